@@ -1,0 +1,48 @@
+// Builds dist/: the CPU kernels with AssemblyScript (once per change of their text), then everything else with tsc.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const require = createRequire(import.meta.url);
+const kernels = join(root, 'src/devices/cpu/kernels');
+const out = join(root, 'dist/src/devices/cpu');
+
+/** The two builds of the same kernels: which dot product `dot.ts` inlines is decided by the constant `RELAXED`. */
+const VARIANTS = [
+  { name: 'relaxed', features: 'simd,threads,bulk-memory,relaxed-simd', relaxed: 1 },
+  { name: 'baseline', features: 'simd,threads,bulk-memory', relaxed: 0 },
+];
+
+function buildKernels() {
+  const hash = createHash('sha256').update(readFileSync(fileURLToPath(import.meta.url)));
+  for (const file of readdirSync(kernels, { recursive: true }).sort()) {
+    if (String(file).endsWith('.ts'))
+      hash.update(`${file}\n`).update(readFileSync(join(kernels, String(file))));
+  }
+  const digest = hash.digest('hex');
+  const stamp = join(out, 'kernels.sha256');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
+  mkdirSync(out, { recursive: true });
+  const asc = join(dirname(require.resolve('assemblyscript/package.json')), 'bin/asc.js');
+  for (const { name, features, relaxed } of VARIANTS) {
+    const options = ['--optimizeLevel', '3', '--noAssert', '--runtime', 'stub', '--enable', features];
+    options.push('--use', `RELAXED=${relaxed}`, '--importMemory', '--sharedMemory');
+    options.push('--initialMemory', '1', '--maximumMemory', '65535');
+    execFileSync(
+      process.execPath,
+      [asc, join(kernels, 'index.ts'), '-o', join(out, `kernels.${name}.wasm`), ...options],
+      {
+        stdio: 'inherit',
+      },
+    );
+  }
+  writeFileSync(stamp, digest);
+}
+
+if (existsSync(join(kernels, 'index.ts'))) buildKernels();
+const tsc = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc');
+execFileSync(process.execPath, [tsc, '-p', root], { stdio: 'inherit' });

@@ -1,0 +1,29 @@
+import { entry } from './entry.ts';
+
+/** Failures of ownership, cancellation and the caller's arguments. */
+export const baseErrors = {
+  DISPOSED: entry<{ what: string }>(
+    500,
+    'An object was used after it was disposed.',
+    'Keep the object alive while it is in use, or create a new one.',
+    (p) => `${p.what} was used after it was disposed`,
+  ),
+  ABORTED: entry<{ what: string }>(
+    499,
+    'The work was cancelled by its AbortSignal.',
+    'Nothing: this is what was asked for. Start it again if it was a mistake.',
+    (p) => `${p.what} was aborted`,
+  ),
+  INVALID_ARGUMENT: entry<{ name: string; found: string; expected: string }>(
+    400,
+    'An argument or option has a value outside its range.',
+    'Pass a value of the stated form.',
+    (p) => `${p.name}: found ${p.found}, expected ${p.expected}`,
+  ),
+  INTERNAL: entry<{ what: string }>(
+    500,
+    'An invariant of rocmforge itself does not hold: a bug.',
+    'Please report it with the message and the stack.',
+    (p) => `internal error: ${p.what}`,
+  ),
+} as const;

@@ -1,0 +1,12 @@
+import { baseErrors } from './base-errors.ts';
+
+/** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
+export const CATALOGUE = {
+  ...baseErrors,
+} as const;
+
+/** A code of the catalogue. */
+export type ErrorCode = keyof typeof CATALOGUE;
+
+/** The parameters that the message of code `C` takes. */
+export type ParamsOf<C extends ErrorCode> = Parameters<(typeof CATALOGUE)[C]['message']>[0];

@@ -1,8 +1,12 @@
 import { baseErrors } from './base-errors.ts';
+import { ggufErrors } from './gguf-errors.ts';
+import { ioErrors } from './io-errors.ts';
 
 /** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
 export const CATALOGUE = {
   ...baseErrors,
+  ...ioErrors,
+  ...ggufErrors,
 } as const;
 
 /** A code of the catalogue. */

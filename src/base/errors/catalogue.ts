@@ -1,10 +1,12 @@
 import { baseErrors } from './base-errors.ts';
 import { deviceErrors } from './device-errors.ts';
+import { modelErrors } from './model-errors.ts';
 
 /** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
 export const CATALOGUE = {
   ...baseErrors,
   ...deviceErrors,
+  ...modelErrors,
 } as const;
 
 /** A code of the catalogue. */

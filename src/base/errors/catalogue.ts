@@ -1,10 +1,14 @@
 import { baseErrors } from './base-errors.ts';
 import { deviceErrors } from './device-errors.ts';
+import { ggufErrors } from './gguf-errors.ts';
+import { ioErrors } from './io-errors.ts';
 import { modelErrors } from './model-errors.ts';
 
 /** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
 export const CATALOGUE = {
   ...baseErrors,
+  ...ioErrors,
+  ...ggufErrors,
   ...deviceErrors,
   ...modelErrors,
 } as const;

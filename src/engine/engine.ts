@@ -1,10 +1,14 @@
-import { fail, invariant, throwIfAborted } from '../base/errors.ts';
 import { Lifetime } from '../base/disposal.ts';
+import { fail, invariant, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { Device, Stream } from '../device/index.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
-import { SAMPLING_ROW_WORDS, type SamplingParameters, writeSamplingRow } from '../ops/sampling/sampling-row.ts';
+import {
+  SAMPLING_ROW_WORDS,
+  type SamplingParameters,
+  writeSamplingRow,
+} from '../ops/sampling/sampling-row.ts';
 import { readReport, type SampledToken } from './sampled-token.ts';
 import { Turnstile } from './turnstile.ts';
 
@@ -36,6 +40,9 @@ export interface PositionLogits {
   readonly logits: Float32Array;
 }
 
+/** Most likely tokens that a generation may report beside each sampled one. */
+export const MAX_ALTERNATIVES = 20;
+
 /** The only sequence's slot. */
 const SLOT = 0;
 
@@ -52,6 +59,8 @@ export class Engine implements AsyncDisposable {
   readonly #turns = new Turnstile();
   readonly #life = new Lifetime('the engine');
   readonly #token = new Int32Array(1);
+  readonly #report = new Float32Array(2 * (1 + MAX_ALTERNATIVES));
+  #alternatives = -1;
   #cached: number[] = [];
 
   constructor(of: {
@@ -142,10 +151,21 @@ export class Engine implements AsyncDisposable {
     }
     const generateSeconds = (performance.now() - begin) / 1000 - promptSeconds;
     this.#log.debug('generated', { tokens: generatedTokens, seconds: generateSeconds, reason });
-    return { reason, promptTokens: prompt.length, cachedTokens, generatedTokens, promptSeconds, generateSeconds };
+    return {
+      reason,
+      promptTokens: prompt.length,
+      cachedTokens,
+      generatedTokens,
+      promptSeconds,
+      generateSeconds,
+    };
   }
 
-  async *#evaluate(ids: readonly number[], from: number, signal?: AbortSignal): AsyncGenerator<PositionLogits> {
+  async *#evaluate(
+    ids: readonly number[],
+    from: number,
+    signal?: AbortSignal,
+  ): AsyncGenerator<PositionLogits> {
     this.reset();
     const { rows, outputs } = this.#plan.shape;
     const logits = new Float32Array(outputs * this.#vocabulary);
@@ -186,15 +206,22 @@ export class Engine implements AsyncDisposable {
     else await this.#stream.synchronize();
     this.#cached.push(...ids);
     if (this.#log.enabled('trace')) {
-      this.#log.trace('step', { rows: ids.length, ms: performance.now() - begin, position: this.#cached.length });
+      this.#log.trace('step', {
+        rows: ids.length,
+        ms: performance.now() - begin,
+        position: this.#cached.length,
+      });
     }
     return token;
   }
 
   async #sampled(): Promise<SampledToken> {
+    if (this.#alternatives >= 0) {
+      await this.#stream.download(this.#plan.result('report'), new Uint8Array(this.#report.buffer));
+      return readReport(this.#report, this.#alternatives);
+    }
     await this.#stream.download(this.#plan.result('tokens'), new Uint8Array(this.#token.buffer));
-    const id = this.#token[0] as number;
-    return { id, logProbability: undefined, alternatives: [] };
+    return { id: this.#token[0] as number, logProbability: undefined, alternatives: [] };
   }
 
   async #download(logits: Float32Array, rows: number): Promise<void> {
@@ -220,13 +247,15 @@ export class Engine implements AsyncDisposable {
   }
 
   #writeSampling(sampling: SamplingParameters): void {
+    this.#alternatives = sampling.logProbabilities;
     writeSamplingRow(sampling, this.#plan.inputs.view('parameters').subarray(0, SAMPLING_ROW_WORDS));
   }
 
   /** Keeps the cache as far as the prompt begins with it; the prompt's last token always runs again. */
   #keepPrefix(prompt: readonly number[]): number {
     let same = 0;
-    while (same < prompt.length - 1 && same < this.#cached.length && this.#cached[same] === prompt[same]) same++;
+    while (same < prompt.length - 1 && same < this.#cached.length && this.#cached[same] === prompt[same])
+      same++;
     this.#cached.length = same;
     this.#state.truncate(SLOT, same);
     return same;

@@ -1,5 +1,11 @@
 import { alignUp } from '../base/bytes.ts';
-import { BUFFER_ALIGNMENT, type BufferRange, type Device, type DeviceBuffer, type PinnedBuffer } from '../device/index.ts';
+import {
+  BUFFER_ALIGNMENT,
+  type BufferRange,
+  type Device,
+  type DeviceBuffer,
+  type PinnedBuffer,
+} from '../device/index.ts';
 import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import { type BatchShape, ELEMENT_BYTES, type Tensor, tensorBytes } from '../ops/value.ts';
 
@@ -42,10 +48,9 @@ export class BatchInputs implements Disposable {
     const { buffer, byteOffset } = this.pinned.bytes;
     const view = (name: InputName) =>
       new Int32Array(buffer, byteOffset + (this.#offsets.get(name) as number), INPUTS[name](shape));
-    this.#views = Object.fromEntries(Object.keys(INPUTS).map((name) => [name, view(name as InputName)])) as Record<
-      InputName,
-      Int32Array
-    >;
+    this.#views = Object.fromEntries(
+      Object.keys(INPUTS).map((name) => [name, view(name as InputName)]),
+    ) as Record<InputName, Int32Array>;
   }
 
   /** Bytes that the inputs of a batch shape take, on the host and again on the device. */

@@ -58,9 +58,15 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** What `allocate` and loading will take. */
   fit(): FitPlan {
-    const weights = new Map(this.#parts.flatMap(({ weights: all }) => all.map((w) => [w.key, w.packed.byteLength])));
-    const states = new Map(this.#parts.flatMap(({ part }) => part.graph.states.map((s) => [stateName(part, s), s])));
-    const stateBytes = [...states.values()].map(({ type, rows, width }) => rows * width * ELEMENT_BYTES[type]);
+    const weights = new Map(
+      this.#parts.flatMap(({ weights: all }) => all.map((w) => [w.key, w.packed.byteLength])),
+    );
+    const states = new Map(
+      this.#parts.flatMap(({ part }) => part.graph.states.map((s) => [stateName(part, s), s])),
+    );
+    const stateBytes = [...states.values()].map(
+      ({ type, rows, width }) => rows * width * ELEMENT_BYTES[type],
+    );
     const boundaries = [...this.graphs.boundaries.values()].map((tensor) => tensorBytes(tensor, this.shape));
     const x = this.graphs.boundaries.get('x');
     const inputs = 2 * BatchInputs.byteLength(this.shape);
@@ -90,7 +96,8 @@ export class ExecutionPlan implements AsyncDisposable {
     const jobs = new Map<string, WeightJob>();
     for (const { weights } of this.#parts) {
       for (const { packed, tensors, key } of weights) {
-        if (!jobs.has(key)) jobs.set(key, { weight: packed, target: this.#weightRange(key, packed), tensors });
+        if (!jobs.has(key))
+          jobs.set(key, { weight: packed, target: this.#weightRange(key, packed), tensors });
       }
     }
     return [...jobs.values()];
@@ -165,7 +172,10 @@ export class ExecutionPlan implements AsyncDisposable {
 
   #inputRange(input: Tensor, index: number): BufferRange {
     const small = this.inputs.rangeOf(input, this.shape);
-    return small ?? wholeOf(this.#buffers.create(streamName(input.name, index - 1), tensorBytes(input, this.shape)));
+    return (
+      small ??
+      wholeOf(this.#buffers.create(streamName(input.name, index - 1), tensorBytes(input, this.shape)))
+    );
   }
 }
 

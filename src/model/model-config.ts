@@ -37,7 +37,11 @@ export class ConfigReader {
     const name = `${this.architecture}.${key}`;
     const found = this.metadata.number(name) ?? fallback;
     if (found !== undefined && Number.isSafeInteger(found) && found > 0) return found;
-    fail('MODEL_CONFIG', { key: name, found: String(found ?? 'nothing'), expected: 'a positive whole number' });
+    fail('MODEL_CONFIG', {
+      key: name,
+      found: String(found ?? 'nothing'),
+      expected: 'a positive whole number',
+    });
   }
 
   /** A real number; a missing one, or a zero where `zeroIsMissing`, gives the fallback. */

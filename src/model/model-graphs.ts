@@ -1,5 +1,5 @@
-import { type PagedCache, sample, tokenAppend } from '../ops/index.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
+import { type PagedCache, sample, tokenAppend } from '../ops/index.ts';
 import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, ElementType, Tensor } from '../ops/value.ts';
 import { type Architecture, PartScope, type TensorIndex } from './architecture.ts';

@@ -28,7 +28,11 @@ function configure(metadata: GgufMetadata, architecture: string): ModelConfig {
   const read = new ConfigReader(metadata, architecture);
   const experts = metadata.number(`${architecture}.expert_count`) ?? 0;
   if (experts > 0) {
-    fail('MODEL_CONFIG', { key: `${architecture}.expert_count`, found: String(experts), expected: '0: no experts' });
+    fail('MODEL_CONFIG', {
+      key: `${architecture}.expert_count`,
+      found: String(experts),
+      expected: '0: no experts',
+    });
   }
   const width = read.count('embedding_length');
   const heads = read.count('attention.head_count');
@@ -54,7 +58,11 @@ function configure(metadata: GgufMetadata, architecture: string): ModelConfig {
 
 function recordEmbedding(scope: PartScope) {
   const { g, config } = scope;
-  const table = scope.weight('token_embd.weight', scope.rowsOf('token_embd.weight', config.width), config.width);
+  const table = scope.weight(
+    'token_embd.weight',
+    scope.rowsOf('token_embd.weight', config.width),
+    config.width,
+  );
   const factors = scope.optional('rope_freqs.weight', 1, config.rope.dimensions / 2);
   return { x: embed(g, table), shared: new Map([['turns', ropeTable(g, config.rope, factors)]]) };
 }

@@ -24,6 +24,8 @@ export interface SamplingParameters {
   readonly penaltyWindow: number;
   /** Draws depend on the seed and the position alone. An integer below 2^53. */
   readonly seed: number;
+  /** Most likely tokens reported beside the choice with their log-probabilities; -1 reports not even the choice's. */
+  readonly logProbabilities: number;
   /** Added to the logits of single tokens; -Infinity forbids one. At most `MAX_LOGIT_BIASES`. */
   readonly logitBias: ReadonlyMap<number, number>;
 }
@@ -41,7 +43,15 @@ const FLOATS = [
   'frequencyPenalty',
   'presencePenalty',
 ] as const;
-const WORD = { topK: 7, penaltyWindow: 8, seedLow: 9, seedHigh: 10, biasCount: 11, biases: 12 } as const;
+const WORD = {
+  topK: 7,
+  penaltyWindow: 8,
+  seedLow: 9,
+  seedHigh: 10,
+  logProbabilities: 11,
+  biasCount: 12,
+  biases: 13,
+} as const;
 
 /** Words (32 bits each) of a parameter row: the width of the `sample` operator's `parameters` tensor, type i32. */
 export const SAMPLING_ROW_WORDS = WORD.biases + 2 * MAX_LOGIT_BIASES;
@@ -56,6 +66,7 @@ export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array
   row[WORD.penaltyWindow] = parameters.penaltyWindow;
   row[WORD.seedLow] = (parameters.seed % 2 ** 32) | 0;
   row[WORD.seedHigh] = Math.floor(parameters.seed / 2 ** 32) | 0;
+  row[WORD.logProbabilities] = parameters.logProbabilities;
   row[WORD.biasCount] = parameters.logitBias.size;
   let at: number = WORD.biases;
   for (const [id, bias] of parameters.logitBias) {
@@ -84,6 +95,7 @@ export function readSamplingRow(row: Int32Array): SamplingParameters {
     presencePenalty: float('presencePenalty'),
     penaltyWindow: word(WORD.penaltyWindow),
     seed: (word(WORD.seedLow) >>> 0) + (word(WORD.seedHigh) >>> 0) * 2 ** 32,
+    logProbabilities: word(WORD.logProbabilities),
     logitBias,
   };
 }

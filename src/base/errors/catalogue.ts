@@ -1,8 +1,10 @@
 import { baseErrors } from './base-errors.ts';
+import { textErrors } from './text-errors.ts';
 
 /** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
 export const CATALOGUE = {
   ...baseErrors,
+  ...textErrors,
 } as const;
 
 /** A code of the catalogue. */

@@ -2,7 +2,10 @@
 export interface ChatToolCall {
   readonly id?: string;
   readonly type?: 'function';
-  readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> | string };
+  readonly function: {
+    readonly name: string;
+    readonly arguments: Readonly<Record<string, unknown>> | string;
+  };
 }
 
 /** One turn of a conversation, in the shape that chat templates read. Templates may read further fields. */

@@ -50,7 +50,10 @@ export class ChatTemplate {
     const key = name === undefined || name === 'default' ? KEY : `${KEY}.${name}`;
     const source = metadata.string(key);
     if (source === undefined) {
-      fail('CHAT_TEMPLATE_MISSING', { wanted: key, known: chatTemplateNames(metadata).join(', ') || 'none at all' });
+      fail('CHAT_TEMPLATE_MISSING', {
+        wanted: key,
+        known: chatTemplateNames(metadata).join(', ') || 'none at all',
+      });
     }
     const toolSource = name === undefined ? metadata.string(`${KEY}.tool_use`) : undefined;
     return new ChatTemplate(source, tokensOf(tokenizer), toolSource);

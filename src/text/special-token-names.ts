@@ -79,4 +79,9 @@ export const END_OF_GENERATION_NAMES: readonly string[] = [
 ];
 
 /** Markers inside a gpt-oss answer that its reader must see, though the file calls them control tokens. */
-export const ALWAYS_VISIBLE_NAMES: readonly string[] = ['<|channel|>', '<|message|>', '<|start|>', '<|constrain|>'];
+export const ALWAYS_VISIBLE_NAMES: readonly string[] = [
+  '<|channel|>',
+  '<|message|>',
+  '<|start|>',
+  '<|constrain|>',
+];

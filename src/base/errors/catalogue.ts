@@ -1,10 +1,19 @@
 import { baseErrors } from './base-errors.ts';
+
+
 import { textErrors } from './text-errors.ts';
+
+
+import { ggufErrors } from './gguf-errors.ts';
+import { ioErrors } from './io-errors.ts';
+
 
 /** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
 export const CATALOGUE = {
   ...baseErrors,
   ...textErrors,
+  ...ioErrors,
+  ...ggufErrors,
 } as const;
 
 /** A code of the catalogue. */

@@ -68,6 +68,10 @@ export class PrecompiledCharsmap {
   }
 
   #corrupt(what: string): never {
-    fail('TOKENIZER_INVALID', { key: KEY, found: `a reference to ${what}`, expected: 'a place inside the table' });
+    fail('TOKENIZER_INVALID', {
+      key: KEY,
+      found: `a reference to ${what}`,
+      expected: 'a place inside the table',
+    });
   }
 }

@@ -51,7 +51,12 @@ export function unescapeBytes(spelling: string): Uint8Array {
     end = match.index + match[0].length;
     const [, hex, character = ''] = match;
     if (hex !== undefined) bytes.push(Number.parseInt(hex, 16));
-    else bytes.push(...(character in CONTROL_CHARACTERS ? [CONTROL_CHARACTERS[character] as number] : utf8Bytes(character)));
+    else
+      bytes.push(
+        ...(character in CONTROL_CHARACTERS
+          ? [CONTROL_CHARACTERS[character] as number]
+          : utf8Bytes(character)),
+      );
   }
   bytes.push(...utf8Bytes(spelling.slice(end)));
   return Uint8Array.from(bytes);

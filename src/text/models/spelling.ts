@@ -63,7 +63,12 @@ export class CharacterSpelling implements Spelling {
   readonly #escapesSpaces: boolean;
   readonly #byteIds: Int32Array;
 
-  constructor(table: SymbolTable, vocabulary: Vocabulary, escapesSpaces: boolean, unknown: number | undefined) {
+  constructor(
+    table: SymbolTable,
+    vocabulary: Vocabulary,
+    escapesSpaces: boolean,
+    unknown: number | undefined,
+  ) {
     this.#table = table;
     this.#escapesSpaces = escapesSpaces;
     this.#byteIds = byteTokenIds(vocabulary, unknown);

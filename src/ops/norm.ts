@@ -1,0 +1,48 @@
+import { type Cost, rowwiseCost } from './cost.ts';
+import type { GraphBuilder } from './graph.ts';
+import type { Tensor, Weight } from './value.ts';
+
+/**
+ * `out = x / sqrt(mean(x²) + epsilon) * weight`, over each group of `weight.columns` values of a row: the whole row as a
+ * rule, a head each for models that normalize queries and keys (Zhang & Sennrich 2019).
+ */
+export interface RmsNormOp {
+  readonly kind: 'rmsNorm';
+  readonly x: Tensor;
+  readonly weight: Weight;
+  readonly epsilon: number;
+  readonly out: Tensor;
+}
+
+/** `out = (x - mean) / sqrt(variance + epsilon) * weight (+ bias)` over the whole row (Ba et al. 2016). */
+export interface LayerNormOp {
+  readonly kind: 'layerNorm';
+  readonly x: Tensor;
+  readonly weight: Weight;
+  readonly bias: Weight | undefined;
+  readonly epsilon: number;
+  readonly out: Tensor;
+}
+
+export function rmsNorm(g: GraphBuilder, x: Tensor, weight: Weight, epsilon: number): Tensor {
+  g.require(x.width % weight.columns === 0, `${weight.name} divides the row of ${x.width} evenly`);
+  const out = g.temp('rmsNorm', { axis: x.axis, width: x.width });
+  g.push({ kind: 'rmsNorm', x, weight, epsilon, out });
+  return out;
+}
+
+export function layerNorm(
+  g: GraphBuilder,
+  x: Tensor,
+  of: { weight: Weight; bias?: Weight; epsilon: number },
+): Tensor {
+  g.require(of.weight.columns === x.width, `${of.weight.name} has ${x.width} values`);
+  g.require(of.bias === undefined || of.bias.columns === x.width, `the bias has ${x.width} values`);
+  const out = g.temp('layerNorm', { axis: x.axis, width: x.width });
+  g.push({ kind: 'layerNorm', x, weight: of.weight, bias: of.bias, epsilon: of.epsilon, out });
+  return out;
+}
+
+export function normCost(op: RmsNormOp | LayerNormOp, rows: number): Cost {
+  return rowwiseCost(rows, 2 * op.x.width, 6 * op.x.width);
+}

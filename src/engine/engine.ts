@@ -34,6 +34,9 @@ export interface GenerationEnd {
   readonly generateSeconds: number;
 }
 
+/** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
+export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
+
 /** The logits of one position, valid until the next one is asked for. */
 export interface PositionLogits {
   readonly position: number;
@@ -83,10 +86,10 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Yields tokens until a stop token, the most tokens asked for, or the context's end. Rejects with `PROMPT_EMPTY`,
+   * Yields tokens until a stop token, `next(true)`, the most tokens asked for, or the context's end. Rejects with `PROMPT_EMPTY`,
    * `CONTEXT_OVERFLOW`, `TOKEN_OUT_OF_RANGE`, `ABORTED` or the device's error.
    */
-  async *generate(request: GenerateRequest): AsyncGenerator<SampledToken, GenerationEnd> {
+  async *generate(request: GenerateRequest): TokenStream {
     this.#checkPrompt(request.prompt);
     const leave = await this.#turns.enter();
     try {
@@ -128,7 +131,7 @@ export class Engine implements AsyncDisposable {
     }
   }
 
-  async *#generate(request: GenerateRequest): AsyncGenerator<SampledToken, GenerationEnd> {
+  async *#generate(request: GenerateRequest): TokenStream {
     const { prompt, maxTokens, stopTokens, signal } = request;
     this.#writeSampling(request.sampling);
     const begin = performance.now();
@@ -144,7 +147,10 @@ export class Engine implements AsyncDisposable {
         break;
       }
       generatedTokens++;
-      yield token;
+      if (yield token) {
+        reason = 'stop';
+        break;
+      }
       if (generatedTokens === maxTokens || this.#cached.length >= this.context) break;
       throwIfAborted(signal, 'generation');
       token = await this.#step([token.id], true);

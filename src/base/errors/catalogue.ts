@@ -1,12 +1,7 @@
 import { baseErrors } from './base-errors.ts';
-
-
-import { textErrors } from './text-errors.ts';
-
-
 import { ggufErrors } from './gguf-errors.ts';
 import { ioErrors } from './io-errors.ts';
-
+import { textErrors } from './text-errors.ts';
 
 /** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
 export const CATALOGUE = {

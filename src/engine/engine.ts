@@ -5,6 +5,7 @@ import type { Device, Stream } from '../device/index.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import {
+  MAX_LOG_PROBABILITIES,
   SAMPLING_ROW_WORDS,
   type SamplingParameters,
   writeSamplingRow,
@@ -43,9 +44,6 @@ export interface PositionLogits {
   readonly logits: Float32Array;
 }
 
-/** Most likely tokens that a generation may report beside each sampled one. */
-export const MAX_ALTERNATIVES = 20;
-
 /** The only sequence's slot. */
 const SLOT = 0;
 
@@ -62,7 +60,7 @@ export class Engine implements AsyncDisposable {
   readonly #turns = new Turnstile();
   readonly #life = new Lifetime('the engine');
   readonly #token = new Int32Array(1);
-  readonly #report = new Float32Array(2 * (1 + MAX_ALTERNATIVES));
+  readonly #report = new Float32Array(2 * (1 + MAX_LOG_PROBABILITIES));
   #alternatives = -1;
   #cached: number[] = [];
 

@@ -1,5 +1,5 @@
-import { fail } from '../base/errors.ts';
 import { Lifetime } from '../base/disposal.ts';
+import { fail } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
@@ -11,7 +11,12 @@ import { type FitPlan, requireFit } from '../model/fit-plan.ts';
 import { blocksFor, KvCache } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { type ModelGraphs, recordModel } from '../model/model-graphs.ts';
-import { DEFAULT_SAMPLING, type SamplingParameters, validateSampling } from '../ops/sampling/index.ts';
+import {
+  DEFAULT_SAMPLING,
+  MAX_LOG_PROBABILITIES,
+  type SamplingParameters,
+  validateSampling,
+} from '../ops/index.ts';
 import {
   type ChatMessage,
   type ChatRenderOptions,
@@ -20,7 +25,7 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
-import { Engine, MAX_ALTERNATIVES, type PositionLogits } from './engine.ts';
+import { Engine, type PositionLogits } from './engine.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { TextStream } from './text-stream.ts';
 
@@ -175,7 +180,13 @@ export class LanguageModel implements AsyncDisposable {
 
   #stream(prompt: readonly number[], options: GenerateOptions, continues: boolean): TextStream {
     this.#life.check();
-    const { maxTokens = Number.POSITIVE_INFINITY, stop = [], ignoreEnd = false, special = false, signal } = options;
+    const {
+      maxTokens = Number.POSITIVE_INFINITY,
+      stop = [],
+      ignoreEnd = false,
+      special = false,
+      signal,
+    } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
     const sampling = samplingOf(options);
     const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, signal });
@@ -202,7 +213,7 @@ function describe(parts: ModelParts, options: ModelOptions): { config: ModelConf
     blocks,
     cacheType: options.cacheType ?? 'f16',
     context,
-    alternatives: MAX_ALTERNATIVES,
+    alternatives: MAX_LOG_PROBABILITIES,
   });
   return { config, graphs };
 }

@@ -34,10 +34,7 @@ export class TextStream implements AsyncIterable<TextChunk> {
   readonly #chunks: AsyncGenerator<TextChunk, void>;
   #end: TextEnd | undefined;
 
-  constructor(
-    tokens: TokenStream,
-    of: TextStreamOptions,
-  ) {
+  constructor(tokens: TokenStream, of: TextStreamOptions) {
     this.#chunks = this.#run(tokens, of);
   }
 
@@ -59,7 +56,10 @@ export class TextStream implements AsyncIterable<TextChunk> {
   }
 
   async *#run(tokens: TokenStream, of: TextStreamOptions): AsyncGenerator<TextChunk, void> {
-    const detokenizer = new StreamingDetokenizer(of.tokenizer, { special: of.special, keepLeadingSpace: of.continues });
+    const detokenizer = new StreamingDetokenizer(of.tokenizer, {
+      special: of.special,
+      keepLeadingSpace: of.continues,
+    });
     const matcher = new StopMatcher(of.stop);
     let found: string | undefined;
     try {

@@ -37,11 +37,14 @@ export const DEVICE_NAMES: readonly string[] = ['auto', ...BACKENDS.map(({ name 
 export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
   const wanted = request.device ?? 'auto';
   const [name, index = '0'] = wanted.split(':');
-  const candidates = BACKENDS.filter((backend) => (name === 'auto' ? backend.automatic : backend.name === name));
+  const candidates = BACKENDS.filter((backend) =>
+    name === 'auto' ? backend.automatic : backend.name === name,
+  );
   if (candidates.length === 0) {
     fail('INVALID_ARGUMENT', { name: 'device', found: wanted, expected: DEVICE_NAMES.join(', ') });
   }
-  if (index !== '0') fail('DEVICE_UNAVAILABLE', { device: wanted, why: 'there is one of this kind, index 0' });
+  if (index !== '0')
+    fail('DEVICE_UNAVAILABLE', { device: wanted, why: 'there is one of this kind, index 0' });
   let failure: unknown;
   for (const backend of candidates) {
     try {

@@ -34,6 +34,7 @@ export interface AttentionOp extends AttentionParameters {
   readonly out: Tensor;
 }
 
+/** Head counts, sizes in elements, and what is done to the scores. */
 export interface AttentionParameters {
   readonly heads: number;
   readonly kvHeads: number;
@@ -67,10 +68,12 @@ export function attention(g: GraphBuilder, q: Tensor, cache: PagedCache, of: Att
   return out;
 }
 
+/** Reads each value once, writes it once. */
 export function kvAppendCost(op: KvAppendOp, rows: number): Cost {
   return rowwiseCost(rows, 2 * (op.k.width + op.v.width), 0);
 }
 
+/** Reads the attended cells once a row; two multiply-adds a cell value and query head. */
 export function attentionCost(op: AttentionOp, rows: number, attended: number): Cost {
   const cell = op.kvHeads * (op.keySize + op.valueSize);
   return {

@@ -38,6 +38,7 @@ export const ACTIVATIONS = [
   'softplus',
 ] as const;
 
+/** One of `ACTIVATIONS`. */
 export type Activation = (typeof ACTIVATIONS)[number];
 
 /** `out = fn(x)`. */
@@ -71,26 +72,31 @@ function binary(g: GraphBuilder, kind: BinaryOp['kind'], a: Tensor, b: Tensor | 
   return out;
 }
 
+/** Adds two tensors, or a vector to each row: [a.axis, a.width]. */
 export function add(g: GraphBuilder, a: Tensor, b: Tensor | Weight): Tensor {
   return binary(g, 'add', a, b);
 }
 
+/** Multiplies two tensors, or each row by a vector: [a.axis, a.width]. */
 export function mul(g: GraphBuilder, a: Tensor, b: Tensor | Weight): Tensor {
   return binary(g, 'mul', a, b);
 }
 
+/** Multiplies by a constant: [x.axis, x.width]. */
 export function scale(g: GraphBuilder, x: Tensor, factor: number): Tensor {
   const out = g.temp('scale', { axis: x.axis, width: x.width });
   g.push({ kind: 'scale', x, factor, out });
   return out;
 }
 
+/** Applies a function to each element: [x.axis, x.width]. */
 export function unary(g: GraphBuilder, fn: Activation, x: Tensor): Tensor {
   const out = g.temp(fn, { axis: x.axis, width: x.width });
   g.push({ kind: 'unary', fn, x, out });
   return out;
 }
 
+/** Multiplies `up` by a function of `gate`: [up.axis, up.width]. */
 export function gated(g: GraphBuilder, fn: Activation, gate: Tensor, up: Tensor): Tensor {
   g.require(gate.width === up.width && gate.axis === up.axis, 'gate and up have one shape');
   const out = g.temp('gated', { axis: up.axis, width: up.width });
@@ -98,6 +104,7 @@ export function gated(g: GraphBuilder, fn: Activation, gate: Tensor, up: Tensor)
   return out;
 }
 
+/** Reads each operand and writes the result once. */
 export function elementwiseCost(op: BinaryOp | ScaleOp | UnaryOp | GatedOp, rows: number): Cost {
   const operands = op.kind === 'scale' || op.kind === 'unary' ? 2 : 3;
   const flops = op.kind === 'unary' || op.kind === 'gated' ? 8 : 1;

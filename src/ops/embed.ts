@@ -17,6 +17,7 @@ export function embed(g: GraphBuilder, table: Weight): Tensor {
   return out;
 }
 
+/** Reads a stored row and writes a decoded one for each token. */
 export function embedCost(op: EmbedOp, rows: number): Cost {
   const { format, columns } = op.table;
   return { bytes: rows * ((columns / format.blockElements) * format.blockBytes + 4 * columns), flops: 0 };

@@ -26,6 +26,7 @@ export function matmul(g: GraphBuilder, x: Tensor, weight: Weight, bias?: Weight
   return out;
 }
 
+/** Reads the weight once for all rows; a multiply-add a weight and row. */
 export function matmulCost(op: MatmulOp, rows: number): Cost {
   const { format, columns, rows: outputs } = op.weight;
   const weightBytes = outputs * (columns / format.blockElements) * format.blockBytes;

@@ -24,6 +24,7 @@ export interface LayerNormOp {
   readonly out: Tensor;
 }
 
+/** Normalizes by the root of the mean square: [x.axis, x.width]. */
 export function rmsNorm(g: GraphBuilder, x: Tensor, weight: Weight, epsilon: number): Tensor {
   g.require(x.width % weight.columns === 0, `${weight.name} divides the row of ${x.width} evenly`);
   const out = g.temp('rmsNorm', { axis: x.axis, width: x.width });
@@ -31,6 +32,7 @@ export function rmsNorm(g: GraphBuilder, x: Tensor, weight: Weight, epsilon: num
   return out;
 }
 
+/** Normalizes by mean and variance: [x.axis, x.width]. */
 export function layerNorm(
   g: GraphBuilder,
   x: Tensor,
@@ -43,6 +45,7 @@ export function layerNorm(
   return out;
 }
 
+/** Reads and writes each row once. */
 export function normCost(op: RmsNormOp | LayerNormOp, rows: number): Cost {
   return rowwiseCost(rows, 2 * op.x.width, 6 * op.x.width);
 }

@@ -49,6 +49,7 @@ export interface RopeOp {
   readonly out: Tensor;
 }
 
+/** Which two values of a head turn together. */
 export type RopePairs = 'interleaved' | 'halves';
 
 /** The turns of the batch's positions: f32 [rows, parameters.dimensions]. */
@@ -64,6 +65,7 @@ export function ropeTable(g: GraphBuilder, parameters: RopeParameters, factors?:
   return out;
 }
 
+/** Turns the heads of each row by its position: [rows, x.width]. */
 export function rope(
   g: GraphBuilder,
   x: Tensor,
@@ -137,6 +139,7 @@ export class RopeTurns {
   }
 }
 
+/** Reads and writes each row once. */
 export function ropeCost(op: RopeTableOp | RopeOp, rows: number): Cost {
   return rowwiseCost(rows, 2 * op.out.width, (op.kind === 'rope' ? 3 : 16) * op.out.width);
 }

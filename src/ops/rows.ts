@@ -31,6 +31,7 @@ export function tokenAppend(g: GraphBuilder, history: State): void {
   g.push({ kind: 'tokenAppend', history, batch: g.batch });
 }
 
+/** Reads and writes each picked row once. */
 export function gatherRowsCost(op: GatherRowsOp, outputs: number): Cost {
   return rowwiseCost(outputs, 2 * op.out.width, 0);
 }

@@ -38,6 +38,7 @@ export function sample(
   return { tokens, report };
 }
 
+/** Reads the logits once. */
 export function sampleCost(op: SampleOp, outputs: number): Cost {
   return { bytes: 4 * outputs * op.logits.width, flops: 4 * outputs * op.logits.width };
 }

@@ -1,5 +1,5 @@
 import { type Cost, rowwiseCost } from './cost.ts';
-import type { GraphBuilder } from './graph.ts';
+import type { Recorder } from './recorder.ts';
 import type { BatchTensors, State, Tensor } from './value.ts';
 
 /**
@@ -46,13 +46,13 @@ export interface AttentionParameters {
 }
 
 /** Appends the rows' keys and values to the cache; later operators of the graph see them. */
-export function kvAppend(g: GraphBuilder, cache: PagedCache, k: Tensor, v: Tensor): void {
+export function kvAppend(g: Recorder, cache: PagedCache, k: Tensor, v: Tensor): void {
   g.require(k.width === cache.keys.width && v.width === cache.values.width, 'keys and values fit the cache');
-  g.push({ kind: 'kvAppend', k, v, cache, batch: g.batch });
+  g.push({ kind: 'kvAppend', k, v, cache, batch: g.batch } satisfies KvAppendOp);
 }
 
 /** Causal attention of every row over its own sequence: f32 [rows, heads * valueSize]. */
-export function attention(g: GraphBuilder, q: Tensor, cache: PagedCache, of: AttentionParameters): Tensor {
+export function attention(g: Recorder, q: Tensor, cache: PagedCache, of: AttentionParameters): Tensor {
   g.require(of.heads % of.kvHeads === 0, `${of.kvHeads} key heads divide ${of.heads} heads evenly`);
   g.require(
     q.width === of.heads * of.keySize,
@@ -64,7 +64,7 @@ export function attention(g: GraphBuilder, q: Tensor, cache: PagedCache, of: Att
     `values are ${of.kvHeads} x ${of.valueSize} wide`,
   );
   const out = g.temp('attention', { axis: 'rows', width: of.heads * of.valueSize });
-  g.push({ kind: 'attention', q, cache, batch: g.batch, out, ...of });
+  g.push({ kind: 'attention', q, cache, batch: g.batch, out, ...of } satisfies AttentionOp);
   return out;
 }
 

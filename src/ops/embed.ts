@@ -1,5 +1,5 @@
 import type { Cost } from './cost.ts';
-import type { GraphBuilder } from './graph.ts';
+import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
 /** `out[r, :] = decode(table[ids[r], :])`. An id outside the table gives a row of zeros. */
@@ -11,9 +11,9 @@ export interface EmbedOp {
 }
 
 /** Looks up the batch's token ids: f32 [rows, table.columns]. */
-export function embed(g: GraphBuilder, table: Weight): Tensor {
+export function embed(g: Recorder, table: Weight): Tensor {
   const out = g.temp('embed', { axis: 'rows', width: table.columns });
-  g.push({ kind: 'embed', ids: g.batch.ids, table, out });
+  g.push({ kind: 'embed', ids: g.batch.ids, table, out } satisfies EmbedOp);
   return out;
 }
 

@@ -1,5 +1,5 @@
 import { type Cost, rowwiseCost } from './cost.ts';
-import type { GraphBuilder } from './graph.ts';
+import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
 /** How positions beyond the trained context are squeezed into it. */
@@ -53,7 +53,7 @@ export interface RopeOp {
 export type RopePairs = 'interleaved' | 'halves';
 
 /** The turns of the batch's positions: f32 [rows, parameters.dimensions]. */
-export function ropeTable(g: GraphBuilder, parameters: RopeParameters, factors?: Weight): Tensor {
+export function ropeTable(g: Recorder, parameters: RopeParameters, factors?: Weight): Tensor {
   const { dimensions } = parameters;
   g.require(dimensions % 2 === 0, `rope turns an even number of values, not ${dimensions}`);
   g.require(
@@ -61,20 +61,20 @@ export function ropeTable(g: GraphBuilder, parameters: RopeParameters, factors?:
     `rope has ${dimensions / 2} factors`,
   );
   const out = g.temp('ropeTable', { axis: 'rows', width: dimensions });
-  g.push({ kind: 'ropeTable', positions: g.batch.positions, factors, parameters, out });
+  g.push({ kind: 'ropeTable', positions: g.batch.positions, factors, parameters, out } satisfies RopeTableOp);
   return out;
 }
 
 /** Turns the heads of each row by its position: [rows, x.width]. */
 export function rope(
-  g: GraphBuilder,
+  g: Recorder,
   x: Tensor,
   of: { table: Tensor; headSize: number; pairs: RopePairs },
 ): Tensor {
   g.require(x.width % of.headSize === 0, `heads of ${of.headSize} divide the row of ${x.width} evenly`);
   g.require(of.table.width <= of.headSize, `at most ${of.headSize} values of a head are turned`);
   const out = g.temp('rope', { axis: 'rows', width: x.width });
-  g.push({ kind: 'rope', x, ...of, out });
+  g.push({ kind: 'rope', x, ...of, out } satisfies RopeOp);
   return out;
 }
 

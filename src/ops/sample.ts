@@ -1,5 +1,5 @@
 import type { Cost } from './cost.ts';
-import type { GraphBuilder } from './graph.ts';
+import type { Recorder } from './recorder.ts';
 import { SAMPLING_ROW_WORDS } from './sampling/sampling-row.ts';
 import type { BatchTensors, State, Tensor } from './value.ts';
 
@@ -22,7 +22,7 @@ export interface SampleOp {
 
 /** Samples every output row: `tokens` i32 [outputs, 1], `report` f32 [outputs, 2 * (1 + alternatives)]. */
 export function sample(
-  g: GraphBuilder,
+  g: Recorder,
   of: { logits: Tensor; parameters: Tensor; history: State; alternatives: number },
 ): { tokens: Tensor; report: Tensor } {
   const { logits, parameters, history } = of;
@@ -34,7 +34,7 @@ export function sample(
   g.require(logits.axis === 'outputs', 'logits stand by output rows');
   const tokens = g.temp('tokens', { axis: 'outputs', width: 1, type: 'i32' });
   const report = g.temp('report', { axis: 'outputs', width: 2 * (1 + of.alternatives) });
-  g.push({ kind: 'sample', logits, parameters, history, batch: g.batch, tokens, report });
+  g.push({ kind: 'sample', logits, parameters, history, batch: g.batch, tokens, report } satisfies SampleOp);
   return { tokens, report };
 }
 

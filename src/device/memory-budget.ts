@@ -1,5 +1,5 @@
 import { fail } from '../base/errors.ts';
-import type { MemoryInfo } from './memory.ts';
+import type { MemoryInfo } from './device.ts';
 
 /** Counts the bytes of a device's buffers against a limit, for devices whose memory has no driver that would. */
 export class MemoryBudget {

@@ -11,8 +11,10 @@ export interface PackedWeight {
   readonly parts: readonly Weight[];
   /** Bytes on the device. */
   readonly byteLength: number;
-  /** Names the layout for people: `nibble32`, `f32`. */
+  /** Names the layout: `nibble32`, `f32`. Weights of one file and one layout may be shared between programs. */
   readonly layout: string;
+  /** `Stream.pack` takes rows from a multiple of this on; a chunk that is not the last holds a multiple of it. */
+  readonly rowAlignment: number;
 }
 
 /** A compiled graph. It holds no device memory of its own and may be bound any number of times. */

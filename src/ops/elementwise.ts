@@ -2,7 +2,10 @@ import { type Cost, rowwiseCost } from './cost.ts';
 import type { GraphBuilder } from './graph.ts';
 import type { Tensor, Weight } from './value.ts';
 
-/** `out = a + b` or `out = a * b`, element by element; a weight vector as `b` is repeated for each row. */
+/**
+ * `out = a + b` or `out = a * b`, element by element; a weight vector as `b` is repeated for each row, a weight of one
+ * value for each element.
+ */
 export interface BinaryOp {
   readonly kind: 'add' | 'mul';
   readonly a: Tensor;
@@ -56,8 +59,13 @@ export interface GatedOp {
 
 function binary(g: GraphBuilder, kind: BinaryOp['kind'], a: Tensor, b: Tensor | Weight): Tensor {
   const fits =
-    b.kind === 'weight' ? b.rows === 1 && b.columns === a.width : b.axis === a.axis && b.width === a.width;
-  g.require(fits, `${kind} takes two operands of one shape, or a vector of ${a.width}: ${a.name}, ${b.name}`);
+    b.kind === 'weight'
+      ? b.rows === 1 && (b.columns === a.width || b.columns === 1)
+      : b.axis === a.axis && b.width === a.width;
+  g.require(
+    fits,
+    `${kind} takes two operands of one shape, or a vector of ${a.width} or 1: ${a.name}, ${b.name}`,
+  );
   const out = g.temp(kind, { axis: a.axis, width: a.width });
   g.push({ kind, a, b, out });
   return out;

@@ -12,6 +12,7 @@ export * from './sample.ts';
 export { DEFAULT_SAMPLING } from './sampling/default-sampling.ts';
 export { type SampleRow, sampleRow } from './sampling/sample-row.ts';
 export {
+  MAX_LOG_PROBABILITIES,
   MAX_LOGIT_BIASES,
   readSamplingRow,
   SAMPLING_ROW_WORDS,

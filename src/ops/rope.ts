@@ -25,8 +25,8 @@ export interface RopeParameters {
 
 /**
  * `out[r, 2i] = m cos(t)`, `out[r, 2i + 1] = m sin(t)`, with `t = positions[r] * frequency[i] / factors[i]`: the turns of a
- * batch, computed once a step for all layers (Su et al. 2021). `ropeFrequencies` gives `frequency` and `m`; `factors` is the
- * file's `rope_freqs.weight` (Llama 3.1) where it has one.
+ * batch, computed once a step for all layers (Su et al. 2021). `RopeTurns` computes a row; `factors` is the file's
+ * `rope_freqs.weight` (Llama 3.1) where it has one.
  */
 export interface RopeTableOp {
   readonly kind: 'ropeTable';
@@ -81,30 +81,60 @@ function yarnCorner(p: RopeParameters, originalContext: number, turns: number): 
   return (p.dimensions * Math.log(originalContext / (turns * 2 * Math.PI))) / (2 * Math.log(p.base));
 }
 
-/**
- * Radians a position for each pair, and the magnitude of the turn (Peng et al. 2023, "YaRN", sections 3.2 to 3.4; ggml's
- * `rope_yarn`).
- */
-export function ropeFrequencies(p: RopeParameters): { frequencies: Float64Array; magnitude: number } {
-  const frequencies = new Float64Array(p.dimensions / 2);
-  for (let i = 0; i < frequencies.length; i++) frequencies[i] = p.base ** ((-2 * i) / p.dimensions);
+/** How much of the unsqueezed angle each pair keeps (Peng et al. 2023, "YaRN", section 3.2). */
+function extrapolatedShare(p: RopeParameters): Float32Array {
+  const share = new Float32Array(p.dimensions / 2);
   const { scaling } = p;
-  if (scaling.kind === 'none') return { frequencies, magnitude: 1 };
-  if (scaling.kind === 'linear') {
-    return { frequencies: frequencies.map((f) => f / scaling.factor), magnitude: 1 };
-  }
+  if (scaling.kind !== 'yarn') return share;
   const low = Math.max(0, Math.floor(yarnCorner(p, scaling.originalContext, scaling.betaFast)));
   const high = Math.min(
     p.dimensions - 1,
     Math.ceil(yarnCorner(p, scaling.originalContext, scaling.betaSlow)),
   );
-  const blended = frequencies.map((f, i) => {
-    const ramp = Math.min(1, Math.max(0, (i - low) / Math.max(0.001, high - low)));
-    const extrapolated = (1 - ramp) * scaling.extrapolation;
-    return (f / scaling.factor) * (1 - extrapolated) + f * extrapolated;
+  return share.map((_, pair) => {
+    const ramp = Math.min(1, Math.max(0, (pair - low) / Math.max(0.001, high - low)));
+    return (1 - ramp) * scaling.extrapolation;
   });
-  const stretch = scaling.extrapolation === 0 ? 1 : 1 + 0.1 * Math.log(scaling.factor);
-  return { frequencies: blended, magnitude: scaling.attention * stretch };
+}
+
+/**
+ * The turns of one position. Angles are rounded to f32 at every step and the frequency falls by repeated f32
+ * multiplication, as ggml's `ggml_rope_cache_init` does: with small factors and far positions an angle is so large that its
+ * rounding shows in the logits, so the rounding is part of the operator's meaning.
+ */
+export class RopeTurns {
+  readonly #ratio: number;
+  readonly #squeeze: number;
+  readonly #share: Float32Array;
+  readonly #magnitude: number;
+
+  constructor(
+    readonly parameters: RopeParameters,
+    readonly factors?: ArrayLike<number>,
+  ) {
+    const { scaling, base, dimensions } = parameters;
+    this.#ratio = Math.fround(base ** (-2 / dimensions));
+    this.#squeeze = Math.fround(scaling.kind === 'none' ? 1 : 1 / scaling.factor);
+    this.#share = extrapolatedShare(parameters);
+    const stretched = scaling.kind === 'yarn' && scaling.extrapolation !== 0;
+    const stretch = stretched ? 1 + 0.1 * Math.log(scaling.factor) : 1;
+    this.#magnitude = Math.fround((scaling.kind === 'yarn' ? scaling.attention : 1) * stretch);
+  }
+
+  /** Writes (cos, sin) of every pair for `position` at `offset`. */
+  fill(position: number, out: Float32Array, offset = 0): void {
+    const round = Math.fround;
+    let angle = round(position);
+    for (let pair = 0, at = offset; pair < this.#share.length; pair++, at += 2) {
+      const free = round(angle / (this.factors?.[pair] ?? 1));
+      const squeezed = round(this.#squeeze * free);
+      const share = this.#share[pair] as number;
+      const turn = share === 0 ? squeezed : round(round(squeezed * (1 - share)) + round(free * share));
+      out[at] = round(Math.cos(turn)) * this.#magnitude;
+      out[at + 1] = round(Math.sin(turn)) * this.#magnitude;
+      angle = round(angle * this.#ratio);
+    }
+  }
 }
 
 export function ropeCost(op: RopeTableOp | RopeOp, rows: number): Cost {

@@ -6,8 +6,9 @@ import type { BatchTensors, State, Tensor } from './value.ts';
 /**
  * Chooses a token for each output row: `tokens[o]` from `logits[o, :]` by the chain that `parameters[o, :]` describes
  * (`sampling/sampling-row.ts` holds the row's layout, `sampling/sample-row.ts` the meaning). `history` holds the ids of the
- * row's sequence up to its position. `report[o, :]` gives the chosen token's log-probability and, where asked, the most
- * likely tokens with theirs, all before any stage of the chain: pairs of (id as i32 bits, natural log), first the choice.
+ * row's sequence up to its position. `report[o, :]` is written where the row asks for it: the chosen token's
+ * log-probability and the most likely tokens with theirs, all before any stage of the chain, as pairs of (id as i32 bits,
+ * natural log), first the choice.
  */
 export interface SampleOp {
   readonly kind: 'sample';

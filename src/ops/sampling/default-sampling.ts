@@ -12,5 +12,6 @@ export const DEFAULT_SAMPLING: SamplingParameters = {
   presencePenalty: 0,
   penaltyWindow: 64,
   seed: 0,
+  logProbabilities: -1,
   logitBias: new Map(),
 };

@@ -22,7 +22,7 @@ export interface SampleRow {
   /** The position of the row's own token; the draw depends on it and on the seed alone. */
   readonly position: number;
   readonly scratch: SamplingScratch;
-  /** f32 [2 * (1 + alternatives)]; see `SampleOp`. */
+  /** f32 [2 * (1 + alternatives)]; see `SampleOp`. Left as it is where the row asks for no report. */
   readonly report: Float32Array;
 }
 
@@ -40,7 +40,8 @@ export function sampleRow(of: SampleRow): number {
   const logits = adjust(of);
   const temperature = scratch.floats[SAMPLING_WORD.temperature] as number;
   const token = temperature > 0 ? draw(of, logits, temperature) : greedy(logits);
-  writeReport(of.report, of.logits, token, scratch.candidates);
+  const alternatives = scratch.words[SAMPLING_WORD.logProbabilities] as number;
+  if (alternatives >= 0) writeReport({ ...of, candidates: scratch.candidates }, token, alternatives);
   return token;
 }
 

@@ -24,9 +24,14 @@ export interface SamplingParameters {
   readonly penaltyWindow: number;
   /** Draws depend on the seed and the position alone. An integer below 2^53. */
   readonly seed: number;
+  /** Most likely tokens reported beside the choice with their log-probabilities; -1 reports not even the choice's. */
+  readonly logProbabilities: number;
   /** Added to the logits of single tokens; -Infinity forbids one. At most `MAX_LOGIT_BIASES`. */
   readonly logitBias: ReadonlyMap<number, number>;
 }
+
+/** Most tokens reported beside a choice. */
+export const MAX_LOG_PROBABILITIES = 20;
 
 /** Most biased tokens a row holds. */
 export const MAX_LOGIT_BIASES = 300;
@@ -47,8 +52,9 @@ export const SAMPLING_WORD = {
   penaltyWindow: 8,
   seedLow: 9,
   seedHigh: 10,
-  biasCount: 11,
-  biases: 12,
+  logProbabilities: 11,
+  biasCount: 12,
+  biases: 13,
 } as const;
 
 const FLOATS = [
@@ -72,6 +78,7 @@ export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array
   row[SAMPLING_WORD.penaltyWindow] = parameters.penaltyWindow;
   row[SAMPLING_WORD.seedLow] = (parameters.seed % 2 ** 32) | 0;
   row[SAMPLING_WORD.seedHigh] = Math.floor(parameters.seed / 2 ** 32) | 0;
+  row[SAMPLING_WORD.logProbabilities] = parameters.logProbabilities;
   row[SAMPLING_WORD.biasCount] = parameters.logitBias.size;
   let at: number = SAMPLING_WORD.biases;
   for (const [id, bias] of parameters.logitBias) {
@@ -100,6 +107,7 @@ export function readSamplingRow(row: Int32Array): SamplingParameters {
     presencePenalty: float('presencePenalty'),
     penaltyWindow: word(SAMPLING_WORD.penaltyWindow),
     seed: (word(SAMPLING_WORD.seedLow) >>> 0) + (word(SAMPLING_WORD.seedHigh) >>> 0) * 2 ** 32,
+    logProbabilities: word(SAMPLING_WORD.logProbabilities),
     logitBias,
   };
 }

@@ -1,5 +1,5 @@
 import { fail } from '../../base/errors.ts';
-import { MAX_LOGIT_BIASES, type SamplingParameters } from './sampling-row.ts';
+import { MAX_LOG_PROBABILITIES, MAX_LOGIT_BIASES, type SamplingParameters } from './sampling-row.ts';
 
 /** The largest whole number a parameter row holds. */
 const LARGEST_WORD = 2 ** 31 - 1;
@@ -33,6 +33,7 @@ const RULES: Readonly<Record<Exclude<keyof SamplingParameters, 'logitBias'>, Rul
   frequencyPenalty: between(-100, 100),
   presencePenalty: between(-100, 100),
   penaltyWindow: whole(-1, LARGEST_WORD),
+  logProbabilities: whole(-1, MAX_LOG_PROBABILITIES),
   seed: whole(0, Number.MAX_SAFE_INTEGER),
 };
 

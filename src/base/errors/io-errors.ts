@@ -1,0 +1,48 @@
+import { entry } from './entry.ts';
+
+/** Failures of reading bytes: files, Blobs, remote files. */
+export const ioErrors = {
+  READ_OUT_OF_RANGE: entry<{ source: string; offset: number; length: number; size: number }>(
+    400,
+    'A read asked for bytes that the source does not have.',
+    'Ask only for ranges inside the size of the source.',
+    (p) => `${p.source}: ${p.length} bytes at ${p.offset} were asked for, the source has ${p.size}`,
+  ),
+  READ_SHORT: entry<{ source: string; offset: number; length: number; found: number }>(
+    502,
+    'The bytes ended before the read was full: the file shrank or the connection broke off.',
+    'Check that nothing writes to the file, or that the download is complete, and try again.',
+    (p) => `${p.source}: found ${p.found} bytes at ${p.offset}, expected ${p.length}`,
+  ),
+  READ_FAILED: entry<{ source: string; offset: number; length: number; reason: string }>(
+    502,
+    'The system or the network refused a read.',
+    'See the reason; try again once it is removed.',
+    (p) => `${p.source}: reading ${p.length} bytes at ${p.offset} failed: ${p.reason}`,
+  ),
+  SOURCE_CHANGED: entry<{ source: string; what: string; found: string; expected: string }>(
+    409,
+    'The file was replaced while it was being read.',
+    'Open the model again.',
+    (p) => `${p.source} changed while it was open: ${p.what} is ${p.found}, was ${p.expected}`,
+  ),
+  SOURCE_UNAVAILABLE: entry<{ source: string; reason: string }>(
+    404,
+    'A file or address cannot be opened.',
+    'Check the path or address and the permission to read it.',
+    (p) => `${p.source} cannot be opened: ${p.reason}`,
+  ),
+  HTTP_STATUS: entry<{ source: string; found: number; expected: number }>(
+    502,
+    'A server answered with an unexpected status.',
+    'Check the address and whether it needs an authorization header.',
+    (p) => `${p.source}: the server answered with status ${p.found}, expected ${p.expected}`,
+  ),
+  HTTP_NO_RANGES: entry<{ source: string; found: string }>(
+    502,
+    'A server does not serve byte ranges, so that a remote file cannot be read in parts.',
+    'Download the file and open it from disk, or use a server that answers Range requests with 206.',
+    (p) =>
+      `${p.source}: the server does not serve byte ranges (found ${p.found}, expected 206 with Content-Range)`,
+  ),
+} as const;

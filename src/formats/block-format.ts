@@ -1,0 +1,65 @@
+import { halfToFloat } from '../base/half.ts';
+import { fillRandomBytes } from './random-bytes.ts';
+import type { TensorFormat } from './tensor-format.ts';
+
+/** What a format's file states: the layout of one block and what its bytes mean. */
+export interface BlockSpec {
+  readonly name: string;
+  readonly ggmlType: number;
+  readonly blockElements: number;
+  readonly blockBytes: number;
+
+  /** Decodes the block at byte `at` into the floats from `to` on. */
+  decodeBlock(bytes: DataView, at: number, out: Float32Array, to: number): void;
+
+  /** Encodes the floats from `from` on into the block at byte `at`. */
+  encodeBlock?(values: Float32Array, from: number, bytes: DataView, at: number): void;
+
+  /**
+   * Turns a block of random bits at byte `at` into weights of mean 0 and about the given standard deviation, by setting
+   * its scales. Where a number below says how far a random block of scale 1 spreads, a test holds it to a few percent.
+   */
+  tame(bytes: DataView, at: number, deviation: number): void;
+}
+
+/** A format from what one block means. */
+export function blockFormat(spec: BlockSpec): TensorFormat {
+  const { name, ggmlType, blockElements, blockBytes, encodeBlock } = spec;
+  const format: TensorFormat = {
+    name,
+    ggmlType,
+    blockElements,
+    blockBytes,
+    decode(src, srcOffset, dst, dstOffset, blockCount) {
+      const bytes = dataViewOf(src);
+      for (let block = 0; block < blockCount; block++) {
+        spec.decodeBlock(bytes, srcOffset + block * blockBytes, dst, dstOffset + block * blockElements);
+      }
+    },
+    fillRandom(dst, random, deviation) {
+      fillRandomBytes(dst, random);
+      const bytes = dataViewOf(dst);
+      for (let at = 0; at + blockBytes <= dst.byteLength; at += blockBytes) spec.tame(bytes, at, deviation);
+    },
+  };
+  if (!encodeBlock) return format;
+  return {
+    ...format,
+    encode(src, srcOffset, dst, dstOffset, blockCount) {
+      const bytes = dataViewOf(dst);
+      for (let block = 0; block < blockCount; block++) {
+        encodeBlock(src, srcOffset + block * blockElements, bytes, dstOffset + block * blockBytes);
+      }
+    },
+  };
+}
+
+/** The bytes of `array` as a DataView: any alignment, any kind of memory. */
+export function dataViewOf(array: Uint8Array): DataView {
+  return new DataView(array.buffer, array.byteOffset, array.byteLength);
+}
+
+/** The half float at byte `at`, widened. */
+export function halfAt(bytes: DataView, at: number): number {
+  return halfToFloat(bytes.getUint16(at, true));
+}

@@ -1,0 +1,60 @@
+import { fail } from '../base/errors.ts';
+import type { ByteSource } from '../io/index.ts';
+import { type HeaderOptions, HeaderReader } from './header-reader.ts';
+import { GgufMetadata } from './metadata.ts';
+import { readPairCount, scanMetadata } from './scan-metadata.ts';
+import { readTensorCount, scanTensors } from './scan-tensors.ts';
+import type { TensorInfo } from './tensor-info.ts';
+
+const MAGIC = [0x47, 0x47, 0x55, 0x46];
+const DEFAULT_ALIGNMENT = 32;
+
+/** One physical file: a whole model, or a part of a split one. */
+export interface GgufPart {
+  readonly source: ByteSource;
+  readonly version: number;
+  readonly alignment: number;
+  readonly headerBytes: number;
+  readonly metadata: GgufMetadata;
+  readonly tensors: readonly TensorInfo[];
+}
+
+/** Reads and checks the header of one file: magic, version, counts, metadata, tensor index. */
+export async function readPart(source: ByteSource, options: HeaderOptions): Promise<GgufPart> {
+  const reader = new HeaderReader(source, options);
+  await checkMagic(reader);
+  const version = await readVersion(reader);
+  const tensorCount = await readTensorCount(reader);
+  const pairCount = await readPairCount(reader);
+  const ranges = await scanMetadata(reader, pairCount);
+  const metadata = new GgufMetadata(source.name, reader.taken(), ranges);
+  const alignment = alignmentOf(metadata, source.name);
+  const tensors = await scanTensors(reader, source, tensorCount, alignment);
+  return { source, version, alignment, headerBytes: reader.position, metadata, tensors };
+}
+
+async function checkMagic(reader: HeaderReader): Promise<void> {
+  const magic = await reader.bytes(MAGIC.length, 'the magic');
+  if (MAGIC.every((byte, index) => magic[index] === byte)) return;
+  const hex = Array.from(magic, (byte) => byte.toString(16).padStart(2, '0')).join(' ');
+  const text = Array.from(magic, (byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : '.'));
+  fail('GGUF_MAGIC', { source: reader.sourceName, found: `${hex} ("${text.join('')}")` });
+}
+
+async function readVersion(reader: HeaderReader): Promise<number> {
+  const version = await reader.u32('the version');
+  const source = reader.sourceName;
+  // A small number written by a big-endian machine has its only byte at the far end.
+  const swapped = version / 2 ** 24;
+  if (Number.isInteger(swapped) && swapped > 0) fail('GGUF_BIG_ENDIAN', { source, version: swapped });
+  if (version !== 2 && version !== 3) fail('GGUF_VERSION', { source, found: version });
+  return version;
+}
+
+function alignmentOf(metadata: GgufMetadata, source: string): number {
+  const alignment = metadata.number('general.alignment') ?? DEFAULT_ALIGNMENT;
+  const isPowerOfTwo = alignment >= 1 && alignment <= 2 ** 31 && Number.isInteger(Math.log2(alignment));
+  if (isPowerOfTwo) return alignment;
+  const expected = 'a power of two';
+  return fail('GGUF_INVALID', { source, what: 'general.alignment', found: `${alignment}`, expected });
+}

@@ -1,0 +1,34 @@
+/**
+ * Bytes that can be read by range: a file, a Blob, memory, a remote file.
+ *
+ * Ranges may be asked for in any order and many at once. A read fills `into` completely or rejects with a typed error and
+ * leaves the content of `into` undefined; it keeps no reference to `into` afterwards, and `into` may lie in shared memory.
+ * The creator owns the source. Disposing waits for nothing: reads still under way may reject, reads begun later throw
+ * `DISPOSED`.
+ */
+export interface ByteSource extends AsyncDisposable {
+  /** Path, address or a word for people; split files find their siblings by it. */
+  readonly name: string;
+
+  /** Length in bytes, fixed for the life of the source. */
+  readonly size: number;
+
+  /**
+   * Fills `into` with the bytes from `offset` on. Rejects with `READ_OUT_OF_RANGE` before any I/O when the range does not lie
+   * in the source, `READ_SHORT` when the bytes end early, `SOURCE_CHANGED` when they are no longer the same file's,
+   * `READ_FAILED` when the system says no, `ABORTED`.
+   */
+  read(offset: number, into: Uint8Array, signal?: AbortSignal): Promise<void>;
+
+  /**
+   * The same bytes without a copy, where the source can give them; undefined where it cannot (the caller reads then). The
+   * view must not be written to, nor touched after the source is disposed.
+   */
+  view?(offset: number, length: number): Uint8Array | undefined;
+
+  /** Releases what the source holds. The second call does nothing. */
+  dispose(): Promise<void>;
+}
+
+/** Opens the source of the given name: how a split file reaches its siblings. Rejects when there is none. */
+export type SourceResolver = (name: string) => Promise<ByteSource>;

@@ -1,0 +1,5 @@
+export { BlobSource } from './blob-source.ts';
+export type { ByteSource, SourceResolver } from './byte-source.ts';
+export { CheckedSource } from './checked-source.ts';
+export { type HttpRangeOptions, HttpRangeSource } from './http-range-source.ts';
+export { MemorySource } from './memory-source.ts';

@@ -1,7 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
-import { NullDevice } from '../devices/null/index.ts';
-import { ReferenceDevice } from '../devices/reference/index.ts';
+import { openNullDevice } from '../devices/null/index.ts';
+import { openReferenceDevice } from '../devices/reference/index.ts';
 import { openCpu } from './open-cpu.ts';
 
 /** How a device is asked for. */
@@ -23,8 +23,8 @@ interface Backend {
 /** What Node can open, the best first. */
 const BACKENDS: readonly Backend[] = [
   { name: 'cpu', automatic: true, open: openCpu },
-  { name: 'reference', automatic: false, open: async () => new ReferenceDevice() },
-  { name: 'null', automatic: false, open: async () => new NullDevice() },
+  { name: 'reference', automatic: false, open: async () => openReferenceDevice() },
+  { name: 'null', automatic: false, open: async () => openNullDevice() },
 ];
 
 /** The words that `DeviceRequest.device` takes. */

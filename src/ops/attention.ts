@@ -46,13 +46,18 @@ export interface AttentionParameters {
 }
 
 /** Appends the rows' keys and values to the cache; later operators of the graph see them. */
-export function kvAppend(g: Recorder, cache: PagedCache, k: Tensor, v: Tensor): void {
+export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, v: Tensor): void {
   g.require(k.width === cache.keys.width && v.width === cache.values.width, 'keys and values fit the cache');
-  g.push({ kind: 'kvAppend', k, v, cache, batch: g.batch } satisfies KvAppendOp);
+  g.push({ kind: 'kvAppend', k, v, cache, batch: g.batch });
 }
 
 /** Causal attention of every row over its own sequence: f32 [rows, heads * valueSize]. */
-export function attention(g: Recorder, q: Tensor, cache: PagedCache, of: AttentionParameters): Tensor {
+export function attention(
+  g: Recorder<AttentionOp>,
+  q: Tensor,
+  cache: PagedCache,
+  of: AttentionParameters,
+): Tensor {
   g.require(of.heads % of.kvHeads === 0, `${of.kvHeads} key heads divide ${of.heads} heads evenly`);
   g.require(
     q.width === of.heads * of.keySize,
@@ -64,7 +69,7 @@ export function attention(g: Recorder, q: Tensor, cache: PagedCache, of: Attenti
     `values are ${of.kvHeads} x ${of.valueSize} wide`,
   );
   const out = g.temp('attention', { axis: 'rows', width: of.heads * of.valueSize });
-  g.push({ kind: 'attention', q, cache, batch: g.batch, out, ...of } satisfies AttentionOp);
+  g.push({ kind: 'attention', q, cache, batch: g.batch, out, ...of });
   return out;
 }
 

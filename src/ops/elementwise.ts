@@ -58,7 +58,7 @@ export interface GatedOp {
   readonly out: Tensor;
 }
 
-function binary(g: Recorder, kind: BinaryOp['kind'], a: Tensor, b: Tensor | Weight): Tensor {
+function binary(g: Recorder<BinaryOp>, kind: BinaryOp['kind'], a: Tensor, b: Tensor | Weight): Tensor {
   const fits =
     b.kind === 'weight'
       ? b.rows === 1 && (b.columns === a.width || b.columns === 1)
@@ -68,39 +68,39 @@ function binary(g: Recorder, kind: BinaryOp['kind'], a: Tensor, b: Tensor | Weig
     `${kind} takes two operands of one shape, or a vector of ${a.width} or 1: ${a.name}, ${b.name}`,
   );
   const out = g.temp(kind, { axis: a.axis, width: a.width });
-  g.push({ kind, a, b, out } satisfies BinaryOp);
+  g.push({ kind, a, b, out });
   return out;
 }
 
 /** Adds two tensors, or a vector to each row: [a.axis, a.width]. */
-export function add(g: Recorder, a: Tensor, b: Tensor | Weight): Tensor {
+export function add(g: Recorder<BinaryOp>, a: Tensor, b: Tensor | Weight): Tensor {
   return binary(g, 'add', a, b);
 }
 
 /** Multiplies two tensors, or each row by a vector: [a.axis, a.width]. */
-export function mul(g: Recorder, a: Tensor, b: Tensor | Weight): Tensor {
+export function mul(g: Recorder<BinaryOp>, a: Tensor, b: Tensor | Weight): Tensor {
   return binary(g, 'mul', a, b);
 }
 
 /** Multiplies by a constant: [x.axis, x.width]. */
-export function scale(g: Recorder, x: Tensor, factor: number): Tensor {
+export function scale(g: Recorder<ScaleOp>, x: Tensor, factor: number): Tensor {
   const out = g.temp('scale', { axis: x.axis, width: x.width });
-  g.push({ kind: 'scale', x, factor, out } satisfies ScaleOp);
+  g.push({ kind: 'scale', x, factor, out });
   return out;
 }
 
 /** Applies a function to each element: [x.axis, x.width]. */
-export function unary(g: Recorder, fn: Activation, x: Tensor): Tensor {
+export function unary(g: Recorder<UnaryOp>, fn: Activation, x: Tensor): Tensor {
   const out = g.temp(fn, { axis: x.axis, width: x.width });
-  g.push({ kind: 'unary', fn, x, out } satisfies UnaryOp);
+  g.push({ kind: 'unary', fn, x, out });
   return out;
 }
 
 /** Multiplies `up` by a function of `gate`: [up.axis, up.width]. */
-export function gated(g: Recorder, fn: Activation, gate: Tensor, up: Tensor): Tensor {
+export function gated(g: Recorder<GatedOp>, fn: Activation, gate: Tensor, up: Tensor): Tensor {
   g.require(gate.width === up.width && gate.axis === up.axis, 'gate and up have one shape');
   const out = g.temp('gated', { axis: up.axis, width: up.width });
-  g.push({ kind: 'gated', fn, gate, up, out } satisfies GatedOp);
+  g.push({ kind: 'gated', fn, gate, up, out });
   return out;
 }
 

@@ -11,9 +11,9 @@ export interface EmbedOp {
 }
 
 /** Looks up the batch's token ids: f32 [rows, table.columns]. */
-export function embed(g: Recorder, table: Weight): Tensor {
+export function embed(g: Recorder<EmbedOp>, table: Weight): Tensor {
   const out = g.temp('embed', { axis: 'rows', width: table.columns });
-  g.push({ kind: 'embed', ids: g.batch.ids, table, out } satisfies EmbedOp);
+  g.push({ kind: 'embed', ids: g.batch.ids, table, out });
   return out;
 }
 

@@ -27,7 +27,7 @@ export interface OpGraph {
 }
 
 /** Records operators for one batch shape. The operators' own files hold the functions that record them. */
-export class GraphBuilder implements Recorder {
+export class GraphBuilder implements Recorder<Op> {
   readonly batch: BatchTensors;
   readonly #inputs: Tensor[] = [];
   readonly #outputs: Output[] = [];

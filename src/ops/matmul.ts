@@ -15,14 +15,14 @@ export interface MatmulOp {
 }
 
 /** Multiplies by a weight as the file holds it (a row an output): [x.axis, weight.rows]. */
-export function matmul(g: Recorder, x: Tensor, weight: Weight, bias?: Weight): Tensor {
+export function matmul(g: Recorder<MatmulOp>, x: Tensor, weight: Weight, bias?: Weight): Tensor {
   g.require(x.width === weight.columns, `x is ${weight.columns} wide for ${weight.name}, not ${x.width}`);
   g.require(
     bias === undefined || bias.columns === weight.rows,
     `the bias of ${weight.name} has ${weight.rows} values`,
   );
   const out = g.temp('matmul', { axis: x.axis, width: weight.rows });
-  g.push({ kind: 'matmul', x, weight, bias, out } satisfies MatmulOp);
+  g.push({ kind: 'matmul', x, weight, bias, out });
   return out;
 }
 

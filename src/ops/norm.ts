@@ -25,16 +25,16 @@ export interface LayerNormOp {
 }
 
 /** Normalizes by the root of the mean square: [x.axis, x.width]. */
-export function rmsNorm(g: Recorder, x: Tensor, weight: Weight, epsilon: number): Tensor {
+export function rmsNorm(g: Recorder<RmsNormOp>, x: Tensor, weight: Weight, epsilon: number): Tensor {
   g.require(x.width % weight.columns === 0, `${weight.name} divides the row of ${x.width} evenly`);
   const out = g.temp('rmsNorm', { axis: x.axis, width: x.width });
-  g.push({ kind: 'rmsNorm', x, weight, epsilon, out } satisfies RmsNormOp);
+  g.push({ kind: 'rmsNorm', x, weight, epsilon, out });
   return out;
 }
 
 /** Normalizes by mean and variance: [x.axis, x.width]. */
 export function layerNorm(
-  g: Recorder,
+  g: Recorder<LayerNormOp>,
   x: Tensor,
   of: { weight: Weight; bias?: Weight; epsilon: number },
 ): Tensor {
@@ -48,7 +48,7 @@ export function layerNorm(
     bias: of.bias,
     epsilon: of.epsilon,
     out,
-  } satisfies LayerNormOp);
+  });
   return out;
 }
 

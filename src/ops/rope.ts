@@ -53,7 +53,7 @@ export interface RopeOp {
 export type RopePairs = 'interleaved' | 'halves';
 
 /** The turns of the batch's positions: f32 [rows, parameters.dimensions]. */
-export function ropeTable(g: Recorder, parameters: RopeParameters, factors?: Weight): Tensor {
+export function ropeTable(g: Recorder<RopeTableOp>, parameters: RopeParameters, factors?: Weight): Tensor {
   const { dimensions } = parameters;
   g.require(dimensions % 2 === 0, `rope turns an even number of values, not ${dimensions}`);
   g.require(
@@ -61,20 +61,20 @@ export function ropeTable(g: Recorder, parameters: RopeParameters, factors?: Wei
     `rope has ${dimensions / 2} factors`,
   );
   const out = g.temp('ropeTable', { axis: 'rows', width: dimensions });
-  g.push({ kind: 'ropeTable', positions: g.batch.positions, factors, parameters, out } satisfies RopeTableOp);
+  g.push({ kind: 'ropeTable', positions: g.batch.positions, factors, parameters, out });
   return out;
 }
 
 /** Turns the heads of each row by its position: [rows, x.width]. */
 export function rope(
-  g: Recorder,
+  g: Recorder<RopeOp>,
   x: Tensor,
   of: { table: Tensor; headSize: number; pairs: RopePairs },
 ): Tensor {
   g.require(x.width % of.headSize === 0, `heads of ${of.headSize} divide the row of ${x.width} evenly`);
   g.require(of.table.width <= of.headSize, `at most ${of.headSize} values of a head are turned`);
   const out = g.temp('rope', { axis: 'rows', width: x.width });
-  g.push({ kind: 'rope', x, ...of, out } satisfies RopeOp);
+  g.push({ kind: 'rope', x, ...of, out });
   return out;
 }
 

@@ -18,17 +18,17 @@ export interface TokenAppendOp {
 }
 
 /** Picks the batch's output rows: [outputs, x.width]. */
-export function gatherRows(g: Recorder, x: Tensor): Tensor {
+export function gatherRows(g: Recorder<GatherRowsOp>, x: Tensor): Tensor {
   g.require(x.axis === 'rows', 'output rows are picked out of token rows');
   const out = g.temp('gatherRows', { axis: 'outputs', width: x.width });
-  g.push({ kind: 'gatherRows', x, index: g.batch.outputRows, out } satisfies GatherRowsOp);
+  g.push({ kind: 'gatherRows', x, index: g.batch.outputRows, out });
   return out;
 }
 
 /** Records the batch's token ids; `history` is i32 [slots, positions]. */
-export function tokenAppend(g: Recorder, history: State): void {
+export function tokenAppend(g: Recorder<TokenAppendOp>, history: State): void {
   g.require(history.type === 'i32' && history.rows >= g.shape.slots, 'the history has a row for each slot');
-  g.push({ kind: 'tokenAppend', history, batch: g.batch } satisfies TokenAppendOp);
+  g.push({ kind: 'tokenAppend', history, batch: g.batch });
 }
 
 /** Reads and writes each picked row once. */

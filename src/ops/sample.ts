@@ -22,7 +22,7 @@ export interface SampleOp {
 
 /** Samples every output row: `tokens` i32 [outputs, 1], `report` f32 [outputs, 2 * (1 + alternatives)]. */
 export function sample(
-  g: Recorder,
+  g: Recorder<SampleOp>,
   of: { logits: Tensor; parameters: Tensor; history: State; alternatives: number },
 ): { tokens: Tensor; report: Tensor } {
   const { logits, parameters, history } = of;
@@ -34,7 +34,7 @@ export function sample(
   g.require(logits.axis === 'outputs', 'logits stand by output rows');
   const tokens = g.temp('tokens', { axis: 'outputs', width: 1, type: 'i32' });
   const report = g.temp('report', { axis: 'outputs', width: 2 * (1 + of.alternatives) });
-  g.push({ kind: 'sample', logits, parameters, history, batch: g.batch, tokens, report } satisfies SampleOp);
+  g.push({ kind: 'sample', logits, parameters, history, batch: g.batch, tokens, report });
   return { tokens, report };
 }
 

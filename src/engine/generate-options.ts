@@ -1,5 +1,4 @@
-import { fail } from '../base/errors.ts';
-import { MAX_LOGIT_BIASES, type SamplingParameters } from '../ops/sampling/sampling-row.ts';
+import type { SamplingParameters } from '../ops/sampling/sampling-row.ts';
 
 /** How a text is continued. What is left out takes the defaults of `DEFAULT_SAMPLING`. */
 export interface GenerateOptions extends Partial<Omit<SamplingParameters, 'logitBias' | 'logProbabilities'>> {

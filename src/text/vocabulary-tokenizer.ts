@@ -81,7 +81,8 @@ export class VocabularyTokenizer implements Tokenizer {
 
   tokenBytes(id: number): Uint8Array {
     this.#check(id);
-    return (this.#bytes[id] ??= this.#computeBytes(id));
+    this.#bytes[id] ??= this.#computeBytes(id);
+    return this.#bytes[id];
   }
 
   tokenText(id: number): string {

@@ -3,7 +3,7 @@ import { utf8Bytes } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import type { SubwordModel } from './subword-model.ts';
 
-const ESCAPE = /\\(?:x([0-9a-fA-F]{2})|([^]))/gu;
+const ESCAPE = /\\(?:x([0-9a-fA-F]{2})|(.))/gsu;
 const CONTROL_CHARACTERS: Readonly<Record<string, number>> = { t: 0x09, n: 0x0a, r: 0x0d };
 
 /** The RWKV world tokenizer: at every place the longest token that matches the bytes. */

@@ -1,0 +1,41 @@
+import { entry } from './entry.ts';
+
+/** Failures of graphs and of the devices that run them. */
+export const deviceErrors = {
+  GRAPH_SHAPE: entry<{ graph: string; op: number; expected: string }>(
+    500,
+    'An operator was recorded with operands that do not fit.',
+    'Check the model file: its dimensions contradict each other.',
+    (p) => `graph ${p.graph}, operator ${p.op}: expected that ${p.expected}`,
+  ),
+  OP_UNSUPPORTED: entry<{ device: string; op: string; why: string }>(
+    501,
+    'The device has no kernel for an operator.',
+    'Run the model on another device (--device cpu).',
+    (p) => `device ${p.device} cannot run ${p.op}: ${p.why}`,
+  ),
+  OUT_OF_MEMORY: entry<{ device: string; what: string; bytes: number; free: number }>(
+    507,
+    'The device has too little free memory.',
+    'Use a smaller context, a smaller model or a stronger quantization, or close what else uses the memory.',
+    (p) => `device ${p.device}: ${p.what} needs ${p.bytes} bytes, ${p.free} are free`,
+  ),
+  BINDING: entry<{ graph: string; value: string; found: string; expected: string }>(
+    500,
+    'A compiled graph was bound to missing or wrong memory.',
+    'This is a bug of the caller of Program.bind.',
+    (p) => `graph ${p.graph}, ${p.value}: found ${p.found}, expected ${p.expected}`,
+  ),
+  DEVICE_LOST: entry<{ device: string; why: string }>(
+    503,
+    'The device stopped working.',
+    'Open the device again; if it happens again, look at the cause.',
+    (p) => `device ${p.device} was lost: ${p.why}`,
+  ),
+  DEVICE_UNAVAILABLE: entry<{ device: string; why: string }>(
+    503,
+    'The device could not be opened.',
+    'Run `rocmforge devices` to see what this machine has.',
+    (p) => `device ${p.device} is not available: ${p.why}`,
+  ),
+} as const;

@@ -1,0 +1,48 @@
+import { entry } from './entry.ts';
+
+/** Failures of architectures, plans and sequence state. */
+export const modelErrors = {
+  ARCHITECTURE_UNKNOWN: entry<{ found: string; known: string }>(
+    422,
+    'The file names an architecture that rocmforge does not run.',
+    'Use a model of one of the listed architectures.',
+    (p) => `general.architecture is ${p.found}; known: ${p.known}`,
+  ),
+  MODEL_TENSOR_MISSING: entry<{ tensor: string; architecture: string }>(
+    422,
+    'The file lacks a tensor that its architecture needs.',
+    'Convert the model again; this file is not complete.',
+    (p) => `tensor ${p.tensor}, which ${p.architecture} needs, is not in the file`,
+  ),
+  MODEL_TENSOR_SHAPE: entry<{ tensor: string; found: string; expected: string }>(
+    422,
+    'A tensor has another shape than the file’s metadata says.',
+    'Convert the model again; its metadata and tensors contradict each other.',
+    (p) => `tensor ${p.tensor}: found shape ${p.found}, expected ${p.expected}`,
+  ),
+  MODEL_CONFIG: entry<{ key: string; found: string; expected: string }>(
+    422,
+    'A metadata value of the model is missing or out of range.',
+    'Convert the model again, or use a model whose metadata is complete.',
+    (p) => `${p.key}: found ${p.found}, expected ${p.expected}`,
+  ),
+  MODEL_TOO_LARGE: entry<{ needed: string; free: string; weights: string; cache: string; scratch: string }>(
+    507,
+    'The model with its context does not fit into memory.',
+    'Ask for a smaller --context, use a smaller or more strongly quantized model, or free memory.',
+    (p) =>
+      `the model needs ${p.needed} (weights ${p.weights}, cache ${p.cache}, scratch ${p.scratch}), ${p.free} are free`,
+  ),
+  CONTEXT_OVERFLOW: entry<{ tokens: number; context: number }>(
+    400,
+    'The prompt is longer than the context.',
+    'Shorten the prompt or open the model with a larger --context.',
+    (p) => `the prompt has ${p.tokens} tokens, the context holds ${p.context}`,
+  ),
+  PROMPT_EMPTY: entry<Record<string, never>>(
+    400,
+    'The prompt has no tokens.',
+    'Give at least one token of text.',
+    () => 'the prompt is empty',
+  ),
+} as const;

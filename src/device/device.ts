@@ -1,0 +1,44 @@
+import type { OpGraph } from '../ops/graph.ts';
+import type { DeviceBuffer, PinnedBuffer } from './memory.ts';
+import type { Executable, Program, Step } from './program.ts';
+import type { Stream } from './stream.ts';
+
+/** What a device is, for people and for `rocmforge devices`. */
+export interface DeviceInfo {
+  /** `cpu`, `hip`, `cuda`, `webgpu`, `reference` or `null`. */
+  readonly backend: string;
+  /** The hardware's name as its driver gives it. */
+  readonly name: string;
+  /** Facts worth showing: threads, instruction sets, driver versions. */
+  readonly details: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** Bytes of memory that buffers come from. */
+export interface MemoryInfo {
+  readonly total: number;
+  readonly free: number;
+}
+
+/**
+ * Owns memory, streams and programs; knows bytes, not models. Work is ordered within a stream and unordered between
+ * streams except by events. All creation but `createBuffer`, `createPinned` and `createStream` may be slow and is awaited;
+ * running never compiles and never allocates. Failures are typed: `OUT_OF_MEMORY`, `OP_UNSUPPORTED`, `DEVICE_LOST`.
+ * Disposing a device ends its streams and frees everything created from it.
+ */
+export interface Device extends AsyncDisposable {
+  readonly info: DeviceInfo;
+  /** Resolves with the reason when the device can no longer be used; never rejects. */
+  readonly lost: Promise<Error>;
+  memory(): Promise<MemoryInfo>;
+  /** Memory on the device, its contents undefined. `label` names it in messages and traces. Throws `OUT_OF_MEMORY`. */
+  createBuffer(byteLength: number, label: string): DeviceBuffer;
+  /** Host memory that the device copies from and into without a detour. */
+  createPinned(byteLength: number, label: string): PinnedBuffer;
+  createStream(label: string): Stream;
+  /** Chooses kernels, scratch and weight layouts for a graph, from its description alone. */
+  compile(graph: OpGraph): Promise<Program>;
+  /** Captures executables, in this order, into one replayable step. */
+  record(executables: readonly Executable[], label: string): Promise<Step>;
+  /** Buffers, pinned buffers, streams and steps that were created and not yet disposed. */
+  liveObjects(): number;
+}

@@ -1,0 +1,26 @@
+/** Memory on a device. Its creator disposes it, after the last step that names it has completed. */
+export interface DeviceBuffer extends Disposable {
+  readonly byteLength: number;
+  readonly label: string;
+}
+
+/** Host memory close to a device: `bytes` is a view over it, valid until disposal, and may lie over shared memory. */
+export interface PinnedBuffer extends Disposable {
+  readonly byteLength: number;
+  readonly bytes: Uint8Array;
+}
+
+/** A part of a buffer. Offsets are multiples of `BUFFER_ALIGNMENT`. */
+export interface BufferRange {
+  readonly buffer: DeviceBuffer;
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
+/** What every bound range's offset is a multiple of (WebGPU's `minStorageBufferOffsetAlignment`). */
+export const BUFFER_ALIGNMENT = 256;
+
+/** The whole of a buffer. */
+export function wholeOf(buffer: DeviceBuffer): BufferRange {
+  return { buffer, offset: 0, byteLength: buffer.byteLength };
+}

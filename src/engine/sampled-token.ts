@@ -1,0 +1,23 @@
+/** A token with its natural log-probability, before any stage of the sampling chain. */
+export interface ScoredToken {
+  readonly id: number;
+  readonly logProbability: number;
+}
+
+/** A sampled token; scored, with the most likely ones beside it, where that was asked for. */
+export interface SampledToken {
+  readonly id: number;
+  readonly logProbability: number | undefined;
+  readonly alternatives: readonly ScoredToken[];
+}
+
+/** Decodes a row of the `sample` operator's report: pairs of (id as i32 bits, natural log), first the chosen token. */
+export function readReport(report: Float32Array, alternatives: number): SampledToken {
+  const ids = new Int32Array(report.buffer, report.byteOffset, report.length);
+  const scored = (pair: number): ScoredToken => ({
+    id: ids[2 * pair] as number,
+    logProbability: report[2 * pair + 1] as number,
+  });
+  const { id, logProbability } = scored(0);
+  return { id, logProbability, alternatives: Array.from({ length: alternatives }, (_, i) => scored(1 + i)) };
+}

@@ -1,0 +1,82 @@
+import { fail } from '../base/errors.ts';
+import type { GgufMetadata } from '../gguf/metadata.ts';
+import type { TensorInfo } from '../gguf/tensor-info.ts';
+import type { PagedCache } from '../ops/attention.ts';
+import type { GraphBuilder } from '../ops/graph.ts';
+import type { Tensor, Weight } from '../ops/value.ts';
+import type { ModelConfig } from './model-config.ts';
+
+/** Finds a file's tensors by name. */
+export type TensorIndex = ReadonlyMap<string, TensorInfo>;
+
+/**
+ * What an architecture records one part of the model with: the builder, the configuration and the part's weights. Weights
+ * are named without `prefix` (`blk.3.`), so that layers of one kind record equal graphs.
+ */
+export class PartScope {
+  constructor(
+    readonly g: GraphBuilder,
+    readonly config: ModelConfig,
+    readonly tensors: TensorIndex,
+    readonly prefix: string,
+  ) {}
+
+  /** A weight of `rows` rows that the architecture cannot do without; a vector has one row. */
+  weight(name: string, rows: number, columns: number): Weight {
+    const found = this.optional(name, rows, columns);
+    if (found) return found;
+    fail('MODEL_TENSOR_MISSING', { tensor: this.prefix + name, architecture: this.config.architecture });
+  }
+
+  /** The weight, or undefined when the file has none of this name. Throws `MODEL_TENSOR_SHAPE` when it does not fit. */
+  optional(name: string, rows: number, columns: number): Weight | undefined {
+    const tensor = this.tensors.get(this.prefix + name);
+    if (!tensor) return undefined;
+    const fits = tensor.shape[0] === columns && tensor.elementCount === rows * columns;
+    if (!fits) {
+      const expected = rows === 1 ? `[${columns}]` : `[${columns}, ${rows}]`;
+      fail('MODEL_TENSOR_SHAPE', { tensor: tensor.name, found: `[${tensor.shape.join(', ')}]`, expected });
+    }
+    return this.g.weight(name, tensor.format, rows, columns);
+  }
+
+  /** Rows of a matrix of `columns` columns, for sizes that only the file knows (the vocabulary). */
+  rowsOf(name: string, columns: number): number {
+    const tensor = this.tensors.get(this.prefix + name);
+    if (!tensor) fail('MODEL_TENSOR_MISSING', { tensor: name, architecture: this.config.architecture });
+    return tensor.elementCount / columns;
+  }
+}
+
+/** A layer's inputs beside its weights. */
+export interface LayerInputs {
+  readonly index: number;
+  readonly x: Tensor;
+  /** What the embedding part hands on to every layer, by the names it gave. */
+  readonly shared: ReadonlyMap<string, Tensor>;
+  readonly cache: PagedCache;
+}
+
+/**
+ * A model family as a pure description: what its metadata means, and which operators make up its parts. It computes
+ * nothing and knows no device.
+ */
+export interface Architecture {
+  /** The values of `general.architecture` it answers to. */
+  readonly names: readonly string[];
+  configure(metadata: GgufMetadata, architecture: string): ModelConfig;
+  /** Records token ids to the residual stream, and what all layers share (the turns of the positions). */
+  recordEmbedding(scope: PartScope): { x: Tensor; shared: ReadonlyMap<string, Tensor> };
+  /** Records one layer: residual stream in, residual stream out. */
+  recordLayer(scope: PartScope, inputs: LayerInputs): Tensor;
+  /** Records the residual stream to the logits of the batch's output rows. */
+  recordHead(scope: PartScope, x: Tensor): Tensor;
+}
+
+/** Finds the architecture of a file. Throws `ARCHITECTURE_UNKNOWN` with the known names. */
+export function architectureOf(metadata: GgufMetadata, known: readonly Architecture[]): Architecture {
+  const found = metadata.string('general.architecture') ?? 'nothing';
+  const architecture = known.find((candidate) => candidate.names.includes(found));
+  if (architecture) return architecture;
+  fail('ARCHITECTURE_UNKNOWN', { found, known: known.flatMap(({ names }) => names).join(', ') });
+}

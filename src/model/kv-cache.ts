@@ -1,0 +1,60 @@
+import { invariant } from '../base/errors.ts';
+import type { SequenceState } from './sequence-state.ts';
+
+/** Positions of one cache block. */
+export const KV_BLOCK_SIZE = 32;
+
+/** Blocks that a sequence of `context` positions takes. */
+export function blocksFor(context: number): number {
+  return Math.ceil(context / KV_BLOCK_SIZE);
+}
+
+/**
+ * The bookkeeping of a paged KV cache: which blocks of `KV_BLOCK_SIZE` positions belong to which slot. The cells
+ * themselves are states of the layers' graphs, one pair of matrices a layer, all addressed by the same block numbers.
+ */
+export class KvCache implements SequenceState {
+  readonly context: number;
+  readonly #free: number[];
+  readonly #owned: number[][];
+
+  constructor(of: { blocks: number; slots: number; context: number }) {
+    invariant(of.blocks > 0 && of.slots > 0, 'a KV cache has blocks and slots');
+    this.context = of.context;
+    // The lowest block is handed out first: a single sequence then lies in one piece.
+    this.#free = Array.from({ length: of.blocks }, (_, i) => of.blocks - 1 - i);
+    this.#owned = Array.from({ length: of.slots }, () => []);
+  }
+
+  reserve(slot: number, length: number): boolean {
+    const owned = this.#blocksOf(slot);
+    const missing = blocksFor(length) - owned.length;
+    if (length > this.context || missing > this.#free.length) return false;
+    for (let i = 0; i < missing; i++) owned.push(this.#free.pop() as number);
+    return true;
+  }
+
+  truncate(slot: number, length: number): void {
+    const owned = this.#blocksOf(slot);
+    while (owned.length > blocksFor(length)) this.#free.push(owned.pop() as number);
+  }
+
+  reserved(slot: number): number {
+    return Math.min(this.context, this.#blocksOf(slot).length * KV_BLOCK_SIZE);
+  }
+
+  writeBlocks(slot: number, row: Int32Array): void {
+    row.set(this.#blocksOf(slot));
+  }
+
+  /** Blocks that no slot owns. */
+  freeBlocks(): number {
+    return this.#free.length;
+  }
+
+  #blocksOf(slot: number): number[] {
+    const owned = this.#owned[slot];
+    invariant(owned, `slot ${slot} is one of ${this.#owned.length}`);
+    return owned;
+  }
+}

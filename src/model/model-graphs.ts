@@ -1,0 +1,138 @@
+import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
+import { type PagedCache, sample, tokenAppend } from '../ops/index.ts';
+import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
+import type { BatchShape, ElementType, Tensor } from '../ops/value.ts';
+import { type Architecture, PartScope, type TensorIndex } from './architecture.ts';
+import { KV_BLOCK_SIZE } from './kv-cache.ts';
+import type { ModelConfig } from './model-config.ts';
+
+/** What the graphs of a model are recorded for. */
+export interface GraphOptions {
+  readonly shape: BatchShape;
+  /** Blocks of the KV cache. */
+  readonly blocks: number;
+  readonly cacheType: 'f16' | 'f32';
+  /** Positions of the token history. */
+  readonly context: number;
+  /** Most likely tokens reported beside each sampled one. */
+  readonly alternatives: number;
+}
+
+/** One part of the model: its graph, and what the file's names of its weights begin with. */
+export interface ModelPart {
+  readonly name: string;
+  readonly graph: OpGraph;
+  readonly prefix: string;
+}
+
+/** The parts in the order they run. Each reads `x` and what the embedding shares, and writes the next part's `x`. */
+export interface ModelGraphs {
+  readonly embedding: ModelPart;
+  readonly layers: readonly ModelPart[];
+  readonly head: ModelPart;
+  readonly sampling: ModelPart;
+  /** Names, types and widths of what passes between parts: `x`, `logits` and what the embedding shares. */
+  readonly boundaries: ReadonlyMap<string, Tensor>;
+}
+
+/** Records all parts of a model for one batch shape. Cheap: no data is read. */
+export function recordModel(
+  architecture: Architecture,
+  config: ModelConfig,
+  tensors: TensorIndex,
+  options: GraphOptions,
+): ModelGraphs {
+  const recorder = new ModelRecorder(architecture, config, tensors, options);
+  const embedding = recorder.embedding();
+  const layers = Array.from({ length: config.layers }, (_, index) => recorder.layer(index));
+  const head = recorder.head();
+  return { embedding, layers, head, sampling: recorder.sampling(), boundaries: recorder.boundaries };
+}
+
+class ModelRecorder {
+  readonly boundaries = new Map<string, Tensor>();
+  readonly #shared: string[] = [];
+
+  constructor(
+    readonly architecture: Architecture,
+    readonly config: ModelConfig,
+    readonly tensors: TensorIndex,
+    readonly options: GraphOptions,
+  ) {}
+
+  embedding(): ModelPart {
+    const g = this.#builder('embedding');
+    const { x, shared } = this.architecture.recordEmbedding(this.#scope(g, ''));
+    tokenAppend(g, this.#history(g));
+    this.#output(g, 'x', x);
+    for (const [name, tensor] of shared) {
+      this.#shared.push(name);
+      this.#output(g, name, tensor);
+    }
+    return { name: g.name, graph: g.finish(), prefix: '' };
+  }
+
+  layer(index: number): ModelPart {
+    const g = this.#builder('layer');
+    const prefix = `blk.${index}.`;
+    const shared = new Map(this.#shared.map((name) => [name, this.#input(g, name)]));
+    const inputs = { index, x: this.#input(g, 'x'), shared, cache: this.#cache(g) };
+    g.output('x', this.architecture.recordLayer(this.#scope(g, prefix), inputs));
+    return { name: `layer ${index}`, graph: g.finish(), prefix };
+  }
+
+  head(): ModelPart {
+    const g = this.#builder('head');
+    this.#output(g, 'logits', this.architecture.recordHead(this.#scope(g, ''), this.#input(g, 'x')));
+    return { name: g.name, graph: g.finish(), prefix: '' };
+  }
+
+  sampling(): ModelPart {
+    const g = this.#builder('sampling');
+    const parameters = g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' });
+    const logits = this.#input(g, 'logits');
+    const { alternatives } = this.options;
+    const { tokens, report } = sample(g, { logits, parameters, history: this.#history(g), alternatives });
+    g.output('tokens', tokens);
+    g.output('report', report);
+    return { name: g.name, graph: g.finish(), prefix: '' };
+  }
+
+  #builder(name: string): GraphBuilder {
+    return new GraphBuilder(name, this.options.shape);
+  }
+
+  #scope(g: GraphBuilder, prefix: string): PartScope {
+    return new PartScope(g, this.config, this.tensors, prefix);
+  }
+
+  #output(g: GraphBuilder, name: string, tensor: Tensor): void {
+    g.output(name, tensor);
+    this.boundaries.set(name, tensor);
+  }
+
+  #input(g: GraphBuilder, name: string): Tensor {
+    const { axis, width, type } = this.boundaries.get(name) as Tensor;
+    return g.input(name, { axis, width, type });
+  }
+
+  #history(g: GraphBuilder) {
+    return g.state('history', 'i32', this.options.shape.slots, this.options.context);
+  }
+
+  #cache(g: GraphBuilder): PagedCache {
+    const { kvHeads, keySize, valueSize } = this.config;
+    const cells = this.options.blocks * KV_BLOCK_SIZE;
+    const type: ElementType = this.options.cacheType;
+    return {
+      keys: g.state('keys', type, cells, kvHeads * keySize),
+      values: g.state('values', type, cells, kvHeads * valueSize),
+      blockSize: KV_BLOCK_SIZE,
+    };
+  }
+}
+
+/** Equal for graphs that one program can serve: same operators, same shapes, same formats. */
+export function kindOf(graph: OpGraph): string {
+  return JSON.stringify(graph);
+}

@@ -1,0 +1,16 @@
+/**
+ * What a sequence has behind it: the memory that lets the next token be computed without the earlier ones. A KV cache is
+ * one kind, a recurrent state another. Slots are rows of the batch's block table.
+ */
+export interface SequenceState {
+  /** Most positions a sequence may have. */
+  readonly context: number;
+  /** Makes room for positions `0 .. length - 1` of the slot's sequence. False, with nothing changed, when there is none. */
+  reserve(slot: number, length: number): boolean;
+  /** Forgets positions from `length` on; 0 gives the slot back whole. */
+  truncate(slot: number, length: number): void;
+  /** Positions that the slot has room for now. */
+  reserved(slot: number): number;
+  /** Writes the slot's row of the block table, `blocksPerSlot` entries. */
+  writeBlocks(slot: number, row: Int32Array): void;
+}

@@ -1,0 +1,89 @@
+import { type Cost, rowwiseCost } from './cost.ts';
+import type { Recorder } from './recorder.ts';
+import type { BatchTensors, State, Tensor } from './value.ts';
+
+/**
+ * A paged cache of keys or values: positions `i * blockSize ...` of a slot's sequence lie in the cells of block
+ * `blocks[slot, i]`, so `cell(slot, p) = blocks[slot, p / blockSize] * blockSize + p % blockSize`.
+ */
+export interface PagedCache {
+  readonly keys: State;
+  readonly values: State;
+  readonly blockSize: number;
+}
+
+/** Writes row r of `k` and `v` into `cell(slots[r], positions[r])`, rounded to the cache's type. */
+export interface KvAppendOp {
+  readonly kind: 'kvAppend';
+  readonly k: Tensor;
+  readonly v: Tensor;
+  readonly cache: PagedCache;
+  readonly batch: BatchTensors;
+}
+
+/**
+ * `out[r, h] = sum_p softmax_p(cap(scale * q[r, h] · key[p])) * value[p]` over the positions of the row's sequence from
+ * `max(0, position - window + 1)` to its own `position`, keys and values shared by `heads / kvHeads` heads.
+ * `cap(s) = softCap * tanh(s / softCap)` where a soft cap is given (Gemma 2).
+ */
+export interface AttentionOp extends AttentionParameters {
+  readonly kind: 'attention';
+  readonly q: Tensor;
+  readonly cache: PagedCache;
+  readonly batch: BatchTensors;
+  readonly out: Tensor;
+}
+
+/** Head counts, sizes in elements, and what is done to the scores. */
+export interface AttentionParameters {
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly keySize: number;
+  readonly valueSize: number;
+  readonly scale: number;
+  readonly window: number | undefined;
+  readonly softCap: number | undefined;
+}
+
+/** Appends the rows' keys and values to the cache; later operators of the graph see them. */
+export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, v: Tensor): void {
+  g.require(k.width === cache.keys.width && v.width === cache.values.width, 'keys and values fit the cache');
+  g.push({ kind: 'kvAppend', k, v, cache, batch: g.batch });
+}
+
+/** Causal attention of every row over its own sequence: f32 [rows, heads * valueSize]. */
+export function attention(
+  g: Recorder<AttentionOp>,
+  q: Tensor,
+  cache: PagedCache,
+  of: AttentionParameters,
+): Tensor {
+  g.require(of.heads % of.kvHeads === 0, `${of.kvHeads} key heads divide ${of.heads} heads evenly`);
+  g.require(
+    q.width === of.heads * of.keySize,
+    `queries are ${of.heads} x ${of.keySize} wide, not ${q.width}`,
+  );
+  g.require(cache.keys.width === of.kvHeads * of.keySize, `keys are ${of.kvHeads} x ${of.keySize} wide`);
+  g.require(
+    cache.values.width === of.kvHeads * of.valueSize,
+    `values are ${of.kvHeads} x ${of.valueSize} wide`,
+  );
+  const out = g.temp('attention', { axis: 'rows', width: of.heads * of.valueSize });
+  g.push({ kind: 'attention', q, cache, batch: g.batch, out, ...of });
+  return out;
+}
+
+/** Reads each value once, writes it once. */
+export function kvAppendCost(op: KvAppendOp, rows: number): Cost {
+  return rowwiseCost(rows, 2 * (op.k.width + op.v.width), 0);
+}
+
+/** Reads the attended cells once a row; two multiply-adds a cell value and query head. */
+export function attentionCost(op: AttentionOp, rows: number, attended: number): Cost {
+  const cell = op.kvHeads * (op.keySize + op.valueSize);
+  return {
+    bytes:
+      rows * (4 * (op.q.width + op.out.width) + attended * cell * (op.cache.keys.type === 'f16' ? 2 : 4)),
+    flops: 2 * rows * attended * op.heads * (op.keySize + op.valueSize),
+  };
+}

@@ -1,0 +1,118 @@
+import { fail } from '../base/errors.ts';
+import type { TensorFormat } from '../formats/tensor-format.ts';
+import type { Op } from './op.ts';
+import type { Recorder } from './recorder.ts';
+import type { Axis, BatchShape, BatchTensors, ElementType, State, Tensor, Weight } from './value.ts';
+
+/** A result of the graph under the name by which it is bound. */
+export interface Output {
+  readonly name: string;
+  readonly tensor: Tensor;
+}
+
+/**
+ * A recorded straight line of operators: each reads inputs, weights, states and results of earlier ones. It names no
+ * device and holds no data. `inputs` (the batch's index tensors among them), `outputs`, `weights` and `states` are bound to
+ * memory from outside; all other tensors are scratch.
+ */
+export interface OpGraph {
+  readonly name: string;
+  readonly shape: BatchShape;
+  readonly batch: BatchTensors;
+  readonly inputs: readonly Tensor[];
+  readonly outputs: readonly Output[];
+  readonly weights: readonly Weight[];
+  readonly states: readonly State[];
+  readonly ops: readonly Op[];
+}
+
+/** Records operators for one batch shape. The operators' own files hold the functions that record them. */
+export class GraphBuilder implements Recorder<Op> {
+  readonly batch: BatchTensors;
+  readonly #inputs: Tensor[] = [];
+  readonly #outputs: Output[] = [];
+  readonly #weights = new Map<string, Weight>();
+  readonly #states = new Map<string, State>();
+  readonly #ops: Op[] = [];
+  #nextId = 0;
+
+  constructor(
+    readonly name: string,
+    readonly shape: BatchShape,
+  ) {
+    const index = (tensorName: string, axis: Axis, width = 1) =>
+      this.input(tensorName, { axis, width, type: 'i32' });
+    this.batch = {
+      counts: index('counts', 'one', 2),
+      ids: index('ids', 'rows'),
+      positions: index('positions', 'rows'),
+      slots: index('slots', 'rows'),
+      outputRows: index('output_rows', 'outputs'),
+      blocks: index('blocks', 'slots', shape.blocksPerSlot),
+    };
+  }
+
+  /** Declares a tensor that is bound from outside. */
+  input(name: string, of: { axis: Axis; width: number; type?: ElementType }): Tensor {
+    const tensor = this.#tensor(name, 'input', { type: 'f32', ...of });
+    this.#inputs.push(tensor);
+    return tensor;
+  }
+
+  /** A fresh result for an operator to write. */
+  temp(op: string, of: { axis: Axis; width: number; type?: ElementType }): Tensor {
+    return this.#tensor(`${op}.${this.#ops.length}`, 'temp', { type: 'f32', ...of });
+  }
+
+  /** The weight of this name; naming it twice gives the same value. */
+  weight(name: string, format: TensorFormat, rows: number, columns: number): Weight {
+    const known = this.#weights.get(name);
+    if (known) return known;
+    const weight: Weight = { kind: 'weight', id: this.#nextId++, name, format, rows, columns };
+    this.#weights.set(name, weight);
+    return weight;
+  }
+
+  /** The state of this name; naming it twice gives the same value. */
+  state(name: string, type: ElementType, rows: number, width: number): State {
+    const known = this.#states.get(name);
+    if (known) return known;
+    const state: State = { kind: 'state', id: this.#nextId++, name, type, rows, width };
+    this.#states.set(name, state);
+    return state;
+  }
+
+  /** Marks a result as bound from outside. */
+  output(name: string, tensor: Tensor): void {
+    this.require(tensor.role === 'temp', `output ${name} is computed by an operator, not an input`);
+    this.#outputs.push({ name, tensor });
+  }
+
+  /** Appends an operator; called by the operators' own recording functions. */
+  push(op: Op): void {
+    this.#ops.push(op);
+  }
+
+  /** Throws `GRAPH_SHAPE` unless the operands fit. */
+  require(fits: boolean, expected: string): void {
+    if (!fits) fail('GRAPH_SHAPE', { graph: this.name, op: this.#ops.length, expected });
+  }
+
+  finish(): OpGraph {
+    return {
+      name: this.name,
+      shape: this.shape,
+      batch: this.batch,
+      inputs: this.#inputs,
+      outputs: this.#outputs,
+      weights: [...this.#weights.values()],
+      states: [...this.#states.values()],
+      ops: this.#ops,
+    };
+  }
+
+  #tensor(name: string, role: Tensor['role'], of: { type: ElementType; axis: Axis; width: number }): Tensor {
+    this.require(Number.isSafeInteger(of.width) && of.width > 0, `${name} has a positive width`);
+    return { kind: 'tensor', id: this.#nextId++, name, role, ...of };
+  }
+}

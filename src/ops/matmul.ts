@@ -1,0 +1,34 @@
+import type { Cost } from './cost.ts';
+import type { Recorder } from './recorder.ts';
+import type { Tensor, Weight } from './value.ts';
+
+/**
+ * `out[r, n] = sum_k x[r, k] * decode(weight)[n, k] (+ bias[n])`. A device may quantize `x` to 8 bits in groups of 32 when
+ * the weight itself is quantized; with F32, F16 and BF16 weights it multiplies in f32.
+ */
+export interface MatmulOp {
+  readonly kind: 'matmul';
+  readonly x: Tensor;
+  readonly weight: Weight;
+  readonly bias: Weight | undefined;
+  readonly out: Tensor;
+}
+
+/** Multiplies by a weight as the file holds it (a row an output): [x.axis, weight.rows]. */
+export function matmul(g: Recorder<MatmulOp>, x: Tensor, weight: Weight, bias?: Weight): Tensor {
+  g.require(x.width === weight.columns, `x is ${weight.columns} wide for ${weight.name}, not ${x.width}`);
+  g.require(
+    bias === undefined || bias.columns === weight.rows,
+    `the bias of ${weight.name} has ${weight.rows} values`,
+  );
+  const out = g.temp('matmul', { axis: x.axis, width: weight.rows });
+  g.push({ kind: 'matmul', x, weight, bias, out });
+  return out;
+}
+
+/** Reads the weight once for all rows; a multiply-add a weight and row. */
+export function matmulCost(op: MatmulOp, rows: number): Cost {
+  const { format, columns, rows: outputs } = op.weight;
+  const weightBytes = outputs * (columns / format.blockElements) * format.blockBytes;
+  return { bytes: weightBytes + 4 * rows * (columns + outputs), flops: 2 * rows * columns * outputs };
+}

@@ -1,0 +1,111 @@
+import type { AttentionOp, KvAppendOp } from './attention.ts';
+import { attentionCost, kvAppendCost } from './attention.ts';
+import type { Cost, CostContext } from './cost.ts';
+import type { BinaryOp, GatedOp, ScaleOp, UnaryOp } from './elementwise.ts';
+import { elementwiseCost } from './elementwise.ts';
+import { type EmbedOp, embedCost } from './embed.ts';
+import { type MatmulOp, matmulCost } from './matmul.ts';
+import type { LayerNormOp, RmsNormOp } from './norm.ts';
+import { normCost } from './norm.ts';
+import type { RopeOp, RopeTableOp } from './rope.ts';
+import { ropeCost } from './rope.ts';
+import type { GatherRowsOp, TokenAppendOp } from './rows.ts';
+import { gatherRowsCost } from './rows.ts';
+import { type SampleOp, sampleCost } from './sample.ts';
+import type { Tensor, Value } from './value.ts';
+
+/** The closed list of operators. A device switches over `kind`; the compiler says which one it lacks. */
+export type Op =
+  | EmbedOp
+  | MatmulOp
+  | BinaryOp
+  | ScaleOp
+  | UnaryOp
+  | GatedOp
+  | RmsNormOp
+  | LayerNormOp
+  | RopeTableOp
+  | RopeOp
+  | TokenAppendOp
+  | KvAppendOp
+  | AttentionOp
+  | GatherRowsOp
+  | SampleOp;
+
+/** The name of an operator. */
+export type OpKind = Op['kind'];
+
+/** The least that an operator moves and computes for a batch. */
+export function costOf(op: Op, context: CostContext): Cost {
+  const rows = 'out' in op && op.out.axis === 'outputs' ? context.outputs : context.rows;
+  switch (op.kind) {
+    case 'embed':
+      return embedCost(op, rows);
+    case 'matmul':
+      return matmulCost(op, rows);
+    case 'add':
+    case 'mul':
+    case 'scale':
+    case 'unary':
+    case 'gated':
+      return elementwiseCost(op, rows);
+    case 'rmsNorm':
+    case 'layerNorm':
+      return normCost(op, rows);
+    case 'ropeTable':
+    case 'rope':
+      return ropeCost(op, rows);
+    case 'tokenAppend':
+      return { bytes: 8 * rows, flops: 0 };
+    case 'kvAppend':
+      return kvAppendCost(op, rows);
+    case 'attention':
+      return attentionCost(op, rows, context.attended);
+    case 'gatherRows':
+      return gatherRowsCost(op, context.outputs);
+    case 'sample':
+      return sampleCost(op, context.outputs);
+  }
+}
+
+/** Everything an operator reads, in a fixed order; index tensors of the batch left out. */
+export function operandsOf(op: Op): readonly Value[] {
+  switch (op.kind) {
+    case 'embed':
+      return [op.ids, op.table];
+    case 'matmul':
+      return op.bias ? [op.x, op.weight, op.bias] : [op.x, op.weight];
+    case 'add':
+    case 'mul':
+      return [op.a, op.b];
+    case 'scale':
+    case 'unary':
+      return [op.x];
+    case 'gated':
+      return [op.gate, op.up];
+    case 'rmsNorm':
+      return [op.x, op.weight];
+    case 'layerNorm':
+      return op.bias ? [op.x, op.weight, op.bias] : [op.x, op.weight];
+    case 'ropeTable':
+      return op.factors ? [op.positions, op.factors] : [op.positions];
+    case 'rope':
+      return [op.x, op.table];
+    case 'tokenAppend':
+      return [op.history];
+    case 'kvAppend':
+      return [op.k, op.v, op.cache.keys, op.cache.values];
+    case 'attention':
+      return [op.q, op.cache.keys, op.cache.values];
+    case 'gatherRows':
+      return [op.x];
+    case 'sample':
+      return [op.logits, op.parameters, op.history];
+  }
+}
+
+/** The tensors an operator computes. */
+export function resultsOf(op: Op): readonly Tensor[] {
+  if (op.kind === 'sample') return [op.tokens, op.report];
+  return 'out' in op ? [op.out] : [];
+}

@@ -1,0 +1,145 @@
+import { type Cost, rowwiseCost } from './cost.ts';
+import type { Recorder } from './recorder.ts';
+import type { Tensor, Weight } from './value.ts';
+
+/** How positions beyond the trained context are squeezed into it. */
+export type RopeScaling =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'linear'; readonly factor: number }
+  | {
+      readonly kind: 'yarn';
+      readonly factor: number;
+      readonly originalContext: number;
+      readonly extrapolation: number;
+      readonly attention: number;
+      readonly betaFast: number;
+      readonly betaSlow: number;
+    };
+
+/** Which pairs are turned (`dimensions` of them counted as single values), and how fast. */
+export interface RopeParameters {
+  readonly dimensions: number;
+  readonly base: number;
+  readonly scaling: RopeScaling;
+}
+
+/**
+ * `out[r, 2i] = m cos(t)`, `out[r, 2i + 1] = m sin(t)`, with `t = positions[r] * frequency[i] / factors[i]`: the turns of a
+ * batch, computed once a step for all layers (Su et al. 2021). `RopeTurns` computes a row; `factors` is the file's
+ * `rope_freqs.weight` (Llama 3.1) where it has one.
+ */
+export interface RopeTableOp {
+  readonly kind: 'ropeTable';
+  readonly positions: Tensor;
+  readonly factors: Weight | undefined;
+  readonly parameters: RopeParameters;
+  readonly out: Tensor;
+}
+
+/**
+ * Turns the first `table.width` values of every head of `headSize`; the rest pass through. `interleaved` turns neighbours
+ * (2i, 2i + 1), as llama's files; `halves` turns (i, i + table.width / 2), as NeoX.
+ */
+export interface RopeOp {
+  readonly kind: 'rope';
+  readonly x: Tensor;
+  readonly table: Tensor;
+  readonly headSize: number;
+  readonly pairs: RopePairs;
+  readonly out: Tensor;
+}
+
+/** Which two values of a head turn together. */
+export type RopePairs = 'interleaved' | 'halves';
+
+/** The turns of the batch's positions: f32 [rows, parameters.dimensions]. */
+export function ropeTable(g: Recorder<RopeTableOp>, parameters: RopeParameters, factors?: Weight): Tensor {
+  const { dimensions } = parameters;
+  g.require(dimensions % 2 === 0, `rope turns an even number of values, not ${dimensions}`);
+  g.require(
+    factors === undefined || factors.columns === dimensions / 2,
+    `rope has ${dimensions / 2} factors`,
+  );
+  const out = g.temp('ropeTable', { axis: 'rows', width: dimensions });
+  g.push({ kind: 'ropeTable', positions: g.batch.positions, factors, parameters, out });
+  return out;
+}
+
+/** Turns the heads of each row by its position: [rows, x.width]. */
+export function rope(
+  g: Recorder<RopeOp>,
+  x: Tensor,
+  of: { table: Tensor; headSize: number; pairs: RopePairs },
+): Tensor {
+  g.require(x.width % of.headSize === 0, `heads of ${of.headSize} divide the row of ${x.width} evenly`);
+  g.require(of.table.width <= of.headSize, `at most ${of.headSize} values of a head are turned`);
+  const out = g.temp('rope', { axis: 'rows', width: x.width });
+  g.push({ kind: 'rope', x, ...of, out });
+  return out;
+}
+
+/** Where YaRN's ramp between extrapolation and interpolation stands for a number of turns over the trained context. */
+function yarnCorner(p: RopeParameters, originalContext: number, turns: number): number {
+  return (p.dimensions * Math.log(originalContext / (turns * 2 * Math.PI))) / (2 * Math.log(p.base));
+}
+
+/** How much of the unsqueezed angle each pair keeps (Peng et al. 2023, "YaRN", section 3.2). */
+function extrapolatedShare(p: RopeParameters): Float32Array {
+  const share = new Float32Array(p.dimensions / 2);
+  const { scaling } = p;
+  if (scaling.kind !== 'yarn') return share;
+  const low = Math.max(0, Math.floor(yarnCorner(p, scaling.originalContext, scaling.betaFast)));
+  const high = Math.min(
+    p.dimensions - 1,
+    Math.ceil(yarnCorner(p, scaling.originalContext, scaling.betaSlow)),
+  );
+  return share.map((_, pair) => {
+    const ramp = Math.min(1, Math.max(0, (pair - low) / Math.max(0.001, high - low)));
+    return (1 - ramp) * scaling.extrapolation;
+  });
+}
+
+/**
+ * The turns of one position. Angles are rounded to f32 at every step and the frequency falls by repeated f32
+ * multiplication, as ggml's `ggml_rope_cache_init` does: with small factors and far positions an angle is so large that its
+ * rounding shows in the logits, so the rounding is part of the operator's meaning.
+ */
+export class RopeTurns {
+  readonly #ratio: number;
+  readonly #squeeze: number;
+  readonly #share: Float32Array;
+  readonly #magnitude: number;
+
+  constructor(
+    readonly parameters: RopeParameters,
+    readonly factors?: ArrayLike<number>,
+  ) {
+    const { scaling, base, dimensions } = parameters;
+    this.#ratio = Math.fround(base ** (-2 / dimensions));
+    this.#squeeze = Math.fround(scaling.kind === 'none' ? 1 : 1 / scaling.factor);
+    this.#share = extrapolatedShare(parameters);
+    const stretched = scaling.kind === 'yarn' && scaling.extrapolation !== 0;
+    const stretch = stretched ? 1 + 0.1 * Math.log(scaling.factor) : 1;
+    this.#magnitude = Math.fround((scaling.kind === 'yarn' ? scaling.attention : 1) * stretch);
+  }
+
+  /** Writes (cos, sin) of every pair for `position` at `offset`. */
+  fill(position: number, out: Float32Array, offset = 0): void {
+    const round = Math.fround;
+    let angle = round(position);
+    for (let pair = 0, at = offset; pair < this.#share.length; pair++, at += 2) {
+      const free = round(angle / (this.factors?.[pair] ?? 1));
+      const squeezed = round(this.#squeeze * free);
+      const share = this.#share[pair] as number;
+      const turn = share === 0 ? squeezed : round(round(squeezed * (1 - share)) + round(free * share));
+      out[at] = round(Math.cos(turn)) * this.#magnitude;
+      out[at + 1] = round(Math.sin(turn)) * this.#magnitude;
+      angle = round(angle * this.#ratio);
+    }
+  }
+}
+
+/** Reads and writes each row once. */
+export function ropeCost(op: RopeTableOp | RopeOp, rows: number): Cost {
+  return rowwiseCost(rows, 2 * op.out.width, (op.kind === 'rope' ? 3 : 16) * op.out.width);
+}

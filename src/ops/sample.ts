@@ -1,0 +1,44 @@
+import type { Cost } from './cost.ts';
+import type { Recorder } from './recorder.ts';
+import { SAMPLING_ROW_WORDS } from './sampling/sampling-row.ts';
+import type { BatchTensors, State, Tensor } from './value.ts';
+
+/**
+ * Chooses a token for each output row: `tokens[o]` from `logits[o, :]` by the chain that `parameters[o, :]` describes
+ * (`sampling/sampling-row.ts` holds the row's layout, `sampling/sample-row.ts` the meaning). `history` holds the ids of the
+ * row's sequence up to its position. `report[o, :]` is written where the row asks for it: the chosen token's
+ * log-probability and the most likely tokens with theirs, all before any stage of the chain, as pairs of (id as i32 bits,
+ * natural log), first the choice.
+ */
+export interface SampleOp {
+  readonly kind: 'sample';
+  readonly logits: Tensor;
+  readonly parameters: Tensor;
+  readonly history: State;
+  readonly batch: BatchTensors;
+  readonly tokens: Tensor;
+  readonly report: Tensor;
+}
+
+/** Samples every output row: `tokens` i32 [outputs, 1], `report` f32 [outputs, 2 * (1 + alternatives)]. */
+export function sample(
+  g: Recorder<SampleOp>,
+  of: { logits: Tensor; parameters: Tensor; history: State; alternatives: number },
+): { tokens: Tensor; report: Tensor } {
+  const { logits, parameters, history } = of;
+  const fits = parameters.type === 'i32' && parameters.width === SAMPLING_ROW_WORDS;
+  g.require(
+    fits && parameters.axis === 'outputs',
+    'sampling parameters are a row of words for each output row',
+  );
+  g.require(logits.axis === 'outputs', 'logits stand by output rows');
+  const tokens = g.temp('tokens', { axis: 'outputs', width: 1, type: 'i32' });
+  const report = g.temp('report', { axis: 'outputs', width: 2 * (1 + of.alternatives) });
+  g.push({ kind: 'sample', logits, parameters, history, batch: g.batch, tokens, report });
+  return { tokens, report };
+}
+
+/** Reads the logits once. */
+export function sampleCost(op: SampleOp, outputs: number): Cost {
+  return { bytes: 4 * outputs * op.logits.width, flops: 4 * outputs * op.logits.width };
+}

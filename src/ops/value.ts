@@ -1,0 +1,98 @@
+import type { TensorFormat } from '../formats/tensor-format.ts';
+
+/** How an activation's or a state's elements are stored. Indices are i32, everything computed is f32. */
+export type ElementType = 'f32' | 'f16' | 'i32';
+
+/** Bytes of one element. */
+export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { f32: 4, f16: 2, i32: 4 };
+
+/**
+ * What a tensor's leading dimension runs over: the token rows of the batch, the rows whose logits are wanted, the sequence
+ * slots, or nothing (one row). How many of `rows` and `outputs` are in use is known only when a step runs
+ * (`BatchTensors.counts`); graphs are recorded for the capacity.
+ */
+export type Axis = 'rows' | 'outputs' | 'slots' | 'one';
+
+/** The capacities a graph is recorded for: token rows, rows with logits, sequence slots, KV blocks a sequence may have. */
+export interface BatchShape {
+  readonly rows: number;
+  readonly outputs: number;
+  readonly slots: number;
+  readonly blocksPerSlot: number;
+}
+
+/** An activation: a row-major matrix of `[capacity of axis, width]` elements. */
+export interface Tensor {
+  readonly kind: 'tensor';
+  readonly id: number;
+  readonly name: string;
+  readonly role: 'input' | 'temp';
+  readonly type: ElementType;
+  readonly axis: Axis;
+  readonly width: number;
+}
+
+/**
+ * A weight by its name within the layer, as the file holds it: `rows` rows of `columns` elements (ggml's ne1 and ne0).
+ * A vector has one row.
+ */
+export interface Weight {
+  readonly kind: 'weight';
+  readonly id: number;
+  readonly name: string;
+  readonly format: TensorFormat;
+  readonly rows: number;
+  readonly columns: number;
+}
+
+/** Memory that outlives the step: a matrix of `[rows, width]` that operators append to and read. */
+export interface State {
+  readonly kind: 'state';
+  readonly id: number;
+  readonly name: string;
+  readonly type: ElementType;
+  readonly rows: number;
+  readonly width: number;
+}
+
+/** Anything an operator names. */
+export type Value = Tensor | Weight | State;
+
+/**
+ * The ragged batch as small index tensors, inputs of every graph. Rows of several sequences stand in any order, but the
+ * rows of one sequence stand by ascending position, and a sequence's earlier positions are already in its state.
+ */
+export interface BatchTensors {
+  /** i32 [1, 2]: token rows and output rows in use. What lies beyond them is neither read nor written. */
+  readonly counts: Tensor;
+  /** i32 [rows, 1]: token ids. */
+  readonly ids: Tensor;
+  /** i32 [rows, 1]: position of the row's token in its sequence, from 0. */
+  readonly positions: Tensor;
+  /** i32 [rows, 1]: the sequence's slot. */
+  readonly slots: Tensor;
+  /** i32 [outputs, 1]: the rows whose logits are wanted. */
+  readonly outputRows: Tensor;
+  /** i32 [slots, blocksPerSlot]: which cache block holds positions `i * blockSize ...` of the slot's sequence. */
+  readonly blocks: Tensor;
+}
+
+/** Rows that a tensor has room for. */
+export function capacityOf(axis: Axis, shape: BatchShape): number {
+  return axis === 'one' ? 1 : shape[axis];
+}
+
+/** Bytes that a tensor of this batch shape takes. */
+export function tensorBytes(tensor: Tensor, shape: BatchShape): number {
+  return capacityOf(tensor.axis, shape) * tensor.width * ELEMENT_BYTES[tensor.type];
+}
+
+/** Bytes that a state takes. */
+export function stateBytes(state: State): number {
+  return state.rows * state.width * ELEMENT_BYTES[state.type];
+}
+
+/** Bytes of one row of a weight as the file holds it. */
+export function weightRowBytes({ format, columns }: Weight): number {
+  return (columns / format.blockElements) * format.blockBytes;
+}

@@ -1,6 +1,9 @@
 export { checkBindings } from './binding-check.ts';
 export type { Device, DeviceInfo, MemoryInfo } from './device.ts';
+export { HostDevice, type HostDeviceParts } from './host-device.ts';
 export { HostEvent } from './host-event.ts';
+export { bytesOf, HostBuffer } from './host-memory.ts';
+export { type HostExecutable, HostProgram } from './host-program.ts';
 export { HostStream, type HostWork } from './host-stream.ts';
 export { LiveObjects } from './live-objects.ts';
 export {

@@ -1,0 +1,5 @@
+import type { AnyCommand } from '../command.ts';
+import { devicesCommand } from './devices.ts';
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly AnyCommand[] = [devicesCommand];

@@ -1,0 +1,32 @@
+import { isRocmforgeError } from '../base/errors.ts';
+import type { CommandContext } from './command.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
+
+/** Prints why a command failed and chooses the exit code. A stack is shown for our own bugs and with `--log`. */
+export function reportError(
+  error: unknown,
+  json: boolean,
+  { output, flags, signal }: CommandContext,
+): ExitCode {
+  if (signal.aborted && (isRocmforgeError(error, 'ABORTED') || isAbort(error))) return EXIT.interrupted;
+  const typed = isRocmforgeError(error) ? error : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  if (json) {
+    output.warn(JSON.stringify({ error: typed ?? { code: 'UNEXPECTED', message } }));
+  } else {
+    output.warn(`${output.styled('red', 'error:')} ${message}`);
+    if (typed) output.warn(`${output.styled('cyan', 'fix:')}   ${typed.fix}`);
+  }
+  const isBug = typed === undefined || typed.code === 'INTERNAL';
+  if (error instanceof Error && (isBug || flags.log)) output.warn(stackOf(error));
+  return typed?.code === 'INVALID_ARGUMENT' ? EXIT.usage : EXIT.failure;
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
+}
+
+function stackOf(error: Error): string {
+  const frames = error.stack ?? String(error);
+  return error.cause instanceof Error ? `${frames}\ncaused by ${stackOf(error.cause)}` : frames;
+}

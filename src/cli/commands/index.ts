@@ -1,5 +1,6 @@
 import type { AnyCommand } from '../command.ts';
 import { devicesCommand } from './devices.ts';
+import { runCommand } from './run.ts';
 
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly AnyCommand[] = [devicesCommand];
+export const COMMANDS: readonly AnyCommand[] = [runCommand, devicesCommand];

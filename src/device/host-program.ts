@@ -42,7 +42,8 @@ export class HostProgram implements Program {
 
 /** A weight by itself, row after row as in the file. */
 function fileRowsOf(weight: Weight): PackedWeight {
-  return { parts: [weight], byteLength: weight.rows * weightRowBytes(weight), layout: 'file' };
+  const byteLength = weight.rows * weightRowBytes(weight);
+  return { parts: [weight], byteLength, layout: 'file', rowAlignment: 1 };
 }
 
 function rangesOf({ values, outputs, weights, scratch }: Bindings): BufferRange[] {

@@ -1,7 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
-import { NullDevice } from '../devices/null/index.ts';
-import { ReferenceDevice } from '../devices/reference/index.ts';
+import { openNullDevice } from '../devices/null/index.ts';
+import { openReferenceDevice } from '../devices/reference/index.ts';
 import { openCpu } from './open-cpu.ts';
 
 /** How a device is asked for. */
@@ -23,8 +23,8 @@ interface Backend {
 /** What Node can open, the best first. */
 const BACKENDS: readonly Backend[] = [
   { name: 'cpu', automatic: true, open: openCpu },
-  { name: 'reference', automatic: false, open: async () => new ReferenceDevice() },
-  { name: 'null', automatic: false, open: async () => new NullDevice() },
+  { name: 'reference', automatic: false, open: async () => openReferenceDevice() },
+  { name: 'null', automatic: false, open: async () => openNullDevice() },
 ];
 
 /** The words that `DeviceRequest.device` takes. */
@@ -37,11 +37,14 @@ export const DEVICE_NAMES: readonly string[] = ['auto', ...BACKENDS.map(({ name 
 export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
   const wanted = request.device ?? 'auto';
   const [name, index = '0'] = wanted.split(':');
-  const candidates = BACKENDS.filter((backend) => (name === 'auto' ? backend.automatic : backend.name === name));
+  const candidates = BACKENDS.filter((backend) =>
+    name === 'auto' ? backend.automatic : backend.name === name,
+  );
   if (candidates.length === 0) {
     fail('INVALID_ARGUMENT', { name: 'device', found: wanted, expected: DEVICE_NAMES.join(', ') });
   }
-  if (index !== '0') fail('DEVICE_UNAVAILABLE', { device: wanted, why: 'there is one of this kind, index 0' });
+  if (index !== '0')
+    fail('DEVICE_UNAVAILABLE', { device: wanted, why: 'there is one of this kind, index 0' });
   let failure: unknown;
   for (const backend of candidates) {
     try {

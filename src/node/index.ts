@@ -1,3 +1,4 @@
+export { FileSink } from './file-sink.ts';
 export { FileSource } from './file-source.ts';
 export { MappedSource, type MappedSourceOptions } from './mapped-source.ts';
 export { type OpenGgufOptions, openGguf } from './open-gguf.ts';

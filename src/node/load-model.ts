@@ -12,7 +12,8 @@ export interface LoadModelOptions extends ModelOptions, DeviceRequest {}
  * `LanguageModel.open`, nothing left open.
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
-  const gguf = await openGguf(location, { signal: options.signal, logger: options.logger });
+  const { signal, logger } = options;
+  const gguf = await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) });
   try {
     const device = await openDevice(options);
     try {

@@ -1,6 +1,7 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import type { CommandContext } from './command.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
+import type { Output } from './output.ts';
 
 /** Prints why a command failed and chooses the exit code. A stack is shown for our own bugs and with `--log`. */
 export function reportError(
@@ -14,12 +15,17 @@ export function reportError(
   if (json) {
     output.warn(JSON.stringify({ error: typed ?? { code: 'UNEXPECTED', message } }));
   } else {
-    output.warn(`${output.styled('red', 'error:')} ${message}`);
-    if (typed) output.warn(`${output.styled('cyan', 'fix:')}   ${typed.fix}`);
+    output.warn(describeError(error, output));
   }
   const isBug = typed === undefined || typed.code === 'INTERNAL';
   if (error instanceof Error && (isBug || flags.log)) output.warn(stackOf(error));
   return typed?.code === 'INVALID_ARGUMENT' ? EXIT.usage : EXIT.failure;
+}
+
+/** What went wrong and what to do about it, for people. */
+export function describeError(error: unknown, output: Output): string {
+  const message = `${output.styled('red', 'error:')} ${error instanceof Error ? error.message : String(error)}`;
+  return isRocmforgeError(error) ? `${message}\n${output.styled('cyan', 'fix:')}   ${error.fix}` : message;
 }
 
 function isAbort(error: unknown): boolean {

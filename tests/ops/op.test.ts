@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { costOf, type Op, operandsOf, resultsOf, tensorBytes, type Value } from '../../src/ops/index.ts';
-import { graphOfEverything, SHAPE } from './ops-setup.ts';
+import { graphOfEverything, SHAPE } from '../support/graph-of-everything.ts';
 
 const graph = graphOfEverything();
 

@@ -17,7 +17,7 @@ import {
   sample,
   tokenAppend,
 } from '../../src/ops/index.ts';
-import { builder, cacheFor, HEADS } from './ops-setup.ts';
+import { builder, cacheFor, HEADS } from '../support/graph-of-everything.ts';
 
 const NONE = { kind: 'none' } as const;
 

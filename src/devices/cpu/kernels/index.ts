@@ -1,0 +1,8 @@
+/** The kernels' exports: functions of addresses in one shared memory, without state of their own. */
+export { widen, narrow } from './half';
+export * from './decode';
+
+/** The first address that a host may use: below lie the kernels' tables. */
+export function heapBase(): usize {
+  return __heap_base;
+}

@@ -66,3 +66,10 @@ export function sum16Large(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v1
     ),
   );
 }
+
+/** Codes (below 16) looked up. */
+@inline
+export function lookUp(table: v128, codes: v128): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) return i8x16.relaxed_swizzle(table, codes);
+  return i8x16.swizzle(table, codes);
+}

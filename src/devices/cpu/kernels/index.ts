@@ -1,6 +1,11 @@
 /** The kernels' exports: functions of addresses in one shared memory, without state of their own. */
 export { widen, narrow } from './half';
 export * from './decode';
+export * from './pack';
+export { quantize } from './quantize';
+export * from './matvec';
+export * from './matmat';
+export * from './floats';
 
 /** The first address that a host may use: below lie the kernels' tables. */
 export function heapBase(): usize {

@@ -26,7 +26,13 @@ type Codes = 'small' | 'large' | 'wide' | 'medium' | 'signed';
 type Words = 'half' | 'half_offset' | 'float' | 'float16' | 'sub' | 'sub16' | 'sub16_offset';
 
 /** Bytes of the codes of four rows and 32 columns; the kernels' `layout.ts` draws them. */
-const CODE_BYTES: Readonly<Record<Codes, number>> = { small: 64, large: 64, wide: 64, medium: 128, signed: 128 };
+const CODE_BYTES: Readonly<Record<Codes, number>> = {
+  small: 64,
+  large: 64,
+  wide: 64,
+  medium: 128,
+  signed: 128,
+};
 
 /** Bytes of the scale words of four rows and 32 columns. */
 const WORD_BYTES: Readonly<Record<Words, number>> = {

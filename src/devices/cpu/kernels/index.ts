@@ -6,6 +6,10 @@ export { quantize } from './quantize';
 export * from './matvec';
 export * from './matmat';
 export * from './floats';
+export * from './elementwise';
+export * from './rows';
+export { rope } from './rope';
+export { attention } from './attention';
 
 /** The first address that a host may use: below lie the kernels' tables. */
 export function heapBase(): usize {

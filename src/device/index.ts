@@ -1,4 +1,11 @@
+export { checkBindings } from './binding-check.ts';
 export type { Device, DeviceInfo, MemoryInfo } from './device.ts';
+export { HostDevice, type HostDeviceParts } from './host-device.ts';
+export { HostEvent } from './host-event.ts';
+export { bytesOf, HostBuffer } from './host-memory.ts';
+export { type HostExecutable, HostProgram } from './host-program.ts';
+export { HostStream, type HostWork } from './host-stream.ts';
+export { LiveObjects } from './live-objects.ts';
 export {
   BUFFER_ALIGNMENT,
   type BufferRange,
@@ -6,6 +13,9 @@ export {
   type PinnedBuffer,
   wholeOf,
 } from './memory.ts';
+export { MemoryBudget } from './memory-budget.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
+export { checkRange } from './range-check.ts';
+export { type Lifespan, planLifespans, planScratch, type ScratchPlan } from './scratch-plan.ts';
 export type { DeviceEvent, FileRows, Stream } from './stream.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

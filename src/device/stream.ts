@@ -11,8 +11,10 @@ export interface FileRows {
 
 /**
  * An ordered queue of work on a device. Every call returns at once; work runs in the order of the calls. Host memory given
- * to `upload` or `pack` may be changed again after an event recorded behind the call has completed. An error of a queued
- * call rejects the next `synchronize`, `download` or event, and every later one.
+ * to `upload` or `pack` may be changed again after an event recorded behind the call has completed. Arguments are checked
+ * by the call itself: `BINDING` for a range outside its buffer, not aligned or too small, `DISPOSED` for a disposed object.
+ * An error of a queued call rejects the next `synchronize`, `download` or event, and every later one; what is queued behind
+ * it is left out. Disposal waits for the queued work and does not reject.
  */
 export interface Stream extends AsyncDisposable {
   /** Copies `source` to the start of `target`. Pinned memory is copied without a detour. */
@@ -26,7 +28,7 @@ export interface Stream extends AsyncDisposable {
   run(step: Step): void;
   /** A point in the queue: complete when everything before it is. */
   record(): DeviceEvent;
-  /** What follows waits on the device for another stream's event; the host does not. */
+  /** What follows waits on the device for another stream's event; the host does not. Takes over that event's error. */
   wait(event: DeviceEvent): void;
   /** Resolves when everything queued so far is done. */
   synchronize(): Promise<void>;
@@ -34,7 +36,7 @@ export interface Stream extends AsyncDisposable {
 
 /** A point in a stream. */
 export interface DeviceEvent {
-  /** True when everything before it is done; costs no wait. */
+  /** True when everything before it is done; costs no wait. Throws the stream's error when something before it failed. */
   query(): boolean;
   completed(): Promise<void>;
   /** Milliseconds from an earlier event's completion to this one's; both must be complete. */

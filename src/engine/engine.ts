@@ -5,6 +5,7 @@ import type { Device, Stream } from '../device/index.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import {
+  MAX_LOG_PROBABILITIES,
   SAMPLING_ROW_WORDS,
   type SamplingParameters,
   writeSamplingRow,
@@ -34,14 +35,14 @@ export interface GenerationEnd {
   readonly generateSeconds: number;
 }
 
+/** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
+export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
+
 /** The logits of one position, valid until the next one is asked for. */
 export interface PositionLogits {
   readonly position: number;
   readonly logits: Float32Array;
 }
-
-/** Most likely tokens that a generation may report beside each sampled one. */
-export const MAX_ALTERNATIVES = 20;
 
 /** The only sequence's slot. */
 const SLOT = 0;
@@ -59,7 +60,7 @@ export class Engine implements AsyncDisposable {
   readonly #turns = new Turnstile();
   readonly #life = new Lifetime('the engine');
   readonly #token = new Int32Array(1);
-  readonly #report = new Float32Array(2 * (1 + MAX_ALTERNATIVES));
+  readonly #report = new Float32Array(2 * (1 + MAX_LOG_PROBABILITIES));
   #alternatives = -1;
   #cached: number[] = [];
 
@@ -83,10 +84,10 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Yields tokens until a stop token, the most tokens asked for, or the context's end. Rejects with `PROMPT_EMPTY`,
+   * Yields tokens until a stop token, `next(true)`, the most tokens asked for, or the context's end. Rejects with `PROMPT_EMPTY`,
    * `CONTEXT_OVERFLOW`, `TOKEN_OUT_OF_RANGE`, `ABORTED` or the device's error.
    */
-  async *generate(request: GenerateRequest): AsyncGenerator<SampledToken, GenerationEnd> {
+  async *generate(request: GenerateRequest): TokenStream {
     this.#checkPrompt(request.prompt);
     const leave = await this.#turns.enter();
     try {
@@ -122,13 +123,13 @@ export class Engine implements AsyncDisposable {
     if (ids.length === 0) fail('PROMPT_EMPTY', {});
     if (ids.length > this.context) fail('CONTEXT_OVERFLOW', { tokens: ids.length, context: this.context });
     for (const id of ids) {
-      if (!(id >= 0 && id < this.#vocabulary)) {
-        fail('TOKEN_OUT_OF_RANGE', { id, vocabulary: this.#vocabulary });
+      if (!(Number.isInteger(id) && id >= 0 && id < this.#vocabulary)) {
+        fail('TOKEN_OUT_OF_RANGE', { id, size: this.#vocabulary });
       }
     }
   }
 
-  async *#generate(request: GenerateRequest): AsyncGenerator<SampledToken, GenerationEnd> {
+  async *#generate(request: GenerateRequest): TokenStream {
     const { prompt, maxTokens, stopTokens, signal } = request;
     this.#writeSampling(request.sampling);
     const begin = performance.now();
@@ -144,7 +145,10 @@ export class Engine implements AsyncDisposable {
         break;
       }
       generatedTokens++;
-      yield token;
+      if (yield token) {
+        reason = 'stop';
+        break;
+      }
       if (generatedTokens === maxTokens || this.#cached.length >= this.context) break;
       throwIfAborted(signal, 'generation');
       token = await this.#step([token.id], true);

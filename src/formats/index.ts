@@ -1,17 +1,14 @@
-import { BF16 } from './bf16.ts';
-import { F16 } from './f16.ts';
-import { F32 } from './f32.ts';
-import { F64 } from './f64.ts';
-import { I8 } from './i8.ts';
-import { I16 } from './i16.ts';
-import { I32 } from './i32.ts';
-import { I64 } from './i64.ts';
+import * as formats from './formats.ts';
 import type { TensorFormat } from './tensor-format.ts';
 
+export * from './codebooks.ts';
+export * from './formats.ts';
 export type { TensorFormat } from './tensor-format.ts';
 
-/** Every format that a GGUF file may hold here. */
-export const ALL_FORMATS: readonly TensorFormat[] = [F32, F16, BF16, F64, I8, I16, I32, I64];
+/** Every format that a GGUF file may hold here, by ggml's ids: one line in `formats.ts` adds one. */
+export const ALL_FORMATS: readonly TensorFormat[] = Object.values<TensorFormat>(formats).sort(
+  (a, b) => a.ggmlType - b.ggmlType,
+);
 
 const byType: ReadonlyMap<number, TensorFormat> = new Map(ALL_FORMATS.map((f) => [f.ggmlType, f]));
 const byName: ReadonlyMap<string, TensorFormat> = new Map(ALL_FORMATS.map((f) => [f.name, f]));

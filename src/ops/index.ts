@@ -9,11 +9,17 @@ export { costOf, type Op, type OpKind, operandsOf, resultsOf } from './op.ts';
 export * from './rope.ts';
 export * from './rows.ts';
 export * from './sample.ts';
+export { DEFAULT_SAMPLING } from './sampling/default-sampling.ts';
+export { type SampleRow, sampleRow } from './sampling/sample-row.ts';
 export {
+  MAX_LOG_PROBABILITIES,
   MAX_LOGIT_BIASES,
   readSamplingRow,
   SAMPLING_ROW_WORDS,
+  SAMPLING_WORD,
   type SamplingParameters,
   writeSamplingRow,
 } from './sampling/sampling-row.ts';
+export { SamplingScratch } from './sampling/sampling-scratch.ts';
+export { validateSampling } from './sampling/validate-sampling.ts';
 export * from './value.ts';

@@ -86,3 +86,13 @@ export function capacityOf(axis: Axis, shape: BatchShape): number {
 export function tensorBytes(tensor: Tensor, shape: BatchShape): number {
   return capacityOf(tensor.axis, shape) * tensor.width * ELEMENT_BYTES[tensor.type];
 }
+
+/** Bytes that a state takes. */
+export function stateBytes(state: State): number {
+  return state.rows * state.width * ELEMENT_BYTES[state.type];
+}
+
+/** Bytes of one row of a weight as the file holds it. */
+export function weightRowBytes({ format, columns }: Weight): number {
+  return (columns / format.blockElements) * format.blockBytes;
+}

@@ -3,12 +3,14 @@ import { deviceErrors } from './device-errors.ts';
 import { ggufErrors } from './gguf-errors.ts';
 import { ioErrors } from './io-errors.ts';
 import { modelErrors } from './model-errors.ts';
+import { textErrors } from './text-errors.ts';
 
 /** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
 export const CATALOGUE = {
   ...baseErrors,
   ...ioErrors,
   ...ggufErrors,
+  ...textErrors,
   ...deviceErrors,
   ...modelErrors,
 } as const;

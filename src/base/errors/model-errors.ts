@@ -39,12 +39,6 @@ export const modelErrors = {
     'Shorten the prompt or open the model with a larger --context.',
     (p) => `the prompt has ${p.tokens} tokens, the context holds ${p.context}`,
   ),
-  TOKEN_OUT_OF_RANGE: entry<{ id: number; vocabulary: number }>(
-    400,
-    'A token id is not in the vocabulary.',
-    'Tokenize the text with the tokenizer of this model.',
-    (p) => `token id ${p.id} is outside the vocabulary of ${p.vocabulary}`,
-  ),
   PROMPT_EMPTY: entry<Record<string, never>>(
     400,
     'The prompt has no tokens.',

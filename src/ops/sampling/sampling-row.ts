@@ -30,20 +30,24 @@ export interface SamplingParameters {
   readonly logitBias: ReadonlyMap<number, number>;
 }
 
+/** Most tokens reported beside a choice. */
+export const MAX_LOG_PROBABILITIES = 20;
+
 /** Most biased tokens a row holds. */
 export const MAX_LOGIT_BIASES = 300;
 
-/** The words of a row, in order: f32 values stand as their bits, the biases follow as (id, f32 bits) pairs. */
-const FLOATS = [
-  'temperature',
-  'topP',
-  'minP',
-  'typicalP',
-  'repeatPenalty',
-  'frequencyPenalty',
-  'presencePenalty',
-] as const;
-const WORD = {
+/**
+ * Where each value stands in a row, in words: the first seven are f32 (their bits), the others i32. `biasCount` pairs of
+ * (id, f32 bits) follow from `biases` on.
+ */
+export const SAMPLING_WORD = {
+  temperature: 0,
+  topP: 1,
+  minP: 2,
+  typicalP: 3,
+  repeatPenalty: 4,
+  frequencyPenalty: 5,
+  presencePenalty: 6,
   topK: 7,
   penaltyWindow: 8,
   seedLow: 9,
@@ -53,22 +57,30 @@ const WORD = {
   biases: 13,
 } as const;
 
+const FLOATS = [
+  'temperature',
+  'topP',
+  'minP',
+  'typicalP',
+  'repeatPenalty',
+  'frequencyPenalty',
+  'presencePenalty',
+] as const;
+
 /** Words (32 bits each) of a parameter row: the width of the `sample` operator's `parameters` tensor, type i32. */
-export const SAMPLING_ROW_WORDS = WORD.biases + 2 * MAX_LOGIT_BIASES;
+export const SAMPLING_ROW_WORDS = SAMPLING_WORD.biases + 2 * MAX_LOGIT_BIASES;
 
 /** Writes the parameters as a row of `SAMPLING_ROW_WORDS` words. */
 export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array): void {
   const floats = new Float32Array(row.buffer, row.byteOffset, row.length);
-  FLOATS.forEach((name, word) => {
-    floats[word] = parameters[name];
-  });
-  row[WORD.topK] = parameters.topK;
-  row[WORD.penaltyWindow] = parameters.penaltyWindow;
-  row[WORD.seedLow] = (parameters.seed % 2 ** 32) | 0;
-  row[WORD.seedHigh] = Math.floor(parameters.seed / 2 ** 32) | 0;
-  row[WORD.logProbabilities] = parameters.logProbabilities;
-  row[WORD.biasCount] = parameters.logitBias.size;
-  let at: number = WORD.biases;
+  for (const name of FLOATS) floats[SAMPLING_WORD[name]] = parameters[name];
+  row[SAMPLING_WORD.topK] = parameters.topK;
+  row[SAMPLING_WORD.penaltyWindow] = parameters.penaltyWindow;
+  row[SAMPLING_WORD.seedLow] = (parameters.seed % 2 ** 32) | 0;
+  row[SAMPLING_WORD.seedHigh] = Math.floor(parameters.seed / 2 ** 32) | 0;
+  row[SAMPLING_WORD.logProbabilities] = parameters.logProbabilities;
+  row[SAMPLING_WORD.biasCount] = parameters.logitBias.size;
+  let at: number = SAMPLING_WORD.biases;
   for (const [id, bias] of parameters.logitBias) {
     row[at++] = id;
     floats[at++] = bias;
@@ -78,24 +90,24 @@ export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array
 /** Reads a row back. Values that were not representable in f32 come back rounded. */
 export function readSamplingRow(row: Int32Array): SamplingParameters {
   const floats = new Float32Array(row.buffer, row.byteOffset, row.length);
-  const float = (name: (typeof FLOATS)[number]) => floats[FLOATS.indexOf(name)] as number;
+  const float = (name: (typeof FLOATS)[number]) => floats[SAMPLING_WORD[name]] as number;
   const word = (at: number) => row[at] as number;
   const logitBias = new Map<number, number>();
-  for (let i = 0, at: number = WORD.biases; i < word(WORD.biasCount); i++, at += 2) {
+  for (let i = 0, at: number = SAMPLING_WORD.biases; i < word(SAMPLING_WORD.biasCount); i++, at += 2) {
     logitBias.set(word(at), floats[at + 1] as number);
   }
   return {
     temperature: float('temperature'),
-    topK: word(WORD.topK),
+    topK: word(SAMPLING_WORD.topK),
     topP: float('topP'),
     minP: float('minP'),
     typicalP: float('typicalP'),
     repeatPenalty: float('repeatPenalty'),
     frequencyPenalty: float('frequencyPenalty'),
     presencePenalty: float('presencePenalty'),
-    penaltyWindow: word(WORD.penaltyWindow),
-    seed: (word(WORD.seedLow) >>> 0) + (word(WORD.seedHigh) >>> 0) * 2 ** 32,
-    logProbabilities: word(WORD.logProbabilities),
+    penaltyWindow: word(SAMPLING_WORD.penaltyWindow),
+    seed: (word(SAMPLING_WORD.seedLow) >>> 0) + (word(SAMPLING_WORD.seedHigh) >>> 0) * 2 ** 32,
+    logProbabilities: word(SAMPLING_WORD.logProbabilities),
     logitBias,
   };
 }

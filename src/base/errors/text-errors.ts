@@ -1,0 +1,59 @@
+import { entry } from './entry.ts';
+
+/** Failures of tokenizers and chat templates. */
+export const textErrors = {
+  TOKENIZER_MISSING: entry<{ found: string }>(
+    422,
+    'The model file carries no tokenizer.',
+    'Use a file that was converted with its vocabulary, or pass token ids instead of text.',
+    (p) => `tokenizer.ggml.model: found ${p.found}, expected the name of a tokenizer`,
+  ),
+  TOKENIZER_UNKNOWN: entry<{ found: string; known: string }>(
+    422,
+    'The model file names a tokenizer that rocmforge does not implement.',
+    'Use a model with one of the known tokenizers, or pass token ids instead of text.',
+    (p) => `tokenizer.ggml.model: found "${p.found}", expected one of: ${p.known}`,
+  ),
+  PRETOKENIZER_UNKNOWN: entry<{ found: string; known: string }>(
+    422,
+    'The model file names a pre-tokenizer that rocmforge does not know.',
+    'Update rocmforge, or correct the key tokenizer.ggml.pre when the model uses the rules of a known one.',
+    (p) => `tokenizer.ggml.pre: found "${p.found}", expected one of: ${p.known}`,
+  ),
+  TOKENIZER_INVALID: entry<{ key: string; found: string; expected: string }>(
+    422,
+    "The tokenizer's metadata is missing or contradicts itself.",
+    'Convert the model again with a current converter.',
+    (p) => `${p.key}: found ${p.found}, expected ${p.expected}`,
+  ),
+  TOKEN_OUT_OF_RANGE: entry<{ id: number; size: number }>(
+    400,
+    'A token id lies outside the vocabulary.',
+    'Pass ids of the same model whose tokenizer is used.',
+    (p) => `token id: found ${p.id}, expected an integer from 0 to ${p.size - 1}`,
+  ),
+  CHAT_TEMPLATE_MISSING: entry<{ wanted: string; known: string }>(
+    422,
+    'The model has no chat template of that name.',
+    'Use a chat-tuned model, pass a template of your own, or use the model with plain prompts.',
+    (p) => `chat template ${p.wanted}: found none in the model's metadata (it has: ${p.known})`,
+  ),
+  CHAT_TEMPLATE_INVALID: entry<{ reason: string }>(
+    422,
+    'The chat template is not a Jinja template that can be parsed.',
+    'Pass a corrected template in its place, or convert the model again.',
+    (p) => `chat template: found a syntax error (${p.reason}), expected Jinja`,
+  ),
+  CHAT_TEMPLATE_REJECTED: entry<{ reason: string }>(
+    400,
+    'The chat template refused the conversation by raise_exception.',
+    'Change the messages as the template asks: roles, their order, or the tools.',
+    (p) => `chat template: it refused the conversation: ${p.reason}`,
+  ),
+  CHAT_TEMPLATE_FAILED: entry<{ reason: string }>(
+    422,
+    'The chat template could not be rendered with this conversation.',
+    'Check that every message has the fields that the template reads; otherwise pass a corrected template.',
+    (p) => `chat template: it failed while rendering: ${p.reason}`,
+  ),
+} as const;

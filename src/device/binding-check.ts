@@ -1,0 +1,28 @@
+import { fail } from '../base/errors.ts';
+import { stateBytes, tensorBytes } from '../ops/value.ts';
+import type { BufferRange } from './memory.ts';
+import type { Bindings, Program } from './program.ts';
+import { checkRange } from './range-check.ts';
+
+/** Throws `BINDING` unless everything that the program's graph wants from outside is there, aligned and large enough. */
+export function checkBindings(program: Program, bindings: Bindings): void {
+  const { graph } = program;
+  const check = (value: string, range: BufferRange | undefined, byteLength: number) => {
+    const use = { graph: graph.name, value };
+    if (!range) fail('BINDING', { ...use, found: 'nothing', expected: `a range of ${byteLength} bytes` });
+    checkRange(range, byteLength, use);
+  };
+  for (const tensor of graph.inputs) {
+    check(`input ${tensor.name}`, bindings.values.get(tensor), tensorBytes(tensor, graph.shape));
+  }
+  for (const state of graph.states)
+    check(`state ${state.name}`, bindings.values.get(state), stateBytes(state));
+  for (const { name, tensor } of graph.outputs) {
+    check(`output ${name}`, bindings.outputs.get(name), tensorBytes(tensor, graph.shape));
+  }
+  for (const weight of program.weights) {
+    const names = weight.parts.map((part) => part.name).join(' + ');
+    check(`weight ${names}`, bindings.weights.get(weight), weight.byteLength);
+  }
+  if (program.scratchBytes > 0) check('scratch', bindings.scratch, program.scratchBytes);
+}

@@ -1,0 +1,186 @@
+import { Lifetime } from '../base/disposal.ts';
+import { fail, invariant } from '../base/errors.ts';
+import { weightRowBytes } from '../ops/value.ts';
+import { HostEvent } from './host-event.ts';
+import type { BufferRange } from './memory.ts';
+import type { PackedWeight, Step } from './program.ts';
+import { checkRange } from './range-check.ts';
+import type { DeviceEvent, FileRows, Stream } from './stream.ts';
+
+/** What the host does when a call's turn in the queue comes. Checks of arguments are done by then. */
+export interface HostWork {
+  upload(source: Uint8Array, target: BufferRange): void;
+  copy(source: BufferRange, target: BufferRange): void;
+  download(source: BufferRange, into: Uint8Array): void;
+  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void;
+  run(step: Step): void;
+  /** Throws `DISPOSED` when the buffer, pinned buffer or step is disposed, `BINDING` when it is another device's. */
+  owns(object: Disposable): void;
+}
+
+/**
+ * A stream whose work the host does itself, call by call, in a microtask: in order, and never inside the call that queued
+ * it. It stands still while it waits for an event of another stream.
+ */
+export class HostStream implements Stream {
+  readonly #label: string;
+  readonly #work: HostWork;
+  readonly #lifetime: Lifetime;
+  readonly #ended: (stream: HostStream) => void;
+  #queue: (() => HostEvent | undefined)[] = [];
+  #next = 0;
+  #draining = false;
+  #error: unknown;
+
+  constructor(label: string, work: HostWork, ended: (stream: HostStream) => void) {
+    this.#label = label;
+    this.#work = work;
+    this.#ended = ended;
+    this.#lifetime = new Lifetime(`stream ${label}`);
+  }
+
+  upload(source: Uint8Array, target: BufferRange): void {
+    this.#check('upload target', target, source.byteLength);
+    this.#push(() => this.#work.upload(source, target));
+  }
+
+  copy(source: BufferRange, target: BufferRange): void {
+    this.#check('copy source', source, 0);
+    this.#check('copy target', target, 0);
+    if (source.byteLength !== target.byteLength) {
+      fail('BINDING', {
+        graph: this.#label,
+        value: 'copy target',
+        found: `${target.byteLength} bytes`,
+        expected: `the source's ${source.byteLength}`,
+      });
+    }
+    this.#push(() => this.#work.copy(source, target));
+  }
+
+  download(source: BufferRange, into: Uint8Array): Promise<void> {
+    this.#check('download source', source, into.byteLength);
+    this.#push(() => this.#work.download(source, into));
+    return this.#record().completed();
+  }
+
+  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void {
+    this.#check('pack target', target, weight.byteLength);
+    this.#work.owns(rows.pinned);
+    checkRows(this.#label, weight, part, rows);
+    this.#push(() => this.#work.pack(weight, part, rows, target));
+  }
+
+  run(step: Step): void {
+    this.#lifetime.check();
+    this.#work.owns(step);
+    this.#push(() => this.#work.run(step));
+  }
+
+  record(): DeviceEvent {
+    this.#lifetime.check();
+    return this.#record();
+  }
+
+  wait(event: DeviceEvent): void {
+    this.#lifetime.check();
+    invariant(event instanceof HostEvent, 'a host stream waits for events of host streams');
+    this.#enqueue(() => event);
+  }
+
+  async synchronize(): Promise<void> {
+    this.#lifetime.check();
+    await this.#record().completed();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#lifetime.end()) return;
+    const last = this.#record();
+    await new Promise<void>((resolve) => last.whenFinished(resolve));
+    this.#ended(this);
+  }
+
+  #check(value: string, range: BufferRange, byteLength: number): void {
+    this.#lifetime.check();
+    this.#work.owns(range.buffer);
+    checkRange(range, byteLength, { graph: this.#label, value });
+  }
+
+  /** Queues work that is left out once something failed. */
+  #push(work: () => void): void {
+    this.#enqueue(() => {
+      if (this.#error === undefined) work();
+      return undefined;
+    });
+  }
+
+  #record(): HostEvent {
+    const event = new HostEvent();
+    this.#enqueue(() => {
+      event.finish(this.#error);
+      return undefined;
+    });
+    return event;
+  }
+
+  #enqueue(entry: () => HostEvent | undefined): void {
+    this.#queue.push(entry);
+    if (this.#draining) return;
+    this.#draining = true;
+    queueMicrotask(() => this.#drain());
+  }
+
+  /** Works the queue off until it is empty or an event of another stream has to come first. */
+  #drain(): void {
+    while (this.#next < this.#queue.length) {
+      const entry = this.#queue[this.#next++];
+      const event = this.#attempt(entry);
+      if (event && !event.finished) {
+        event.whenFinished(() => {
+          this.#error ??= event.error;
+          queueMicrotask(() => this.#drain());
+        });
+        return;
+      }
+      if (event) this.#error ??= event.error;
+    }
+    this.#queue = [];
+    this.#next = 0;
+    this.#draining = false;
+  }
+
+  #attempt(entry: (() => HostEvent | undefined) | undefined): HostEvent | undefined {
+    try {
+      return entry?.();
+    } catch (error) {
+      this.#error ??= error;
+      return undefined;
+    }
+  }
+}
+
+/** Throws `BINDING` unless the rows are rows of that part and lie within the pinned buffer. */
+function checkRows(graph: string, weight: PackedWeight, part: number, rows: FileRows): void {
+  const of = weight.parts[part];
+  if (!of) {
+    fail('BINDING', {
+      graph,
+      value: 'pack',
+      found: `part ${part}`,
+      expected: `a part below ${weight.parts.length}`,
+    });
+  }
+  const use = { graph, value: `pack of ${of.name}` };
+  const end = rows.firstRow + rows.rowCount;
+  if (!Number.isSafeInteger(end) || rows.firstRow < 0 || rows.rowCount < 0 || end > of.rows) {
+    fail('BINDING', { ...use, found: `rows ${rows.firstRow} to ${end}`, expected: `rows within ${of.rows}` });
+  }
+  const bytes = rows.rowCount * weightRowBytes(of);
+  if (rows.offset < 0 || rows.offset + bytes > rows.pinned.byteLength) {
+    fail('BINDING', {
+      ...use,
+      found: `bytes ${rows.offset} to ${rows.offset + bytes}`,
+      expected: `bytes within the pinned ${rows.pinned.byteLength}`,
+    });
+  }
+}

@@ -1,0 +1,91 @@
+import { alignUp } from '../base/bytes.ts';
+import type { OpGraph } from '../ops/graph.ts';
+import { operandsOf, resultsOf } from '../ops/op.ts';
+import { type Tensor, tensorBytes } from '../ops/value.ts';
+import { BUFFER_ALIGNMENT } from './memory.ts';
+
+/** Memory wanted from step `first` to step `last` of a straight line, both included. */
+export interface Lifespan {
+  readonly byteLength: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Where every temporary lies in one arena. */
+export interface ScratchPlan {
+  readonly offsets: ReadonlyMap<Tensor, number>;
+  readonly byteLength: number;
+}
+
+/**
+ * Places the graph's temporaries, outputs left out (they are bound from outside), so that no two overlap while both are
+ * alive. A tensor lives from the operator that computes it to the last that reads it; an operator's results never share
+ * bytes with its operands. A device that runs other steps than the graph's operators plans with `planLifespans`.
+ */
+export function planScratch(graph: OpGraph): ScratchPlan {
+  const outputs = new Set(graph.outputs.map((output) => output.tensor));
+  const spans = new Map<Tensor, { byteLength: number; first: number; last: number }>();
+  graph.ops.forEach((op, index) => {
+    for (const result of resultsOf(op)) {
+      if (outputs.has(result)) continue;
+      spans.set(result, { byteLength: tensorBytes(result, graph.shape), first: index, last: index });
+    }
+    for (const operand of operandsOf(op)) {
+      const span = operand.kind === 'tensor' ? spans.get(operand) : undefined;
+      if (span) span.last = index;
+    }
+  });
+  const { offsets, byteLength } = planLifespans([...spans.values()]);
+  return {
+    offsets: new Map([...spans.keys()].map((tensor, i) => [tensor, offsets[i] as number])),
+    byteLength,
+  };
+}
+
+interface Placed {
+  readonly span: Lifespan;
+  readonly offset: number;
+  readonly end: number;
+}
+
+/**
+ * Offsets, multiples of `BUFFER_ALIGNMENT`, for lifespans in their order: the largest first, each into the smallest gap
+ * that holds it ("greedy by size", Pisarchyk & Lee 2020).
+ */
+export function planLifespans(spans: readonly Lifespan[]): { offsets: number[]; byteLength: number } {
+  const offsets = new Array<number>(spans.length).fill(0);
+  const placed: Placed[] = [];
+  const order = spans.map((_, i) => i).sort((a, b) => sizeOf(spans[b]) - sizeOf(spans[a]));
+  for (const i of order) {
+    const span = spans[i] as Lifespan;
+    const offset = bestGap(
+      placed.filter((other) => other.span.first <= span.last && span.first <= other.span.last),
+      sizeOf(span),
+    );
+    offsets[i] = offset;
+    const end = offset + sizeOf(span);
+    const at = placed.findIndex((other) => other.offset > offset);
+    placed.splice(at < 0 ? placed.length : at, 0, { span, offset, end });
+  }
+  return { offsets, byteLength: placed.reduce((largest, { end }) => Math.max(largest, end), 0) };
+}
+
+function sizeOf(span: Lifespan | undefined): number {
+  return alignUp(span?.byteLength ?? 0, BUFFER_ALIGNMENT);
+}
+
+/** The offset of the smallest gap between neighbours, given by ascending offset, or the end of the last. */
+function bestGap(neighbours: readonly Placed[], byteLength: number): number {
+  let end = 0;
+  let best: number | undefined;
+  let slack = Number.POSITIVE_INFINITY;
+  for (const { offset, end: next } of neighbours) {
+    const gap = offset - end;
+    if (gap >= byteLength && gap - byteLength < slack) {
+      best = end;
+      slack = gap - byteLength;
+    }
+    end = Math.max(end, next);
+  }
+  return best ?? end;
+}

@@ -1,0 +1,1 @@
+export { type NullDeviceOptions, openNullDevice } from './null-device.ts';

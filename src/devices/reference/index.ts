@@ -1,0 +1,1 @@
+export { openReferenceDevice, type ReferenceDeviceOptions } from './reference-device.ts';

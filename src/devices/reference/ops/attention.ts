@@ -1,0 +1,50 @@
+import type { AttentionOp } from '../../../ops/index.ts';
+import type { Frame } from '../frame.ts';
+import { dot } from './dot.ts';
+import { cellOf } from './paged-cell.ts';
+
+export function runAttention(op: AttentionOp, frame: Frame): void {
+  const { cache, batch, heads, kvHeads, keySize, valueSize } = op;
+  for (let row = 0; row < frame.rowsOf(op.out); row++) {
+    const slot = frame.matrix(batch.slots).scalar(row);
+    const cells = visible(op, frame.matrix(batch.positions).scalar(row)).map((position) =>
+      cellOf(frame, { cache, batch, slot, position }),
+    );
+    const keys = cells.map((cell) => frame.matrix(cache.keys).read(cell));
+    const values = cells.map((cell) => frame.matrix(cache.values).read(cell));
+    const q = frame.matrix(op.q).read(row);
+    const out = new Float64Array(op.out.width);
+    for (let head = 0; head < heads; head++) {
+      const shared = Math.floor(head / (heads / kvHeads));
+      const query = q.subarray(head * keySize, (head + 1) * keySize);
+      const scores = keys.map((key) =>
+        capped(op.scale * dot(query, key.subarray(shared * keySize)), op.softCap),
+      );
+      const weights = softmax(scores);
+      values.forEach((value, at) => {
+        for (let i = 0; i < valueSize; i++) {
+          const o = head * valueSize + i;
+          out[o] = (out[o] as number) + (weights[at] as number) * (value[shared * valueSize + i] as number);
+        }
+      });
+    }
+    frame.matrix(op.out).write(row, out);
+  }
+}
+
+/** The positions that a row looks at. */
+function visible({ window }: AttentionOp, position: number): number[] {
+  const first = window === undefined ? 0 : Math.max(0, position - window + 1);
+  return Array.from({ length: position + 1 - first }, (_, i) => first + i);
+}
+
+function capped(score: number, softCap: number | undefined): number {
+  return softCap === undefined ? score : softCap * Math.tanh(score / softCap);
+}
+
+function softmax(scores: readonly number[]): number[] {
+  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+  const weights = scores.map((score) => Math.exp(score - largest));
+  const total = weights.reduce((a, b) => a + b, 0);
+  return weights.map((weight) => weight / total);
+}

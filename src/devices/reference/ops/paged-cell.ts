@@ -1,0 +1,15 @@
+import { invariant } from '../../../base/errors.ts';
+import type { BatchTensors, PagedCache } from '../../../ops/index.ts';
+import type { Frame } from '../frame.ts';
+
+/** The row of the cache in which a slot's position lies. */
+export function cellOf(
+  frame: Frame,
+  of: { cache: PagedCache; batch: BatchTensors; slot: number; position: number },
+): number {
+  const { blockSize, keys } = of.cache;
+  const block = frame.matrix(of.batch.blocks).read(of.slot)[Math.floor(of.position / blockSize)];
+  const cell = (block ?? Number.NaN) * blockSize + (of.position % blockSize);
+  invariant(cell >= 0 && cell < keys.rows, `slot ${of.slot}, position ${of.position} lies in the cache`);
+  return cell;
+}

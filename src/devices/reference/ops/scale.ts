@@ -1,0 +1,12 @@
+import type { ScaleOp } from '../../../ops/index.ts';
+import type { Frame } from '../frame.ts';
+
+export function runScale(op: ScaleOp, frame: Frame): void {
+  for (let row = 0; row < frame.rowsOf(op.out); row++) {
+    const scaled = frame
+      .matrix(op.x)
+      .read(row)
+      .map((value) => op.factor * value);
+    frame.matrix(op.out).write(row, scaled);
+  }
+}

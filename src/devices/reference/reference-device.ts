@@ -1,0 +1,41 @@
+import { bytesOf, type Device, HostDevice } from '../../device/index.ts';
+import { weightRowBytes } from '../../ops/index.ts';
+import { Frame } from './frame.ts';
+import { runnerOf } from './runner.ts';
+
+/** How much memory the reference device takes at most. */
+export interface ReferenceDeviceOptions {
+  readonly memoryBytes?: number;
+}
+
+/**
+ * The oracle: every operator in f64 as its formula says, weights as the file's rows decoded by their formats. Slow; it
+ * says what is right.
+ */
+export function openReferenceDevice({ memoryBytes = 2 ** 33 }: ReferenceDeviceOptions = {}): Device {
+  return new HostDevice({
+    info: { backend: 'reference', name: 'Reference (f64)', details: { precision: 'f64' } },
+    memoryBytes,
+    allocate: (byteLength) => new Uint8Array(byteLength),
+    moves: {
+      upload: (source, target) => bytesOf(target).set(source),
+      copy: (source, target) => bytesOf(target).set(bytesOf(source)),
+      download: (source, into) => into.set(bytesOf(source).subarray(0, into.byteLength)),
+      pack: (weight, part, { pinned, offset, firstRow, rowCount }, target) => {
+        const of = weight.parts[part];
+        const rowBytes = of ? weightRowBytes(of) : 0;
+        bytesOf(target).set(pinned.bytes.subarray(offset, offset + rowCount * rowBytes), firstRow * rowBytes);
+      },
+    },
+    compile: (graph) => {
+      const runners = graph.ops.map(runnerOf);
+      return {
+        scratchBytes: 0,
+        prepare: (program, bindings) => () => {
+          const frame = new Frame(program, bindings);
+          for (const run of runners) run(frame);
+        },
+      };
+    },
+  });
+}

@@ -1,0 +1,18 @@
+import type { SamplingParameters } from '../ops/sampling/sampling-row.ts';
+
+/** How a text is continued. What is left out takes the defaults of `DEFAULT_SAMPLING`. */
+export interface GenerateOptions extends Partial<Omit<SamplingParameters, 'logitBias' | 'logProbabilities'>> {
+  /** Most tokens to generate. Default: up to the context's end. */
+  readonly maxTokens?: number;
+  /** Strings that end the text; neither they nor what follows is given out. */
+  readonly stop?: readonly string[];
+  /** Goes on after the model's own end-of-generation tokens. */
+  readonly ignoreEnd?: boolean;
+  /** Added to the logits of token ids; -Infinity forbids one. */
+  readonly logitBias?: ReadonlyMap<number, number>;
+  /** Report the chosen tokens' log-probabilities with this many of the most likely tokens beside (0 to 20). */
+  readonly logProbabilities?: number;
+  /** Write control tokens as their names. */
+  readonly special?: boolean;
+  readonly signal?: AbortSignal;
+}

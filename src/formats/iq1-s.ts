@@ -1,0 +1,34 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { IQ1_DELTA, writeShifted } from './iq1-values.ts';
+
+const CODES = 2;
+const HIGH = 34;
+
+/**
+ * 256 elements in 8 groups of 32, each `d * (2 * scale + 1)` times four ternary codebook entries of 8, all moved by an
+ * eighth up or down. Bytes: half `d`; 32 of low entry bits; 16 bits a group: four times three upper entry bits, a 3-bit
+ * scale, the sign of the shift.
+ */
+export const IQ1_S = blockFormat({
+  name: 'IQ1_S',
+  ggmlType: 19,
+  blockElements: 256,
+  blockBytes: 50,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    for (let group = 0; group < 8; group++) {
+      const bits = bytes.getUint16(at + HIGH + 2 * group, true);
+      const scale = Math.fround(d * (2 * ((bits >> 12) & 7) + 1));
+      const delta = bits & 0x8000 ? -IQ1_DELTA : IQ1_DELTA;
+      for (let part = 0; part < 4; part++) {
+        const high = (bits >> (3 * part)) & 7;
+        const entry = bytes.getUint8(at + CODES + 4 * group + part) | (high << 8);
+        writeShifted(out, to + 32 * group + 8 * part, scale, { entry, delta });
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation / 7.18), true);
+  },
+});

@@ -1,0 +1,35 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { writeSigned } from './codebook.ts';
+import { IQ2_S_BOOK } from './codebooks.ts';
+
+const CODES = 2;
+const SIGNS = 34;
+const HIGH = 66;
+const SCALES = 74;
+
+/**
+ * 256 elements in 16 groups of 16, each `d * (scale + 1/2) / 4` times two codebook entries of 8 with signs. Bytes: half `d`,
+ * 32 of low entry bits, 32 of signs, 8 of upper entry bit pairs, 8 of 4-bit scales.
+ */
+export const IQ2_S = blockFormat({
+  name: 'IQ2_S',
+  ggmlType: 22,
+  blockElements: 256,
+  blockBytes: 82,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    const book = IQ2_S_BOOK();
+    for (let part = 0; part < 32; part++) {
+      const nibble = (bytes.getUint8(at + SCALES + (part >> 2)) >> (4 * ((part >> 1) & 1))) & 15;
+      const scale = Math.fround(d * (0.5 + nibble)) * 0.25;
+      const high = (bytes.getUint8(at + HIGH + (part >> 2)) >> (2 * (part & 3))) & 3;
+      const entry = bytes.getUint8(at + CODES + part) | (high << 8);
+      const signs = bytes.getUint8(at + SIGNS + part);
+      writeSigned(out, to + 8 * part, scale, { book, entry, width: 8, signs });
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation / 56), true);
+  },
+});

@@ -1,0 +1,32 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { evenSigns, writeSigned } from './codebook.ts';
+import { IQ2_XS_BOOK } from './codebooks.ts';
+
+const CODES = 2;
+const SCALES = 66;
+
+/**
+ * 256 elements in 16 groups of 16, each `d * (scale + 1/2) / 4` times two codebook entries of 8 with signs. Bytes: half `d`;
+ * 32 times 16 bits of entry number (9) and signs (7); 8 of 4-bit scales.
+ */
+export const IQ2_XS = blockFormat({
+  name: 'IQ2_XS',
+  ggmlType: 17,
+  blockElements: 256,
+  blockBytes: 74,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    const book = IQ2_XS_BOOK();
+    for (let part = 0; part < 32; part++) {
+      const nibble = (bytes.getUint8(at + SCALES + (part >> 2)) >> (4 * ((part >> 1) & 1))) & 15;
+      const scale = Math.fround(d * (0.5 + nibble)) * 0.25;
+      const code = bytes.getUint16(at + CODES + 2 * part, true);
+      const signs = evenSigns(code >> 9);
+      writeSigned(out, to + 8 * part, scale, { book, entry: code & 511, width: 8, signs });
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation / 56), true);
+  },
+});

@@ -1,0 +1,34 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { evenSigns, writeSigned } from './codebook.ts';
+import { IQ2_XXS_BOOK } from './codebooks.ts';
+
+const GROUPS = 2;
+
+/**
+ * 256 elements in 8 groups of 32, each `d * (scale + 1/2) / 4` times four codebook entries of 8 with signs. Bytes: half `d`;
+ * a group is four entry numbers, then 32 bits: four times seven signs, and the 4-bit scale on top.
+ */
+export const IQ2_XXS = blockFormat({
+  name: 'IQ2_XXS',
+  ggmlType: 16,
+  blockElements: 256,
+  blockBytes: 66,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    const book = IQ2_XXS_BOOK();
+    for (let group = 0; group < 8; group++) {
+      const from = at + GROUPS + 8 * group;
+      const bits = bytes.getUint32(from + 4, true);
+      const scale = Math.fround(d * (0.5 + (bits >>> 28))) * 0.25;
+      for (let part = 0; part < 4; part++) {
+        const entry = bytes.getUint8(from + part);
+        const signs = evenSigns((bits >>> (7 * part)) & 127);
+        writeSigned(out, to + 32 * group + 8 * part, scale, { book, entry, width: 8, signs });
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation / 53.3), true);
+  },
+});

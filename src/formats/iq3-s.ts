@@ -1,0 +1,36 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { writeSigned } from './codebook.ts';
+import { IQ3_S_BOOK } from './codebooks.ts';
+
+const CODES = 2;
+const HIGH = 66;
+const SIGNS = 74;
+const SCALES = 106;
+
+/**
+ * 256 elements in 8 groups of 32, each `d * (2 * scale + 1)` times eight codebook entries of 4 with signs. Bytes: half `d`,
+ * 64 of low entry bits, 8 of ninth bits (one byte a group), 32 of signs, 4 of 4-bit scales.
+ */
+export const IQ3_S = blockFormat({
+  name: 'IQ3_S',
+  ggmlType: 21,
+  blockElements: 256,
+  blockBytes: 110,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    const book = IQ3_S_BOOK();
+    for (let part = 0; part < 64; part++) {
+      const group = part >> 3;
+      const nibble = (bytes.getUint8(at + SCALES + (group >> 1)) >> (4 * (group & 1))) & 15;
+      const scale = Math.fround(d * (1 + 2 * nibble));
+      const ninth = (bytes.getUint8(at + HIGH + group) >> (part & 7)) & 1;
+      const entry = bytes.getUint8(at + CODES + part) | (ninth << 8);
+      const signs = bytes.getUint8(at + SIGNS + (part >> 1)) >> (4 * (part & 1));
+      writeSigned(out, to + 4 * part, scale, { book, entry, width: 4, signs });
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation / 141), true);
+  },
+});

@@ -1,0 +1,35 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { evenSigns, writeSigned } from './codebook.ts';
+import { IQ3_XXS_BOOK } from './codebooks.ts';
+
+const CODES = 2;
+const SIGNS = 66;
+
+/**
+ * 256 elements in 8 groups of 32, each `d * (scale + 1/2) / 2` times eight codebook entries of 4 with signs. Bytes: half
+ * `d`; 64 entry numbers; a group's 32 bits: four times seven signs (for 8 elements), and the 4-bit scale on top.
+ */
+export const IQ3_XXS = blockFormat({
+  name: 'IQ3_XXS',
+  ggmlType: 18,
+  blockElements: 256,
+  blockBytes: 98,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    const book = IQ3_XXS_BOOK();
+    for (let group = 0; group < 8; group++) {
+      const bits = bytes.getUint32(at + SIGNS + 4 * group, true);
+      const scale = Math.fround(d * (0.5 + (bits >>> 28))) * 0.5;
+      for (let part = 0; part < 8; part++) {
+        const entry = bytes.getUint8(at + CODES + 8 * group + part);
+        const eight = evenSigns((bits >>> (7 * (part >> 1))) & 127);
+        const signs = eight >> (4 * (part & 1));
+        writeSigned(out, to + 32 * group + 4 * part, scale, { book, entry, width: 4, signs });
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation / 141), true);
+  },
+});

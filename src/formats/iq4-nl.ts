@@ -1,0 +1,24 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { IQ4_VALUES } from './iq4-values.ts';
+
+const HALF = 16;
+
+/** 32 elements `d * level[q]`: half `d`, then 16 bytes of nibbles as in Q4_0. */
+export const IQ4_NL = blockFormat({
+  name: 'IQ4_NL',
+  ggmlType: 20,
+  blockElements: 32,
+  blockBytes: 18,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    for (let i = 0; i < HALF; i++) {
+      const q = bytes.getUint8(at + 2 + i);
+      out[to + i] = d * (IQ4_VALUES[q & 15] as number);
+      out[to + HALF + i] = d * (IQ4_VALUES[q >> 4] as number);
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation / 67.2), true);
+  },
+});

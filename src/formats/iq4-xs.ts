@@ -1,0 +1,36 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { IQ4_VALUES } from './iq4-values.ts';
+
+const SCALES_HIGH = 2;
+const SCALES_LOW = 4;
+const QUANTS = 8;
+
+/**
+ * 256 elements in 8 groups of 32, `d * (scale - 32) * level[q]`. Bytes: half `d`, 16 bits with the upper bit pairs of the
+ * scales, 4 of their low nibbles, 128 of nibbles, 16 a group as in Q4_0.
+ */
+export const IQ4_XS = blockFormat({
+  name: 'IQ4_XS',
+  ggmlType: 23,
+  blockElements: 256,
+  blockBytes: 136,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    const highs = bytes.getUint16(at + SCALES_HIGH, true);
+    for (let group = 0; group < 8; group++) {
+      const low = (bytes.getUint8(at + SCALES_LOW + (group >> 1)) >> (4 * (group & 1))) & 15;
+      const high = (highs >> (2 * group)) & 3;
+      const scale = Math.fround(d * ((low | (high << 4)) - 32));
+      const from = at + QUANTS + 16 * group;
+      for (let i = 0; i < 16; i++) {
+        const q = bytes.getUint8(from + i);
+        out[to + 32 * group + i] = scale * (IQ4_VALUES[q & 15] as number);
+        out[to + 32 * group + 16 + i] = scale * (IQ4_VALUES[q >> 4] as number);
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation / 1248), true);
+  },
+});

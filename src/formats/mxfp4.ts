@@ -1,0 +1,28 @@
+import { blockFormat } from './block-format.ts';
+import { FP4_DOUBLED, FP4_DOUBLED_DEVIATION } from './fp4.ts';
+
+const HALF = 16;
+
+/**
+ * OCP MXFP4: 32 E2M1 elements under a power of two: the byte E8M0 (2^(e - 127)), then 16 bytes of codes as in Q4_0. The
+ * codes' values are kept doubled, so the scale is halved.
+ */
+export const MXFP4 = blockFormat({
+  name: 'MXFP4',
+  ggmlType: 39,
+  blockElements: 32,
+  blockBytes: 17,
+  decodeBlock(bytes, at, out, to) {
+    const d = 2 ** (bytes.getUint8(at) - 128);
+    for (let i = 0; i < HALF; i++) {
+      const codes = bytes.getUint8(at + 1 + i);
+      out[to + i] = d * (FP4_DOUBLED[codes & 15] as number);
+      out[to + HALF + i] = d * (FP4_DOUBLED[codes >> 4] as number);
+    }
+  },
+  /** As near as a power of two comes. */
+  tame(bytes, at, deviation) {
+    const exponent = Math.round(Math.log2(deviation / FP4_DOUBLED_DEVIATION)) + 128;
+    bytes.setUint8(at, Math.min(254, Math.max(0, exponent)));
+  },
+});

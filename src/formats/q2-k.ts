@@ -1,0 +1,36 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+
+const QUANTS = 16;
+const SCALE = 80;
+const MIN = 82;
+
+/**
+ * 256 elements in 16 groups of 16, `d * scale * q - dmin * min`. Bytes: 16 of scale (low nibble) and min (high nibble), 64
+ * of 2-bit quants, halves `d` and `dmin`. A run of 32 quant bytes holds 128 elements, one bit pair after the other.
+ */
+export const Q2_K = blockFormat({
+  name: 'Q2_K',
+  ggmlType: 10,
+  blockElements: 256,
+  blockBytes: 84,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at + SCALE);
+    const dmin = halfAt(bytes, at + MIN);
+    for (let group = 0; group < 16; group++) {
+      const packed = bytes.getUint8(at + group);
+      const scale = Math.fround(d * (packed & 15));
+      const min = Math.fround(dmin * (packed >> 4));
+      const from = at + QUANTS + 32 * (group >> 3) + 16 * (group & 1);
+      const shift = group & 6;
+      for (let i = 0; i < 16; i++) {
+        const q = (bytes.getUint8(from + i) >> shift) & 3;
+        out[to + 16 * group + i] = Math.fround(scale * q) - min;
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at + SCALE, floatToHalf(deviation / 13.87), true);
+    bytes.setUint16(at + MIN, floatToHalf((1.5 * deviation) / 13.87), true);
+  },
+});

@@ -1,0 +1,43 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+
+const QUANTS = 32;
+const SCALES = 96;
+const SCALE = 108;
+
+/**
+ * 256 elements in 16 groups of 16, `d * (scale - 32) * (q - 4)`. Bytes: 32 of third bits, 64 of low bit pairs laid out as
+ * in Q2_K, 12 of 6-bit scales, half `d`.
+ */
+export const Q3_K = blockFormat({
+  name: 'Q3_K',
+  ggmlType: 11,
+  blockElements: 256,
+  blockBytes: 110,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at + SCALE);
+    for (let group = 0; group < 16; group++) {
+      const scale = Math.fround(d * (scaleOf(bytes, at + SCALES, group) - 32));
+      const column = 16 * (group & 1);
+      const from = at + QUANTS + 32 * (group >> 3) + column;
+      const shift = group & 6;
+      const third = group >> 1;
+      for (let i = 0; i < 16; i++) {
+        const low = (bytes.getUint8(from + i) >> shift) & 3;
+        const high = (bytes.getUint8(at + column + i) >> third) & 1;
+        out[to + 16 * group + i] = scale * (low + 4 * high - 4);
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at + SCALE, floatToHalf(deviation / 43.3), true);
+  },
+});
+
+/** Scale `group`: four bits from one of the first eight bytes, two from one of the last four. */
+function scaleOf(bytes: DataView, at: number, group: number): number {
+  const nibbles = bytes.getUint8(at + (group & 7));
+  const low = group < 8 ? nibbles & 15 : nibbles >> 4;
+  const high = (bytes.getUint8(at + 8 + (group & 3)) >> (2 * (group >> 2))) & 3;
+  return low | (high << 4);
+}

@@ -1,0 +1,35 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { minK, scaleK } from './k-scales.ts';
+
+const SCALES = 4;
+const QUANTS = 16;
+
+/**
+ * 256 elements in 8 groups of 32, `d * scale * q - dmin * min`. Bytes: halves `d` and `dmin`, 12 of 6-bit scales and mins,
+ * 128 of nibbles: 32 bytes hold one group in their low nibbles and the next in their high ones.
+ */
+export const Q4_K = blockFormat({
+  name: 'Q4_K',
+  ggmlType: 12,
+  blockElements: 256,
+  blockBytes: 144,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    const dmin = halfAt(bytes, at + 2);
+    for (let group = 0; group < 8; group++) {
+      const scale = Math.fround(d * scaleK(bytes, at + SCALES, group));
+      const min = Math.fround(dmin * minK(bytes, at + SCALES, group));
+      const from = at + QUANTS + 32 * (group >> 1);
+      const shift = 4 * (group & 1);
+      for (let i = 0; i < 32; i++) {
+        const q = (bytes.getUint8(from + i) >> shift) & 15;
+        out[to + 32 * group + i] = Math.fround(scale * q) - min;
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation / 258.3), true);
+    bytes.setUint16(at + 2, floatToHalf((7.5 * deviation) / 258.3), true);
+  },
+});

@@ -1,0 +1,37 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { minK, scaleK } from './k-scales.ts';
+
+const SCALES = 4;
+const FIFTHS = 16;
+const QUANTS = 48;
+
+/**
+ * As Q4_K with a fifth bit: halves `d` and `dmin`, 12 bytes of scales and mins, 32 of fifth bits (bit `g` of byte `i` for
+ * element `i` of group `g`), 128 of nibbles.
+ */
+export const Q5_K = blockFormat({
+  name: 'Q5_K',
+  ggmlType: 13,
+  blockElements: 256,
+  blockBytes: 176,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    const dmin = halfAt(bytes, at + 2);
+    for (let group = 0; group < 8; group++) {
+      const scale = Math.fround(d * scaleK(bytes, at + SCALES, group));
+      const min = Math.fround(dmin * minK(bytes, at + SCALES, group));
+      const from = at + QUANTS + 32 * (group >> 1);
+      const shift = 4 * (group & 1);
+      for (let i = 0; i < 32; i++) {
+        const low = (bytes.getUint8(from + i) >> shift) & 15;
+        const fifth = (bytes.getUint8(at + FIFTHS + i) >> group) & 1;
+        out[to + 32 * group + i] = Math.fround(scale * (low + 16 * fifth)) - min;
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation / 526.9), true);
+    bytes.setUint16(at + 2, floatToHalf((15.5 * deviation) / 526.9), true);
+  },
+});

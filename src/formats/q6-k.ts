@@ -1,0 +1,37 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+
+const HIGH = 128;
+const SCALES = 192;
+const SCALE = 208;
+
+/**
+ * 256 elements in 16 groups of 16, `d * scale * (q - 32)`. Bytes: 128 of low nibbles, 64 of upper bit pairs, 16 signed
+ * scales, half `d`. Each half of the block is four runs of 32 elements: runs 0 and 1 are the low nibbles of its 64 bytes,
+ * runs 2 and 3 the high ones, and run `r` takes bit pair `r` of its 32 upper bytes.
+ */
+export const Q6_K = blockFormat({
+  name: 'Q6_K',
+  ggmlType: 14,
+  blockElements: 256,
+  blockBytes: 210,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at + SCALE);
+    for (let group = 0; group < 16; group++) {
+      const scale = Math.fround(d * bytes.getInt8(at + SCALES + group));
+      const half = group >> 3;
+      const run = (group >> 1) & 3;
+      const column = 16 * (group & 1);
+      const lows = at + 64 * half + 32 * (run & 1) + column;
+      const highs = at + HIGH + 32 * half + column;
+      for (let i = 0; i < 16; i++) {
+        const low = (bytes.getUint8(lows + i) >> (4 * (run >> 1))) & 15;
+        const high = (bytes.getUint8(highs + i) >> (2 * run)) & 3;
+        out[to + 16 * group + i] = scale * (low + 16 * high - 32);
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at + SCALE, floatToHalf(deviation / 1366), true);
+  },
+});

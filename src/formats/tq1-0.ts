@@ -1,0 +1,37 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+
+const SCALE = 52;
+
+/** Runs of bytes that hold their digits side by side: `bytes` from `start` on, `digits` of each. */
+const RUNS = [
+  { start: 0, bytes: 32, digits: 5 },
+  { start: 32, bytes: 16, digits: 5 },
+  { start: 48, bytes: 4, digits: 4 },
+];
+
+/**
+ * 256 ternary elements `d * (t - 1)`. A byte is a base-3 fraction of 256: times 3 its integer part is the first digit, and
+ * the fraction goes on to the next. Elements go through a run's bytes digit by digit. Half `d` is last.
+ */
+export const TQ1_0 = blockFormat({
+  name: 'TQ1_0',
+  ggmlType: 34,
+  blockElements: 256,
+  blockBytes: 54,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at + SCALE);
+    let next = to;
+    for (const run of RUNS) {
+      for (let digit = 0, power = 1; digit < run.digits; digit++, power *= 3) {
+        for (let i = 0; i < run.bytes; i++) {
+          const fraction = (bytes.getUint8(at + run.start + i) * power) & 255;
+          out[next++] = d * (((fraction * 3) >> 8) - 1);
+        }
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at + SCALE, floatToHalf(deviation / 0.816), true);
+  },
+});

@@ -1,0 +1,31 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+
+const SCALE = 64;
+
+/** 256 ternary elements `d * (q - 1)`: 64 bytes of bit pairs (32 bytes hold 128 elements, pair by pair), then half `d`. */
+export const TQ2_0 = blockFormat({
+  name: 'TQ2_0',
+  ggmlType: 35,
+  blockElements: 256,
+  blockBytes: 66,
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at + SCALE);
+    for (let run = 0; run < 8; run++) {
+      const from = at + 32 * (run >> 2);
+      const shift = 2 * (run & 3);
+      for (let i = 0; i < 32; i++) {
+        out[to + 32 * run + i] = d * (((bytes.getUint8(from + i) >> shift) & 3) - 1);
+      }
+    }
+  },
+  tame(bytes, at, deviation) {
+    for (let i = at; i < at + SCALE; i += 4) {
+      const pairs = bytes.getUint32(i, true);
+      // 3 stands for no ternary digit and would shift the mean: it becomes 1, which decodes to zero.
+      const threes = pairs & (pairs >>> 1) & 0x55555555;
+      bytes.setUint32(i, pairs ^ (threes << 1), true);
+    }
+    bytes.setUint16(at + SCALE, floatToHalf(deviation / Math.SQRT1_2), true);
+  },
+});

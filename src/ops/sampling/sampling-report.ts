@@ -1,0 +1,36 @@
+import type { Candidates } from './candidates.ts';
+import { largestOf, sumOfWeights } from './exponential-sum.ts';
+
+/** What a report is written from and into; `candidates` is working memory. */
+export interface ReportParts {
+  readonly report: Float32Array;
+  readonly logits: Float32Array;
+  readonly candidates: Candidates;
+}
+
+/**
+ * Writes the natural log-probabilities of `token` and of the `wanted` most likely tokens, as many as fit, under the raw
+ * logits, as pairs of (id as i32 bits, logarithm); pairs beyond those are left as they are. Pairs beyond the tokens that can
+ * occur hold id 0 and -Infinity. Where no logit is a number above -Infinity, the token's own logarithm is NaN.
+ */
+export function writeReport(
+  { report, logits, candidates }: ReportParts,
+  token: number,
+  wanted: number,
+): void {
+  const alternatives = Math.min(wanted, report.length / 2 - 1);
+  const bits = new Int32Array(report.buffer, report.byteOffset, report.length);
+  const largest = largestOf(logits, logits.length);
+  const logTotal = Math.log(sumOfWeights(logits, logits.length, largest));
+  const logarithm = (logit: number) => (logit === largest ? 0 : logit - largest) - logTotal;
+  bits[0] = token;
+  report[1] = largest === -Infinity ? Number.NaN : logarithm(logits[token] as number);
+  if (alternatives === 0) return;
+  candidates.fillTop(logits, Math.min(alternatives, logits.length));
+  for (let rank = 0; rank < alternatives; rank++) {
+    const at = 2 + 2 * rank;
+    const index = rank < candidates.count ? candidates.indexOf(rank) : -1;
+    bits[at] = candidates.ids[index] ?? 0;
+    report[at + 1] = index < 0 ? -Infinity : logarithm(candidates.keys[index] as number);
+  }
+}

@@ -1,0 +1,20 @@
+import { Candidates } from './candidates.ts';
+import { SAMPLING_ROW_WORDS } from './sampling-row.ts';
+
+/** Memory that `sampleRow` works in: one for each thread, made once for a vocabulary and used for row after row. */
+export class SamplingScratch {
+  /** A parameter row's words, and the same bits as floats. */
+  readonly words = new Int32Array(SAMPLING_ROW_WORDS);
+  readonly floats = new Float32Array(this.words.buffer);
+  /** The logits after bias and penalties. */
+  readonly logits: Float32Array;
+  readonly candidates: Candidates;
+  /** How often a token occurred in the penalty window; all zero between rows. */
+  readonly occurrences: Int32Array;
+
+  constructor(readonly vocabulary: number) {
+    this.logits = new Float32Array(vocabulary);
+    this.candidates = new Candidates(vocabulary);
+    this.occurrences = new Int32Array(vocabulary);
+  }
+}

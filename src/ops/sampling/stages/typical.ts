@@ -1,0 +1,38 @@
+import type { Candidates } from '../candidates.ts';
+import { largestOf, sumOfWeights, weightOf } from '../exponential-sum.ts';
+
+/** The expected surprise (entropy, in nats) of the candidates' distribution. */
+function entropyOf({ keys, count }: Candidates, largest: number, logTotal: number): number {
+  let entropy = 0;
+  for (let i = 0; i < count; i++) {
+    const distance = (keys[i] as number) - largest;
+    const probability = weightOf(keys[i] as number, largest) / Math.exp(logTotal);
+    if (probability > 0) entropy -= probability * ((distance || 0) - logTotal);
+  }
+  return entropy;
+}
+
+/**
+ * Keeps the tokens whose surprise is closest to the expected one, as many as it takes for their probabilities to reach `p`
+ * (Meister et al. 2023, "Locally typical sampling").
+ */
+export function typical(candidates: Candidates, logits: Float32Array, p: number): void {
+  const { ids, keys, count } = candidates;
+  const largest = largestOf(keys, count);
+  const total = sumOfWeights(keys, count, largest);
+  const logTotal = Math.log(total);
+  const entropy = entropyOf(candidates, largest, logTotal);
+  for (let i = 0; i < count; i++) {
+    const key = keys[i] as number;
+    const surprise = key === largest ? logTotal : logTotal + largest - key;
+    keys[i] = -Math.abs(surprise - entropy);
+  }
+  candidates.unrank();
+  let kept = 0;
+  for (let sum = 0; kept < count && (kept === 0 || sum < p * total); kept++) {
+    const id = ids[candidates.indexOf(kept)] as number;
+    sum += weightOf(logits[id] as number, largest);
+  }
+  candidates.keepBest(kept);
+  candidates.rankByLogit(logits);
+}

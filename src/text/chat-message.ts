@@ -1,0 +1,49 @@
+/** A tool call of an assistant's message; `arguments` as an object, or as JSON text as OpenAI's API has it. */
+export interface ChatToolCall {
+  readonly id?: string;
+  readonly type?: 'function';
+  readonly function: {
+    readonly name: string;
+    readonly arguments: Readonly<Record<string, unknown>> | string;
+  };
+}
+
+/** One turn of a conversation, in the shape that chat templates read. Templates may read further fields. */
+export interface ChatMessage {
+  readonly role: string;
+  readonly content?: string | readonly Readonly<Record<string, unknown>>[] | null;
+  readonly name?: string;
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly ChatToolCall[];
+  readonly tool_call_id?: string;
+  readonly [field: string]: unknown;
+}
+
+/** A function that the model may call; `parameters` is a JSON schema. */
+export interface ChatTool {
+  readonly type: 'function';
+  readonly function: {
+    readonly name: string;
+    readonly description?: string;
+    readonly parameters?: Readonly<Record<string, unknown>>;
+    readonly [field: string]: unknown;
+  };
+}
+
+/** The message with arguments in JSON text read into objects, which is what templates expect. */
+export function withParsedArguments(message: ChatMessage): ChatMessage {
+  if (!Array.isArray(message.tool_calls)) return message;
+  return { ...message, tool_calls: message.tool_calls.map(parseArguments) };
+}
+
+function parseArguments(call: ChatToolCall): ChatToolCall {
+  const text = call.function?.arguments;
+  if (typeof text !== 'string') return call;
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return call;
+    return { ...call, function: { ...call.function, arguments: parsed as Record<string, unknown> } };
+  } catch {
+    return call;
+  }
+}

@@ -1,0 +1,104 @@
+import { fail } from '../base/errors.ts';
+import { type ChatMessage, type ChatTool, withParsedArguments } from './chat-message.ts';
+import { JinjaProgram } from './jinja-program.ts';
+import type { Tokenizer } from './tokenizer.ts';
+import type { TokenizerMetadata } from './tokenizer-metadata.ts';
+
+const KEY = 'tokenizer.chat_template';
+
+/** What a template may use besides the messages. */
+export interface ChatRenderOptions {
+  /** Ends with the beginning of the assistant's turn. Default true. */
+  readonly addGenerationPrompt?: boolean;
+  readonly tools?: readonly ChatTool[];
+  /** Further variables that the template knows, such as `enable_thinking`. */
+  readonly variables?: Readonly<Record<string, unknown>>;
+  /** What `strftime_now` calls now. Default: the clock. */
+  readonly now?: Date;
+}
+
+/** The texts that templates write as `bos_token` and `eos_token`. */
+export interface TemplateTokens {
+  readonly bosToken?: string;
+  readonly eosToken?: string;
+}
+
+/**
+ * Writes a conversation as the text that a model was trained on, by the model's own Jinja template. Encode the result
+ * with `encodeChat`.
+ */
+export class ChatTemplate {
+  readonly #main: JinjaProgram;
+  readonly #forTools: JinjaProgram;
+
+  /** Throws `CHAT_TEMPLATE_INVALID`. `toolSource` renders conversations with tools; default: `source`. */
+  constructor(
+    /** The Jinja source. */
+    readonly source: string,
+    readonly tokens: TemplateTokens = {},
+    toolSource?: string,
+  ) {
+    this.#main = new JinjaProgram(source);
+    this.#forTools = toolSource === undefined ? this.#main : new JinjaProgram(toolSource);
+  }
+
+  /**
+   * The template of a GGUF file: `tokenizer.chat_template`, or the variant `tokenizer.chat_template.NAME`. Without a name,
+   * the variant `tool_use` renders conversations with tools. Throws `CHAT_TEMPLATE_MISSING` and `CHAT_TEMPLATE_INVALID`.
+   */
+  static read(metadata: TokenizerMetadata, tokenizer: Tokenizer, name?: string): ChatTemplate {
+    const key = name === undefined || name === 'default' ? KEY : `${KEY}.${name}`;
+    const source = metadata.string(key);
+    if (source === undefined) {
+      fail('CHAT_TEMPLATE_MISSING', {
+        wanted: key,
+        known: chatTemplateNames(metadata).join(', ') || 'none at all',
+      });
+    }
+    const toolSource = name === undefined ? metadata.string(`${KEY}.tool_use`) : undefined;
+    return new ChatTemplate(source, tokensOf(tokenizer), toolSource);
+  }
+
+  /** Throws `CHAT_TEMPLATE_REJECTED` where the template refuses the conversation, `CHAT_TEMPLATE_FAILED` where it breaks. */
+  render(messages: readonly ChatMessage[], options: ChatRenderOptions = {}): string {
+    const { addGenerationPrompt = true, tools, variables, now = new Date() } = options;
+    const program = tools === undefined ? this.#main : this.#forTools;
+    const all = {
+      bos_token: this.tokens.bosToken ?? '',
+      eos_token: this.tokens.eosToken ?? '',
+      ...variables,
+      messages: messages.map(withParsedArguments),
+      tools,
+      add_generation_prompt: addGenerationPrompt,
+    };
+    return program.render(all, now);
+  }
+}
+
+/** The names of the templates in a GGUF file; the plain one is `default`. */
+export function chatTemplateNames(metadata: TokenizerMetadata): string[] {
+  const names: string[] = [];
+  for (const key of metadata.keys()) {
+    if (key === KEY) names.unshift('default');
+    else if (key.startsWith(`${KEY}.`)) names.push(key.slice(KEY.length + 1));
+  }
+  return names;
+}
+
+/**
+ * The ids of a rendered conversation: control tokens are read, and the bos token stands first exactly once whether or not
+ * the template wrote it.
+ */
+export function encodeChat(tokenizer: Tokenizer, rendered: string): number[] {
+  const { bos, addBos } = tokenizer.special;
+  const ids = tokenizer.encode(rendered, { addSpecial: false, parseSpecial: true });
+  return addBos && bos !== undefined && ids[0] !== bos ? [bos, ...ids] : ids;
+}
+
+function tokensOf(tokenizer: Tokenizer): TemplateTokens {
+  const { bos, eos } = tokenizer.special;
+  return {
+    bosToken: bos === undefined ? '' : tokenizer.tokenText(bos),
+    eosToken: eos === undefined ? '' : tokenizer.tokenText(eos),
+  };
+}

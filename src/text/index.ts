@@ -1,0 +1,16 @@
+export type { ChatMessage, ChatTool, ChatToolCall } from './chat-message.ts';
+export {
+  type ChatRenderOptions,
+  ChatTemplate,
+  chatTemplateNames,
+  encodeChat,
+  type TemplateTokens,
+} from './chat-template.ts';
+export { createTokenizer } from './create-tokenizer.ts';
+export { PRETOKENIZER_KINDS, type PretokenizerKind } from './pretokenizer-kinds.ts';
+export type { SpecialIds, SpecialTokens } from './special-tokens.ts';
+export { StopMatcher, type StopResult } from './stop-matcher.ts';
+export { StreamingDetokenizer } from './streaming-detokenizer.ts';
+export type { TokenType } from './token-type.ts';
+export type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.ts';
+export type { TokenizerMetadata } from './tokenizer-metadata.ts';

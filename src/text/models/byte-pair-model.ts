@@ -1,0 +1,48 @@
+import { fail } from '../../base/errors.ts';
+import { bytesOfSpelling } from '../byte-alphabet.ts';
+import type { PretokenizerKind } from '../pretokenizer-kinds.ts';
+import type { TokenizerMetadata } from '../tokenizer-metadata.ts';
+import { utf8Bytes } from '../utf8.ts';
+import type { Vocabulary } from '../vocabulary.ts';
+import type { SubwordModel } from './subword-model.ts';
+import { WordEncoder } from './word-encoder.ts';
+
+const MERGES = 'tokenizer.ggml.merges';
+
+interface BytePairOptions {
+  readonly vocabulary: Vocabulary;
+  readonly kind: PretokenizerKind;
+  readonly metadata: TokenizerMetadata;
+  /** Stands for what the vocabulary cannot spell. */
+  readonly unknown: number | undefined;
+}
+
+/** Byte-pair encoding with ranked merges within words (Sennrich et al. 2016), in GPT-2's alphabet of bytes or in plain characters. */
+export class BytePairModel implements SubwordModel {
+  readonly #options: BytePairOptions;
+  readonly #merges: readonly string[];
+  #encoder: WordEncoder | undefined;
+
+  /** Throws `TOKENIZER_INVALID` where the merges are missing. */
+  constructor(options: BytePairOptions) {
+    const merges = options.metadata.strings(MERGES);
+    if (merges === undefined && options.kind.mergesOptional !== true) {
+      fail('TOKENIZER_INVALID', { key: MERGES, found: 'none', expected: 'an array of strings' });
+    }
+    this.#options = options;
+    this.#merges = merges ?? [];
+  }
+
+  encode(text: string, _afterSpecial: boolean, out: number[]): void {
+    const { vocabulary, kind, unknown } = this.#options;
+    this.#encoder ??= new WordEncoder(vocabulary, kind, this.#merges, unknown);
+    this.#encoder.encode(text, out);
+  }
+
+  bytesOf(id: number): Uint8Array {
+    const { vocabulary, kind } = this.#options;
+    const text = vocabulary.texts[id] as string;
+    if (kind.plainCharacters !== true) return bytesOfSpelling(text) ?? utf8Bytes(text);
+    return utf8Bytes(kind.escapesSpaces ? text.replaceAll('\u2581', ' ') : text);
+  }
+}

@@ -1,0 +1,65 @@
+import { SymbolMerger } from '../symbol-merger.ts';
+import { utf8Bytes } from '../utf8.ts';
+import type { Vocabulary } from '../vocabulary.ts';
+import { byteTokenIds } from './byte-tokens.ts';
+import { ScoreMerges } from './score-merges.ts';
+import type { SubwordModel } from './subword-model.ts';
+import { SymbolTable } from './symbol-table.ts';
+
+interface Encoder {
+  readonly table: SymbolTable;
+  readonly merger: SymbolMerger;
+  readonly byteIds: Int32Array;
+}
+
+/**
+ * SentencePiece's byte-pair flavour (Kudo & Richardson 2018): the neighbours whose union has the best score join first,
+ * over the whole text with spaces as U+2581; characters that the vocabulary lacks become byte tokens.
+ */
+export class SentencePieceModel implements SubwordModel {
+  readonly #vocabulary: Vocabulary;
+  readonly #addSpacePrefix: boolean;
+  readonly #unknown: number | undefined;
+  #encoder: Encoder | undefined;
+
+  constructor(vocabulary: Vocabulary, addSpacePrefix: boolean, unknown: number | undefined) {
+    this.#vocabulary = vocabulary;
+    this.#addSpacePrefix = addSpacePrefix;
+    this.#unknown = unknown;
+  }
+
+  encode(text: string, afterSpecial: boolean, out: number[]): void {
+    this.#encoder ??= this.#createEncoder();
+    const { table, merger, byteIds } = this.#encoder;
+    const prefix = this.#addSpacePrefix && afterSpecial ? '\u2581' : '';
+    const escaped = prefix + text.replaceAll(' ', '\u2581');
+    const symbols = new Int32Array(escaped.length);
+    let count = 0;
+    for (const character of escaped) symbols[count++] = table.symbolOf(character);
+    count = merger.merge(symbols, count);
+    for (let i = 0; i < count; i++) {
+      const symbol = symbols[i] as number;
+      if (table.isToken(symbol)) {
+        out.push(symbol);
+        continue;
+      }
+      for (const byte of utf8Bytes(table.textOf(symbol))) {
+        const id = byteIds[byte] as number;
+        if (id >= 0) out.push(id);
+      }
+    }
+  }
+
+  bytesOf(id: number): Uint8Array {
+    return utf8Bytes((this.#vocabulary.texts[id] as string).replaceAll('\u2581', ' '));
+  }
+
+  #createEncoder(): Encoder {
+    const table = new SymbolTable(this.#vocabulary);
+    return {
+      table,
+      merger: new SymbolMerger(new ScoreMerges(this.#vocabulary, table)),
+      byteIds: byteTokenIds(this.#vocabulary, this.#unknown),
+    };
+  }
+}

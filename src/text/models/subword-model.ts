@@ -1,0 +1,10 @@
+/** One way to cut plain text into tokens: what a name in `tokenizer.ggml.model` stands for. */
+export interface SubwordModel {
+  /**
+   * Appends the ids of a stretch of well-formed text without special tokens. `afterSpecial`: it begins the text or
+   * follows a special token.
+   */
+  encode(text: string, afterSpecial: boolean, out: number[]): void;
+  /** The bytes of an ordinary token. */
+  bytesOf(id: number): Uint8Array;
+}

@@ -1,0 +1,92 @@
+import type { TokenizerMetadata } from '../tokenizer-metadata.ts';
+import { utf8Bytes } from '../utf8.ts';
+import type { Vocabulary } from '../vocabulary.ts';
+import type { SubwordModel } from './subword-model.ts';
+
+/** Marks the tokens that begin a word; GGUF writes it in place of the original `##` on those that do not. */
+const WORD_START = '\u2581';
+/** BERT gives up on longer words. */
+const LONGEST_WORD = 100;
+/** Removed by BERT's cleaning: everything that is neither text nor whitespace. */
+const CONTROL = /[\ufffd\p{C}]/gu;
+const PUNCTUATION = /[\p{P}!-/:-@[-`{-~]/u;
+const IDEOGRAPH = new RegExp(
+  [
+    '[\\u4e00-\\u9fff\\u3400-\\u4dbf\\uf900-\\ufaff',
+    '\\u{20000}-\\u{2a6df}\\u{2a700}-\\u{2b73f}\\u{2b740}-\\u{2b81f}\\u{2b920}-\\u{2ceaf}\\u{2f800}-\\u{2fa1f}]',
+  ].join(''),
+  'u',
+);
+
+/** BERT's WordPiece (Devlin et al. 2018): basic tokens, each cut greedily into the longest known pieces. */
+export class WordPieceModel implements SubwordModel {
+  readonly #vocabulary: Vocabulary;
+  readonly #unknown: number | undefined;
+  readonly #lowercase: boolean;
+  readonly #stripAccents: boolean;
+  #longestToken = 0;
+
+  constructor(vocabulary: Vocabulary, metadata: TokenizerMetadata, unknown: number | undefined) {
+    this.#vocabulary = vocabulary;
+    this.#unknown = unknown;
+    this.#lowercase = metadata.boolean('tokenizer.ggml.normalizer.lowercase') ?? true;
+    this.#stripAccents = metadata.boolean('tokenizer.ggml.normalizer.strip_accents') ?? this.#lowercase;
+  }
+
+  encode(text: string, _afterSpecial: boolean, out: number[]): void {
+    this.#longestToken ||= this.#vocabulary.texts.reduce((most, token) => Math.max(most, token.length), 1);
+    for (const word of this.#normalize(text).split(/\p{White_Space}+/u)) {
+      for (const token of splitPunctuation(word)) this.#encodeWord(token, out);
+    }
+  }
+
+  bytesOf(id: number): Uint8Array {
+    return utf8Bytes((this.#vocabulary.texts[id] as string).replaceAll(WORD_START, ' '));
+  }
+
+  #normalize(text: string): string {
+    const spaced = text.replace(/\p{White_Space}/gu, ' ').replace(CONTROL, '');
+    const bare = this.#stripAccents ? spaced.normalize('NFD').replace(/\p{Mn}/gu, '') : spaced;
+    if (!this.#lowercase) return bare;
+    // Character by character: BERT knows no final sigma.
+    return bare.replace(/\P{Lowercase}/gu, (character) => character.toLowerCase());
+  }
+
+  #encodeWord(word: string, out: number[]): void {
+    if (word === '') return;
+    const pieces = [...word].length > LONGEST_WORD ? undefined : this.#pieces(WORD_START + word);
+    if (pieces !== undefined) out.push(...pieces);
+    else if (this.#unknown !== undefined) out.push(this.#unknown);
+  }
+
+  #pieces(word: string): number[] | undefined {
+    const ids: number[] = [];
+    let start = 0;
+    while (start < word.length) {
+      let end = Math.min(word.length, start + this.#longestToken);
+      let id = this.#vocabulary.plainIdOf(word.slice(start, end));
+      while (id === undefined && end > start + 1) id = this.#vocabulary.plainIdOf(word.slice(start, --end));
+      if (id === undefined) return undefined;
+      ids.push(id);
+      start = end;
+    }
+    return ids;
+  }
+}
+
+/** Punctuation and ideographs stand alone; all else between them stays together. */
+function splitPunctuation(word: string): string[] {
+  const tokens: string[] = [];
+  let run = '';
+  for (const character of word) {
+    if (!PUNCTUATION.test(character) && !IDEOGRAPH.test(character)) {
+      run += character;
+      continue;
+    }
+    if (run !== '') tokens.push(run);
+    tokens.push(character);
+    run = '';
+  }
+  if (run !== '') tokens.push(run);
+  return tokens;
+}

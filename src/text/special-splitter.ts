@@ -1,0 +1,75 @@
+import { TOKEN_TYPES } from './token-type.ts';
+import type { Vocabulary } from './vocabulary.ts';
+
+/** A stretch of plain text, or the id of a special token. */
+export type Fragment = string | number;
+
+/** Tokens that swallow the whitespace before or after them. */
+export interface StripRules {
+  readonly left: ReadonlySet<number>;
+  readonly right: ReadonlySet<number>;
+}
+
+interface SpecialEntry {
+  readonly id: number;
+  readonly text: string;
+  readonly onlyWhenParsed: boolean;
+}
+
+const SPACE_BEFORE = /[\t-\r ]+$/;
+const SPACE_AFTER = /^[\t-\r ]+/;
+
+/**
+ * Cuts special tokens out of text before anything else looks at it. Longer tokens (in UTF-8 bytes) claim their places
+ * in the whole text first, as in llama.cpp.
+ */
+export class SpecialSplitter {
+  readonly #entries: readonly SpecialEntry[];
+  readonly #strip: StripRules;
+
+  constructor(vocabulary: Vocabulary, strip: StripRules) {
+    this.#strip = strip;
+    const entries: SpecialEntry[] = [];
+    for (let id = 0; id < vocabulary.size; id++) {
+      const type = vocabulary.types[id];
+      const onlyWhenParsed = type === TOKEN_TYPES.control || type === TOKEN_TYPES.unknown;
+      const text = vocabulary.texts[id] as string;
+      if ((onlyWhenParsed || type === TOKEN_TYPES.userDefined) && text !== '') {
+        entries.push({ id, text, onlyWhenParsed });
+      }
+    }
+    const lengths = new Map(entries.map((entry) => [entry, new TextEncoder().encode(entry.text).length]));
+    this.#entries = entries.sort((a, b) => (lengths.get(b) as number) - (lengths.get(a) as number));
+  }
+
+  /** `parseSpecial`: whether control and unknown tokens are cut out, too. */
+  split(text: string, parseSpecial: boolean): Fragment[] {
+    let fragments: Fragment[] = text === '' ? [] : [text];
+    for (const entry of this.#entries) {
+      if (entry.onlyWhenParsed && !parseSpecial) continue;
+      if (!text.includes(entry.text)) continue;
+      const cut: Fragment[] = [];
+      for (const fragment of fragments) {
+        if (typeof fragment === 'number') cut.push(fragment);
+        else this.#cut(fragment, entry, cut);
+      }
+      fragments = cut;
+    }
+    return fragments;
+  }
+
+  #cut(fragment: string, entry: SpecialEntry, out: Fragment[]): void {
+    let rest = fragment;
+    for (;;) {
+      const at = rest.indexOf(entry.text);
+      if (at < 0) break;
+      let before = rest.slice(0, at);
+      if (this.#strip.left.has(entry.id)) before = before.replace(SPACE_BEFORE, '');
+      if (before !== '') out.push(before);
+      out.push(entry.id);
+      rest = rest.slice(at + entry.text.length);
+      if (this.#strip.right.has(entry.id)) rest = rest.replace(SPACE_AFTER, '');
+    }
+    if (rest !== '') out.push(rest);
+  }
+}

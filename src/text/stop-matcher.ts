@@ -1,0 +1,68 @@
+/** What may be shown now, and the stop string that ended the text. */
+export interface StopResult {
+  readonly text: string;
+  readonly stop?: string;
+}
+
+/**
+ * Looks for stop strings in text that arrives in pieces. Text that could be the beginning of a stop string is held back
+ * until it is clear; nothing of a stop string or after it is ever given out. Among stops that end at the same place the
+ * one that begins first wins.
+ */
+export class StopMatcher {
+  readonly #stops: readonly string[];
+  #held = '';
+  #stopped = false;
+
+  /** Empty stop strings are ignored. */
+  constructor(stops: readonly string[]) {
+    this.#stops = stops.filter((stop) => stop !== '');
+  }
+
+  /** Adds text; after a stop was found, nothing comes out any more. */
+  push(piece: string): StopResult {
+    if (this.#stopped || piece === '') return { text: '' };
+    const text = this.#held + piece;
+    const found = this.#findFirst(text);
+    if (found !== undefined) {
+      this.#stopped = true;
+      this.#held = '';
+      return { text: text.slice(0, found.start), stop: found.stop };
+    }
+    const kept = this.#beginningLength(text);
+    this.#held = text.slice(text.length - kept);
+    return { text: text.slice(0, text.length - kept) };
+  }
+
+  /** The end of the text: what was held back after all. */
+  flush(): string {
+    const rest = this.#held;
+    this.#held = '';
+    return rest;
+  }
+
+  /** The stop that is complete first, as if the text had come character by character. */
+  #findFirst(text: string): { start: number; stop: string } | undefined {
+    let first: { start: number; end: number; stop: string } | undefined;
+    for (const stop of this.#stops) {
+      const start = text.indexOf(stop);
+      if (start < 0) continue;
+      const end = start + stop.length;
+      if (first === undefined || end < first.end || (end === first.end && start < first.start)) {
+        first = { start, end, stop };
+      }
+    }
+    return first;
+  }
+
+  /** Length of the longest end of `text` that begins a stop string. */
+  #beginningLength(text: string): number {
+    let longest = 0;
+    for (const stop of this.#stops) {
+      for (let length = Math.min(stop.length - 1, text.length); length > longest; length--) {
+        if (text.endsWith(stop.slice(0, length))) longest = length;
+      }
+    }
+    return longest;
+  }
+}

@@ -1,0 +1,36 @@
+import type { DecodeOptions, Tokenizer } from './tokenizer.ts';
+
+const SPACE = 0x20;
+
+/**
+ * Turns tokens into text one by one. A character whose bytes are spread over tokens comes out with its last byte; bytes
+ * that can no longer become UTF-8 come out as U+FFFD. All pieces together are what `Tokenizer.decode` gives.
+ */
+export class StreamingDetokenizer {
+  readonly #tokenizer: Tokenizer;
+  readonly #special: boolean;
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  #dropsSpace: boolean;
+
+  constructor(tokenizer: Tokenizer, { special = false, keepLeadingSpace = false }: DecodeOptions = {}) {
+    this.#tokenizer = tokenizer;
+    this.#special = special;
+    this.#dropsSpace = tokenizer.marksTextStart && !keepLeadingSpace;
+  }
+
+  /** The text that this token completes, often empty. Throws `TOKEN_OUT_OF_RANGE`. */
+  push(id: number): string {
+    let bytes = this.#tokenizer.tokenBytes(id);
+    if (bytes.length === 0 || (!this.#special && this.#tokenizer.isControl(id))) return '';
+    if (this.#dropsSpace) {
+      this.#dropsSpace = false;
+      if (bytes[0] === SPACE) bytes = bytes.subarray(1);
+    }
+    return this.#decoder.decode(bytes, { stream: true });
+  }
+
+  /** U+FFFD for a character that was begun and never finished, else nothing. The stream ends here. */
+  flush(): string {
+    return this.#decoder.decode();
+  }
+}

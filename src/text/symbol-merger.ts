@@ -1,0 +1,85 @@
+import { MergeQueue } from './merge-queue.ts';
+
+/** Which neighbouring symbols join, and in what order. Symbols are non-negative integers of the caller's meaning. */
+export interface PairMerges {
+  /** The pair's rank, lowest first; -1 where the two do not join. Below 2²¹. */
+  rankOf(left: number, right: number): number;
+  /** The symbol that the pair becomes; asked only of pairs that have a rank. */
+  join(left: number, right: number): number;
+}
+
+const GONE = -1;
+/** Scratch above this many symbols is not kept for the next call. */
+const KEPT_SYMBOLS = 1 << 16;
+
+/**
+ * Joins neighbours until none has a rank: always the lowest rank, the leftmost among equals. A linked list under a heap,
+ * so n symbols take O(n log n) however repetitive they are.
+ */
+export class SymbolMerger {
+  readonly #merges: PairMerges;
+  #next = new Int32Array(64);
+  #previous = new Int32Array(64);
+  #queue = new MergeQueue();
+
+  constructor(merges: PairMerges) {
+    this.#merges = merges;
+  }
+
+  /** Merges the first `count` symbols in place and returns how many are left. */
+  merge(symbols: Int32Array, count: number): number {
+    if (count < 2) return count;
+    this.#reserve(count);
+    const next = this.#next;
+    const previous = this.#previous;
+    for (let i = 0; i < count; i++) {
+      next[i] = i + 1;
+      previous[i] = i - 1;
+    }
+    for (let i = 0; i + 1 < count; i++) this.#propose(symbols, i, i + 1);
+    while (this.#queue.length > 0) this.#mergeFirst(symbols, count);
+    let length = 0;
+    for (let i = 0; i < count; i = next[i] as number) symbols[length++] = symbols[i] as number;
+    if (count > KEPT_SYMBOLS) this.#release();
+    return length;
+  }
+
+  #mergeFirst(symbols: Int32Array, count: number): void {
+    const key = this.#queue.pop();
+    const left = MergeQueue.positionOf(key);
+    const right = this.#next[left] as number;
+    if (symbols[left] === GONE || right >= count) return;
+    const a = symbols[left] as number;
+    const b = symbols[right] as number;
+    // An entry outlives its pair when a neighbour merged first; then the pair that stands here has another rank.
+    if (this.#merges.rankOf(a, b) !== MergeQueue.rankOf(key)) return;
+    symbols[left] = this.#merges.join(a, b);
+    symbols[right] = GONE;
+    const after = this.#next[right] as number;
+    this.#next[left] = after;
+    if (after < count) {
+      this.#previous[after] = left;
+      this.#propose(symbols, left, after);
+    }
+    const before = this.#previous[left] as number;
+    if (before >= 0) this.#propose(symbols, before, left);
+  }
+
+  #propose(symbols: Int32Array, left: number, right: number): void {
+    const rank = this.#merges.rankOf(symbols[left] as number, symbols[right] as number);
+    if (rank >= 0) this.#queue.push(rank, left);
+  }
+
+  #reserve(count: number): void {
+    if (count <= this.#next.length) return;
+    const capacity = 2 ** Math.ceil(Math.log2(count));
+    this.#next = new Int32Array(capacity);
+    this.#previous = new Int32Array(capacity);
+  }
+
+  #release(): void {
+    this.#next = new Int32Array(64);
+    this.#previous = new Int32Array(64);
+    this.#queue = new MergeQueue();
+  }
+}

@@ -1,0 +1,140 @@
+import { fail } from '../base/errors.ts';
+import { byteValue } from './models/byte-tokens.ts';
+import type { SubwordModel } from './models/subword-model.ts';
+import { SpecialSplitter, type StripRules } from './special-splitter.ts';
+import type { SpecialTokens } from './special-tokens.ts';
+import { TOKEN_TYPES, type TokenType, tokenTypeName } from './token-type.ts';
+import type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.ts';
+import { utf8Bytes, wellFormed } from './utf8.ts';
+import type { Vocabulary } from './vocabulary.ts';
+
+const SPACE = 0x20;
+const NO_BYTES = new Uint8Array(0);
+
+/** The parts a tokenizer is made of. */
+export interface TokenizerParts {
+  readonly model: string;
+  readonly vocabulary: Vocabulary;
+  readonly special: SpecialTokens;
+  readonly subwords: SubwordModel;
+  readonly strip: StripRules;
+  readonly marksTextStart: boolean;
+  /** What `addSpecial` puts before and after a text. */
+  readonly prefix: readonly number[];
+  readonly suffix: readonly number[];
+  /** True where the spelling of control tokens, too, is left to the model. */
+  readonly spellsAllTokens?: boolean;
+}
+
+/** The tokenizer of every kind: special tokens around one `SubwordModel`. */
+export class VocabularyTokenizer implements Tokenizer {
+  readonly model: string;
+  readonly special: SpecialTokens;
+  readonly marksTextStart: boolean;
+  readonly #parts: TokenizerParts;
+  readonly #vocabulary: Vocabulary;
+  readonly #bytes: (Uint8Array | undefined)[];
+  #splitter: SpecialSplitter | undefined;
+
+  constructor(parts: TokenizerParts) {
+    this.model = parts.model;
+    this.special = parts.special;
+    this.marksTextStart = parts.marksTextStart;
+    this.#parts = parts;
+    this.#vocabulary = parts.vocabulary;
+    this.#bytes = new Array<Uint8Array | undefined>(parts.vocabulary.size);
+  }
+
+  get vocabularySize(): number {
+    return this.#vocabulary.size;
+  }
+
+  encode(text: string, { addSpecial = true, parseSpecial = false }: EncodeOptions = {}): number[] {
+    this.#splitter ??= new SpecialSplitter(this.#vocabulary, this.#parts.strip);
+    const ids: number[] = addSpecial ? [...this.#parts.prefix] : [];
+    let afterSpecial = true;
+    for (const fragment of this.#splitter.split(wellFormed(text), parseSpecial)) {
+      afterSpecial = this.#encodeFragment(fragment, afterSpecial, ids);
+    }
+    if (addSpecial) ids.push(...this.#parts.suffix);
+    return ids;
+  }
+
+  decode(ids: Iterable<number>, { special = false, keepLeadingSpace = false }: DecodeOptions = {}): string {
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    for (const id of ids) {
+      const bytes = this.tokenBytes(id);
+      if (bytes.length === 0 || (!special && this.isControl(id))) continue;
+      pieces.push(bytes);
+      length += bytes.length;
+    }
+    const all = new Uint8Array(length);
+    let end = 0;
+    for (const bytes of pieces) {
+      all.set(bytes, end);
+      end += bytes.length;
+    }
+    const skipped = this.marksTextStart && !keepLeadingSpace && all[0] === SPACE ? 1 : 0;
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(all.subarray(skipped));
+  }
+
+  tokenBytes(id: number): Uint8Array {
+    this.#check(id);
+    this.#bytes[id] ??= this.#computeBytes(id);
+    return this.#bytes[id];
+  }
+
+  tokenText(id: number): string {
+    this.#check(id);
+    return this.#vocabulary.texts[id] as string;
+  }
+
+  tokenType(id: number): TokenType {
+    this.#check(id);
+    return tokenTypeName(this.#vocabulary.types[id] as number);
+  }
+
+  idOf(tokenText: string): number | undefined {
+    return this.#vocabulary.idOf(tokenText);
+  }
+
+  isControl(id: number): boolean {
+    const type = this.#vocabulary.types[id];
+    return type === TOKEN_TYPES.control || type === TOKEN_TYPES.unknown;
+  }
+
+  #encodeFragment(fragment: string | number, afterSpecial: boolean, ids: number[]): boolean {
+    if (typeof fragment === 'number') {
+      ids.push(fragment);
+      return true;
+    }
+    this.#parts.subwords.encode(fragment, afterSpecial, ids);
+    return false;
+  }
+
+  #computeBytes(id: number): Uint8Array {
+    const text = this.#vocabulary.texts[id] as string;
+    if (this.#parts.spellsAllTokens) return this.#parts.subwords.bytesOf(id);
+    switch (this.#vocabulary.types[id]) {
+      case TOKEN_TYPES.normal:
+        return this.#parts.subwords.bytesOf(id);
+      case TOKEN_TYPES.byte: {
+        const value = byteValue(text);
+        return value === undefined ? this.#parts.subwords.bytesOf(id) : Uint8Array.of(value);
+      }
+      case TOKEN_TYPES.control:
+      case TOKEN_TYPES.unknown:
+      case TOKEN_TYPES.userDefined:
+        return utf8Bytes(text);
+      default:
+        return NO_BYTES;
+    }
+  }
+
+  #check(id: number): void {
+    if (!Number.isInteger(id) || id < 0 || id >= this.#vocabulary.size) {
+      fail('TOKEN_OUT_OF_RANGE', { id, size: this.#vocabulary.size });
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ALL_FORMATS, formatNamed, type TensorFormat } from '../../src/formats/index.ts';
+
+/** Largest error of a round trip, as a share of what `reference` measures in the block. */
+const LOSSY = [
+  { name: 'Q8_0', share: 0.5 / 127, reference: 'magnitude' },
+  { name: 'Q4_0', share: 1 / 8, reference: 'magnitude' },
+  { name: 'Q5_0', share: 1 / 16, reference: 'magnitude' },
+  { name: 'Q4_1', share: 0.5 / 15, reference: 'range' },
+  { name: 'Q5_1', share: 0.5 / 31, reference: 'range' },
+] as const;
+
+/** The scale itself is rounded to a half float. */
+const HALF_ROUNDING = 2 ** -10;
+
+function named(name: string): TensorFormat {
+  const format = formatNamed(name);
+  assert.ok(format);
+  return format;
+}
+
+function roundTrip(format: TensorFormat, values: Float32Array): Float32Array {
+  assert.ok(format.encode);
+  const blocks = values.length / format.blockElements;
+  const bytes = new Uint8Array(blocks * format.blockBytes + 3);
+  format.encode(values, 0, bytes, 3, blocks);
+  const decoded = new Float32Array(values.length);
+  format.decode(bytes, 3, decoded, 0, blocks);
+  return decoded;
+}
+
+const weights = fc
+  .array(fc.float({ min: -100, max: 100, noNaN: true }), { minLength: 32, maxLength: 32 })
+  .map((values) => Float32Array.from(values));
+
+for (const { name, share, reference } of LOSSY) {
+  test(`${name} encodes to within half a step (a step on the short side of signed blocks)`, () => {
+    const format = named(name);
+    fc.assert(
+      fc.property(weights, (values) => {
+        const magnitude = Math.max(...values.map(Math.abs));
+        const range = Math.max(...values) - Math.min(...values);
+        const limit = share * (reference === 'range' ? range : magnitude) + HALF_ROUNDING * magnitude + 1e-6;
+        for (const [i, value] of roundTrip(format, values).entries()) {
+          const error = Math.abs(value - (values[i] as number));
+          assert.ok(error <= limit, `element ${i}: ${values[i]} became ${value}`);
+        }
+      }),
+    );
+  });
+
+  test(`${name} keeps what it can hold: encoding a decoded block changes nothing`, () => {
+    const format = named(name);
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -7, max: 7 }), { minLength: 32, maxLength: 32 }), (integers) => {
+        // Powers of two times small integers, with both ends of the range present, lie on every grid.
+        const values = Float32Array.from(integers, (value) => value / 4);
+        values.set(name === 'Q8_0' ? [127 / 4] : name.endsWith('_0') ? [-2] : [-2, 7 / 4]);
+        if (name === 'Q5_0' || name === 'Q5_1') values.set([-4, 15 / 4]);
+        assert.deepEqual(roundTrip(format, values), values);
+      }),
+    );
+  });
+
+  test(`${name} encodes zeros as zeros`, () => {
+    assert.ok(roundTrip(named(name), new Float32Array(64)).every((value) => value === 0));
+  });
+}
+
+test('F32 keeps every bit, signalling NaNs included', () => {
+  const bits = Uint32Array.of(0x7f800001, 0xffc12345, 0x80000000, 1, 0x3f800000);
+  const decoded = new Float32Array(bits.length);
+  named('F32').decode(new Uint8Array(bits.buffer), 0, decoded, 0, bits.length);
+  assert.deepEqual(new Uint32Array(decoded.buffer), bits);
+});
+
+test('F16 and BF16 keep the values they have', () => {
+  const values = Float32Array.of(1, -2, 0.5, 0, -0.15625, 96, Number.POSITIVE_INFINITY);
+  for (const name of ['F16', 'BF16']) assert.deepEqual(roundTrip(named(name), values), values);
+});
+
+test('plain integers and doubles decode to the nearest float', () => {
+  const values = [-128, 0, 127, 5];
+  const stored = {
+    I8: Int8Array.from(values),
+    I16: Int16Array.from(values),
+    I32: Int32Array.from(values),
+    I64: BigInt64Array.from(values, BigInt),
+    F64: Float64Array.from(values),
+  };
+  for (const [name, array] of Object.entries(stored)) {
+    const decoded = new Float32Array(values.length);
+    named(name).decode(new Uint8Array(array.buffer), 0, decoded, 0, values.length);
+    assert.deepEqual(Array.from(decoded), values, name);
+  }
+});
+
+test('exactly the formats with a defined encoder have one', () => {
+  const encoders = ALL_FORMATS.filter((format) => format.encode).map((format) => format.name);
+  const expected = ['BF16', 'F16', 'F32', 'F64', 'Q4_0', 'Q4_1', 'Q5_0', 'Q5_1', 'Q8_0'];
+  assert.deepEqual(encoders.sort(), expected);
+});

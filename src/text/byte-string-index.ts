@@ -1,54 +1,59 @@
 import type { StringList } from './string-list.ts';
 
 const EMPTY = -1;
+/** A slot is four integers side by side, so that a look-up touches one cache line: position, hash, start, end. */
+const SLOT = 4;
 
-/** Finds a string of a list by its bytes: a hash table with open addressing that stores positions only. */
+/** Finds a string of a list by its bytes: a hash table with open addressing over the list's own bytes. */
 export class ByteStringIndex {
-  readonly #list: StringList;
-  readonly #positions: Int32Array;
-  readonly #hashes: Int32Array;
+  readonly #bytes: Uint8Array;
+  readonly #slots: Int32Array;
+  readonly #mask: number;
 
   constructor(list: StringList) {
-    this.#list = list;
-    const capacity = 2 ** Math.ceil(Math.log2(Math.max(16, list.length * 2)));
-    this.#positions = new Int32Array(capacity).fill(EMPTY);
-    this.#hashes = new Int32Array(capacity);
+    const capacity = 2 ** Math.ceil(Math.log2(Math.max(16, list.length * 1.5)));
+    const slots = new Int32Array(capacity * SLOT).fill(EMPTY);
+    this.#bytes = list.bytes;
+    this.#slots = slots;
+    this.#mask = capacity - 1;
     for (let i = 0; i < list.length; i++) {
       const start = list.start(i);
       const end = list.end(i);
       if (start === end) continue;
       const hash = hashOf(list.bytes, start, end);
-      const slot = this.#slot(hash, list.bytes, start, end);
-      if (this.#positions[slot] !== EMPTY) continue;
-      this.#positions[slot] = i;
-      this.#hashes[slot] = hash;
+      const at = this.#find(hash, list.bytes, start, end);
+      if (slots[at] !== EMPTY) continue;
+      slots[at] = i;
+      slots[at + 1] = hash;
+      slots[at + 2] = start;
+      slots[at + 3] = end;
     }
   }
 
   /** The position of the first string equal to `bytes` from `start` to `end`, or -1; an empty one is never found. */
   find(bytes: Uint8Array, start: number, end: number): number {
     if (start === end) return EMPTY;
-    return this.#positions[this.#slot(hashOf(bytes, start, end), bytes, start, end)] as number;
+    return this.#slots[this.#find(hashOf(bytes, start, end), bytes, start, end)] as number;
   }
 
-  #slot(hash: number, bytes: Uint8Array, start: number, end: number): number {
-    const mask = this.#positions.length - 1;
+  /** Where the string's slot begins, or the free one where it would go. */
+  #find(hash: number, bytes: Uint8Array, start: number, end: number): number {
+    const slots = this.#slots;
+    const mask = this.#mask;
+    const own = this.#bytes;
+    const length = end - start;
     let slot = (hash ^ (hash >>> 15)) & mask;
     for (;;) {
-      const position = this.#positions[slot] as number;
-      if (position === EMPTY) return slot;
-      if (this.#hashes[slot] === hash && this.#equals(position, bytes, start, end)) return slot;
+      const at = slot * SLOT;
+      if (slots[at] === EMPTY) return at;
+      const ownStart = slots[at + 2] as number;
+      if (slots[at + 1] === hash && (slots[at + 3] as number) - ownStart === length) {
+        let same = 0;
+        while (same < length && own[ownStart + same] === bytes[start + same]) same++;
+        if (same === length) return at;
+      }
       slot = (slot + 1) & mask;
     }
-  }
-
-  #equals(position: number, bytes: Uint8Array, start: number, end: number): boolean {
-    const own = this.#list.bytes;
-    const offset = this.#list.start(position);
-    const length = end - start;
-    if (this.#list.end(position) - offset !== length) return false;
-    for (let i = 0; i < length; i++) if (own[offset + i] !== bytes[start + i]) return false;
-    return true;
   }
 }
 

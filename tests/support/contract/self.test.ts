@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fail } from '../../../src/base/errors.ts';
 import { type Bindings, bytesOf, HostDevice } from '../../../src/device/index.ts';
 import { Frame } from '../../../src/devices/reference/frame.ts';
 import { runnerOf } from '../../../src/devices/reference/runner.ts';
 import { F32 } from '../../../src/formats/index.ts';
 import { type GraphBuilder, kvAppend, matmul, type State, type Tensor } from '../../../src/ops/index.ts';
-import { caseData } from './case-data.ts';
 import type { OpCase } from './op-case.ts';
-import { assertCase } from './operators.ts';
+import { checkCase } from './operators.ts';
 import { mixedBatch } from './ragged-batch.ts';
 
 const WIDTH = 8;
@@ -121,19 +121,43 @@ const faults: Readonly<Record<string, [RegExp, (damage: Damage) => void]>> = {
 
 test('a right device passes', async () => {
   await using device = faultyDevice(() => {});
-  await assertCase(device, subject, caseData(subject), () => 1e-10);
+  await checkCase(device, subject, {});
 });
 
 for (const [name, [message, fault]] of Object.entries(faults)) {
   test(`the suite sees ${name}`, async () => {
     await using device = faultyDevice(fault);
-    await assert.rejects(
-      assertCase(device, subject, caseData(subject), () => 1e-10),
-      (error: Error) => {
-        const text = `${error.message} ${String((error as { actual?: unknown }).actual)}`;
-        assert.match(text, message);
-        return true;
-      },
-    );
+    await assert.rejects(checkCase(device, subject, {}), (error: Error) => {
+      const text = `${error.message} ${String((error as { actual?: unknown }).actual)}`;
+      assert.match(text, message);
+      return true;
+    });
   });
 }
+
+const tests = ['operator layer: something'];
+
+test('a relaxed test allows more', async () => {
+  await using device = faultyDevice((damage) => {
+    const y = damage.floats(damage.output);
+    y.set(y.map((value) => value * 1.0001));
+  });
+  await checkCase(device, subject, { relax: [{ reason: 'rounding', tests, nmse: 1e-7 }] });
+});
+
+test('what a device does not support it has to refuse', async () => {
+  const options = { unsupported: [{ reason: 'no such kernel', tests }] };
+  await using device = faultyDevice(() => {});
+  await assert.rejects(checkCase(device, subject, options), /Missing expected rejection/);
+  const refusing = {
+    compile: async () => fail('OP_UNSUPPORTED', { device: 'refusing', op: 'matmul', why: 'no such kernel' }),
+  };
+  await checkCase(
+    Object.assign(
+      faultyDevice(() => {}),
+      refusing,
+    ),
+    subject,
+    options,
+  );
+});

@@ -1,0 +1,47 @@
+import type { Op } from '../../../ops/index.ts';
+import { lowerAttention, lowerKvAppend } from '../lowering/attention.ts';
+import { lowerBinary, lowerGated, lowerScale, lowerUnary } from '../lowering/elementwise.ts';
+import { lowerEmbed } from '../lowering/embed.ts';
+import { lowerMatmul } from '../lowering/matmul.ts';
+import { lowerLayerNorm, lowerRmsNorm } from '../lowering/norm.ts';
+import { lowerRope, lowerRopeTable } from '../lowering/rope.ts';
+import { lowerGatherRows, lowerTokenAppend } from '../lowering/rows.ts';
+import { lowerSample } from '../lowering/sample.ts';
+import type { Lowering } from './lowering.ts';
+
+/** Adds an operator's calls. Throws `OP_UNSUPPORTED` for what the kernels cannot do. */
+export function lowerOp(op: Op, to: Lowering): void {
+  switch (op.kind) {
+    case 'embed':
+      return lowerEmbed(op, to);
+    case 'matmul':
+      return lowerMatmul(op, to);
+    case 'add':
+    case 'mul':
+      return lowerBinary(op, to);
+    case 'scale':
+      return lowerScale(op, to);
+    case 'unary':
+      return lowerUnary(op, to);
+    case 'gated':
+      return lowerGated(op, to);
+    case 'rmsNorm':
+      return lowerRmsNorm(op, to);
+    case 'layerNorm':
+      return lowerLayerNorm(op, to);
+    case 'ropeTable':
+      return lowerRopeTable(op, to);
+    case 'rope':
+      return lowerRope(op, to);
+    case 'tokenAppend':
+      return lowerTokenAppend(op, to);
+    case 'kvAppend':
+      return lowerKvAppend(op, to);
+    case 'attention':
+      return lowerAttention(op, to);
+    case 'gatherRows':
+      return lowerGatherRows(op, to);
+    case 'sample':
+      return lowerSample(op, to);
+  }
+}

@@ -16,6 +16,7 @@ export interface TextEnd extends GenerationEnd {
   readonly stop: string | undefined;
 }
 
+/** How tokens become text. */
 export interface TextStreamOptions {
   readonly tokenizer: Tokenizer;
   /** Strings that end the text. */

@@ -20,9 +20,13 @@ export type Parts = [GgufPart, ...GgufPart[]];
 
 /** `name` with the number of part `index` (from 0) of `count`, or undefined when it does not follow the pattern. */
 export function splitPartName(name: string, index: number, count: number): string | undefined {
-  if (!SPLIT_NAME.test(name)) return undefined;
+  return SPLIT_NAME.test(name) ? name.replace(SPLIT_NAME, splitSuffix(index, count)) : undefined;
+}
+
+/** What tells the name of part `index` (from 0) of `count` from the others': `-00001-of-00003`. */
+export function splitSuffix(index: number, count: number): string {
   const digits = (value: number) => `${value}`.padStart(5, '0');
-  return name.replace(SPLIT_NAME, `-${digits(index + 1)}-of-${digits(count)}`);
+  return `-${digits(index + 1)}-of-${digits(count)}`;
 }
 
 /** Number of parts that the file says the model has; 1 for a model in one file. */

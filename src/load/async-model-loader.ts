@@ -11,6 +11,7 @@ export interface WeightJob {
   readonly tensors: readonly TensorInfo[];
 }
 
+/** How a load is watched, ended and sized. */
 export interface LoadOptions {
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;

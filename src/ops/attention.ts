@@ -1,5 +1,5 @@
 import { type Cost, rowwiseCost } from './cost.ts';
-import type { GraphBuilder } from './graph.ts';
+import type { Recorder } from './recorder.ts';
 import type { BatchTensors, State, Tensor } from './value.ts';
 
 /**
@@ -34,6 +34,7 @@ export interface AttentionOp extends AttentionParameters {
   readonly out: Tensor;
 }
 
+/** Head counts, sizes in elements, and what is done to the scores. */
 export interface AttentionParameters {
   readonly heads: number;
   readonly kvHeads: number;
@@ -45,13 +46,18 @@ export interface AttentionParameters {
 }
 
 /** Appends the rows' keys and values to the cache; later operators of the graph see them. */
-export function kvAppend(g: GraphBuilder, cache: PagedCache, k: Tensor, v: Tensor): void {
+export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, v: Tensor): void {
   g.require(k.width === cache.keys.width && v.width === cache.values.width, 'keys and values fit the cache');
   g.push({ kind: 'kvAppend', k, v, cache, batch: g.batch });
 }
 
 /** Causal attention of every row over its own sequence: f32 [rows, heads * valueSize]. */
-export function attention(g: GraphBuilder, q: Tensor, cache: PagedCache, of: AttentionParameters): Tensor {
+export function attention(
+  g: Recorder<AttentionOp>,
+  q: Tensor,
+  cache: PagedCache,
+  of: AttentionParameters,
+): Tensor {
   g.require(of.heads % of.kvHeads === 0, `${of.kvHeads} key heads divide ${of.heads} heads evenly`);
   g.require(
     q.width === of.heads * of.keySize,
@@ -67,10 +73,12 @@ export function attention(g: GraphBuilder, q: Tensor, cache: PagedCache, of: Att
   return out;
 }
 
+/** Reads each value once, writes it once. */
 export function kvAppendCost(op: KvAppendOp, rows: number): Cost {
   return rowwiseCost(rows, 2 * (op.k.width + op.v.width), 0);
 }
 
+/** Reads the attended cells once a row; two multiply-adds a cell value and query head. */
 export function attentionCost(op: AttentionOp, rows: number, attended: number): Cost {
   const cell = op.kvHeads * (op.keySize + op.valueSize);
   return {

@@ -1,5 +1,5 @@
 import { type Cost, rowwiseCost } from './cost.ts';
-import type { GraphBuilder } from './graph.ts';
+import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
 /**
@@ -38,6 +38,7 @@ export const ACTIVATIONS = [
   'softplus',
 ] as const;
 
+/** One of `ACTIVATIONS`. */
 export type Activation = (typeof ACTIVATIONS)[number];
 
 /** `out = fn(x)`. */
@@ -57,7 +58,7 @@ export interface GatedOp {
   readonly out: Tensor;
 }
 
-function binary(g: GraphBuilder, kind: BinaryOp['kind'], a: Tensor, b: Tensor | Weight): Tensor {
+function binary(g: Recorder<BinaryOp>, kind: BinaryOp['kind'], a: Tensor, b: Tensor | Weight): Tensor {
   const fits =
     b.kind === 'weight'
       ? b.rows === 1 && (b.columns === a.width || b.columns === 1)
@@ -71,33 +72,39 @@ function binary(g: GraphBuilder, kind: BinaryOp['kind'], a: Tensor, b: Tensor | 
   return out;
 }
 
-export function add(g: GraphBuilder, a: Tensor, b: Tensor | Weight): Tensor {
+/** Adds two tensors, or a vector to each row: [a.axis, a.width]. */
+export function add(g: Recorder<BinaryOp>, a: Tensor, b: Tensor | Weight): Tensor {
   return binary(g, 'add', a, b);
 }
 
-export function mul(g: GraphBuilder, a: Tensor, b: Tensor | Weight): Tensor {
+/** Multiplies two tensors, or each row by a vector: [a.axis, a.width]. */
+export function mul(g: Recorder<BinaryOp>, a: Tensor, b: Tensor | Weight): Tensor {
   return binary(g, 'mul', a, b);
 }
 
-export function scale(g: GraphBuilder, x: Tensor, factor: number): Tensor {
+/** Multiplies by a constant: [x.axis, x.width]. */
+export function scale(g: Recorder<ScaleOp>, x: Tensor, factor: number): Tensor {
   const out = g.temp('scale', { axis: x.axis, width: x.width });
   g.push({ kind: 'scale', x, factor, out });
   return out;
 }
 
-export function unary(g: GraphBuilder, fn: Activation, x: Tensor): Tensor {
+/** Applies a function to each element: [x.axis, x.width]. */
+export function unary(g: Recorder<UnaryOp>, fn: Activation, x: Tensor): Tensor {
   const out = g.temp(fn, { axis: x.axis, width: x.width });
   g.push({ kind: 'unary', fn, x, out });
   return out;
 }
 
-export function gated(g: GraphBuilder, fn: Activation, gate: Tensor, up: Tensor): Tensor {
+/** Multiplies `up` by a function of `gate`: [up.axis, up.width]. */
+export function gated(g: Recorder<GatedOp>, fn: Activation, gate: Tensor, up: Tensor): Tensor {
   g.require(gate.width === up.width && gate.axis === up.axis, 'gate and up have one shape');
   const out = g.temp('gated', { axis: up.axis, width: up.width });
   g.push({ kind: 'gated', fn, gate, up, out });
   return out;
 }
 
+/** Reads each operand and writes the result once. */
 export function elementwiseCost(op: BinaryOp | ScaleOp | UnaryOp | GatedOp, rows: number): Cost {
   const operands = op.kind === 'scale' || op.kind === 'unary' ? 2 : 3;
   const flops = op.kind === 'unary' || op.kind === 'gated' ? 8 : 1;

@@ -1,5 +1,5 @@
 import type { Cost } from './cost.ts';
-import type { GraphBuilder } from './graph.ts';
+import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
 /** `out[r, :] = decode(table[ids[r], :])`. An id outside the table gives a row of zeros. */
@@ -11,12 +11,13 @@ export interface EmbedOp {
 }
 
 /** Looks up the batch's token ids: f32 [rows, table.columns]. */
-export function embed(g: GraphBuilder, table: Weight): Tensor {
+export function embed(g: Recorder<EmbedOp>, table: Weight): Tensor {
   const out = g.temp('embed', { axis: 'rows', width: table.columns });
   g.push({ kind: 'embed', ids: g.batch.ids, table, out });
   return out;
 }
 
+/** Reads a stored row and writes a decoded one for each token. */
 export function embedCost(op: EmbedOp, rows: number): Cost {
   const { format, columns } = op.table;
   return { bytes: rows * ((columns / format.blockElements) * format.blockBytes + 4 * columns), flops: 0 };

@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { Op } from './op.ts';
+import type { Recorder } from './recorder.ts';
 import type { Axis, BatchShape, BatchTensors, ElementType, State, Tensor, Weight } from './value.ts';
 
 /** A result of the graph under the name by which it is bound. */
@@ -26,7 +27,7 @@ export interface OpGraph {
 }
 
 /** Records operators for one batch shape. The operators' own files hold the functions that record them. */
-export class GraphBuilder {
+export class GraphBuilder implements Recorder<Op> {
   readonly batch: BatchTensors;
   readonly #inputs: Tensor[] = [];
   readonly #outputs: Output[] = [];

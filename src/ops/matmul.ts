@@ -1,5 +1,5 @@
 import type { Cost } from './cost.ts';
-import type { GraphBuilder } from './graph.ts';
+import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
 /**
@@ -15,7 +15,7 @@ export interface MatmulOp {
 }
 
 /** Multiplies by a weight as the file holds it (a row an output): [x.axis, weight.rows]. */
-export function matmul(g: GraphBuilder, x: Tensor, weight: Weight, bias?: Weight): Tensor {
+export function matmul(g: Recorder<MatmulOp>, x: Tensor, weight: Weight, bias?: Weight): Tensor {
   g.require(x.width === weight.columns, `x is ${weight.columns} wide for ${weight.name}, not ${x.width}`);
   g.require(
     bias === undefined || bias.columns === weight.rows,
@@ -26,6 +26,7 @@ export function matmul(g: GraphBuilder, x: Tensor, weight: Weight, bias?: Weight
   return out;
 }
 
+/** Reads the weight once for all rows; a multiply-add a weight and row. */
 export function matmulCost(op: MatmulOp, rows: number): Cost {
   const { format, columns, rows: outputs } = op.weight;
   const weightBytes = outputs * (columns / format.blockElements) * format.blockBytes;

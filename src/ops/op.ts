@@ -32,6 +32,7 @@ export type Op =
   | GatherRowsOp
   | SampleOp;
 
+/** The name of an operator. */
 export type OpKind = Op['kind'];
 
 /** The least that an operator moves and computes for a batch. */

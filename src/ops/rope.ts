@@ -1,5 +1,5 @@
 import { type Cost, rowwiseCost } from './cost.ts';
-import type { GraphBuilder } from './graph.ts';
+import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
 /** How positions beyond the trained context are squeezed into it. */
@@ -49,10 +49,11 @@ export interface RopeOp {
   readonly out: Tensor;
 }
 
+/** Which two values of a head turn together. */
 export type RopePairs = 'interleaved' | 'halves';
 
 /** The turns of the batch's positions: f32 [rows, parameters.dimensions]. */
-export function ropeTable(g: GraphBuilder, parameters: RopeParameters, factors?: Weight): Tensor {
+export function ropeTable(g: Recorder<RopeTableOp>, parameters: RopeParameters, factors?: Weight): Tensor {
   const { dimensions } = parameters;
   g.require(dimensions % 2 === 0, `rope turns an even number of values, not ${dimensions}`);
   g.require(
@@ -64,8 +65,9 @@ export function ropeTable(g: GraphBuilder, parameters: RopeParameters, factors?:
   return out;
 }
 
+/** Turns the heads of each row by its position: [rows, x.width]. */
 export function rope(
-  g: GraphBuilder,
+  g: Recorder<RopeOp>,
   x: Tensor,
   of: { table: Tensor; headSize: number; pairs: RopePairs },
 ): Tensor {
@@ -137,6 +139,7 @@ export class RopeTurns {
   }
 }
 
+/** Reads and writes each row once. */
 export function ropeCost(op: RopeTableOp | RopeOp, rows: number): Cost {
   return rowwiseCost(rows, 2 * op.out.width, (op.kind === 'rope' ? 3 : 16) * op.out.width);
 }

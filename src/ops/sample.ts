@@ -1,5 +1,5 @@
 import type { Cost } from './cost.ts';
-import type { GraphBuilder } from './graph.ts';
+import type { Recorder } from './recorder.ts';
 import { SAMPLING_ROW_WORDS } from './sampling/sampling-row.ts';
 import type { BatchTensors, State, Tensor } from './value.ts';
 
@@ -22,7 +22,7 @@ export interface SampleOp {
 
 /** Samples every output row: `tokens` i32 [outputs, 1], `report` f32 [outputs, 2 * (1 + alternatives)]. */
 export function sample(
-  g: GraphBuilder,
+  g: Recorder<SampleOp>,
   of: { logits: Tensor; parameters: Tensor; history: State; alternatives: number },
 ): { tokens: Tensor; report: Tensor } {
   const { logits, parameters, history } = of;
@@ -38,6 +38,7 @@ export function sample(
   return { tokens, report };
 }
 
+/** Reads the logits once. */
 export function sampleCost(op: SampleOp, outputs: number): Cost {
   return { bytes: 4 * outputs * op.logits.width, flops: 4 * outputs * op.logits.width };
 }

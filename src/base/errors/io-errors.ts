@@ -32,6 +32,12 @@ export const ioErrors = {
     'Check the path or address and the permission to read it.',
     (p) => `${p.source} cannot be opened: ${p.reason}`,
   ),
+  WRITE_FAILED: entry<{ path: string; reason: string }>(
+    500,
+    'A file cannot be written.',
+    'Check the folder, the permission to write there and the free space.',
+    (p) => `${p.path} cannot be written: ${p.reason}`,
+  ),
   HTTP_STATUS: entry<{ source: string; found: number; expected: number }>(
     502,
     'A server answered with an unexpected status.',

@@ -1,0 +1,65 @@
+import { alignUp } from '../base/bytes.ts';
+import { fail } from '../base/errors.ts';
+import type { ByteSink } from '../io/index.ts';
+import { type GgufLayout, type GgufPlan, layoutOf, type PlacedTensor } from './gguf-layout.ts';
+
+/**
+ * Writes a GGUF file front to back: the header from a plan, then the tensors' data in the plan's order, in pieces of any
+ * size. Padding is the writer's. The sink is the caller's to close.
+ */
+export class GgufWriter {
+  /** Where everything goes. */
+  readonly layout: GgufLayout;
+  readonly #sink: ByteSink;
+  #index = 0;
+  #written = 0;
+
+  private constructor(sink: ByteSink, layout: GgufLayout) {
+    this.#sink = sink;
+    this.layout = layout;
+  }
+
+  /** Writes the header. Rejects with `INVALID_ARGUMENT` for a plan that no reader would take. */
+  static async begin(sink: ByteSink, plan: GgufPlan): Promise<GgufWriter> {
+    const writer = new GgufWriter(sink, layoutOf(plan));
+    await sink.write(writer.layout.header);
+    return writer;
+  }
+
+  /** The tensor whose data comes next; undefined when all are written. */
+  get next(): PlacedTensor | undefined {
+    return this.layout.tensors[this.#index];
+  }
+
+  /** Appends data of the next tensor. Rejects with `INVALID_ARGUMENT` for more than that tensor has left. */
+  async write(bytes: Uint8Array): Promise<void> {
+    const tensor = this.next;
+    const left = tensor ? tensor.byteLength - this.#written : 0;
+    if (!tensor || bytes.byteLength > left) {
+      const name = tensor ? `data of tensor "${tensor.name}"` : 'data after the last tensor';
+      fail('INVALID_ARGUMENT', { name, found: `${bytes.byteLength} bytes`, expected: `at most ${left}` });
+    }
+    await this.#sink.write(bytes);
+    this.#written += bytes.byteLength;
+    if (this.#written === tensor.byteLength) await this.#finish(tensor);
+  }
+
+  /** Checks that everything was written. */
+  end(): void {
+    const tensor = this.next;
+    if (!tensor) return;
+    const found = `${this.#written} bytes`;
+    fail('INVALID_ARGUMENT', {
+      name: `data of tensor "${tensor.name}"`,
+      found,
+      expected: `${tensor.byteLength}`,
+    });
+  }
+
+  async #finish(tensor: PlacedTensor): Promise<void> {
+    const padding = alignUp(tensor.byteLength, this.layout.alignment) - tensor.byteLength;
+    if (padding > 0) await this.#sink.write(new Uint8Array(padding));
+    this.#index++;
+    this.#written = 0;
+  }
+}

@@ -1,0 +1,28 @@
+import type { ByteSink } from './byte-sink.ts';
+
+/** Collects bytes in memory. */
+export class MemorySink implements ByteSink {
+  readonly #pieces: Uint8Array[] = [];
+  #byteLength = 0;
+
+  /** Bytes written so far. */
+  get byteLength(): number {
+    return this.#byteLength;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    this.#pieces.push(bytes.slice());
+    this.#byteLength += bytes.byteLength;
+  }
+
+  /** Everything written so far, in one array of its own. */
+  bytes(): Uint8Array<ArrayBuffer> {
+    const all = new Uint8Array(this.#byteLength);
+    let at = 0;
+    for (const piece of this.#pieces) {
+      all.set(piece, at);
+      at += piece.byteLength;
+    }
+    return all;
+  }
+}

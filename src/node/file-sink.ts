@@ -1,0 +1,46 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { fail } from '../base/errors.ts';
+import type { ByteSink } from '../io/index.ts';
+
+/** Writes a new file, or over an old one, front to back. The creator disposes it. */
+export class FileSink implements ByteSink, AsyncDisposable {
+  readonly #path: string;
+  readonly #handle: FileHandle;
+  #closed = false;
+
+  private constructor(path: string, handle: FileHandle) {
+    this.#path = path;
+    this.#handle = handle;
+  }
+
+  /** Rejects with `WRITE_FAILED`. */
+  static async create(path: string): Promise<FileSink> {
+    const handle = await open(path, 'w').catch((cause: unknown) => writeFailed(path, cause));
+    return new FileSink(path, handle);
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    let done = 0;
+    while (done < bytes.byteLength) {
+      const { bytesWritten } = await this.#handle
+        .write(bytes, done)
+        .catch((cause: unknown) => writeFailed(this.#path, cause));
+      done += bytesWritten;
+    }
+  }
+
+  async dispose(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#handle.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+}
+
+function writeFailed(path: string, cause: unknown): never {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return fail('WRITE_FAILED', { path, reason }, cause);
+}

@@ -1,0 +1,29 @@
+import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
+import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
+import { type DeviceRequest, openDevice } from './devices.ts';
+import { openGguf } from './open-gguf.ts';
+
+/** How a model is loaded from a path or an address. */
+export interface LoadModelOptions extends ModelOptions, DeviceRequest {}
+
+/**
+ * Opens a GGUF file (a path or an http(s) address; any part of a split model), opens a device and loads the model onto it.
+ * Dispose the model when done: it owns both. Rejects with the typed errors of `GgufFile.open`, `openDevice` and
+ * `LanguageModel.open`, nothing left open.
+ */
+export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
+  const { signal, logger } = options;
+  const gguf = await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) });
+  try {
+    const device = await openDevice(options);
+    try {
+      return await LanguageModel.open({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
+    } catch (error) {
+      await device[Symbol.asyncDispose]();
+      throw error;
+    }
+  } catch (error) {
+    await gguf.dispose();
+    throw error;
+  }
+}

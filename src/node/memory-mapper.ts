@@ -1,0 +1,52 @@
+/** Maps ranges of open files into memory, read-only. */
+export interface MemoryMapper {
+  /** Maps `length` bytes from `offset` on, a multiple of `MAP_ALIGNMENT`. Throws when the system refuses. */
+  map(fd: number, offset: number, length: number): Mapping;
+}
+
+/** Memory of one mapped range. Touching it after `unmap` crashes the process. */
+export interface Mapping {
+  readonly bytes: Uint8Array;
+  unmap(): void;
+}
+
+/** A multiple of every page size there is (64 KiB on some ARM machines). */
+export const MAP_ALIGNMENT = 64 << 10;
+
+/** `PROT_READ` and `MAP_PRIVATE`: the same numbers on Linux and macOS. */
+const PROT_READ = 1;
+const MAP_PRIVATE = 2;
+
+/**
+ * A mapper over the C library, through koffi, which is an optional dependency. Rejects with a plain error that says why
+ * there is none: no koffi for this machine, or a system without `mmap`.
+ */
+export async function loadMemoryMapper(): Promise<MemoryMapper> {
+  const { default: koffi } = await import('koffi');
+  const c = koffi.load(null);
+  const mmap: (
+    hint: null,
+    length: number,
+    protection: number,
+    flags: number,
+    fd: number,
+    offset: number,
+  ) => number | bigint = c.func('uintptr_t mmap(void *, size_t, int, int, int, int64_t)');
+  const munmap: (address: number | bigint, length: number) => number = c.func(
+    'int munmap(uintptr_t, size_t)',
+  );
+  return {
+    map(fd, offset, length) {
+      const address = mmap(null, length, PROT_READ, MAP_PRIVATE, fd, offset);
+      // MAP_FAILED is -1, the one address that does not fit a double.
+      if (typeof address === 'bigint' || address === 0)
+        throw new Error(`mmap failed, errno ${koffi.errno()}`);
+      return {
+        bytes: new Uint8Array(koffi.view(address, length)),
+        unmap: () => {
+          munmap(address, length);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { fileURLToPath } from 'node:url';
+import { isRocmforgeError } from '../base/errors.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
+import { type ByteSource, type HttpRangeOptions, HttpRangeSource } from '../io/index.ts';
+import { FileSource } from './file-source.ts';
+import { MappedSource } from './mapped-source.ts';
+
+/** How a path or address becomes a source. */
+export interface OpenSourceOptions {
+  /** Whether files are memory-mapped where that is possible; true where not given. */
+  readonly mmap?: boolean;
+  /** Requests to remote files. */
+  readonly http?: Omit<HttpRangeOptions, 'signal'>;
+  readonly logger?: Logger;
+  readonly signal?: AbortSignal;
+}
+
+/** Opens a local path or an http(s) address. Rejects with `SOURCE_UNAVAILABLE`, or an `HTTP_…` error. */
+export async function openSource(
+  location: string | URL,
+  options: OpenSourceOptions = {},
+): Promise<ByteSource> {
+  const name = String(location);
+  if (/^https?:\/\//i.test(name)) {
+    return HttpRangeSource.open(name, {
+      ...options.http,
+      ...(options.signal ? { signal: options.signal } : {}),
+    });
+  }
+  const path = /^file:\/\//i.test(name) ? fileURLToPath(name) : name;
+  const logger = options.logger ?? silentLogger;
+  if (options.mmap === false) return FileSource.open(path);
+  try {
+    return await MappedSource.open(path);
+  } catch (error) {
+    if (!isRocmforgeError(error, 'SOURCE_UNAVAILABLE')) throw error;
+    const file = await FileSource.open(path);
+    logger.debug('reading by position instead of memory mapping', { path, reason: error.message });
+    return file;
+  }
+}

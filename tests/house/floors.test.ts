@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sourceFiles } from '../support/project.ts';
+import { sourceImports } from './imports.ts';
+
+/** The house: a file imports from lower floors only, never from a sibling folder of its own floor. */
+const FLOORS: readonly (readonly string[])[] = [
+  ['base'],
+  ['io', 'formats'],
+  ['gguf', 'ops'],
+  ['device'],
+  ['text', 'load', 'devices/cpu', 'devices/reference', 'devices/null'],
+  ['model'],
+  ['engine'],
+  ['server'],
+  ['node'],
+  ['cli', 'index.ts'],
+];
+
+const PLATFORM_FLOOR = 8;
+
+function placeOf(path: string): { floor: number; room: string } {
+  const inside = path.replace(/^src\//, '');
+  for (const [floor, rooms] of FLOORS.entries()) {
+    const room = rooms.find((name) => inside === name || inside.startsWith(`${name}/`));
+    if (room !== undefined) return { floor, room };
+  }
+  throw new Error(`${path} stands on no floor of the house`);
+}
+
+test('every file imports from lower floors or its own room', () => {
+  const wrong: string[] = [];
+  for (const { file, own } of sourceImports()) {
+    const here = placeOf(file);
+    for (const target of own) {
+      const there = placeOf(target);
+      if (there.floor > here.floor || (there.floor === here.floor && there.room !== here.room)) {
+        wrong.push(`${file} imports ${target}`);
+      }
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('no file below the platform floor names Node or a package with a platform in it', () => {
+  const allowed = new Set(['@huggingface/jinja']);
+  const wrong = sourceImports()
+    .filter(({ file }) => placeOf(file).floor < PLATFORM_FLOOR)
+    .flatMap(({ file, packages }) =>
+      packages.filter((name) => !allowed.has(name)).map((name) => `${file}: ${name}`),
+    );
+  assert.deepEqual(wrong, []);
+});
+
+test('no file below the platform floor uses a Node global', () => {
+  const wrong = sourceFiles('src')
+    .filter(
+      ({ path }) => !path.startsWith('src/devices/cpu/kernels/') && placeOf(path).floor < PLATFORM_FLOOR,
+    )
+    .filter(({ text }) => /(?<![\w.'`/-])(?:process|Buffer)\./.test(text))
+    .map(({ path }) => path);
+  assert.deepEqual(wrong, []);
+});
+
+test('there is no circle of imports', () => {
+  const graph = new Map(sourceImports().map(({ file, own }) => [file, own]));
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    const start = path.indexOf(file);
+    assert.equal(start, -1, `circle: ${[...path.slice(start), file].join(' -> ')}`);
+    if (done.has(file)) return;
+    for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+});

@@ -11,10 +11,10 @@ const require = createRequire(import.meta.url);
 const kernels = join(root, 'src/devices/cpu/kernels');
 const out = join(root, 'dist/src/devices/cpu');
 
-/** The two builds of the same kernels: which dot product `dot.ts` inlines is decided by the constant `RELAXED`. */
+/** The two builds of the same kernels: `dot.ts` inlines the relaxed dot product where the feature is on. */
 const VARIANTS = [
-  { name: 'relaxed', features: 'simd,threads,bulk-memory,relaxed-simd', relaxed: 1 },
-  { name: 'baseline', features: 'simd,threads,bulk-memory', relaxed: 0 },
+  { name: 'relaxed', features: 'simd,threads,bulk-memory,relaxed-simd' },
+  { name: 'baseline', features: 'simd,threads,bulk-memory' },
 ];
 
 function buildKernels() {
@@ -28,9 +28,9 @@ function buildKernels() {
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
   mkdirSync(out, { recursive: true });
   const asc = join(dirname(require.resolve('assemblyscript/package.json')), 'bin/asc.js');
-  for (const { name, features, relaxed } of VARIANTS) {
+  for (const { name, features } of VARIANTS) {
     const options = ['--optimizeLevel', '3', '--noAssert', '--runtime', 'stub', '--enable', features];
-    options.push('--use', `RELAXED=${relaxed}`, '--importMemory', '--sharedMemory');
+    options.push('--importMemory', '--sharedMemory');
     options.push('--initialMemory', '1', '--maximumMemory', '65535');
     execFileSync(
       process.execPath,

@@ -12,7 +12,7 @@ const KERNELS = new URL('../devices/cpu/', import.meta.url);
 
 /** What may be chosen about the CPU device in Node; the rest is found out. */
 export type NodeCpuOptions = Partial<
-  Pick<CpuDeviceOptions, 'threads' | 'relaxed' | 'memoryLimit' | 'bankBytes'>
+  Pick<CpuDeviceOptions, 'threads' | 'relaxed' | 'memoryLimit' | 'bankBytes' | 'spread'>
 >;
 
 /** Opens the CPU with worker threads, one for each physical core that the process may use. */
@@ -20,13 +20,10 @@ export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
   // Node 20 has relaxed SIMD behind a flag, which must be set before anything is validated; later ones ignore it.
   setFlagsFromString('--experimental-wasm-relaxed-simd');
   const [relaxed, baseline] = await Promise.all([kernels('relaxed'), kernels('baseline')]);
-  const { threads, bankBytes } = options;
   return openCpuDevice({
+    ...options,
     host: nodeWorkerHost(WORKER, usableCores()),
     kernels: { relaxed, baseline },
-    threads,
-    bankBytes,
-    relaxed: options.relaxed,
     memoryLimit: options.memoryLimit ?? availableMemory(),
     name: cpus()[0]?.model ?? 'CPU',
   });

@@ -40,6 +40,8 @@ export interface CpuDeviceOptions {
   readonly name?: string | undefined;
   /** Bytes of one bank, 4 GiB unless given: for tests of models that span several. */
   readonly bankBytes?: number | undefined;
+  /** Banks among which buffers take turns, 1 unless given: for tests of operands that lie apart. */
+  readonly spread?: number | undefined;
 }
 
 /** Bytes of a bank that buffers leave free, for operands that come from another bank. */
@@ -97,6 +99,7 @@ class CpuDevice implements Device {
     this.#banks = new BankSet({
       limits: bankLimits(options.bankBytes ?? LARGEST_BANK, reservedBytes(opened.heapBase, threads)),
       memoryLimit: options.memoryLimit ?? Number.MAX_SAFE_INTEGER,
+      spread: options.spread ?? 1,
       onBank: ({ id, memory }) => this.#team.broadcast({ kind: 'bank', id, memory }),
     });
     this.#streams = this.#streamContext();

@@ -1,4 +1,5 @@
 import { fail } from '../../base/errors.ts';
+import { dotIsRight } from './dot-check.ts';
 import type { KernelExports } from './kernel-exports.ts';
 
 /** The kernels' two builds. */
@@ -36,7 +37,6 @@ async function open(bytes: BufferSource, simd: KernelChoice['simd']): Promise<Ke
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 65535, shared: true });
   const abort = () => {};
   const { exports } = await WebAssembly.instantiate(module, { env: { memory, abort } });
-  const kernels = exports as unknown as KernelExports;
-  const heapBase = kernels.heapBase();
-  return dotIsRight(kernels, memory) ? { module, simd, heapBase } : undefined;
+  const heapBase = (exports as unknown as KernelExports).heapBase();
+  return dotIsRight(exports, memory) ? { module, simd, heapBase } : undefined;
 }

@@ -2,7 +2,7 @@ import type { Allocation, BankSet } from '../memory/bank-set.ts';
 import type { BankAddress } from '../protocol/command.ts';
 
 /** Bytes of a slot: larger transfers go through several. */
-export const SLOT_BYTES = 128 * 1024;
+export const SLOT_BYTES = 64 * 1024;
 
 const SLOTS = 16;
 

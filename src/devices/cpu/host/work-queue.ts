@@ -21,6 +21,12 @@ export interface Retirement {
   abandon(error: Error): void;
 }
 
+/** A retirement, and the command it waits for. */
+interface Retiring {
+  readonly sequence: number;
+  readonly of: Retirement;
+}
+
 /**
  * The one queue of a device. All streams put their work into it, so that work is done in the order of the calls; this is
  * all the ordering that streams and events promise. Commands go into the ring at once as long as it has room, and workers
@@ -29,7 +35,7 @@ export interface Retirement {
 export class WorkQueue {
   readonly #team: WorkerTeam;
   readonly #pending: Work[] = [];
-  readonly #retirements: { readonly sequence: number; readonly of: Retirement }[] = [];
+  readonly #retirements: Retiring[] = [];
   #submitted = 0;
   #retired = 0;
   #held = false;
@@ -96,7 +102,7 @@ export class WorkQueue {
     const { control } = this.#team;
     const { completed } = control;
     while (this.#retirements[0] && reached(completed, this.#retirements[0].sequence)) {
-      const { sequence, of } = this.#retirements.shift() as (typeof this.#retirements)[0];
+      const { sequence, of } = this.#retirements.shift() as Retiring;
       this.#retired = sequence;
       of.retire(control.timeOf(sequence));
     }

@@ -13,6 +13,8 @@ export interface BankSetOptions {
   readonly limits: BankLimits;
   /** Bytes that all ranges together may take. */
   readonly memoryLimit: number;
+  /** Banks among which consecutive ranges take turns; 1 fills one bank after the other. */
+  readonly spread: number;
   /** Called for each bank before anything in it is used, so that the workers get to know it. */
   readonly onBank: (bank: Bank) => void;
 }
@@ -26,6 +28,7 @@ export class BankSet {
   readonly #banks: Bank[] = [];
   readonly #bankOf = new WeakMap<SharedArrayBuffer, Bank>();
   #used = 0;
+  #turn = 0;
 
   constructor(options: BankSetOptions) {
     this.#options = options;
@@ -94,7 +97,10 @@ export class BankSet {
   }
 
   #inBanks(byteLength: number): Allocation | undefined {
-    for (const bank of this.#banks) {
+    const { spread } = this.#options;
+    if (this.#banks.length < spread) return undefined;
+    const first = this.#turn++ % spread;
+    for (const bank of [...this.#banks.slice(first), ...this.#banks.slice(0, first)]) {
       const offset = this.#reserve(bank, byteLength, 'buffer');
       if (offset !== undefined) return { bank, offset, byteLength };
     }

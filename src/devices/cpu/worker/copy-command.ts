@@ -9,8 +9,8 @@ const GRAIN = 256 * 1024;
 export class CopyCommand implements Chunked {
   chunks = 0;
   readonly #banks: BankLookup;
-  #from = new Uint8Array(0);
-  #to = new Uint8Array(0);
+  #from: Uint8Array = new Uint8Array(0);
+  #to: Uint8Array = new Uint8Array(0);
 
   constructor(banks: BankLookup) {
     this.#banks = banks;

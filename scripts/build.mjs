@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { writeKernelGrids } from './kernel-grids.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const require = createRequire(import.meta.url);
@@ -18,6 +19,7 @@ const VARIANTS = [
 ];
 
 function buildKernels() {
+  writeKernelGrids(root);
   const hash = createHash('sha256').update(readFileSync(fileURLToPath(import.meta.url)));
   for (const file of readdirSync(kernels, { recursive: true }).sort()) {
     if (String(file).endsWith('.ts'))

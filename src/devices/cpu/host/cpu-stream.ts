@@ -61,11 +61,11 @@ export class CpuStream implements Stream {
     this.#copy(from, to, source.byteLength);
   }
 
-  download(source: BufferRange, into: Uint8Array): Promise<void> {
+  async download(source: BufferRange, into: Uint8Array): Promise<void> {
     const place = this.#place('download source', source, into.length);
     const download = new Download(this.#context, place, into);
     this.#context.queue.push(download);
-    return download.done;
+    await download.done;
   }
 
   pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void {
@@ -103,8 +103,8 @@ export class CpuStream implements Stream {
     }
   }
 
-  synchronize(): Promise<void> {
-    return this.record().completed();
+  async synchronize(): Promise<void> {
+    await this.record().completed();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

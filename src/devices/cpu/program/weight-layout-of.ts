@@ -1,10 +1,17 @@
-import { fail } from '../../../base/errors.ts';
-import type { TensorFormat } from '../../../formats/index.ts';
+import { type TensorFormat, F32 } from '../../../formats/index.ts';
 import { WEIGHT_LAYOUTS, type WeightLayout } from '../weight-layouts.ts';
 
-/** How the kernels keep a format's matrices. Throws `OP_UNSUPPORTED` for a format they do not know. */
-export function weightLayoutOf({ name }: TensorFormat): WeightLayout {
-  const layout = WEIGHT_LAYOUTS[name];
-  if (!layout) fail('OP_UNSUPPORTED', { device: 'cpu', op: 'matmul', why: `it has no kernel for ${name}` });
-  return layout;
+/** How a format's matrices are kept: as its kernels want them, or as F32 for a format that has none. */
+export interface FormatLayout {
+  readonly layout: WeightLayout;
+  /** The rows are decoded to f32 before they are packed. */
+  readonly decodes: boolean;
+}
+
+export function weightLayoutOf({ name }: TensorFormat): FormatLayout {
+  const own = WEIGHT_LAYOUTS[name];
+  if (own) return { layout: own, decodes: false };
+  const layout = WEIGHT_LAYOUTS.F32;
+  invariant(layout, 'F32 has a layout');
+  return { layout, decodes: true };
 }

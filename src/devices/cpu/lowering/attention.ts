@@ -3,6 +3,9 @@ import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache, State, Tensor }
 import type { Lowering } from '../program/lowering.ts';
 import type { CacheShape } from '../protocol/call-table.ts';
 
+/** Values that the attention kernel takes at once. */
+const LANES = 4;
+
 export function lowerKvAppend(op: KvAppendOp, to: Lowering): void {
   appendTo(op.cache.keys, op.k, op, to);
   appendTo(op.cache.values, op.v, op, to);
@@ -31,6 +34,10 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
   const { keys, values } = op.cache;
   if (keys.type !== values.type) {
     const why = `its cache holds ${keys.type} keys and ${values.type} values`;
+    fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
+  }
+  if (op.keySize % LANES !== 0 || op.valueSize % LANES !== 0) {
+    const why = `its heads are ${op.keySize} and ${op.valueSize} wide, not multiples of ${LANES}`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
   }
   const [q, out] = [to.tensor(op.q), to.tensor(op.out)];

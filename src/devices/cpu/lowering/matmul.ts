@@ -9,7 +9,7 @@ const QUANTIZED_GROUP = 32;
 
 export function lowerMatmul(op: MatmulOp, to: Lowering): void {
   const { weight, out: result, bias } = op;
-  const layout = weightLayoutOf(weight.format);
+  const { layout } = weightLayoutOf(weight.format);
   const x = layout.activations === 'records' ? quantized(op.x, to) : to.tensor(op.x);
   const packed = to.weight(weight, 'matrix');
   const out = to.tensor(result);
@@ -17,7 +17,8 @@ export function lowerMatmul(op: MatmulOp, to: Lowering): void {
     table: {
       kind: 'matmul',
       at: { x: x.id, weight: packed.id, out: out.id },
-      format: weight.format.name,
+      matVec: layout.matVec,
+      matMat: layout.matMat,
       columns: weight.rows,
       inner: weight.columns,
     },

@@ -60,7 +60,12 @@ export class BankSet {
   allocateStaging(bank: Bank, byteLength: number, what: string): Allocation {
     const offset = this.#reserve(bank, byteLength, 'staging');
     if (offset === undefined) {
-      fail('OUT_OF_MEMORY', { device: 'cpu', what, bytes: byteLength, free: this.#options.limits.stagingBytes });
+      fail('OUT_OF_MEMORY', {
+        device: 'cpu',
+        what,
+        bytes: byteLength,
+        free: this.#options.limits.stagingBytes,
+      });
     }
     this.#used += byteLength;
     return { bank, offset, byteLength };

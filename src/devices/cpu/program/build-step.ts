@@ -21,7 +21,9 @@ export function buildStep(
   of: { banks: BankSet; threads: number; label: string },
 ): BuiltStep {
   const staging = new Staging();
-  const segments = executables.map((executable) => new SegmentBuilder(executable, staging, of.threads).build());
+  const segments = executables.map((executable) =>
+    new SegmentBuilder(executable, staging, of.threads).build(),
+  );
   const allocations = staging.allocate(of.banks, `staging of ${of.label}`);
   return { table: { segments: segments.map((finish) => finish()) }, staging: [...allocations.values()] };
 }
@@ -66,7 +68,10 @@ class SegmentBuilder {
     const addresses = new Map<number, () => number>();
     for (const [slot, writes] of slots) {
       const place = places[slot.id] as Place;
-      addresses.set(slot.id, place.bank === bank ? () => place.offset : round.bring({ slot, place, bank, writes }));
+      addresses.set(
+        slot.id,
+        place.bank === bank ? () => place.offset : round.bring({ slot, place, bank, writes }),
+      );
     }
     return () => ({
       bank,

@@ -63,7 +63,11 @@ export class CpuProgram implements Program {
     invariant(range, `${slot.name} is bound`);
     const use = { graph: this.graph.name, value: slot.name, banks: this.#banks };
     const offset = this.#scratchOffsets.get(slot);
-    const { bank, offset: base } = placeOf(range, offset === undefined ? slot.byteLength : this.scratchBytes, use);
+    const { bank, offset: base } = placeOf(
+      range,
+      offset === undefined ? slot.byteLength : this.scratchBytes,
+      use,
+    );
     return { bank, offset: base + (offset ?? 0), byteLength: slot.byteLength };
   }
 }

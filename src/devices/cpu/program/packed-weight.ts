@@ -30,7 +30,7 @@ export class CpuPackedWeight implements PackedWeight {
       return new CpuPackedWeight(weight, use, 'file', rows * weightRowBytes(weight), 1);
     }
     if (use === 'vector') return new CpuPackedWeight(weight, use, 'vector', rows * columns * 4, 1);
-    const layout = weightLayoutOf(format);
+    const { layout } = weightLayoutOf(format);
     const byteLength = layout.packedBytes(rows, columns);
     return new CpuPackedWeight(weight, use, layout.name, byteLength, layout.rowAlignment);
   }

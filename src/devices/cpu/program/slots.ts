@@ -47,7 +47,11 @@ export class SlotTable {
     this.#shape = graph.shape;
     this.#outputNames = new Map(graph.outputs.map(({ name, tensor }) => [tensor, name]));
     if (this.#outputNames.size < graph.outputs.length) {
-      fail('OP_UNSUPPORTED', { device: 'cpu', op: 'output', why: `${graph.name} gives one result two names` });
+      fail('OP_UNSUPPORTED', {
+        device: 'cpu',
+        op: 'output',
+        why: `${graph.name} gives one result two names`,
+      });
     }
   }
 

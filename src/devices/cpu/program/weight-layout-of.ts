@@ -1,4 +1,5 @@
-import { type TensorFormat, F32 } from '../../../formats/index.ts';
+import { invariant } from '../../../base/errors.ts';
+import type { TensorFormat } from '../../../formats/index.ts';
 import { WEIGHT_LAYOUTS, type WeightLayout } from '../weight-layouts.ts';
 
 /** How a format's matrices are kept: as its kernels want them, or as F32 for a format that has none. */

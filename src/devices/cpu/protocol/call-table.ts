@@ -23,12 +23,13 @@ export interface QuantizeCall {
   readonly columns: number;
 }
 
-/** `out[r, n] = x[r] · weight[n]`; `x` is quantized or f32 as the layout of the format wants it. */
+/** `out[r, n] = x[r] · weight[n]`; `x` is quantized or f32 as the weight's layout wants it. */
 export interface MatmulCall {
   readonly kind: 'matmul';
   readonly at: { readonly x: number; readonly weight: number; readonly out: number };
-  /** Name of the weight's tensor format. */
-  readonly format: string;
+  /** The kernels of the weight's layout, for one row and for several. */
+  readonly matVec: string;
+  readonly matMat: string;
   /** Rows of the weight. */
   readonly columns: number;
   /** Columns of the weight. */

@@ -1,9 +1,10 @@
 import { invariant } from '../../../base/errors.ts';
 import { formatOf, type TensorFormat } from '../../../formats/index.ts';
 import type { DecodeKernel, PackKernel } from '../kernel-exports.ts';
+import { weightLayoutOf } from '../program/weight-layout-of.ts';
 import { COMMAND, PACK } from '../protocol/command.ts';
-import { SCRATCH_BYTES } from '../protocol/reserved.ts';
-import { WEIGHT_LAYOUTS, type WeightLayout } from '../weight-layouts.ts';
+import { FILE_SCRATCH_BYTES, KERNEL_SCRATCH_BYTES } from '../protocol/reserved.ts';
+import { QUAD_ROWS } from '../weight-layouts.ts';
 import type { BankInstance } from './bank-instance.ts';
 import type { Chunked } from './chunked.ts';
 import { decoderOf } from './decoder.ts';
@@ -11,9 +12,6 @@ import type { BankLookup } from './step.ts';
 
 /** File bytes that a worker packs at a time. */
 const GRAIN = 128 * 1024;
-
-/** At the start of a worker's scratch, what the kernels work in; file rows from another bank lie behind it. */
-const KERNEL_SCRATCH = 512;
 
 /** Rows of a weight on their way from the file's layout into the kernels', as chunks. One object serves all. */
 export class PackCommand implements Chunked {
@@ -40,7 +38,7 @@ export class PackCommand implements Chunked {
     const source = this.#sourceOf(word(COMMAND.sourceBank), bank, { at: word(COMMAND.source), rowBytes });
     const packRows = packer({ bank, format, columns, target, use });
     this.#rowCount = word(COMMAND.rowCount);
-    const align = use === PACK.matrix ? (WEIGHT_LAYOUTS[format.name]?.rowAlignment ?? 1) : 1;
+    const align = use === PACK.matrix ? weightLayoutOf(format).layout.rowAlignment : 1;
     this.#rowsAChunk = Math.max(align, Math.floor(GRAIN / rowBytes / align) * align);
     this.#pack = (first, count) => packRows(source(first, count), firstRow + first, count);
   }
@@ -63,10 +61,10 @@ export class PackCommand implements Chunked {
     const source = this.#banks(sourceBank);
     const { at, rowBytes } = rows;
     if (source === target) return (first) => at + first * rowBytes;
-    const scratch = target.scratch + KERNEL_SCRATCH;
+    const scratch = target.scratch + KERNEL_SCRATCH_BYTES;
     return (first, count) => {
       const byteLength = count * rowBytes;
-      invariant(byteLength <= SCRATCH_BYTES - KERNEL_SCRATCH, 'rows of another bank fit into scratch');
+      invariant(byteLength <= FILE_SCRATCH_BYTES, 'rows of another bank fit into scratch');
       target.bytes(scratch, byteLength).set(source.bytes(at + first * rowBytes, byteLength));
       return scratch;
     };
@@ -96,7 +94,18 @@ function packer(of: {
     return (source, firstRow, count) =>
       decode(source, target + firstRow * columns * 4, count * rowBlocks, bank.scratch);
   }
-  const layout = WEIGHT_LAYOUTS[format.name] as WeightLayout;
+  const { layout, decodes } = weightLayoutOf(format);
   const pack = bank.kernel<PackKernel>(layout.pack);
-  return (source, firstRow, count) => pack(source, target, firstRow, count, columns, bank.scratch);
+  if (!decodes) {
+    return (source, firstRow, count) => pack(source, target, firstRow, count, columns, bank.scratch);
+  }
+  const decode = decoderOf(format, bank);
+  const floats = bank.scratch + KERNEL_SCRATCH_BYTES + FILE_SCRATCH_BYTES;
+  return (source, firstRow, count) => {
+    for (let row = 0; row < count; row += QUAD_ROWS) {
+      const rows = Math.min(QUAD_ROWS, count - row);
+      decode(source + row * rowBytes, floats, rows * rowBlocks, bank.scratch);
+      pack(floats, target, firstRow + row, rows, columns, bank.scratch);
+    }
+  };
 }

@@ -23,7 +23,9 @@ class Segment {
     this.#inUse = { ...capacity };
     this.#phases = phases.map((tasks) =>
       tasks.map(({ bank, split, calls }) => {
-        const built = calls.map((call) => buildCall(call, { bank: banks(bank), banks, capacity, axis: split.axis }));
+        const built = calls.map((call) =>
+          buildCall(call, { bank: banks(bank), banks, capacity, axis: split.axis }),
+        );
         return new Task(split, built, threads);
       }),
     );

@@ -1,7 +1,6 @@
-import { invariant } from '../../../../base/errors.ts';
 import type { MatMatKernel, MatVecKernel } from '../../kernel-exports.ts';
 import type { MatmulCall, QuantizeCall } from '../../protocol/call-table.ts';
-import { recordBytes, TILE_ROWS, WEIGHT_LAYOUTS } from '../../weight-layouts.ts';
+import { recordBytes, TILE_ROWS } from '../../weight-layouts.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { Call, Chunk } from '../task.ts';
 
@@ -27,17 +26,23 @@ export function quantizeCall({ at, columns }: QuantizeCall, bank: BankInstance):
       for (let row = firstRow; row < endRow; row++) {
         const lane = row % lanes;
         const x = at.x + 4 * (row * columns + firstColumn);
-        quantize(x, at.out + (row - lane) * rowBytes + group, endColumn - firstColumn, lanes, lane, bank.scratch);
+        quantize(
+          x,
+          at.out + (row - lane) * rowBytes + group,
+          endColumn - firstColumn,
+          lanes,
+          lane,
+          bank.scratch,
+        );
       }
     },
   };
 }
 
-export function matmulCall({ at, format, columns, inner }: MatmulCall, bank: BankInstance): Call {
-  const layout = WEIGHT_LAYOUTS[format];
-  invariant(layout, `${format} has a layout`);
-  const matVec = bank.kernel<MatVecKernel>(layout.matVec);
-  const matMat = bank.kernel<MatMatKernel>(layout.matMat);
+export function matmulCall(of: MatmulCall, bank: BankInstance): Call {
+  const { at, columns, inner } = of;
+  const matVec = bank.kernel<MatVecKernel>(of.matVec);
+  const matMat = bank.kernel<MatMatKernel>(of.matMat);
   return {
     columns,
     run({ firstColumn, endColumn, rows }: Chunk) {

@@ -1,9 +1,13 @@
-import type { GatherCall, RopeTableCall, StageCall, TokenAppendCall } from '../../protocol/call-table.ts';
 import { RopeTurns } from '../../../../ops/index.ts';
+import type { GatherCall, RopeTableCall, StageCall, TokenAppendCall } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { Call, Chunk } from '../task.ts';
 
-export function gatherCall({ at, columns, sourceRows }: GatherCall, bank: BankInstance, capacity: number): Call {
+export function gatherCall(
+  { at, columns, sourceRows }: GatherCall,
+  bank: BankInstance,
+  capacity: number,
+): Call {
   const x = bank.words(at.x, sourceRows * columns);
   const index = bank.words(at.index, capacity);
   const out = bank.words(at.out, capacity * columns);

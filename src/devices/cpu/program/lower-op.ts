@@ -13,35 +13,50 @@ import type { Lowering } from './lowering.ts';
 export function lowerOp(op: Op, to: Lowering): void {
   switch (op.kind) {
     case 'embed':
-      return lowerEmbed(op, to);
+      lowerEmbed(op, to);
+      break;
     case 'matmul':
-      return lowerMatmul(op, to);
+      lowerMatmul(op, to);
+      break;
     case 'add':
     case 'mul':
-      return lowerBinary(op, to);
+      lowerBinary(op, to);
+      break;
     case 'scale':
-      return lowerScale(op, to);
+      lowerScale(op, to);
+      break;
     case 'unary':
-      return lowerUnary(op, to);
+      lowerUnary(op, to);
+      break;
     case 'gated':
-      return lowerGated(op, to);
+      lowerGated(op, to);
+      break;
     case 'rmsNorm':
-      return lowerRmsNorm(op, to);
+      lowerRmsNorm(op, to);
+      break;
     case 'layerNorm':
-      return lowerLayerNorm(op, to);
+      lowerLayerNorm(op, to);
+      break;
     case 'ropeTable':
-      return lowerRopeTable(op, to);
+      lowerRopeTable(op, to);
+      break;
     case 'rope':
-      return lowerRope(op, to);
+      lowerRope(op, to);
+      break;
     case 'tokenAppend':
-      return lowerTokenAppend(op, to);
+      lowerTokenAppend(op, to);
+      break;
     case 'kvAppend':
-      return lowerKvAppend(op, to);
+      lowerKvAppend(op, to);
+      break;
     case 'attention':
-      return lowerAttention(op, to);
+      lowerAttention(op, to);
+      break;
     case 'gatherRows':
-      return lowerGatherRows(op, to);
+      lowerGatherRows(op, to);
+      break;
     case 'sample':
-      return lowerSample(op, to);
+      lowerSample(op, to);
+      break;
   }
 }

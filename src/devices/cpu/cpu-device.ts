@@ -45,7 +45,7 @@ export interface CpuDeviceOptions {
 }
 
 /** Bytes of a bank that buffers leave free, for operands that come from another bank. */
-const STAGING_BYTES = 64 * 1024 * 1024;
+const STAGING_BYTES = 256 * 1024 * 1024;
 
 /**
  * Opens the CPU: WebAssembly SIMD kernels on worker threads over shared memory. The calling thread only queues work, it
@@ -112,6 +112,9 @@ class CpuDevice implements Device {
 
   createBuffer(byteLength: number, label: string): CpuBuffer {
     this.#live.check();
+    if (!(Number.isSafeInteger(byteLength) && byteLength >= 0)) {
+      fail('INVALID_ARGUMENT', { name: 'byteLength', found: `${byteLength}`, expected: 'a count of bytes' });
+    }
     const allocation = this.#banks.allocate(byteLength, label);
     const released = (buffer: CpuBuffer) => this.#live.remove(buffer);
     return this.#live.add(new CpuBuffer(label, allocation, { banks: this.#banks, released }));

@@ -1,7 +1,9 @@
 import { fail } from '../../../base/errors.ts';
 import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache, State, Tensor } from '../../../ops/index.ts';
+import { attentionScratchBytes } from '../kernel-exports.ts';
 import type { Lowering } from '../program/lowering.ts';
 import type { CacheShape } from '../protocol/call-table.ts';
+import { ATTENTION_SCRATCH_BYTES } from '../protocol/reserved.ts';
 
 /** Values that the attention kernel takes at once. */
 const LANES = 4;
@@ -38,6 +40,10 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
   }
   if (op.keySize % LANES !== 0 || op.valueSize % LANES !== 0) {
     const why = `its heads are ${op.keySize} and ${op.valueSize} wide, not multiples of ${LANES}`;
+    fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
+  }
+  if (attentionScratchBytes(op.heads / op.kvHeads, op.keySize, op.valueSize) > ATTENTION_SCRATCH_BYTES) {
+    const why = `${op.heads / op.kvHeads} heads of ${op.keySize} and ${op.valueSize} share a key head`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
   }
   const [q, out] = [to.tensor(op.q), to.tensor(op.out)];

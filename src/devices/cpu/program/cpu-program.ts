@@ -27,6 +27,7 @@ export class CpuProgram implements Program {
   /** Slot of the numbers of rows in use. */
   readonly counts: Slot;
   readonly #scratchOffsets: ReadonlyMap<Slot, number>;
+  readonly #shared: ReadonlySet<Slot>;
   readonly #banks: BankSet;
 
   /** Throws `OP_UNSUPPORTED`. */
@@ -39,6 +40,7 @@ export class CpuProgram implements Program {
     this.counts = lowering.tensor(graph.batch.counts);
     for (const op of graph.ops) lowerOp(op, lowering);
     this.phases = schedule(lowering.calls);
+    this.#shared = sharedSlots(this.phases);
     this.slots = lowering.slots.all;
     this.weights = lowering.weights;
     const { offsets, byteLength } = planSlots(this.phases);
@@ -51,6 +53,11 @@ export class CpuProgram implements Program {
     const places = this.slots.map((slot) => this.#placeOf(slot, bindings));
     checkOverlaps(this.graph.name, this.phases, places);
     return new CpuExecutable(this, places);
+  }
+
+  /** True for a slot that several tasks name. */
+  isShared(slot: Slot): boolean {
+    return this.#shared.has(slot);
   }
 
   /** True for a program of the device with these banks. */
@@ -91,6 +98,16 @@ function rangeOf({ origin }: Slot, bindings: Bindings): BufferRange | undefined 
     case 'scratch':
       return bindings.scratch;
   }
+}
+
+function sharedSlots(phases: readonly Phase[]): Set<Slot> {
+  const seen = new Set<Slot>();
+  const shared = new Set<Slot>();
+  for (const { calls } of phases.flat()) {
+    const own = new Set(calls.flatMap((call) => [...call.local, ...call.reads, ...call.writes]));
+    for (const slot of own) (seen.has(slot) ? shared : seen).add(slot);
+  }
+  return shared;
 }
 
 /** Places scratch so that nothing shares bytes with what is alive in the same phase. */

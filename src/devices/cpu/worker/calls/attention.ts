@@ -1,5 +1,6 @@
 import { ATTENTION_PARAMETER_BYTES, writeAttentionParameters } from '../../kernel-exports.ts';
 import type { AttentionCall, CacheAppendCall, CacheShape } from '../../protocol/call-table.ts';
+import { ATTENTION_PARAMETERS } from '../../protocol/reserved.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { Call, Chunk } from '../task.ts';
 
@@ -66,13 +67,11 @@ export function cacheAppendCall(of: CacheAppendCall, bank: BankInstance, capacit
   };
 }
 
-/** At the start of a worker's scratch; the kernel's scratch lies behind it. */
-const PARAMETERS = 64;
-
 export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: number): Call {
   const { at, columns: kvHeads, heads, keySize, valueSize, shape } = of;
   const { attention } = bank.kernels;
   const { scratch } = bank;
+  const work = scratch + ATTENTION_PARAMETERS;
   const group = heads / kvHeads;
   const size = BYTES[shape.type];
   const window = of.window ?? Number.POSITIVE_INFINITY;
@@ -104,7 +103,7 @@ export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: n
           const out = at.out + 4 * (row * heads + head * group) * valueSize;
           const keys = at.keys + head * keySize * size;
           const values = at.values + head * valueSize * size;
-          attention(q, keys, values, out, blocks, scratch, begin, end, scratch + PARAMETERS);
+          attention(q, keys, values, out, blocks, scratch, begin, end, work);
         }
       }
     },

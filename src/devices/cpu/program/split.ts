@@ -15,11 +15,22 @@ const CHUNKS_A_THREAD = 4;
 export function splitOf(task: Task, threads: number): Split {
   const { axis, columns, calls, locality } = task;
   const rowsTogether = calls.some((call) => call.rowsTogether);
-  if (locality === 'row') return { axis, rowsTogether, columns: 1, columnGrain: 1, byColumns: false };
-  const unit = calls.reduce((most, call) => Math.max(most, call.columnUnit), 1);
+  if (locality === 'row') {
+    return { axis, rowsTogether, columns: 1, columnUnit: 1, columnGrain: 1, byColumns: false };
+  }
+  const unit = Math.min(
+    columns,
+    calls.reduce((all, call) => leastCommonMultiple(all, call.columnUnit), 1),
+  );
   const columnBytes = calls.reduce((sum, call) => sum + call.columnBytes, 0);
   const even = (columns * columnBytes) / (threads * CHUNKS_A_THREAD);
   const bytes = Math.min(LARGEST_CHUNK, Math.max(SMALLEST_CHUNK, even));
   const columnGrain = Math.max(unit, alignUp(Math.floor(bytes / columnBytes), unit));
-  return { axis, rowsTogether, columns, columnGrain, byColumns: locality === 'wide' };
+  return { axis, rowsTogether, columns, columnUnit: unit, columnGrain, byColumns: locality === 'wide' };
+}
+
+function leastCommonMultiple(a: number, b: number): number {
+  let [divisor, rest] = [a, b];
+  while (rest !== 0) [divisor, rest] = [rest, divisor % rest];
+  return (a / divisor) * b;
 }

@@ -92,7 +92,7 @@ function copyTask(slot: Slot, source: BankAddress, target: BankAddress): TaskTab
   const columnGrain = slot.rows ? columns : COPY_GRAIN;
   return {
     bank: target.bank,
-    split: { axis, rowsTogether: false, columns, columnGrain, byColumns: true },
+    split: { axis, rowsTogether: false, columns, columnUnit: 1, columnGrain, byColumns: true },
     calls: [{ kind: 'stage', at: {}, columns, source, target, rowUnit }],
   };
 }

@@ -21,7 +21,7 @@ import { offsetOf, scaleOf, secondOffsetOf, secondScaleOf } from './scales';
 function nibbleSums(codes: i32, p: usize, x: usize, table: v128): v128 {
   const q0 = v128.load(p);
   const q1 = v128.load(p + 16);
-  if (codes == L.SMALL) {
+  if (codes == L.SMALL || codes == L.LIFTED) {
     return sum16Small(x, lowNibbles(q0), lowNibbles(q1), highNibbles(q0), highNibbles(q1));
   }
   return sum16Small(
@@ -77,14 +77,15 @@ function signedSums(p: usize, x: usize): v128 {
 @inline
 function groupSums(codes: i32, p: usize, x: usize, wide: usize, high: v128, low: v128): v128 {
   if (codes == L.SIGNED) return i32x4.add(signedSums(p, wide), signedSums(p + 64, wide + 32));
-  if (codes == L.SMALL) {
-    return rowSums(i16x8.add(nibbleSums(codes, p, x, high), nibbleSums(codes, p + 32, x + 16, high)));
+  if (codes == L.SMALL || codes == L.LIFTED) {
+    const sums = rowSums(i16x8.add(nibbleSums(codes, p, x, high), nibbleSums(codes, p + 32, x + 16, high)));
+    return codes == L.LIFTED ? i32x4.add(sums, v128.load32_splat(x + X_LIFT)) : sums;
   }
   if (codes == L.WIDE) {
     const upper = i16x8.add(nibbleSums(codes, p, x, high), nibbleSums(codes, p + 32, x + 16, high));
     const lower = i16x8.add(nibbleSums(codes, p, x, low), nibbleSums(codes, p + 32, x + 16, low));
     const both = i32x4.add(i32x4.dot_i16x8_s(upper, i16x8.splat(16)), rowSums(lower));
-    return i32x4.add(both, v128.load32_splat(x + X_LIFT));
+    return i32x4.add(both, i32x4.shl(v128.load32_splat(x + X_LIFT), 4));
   }
   const half = L.codeBytes(codes) / 2;
   return i32x4.add(halfSums(codes, p, x, high), halfSums(codes, p + half, x + 16, high));
@@ -111,7 +112,7 @@ function groupProduct(codes: i32, words: i32, p: usize, x: usize, wide: usize, t
   }
   const sums = groupSums(codes, p, x, wide, high, v128.load(tables + L.HEADER_LOW));
   const product = f32x4.mul(f32x4.convert_i32x4_s(sums), f32x4.mul(own, xScale));
-  if (codes == L.WIDE || codes == L.SIGNED) return product;
+  if (L.isCentered(codes)) return product;
   const shift = offsetOf(words, at, own, offset, v128.load(tables + L.HEADER_BIAS));
   return f32x4.add(product, f32x4.mul(shift, v128.load32_splat(x + X_SUM)));
 }
@@ -167,8 +168,8 @@ function matVec(codes: i32, words: i32, packed: usize, x: usize, y: usize, begin
   }
 }
 
-export function matvec_small_half(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
-  matVec(L.SMALL, L.HALF, packed, x, y, begin, end, columns, lanes, scratch);
+export function matvec_lifted_half(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
+  matVec(L.LIFTED, L.HALF, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
 export function matvec_small_half_offset(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {

@@ -104,6 +104,19 @@ function expand(codes: i32, words: i32, p: usize, groups: u32, panel: usize, tab
   return p;
 }
 
+@inline
+function smallSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+  return sum16Small(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3);
+}
+@inline
+function mediumSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+  return sum16Medium(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3);
+}
+@inline
+function largeSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+  return sum16Large(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3);
+}
+
 /** `sum + weights * x`, in 16 bits. */
 @inline
 function more(sum: v128, x: usize, weights: v128): v128 {
@@ -191,8 +204,8 @@ function nibbleTile(lifted: bool, panel: usize, x: usize, acc: usize, groups: u3
 @inline
 function panelProduct(codes: i32, x: usize, scale: v128, offset: v128, w0: v128, w1: v128, w2: v128, w3: v128, w4: v128, w5: v128, w6: v128, w7: v128): v128 {
   let sums: v128;
-  if (codes == L.MEDIUM) sums = i32x4.add(sum16Medium(x, w0, w1, w2, w3), sum16Medium(x + 16, w4, w5, w6, w7));
-  else sums = i32x4.add(sum16Large(x, w0, w1, w2, w3), sum16Large(x + 16, w4, w5, w6, w7));
+  if (codes == L.MEDIUM) sums = i32x4.add(mediumSums(x, w0, w1, w2, w3), mediumSums(x + 16, w4, w5, w6, w7));
+  else sums = i32x4.add(largeSums(x, w0, w1, w2, w3), largeSums(x + 16, w4, w5, w6, w7));
   return product(sums, x, scale, offset);
 }
 
@@ -238,9 +251,9 @@ function halfSums(codes: i32, x: usize, p: usize): v128 {
   const w1 = v128.load(p + 16);
   const w2 = v128.load(p + 32);
   const w3 = v128.load(p + 48);
-  if (codes == L.SMALL) return rowSums(sum16Small(x, w0, w1, w2, w3));
-  if (codes == L.MEDIUM) return sum16Medium(x, w0, w1, w2, w3);
-  return sum16Large(x, w0, w1, w2, w3);
+  if (codes == L.SMALL) return rowSums(smallSums(x, w0, w1, w2, w3));
+  if (codes == L.MEDIUM) return mediumSums(x, w0, w1, w2, w3);
+  return largeSums(x, w0, w1, w2, w3);
 }
 
 /** The same as `panelProduct` for groups whose halves have scales of their own. */

@@ -9,7 +9,7 @@ import { narrowToHalves, widenHalfBits } from './half';
  * | 32 | f32 s |
  * | 36 | f32 s * sum(q) |
  * | 40 | f32 s * sum(q) of the first 16 columns |
- * | 44 | i32 -128 * sum(q) |
+ * | 44 | i32 -8 * sum(q): what lifting weights by 8 adds to a product, to be taken off |
  *
  * `lanes` rows (1, or tiles of 4 for products of many rows) stand interleaved: a record a lane, then the next group.
  * A span is one group, or eight: ggml's K-quants multiply activations that share a scale over 256 columns (`block_q8_K`),
@@ -83,7 +83,7 @@ function quantizeGroup(x: usize, record: usize, top: f32, rounds: bool): void {
   store<f32>(record + X_SCALE, scale);
   store<f32>(record + X_SUM, scale * <f32>sum);
   store<f32>(record + X_FIRST_SUM, scale * <f32>firstSum);
-  store<i32>(record + X_LIFT, -128 * sum);
+  store<i32>(record + X_LIFT, -8 * sum);
 }
 
 /**

@@ -27,6 +27,7 @@ export function lowerMatmul(op: MatmulOp, to: Lowering): void {
       at: { x: x.id, weight: packed.id, out: out.id },
       matVec: layout.matVec,
       matMat: layout.matMat,
+      activations: layout.activations,
       columns: weight.rows,
       inner: weight.columns,
     },

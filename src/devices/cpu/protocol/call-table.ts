@@ -32,6 +32,8 @@ export interface MatmulCall {
   /** The kernels of the weight's layout, for one row and for several. */
   readonly matVec: string;
   readonly matMat: string;
+  /** What `x` is. */
+  readonly activations: 'records' | 'floats';
   /** Rows of the weight. */
   readonly columns: number;
   /** Columns of the weight. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
 import { GgufFile, type GgufMetadata } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
-import { createTokenizer, type Tokenizer } from '../../src/text/index.ts';
+import { createTokenizer, type Tokenizer, type TokenizerMetadata } from '../../src/text/index.ts';
 import { fixture } from './fixture.ts';
 
 /** The vocabularies of llama.cpp that are kept as fixtures. */
@@ -22,4 +22,16 @@ export async function vocabularyMetadata(name: (typeof VOCABULARIES)[number]): P
 /** The tokenizer of a vocabulary file. */
 export async function vocabularyTokenizer(name: (typeof VOCABULARIES)[number]): Promise<Tokenizer> {
   return createTokenizer(await vocabularyMetadata(name));
+}
+
+/** The same vocabulary under the rules of another name of `tokenizer.ggml.pre`. */
+export function withPretokenizer(metadata: GgufMetadata, name: string): TokenizerMetadata {
+  return {
+    string: (key) => (key === 'tokenizer.ggml.pre' ? name : metadata.string(key)),
+    number: (key) => metadata.number(key),
+    boolean: (key) => metadata.boolean(key),
+    numbers: (key) => metadata.numbers(key),
+    encoded: (key) => metadata.encoded(key),
+    keys: () => metadata.keys(),
+  };
 }

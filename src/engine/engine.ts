@@ -123,7 +123,7 @@ export class Engine implements AsyncDisposable {
     if (ids.length === 0) fail('PROMPT_EMPTY', {});
     if (ids.length > this.context) fail('CONTEXT_OVERFLOW', { tokens: ids.length, context: this.context });
     for (const id of ids) {
-      if (!(id >= 0 && id < this.#vocabulary)) {
+      if (!(Number.isInteger(id) && id >= 0 && id < this.#vocabulary)) {
         fail('TOKEN_OUT_OF_RANGE', { id, size: this.#vocabulary });
       }
     }

@@ -37,10 +37,10 @@ function unsignedE4m3(code: number): number {
   return exponent === 0 ? mantissa * 2 ** -9 : (1 + mantissa / 8) * 2 ** (exponent - 7);
 }
 
+/** The code nearest to a positive value, at least the smallest there is. */
 function nearestE4m3(value: number): number {
-  let best = 1;
-  for (let code = 2; code < 0x7f; code++) {
-    if (Math.abs(unsignedE4m3(code) - value) < Math.abs(unsignedE4m3(best) - value)) best = code;
-  }
-  return best;
+  const exponent = Math.min(8, Math.max(-6, Math.floor(Math.log2(value))));
+  const eighths = Math.round(value / 2 ** (exponent - 3));
+  // Eighths beyond the mantissa carry into the exponent; below it, at exponent -6, they are the subnormal code itself.
+  return Math.min(0x7e, Math.max(1, 8 * (exponent + 7) + eighths - 8));
 }

@@ -20,11 +20,11 @@ export const TQ2_0 = blockFormat({
     }
   },
   tame(bytes, at, deviation) {
-    for (let i = at; i < at + SCALE; i++) {
-      const pairs = bytes.getUint8(i);
+    for (let i = at; i < at + SCALE; i += 4) {
+      const pairs = bytes.getUint32(i, true);
       // 3 stands for no ternary digit and would shift the mean: it becomes 1, which decodes to zero.
-      const threes = pairs & (pairs >> 1) & 0x55;
-      bytes.setUint8(i, pairs ^ (threes << 1));
+      const threes = pairs & (pairs >>> 1) & 0x55555555;
+      bytes.setUint32(i, pairs ^ (threes << 1), true);
     }
     bytes.setUint16(at + SCALE, floatToHalf(deviation / Math.SQRT1_2), true);
   },

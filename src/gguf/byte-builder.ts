@@ -40,8 +40,11 @@ export class ByteBuilder {
     this.number('u32', value);
   }
 
+  /** A length, count or offset. */
   u64(value: number): void {
-    this.number('u64', value);
+    const at = this.#grow(8);
+    this.#view.setUint32(at, value >>> 0, true);
+    this.#view.setUint32(at + 4, Math.floor(value / 2 ** 32), true);
   }
 
   /** Length in 8 bytes, then the text. */

@@ -45,9 +45,9 @@ export class HeaderReader {
     return this.#source.size - this.position;
   }
 
-  /** A copy of everything before the cursor. */
+  /** Everything before the cursor, not copied: what lies behind it was never touched and costs no memory. */
   taken(): Uint8Array<ArrayBuffer> {
-    return this.#bytes.slice(0, this.position);
+    return this.#bytes.subarray(0, this.position);
   }
 
   async u8(what: string): Promise<number> {
@@ -88,14 +88,28 @@ export class HeaderReader {
     this.#advance(length);
   }
 
-  /** Steps over `count` strings. Waits only where bytes are missing: vocabularies have hundreds of thousands. */
+  /** Steps over `count` strings: vocabularies have hundreds of thousands, so it waits only where bytes are missing. */
   async skipStrings(count: number, what: string): Promise<void> {
-    for (let index = 0; index < count; index++) {
-      if (this.#loaded - this.position < 8) await this.#need(8, what);
-      const length = this.#exact(this.#advance(8), what);
-      if (this.#loaded - this.position < length) await this.#need(length, what);
-      this.#advance(length);
+    let left = this.#skipLoadedStrings(count, what);
+    while (left > 0) {
+      await this.skip(await this.u64(what), what);
+      left = this.#skipLoadedStrings(left - 1, what);
     }
+  }
+
+  /** Steps over the strings that are loaded whole, at most `count`. Gives how many of them are left. */
+  #skipLoadedStrings(count: number, what: string): number {
+    const loaded = this.#loaded;
+    let position = this.position;
+    let left = count;
+    while (left > 0 && position + 8 <= loaded) {
+      const end = position + 8 + this.#exact(position, what);
+      if (end > loaded) break;
+      position = end;
+      left--;
+    }
+    this.position = position;
+    return left;
   }
 
   #advance(length: number): number {

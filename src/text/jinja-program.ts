@@ -5,6 +5,11 @@ import { strftime } from './strftime.ts';
 /** Longest `range(...)`, as in Jinja's sandbox: a template comes with a model, from anywhere. */
 const LONGEST_RANGE = 100_000;
 
+/** The part of Jinja's environment that is used here. */
+interface Scope {
+  set(name: string, value: unknown): unknown;
+}
+
 /** What a template threw by `raise_exception`. */
 class Rejection extends Error {}
 
@@ -24,11 +29,12 @@ export class JinjaProgram {
   /** Throws `CHAT_TEMPLATE_REJECTED` for the template's own objections, `CHAT_TEMPLATE_FAILED` for all else. */
   render(variables: Readonly<Record<string, unknown>>, now: Date): string {
     try {
-      const environment = new Environment(globals(now));
-      for (const [name, value] of Object.entries(variables)) {
-        if (value !== undefined) environment.set(name, value);
-      }
-      return String(new Interpreter(environment).run(this.#program).value);
+      const globals = new Environment();
+      setGlobals(globals, now);
+      const scope = new Environment(globals);
+      for (const [name, value] of Object.entries(variables)) if (value !== undefined) scope.set(name, value);
+      const result: { readonly value: unknown } = new Interpreter(scope).run(this.#program);
+      return String(result.value);
     } catch (error) {
       if (error instanceof Rejection) fail('CHAT_TEMPLATE_REJECTED', { reason: error.message }, error);
       fail('CHAT_TEMPLATE_FAILED', { reason: messageOf(error) }, error);
@@ -36,21 +42,15 @@ export class JinjaProgram {
   }
 }
 
-function globals(now: Date): Environment {
-  const environment = new Environment();
-  for (const [names, value] of [
-    [['true', 'True'], true],
-    [['false', 'False'], false],
-    [['none', 'None'], null],
-  ] as const) {
-    for (const name of names) environment.set(name, value);
-  }
-  environment.set('raise_exception', (message: unknown) => {
+function setGlobals(scope: Scope, now: Date): void {
+  for (const name of ['true', 'True']) scope.set(name, true);
+  for (const name of ['false', 'False']) scope.set(name, false);
+  for (const name of ['none', 'None']) scope.set(name, null);
+  scope.set('raise_exception', (message: unknown) => {
     throw new Rejection(String(message));
   });
-  environment.set('strftime_now', (format: unknown) => strftime(now, String(format)));
-  environment.set('range', range);
-  return environment;
+  scope.set('strftime_now', (format: unknown) => strftime(now, String(format)));
+  scope.set('range', range);
 }
 
 function range(first: number, second?: number, step = 1): number[] {

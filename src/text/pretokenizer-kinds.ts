@@ -1,9 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { SplitRule } from './pretokenizer.ts';
 import {
-  AFMOE,
   AFMOE_SCRIPTS,
-  BAILING,
   BLOOM,
   CJK,
   DEEPSEEK_CJK,
@@ -69,7 +67,6 @@ const deepseek3: PretokenizerKind = { rules: [THREE_DIGITS, CJK, DEEPSEEK_V3] };
 const o200k: PretokenizerKind = { rules: [O200K] };
 const cased: PretokenizerKind = { rules: [LLAMA3] };
 const glm4: PretokenizerKind = { rules: [LLAMA3], withoutBos: true };
-const bailing: PretokenizerKind = { rules: [BAILING] };
 const bloom: PretokenizerKind = { rules: [BLOOM] };
 const aya: PretokenizerKind = { rules: [{ digits: r`\p{Nd}+(?![\p{L}\p{N}\p{M}_])` }, O200K] };
 const lines: PretokenizerKind = { rules: [LINE_RUNS], plainCharacters: true, escapesSpaces: true };
@@ -140,6 +137,9 @@ export const PRETOKENIZER_KINDS: Readonly<Record<string, PretokenizerKind>> = {
   hunyuan: qwen2,
   'solar-open': qwen2,
   'grok-2': qwen2,
+  bailingmoe: qwen2,
+  bailingmoe2: qwen2,
+  'llada-moe': qwen2,
   qwen35: { rules: [QWEN35] },
   ufakzeka: { rules: [UFAKZEKA] },
   laguna: { rules: [LINE_RUNS, QWEN2] },
@@ -158,13 +158,10 @@ export const PRETOKENIZER_KINDS: Readonly<Record<string, PretokenizerKind>> = {
   tiny_aya: aya,
   cohere2moe: aya,
   superbpe: { rules: [NUMBER, { digits: '[0-9]+' }] },
-  bailingmoe: bailing,
-  bailingmoe2: bailing,
-  'llada-moe': bailing,
   'seed-coder': { rules: [SEED_CODER] },
   'exaone-moe': { rules: [EXAONE_MOE] },
   'kimi-k2': { rules: [KIMI_K2], mergesOptional: true },
-  afmoe: { rules: [{ digits: NUMBER }, AFMOE_SCRIPTS, AFMOE] },
+  afmoe: { rules: [{ digits: NUMBER }, AFMOE_SCRIPTS, DEEPSEEK_V3] },
   gemma4,
   'granite-embed-multi-311m': gemma4,
   'sarvam-moe': lines,

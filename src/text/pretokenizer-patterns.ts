@@ -7,6 +7,7 @@ const r = String.raw;
 
 const CONTRACTION = r`'(?:[stmd]|re|ve|ll)`;
 const ANY_CASE_CONTRACTION = r`'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])`;
+const LINES = r`\s*[\r\n]+`;
 const SPACES = r`\s+(?!\S)|\s+`;
 
 /** GPT-2: words, numbers and punctuation, each with one space before it. */
@@ -18,7 +19,6 @@ interface WordPattern {
   readonly word?: string;
   readonly digits?: string;
   readonly punctuation?: string;
-  readonly lines?: string;
   readonly spaces?: string;
 }
 
@@ -28,10 +28,9 @@ function wordPattern(parts: WordPattern): string {
     word = r`[^\r\n\p{L}\p{N}]?\p{L}+`,
     digits = r`\p{N}`,
     punctuation = r` ?[^\s\p{L}\p{N}]+[\r\n]*`,
-    lines = r`\s*[\r\n]+`,
     spaces = SPACES,
   } = parts;
-  return [contraction, word, digits, punctuation, lines, spaces].filter((part) => part !== '').join('|');
+  return [contraction, word, digits, punctuation, LINES, spaces].filter((part) => part !== '').join('|');
 }
 
 /** Llama 3, and cl100k: up to three digits together. */
@@ -55,9 +54,6 @@ export const JAIS2 = wordPattern({
   spaces: r`${[512, 256, 128, 64, 32, 16, 8, 4].map((n) => r`\s{${n}}(?!\S)`).join('|')}|\s{1,2}(?!\S)|\s`,
 });
 
-/** Bailing: one line break at a time. */
-export const BAILING = wordPattern({ lines: r`\s*[\r\n]` });
-
 /** Seed-Coder: line breaks never join punctuation. */
 export const SEED_CODER = wordPattern({ punctuation: r` ?[^\s\p{L}\p{N}]+` });
 
@@ -68,7 +64,6 @@ export const UFAKZEKA = wordPattern({ contraction: '' });
 export const EXAONE_MOE = wordPattern({
   word: r`[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+`,
   punctuation: r` ?[^\s\p{L}\p{N}]+[\r\n/]?`,
-  lines: r`\s*[\r\n]`,
 });
 
 const UPPER = r`[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]`;
@@ -113,7 +108,7 @@ const ASCII_PUNCTUATION = r`[!-\/:-@\[-\x60\{-~]`;
 const DEEPSEEK_WORD = r`${ASCII_PUNCTUATION}[A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+`;
 
 /** DeepSeek V3, after its numbers and its CJK are cut out. */
-export const DEEPSEEK_V3 = r`${DEEPSEEK_WORD}| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|${SPACES}`;
+export const DEEPSEEK_V3 = r`${DEEPSEEK_WORD}| ?[\p{P}\p{S}]+[\r\n]*|${LINES}|${SPACES}`;
 
 /** Spark 2.5: as DeepSeek V3, with every line break alone. */
 export const SPARK = r`${DEEPSEEK_WORD}| ?[\p{P}\p{S}]+|[\r\n]|${SPACES}`;
@@ -145,9 +140,6 @@ export const AFMOE_SCRIPTS = [
   r`[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3040-\u309f\u30a0-\u30ff\uff65-\uff9f\u2f00-\u2fdf`,
   r`\u0e40-\u0e7f\u0e80-\u0eff\u1780-\u17ff\u1000-\u109f\uaa60-\uaa7f\ua9e0-\ua9ff\uac00-\ud7af\u1100-\u11ff]+`,
 ].join('');
-
-/** AFMoE: as DeepSeek V3. */
-export const AFMOE = DEEPSEEK_V3;
 
 /** Korean, Chinese punctuation, Bopomofo, and CJK, each apart. */
 export const YOUTU_SCRIPTS = [

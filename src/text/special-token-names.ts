@@ -85,3 +85,6 @@ export const ALWAYS_VISIBLE_NAMES: readonly string[] = [
   '<|start|>',
   '<|constrain|>',
 ];
+
+/** Among the ends, those that vocabularies also hold as ordinary markup: there they count only where the file says so. */
+export const MARKUP_NAMES: ReadonlySet<string> = new Set(['</s>']);

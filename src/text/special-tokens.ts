@@ -1,5 +1,10 @@
 import { fail } from '../base/errors.ts';
-import { ALWAYS_VISIBLE_NAMES, END_OF_GENERATION_NAMES, ROLE_NAMES } from './special-token-names.ts';
+import {
+  ALWAYS_VISIBLE_NAMES,
+  END_OF_GENERATION_NAMES,
+  MARKUP_NAMES,
+  ROLE_NAMES,
+} from './special-token-names.ts';
 import { TOKEN_TYPES } from './token-type.ts';
 import type { TokenizerMetadata } from './tokenizer-metadata.ts';
 import type { Vocabulary } from './vocabulary.ts';
@@ -113,10 +118,12 @@ function findNamed(vocabulary: Vocabulary): Map<string, number> {
     ...END_OF_GENERATION_NAMES,
     ...ALWAYS_VISIBLE_NAMES,
   ]);
+  // Looking at the first character spares hashing the whole vocabulary.
+  const beginnings = new Set(Array.from(wanted, (name) => name.charCodeAt(0)));
   const named = new Map<string, number>();
   for (let id = 0; id < vocabulary.size; id++) {
     const text = vocabulary.texts[id] as string;
-    if (wanted.has(text) && !named.has(text)) named.set(text, id);
+    if (beginnings.has(text.charCodeAt(0)) && wanted.has(text) && !named.has(text)) named.set(text, id);
   }
   return named;
 }
@@ -131,6 +138,7 @@ function findEnds(
   for (const name of END_OF_GENERATION_NAMES) {
     const id = named.get(name);
     if (id === undefined) continue;
+    if (MARKUP_NAMES.has(name) && vocabulary.types[id] === TOKEN_TYPES.normal) continue;
     ends.add(id);
     vocabulary.types[id] = TOKEN_TYPES.control;
   }
@@ -138,16 +146,12 @@ function findEnds(
   const has = (name: string) => ends.has(named.get(name) ?? -1);
   const calls = has('<|call|>') || has('<|calls|>');
   // gpt-oss and solar: `<|end|>` only closes one of several messages of an answer.
-  if (calls && (has('<|return|>') || has('<|flush|>'))) retype('<|end|>', TOKEN_TYPES.userDefined);
-  // gemma 4: `</s>` is ordinary text (strike-through markup).
-  if (has('<|tool_response>')) retype('</s>', TOKEN_TYPES.normal);
-  return ends;
-
-  function retype(name: string, type: number): void {
-    const id = named.get(name);
-    if (id === undefined || !ends.delete(id)) return;
-    vocabulary.types[id] = type;
+  const end = named.get('<|end|>');
+  if (end !== undefined && calls && (has('<|return|>') || has('<|flush|>'))) {
+    ends.delete(end);
+    vocabulary.types[end] = TOKEN_TYPES.userDefined;
   }
+  return ends;
 }
 
 function checkAdded(added: boolean, flagKey: string, idKey: string, id: number | undefined): void {

@@ -26,13 +26,7 @@ export class Vocabulary {
     }
     const scores = readArray(metadata, SCORES, texts.length);
     const types = readArray(metadata, TYPES, texts.length);
-    return new Vocabulary(
-      texts,
-      scores ?? new Float32Array(texts.length),
-      types === undefined
-        ? new Uint8Array(texts.length).fill(TOKEN_TYPES.normal)
-        : Uint8Array.from(types).subarray(0, texts.length),
-    );
+    return new Vocabulary(texts, scores ?? new Float32Array(texts.length), copyTypes(types, texts.length));
   }
 
   get size(): number {
@@ -70,4 +64,11 @@ function readArray(metadata: TokenizerMetadata, key: string, length: number): Ar
     fail('TOKENIZER_INVALID', { key, found: `${values.length} entries`, expected: `${length}, one a token` });
   }
   return values;
+}
+
+function copyTypes(types: ArrayLike<number> | undefined, length: number): Uint8Array {
+  const copy = new Uint8Array(length);
+  if (types === undefined) return copy.fill(TOKEN_TYPES.normal);
+  for (let id = 0; id < length; id++) copy[id] = types[id] as number;
+  return copy;
 }

@@ -39,7 +39,7 @@ export class UnigramModel implements SubwordModel {
   encode(text: string, _afterSpecial: boolean, out: number[]): void {
     this.#tables ??= createTables(this.#options.vocabulary, this.#options.metadata);
     const bytes = this.#normalize(utf8Bytes(text), this.#tables);
-    if (bytes.length > 0) out.push(...this.#bestPath(bytes, this.#tables));
+    for (const id of this.#bestPath(bytes, this.#tables)) out.push(id);
   }
 
   bytesOf(id: number): Uint8Array {

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isRocmforgeError } from '../../src/base/errors.ts';
+import { openNullDevice } from '../../src/devices/null/index.ts';
+import type { GgufFile, GgufPlan } from '../../src/gguf/index.ts';
+import { llama } from '../../src/model/architectures/llama.ts';
+import { ExecutionPlan } from '../../src/model/execution-plan.ts';
+import { kindOf, recordModel } from '../../src/model/model-graphs.ts';
+import { TINY, tinyModel } from '../support/tiny-model.ts';
+
+type Changed = GgufPlan['metadata'] extends Iterable<infer Pair> ? Pair[] : never;
+
+async function configOf(changed: Changed = []) {
+  await using gguf = await tinyModel('F32', changed);
+  return llama.configure(gguf.metadata, 'llama');
+}
+
+const f32 = (value: number) => ({ type: 'f32', value }) as const;
+const u32 = (value: number) => ({ type: 'u32', value }) as const;
+const text = (value: string) => ({ type: 'string', value }) as const;
+
+test('sizes come from the metadata, with the usual fallbacks', async () => {
+  const config = await configOf();
+  assert.equal(config.width, TINY.width);
+  assert.equal(config.keySize, TINY.width / TINY.heads);
+  assert.equal(config.rope.dimensions, config.keySize);
+  assert.equal(config.rope.base, 10000);
+  assert.equal(config.window, undefined);
+  assert.equal(config.attentionScale, 1 / Math.sqrt(config.keySize));
+});
+
+test('rope scaling: none, linear, yarn, and a factor of zero is none', async () => {
+  const scaling = async (changed: Changed) => (await configOf(changed)).rope.scaling;
+  assert.deepEqual(await scaling([]), { kind: 'none' });
+  assert.deepEqual(
+    await scaling([
+      ['llama.rope.scaling.type', text('linear')],
+      ['llama.rope.scaling.factor', f32(0)],
+    ]),
+    { kind: 'none' },
+  );
+  assert.deepEqual(await scaling([['llama.rope.scaling.factor', f32(4)]]), { kind: 'linear', factor: 4 });
+  const yarn = await scaling([
+    ['llama.rope.scaling.type', text('yarn')],
+    ['llama.rope.scaling.factor', f32(8)],
+    ['llama.rope.scaling.original_context_length', u32(64)],
+  ]);
+  assert.deepEqual(yarn, {
+    kind: 'yarn',
+    factor: 8,
+    originalContext: 64,
+    extrapolation: 1,
+    attention: 1,
+    betaFast: 32,
+    betaSlow: 1,
+  });
+  await assert.rejects(
+    scaling([
+      ['llama.rope.scaling.type', text('spiral')],
+      ['llama.rope.scaling.factor', f32(2)],
+    ]),
+    {
+      code: 'MODEL_CONFIG',
+    },
+  );
+});
+
+test('contradictory metadata is refused with the key and what was expected', async () => {
+  await assert.rejects(configOf([['llama.block_count', u32(0)]]), /llama\.block_count: found 0/);
+  await assert.rejects(configOf([['llama.expert_count', u32(8)]]), /expert_count: found 8/);
+});
+
+async function graphsOf(gguf: GgufFile) {
+  const config = llama.configure(gguf.metadata, 'llama');
+  const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
+  const shape = { rows: 8, outputs: 1, slots: 1, blocksPerSlot: 4 };
+  const options = { shape, blocks: 4, cacheType: 'f16', context: 128, alternatives: 0 } as const;
+  return { tensors, graphs: recordModel(llama, config, tensors, options) };
+}
+
+test('layers of one kind record equal graphs, so that one program serves them', async () => {
+  await using gguf = await tinyModel();
+  const { graphs } = await graphsOf(gguf);
+  assert.equal(new Set(graphs.layers.map(({ graph }) => kindOf(graph))).size, 1);
+  assert.equal(graphs.layers.length, TINY.layers);
+});
+
+test('a tensor of the wrong shape is refused by name', async () => {
+  await using gguf = await tinyModel('F32', [['llama.feed_forward_length', u32(100)]]);
+  await assert.rejects(graphsOf(gguf), (error) => isRocmforgeError(error, 'MODEL_TENSOR_SHAPE'));
+});
+
+test('compiling reads and allocates nothing; the plan says what allocation takes', async () => {
+  await using gguf = await tinyModel();
+  const { tensors, graphs } = await graphsOf(gguf);
+  const device = openNullDevice();
+  await using plan = await ExecutionPlan.compile(device, graphs, tensors);
+  assert.equal(device.liveObjects(), 0);
+  const { free } = await device.memory();
+  const fit = plan.fit();
+  await plan.allocate();
+  plan.weightJobs();
+  const taken = free - (await device.memory()).free;
+  const planned = fit.total - fit.staging;
+  assert.ok(Math.abs(taken - planned) <= 0.02 * planned, `${taken} bytes were taken, ${planned} planned`);
+});

@@ -1,0 +1,29 @@
+import type { SampledToken } from '../engine/sampled-token.ts';
+import type { TextStream } from '../engine/text-stream.ts';
+import type { Output } from './output.ts';
+
+/** How an answer goes to stdout: as it comes, as one JSON object at the end, or as a JSON object a piece. */
+export type AnswerForm = 'text' | 'json' | 'json-lines';
+
+/** A complete answer. */
+export interface Answer {
+  readonly text: string;
+  readonly tokens: readonly SampledToken[];
+}
+
+/** Reads an answer to its end, writing it as it comes unless it is wanted as one object. */
+export async function streamAnswer(stream: TextStream, form: AnswerForm, output: Output): Promise<Answer> {
+  let text = '';
+  const tokens: SampledToken[] = [];
+  try {
+    for await (const chunk of stream) {
+      text += chunk.text;
+      if (chunk.token) tokens.push(chunk.token);
+      if (form === 'text') await output.write(chunk.text);
+      else if (form === 'json-lines') await output.line(JSON.stringify({ text: chunk.text, ...chunk.token }));
+    }
+  } finally {
+    if (form === 'text' && text !== '' && !text.endsWith('\n')) await output.line();
+  }
+  return { text, tokens };
+}

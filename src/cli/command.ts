@@ -1,0 +1,68 @@
+import type { Argument, Command, Option } from 'commander';
+import type { Logger } from '../base/log.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { Interruption } from './interruption.ts';
+import type { GlobalFlags } from './options.ts';
+import type { Output } from './output.ts';
+
+/** What every command gets from the process. */
+export interface CommandContext {
+  readonly output: Output;
+  readonly logger: Logger;
+  /** Fires at Ctrl-C; hand it to everything that takes long. */
+  readonly signal: AbortSignal;
+  readonly interruption: Interruption;
+  readonly flags: GlobalFlags;
+}
+
+/** What a command was asked for: its arguments as commander parsed them, and its options. */
+export interface CommandCall<Flags> {
+  readonly args: readonly (string | readonly string[] | undefined)[];
+  readonly flags: Flags;
+}
+
+/** A line of the help's examples: the arguments after `rocmforge`, and what they do. */
+export type Example = readonly [commandLine: string, does: string];
+
+/**
+ * A command, in a file of its own. `run` writes to `context.output`, disposes what it opened, and lets errors go up: `main`
+ * prints them and chooses the exit code. What it resolves with is the exit code; nothing means 0.
+ */
+export interface CliCommand<Flags = unknown> {
+  readonly name: string;
+  readonly summary: string;
+  readonly arguments?: readonly Argument[];
+  readonly options: readonly Option[];
+  readonly examples: readonly Example[];
+  run(call: CommandCall<Flags>, context: CommandContext): Promise<ExitCode | undefined>;
+}
+
+/** A command whose options are known only to itself. */
+export type AnyCommand = Omit<CliCommand, 'run'> & {
+  run(call: CommandCall<never>, context: CommandContext): Promise<ExitCode | undefined>;
+};
+
+/** Runs a command within a process; `json` says that the caller is a program. */
+export type StartCommand = (
+  run: (context: CommandContext) => Promise<ExitCode | undefined>,
+  json: boolean,
+) => Promise<void>;
+
+/** Adds a command to the program; `start` is called when the command line names it. */
+export function registerCommand(program: Command, definition: AnyCommand, start: StartCommand): void {
+  const command = program.command(definition.name).description(definition.summary);
+  for (const argument of definition.arguments ?? []) command.addArgument(argument);
+  for (const option of definition.options) command.addOption(option);
+  command.addHelpText('after', examplesText(definition.examples));
+  command.action(() => {
+    const flags = command.opts();
+    const call = { args: command.processedArgs, flags: flags as never };
+    return start((context) => definition.run(call, context), flags.json === true);
+  });
+}
+
+/** The help's section of examples. */
+export function examplesText(examples: readonly Example[]): string {
+  const lines = examples.map(([commandLine, does]) => `  # ${does}\n  $ rocmforge ${commandLine}`);
+  return `\nExamples:\n${lines.join('\n')}`;
+}

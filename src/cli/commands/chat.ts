@@ -1,0 +1,99 @@
+import { Option } from 'commander';
+import { isRocmforgeError } from '../../base/errors.ts';
+import { runChatCommand } from '../chat-commands.ts';
+import { ChatSession } from '../chat-session.ts';
+import type { CliCommand, CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { LineReader } from '../line-reader.ts';
+import { loadFromFlags } from '../load.ts';
+import { type DeviceFlags, deviceOptions, type ModelFlags, modelOptions } from '../options.ts';
+import { describeError } from '../report-error.ts';
+import { generateOptions, type SamplingFlags, samplingOptions } from '../sampling-options.ts';
+import { timingsOf, timingsText } from '../timings.ts';
+
+interface ChatFlags extends ModelFlags, DeviceFlags, SamplingFlags {
+  readonly system?: string;
+}
+
+/** `rocmforge chat`: a conversation in the terminal, or the lines of a pipe one after the other. */
+export const chatCommand: CliCommand<ChatFlags> = {
+  name: 'chat',
+  summary: 'hold a conversation; /help inside lists its commands',
+  options: [
+    new Option('--system <text>', 'what the model is told before the conversation'),
+    ...modelOptions(),
+    ...deviceOptions(),
+    ...samplingOptions(),
+  ],
+  examples: [
+    ['chat', 'a conversation with the bundled model'],
+    ['chat -m model.gguf --system "You answer in one sentence." -c 8192', 'a model of your own'],
+    ['chat --greedy < questions.txt', 'a turn for each line of a file'],
+  ],
+  async run({ flags }, context) {
+    const options = generateOptions(flags, context.signal);
+    const { model } = await loadFromFlags(flags, context);
+    await using _model = model;
+    // A model without a template is refused before the first question.
+    void model.chatTemplate;
+    const session = new ChatSession(model, options, flags.system);
+    context.output.note(`${model.gguf.name} on ${model.device.info.name}. /help lists the commands.`);
+    return await converse(session, context);
+  },
+};
+
+/** Turn after turn until someone leaves. */
+async function converse(session: ChatSession, context: CommandContext): Promise<ExitCode> {
+  const { output, interruption, signal } = context;
+  let answering: AbortController | undefined;
+  // Stops the answer; the second time, or between answers, everything.
+  const interrupted = () => {
+    if (answering && !answering.signal.aborted) answering.abort();
+    else interruption.end();
+  };
+  using lines = new LineReader(output, interrupted);
+  const release = interruption.take(() => lines.interrupt());
+  const close = () => lines[Symbol.dispose]();
+  signal.addEventListener('abort', close);
+  try {
+    while (!signal.aborted) {
+      const event = await lines.next('> ');
+      if (event.kind === 'interrupt') return EXIT.interrupted;
+      if (event.kind === 'end') break;
+      if (event.text.trim() === '') continue;
+      const did = await runChatCommand(event.text, session, output);
+      if (did === 'leave') break;
+      if (did === 'stay') continue;
+      answering = new AbortController();
+      await answer(event.text, session, { context, stop: answering.signal });
+      answering = undefined;
+    }
+    return signal.aborted ? EXIT.interrupted : EXIT.ok;
+  } finally {
+    signal.removeEventListener('abort', close);
+    release();
+  }
+}
+
+/** Prints an answer as it comes. A failure is printed, and the conversation goes on. */
+async function answer(
+  text: string,
+  session: ChatSession,
+  { context, stop }: { context: CommandContext; stop: AbortSignal },
+): Promise<void> {
+  const { output, signal } = context;
+  try {
+    const end = await session.say(text, (piece) => output.write(piece), AbortSignal.any([stop, signal]));
+    await output.line();
+    output.note(output.styled('dim', timingsText(timingsOf(end))));
+    if (end.promptTokens + end.generatedTokens >= session.context) {
+      output.warn(`The context of ${session.context} tokens is full; /reset begins anew.`);
+    }
+  } catch (error) {
+    await output.line();
+    if (isRocmforgeError(error, 'ABORTED')) return;
+    output.warn(describeError(error, output));
+    if (isRocmforgeError(error, 'CONTEXT_OVERFLOW')) output.warn('Or begin anew with /reset.');
+    else if (!isRocmforgeError(error)) throw error;
+  }
+}

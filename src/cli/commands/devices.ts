@@ -1,0 +1,29 @@
+import { formatBytes } from '../../base/bytes.ts';
+import { type DeviceReport, reportDevices } from '../../node/devices.ts';
+import type { CliCommand } from '../command.ts';
+import { type JsonFlags, jsonOption } from '../options.ts';
+
+/** `rocmforge devices`: what this machine can run models on. */
+export const devicesCommand: CliCommand<JsonFlags> = {
+  name: 'devices',
+  summary: 'list the devices of this machine',
+  options: [jsonOption()],
+  examples: [
+    ['devices', 'what models can run on here'],
+    ['devices --json', 'the same for a program'],
+  ],
+  async run({ flags }, { output }) {
+    const reports = await reportDevices();
+    if (flags.json) await output.json(reports);
+    else for (const report of reports) await output.write(describe(report));
+    return undefined;
+  },
+};
+
+function describe({ backend, name, details, memory, error }: DeviceReport): string {
+  if (error !== undefined) return `${backend}: not available: ${error}\n`;
+  const lines = [`${backend}: ${name}`];
+  if (memory) lines.push(`  memory  ${formatBytes(memory.free)} free of ${formatBytes(memory.total)}`);
+  for (const [key, value] of Object.entries(details ?? {})) lines.push(`  ${key}  ${value}`);
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,124 @@
+import { Option } from 'commander';
+import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextStream } from '../../engine/text-stream.ts';
+import { type ChatMessage, chatTemplateNames } from '../../text/index.ts';
+import { type Answer, type AnswerForm, streamAnswer } from '../answer.ts';
+import type { CliCommand, CommandContext } from '../command.ts';
+import { type LoadedModel, loadFromFlags } from '../load.ts';
+import {
+  type DeviceFlags,
+  deviceOptions,
+  type JsonFlags,
+  jsonOption,
+  type ModelFlags,
+  modelOptions,
+  realNumber,
+  wholeNumber,
+} from '../options.ts';
+import { generateOptions, type SamplingFlags, samplingOptions } from '../sampling-options.ts';
+import { readStandardInput } from '../standard-input.ts';
+import { timingsOf, timingsText } from '../timings.ts';
+
+interface RunFlags extends ModelFlags, DeviceFlags, SamplingFlags, JsonFlags {
+  readonly prompt?: string;
+  readonly system?: string;
+  readonly raw?: boolean;
+  readonly jsonStream?: boolean;
+  readonly logprobs?: number;
+  readonly stdinTimeout?: number;
+}
+
+const DEFAULT_PROMPT = 'What is the capital of France?';
+
+/** `rocmforge run`: one prompt, one answer. */
+export const runCommand: CliCommand<RunFlags> = {
+  name: 'run',
+  summary: 'answer one prompt',
+  options: [
+    new Option('-p, --prompt <text>', `the prompt (default: standard input, else "${DEFAULT_PROMPT}")`),
+    new Option('--system <text>', 'what the model is told before the prompt').conflicts('raw'),
+    new Option('--raw', 'continue the prompt as plain text, without the chat template'),
+    new Option(
+      '--stdin-timeout <seconds>',
+      'ignore standard input when nothing comes within this time',
+    ).argParser(realNumber),
+    jsonOption(),
+    new Option(
+      '--json-stream',
+      'print a JSON object a piece while the answer comes, then the result',
+    ).conflicts('json'),
+    new Option(
+      '--logprobs <count>',
+      'with --json: log-probabilities, with this many of the likeliest tokens',
+    ).argParser(wholeNumber(0)),
+    ...modelOptions(),
+    ...deviceOptions(),
+    ...samplingOptions(),
+  ],
+  examples: [
+    ['run', 'a first answer of the bundled model'],
+    [
+      'run -m model.gguf -p "Write a haiku about rain." --temperature 0.7',
+      'a prompt for a model of your own',
+    ],
+    ['run -m base.gguf --raw -p "Once upon a time" -n 100', 'let a base model continue a text'],
+    ['run --json < question.txt', 'a prompt from a file, the result for a program'],
+  ],
+  async run({ flags }, context) {
+    const logProbabilities = flags.logprobs;
+    const sampling = logProbabilities === undefined ? flags : { ...flags, logProbabilities };
+    const options = generateOptions(sampling, context.signal);
+    const asked = await askedPrompt(flags, context);
+    const greedy = asked === undefined && flags.temperature === undefined;
+    const loaded = await loadFromFlags(flags, context);
+    await using model = loaded.model;
+    const prompt = asked ?? DEFAULT_PROMPT;
+    if (asked === undefined) context.output.note(`> ${prompt}`);
+    const how = greedy ? { ...options, temperature: 0 } : options;
+    const stream = isRaw(flags, model) ? model.generate(prompt, how) : model.chat(turns(prompt, flags), how);
+    const form: AnswerForm = flags.json ? 'json' : flags.jsonStream ? 'json-lines' : 'text';
+    const answer = await streamAnswer(stream, form, context.output);
+    if (form !== 'text') await context.output.json(resultOf({ prompt, answer, stream, loaded }));
+    const { backend, name } = model.device.info;
+    context.output.note(
+      `${timingsText(timingsOf(stream.end))} | loaded in ${loaded.seconds.toFixed(2)} s | ${backend}: ${name}`,
+    );
+    return undefined;
+  },
+};
+
+/** The prompt that the caller gave; undefined for none. */
+async function askedPrompt(flags: RunFlags, { signal }: CommandContext): Promise<string | undefined> {
+  if (flags.prompt !== undefined) return flags.prompt;
+  const text = await readStandardInput({ waitSeconds: flags.stdinTimeout, signal });
+  // The line end is the shell's, not the prompt's.
+  const prompt = text?.replace(/\r?\n$/, '');
+  return prompt === undefined || prompt.trim() === '' ? undefined : prompt;
+}
+
+function isRaw(flags: RunFlags, model: LanguageModel): boolean {
+  return flags.raw === true || !chatTemplateNames(model.gguf.metadata).includes('default');
+}
+
+function turns(prompt: string, { system }: RunFlags): ChatMessage[] {
+  const user = { role: 'user', content: prompt };
+  return system === undefined ? [user] : [{ role: 'system', content: system }, user];
+}
+
+function resultOf(of: { prompt: string; answer: Answer; stream: TextStream; loaded: LoadedModel }) {
+  const { model, seconds } = of.loaded;
+  const { end } = of.stream;
+  const scored = of.answer.tokens[0]?.logProbability !== undefined;
+  return {
+    model: model.gguf.name,
+    device: model.device.info,
+    prompt: of.prompt,
+    text: of.answer.text,
+    reason: end.reason,
+    stop: end.stop,
+    ids: of.answer.tokens.map(({ id }) => id),
+    logProbabilities: scored ? of.answer.tokens : undefined,
+    loadSeconds: seconds,
+    ...timingsOf(end),
+  };
+}

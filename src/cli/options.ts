@@ -1,0 +1,108 @@
+import { InvalidArgumentError, Option } from 'commander';
+import type { ModelOptions } from '../engine/language-model.ts';
+import { DEVICE_NAMES } from '../node/devices.ts';
+
+/** Options of every command. */
+export interface GlobalFlags {
+  readonly log?: 'debug' | 'trace';
+  readonly logJson?: boolean;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+}
+
+/** Which model and how it is made ready. */
+export interface ModelFlags {
+  readonly model?: string;
+  readonly context?: number;
+  readonly batch?: number;
+  readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
+}
+
+/** Where the model runs. */
+export interface DeviceFlags {
+  readonly device?: string;
+  readonly threads?: number;
+}
+
+/** Results for programs. */
+export interface JsonFlags {
+  readonly json?: boolean;
+}
+
+/** Options are made anew for each command: commander keeps state in them. */
+export function globalOptions(): Option[] {
+  return [
+    new Option('--log <level>', 'name every phase (debug) or every step (trace) on stderr').choices([
+      'debug',
+      'trace',
+    ]),
+    new Option('--log-json', 'write the log as lines of JSON'),
+    new Option('-q, --quiet', 'no progress and no timings'),
+    new Option('-v, --verbose', 'progress and timings even where stderr is no terminal'),
+  ];
+}
+
+export function modelOption(): Option {
+  return new Option(
+    '-m, --model <location>',
+    'GGUF file or http(s) address; any part of a split model (default: the bundled MiniMind2-Small)',
+  ).helpGroup('Model:');
+}
+
+export function modelOptions(): Option[] {
+  return [
+    modelOption(),
+    contextOption(),
+    new Option('-b, --batch <tokens>', 'prompt tokens of one step (default: 512)')
+      .argParser(wholeNumber(1))
+      .helpGroup('Model:'),
+    new Option('--cache-type <type>', 'how the KV cache is stored (default: f16)')
+      .choices(['f16', 'f32'])
+      .helpGroup('Model:'),
+  ];
+}
+
+export function contextOption(): Option {
+  return new Option(
+    '-c, --context <tokens>',
+    'positions of a sequence (default: what the model was trained for, at most 4096)',
+  )
+    .argParser(wholeNumber(1))
+    .helpGroup('Model:');
+}
+
+export function deviceOptions(): Option[] {
+  return [
+    new Option('-d, --device <name>', `one of ${DEVICE_NAMES.join(', ')} (default: auto)`).helpGroup(
+      'Device:',
+    ),
+    new Option('-t, --threads <count>', 'threads of the CPU device (default: the physical cores at hand)')
+      .argParser(wholeNumber(1))
+      .helpGroup('Device:'),
+  ];
+}
+
+export function jsonOption(): Option {
+  return new Option('--json', 'print the result as JSON');
+}
+
+/** Parses a whole number that is at least `least`. */
+export function wholeNumber(least: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value;
+    throw new InvalidArgumentError(`Expected a whole number, at least ${least}.`);
+  };
+}
+
+/** Parses a finite number. */
+export function realNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value)) return value;
+  throw new InvalidArgumentError('Expected a number.');
+}
+
+/** Collects an option that may be given several times. */
+export function repeated(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}

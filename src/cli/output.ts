@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { styleText } from 'node:util';
+
+/** How much is said on stderr besides warnings and errors. */
+export type Verbosity = 'quiet' | 'normal' | 'verbose';
+
+type Style = Parameters<typeof styleText>[0];
+
+/** The process's stdout and stderr, or what stands in for them. */
+export interface OutputStreams {
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+}
+
+/**
+ * Where commands write: results to stdout, everything for people to stderr. Notes (progress, timings) appear where stderr
+ * is a terminal, with `verbose` everywhere, with `quiet` nowhere. Colours appear on terminals only, and not with NO_COLOR.
+ */
+export class Output {
+  readonly #streams: OutputStreams;
+  verbosity: Verbosity = 'normal';
+
+  constructor(streams: OutputStreams = process) {
+    this.#streams = streams;
+  }
+
+  get stderr(): NodeJS.WriteStream {
+    return this.#streams.stderr;
+  }
+
+  get stdout(): NodeJS.WriteStream {
+    return this.#streams.stdout;
+  }
+
+  /** True where notes are shown. */
+  get notes(): boolean {
+    if (this.verbosity === 'normal') return this.stderr.isTTY === true;
+    return this.verbosity === 'verbose';
+  }
+
+  /** Text of the result, as it is. Resolves when the reader of a pipe keeps up. */
+  async write(text: string): Promise<void> {
+    if (this.stdout.destroyed || this.stdout.write(text)) return;
+    // A reader that went away closes the stream instead of draining it.
+    await Promise.race([once(this.stdout, 'drain'), once(this.stdout, 'close')]);
+  }
+
+  /** A line of the result. */
+  line(text = ''): Promise<void> {
+    return this.write(`${text}\n`);
+  }
+
+  /** A value of the result as JSON: indented for a terminal, one line for a pipe. */
+  json(value: unknown): Promise<void> {
+    return this.line(JSON.stringify(value, jsonValue, this.stdout.isTTY ? 2 : 0));
+  }
+
+  /** A line for people on stderr, where notes are shown. */
+  note(text: string): void {
+    if (this.notes) this.stderr.write(`${text}\n`);
+  }
+
+  /** A line on stderr that is always shown. */
+  warn(text: string): void {
+    this.stderr.write(`${text}\n`);
+  }
+
+  /** Text in a style, plain where `stream` shows no colours. */
+  styled(style: Style, text: string, stream: 'stdout' | 'stderr' = 'stderr'): string {
+    return showsColours(this.#streams[stream]) ? styleText(style, text) : text;
+  }
+}
+
+function showsColours(stream: NodeJS.WriteStream): boolean {
+  const { NO_COLOR, TERM } = process.env;
+  return stream.isTTY === true && !NO_COLOR && TERM !== 'dumb';
+}
+
+/** JSON has no bigint and no typed arrays. */
+function jsonValue(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (value instanceof Map) return Object.fromEntries(value);
+  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) return Array.from(value as Uint8Array);
+  return value;
+}

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { silentLogger } from '../base/log.ts';
+import { createLogger } from '../node/logger.ts';
+import { type CommandContext, examplesText, registerCommand } from './command.ts';
+import { COMMANDS } from './commands/index.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
+import { Interruption } from './interruption.ts';
+import { type GlobalFlags, globalOptions } from './options.ts';
+import { Output } from './output.ts';
+import { PACKAGE_ROOT } from './package-root.ts';
+import { reportError } from './report-error.ts';
+
+/** Runs the command line `argv` (without node and script) and resolves with the exit code; prints everything itself. */
+export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
+  const output = new Output();
+  using interruption = new Interruption();
+  let code: ExitCode = EXIT.ok;
+  let readerLeft = false;
+  output.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    readerLeft = true;
+    interruption.end();
+  });
+  const program = createProgram();
+  for (const command of COMMANDS) {
+    registerCommand(program, command, async (run, json) => {
+      const context = contextOf(program.opts(), output, interruption);
+      try {
+        code = (await run(context)) ?? EXIT.ok;
+      } catch (error) {
+        code = reportError(error, json, context);
+      }
+    });
+  }
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    code = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  }
+  // Whoever closed the pipe has what it wanted.
+  return readerLeft ? EXIT.ok : code;
+}
+
+function createProgram(): Command {
+  const { version } = JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as {
+    version: string;
+  };
+  const program = new Command('rocmforge')
+    .description('Runs large language models from GGUF files.')
+    .version(version)
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError('(add --help for what there is)')
+    .exitOverride();
+  for (const option of globalOptions()) program.addOption(option);
+  return program.addHelpText(
+    'after',
+    examplesText([
+      ['run -p "What is the capital of France?"', 'one answer of the bundled model'],
+      ['chat -m model.gguf', 'a conversation'],
+      ['inspect model.gguf', 'what a file holds and what memory it takes'],
+      ['run --help', 'the options of a command'],
+    ]),
+  );
+}
+
+function contextOf(flags: GlobalFlags, output: Output, interruption: Interruption): CommandContext {
+  if (flags.quiet) output.verbosity = 'quiet';
+  else if (flags.verbose) output.verbosity = 'verbose';
+  const logger = flags.log ? createLogger({ level: flags.log, json: flags.logJson ?? false }) : silentLogger;
+  return { output, logger, interruption, signal: interruption.signal, flags };
+}

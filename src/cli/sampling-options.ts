@@ -1,0 +1,111 @@
+import { InvalidArgumentError, Option } from 'commander';
+import type { GenerateOptions } from '../engine/generate-options.ts';
+import { DEFAULT_SAMPLING, validateSampling } from '../ops/index.ts';
+import { realNumber, repeated, wholeNumber } from './options.ts';
+
+/** How a text is continued, as flags. What is left out takes the library's defaults. */
+export interface SamplingFlags extends Omit<GenerateOptions, 'logitBias' | 'signal'> {
+  readonly greedy?: boolean;
+  readonly logitBias?: ReadonlyMap<number, number>;
+}
+
+/** The flags that go to the library under their own names: how a token is chosen, and where and how the text ends. */
+const CHOICE_NAMES = [
+  'temperature',
+  'topK',
+  'topP',
+  'minP',
+  'typicalP',
+  'repeatPenalty',
+  'frequencyPenalty',
+  'presencePenalty',
+  'penaltyWindow',
+  'seed',
+  'logitBias',
+  'logProbabilities',
+] as const satisfies readonly (keyof GenerateOptions & keyof SamplingFlags)[];
+const TEXT_NAMES = [
+  'maxTokens',
+  'stop',
+  'ignoreEnd',
+  'special',
+] as const satisfies readonly (keyof GenerateOptions)[];
+
+/** Options that say how a text is continued and where it ends. */
+export function samplingOptions(): Option[] {
+  return [...choiceOptions(), ...penaltyOptions(), ...endOptions()].map((option) =>
+    option.helpGroup('Generation:'),
+  );
+}
+
+function choiceOptions(): Option[] {
+  const standard = DEFAULT_SAMPLING;
+  return [
+    number('--temperature <value>', `divides the logits; 0 is greedy (default: ${standard.temperature})`),
+    new Option('--greedy', 'always the most likely token; the same as --temperature 0').conflicts(
+      'temperature',
+    ),
+    number('--top-k <count>', `keep the most likely tokens; 0 keeps all (default: ${standard.topK})`),
+    number('--top-p <sum>', `keep the likeliest up to this sum; 1 keeps all (default: ${standard.topP})`),
+    number(
+      '--min-p <part>',
+      `keep what is at least this part as likely as the best (default: ${standard.minP})`,
+    ),
+    number(
+      '--typical-p <sum>',
+      `keep the most typical up to this sum; 1 keeps all (default: ${standard.typicalP})`,
+    ),
+    new Option('--seed <number>', 'same seed, same text on one device (default: a fresh one)').argParser(
+      wholeNumber(0),
+    ),
+    new Option(
+      '--logit-bias <id=value>',
+      'add to the logit of a token id, -inf forbids it; repeatable',
+    ).argParser(bias),
+  ];
+}
+
+function penaltyOptions(): Option[] {
+  const { penaltyWindow } = DEFAULT_SAMPLING;
+  return [
+    number('--repeat-penalty <factor>', 'make recent tokens less likely; 1 is off (default: 1)'),
+    number('--frequency-penalty <value>', 'subtracted for each recent occurrence (default: 0)'),
+    number('--presence-penalty <value>', 'subtracted once for what occurred recently (default: 0)'),
+    number('--penalty-window <tokens>', `how far back penalties look; -1 is all (default: ${penaltyWindow})`),
+  ];
+}
+
+function endOptions(): Option[] {
+  return [
+    new Option(
+      '-n, --max-tokens <count>',
+      "most tokens to generate (default: up to the context's end)",
+    ).argParser(wholeNumber(1)),
+    new Option('--stop <text>', 'end before this text; repeatable').argParser(repeated),
+    new Option('--ignore-end', "go on after the model's own end"),
+    new Option('--special', 'write control tokens by name'),
+  ];
+}
+
+function number(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(realNumber);
+}
+
+function bias(text: string, before: ReadonlyMap<number, number> = new Map()): ReadonlyMap<number, number> {
+  const [, id, value = ''] = /^(\d+)=(\S+)$/.exec(text) ?? [];
+  if (id === undefined) throw new InvalidArgumentError('Expected a token id, =, a number or -inf.');
+  return new Map(before).set(Number(id), value === '-inf' ? Number.NEGATIVE_INFINITY : realNumber(value));
+}
+
+/** The library's options for flags. Throws `INVALID_ARGUMENT` for a value out of range, before a model is loaded. */
+export function generateOptions(flags: SamplingFlags, signal: AbortSignal): GenerateOptions {
+  const choice = { ...pick(flags, CHOICE_NAMES), ...(flags.greedy ? { temperature: 0 } : {}) };
+  validateSampling({ ...DEFAULT_SAMPLING, ...choice });
+  return { ...choice, ...pick(flags, TEXT_NAMES), signal };
+}
+
+/** The named properties that are there. */
+function pick<T, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
+  const present = names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]);
+  return Object.fromEntries(present) as Pick<T, K>;
+}

@@ -1,0 +1,44 @@
+import { fail, throwIfAborted } from '../base/errors.ts';
+
+/** How long to wait for standard input. */
+export interface StandardInputOptions {
+  /** Give up when nothing has come within this time; undefined waits for the end. */
+  readonly waitSeconds?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** All text of a pipe or file on standard input; undefined for a terminal and where nothing came in time. */
+export async function readStandardInput(options: StandardInputOptions): Promise<string | undefined> {
+  const input = process.stdin;
+  if (input.isTTY) return undefined;
+  throwIfAborted(options.signal, 'reading standard input');
+  const first = new AbortController();
+  const { waitSeconds } = options;
+  const timer = waitSeconds === undefined ? undefined : setTimeout(() => first.abort(), waitSeconds * 1000);
+  const chunks: Uint8Array[] = [];
+  try {
+    const either = AbortSignal.any([options.signal, first.signal]);
+    for await (const chunk of chunksOf(input, either)) {
+      clearTimeout(timer);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throwIfAborted(options.signal, 'reading standard input');
+    if (first.signal.aborted) return undefined;
+    const reason = error instanceof Error ? error.message : String(error);
+    fail('SOURCE_UNAVAILABLE', { source: 'standard input', reason }, error);
+  } finally {
+    clearTimeout(timer);
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
+
+async function* chunksOf(input: NodeJS.ReadStream, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const stop = () => input.destroy(new Error('no longer wanted'));
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    yield* input as AsyncIterable<Uint8Array>;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

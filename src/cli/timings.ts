@@ -1,0 +1,45 @@
+import type { TextEnd } from '../engine/text-stream.ts';
+
+/** How fast an answer came. Rates are undefined where nothing was computed. */
+export interface Timings {
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+  readonly generatedTokens: number;
+  readonly promptSeconds: number;
+  readonly generateSeconds: number;
+  readonly promptTokensPerSecond: number | undefined;
+  readonly generatedTokensPerSecond: number | undefined;
+}
+
+/** The rates behind an ended text. */
+export function timingsOf(end: TextEnd): Timings {
+  const { promptTokens, cachedTokens, generatedTokens, promptSeconds, generateSeconds } = end;
+  // The first token is sampled with the prompt's last row; the model's own end takes a step but is no token.
+  const steps = generatedTokens - 1 + (end.reason === 'stop' && end.stop === undefined ? 1 : 0);
+  return {
+    promptTokens,
+    cachedTokens,
+    generatedTokens,
+    promptSeconds,
+    generateSeconds,
+    promptTokensPerSecond: rate(promptTokens - cachedTokens, promptSeconds),
+    generatedTokensPerSecond: rate(steps, generateSeconds),
+  };
+}
+
+/** One line for people. */
+export function timingsText(timings: Timings): string {
+  const { promptTokens, cachedTokens, generatedTokens } = timings;
+  const cached = cachedTokens > 0 ? ` (${cachedTokens} cached)` : '';
+  const prompt = `prompt ${promptTokens} tokens${cached}${rateText(timings.promptTokensPerSecond)}`;
+  return `${prompt} | generated ${generatedTokens} tokens${rateText(timings.generatedTokensPerSecond)}`;
+}
+
+function rate(count: number, seconds: number): number | undefined {
+  return count > 0 && seconds > 0 ? count / seconds : undefined;
+}
+
+function rateText(perSecond: number | undefined): string {
+  if (perSecond === undefined) return '';
+  return `, ${perSecond >= 100 ? perSecond.toFixed(0) : perSecond.toPrecision(3)} tok/s`;
+}

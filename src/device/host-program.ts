@@ -42,8 +42,12 @@ export class HostProgram implements Program {
 
 /** A weight by itself, row after row as in the file. */
 function fileRowsOf(weight: Weight): PackedWeight {
-  const byteLength = weight.rows * weightRowBytes(weight);
-  return { parts: [weight], byteLength, layout: 'file', rowAlignment: 1 };
+  return {
+    parts: [weight],
+    byteLength: weight.rows * weightRowBytes(weight),
+    layout: 'file',
+    rowAlignment: 1,
+  };
 }
 
 function rangesOf({ values, outputs, weights, scratch }: Bindings): BufferRange[] {

@@ -9,15 +9,16 @@ export interface ReportParts {
 }
 
 /**
- * Writes the natural log-probabilities of `token` and of `alternatives` most likely tokens under the raw logits, as pairs
- * of (id as i32 bits, logarithm); pairs beyond those are left as they are. Pairs beyond the tokens that can occur hold id 0
- * and -Infinity. Where no logit is a number above -Infinity, the token's own logarithm is NaN.
+ * Writes the natural log-probabilities of `token` and of the `wanted` most likely tokens, as many as fit, under the raw
+ * logits, as pairs of (id as i32 bits, logarithm); pairs beyond those are left as they are. Pairs beyond the tokens that can
+ * occur hold id 0 and -Infinity. Where no logit is a number above -Infinity, the token's own logarithm is NaN.
  */
 export function writeReport(
   { report, logits, candidates }: ReportParts,
   token: number,
-  alternatives: number,
+  wanted: number,
 ): void {
+  const alternatives = Math.min(wanted, report.length / 2 - 1);
   const bits = new Int32Array(report.buffer, report.byteOffset, report.length);
   const largest = largestOf(logits, logits.length);
   const logTotal = Math.log(sumOfWeights(logits, logits.length, largest));

@@ -3,10 +3,10 @@ import type { Frame } from '../frame.ts';
 
 export function runSample(op: SampleOp, frame: Frame): void {
   const scratch = new SamplingScratch(op.logits.width);
-  const report = new Float32Array(op.report.width);
   for (let output = 0; output < frame.rowsOf(op.tokens); output++) {
     const row = frame.matrix(op.batch.outputRows).scalar(output);
     const slot = frame.matrix(op.batch.slots).scalar(row);
+    const report = Float32Array.from(frame.matrix(op.report).read(output));
     const token = sampleRow({
       logits: Float32Array.from(frame.matrix(op.logits).read(output)),
       row: Int32Array.from(frame.matrix(op.parameters).read(output)),

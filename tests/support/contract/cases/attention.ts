@@ -1,0 +1,127 @@
+import {
+  type AttentionParameters,
+  attention,
+  type ElementType,
+  type GraphBuilder,
+  kvAppend,
+  type PagedCache,
+} from '../../../../src/ops/index.ts';
+import { normal } from '../case-data.ts';
+import type { Fill, OpCase } from '../op-case.ts';
+import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
+
+interface CacheShape {
+  readonly type: ElementType;
+  readonly keys: number;
+  readonly values: number;
+}
+
+/** The states of a paged cache for a batch. */
+export function pagedCache(g: GraphBuilder, batch: RaggedBatch, of: CacheShape): PagedCache {
+  return {
+    keys: g.state('keys', of.type, batch.cells, of.keys),
+    values: g.state('values', of.type, batch.cells, of.values),
+    blockSize: batch.blockSize,
+  };
+}
+
+/** Cells that hold a position up to the last of their sequence in the batch. */
+function cellsInUse(batch: RaggedBatch): Set<number> {
+  const cells = new Set<number>();
+  batch.slots.forEach((slot, row) => {
+    for (let position = 0; position <= (batch.positions[row] ?? -1); position++) {
+      const block = batch.blocks[slot]?.[Math.floor(position / batch.blockSize)] ?? -1;
+      cells.add(block * batch.blockSize + (position % batch.blockSize));
+    }
+  });
+  return cells;
+}
+
+/** Normal numbers where positions lie, NaN in every other cell: nothing of those may reach a result. */
+export function fillCache(batch: RaggedBatch, width: number): Fill {
+  const used = cellsInUse(batch);
+  return (elements, random) => {
+    for (let i = 0; i < elements.length; i++) {
+      elements[i] = used.has(Math.floor(i / width)) ? normal(random) : Number.NaN;
+    }
+  };
+}
+
+interface AttentionShape extends Partial<AttentionParameters> {
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly keySize: number;
+  readonly type?: ElementType;
+}
+
+function attentionCase(name: string, batch: RaggedBatch, of: AttentionShape): OpCase {
+  const parameters: AttentionParameters = {
+    valueSize: of.keySize,
+    scale: 1 / Math.sqrt(of.keySize),
+    window: undefined,
+    softCap: undefined,
+    ...of,
+  };
+  const keys = of.kvHeads * of.keySize;
+  const values = of.kvHeads * parameters.valueSize;
+  return {
+    op: 'attention',
+    name: `${of.heads}/${of.kvHeads} heads of ${of.keySize}, ${of.type ?? 'f32'}, ${name}`,
+    batch,
+    record: (g) => {
+      const q = g.input('q', { axis: 'rows', width: of.heads * of.keySize });
+      const cache = pagedCache(g, batch, { type: of.type ?? 'f32', keys, values });
+      return { y: attention(g, q, cache, parameters) };
+    },
+    fill: { keys: fillCache(batch, keys), values: fillCache(batch, values) },
+  };
+}
+
+function appendCase(name: string, batch: RaggedBatch, of: CacheShape): OpCase {
+  return {
+    op: 'kvAppend',
+    name: `${of.type}, ${of.keys} + ${of.values} wide, ${name}`,
+    batch,
+    record: (g) => {
+      const k = g.input('k', { axis: 'rows', width: of.keys });
+      const v = g.input('v', { axis: 'rows', width: of.values });
+      kvAppend(g, pagedCache(g, batch, of), k, v);
+      return {};
+    },
+  };
+}
+
+/** One sequence far into its context, beside one that has just begun. */
+const long = raggedBatch({
+  slices: [
+    { slot: 1, from: 611, count: 2 },
+    { slot: 0, from: 0, count: 3 },
+  ],
+  blockSize: 16,
+});
+
+export const ATTENTION_CASES: readonly OpCase[] = [
+  ...(['f32', 'f16'] as const).flatMap((type) => [
+    attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type }),
+    attentionCase('mixed', mixedBatch({ blockSize: 1 }), { heads: 8, kvHeads: 2, keySize: 64, type }),
+    attentionCase('mixed', mixedBatch({ blockSize: 32 }), { heads: 6, kvHeads: 1, keySize: 20, type }),
+    attentionCase('values of 24', mixedBatch(), { heads: 4, kvHeads: 2, keySize: 40, valueSize: 24, type }),
+    attentionCase('long', long, { heads: 4, kvHeads: 2, keySize: 64, type }),
+    attentionCase('window of 5', mixedBatch(), { heads: 2, kvHeads: 1, keySize: 32, window: 5, type }),
+  ]),
+  ...[1, 3, 4, 7, 33].map((rows) =>
+    attentionCase(`${rows} rows`, plainBatch(rows), { heads: 4, kvHeads: 2, keySize: 128 }),
+  ),
+  attentionCase('window of 1', mixedBatch(), { heads: 2, kvHeads: 2, keySize: 16, window: 1 }),
+  attentionCase('long window', long, { heads: 2, kvHeads: 1, keySize: 32, window: 100, type: 'f16' }),
+  attentionCase('soft cap', mixedBatch(), { heads: 4, kvHeads: 2, keySize: 32, softCap: 2, scale: 1 }),
+  attentionCase('soft cap and window', long, { heads: 2, kvHeads: 1, keySize: 32, softCap: 5, window: 64 }),
+  attentionCase('large scores', mixedBatch(), { heads: 2, kvHeads: 2, keySize: 64, scale: 4 }),
+  attentionCase('odd size', mixedBatch(), { heads: 3, kvHeads: 3, keySize: 7 }),
+  ...(['f32', 'f16'] as const).flatMap((type) => [
+    appendCase('mixed', mixedBatch(), { type, keys: 64, values: 64 }),
+    appendCase('mixed', mixedBatch({ blockSize: 1 }), { type, keys: 6, values: 10 }),
+    appendCase('33 rows', plainBatch(33), { type, keys: 128, values: 32 }),
+    appendCase('1 row', plainBatch(1), { type, keys: 128, values: 128 }),
+  ]),
+];

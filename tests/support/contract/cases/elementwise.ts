@@ -1,0 +1,125 @@
+import { F16, F32, type TensorFormat } from '../../../../src/formats/index.ts';
+import { ACTIVATIONS, add, gated, mul, scale, unary } from '../../../../src/ops/index.ts';
+import type { Elements, OpCase } from '../op-case.ts';
+import { mixedBatch, plainBatch } from '../ragged-batch.ts';
+
+const WIDTHS = [1, 3, 4, 33, 256, 1025];
+
+/** Small and large numbers of both signs, then NaN and infinities in row 1. */
+function fillSpecial(elements: Elements): void {
+  for (let i = 0; i < elements.length; i++) elements[i] = (i % 2 ? -1 : 1) * 10 ** ((i % 23) - 11);
+  const special = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0, -0, 3e38];
+  elements.set(special, elements.length / 2);
+}
+
+function binaryCase(
+  op: 'add' | 'mul',
+  width: number,
+  vector?: { format: TensorFormat; columns: number },
+): OpCase {
+  const fn = op === 'add' ? add : mul;
+  return {
+    op,
+    name: vector
+      ? `${width} wide, ${vector.format.name} vector of ${vector.columns}`
+      : `${width} wide, two tensors`,
+    batch: mixedBatch(),
+    record: (g) => {
+      const a = g.input('a', { axis: 'rows', width });
+      const b = vector
+        ? g.weight('b', vector.format, 1, vector.columns)
+        : g.input('b', { axis: 'rows', width });
+      return { y: fn(g, a, b) };
+    },
+  };
+}
+
+function specialCase(op: 'add' | 'mul'): OpCase {
+  const width = 32;
+  return {
+    ...binaryCase(op, width),
+    name: 'NaN and infinity',
+    batch: plainBatch(2),
+    fill: { a: fillSpecial },
+  };
+}
+
+function sameTwice(op: 'add' | 'mul'): OpCase {
+  const fn = op === 'add' ? add : mul;
+  return {
+    op,
+    name: 'a tensor with itself',
+    batch: plainBatch(3),
+    record: (g) => {
+      const a = g.input('a', { axis: 'rows', width: 48 });
+      return { y: fn(g, a, a) };
+    },
+  };
+}
+
+const binaryCases = (['add', 'mul'] as const).flatMap((op) => [
+  ...WIDTHS.flatMap((width) => [
+    binaryCase(op, width),
+    binaryCase(op, width, { format: F32, columns: width }),
+    binaryCase(op, width, { format: F32, columns: 1 }),
+  ]),
+  binaryCase(op, 64, { format: F16, columns: 64 }),
+  specialCase(op),
+  sameTwice(op),
+]);
+
+const scaleCases = [1, 33, 256].flatMap((width) =>
+  [0.125, -3.7].map(
+    (factor): OpCase => ({
+      op: 'scale',
+      name: `${width} wide by ${factor}`,
+      batch: mixedBatch(),
+      record: (g) => ({ y: scale(g, g.input('x', { axis: 'rows', width }), factor) }),
+    }),
+  ),
+);
+
+/** Both tails of an activation's curve and its middle. */
+function fillCurve(elements: Elements): void {
+  for (let i = 0; i < elements.length; i++) {
+    const t = (2 * i) / (elements.length - 1) - 1;
+    elements[i] = 30 * t ** 3;
+  }
+}
+
+const unaryCases = ACTIVATIONS.flatMap((fn): OpCase[] => [
+  {
+    op: 'unary',
+    name: `${fn}, its whole curve`,
+    batch: plainBatch(7),
+    record: (g) => ({ y: unary(g, fn, g.input('x', { axis: 'rows', width: 129 })) }),
+    fill: { x: fillCurve },
+  },
+  {
+    op: 'unary',
+    name: `${fn}, far out`,
+    batch: plainBatch(1),
+    record: (g) => ({ y: unary(g, fn, g.input('x', { axis: 'rows', width: 5 })) }),
+    fill: { x: (elements) => elements.set([-1000, -88, 0, 60, fn === 'exp' ? 89 : 1000]) },
+  },
+]);
+
+const gatedCases = ACTIVATIONS.map(
+  (fn, i): OpCase => ({
+    op: 'gated',
+    name: `${fn}`,
+    batch: mixedBatch(),
+    record: (g) => {
+      const width = [1, 33, 256, 100][i % 4] ?? 1;
+      const gate = g.input('gate', { axis: 'rows', width });
+      return { y: gated(g, fn, gate, g.input('up', { axis: 'rows', width })) };
+    },
+  }),
+);
+
+export const ELEMENTWISE_CASES: readonly OpCase[] = [
+  ...binaryCases,
+  ...scaleCases,
+  ...unaryCases,
+  ...gatedCases,
+];

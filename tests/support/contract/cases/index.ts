@@ -1,0 +1,29 @@
+import type { OpCase } from '../op-case.ts';
+import { ATTENTION_CASES } from './attention.ts';
+import { ELEMENTWISE_CASES } from './elementwise.ts';
+import { EMBED_CASES } from './embed.ts';
+import { LAYER_CASES } from './layer.ts';
+import { MATMUL_CASES } from './matmul.ts';
+import { NORM_CASES } from './norm.ts';
+import { ROPE_CASES } from './rope.ts';
+import { ROWS_CASES } from './rows.ts';
+import { SAMPLE_CASES } from './sample.ts';
+
+/** Every case, operator by operator. */
+export const ALL_CASES: readonly OpCase[] = [
+  ...EMBED_CASES,
+  ...MATMUL_CASES,
+  ...ELEMENTWISE_CASES,
+  ...NORM_CASES,
+  ...ROPE_CASES,
+  ...ROWS_CASES,
+  ...ATTENTION_CASES,
+  ...SAMPLE_CASES,
+  ...LAYER_CASES,
+];
+
+/** Cases whose weights arrive in pieces: every format, and weights that a device may join. */
+export const PACKING_CASES: readonly OpCase[] = [
+  ...MATMUL_CASES.filter(({ name }) => name.includes('37 x 512')),
+  ...LAYER_CASES.filter(({ name }) => name.startsWith('llama layer')),
+];

@@ -1,0 +1,141 @@
+import { F32, Q4_K, Q6_K, Q8_0, type TensorFormat } from '../../../../src/formats/index.ts';
+import {
+  add,
+  attention,
+  embed,
+  type GraphBuilder,
+  gated,
+  gatherRows,
+  kvAppend,
+  matmul,
+  type RopePairs,
+  rmsNorm,
+  rope,
+  ropeTable,
+  type Tensor,
+} from '../../../../src/ops/index.ts';
+import { normal } from '../case-data.ts';
+import type { Elements, OpCase } from '../op-case.ts';
+import { mixedBatch, plainBatch, type RaggedBatch } from '../ragged-batch.ts';
+import { fillCache, pagedCache } from './attention.ts';
+
+interface LayerShape {
+  readonly format: TensorFormat;
+  readonly cacheType: 'f32' | 'f16';
+  readonly pairs: RopePairs;
+  readonly batch: RaggedBatch;
+}
+
+const WIDTH = 256;
+const HEADS = 4;
+const KV_HEADS = 2;
+const HEAD_SIZE = 64;
+const HIDDEN = 512;
+
+/** Weights that leave the size of activations as it is. */
+function tamed(elements: Elements, random: () => number): void {
+  for (let i = 0; i < elements.length; i++) elements[i] = normal(random) / 16;
+}
+
+function attentionBlock(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
+  const { format, cacheType, pairs, batch } = of;
+  const weight = (name: string, rows: number, columns = WIDTH) => g.weight(name, format, rows, columns);
+  const kv = KV_HEADS * HEAD_SIZE;
+  const cache = pagedCache(g, batch, { type: cacheType, keys: kv, values: kv });
+  const table = ropeTable(g, { dimensions: HEAD_SIZE, base: 10_000, scaling: { kind: 'none' } });
+  const normed = rmsNorm(g, x, g.weight('attn_norm', F32, 1, WIDTH), 1e-5);
+  const q = matmul(g, normed, weight('attn_q', HEADS * HEAD_SIZE));
+  const k = matmul(g, normed, weight('attn_k', kv));
+  const v = matmul(g, normed, weight('attn_v', kv));
+  const turn = (heads: Tensor) => rope(g, heads, { table, headSize: HEAD_SIZE, pairs });
+  kvAppend(g, cache, turn(k), v);
+  const attended = attention(g, turn(q), cache, {
+    heads: HEADS,
+    kvHeads: KV_HEADS,
+    keySize: HEAD_SIZE,
+    valueSize: HEAD_SIZE,
+    scale: 1 / Math.sqrt(HEAD_SIZE),
+    window: undefined,
+    softCap: undefined,
+  });
+  return add(g, matmul(g, attended, weight('attn_output', WIDTH, HEADS * HEAD_SIZE)), x);
+}
+
+function feedForward(g: GraphBuilder, x: Tensor, format: TensorFormat): Tensor {
+  const normed = rmsNorm(g, x, g.weight('ffn_norm', F32, 1, WIDTH), 1e-5);
+  const gate = matmul(g, normed, g.weight('ffn_gate', format, HIDDEN, WIDTH));
+  const up = matmul(g, normed, g.weight('ffn_up', format, HIDDEN, WIDTH));
+  const down = matmul(g, gated(g, 'silu', gate, up), g.weight('ffn_down', format, WIDTH, HIDDEN));
+  return add(g, x, down);
+}
+
+const QUANTIZED = { nmse: 2e-3, reason: 'quantized activations, four matrix products deep' } as const;
+const SUMMED = { nmse: 1e-9, reason: 'f32 roundings of a whole layer' } as const;
+const HALF = {
+  nmse: 1e-6,
+  reason: 'keys and values rounded to f16 from slightly different numbers',
+} as const;
+
+function limitFor({ format, cacheType }: LayerShape): OpCase['limit'] & object {
+  if (format !== F32) return QUANTIZED;
+  return cacheType === 'f16' ? HALF : SUMMED;
+}
+
+function layerCase(of: LayerShape): OpCase {
+  const { format, cacheType, pairs, batch } = of;
+  const fill = fillCache(batch, KV_HEADS * HEAD_SIZE);
+  return {
+    op: 'layer',
+    name: `llama layer, ${format.name}, ${cacheType} cache, ${pairs}, ${batch.rows} rows`,
+    batch,
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: WIDTH });
+      return { y: feedForward(g, attentionBlock(g, x, of), format) };
+    },
+    fill: { keys: fill, values: fill, ...tamedWeights(format) },
+    limit: limitFor(of),
+  };
+}
+
+function tamedWeights(format: TensorFormat): OpCase['fill'] & object {
+  const names = ['attn_q', 'attn_k', 'attn_v', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down'];
+  return format.encode ? Object.fromEntries(names.map((name) => [name, tamed])) : {};
+}
+
+function tiedCase(format: TensorFormat): OpCase {
+  const batch = mixedBatch();
+  return {
+    op: 'layer',
+    name: `a tied embedding is table and head, ${format.name}`,
+    batch,
+    record: (g) => {
+      const table = g.weight('token_embd', format, 50, WIDTH);
+      const normed = rmsNorm(g, embed(g, table), g.weight('output_norm', F32, 1, WIDTH), 1e-5);
+      return { logits: matmul(g, gatherRows(g, normed), table) };
+    },
+  };
+}
+
+const reused: OpCase = {
+  op: 'layer',
+  name: 'results that are outputs and operands',
+  batch: mixedBatch(),
+  record: (g) => {
+    const x = g.input('x', { axis: 'rows', width: WIDTH });
+    const normed = rmsNorm(g, x, g.weight('norm', F32, 1, WIDTH), 1e-5);
+    const gate = matmul(g, normed, g.weight('gate', Q8_0, HIDDEN, WIDTH));
+    const hidden = gated(g, 'silu', gate, matmul(g, normed, g.weight('up', Q8_0, HIDDEN, WIDTH)));
+    const sum = add(g, matmul(g, hidden, g.weight('down', Q8_0, WIDTH, HIDDEN)), x);
+    return { normed, gate, hidden, sum, twice: add(g, sum, sum) };
+  },
+  limit: QUANTIZED,
+};
+
+export const LAYER_CASES: readonly OpCase[] = [
+  layerCase({ format: F32, cacheType: 'f32', pairs: 'interleaved', batch: mixedBatch() }),
+  layerCase({ format: F32, cacheType: 'f16', pairs: 'halves', batch: mixedBatch({ blockSize: 16 }) }),
+  layerCase({ format: Q8_0, cacheType: 'f32', pairs: 'interleaved', batch: plainBatch(1) }),
+  layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch() }),
+  ...[F32, Q8_0, Q4_K, Q6_K].map(tiedCase),
+  reused,
+];

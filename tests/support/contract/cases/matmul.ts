@@ -1,0 +1,100 @@
+import {
+  BF16,
+  F16,
+  F32,
+  Q4_0,
+  Q4_K,
+  Q5_K,
+  Q6_K,
+  Q8_0,
+  type TensorFormat,
+} from '../../../../src/formats/index.ts';
+import { matmul } from '../../../../src/ops/index.ts';
+import type { OpCase } from '../op-case.ts';
+import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
+import { WEIGHT_FORMATS } from './weight-formats.ts';
+
+interface MatmulShape {
+  readonly format: TensorFormat;
+  readonly columns: number;
+  readonly outputs: number;
+  readonly batch: RaggedBatch;
+  readonly bias?: TensorFormat;
+}
+
+function matmulCase({ format, columns, outputs, batch, bias }: MatmulShape): OpCase {
+  return {
+    op: 'matmul',
+    name: `${format.name} ${outputs} x ${columns}${bias ? ' + bias' : ''}, ${batch.rows} rows`,
+    batch,
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: columns });
+      const weight = g.weight('weight', format, outputs, columns);
+      return { y: matmul(g, x, weight, bias && g.weight('bias', bias, 1, outputs)) };
+    },
+  };
+}
+
+const headOutputs: OpCase = {
+  op: 'matmul',
+  name: 'over output rows',
+  batch: mixedBatch(),
+  record: (g) => {
+    const x = g.input('x', { axis: 'outputs', width: 256 });
+    return { y: matmul(g, x, g.weight('weight', Q6_K, 300, 256)) };
+  },
+};
+
+const noOutputs: OpCase = {
+  op: 'matmul',
+  name: 'over output rows of which there are none',
+  batch: raggedBatch({ slices: [{ slot: 0, from: 0, count: 5, outputs: 'none' }] }),
+  record: (g) => {
+    const x = g.input('x', { axis: 'outputs', width: 64 });
+    return { y: matmul(g, x, g.weight('weight', Q8_0, 20, 64)) };
+  },
+};
+
+const notFinite: OpCase = {
+  op: 'matmul',
+  name: 'F32, NaN and infinity stay in their rows',
+  batch: plainBatch(4),
+  record: (g) => {
+    const x = g.input('x', { axis: 'rows', width: 40 });
+    return { y: matmul(g, x, g.weight('weight', F32, 9, 40)) };
+  },
+  fill: {
+    x: (elements, random) => {
+      for (let i = 0; i < elements.length; i++) elements[i] = random() - 0.5;
+      elements[45] = Number.NaN;
+      elements[130] = Number.POSITIVE_INFINITY;
+    },
+  },
+};
+
+const MAIN = [F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K];
+
+/** Every format once; the usual ones over batch sizes and widths. */
+export const MATMUL_CASES: readonly OpCase[] = [
+  ...WEIGHT_FORMATS.map((format) => matmulCase({ format, columns: 512, outputs: 37, batch: plainBatch(5) })),
+  ...MAIN.flatMap((format) =>
+    [1, 3, 4, 7, 33].map((rows) =>
+      matmulCase({ format, columns: 256, outputs: rows === 1 ? 261 : 18, batch: plainBatch(rows) }),
+    ),
+  ),
+  ...[1, 2, 3, 5, 31, 100, 257].map((columns) =>
+    matmulCase({ format: F32, columns, outputs: 7, batch: plainBatch(3) }),
+  ),
+  ...[32, 96, 160, 288].flatMap((columns) =>
+    [Q8_0, Q4_0].map((format) => matmulCase({ format, columns, outputs: 12, batch: plainBatch(3) })),
+  ),
+  ...[1, 2, 3].map((outputs) => matmulCase({ format: Q4_0, columns: 64, outputs, batch: plainBatch(2) })),
+  matmulCase({ format: Q4_0, columns: 4096, outputs: 96, batch: plainBatch(1) }),
+  matmulCase({ format: Q4_K, columns: 4096, outputs: 64, batch: plainBatch(9) }),
+  matmulCase({ format: F32, columns: 2048, outputs: 64, batch: plainBatch(9) }),
+  ...MAIN.map((format) => matmulCase({ format, columns: 256, outputs: 20, batch: mixedBatch(), bias: F32 })),
+  matmulCase({ format: Q8_0, columns: 64, outputs: 20, batch: plainBatch(3), bias: F16 }),
+  headOutputs,
+  noOutputs,
+  notFinite,
+];

@@ -1,0 +1,131 @@
+import {
+  DEFAULT_SAMPLING,
+  SAMPLING_ROW_WORDS,
+  type SamplingParameters,
+  sample,
+  writeSamplingRow,
+} from '../../../../src/ops/index.ts';
+import { normal } from '../case-data.ts';
+import type { OpCase } from '../op-case.ts';
+import { plainBatch, raggedBatch } from '../ragged-batch.ts';
+
+const ALTERNATIVES = 4;
+
+const PLAIN: SamplingParameters = { ...DEFAULT_SAMPLING, temperature: 1, topK: 0, topP: 1, minP: 0 };
+
+interface SampleSetup {
+  readonly vocabulary: number;
+  /** The rows' parameters, in turns. */
+  readonly rows: readonly Partial<SamplingParameters>[];
+  readonly count?: number;
+  readonly logits?: (index: number, random: () => number) => number;
+}
+
+function sampleCase(name: string, { vocabulary, rows, count = 7, logits }: SampleSetup): OpCase {
+  const batch = plainBatch(count);
+  return {
+    op: 'sample',
+    name: `${name}, vocabulary of ${vocabulary}`,
+    batch,
+    record: (g) =>
+      sample(g, {
+        logits: g.input('logits', { axis: 'outputs', width: vocabulary }),
+        parameters: g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' }),
+        history: g.state('history', 'i32', batch.shape.slots, 40),
+        alternatives: ALTERNATIVES,
+      }),
+    pairs: ['report'],
+    fill: {
+      logits: (elements, random) => {
+        for (let i = 0; i < elements.length; i++) elements[i] = logits?.(i, random) ?? 3 * normal(random);
+      },
+      parameters: (elements) => {
+        for (let i = 0; i < count; i++) {
+          const row = elements.subarray(i * SAMPLING_ROW_WORDS, (i + 1) * SAMPLING_ROW_WORDS) as Int32Array;
+          writeSamplingRow({ ...PLAIN, seed: 77 + i, ...rows[i % rows.length] }, row);
+        }
+      },
+      history: (elements, random) => {
+        for (let i = 0; i < elements.length; i++) elements[i] = Math.floor(random() * vocabulary);
+      },
+    },
+  };
+}
+
+const CHAIN: Partial<SamplingParameters> = {
+  temperature: 0.7,
+  topK: 30,
+  typicalP: 0.9,
+  topP: 0.9,
+  minP: 0.02,
+  repeatPenalty: 1.2,
+  frequencyPenalty: 0.3,
+  presencePenalty: 0.2,
+  penaltyWindow: 16,
+  logProbabilities: 3,
+};
+
+const STAGES: readonly (readonly [string, Partial<SamplingParameters>])[] = [
+  ['temperature', { temperature: 1.5 }],
+  ['top-k', { topK: 5 }],
+  ['top-k of more than there are', { topK: 1000 }],
+  ['top-p', { topP: 0.6 }],
+  ['top-p of 0', { topP: 0 }],
+  ['min-p', { minP: 0.1 }],
+  ['typical', { typicalP: 0.5 }],
+  ['repeat penalty', { repeatPenalty: 1.8, penaltyWindow: -1, temperature: 0.5 }],
+  ['frequency and presence', { frequencyPenalty: 0.8, presencePenalty: 0.5, penaltyWindow: 8 }],
+  [
+    'bias',
+    {
+      logitBias: new Map([
+        [3, 6],
+        [5, Number.NEGATIVE_INFINITY],
+        [7, -2.5],
+      ]),
+    },
+  ],
+];
+
+const sequences: OpCase = {
+  ...sampleCase('several sequences', { vocabulary: 50, rows: [{}, CHAIN, { temperature: 0 }], count: 3 }),
+  batch: raggedBatch({
+    slices: [
+      { slot: 1, from: 30, count: 1 },
+      { slot: 0, from: 3, count: 5 },
+      { slot: 2, from: 0, count: 4 },
+    ],
+    interleaved: true,
+  }),
+};
+
+export const SAMPLE_CASES: readonly OpCase[] = [
+  ...STAGES.map(([name, parameters]) =>
+    sampleCase(name, { vocabulary: 100, rows: [parameters, { ...parameters, logProbabilities: 0 }] }),
+  ),
+  sampleCase('greedy with ties', {
+    vocabulary: 100,
+    rows: [{ temperature: 0, logProbabilities: ALTERNATIVES }],
+    logits: (i) => (i * 7) % 5,
+  }),
+  sampleCase('the chain', { vocabulary: 1000, rows: [CHAIN, { ...CHAIN, typicalP: 1 }] }),
+  sampleCase('defaults', { vocabulary: 32_000, rows: [DEFAULT_SAMPLING], count: 3 }),
+  sampleCase('the whole vocabulary', { vocabulary: 32_000, rows: [{ topP: 0.9 }, {}], count: 4 }),
+  sampleCase('only one token is left', {
+    vocabulary: 10,
+    rows: [{ logProbabilities: ALTERNATIVES }, { temperature: 0, logProbabilities: ALTERNATIVES }],
+    logits: (i) => (i % 10 === 6 ? -2 : Number.NEGATIVE_INFINITY),
+  }),
+  sampleCase('NaN is never chosen', {
+    vocabulary: 10,
+    rows: [{ logProbabilities: 2 }, { temperature: 0, logProbabilities: 2 }],
+    logits: (i) => (i % 3 === 0 ? Number.NaN : i % 4),
+  }),
+  sampleCase('no token is left', {
+    vocabulary: 10,
+    rows: [{ logProbabilities: 1 }, { temperature: 0, logProbabilities: 1 }],
+    logits: () => Number.NaN,
+  }),
+  sampleCase('one token', { vocabulary: 1, rows: [{}], count: 1 }),
+  sequences,
+];

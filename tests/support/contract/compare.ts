@@ -1,0 +1,47 @@
+import { halfToFloat } from '../../../src/base/half.ts';
+import type { ElementType } from '../../../src/ops/index.ts';
+
+/** The elements of stored bytes as numbers. */
+export function elementsOf(bytes: Uint8Array, type: ElementType): Float64Array {
+  const copy = bytes.slice().buffer;
+  if (type === 'f16') return Float64Array.from(new Uint16Array(copy), (bits) => halfToFloat(bits));
+  return Float64Array.from(type === 'i32' ? new Int32Array(copy) : new Float32Array(copy));
+}
+
+/** A few standard deviations: what a single element may be off, in units of `sqrt(limit) * rms`. */
+const PEAK = 12;
+
+/**
+ * What is wrong with `actual`, or nothing: NaN and infinities stand where the reference has them, the squared error of the
+ * rest stays below `limit` of the reference's squares, and no single element is off by more than a few times that.
+ */
+export function difference(actual: Float64Array, expected: Float64Array, limit: number): string | undefined {
+  let error = 0;
+  let square = 0;
+  let peak = 0;
+  let peakAt = 0;
+  for (let i = 0; i < expected.length; i++) {
+    const want = expected[i] as number;
+    const have = actual[i] as number;
+    if (
+      Number.isFinite(want) !== Number.isFinite(have) ||
+      (!Number.isFinite(want) && !Object.is(want, have))
+    ) {
+      return `element ${i} is ${have}, expected ${want}`;
+    }
+    if (!Number.isFinite(want)) continue;
+    error += (have - want) ** 2;
+    square += want ** 2;
+    if (Math.abs(have - want) > peak) {
+      peak = Math.abs(have - want);
+      peakAt = i;
+    }
+  }
+  const allowed = limit * square;
+  const worst = `element ${peakAt} is ${actual[peakAt]}, expected ${expected[peakAt]}`;
+  if (error > allowed) {
+    return `normalized squared error ${(error / square).toExponential(2)} exceeds ${limit}; ${worst}`;
+  }
+  const bound = PEAK * Math.sqrt(allowed / Math.max(1, expected.length));
+  return peak > bound ? `${worst}, further than ${bound.toExponential(2)}` : undefined;
+}

@@ -1,0 +1,52 @@
+import type { TensorFormat } from '../../../src/formats/index.ts';
+import type { Op } from '../../../src/ops/index.ts';
+
+/** Values only move: they arrive bit for bit. */
+const MOVED = 0;
+/** One f32 rounding or a few a value. */
+const ROUNDED = 1e-13;
+/** Functions that are right to several units in the last place. */
+const FUNCTION = 1e-11;
+/** Sums of hundreds of f32 products in any order. */
+const SUMMED = 1e-10;
+/** Activations quantized to 8 bits in groups of 32: a step of max/127, so that the error is near 3e-5. */
+const QUANTIZED_ACTIVATIONS = 1e-4;
+
+const UNQUANTIZED = new Set(['F64', 'F32', 'F16', 'BF16']);
+
+/** True when a device may quantize the activations that meet this weight. */
+export function allowsQuantizedActivations(format: TensorFormat): boolean {
+  return !UNQUANTIZED.has(format.name);
+}
+
+/**
+ * The largest normalized squared error of an operator against the reference. `exactF32` holds a device that never
+ * quantizes activations to what it says.
+ */
+export function limitOf(op: Op, exactF32: boolean): number {
+  switch (op.kind) {
+    case 'embed':
+      return ROUNDED;
+    case 'tokenAppend':
+    case 'gatherRows':
+      return MOVED;
+    case 'kvAppend':
+      return op.cache.keys.type === 'f16' ? 1e-7 : MOVED;
+    case 'add':
+    case 'mul':
+    case 'scale':
+      return ROUNDED;
+    case 'unary':
+    case 'gated':
+    case 'ropeTable':
+    case 'rope':
+    case 'rmsNorm':
+    case 'layerNorm':
+    case 'sample':
+      return FUNCTION;
+    case 'attention':
+      return SUMMED;
+    case 'matmul':
+      return !exactF32 && allowsQuantizedActivations(op.weight.format) ? QUANTIZED_ACTIVATIONS : SUMMED;
+  }
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Device } from '../../../src/device/index.ts';
+import { openReferenceDevice } from '../../../src/devices/reference/index.ts';
+import type { Op, State, Tensor } from '../../../src/ops/index.ts';
+import { type CaseData, caseData, rowsInUse } from './case-data.ts';
+import { ALL_CASES } from './cases/index.ts';
+import { difference, elementsOf } from './compare.ts';
+import { type ContractContext, skipsGroup } from './contract-context.ts';
+import { selected } from './contract-options.ts';
+import { limitOf } from './limits.ts';
+import type { OpCase } from './op-case.ts';
+import { type CaseRun, poisonedOutput, runCase } from './run-case.ts';
+
+/** Every case of every operator, against the reference device. */
+export function testOperators(context: ContractContext): void {
+  if (skipsGroup(context, 'operator')) return;
+  describe('operators', () => {
+    for (const of of ALL_CASES) testCase(context, of);
+  });
+}
+
+function testCase(context: ContractContext, of: OpCase): void {
+  const { options } = context;
+  const name = `operator ${of.op}: ${of.name}`;
+  const skip = selected(options.skip, name)?.reason;
+  test(name, skip === undefined ? {} : { skip }, async () => {
+    const data = caseData(of);
+    if (selected(options.unsupported, name)) {
+      await assert.rejects(context.device().compile(data.graph), { code: 'OP_UNSUPPORTED' });
+      return;
+    }
+    const relaxed = selected(options.relax, name)?.nmse;
+    await assertCase(context.device(), of, data, (op) => relaxed ?? limitOf(op, options.exactF32 ?? false));
+  });
+}
+
+/** Runs a case on a device and on the reference, and asserts that they agree. */
+export async function assertCase(
+  device: Device,
+  of: OpCase,
+  data: CaseData,
+  limitFor: (op: Op) => number,
+): Promise<void> {
+  await using reference = openReferenceDevice();
+  const expected = await runCase(reference, data);
+  const actual = await runCase(device, data);
+  const limit = of.limit?.nmse ?? Math.max(...data.graph.ops.map(limitFor));
+  assert.deepEqual(actual.violations, []);
+  for (const { name, tensor } of data.graph.outputs)
+    compareOutput({ of, tensor, name, limit }, actual, expected);
+  for (const [state, before] of data.states) compareState({ state, before, limit }, actual, expected);
+}
+
+function bytesOf(map: ReadonlyMap<string, Uint8Array>, name: string): Uint8Array {
+  const bytes = map.get(name);
+  assert.ok(bytes, `${name} came back`);
+  return bytes;
+}
+
+function compareOutput(
+  { of, tensor, name, limit }: { of: OpCase; tensor: Tensor; name: string; limit: number },
+  actual: CaseRun,
+  expected: CaseRun,
+): void {
+  const have = bytesOf(actual.outputs, name);
+  const want = bytesOf(expected.outputs, name);
+  const used = (have.byteLength / tensorRows(tensor, of)) * rowsInUse(tensor, of.batch);
+  const untouched = poisonedOutput(have.byteLength).subarray(used);
+  assert.deepEqual(have.subarray(used), untouched, `${name}: rows beyond those in use stay untouched`);
+  const [haveUsed, wantUsed] = [have.subarray(0, used), want.subarray(0, used)];
+  if (of.pairs?.includes(name)) {
+    assert.deepEqual(pairHalf(haveUsed, 0, 'i32'), pairHalf(wantUsed, 0, 'i32'), `${name}: ids`);
+    assertClose(name, pairHalf(haveUsed, 1, 'f32'), pairHalf(wantUsed, 1, 'f32'), limit);
+    return;
+  }
+  const bound = tensor.type === 'i32' ? 0 : limit;
+  assertClose(name, elementsOf(haveUsed, tensor.type), elementsOf(wantUsed, tensor.type), bound);
+}
+
+function assertClose(name: string, actual: Float64Array, expected: Float64Array, limit: number): void {
+  assert.equal(difference(actual, expected, limit), undefined, name);
+}
+
+/** Every other word: the ids or the numbers of pairs. */
+function pairHalf(bytes: Uint8Array, half: 0 | 1, type: 'i32' | 'f32'): Float64Array {
+  return elementsOf(bytes, type).filter((_, i) => i % 2 === half);
+}
+
+function tensorRows(tensor: Tensor, of: OpCase): number {
+  return tensor.axis === 'one' ? 1 : of.batch.shape[tensor.axis];
+}
+
+/** What the reference left alone is left alone bit for bit; what it wrote is close. */
+function compareState(
+  { state, before, limit }: { state: State; before: Uint8Array; limit: number },
+  actual: CaseRun,
+  expected: CaseRun,
+): void {
+  const have = bytesOf(actual.states, state.name);
+  const want = bytesOf(expected.states, state.name);
+  const width = before.byteLength / state.rows / state.width;
+  const written = (i: number) => {
+    const at = i * width;
+    return want.subarray(at, at + width).some((byte, k) => byte !== before[at + k]);
+  };
+  const stray = have.findIndex((byte, i) => byte !== before[i] && !written(Math.floor(i / width)));
+  assert.equal(stray, -1, `${state.name}: byte ${stray} was changed`);
+  const wanted = (_: number, i: number) => written(i);
+  const bound = state.type === 'i32' ? 0 : limit;
+  const [haveWritten, wantWritten] = [have, want].map((bytes) =>
+    elementsOf(bytes, state.type).filter(wanted),
+  );
+  if (haveWritten && wantWritten) assertClose(state.name, haveWritten, wantWritten, bound);
+}

@@ -5,19 +5,21 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { writeKernelGrids } from './kernel-grids.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const require = createRequire(import.meta.url);
 const kernels = join(root, 'src/devices/cpu/kernels');
 const out = join(root, 'dist/src/devices/cpu');
 
-/** The two builds of the same kernels: which dot product `dot.ts` inlines is decided by the constant `RELAXED`. */
+/** The two builds of the same kernels: `dot.ts` inlines the relaxed dot product where the feature is on. */
 const VARIANTS = [
-  { name: 'relaxed', features: 'simd,threads,bulk-memory,relaxed-simd', relaxed: 1 },
-  { name: 'baseline', features: 'simd,threads,bulk-memory', relaxed: 0 },
+  { name: 'relaxed', features: 'simd,threads,bulk-memory,relaxed-simd' },
+  { name: 'baseline', features: 'simd,threads,bulk-memory' },
 ];
 
 function buildKernels() {
+  writeKernelGrids(root);
   const hash = createHash('sha256').update(readFileSync(fileURLToPath(import.meta.url)));
   for (const file of readdirSync(kernels, { recursive: true }).sort()) {
     if (String(file).endsWith('.ts'))
@@ -28,9 +30,9 @@ function buildKernels() {
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
   mkdirSync(out, { recursive: true });
   const asc = join(dirname(require.resolve('assemblyscript/package.json')), 'bin/asc.js');
-  for (const { name, features, relaxed } of VARIANTS) {
+  for (const { name, features } of VARIANTS) {
     const options = ['--optimizeLevel', '3', '--noAssert', '--runtime', 'stub', '--enable', features];
-    options.push('--use', `RELAXED=${relaxed}`, '--importMemory', '--sharedMemory');
+    options.push('--importMemory', '--sharedMemory');
     options.push('--initialMemory', '1', '--maximumMemory', '65535');
     execFileSync(
       process.execPath,

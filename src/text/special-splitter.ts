@@ -33,13 +33,11 @@ export class SpecialSplitter {
     for (let id = 0; id < vocabulary.size; id++) {
       const type = vocabulary.types[id];
       const onlyWhenParsed = type === TOKEN_TYPES.control || type === TOKEN_TYPES.unknown;
-      const text = vocabulary.texts[id] as string;
-      if ((onlyWhenParsed || type === TOKEN_TYPES.userDefined) && text !== '') {
-        entries.push({ id, text, onlyWhenParsed });
-      }
+      if (!onlyWhenParsed && type !== TOKEN_TYPES.userDefined) continue;
+      const text = vocabulary.text(id);
+      if (text !== '') entries.push({ id, text, onlyWhenParsed });
     }
-    const lengths = new Map(entries.map((entry) => [entry, new TextEncoder().encode(entry.text).length]));
-    this.#entries = entries.sort((a, b) => (lengths.get(b) as number) - (lengths.get(a) as number));
+    this.#entries = entries.sort((a, b) => vocabulary.bytes(b.id).length - vocabulary.bytes(a.id).length);
   }
 
   /** `parseSpecial`: whether control and unknown tokens are cut out, too. */

@@ -1,10 +1,7 @@
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-/** Compiled tests run from dist/tests/support; fixtures stay where they are committed. */
-const FIXTURES = join(dirname(fileURLToPath(import.meta.url)), '../../../tests/fixtures');
+import { join } from 'node:path';
+import { PROJECT_ROOT } from './project.ts';
 
 /** Path of a committed fixture. */
 export function fixture(path: string): string {
-  return join(FIXTURES, path);
+  return join(PROJECT_ROOT, 'tests/fixtures', path);
 }

@@ -1,29 +1,25 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync } from 'node:zlib';
 import { GgufFile, type GgufMetadata } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
 import { createTokenizer, type Tokenizer } from '../../src/text/index.ts';
+import { fixture } from './fixture.ts';
 
 /** The vocabularies of llama.cpp that are kept as fixtures. */
 export const VOCABULARIES = ['gpt-2', 'llama-bpe', 'llama-spm', 'qwen2'] as const;
 
 /** The text of a file beside the vocabularies. */
 export function tokenizerFixture(name: string): string {
-  return readFileSync(fixturePath(name), 'utf8');
+  return readFileSync(fixture(`tokenizers/${name}`), 'utf8');
 }
 
 /** The metadata of a vocabulary file. */
 export async function vocabularyMetadata(name: (typeof VOCABULARIES)[number]): Promise<GgufMetadata> {
-  const bytes = new Uint8Array(brotliDecompressSync(readFileSync(fixturePath(`${name}.gguf.br`))));
+  const bytes = new Uint8Array(brotliDecompressSync(readFileSync(fixture(`tokenizers/${name}.gguf.br`))));
   return (await GgufFile.open(new MemorySource(bytes))).metadata;
 }
 
 /** The tokenizer of a vocabulary file. */
 export async function vocabularyTokenizer(name: (typeof VOCABULARIES)[number]): Promise<Tokenizer> {
   return createTokenizer(await vocabularyMetadata(name));
-}
-
-function fixturePath(name: string): string {
-  return fileURLToPath(new URL(`../../../tests/fixtures/tokenizers/${name}`, import.meta.url));
 }

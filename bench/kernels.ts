@@ -1,0 +1,144 @@
+/**
+ * How fast the CPU kernels multiply: `node dist/bench/kernels.js [layout ...]`. One row a format: weights a second for one row
+ * of activations out of memory (with the packed bytes that were read), multiply-adds a second for 64 rows, and the same
+ * relative to Q4_0; on one and two threads, the best of several rounds.
+ */
+import { readFileSync } from 'node:fs';
+import v8 from 'node:v8';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { recordBytes, WEIGHT_LAYOUTS } from '../src/devices/cpu/weight-layouts.ts';
+
+v8.setFlagsFromString('--experimental-wasm-relaxed-simd');
+
+const COLUMNS = 2048;
+const PROMPT_ROWS = 64;
+const WEIGHT_BYTES = 160 << 20;
+const MEMORY_BYTES = 1 << 29;
+const ROUNDS = 6;
+
+interface Task {
+  readonly memory: WebAssembly.Memory;
+  readonly gate: SharedArrayBuffer;
+  readonly threads: number;
+  readonly id: number;
+  readonly formats: readonly string[];
+  readonly variant: string;
+}
+
+/** Weights and multiply-adds a second, in 10⁹. */
+interface Speed {
+  generate: number;
+  prompt: number;
+}
+
+type Kernel = (...addresses: number[]) => void;
+
+/** Every thread waits for the others, so that all measure the same moments. */
+function meet(gate: Int32Array, step: number, threads: number): void {
+  Atomics.add(gate, step, 1);
+  while (Atomics.load(gate, step) < threads);
+}
+
+function best(rounds: number, work: number, run: () => void, align: () => void): number {
+  let speed = 0;
+  for (let round = 0; round < rounds; round++) {
+    align();
+    const begin = performance.now();
+    run();
+    speed = Math.max(speed, work / 1e6 / (performance.now() - begin));
+  }
+  return speed;
+}
+
+function measure(task: Task): Record<string, Speed> {
+  const wasm = readFileSync(new URL(`../src/devices/cpu/kernels.${task.variant}.wasm`, import.meta.url));
+  const kernels = new WebAssembly.Instance(new WebAssembly.Module(wasm), { env: { memory: task.memory } })
+    .exports as Record<string, Kernel>;
+  const gate = new Int32Array(task.gate);
+  let step = 0;
+  const align = () => meet(gate, step++, task.threads);
+  const own = (1 + task.id) << 23;
+  const [scratch, x, y] = [own, own + (1 << 20), own + (2 << 20)];
+  const speeds: Record<string, Speed> = {};
+  for (const format of task.formats) {
+    const layout = WEIGHT_LAYOUTS[format];
+    if (layout === undefined) throw new Error(`no layout for ${format}`);
+    const quad = layout.packedBytes(4, COLUMNS) - layout.packedBytes(0, COLUMNS);
+    const rows = Math.floor(WEIGHT_BYTES / quad) * 4;
+    const weights = (64 << 20) + task.id * (WEIGHT_BYTES + (1 << 16));
+    const matVec = kernels[layout.matVec] as Kernel;
+    const matMat = kernels[layout.matMat] as Kernel;
+    const generate = best(
+      ROUNDS,
+      rows * COLUMNS,
+      () => matVec(weights, x, y, 0, rows, COLUMNS, 1, scratch),
+      align,
+    );
+    const some = 512;
+    const prompt = best(
+      ROUNDS,
+      some * COLUMNS * PROMPT_ROWS,
+      () => matMat(weights, x, y, 0, some, COLUMNS, PROMPT_ROWS, some, scratch),
+      align,
+    );
+    speeds[format] = { generate, prompt };
+  }
+  return speeds;
+}
+
+async function onThreads(
+  threads: number,
+  formats: readonly string[],
+  variant: string,
+): Promise<Record<string, Speed>> {
+  const memory = new WebAssembly.Memory({ initial: MEMORY_BYTES >> 16, maximum: 65535, shared: true });
+  const words = new Uint32Array(memory.buffer);
+  // Scales of any layout, halves or floats, are ordinary numbers: 1/128 .. 1/32 or near 1.
+  for (let i = 0; i < words.length; i++) words[i] = 0x3c002000 | (Math.imul(i, 0x9e3779b1) & 0x00ff0fff);
+  const gate = new SharedArrayBuffer(1 << 16);
+  const runs = Array.from({ length: threads }, (_, id) => {
+    const workerData: Task = { memory, gate, threads, id, formats, variant };
+    return new Promise<Record<string, Speed>>((resolve, reject) => {
+      const worker = new Worker(new URL(import.meta.url), { workerData });
+      worker.once('message', resolve);
+      worker.once('error', reject);
+    });
+  });
+  const speeds = await Promise.all(runs);
+  return Object.fromEntries(
+    formats.map((format) => {
+      const sum = (of: keyof Speed) => speeds.reduce((total, run) => total + (run[format]?.[of] ?? 0), 0);
+      return [format, { generate: sum('generate'), prompt: sum('prompt') }];
+    }),
+  );
+}
+
+async function main(): Promise<void> {
+  const args = process.argv.slice(2);
+  const variant = args.includes('--baseline') ? 'baseline' : 'relaxed';
+  const asked = args.filter((arg) => !arg.startsWith('--'));
+  const formats = asked.length > 0 ? asked : Object.keys(WEIGHT_LAYOUTS);
+  console.log(`${variant} SIMD, ${COLUMNS} columns, prompts of ${PROMPT_ROWS} rows`);
+  for (const threads of [1, 2]) {
+    const speeds = await onThreads(threads, formats, variant);
+    console.log(`${threads} thread${threads > 1 ? 's' : ''}`);
+    for (const format of formats) {
+      const speed = speeds[format];
+      const layout = WEIGHT_LAYOUTS[format];
+      if (speed === undefined || layout === undefined) continue;
+      const rows = 1 << 20;
+      const bytes = layout.packedBytes(rows, COLUMNS) / rows / COLUMNS;
+      const base = speeds.Q4_0 ?? speed;
+      console.log(
+        `${format.padEnd(8)} ${layout.name.padEnd(19)} ${(8 * bytes).toFixed(2).padStart(5)} bits` +
+          ` ${speed.generate.toFixed(1).padStart(6)} Gweights/s ${(speed.generate * bytes).toFixed(1).padStart(5)} GB/s` +
+          ` ${(speed.generate / base.generate).toFixed(2)}x ${speed.prompt.toFixed(1).padStart(6)} GMAC/s` +
+          ` ${(speed.prompt / base.prompt).toFixed(2)}x`,
+      );
+    }
+  }
+  console.log(`x: relative to Q4_0; a tile of records takes ${recordBytes(4, 32)} bytes a group`);
+}
+
+if (isMainThread) await main();
+else parentPort?.postMessage(measure(workerData as Task));

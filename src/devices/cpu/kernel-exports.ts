@@ -1,0 +1,156 @@
+/**
+ * The kernels as TypeScript sees them. Addresses are byte offsets into the one shared memory that the instance was given,
+ * counts are elements. No kernel allocates, keeps state or checks its arguments; none reads or writes below `heapBase()`.
+ * Addresses of f32 and i32 data are multiples of 4; `out` may be an operand where operators work value by value. Results
+ * depend neither on how rows are split among calls, nor on the build (relaxed or baseline SIMD), nor on how many rows of
+ * activations a product has.
+ */
+export interface KernelExports {
+  /** The first address a host may use; the kernels' tables lie below. */
+  heapBase(): number;
+  /** `out = f32(x)`, `n` halves. */
+  widen(x: number, out: number, n: number): void;
+  /** `out = f16(x)`, `n` f32, rounded to nearest even. */
+  narrow(x: number, out: number, n: number): void;
+  /** Quantizes one row into lane `lane` of a tile of `lanes` (1 or 4) rows; `scratch` takes 128 bytes. */
+  quantize(x: number, out: number, columns: number, lanes: number, lane: number, scratch: number): void;
+  /** `out = a + b`. */
+  add(a: number, b: number, out: number, n: number): void;
+  /** `out = a * b`. */
+  mul(a: number, b: number, out: number, n: number): void;
+  /** `out = x + term`. */
+  shift(x: number, term: number, out: number, n: number): void;
+  /** `out = factor * x`. */
+  scale(x: number, factor: number, out: number, n: number): void;
+  /** `out = fn(x)`; `fn` is the index in `ACTIVATIONS`. */
+  unary(fn: number, x: number, out: number, n: number): void;
+  /** `out = fn(gate) * up`. */
+  gated(fn: number, gate: number, up: number, out: number, n: number): void;
+  /** `x[r] += vector` for `rows` contiguous rows of `n`. */
+  addToRows(vector: number, x: number, rows: number, n: number): void;
+  /** One row (or one head): `out = x / sqrt(mean(x²) + epsilon) * weight`; `weight` 0 for none. */
+  rmsNorm(x: number, weight: number, out: number, n: number, epsilon: number): void;
+  /** One row: `out = (x - mean) / sqrt(variance + epsilon) * weight + bias`; `weight` and `bias` 0 for none. */
+  layerNorm(x: number, weight: number, bias: number, out: number, n: number, epsilon: number): void;
+  softmax(x: number, out: number, n: number): void;
+  /** The first index of the largest of `n` values; NaN never wins. */
+  argmax(x: number, n: number): number;
+  /** One row's heads turned by its table of (cos, sin) pairs, `turned` values a head; `halves` 1 pairs (i, i + turned / 2). */
+  rope(
+    x: number,
+    table: number,
+    out: number,
+    heads: number,
+    headSize: number,
+    turned: number,
+    halves: number,
+  ): void;
+  /**
+   * One token row and one key head: positions `begin` to `end - 1`. `q` and `out` are the group's query heads; `keys` and
+   * `values` the cache at this key head; `blocks` the sequence's block numbers; `parameters` written by
+   * `writeAttentionParameters`; `scratch` takes `attentionScratchBytes`.
+   */
+  attention(
+    q: number,
+    keys: number,
+    values: number,
+    out: number,
+    blocks: number,
+    parameters: number,
+    begin: number,
+    end: number,
+    scratch: number,
+  ): void;
+}
+
+/** `decode_*`: `blocks` blocks of a format (elements, for F16 and BF16) at `src` to f32 at `out`; `scratch`: 512 bytes. */
+export type DecodeKernel = (src: number, out: number, blocks: number, scratch: number) => void;
+
+/**
+ * `pack_*`: `rows` rows of file blocks at `src` into a packed weight, from its row `firstRow` (a multiple of four) on. Only
+ * the weight's last chunk may hold a number of rows that is not a multiple of four. `scratch` takes 512 bytes.
+ */
+export type PackKernel = (
+  src: number,
+  packed: number,
+  firstRow: number,
+  rows: number,
+  columns: number,
+  scratch: number,
+) => void;
+
+/**
+ * `matvec_*`: `y[r] = weight[r] · x` for the weight's rows `begin` (a multiple of four) to `end`. `x` is one lane of records
+ * among `lanes` (or an f32 row, for float weights).
+ */
+export type MatVecKernel = (
+  packed: number,
+  x: number,
+  y: number,
+  begin: number,
+  end: number,
+  columns: number,
+  lanes: number,
+  scratch: number,
+) => void;
+
+/**
+ * `matmat_*`: `y[t * stride + r] = weight[r] · x[t]` for the weight's rows `begin` (a multiple of four) to `end` and `tokens`
+ * rows of activations: records in tiles of four (or f32 rows of `columns`, for float weights).
+ */
+export type MatMatKernel = (
+  packed: number,
+  x: number,
+  y: number,
+  begin: number,
+  end: number,
+  columns: number,
+  tokens: number,
+  stride: number,
+  scratch: number,
+) => void;
+
+/** The exports that `WEIGHT_LAYOUTS` names, looked up once. */
+export interface WeightKernels {
+  readonly pack: PackKernel;
+  /** Undefined for F32, which is copied. */
+  readonly decode: DecodeKernel | undefined;
+  readonly matVec: MatVecKernel;
+  readonly matMat: MatMatKernel;
+}
+
+/** What `attention` reads at `parameters`. Sizes are counts of values; cell bytes are those of all key heads of a cell. */
+export interface AttentionKernelParameters {
+  readonly blockSize: number;
+  /** Query heads that share a key head. */
+  readonly group: number;
+  readonly keySize: number;
+  readonly valueSize: number;
+  readonly keyCellBytes: number;
+  readonly valueCellBytes: number;
+  readonly scale: number;
+  /** 0 for none. */
+  readonly softCap: number;
+  readonly cacheType: 'f16' | 'f32';
+}
+
+/** Bytes of `attention`'s parameters. */
+export const ATTENTION_PARAMETER_BYTES = 36;
+
+/** Writes the parameters of `attention` at a byte offset. */
+export function writeAttentionParameters(view: DataView, at: number, of: AttentionKernelParameters): void {
+  view.setUint32(at, of.blockSize, true);
+  view.setUint32(at + 4, of.group, true);
+  view.setUint32(at + 8, of.keySize, true);
+  view.setUint32(at + 12, of.valueSize, true);
+  view.setUint32(at + 16, of.keyCellBytes, true);
+  view.setUint32(at + 20, of.valueCellBytes, true);
+  view.setFloat32(at + 24, of.scale, true);
+  view.setFloat32(at + 28, of.softCap, true);
+  view.setUint32(at + 32, of.cacheType === 'f16' ? 1 : 0, true);
+}
+
+/** Bytes of scratch that `attention` wants. */
+export function attentionScratchBytes(group: number, keySize: number, valueSize: number): number {
+  return 128 + 144 * group + 128 * Math.max(keySize, valueSize);
+}

@@ -1,0 +1,17 @@
+/** The kernels' exports: functions of addresses in one shared memory, without state of their own. */
+export { widen, narrow } from './half';
+export * from './decode';
+export * from './pack';
+export { quantize } from './quantize';
+export * from './matvec';
+export * from './matmat';
+export * from './floats';
+export * from './elementwise';
+export * from './rows';
+export { rope } from './rope';
+export { attention } from './attention';
+
+/** The first address that a host may use: below lie the kernels' tables. */
+export function heapBase(): usize {
+  return __heap_base;
+}

@@ -1,0 +1,84 @@
+/**
+ * How quantized weights lie in memory for multiplication.
+ *
+ * A packed weight is a header of 64 bytes, then its *quads*: four rows side by side, rows padded to a multiple of four with
+ * zeros. A quad is a row of *groups* of 32 columns; with sub-scales, eight groups follow a pair of vectors (`scale` of the four
+ * rows, `offset` of the four rows, f32). A group is its codes, then its scale words, which name a scale (and an offset) for
+ * each of the four rows:
+ *
+ * | codes | bytes | order |
+ * |---|---|---|
+ * | `NIBBLES` | 64 | for each half (16 columns): 2 vectors; byte 4r + i of vector v holds row r, column 4v + i (low nibble) and 8 + 4v + i (high) |
+ * | `BYTES` | 128 | 8 vectors; byte 4r + i of vector v holds row r, column 4v + i |
+ * | `PAIRS` | 128 | 16 pairs of columns; bytes 2r, 2r + 1 of pair p hold row r, columns 2p, 2p + 1, signed |
+ *
+ * | scale words | bytes | meaning (r = row) |
+ * |---|---|---|
+ * | `HALF` | 8 | f16 scale[r]; offset = -bias * scale |
+ * | `HALF_OFFSET` | 16 | f16 scale[r], f16 offset[r] |
+ * | `FLOAT` | 16 | f32 scale[r]; offset = -bias * scale |
+ * | `FLOAT_16` | 32 | the same for each half of the group |
+ * | `SUB` | 8 | i8 sub-scale[r], i8 sub-offset[r], of `scale` and `offset` |
+ * | `SUB_16` | 8 | i8 sub-scale[r] of the first half, of the second half; offset = -bias * scale |
+ * | `SUB_16_OFFSET` | 16 | i8 sub-scales of both halves, i8 sub-offsets of both halves |
+ *
+ * The header: 16 bytes that codes are looked up in (`value + bias`, or its upper nibble), 16 bytes of the lower nibbles where
+ * a value takes eight bits, and f32 `-bias` four times. A product is
+ * `sum over groups of scale * xs * sum(code * x) + offset * xs * sum(x)`.
+ */
+export const HEADER_BYTES: usize = 64;
+export const HEADER_LOW: usize = 16;
+export const HEADER_BIAS: usize = 32;
+
+/** How codes become the weights of a dot product. */
+export const SMALL: i32 = 0; // nibbles as they are
+export const LARGE: i32 = 1; // nibbles looked up: 0 .. 127
+export const WIDE: i32 = 2; // nibbles looked up: 0 .. 255, as two nibbles
+export const MEDIUM: i32 = 3; // bytes 0 .. 63
+export const SIGNED: i32 = 4; // pairs of signed bytes
+
+/** Scale words. */
+export const HALF: i32 = 0;
+export const HALF_OFFSET: i32 = 1;
+export const FLOAT: i32 = 2;
+export const FLOAT_16: i32 = 3;
+export const SUB: i32 = 4;
+export const SUB_16: i32 = 5;
+export const SUB_16_OFFSET: i32 = 6;
+
+@inline
+export function codeBytes(codes: i32): usize {
+  return codes <= WIDE ? 64 : 128;
+}
+
+@inline
+export function wordBytes(words: i32): usize {
+  if (words == HALF || words == SUB || words == SUB_16) return 8;
+  return words == FLOAT_16 ? 32 : 16;
+}
+
+@inline
+export function hasSubScales(words: i32): bool {
+  return words >= SUB;
+}
+
+/** True where the two halves of a group have scales of their own. */
+@inline
+export function splitsGroups(words: i32): bool {
+  return words == FLOAT_16 || words == SUB_16 || words == SUB_16_OFFSET;
+}
+
+/** Bytes before eight groups. */
+export const SUPER_BYTES: usize = 32;
+
+@inline
+export function groupBytes(codes: i32, words: i32): usize {
+  return codeBytes(codes) + wordBytes(words);
+}
+
+/** Bytes of a quad of `groups` groups. */
+@inline
+export function quadBytes(codes: i32, words: i32, groups: u32): usize {
+  const bytes = groupBytes(codes, words) * groups;
+  return hasSubScales(words) ? bytes + SUPER_BYTES * (groups >> 3) : bytes;
+}

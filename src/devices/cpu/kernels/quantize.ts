@@ -1,0 +1,85 @@
+/**
+ * Activations in 8 bits. A group of 32 columns of a row becomes a record of 48 bytes:
+ *
+ * | at | holds |
+ * |---|---|
+ * | 0 | 32 signed bytes q = round(x / s), ties to even, with s = max abs(x) / 127 |
+ * | 32 | f32 s |
+ * | 36 | f32 s * sum(q) |
+ * | 40 | f32 s * sum(q) of the first 16 columns |
+ * | 44 | i32 -128 * sum(q) |
+ *
+ * `lanes` rows (1, or tiles of 4 for products of many rows) stand interleaved: a record a lane, then the next group.
+ * Columns beyond the row's end count as zeros. A NaN or an infinity in a group makes its scale one, and so the products.
+ */
+export const RECORD_BYTES: usize = 48;
+export const X_SCALE: usize = 32;
+export const X_SUM: usize = 36;
+export const X_FIRST_SUM: usize = 40;
+export const X_LIFT: usize = 44;
+
+/** Below this a group counts as zeros: 127 / max would not be finite. */
+const TINY: f32 = 1e-36;
+
+@inline
+function maxMagnitude(a: v128, b: v128): v128 {
+  return f32x4.max(a, f32x4.abs(b));
+}
+
+@inline
+function rounded(x: usize, factor: v128): v128 {
+  return i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.mul(v128.load(x), factor)));
+}
+
+@inline
+function sumOfBytes(q: v128): i32 {
+  const pairs = i32x4.extadd_pairwise_i16x8_s(i16x8.extadd_pairwise_i8x16_s(q));
+  const halves = i32x4.add(pairs, i8x16.shuffle(pairs, pairs, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+  return i32x4.extract_lane(halves, 0) + i32x4.extract_lane(halves, 1);
+}
+
+/** The record of 32 values at `x`. */
+@inline
+function quantizeGroup(x: usize, record: usize): void {
+  let high = f32x4.splat(0);
+  for (let i: usize = 0; i < 128; i += 32) {
+    high = maxMagnitude(maxMagnitude(high, v128.load(x + i)), v128.load(x + i + 16));
+  }
+  high = f32x4.max(high, i8x16.shuffle(high, high, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+  const top = max<f32>(f32x4.extract_lane(high, 0), f32x4.extract_lane(high, 1));
+  const factor = f32x4.splat(top < TINY ? 0 : <f32>127 / top);
+  const scale: f32 = top < TINY ? 0 : top / 127;
+  const first = i8x16.narrow_i16x8_s(
+    i16x8.narrow_i32x4_s(rounded(x, factor), rounded(x + 16, factor)),
+    i16x8.narrow_i32x4_s(rounded(x + 32, factor), rounded(x + 48, factor)),
+  );
+  const second = i8x16.narrow_i16x8_s(
+    i16x8.narrow_i32x4_s(rounded(x + 64, factor), rounded(x + 80, factor)),
+    i16x8.narrow_i32x4_s(rounded(x + 96, factor), rounded(x + 112, factor)),
+  );
+  const firstSum = sumOfBytes(first);
+  const sum = firstSum + sumOfBytes(second);
+  v128.store(record, first);
+  v128.store(record + 16, second);
+  store<f32>(record + X_SCALE, scale);
+  store<f32>(record + X_SUM, scale * <f32>sum);
+  store<f32>(record + X_FIRST_SUM, scale * <f32>firstSum);
+  store<i32>(record + X_LIFT, -128 * sum);
+}
+
+/** Quantizes the row of `columns` f32 at `x` into lane `lane` of the tile at `out`; `scratch` takes 128 bytes. */
+export function quantize(x: usize, out: usize, columns: u32, lanes: u32, lane: u32, scratch: usize): void {
+  const step = RECORD_BYTES * lanes;
+  out += RECORD_BYTES * lane;
+  const whole = columns >> 5;
+  for (let g: u32 = 0; g < whole; g++) {
+    quantizeGroup(x, out);
+    x += 128;
+    out += step;
+  }
+  const rest = columns & 31;
+  if (rest == 0) return;
+  memory.fill(scratch, 0, 128);
+  memory.copy(scratch, x, rest << 2);
+  quantizeGroup(scratch, out);
+}

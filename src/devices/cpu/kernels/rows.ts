@@ -1,0 +1,139 @@
+/**
+ * Operators that reduce a row. Sums run over the lanes of two vectors (value i goes to lane i mod 8 while whole eights last)
+ * in the order of the row, then over the lanes, then over the rest.
+ */
+import { exp4, maxLanes, sumLanes } from './math';
+
+@inline
+function sumOf(x: usize, n: u32, center: f32, squared: bool): f32 {
+  let a = f32x4.splat(0);
+  let b = a;
+  const c = f32x4.splat(center);
+  let i: u32 = 0;
+  for (; i + 8 <= n; i += 8) {
+    const u = f32x4.sub(v128.load(x + (i << 2)), c);
+    const v = f32x4.sub(v128.load(x + (i << 2) + 16), c);
+    a = f32x4.add(a, squared ? f32x4.mul(u, u) : u);
+    b = f32x4.add(b, squared ? f32x4.mul(v, v) : v);
+  }
+  let sum = sumLanes(f32x4.add(a, b));
+  for (; i < n; i++) {
+    const u = load<f32>(x + (i << 2)) - center;
+    sum += squared ? u * u : u;
+  }
+  return sum;
+}
+
+/** `out = x / sqrt(mean(x²) + epsilon) * weight` over `n` values; `weight` may be 0 for none. */
+export function rmsNorm(x: usize, weight: usize, out: usize, n: u32, epsilon: f32): void {
+  const factor: f32 = 1 / sqrt<f32>(sumOf(x, n, 0, true) / <f32>n + epsilon);
+  normalize(x, weight, 0, out, n, 0, factor);
+}
+
+/** `out = (x - mean) / sqrt(variance + epsilon) * weight + bias` over `n` values; `weight` and `bias` may be 0. */
+export function layerNorm(x: usize, weight: usize, bias: usize, out: usize, n: u32, epsilon: f32): void {
+  const mean = sumOf(x, n, 0, false) / <f32>n;
+  const factor: f32 = 1 / sqrt<f32>(sumOf(x, n, mean, true) / <f32>n + epsilon);
+  normalize(x, weight, bias, out, n, mean, factor);
+}
+
+@inline
+function normalize(x: usize, weight: usize, bias: usize, out: usize, n: u32, mean: f32, factor: f32): void {
+  let i: u32 = 0;
+  for (; i + 4 <= n; i += 4) {
+    let v = f32x4.mul(f32x4.sub(v128.load(x + (i << 2)), f32x4.splat(mean)), f32x4.splat(factor));
+    if (weight) v = f32x4.mul(v, v128.load(weight + (i << 2)));
+    if (bias) v = f32x4.add(v, v128.load(bias + (i << 2)));
+    v128.store(out + (i << 2), v);
+  }
+  for (; i < n; i++) {
+    let v = (load<f32>(x + (i << 2)) - mean) * factor;
+    if (weight) v *= load<f32>(weight + (i << 2));
+    if (bias) v += load<f32>(bias + (i << 2));
+    store<f32>(out + (i << 2), v);
+  }
+}
+
+/** The largest of `n` values; NaN if one is NaN, -infinity for none. */
+@inline
+function maxOf(x: usize, n: u32): f32 {
+  let high: f32 = -Infinity;
+  let i: u32 = 0;
+  if (n >= 4) {
+    let v = f32x4.splat(-Infinity);
+    for (; i + 4 <= n; i += 4) v = f32x4.max(v, v128.load(x + (i << 2)));
+    high = maxLanes(v);
+  }
+  for (; i < n; i++) high = max<f32>(high, load<f32>(x + (i << 2)));
+  return high;
+}
+
+/** `out = e^(x - max) / sum` over `n` values. */
+export function softmax(x: usize, out: usize, n: u32): void {
+  const high = f32x4.splat(maxOf(x, n));
+  let total = f32x4.splat(0);
+  let i: u32 = 0;
+  for (; i + 4 <= n; i += 4) {
+    const e = exp4(f32x4.sub(v128.load(x + (i << 2)), high));
+    total = f32x4.add(total, e);
+    v128.store(out + (i << 2), e);
+  }
+  let sum = sumLanes(total);
+  for (; i < n; i++) {
+    const e = f32x4.extract_lane(exp4(f32x4.sub(v128.load32_splat(x + (i << 2)), high)), 0);
+    sum += e;
+    store<f32>(out + (i << 2), e);
+  }
+  const factor: f32 = 1 / sum;
+  for (i = 0; i + 4 <= n; i += 4) {
+    v128.store(out + (i << 2), f32x4.mul(v128.load(out + (i << 2)), f32x4.splat(factor)));
+  }
+  for (; i < n; i++) store<f32>(out + (i << 2), load<f32>(out + (i << 2)) * factor);
+}
+
+/** The first index of the largest of `n` values; NaN never wins. 0 where nothing is above -infinity. */
+export function argmax(x: usize, n: u32): u32 {
+  let values = f32x4.splat(-Infinity);
+  let places = i32x4.splat(0);
+  let place = i32x4(0, 1, 2, 3);
+  let i: u32 = 0;
+  for (; i + 4 <= n; i += 4) {
+    const v = v128.load(x + (i << 2));
+    const above = f32x4.gt(v, values);
+    values = v128.bitselect(v, values, above);
+    places = v128.bitselect(place, places, above);
+    place = i32x4.add(place, i32x4.splat(4));
+  }
+  let best = f32x4.extract_lane(values, 0);
+  let at = <u32>i32x4.extract_lane(places, 0);
+  for (let lane = 1; lane < 4; lane++) {
+    values = i8x16.shuffle(values, values, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3);
+    places = i8x16.shuffle(places, places, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3);
+    const value = f32x4.extract_lane(values, 0);
+    const index = <u32>i32x4.extract_lane(places, 0);
+    if (value > best || (value == best && index < at)) {
+      best = value;
+      at = index;
+    }
+  }
+  for (; i < n; i++) {
+    const value = load<f32>(x + (i << 2));
+    if (value > best) {
+      best = value;
+      at = i;
+    }
+  }
+  return at;
+}
+
+/** `out += x`, for products whose weight has a bias: the same vector to each of `rows` rows of `n` values. */
+export function addToRows(x: usize, out: usize, rows: u32, n: u32): void {
+  for (let r: u32 = 0; r < rows; r++) {
+    let i: u32 = 0;
+    for (; i + 4 <= n; i += 4) {
+      v128.store(out + (i << 2), f32x4.add(v128.load(out + (i << 2)), v128.load(x + (i << 2))));
+    }
+    for (; i < n; i++) store<f32>(out + (i << 2), load<f32>(out + (i << 2)) + load<f32>(x + (i << 2)));
+    out += n << 2;
+  }
+}

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  matmulScratchBytes,
+  recordBytes,
+  TILE_ROWS,
+  WEIGHT_LAYOUTS,
+  type WeightLayout,
+} from '../../../src/devices/cpu/weight-layouts.ts';
+import { formatNamed, type TensorFormat } from '../../../src/formats/index.ts';
+import { KERNEL_VARIANTS, KernelBench } from '../../support/cpu-kernels.ts';
+import { seededRandom } from '../../support/random.ts';
+
+interface Case {
+  readonly format: TensorFormat;
+  readonly layout: WeightLayout;
+  readonly rows: number;
+  readonly columns: number;
+  readonly blocks: Uint8Array;
+  /** The decoded weights, row by row. */
+  readonly weights: Float32Array;
+}
+
+/** The mean of squared errors of 8-bit rounding of uniform numbers, relative to their squares, with room for chance. */
+const RECORD_LIMIT = 4e-5;
+const FLOAT_LIMIT = 1e-11;
+
+const benches = KERNEL_VARIANTS.map((variant) => new KernelBench(variant));
+
+function caseOf(name: string, rows: number, columns: number): Case {
+  const format = formatNamed(name);
+  const layout = WEIGHT_LAYOUTS[name];
+  assert.ok(format && layout);
+  const count = (rows * columns) / format.blockElements;
+  const blocks = new Uint8Array(count * format.blockBytes);
+  format.fillRandom(blocks, seededRandom(rows + columns), 0.05);
+  const weights = new Float32Array(rows * columns);
+  format.decode(blocks, 0, weights, 0, count);
+  return { format, layout, rows, columns, blocks, weights };
+}
+
+/** Packs in chunks of at most `chunkRows` rows. */
+function packed(bench: KernelBench, of: Case, chunkRows: number): number {
+  const { layout, rows, columns, format } = of;
+  const rowBytes = (columns / format.blockElements) * format.blockBytes;
+  const src = bench.put(of.blocks, 2);
+  const weight = bench.alloc(layout.packedBytes(rows, columns));
+  const scratch = bench.alloc(512);
+  for (let row = 0; row < rows; row += chunkRows) {
+    const some = Math.min(chunkRows, rows - row);
+    bench.pack(layout.pack)(src + row * rowBytes, weight, row, some, columns, scratch);
+  }
+  return weight;
+}
+
+function activations(bench: KernelBench, of: Case, x: Float32Array, lanes: number): number {
+  const { columns, layout } = of;
+  if (layout.activations === 'floats') return bench.put(x);
+  const rows = x.length / columns;
+  const records = bench.alloc(recordBytes(lanes === 1 ? 1 : rows, columns));
+  const scratch = bench.alloc(128);
+  for (let row = 0; row < rows; row++) {
+    const tile = records + Math.floor(row / lanes) * recordBytes(lanes, columns);
+    const source = bench.put(x.subarray(row * columns, (row + 1) * columns));
+    bench.kernels.quantize(source, tile, columns, lanes, row % lanes, scratch);
+  }
+  return records;
+}
+
+/** Many rows at once; the weight's rows in chunks of `step`. */
+function productOfMany(bench: KernelBench, of: Case, x: Float32Array, step: number): Float32Array {
+  bench.reset();
+  const { rows, columns, layout } = of;
+  const tokens = x.length / columns;
+  const weight = packed(bench, of, 8);
+  const input = activations(bench, of, x, TILE_ROWS);
+  const stride = rows + 3;
+  const y = bench.alloc(4 * stride * tokens);
+  const scratch = bench.alloc(matmulScratchBytes(tokens, columns));
+  for (let row = 0; row < rows; row += step) {
+    const end = Math.min(row + step, rows);
+    bench.matMat(layout.matMat)(weight, input, y, row, end, columns, tokens, stride, scratch);
+  }
+  bench.checkGuards();
+  const padded = bench.floats(y, stride * tokens);
+  const out = new Float32Array(rows * tokens);
+  for (let token = 0; token < tokens; token++) {
+    out.set(padded.subarray(token * stride, token * stride + rows), token * rows);
+    assert.ok(padded.subarray(token * stride + rows, (token + 1) * stride).every(Number.isNaN));
+  }
+  return out;
+}
+
+/** The rows of activations one by one. */
+function productOfEach(bench: KernelBench, of: Case, x: Float32Array, step: number): Float32Array {
+  const { rows, columns, layout } = of;
+  const tokens = x.length / columns;
+  const out = new Float32Array(rows * tokens);
+  for (let token = 0; token < tokens; token++) {
+    bench.reset();
+    const weight = packed(bench, of, rows);
+    const input = activations(bench, of, x.subarray(token * columns, (token + 1) * columns), 1);
+    const y = bench.alloc(4 * rows);
+    const scratch = bench.alloc(matmulScratchBytes(1, columns));
+    for (let row = 0; row < rows; row += step) {
+      bench.matVec(layout.matVec)(weight, input, y, row, Math.min(row + step, rows), columns, 1, scratch);
+    }
+    bench.checkGuards();
+    out.set(bench.floats(y, rows), token * rows);
+  }
+  return out;
+}
+
+/** Mean squared error relative to the mean square, each output measured in units of its row's length. */
+function errorOf(of: Case, x: Float32Array, y: Float32Array): number {
+  const { rows, columns, weights } = of;
+  let error = 0;
+  let signal = 0;
+  for (let i = 0; i < y.length; i++) {
+    const [token, row] = [Math.floor(i / rows), i % rows];
+    let exact = 0;
+    let length = 0;
+    for (let c = 0; c < columns; c++) {
+      const weight = weights[row * columns + c] as number;
+      exact += weight * (x[token * columns + c] as number);
+      length += weight * weight;
+    }
+    error += ((y[i] as number) - exact) ** 2 / (length || 1);
+    signal += exact ** 2 / (length || 1);
+  }
+  return error / signal;
+}
+
+function uniform(count: number, seed: number): Float32Array {
+  const random = seededRandom(seed);
+  return Float32Array.from({ length: count }, () => 2 * random() - 1);
+}
+
+/** Activations that 8 bits hold exactly: the scale of each group of 32 is a power of two. */
+function integral(count: number): Float32Array {
+  const random = seededRandom(5);
+  return Float32Array.from({ length: count }, (_, i) =>
+    i % 32 === 0 ? 127 / 64 : (Math.floor(random() * 255) - 127) / 64,
+  );
+}
+
+function columnsOf(name: string): number {
+  const elements = formatNamed(name)?.blockElements ?? 1;
+  return elements === 1 ? 75 : elements === 256 ? 512 : 192;
+}
+
+for (const name of Object.keys(WEIGHT_LAYOUTS)) {
+  test(`${name} products: near f64, and the same however they are split, batched and built`, () => {
+    const of = caseOf(name, 27, columnsOf(name));
+    const x = uniform(6 * of.columns, 3);
+    const results = benches.flatMap((bench) => [
+      productOfMany(bench, of, x, 8),
+      productOfMany(bench, of, x, of.rows),
+      productOfEach(bench, of, x, 4),
+      productOfEach(bench, of, x, of.rows),
+    ]);
+    const [first, ...others] = results as [Float32Array, ...Float32Array[]];
+    const error = errorOf(of, x, first);
+    assert.ok(error < (of.layout.activations === 'floats' ? FLOAT_LIMIT : RECORD_LIMIT), `error ${error}`);
+    for (const other of others) {
+      assert.deepEqual(new Uint8Array(other.buffer), new Uint8Array(first.buffer));
+    }
+  });
+
+  test(`${name} weights lose nothing when they are packed`, () => {
+    const of = caseOf(name, 9, columnsOf(name));
+    const x = integral(of.columns);
+    for (const bench of benches) {
+      const error = errorOf(of, x, productOfEach(bench, of, x, of.rows));
+      assert.ok(error < FLOAT_LIMIT, `error ${error}`);
+    }
+  });
+}
+
+test('rows longer than a panel give the same one by one and together', () => {
+  for (const name of ['Q4_0', 'Q4_K', 'Q6_K', 'Q8_0', 'IQ4_XS', 'F16']) {
+    const of = caseOf(name, 5, 2560);
+    const x = uniform(5 * of.columns, 11);
+    for (const bench of benches) {
+      const many = productOfMany(bench, of, x, of.rows);
+      assert.deepEqual(many, productOfEach(bench, of, x, of.rows), name);
+      assert.ok(errorOf(of, x, many) < RECORD_LIMIT, name);
+    }
+  }
+});
+
+test('extreme weights and activations stay within the integers that sum them', () => {
+  for (const name of ['Q4_0', 'Q5_0', 'Q8_0', 'IQ4_NL', 'IQ3_XXS', 'Q6_K']) {
+    const of = caseOf(name, 4, 256);
+    // All bits set, apart from the scales: the largest codes and signs of every format.
+    const { blocks, format, weights } = of;
+    const scaleAt: Record<string, number[]> = { Q6_K: [208, 209], IQ3_XXS: [0, 1] };
+    for (let i = 0; i < blocks.length; i++) {
+      if (!(scaleAt[name] ?? [0, 1]).includes(i % format.blockBytes))
+        blocks[i] = name === 'Q8_0' ? 0x80 : 0xff;
+    }
+    format.decode(blocks, 0, weights, 0, blocks.length / format.blockBytes);
+    const x = new Float32Array(4 * of.columns).map((_, i) => (i < 2 * of.columns ? 1 : -1));
+    for (const bench of benches) {
+      const y = productOfMany(bench, of, x, 4);
+      assert.ok(errorOf(of, x, y) < FLOAT_LIMIT, `${name}: ${errorOf(of, x, y)}`);
+      assert.deepEqual(productOfEach(bench, of, x, 4), y, name);
+    }
+  }
+});
+
+test('activations of zeros, of very small and of infinite numbers', () => {
+  const of = caseOf('Q4_0', 4, 64);
+  for (const bench of benches) {
+    const product = (value: number) => productOfEach(bench, of, new Float32Array(of.columns).fill(value), 4);
+    assert.ok(product(0).every((y) => y === 0));
+    assert.ok(product(1e-40).every((y) => Math.abs(y) < 1e-36));
+    assert.ok(product(Number.POSITIVE_INFINITY).every((y) => !Number.isFinite(y)));
+    assert.ok(product(Number.NaN).every(Number.isNaN));
+  }
+});

@@ -25,6 +25,7 @@ import { CpuExecutable, CpuProgram } from './program/cpu-program.ts';
 import { MAX_WORKERS } from './protocol/control.ts';
 import { reservedBytes } from './protocol/reserved.ts';
 
+/** What a CPU device is made of, and how it may be restricted. */
 export interface CpuDeviceOptions {
   /** Starts the workers; each must run `runCpuWorker`. */
   readonly host: WorkerHost;
@@ -131,7 +132,7 @@ class CpuDevice implements Device {
 
   async compile(graph: OpGraph): Promise<Program> {
     this.#live.check();
-    return new CpuProgram(graph, this.#banks);
+    return new CpuProgram(graph, { banks: this.#banks, threads: this.#team.threads });
   }
 
   async record(executables: readonly Executable[], label: string): Promise<Step> {

@@ -12,6 +12,7 @@ import type { OpGraph } from '../../../ops/index.ts';
 import type { BankSet } from '../memory/bank-set.ts';
 import { type Place, placeOf } from '../memory/cpu-buffer.ts';
 import { checkOverlaps } from './check-overlaps.ts';
+import { CHUNKS_A_THREAD } from './chunk-size.ts';
 import { lowerOp } from './lower-op.ts';
 import { Lowering } from './lowering.ts';
 import type { CpuPackedWeight } from './packed-weight.ts';
@@ -33,13 +34,13 @@ export class CpuProgram implements Program {
   /** Throws `OP_UNSUPPORTED`. */
   constructor(
     readonly graph: OpGraph,
-    banks: BankSet,
+    of: { banks: BankSet; threads: number },
   ) {
-    this.#banks = banks;
+    this.#banks = of.banks;
     const lowering = new Lowering(graph);
     this.counts = lowering.tensor(graph.batch.counts);
     for (const op of graph.ops) lowerOp(op, lowering);
-    this.phases = schedule(lowering.calls);
+    this.phases = schedule(lowering.calls, of.threads * CHUNKS_A_THREAD);
     this.#shared = sharedSlots(this.phases);
     this.slots = lowering.slots.all;
     this.weights = lowering.weights;

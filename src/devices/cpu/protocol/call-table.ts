@@ -21,6 +21,8 @@ export interface QuantizeCall {
   readonly kind: 'quantize';
   readonly at: { readonly x: number; readonly out: number };
   readonly columns: number;
+  /** Groups of 32 columns that share a scale. */
+  readonly span: number;
 }
 
 /** `out[r, n] = x[r] · weight[n]`; `x` is quantized or f32 as the weight's layout wants it. */

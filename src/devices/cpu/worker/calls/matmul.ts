@@ -15,7 +15,7 @@ function recordRowBytes(columns: number): number {
   return recordBytes(1, columns);
 }
 
-export function quantizeCall({ at, columns }: QuantizeCall, bank: BankInstance): Call {
+export function quantizeCall({ at, columns, span }: QuantizeCall, bank: BankInstance): Call {
   const { quantize } = bank.kernels;
   const rowBytes = recordRowBytes(columns);
   const groupBytes = recordRowBytes(1);
@@ -34,6 +34,7 @@ export function quantizeCall({ at, columns }: QuantizeCall, bank: BankInstance):
           lanes,
           lane,
           bank.scratch,
+          span,
         );
       }
     },

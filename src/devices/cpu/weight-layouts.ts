@@ -128,5 +128,5 @@ export function recordBytes(rows: number, columns: number): number {
 
 /** Bytes of scratch that packing, decoding and multiplying `rows` rows of activations want, for each thread. */
 export function matmulScratchBytes(rows: number, columns: number): number {
-  return Math.max(18432 + 32 * Math.ceil(rows / TILE_ROWS) * TILE_ROWS, 32 + 64 * Math.ceil(columns / 32));
+  return Math.max(18432 + 32 * Math.ceil(rows / TILE_ROWS) * TILE_ROWS, 128 + 64 * Math.ceil(columns / 32));
 }

@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import type { SampledToken } from '../engine/sampled-token.ts';
-import type { TextStream } from '../engine/text-stream.ts';
+import type { TextChunk, TextStream } from '../engine/text-stream.ts';
 import type { Output } from './output.ts';
 
 /** How an answer goes to stdout: as it comes, as one JSON object at the end, or as a JSON object a piece. */
@@ -20,10 +21,16 @@ export async function streamAnswer(stream: TextStream, form: AnswerForm, output:
       text += chunk.text;
       if (chunk.token) tokens.push(chunk.token);
       if (form === 'text') await output.write(chunk.text);
-      else if (form === 'json-lines') await output.line(JSON.stringify({ text: chunk.text, ...chunk.token }));
+      else if (form === 'json-lines') await output.line(JSON.stringify(pieceOf(chunk)));
+      // A device that computes on this thread would leave no turn for Ctrl-C and closed pipes.
+      await setImmediate();
     }
   } finally {
     if (form === 'text' && text !== '' && !text.endsWith('\n')) await output.line();
   }
   return { text, tokens };
+}
+
+function pieceOf({ text, token }: TextChunk) {
+  return token?.logProbability === undefined ? { text, id: token?.id } : { text, ...token };
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { GenerateOptions } from '../engine/generate-options.ts';
 import type { LanguageModel } from '../engine/language-model.ts';
 import type { TextEnd } from '../engine/text-stream.ts';
@@ -51,6 +52,8 @@ export class ChatSession {
       for await (const { text: piece } of stream) {
         answer += piece;
         if (piece !== '') await hear(piece);
+        // A device that computes on this thread would leave no turn for Ctrl-C.
+        await setImmediate();
       }
       return stream.end;
     } finally {

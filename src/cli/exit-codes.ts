@@ -9,4 +9,5 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
+/** One of `EXIT`. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -29,7 +29,7 @@ export interface JsonFlags {
   readonly json?: boolean;
 }
 
-/** Options are made anew for each command: commander keeps state in them. */
+/** What every command understands. These are functions, so that a command gets options of its own to change. */
 export function globalOptions(): Option[] {
   return [
     new Option('--log <level>', 'name every phase (debug) or every step (trace) on stderr').choices([
@@ -42,6 +42,7 @@ export function globalOptions(): Option[] {
   ];
 }
 
+/** Which file. */
 export function modelOption(): Option {
   return new Option(
     '-m, --model <location>',
@@ -49,6 +50,7 @@ export function modelOption(): Option {
   ).helpGroup('Model:');
 }
 
+/** Which file, and how it is made ready. */
 export function modelOptions(): Option[] {
   return [
     modelOption(),
@@ -62,6 +64,7 @@ export function modelOptions(): Option[] {
   ];
 }
 
+/** How long a sequence may become. */
 export function contextOption(): Option {
   return new Option(
     '-c, --context <tokens>',
@@ -71,6 +74,7 @@ export function contextOption(): Option {
     .helpGroup('Model:');
 }
 
+/** Where the model runs. */
 export function deviceOptions(): Option[] {
   return [
     new Option('-d, --device <name>', `one of ${DEVICE_NAMES.join(', ')} (default: auto)`).helpGroup(
@@ -82,6 +86,7 @@ export function deviceOptions(): Option[] {
   ];
 }
 
+/** Results for programs. */
 export function jsonOption(): Option {
   return new Option('--json', 'print the result as JSON');
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { styleText } from 'node:util';
 
 /** How much is said on stderr besides warnings and errors. */
@@ -38,11 +37,17 @@ export class Output {
     return this.verbosity === 'verbose';
   }
 
-  /** Text of the result, as it is. Resolves when the reader of a pipe keeps up. */
+  /** Text of the result, as it is. Resolves when the reader of a pipe keeps up, or has left. */
   async write(text: string): Promise<void> {
-    if (this.stdout.destroyed || this.stdout.write(text)) return;
-    // A reader that went away closes the stream instead of draining it.
-    await Promise.race([once(this.stdout, 'drain'), once(this.stdout, 'close')]);
+    const { stdout } = this;
+    if (stdout.destroyed || stdout.write(text)) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        stdout.off('drain', done).off('close', done);
+        resolve();
+      };
+      stdout.on('drain', done).on('close', done);
+    });
   }
 
   /** A line of the result. */

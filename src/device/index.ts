@@ -15,7 +15,7 @@ export {
 } from './memory.ts';
 export { MemoryBudget } from './memory-budget.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
-export { checkRange } from './range-check.ts';
+export { checkRange, type RangeUse } from './range-check.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan } from './scratch-plan.ts';
 export type { DeviceEvent, FileRows, Stream } from './stream.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

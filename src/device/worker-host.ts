@@ -8,6 +8,8 @@ export interface WorkerPort {
 export interface WorkerHandle extends WorkerPort {
   /** Called once when the worker dies without being asked to. */
   onFailure(listener: (error: Error) => void): void;
+  /** While held the process stays alive for this worker; a fresh worker is not held. */
+  hold(held: boolean): void;
   terminate(): Promise<void>;
 }
 

@@ -1,21 +1,21 @@
 const EMPTY = -1;
+/** A slot is three integers side by side, so that a look-up touches one cache line: first, second, value. */
+const SLOT = 3;
 
 /**
- * A hash table from pairs of non-negative 32-bit integers to an integer: open addressing in typed arrays, so that
+ * A hash table from pairs of non-negative 32-bit integers to an integer: open addressing in one typed array, so that
  * hundreds of thousands of merges or trie edges cost no objects.
  */
 export class IntPairMap {
-  #firsts: Int32Array;
-  #seconds: Int32Array;
-  #values: Int32Array;
+  #slots: Int32Array;
+  #mask: number;
   #size = 0;
 
   /** `expected`: how many pairs will likely be stored. */
   constructor(expected = 16) {
-    const capacity = 2 ** Math.ceil(Math.log2(Math.max(16, expected * 2)));
-    this.#firsts = new Int32Array(capacity).fill(EMPTY);
-    this.#seconds = new Int32Array(capacity);
-    this.#values = new Int32Array(capacity);
+    const capacity = 2 ** Math.ceil(Math.log2(Math.max(16, expected * 1.5)));
+    this.#slots = new Int32Array(capacity * SLOT).fill(EMPTY);
+    this.#mask = capacity - 1;
   }
 
   get size(): number {
@@ -24,56 +24,53 @@ export class IntPairMap {
 
   /** The value of the pair, or -1 where it has none. */
   get(first: number, second: number): number {
-    const slot = this.#slot(first, second);
-    return this.#firsts[slot] === EMPTY ? -1 : (this.#values[slot] as number);
+    return this.#slots[this.#find(first, second) + 2] as number;
   }
 
+  /** Stores a value other than -1. */
   set(first: number, second: number, value: number): void {
-    let slot = this.#slot(first, second);
-    if (this.#firsts[slot] === EMPTY) {
-      if ((this.#size + 1) * 2 > this.#firsts.length) {
+    let at = this.#find(first, second);
+    if (this.#slots[at] === EMPTY) {
+      if ((this.#size + 1) * 4 > (this.#mask + 1) * 3) {
         this.#grow();
-        slot = this.#slot(first, second);
+        at = this.#find(first, second);
       }
-      this.#firsts[slot] = first;
-      this.#seconds[slot] = second;
+      this.#slots[at] = first;
+      this.#slots[at + 1] = second;
       this.#size++;
     }
-    this.#values[slot] = value;
+    this.#slots[at + 2] = value;
   }
 
   clear(): void {
-    this.#firsts.fill(EMPTY);
+    this.#slots.fill(EMPTY);
     this.#size = 0;
   }
 
-  /** Where the pair is, or the free place where it would go. */
-  #slot(first: number, second: number): number {
-    const firsts = this.#firsts;
-    const mask = firsts.length - 1;
+  /** Where the pair's slot begins, or the free one where it would go. */
+  #find(first: number, second: number): number {
+    const slots = this.#slots;
+    const mask = this.#mask;
     let hash = Math.imul(first, 0x9e3779b1) ^ Math.imul(second, 0x85ebca6b);
     hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
     let slot = (hash ^ (hash >>> 13)) & mask;
-    while (firsts[slot] !== EMPTY && !(firsts[slot] === first && this.#seconds[slot] === second)) {
+    for (;;) {
+      const at = slot * SLOT;
+      const stored = slots[at];
+      if (stored === EMPTY || (stored === first && slots[at + 1] === second)) return at;
       slot = (slot + 1) & mask;
     }
-    return slot;
   }
 
   #grow(): void {
-    const firsts = this.#firsts;
-    const seconds = this.#seconds;
-    const values = this.#values;
-    this.#firsts = new Int32Array(firsts.length * 2).fill(EMPTY);
-    this.#seconds = new Int32Array(firsts.length * 2);
-    this.#values = new Int32Array(firsts.length * 2);
-    for (let i = 0; i < firsts.length; i++) {
-      const first = firsts[i] as number;
+    const old = this.#slots;
+    this.#slots = new Int32Array(old.length * 2).fill(EMPTY);
+    this.#mask = this.#mask * 2 + 1;
+    for (let from = 0; from < old.length; from += SLOT) {
+      const first = old[from] as number;
       if (first === EMPTY) continue;
-      const slot = this.#slot(first, seconds[i] as number);
-      this.#firsts[slot] = first;
-      this.#seconds[slot] = seconds[i] as number;
-      this.#values[slot] = values[i] as number;
+      const at = this.#find(first, old[from + 1] as number);
+      this.#slots.set(old.subarray(from, from + SLOT), at);
     }
   }
 }

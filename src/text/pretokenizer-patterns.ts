@@ -119,11 +119,12 @@ export const CJK = r`[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+`;
 /** Chinese, Japanese and Korean as the first DeepSeek models list them. */
 export const DEEPSEEK_CJK = r`[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+`;
 
-/** Letters with case, in the version of Unicode of the first DeepSeek model: what came later is taken out. */
 const DEEPSEEK_LATER = [
   r`\u0560-\u0588\u10c7-\u10ff\u1c80-\u1c8a\u2d00-\u2d2d\ua790-\ua7ff\uab30-\uab68`,
   r`\u{10570}-\u{105bc}\u{10d50}-\u{10d85}\u{16e40}-\u{16ed3}\u{1d400}-\u{1df2a}`,
 ].join('');
+
+/** Letters with case, in the version of Unicode of the first DeepSeek model: what came later is taken out. */
 export const DEEPSEEK_LETTERS = r`\s?(?:(?![${DEEPSEEK_LATER}])[\p{LC}\u0295])+`;
 
 /** Punctuation of the first DeepSeek model, full-width forms and general quotation marks included. */

@@ -16,9 +16,6 @@ interface SpecialEntry {
   readonly onlyWhenParsed: boolean;
 }
 
-const SPACE_BEFORE = /[\t-\r ]+$/;
-const SPACE_AFTER = /^[\t-\r ]+/;
-
 /**
  * Cuts special tokens out of text before anything else looks at it. Longer tokens (in UTF-8 bytes) claim their places
  * in the whole text first, as in llama.cpp.
@@ -33,13 +30,11 @@ export class SpecialSplitter {
     for (let id = 0; id < vocabulary.size; id++) {
       const type = vocabulary.types[id];
       const onlyWhenParsed = type === TOKEN_TYPES.control || type === TOKEN_TYPES.unknown;
-      const text = vocabulary.texts[id] as string;
-      if ((onlyWhenParsed || type === TOKEN_TYPES.userDefined) && text !== '') {
-        entries.push({ id, text, onlyWhenParsed });
-      }
+      if (!onlyWhenParsed && type !== TOKEN_TYPES.userDefined) continue;
+      const text = vocabulary.text(id);
+      if (text !== '') entries.push({ id, text, onlyWhenParsed });
     }
-    const lengths = new Map(entries.map((entry) => [entry, new TextEncoder().encode(entry.text).length]));
-    this.#entries = entries.sort((a, b) => (lengths.get(b) as number) - (lengths.get(a) as number));
+    this.#entries = entries.sort((a, b) => vocabulary.bytes(b.id).length - vocabulary.bytes(a.id).length);
   }
 
   /** `parseSpecial`: whether control and unknown tokens are cut out, too. */
@@ -63,13 +58,19 @@ export class SpecialSplitter {
     for (;;) {
       const at = rest.indexOf(entry.text);
       if (at < 0) break;
-      let before = rest.slice(0, at);
-      if (this.#strip.left.has(entry.id)) before = before.replace(SPACE_BEFORE, '');
-      if (before !== '') out.push(before);
+      const end = this.#strip.left.has(entry.id) ? trimmedEnd(rest, at) : at;
+      if (end > 0) out.push(rest.slice(0, end));
       out.push(entry.id);
       rest = rest.slice(at + entry.text.length);
-      if (this.#strip.right.has(entry.id)) rest = rest.replace(SPACE_AFTER, '');
+      if (this.#strip.right.has(entry.id)) rest = rest.replace(/^[\t-\r ]+/, '');
     }
     if (rest !== '') out.push(rest);
   }
+}
+
+/** Where the text before `end` ends without its whitespace; a loop, since a regular expression would be quadratic. */
+function trimmedEnd(text: string, end: number): number {
+  let at = end;
+  while (at > 0 && ' \t\n\v\f\r'.includes(text[at - 1] as string)) at--;
+  return at;
 }

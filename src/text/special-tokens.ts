@@ -113,17 +113,14 @@ export function readSpecialTokens(
 }
 
 function findNamed(vocabulary: Vocabulary): Map<string, number> {
-  const wanted = new Set<string>([
+  const named = new Map<string, number>();
+  for (const name of [
     ...Object.values(ROLE_NAMES).flat(),
     ...END_OF_GENERATION_NAMES,
     ...ALWAYS_VISIBLE_NAMES,
-  ]);
-  // Looking at the first character spares hashing the whole vocabulary.
-  const beginnings = new Set(Array.from(wanted, (name) => name.charCodeAt(0)));
-  const named = new Map<string, number>();
-  for (let id = 0; id < vocabulary.size; id++) {
-    const text = vocabulary.texts[id] as string;
-    if (beginnings.has(text.charCodeAt(0)) && wanted.has(text) && !named.has(text)) named.set(text, id);
+  ]) {
+    const id = vocabulary.idOf(name);
+    if (id !== undefined) named.set(name, id);
   }
   return named;
 }

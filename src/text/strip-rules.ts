@@ -22,9 +22,8 @@ export function readStripRules(metadata: TokenizerMetadata, vocabulary: Vocabula
   } else if (contains(name, ['phi-3', 'phi3'])) {
     for (let id = 0; id < vocabulary.size; id++) {
       const special = !vocabulary.isPlain(id) || vocabulary.types[id] === TOKEN_TYPES.userDefined;
-      const text = vocabulary.texts[id] as string;
-      if (special && vocabulary.types[id] !== TOKEN_TYPES.byte && !PHI3_NOT_STRIPPING.has(text))
-        right.add(id);
+      if (!special || vocabulary.types[id] === TOKEN_TYPES.byte) continue;
+      if (!PHI3_NOT_STRIPPING.has(vocabulary.text(id))) right.add(id);
     }
     addToken(right, '</s>');
   } else if (contains(name, ['modern-bert'])) {

@@ -5,7 +5,7 @@ import { SpecialSplitter, type StripRules } from './special-splitter.ts';
 import type { SpecialTokens } from './special-tokens.ts';
 import { TOKEN_TYPES, type TokenType, tokenTypeName } from './token-type.ts';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.ts';
-import { utf8Bytes, wellFormed } from './utf8.ts';
+import { wellFormed } from './utf8.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
 const SPACE = 0x20;
@@ -87,7 +87,7 @@ export class VocabularyTokenizer implements Tokenizer {
 
   tokenText(id: number): string {
     this.#check(id);
-    return this.#vocabulary.texts[id] as string;
+    return this.#vocabulary.text(id);
   }
 
   tokenType(id: number): TokenType {
@@ -114,19 +114,18 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   #computeBytes(id: number): Uint8Array {
-    const text = this.#vocabulary.texts[id] as string;
     if (this.#parts.spellsAllTokens) return this.#parts.subwords.bytesOf(id);
     switch (this.#vocabulary.types[id]) {
       case TOKEN_TYPES.normal:
         return this.#parts.subwords.bytesOf(id);
       case TOKEN_TYPES.byte: {
-        const value = byteValue(text);
+        const value = byteValue(this.#vocabulary.text(id));
         return value === undefined ? this.#parts.subwords.bytesOf(id) : Uint8Array.of(value);
       }
       case TOKEN_TYPES.control:
       case TOKEN_TYPES.unknown:
       case TOKEN_TYPES.userDefined:
-        return utf8Bytes(text);
+        return this.#vocabulary.bytes(id);
       default:
         return NO_BYTES;
     }

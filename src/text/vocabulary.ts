@@ -1,42 +1,70 @@
 import { fail } from '../base/errors.ts';
+import { ByteStringIndex } from './byte-string-index.ts';
+import { StringList } from './string-list.ts';
 import { TOKEN_TYPES } from './token-type.ts';
 import type { TokenizerMetadata } from './tokenizer-metadata.ts';
+import { utf8Bytes } from './utf8.ts';
 
 const TOKENS = 'tokenizer.ggml.tokens';
 const SCORES = 'tokenizer.ggml.scores';
 const TYPES = 'tokenizer.ggml.token_type';
 
-/** The list of tokens with their scores and types. The look-up by text is built when it is first asked. */
+/** The list of tokens with their scores and types, as bytes; found by their spelling. */
 export class Vocabulary {
-  #byText: Map<string, number> | undefined;
+  readonly #spellings: StringList;
+  readonly #index: ByteStringIndex;
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
   private constructor(
-    readonly texts: readonly string[],
+    spellings: StringList,
     /** Higher is merged or preferred first; all zero where the file has none. */
     readonly scores: ArrayLike<number>,
     /** By the numbers of `TOKEN_TYPES`; corrected while special tokens are found, fixed afterwards. */
     readonly types: Uint8Array,
-  ) {}
+  ) {
+    this.#spellings = spellings;
+    this.#index = new ByteStringIndex(spellings);
+  }
 
   /** Reads and checks the arrays. Throws `TOKENIZER_INVALID`. */
   static read(metadata: TokenizerMetadata): Vocabulary {
-    const texts = metadata.strings(TOKENS);
-    if (texts === undefined || texts.length === 0) {
+    const spellings = StringList.read(metadata, TOKENS);
+    if (spellings === undefined || spellings.length === 0) {
       fail('TOKENIZER_INVALID', { key: TOKENS, found: 'none', expected: 'an array of strings' });
     }
-    const scores = readArray(metadata, SCORES, texts.length);
-    const types = readArray(metadata, TYPES, texts.length);
-    return new Vocabulary(texts, scores ?? new Float32Array(texts.length), copyTypes(types, texts.length));
+    const scores = readArray(metadata, SCORES, spellings.length);
+    const types = readArray(metadata, TYPES, spellings.length);
+    return new Vocabulary(
+      spellings,
+      scores ?? new Float32Array(spellings.length),
+      copyTypes(types, spellings.length),
+    );
   }
 
   get size(): number {
-    return this.texts.length;
+    return this.#spellings.length;
+  }
+
+  /** The token's spelling in the file; U+FFFD stands for what is not UTF-8. */
+  text(id: number): string {
+    return this.#decoder.decode(this.#spellings.bytesAt(id));
+  }
+
+  /** The bytes of the token's spelling, not copied. */
+  bytes(id: number): Uint8Array {
+    return this.#spellings.bytesAt(id);
   }
 
   /** The first entry of that text, of any type. */
   idOf(text: string): number | undefined {
-    this.#byText ??= this.#index();
-    return this.#byText.get(text);
+    const bytes = utf8Bytes(text);
+    const id = this.#index.find(bytes, 0, bytes.length);
+    return id < 0 ? undefined : id;
+  }
+
+  /** The first entry spelled by these bytes, of any type; -1 where there is none. */
+  find(bytes: Uint8Array, start: number, end: number): number {
+    return this.#index.find(bytes, start, end);
   }
 
   /** The entry that plain text of that spelling may become: never a control, unknown or byte token. */
@@ -45,16 +73,10 @@ export class Vocabulary {
     return id !== undefined && this.isPlain(id) ? id : undefined;
   }
 
+  /** False for control, unknown and byte tokens. */
   isPlain(id: number): boolean {
     const type = this.types[id];
     return type !== TOKEN_TYPES.control && type !== TOKEN_TYPES.unknown && type !== TOKEN_TYPES.byte;
-  }
-
-  #index(): Map<string, number> {
-    const byText = new Map<string, number>();
-    for (let id = this.texts.length - 1; id >= 0; id--) byText.set(this.texts[id] as string, id);
-    byText.delete('');
-    return byText;
   }
 }
 

@@ -15,10 +15,29 @@ export function metadataOf(values: Readonly<Record<string, Value>>): TokenizerMe
     string: (key) => get(key, (value) => typeof value === 'string'),
     number: (key) => get(key, (value) => typeof value === 'number'),
     boolean: (key) => get(key, (value) => typeof value === 'boolean'),
-    strings: (key) => get(key, isStrings),
     numbers: (key) => get(key, isNumbers),
+    encoded(key) {
+      const strings = get(key, isStrings);
+      return strings && { type: 'array', payload: encodeStrings(strings) };
+    },
     keys: () => map.keys(),
   };
+}
+
+/** An array of strings as GGUF holds it: element type 8, count, and each string with its length. */
+function encodeStrings(strings: readonly string[]): Uint8Array {
+  const texts = strings.map((text) => new TextEncoder().encode(text));
+  const payload = new Uint8Array(texts.reduce((sum, text) => sum + 8 + text.length, 12));
+  const view = new DataView(payload.buffer);
+  view.setUint32(0, 8, true);
+  view.setBigUint64(4, BigInt(strings.length), true);
+  let at = 12;
+  for (const text of texts) {
+    view.setBigUint64(at, BigInt(text.length), true);
+    payload.set(text, at + 8);
+    at += 8 + text.length;
+  }
+  return payload;
 }
 
 function isStrings(value: Value): value is readonly string[] {

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { type ChatMessage, ChatTemplate, type ChatTool, type TemplateTokens } from '../../src/text/index.ts';
+import { fixture } from '../support/fixture.ts';
 
 function template(name: string, tokens: TemplateTokens = {}): ChatTemplate {
-  const path = new URL(`../../../tests/fixtures/chat-templates/${name}.jinja`, import.meta.url);
-  return new ChatTemplate(readFileSync(fileURLToPath(path), 'utf8'), tokens);
+  return new ChatTemplate(readFileSync(fixture(`chat-templates/${name}.jinja`), 'utf8'), tokens);
 }
 
 const TURNS: readonly ChatMessage[] = [

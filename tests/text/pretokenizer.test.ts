@@ -5,8 +5,7 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import { createTokenizer, PRETOKENIZER_KINDS } from '../../src/text/index.ts';
 import { Pretokenizer } from '../../src/text/pretokenizer.ts';
 import { pretokenizerKind } from '../../src/text/pretokenizer-kinds.ts';
-import { metadataOf } from '../support/metadata.ts';
-import { tokenizerFixture, vocabularyMetadata } from '../support/vocabularies.ts';
+import { tokenizerFixture, vocabularyMetadata, withPretokenizer } from '../support/vocabularies.ts';
 
 function split(name: string, text: string): string[] {
   return new Pretokenizer(pretokenizerKind(name).rules).split(text);
@@ -70,19 +69,14 @@ interface Golden {
 
 test("the ids of llama.cpp's pre-tokenizers", async () => {
   const { texts, groups } = JSON.parse(tokenizerFixture('pretokenizers.json')) as Golden;
-  const source = await vocabularyMetadata('llama-bpe');
-  const values = {
-    model: 'gpt2',
-    tokens: source.strings('tokenizer.ggml.tokens') ?? [],
-    merges: source.strings('tokenizer.ggml.merges') ?? [],
-  };
+  const metadata = await vocabularyMetadata('llama-bpe');
   for (const { names, ids } of groups) {
     // The names of a group share their rules or agree on these texts; the table's first name of each set of rules is run.
     const kinds = new Set<unknown>();
     for (const name of names) {
       if (kinds.has(PRETOKENIZER_KINDS[name])) continue;
       kinds.add(PRETOKENIZER_KINDS[name]);
-      const tokenizer = createTokenizer(metadataOf({ ...values, pre: name }));
+      const tokenizer = createTokenizer(withPretokenizer(metadata, name));
       for (const [i, text] of texts.entries()) {
         const found = tokenizer.encode(text, { addSpecial: false }).join(' ');
         assert.equal(found, ids[i], `${name}: ${JSON.stringify(text)}`);

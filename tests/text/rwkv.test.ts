@@ -8,7 +8,7 @@ import { sharedPath } from '../support/shared.ts';
 
 test('escapes stand for bytes', () => {
   assert.deepEqual(
-    [...unescapeBytes("\\t\\n\\r\\\\\\'\\xff\\x00é")],
+    [...unescapeBytes(new TextEncoder().encode("\\t\\n\\r\\\\\\'\\xff\\x00é"))],
     [9, 10, 13, 92, 39, 255, 0, 0xc3, 0xa9],
   );
 });

@@ -82,15 +82,20 @@ async function answer(
   { context, stop }: { context: CommandContext; stop: AbortSignal },
 ): Promise<void> {
   const { output, signal } = context;
+  let said = false;
+  const hear = (piece: string) => {
+    said = true;
+    return output.write(piece);
+  };
   try {
-    const end = await session.say(text, (piece) => output.write(piece), AbortSignal.any([stop, signal]));
+    const end = await session.say(text, hear, AbortSignal.any([stop, signal]));
     await output.line();
     output.note(output.styled('dim', timingsText(timingsOf(end))));
     if (end.promptTokens + end.generatedTokens >= session.context) {
       output.warn(`The context of ${session.context} tokens is full; /reset begins anew.`);
     }
   } catch (error) {
-    await output.line();
+    if (said) await output.line();
     if (isRocmforgeError(error, 'ABORTED')) return;
     output.warn(describeError(error, output));
     if (isRocmforgeError(error, 'CONTEXT_OVERFLOW')) output.warn('Or begin anew with /reset.');

@@ -63,6 +63,15 @@ export class Candidates {
     this.unrank();
   }
 
+  /** Brings the ids into ascending order and leaves the keys behind, for a stage that sets them anew. */
+  orderById(): void {
+    let ordered = true;
+    for (let i = 1; i < this.count && ordered; i++) {
+      ordered = (this.ids[i - 1] as number) < (this.ids[i] as number);
+    }
+    if (!ordered) this.ids.subarray(0, this.count).sort();
+  }
+
   /** Where the token of this rank stands in `ids` and `keys`, 0 being the best. */
   indexOf(rank: number): number {
     while (this.count - this.#open <= rank) this.#pop();

@@ -1,8 +1,9 @@
 import { fail } from '../../base/errors.ts';
 import { bytesOfSpelling } from '../byte-alphabet.ts';
 import type { PretokenizerKind } from '../pretokenizer-kinds.ts';
+import { StringList } from '../string-list.ts';
 import type { TokenizerMetadata } from '../tokenizer-metadata.ts';
-import { utf8Bytes } from '../utf8.ts';
+import { unescapeSpaces } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import type { SubwordModel } from './subword-model.ts';
 import { WordEncoder } from './word-encoder.ts';
@@ -20,17 +21,17 @@ interface BytePairOptions {
 /** Byte-pair encoding with ranked merges within words (Sennrich et al. 2016), in GPT-2's alphabet of bytes or in plain characters. */
 export class BytePairModel implements SubwordModel {
   readonly #options: BytePairOptions;
-  readonly #merges: readonly string[];
+  readonly #merges: StringList | undefined;
   #encoder: WordEncoder | undefined;
 
   /** Throws `TOKENIZER_INVALID` where the merges are missing. */
   constructor(options: BytePairOptions) {
-    const merges = options.metadata.strings(MERGES);
+    const merges = StringList.read(options.metadata, MERGES);
     if (merges === undefined && options.kind.mergesOptional !== true) {
       fail('TOKENIZER_INVALID', { key: MERGES, found: 'none', expected: 'an array of strings' });
     }
     this.#options = options;
-    this.#merges = merges ?? [];
+    this.#merges = merges;
   }
 
   encode(text: string, _afterSpecial: boolean, out: number[]): void {
@@ -41,8 +42,7 @@ export class BytePairModel implements SubwordModel {
 
   bytesOf(id: number): Uint8Array {
     const { vocabulary, kind } = this.#options;
-    const text = vocabulary.texts[id] as string;
-    if (kind.plainCharacters !== true) return bytesOfSpelling(text) ?? utf8Bytes(text);
-    return utf8Bytes(kind.escapesSpaces ? text.replaceAll('\u2581', ' ') : text);
+    if (kind.plainCharacters !== true) return bytesOfSpelling(vocabulary.text(id)) ?? vocabulary.bytes(id);
+    return kind.escapesSpaces ? unescapeSpaces(vocabulary.bytes(id)) : vocabulary.bytes(id);
   }
 }

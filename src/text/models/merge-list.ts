@@ -1,24 +1,34 @@
 import { IntPairMap } from '../int-pair-map.ts';
+import type { StringList } from '../string-list.ts';
 import type { PairMerges } from '../symbol-merger.ts';
+import type { Vocabulary } from '../vocabulary.ts';
 import type { SymbolTable } from './symbol-table.ts';
+
+const SPACE = 0x20;
 
 /** The ranked merges of `tokenizer.ggml.merges`: lines of two symbols with a space between. */
 export class MergeList implements PairMerges {
+  readonly #vocabulary: Vocabulary;
   readonly #symbols: SymbolTable;
   readonly #ranks: IntPairMap;
   /** The symbol that each rank's pair becomes; -1 until it is first asked, which spares the look-ups when loading. */
   readonly #joined: Int32Array;
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-  constructor(lines: readonly string[], symbols: SymbolTable) {
+  constructor(lines: StringList, vocabulary: Vocabulary, symbols: SymbolTable) {
+    this.#vocabulary = vocabulary;
     this.#symbols = symbols;
     this.#ranks = new IntPairMap(lines.length);
     this.#joined = new Int32Array(lines.length).fill(-1);
+    const { bytes } = lines;
     for (let rank = 0; rank < lines.length; rank++) {
-      const line = lines[rank] as string;
-      const space = line.indexOf(' ', 1);
-      if (space < 0) continue;
-      const left = symbols.symbolOf(line.slice(0, space));
-      const right = symbols.symbolOf(line.slice(space + 1));
+      const start = lines.start(rank);
+      const end = lines.end(rank);
+      let space = start + 1;
+      while (space < end && bytes[space] !== SPACE) space++;
+      if (space >= end) continue;
+      const left = this.#symbolOf(bytes, start, space);
+      const right = this.#symbolOf(bytes, space + 1, end);
       if (this.#ranks.get(left, right) < 0) this.#ranks.set(left, right, rank);
     }
   }
@@ -35,5 +45,10 @@ export class MergeList implements PairMerges {
       this.#joined[rank] = symbol;
     }
     return symbol;
+  }
+
+  #symbolOf(bytes: Uint8Array, start: number, end: number): number {
+    const id = this.#vocabulary.find(bytes, start, end);
+    return id >= 0 ? id : this.#symbols.symbolOf(this.#decoder.decode(bytes.subarray(start, end)));
   }
 }

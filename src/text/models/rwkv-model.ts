@@ -3,8 +3,14 @@ import { utf8Bytes } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import type { SubwordModel } from './subword-model.ts';
 
-const ESCAPE = /\\(?:x([0-9a-fA-F]{2})|(.))/gsu;
-const CONTROL_CHARACTERS: Readonly<Record<string, number>> = { t: 0x09, n: 0x0a, r: 0x0d };
+const BACKSLASH = 0x5c;
+const HEX = 0x78;
+/** What the letters t, n and r stand for after a backslash. */
+const CONTROL_CHARACTERS: ReadonlyMap<number, number> = new Map([
+  [0x74, 0x09],
+  [0x6e, 0x0a],
+  [0x72, 0x0d],
+]);
 
 /** The RWKV world tokenizer: at every place the longest token that matches the bytes. */
 export class RwkvModel implements SubwordModel {
@@ -29,7 +35,7 @@ export class RwkvModel implements SubwordModel {
   }
 
   bytesOf(id: number): Uint8Array {
-    return unescapeBytes(this.#vocabulary.texts[id] as string);
+    return unescapeBytes(this.#vocabulary.bytes(id));
   }
 
   #createTrie(): ByteTrie {
@@ -41,23 +47,20 @@ export class RwkvModel implements SubwordModel {
   }
 }
 
-/** RWKV vocabularies spell arbitrary bytes as Python's escapes: `\t`, `\n`, `\r`, `\xNN`, and `\` before any other character. */
-export function unescapeBytes(spelling: string): Uint8Array {
-  if (!spelling.includes('\\')) return utf8Bytes(spelling);
-  const bytes: number[] = [];
-  let end = 0;
-  for (const match of spelling.matchAll(ESCAPE)) {
-    bytes.push(...utf8Bytes(spelling.slice(end, match.index)));
-    end = match.index + match[0].length;
-    const [, hex, character = ''] = match;
-    if (hex !== undefined) bytes.push(Number.parseInt(hex, 16));
-    else
-      bytes.push(
-        ...(character in CONTROL_CHARACTERS
-          ? [CONTROL_CHARACTERS[character] as number]
-          : utf8Bytes(character)),
-      );
+/** RWKV vocabularies spell arbitrary bytes as Python does: `\t`, `\n`, `\r`, `\xNN`, and `\` before any other byte. */
+export function unescapeBytes(spelling: Uint8Array): Uint8Array {
+  if (!spelling.includes(BACKSLASH)) return spelling;
+  const bytes = new Uint8Array(spelling.length);
+  let length = 0;
+  for (let i = 0; i < spelling.length; i++) {
+    let byte = spelling[i] as number;
+    if (byte === BACKSLASH && i + 1 < spelling.length) {
+      byte = spelling[++i] as number;
+      if (byte === HEX && i + 2 < spelling.length) {
+        byte = Number.parseInt(String.fromCharCode(spelling[++i] as number, spelling[++i] as number), 16);
+      } else byte = CONTROL_CHARACTERS.get(byte) ?? byte;
+    }
+    bytes[length++] = byte;
   }
-  bytes.push(...utf8Bytes(spelling.slice(end)));
-  return Uint8Array.from(bytes);
+  return bytes.subarray(0, length);
 }

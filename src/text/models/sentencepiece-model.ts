@@ -1,5 +1,5 @@
 import { SymbolMerger } from '../symbol-merger.ts';
-import { utf8Bytes } from '../utf8.ts';
+import { unescapeSpaces, utf8Bytes } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import { byteTokenIds } from './byte-tokens.ts';
 import { ScoreMerges } from './score-merges.ts';
@@ -51,7 +51,7 @@ export class SentencePieceModel implements SubwordModel {
   }
 
   bytesOf(id: number): Uint8Array {
-    return utf8Bytes((this.#vocabulary.texts[id] as string).replaceAll('\u2581', ' '));
+    return unescapeSpaces(this.#vocabulary.bytes(id));
   }
 
   #createEncoder(): Encoder {

@@ -3,7 +3,8 @@ import type { Vocabulary } from '../vocabulary.ts';
 /** Numbers for the strings that merging meets: the ids of tokens, and numbers above them for what is no token. */
 export class SymbolTable {
   readonly #vocabulary: Vocabulary;
-  readonly #others = new Map<string, number>();
+  /** What was asked for before: single characters above all. */
+  readonly #known = new Map<string, number>();
   readonly #otherTexts: string[] = [];
 
   constructor(vocabulary: Vocabulary) {
@@ -11,16 +12,16 @@ export class SymbolTable {
   }
 
   symbolOf(text: string): number {
-    const known = this.#vocabulary.idOf(text) ?? this.#others.get(text);
+    const known = this.#known.get(text);
     if (known !== undefined) return known;
-    const symbol = this.#vocabulary.size + this.#otherTexts.push(text) - 1;
-    this.#others.set(text, symbol);
+    const symbol = this.#vocabulary.idOf(text) ?? this.#vocabulary.size + this.#otherTexts.push(text) - 1;
+    this.#known.set(text, symbol);
     return symbol;
   }
 
   textOf(symbol: number): string {
     const size = this.#vocabulary.size;
-    return (symbol < size ? this.#vocabulary.texts[symbol] : this.#otherTexts[symbol - size]) as string;
+    return symbol < size ? this.#vocabulary.text(symbol) : (this.#otherTexts[symbol - size] as string);
   }
 
   /** True where the symbol is a token that plain text may become. */

@@ -1,7 +1,7 @@
 import { ByteTrie } from '../byte-trie.ts';
 import { TOKEN_TYPES } from '../token-type.ts';
 import type { TokenizerMetadata } from '../tokenizer-metadata.ts';
-import { utf8Bytes } from '../utf8.ts';
+import { unescapeSpaces, utf8Bytes } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import { PrecompiledCharsmap } from './precompiled-charsmap.ts';
 import type { SubwordModel } from './subword-model.ts';
@@ -43,7 +43,7 @@ export class UnigramModel implements SubwordModel {
   }
 
   bytesOf(id: number): Uint8Array {
-    return utf8Bytes((this.#options.vocabulary.texts[id] as string).replaceAll('\u2581', ' '));
+    return unescapeSpaces(this.#options.vocabulary.bytes(id));
   }
 
   #normalize(text: Uint8Array, tables: Tables): Uint8Array {
@@ -130,7 +130,7 @@ function createTables(vocabulary: Vocabulary, metadata: TokenizerMetadata): Tabl
     const type = vocabulary.types[id];
     if (type === TOKEN_TYPES.normal) worst = Math.min(worst, vocabulary.scores[id] as number);
     if (!vocabulary.isPlain(id)) continue;
-    const key = utf8Bytes(vocabulary.texts[id] as string);
+    const key = vocabulary.bytes(id);
     tokens.insert(key, id);
     if (type === TOKEN_TYPES.userDefined) userDefined.insert(key, id);
   }

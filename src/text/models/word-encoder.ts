@@ -1,6 +1,7 @@
 import { Pretokenizer } from '../pretokenizer.ts';
 import type { PretokenizerKind } from '../pretokenizer-kinds.ts';
-import { SymbolMerger } from '../symbol-merger.ts';
+import type { StringList } from '../string-list.ts';
+import { type PairMerges, SymbolMerger } from '../symbol-merger.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import { MergeList } from './merge-list.ts';
 import { ByteSpelling, CharacterSpelling, type Spelling } from './spelling.ts';
@@ -9,6 +10,7 @@ import { SymbolTable } from './symbol-table.ts';
 const CACHED_WORDS = 1 << 15;
 const CACHED_WORD_LENGTH = 32;
 const LINE_BREAKS = /^\n+$/;
+const NO_MERGES: PairMerges = { rankOf: () => -1, join: (left) => left };
 
 /** The encoding half of a byte-pair model: pre-tokenizer, merges, and a bounded memory of the words it has met. */
 export class WordEncoder {
@@ -23,7 +25,7 @@ export class WordEncoder {
   constructor(
     vocabulary: Vocabulary,
     kind: PretokenizerKind,
-    merges: readonly string[],
+    merges: StringList | undefined,
     unknown: number | undefined,
   ) {
     this.#vocabulary = vocabulary;
@@ -33,7 +35,9 @@ export class WordEncoder {
     this.#spelling = kind.plainCharacters
       ? new CharacterSpelling(this.#table, vocabulary, kind.escapesSpaces === true, unknown)
       : new ByteSpelling(this.#table, unknown);
-    this.#merger = new SymbolMerger(new MergeList(merges, this.#table));
+    this.#merger = new SymbolMerger(
+      merges === undefined ? NO_MERGES : new MergeList(merges, vocabulary, this.#table),
+    );
   }
 
   encode(text: string, out: number[]): void {

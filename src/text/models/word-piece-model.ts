@@ -1,5 +1,5 @@
 import type { TokenizerMetadata } from '../tokenizer-metadata.ts';
-import { utf8Bytes } from '../utf8.ts';
+import { unescapeSpaces, utf8Bytes } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import type { SubwordModel } from './subword-model.ts';
 
@@ -24,7 +24,6 @@ export class WordPieceModel implements SubwordModel {
   readonly #unknown: number | undefined;
   readonly #lowercase: boolean;
   readonly #stripAccents: boolean;
-  #longestToken = 0;
 
   constructor(vocabulary: Vocabulary, metadata: TokenizerMetadata, unknown: number | undefined) {
     this.#vocabulary = vocabulary;
@@ -34,14 +33,13 @@ export class WordPieceModel implements SubwordModel {
   }
 
   encode(text: string, _afterSpecial: boolean, out: number[]): void {
-    this.#longestToken ||= this.#vocabulary.texts.reduce((most, token) => Math.max(most, token.length), 1);
     for (const word of this.#normalize(text).split(/\p{White_Space}+/u)) {
       for (const token of splitPunctuation(word)) this.#encodeWord(token, out);
     }
   }
 
   bytesOf(id: number): Uint8Array {
-    return utf8Bytes((this.#vocabulary.texts[id] as string).replaceAll(WORD_START, ' '));
+    return unescapeSpaces(this.#vocabulary.bytes(id));
   }
 
   #normalize(text: string): string {
@@ -54,19 +52,18 @@ export class WordPieceModel implements SubwordModel {
 
   #encodeWord(word: string, out: number[]): void {
     if (word === '') return;
-    const pieces = [...word].length > LONGEST_WORD ? undefined : this.#pieces(WORD_START + word);
+    const pieces = [...word].length > LONGEST_WORD ? undefined : this.#pieces(utf8Bytes(WORD_START + word));
     if (pieces !== undefined) out.push(...pieces);
     else if (this.#unknown !== undefined) out.push(this.#unknown);
   }
 
-  #pieces(word: string): number[] | undefined {
+  #pieces(word: Uint8Array): number[] | undefined {
     const ids: number[] = [];
-    let start = 0;
-    while (start < word.length) {
-      let end = Math.min(word.length, start + this.#longestToken);
-      let id = this.#vocabulary.plainIdOf(word.slice(start, end));
-      while (id === undefined && end > start + 1) id = this.#vocabulary.plainIdOf(word.slice(start, --end));
-      if (id === undefined) return undefined;
+    for (let start = 0; start < word.length; ) {
+      let end = word.length;
+      let id = this.#vocabulary.find(word, start, end);
+      while (id < 0 && end > start + 1) id = this.#vocabulary.find(word, start, --end);
+      if (id < 0 || !this.#vocabulary.isPlain(id)) return undefined;
       ids.push(id);
       start = end;
     }

@@ -7,14 +7,15 @@ import type { ContractOptions } from './contract-options.ts';
 import { testMemory } from './memory.ts';
 import { testOperators } from './operators.ts';
 import { testPacking } from './packing.ts';
+import { testSteps } from './steps.ts';
 import { testStreams } from './streams.ts';
 
 export type { ContractOptions, TestSelection } from './contract-options.ts';
 
 /**
  * Everything that the device contract and the operator contract promise, as tests of one device. Operators are compared
- * with the reference device. Names start with their group (`memory`, `streams`, `bindings`, `packing`, `operator KIND`), by
- * which `options` selects.
+ * with the reference device. Names start with their group (`memory`, `streams`, `bindings`, `steps`, `packing`, `operator
+ * KIND`), by which `options` selects.
  */
 export function testDeviceContract(
   name: string,
@@ -36,6 +37,7 @@ export function testDeviceContract(
     testMemory(context);
     testStreams(context);
     testBindings(context);
+    testSteps(context);
     testPacking(context);
     testOperators(context);
     test('nothing is alive when all is disposed', () => assert.equal(context.device().liveObjects(), 0));

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Device } from '../../../src/device/index.ts';
 import { openReferenceDevice } from '../../../src/devices/reference/index.ts';
-import type { Op, State, Tensor } from '../../../src/ops/index.ts';
-import { type CaseData, caseData, rowsInUse } from './case-data.ts';
+import type { State, Tensor } from '../../../src/ops/index.ts';
+import { caseData, rowsInUse } from './case-data.ts';
 import { ALL_CASES } from './cases/index.ts';
 import { difference, elementsOf } from './compare.ts';
 import { type ContractContext, skipsGroup } from './contract-context.ts';
-import { selected } from './contract-options.ts';
+import { type ContractOptions, selected } from './contract-options.ts';
 import { limitOf } from './limits.ts';
 import type { OpCase } from './op-case.ts';
 import { type CaseRun, poisonedOutput, runCase } from './run-case.ts';
@@ -20,32 +20,30 @@ export function testOperators(context: ContractContext): void {
   });
 }
 
-function testCase(context: ContractContext, of: OpCase): void {
-  const { options } = context;
-  const name = `operator ${of.op}: ${of.name}`;
-  const skip = selected(options.skip, name)?.reason;
-  test(name, skip === undefined ? {} : { skip }, async () => {
-    const data = caseData(of);
-    if (selected(options.unsupported, name)) {
-      await assert.rejects(context.device().compile(data.graph), { code: 'OP_UNSUPPORTED' });
-      return;
-    }
-    const relaxed = selected(options.relax, name)?.nmse;
-    await assertCase(context.device(), of, data, (op) => relaxed ?? limitOf(op, options.exactF32 ?? false));
-  });
+/** The name of a case's test. */
+export function testName(of: OpCase): string {
+  return `operator ${of.op}: ${of.name}`;
 }
 
-/** Runs a case on a device and on the reference, and asserts that they agree. */
-export async function assertCase(
-  device: Device,
-  of: OpCase,
-  data: CaseData,
-  limitFor: (op: Op) => number,
-): Promise<void> {
+function testCase(context: ContractContext, of: OpCase): void {
+  const { options } = context;
+  const skip = selected(options.skip, testName(of))?.reason;
+  test(testName(of), skip === undefined ? {} : { skip }, () => checkCase(context.device(), of, options));
+}
+
+/** Asserts that a device agrees with the reference on a case, or refuses it where its options say so. */
+export async function checkCase(device: Device, of: OpCase, options: ContractOptions): Promise<void> {
+  const data = caseData(of);
+  if (selected(options.unsupported, testName(of))) {
+    await assert.rejects(device.compile(data.graph), { code: 'OP_UNSUPPORTED' });
+    return;
+  }
+  const relaxed = selected(options.relax, testName(of))?.nmse;
+  const limits = data.graph.ops.map((op) => limitOf(op, options.exactF32 ?? false));
+  const limit = relaxed ?? of.limit?.nmse ?? Math.max(...limits);
   await using reference = openReferenceDevice();
   const expected = await runCase(reference, data);
   const actual = await runCase(device, data);
-  const limit = of.limit?.nmse ?? Math.max(...data.graph.ops.map(limitFor));
   assert.deepEqual(actual.violations, []);
   for (const { name, tensor } of data.graph.outputs)
     compareOutput({ of, tensor, name, limit }, actual, expected);

@@ -8,7 +8,7 @@ import { largestOf, weightOf } from '../exponential-sum.ts';
 export function applyTemperature(candidates: Candidates, logits: Float32Array, temperature: number): number {
   const { ids, keys, count } = candidates;
   const largest = largestOf(keys, count) / temperature;
-  ids.subarray(0, count).sort();
+  candidates.orderById();
   let total = 0;
   for (let i = 0; i < count; i++) {
     const weight = weightOf((logits[ids[i] as number] as number) / temperature, largest);

@@ -1,13 +1,17 @@
 import type { Candidates } from '../candidates.ts';
 import { largestOf, sumOfWeights, weightOf } from '../exponential-sum.ts';
 
-/** Keeps the fewest most likely tokens whose probabilities reach `p`, one at least (Holtzman et al. 2020). */
+/**
+ * Keeps the fewest most likely tokens whose probabilities reach `p`, one at least (Holtzman et al. 2020). Tokens so unlikely
+ * that all together, were each as likely as the floor, they would not weigh what may be missing, need not be ranked.
+ */
 export function topP(candidates: Candidates, p: number): void {
   const { keys, count } = candidates;
   const largest = largestOf(keys, count);
-  const goal = p * sumOfWeights(keys, count, largest);
+  const total = sumOfWeights(keys, count, largest);
+  candidates.keepAbove(largest - Math.log(count / ((1 - p) * total)));
   let kept = 0;
-  for (let sum = 0; kept < count && (kept === 0 || sum < goal); kept++) {
+  for (let sum = 0; kept < candidates.count && (kept === 0 || sum < p * total); kept++) {
     sum += weightOf(keys[candidates.indexOf(kept)] as number, largest);
   }
   candidates.keepBest(kept);

@@ -109,7 +109,7 @@ export const ATTENTION_CASES: readonly OpCase[] = [
     attentionCase('long', long, { heads: 4, kvHeads: 2, keySize: 64, type }),
     attentionCase('window of 5', mixedBatch(), { heads: 2, kvHeads: 1, keySize: 32, window: 5, type }),
   ]),
-  ...[1, 3, 4, 7, 33].map((rows) =>
+  ...[1, 3, 4, 7, 33, 70].map((rows) =>
     attentionCase(`${rows} rows`, plainBatch(rows), { heads: 4, kvHeads: 2, keySize: 128 }),
   ),
   attentionCase('window of 1', mixedBatch(), { heads: 2, kvHeads: 2, keySize: 16, window: 1 }),

@@ -89,6 +89,12 @@ export const MATMUL_CASES: readonly OpCase[] = [
     [Q8_0, Q4_0].map((format) => matmulCase({ format, columns, outputs: 12, batch: plainBatch(3) })),
   ),
   ...[1, 2, 3].map((outputs) => matmulCase({ format: Q4_0, columns: 64, outputs, batch: plainBatch(2) })),
+  ...[2, 8, 9, 64, 129].flatMap((rows) =>
+    [F32, Q4_0, Q4_K].map((format) =>
+      matmulCase({ format, columns: 256, outputs: 40, batch: plainBatch(rows) }),
+    ),
+  ),
+  matmulCase({ format: Q8_0, columns: 64, outputs: 2050, batch: plainBatch(1) }),
   matmulCase({ format: Q4_0, columns: 4096, outputs: 96, batch: plainBatch(1) }),
   matmulCase({ format: Q4_K, columns: 4096, outputs: 64, batch: plainBatch(9) }),
   matmulCase({ format: F32, columns: 2048, outputs: 64, batch: plainBatch(9) }),

@@ -31,7 +31,7 @@ function sampleCase(name: string, { vocabulary, rows, count = 7, logits }: Sampl
       sample(g, {
         logits: g.input('logits', { axis: 'outputs', width: vocabulary }),
         parameters: g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' }),
-        history: g.state('history', 'i32', batch.shape.slots, 40),
+        history: g.state('history', 'i32', g.shape.slots, 40),
         alternatives: ALTERNATIVES,
       }),
     pairs: ['report'],

@@ -1,0 +1,65 @@
+import { Argument, Option } from 'commander';
+import { openGguf } from '../../node/open-gguf.ts';
+import type { CliCommand } from '../command.ts';
+import { BUNDLED_MODEL } from '../load.ts';
+import { memoryNeed, metadataEntries, summarize, tensorEntries } from '../model-report.ts';
+import { metadataText, summaryText, tensorsText } from '../model-report-text.ts';
+import {
+  type DeviceFlags,
+  deviceOptions,
+  type JsonFlags,
+  jsonOption,
+  type ModelFlags,
+  modelOptions,
+} from '../options.ts';
+
+interface InspectFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, JsonFlags {
+  readonly summary?: boolean;
+  readonly metadata?: boolean;
+  readonly tensors?: boolean;
+  readonly full?: boolean;
+}
+
+/** `rocmforge inspect`: what a file holds, from its header alone. */
+export const inspectCommand: CliCommand<InspectFlags> = {
+  name: 'inspect',
+  summary: 'show what a GGUF file holds and what memory it takes; reads its header only',
+  arguments: [new Argument('[model]', 'GGUF file or http(s) address (default: the bundled model)')],
+  options: [
+    new Option('--summary', 'only the summary'),
+    new Option('--metadata', 'only the metadata'),
+    new Option('--tensors', 'only the table of tensors'),
+    new Option('--full', 'write long arrays and texts out'),
+    jsonOption(),
+    ...modelOptions().filter((option) => option.attributeName() !== 'model'),
+    ...deviceOptions(),
+  ],
+  examples: [
+    ['inspect model.gguf', 'summary, metadata and tensors'],
+    ['inspect model.gguf --summary -c 32768', 'the memory that a context takes'],
+    ['inspect https://example.org/model.gguf --tensors', 'a remote file, without downloading it'],
+    ['inspect model.gguf --json | jq .parameters', 'one fact for a program'],
+  ],
+  async run({ args, flags }, { output, signal, logger }) {
+    const [location = BUNDLED_MODEL] = args as [string?];
+    await using gguf = await openGguf(location, { signal, logger });
+    const all = !(flags.summary || flags.metadata || flags.tensors);
+    const { context, batch, cacheType } = flags;
+    const wants = (section: 'summary' | 'metadata' | 'tensors') => all || flags[section] === true;
+    const full = flags.full === true;
+    const summary = wants('summary') ? summarize(gguf) : undefined;
+    const memory = summary && (await memoryNeed(gguf, flags, { context, batch, cacheType }));
+    const metadata = wants('metadata') ? metadataEntries(gguf, full) : undefined;
+    const tensors = wants('tensors') ? tensorEntries(gguf) : undefined;
+    if (flags.json) {
+      await output.json({ ...summary, memory, metadata, tensors });
+      return undefined;
+    }
+    const sections: string[] = [];
+    if (summary && memory) sections.push(summaryText(summary, memory));
+    if (metadata) sections.push(metadataText(metadata, full));
+    if (tensors) sections.push(tensorsText(tensors));
+    await output.write(sections.join('\n'));
+    return undefined;
+  },
+};

@@ -1,0 +1,87 @@
+import { Argument, Option } from 'commander';
+import { fail } from '../../base/errors.ts';
+import { openGguf } from '../../node/open-gguf.ts';
+import { createTokenizer, type Tokenizer } from '../../text/index.ts';
+import type { CliCommand } from '../command.ts';
+import { BUNDLED_MODEL } from '../load.ts';
+import { type JsonFlags, jsonOption, type ModelFlags, modelOption } from '../options.ts';
+import { readStandardInput } from '../standard-input.ts';
+import { printable } from '../table.ts';
+
+interface TokenizeFlags extends Pick<ModelFlags, 'model'>, JsonFlags {
+  readonly decode?: string | true;
+  readonly pieces?: boolean;
+  readonly special?: boolean;
+  readonly bos: boolean;
+}
+
+/** `rocmforge tokenize`: text to token ids and back. */
+export const tokenizeCommand: CliCommand<TokenizeFlags> = {
+  name: 'tokenize',
+  summary: 'turn a text into token ids, or ids into text',
+  arguments: [new Argument('[text]', 'the text, used to the last byte (default: standard input)')],
+  options: [
+    modelOption(),
+    new Option(
+      '--decode [ids]',
+      'turn ids, separated by commas or spaces, into text (default: standard input)',
+    ),
+    new Option('--pieces', 'print a line a token: its id and what it stands for'),
+    new Option('--special', 'read, or write, control tokens by name'),
+    new Option('--no-bos', 'leave out what the model wants around a text'),
+    jsonOption(),
+  ],
+  examples: [
+    ['tokenize "Hello world"', 'the ids in one line'],
+    ['tokenize --pieces --special "<|im_start|>user"', 'what each token stands for'],
+    ['tokenize --decode 1,85,736', 'the text of ids'],
+    ['tokenize -m model.gguf --json < text.txt', 'the tokens of a file for a program'],
+  ],
+  async run({ args, flags }, { output, signal, logger }) {
+    const [text] = args as [string?];
+    await using gguf = await openGguf(flags.model ?? BUNDLED_MODEL, { signal, logger });
+    const tokenizer = createTokenizer(gguf.metadata);
+    const special = flags.special === true;
+    if (flags.decode !== undefined) {
+      const source = flags.decode === true ? (text ?? (await standardInput(signal))) : flags.decode;
+      const ids = parseIds(source);
+      const decoded = tokenizer.decode(ids, { special });
+      await (flags.json ? output.json({ ids, text: decoded }) : output.line(decoded));
+      return undefined;
+    }
+    const source = text ?? (await standardInput(signal));
+    const ids = tokenizer.encode(source, { addSpecial: flags.bos, parseSpecial: special });
+    const pieces = flags.pieces ? ids.map((id) => piece(tokenizer, id)) : undefined;
+    if (flags.json) await output.json({ count: ids.length, ids, pieces });
+    else if (pieces) await output.write(pieces.map((of, i) => `${ids[i]}\t${printable(of)}\n`).join(''));
+    else await output.line(ids.join(' '));
+    return undefined;
+  },
+};
+
+async function standardInput(signal: AbortSignal): Promise<string> {
+  const text = await readStandardInput({ signal });
+  return (
+    text ??
+    fail('INVALID_ARGUMENT', { name: 'text', found: 'nothing', expected: 'an argument or standard input' })
+  );
+}
+
+function parseIds(text: string): number[] {
+  const words = text.split(/[\s,]+/).filter((word) => word !== '');
+  return words.map((word) => {
+    const id = Number(word);
+    if (Number.isSafeInteger(id)) return id;
+    return fail('INVALID_ARGUMENT', { name: '--decode', found: word, expected: 'token ids' });
+  });
+}
+
+/** What a token stands for; its bytes in hexadecimal where they are no text of their own. */
+function piece(tokenizer: Tokenizer, id: number): string {
+  const bytes = tokenizer.tokenBytes(id);
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return Array.from(bytes, (byte) => `<${byte.toString(16).padStart(2, '0')}>`).join('');
+  }
+}

@@ -1,0 +1,124 @@
+import { formatBytes } from '../base/bytes.ts';
+import type { MemoryNeed, MetadataEntry, ModelSummary, TensorEntry } from './model-report.ts';
+import { printable, tableText } from './table.ts';
+
+/** Characters of a metadata value in a table. */
+const SHOWN_CHARACTERS = 100;
+
+/** The facts one below the other, then the formats. */
+export function summaryText(summary: ModelSummary, memory: MemoryNeed): string {
+  const { layers, trainedContext, vocabulary } = summary;
+  const facts: [string, string | undefined][] = [
+    ['name', summary.name],
+    ['license', summary.license],
+    ['file', summary.file],
+    ['size', sizeText(summary)],
+    ['architecture', summary.architecture],
+    ['layers', layers?.toString()],
+    ['context', trainedContext === undefined ? undefined : `${trainedContext} trained`],
+    ['parameters', `${countText(summary.parameters)} in ${summary.tensorCount} tensors`],
+    ['tokenizer', tokenizerText(summary.tokenizer, vocabulary)],
+    ['chat template', summary.chatTemplates.join(', ') || 'none'],
+    ['memory', memoryText(memory)],
+  ];
+  const known = facts.filter((fact): fact is [string, string] => fact[1] !== undefined);
+  const formats = summary.formats.map((use) => [
+    use.format,
+    `${use.tensors}`,
+    countText(use.parameters),
+    formatBytes(use.bytes),
+    use.bitsPerWeight.toFixed(2),
+  ]);
+  const formatTable = tableText(
+    [
+      ['format', 'left'],
+      ['tensors', 'right'],
+      ['parameters', 'right'],
+      ['size', 'right'],
+      ['bits', 'right'],
+    ],
+    formats,
+  );
+  return `${known.map(([name, fact]) => `${name.padEnd(14)}${printable(fact)}\n`).join('')}\n${formatTable}`;
+}
+
+function sizeText({ bytes, parts, version, headerBytes }: ModelSummary): string {
+  const split = parts > 1 ? ` in ${parts} parts` : '';
+  return `${formatBytes(bytes)}${split}, GGUF v${version}, header ${formatBytes(headerBytes)}`;
+}
+
+function tokenizerText(model: string | undefined, vocabulary: number | undefined): string | undefined {
+  if (model === undefined) return undefined;
+  return vocabulary === undefined ? model : `${model}, ${vocabulary} tokens`;
+}
+
+function memoryText(need: MemoryNeed): string {
+  if ('unknown' in need) return `not known: ${need.unknown}`;
+  const { weights, cache, scratch, staging, total } = need.fit;
+  const parts = Object.entries({ weights, cache, scratch, staging }).map(
+    ([name, bytes]) => `${name} ${formatBytes(bytes)}`,
+  );
+  const fits = total <= need.free ? '' : `; only ${formatBytes(need.free)} are free`;
+  return `${formatBytes(total)} for a context of ${need.context} on ${need.device} (${parts.join(', ')})${fits}`;
+}
+
+/** A line a key; long values cut unless `full`. */
+export function metadataText(entries: readonly MetadataEntry[], full: boolean): string {
+  const rows = entries.map(({ key, type, length, value }) => {
+    const shown = valueText({ key, type, length, value });
+    const tooLong = !full && shown.length > SHOWN_CHARACTERS;
+    return [printable(key), type, tooLong ? `${shown.slice(0, SHOWN_CHARACTERS)}…` : shown];
+  });
+  return tableText(
+    [
+      ['key', 'left'],
+      ['type', 'left'],
+      ['value', 'left'],
+    ],
+    rows,
+  );
+}
+
+function valueText({ type, length, value }: MetadataEntry): string {
+  const element = (one: unknown): string => {
+    if (typeof one === 'string') return length === undefined ? printable(one) : `"${printable(one)}"`;
+    return typeof one === 'number' && type.startsWith('f32') ? shortFloat(one) : String(one);
+  };
+  if (length === undefined) return element(value);
+  const shown = Array.from(value as ArrayLike<unknown>, element);
+  return shown.length < length ? `${length}: ${shown.join(' ')} …` : shown.join(' ');
+}
+
+/** The fewest digits that still are the same single-precision number. */
+function shortFloat(value: number): string {
+  for (let digits = 1; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return String(short);
+  }
+  return String(value);
+}
+
+/** A line a tensor. */
+export function tensorsText(rows: readonly TensorEntry[]): string {
+  return tableText(
+    [
+      ['tensor', 'left'],
+      ['format', 'left'],
+      ['shape', 'right'],
+      ['size', 'right'],
+      ['offset', 'right'],
+    ],
+    rows.map(({ name, format, shape, bytes, offset }) => [
+      printable(name),
+      format,
+      shape.join(' x ') || '1',
+      formatBytes(bytes),
+      `${offset}`,
+    ]),
+  );
+}
+
+function countText(count: number): string {
+  if (count < 1e6) return `${count}`;
+  return count < 1e9 ? `${(count / 1e6).toFixed(1)} M` : `${(count / 1e9).toFixed(2)} G`;
+}

@@ -1,0 +1,151 @@
+import { isRocmforgeError } from '../base/errors.ts';
+import { DEFAULT_CONTEXT, LanguageModel, type ModelOptions } from '../engine/language-model.ts';
+import type { GgufFile, MetadataValue } from '../gguf/index.ts';
+import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
+import type { FitPlan } from '../model/fit-plan.ts';
+import { type DeviceRequest, openDevice } from '../node/devices.ts';
+import { chatTemplateNames } from '../text/index.ts';
+
+/** What a file holds, without tensors and metadata one by one. */
+export interface ModelSummary {
+  readonly file: string;
+  readonly version: number;
+  readonly parts: number;
+  readonly bytes: number;
+  readonly headerBytes: number;
+  readonly name: string | undefined;
+  readonly license: string | undefined;
+  readonly architecture: string | undefined;
+  readonly layers: number | undefined;
+  readonly trainedContext: number | undefined;
+  readonly tokenizer: string | undefined;
+  readonly vocabulary: number | undefined;
+  readonly chatTemplates: readonly string[];
+  readonly tensorCount: number;
+  readonly parameters: number;
+  readonly formats: readonly FormatUse[];
+}
+
+/** How much of a model one format holds. */
+export interface FormatUse {
+  readonly format: string;
+  readonly tensors: number;
+  readonly parameters: number;
+  readonly bytes: number;
+  readonly bitsPerWeight: number;
+}
+
+/** The memory that a model would take on a device, or why that cannot be said. */
+export type MemoryNeed =
+  | { readonly device: string; readonly context: number; readonly free: number; readonly fit: FitPlan }
+  | { readonly unknown: string };
+
+/** A metadata value; of a long array the first elements and the length. */
+export interface MetadataEntry {
+  readonly key: string;
+  readonly type: string;
+  readonly length?: number | undefined;
+  readonly value: MetadataValue;
+}
+
+/** A tensor, and in which part of a split file it lies. */
+export interface TensorEntry {
+  readonly name: string;
+  readonly format: string;
+  readonly shape: readonly number[];
+  readonly parameters: number;
+  readonly bytes: number;
+  readonly offset: number;
+  readonly part: number;
+}
+
+/** Elements of an array that are shown unless everything is asked for. */
+const SHOWN_ELEMENTS = 8;
+
+/** Sums a file up from its header. */
+export function summarize(gguf: GgufFile): ModelSummary {
+  const { metadata } = gguf;
+  const text = (key: string) => (metadata.typeOf(key) === 'string' ? metadata.string(key) : undefined);
+  const architecture = text('general.architecture');
+  const count = (key: string) => {
+    const value = metadata.get(`${architecture}.${key}`);
+    return typeof value === 'number' ? value : undefined;
+  };
+  return {
+    file: gguf.name,
+    version: gguf.version,
+    parts: gguf.parts.length,
+    bytes: gguf.byteLength,
+    headerBytes: gguf.parts.reduce((sum, part) => sum + part.headerBytes, 0),
+    name: text('general.name'),
+    license: text('general.license'),
+    architecture,
+    layers: count('block_count'),
+    trainedContext: count('context_length'),
+    tokenizer: text('tokenizer.ggml.model'),
+    vocabulary: metadata.lengthOf('tokenizer.ggml.tokens') ?? count('vocab_size'),
+    chatTemplates: chatTemplateNames(metadata),
+    tensorCount: gguf.tensors.length,
+    parameters: gguf.tensors.reduce((sum, { elementCount }) => sum + elementCount, 0),
+    formats: formatUses(gguf),
+  };
+}
+
+function formatUses(gguf: GgufFile): FormatUse[] {
+  const sums = new Map<string, { tensors: number; parameters: number; bytes: number }>();
+  for (const { format, elementCount, byteLength } of gguf.tensors) {
+    const sum = sums.get(format.name) ?? { tensors: 0, parameters: 0, bytes: 0 };
+    sums.set(format.name, {
+      tensors: sum.tensors + 1,
+      parameters: sum.parameters + elementCount,
+      bytes: sum.bytes + byteLength,
+    });
+  }
+  return [...sums]
+    .map(([format, sum]) => ({ format, ...sum, bitsPerWeight: (8 * sum.bytes) / sum.parameters }))
+    .sort((a, b) => b.bytes - a.bytes);
+}
+
+/** Plans the model on a device without loading it. Rejects only where the device asked for does not exist. */
+export async function memoryNeed(
+  gguf: GgufFile,
+  request: DeviceRequest,
+  options: ModelOptions,
+): Promise<MemoryNeed> {
+  try {
+    await using device = await openDevice(request);
+    const fit = await LanguageModel.fit({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
+    const trained = summarize(gguf).trainedContext ?? DEFAULT_CONTEXT;
+    const context = options.context ?? Math.min(trained, DEFAULT_CONTEXT);
+    return { device: device.info.backend, context, free: (await device.memory()).free, fit };
+  } catch (error) {
+    if (!isRocmforgeError(error) || isRocmforgeError(error, 'INVALID_ARGUMENT')) throw error;
+    return { unknown: error.message };
+  }
+}
+
+/** All metadata in file order, long arrays cut short unless `full`. */
+export function metadataEntries(gguf: GgufFile, full: boolean): MetadataEntry[] {
+  const { metadata } = gguf;
+  return [...metadata.keys()].map((key) => {
+    const type = metadata.typeOf(key) ?? '';
+    const length = metadata.lengthOf(key);
+    const value = metadata.get(key) as MetadataValue;
+    if (length === undefined) return { key, type, value };
+    const shown = Array.from(value as ArrayLike<number>);
+    return { key, type, length, value: full ? shown : shown.slice(0, SHOWN_ELEMENTS) };
+  });
+}
+
+/** All tensors in file order. */
+export function tensorEntries(gguf: GgufFile): TensorEntry[] {
+  return gguf.tensors.map((tensor) => ({
+    name: tensor.name,
+    format: tensor.format.name,
+    shape: tensor.shape,
+    parameters: tensor.elementCount,
+    bytes: tensor.byteLength,
+    offset: tensor.offset,
+    part: gguf.parts.findIndex(({ source }) => source === tensor.source),
+  }));
+}

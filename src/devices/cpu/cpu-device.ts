@@ -1,0 +1,187 @@
+import { fail, RocmforgeError } from '../../base/errors.ts';
+import {
+  type Device,
+  type DeviceInfo,
+  type Executable,
+  LiveObjects,
+  type MemoryInfo,
+  type Program,
+  type Step,
+  type Stream,
+  type WorkerHost,
+} from '../../device/index.ts';
+import type { OpGraph } from '../../ops/index.ts';
+import { CpuStep } from './host/cpu-step.ts';
+import { CpuStream, type StreamContext } from './host/cpu-stream.ts';
+import { TransferSlots } from './host/transfer-slots.ts';
+import { WorkQueue } from './host/work-queue.ts';
+import { WorkerTeam } from './host/worker-team.ts';
+import { chooseKernels, type KernelBytes } from './kernel-choice.ts';
+import { type BankLimits, LARGEST_BANK } from './memory/bank.ts';
+import { BankSet } from './memory/bank-set.ts';
+import { CpuBuffer } from './memory/cpu-buffer.ts';
+import { buildStep } from './program/build-step.ts';
+import { CpuExecutable, CpuProgram } from './program/cpu-program.ts';
+import { MAX_WORKERS } from './protocol/control.ts';
+import { reservedBytes } from './protocol/reserved.ts';
+
+export interface CpuDeviceOptions {
+  /** Starts the workers; each must run `runCpuWorker`. */
+  readonly host: WorkerHost;
+  /** The compiled kernels, with and without relaxed SIMD. */
+  readonly kernels: KernelBytes;
+  /** Worker threads; the host's physical cores unless given. */
+  readonly threads?: number | undefined;
+  /** False keeps to baseline SIMD; otherwise relaxed SIMD is used where the runtime has it and computes right. */
+  readonly relaxed?: boolean | undefined;
+  /** Bytes that buffers may take together; unlimited unless given. */
+  readonly memoryLimit?: number | undefined;
+  /** The processor's name, for people. */
+  readonly name?: string | undefined;
+  /** Bytes of one bank, 4 GiB unless given: for tests of models that span several. */
+  readonly bankBytes?: number | undefined;
+  /** Banks among which buffers take turns, 1 unless given: for tests of operands that lie apart. */
+  readonly spread?: number | undefined;
+}
+
+/** Bytes of a bank that buffers leave free, for operands that come from another bank. */
+const STAGING_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Opens the CPU: WebAssembly SIMD kernels on worker threads over shared memory. The calling thread only queues work, it
+ * never computes or waits. Throws `INVALID_ARGUMENT` for impossible options and `DEVICE_UNAVAILABLE` when the runtime
+ * lacks WebAssembly SIMD or threads.
+ */
+export async function openCpuDevice(options: CpuDeviceOptions): Promise<Device> {
+  const threads = options.threads ?? options.host.threads;
+  if (!Number.isInteger(threads) || threads < 1 || threads > MAX_WORKERS) {
+    fail('INVALID_ARGUMENT', { name: 'threads', found: `${threads}`, expected: `1 to ${MAX_WORKERS}` });
+  }
+  const choice = await chooseKernels(options.kernels, options.relaxed ?? true);
+  return new CpuDevice(options, { ...choice, threads });
+}
+
+/** What `openCpuDevice` found out. */
+interface Opened {
+  readonly module: WebAssembly.Module;
+  readonly simd: 'relaxed' | 'baseline';
+  readonly heapBase: number;
+  readonly threads: number;
+}
+
+class CpuDevice implements Device {
+  readonly info: DeviceInfo;
+  readonly lost: Promise<Error>;
+  readonly #live = new LiveObjects('device cpu');
+  readonly #team: WorkerTeam;
+  readonly #queue: WorkQueue;
+  readonly #banks: BankSet;
+  readonly #streams: StreamContext;
+  #nextStep = 0;
+
+  constructor(options: CpuDeviceOptions, opened: Opened) {
+    const { threads, simd } = opened;
+    this.info = { backend: 'cpu', name: options.name ?? 'CPU', details: { threads, simd } };
+    let tellLost: (error: Error) => void = () => {};
+    this.lost = new Promise((resolve) => {
+      tellLost = resolve;
+    });
+    this.#team = new WorkerTeam(options.host, threads, {
+      onDone: () => this.#queue.poll(),
+      onLost: (error) => {
+        this.#queue.lose(error);
+        tellLost(error);
+        void this.#team.terminate();
+      },
+    });
+    this.#queue = new WorkQueue(this.#team);
+    this.#team.start(opened.module);
+    this.#banks = new BankSet({
+      limits: bankLimits(options.bankBytes ?? LARGEST_BANK, reservedBytes(opened.heapBase, threads)),
+      memoryLimit: options.memoryLimit ?? Number.MAX_SAFE_INTEGER,
+      spread: options.spread ?? 1,
+      onBank: ({ id, memory }) => this.#team.broadcast({ kind: 'bank', id, memory }),
+    });
+    this.#streams = this.#streamContext();
+  }
+
+  async memory(): Promise<MemoryInfo> {
+    this.#live.check();
+    return this.#banks.info();
+  }
+
+  createBuffer(byteLength: number, label: string): CpuBuffer {
+    this.#live.check();
+    const allocation = this.#banks.allocate(byteLength, label);
+    const released = (buffer: CpuBuffer) => this.#live.remove(buffer);
+    return this.#live.add(new CpuBuffer(label, allocation, { banks: this.#banks, released }));
+  }
+
+  createPinned(byteLength: number, label: string): CpuBuffer {
+    return this.createBuffer(byteLength, label);
+  }
+
+  createStream(label: string): Stream {
+    this.#live.check();
+    return this.#live.add(new CpuStream(label, this.#streams));
+  }
+
+  async compile(graph: OpGraph): Promise<Program> {
+    this.#live.check();
+    return new CpuProgram(graph, this.#banks);
+  }
+
+  async record(executables: readonly Executable[], label: string): Promise<Step> {
+    this.#live.check();
+    const own = executables.map((executable) => this.#own(executable, label));
+    const { threads } = this.#team;
+    const { table, staging } = buildStep(own, { banks: this.#banks, threads, label });
+    const id = this.#nextStep++;
+    this.#team.broadcast({ kind: 'step', id, table });
+    const released = (step: CpuStep) => {
+      this.#live.remove(step);
+      this.#queue.push({
+        issue: () => {
+          this.#team.broadcast({ kind: 'drop', id });
+          return true;
+        },
+        abandon: () => {},
+      });
+    };
+    return this.#live.add(new CpuStep(label, { id, banks: this.#banks, staging, released }));
+  }
+
+  liveObjects(): number {
+    return this.#live.count;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#live.disposeAll();
+    await this.#team.terminate();
+    this.#queue.lose(new RocmforgeError('DISPOSED', { what: 'device cpu' }));
+    this.#banks.clear();
+  }
+
+  #own(executable: Executable, label: string): CpuExecutable {
+    if (executable instanceof CpuExecutable && executable.program.isOf(this.#banks)) return executable;
+    const found = 'an executable of another device';
+    return fail('BINDING', { graph: label, value: 'executable', found, expected: 'one of this device' });
+  }
+
+  #streamContext(): StreamContext {
+    const banks = this.#banks;
+    return {
+      queue: this.#queue,
+      banks,
+      slots: new TransferSlots(banks),
+      view: ({ bank, offset }, byteLength) => banks.bytes(bank, offset, byteLength),
+      released: (stream) => this.#live.remove(stream),
+    };
+  }
+}
+
+/** Small banks keep less for staging, so that a test's banks hold something. */
+function bankLimits(byteLength: number, reserved: number): BankLimits {
+  const stagingBytes = Math.min(STAGING_BYTES, Math.floor((byteLength - reserved) / 4));
+  return { byteLength, reservedBytes: reserved, stagingBytes };
+}

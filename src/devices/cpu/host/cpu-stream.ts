@@ -1,0 +1,135 @@
+import { Lifetime } from '../../../base/disposal.ts';
+import { fail } from '../../../base/errors.ts';
+import type {
+  BufferRange,
+  DeviceEvent,
+  FileRows,
+  PackedWeight,
+  Step,
+  Stream,
+} from '../../../device/index.ts';
+import type { BankSet } from '../memory/bank-set.ts';
+import { ownBuffer, type Place, type PlaceUse, placeOf } from '../memory/cpu-buffer.ts';
+import { CpuPackedWeight } from '../program/packed-weight.ts';
+import { type BankAddress, writeCopy, writePack, writeRun } from '../protocol/command.ts';
+import { CpuEvent } from './cpu-event.ts';
+import { CpuStep } from './cpu-step.ts';
+import { SLOT_BYTES } from './transfer-slots.ts';
+import { Command, Download, type TransferContext, Upload } from './transfers.ts';
+import type { WorkQueue } from './work-queue.ts';
+
+/** What a stream works on. */
+export interface StreamContext extends TransferContext {
+  readonly queue: WorkQueue;
+  readonly banks: BankSet;
+  /** Called at a stream's end. */
+  released(stream: CpuStream): void;
+}
+
+/** A stream of the device. Its work stands in the device's one queue, so waiting for another stream takes nothing. */
+export class CpuStream implements Stream {
+  readonly #context: StreamContext;
+  readonly #label: string;
+  readonly #life: Lifetime;
+
+  constructor(label: string, context: StreamContext) {
+    this.#label = label;
+    this.#context = context;
+    this.#life = new Lifetime(`stream ${label}`);
+  }
+
+  upload(source: Uint8Array, target: BufferRange): void {
+    const place = this.#place('upload target', target, source.length);
+    const { banks, queue } = this.#context;
+    const bank = banks.bankOfView(source);
+    if (bank && !(source.length <= SLOT_BYTES && queue.drained)) {
+      this.#copy({ bank: bank.id, offset: source.byteOffset }, place, source.length);
+    } else queue.push(new Upload(this.#context, source, place));
+  }
+
+  copy(source: BufferRange, target: BufferRange): void {
+    const from = this.#place('copy source', source);
+    const to = this.#place('copy target', target);
+    if (source.byteLength !== target.byteLength) {
+      fail('BINDING', {
+        graph: this.#label,
+        value: 'copy target',
+        found: `${target.byteLength} bytes`,
+        expected: `the source's ${source.byteLength}`,
+      });
+    }
+    this.#copy(from, to, source.byteLength);
+  }
+
+  async download(source: BufferRange, into: Uint8Array): Promise<void> {
+    const place = this.#place('download source', source, into.length);
+    const download = new Download(this.#context, place, into);
+    this.#context.queue.push(download);
+    await download.done;
+  }
+
+  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void {
+    const place = this.#place('pack target', target, weight.byteLength);
+    const use = this.#use('pack');
+    if (!(weight instanceof CpuPackedWeight)) {
+      const found = 'a weight of another kind of device';
+      fail('BINDING', { graph: this.#label, value: 'pack', found, expected: 'a weight of this device' });
+    }
+    const { bank, offset } = ownBuffer(rows.pinned, use).allocation;
+    const source = { bank: bank.id, offset: offset + rows.offset };
+    const work = weight.packWork(part, rows, { source, target: place });
+    this.#context.queue.push(new Command((words) => writePack(words, work)));
+  }
+
+  run(step: Step): void {
+    this.#life.check();
+    if (!(step instanceof CpuStep && step.isOf(this.#context.banks))) {
+      const found = 'a step of another device';
+      fail('BINDING', { graph: this.#label, value: step.label, found, expected: 'a step of this device' });
+    }
+    this.#context.queue.push(new Command((words) => writeRun(words, step.id)));
+  }
+
+  record(): DeviceEvent {
+    this.#life.check();
+    return new CpuEvent(this.#context.queue);
+  }
+
+  wait(event: DeviceEvent): void {
+    this.#life.check();
+    if (!(event instanceof CpuEvent)) {
+      const found = 'an event of another device';
+      fail('BINDING', { graph: this.#label, value: 'event', found, expected: 'an event of this device' });
+    }
+  }
+
+  async synchronize(): Promise<void> {
+    await this.record().completed();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#life.end()) return;
+    try {
+      await new CpuEvent(this.#context.queue).completed();
+    } catch {
+      // The device is lost: its owner learns that elsewhere, and there is nothing to wait for.
+    } finally {
+      this.#context.released(this);
+    }
+  }
+
+  #copy(source: BankAddress, target: BankAddress, byteLength: number): void {
+    if (byteLength === 0) return;
+    const copy = { source, target, byteLength };
+    this.#context.queue.push(new Command((words) => writeCopy(words, copy)));
+  }
+
+  #place(value: string, range: BufferRange, needed = range.byteLength): Place {
+    this.#life.check();
+    return placeOf(range, needed, this.#use(value));
+  }
+
+  #use(value: string): PlaceUse {
+    return { graph: this.#label, value, banks: this.#context.banks };
+  }
+}

@@ -1,0 +1,79 @@
+import { RocmforgeError } from '../../../base/errors.ts';
+import type { WorkerHandle, WorkerHost } from '../../../device/index.ts';
+import { ASLEEP, AWAKE, ControlBlock, WORD } from '../protocol/control.ts';
+import type { HostMessage, WorkerMessage } from '../protocol/messages.ts';
+
+/** What the team tells its owner. */
+export interface TeamListener {
+  /** A command that was wanted is done. */
+  onDone(): void;
+  /** A worker died or failed; the team is of no use any more. */
+  onLost(error: Error): void;
+}
+
+/** The worker threads of one device. All get the same messages; all take part in every command. */
+export class WorkerTeam {
+  readonly control = ControlBlock.create();
+  readonly #workers: readonly WorkerHandle[];
+  #ended = false;
+
+  constructor(host: WorkerHost, threads: number, listener: TeamListener) {
+    const lost = (cause: Error) => {
+      if (this.#ended) return;
+      this.#ended = true;
+      listener.onLost(new RocmforgeError('DEVICE_LOST', { device: 'cpu', why: cause.message }, { cause }));
+    };
+    this.#workers = Array.from({ length: threads }, (_, index) => {
+      const worker = host.start(`rocmforge cpu ${index}`);
+      worker.onFailure(lost);
+      worker.onMessage((message) => {
+        const answer = message as WorkerMessage;
+        if (answer.kind === 'done') listener.onDone();
+        else lost(Object.assign(new Error(answer.message), { stack: answer.stack }));
+      });
+      return worker;
+    });
+  }
+
+  get threads(): number {
+    return this.#workers.length;
+  }
+
+  /** Makes the workers ready to take commands. */
+  start(kernels: WebAssembly.Module): void {
+    const { memory } = this.control;
+    this.#workers.forEach((worker, index) => {
+      this.#post(worker, { kind: 'start', control: memory, index, threads: this.threads, kernels });
+    });
+  }
+
+  broadcast(message: HostMessage): void {
+    for (const worker of this.#workers) this.#post(worker, message);
+  }
+
+  /** Lets the workers see that commands up to `sequence` are in the ring. */
+  submit(sequence: number): void {
+    const { words } = this.control;
+    Atomics.store(words, WORD.submitted, sequence);
+    Atomics.notify(words, WORD.submitted);
+    this.#workers.forEach((worker, index) => {
+      const state = Atomics.compareExchange(words, WORD.states + index, ASLEEP, AWAKE);
+      if (state === ASLEEP) this.#post(worker, { kind: 'wake' });
+    });
+  }
+
+  /** Keeps the process alive for the workers, or no longer. One worker held is enough. */
+  hold(held: boolean): void {
+    this.#workers[0]?.hold(held);
+  }
+
+  /** Ends all workers, whatever they are doing. */
+  async terminate(): Promise<void> {
+    this.#ended = true;
+    await Promise.all(this.#workers.map((worker) => worker.terminate()));
+  }
+
+  #post(worker: WorkerHandle, message: HostMessage): void {
+    worker.post(message);
+  }
+}

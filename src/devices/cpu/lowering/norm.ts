@@ -1,0 +1,40 @@
+import type { LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
+import type { Lowering } from '../program/lowering.ts';
+
+export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
+  const columns = op.out.width;
+  const [x, weight, out] = [to.tensor(op.x), to.weight(op.weight, 'vector'), to.tensor(op.out)];
+  to.emit({
+    table: {
+      kind: 'rmsNorm',
+      at: { x: x.id, weight: weight.id, out: out.id },
+      columns,
+      group: op.weight.columns,
+      epsilon: op.epsilon,
+    },
+    axis: op.out.axis,
+    locality: 'row',
+    local: [x],
+    reads: [weight],
+    writes: [out],
+  });
+}
+
+export function lowerLayerNorm(op: LayerNormOp, to: Lowering): void {
+  const columns = op.out.width;
+  const [x, weight, out] = [to.tensor(op.x), to.weight(op.weight, 'vector'), to.tensor(op.out)];
+  const bias = op.bias && to.weight(op.bias, 'vector');
+  to.emit({
+    table: {
+      kind: 'layerNorm',
+      at: { x: x.id, weight: weight.id, out: out.id, ...(bias && { bias: bias.id }) },
+      columns,
+      epsilon: op.epsilon,
+    },
+    axis: op.out.axis,
+    locality: 'row',
+    local: [x],
+    reads: bias ? [weight, bias] : [weight],
+    writes: [out],
+  });
+}

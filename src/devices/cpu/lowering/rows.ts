@@ -1,0 +1,38 @@
+import { ELEMENT_BYTES, type GatherRowsOp, type TokenAppendOp } from '../../../ops/index.ts';
+import type { Lowering } from '../program/lowering.ts';
+
+export function lowerGatherRows(op: GatherRowsOp, to: Lowering): void {
+  const [x, index, out] = [to.tensor(op.x), to.tensor(op.index), to.tensor(op.out)];
+  to.emit({
+    table: {
+      kind: 'gather',
+      at: { x: x.id, index: index.id, out: out.id },
+      columns: (op.out.width * ELEMENT_BYTES[op.out.type]) / 4,
+      sourceRows: to.graph.shape.rows,
+    },
+    axis: op.out.axis,
+    locality: 'row',
+    local: [index],
+    reads: [x],
+    writes: [out],
+  });
+}
+
+export function lowerTokenAppend(op: TokenAppendOp, to: Lowering): void {
+  const { ids, positions, slots } = op.batch;
+  const history = to.state(op.history);
+  const local = [to.tensor(ids), to.tensor(positions), to.tensor(slots)] as const;
+  to.emit({
+    table: {
+      kind: 'tokenAppend',
+      at: { ids: local[0].id, positions: local[1].id, slots: local[2].id, history: history.id },
+      columns: 1,
+      historyRows: op.history.rows,
+      historyWidth: op.history.width,
+    },
+    axis: 'rows',
+    locality: 'row',
+    local,
+    scatters: [history],
+  });
+}

@@ -1,0 +1,148 @@
+import { fail, invariant } from '../../../base/errors.ts';
+import type { MemoryInfo } from '../../../device/index.ts';
+import { Bank, type BankLimits, type Purpose } from './bank.ts';
+
+/** A range of a bank, held until `release`. */
+export interface Allocation {
+  readonly bank: Bank;
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
+export interface BankSetOptions {
+  readonly limits: BankLimits;
+  /** Bytes that all ranges together may take. */
+  readonly memoryLimit: number;
+  /** Banks among which consecutive ranges take turns; 1 fills one bank after the other. */
+  readonly spread: number;
+  /** Called for each bank before anything in it is used, so that the workers get to know it. */
+  readonly onBank: (bank: Bank) => void;
+}
+
+/**
+ * All memory of the device: banks that are added when the ones there are full. A range never straddles two banks, because
+ * a kernel sees one bank only.
+ */
+export class BankSet {
+  readonly #options: BankSetOptions;
+  readonly #banks: Bank[] = [];
+  readonly #bankOf = new WeakMap<SharedArrayBuffer, Bank>();
+  #used = 0;
+  #turn = 0;
+
+  constructor(options: BankSetOptions) {
+    this.#options = options;
+  }
+
+  get banks(): readonly Bank[] {
+    return this.#banks;
+  }
+
+  info(): MemoryInfo {
+    const total = this.#options.memoryLimit;
+    return { total, free: Math.max(0, total - this.#used) };
+  }
+
+  /** Throws `OUT_OF_MEMORY`, with `what` as the subject, when the limit or the platform does not allow it. */
+  allocate(byteLength: number, what: string): Allocation {
+    const { total, free } = this.info();
+    if (byteLength > free) fail('OUT_OF_MEMORY', { device: 'cpu', what, bytes: byteLength, free });
+    const allocation = this.#inBanks(byteLength) ?? this.#inNewBank(byteLength);
+    if (!allocation) {
+      const largest = this.#options.limits.byteLength - this.#options.limits.reservedBytes;
+      fail('OUT_OF_MEMORY', { device: 'cpu', what, bytes: byteLength, free: Math.min(total, largest) });
+    }
+    this.#used += byteLength;
+    return allocation;
+  }
+
+  /** Room in a given bank for operands that live elsewhere. */
+  allocateStaging(bank: Bank, byteLength: number, what: string): Allocation {
+    const offset = this.#reserve(bank, byteLength, 'staging');
+    if (offset === undefined) {
+      fail('OUT_OF_MEMORY', {
+        device: 'cpu',
+        what,
+        bytes: byteLength,
+        free: this.#options.limits.stagingBytes,
+      });
+    }
+    this.#used += byteLength;
+    return { bank, offset, byteLength };
+  }
+
+  release(allocation: Allocation): void {
+    allocation.bank.release(allocation.offset, allocation.byteLength);
+    this.#used -= allocation.byteLength;
+  }
+
+  /** A view over a range, which `bankOfView` recognizes. */
+  view(allocation: Allocation): Uint8Array {
+    const bytes = allocation.bank.bytes(allocation.offset, allocation.byteLength);
+    this.#bankOf.set(bytes.buffer as SharedArrayBuffer, allocation.bank);
+    return bytes;
+  }
+
+  /** The device's bytes at a place. */
+  bytes(bank: number, offset: number, byteLength: number): Uint8Array {
+    const found = this.#banks[bank];
+    invariant(found, `bank ${bank} exists`);
+    return found.bytes(offset, byteLength);
+  }
+
+  /** The bank that a view made by `view` lies in; undefined for all other memory. */
+  bankOfView(bytes: Uint8Array): Bank | undefined {
+    return bytes.buffer instanceof SharedArrayBuffer ? this.#bankOf.get(bytes.buffer) : undefined;
+  }
+
+  /** Forgets the banks; their memory goes when the last view and worker let go of it. */
+  clear(): void {
+    this.#banks.length = 0;
+    this.#used = 0;
+  }
+
+  #inBanks(byteLength: number): Allocation | undefined {
+    const { spread } = this.#options;
+    if (this.#banks.length < spread) return undefined;
+    const first = this.#turn++ % spread;
+    for (const bank of [...this.#banks.slice(first), ...this.#banks.slice(0, first)]) {
+      const offset = this.#reserve(bank, byteLength, 'buffer');
+      if (offset !== undefined) return { bank, offset, byteLength };
+    }
+    return undefined;
+  }
+
+  #inNewBank(byteLength: number): Allocation | undefined {
+    const bank = this.#newBank();
+    if (!bank) return undefined;
+    const offset = this.#reserve(bank, byteLength, 'buffer');
+    if (offset === undefined) return undefined;
+    this.#banks.push(bank);
+    this.#options.onBank(bank);
+    return { bank, offset, byteLength };
+  }
+
+  #newBank(): Bank | undefined {
+    try {
+      return new Bank(this.#banks.length, this.#options.limits);
+    } catch (error) {
+      if (error instanceof RangeError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Takes a range from a gap, or from fresh pages when no gap is large enough and the platform has them. */
+  #reserve(bank: Bank, byteLength: number, purpose: Purpose): number | undefined {
+    const offset = bank.allocate(byteLength);
+    if (offset !== undefined) return offset;
+    const growth = bank.growthFor(byteLength, purpose);
+    if (growth === undefined) return undefined;
+    try {
+      bank.grow(growth);
+    } catch (error) {
+      if (error instanceof RangeError) return undefined;
+      throw error;
+    }
+    return bank.allocate(byteLength);
+  }
+}

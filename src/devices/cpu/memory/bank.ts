@@ -1,0 +1,76 @@
+import { alignUp } from '../../../base/bytes.ts';
+import { BUFFER_ALIGNMENT } from '../../../device/index.ts';
+import { BankAllocator } from './bank-allocator.ts';
+
+const PAGE = 65536;
+
+/** The most a WebAssembly memory with 32-bit addresses can hold, less a page so that its end is an address too. */
+export const LARGEST_BANK = 65535 * PAGE;
+
+/** Growing is a system call and interrupts every worker, so it is done in steps of at least this much. */
+const GROWTH = 16 * 1024 * 1024;
+
+/** How a bank may use its memory. */
+export interface BankLimits {
+  /** Bytes in all. */
+  readonly byteLength: number;
+  /** Bytes at the start that belong to the kernels: their constants and the workers' scratch. */
+  readonly reservedBytes: number;
+  /** Bytes that buffers leave for the staging areas of steps whose operands lie in several banks. */
+  readonly stagingBytes: number;
+}
+
+/** Who asks for memory: buffers stop growing a bank where staging still may. */
+export type Purpose = 'buffer' | 'staging';
+
+/** One shared WebAssembly memory: an address space of at most 4 GiB that every worker's kernels see. */
+export class Bank {
+  readonly memory: WebAssembly.Memory;
+  readonly #allocator: BankAllocator;
+  readonly #limits: Readonly<Record<Purpose, number>>;
+
+  /** Throws a RangeError when the platform has no room for it. */
+  constructor(
+    readonly id: number,
+    limits: BankLimits,
+  ) {
+    const maximum = Math.floor(limits.byteLength / PAGE);
+    this.#limits = { buffer: maximum * PAGE - alignUp(limits.stagingBytes, PAGE), staging: maximum * PAGE };
+    const initial = Math.ceil(limits.reservedBytes / PAGE);
+    this.memory = new WebAssembly.Memory({ initial, maximum, shared: true });
+    this.#allocator = new BankAllocator(limits.reservedBytes, BUFFER_ALIGNMENT);
+    this.#allocator.extend(initial * PAGE);
+  }
+
+  /** Bytes that the platform has set aside so far. */
+  get byteLength(): number {
+    return this.memory.buffer.byteLength;
+  }
+
+  /** Offset of a fresh range within the memory that is there, or undefined. */
+  allocate(byteLength: number): number | undefined {
+    return this.#allocator.allocate(byteLength);
+  }
+
+  /** Bytes that must be added before `byteLength` fits; undefined when the bank cannot become that large. */
+  growthFor(byteLength: number, purpose: Purpose): number | undefined {
+    const missing = alignUp(this.#allocator.missingBytes(byteLength), PAGE);
+    const room = this.#limits[purpose] - this.#allocator.end;
+    return missing > room ? undefined : Math.min(room, Math.max(missing, GROWTH));
+  }
+
+  /** Adds bytes, a multiple of the page size. Throws a RangeError when the platform refuses. */
+  grow(byteLength: number): void {
+    this.memory.grow(byteLength / PAGE);
+    this.#allocator.extend(this.#allocator.end + byteLength);
+  }
+
+  release(offset: number, byteLength: number): void {
+    this.#allocator.release(offset, byteLength);
+  }
+
+  /** A view that stays valid when the memory grows, because shared memory never moves. */
+  bytes(offset: number, byteLength: number): Uint8Array {
+    return new Uint8Array(this.memory.buffer, offset, byteLength);
+  }
+}

@@ -1,0 +1,116 @@
+import { type BatchShape, capacityOf } from '../../../ops/index.ts';
+import type { Allocation, BankSet } from '../memory/bank-set.ts';
+import type { Place } from '../memory/cpu-buffer.ts';
+import { withOperands } from '../protocol/call-table.ts';
+import type { SegmentTable, StepTable, TaskTable } from '../protocol/step-table.ts';
+import type { CpuExecutable } from './cpu-program.ts';
+import type { Phase, Task } from './schedule.ts';
+import type { Slot } from './slots.ts';
+import { splitOf } from './split.ts';
+import { Staging } from './staging.ts';
+
+/** A step's table, and the memory that it took for operands which live in another bank than their task. */
+export interface BuiltStep {
+  readonly table: StepTable;
+  readonly staging: readonly Allocation[];
+}
+
+/** Writes the table of a step. Throws `OUT_OF_MEMORY` when operands of one task lie in several banks and none has room. */
+export function buildStep(
+  executables: readonly CpuExecutable[],
+  of: { banks: BankSet; threads: number; label: string },
+): BuiltStep {
+  const staging = new Staging();
+  const segments = executables.map((executable) =>
+    new SegmentBuilder(executable, staging, of.threads).build(),
+  );
+  const allocations = staging.allocate(of.banks, `staging of ${of.label}`);
+  return { table: { segments: segments.map((finish) => finish()) }, staging: [...allocations.values()] };
+}
+
+/** Builds one executable's phases. Staging addresses are known only at the end, so each piece is a function. */
+class SegmentBuilder {
+  readonly #executable: CpuExecutable;
+  readonly #staging: Staging;
+  readonly #threads: number;
+
+  constructor(executable: CpuExecutable, staging: Staging, threads: number) {
+    this.#executable = executable;
+    this.#staging = staging;
+    this.#threads = threads;
+  }
+
+  build(): () => SegmentTable {
+    const { program, places } = this.#executable;
+    const counts = places[program.counts.id] as Place;
+    const { shape } = program.graph;
+    const phases = program.phases.flatMap((phase) => this.#phase(phase));
+    return () => ({
+      counts: { bank: counts.bank, offset: counts.offset },
+      capacity: capacitiesOf(shape),
+      phases: phases.map((tasks) => tasks.map((task) => task())),
+    });
+  }
+
+  /** The phase, with one before it and one after it where operands have to travel. */
+  #phase(phase: Phase): (() => TaskTable)[][] {
+    const round = this.#staging.round();
+    const tasks = phase.map((task) => this.#task(task, round));
+    const { before, after } = round;
+    return [before, tasks, after].filter(({ length }) => length > 0);
+  }
+
+  #task(task: Task, round: ReturnType<Staging['round']>): () => TaskTable {
+    const { places } = this.#executable;
+    const split = splitOf(task, this.#threads);
+    const slots = slotsOf(task);
+    const bank = homeOf([...slots.keys()], places);
+    const addresses = new Map<number, () => number>();
+    for (const [slot, writes] of slots) {
+      const place = places[slot.id] as Place;
+      addresses.set(
+        slot.id,
+        place.bank === bank ? () => place.offset : round.bring({ slot, place, bank, writes }),
+      );
+    }
+    return () => ({
+      bank,
+      split,
+      calls: task.calls.map(({ table }) => withOperands(table, (id) => addresses.get(id)?.() ?? 0)),
+    });
+  }
+}
+
+/** A task's slots, and whether it writes them. */
+function slotsOf({ calls }: Task): Map<Slot, boolean> {
+  const slots = new Map<Slot, boolean>();
+  for (const { local, reads, writes, scatters } of calls) {
+    for (const slot of [...local, ...reads]) slots.set(slot, slots.get(slot) ?? false);
+    for (const slot of [...writes, ...scatters]) slots.set(slot, true);
+  }
+  return slots;
+}
+
+/** The bank that holds most of the bytes: the others come to it. */
+function homeOf(slots: readonly Slot[], places: readonly Place[]): number {
+  const bytes = new Map<number, number>();
+  for (const slot of slots) {
+    const { bank } = places[slot.id] as Place;
+    bytes.set(bank, (bytes.get(bank) ?? 0) + slot.byteLength);
+  }
+  let home = 0;
+  let most = -1;
+  for (const [bank, sum] of bytes) {
+    if (sum > most) [home, most] = [bank, sum];
+  }
+  return home;
+}
+
+function capacitiesOf(shape: BatchShape): SegmentTable['capacity'] {
+  return {
+    rows: capacityOf('rows', shape),
+    outputs: capacityOf('outputs', shape),
+    slots: capacityOf('slots', shape),
+    one: 1,
+  };
+}

@@ -1,0 +1,46 @@
+import { fail } from '../../../base/errors.ts';
+import type { Place } from '../memory/cpu-buffer.ts';
+import type { LoweredCall } from './lowered-call.ts';
+import type { Phase } from './schedule.ts';
+import type { Slot } from './slots.ts';
+
+/**
+ * Throws `BINDING` where an output lies over something that the same phase still reads, unless the very call that writes it
+ * reads it element by element in place. Phases before are done by then; reading it later is against the contract.
+ */
+export function checkOverlaps(graph: string, phases: readonly Phase[], places: readonly Place[]): void {
+  for (const tasks of phases) {
+    const calls = tasks.flatMap((task) => task.calls);
+    for (const writer of calls) {
+      for (const output of writer.writes) {
+        if (output.origin.kind === 'output') checkOutput(graph, { writer, output, calls, places });
+      }
+    }
+  }
+}
+
+function checkOutput(
+  graph: string,
+  of: { writer: LoweredCall; output: Slot; calls: readonly LoweredCall[]; places: readonly Place[] },
+): void {
+  const { writer, output, calls, places } = of;
+  const target = places[output.id] as Place;
+  for (const call of calls) {
+    for (const slot of [...call.local, ...call.reads]) {
+      const source = places[slot.id] as Place;
+      if (slot === output || !overlap(source, target)) continue;
+      const inPlace = call === writer && call.local.includes(slot) && sameRows(slot, output);
+      if (inPlace && source.offset === target.offset) continue;
+      const found = `memory shared with ${slot.name}, which is still read`;
+      fail('BINDING', { graph, value: `output ${output.name}`, found, expected: 'memory of its own' });
+    }
+  }
+}
+
+function overlap(a: Place, b: Place): boolean {
+  return a.bank === b.bank && a.offset < b.offset + b.byteLength && b.offset < a.offset + a.byteLength;
+}
+
+function sameRows(a: Slot, b: Slot): boolean {
+  return a.rows?.axis === b.rows?.axis && a.rows?.rowBytes === b.rows?.rowBytes;
+}

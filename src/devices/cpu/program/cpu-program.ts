@@ -1,0 +1,115 @@
+import { invariant } from '../../../base/errors.ts';
+import {
+  type Bindings,
+  type BufferRange,
+  checkBindings,
+  type Executable,
+  type Lifespan,
+  type Program,
+  planLifespans,
+} from '../../../device/index.ts';
+import type { OpGraph } from '../../../ops/index.ts';
+import type { BankSet } from '../memory/bank-set.ts';
+import { type Place, placeOf } from '../memory/cpu-buffer.ts';
+import { checkOverlaps } from './check-overlaps.ts';
+import { lowerOp } from './lower-op.ts';
+import { Lowering } from './lowering.ts';
+import type { CpuPackedWeight } from './packed-weight.ts';
+import { type Phase, schedule } from './schedule.ts';
+import type { Slot } from './slots.ts';
+
+/** A compiled graph: its calls in phases, and the memory they name. */
+export class CpuProgram implements Program {
+  readonly phases: readonly Phase[];
+  readonly slots: readonly Slot[];
+  readonly weights: readonly CpuPackedWeight[];
+  readonly scratchBytes: number;
+  /** Slot of the numbers of rows in use. */
+  readonly counts: Slot;
+  readonly #scratchOffsets: ReadonlyMap<Slot, number>;
+  readonly #banks: BankSet;
+
+  /** Throws `OP_UNSUPPORTED`. */
+  constructor(
+    readonly graph: OpGraph,
+    banks: BankSet,
+  ) {
+    this.#banks = banks;
+    const lowering = new Lowering(graph);
+    this.counts = lowering.tensor(graph.batch.counts);
+    for (const op of graph.ops) lowerOp(op, lowering);
+    this.phases = schedule(lowering.calls);
+    this.slots = lowering.slots.all;
+    this.weights = lowering.weights;
+    const { offsets, byteLength } = planSlots(this.phases);
+    this.#scratchOffsets = offsets;
+    this.scratchBytes = byteLength;
+  }
+
+  bind(bindings: Bindings): CpuExecutable {
+    checkBindings(this, bindings);
+    const places = this.slots.map((slot) => this.#placeOf(slot, bindings));
+    checkOverlaps(this.graph.name, this.phases, places);
+    return new CpuExecutable(this, places);
+  }
+
+  /** True for a program of the device with these banks. */
+  isOf(banks: BankSet): boolean {
+    return banks === this.#banks;
+  }
+
+  #placeOf(slot: Slot, bindings: Bindings): Place {
+    const range = rangeOf(slot, bindings);
+    invariant(range, `${slot.name} is bound`);
+    const use = { graph: this.graph.name, value: slot.name, banks: this.#banks };
+    const offset = this.#scratchOffsets.get(slot);
+    const { bank, offset: base } = placeOf(
+      range,
+      offset === undefined ? slot.byteLength : this.scratchBytes,
+      use,
+    );
+    return { bank, offset: base + (offset ?? 0), byteLength: slot.byteLength };
+  }
+}
+
+/** A program with a place for every slot. */
+export class CpuExecutable implements Executable {
+  constructor(
+    readonly program: CpuProgram,
+    readonly places: readonly Place[],
+  ) {}
+}
+
+function rangeOf({ origin }: Slot, bindings: Bindings): BufferRange | undefined {
+  switch (origin.kind) {
+    case 'value':
+      return bindings.values.get(origin.value);
+    case 'output':
+      return bindings.outputs.get(origin.output);
+    case 'weight':
+      return bindings.weights.get(origin.weight);
+    case 'scratch':
+      return bindings.scratch;
+  }
+}
+
+/** Places scratch so that nothing shares bytes with what is alive in the same phase. */
+function planSlots(phases: readonly Phase[]): { offsets: Map<Slot, number>; byteLength: number } {
+  const spans = new Map<Slot, { byteLength: number; first: number; last: number }>();
+  phases.forEach((tasks, phase) => {
+    for (const call of tasks.flatMap(({ calls }) => calls)) {
+      for (const slot of [...call.writes, ...call.local, ...call.reads]) {
+        if (slot.origin.kind !== 'scratch') continue;
+        const { byteLength } = slot;
+        const span = spans.get(slot) ?? { byteLength, first: phase, last: phase };
+        span.last = phase;
+        spans.set(slot, span);
+      }
+    }
+  });
+  const { offsets, byteLength } = planLifespans([...spans.values()] satisfies Lifespan[]);
+  return {
+    offsets: new Map([...spans.keys()].map((slot, index) => [slot, offsets[index] as number])),
+    byteLength,
+  };
+}

@@ -1,0 +1,144 @@
+import type { Axis } from '../../../ops/index.ts';
+import type { Locality, LoweredCall } from './lowered-call.ts';
+import type { Slot } from './slots.ts';
+
+/** Calls that one worker runs one after the other on the same rows and columns. */
+export interface Task {
+  readonly calls: LoweredCall[];
+  readonly axis: Axis;
+  readonly columns: number;
+  /** `row` tasks run whole rows, the others may be divided by columns too. */
+  locality: Locality;
+  /** Set when the task became part of another one. */
+  mergedInto: Task | undefined;
+}
+
+/** Tasks that do not depend on each other. */
+export type Phase = readonly Task[];
+
+/** Where a call stands. */
+interface Position {
+  readonly phase: number;
+  readonly task: Task;
+}
+
+/** Who has touched a slot so far. */
+interface Use {
+  writer: Position | undefined;
+  readonly readers: Position[];
+}
+
+/**
+ * Puts calls into few phases: each into the earliest one after everything it depends on, and into the same task as the
+ * producers of its operands where it needs only what the same chunk has just computed. So a chain of row-wise operators, or
+ * a matrix with its residual addition, runs without a barrier, and matrices that share an input run side by side.
+ */
+export function schedule(calls: readonly LoweredCall[]): Phase[] {
+  const scheduler = new Scheduler();
+  for (const call of calls) scheduler.place(call);
+  return scheduler.phases();
+}
+
+class Scheduler {
+  readonly #phases: Task[][] = [];
+  readonly #uses = new Map<Slot, Use>();
+  /** Readers of memory bound from outside: an output may lie over it, so it is written after they are done. */
+  readonly #inputReaders: Position[] = [];
+
+  phases(): Phase[] {
+    return this.#phases.map((tasks) => tasks.filter(({ mergedInto }) => !mergedInto));
+  }
+
+  place(call: LoweredCall): void {
+    const at = this.#find(call);
+    const operands = [...call.local, ...call.reads];
+    for (const slot of operands) this.#use(slot).readers.push(at);
+    for (const slot of [...call.writes, ...call.scatters]) this.#use(slot).writer = at;
+    if (operands.some(isInput)) this.#inputReaders.push(at);
+  }
+
+  #find(call: LoweredCall): Position {
+    const producers = call.local.map((slot) => this.#use(slot).writer).filter((at) => at !== undefined);
+    const earliest = this.#earliest(call);
+    const latest = producers.reduce((most, { phase }) => Math.max(most, phase), -1);
+    if (latest >= earliest) {
+      const near = producers.filter(({ phase }) => phase === latest).map(({ task }) => rootOf(task));
+      const task = near[0];
+      if (task && near.every((other) => chains(other, call) && merges(task, other))) {
+        for (const other of near) merge(task, other);
+        append(task, call);
+        return { phase: latest, task };
+      }
+    }
+    return this.#startTask(call, Math.max(earliest, latest + 1));
+  }
+
+  /** The first phase that is behind everything the call depends on, operands of its own rows aside. */
+  #earliest(call: LoweredCall): number {
+    let earliest = 0;
+    const after = (at: Position | undefined) => {
+      if (at) earliest = Math.max(earliest, at.phase + 1);
+    };
+    for (const slot of call.reads) after(this.#use(slot).writer);
+    for (const slot of call.scatters) {
+      const { writer, readers } = this.#use(slot);
+      after(writer);
+      readers.forEach(after);
+    }
+    if (call.writes.some(({ origin }) => origin.kind === 'output')) this.#inputReaders.forEach(after);
+    return earliest;
+  }
+
+  #startTask(call: LoweredCall, phase: number): Position {
+    while (this.#phases.length <= phase) this.#phases.push([]);
+    const { axis, locality, table } = call;
+    const task: Task = { calls: [call], axis, columns: table.columns, locality, mergedInto: undefined };
+    this.#phases[phase]?.push(task);
+    return { phase, task };
+  }
+
+  #use(slot: Slot): Use {
+    const known = this.#uses.get(slot);
+    if (known) return known;
+    const use: Use = { writer: undefined, readers: [] };
+    this.#uses.set(slot, use);
+    return use;
+  }
+}
+
+function rootOf(task: Task): Task {
+  return task.mergedInto ? rootOf(task.mergedInto) : task;
+}
+
+/** True when a call can follow on the chunk that a task has just computed. */
+function chains(task: Task, call: LoweredCall): boolean {
+  if (task.axis !== call.axis || call.locality === 'wide') return false;
+  return task.locality !== 'wide' || (call.locality === 'element' && call.table.columns === task.columns);
+}
+
+/** True when two tasks of one phase can run on the same chunks. */
+function merges(task: Task, other: Task): boolean {
+  if (task.axis !== other.axis) return false;
+  return (task.locality === 'wide') === (other.locality === 'wide') && sameGrid(task, other);
+}
+
+function sameGrid(task: Task, other: Task): boolean {
+  return task.locality !== 'wide' || task.columns === other.columns;
+}
+
+function merge(task: Task, other: Task): void {
+  if (task === other) return;
+  other.mergedInto = task;
+  for (const call of other.calls) append(task, call);
+}
+
+function append(task: Task, call: LoweredCall): void {
+  task.calls.push(call);
+  if (task.locality === 'element' && (call.locality === 'row' || call.table.columns !== task.columns)) {
+    task.locality = 'row';
+  }
+}
+
+function isInput({ origin }: Slot): boolean {
+  return origin.kind === 'value' && origin.value.kind === 'tensor';
+}

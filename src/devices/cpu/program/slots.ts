@@ -1,0 +1,115 @@
+import { fail } from '../../../base/errors.ts';
+import {
+  type Axis,
+  type BatchShape,
+  capacityOf,
+  ELEMENT_BYTES,
+  type OpGraph,
+  type State,
+  type Tensor,
+  tensorBytes,
+} from '../../../ops/index.ts';
+import { recordBytes, TILE_ROWS } from '../weight-layouts.ts';
+import type { CpuPackedWeight } from './packed-weight.ts';
+
+/** Where the memory of a slot comes from when a program is bound. */
+export type SlotOrigin =
+  | { readonly kind: 'value'; readonly value: Tensor | State }
+  | { readonly kind: 'output'; readonly output: string }
+  | { readonly kind: 'weight'; readonly weight: CpuPackedWeight }
+  | { readonly kind: 'scratch' };
+
+/** Rows of an axis, of which only those in use are touched, `rowUnit` of them together. */
+export interface SlotRows {
+  readonly axis: Axis;
+  readonly rowBytes: number;
+  readonly rowUnit: number;
+}
+
+/** Memory that calls name by number until the program is bound. */
+export interface Slot {
+  readonly id: number;
+  readonly name: string;
+  readonly byteLength: number;
+  /** How the bytes divide into rows; undefined for memory that is used as a whole. */
+  readonly rows: SlotRows | undefined;
+  readonly origin: SlotOrigin;
+}
+
+/** All memory that one program's calls name. */
+export class SlotTable {
+  readonly #slots: Slot[] = [];
+  readonly #byTensor = new Map<Tensor | State, Slot>();
+  readonly #outputNames: ReadonlyMap<Tensor, string>;
+  readonly #shape: BatchShape;
+
+  constructor(graph: OpGraph) {
+    this.#shape = graph.shape;
+    this.#outputNames = new Map(graph.outputs.map(({ name, tensor }) => [tensor, name]));
+    if (this.#outputNames.size < graph.outputs.length) {
+      fail('OP_UNSUPPORTED', {
+        device: 'cpu',
+        op: 'output',
+        why: `${graph.name} gives one result two names`,
+      });
+    }
+  }
+
+  get all(): readonly Slot[] {
+    return this.#slots;
+  }
+
+  tensor(tensor: Tensor): Slot {
+    const known = this.#byTensor.get(tensor);
+    if (known) return known;
+    const output = this.#outputNames.get(tensor);
+    const slot = this.#add({
+      name: tensor.name,
+      byteLength: tensorBytes(tensor, this.#shape),
+      rows: { axis: tensor.axis, rowBytes: tensor.width * ELEMENT_BYTES[tensor.type], rowUnit: 1 },
+      origin:
+        output !== undefined
+          ? { kind: 'output', output }
+          : tensor.role === 'input'
+            ? { kind: 'value', value: tensor }
+            : { kind: 'scratch' },
+    });
+    this.#byTensor.set(tensor, slot);
+    return slot;
+  }
+
+  state(state: State): Slot {
+    const known = this.#byTensor.get(state);
+    if (known) return known;
+    const { name, rows, width, type } = state;
+    const byteLength = rows * width * ELEMENT_BYTES[type];
+    const slot = this.#add({ name, byteLength, rows: undefined, origin: { kind: 'value', value: state } });
+    this.#byTensor.set(state, slot);
+    return slot;
+  }
+
+  weight(weight: CpuPackedWeight): Slot {
+    const known = this.#slots.find(({ origin }) => origin.kind === 'weight' && origin.weight === weight);
+    if (known) return known;
+    const name = weight.parts.map((part) => part.name).join('+');
+    return this.#add({
+      name,
+      byteLength: weight.byteLength,
+      rows: undefined,
+      origin: { kind: 'weight', weight },
+    });
+  }
+
+  /** Scratch for the 8-bit form of a tensor. */
+  quantized({ name, axis, width }: Tensor): Slot {
+    const byteLength = recordBytes(capacityOf(axis, this.#shape), width);
+    const rows = { axis, rowBytes: recordBytes(TILE_ROWS, width) / TILE_ROWS, rowUnit: TILE_ROWS };
+    return this.#add({ name: `${name} in 8 bits`, byteLength, rows, origin: { kind: 'scratch' } });
+  }
+
+  #add(slot: Omit<Slot, 'id'>): Slot {
+    const added = { id: this.#slots.length, ...slot };
+    this.#slots.push(added);
+    return added;
+  }
+}

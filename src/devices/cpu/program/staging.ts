@@ -1,0 +1,94 @@
+import { alignUp } from '../../../base/bytes.ts';
+import { BUFFER_ALIGNMENT } from '../../../device/index.ts';
+import type { Allocation, BankSet } from '../memory/bank-set.ts';
+import type { Place } from '../memory/cpu-buffer.ts';
+import type { BankAddress } from '../protocol/command.ts';
+import type { TaskTable } from '../protocol/step-table.ts';
+import type { Slot } from './slots.ts';
+
+/** An operand that a task wants in its own bank. */
+interface Foreign {
+  readonly slot: Slot;
+  readonly place: Place;
+  readonly bank: number;
+  /** The task changes it, so it goes back. */
+  readonly writes: boolean;
+}
+
+/** The copies around one phase. */
+export interface StagingRound {
+  readonly before: (() => TaskTable)[];
+  readonly after: (() => TaskTable)[];
+  /** Brings an operand; gives its address in the task's bank, to be asked for once memory is allocated. */
+  bring(foreign: Foreign): () => number;
+}
+
+/**
+ * Memory in each bank for operands that live in another one while a task works on them. A kernel sees one bank only, so a
+ * task runs in the bank of its largest operand and the others are copied there and back. Each phase uses the same memory
+ * again. Nothing of this happens while everything lies in one bank.
+ */
+export class Staging {
+  readonly #needs = new Map<number, number>();
+  #bases: ReadonlyMap<number, Allocation> = new Map();
+
+  /** Starts the operands of a phase. */
+  round(): StagingRound {
+    const used = new Map<number, number>();
+    const brought = new Map<string, () => number>();
+    const before: (() => TaskTable)[] = [];
+    const after: (() => TaskTable)[] = [];
+    const bring = (foreign: Foreign) => {
+      const { slot, place, bank } = foreign;
+      const key = `${bank} ${slot.id}`;
+      const known = brought.get(key);
+      if (known && !foreign.writes) return known;
+      const address = known ?? this.#reserve(bank, slot.byteLength, used);
+      const home = (): BankAddress => ({ bank: place.bank, offset: place.offset });
+      const stage = (): BankAddress => ({ bank, offset: address() });
+      if (!known) before.push(() => copyTask(slot, home(), stage()));
+      if (foreign.writes) after.push(() => copyTask(slot, stage(), home()));
+      brought.set(key, address);
+      return address;
+    };
+    return { before, after, bring };
+  }
+
+  /** Takes the memory that the rounds need, bank by bank. Throws `OUT_OF_MEMORY`. */
+  allocate(banks: BankSet, what: string): ReadonlyMap<number, Allocation> {
+    const bases = new Map<number, Allocation>();
+    try {
+      for (const [id, byteLength] of this.#needs) {
+        const bank = banks.banks[id];
+        if (bank) bases.set(id, banks.allocateStaging(bank, byteLength, what));
+      }
+    } catch (error) {
+      for (const allocation of bases.values()) banks.release(allocation);
+      throw error;
+    }
+    this.#bases = bases;
+    return bases;
+  }
+
+  #reserve(bank: number, byteLength: number, used: Map<number, number>): () => number {
+    const offset = used.get(bank) ?? 0;
+    const end = offset + alignUp(byteLength, BUFFER_ALIGNMENT);
+    used.set(bank, end);
+    this.#needs.set(bank, Math.max(this.#needs.get(bank) ?? 0, end));
+    return () => (this.#bases.get(bank)?.offset ?? 0) + offset;
+  }
+}
+
+/** Bytes of memory without rows that one worker copies at a time. */
+const COPY_GRAIN = 256 * 1024;
+
+function copyTask(slot: Slot, source: BankAddress, target: BankAddress): TaskTable {
+  const whole = { axis: 'one' as const, rowBytes: slot.byteLength, rowUnit: 1 };
+  const { axis, rowBytes: columns, rowUnit } = slot.rows ?? whole;
+  const columnGrain = slot.rows ? columns : COPY_GRAIN;
+  return {
+    bank: target.bank,
+    split: { axis, rowsTogether: false, columns, columnGrain, byColumns: true },
+    calls: [{ kind: 'stage', at: {}, columns, source, target, rowUnit }],
+  };
+}

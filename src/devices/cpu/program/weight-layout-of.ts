@@ -1,0 +1,18 @@
+import { invariant } from '../../../base/errors.ts';
+import type { TensorFormat } from '../../../formats/index.ts';
+import { WEIGHT_LAYOUTS, type WeightLayout } from '../weight-layouts.ts';
+
+/** How a format's matrices are kept: as its kernels want them, or as F32 for a format that has none. */
+export interface FormatLayout {
+  readonly layout: WeightLayout;
+  /** The rows are decoded to f32 before they are packed. */
+  readonly decodes: boolean;
+}
+
+export function weightLayoutOf({ name }: TensorFormat): FormatLayout {
+  const own = WEIGHT_LAYOUTS[name];
+  if (own) return { layout: own, decodes: false };
+  const layout = WEIGHT_LAYOUTS.F32;
+  invariant(layout, 'F32 has a layout');
+  return { layout, decodes: true };
+}

@@ -1,0 +1,97 @@
+/**
+ * The block of shared memory over which host and workers agree, in 32-bit words. Words that different threads write lie a
+ * cache line apart. Sequence numbers count commands, wrap at 2^32 and are compared by their difference.
+ */
+
+const LINE = 16;
+
+/** Offsets of the words. */
+export const WORD = {
+  /** Number of the last command that the host has written into the ring. The workers wait on it. */
+  submitted: 0,
+  /** Number of the last command that is done. */
+  completed: LINE,
+  /** The host wants a message once `completed` has reached this number. */
+  wanted: 2 * LINE,
+  /** Next chunk of the running phase. */
+  chunk: 3 * LINE,
+  /** Workers that have arrived at the barrier. */
+  arrived: 4 * LINE,
+  /** Counts barriers passed. Workers wait on it. */
+  generation: 5 * LINE,
+  /** Workers that sleep at the barrier and must be notified. */
+  sleepers: 6 * LINE,
+  /** One word a worker: `ASLEEP` while it waits for messages and not for `submitted`. */
+  states: 7 * LINE,
+} as const;
+
+/** Most workers that a control block has words for. */
+export const MAX_WORKERS = 256;
+
+/** A worker that returned to its event loop and needs a message to go on, or one that sees new commands by itself. */
+export const ASLEEP = 0;
+export const AWAKE = 1;
+
+/** Commands that may be under way at once. A power of two. */
+export const RING_ENTRIES = 256;
+
+/** Words of a command: its kind and its operands. */
+export const COMMAND_WORDS = 16;
+
+const RING_AT = WORD.states + MAX_WORKERS;
+const TIMES_AT = RING_AT + RING_ENTRIES * COMMAND_WORDS;
+
+/** A number that `completed` will not reach soon: nobody wants a message. */
+const FAR = 2 ** 30;
+
+export class ControlBlock {
+  readonly words: Int32Array;
+  readonly #times: Float64Array;
+
+  constructor(readonly memory: SharedArrayBuffer) {
+    this.words = new Int32Array(memory, 0, TIMES_AT);
+    this.#times = new Float64Array(memory, TIMES_AT * 4, RING_ENTRIES);
+  }
+
+  static create(): ControlBlock {
+    const block = new ControlBlock(new SharedArrayBuffer(TIMES_AT * 4 + RING_ENTRIES * 8));
+    block.words[WORD.wanted] = FAR;
+    return block;
+  }
+
+  /** Number of the last command that is done. */
+  get completed(): number {
+    return Atomics.load(this.words, WORD.completed);
+  }
+
+  /** The words of command `sequence`, the same ones for all commands `RING_ENTRIES` apart. */
+  command(sequence: number): Int32Array {
+    const at = RING_AT + (sequence & (RING_ENTRIES - 1)) * COMMAND_WORDS;
+    return this.words.subarray(at, at + COMMAND_WORDS);
+  }
+
+  /** Milliseconds since the epoch at which command `sequence` was done; valid until the ring comes round. */
+  timeOf(sequence: number): number {
+    return this.#times[sequence & (RING_ENTRIES - 1)] as number;
+  }
+
+  /** Marks a command as done; true when the host wants to be told, once for each wish. */
+  complete(sequence: number): boolean {
+    this.#times[sequence & (RING_ENTRIES - 1)] = performance.timeOrigin + performance.now();
+    Atomics.store(this.words, WORD.completed, sequence);
+    const wanted = Atomics.load(this.words, WORD.wanted);
+    if (!reached(sequence, wanted)) return false;
+    return Atomics.compareExchange(this.words, WORD.wanted, wanted, (sequence + FAR) | 0) === wanted;
+  }
+
+  /** Asks for a message when `sequence` is done; false when it is done already, and no message may come. */
+  want(sequence: number): boolean {
+    Atomics.store(this.words, WORD.wanted, sequence);
+    return !reached(Atomics.load(this.words, WORD.completed), sequence);
+  }
+}
+
+/** True when a sequence number is at or past another one. */
+export function reached(sequence: number, goal: number): boolean {
+  return ((sequence - goal) | 0) >= 0;
+}

@@ -1,0 +1,47 @@
+import { invariant } from '../../../base/errors.ts';
+import type { KernelExports } from '../kernel-exports.ts';
+import { scratchOf } from '../protocol/reserved.ts';
+
+type Kernel = (...args: number[]) => void;
+
+/** The kernels over one bank, with this worker's own scratch in it. */
+export class BankInstance {
+  readonly kernels: KernelExports;
+  /** `SCRATCH_BYTES` that no other worker touches. */
+  readonly scratch: number;
+  readonly #memory: WebAssembly.Memory;
+  readonly #exports: WebAssembly.Exports;
+
+  constructor(kernels: WebAssembly.Module, memory: WebAssembly.Memory, worker: number) {
+    const abort = () => invariant(false, 'a kernel does not abort');
+    this.#memory = memory;
+    this.#exports = new WebAssembly.Instance(kernels, { env: { memory, abort } }).exports;
+    this.kernels = this.#exports as unknown as KernelExports;
+    this.scratch = scratchOf(this.kernels.heapBase(), worker);
+  }
+
+  /** An export that is chosen by name, as `WeightLayout` names them. */
+  kernel<K = Kernel>(name: string): K {
+    const kernel = this.#exports[name];
+    invariant(typeof kernel === 'function', `the kernels export ${name}`);
+    return kernel as K;
+  }
+
+  bytes(offset: number, byteLength: number): Uint8Array {
+    return new Uint8Array(this.#reach(offset + byteLength), offset, byteLength);
+  }
+
+  words(offset: number, length: number): Int32Array {
+    return new Int32Array(this.#reach(offset + 4 * length), offset, length);
+  }
+
+  floats(offset: number, length: number): Float32Array {
+    return new Float32Array(this.#reach(offset + 4 * length), offset, length);
+  }
+
+  /** The memory's buffer; the host may have grown it without this worker having taken note. */
+  #reach(end: number): ArrayBufferLike {
+    if (this.#memory.buffer.byteLength < end) this.#memory.grow(0);
+    return this.#memory.buffer;
+  }
+}

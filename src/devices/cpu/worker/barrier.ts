@@ -1,0 +1,48 @@
+import { WORD } from '../protocol/control.ts';
+
+/**
+ * How often a worker looks before it goes to sleep. About 50 microseconds: longer than the usual difference between two
+ * workers' chunks, shorter than what sleeping and waking cost twice.
+ */
+const SPINS = 4000;
+
+/** Waits until `words[at]` differs from `seen`: first looking, then sleeping. `sleepers`, where given, counts who sleeps. */
+function waitForChange(words: Int32Array, at: number, seen: number, sleepers: number): void {
+  for (let i = 0; i < SPINS; i++) if (Atomics.load(words, at) !== seen) return;
+  Atomics.add(words, sleepers, 1);
+  while (Atomics.load(words, at) === seen) Atomics.wait(words, at, seen);
+  Atomics.sub(words, sleepers, 1);
+}
+
+/** Where all workers meet between two phases. The last to arrive resets the chunk counter and lets the others go. */
+export class Barrier {
+  readonly #words: Int32Array;
+  readonly #threads: number;
+
+  constructor(words: Int32Array, threads: number) {
+    this.#words = words;
+    this.#threads = threads;
+  }
+
+  /** True for the last one, at once: it calls `release`. The others return when it has. */
+  arrive(): boolean {
+    const words = this.#words;
+    const generation = Atomics.load(words, WORD.generation);
+    if (Atomics.add(words, WORD.arrived, 1) === this.#threads - 1) return true;
+    waitForChange(words, WORD.generation, generation, WORD.sleepers);
+    return false;
+  }
+
+  release(): void {
+    const words = this.#words;
+    Atomics.store(words, WORD.chunk, 0);
+    Atomics.store(words, WORD.arrived, 0);
+    Atomics.add(words, WORD.generation, 1);
+    if (Atomics.load(words, WORD.sleepers) > 0) Atomics.notify(words, WORD.generation);
+  }
+
+  /** Meets the others. */
+  pass(): void {
+    if (this.arrive()) this.release();
+  }
+}

@@ -1,0 +1,60 @@
+import type { Axis } from '../../../ops/index.ts';
+import type { CallTable } from '../protocol/call-table.ts';
+import type { BankInstance } from './bank-instance.ts';
+import { attentionCall, cacheAppendCall } from './calls/attention.ts';
+import { binaryCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise.ts';
+import { embedCall } from './calls/embed.ts';
+import { matmulCall, quantizeCall } from './calls/matmul.ts';
+import { layerNormCall, rmsNormCall, ropeCall } from './calls/norm.ts';
+import { gatherCall, ropeTableCall, stageCall, tokenAppendCall } from './calls/rows.ts';
+import { sampleCall } from './calls/sample.ts';
+import type { Call } from './task.ts';
+
+/** Where a call runs. */
+export interface CallPlace {
+  readonly bank: BankInstance;
+  readonly banks: (bank: number) => BankInstance;
+  readonly capacity: Readonly<Record<Axis, number>>;
+  readonly axis: Axis;
+}
+
+/** Looks up everything that a call needs, once. */
+export function buildCall(call: CallTable, { bank, banks, capacity, axis }: CallPlace): Call {
+  switch (call.kind) {
+    case 'embed':
+      return embedCall(call, bank, capacity[axis]);
+    case 'quantize':
+      return quantizeCall(call, bank);
+    case 'matmul':
+      return matmulCall(call, bank);
+    case 'add':
+    case 'mul':
+      return binaryCall(call, bank);
+    case 'scale':
+      return scaleCall(call, bank);
+    case 'unary':
+      return unaryCall(call, bank);
+    case 'gated':
+      return gatedCall(call, bank);
+    case 'rmsNorm':
+      return rmsNormCall(call, bank);
+    case 'layerNorm':
+      return layerNormCall(call, bank);
+    case 'ropeTable':
+      return ropeTableCall(call, bank, capacity[axis]);
+    case 'rope':
+      return ropeCall(call, bank);
+    case 'tokenAppend':
+      return tokenAppendCall(call, bank, capacity[axis]);
+    case 'cacheAppend':
+      return cacheAppendCall(call, bank, capacity[axis]);
+    case 'attention':
+      return attentionCall(call, bank, capacity[axis]);
+    case 'gather':
+      return gatherCall(call, bank, capacity[axis]);
+    case 'sample':
+      return sampleCall(call, bank, capacity[axis]);
+    case 'stage':
+      return stageCall(call, banks(call.source.bank), bank, capacity[axis]);
+  }
+}

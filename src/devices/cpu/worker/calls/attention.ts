@@ -1,0 +1,112 @@
+import { ATTENTION_PARAMETER_BYTES, writeAttentionParameters } from '../../kernel-exports.ts';
+import type { AttentionCall, CacheAppendCall, CacheShape } from '../../protocol/call-table.ts';
+import type { BankInstance } from '../bank-instance.ts';
+import type { Call, Chunk } from '../task.ts';
+
+const BYTES = { f32: 4, f16: 2 } as const;
+
+/** Where a batch's indices stand, as views. */
+class CacheIndex {
+  readonly positions: Int32Array;
+  readonly #slots: Int32Array;
+  readonly #blocks: Int32Array;
+  readonly #blocksAt: number;
+  readonly #shape: CacheShape;
+
+  constructor(
+    at: { positions: number; slots: number; blocks: number },
+    bank: BankInstance,
+    of: { shape: CacheShape; capacity: number },
+  ) {
+    this.#shape = of.shape;
+    this.positions = bank.words(at.positions, of.capacity);
+    this.#slots = bank.words(at.slots, of.capacity);
+    this.#blocks = bank.words(at.blocks, of.shape.slotCount * of.shape.blocksPerSlot);
+    this.#blocksAt = at.blocks;
+  }
+
+  /** Address of the row's sequence's block numbers; -1 where its slot or position is none. */
+  blocksOf(row: number): number {
+    const { blockSize, blocksPerSlot, slotCount } = this.#shape;
+    const slot = this.#slots[row] as number;
+    const position = this.positions[row] as number;
+    const inside = slot >= 0 && slot < slotCount && position >= 0 && position < blockSize * blocksPerSlot;
+    return inside ? this.#blocksAt + 4 * slot * blocksPerSlot : -1;
+  }
+
+  /** The cell of the row's own position; -1 where there is none. */
+  cellOf(row: number): number {
+    const { blockSize, cells } = this.#shape;
+    const blocks = this.blocksOf(row);
+    if (blocks < 0) return -1;
+    const position = this.positions[row] as number;
+    const block = this.#blocks[(blocks - this.#blocksAt) / 4 + Math.floor(position / blockSize)] as number;
+    const cell = block * blockSize + (position % blockSize);
+    return cell < cells ? cell : -1;
+  }
+}
+
+/** Rows without a cell are dropped. */
+export function cacheAppendCall(of: CacheAppendCall, bank: BankInstance, capacity: number): Call {
+  const { at, columns, shape } = of;
+  const { narrow } = bank.kernels;
+  const index = new CacheIndex(at, bank, { shape, capacity });
+  const x = bank.floats(at.x, capacity * columns);
+  const cache = shape.type === 'f32' ? bank.floats(at.cache, shape.cells * columns) : undefined;
+  return {
+    columns,
+    run({ firstRow, endRow }: Chunk) {
+      for (let row = firstRow; row < endRow; row++) {
+        const cell = index.cellOf(row);
+        if (cell < 0) continue;
+        if (cache) cache.set(x.subarray(row * columns, (row + 1) * columns), cell * columns);
+        else narrow(at.x + 4 * row * columns, at.cache + 2 * cell * columns, columns);
+      }
+    },
+  };
+}
+
+/** At the start of a worker's scratch; the kernel's scratch lies behind it. */
+const PARAMETERS = 64;
+
+export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: number): Call {
+  const { at, columns: kvHeads, heads, keySize, valueSize, shape } = of;
+  const { attention } = bank.kernels;
+  const { scratch } = bank;
+  const group = heads / kvHeads;
+  const size = BYTES[shape.type];
+  const window = of.window ?? Number.POSITIVE_INFINITY;
+  const index = new CacheIndex(at, bank, { shape, capacity });
+  const parameters = new Uint8Array(ATTENTION_PARAMETER_BYTES);
+  writeAttentionParameters(new DataView(parameters.buffer), 0, {
+    blockSize: shape.blockSize,
+    group,
+    keySize,
+    valueSize,
+    keyCellBytes: kvHeads * keySize * size,
+    valueCellBytes: kvHeads * valueSize * size,
+    scale: of.scale,
+    softCap: of.softCap ?? 0,
+    cacheType: shape.type,
+  });
+  const ownParameters = bank.bytes(scratch, ATTENTION_PARAMETER_BYTES);
+  return {
+    columns: kvHeads,
+    run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
+      ownParameters.set(parameters);
+      for (let row = firstRow; row < endRow; row++) {
+        const blocks = index.blocksOf(row);
+        if (blocks < 0) continue;
+        const end = (index.positions[row] as number) + 1;
+        const begin = Math.max(0, end - window);
+        for (let head = firstColumn; head < endColumn; head++) {
+          const q = at.q + 4 * (row * heads + head * group) * keySize;
+          const out = at.out + 4 * (row * heads + head * group) * valueSize;
+          const keys = at.keys + head * keySize * size;
+          const values = at.values + head * valueSize * size;
+          attention(q, keys, values, out, blocks, scratch, begin, end, scratch + PARAMETERS);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,15 @@
+/** The rows in use, by axis, while a segment runs. */
+export interface RowCounts {
+  rows: number;
+  outputs: number;
+  slots: number;
+  one: number;
+}
+
+/** Work that divides into chunks, which any worker may run in any order. */
+export interface Chunked {
+  /** How many chunks there are since the last `prepare`; the same in every worker. */
+  readonly chunks: number;
+  prepare(counts: RowCounts): void;
+  run(chunk: number): void;
+}

@@ -1,0 +1,120 @@
+import { invariant } from '../../../base/errors.ts';
+import type { WorkerPort } from '../../../device/index.ts';
+import { COMMAND, COMMAND_KIND } from '../protocol/command.ts';
+import { ASLEEP, AWAKE, ControlBlock, WORD } from '../protocol/control.ts';
+import type { HostMessage, WorkerMessage } from '../protocol/messages.ts';
+import { BankInstance } from './bank-instance.ts';
+import type { RowCounts } from './chunked.ts';
+import { CopyCommand } from './copy-command.ts';
+import { PackCommand } from './pack-command.ts';
+import { PhaseRunner } from './phase-runner.ts';
+import { WorkerStep } from './step.ts';
+
+/** How often a worker looks for the next command before it sleeps: a caller that answers at once is not kept waiting. */
+const SPINS = 1000;
+
+/** How long a worker sleeps on the shared word before it goes back to its event loop, which is slower to wake. */
+const LINGER_MS = 20;
+
+const NO_ROWS: RowCounts = { rows: 0, outputs: 0, slots: 0, one: 1 };
+
+/** Makes this thread a worker of a CPU device: messages tell it of banks and steps, the ring tells it what to run. */
+export function runCpuWorker(port: WorkerPort): void {
+  let worker: CpuWorker | undefined;
+  port.onMessage((data) => {
+    const message = data as HostMessage;
+    try {
+      if (message.kind === 'start') worker = new CpuWorker(message, port);
+      else worker?.receive(message);
+    } catch (error) {
+      worker = undefined;
+      const { message: text, stack = '' } = error instanceof Error ? error : new Error(String(error));
+      port.post({ kind: 'failed', message: text, stack } satisfies WorkerMessage);
+    }
+  });
+}
+
+class CpuWorker {
+  readonly #port: WorkerPort;
+  readonly #control: ControlBlock;
+  readonly #kernels: WebAssembly.Module;
+  readonly #index: number;
+  readonly #runner: PhaseRunner;
+  readonly #banks = new Map<number, BankInstance>();
+  readonly #steps = new Map<number, WorkerStep>();
+  readonly #copy: CopyCommand;
+  readonly #pack: PackCommand;
+  #done = 0;
+
+  constructor(start: Extract<HostMessage, { kind: 'start' }>, port: WorkerPort) {
+    this.#port = port;
+    this.#control = new ControlBlock(start.control);
+    this.#kernels = start.kernels;
+    this.#index = start.index;
+    this.#runner = new PhaseRunner(this.#control, start.threads);
+    this.#copy = new CopyCommand(this.#bank);
+    this.#pack = new PackCommand(this.#bank);
+  }
+
+  receive(message: HostMessage): void {
+    if (message.kind === 'bank') {
+      this.#banks.set(message.id, new BankInstance(this.#kernels, message.memory, this.#index));
+    } else if (message.kind === 'step') {
+      this.#steps.set(message.id, new WorkerStep(message.table, this.#runner.threads, this.#bank));
+    } else if (message.kind === 'drop') this.#steps.delete(message.id);
+    this.#drain();
+  }
+
+  readonly #bank = (id: number): BankInstance => {
+    const bank = this.#banks.get(id);
+    invariant(bank, `bank ${id} is known`);
+    return bank;
+  };
+
+  /** Runs commands until there are none for a while, or one that a message still has to explain. */
+  #drain(): void {
+    const { words } = this.#control;
+    const state = WORD.states + this.#index;
+    Atomics.store(words, state, AWAKE);
+    for (;;) {
+      const next = (this.#done + 1) | 0;
+      if (this.#submitted() && this.#knows(this.#control.command(next))) {
+        this.#run(this.#control.command(next), next);
+        this.#done = next;
+        continue;
+      }
+      if (!this.#submitted() && this.#linger()) continue;
+      Atomics.store(words, state, ASLEEP);
+      if (!this.#submitted() || !this.#knows(this.#control.command(next))) return;
+      Atomics.store(words, state, AWAKE);
+    }
+  }
+
+  #submitted(): boolean {
+    return Atomics.load(this.#control.words, WORD.submitted) !== this.#done;
+  }
+
+  /** True when a command came within a while. */
+  #linger(): boolean {
+    for (let i = 0; i < SPINS; i++) if (this.#submitted()) return true;
+    return Atomics.wait(this.#control.words, WORD.submitted, this.#done, LINGER_MS) !== 'timed-out';
+  }
+
+  /** False while the bank or step that a command names is still in a message. */
+  #knows(words: Int32Array): boolean {
+    if (words[COMMAND.kind] === COMMAND_KIND.run) return this.#steps.has(words[COMMAND.step] as number);
+    const ends = [words[COMMAND.sourceBank], words[COMMAND.targetBank]] as number[];
+    return ends.every((bank) => this.#banks.has(bank));
+  }
+
+  #run(words: Int32Array, sequence: number): void {
+    const kind = words[COMMAND.kind];
+    if (kind === COMMAND_KIND.run) this.#steps.get(words[COMMAND.step] as number)?.run(this.#runner);
+    else {
+      const command = kind === COMMAND_KIND.copy ? this.#copy : this.#pack;
+      command.read(words);
+      this.#runner.phase([command], NO_ROWS);
+    }
+    if (this.#runner.finish(sequence)) this.#port.post({ kind: 'done' } satisfies WorkerMessage);
+  }
+}

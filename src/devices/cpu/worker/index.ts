@@ -1,0 +1,1 @@
+export { runCpuWorker } from './cpu-worker.ts';

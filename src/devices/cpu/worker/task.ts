@@ -1,0 +1,68 @@
+import type { Axis } from '../../../ops/index.ts';
+import type { Split } from '../protocol/step-table.ts';
+import type { Chunked, RowCounts } from './chunked.ts';
+
+/** Rows and columns to compute, and how many rows are in use in all. */
+export interface Chunk {
+  firstRow: number;
+  endRow: number;
+  firstColumn: number;
+  endColumn: number;
+  rows: number;
+}
+
+/** A kernel call with everything looked up, ready to run on any chunk. */
+export interface Call {
+  /** Columns there are. */
+  readonly columns: number;
+  run(chunk: Chunk): void;
+}
+
+/** Row ranges for each thread where rows are divided. */
+const RANGES_A_THREAD = 4;
+
+/** A task's grid of chunks. */
+export class Task implements Chunked {
+  chunks = 0;
+  readonly #axis: Axis;
+  readonly #split: Split;
+  readonly #calls: readonly Call[];
+  readonly #threads: number;
+  readonly #chunk: Chunk = { firstRow: 0, endRow: 0, firstColumn: 0, endColumn: 0, rows: 0 };
+  #rowGrain = 1;
+  #columnGrain = 1;
+  #columnRanges = 1;
+
+  constructor(split: Split, calls: readonly Call[], threads: number) {
+    this.#axis = split.axis;
+    this.#split = split;
+    this.#calls = calls;
+    this.#threads = threads;
+  }
+
+  prepare(counts: RowCounts): void {
+    const rows = counts[this.#axis];
+    const { rowsTogether, columns, columnGrain, byColumns } = this.#split;
+    this.#chunk.rows = rows;
+    const ranges = rowsTogether ? 1 : Math.min(rows, this.#threads * RANGES_A_THREAD);
+    this.#rowGrain = Math.ceil(rows / Math.max(1, ranges));
+    const divides = byColumns || rowsTogether || ranges < this.#threads * RANGES_A_THREAD;
+    this.#columnGrain = divides ? columnGrain : columns;
+    this.#columnRanges = Math.ceil(columns / this.#columnGrain);
+    this.chunks = rows === 0 ? 0 : Math.ceil(rows / this.#rowGrain) * this.#columnRanges;
+  }
+
+  run(index: number): void {
+    const chunk = this.#chunk;
+    const row = Math.floor(index / this.#columnRanges) * this.#rowGrain;
+    const column = (index % this.#columnRanges) * this.#columnGrain;
+    chunk.firstRow = row;
+    chunk.endRow = Math.min(chunk.rows, row + this.#rowGrain);
+    const wholeRows = this.#split.columns === 1;
+    for (const call of this.#calls) {
+      chunk.firstColumn = wholeRows ? 0 : column;
+      chunk.endColumn = wholeRows ? call.columns : Math.min(call.columns, column + this.#columnGrain);
+      call.run(chunk);
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { readFile } from 'node:fs/promises';
+import { cpus, freemem } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
+import { fail } from '../base/errors.ts';
+import type { Device } from '../device/index.ts';
+import { type CpuDeviceOptions, openCpuDevice } from '../devices/cpu/index.ts';
+import { usableCores } from './cpu-threads.ts';
+import { nodeWorkerHost } from './worker-host.ts';
+
+const WORKER = new URL('./cpu-worker.js', import.meta.url);
+const KERNELS = new URL('../devices/cpu/', import.meta.url);
+
+/** What may be chosen about the CPU device in Node; the rest is found out. */
+export type NodeCpuOptions = Partial<
+  Pick<CpuDeviceOptions, 'threads' | 'relaxed' | 'memoryLimit' | 'bankBytes' | 'spread'>
+>;
+
+/** Opens the CPU with worker threads, one for each physical core that the process may use. */
+export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
+  // Node 20 has relaxed SIMD behind a flag, which must be set before anything is validated; later ones ignore it.
+  setFlagsFromString('--experimental-wasm-relaxed-simd');
+  const [relaxed, baseline] = await Promise.all([kernels('relaxed'), kernels('baseline')]);
+  return openCpuDevice({
+    ...options,
+    host: nodeWorkerHost(WORKER, usableCores()),
+    kernels: { relaxed, baseline },
+    memoryLimit: options.memoryLimit ?? availableMemory(),
+    name: cpus()[0]?.model ?? 'CPU',
+  });
+}
+
+/** Bytes that the process may still use: the system's estimate, within the control group's limit. */
+function availableMemory(): number {
+  return process.availableMemory?.() ?? freemem();
+}
+
+async function kernels(variant: 'relaxed' | 'baseline'): Promise<Uint8Array<ArrayBuffer>> {
+  try {
+    return new Uint8Array(await readFile(new URL(`kernels.${variant}.wasm`, KERNELS)));
+  } catch (cause) {
+    return fail('DEVICE_UNAVAILABLE', { device: 'cpu', why: `its ${variant} kernels were not built` }, cause);
+  }
+}

@@ -1,0 +1,49 @@
+import { Worker } from 'node:worker_threads';
+import type { WorkerHandle, WorkerHost } from '../device/index.ts';
+
+/** A worker thread running one of this package's worker entries. */
+class NodeWorker implements WorkerHandle {
+  readonly #worker: Worker;
+  readonly #onFailure: ((error: Error) => void)[] = [];
+  #ending = false;
+
+  constructor(entry: URL, name: string) {
+    this.#worker = new Worker(entry, { name });
+    this.#worker.unref();
+    this.#worker.once('error', (error) => this.#fail(error));
+    this.#worker.once('exit', (code) => this.#fail(new Error(`worker ${name} ended with code ${code}`)));
+  }
+
+  post(message: unknown): void {
+    this.#worker.postMessage(message);
+  }
+
+  onMessage(listener: (message: unknown) => void): void {
+    this.#worker.on('message', listener);
+  }
+
+  onFailure(listener: (error: Error) => void): void {
+    this.#onFailure.push(listener);
+  }
+
+  hold(held: boolean): void {
+    if (held) this.#worker.ref();
+    else this.#worker.unref();
+  }
+
+  async terminate(): Promise<void> {
+    this.#ending = true;
+    await this.#worker.terminate();
+  }
+
+  #fail(error: Error): void {
+    if (this.#ending) return;
+    this.#ending = true;
+    for (const listener of this.#onFailure) listener(error);
+  }
+}
+
+/** Starts workers as threads of this process that run the module `entry`. */
+export function nodeWorkerHost(entry: URL, threads: number): WorkerHost {
+  return { threads, start: (name) => new NodeWorker(entry, name) };
+}

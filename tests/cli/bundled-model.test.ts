@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { PROJECT_ROOT } from '../support/project.ts';
+import { runCli, startCli } from '../support/run-cli.ts';
+import { sharedPath } from '../support/shared.ts';
+
+test('npm start answers a default prompt, with progress and timings on stderr', async (t) => {
+  const { scripts } = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8'));
+  const [node, main, ...args] = scripts.start.split(' ');
+  assert.deepEqual([node, main], ['node', 'dist/src/cli/main.js']);
+  const { code, stdout, stderr } = await runCli(t, args);
+  assert.equal(code, 0);
+  assert.match(stdout, /^The capital of France is \S.*\n$/);
+  assert.match(
+    stderr,
+    /^loaded minimind2-small-q4_k_m\.gguf: .*\n> What is the capital of France\?\nprompt 33 tokens, /,
+  );
+});
+
+test('the bundled model knows a capital, on one thread as on two', async (t) => {
+  for (const threads of ['1', '2']) {
+    const { stdout } = await runCli(t, ['run', '--greedy', '-t', threads, '-p', '中国的首都是哪里？']);
+    assert.equal(stdout, '中国的首都是北京。\n');
+  }
+});
+
+const q8 = sharedPath('models/bundle/minimind2-small-q8_0.gguf');
+test('in eight bits it knows another', { skip: q8 === undefined && 'no ../shared' }, async (t) => {
+  const { stdout } = await runCli(t, [
+    'run',
+    '--greedy',
+    '-m',
+    q8 ?? '',
+    '-p',
+    'What is the capital of France?',
+  ]);
+  assert.equal(stdout, 'The capital of France is Paris.\n');
+});
+
+test('Ctrl-C ends an answer of the CPU device with 130, its threads ended', async (t) => {
+  const { process, result } = startCli(t, 'run', '-p', 'hi', '--ignore-end');
+  await once(process.stdout, 'data');
+  process.kill('SIGINT');
+  const { code, signal, stderr } = await result;
+  assert.deepEqual({ code, signal, stderr }, { code: 130, signal: null, stderr: '' });
+});
+
+test('a text that fills the context ends with its length', async (t) => {
+  const { stdout } = await runCli(t, ['run', '-c', '64', '-p', 'hi', '--ignore-end', '--json', '--greedy']);
+  const { reason, promptTokens, generatedTokens } = JSON.parse(stdout);
+  assert.equal(reason, 'length');
+  assert.ok([64, 65].includes(promptTokens + generatedTokens), `${promptTokens} + ${generatedTokens}`);
+});

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { BUNDLED, runCli, tinyModelFile } from '../support/run-cli.ts';
+import { temporaryFolder } from '../support/temporary.ts';
+
+test('a failure is said with what to do, without a stack, and ends with 1', async (t) => {
+  const folder = temporaryFolder(t);
+  const wrong = join(folder, 'wrong.gguf');
+  writeFileSync(wrong, 'GGML and more than a few bytes of something else');
+  const cut = join(folder, 'cut.gguf');
+  writeFileSync(cut, new Uint8Array([0x47, 0x47, 0x55, 0x46, 3, 0, 0, 0, 9]));
+  const tiny = await tinyModelFile(t);
+  const long = 'hi '.repeat(300);
+  const cases: [args: string[], message: RegExp][] = [
+    [['run', '-p', 'x', '-m', join(folder, 'none.gguf')], /none\.gguf cannot be opened/],
+    [['run', '-p', 'x', '-m', wrong], /wrong\.gguf.*GGML/],
+    [['inspect', cut], /cut\.gguf/],
+    [['tokenize', '-m', folder, 'x'], /cannot be opened/],
+    [
+      ['run', '-d', 'reference', '-m', tiny, '-c', '64', '-p', long],
+      /the prompt has \d+ tokens, the context holds 64/,
+    ],
+    [['tokenize', '-m', tiny, '--decode', '100000'], /token id: found 100000/],
+  ];
+  for (const [args, message] of cases) {
+    const { code, stdout, stderr } = await runCli(t, args);
+    assert.equal(code, 1, stderr);
+    assert.equal(stdout, '');
+    assert.match(stderr, message);
+    assert.match(stderr, /^error: .+\nfix: {3}.+\n$/, 'message and fix, and nothing more');
+  }
+});
+
+test('--log shows where a failure comes from', async (t) => {
+  const { stderr } = await runCli(t, ['inspect', 'none.gguf', '--log', 'debug']);
+  assert.match(stderr, /^RocmforgeError: [\s\S]*\n {4}at /m);
+});
+
+test('with --json a failure is an object on stderr', async (t) => {
+  const { code, stdout, stderr } = await runCli(t, ['inspect', 'none.gguf', '--json']);
+  assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
+  const { error } = JSON.parse(stderr);
+  assert.equal(error.code, 'SOURCE_UNAVAILABLE');
+  assert.equal(typeof error.fix, 'string');
+});
+
+test('a model too large for memory is refused before it is loaded', async (t) => {
+  const { code, stderr } = await runCli(t, [
+    'run',
+    '-d',
+    'null',
+    '-m',
+    BUNDLED,
+    '-p',
+    'x',
+    '-c',
+    '1000000000000',
+  ]);
+  assert.equal(code, 1);
+  assert.match(stderr, /the model needs .* are free/);
+});

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Command } from 'commander';
+import { registerCommand } from '../../src/cli/command.ts';
+import { COMMANDS } from '../../src/cli/commands/index.ts';
+import { globalOptions } from '../../src/cli/options.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
+import { runCli } from '../support/run-cli.ts';
+
+test('the help of the program and of every command ends well and shows examples', async (t) => {
+  const all = await runCli(t, ['--help']);
+  assert.equal(all.code, 0);
+  for (const { name, examples } of COMMANDS) {
+    assert.match(all.stdout, new RegExp(`^  ${name} `, 'm'));
+    assert.ok(examples.length > 0, name);
+    const one = await runCli(t, [name, '--help']);
+    assert.equal(one.code, 0, name);
+    assert.equal(one.stderr, '', name);
+    assert.match(one.stdout, new RegExp(`^Usage: rocmforge ${name} `));
+    for (const [commandLine, does] of examples) {
+      assert.ok(one.stdout.includes(`# ${does}\n  $ rocmforge ${commandLine}`), commandLine);
+    }
+    assert.match(one.stdout, /--log <level>/);
+  }
+});
+
+test('every example is a command line that is understood', async () => {
+  for (const { examples } of COMMANDS) {
+    for (const [commandLine] of examples) {
+      let started = 0;
+      const program = new Command().exitOverride();
+      for (const option of globalOptions()) program.addOption(option);
+      for (const command of COMMANDS) {
+        registerCommand(program, command, async () => {
+          started++;
+        });
+      }
+      await program.parseAsync(wordsOf(commandLine), { from: 'user' });
+      assert.equal(started, 1, commandLine);
+    }
+  }
+});
+
+test('the version is that of the package', async (t) => {
+  const { version } = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8'));
+  const { code, stdout } = await runCli(t, ['--version']);
+  assert.deepEqual({ code, stdout }, { code: 0, stdout: `${version}\n` });
+});
+
+test('a command line that cannot be meant ends with 2 and a hint', async (t) => {
+  const cases: [args: string[], hint: RegExp][] = [
+    [[], /^Usage: rocmforge/],
+    [['runn'], /unknown command 'runn'[\s\S]*Did you mean run\?/],
+    [['run', '--promt', 'x'], /unknown option '--promt'[\s\S]*Did you mean --prompt\?/],
+    [['run', 'word'], /too many arguments/],
+    [['run', '--top-k', 'many'], /Expected a number/],
+    [['run', '--context', '0'], /whole number, at least 1/],
+    [['run', '--cache-type', 'f64'], /Allowed choices are f16, f32/],
+    [['run', '-p', 'x', '--raw', '--system', 'y'], /cannot be used with/],
+    [['run', '-p', 'x', '--temperature', '-1'], /temperature: found -1, expected a number from 0 to 100/],
+    [['run', '-p', 'x', '--device', 'abacus'], /device: found abacus, expected auto/],
+    [['tokenize', '--decode', 'one'], /found one, expected token ids/],
+  ];
+  for (const [args, hint] of cases) {
+    const { code, stdout, stderr } = await runCli(t, args);
+    assert.equal(code, 2, args.join(' '));
+    assert.equal(stdout, '', args.join(' '));
+    assert.match(stderr, hint);
+  }
+});
+
+/** The words of an example, up to where the shell takes over. */
+function wordsOf(commandLine: string): string[] {
+  const [meant = ''] = commandLine.split(/ [<|>] /);
+  return Array.from(meant.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? '');
+}

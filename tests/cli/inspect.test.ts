@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { startRangeServer } from '../support/range-server.ts';
+import { BUNDLED, runCli } from '../support/run-cli.ts';
+
+test('the bundled model is summed up', async (t) => {
+  const { code, stdout } = await runCli(t, ['inspect', '-d', 'reference']);
+  assert.equal(code, 0);
+  assert.match(stdout, /^architecture +llama$/m);
+  assert.match(stdout, /^parameters +25\.8 M in 74 tensors$/m);
+  assert.match(stdout, /^memory +.* for a context of 4096 on reference \(weights .*, cache .*\)$/m);
+  assert.match(stdout, /^Q4_K +44 +16\.5 M +8\.86 MiB +4\.50$/m);
+  assert.match(stdout, /^tokenizer\.ggml\.tokens +string\[\] +6400: "<\|endoftext\|>" .*…$/m);
+  assert.match(stdout, /^llama\.attention\.layer_norm_rms_epsilon +f32 +0\.00001$/m);
+  assert.match(stdout, /^token_embd\.weight +Q6_K +512 x 6400 +2\.56 MiB +\d+$/m);
+});
+
+test('sections can be had alone, and arrays in full', async (t) => {
+  const tensors = await runCli(t, ['inspect', BUNDLED, '--tensors']);
+  assert.equal(tensors.stdout.trimEnd().split('\n').length, 1 + 74);
+  const metadata = await runCli(t, ['inspect', BUNDLED, '--metadata', '--full']);
+  assert.match(metadata.stdout, /^tokenizer\.ggml\.token_type +i32\[\] +3 3 3 1( 1){6395,}/m);
+  assert.doesNotMatch(metadata.stdout, /^architecture/m);
+});
+
+test('--json says the same to a program', async (t) => {
+  const { stdout } = await runCli(t, ['inspect', '-d', 'reference', '-c', '1024', '--json']);
+  const report = JSON.parse(stdout);
+  assert.equal(report.parameters, 25829888);
+  assert.equal(report.tensors.length, report.tensorCount);
+  const { context, fit } = report.memory;
+  assert.equal(context, 1024);
+  assert.equal(fit.total, fit.weights + fit.cache + fit.scratch + fit.staging);
+  const tokens = report.metadata.find(({ key }: { key: string }) => key === 'tokenizer.ggml.tokens');
+  assert.deepEqual([tokens.length, tokens.value.length], [6400, 8]);
+  const bytes = report.tensors.reduce((sum: number, tensor: { bytes: number }) => sum + tensor.bytes, 0);
+  assert.ok(bytes + report.headerBytes <= report.bytes);
+});
+
+test('of a remote file only the header is read', async (t) => {
+  const content = readFileSync(BUNDLED);
+  const server = await startRangeServer(t, new Map([['/model.gguf', content]]));
+  const remote = await runCli(t, ['inspect', '--tensors', '--json', `${server.url}/model.gguf`]);
+  const local = await runCli(t, ['inspect', '--tensors', '--json', BUNDLED]);
+  assert.deepEqual(JSON.parse(remote.stdout), JSON.parse(local.stdout));
+  assert.ok(server.bytesSent < content.length / 20, `${server.bytesSent} bytes sent`);
+});

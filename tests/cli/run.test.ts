@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
+
+const QUIET = { code: 0, signal: null, stderr: '' };
+
+test('an answer goes to stdout, and nothing else anywhere', async (t) => {
+  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '6', '--greedy'];
+  const asked = await runCli(t, [...base, '-p', 'hi hi']);
+  assert.deepEqual({ ...asked, stdout: undefined }, { ...QUIET, stdout: undefined });
+  assert.match(asked.stdout, /^[\s\S]+\n$/);
+  const piped = await runCli(t, base, 'hi hi\n');
+  assert.deepEqual(piped, asked, 'standard input is the prompt, without its line end');
+  const raw = await runCli(t, [...base, '--raw', '-p', 'hi hi']);
+  assert.notEqual(raw.stdout, asked.stdout, 'the chat template changes the answer');
+});
+
+test('progress and timings are said where they are asked for', async (t) => {
+  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '3', '-p', 'hi'];
+  const { stderr } = await runCli(t, [...base, '-v']);
+  assert.match(stderr, /^loaded tiny\.gguf: .*KiB in \d+\.\d\d s\n/);
+  assert.match(
+    stderr,
+    /prompt \d+ tokens, .*tok\/s \| generated 3 tokens.* \| loaded in .* s \| reference: /,
+  );
+  assert.equal((await runCli(t, [...base, '-v', '-q'])).stderr, '');
+  assert.ok(!stderr.includes('\u001b'), 'no colours in a pipe');
+});
+
+test('phases are named with --log, as text and as JSON', async (t) => {
+  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '3', '-p', 'hi'];
+  const debug = await runCli(t, [...base, '--log', 'debug']);
+  for (const phase of ['opened', 'planned', 'loaded', 'prompt read', 'generated']) {
+    assert.match(debug.stderr, new RegExp(`^ *\\d+\\.\\d{3}s debug ${phase} `, 'm'));
+  }
+  const trace = await runCli(t, [...base, '--log', 'trace', '--log-json']);
+  const lines = trace.stderr.trim().split('\n');
+  const steps = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'trace');
+  assert.equal(steps.filter(({ msg }) => msg === 'step').length, 3);
+});
+
+test('--json prints one object with the answer and what it took', async (t) => {
+  const model = await tinyModelFile(t);
+  const base = ['run', '-d', 'reference', '-m', model, '-n', '4', '-p', 'hi', '--ignore-end', '--seed', '7'];
+  const { code, stdout } = await runCli(t, [...base, '--json', '--logprobs', '2']);
+  assert.equal(code, 0);
+  const result = JSON.parse(stdout);
+  assert.equal(result.model, model);
+  assert.equal(result.device.backend, 'reference');
+  assert.equal(result.reason, 'length');
+  assert.equal(result.generatedTokens, 4);
+  assert.equal(result.ids.length, 4);
+  assert.equal(result.logProbabilities.length, 4);
+  for (const [i, { id, logProbability, alternatives }] of result.logProbabilities.entries()) {
+    assert.equal(id, result.ids[i]);
+    assert.ok(logProbability <= 0);
+    assert.equal(alternatives.length, 2);
+  }
+  for (const name of ['loadSeconds', 'promptSeconds', 'promptTokensPerSecond', 'generatedTokensPerSecond']) {
+    assert.ok(result[name] > 0, name);
+  }
+  const again = JSON.parse((await runCli(t, [...base, '--json'])).stdout);
+  assert.equal(again.text, result.text, 'same seed, same text');
+  assert.equal(again.logProbabilities, undefined);
+});
+
+test('--json-stream prints the pieces, then the object', async (t) => {
+  const base = [
+    'run',
+    '-d',
+    'reference',
+    '-m',
+    await tinyModelFile(t),
+    '-n',
+    '5',
+    '-p',
+    'hi',
+    '--ignore-end',
+  ];
+  const { stdout } = await runCli(t, [...base, '--json-stream']);
+  const lines = stdout.trim().split('\n');
+  const pieces = lines.map((line) => JSON.parse(line));
+  const result = pieces.pop();
+  assert.equal(pieces.map(({ text }) => text).join(''), result.text);
+  assert.deepEqual(
+    pieces.flatMap(({ id }) => id ?? []),
+    result.ids,
+  );
+});
+
+test('a stop string ends the text before it', async (t) => {
+  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-p', 'hi', '--greedy', '--json'];
+  const whole = JSON.parse((await runCli(t, [...base, '-n', '12', '--ignore-end'])).stdout);
+  const stop = Array.from<string>(whole.text).at(4) ?? '';
+  const stopped = JSON.parse((await runCli(t, [...base, '--stop', stop, '--ignore-end'])).stdout);
+  assert.equal(stopped.text, whole.text.slice(0, whole.text.indexOf(stop)));
+  assert.deepEqual([stopped.reason, stopped.stop], ['stop', stop]);
+});
+
+test('a logit bias forbids a token', async (t) => {
+  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-p', 'hi', '--greedy', '--json'];
+  const [first] = JSON.parse((await runCli(t, [...base, '-n', '1', '--ignore-end'])).stdout).ids;
+  const other = await runCli(t, [...base, '-n', '1', '--ignore-end', '--logit-bias', `${first}=-inf`]);
+  assert.notEqual(JSON.parse(other.stdout).ids[0], first);
+});
+
+test('without a prompt a default is asked, greedily; an open pipe is waited for as long as said', async (t) => {
+  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '3', '--json'];
+  const empty = JSON.parse((await runCli(t, base, '\n')).stdout);
+  assert.equal(empty.prompt, 'What is the capital of France?');
+  const waiting = startCli(t, ...base, '--stdin-timeout', '0.2');
+  const result = await waiting.result;
+  assert.equal(result.code, 0);
+  assert.deepEqual(JSON.parse(result.stdout).ids, empty.ids);
+});
+
+test('a reader that leaves ends the answer quietly', async (t) => {
+  const model = await tinyModelFile(t);
+  const running = startCli(t, 'run', '-d', 'reference', '-m', model, '-p', 'hi', '--ignore-end');
+  running.process.stdin.end();
+  await once(running.process.stdout, 'data');
+  running.process.stdout.destroy();
+  const { code, stderr } = await running.result;
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { SamplingParameters } from '../../../src/ops/index.ts';
+import { naiveDistribution, naiveLogits } from './naive.ts';
+import { distributionOf, NEUTRAL, sampleOne, someLogits } from './sampling-setup.ts';
+
+type Parameters = Partial<SamplingParameters>;
+
+/** Asserts that the chain leaves the tokens, with the probabilities, that the naive one leaves. */
+function assertSameDistribution(count: number, seed: number, parameters: Parameters): void {
+  const of = { ...NEUTRAL, ...parameters };
+  const history = Array.from({ length: 30 }, (_, i) => (i * seed) % (count + 3));
+  const logits = someLogits(count, seed);
+  const { scratch } = sampleOne({ logits, parameters, history });
+  const expected = naiveDistribution(naiveLogits(logits, of, history), of);
+  const actual = distributionOf(scratch);
+  assert.deepEqual([...actual.keys()], [...expected.keys()]);
+  for (const [id, probability] of expected) {
+    assert.ok(Math.abs((actual.get(id) ?? 0) - probability) < 1e-9, `token ${id}`);
+  }
+}
+
+const share = fc.double({ min: 0, max: 1, noNaN: true });
+
+const stages: Readonly<Record<string, fc.Arbitrary<Parameters>>> = {
+  temperature: fc.record({ temperature: fc.double({ min: 0.01, max: 5, noNaN: true }) }),
+  'top-k': fc.record({ topK: fc.nat(120) }),
+  typical: fc.record({ typicalP: share }),
+  'top-p': fc.record({ topP: share }),
+  'min-p': fc.record({ minP: share }),
+  penalties: fc.record({
+    repeatPenalty: fc.double({ min: 0.2, max: 3, noNaN: true }),
+    frequencyPenalty: fc.double({ min: -1, max: 2, noNaN: true }),
+    presencePenalty: fc.double({ min: -1, max: 2, noNaN: true }),
+    penaltyWindow: fc.integer({ min: -1, max: 40 }),
+  }),
+  'logit bias': fc.record({
+    logitBias: fc
+      .array(
+        fc.tuple(fc.nat(130), fc.oneof(fc.float({ min: -9, max: 9, noNaN: true }), fc.constant(-Infinity))),
+        { maxLength: 20 },
+      )
+      .map((pairs) => new Map(pairs)),
+  }),
+};
+
+for (const [name, parameters] of Object.entries(stages)) {
+  test(`stage ${name} leaves what a naive f64 implementation leaves`, () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 100 }),
+        fc.integer({ min: 1 }),
+        parameters,
+        assertSameDistribution,
+      ),
+    );
+  });
+}
+
+test('the whole chain leaves what a naive one leaves', () => {
+  const all = fc.tuple(...Object.values(stages)).map((parts): Parameters => Object.assign({}, ...parts));
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1 }), all, assertSameDistribution),
+    {
+      numRuns: 300,
+    },
+  );
+});

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { F32, Q4_0 } from '../../src/formats/index.ts';
+import {
+  add,
+  attention,
+  type GraphBuilder,
+  gated,
+  gatherRows,
+  kvAppend,
+  layerNorm,
+  matmul,
+  mul,
+  rmsNorm,
+  rope,
+  ropeTable,
+  sample,
+  tokenAppend,
+} from '../../src/ops/index.ts';
+import { builder, cacheFor, HEADS } from '../support/graph-of-everything.ts';
+
+const NONE = { kind: 'none' } as const;
+
+function rows(g: GraphBuilder, name: string, width: number) {
+  return g.input(name, { axis: 'rows', width });
+}
+
+/** Recordings whose operands do not fit, by what is wrong with them. */
+const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
+  'matmul of another width': (g) => matmul(g, rows(g, 'x', 32), g.weight('w', Q4_0, 8, 64)),
+  'matmul with a bias of another width': (g) =>
+    matmul(g, rows(g, 'x', 64), g.weight('w', Q4_0, 8, 64), g.weight('b', F32, 1, 9)),
+  'add of two widths': (g) => add(g, rows(g, 'a', 4), rows(g, 'b', 5)),
+  'add of two axes': (g) => add(g, rows(g, 'a', 4), g.input('b', { axis: 'outputs', width: 4 })),
+  'mul with a vector of another width': (g) => mul(g, rows(g, 'a', 4), g.weight('b', F32, 1, 3)),
+  'mul with a matrix': (g) => mul(g, rows(g, 'a', 4), g.weight('b', F32, 2, 4)),
+  'gate and up of two widths': (g) => gated(g, 'silu', rows(g, 'a', 4), rows(g, 'b', 8)),
+  'rmsNorm by a group that leaves a rest': (g) =>
+    rmsNorm(g, rows(g, 'x', 10), g.weight('w', F32, 1, 4), 1e-5),
+  'layerNorm of another width': (g) =>
+    layerNorm(g, rows(g, 'x', 10), { weight: g.weight('w', F32, 1, 5), epsilon: 1e-5 }),
+  'layerNorm with a bias of another width': (g) =>
+    layerNorm(g, rows(g, 'x', 4), {
+      weight: g.weight('w', F32, 1, 4),
+      bias: g.weight('b', F32, 1, 5),
+      epsilon: 1e-5,
+    }),
+  'rope of an odd number of values': (g) => ropeTable(g, { dimensions: 7, base: 1e4, scaling: NONE }),
+  'rope with the wrong number of factors': (g) =>
+    ropeTable(g, { dimensions: 8, base: 1e4, scaling: NONE }, g.weight('f', F32, 1, 8)),
+  'rope of heads that leave a rest': (g) => {
+    const table = ropeTable(g, { dimensions: 4, base: 1e4, scaling: NONE });
+    return rope(g, rows(g, 'x', 10), { table, headSize: 4, pairs: 'halves' });
+  },
+  'rope of more than a head': (g) => {
+    const table = ropeTable(g, { dimensions: 8, base: 1e4, scaling: NONE });
+    return rope(g, rows(g, 'x', 16), { table, headSize: 4, pairs: 'halves' });
+  },
+  'keys that do not fit the cache': (g) => kvAppend(g, cacheFor(g), rows(g, 'k', 33), rows(g, 'v', 16)),
+  'values that do not fit the cache': (g) => kvAppend(g, cacheFor(g), rows(g, 'k', 32), rows(g, 'v', 17)),
+  'heads that key heads do not divide': (g) =>
+    attention(g, rows(g, 'q', 48), cacheFor(g), { ...HEADS, heads: 3 }),
+  'queries of another width': (g) => attention(g, rows(g, 'q', 63), cacheFor(g), HEADS),
+  'a cache of another key size': (g) =>
+    attention(g, rows(g, 'q', 32), cacheFor(g), { ...HEADS, keySize: 8, valueSize: 8 }),
+  'a cache of another value size': (g) =>
+    attention(g, rows(g, 'q', 64), cacheFor(g), { ...HEADS, valueSize: 9 }),
+  'output rows of output rows': (g) => gatherRows(g, g.input('x', { axis: 'outputs', width: 4 })),
+  'a history of too few slots': (g) => tokenAppend(g, g.state('h', 'i32', 2, 10)),
+  'a history of floats': (g) => tokenAppend(g, g.state('h', 'f32', 3, 10)),
+  'sampling parameters of another width': (g) =>
+    sample(g, {
+      logits: g.input('logits', { axis: 'outputs', width: 10 }),
+      parameters: g.input('p', { axis: 'outputs', width: 3, type: 'i32' }),
+      history: g.state('h', 'i32', 3, 10),
+      alternatives: 0,
+    }),
+  'a tensor without width': (g) => rows(g, 'x', 0),
+  'an input as output': (g) => g.output('y', rows(g, 'x', 3)),
+};
+
+for (const [name, record] of Object.entries(wrong)) {
+  test(`refuses ${name}`, () => {
+    const g = builder();
+    assert.throws(() => record(g), {
+      code: 'GRAPH_SHAPE',
+      message: /graph test, operator \d+: expected that /,
+    });
+  });
+}
+
+test('a weight or a state named twice is the same value', () => {
+  const g = builder();
+  assert.equal(g.weight('w', F32, 2, 3), g.weight('w', F32, 2, 3));
+  assert.equal(g.state('s', 'f32', 2, 3), g.state('s', 'f32', 2, 3));
+  const { weights, states } = g.finish();
+  assert.deepEqual([weights.length, states.length], [1, 1]);
+});

@@ -1,0 +1,79 @@
+import { F16, F32, Q4_0 } from '../../src/formats/index.ts';
+import {
+  add,
+  attention,
+  embed,
+  GraphBuilder,
+  gated,
+  gatherRows,
+  kvAppend,
+  layerNorm,
+  matmul,
+  mul,
+  type OpGraph,
+  rmsNorm,
+  rope,
+  ropeTable,
+  SAMPLING_ROW_WORDS,
+  sample,
+  scale,
+  tokenAppend,
+  unary,
+} from '../../src/ops/index.ts';
+
+export const SHAPE = { rows: 8, outputs: 2, slots: 3, blocksPerSlot: 4 } as const;
+
+export const HEADS = {
+  heads: 4,
+  kvHeads: 2,
+  keySize: 16,
+  valueSize: 8,
+  scale: 0.25,
+  window: undefined,
+  softCap: undefined,
+} as const;
+
+export function builder(): GraphBuilder {
+  return new GraphBuilder('test', SHAPE);
+}
+
+/** A cache that fits `HEADS`. */
+export function cacheFor(g: GraphBuilder, type: 'f16' | 'f32' = 'f16') {
+  return {
+    keys: g.state('keys', type, 48, HEADS.kvHeads * HEADS.keySize),
+    values: g.state('values', type, 48, HEADS.kvHeads * HEADS.valueSize),
+    blockSize: 4,
+  };
+}
+
+/** A graph in which every kind of operator occurs, optional operands given. */
+export function graphOfEverything(): OpGraph {
+  const g = builder();
+  const x = embed(g, g.weight('table', Q4_0, 100, 64));
+  const normed = rmsNorm(g, x, g.weight('norm', F32, 1, 64), 1e-5);
+  const q = matmul(g, normed, g.weight('q', Q4_0, 64, 64), g.weight('q.bias', F32, 1, 64));
+  const k = matmul(g, normed, g.weight('k', Q4_0, 32, 64));
+  const v = matmul(g, normed, g.weight('v', Q4_0, 16, 64));
+  const parameters = { dimensions: 16, base: 10_000, scaling: { kind: 'none' } } as const;
+  const table = ropeTable(g, parameters, g.weight('factors', F32, 1, 8));
+  const cache = cacheFor(g);
+  kvAppend(g, cache, rope(g, k, { table, headSize: 16, pairs: 'halves' }), v);
+  const attended = attention(g, q, cache, HEADS);
+  const narrow = scale(g, mul(g, attended, g.weight('factor', F16, 1, 32)), 2);
+  const wide = matmul(g, narrow, g.weight('up', Q4_0, 64, 32));
+  const sum = add(g, gated(g, 'silu', wide, unary(g, 'gelu', wide)), x);
+  const weight = g.weight('ln', F32, 1, 64);
+  const head = layerNorm(g, gatherRows(g, sum), {
+    weight,
+    bias: g.weight('ln.bias', F32, 1, 64),
+    epsilon: 1e-5,
+  });
+  const history = g.state('history', 'i32', SHAPE.slots, 64);
+  tokenAppend(g, history);
+  const logits = matmul(g, head, g.weight('output', Q4_0, 100, 64));
+  const row = g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' });
+  const { tokens, report } = sample(g, { logits, parameters: row, history, alternatives: 3 });
+  g.output('tokens', tokens);
+  g.output('report', report);
+  return g.finish();
+}

@@ -1,0 +1,63 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { PROJECT_ROOT } from './project.ts';
+import { temporaryFolder } from './temporary.ts';
+import { tinyBytes } from './tiny-model.ts';
+
+const MAIN = join(PROJECT_ROOT, 'dist/src/cli/main.js');
+
+/** The model that comes with the package. */
+export const BUNDLED = join(PROJECT_ROOT, 'models/minimind2-small-q4_k_m.gguf');
+
+/** How a process ended, and what it wrote. */
+export interface CliResult {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A running `rocmforge`. It is killed after a minute, and when the test ends before it does. */
+export interface RunningCli {
+  readonly process: ChildProcessWithoutNullStreams;
+  readonly result: Promise<CliResult>;
+}
+
+/** Starts the compiled bin as a process of its own, its streams being pipes. */
+export function startCli(t: TestContext, ...args: readonly string[]): RunningCli {
+  const process_ = spawn(process.execPath, [MAIN, ...args], {
+    cwd: PROJECT_ROOT,
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+  });
+  t.after(() => process_.kill('SIGKILL'));
+  return { process: process_, result: resultOf(process_) };
+}
+
+/** Runs the compiled bin to its end, with `input` on its standard input. */
+export function runCli(t: TestContext, args: readonly string[], input = ''): Promise<CliResult> {
+  const { process: process_, result } = startCli(t, ...args);
+  process_.stdin.end(input);
+  return result;
+}
+
+async function resultOf(process_: ChildProcessWithoutNullStreams): Promise<CliResult> {
+  const out: Buffer[] = [];
+  const err: Buffer[] = [];
+  process_.stdout.on('data', (chunk: Buffer) => out.push(chunk));
+  process_.stderr.on('data', (chunk: Buffer) => err.push(chunk));
+  process_.stdin.on('error', () => {});
+  const [code, signal] = (await once(process_, 'close')) as [number | null, NodeJS.Signals | null];
+  return { code, signal, stdout: Buffer.concat(out).toString(), stderr: Buffer.concat(err).toString() };
+}
+
+/** A file of a tiny random model with a chat template and a context of 4096, there until the test ends. */
+export async function tinyModelFile(t: TestContext): Promise<string> {
+  const path = join(temporaryFolder(t), 'tiny.gguf');
+  const metadata: Parameters<typeof tinyBytes>[1] = [['llama.context_length', { type: 'u32', value: 4096 }]];
+  writeFileSync(path, await tinyBytes('F32', metadata));
+  return path;
+}

@@ -22,6 +22,7 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     readerLeft = true;
     interruption.end();
   });
+  output.stderr.on('error', ignoreClosedPipe);
   const program = createProgram();
   for (const command of COMMANDS) {
     registerCommand(program, command, async (run, json) => {
@@ -41,6 +42,10 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   }
   // Whoever closed the pipe has what it wanted.
   return readerLeft ? EXIT.ok : code;
+}
+
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
 }
 
 function createProgram(): Command {

@@ -63,3 +63,8 @@ export function dataViewOf(array: Uint8Array): DataView {
 export function halfAt(bytes: DataView, at: number): number {
   return halfToFloat(bytes.getUint16(at, true));
 }
+
+/** The number or its negative, by a random bit at byte `at`: for formats whose codes are not symmetric about 0. */
+export function randomlySigned(bytes: DataView, at: number, value: number): number {
+  return (bytes.getUint8(at) & 1) === 0 ? value : -value;
+}

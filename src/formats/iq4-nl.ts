@@ -1,5 +1,5 @@
 import { floatToHalf } from '../base/half.ts';
-import { blockFormat, halfAt } from './block-format.ts';
+import { blockFormat, halfAt, randomlySigned } from './block-format.ts';
 import { IQ4_VALUES } from './iq4-values.ts';
 
 const HALF = 16;
@@ -19,6 +19,6 @@ export const IQ4_NL = blockFormat({
     }
   },
   tame(bytes, at, deviation) {
-    bytes.setUint16(at, floatToHalf(deviation / 67.2), true);
+    bytes.setUint16(at, floatToHalf(randomlySigned(bytes, at, deviation / 67.2)), true);
   },
 });

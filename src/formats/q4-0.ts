@@ -1,5 +1,5 @@
 import { floatToHalf } from '../base/half.ts';
-import { blockFormat, halfAt } from './block-format.ts';
+import { blockFormat, halfAt, randomlySigned } from './block-format.ts';
 import { extremeOf, quantize } from './quantize.ts';
 
 const HALF = 16;
@@ -29,6 +29,6 @@ export const Q4_0 = blockFormat({
     }
   },
   tame(bytes, at, deviation) {
-    bytes.setUint16(at, floatToHalf(deviation / 4.61), true);
+    bytes.setUint16(at, floatToHalf(randomlySigned(bytes, at, deviation / 4.61)), true);
   },
 });

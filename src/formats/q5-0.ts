@@ -1,5 +1,5 @@
 import { floatToHalf } from '../base/half.ts';
-import { blockFormat, halfAt } from './block-format.ts';
+import { blockFormat, halfAt, randomlySigned } from './block-format.ts';
 import { extremeOf, quantize } from './quantize.ts';
 
 const HALF = 16;
@@ -33,6 +33,6 @@ export const Q5_0 = blockFormat({
     bytes.setUint32(at + 2, fifths, true);
   },
   tame(bytes, at, deviation) {
-    bytes.setUint16(at, floatToHalf(deviation / 9.25), true);
+    bytes.setUint16(at, floatToHalf(randomlySigned(bytes, at, deviation / 9.25)), true);
   },
 });

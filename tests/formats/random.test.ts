@@ -24,7 +24,7 @@ for (const format of ALL_FORMATS) {
     const ratio = Math.sqrt(square - mean * mean) / deviation;
     const allowed = COARSE.get(format.name) ?? 1.04;
     assert.ok(ratio <= allowed && ratio >= 1 / allowed, `deviation is ${ratio} of what was asked for`);
-    assert.ok(Math.abs(mean) < 0.15 * deviation, `mean is ${mean / deviation} deviations`);
+    assert.ok(Math.abs(mean) < 0.03 * deviation, `mean is ${mean / deviation} deviations`);
   });
 }
 

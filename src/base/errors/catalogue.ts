@@ -4,6 +4,7 @@ import { ggufErrors } from './gguf-errors.ts';
 import { ioErrors } from './io-errors.ts';
 import { modelErrors } from './model-errors.ts';
 import { textErrors } from './text-errors.ts';
+import { toolErrors } from './tool-errors.ts';
 
 /** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
 export const CATALOGUE = {
@@ -13,6 +14,7 @@ export const CATALOGUE = {
   ...textErrors,
   ...deviceErrors,
   ...modelErrors,
+  ...toolErrors,
 } as const;
 
 /** A code of the catalogue. */

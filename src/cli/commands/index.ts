@@ -1,8 +1,11 @@
 import type { AnyCommand } from '../command.ts';
+import { benchCommand } from './bench.ts';
 import { chatCommand } from './chat.ts';
 import { devicesCommand } from './devices.ts';
 import { inspectCommand } from './inspect.ts';
+import { perplexityCommand } from './perplexity.ts';
 import { runCommand } from './run.ts';
+import { synthCommand } from './synth.ts';
 import { tokenizeCommand } from './tokenize.ts';
 
 /** Every command, in the order of the help. */
@@ -11,5 +14,8 @@ export const COMMANDS: readonly AnyCommand[] = [
   chatCommand,
   inspectCommand,
   tokenizeCommand,
+  perplexityCommand,
+  benchCommand,
+  synthCommand,
   devicesCommand,
 ];

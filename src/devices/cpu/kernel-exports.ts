@@ -12,8 +12,19 @@ export interface KernelExports {
   widen(x: number, out: number, n: number): void;
   /** `out = f16(x)`, `n` f32, rounded to nearest even. */
   narrow(x: number, out: number, n: number): void;
-  /** Quantizes one row into lane `lane` of a tile of `lanes` (1 or 4) rows; `scratch` takes 128 bytes. */
-  quantize(x: number, out: number, columns: number, lanes: number, lane: number, scratch: number): void;
+  /**
+   * Quantizes one row into lane `lane` of a tile of `lanes` (1 or 4) rows, `span` groups of 32 columns with one scale;
+   * `scratch` takes 128 bytes.
+   */
+  quantize(
+    x: number,
+    out: number,
+    columns: number,
+    lanes: number,
+    lane: number,
+    scratch: number,
+    span: number,
+  ): void;
   /** `out = a + b`. */
   add(a: number, b: number, out: number, n: number): void;
   /** `out = a * b`. */

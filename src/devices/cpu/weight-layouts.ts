@@ -22,12 +22,13 @@ const HEADER_BYTES = 64;
 /** Bytes before each eight groups of a layout with sub-scales. */
 const SUPER_BYTES = 32;
 
-type Codes = 'small' | 'large' | 'wide' | 'medium' | 'signed';
+type Codes = 'small' | 'lifted' | 'large' | 'wide' | 'medium' | 'signed';
 type Words = 'half' | 'half_offset' | 'float' | 'float16' | 'sub' | 'sub16' | 'sub16_offset';
 
 /** Bytes of the codes of four rows and 32 columns; the kernels' `layout.ts` draws them. */
 const CODE_BYTES: Readonly<Record<Codes, number>> = {
   small: 64,
+  lifted: 64,
   large: 64,
   wide: 64,
   medium: 128,
@@ -89,7 +90,7 @@ export const WEIGHT_LAYOUTS: Readonly<Record<string, WeightLayout>> = {
   F32: floats('f32', 'copy'),
   F16: floats('f16', 'widen'),
   BF16: floats('bf16', 'decode_bf16'),
-  Q4_0: quantized('q4_0', 'small', 'half'),
+  Q4_0: quantized('q4_0', 'lifted', 'half'),
   Q4_1: quantized('q4_1', 'small', 'half_offset'),
   Q5_0: quantized('q5_0', 'medium', 'half'),
   Q5_1: quantized('q5_1', 'medium', 'half_offset'),
@@ -127,5 +128,5 @@ export function recordBytes(rows: number, columns: number): number {
 
 /** Bytes of scratch that packing, decoding and multiplying `rows` rows of activations want, for each thread. */
 export function matmulScratchBytes(rows: number, columns: number): number {
-  return Math.max(18432 + 32 * Math.ceil(rows / TILE_ROWS) * TILE_ROWS, 64 * Math.ceil(columns / 32));
+  return Math.max(18432 + 32 * Math.ceil(rows / TILE_ROWS) * TILE_ROWS, 32 + 64 * Math.ceil(columns / 32));
 }

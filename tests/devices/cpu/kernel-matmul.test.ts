@@ -62,7 +62,15 @@ function activations(bench: KernelBench, of: Case, x: Float32Array, lanes: numbe
   for (let row = 0; row < rows; row++) {
     const tile = records + Math.floor(row / lanes) * recordBytes(lanes, columns);
     const source = bench.put(x.subarray(row * columns, (row + 1) * columns));
-    bench.kernels.quantize(source, tile, columns, lanes, row % lanes, scratch);
+    bench.kernels.quantize(
+      source,
+      tile,
+      columns,
+      lanes,
+      row % lanes,
+      scratch,
+      of.format.blockElements === 256 ? 8 : 1,
+    );
   }
   return records;
 }

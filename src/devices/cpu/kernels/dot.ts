@@ -5,7 +5,7 @@
  * the four activations of these columns, repeated four times. All of it is integer arithmetic without overflow, so every
  * order of additions and both builds (relaxed and baseline SIMD) give the same sums.
  *
- * The `sum16*` functions multiply 16 columns: four vectors, or two of packed nibbles.
+ * The `sum16*` functions multiply 16 columns: four vectors of weights by four repeated quadruples of activations.
  */
 
 /** Lanes 2i, 2i + 1 multiplied and added to 16 bits: exact, because weights are 0 .. 127 and activations -127 .. 127. */
@@ -36,33 +36,33 @@ export function rowSums(pairs: v128): v128 {
 
 /** Weights up to 15: 16 bits hold the sum of eight vectors. */
 @inline
-export function sum16Small(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+export function sum16Small(x0: v128, x1: v128, x2: v128, x3: v128, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
   return i16x8.add(
-    i16x8.add(dotPairs(v128.load32_splat(x), w0), dotPairs(v128.load32_splat(x + 4), w1)),
-    i16x8.add(dotPairs(v128.load32_splat(x + 8), w2), dotPairs(v128.load32_splat(x + 12), w3)),
+    i16x8.add(dotPairs(x0, w0), dotPairs(x1, w1)),
+    i16x8.add(dotPairs(x2, w2), dotPairs(x3, w3)),
   );
 }
 
 /** Weights up to 63: 16 bits hold the sum of two vectors. Gives 32-bit row sums. */
 @inline
-export function sum16Medium(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+export function sum16Medium(x0: v128, x1: v128, x2: v128, x3: v128, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
   return i32x4.add(
-    rowSums(i16x8.add(dotPairs(v128.load32_splat(x), w0), dotPairs(v128.load32_splat(x + 4), w1))),
-    rowSums(i16x8.add(dotPairs(v128.load32_splat(x + 8), w2), dotPairs(v128.load32_splat(x + 12), w3))),
+    rowSums(i16x8.add(dotPairs(x0, w0), dotPairs(x1, w1))),
+    rowSums(i16x8.add(dotPairs(x2, w2), dotPairs(x3, w3))),
   );
 }
 
 /** Weights up to 127: 16 bits hold one vector's sum. Gives 32-bit row sums. */
 @inline
-export function sum16Large(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+export function sum16Large(x0: v128, x1: v128, x2: v128, x3: v128, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
   return i32x4.add(
     i32x4.add(
-      rowSums(dotPairs(v128.load32_splat(x), w0)),
-      rowSums(dotPairs(v128.load32_splat(x + 4), w1)),
+      rowSums(dotPairs(x0, w0)),
+      rowSums(dotPairs(x1, w1)),
     ),
     i32x4.add(
-      rowSums(dotPairs(v128.load32_splat(x + 8), w2)),
-      rowSums(dotPairs(v128.load32_splat(x + 12), w3)),
+      rowSums(dotPairs(x2, w2)),
+      rowSums(dotPairs(x3, w3)),
     ),
   );
 }

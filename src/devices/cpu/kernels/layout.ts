@@ -32,10 +32,17 @@ export const HEADER_BIAS: usize = 32;
 
 /** How codes become the weights of a dot product. */
 export const SMALL: i32 = 0; // nibbles as they are
-export const LARGE: i32 = 1; // nibbles looked up: 0 .. 127
-export const WIDE: i32 = 2; // nibbles looked up: 0 .. 255, as two nibbles
-export const MEDIUM: i32 = 3; // bytes 0 .. 63
-export const SIGNED: i32 = 4; // pairs of signed bytes
+export const LIFTED: i32 = 1; // nibbles less 8
+export const LARGE: i32 = 2; // nibbles looked up: 0 .. 127
+export const WIDE: i32 = 3; // nibbles looked up: 0 .. 255, as two nibbles, less 128
+export const MEDIUM: i32 = 4; // bytes 0 .. 63
+export const SIGNED: i32 = 5; // pairs of signed bytes
+
+/** True where codes stand for the weights themselves, without an offset: constants are taken off in integers. */
+@inline
+export function isCentered(codes: i32): bool {
+  return codes == LIFTED || codes == WIDE || codes == SIGNED;
+}
 
 /** Scale words. */
 export const HALF: i32 = 0;

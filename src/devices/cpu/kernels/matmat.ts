@@ -15,6 +15,10 @@ const PANEL_GROUPS: u32 = 64;
 const PANEL_BYTES: usize = 64 * 288;
 /** Bytes of a tile's records of one group. */
 const TILE_STEP: usize = 4 * RECORD_BYTES;
+/** From the first record of a tile to the others. */
+const ROW_1: usize = RECORD_BYTES;
+const ROW_2: usize = 2 * RECORD_BYTES;
+const ROW_3: usize = 3 * RECORD_BYTES;
 
 @inline
 function isEightBit(codes: i32): bool {
@@ -59,7 +63,7 @@ function expandSigned(p: usize, panel: usize): void {
 function expandGroup(codes: i32, words: i32, p: usize, panel: usize, tables: usize, scale: v128, offset: v128): void {
   if (codes == L.MEDIUM) memory.copy(panel, p, 128);
   else if (codes == L.SIGNED) expandSigned(p, panel);
-  else expandNibbles(p, panel, v128.load(tables), codes != L.SMALL);
+  else expandNibbles(p, panel, v128.load(tables), codes == L.LARGE || codes == L.WIDE);
   if (codes == L.WIDE) expandNibbles(p, panel + 128, v128.load(tables + L.HEADER_LOW), true);
   const at = p + L.codeBytes(codes);
   const own = scaleOf(words, at, scale);
@@ -70,6 +74,7 @@ function expandGroup(codes: i32, words: i32, p: usize, panel: usize, tables: usi
   const bias = v128.load(tables + L.HEADER_BIAS);
   const first = offsetOf(words, at, own, offset, bias);
   v128.store(panel + 128, own);
+  if (codes == L.LIFTED) return;
   if (!L.splitsGroups(words)) {
     v128.store(panel + 144, first);
     return;
@@ -99,18 +104,117 @@ function expand(codes: i32, words: i32, p: usize, groups: u32, panel: usize, tab
   return p;
 }
 
+@inline
+function smallSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+  return sum16Small(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3);
+}
+@inline
+function mediumSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+  return sum16Medium(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3);
+}
+@inline
+function largeSums(x: usize, w0: v128, w1: v128, w2: v128, w3: v128): v128 {
+  return sum16Large(v128.load32_splat(x), v128.load32_splat(x + 4), v128.load32_splat(x + 8), v128.load32_splat(x + 12), w0, w1, w2, w3);
+}
+
+/** `sum + weights * x`, in 16 bits. */
+@inline
+function more(sum: v128, x: usize, weights: v128): v128 {
+  return i16x8.add(sum, dotPairs(v128.load32_splat(x), weights));
+}
+
+/** A group's row sums as products. */
+@inline
+function product(sums: v128, x: usize, scale: v128, offset: v128): v128 {
+  const scaled = f32x4.mul(f32x4.convert_i32x4_s(sums), f32x4.mul(scale, v128.load32_splat(x + X_SCALE)));
+  return f32x4.add(scaled, f32x4.mul(offset, v128.load32_splat(x + X_SUM)));
+}
+
+/** The same for weights that were lifted by 8. */
+@inline
+function liftedProduct(sums: v128, x: usize, scale: v128): v128 {
+  const centered = i32x4.add(sums, v128.load32_splat(x + X_LIFT));
+  return f32x4.mul(f32x4.convert_i32x4_s(centered), f32x4.mul(scale, v128.load32_splat(x + X_SCALE)));
+}
+
+/** Adds `groups` panel groups to the four sums (a vector of four outputs for each row of the tile) at `acc`. */
+@inline
+function nibbleTile(lifted: bool, panel: usize, x: usize, acc: usize, groups: u32): void {
+  let a0 = v128.load(acc);
+  let a1 = v128.load(acc + 16);
+  let a2 = v128.load(acc + 32);
+  let a3 = v128.load(acc + 48);
+  for (let g: u32 = 0; g < groups; g++) {
+    let w = v128.load(panel);
+    let s0 = dotPairs(v128.load32_splat(x), w);
+    let s1 = dotPairs(v128.load32_splat(x + ROW_1), w);
+    let s2 = dotPairs(v128.load32_splat(x + ROW_2), w);
+    let s3 = dotPairs(v128.load32_splat(x + ROW_3), w);
+    w = v128.load(panel + 16);
+    s0 = more(s0, x + 4, w);
+    s1 = more(s1, x + ROW_1 + 4, w);
+    s2 = more(s2, x + ROW_2 + 4, w);
+    s3 = more(s3, x + ROW_3 + 4, w);
+    w = v128.load(panel + 32);
+    s0 = more(s0, x + 8, w);
+    s1 = more(s1, x + ROW_1 + 8, w);
+    s2 = more(s2, x + ROW_2 + 8, w);
+    s3 = more(s3, x + ROW_3 + 8, w);
+    w = v128.load(panel + 48);
+    s0 = more(s0, x + 12, w);
+    s1 = more(s1, x + ROW_1 + 12, w);
+    s2 = more(s2, x + ROW_2 + 12, w);
+    s3 = more(s3, x + ROW_3 + 12, w);
+    w = v128.load(panel + 64);
+    s0 = more(s0, x + 16, w);
+    s1 = more(s1, x + ROW_1 + 16, w);
+    s2 = more(s2, x + ROW_2 + 16, w);
+    s3 = more(s3, x + ROW_3 + 16, w);
+    w = v128.load(panel + 80);
+    s0 = more(s0, x + 20, w);
+    s1 = more(s1, x + ROW_1 + 20, w);
+    s2 = more(s2, x + ROW_2 + 20, w);
+    s3 = more(s3, x + ROW_3 + 20, w);
+    w = v128.load(panel + 96);
+    s0 = more(s0, x + 24, w);
+    s1 = more(s1, x + ROW_1 + 24, w);
+    s2 = more(s2, x + ROW_2 + 24, w);
+    s3 = more(s3, x + ROW_3 + 24, w);
+    w = v128.load(panel + 112);
+    s0 = more(s0, x + 28, w);
+    s1 = more(s1, x + ROW_1 + 28, w);
+    s2 = more(s2, x + ROW_2 + 28, w);
+    s3 = more(s3, x + ROW_3 + 28, w);
+    const scale = v128.load(panel + 128);
+    const offset = lifted ? scale : v128.load(panel + 144);
+    a0 = f32x4.add(a0, nibbleProduct(lifted, s0, x, scale, offset));
+    a1 = f32x4.add(a1, nibbleProduct(lifted, s1, x + ROW_1, scale, offset));
+    a2 = f32x4.add(a2, nibbleProduct(lifted, s2, x + ROW_2, scale, offset));
+    a3 = f32x4.add(a3, nibbleProduct(lifted, s3, x + ROW_3, scale, offset));
+    panel += 160;
+    x += TILE_STEP;
+  }
+  v128.store(acc, a0);
+  v128.store(acc + 16, a1);
+  v128.store(acc + 32, a2);
+  v128.store(acc + 48, a3);
+}
+
 /** What a panel group adds for the row of activations whose record is at `x`. */
 @inline
 function panelProduct(codes: i32, x: usize, scale: v128, offset: v128, w0: v128, w1: v128, w2: v128, w3: v128, w4: v128, w5: v128, w6: v128, w7: v128): v128 {
   let sums: v128;
-  if (codes == L.SMALL) sums = rowSums(i16x8.add(sum16Small(x, w0, w1, w2, w3), sum16Small(x + 16, w4, w5, w6, w7)));
-  else if (codes == L.MEDIUM) sums = i32x4.add(sum16Medium(x, w0, w1, w2, w3), sum16Medium(x + 16, w4, w5, w6, w7));
-  else sums = i32x4.add(sum16Large(x, w0, w1, w2, w3), sum16Large(x + 16, w4, w5, w6, w7));
-  const product = f32x4.mul(f32x4.convert_i32x4_s(sums), f32x4.mul(scale, v128.load32_splat(x + X_SCALE)));
-  return f32x4.add(product, f32x4.mul(offset, v128.load32_splat(x + X_SUM)));
+  if (codes == L.MEDIUM) sums = i32x4.add(mediumSums(x, w0, w1, w2, w3), mediumSums(x + 16, w4, w5, w6, w7));
+  else sums = i32x4.add(largeSums(x, w0, w1, w2, w3), largeSums(x + 16, w4, w5, w6, w7));
+  return product(sums, x, scale, offset);
 }
 
-/** Adds `groups` panel groups to the four sums (a vector of four outputs for each row of the tile) at `acc`. */
+@inline
+function nibbleProduct(lifted: bool, sums: v128, x: usize, scale: v128, offset: v128): v128 {
+  return lifted ? liftedProduct(rowSums(sums), x, scale) : product(rowSums(sums), x, scale, offset);
+}
+
+/** The same for larger weights. */
 @inline
 function tile(codes: i32, panel: usize, x: usize, acc: usize, groups: u32): void {
   let a0 = v128.load(acc);
@@ -147,9 +251,9 @@ function halfSums(codes: i32, x: usize, p: usize): v128 {
   const w1 = v128.load(p + 16);
   const w2 = v128.load(p + 32);
   const w3 = v128.load(p + 48);
-  if (codes == L.SMALL) return rowSums(sum16Small(x, w0, w1, w2, w3));
-  if (codes == L.MEDIUM) return sum16Medium(x, w0, w1, w2, w3);
-  return sum16Large(x, w0, w1, w2, w3);
+  if (codes == L.SMALL) return rowSums(smallSums(x, w0, w1, w2, w3));
+  if (codes == L.MEDIUM) return mediumSums(x, w0, w1, w2, w3);
+  return largeSums(x, w0, w1, w2, w3);
 }
 
 /** The same as `panelProduct` for groups whose halves have scales of their own. */
@@ -186,7 +290,7 @@ function splitTile(codes: i32, panel: usize, x: usize, acc: usize, groups: u32):
 @inline
 function eightBitProduct(upper: v128, lower: v128, x: usize, scale: v128): v128 {
   const both = i32x4.add(i32x4.dot_i16x8_s(upper, i16x8.splat(16)), rowSums(lower));
-  const sums = i32x4.add(both, v128.load32_splat(x + X_LIFT));
+  const sums = i32x4.add(both, i32x4.shl(v128.load32_splat(x + X_LIFT), 4));
   return f32x4.mul(f32x4.convert_i32x4_s(sums), f32x4.mul(scale, v128.load32_splat(x + X_SCALE)));
 }
 
@@ -227,8 +331,11 @@ function eightBitTile(panel: usize, x: usize, acc: usize, groups: u32): void {
 }
 
 /** Each kind of tile is compiled once. */
+function liftedTile(panel: usize, x: usize, acc: usize, groups: u32): void {
+  nibbleTile(true, panel, x, acc, groups);
+}
 function smallTile(panel: usize, x: usize, acc: usize, groups: u32): void {
-  tile(L.SMALL, panel, x, acc, groups);
+  nibbleTile(false, panel, x, acc, groups);
 }
 function mediumTile(panel: usize, x: usize, acc: usize, groups: u32): void {
   tile(L.MEDIUM, panel, x, acc, groups);
@@ -253,7 +360,8 @@ function anyTile(codes: i32, words: i32, panel: usize, x: usize, acc: usize, gro
     if (codes == L.SMALL) smallSplitTile(panel, x, acc, groups);
     else if (codes == L.MEDIUM) mediumSplitTile(panel, x, acc, groups);
     else largeSplitTile(panel, x, acc, groups);
-  } else if (codes == L.SMALL) smallTile(panel, x, acc, groups);
+  } else if (codes == L.LIFTED) liftedTile(panel, x, acc, groups);
+  else if (codes == L.SMALL) smallTile(panel, x, acc, groups);
   else if (codes == L.MEDIUM) mediumTile(panel, x, acc, groups);
   else largeTile(panel, x, acc, groups);
 }
@@ -285,8 +393,8 @@ function matMat(codes: i32, words: i32, packed: usize, x: usize, y: usize, begin
   }
 }
 
-export function matmat_small_half(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, tokens: u32, stride: u32, scratch: usize): void {
-  matMat(L.SMALL, L.HALF, packed, x, y, begin, end, columns, tokens, stride, scratch);
+export function matmat_lifted_half(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, tokens: u32, stride: u32, scratch: usize): void {
+  matMat(L.LIFTED, L.HALF, packed, x, y, begin, end, columns, tokens, stride, scratch);
 }
 
 export function matmat_small_half_offset(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, tokens: u32, stride: u32, scratch: usize): void {

@@ -16,102 +16,85 @@ import * as L from './layout';
 import { RECORD_BYTES, X_FIRST_SUM, X_LIFT, X_SCALE, X_SUM } from './quantize';
 import { offsetOf, scaleOf, secondOffsetOf, secondScaleOf } from './scales';
 
-/** 16-bit sums over half a group of nibbles, as they are or looked up; the weights stay below 16. */
+/** Sums over half a group of nibbles, as they are or looked up, that stay below 16: in 16 bits. */
 @inline
-function nibbleSums(codes: i32, p: usize, x: usize, table: v128): v128 {
+function nibbleSums(codes: i32, p: usize, x0: v128, x1: v128, x2: v128, x3: v128, table: v128): v128 {
   const q0 = v128.load(p);
   const q1 = v128.load(p + 16);
-  if (codes == L.SMALL) {
-    return sum16Small(x, lowNibbles(q0), lowNibbles(q1), highNibbles(q0), highNibbles(q1));
+  if (codes == L.SMALL || codes == L.LIFTED) {
+    return sum16Small(x0, x1, x2, x3, lowNibbles(q0), lowNibbles(q1), highNibbles(q0), highNibbles(q1));
   }
-  return sum16Small(
-    x,
-    lookUp(table, lowNibbles(q0)),
-    lookUp(table, lowNibbles(q1)),
-    lookUp(table, highNibbles(q0)),
-    lookUp(table, highNibbles(q1)),
-  );
+  const w0 = lookUp(table, lowNibbles(q0));
+  const w1 = lookUp(table, lowNibbles(q1));
+  const w2 = lookUp(table, highNibbles(q0));
+  const w3 = lookUp(table, highNibbles(q1));
+  if (codes == L.LARGE) return sum16Large(x0, x1, x2, x3, w0, w1, w2, w3);
+  return sum16Small(x0, x1, x2, x3, w0, w1, w2, w3);
 }
 
-/** Row sums over half a group. */
+/** Sums over half a group: of 16 bits where weights are below 16, else row sums. */
 @inline
-function halfSums(codes: i32, p: usize, x: usize, table: v128): v128 {
-  if (codes == L.SMALL) return rowSums(nibbleSums(codes, p, x, table));
+function halfSums(codes: i32, p: usize, x0: v128, x1: v128, x2: v128, x3: v128, table: v128): v128 {
   if (codes == L.MEDIUM) {
-    return sum16Medium(x, v128.load(p), v128.load(p + 16), v128.load(p + 32), v128.load(p + 48));
+    return sum16Medium(x0, x1, x2, x3, v128.load(p), v128.load(p + 16), v128.load(p + 32), v128.load(p + 48));
   }
-  const q0 = v128.load(p);
-  const q1 = v128.load(p + 16);
-  return sum16Large(
-    x,
-    lookUp(table, lowNibbles(q0)),
-    lookUp(table, lowNibbles(q1)),
-    lookUp(table, highNibbles(q0)),
-    lookUp(table, highNibbles(q1)),
+  return nibbleSums(codes, p, x0, x1, x2, x3, table);
+}
+
+/** Row sums of two pairs of signed columns with activations widened to 16 bits. */
+@inline
+function signedPairs(p: usize, x: usize): v128 {
+  const q = v128.load(p);
+  return i32x4.add(
+    i32x4.dot_i16x8_s(i16x8.extend_low_i8x16_s(q), v128.load32_splat(x)),
+    i32x4.dot_i16x8_s(i16x8.extend_high_i8x16_s(q), v128.load32_splat(x + 4)),
   );
 }
 
-/** Row sums of eight pairs of signed columns with activations widened to 16 bits. */
+/** Row sums over a group of signed pairs. */
 @inline
 function signedSums(p: usize, x: usize): v128 {
-  const a = i32x4.add(
-    i32x4.dot_i16x8_s(v128.load8x8_s(p), v128.load32_splat(x)),
-    i32x4.dot_i16x8_s(v128.load8x8_s(p + 8), v128.load32_splat(x + 4)),
-  );
-  const b = i32x4.add(
-    i32x4.dot_i16x8_s(v128.load8x8_s(p + 16), v128.load32_splat(x + 8)),
-    i32x4.dot_i16x8_s(v128.load8x8_s(p + 24), v128.load32_splat(x + 12)),
-  );
-  const c = i32x4.add(
-    i32x4.dot_i16x8_s(v128.load8x8_s(p + 32), v128.load32_splat(x + 16)),
-    i32x4.dot_i16x8_s(v128.load8x8_s(p + 40), v128.load32_splat(x + 20)),
-  );
-  const d = i32x4.add(
-    i32x4.dot_i16x8_s(v128.load8x8_s(p + 48), v128.load32_splat(x + 24)),
-    i32x4.dot_i16x8_s(v128.load8x8_s(p + 56), v128.load32_splat(x + 28)),
-  );
-  return i32x4.add(i32x4.add(a, b), i32x4.add(c, d));
+  let sums = i32x4.add(signedPairs(p, x), signedPairs(p + 16, x + 8));
+  sums = i32x4.add(sums, signedPairs(p + 32, x + 16));
+  sums = i32x4.add(sums, signedPairs(p + 48, x + 24));
+  sums = i32x4.add(sums, signedPairs(p + 64, x + 32));
+  sums = i32x4.add(sums, signedPairs(p + 80, x + 40));
+  sums = i32x4.add(sums, signedPairs(p + 96, x + 48));
+  return i32x4.add(sums, signedPairs(p + 112, x + 56));
 }
 
-/** Row sums over a group. `x` is the record, `wide` its bytes as 16 bits (for signed pairs). */
+/** Row sums of a group out of its halves' sums (for eight-bit weights: of the upper nibbles, and `low` of the lower). */
 @inline
-function groupSums(codes: i32, p: usize, x: usize, wide: usize, high: v128, low: v128): v128 {
-  if (codes == L.SIGNED) return i32x4.add(signedSums(p, wide), signedSums(p + 64, wide + 32));
-  if (codes == L.SMALL) {
-    return rowSums(i16x8.add(nibbleSums(codes, p, x, high), nibbleSums(codes, p + 32, x + 16, high)));
-  }
+function groupSums(codes: i32, first: v128, second: v128, low: v128, x: usize): v128 {
+  if (codes == L.SIGNED) return first;
+  if (codes == L.SMALL) return rowSums(i16x8.add(first, second));
+  if (codes == L.LIFTED) return i32x4.add(rowSums(i16x8.add(first, second)), v128.load32_splat(x + X_LIFT));
   if (codes == L.WIDE) {
-    const upper = i16x8.add(nibbleSums(codes, p, x, high), nibbleSums(codes, p + 32, x + 16, high));
-    const lower = i16x8.add(nibbleSums(codes, p, x, low), nibbleSums(codes, p + 32, x + 16, low));
-    const both = i32x4.add(i32x4.dot_i16x8_s(upper, i16x8.splat(16)), rowSums(lower));
-    return i32x4.add(both, v128.load32_splat(x + X_LIFT));
+    const both = i32x4.add(i32x4.dot_i16x8_s(i16x8.add(first, second), i16x8.splat(16)), rowSums(low));
+    return i32x4.add(both, i32x4.shl(v128.load32_splat(x + X_LIFT), 4));
   }
-  const half = L.codeBytes(codes) / 2;
-  return i32x4.add(halfSums(codes, p, x, high), halfSums(codes, p + half, x + 16, high));
+  return i32x4.add(first, second);
 }
 
-/** What the group at `p` adds to four outputs. */
+/** What the group whose scale words are at `at` adds to four outputs, out of its sums. */
 @inline
-function groupProduct(codes: i32, words: i32, p: usize, x: usize, wide: usize, tables: usize, scale: v128, offset: v128): v128 {
-  const at = p + L.codeBytes(codes);
-  const high = v128.load(tables);
+function groupProduct(codes: i32, words: i32, at: usize, x: usize, first: v128, second: v128, low: v128, tables: usize, scale: v128, offset: v128): v128 {
   const xScale = v128.load32_splat(x + X_SCALE);
   const own = scaleOf(words, at, scale);
   if (L.splitsGroups(words)) {
-    const half = L.codeBytes(codes) / 2;
-    const second = secondScaleOf(words, at, scale);
+    const other = secondScaleOf(words, at, scale);
     const bias = v128.load(tables + L.HEADER_BIAS);
     const firstOffset = offsetOf(words, at, own, offset, bias);
-    const secondOffset = secondOffsetOf(words, at, second, offset, bias);
-    const a = f32x4.mul(f32x4.convert_i32x4_s(halfSums(codes, p, x, high)), own);
-    const b = f32x4.mul(f32x4.convert_i32x4_s(halfSums(codes, p + half, x + 16, high)), second);
+    const secondOffset = secondOffsetOf(words, at, other, offset, bias);
+    const a = f32x4.mul(f32x4.convert_i32x4_s(codes == L.SMALL ? rowSums(first) : first), own);
+    const b = f32x4.mul(f32x4.convert_i32x4_s(codes == L.SMALL ? rowSums(second) : second), other);
     const c = f32x4.mul(f32x4.sub(firstOffset, secondOffset), v128.load32_splat(x + X_FIRST_SUM));
     const d = f32x4.mul(secondOffset, v128.load32_splat(x + X_SUM));
     return f32x4.add(f32x4.mul(f32x4.add(a, b), xScale), f32x4.add(c, d));
   }
-  const sums = groupSums(codes, p, x, wide, high, v128.load(tables + L.HEADER_LOW));
+  const sums = groupSums(codes, first, second, low, x);
   const product = f32x4.mul(f32x4.convert_i32x4_s(sums), f32x4.mul(own, xScale));
-  if (codes == L.WIDE || codes == L.SIGNED) return product;
+  if (L.isCentered(codes)) return product;
   const shift = offsetOf(words, at, own, offset, v128.load(tables + L.HEADER_BIAS));
   return f32x4.add(product, f32x4.mul(shift, v128.load32_splat(x + X_SUM)));
 }
@@ -130,45 +113,99 @@ function widenRecords(x: usize, step: usize, groups: u32, out: usize): void {
 }
 
 /**
+ * `groups` groups of two quads (at `p` and `apart` bytes on), sharing the loads of activations; adds to the two vectors of
+ * sums at `sums`. `scales` is the super-block's pair of vectors, where there is one.
+ */
+@inline
+function addGroups(codes: i32, words: i32, p: usize, apart: usize, x: usize, step: usize, wide: usize, groups: u32, tables: usize, scales: usize, sums: usize): void {
+  const half = L.codeBytes(codes) / 2;
+  const words0 = L.codeBytes(codes);
+  const high = v128.load(tables);
+  const low = v128.load(tables + L.HEADER_LOW);
+  const hasSuper = L.hasSubScales(words);
+  const scaleA = hasSuper ? v128.load(scales) : high;
+  const offsetA = hasSuper ? v128.load(scales + 16) : high;
+  const scaleB = hasSuper ? v128.load(scales + apart) : high;
+  const offsetB = hasSuper ? v128.load(scales + apart + 16) : high;
+  let a = v128.load(sums);
+  let b = v128.load(sums + 16);
+  for (let g: u32 = 0; g < groups; g++) {
+    const q = p + apart;
+    let firstA = high;
+    let firstB = high;
+    let secondA = high;
+    let secondB = high;
+    let lowA = high;
+    let lowB = high;
+    if (codes == L.SIGNED) {
+      firstA = signedSums(p, wide);
+      firstB = signedSums(q, wide);
+    } else {
+      let x0 = v128.load32_splat(x);
+      let x1 = v128.load32_splat(x + 4);
+      let x2 = v128.load32_splat(x + 8);
+      let x3 = v128.load32_splat(x + 12);
+      firstA = halfSums(codes, p, x0, x1, x2, x3, high);
+      firstB = halfSums(codes, q, x0, x1, x2, x3, high);
+      if (codes == L.WIDE) {
+        lowA = halfSums(codes, p, x0, x1, x2, x3, low);
+        lowB = halfSums(codes, q, x0, x1, x2, x3, low);
+      }
+      x0 = v128.load32_splat(x + 16);
+      x1 = v128.load32_splat(x + 20);
+      x2 = v128.load32_splat(x + 24);
+      x3 = v128.load32_splat(x + 28);
+      secondA = halfSums(codes, p + half, x0, x1, x2, x3, high);
+      secondB = halfSums(codes, q + half, x0, x1, x2, x3, high);
+      if (codes == L.WIDE) {
+        lowA = i16x8.add(lowA, halfSums(codes, p + half, x0, x1, x2, x3, low));
+        lowB = i16x8.add(lowB, halfSums(codes, q + half, x0, x1, x2, x3, low));
+      }
+    }
+    a = f32x4.add(a, groupProduct(codes, words, p + words0, x, firstA, secondA, lowA, tables, scaleA, offsetA));
+    b = f32x4.add(b, groupProduct(codes, words, q + words0, x, firstB, secondB, lowB, tables, scaleB, offsetB));
+    p += L.groupBytes(codes, words);
+    x += step;
+    wide += 64;
+  }
+  v128.store(sums, a);
+  v128.store(sums + 16, b);
+}
+
+/** Bytes of scratch before the widened records. */
+const SUM_BYTES: usize = 32;
+
+/**
  * `y[r] = weight[r] · x` for rows `begin` (a multiple of four) to `end`. `x` are records, `lanes` of them interleaved.
- * `scratch` takes 64 bytes a group.
+ * `scratch` takes 32 bytes and 64 for each group. Quads go in pairs; a last single one is its own partner.
  */
 @inline
 function matVec(codes: i32, words: i32, packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   const groups = (columns + 31) >> 5;
   const step: usize = RECORD_BYTES * lanes;
-  if (codes == L.SIGNED) widenRecords(x, step, groups, scratch);
-  const zero = f32x4.splat(0);
-  for (let r = begin; r < end; r += 4) {
-    let p = packed + L.HEADER_BYTES + <usize>(r >> 2) * L.quadBytes(codes, words, groups);
-    let record = x;
-    let wide = scratch;
-    let sum = zero;
+  const quad = L.quadBytes(codes, words, groups);
+  const wide = scratch + SUM_BYTES;
+  if (codes == L.SIGNED) widenRecords(x, step, groups, wide);
+  for (let r = begin; r < end; r += 8) {
+    let p = packed + L.HEADER_BYTES + <usize>(r >> 2) * quad;
+    const apart = r + 4 < end ? quad : 0;
+    v128.store(scratch, f32x4.splat(0));
+    v128.store(scratch + 16, f32x4.splat(0));
     if (L.hasSubScales(words)) {
-      for (let s: u32 = 0; s < groups; s += 8) {
-        const scale = v128.load(p);
-        const offset = v128.load(p + 16);
-        p += L.SUPER_BYTES;
-        for (let g: u32 = 0; g < 8; g++) {
-          sum = f32x4.add(sum, groupProduct(codes, words, p, record, wide, packed, scale, offset));
-          p += L.groupBytes(codes, words);
-          record += step;
-        }
+      for (let g: u32 = 0; g < groups; g += 8) {
+        addGroups(codes, words, p + L.SUPER_BYTES, apart, x + <usize>g * step, step, wide, 8, packed, p, scratch);
+        p += L.SUPER_BYTES + 8 * L.groupBytes(codes, words);
       }
     } else {
-      for (let g: u32 = 0; g < groups; g++) {
-        sum = f32x4.add(sum, groupProduct(codes, words, p, record, wide, packed, zero, zero));
-        p += L.groupBytes(codes, words);
-        record += step;
-        wide += 64;
-      }
+      addGroups(codes, words, p, apart, x, step, wide, groups, packed, p, scratch);
     }
-    storeOutputs(y + (<usize>r << 2), sum, end - r);
+    storeOutputs(y + (<usize>r << 2), v128.load(scratch), end - r);
+    if (apart) storeOutputs(y + (<usize>(r + 4) << 2), v128.load(scratch + 16), end - r - 4);
   }
 }
 
-export function matvec_small_half(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
-  matVec(L.SMALL, L.HALF, packed, x, y, begin, end, columns, lanes, scratch);
+export function matvec_lifted_half(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
+  matVec(L.LIFTED, L.HALF, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
 export function matvec_small_half_offset(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {

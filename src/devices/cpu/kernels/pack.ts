@@ -159,7 +159,7 @@ function pack(format: i32, codes: i32, words: i32, src: usize, packed: usize, fi
 }
 
 export function pack_q4_0(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
-  pack(F.Q4_0, L.SMALL, L.HALF, src, packed, firstRow, rows, columns, scratch);
+  pack(F.Q4_0, L.LIFTED, L.HALF, src, packed, firstRow, rows, columns, scratch);
 }
 
 export function pack_q4_1(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {

@@ -1,22 +1,29 @@
+import { narrowToHalves, widenHalfBits } from './half';
+
 /**
  * Activations in 8 bits. A group of 32 columns of a row becomes a record of 48 bytes:
  *
  * | at | holds |
  * |---|---|
- * | 0 | 32 signed bytes q = round(x / s), ties to even, with s = max abs(x) / 127 |
+ * | 0 | 32 signed bytes q = round(x / s), ties to even, with s = max abs(x) / 127 over the group's span |
  * | 32 | f32 s |
  * | 36 | f32 s * sum(q) |
  * | 40 | f32 s * sum(q) of the first 16 columns |
- * | 44 | i32 -128 * sum(q) |
+ * | 44 | i32 -8 * sum(q): what lifting weights by 8 adds to a product, to be taken off |
  *
  * `lanes` rows (1, or tiles of 4 for products of many rows) stand interleaved: a record a lane, then the next group.
- * Columns beyond the row's end count as zeros. A NaN or an infinity in a group makes its scale one, and so the products.
+ * A span is one group, or eight: ggml's K-quants multiply activations that share a scale over 256 columns (`block_q8_K`),
+ * and so do ours, because whole models are compared with it. Columns beyond the row's end count as zeros. A NaN or an infinity in a group makes its scale one, and so the products.
  */
 export const RECORD_BYTES: usize = 48;
 export const X_SCALE: usize = 32;
 export const X_SUM: usize = 36;
 export const X_FIRST_SUM: usize = 40;
 export const X_LIFT: usize = 44;
+
+/** The least and the most that a normal half holds. */
+const LEAST_HALF: f32 = 6.103515625e-5;
+const MOST_HALF: f32 = 65504;
 
 /** Below this a group counts as zeros: 127 / max would not be finite. */
 const TINY: f32 = 1e-36;
@@ -38,17 +45,29 @@ function sumOfBytes(q: v128): i32 {
   return i32x4.extract_lane(halves, 0) + i32x4.extract_lane(halves, 1);
 }
 
-/** The record of 32 values at `x`. */
+/** The largest magnitude of `groups` groups at `x`. */
 @inline
-function quantizeGroup(x: usize, record: usize): void {
+function topOf(x: usize, groups: u32): f32 {
   let high = f32x4.splat(0);
-  for (let i: usize = 0; i < 128; i += 32) {
-    high = maxMagnitude(maxMagnitude(high, v128.load(x + i)), v128.load(x + i + 16));
-  }
+  const end = x + (<usize>groups << 7);
+  for (; x < end; x += 32) high = maxMagnitude(maxMagnitude(high, v128.load(x)), v128.load(x, 16));
   high = f32x4.max(high, i8x16.shuffle(high, high, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-  const top = max<f32>(f32x4.extract_lane(high, 0), f32x4.extract_lane(high, 1));
+  return max<f32>(f32x4.extract_lane(high, 0), f32x4.extract_lane(high, 1));
+}
+
+/** A scale rounded to a normal half; one that is none stays as it is. */
+@inline
+function asHalf(scale: f32): f32 {
+  if (scale < LEAST_HALF || scale > MOST_HALF) return scale;
+  return widenHalfBits(i32x4.extract_lane(narrowToHalves(f32x4.splat(scale)), 0));
+}
+
+/** The record of 32 values at `x`, none of them larger than `top`. */
+@inline
+function quantizeGroup(x: usize, record: usize, top: f32, rounds: bool): void {
   const factor = f32x4.splat(top < TINY ? 0 : <f32>127 / top);
-  const scale: f32 = top < TINY ? 0 : top / 127;
+  const exact: f32 = top < TINY ? 0 : top / 127;
+  const scale = rounds ? asHalf(exact) : exact;
   const first = i8x16.narrow_i16x8_s(
     i16x8.narrow_i32x4_s(rounded(x, factor), rounded(x + 16, factor)),
     i16x8.narrow_i32x4_s(rounded(x + 32, factor), rounded(x + 48, factor)),
@@ -64,22 +83,37 @@ function quantizeGroup(x: usize, record: usize): void {
   store<f32>(record + X_SCALE, scale);
   store<f32>(record + X_SUM, scale * <f32>sum);
   store<f32>(record + X_FIRST_SUM, scale * <f32>firstSum);
-  store<i32>(record + X_LIFT, -128 * sum);
+  store<i32>(record + X_LIFT, -8 * sum);
 }
 
-/** Quantizes the row of `columns` f32 at `x` into lane `lane` of the tile at `out`; `scratch` takes 128 bytes. */
-export function quantize(x: usize, out: usize, columns: u32, lanes: u32, lane: u32, scratch: usize): void {
+/**
+ * Quantizes the row of `columns` f32 at `x` into lane `lane` of the tile at `out`, `span` groups with one scale; `scratch`
+ * takes 128 bytes.
+ */
+export function quantize(
+  x: usize,
+  out: usize,
+  columns: u32,
+  lanes: u32,
+  lane: u32,
+  scratch: usize,
+  span: u32,
+): void {
   const step = RECORD_BYTES * lanes;
   out += RECORD_BYTES * lane;
   const whole = columns >> 5;
-  for (let g: u32 = 0; g < whole; g++) {
-    quantizeGroup(x, out);
-    x += 128;
-    out += step;
+  for (let g: u32 = 0; g < whole; g += span) {
+    const groups = min(span, whole - g);
+    const top = topOf(x, groups);
+    for (let i: u32 = 0; i < groups; i++) {
+      quantizeGroup(x, out, top, span == 1);
+      x += 128;
+      out += step;
+    }
   }
   const rest = columns & 31;
   if (rest == 0) return;
   memory.fill(scratch, 0, 128);
   memory.copy(scratch, x, rest << 2);
-  quantizeGroup(scratch, out);
+  quantizeGroup(scratch, out, topOf(scratch, 1), span == 1);
 }

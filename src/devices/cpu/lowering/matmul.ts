@@ -1,4 +1,4 @@
-import type { MatmulOp, Tensor } from '../../../ops/index.ts';
+import type { MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
 import type { Lowering } from '../program/lowering.ts';
 import type { Slot } from '../program/slots.ts';
 import { weightLayoutOf } from '../program/weight-layout-of.ts';
@@ -7,10 +7,18 @@ import { QUAD_ROWS } from '../weight-layouts.ts';
 /** Activations that are quantized together. */
 const QUANTIZED_GROUP = 32;
 
+/**
+ * Groups that share a scale: for formats with blocks of 256 all eight, as ggml quantizes what it multiplies them with. A
+ * scale a group would be more exact, but whole models would then part from llama.cpp's by more than rounding.
+ */
+function spanOf({ format }: Weight): number {
+  return format.blockElements === 256 ? 8 : 1;
+}
+
 export function lowerMatmul(op: MatmulOp, to: Lowering): void {
   const { weight, out: result, bias } = op;
   const { layout } = weightLayoutOf(weight.format);
-  const x = layout.activations === 'records' ? quantized(op.x, to) : to.tensor(op.x);
+  const x = layout.activations === 'records' ? quantized(op.x, spanOf(weight), to) : to.tensor(op.x);
   const packed = to.weight(weight, 'matrix');
   const out = to.tensor(result);
   to.emit({
@@ -19,6 +27,7 @@ export function lowerMatmul(op: MatmulOp, to: Lowering): void {
       at: { x: x.id, weight: packed.id, out: out.id },
       matVec: layout.matVec,
       matMat: layout.matMat,
+      activations: layout.activations,
       columns: weight.rows,
       inner: weight.columns,
     },
@@ -48,15 +57,15 @@ export function lowerMatmul(op: MatmulOp, to: Lowering): void {
 }
 
 /** The activations in 8 bits; matrices with the same input share them. */
-function quantized(x: Tensor, to: Lowering): Slot {
-  return to.quantized(x, () => {
+function quantized(x: Tensor, span: number, to: Lowering): Slot {
+  return to.quantized(x, span, () => {
     const source = to.tensor(x);
     const out = to.slots.quantized(x);
     to.emit({
-      table: { kind: 'quantize', at: { x: source.id, out: out.id }, columns: x.width },
+      table: { kind: 'quantize', at: { x: source.id, out: out.id }, columns: x.width, span },
       axis: x.axis,
       locality: 'element',
-      columnUnit: QUANTIZED_GROUP,
+      columnUnit: QUANTIZED_GROUP * span,
       local: [source],
       writes: [out],
     });

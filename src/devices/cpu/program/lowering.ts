@@ -14,7 +14,7 @@ export class Lowering {
   readonly slots: SlotTable;
   readonly calls: LoweredCall[] = [];
   readonly #weights = new Map<string, CpuPackedWeight>();
-  readonly #quantized = new Map<Tensor, Slot>();
+  readonly #quantized = new Map<string, Slot>();
 
   constructor(readonly graph: OpGraph) {
     this.slots = new SlotTable(graph);
@@ -41,12 +41,13 @@ export class Lowering {
     return this.slots.weight(packed);
   }
 
-  /** The tensor's quantized form, made by `quantize` at the first call. */
-  quantized(tensor: Tensor, quantize: () => Slot): Slot {
-    const known = this.#quantized.get(tensor);
+  /** The tensor's quantized form with a scale for `span` groups, made by `quantize` at the first call. */
+  quantized(tensor: Tensor, span: number, quantize: () => Slot): Slot {
+    const key = `${tensor.id} ${span}`;
+    const known = this.#quantized.get(key);
     if (known) return known;
     const slot = quantize();
-    this.#quantized.set(tensor, slot);
+    this.#quantized.set(key, slot);
     return slot;
   }
 

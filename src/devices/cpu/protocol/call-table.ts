@@ -21,6 +21,8 @@ export interface QuantizeCall {
   readonly kind: 'quantize';
   readonly at: { readonly x: number; readonly out: number };
   readonly columns: number;
+  /** Groups of 32 columns that share a scale. */
+  readonly span: number;
 }
 
 /** `out[r, n] = x[r] · weight[n]`; `x` is quantized or f32 as the weight's layout wants it. */
@@ -30,6 +32,8 @@ export interface MatmulCall {
   /** The kernels of the weight's layout, for one row and for several. */
   readonly matVec: string;
   readonly matMat: string;
+  /** What `x` is. */
+  readonly activations: 'records' | 'floats';
   /** Rows of the weight. */
   readonly columns: number;
   /** Columns of the weight. */

@@ -27,6 +27,7 @@ export function runCpuWorker(port: WorkerPort): void {
       if (message.kind === 'start') worker = new CpuWorker(message, port);
       else worker?.receive(message);
     } catch (error) {
+      worker = undefined;
       const { message: text, stack = '' } = error instanceof Error ? error : new Error(String(error));
       port.post({ kind: 'failed', message: text, stack } satisfies WorkerMessage);
     }

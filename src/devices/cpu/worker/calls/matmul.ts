@@ -14,7 +14,7 @@ function recordRowBytes(columns: number): number {
   return recordBytes(1, columns);
 }
 
-export function quantizeCall({ at, columns }: QuantizeCall, bank: BankInstance): Call {
+export function quantizeCall({ at, columns, span }: QuantizeCall, bank: BankInstance): Call {
   const { quantize } = bank.kernels;
   const rowBytes = recordRowBytes(columns);
   const groupBytes = recordRowBytes(1);
@@ -33,21 +33,40 @@ export function quantizeCall({ at, columns }: QuantizeCall, bank: BankInstance):
           lanes,
           lane,
           bank.scratch,
+          span,
         );
       }
     },
   };
 }
 
+/** Bytes of activations that stay in a core's own cache while a chunk of weights passes over them. */
+const BLOCK_BYTES = 384 * 1024;
+
+/** Rows of activations in such a block: whole tiles, and enough of them that unpacking the weights for each block is little. */
+function blockRows(rowBytes: number): number {
+  return Math.max(32, Math.floor(BLOCK_BYTES / rowBytes / TILE_ROWS) * TILE_ROWS);
+}
+
 export function matmulCall(of: MatmulCall, bank: BankInstance): Call {
   const { at, columns, inner } = of;
   const matVec = bank.kernel<MatVecKernel>(of.matVec);
   const matMat = bank.kernel<MatMatKernel>(of.matMat);
+  const rowBytes = of.activations === 'records' ? recordRowBytes(inner) : 4 * inner;
+  const block = blockRows(rowBytes);
   return {
     columns,
     run({ firstColumn, endColumn, rows }: Chunk) {
-      if (rows === 1) matVec(at.weight, at.x, at.out, firstColumn, endColumn, inner, 1, bank.scratch);
-      else matMat(at.weight, at.x, at.out, firstColumn, endColumn, inner, rows, columns, bank.scratch);
+      if (rows === 1) {
+        matVec(at.weight, at.x, at.out, firstColumn, endColumn, inner, 1, bank.scratch);
+        return;
+      }
+      for (let row = 0; row < rows; row += block) {
+        const x = at.x + row * rowBytes;
+        const out = at.out + 4 * row * columns;
+        const count = Math.min(block, rows - row);
+        matMat(at.weight, x, out, firstColumn, endColumn, inner, count, columns, bank.scratch);
+      }
     },
   };
 }

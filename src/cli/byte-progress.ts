@@ -1,0 +1,61 @@
+import { SingleBar } from 'cli-progress';
+import { formatBytes } from '../base/bytes.ts';
+import type { Output } from './output.ts';
+
+/** Shows how many of so many bytes are done: a bar on a terminal, a line a second in a log, nothing where notes are off. */
+export interface ByteProgress {
+  readonly show: (bytes: number, total: number) => void;
+  /** Says how long all of it took. */
+  end(seconds: number): void;
+  /** Leaves the terminal as it was. */
+  clear(): void;
+}
+
+/** What is done (`loading`), what is said when it is (`loaded`), and with what. */
+export interface ProgressLabels {
+  readonly doing: string;
+  readonly done: string;
+  readonly name: string;
+}
+
+/** A progress for the stream that `output` shows notes on. */
+export function byteProgress(output: Output, labels: ProgressLabels): ByteProgress {
+  return output.notes && output.stderr.isTTY ? progressBar(output, labels) : progressLines(output, labels);
+}
+
+function progressBar(output: Output, { doing, name }: ProgressLabels): ByteProgress {
+  const bar = new SingleBar({
+    stream: output.stderr,
+    format: `${doing} ${name} [{bar}] {percentage}% of {size}`,
+    barsize: 30,
+    clearOnComplete: true,
+    hideCursor: true,
+    gracefulExit: false,
+  });
+  return {
+    show(bytes, total) {
+      if (!bar.isActive) bar.start(total, 0, { size: formatBytes(total) });
+      bar.update(bytes);
+    },
+    end() {},
+    clear: () => bar.stop(),
+  };
+}
+
+/** For a log file: a line a second, and one at the end. */
+function progressLines(output: Output, { doing, done, name }: ProgressLabels): ByteProgress {
+  const begin = performance.now();
+  let second = 0;
+  let all = 0;
+  return {
+    show(bytes, total) {
+      all = total;
+      const seconds = (performance.now() - begin) / 1000;
+      if (seconds < second + 1) return;
+      second = Math.floor(seconds);
+      output.note(`${doing} ${name}: ${formatBytes(bytes)} of ${formatBytes(total)}`);
+    },
+    end: (seconds) => output.note(`${done} ${name}: ${formatBytes(all)} in ${seconds.toFixed(2)} s`),
+    clear() {},
+  };
+}

@@ -1,0 +1,154 @@
+import { readFile } from 'node:fs/promises';
+import { Option } from 'commander';
+import { fail } from '../../base/errors.ts';
+import { ForcedDecoding, type ForcedDecodingReport } from '../../engine/forced-decoding.ts';
+import { parseGolden } from '../../engine/golden.ts';
+import { estimatePerplexity, type PerplexityEstimate, perplexityChunks } from '../../engine/perplexity.ts';
+import type { CliCommand, CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { loadFromFlags } from '../load.ts';
+import {
+  type DeviceFlags,
+  deviceOptions,
+  type JsonFlags,
+  jsonOption,
+  type ModelFlags,
+  modelOptions,
+  realNumber,
+  wholeNumber,
+} from '../options.ts';
+
+interface PerplexityFlags extends ModelFlags, DeviceFlags, JsonFlags {
+  readonly file?: string;
+  readonly chunks?: number;
+  readonly golden?: string;
+  readonly maxDifference?: number;
+  readonly minAgreement?: number;
+}
+
+const DEFAULT_CONTEXT = 512;
+
+/** Positions whose logits are held at once: enough for wide matrix products, little memory for large vocabularies. */
+const LOGIT_ROWS = 64;
+
+/** `rocmforge perplexity`: how well a model predicts a text, or how far it is from a golden. */
+export const perplexityCommand: CliCommand<PerplexityFlags> = {
+  name: 'perplexity',
+  summary: "judge a model by a text, or by a reference program's logits",
+  options: [
+    new Option(
+      '-f, --file <path>',
+      'a text: perplexity in chunks of --context tokens (default: 512)',
+    ).conflicts('golden'),
+    new Option('--chunks <count>', 'most chunks of the text').argParser(wholeNumber(1)).conflicts('golden'),
+    new Option('--golden <path>', 'forced decoding: compare logits with those of a .forced.jsonl file'),
+    new Option('--max-difference <logit>', 'fail when a logit differs by more from the golden').argParser(
+      realNumber,
+    ),
+    new Option(
+      '--min-agreement <share>',
+      "fail when less of the golden's clear best tokens are ours",
+    ).argParser(realNumber),
+    jsonOption(),
+    ...modelOptions(),
+    ...deviceOptions(),
+  ],
+  examples: [
+    ['perplexity -m model.gguf -f wiki.test.raw', "llama.cpp's method: second halves of chunks of 512"],
+    ['perplexity -m model.gguf -f text.txt -c 2048 --chunks 8', 'longer chunks, a few of them'],
+    ['perplexity -m model.gguf --golden model.forced.jsonl --min-agreement 0.99', 'against a reference'],
+  ],
+  async run({ flags }, context) {
+    if (flags.golden !== undefined) return judgeByGolden(flags, flags.golden, context);
+    if (flags.file !== undefined) return judgeByText(flags, flags.file, context);
+    fail('INVALID_ARGUMENT', { name: 'perplexity', found: 'neither', expected: '--file or --golden' });
+  },
+};
+
+async function judgeByText(flags: PerplexityFlags, path: string, context: CommandContext): Promise<ExitCode> {
+  const { output, signal } = context;
+  // The file's last line end is not part of the text, as in llama.cpp.
+  const text = (await readText(path)).replace(/\n$/, '');
+  const size = flags.context ?? DEFAULT_CONTEXT;
+  const { model } = await loadFromFlags({ ...flags, context: size, logitRows: LOGIT_ROWS }, context);
+  await using _model = model;
+  const { addBos, bos } = model.tokenizer.special;
+  const ids = model.tokenizer.encode(text);
+  const begin = addBos ? bos : undefined;
+  const chunks = perplexityChunks(ids, { context: size, begin, chunks: flags.chunks });
+  output.note(`${ids.length} tokens, ${chunks.length} chunks of ${size}`);
+  let last: PerplexityEstimate | undefined;
+  const evaluate = (given: readonly number[], from: number) => model.evaluate(given, from, signal);
+  for await (const estimate of estimatePerplexity(chunks, evaluate)) {
+    last = estimate;
+    output.note(`[${estimate.chunk}/${estimate.chunks}] ${estimate.perplexity.toFixed(4)}`);
+  }
+  if (!last) return EXIT.failure;
+  if (flags.json) await output.json({ model: model.gguf.name, context: size, ...last });
+  else await output.line(`perplexity ${last.perplexity.toFixed(4)} ± ${last.error.toFixed(5)}`);
+  return EXIT.ok;
+}
+
+async function judgeByGolden(
+  flags: PerplexityFlags,
+  path: string,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const sequences = parseGolden(await readText(path));
+  const longest = sequences.reduce((most, { ids }) => Math.max(most, ids.length), 0);
+  const options = { cacheType: 'f32' as const, ...flags, context: flags.context ?? longest };
+  const { model } = await loadFromFlags({ ...options, logitRows: LOGIT_ROWS }, context);
+  await using _model = model;
+  const decoding = new ForcedDecoding();
+  for (const sequence of sequences) {
+    await decoding.compare(sequence, model.evaluate(sequence.ids, sequence.from, context.signal));
+    context.output.note(`${decoding.report().sequences} of ${sequences.length} sequences`);
+  }
+  const report = decoding.report();
+  const missed = missedLimits(report, flags);
+  if (flags.json) await context.output.json({ model: model.gguf.name, ...report, missed });
+  else await context.output.write(describe(report));
+  for (const limit of missed) context.output.warn(`missed: ${limit}`);
+  return missed.length === 0 ? EXIT.ok : EXIT.failure;
+}
+
+function missedLimits(
+  report: ForcedDecodingReport,
+  { maxDifference, minAgreement }: PerplexityFlags,
+): string[] {
+  const missed: string[] = [];
+  // Written so that NaN misses.
+  if (maxDifference !== undefined && !(report.maxDifference <= maxDifference)) {
+    missed.push(`a logit differs by ${report.maxDifference}, more than ${maxDifference}`);
+  }
+  if (minAgreement !== undefined && !(report.clearAgreement >= minAgreement)) {
+    missed.push(`${report.clearAgreement} of the clear best tokens agree, less than ${minAgreement}`);
+  }
+  return missed;
+}
+
+function describe(report: ForcedDecodingReport): string {
+  const percent = (share: number) => `${(100 * share).toFixed(2)} %`;
+  const difference = report.logLikelihoodDifference;
+  const lines = [
+    ['positions', `${report.positions} in ${report.sequences} sequences`],
+    ['largest logit difference', report.maxDifference.toExponential(3)],
+    ['same best token', percent(report.agreement)],
+    ['same clear best token', `${percent(report.clearAgreement)} of ${report.clearPositions}`],
+    [
+      'mean log-likelihood',
+      `${report.logLikelihood.toFixed(5)} (golden ${report.goldenLogLikelihood.toFixed(5)})`,
+    ],
+    ['difference', `${difference < 0 ? '' : '+'}${difference.toFixed(5)}`],
+  ] as const;
+  return lines.map(([name, value]) => `${name.padEnd(26)}${value}\n`).join('');
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return fail('SOURCE_UNAVAILABLE', { source: path, reason }, error);
+  }
+}

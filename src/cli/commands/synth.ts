@@ -1,0 +1,91 @@
+import { basename } from 'node:path';
+import { Argument, Option } from 'commander';
+import { formatBytes } from '../../base/bytes.ts';
+import { fail } from '../../base/errors.ts';
+import { ALL_FORMATS, formatNamed, type TensorFormat } from '../../formats/index.ts';
+import { SYNTHETIC_SHAPES, type SyntheticShape, syntheticShape } from '../../model/synthetic/shapes.ts';
+import { SMALLEST_VOCABULARY } from '../../model/synthetic/vocabulary.ts';
+import { writeSyntheticModel } from '../../node/write-synthetic-model.ts';
+import { byteProgress } from '../byte-progress.ts';
+import type { CliCommand } from '../command.ts';
+import { type JsonFlags, jsonOption, wholeNumber } from '../options.ts';
+
+interface SynthFlags extends JsonFlags {
+  readonly format: string;
+  readonly outputFormat?: string;
+  readonly output?: string;
+  readonly seed: number;
+  readonly layers?: number;
+  readonly width?: number;
+  readonly heads?: number;
+  readonly kvHeads?: number;
+  readonly hidden?: number;
+  readonly vocab?: number;
+  readonly trainedContext?: number;
+}
+
+/** `rocmforge synth`: a model file of random weights, to measure and to test with. */
+export const synthCommand: CliCommand<SynthFlags> = {
+  name: 'synth',
+  summary: 'write a model of random weights in a known shape',
+  arguments: [new Argument('<shape>', 'sizes of a known model').choices(Object.keys(SYNTHETIC_SHAPES))],
+  options: [
+    new Option('-f, --format <name>', 'of the matrices: q4_0, q8_0, q4_k, f16 and the like').default('q4_0'),
+    new Option('--output-format <name>', 'of output.weight (default: as the others)'),
+    new Option('-o, --output <file>', 'file to write (default: <shape>-<format>.gguf)'),
+    new Option('--seed <number>', 'same seed, same file').argParser(wholeNumber(0)).default(1),
+    size('--layers', 'layers', 1),
+    size('--width', 'width of the residual stream', 1),
+    size('--heads', 'attention heads', 1),
+    size('--kv-heads', 'heads of keys and values', 1),
+    size('--hidden', 'width of the feed-forward', 1),
+    size('--vocab', 'pieces of the made-up vocabulary', SMALLEST_VOCABULARY),
+    size('--trained-context', 'positions that the model says it was trained for', 1),
+    jsonOption(),
+  ],
+  examples: [
+    ['synth llama-2-7b -f q4_0', 'a file of 3.8 GB for benchmarks'],
+    ['synth llama-1b -f q8_0 --layers 2 -o short.gguf', 'the same layers, fewer of them'],
+    ['synth llama-tiny -f q4_k -o tiny.gguf --seed 7', 'a small file for a test'],
+  ],
+  async run({ args, flags }, { output, signal }) {
+    const name = String(args[0]);
+    const format = requireFormat('format', flags.format);
+    const path = flags.output ?? `${name}-${format.name.toLowerCase()}.gguf`;
+    const shape = syntheticShape(name, changesOf(flags));
+    const outputFormat = flags.outputFormat ? requireFormat('output format', flags.outputFormat) : undefined;
+    const display = byteProgress(output, { doing: 'writing', done: 'wrote', name: basename(path) });
+    const begin = performance.now();
+    try {
+      const request = { path, name, shape, format, outputFormat, seed: flags.seed, signal };
+      const byteLength = await writeSyntheticModel({ ...request, onProgress: display.show });
+      const seconds = (performance.now() - begin) / 1000;
+      display.clear();
+      if (flags.json) await output.json({ path, byteLength, seconds, format: format.name, shape });
+      else await output.line(`${path}: ${formatBytes(byteLength)} in ${seconds.toFixed(1)} s`);
+    } finally {
+      display.clear();
+    }
+    return undefined;
+  },
+};
+
+function size(flag: string, description: string, least: number): Option {
+  return new Option(`${flag} <count>`, `${description} (default: the shape's)`)
+    .argParser(wholeNumber(least))
+    .helpGroup('Sizes:');
+}
+
+function requireFormat(name: string, found: string): TensorFormat {
+  const floating = ALL_FORMATS.filter((format) => !/^I\d+$/.test(format.name));
+  const format = formatNamed(found);
+  if (format && floating.includes(format)) return format;
+  const expected = `one of ${floating.map((known) => known.name.toLowerCase()).join(', ')}`;
+  return fail('INVALID_ARGUMENT', { name, found, expected });
+}
+
+function changesOf(flags: SynthFlags): Partial<SyntheticShape> {
+  const { layers, width, heads, kvHeads, hidden, vocab: vocabulary, trainedContext: context } = flags;
+  const changes = { layers, width, heads, kvHeads, hidden, vocabulary, context };
+  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,85 @@
+import { throwIfAborted } from '../../base/errors.ts';
+import { seededRandom } from '../../base/seeded-random.ts';
+import type { GgufWriter, PlacedTensor } from '../../gguf/index.ts';
+
+/** How a file of random weights is written. */
+export interface RandomWeightsOptions {
+  /** The same seed gives the same bytes. */
+  readonly seed: number;
+  readonly onProgress?: ((written: number, total: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Long enough that no two near rows are alike, short enough that making one takes no time. */
+const TILE_BYTES = 4 << 20;
+
+/** The spread of a norm's factors around 1. */
+const NORM_SPREAD = 0.05;
+
+/**
+ * Writes every tensor of a plan with random weights, at the speed of the sink: a matrix takes pieces, from places drawn
+ * anew, of one random tile of its format. Its weights have a standard deviation of `1 / sqrt(columns)`, so that products
+ * keep the size of what they multiply; a vector is a norm's factors, about 1. Rejects with `ABORTED` or the sink's error.
+ */
+export async function writeRandomWeights(writer: GgufWriter, options: RandomWeightsOptions): Promise<void> {
+  const random = seededRandom(options.seed);
+  const { byteLength, tensors } = writer.layout;
+  const largest = tensors.reduce((most, tensor) => Math.max(most, tensor.byteLength), 0);
+  const tiles = new RandomTiles(random, Math.min(TILE_BYTES, largest));
+  for (let tensor = writer.next; tensor; tensor = writer.next) {
+    const pieces = isVector(tensor) ? [normFactors(tensor, random)] : tiles.piecesFor(tensor);
+    let written = tensor.offset;
+    for (const piece of pieces) {
+      throwIfAborted(options.signal, 'writing the model');
+      await writer.write(piece);
+      written += piece.byteLength;
+      options.onProgress?.(written, byteLength);
+    }
+  }
+  writer.end();
+}
+
+function isVector({ shape }: PlacedTensor): boolean {
+  return shape.length === 1;
+}
+
+function normFactors({ shape }: PlacedTensor, random: () => number): Uint8Array {
+  const factors = Float32Array.from({ length: shape[0] ?? 0 }, () => 1 + NORM_SPREAD * (2 * random() - 1));
+  return new Uint8Array(factors.buffer);
+}
+
+/** A tile of random blocks for each format and row length. */
+class RandomTiles {
+  readonly #tiles = new Map<string, Uint8Array>();
+
+  constructor(
+    readonly random: () => number,
+    readonly byteLength: number,
+  ) {}
+
+  /** Pieces of the tensor's tile that are as long as the tensor together. */
+  *piecesFor(tensor: PlacedTensor): Generator<Uint8Array, void> {
+    const tile = this.#tileOf(tensor);
+    const { blockBytes } = tensor.format;
+    const blocks = tile.byteLength / blockBytes;
+    for (let left = tensor.byteLength; left > 0; ) {
+      // At least half a tile at once: small writes would be slower than the disk.
+      const from = Math.floor((this.random() * blocks) / 2) * blockBytes;
+      const piece = tile.subarray(from, from + Math.min(left, tile.byteLength - from));
+      yield piece;
+      left -= piece.byteLength;
+    }
+  }
+
+  #tileOf({ format, shape }: PlacedTensor): Uint8Array {
+    const columns = shape[0] ?? 1;
+    const key = `${format.name} ${columns}`;
+    const known = this.#tiles.get(key);
+    if (known) return known;
+    const blocks = Math.max(1, Math.floor(this.byteLength / format.blockBytes));
+    const tile = new Uint8Array(blocks * format.blockBytes);
+    format.fillRandom(tile, this.random, 1 / Math.sqrt(columns));
+    this.#tiles.set(key, tile);
+    return tile;
+  }
+}

@@ -1,0 +1,102 @@
+import { fail } from '../../base/errors.ts';
+
+/** The sizes of a Llama-like model. Widths count elements. */
+export interface SyntheticShape {
+  readonly layers: number;
+  readonly width: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly hidden: number;
+  readonly vocabulary: number;
+  readonly context: number;
+  readonly ropeBase: number;
+}
+
+/** The shapes that are known by name: those of the published models, and a tiny one for tests. */
+export const SYNTHETIC_SHAPES = {
+  'llama-tiny': {
+    layers: 2,
+    width: 256,
+    heads: 4,
+    kvHeads: 2,
+    hidden: 512,
+    vocabulary: 512,
+    context: 512,
+    ropeBase: 10_000,
+  },
+  'llama-1b': {
+    layers: 22,
+    width: 2048,
+    heads: 32,
+    kvHeads: 4,
+    hidden: 5632,
+    vocabulary: 32_000,
+    context: 2048,
+    ropeBase: 10_000,
+  },
+  'llama-2-7b': {
+    layers: 32,
+    width: 4096,
+    heads: 32,
+    kvHeads: 32,
+    hidden: 11_008,
+    vocabulary: 32_000,
+    context: 4096,
+    ropeBase: 10_000,
+  },
+  'llama-2-13b': {
+    layers: 40,
+    width: 5120,
+    heads: 40,
+    kvHeads: 40,
+    hidden: 13_824,
+    vocabulary: 32_000,
+    context: 4096,
+    ropeBase: 10_000,
+  },
+  'llama-2-70b': {
+    layers: 80,
+    width: 8192,
+    heads: 64,
+    kvHeads: 8,
+    hidden: 28_672,
+    vocabulary: 32_000,
+    context: 4096,
+    ropeBase: 10_000,
+  },
+  'llama-3-8b': {
+    layers: 32,
+    width: 4096,
+    heads: 32,
+    kvHeads: 8,
+    hidden: 14_336,
+    vocabulary: 128_256,
+    context: 8192,
+    ropeBase: 500_000,
+  },
+} as const satisfies Readonly<Record<string, SyntheticShape>>;
+
+/** A shape by name with some sizes replaced. Throws `INVALID_ARGUMENT` for an unknown name or sizes that do not go together. */
+export function syntheticShape(name: string, changes: Partial<SyntheticShape> = {}): SyntheticShape {
+  const known: Readonly<Record<string, SyntheticShape>> = SYNTHETIC_SHAPES;
+  const shape = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (!shape) {
+    const expected = `one of ${Object.keys(known).join(', ')}`;
+    fail('INVALID_ARGUMENT', { name: 'shape', found: name, expected });
+  }
+  const changed = { ...shape, ...changes };
+  for (const [size, value] of Object.entries(changed)) requirePositive(size, value);
+  requireMultiple('width', changed.width, 2 * changed.heads);
+  requireMultiple('heads', changed.heads, changed.kvHeads);
+  return changed;
+}
+
+function requirePositive(name: string, value: number): void {
+  if (Number.isSafeInteger(value) && value > 0) return;
+  fail('INVALID_ARGUMENT', { name, found: `${value}`, expected: 'a positive whole number' });
+}
+
+function requireMultiple(name: string, value: number, of: number): void {
+  if (value % of === 0) return;
+  fail('INVALID_ARGUMENT', { name, found: `${value}`, expected: `a multiple of ${of}` });
+}

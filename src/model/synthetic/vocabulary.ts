@@ -1,0 +1,83 @@
+import { fail } from '../../base/errors.ts';
+
+/** A SentencePiece vocabulary: pieces, scores (the higher the earlier merged) and GGUF's token types, by id. */
+export interface SyntheticVocabulary {
+  readonly pieces: readonly string[];
+  readonly scores: readonly number[];
+  readonly types: readonly number[];
+}
+
+/** GGUF's `tokenizer.ggml.token_type`. */
+const TYPE = { normal: 1, unknown: 2, control: 3, byte: 6 } as const;
+
+/** Ids of the special pieces, where every Llama vocabulary has them. */
+export const SYNTHETIC_SPECIAL = { unknown: 0, begin: 1, end: 2 } as const;
+
+const SPACE = '\u2581';
+const CHARACTERS =
+  'etaoinsrhldcumfpgwybvkxjqzETAOINSRHLDCUMFPGWYBVKXJQZ0123456789.,!?;:\'"()[]{}<>/\\+-*=_#%&@$^~`|';
+const CONSONANTS = 'tnsrhldcmfpgwybvkxjqz';
+const VOWELS = 'eaoiu';
+
+/** The fewest pieces that a vocabulary of this kind has: specials, bytes, characters with and without a space before. */
+export const SMALLEST_VOCABULARY = 3 + 256 + 1 + 2 * CHARACTERS.length;
+
+/**
+ * A vocabulary of made-up words that behaves like a trained one: bytes for everything, characters, syllables, and words of
+ * more and more syllables. Every piece of several characters is the join of two others, so that merging reaches it.
+ * Throws `INVALID_ARGUMENT` for fewer than `SMALLEST_VOCABULARY` pieces.
+ */
+export function syntheticVocabulary(size: number): SyntheticVocabulary {
+  if (size < SMALLEST_VOCABULARY) {
+    const expected = `at least ${SMALLEST_VOCABULARY}`;
+    fail('INVALID_ARGUMENT', { name: 'vocabulary', found: `${size}`, expected });
+  }
+  const bytes = Array.from(
+    { length: 256 },
+    (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`,
+  );
+  const first = 3 + bytes.length;
+  const normal: string[] = [];
+  for (const piece of madeUpPieces()) {
+    if (normal.length === size - first) break;
+    normal.push(piece);
+  }
+  return {
+    pieces: ['<unk>', '<s>', '</s>', ...bytes, ...normal],
+    scores: [...Array<number>(first).fill(0), ...normal.map((_, index) => -index)],
+    types: [
+      TYPE.unknown,
+      TYPE.control,
+      TYPE.control,
+      ...Array<number>(bytes.length).fill(TYPE.byte),
+      ...Array<number>(normal.length).fill(TYPE.normal),
+    ],
+  };
+}
+
+/** Endless: a space, characters, then words of one syllable, of two, of three. */
+function* madeUpPieces(): Generator<string, void> {
+  yield SPACE;
+  for (const character of CHARACTERS) {
+    yield character;
+    yield SPACE + character;
+  }
+  for (let syllables = 1; ; syllables++) {
+    for (const word of wordsOf(syllables)) {
+      yield SPACE + word;
+      yield word;
+    }
+  }
+}
+
+function* wordsOf(syllables: number): Generator<string, void> {
+  if (syllables === 0) {
+    yield '';
+    return;
+  }
+  for (const start of wordsOf(syllables - 1)) {
+    for (const consonant of CONSONANTS) {
+      for (const vowel of VOWELS) yield start + consonant + vowel;
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { wholeOf } from '../../../src/device/index.ts';
+import { openCpu } from '../../../src/node/open-cpu.ts';
+
+const MIB = 1024 * 1024;
+
+test('the memory limit holds, and what is disposed counts as free', async () => {
+  await using device = await openCpu({ threads: 1, memoryLimit: 10 * MIB });
+  using first = device.createBuffer(6 * MIB, 'first');
+  assert.throws(() => device.createBuffer(5 * MIB, 'second'), {
+    code: 'OUT_OF_MEMORY',
+    params: { device: 'cpu', what: 'second', bytes: 5 * MIB, free: 4 * MIB },
+  });
+  assert.deepEqual(await device.memory(), { total: 10 * MIB, free: 4 * MIB });
+  first[Symbol.dispose]();
+  device.createBuffer(9 * MIB, 'third')[Symbol.dispose]();
+  assert.deepEqual(await device.memory(), { total: 10 * MIB, free: 10 * MIB });
+  assert.equal(device.liveObjects(), 0);
+});
+
+test('a buffer larger than any bank is refused', async () => {
+  await using device = await openCpu({ threads: 1, memoryLimit: 64 * 1024 ** 3 });
+  assert.throws(() => device.createBuffer(4 * 1024 ** 3, 'huge'), { code: 'OUT_OF_MEMORY' });
+  assert.equal(device.liveObjects(), 0);
+  assert.equal((await device.memory()).free, 64 * 1024 ** 3);
+});
+
+test('buffers go on in a new bank when one is full', async () => {
+  await using device = await openCpu({ threads: 2, bankBytes: 8 * MIB });
+  await using stream = device.createStream('banks');
+  const buffers = Array.from({ length: 12 }, (_, i) => device.createBuffer(MIB, `buffer ${i}`));
+  buffers.forEach((buffer, i) => {
+    stream.upload(new Uint8Array(MIB).fill(i + 1), wholeOf(buffer));
+  });
+  for (let i = 0; i + 1 < buffers.length; i += 2) {
+    const [from, to] = [buffers[i], buffers[i + 1]];
+    if (from && to) stream.copy(wholeOf(from), wholeOf(to));
+  }
+  for (const [i, buffer] of buffers.entries()) {
+    const seen = new Uint8Array(MIB);
+    await stream.download(wholeOf(buffer), seen);
+    const expected = i - (i % 2) + 1;
+    assert.ok(
+      seen.every((byte) => byte === expected),
+      `buffer ${i}`,
+    );
+    buffer[Symbol.dispose]();
+  }
+});
+
+test('a thousand buffers come and go without growth', async () => {
+  await using device = await openCpu({ threads: 1 });
+  const { free } = await device.memory();
+  device.createBuffer(20 * MIB, 'warm')[Symbol.dispose]();
+  const before = process.memoryUsage().rss;
+  for (let i = 0; i < 1000; i++) {
+    using _ = device.createBuffer(20 * MIB - i * 1000, 'buffer');
+    using pinned = device.createPinned(1000 + i, 'pinned');
+    pinned.bytes.fill(1);
+  }
+  assert.equal(device.liveObjects(), 0);
+  assert.equal((await device.memory()).free, free);
+  const grown = process.memoryUsage().rss - before;
+  assert.ok(grown < 30 * MIB, `${grown} bytes more`);
+});

@@ -1,0 +1,79 @@
+import { readFile } from 'node:fs/promises';
+import { ForcedDecoding, type ForcedDecodingReport } from '../../src/engine/forced-decoding.ts';
+import { type GoldenSequence, parseGolden } from '../../src/engine/golden.ts';
+import {
+  type LanguageModel,
+  type LoadModelOptions,
+  loadModel,
+  type PositionLogits,
+} from '../../src/index.ts';
+
+/** A golden file, parsed. */
+export async function readGolden(path: string): Promise<GoldenSequence[]> {
+  return parseGolden(await readFile(path, 'utf8'));
+}
+
+/** Opens a model with room for the goldens' sequences, the cache as the reference program had it. */
+export async function openForGolden(
+  path: string,
+  sequences: readonly GoldenSequence[],
+  options: LoadModelOptions,
+): Promise<LanguageModel> {
+  const context = Math.max(...sequences.map(({ ids, greedy }) => ids.length + greedy.length));
+  return loadModel(path, { context, batch: 256, logitRows: 32, cacheType: 'f32', ...options });
+}
+
+/** Forced decoding of a model against all sequences of a golden, and over what the golden generated after each. */
+export async function decodeForced(
+  model: LanguageModel,
+  sequences: readonly GoldenSequence[],
+): Promise<ForcedDecodingReport & { readonly greedyAgrees: boolean }> {
+  const decoding = new ForcedDecoding();
+  let greedyAgrees = true;
+  for (const sequence of sequences) {
+    const { ids, from, greedy } = sequence;
+    const best: number[] = [];
+    const logits = model.evaluate([...ids, ...greedy.slice(0, -1)], from);
+    await decoding.compare(sequence, splitAt(logits, ids.length, best));
+    greedyAgrees &&= best.join() === greedy.join();
+  }
+  return { ...decoding.report(), greedyAgrees };
+}
+
+/** Passes on the positions before `end`, and notes the best token of the last of them and of all that follow. */
+async function* splitAt(
+  logits: AsyncIterable<PositionLogits>,
+  end: number,
+  best: number[],
+): AsyncGenerator<PositionLogits> {
+  for await (const position of logits) {
+    if (position.position >= end - 1) best.push(bestOf(position.logits));
+    if (position.position < end) yield position;
+  }
+}
+
+/** The id of the largest logit. */
+export function bestOf(logits: Float32Array): number {
+  return logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
+}
+
+/** Little-endian floats of a file. */
+export async function readFloats(path: string): Promise<Float32Array> {
+  const bytes = await readFile(path);
+  return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+}
+
+/** What `random.expected.txt` says of one model: the prompt, and the ids that follow greedily. */
+export interface ExpectedIds {
+  readonly n_vocab: number;
+  readonly prompt_ids: readonly number[];
+  readonly greedy_ids: readonly number[];
+}
+
+/** The line of a model in `random.expected.txt`. */
+export async function readExpected(path: string, model: string): Promise<ExpectedIds> {
+  const lines = (await readFile(path, 'utf8')).split('\n');
+  const line = lines.find((text) => text.startsWith(`${model} `));
+  if (line === undefined) throw new Error(`${path} says nothing of ${model}`);
+  return JSON.parse(line.slice(model.length)) as ExpectedIds;
+}

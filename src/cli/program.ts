@@ -73,6 +73,7 @@ function createProgram(): Command {
 function contextOf(flags: GlobalFlags, output: Output, interruption: Interruption): CommandContext {
   if (flags.quiet) output.verbosity = 'quiet';
   else if (flags.verbose) output.verbosity = 'verbose';
+  output.logging = flags.log !== undefined;
   const logger = flags.log ? createLogger({ level: flags.log, json: flags.logJson ?? false }) : silentLogger;
   return { output, logger, interruption, signal: interruption.signal, flags };
 }

@@ -1,20 +1,24 @@
 /**
- * How fast the CPU kernels multiply: `node dist/bench/kernels.js [layout ...]`. One row a format: weights a second for one row
- * of activations out of memory (with the packed bytes that were read), multiply-adds a second for 64 rows, and the same
- * relative to Q4_0; on one and two threads, the best of several rounds.
+ * How fast the CPU kernels multiply: `node dist/bench/kernels.js [--baseline] [format ...]`. One row a format: weights a
+ * second for one row of activations, out of memory (with the packed bytes that were read); multiply-adds a second for 64
+ * rows; how that compares with Q4_0; and the file's bytes that are packed a second. On one and two threads. Many short
+ * measurements, of which the best counts: a busy machine disturbs most of them, not all.
  */
 import { readFileSync } from 'node:fs';
 import v8 from 'node:v8';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { recordBytes, WEIGHT_LAYOUTS } from '../src/devices/cpu/weight-layouts.ts';
+import { WEIGHT_LAYOUTS } from '../src/devices/cpu/weight-layouts.ts';
 
 v8.setFlagsFromString('--experimental-wasm-relaxed-simd');
 
 const COLUMNS = 2048;
 const PROMPT_ROWS = 64;
+const PACK_ROWS = 128;
 const WEIGHT_BYTES = 160 << 20;
 const MEMORY_BYTES = 1 << 29;
-const ROUNDS = 6;
+const ROUNDS = 120;
+/** Multiply-adds of one measurement: about a hundred microseconds. */
+const SLICE = 2e6;
 
 interface Task {
   readonly memory: WebAssembly.Memory;
@@ -25,10 +29,11 @@ interface Task {
   readonly variant: string;
 }
 
-/** Weights and multiply-adds a second, in 10⁹. */
+/** Weights, multiply-adds and packed weights a second, in 10⁹. */
 interface Speed {
   generate: number;
   prompt: number;
+  pack: number;
 }
 
 type Kernel = (...addresses: number[]) => void;
@@ -39,15 +44,47 @@ function meet(gate: Int32Array, step: number, threads: number): void {
   while (Atomics.load(gate, step) < threads);
 }
 
-function best(rounds: number, work: number, run: () => void, align: () => void): number {
+/** The best speed of `ROUNDS` measurements; `run` is given their numbers. */
+function best(work: number, run: (round: number) => void, align: () => void): number {
   let speed = 0;
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     align();
     const begin = performance.now();
-    run();
+    run(round);
     speed = Math.max(speed, work / 1e6 / (performance.now() - begin));
   }
   return speed;
+}
+
+/** Row counts of slices: whole bands of rows, `SLICE` multiply-adds in all. */
+function sliceRows(tokens: number): number {
+  return Math.max(32, Math.floor(SLICE / COLUMNS / tokens / 32) * 32);
+}
+
+function measureFormat(name: string, kernels: Record<string, Kernel>, id: number, align: () => void): Speed {
+  const layout = WEIGHT_LAYOUTS[name];
+  if (layout === undefined) throw new Error(`no layout for ${name}`);
+  const quad = layout.packedBytes(4, COLUMNS) - layout.packedBytes(0, COLUMNS);
+  const weights = (64 << 20) + id * (WEIGHT_BYTES + (1 << 16));
+  const own = (1 + id) << 23;
+  const [scratch, x, y] = [own, own + (1 << 20), own + (2 << 20)];
+  const rows = sliceRows(1);
+  const slices = Math.floor(WEIGHT_BYTES / ((quad * rows) / 4));
+  const matVec = kernels[layout.matVec] as Kernel;
+  const generate = (round: number) => {
+    const begin = (round % slices) * rows;
+    matVec(weights, x, y - 4 * begin, begin, begin + rows, COLUMNS, 1, scratch);
+  };
+  const matMat = kernels[layout.matMat] as Kernel;
+  const some = sliceRows(PROMPT_ROWS);
+  const prompt = () => matMat(weights, x, y, 0, some, COLUMNS, PROMPT_ROWS, some, scratch);
+  const packed = own + (5 << 20);
+  const pack = () => (kernels[layout.pack] as Kernel)(x, packed, 0, PACK_ROWS, COLUMNS, scratch);
+  return {
+    generate: best(rows * COLUMNS, generate, align),
+    prompt: best(some * COLUMNS * PROMPT_ROWS, prompt, align),
+    pack: best(PACK_ROWS * COLUMNS, pack, align),
+  };
 }
 
 function measure(task: Task): Record<string, Speed> {
@@ -57,33 +94,9 @@ function measure(task: Task): Record<string, Speed> {
   const gate = new Int32Array(task.gate);
   let step = 0;
   const align = () => meet(gate, step++, task.threads);
-  const own = (1 + task.id) << 23;
-  const [scratch, x, y] = [own, own + (1 << 20), own + (2 << 20)];
-  const speeds: Record<string, Speed> = {};
-  for (const format of task.formats) {
-    const layout = WEIGHT_LAYOUTS[format];
-    if (layout === undefined) throw new Error(`no layout for ${format}`);
-    const quad = layout.packedBytes(4, COLUMNS) - layout.packedBytes(0, COLUMNS);
-    const rows = Math.floor(WEIGHT_BYTES / quad) * 4;
-    const weights = (64 << 20) + task.id * (WEIGHT_BYTES + (1 << 16));
-    const matVec = kernels[layout.matVec] as Kernel;
-    const matMat = kernels[layout.matMat] as Kernel;
-    const generate = best(
-      ROUNDS,
-      rows * COLUMNS,
-      () => matVec(weights, x, y, 0, rows, COLUMNS, 1, scratch),
-      align,
-    );
-    const some = 512;
-    const prompt = best(
-      ROUNDS,
-      some * COLUMNS * PROMPT_ROWS,
-      () => matMat(weights, x, y, 0, some, COLUMNS, PROMPT_ROWS, some, scratch),
-      align,
-    );
-    speeds[format] = { generate, prompt };
-  }
-  return speeds;
+  return Object.fromEntries(
+    task.formats.map((format) => [format, measureFormat(format, kernels, task.id, align)]),
+  );
 }
 
 async function onThreads(
@@ -108,7 +121,7 @@ async function onThreads(
   return Object.fromEntries(
     formats.map((format) => {
       const sum = (of: keyof Speed) => speeds.reduce((total, run) => total + (run[format]?.[of] ?? 0), 0);
-      return [format, { generate: sum('generate'), prompt: sum('prompt') }];
+      return [format, { generate: sum('generate'), prompt: sum('prompt'), pack: sum('pack') }];
     }),
   );
 }
@@ -133,11 +146,10 @@ async function main(): Promise<void> {
         `${format.padEnd(8)} ${layout.name.padEnd(19)} ${(8 * bytes).toFixed(2).padStart(5)} bits` +
           ` ${speed.generate.toFixed(1).padStart(6)} Gweights/s ${(speed.generate * bytes).toFixed(1).padStart(5)} GB/s` +
           ` ${(speed.generate / base.generate).toFixed(2)}x ${speed.prompt.toFixed(1).padStart(6)} GMAC/s` +
-          ` ${(speed.prompt / base.prompt).toFixed(2)}x`,
+          ` ${(speed.prompt / base.prompt).toFixed(2)}x pack ${speed.pack.toFixed(1).padStart(5)} Gweights/s`,
       );
     }
   }
-  console.log(`x: relative to Q4_0; a tile of records takes ${recordBytes(4, 32)} bytes a group`);
 }
 
 if (isMainThread) await main();

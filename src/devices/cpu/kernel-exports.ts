@@ -74,7 +74,10 @@ export interface KernelExports {
   ): void;
 }
 
-/** `decode_*`: `blocks` blocks of a format (elements, for F16 and BF16) at `src` to f32 at `out`; `scratch`: 512 bytes. */
+/**
+ * `decode_*`: `blocks` blocks of a format (elements, for F32, F16 and BF16) at `src` to f32 at `out`, bit for bit as the
+ * format's own `decode`. `scratch` takes 512 bytes.
+ */
 export type DecodeKernel = (src: number, out: number, blocks: number, scratch: number) => void;
 
 /**
@@ -120,15 +123,6 @@ export type MatMatKernel = (
   stride: number,
   scratch: number,
 ) => void;
-
-/** The exports that `WEIGHT_LAYOUTS` names, looked up once. */
-export interface WeightKernels {
-  readonly pack: PackKernel;
-  /** Undefined for F32, which is copied. */
-  readonly decode: DecodeKernel | undefined;
-  readonly matVec: MatVecKernel;
-  readonly matMat: MatMatKernel;
-}
 
 /** What `attention` reads at `parameters`. Sizes are counts of values; cell bytes are those of all key heads of a cell. */
 export interface AttentionKernelParameters {

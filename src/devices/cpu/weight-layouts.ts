@@ -70,26 +70,27 @@ function quantized(format: string, codes: Codes, words: Words): WeightLayout {
   };
 }
 
-function floats(type: string, decode: string): WeightLayout {
-  const pairBytes = type === 'f32' ? 16 : 8;
-  const columnsOf = (columns: number) => (type === 'f32' ? columns : Math.ceil(columns / 2) * 2);
+function floats(type: 'f32' | 'f16' | 'bf16'): WeightLayout {
+  const leadBytes = type === 'f16' ? 16 : 0;
+  const quadBytes = (columns: number) =>
+    type === 'f32' ? 16 * columns : leadBytes + 16 * Math.ceil(columns / 2);
   return {
     name: type,
     pack: `pack_${type}`,
-    decode,
+    decode: `decode_${type}`,
     matVec: `matvec_${type}`,
     matMat: `matmat_${type}`,
     activations: 'floats',
     rowAlignment: QUAD_ROWS,
-    packedBytes: packedWith((columns) => pairBytes * columnsOf(columns)),
+    packedBytes: packedWith(quadBytes),
   };
 }
 
 /** The layout of each format by its ggml name. */
 export const WEIGHT_LAYOUTS: Readonly<Record<string, WeightLayout>> = {
-  F32: floats('f32', 'copy'),
-  F16: floats('f16', 'widen'),
-  BF16: floats('bf16', 'decode_bf16'),
+  F32: floats('f32'),
+  F16: floats('f16'),
+  BF16: floats('bf16'),
   Q4_0: quantized('q4_0', 'lifted', 'half'),
   Q4_1: quantized('q4_1', 'small', 'half_offset'),
   Q5_0: quantized('q5_0', 'medium', 'half'),
@@ -128,5 +129,5 @@ export function recordBytes(rows: number, columns: number): number {
 
 /** Bytes of scratch that packing, decoding and multiplying `rows` rows of activations want, for each thread. */
 export function matmulScratchBytes(rows: number, columns: number): number {
-  return Math.max(18432 + 32 * Math.ceil(rows / TILE_ROWS) * TILE_ROWS, 32 + 64 * Math.ceil(columns / 32));
+  return Math.max(18432 + 32 * Math.ceil(rows / TILE_ROWS) * TILE_ROWS, 128 + 64 * Math.ceil(columns / 32));
 }

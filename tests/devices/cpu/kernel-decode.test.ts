@@ -77,6 +77,17 @@ for (const variant of KERNEL_VARIANTS) {
   });
 }
 
+test('f32 is copied', () => {
+  for (const variant of KERNEL_VARIANTS) {
+    const bench = new KernelBench(variant);
+    const values = Float32Array.of(1, -0, 3e-42, Number.POSITIVE_INFINITY, 5);
+    const out = bench.alloc(values.byteLength);
+    bench.decode('decode_f32')(bench.put(values), out, values.length, bench.alloc(512));
+    bench.checkGuards();
+    assert.deepEqual(bench.floats(out, values.length), values);
+  }
+});
+
 test('every format of floats has a layout', () => {
   const integers = new Set(['I8', 'I16', 'I32', 'I64', 'F64']);
   for (const format of ALL_FORMATS) {

@@ -217,6 +217,24 @@ test('extreme weights and activations stay within the integers that sum them', (
   }
 });
 
+test('halves from the smallest to the largest multiply exactly', () => {
+  const of = caseOf('F16', 8, 64);
+  const random = seededRandom(9);
+  const halves = new Uint16Array(of.blocks.buffer);
+  for (let i = 0; i < halves.length; i++) {
+    const row = Math.floor(i / of.columns);
+    const magnitude = row < 4 ? random() * 0x800 : row < 6 ? random() * 0x3c00 : random() * 0x7c00;
+    halves[i] = Math.floor(magnitude) | (random() < 0.5 ? 0x8000 : 0);
+  }
+  of.format.decode(of.blocks, 0, of.weights, 0, halves.length);
+  const x = integral(of.columns);
+  for (const bench of benches) {
+    const y = productOfEach(bench, of, x, of.rows);
+    assert.ok(errorOf(of, x, y) < FLOAT_LIMIT);
+    assert.deepEqual(productOfMany(bench, of, x, of.rows), y);
+  }
+});
+
 test('activations of zeros, of very small and of infinite numbers', () => {
   const of = caseOf('Q4_0', 4, 64);
   for (const bench of benches) {

@@ -2,7 +2,7 @@
 import { OFFSET, SCALE, SUB_OFFSETS, SUB_SCALES } from './canonical';
 import * as F from './formats/index';
 import { nvfp4Scale } from './formats/simple';
-import { widenHalf } from './half';
+import { widen, widenHalf } from './half';
 
 /** `out[i] = values[i] * scale (+ offset)` for 16 signed bytes. */
 @inline
@@ -71,6 +71,14 @@ export function decode_q8_0(src: usize, out: usize, blocks: u32, _scratch: usize
     src += 34;
     out += 128;
   }
+}
+
+export function decode_f32(src: usize, out: usize, n: u32, _scratch: usize): void {
+  memory.copy(out, src, <usize>n << 2);
+}
+
+export function decode_f16(src: usize, out: usize, n: u32, _scratch: usize): void {
+  widen(src, out, n);
 }
 
 export function decode_bf16(src: usize, out: usize, n: u32, _scratch: usize): void {

@@ -4,10 +4,13 @@
  * column in its lower half (an odd last column has a zero beside it). Rows beyond the end are zeros. Activations are plain f32
  * rows of `columns` values, one behind the other.
  *
- * An output is the sum over the even columns plus the sum over the odd ones, each added up in the order of columns. Infinite
- * and NaN F16 weights are outside of what this layout can hold.
+ * An F16 quad starts with four f32 powers of two: each row is stored multiplied by the largest that keeps it in range, and
+ * its products are divided by it again, both without rounding. Rows of ordinary weights so lose their subnormal halves, on
+ * which processors multiply a hundred times slower. Infinite and NaN F16 weights are beyond this layout.
+ *
+ * An output is the sum over the even columns plus the sum over the odd ones, each added up in the order of columns.
  */
-import { widenFiniteUpper } from './half';
+import { narrowToHalves, widenFiniteUpper, widenHalfBits, widenHalves } from './half';
 import { HEADER_BYTES } from './layout';
 import { storeOutputs } from './store';
 
@@ -24,9 +27,22 @@ function pairBytes(type: i32): usize {
   return type == F32 ? 32 : 16;
 }
 
+/** Bytes before a quad's columns. */
+@inline
+function leadBytes(type: i32): usize {
+  return type == F16 ? 16 : 0;
+}
+
 @inline
 function quadBytes(type: i32, columns: u32): usize {
-  return type == F32 ? <usize>columns << 4 : <usize>((columns + 1) >> 1) << 4;
+  if (type == F32) return <usize>columns << 4;
+  return leadBytes(type) + (<usize>((columns + 1) >> 1) << 4);
+}
+
+/** What a row's sums are to be multiplied by. */
+@inline
+function restored(type: i32, quad: usize, sums: v128): v128 {
+  return type == F16 ? f32x4.mul(sums, v128.load(quad)) : sums;
 }
 
 /** The even columns of the pairs at `p`. */
@@ -45,13 +61,68 @@ function oddColumn(type: i32, p: usize): v128 {
   return type == BF16 ? v128.and(pairs, i32x4.splat(0xffff0000)) : widenFiniteUpper(pairs);
 }
 
+/** The largest power of two (up to 2^15) that leaves the halves of a row finite when multiplied by it, as its exponent. */
+@inline
+function headroom(src: usize, columns: u32): u32 {
+  let tops = i16x8.splat(0);
+  let c: usize = 0;
+  for (; c + 8 <= columns; c += 8) {
+    tops = i16x8.max_s(tops, v128.and(v128.load(src + 2 * c), i16x8.splat(0x7fff)));
+  }
+  let top: u32 = 0;
+  for (; c < columns; c++) top = max<u32>(top, <u32>load<u16>(src + 2 * c) & 0x7fff);
+  for (let lane = 0; lane < 8; lane++) {
+    top = max<u32>(top, i16x8.extract_lane_u(tops, 0));
+    tops = i8x16.shuffle(tops, tops, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1);
+  }
+  return min<u32>(15, 30 - min<u32>(30, top >> 10));
+}
+
+@inline
+function powerOfTwo(exponent: i32): f32 {
+  return reinterpret<f32>((exponent + 127) << 23);
+}
+
+/** Four columns of lane `r`, given in the lower halves of `lanes`, at an even column. */
+@inline
+function placePairs(at: usize, lanes: v128): void {
+  const pairs = i16x8.narrow_i32x4_u(lanes, lanes);
+  v128.store32_lane(at, pairs, 0);
+  v128.store32_lane(at + 16, pairs, 1);
+}
+
 /** One row's elements into lane `r` of its quad. */
 @inline
 function placeRow(type: i32, src: usize, quad: usize, columns: u32, r: usize): void {
-  const size: usize = type == F32 ? 4 : 2;
-  for (let c: usize = 0; c < columns; c++) {
-    if (type == F32) store<u32>(quad + 16 * c + 4 * r, load<u32>(src + 4 * c));
-    else store<u16>(quad + 16 * (c >> 1) + 4 * r + 2 * (c & 1), load<u16>(src + size * c));
+  let at = quad + leadBytes(type) + 4 * r;
+  const exponent = type == F16 ? headroom(src, columns) : 0;
+  const factor = powerOfTwo(exponent);
+  if (type == F16) store<f32>(quad + 4 * r, powerOfTwo(-(<i32>exponent)));
+  let c: u32 = 0;
+  for (; c + 4 <= columns; c += 4) {
+    if (type == F32) {
+      const values = v128.load(src);
+      v128.store32_lane(at, values, 0);
+      v128.store32_lane(at + 16, values, 1);
+      v128.store32_lane(at + 32, values, 2);
+      v128.store32_lane(at + 48, values, 3);
+    } else if (type == F16) {
+      placePairs(at, narrowToHalves(f32x4.mul(widenHalves(src), f32x4.splat(factor))));
+    } else {
+      placePairs(at, v128.load16x4_u(src));
+    }
+    src += type == F32 ? 16 : 8;
+    at += 2 * pairBytes(type);
+  }
+  for (let odd: usize = 0; c < columns; c++) {
+    if (type == F32) {
+      store<u32>(at + 16 * odd, load<u32>(src + 4 * odd));
+    } else {
+      let bits = <u32>load<u16>(src + 2 * odd);
+      if (type == F16) bits = i32x4.extract_lane(narrowToHalves(f32x4.splat(widenHalfBits(bits) * factor)), 0);
+      store<u16>(at + 16 * (odd >> 1) + 2 * (odd & 1), <u16>bits);
+    }
+    odd++;
   }
 }
 
@@ -72,22 +143,40 @@ function pack(type: i32, src: usize, packed: usize, firstRow: u32, rows: u32, co
   }
 }
 
+/** Two quads at a time (a last single one is its own partner): four chains of additions hide each other's latency. */
 @inline
 function matVec(type: i32, packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32): void {
   const pairs = columns >> 1;
-  for (let r = begin; r < end; r += 4) {
-    let p = packed + HEADER_BYTES + <usize>(r >> 2) * quadBytes(type, columns);
-    let even = f32x4.splat(0);
-    let odd = even;
+  const quad = quadBytes(type, columns);
+  for (let r = begin; r < end; r += 8) {
+    const first = packed + HEADER_BYTES + <usize>(r >> 2) * quad;
+    let p = first + leadBytes(type);
+    const apart = r + 4 < end ? quad : 0;
+    let evenA = f32x4.splat(0);
+    let oddA = evenA;
+    let evenB = evenA;
+    let oddB = evenA;
     let at = x;
     for (let c: u32 = 0; c < pairs; c++) {
-      even = f32x4.add(even, f32x4.mul(evenColumn(type, p), v128.load32_splat(at)));
-      odd = f32x4.add(odd, f32x4.mul(oddColumn(type, p), v128.load32_splat(at + 4)));
+      const x0 = v128.load32_splat(at);
+      const x1 = v128.load32_splat(at + 4);
+      evenA = f32x4.add(evenA, f32x4.mul(evenColumn(type, p), x0));
+      oddA = f32x4.add(oddA, f32x4.mul(oddColumn(type, p), x1));
+      evenB = f32x4.add(evenB, f32x4.mul(evenColumn(type, p + apart), x0));
+      oddB = f32x4.add(oddB, f32x4.mul(oddColumn(type, p + apart), x1));
       p += pairBytes(type);
       at += 8;
     }
-    if (columns & 1) even = f32x4.add(even, f32x4.mul(evenColumn(type, p), v128.load32_splat(at)));
-    storeOutputs(y + (<usize>r << 2), f32x4.add(even, odd), end - r);
+    if (columns & 1) {
+      const last = v128.load32_splat(at);
+      evenA = f32x4.add(evenA, f32x4.mul(evenColumn(type, p), last));
+      evenB = f32x4.add(evenB, f32x4.mul(evenColumn(type, p + apart), last));
+    }
+    storeOutputs(y + (<usize>r << 2), restored(type, first, f32x4.add(evenA, oddA)), end - r);
+    if (apart) {
+      const sums = restored(type, first + apart, f32x4.add(evenB, oddB));
+      storeOutputs(y + (<usize>(r + 4) << 2), sums, end - r - 4);
+    }
   }
 }
 
@@ -165,14 +254,15 @@ function matMat(type: i32, packed: usize, x: usize, y: usize, begin: u32, end: u
     memory.fill(sums, 0, <usize>((tokens + 3) >> 2) << 7);
     for (let c: u32 = 0; c < columns; c += PANEL_COLUMNS) {
       const some = min<u32>(PANEL_COLUMNS, columns - c);
-      expand(type, quad + pairBytes(type) * (c >> 1), some, scratch);
+      expand(type, quad + leadBytes(type) + pairBytes(type) * (c >> 1), some, scratch);
       for (let t: u32 = 0; t < tokens; t += 4) {
         tileOfRows(scratch, x + (<usize>c << 2), t, tokens, rowBytes, sums + (<usize>t << 5), some);
       }
     }
     for (let t: u32 = 0; t < tokens; t++) {
       const at = sums + (<usize>t << 5);
-      storeOutputs(y + ((<usize>stride * t + r) << 2), f32x4.add(v128.load(at), v128.load(at + 16)), end - r);
+      const sum = restored(type, quad, f32x4.add(v128.load(at), v128.load(at + 16)));
+      storeOutputs(y + ((<usize>stride * t + r) << 2), sum, end - r);
     }
   }
 }

@@ -172,35 +172,56 @@ function addGroups(codes: i32, words: i32, p: usize, apart: usize, x: usize, ste
   v128.store(sums + 16, b);
 }
 
-/** Bytes of scratch before the widened records. */
-const SUM_BYTES: usize = 32;
+/**
+ * Rows that advance together, eight groups of each pair of quads in turn: eight streams through memory keep more of its
+ * requests in flight than one (18 instead of 11 GB/s on one core of a Xeon).
+ */
+const BAND_ROWS: u32 = 32;
+/** Bytes of the sums of a band, in scratch before the widened records. */
+const BAND_BYTES: usize = 128;
+const TURN_GROUPS: u32 = 8;
+
+/** The rows `begin` to `end` (at most a band). */
+@inline
+function matVecBand(codes: i32, words: i32, packed: usize, x: usize, step: usize, begin: u32, end: u32, groups: u32, scratch: usize): void {
+  const quad = L.quadBytes(codes, words, groups);
+  const turn = L.groupBytes(codes, words) * TURN_GROUPS + (L.hasSubScales(words) ? L.SUPER_BYTES : 0);
+  const lead = L.hasSubScales(words) ? L.SUPER_BYTES : 0;
+  const first = packed + L.HEADER_BYTES + <usize>(begin >> 2) * quad;
+  let wide = scratch + BAND_BYTES;
+  memory.fill(scratch, 0, BAND_BYTES);
+  let offset: usize = 0;
+  for (let g: u32 = 0; g < groups; g += TURN_GROUPS) {
+    const some = min<u32>(TURN_GROUPS, groups - g);
+    let p = first + offset;
+    let sums = scratch;
+    for (let r = begin; r < end; r += 8) {
+      const apart = r + 4 < end ? quad : 0;
+      addGroups(codes, words, p + lead, apart, x, step, wide, some, packed, p, sums);
+      p += 2 * quad;
+      sums += 32;
+    }
+    offset += turn;
+    x += step * TURN_GROUPS;
+    wide += 64 * TURN_GROUPS;
+  }
+}
 
 /**
  * `y[r] = weight[r] · x` for rows `begin` (a multiple of four) to `end`. `x` are records, `lanes` of them interleaved.
- * `scratch` takes 32 bytes and 64 for each group. Quads go in pairs; a last single one is its own partner.
+ * `scratch` takes 128 bytes and 64 for each group. Quads go in pairs; a last single one is its own partner.
  */
 @inline
 function matVec(codes: i32, words: i32, packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   const groups = (columns + 31) >> 5;
   const step: usize = RECORD_BYTES * lanes;
-  const quad = L.quadBytes(codes, words, groups);
-  const wide = scratch + SUM_BYTES;
-  if (codes == L.SIGNED) widenRecords(x, step, groups, wide);
-  for (let r = begin; r < end; r += 8) {
-    let p = packed + L.HEADER_BYTES + <usize>(r >> 2) * quad;
-    const apart = r + 4 < end ? quad : 0;
-    v128.store(scratch, f32x4.splat(0));
-    v128.store(scratch + 16, f32x4.splat(0));
-    if (L.hasSubScales(words)) {
-      for (let g: u32 = 0; g < groups; g += 8) {
-        addGroups(codes, words, p + L.SUPER_BYTES, apart, x + <usize>g * step, step, wide, 8, packed, p, scratch);
-        p += L.SUPER_BYTES + 8 * L.groupBytes(codes, words);
-      }
-    } else {
-      addGroups(codes, words, p, apart, x, step, wide, groups, packed, p, scratch);
+  if (codes == L.SIGNED) widenRecords(x, step, groups, scratch + BAND_BYTES);
+  for (let r = begin; r < end; r += BAND_ROWS) {
+    const last = min<u32>(r + BAND_ROWS, end);
+    matVecBand(codes, words, packed, x, step, r, last, groups, scratch);
+    for (let row = r; row < last; row += 4) {
+      storeOutputs(y + (<usize>row << 2), v128.load(scratch + (<usize>(row - r) << 2)), last - row);
     }
-    storeOutputs(y + (<usize>r << 2), v128.load(scratch), end - r);
-    if (apart) storeOutputs(y + (<usize>(r + 4) << 2), v128.load(scratch + 16), end - r - 4);
   }
 }
 

@@ -20,7 +20,7 @@ export interface ProgressLabels {
 
 /** A progress for the stream that `output` shows notes on. */
 export function byteProgress(output: Output, labels: ProgressLabels): ByteProgress {
-  return output.notes && output.stderr.isTTY ? progressBar(output, labels) : progressLines(output, labels);
+  return output.bars ? progressBar(output, labels) : progressLines(output, labels);
 }
 
 function progressBar(output: Output, { doing, name }: ProgressLabels): ByteProgress {

@@ -22,7 +22,7 @@ export class Interruption implements Disposable {
   /** As if Ctrl-C was pressed: for a terminal in raw mode, where it comes as a key. */
   interrupt(): void {
     if (this.#taken) this.#taken();
-    else if (this.signal.aborted) process.exit(EXIT.interrupted);
+    else if (this.signal.aborted) leaveAtOnce();
     else this.end();
   }
 
@@ -43,4 +43,10 @@ export class Interruption implements Disposable {
     process.off('SIGINT', this.#handle);
     process.off('SIGTERM', this.#handle);
   }
+}
+
+function leaveAtOnce(): never {
+  // A progress bar may have hidden the cursor.
+  if (process.stderr.isTTY) process.stderr.write('\u001b[?25h');
+  process.exit(EXIT.interrupted);
 }

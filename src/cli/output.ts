@@ -18,6 +18,8 @@ export interface OutputStreams {
 export class Output {
   readonly #streams: OutputStreams;
   verbosity: Verbosity = 'normal';
+  /** Set where a log goes to stderr: a bar that is redrawn in place would tear its lines apart. */
+  logging = false;
 
   constructor(streams: OutputStreams = process) {
     this.#streams = streams;
@@ -35,6 +37,11 @@ export class Output {
   get notes(): boolean {
     if (this.verbosity === 'normal') return this.stderr.isTTY === true;
     return this.verbosity === 'verbose';
+  }
+
+  /** True where notes may be redrawn in place. */
+  get bars(): boolean {
+    return this.notes && this.stderr.isTTY === true && !this.logging;
   }
 
   /** Text of the result, as it is. Resolves when the reader of a pipe keeps up, or has left. */

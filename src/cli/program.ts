@@ -22,6 +22,7 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     readerLeft = true;
     interruption.end();
   });
+  output.stderr.on('error', ignoreClosedPipe);
   const program = createProgram();
   for (const command of COMMANDS) {
     registerCommand(program, command, async (run, json) => {
@@ -43,6 +44,10 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   return readerLeft ? EXIT.ok : code;
 }
 
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+}
+
 function createProgram(): Command {
   const { version } = JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as {
     version: string;
@@ -57,7 +62,7 @@ function createProgram(): Command {
   return program.addHelpText(
     'after',
     examplesText([
-      ['run -p "What is the capital of France?"', 'one answer of the bundled model'],
+      ['run -p "Please tell me: what is the capital of France?"', 'one answer of the bundled model'],
       ['chat -m model.gguf', 'a conversation'],
       ['inspect model.gguf', 'what a file holds and what memory it takes'],
       ['run --help', 'the options of a command'],
@@ -68,6 +73,7 @@ function createProgram(): Command {
 function contextOf(flags: GlobalFlags, output: Output, interruption: Interruption): CommandContext {
   if (flags.quiet) output.verbosity = 'quiet';
   else if (flags.verbose) output.verbosity = 'verbose';
+  output.logging = flags.log !== undefined;
   const logger = flags.log ? createLogger({ level: flags.log, json: flags.logJson ?? false }) : silentLogger;
   return { output, logger, interruption, signal: interruption.signal, flags };
 }

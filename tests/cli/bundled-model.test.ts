@@ -13,10 +13,10 @@ test('npm start answers a default prompt, with progress and timings on stderr', 
   assert.deepEqual([node, main], ['node', 'dist/src/cli/main.js']);
   const { code, stdout, stderr } = await runCli(t, args);
   assert.equal(code, 0);
-  assert.match(stdout, /^The capital of France is \S.*\n$/);
+  assert.equal(stdout, 'The capital of France is Paris.\n');
   assert.match(
     stderr,
-    /^loaded minimind2-small-q4_k_m\.gguf: .*\n> What is the capital of France\?\nprompt 33 tokens, /,
+    /^loaded minimind2-small-q4_k_m\.gguf: .*\n> Please tell me: what is the capital of France\?\nprompt \d+ tokens, /m,
   );
 });
 

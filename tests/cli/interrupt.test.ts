@@ -19,21 +19,20 @@ test('Ctrl-C ends an answer with 130', async (t) => {
   assert.ok(stdout.length > 0 && stdout.length < 4000, 'some of the answer, not all');
 });
 
-test('Ctrl-C ends a load with 130', async (t) => {
-  const server = await startRangeServer(t, new Map([['/model.gguf', readFileSync(BUNDLED)]]));
-  // The header comes with the first request; what is asked for then never arrives.
-  Object.defineProperty(server.behaviour, 'stallAfter', {
-    get: () => (server.requests.length > 1 ? 1000 : undefined),
+for (const device of ['reference', 'cpu']) {
+  test(`Ctrl-C ends a load onto the ${device} device with 130`, async (t) => {
+    const server = await startRangeServer(t, new Map([['/model.gguf', readFileSync(BUNDLED)]]));
+    // The header comes with the first request; what is asked for then never arrives.
+    Object.defineProperty(server.behaviour, 'stallAfter', {
+      get: () => (server.requests.length > 1 ? 1000 : undefined),
+    });
+    const location = `${server.url}/model.gguf`;
+    const { process, result } = startCli(t, 'run', '-d', device, '-m', location, '-p', 'hi');
+    while (server.requests.length < 2) await setTimeout(20);
+    process.kill('SIGINT');
+    assert.deepEqual(await result, { ...INTERRUPTED, stdout: '' });
   });
-  const { process, result } = startCli(
-    t,
-    'run',
-    ...['-d', 'reference', '-m', `${server.url}/model.gguf`, '-p', 'hi'],
-  );
-  while (server.requests.length < 2) await setTimeout(20);
-  process.kill('SIGINT');
-  assert.deepEqual(await result, { ...INTERRUPTED, stdout: '' });
-});
+}
 
 test('Ctrl-C ends the wait for standard input with 130', async (t) => {
   const { process, result } = startCli(t, 'tokenize', '--log', 'debug');

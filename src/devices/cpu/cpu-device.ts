@@ -25,6 +25,7 @@ import { CpuExecutable, CpuProgram } from './program/cpu-program.ts';
 import { MAX_WORKERS } from './protocol/control.ts';
 import { reservedBytes } from './protocol/reserved.ts';
 
+/** What a CPU device is made of, and how it may be restricted. */
 export interface CpuDeviceOptions {
   /** Starts the workers; each must run `runCpuWorker`. */
   readonly host: WorkerHost;
@@ -45,7 +46,7 @@ export interface CpuDeviceOptions {
 }
 
 /** Bytes of a bank that buffers leave free, for operands that come from another bank. */
-const STAGING_BYTES = 64 * 1024 * 1024;
+const STAGING_BYTES = 256 * 1024 * 1024;
 
 /**
  * Opens the CPU: WebAssembly SIMD kernels on worker threads over shared memory. The calling thread only queues work, it
@@ -112,6 +113,9 @@ class CpuDevice implements Device {
 
   createBuffer(byteLength: number, label: string): CpuBuffer {
     this.#live.check();
+    if (!(Number.isSafeInteger(byteLength) && byteLength >= 0)) {
+      fail('INVALID_ARGUMENT', { name: 'byteLength', found: `${byteLength}`, expected: 'a count of bytes' });
+    }
     const allocation = this.#banks.allocate(byteLength, label);
     const released = (buffer: CpuBuffer) => this.#live.remove(buffer);
     return this.#live.add(new CpuBuffer(label, allocation, { banks: this.#banks, released }));
@@ -128,7 +132,7 @@ class CpuDevice implements Device {
 
   async compile(graph: OpGraph): Promise<Program> {
     this.#live.check();
-    return new CpuProgram(graph, this.#banks);
+    return new CpuProgram(graph, { banks: this.#banks, threads: this.#team.threads });
   }
 
   async record(executables: readonly Executable[], label: string): Promise<Step> {

@@ -59,6 +59,8 @@ test('a worker that throws makes the device lost', { timeout: 20_000 }, async ()
   stream.upload(new Uint8Array(4 << 20), wholeOf(buffer));
   const event = stream.record();
   const download = stream.download(wholeOf(buffer), new Uint8Array(4 << 20));
+  await device.lost;
+  assert.throws(() => event.query(), { code: 'DEVICE_LOST' });
   await assertLost(device, [event.completed(), download, stream.synchronize()]);
 });
 

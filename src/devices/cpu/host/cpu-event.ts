@@ -20,13 +20,13 @@ export class CpuEvent implements DeviceEvent, Work, Retirement {
 
   query(): boolean {
     if (this.#time === undefined && !this.#error) this.#queue.poll();
+    if (this.#error) throw this.#error;
     return this.#time !== undefined;
   }
 
-  completed(): Promise<void> {
-    if (this.query()) return Promise.resolve();
-    if (this.#error) return Promise.reject(this.#error);
-    return new Promise((resolve, reject) => {
+  async completed(): Promise<void> {
+    if (this.query()) return;
+    await new Promise<void>((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
       this.#queue.poll();
     });

@@ -65,16 +65,17 @@ function asHalf(scale: f32): f32 {
 /** The record of 32 values at `x`, none of them larger than `top`. */
 @inline
 function quantizeGroup(x: usize, record: usize, top: f32, rounds: bool): void {
-  const factor = f32x4.splat(top < TINY ? 0 : <f32>127 / top);
-  const exact: f32 = top < TINY ? 0 : top / 127;
-  const scale = rounds ? asHalf(exact) : exact;
+  const factor: f32 = top < TINY ? 0 : <f32>127 / top;
+  const inverse = f32x4.splat(factor);
+  const exact: f32 = rounds ? asHalf(top / 127) : <f32>1 / factor;
+  const scale: f32 = top < TINY ? 0 : exact;
   const first = i8x16.narrow_i16x8_s(
-    i16x8.narrow_i32x4_s(rounded(x, factor), rounded(x + 16, factor)),
-    i16x8.narrow_i32x4_s(rounded(x + 32, factor), rounded(x + 48, factor)),
+    i16x8.narrow_i32x4_s(rounded(x, inverse), rounded(x + 16, inverse)),
+    i16x8.narrow_i32x4_s(rounded(x + 32, inverse), rounded(x + 48, inverse)),
   );
   const second = i8x16.narrow_i16x8_s(
-    i16x8.narrow_i32x4_s(rounded(x + 64, factor), rounded(x + 80, factor)),
-    i16x8.narrow_i32x4_s(rounded(x + 96, factor), rounded(x + 112, factor)),
+    i16x8.narrow_i32x4_s(rounded(x + 64, inverse), rounded(x + 80, inverse)),
+    i16x8.narrow_i32x4_s(rounded(x + 96, inverse), rounded(x + 112, inverse)),
   );
   const firstSum = sumOfBytes(first);
   const sum = firstSum + sumOfBytes(second);

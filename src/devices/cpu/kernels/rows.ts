@@ -1,22 +1,23 @@
 /**
- * Operators that reduce a row. Sums run over the lanes of two vectors (value i goes to lane i mod 8 while whole eights last)
- * in the order of the row, then over the lanes, then over the rest.
+ * Operators that reduce a row. Sums of squares and means run in f64, as ggml's do, over four lanes (value i goes to lane
+ * i mod 4 while whole fours last) in the order of the row, then over the lanes, then over the rest.
  */
 import { exp4, maxLanes, sumLanes } from './math';
 
 @inline
-function sumOf(x: usize, n: u32, center: f32, squared: bool): f32 {
-  let a = f32x4.splat(0);
+function sumOf(x: usize, n: u32, center: f32, squared: bool): f64 {
+  let a = f64x2.splat(0);
   let b = a;
   const c = f32x4.splat(center);
   let i: u32 = 0;
-  for (; i + 8 <= n; i += 8) {
+  for (; i + 4 <= n; i += 4) {
     const u = f32x4.sub(v128.load(x + (i << 2)), c);
-    const v = f32x4.sub(v128.load(x + (i << 2) + 16), c);
-    a = f32x4.add(a, squared ? f32x4.mul(u, u) : u);
-    b = f32x4.add(b, squared ? f32x4.mul(v, v) : v);
+    const v = squared ? f32x4.mul(u, u) : u;
+    a = f64x2.add(a, f64x2.promote_low_f32x4(v));
+    b = f64x2.add(b, f64x2.promote_low_f32x4(i8x16.shuffle(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)));
   }
-  let sum = sumLanes(f32x4.add(a, b));
+  a = f64x2.add(a, b);
+  let sum = f64x2.extract_lane(a, 0) + f64x2.extract_lane(a, 1);
   for (; i < n; i++) {
     const u = load<f32>(x + (i << 2)) - center;
     sum += squared ? u * u : u;
@@ -26,14 +27,14 @@ function sumOf(x: usize, n: u32, center: f32, squared: bool): f32 {
 
 /** `out = x / sqrt(mean(x²) + epsilon) * weight` over `n` values; `weight` may be 0 for none. */
 export function rmsNorm(x: usize, weight: usize, out: usize, n: u32, epsilon: f32): void {
-  const factor: f32 = 1 / sqrt<f32>(sumOf(x, n, 0, true) / <f32>n + epsilon);
+  const factor: f32 = 1 / sqrt<f32>(<f32>(sumOf(x, n, 0, true) / n) + epsilon);
   normalize(x, weight, 0, out, n, 0, factor);
 }
 
 /** `out = (x - mean) / sqrt(variance + epsilon) * weight + bias` over `n` values; `weight` and `bias` may be 0. */
 export function layerNorm(x: usize, weight: usize, bias: usize, out: usize, n: u32, epsilon: f32): void {
-  const mean = sumOf(x, n, 0, false) / <f32>n;
-  const factor: f32 = 1 / sqrt<f32>(sumOf(x, n, mean, true) / <f32>n + epsilon);
+  const mean = <f32>(sumOf(x, n, 0, false) / n);
+  const factor: f32 = 1 / sqrt<f32>(<f32>(sumOf(x, n, mean, true) / n) + epsilon);
   normalize(x, weight, bias, out, n, mean, factor);
 }
 

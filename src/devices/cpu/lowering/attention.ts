@@ -1,7 +1,9 @@
 import { fail } from '../../../base/errors.ts';
 import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache, State, Tensor } from '../../../ops/index.ts';
+import { attentionScratchBytes } from '../kernel-exports.ts';
 import type { Lowering } from '../program/lowering.ts';
 import type { CacheShape } from '../protocol/call-table.ts';
+import { ATTENTION_SCRATCH_BYTES } from '../protocol/reserved.ts';
 
 /** Values that the attention kernel takes at once. */
 const LANES = 4;
@@ -23,7 +25,7 @@ function appendTo(cache: State, x: Tensor, of: KvAppendOp, to: Lowering): void {
       shape: shapeOf(cache, of.cache, to),
     },
     axis: 'rows',
-    locality: 'row',
+    locality: 'element',
     local: [source],
     reads: batch.slots,
     scatters: [target],
@@ -40,6 +42,10 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
     const why = `its heads are ${op.keySize} and ${op.valueSize} wide, not multiples of ${LANES}`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
   }
+  if (attentionScratchBytes(op.heads / op.kvHeads, op.keySize, op.valueSize) > ATTENTION_SCRATCH_BYTES) {
+    const why = `${op.heads / op.kvHeads} heads of ${op.keySize} and ${op.valueSize} share a key head`;
+    fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
+  }
   const [q, out] = [to.tensor(op.q), to.tensor(op.out)];
   const [keySlot, valueSlot] = [to.state(keys), to.state(values)];
   const batch = indices(op.batch, to);
@@ -47,8 +53,9 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
     table: {
       kind: 'attention',
       at: { ...batch.at, q: q.id, keys: keySlot.id, values: valueSlot.id, out: out.id },
-      columns: op.kvHeads,
+      columns: op.out.width,
       heads: op.heads,
+      kvHeads: op.kvHeads,
       keySize: op.keySize,
       valueSize: op.valueSize,
       scale: op.scale,
@@ -58,6 +65,7 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
     },
     axis: 'rows',
     locality: 'wide',
+    columnUnit: (op.heads / op.kvHeads) * op.valueSize,
     columnBytes: Number.POSITIVE_INFINITY,
     reads: [q, keySlot, valueSlot, ...batch.slots],
     writes: [out],

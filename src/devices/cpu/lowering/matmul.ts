@@ -1,8 +1,10 @@
+import { fail } from '../../../base/errors.ts';
 import type { MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
 import type { Lowering } from '../program/lowering.ts';
 import type { Slot } from '../program/slots.ts';
 import { weightLayoutOf } from '../program/weight-layout-of.ts';
-import { QUAD_ROWS } from '../weight-layouts.ts';
+import { KERNEL_SCRATCH_BYTES, MATMUL_BLOCK_ROWS } from '../protocol/reserved.ts';
+import { matmulScratchBytes, QUAD_ROWS } from '../weight-layouts.ts';
 
 /** Activations that are quantized together. */
 const QUANTIZED_GROUP = 32;
@@ -18,6 +20,13 @@ function spanOf({ format }: Weight): number {
 export function lowerMatmul(op: MatmulOp, to: Lowering): void {
   const { weight, out: result, bias } = op;
   const { layout } = weightLayoutOf(weight.format);
+  if (matmulScratchBytes(MATMUL_BLOCK_ROWS, weight.columns) > KERNEL_SCRATCH_BYTES) {
+    fail('OP_UNSUPPORTED', {
+      device: 'cpu',
+      op: 'matmul',
+      why: `${weight.name} is ${weight.columns} columns wide`,
+    });
+  }
   const x = layout.activations === 'records' ? quantized(op.x, spanOf(weight), to) : to.tensor(op.x);
   const packed = to.weight(weight, 'matrix');
   const out = to.tensor(result);

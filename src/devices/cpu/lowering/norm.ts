@@ -3,17 +3,19 @@ import type { Lowering } from '../program/lowering.ts';
 
 export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
   const columns = op.out.width;
+  const group = op.weight.columns;
   const [x, weight, out] = [to.tensor(op.x), to.weight(op.weight, 'vector'), to.tensor(op.out)];
   to.emit({
     table: {
       kind: 'rmsNorm',
       at: { x: x.id, weight: weight.id, out: out.id },
       columns,
-      group: op.weight.columns,
+      group,
       epsilon: op.epsilon,
     },
     axis: op.out.axis,
-    locality: 'row',
+    locality: group < columns ? 'element' : 'row',
+    columnUnit: group,
     local: [x],
     reads: [weight],
     writes: [out],

@@ -33,8 +33,10 @@ export function lowerRope(op: RopeOp, to: Lowering): void {
       pairs: op.pairs,
     },
     axis: op.out.axis,
-    locality: 'row',
-    local: [x, table],
+    locality: 'element',
+    columnUnit: op.headSize,
+    local: [x],
+    reads: [table],
     writes: [out],
   });
 }

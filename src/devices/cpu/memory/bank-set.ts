@@ -45,12 +45,13 @@ export class BankSet {
 
   /** Throws `OUT_OF_MEMORY`, with `what` as the subject, when the limit or the platform does not allow it. */
   allocate(byteLength: number, what: string): Allocation {
-    const { total, free } = this.info();
+    const { free } = this.info();
     if (byteLength > free) fail('OUT_OF_MEMORY', { device: 'cpu', what, bytes: byteLength, free });
     const allocation = this.#inBanks(byteLength) ?? this.#inNewBank(byteLength);
     if (!allocation) {
-      const largest = this.#options.limits.byteLength - this.#options.limits.reservedBytes;
-      fail('OUT_OF_MEMORY', { device: 'cpu', what, bytes: byteLength, free: Math.min(total, largest) });
+      const { byteLength: all, reservedBytes, stagingBytes } = this.#options.limits;
+      const largest = all - reservedBytes - stagingBytes;
+      fail('OUT_OF_MEMORY', { device: 'cpu', what, bytes: byteLength, free: Math.min(free, largest) });
     }
     this.#used += byteLength;
     return allocation;

@@ -7,7 +7,7 @@ import type { CpuExecutable } from './cpu-program.ts';
 import type { Phase, Task } from './schedule.ts';
 import type { Slot } from './slots.ts';
 import { splitOf } from './split.ts';
-import { Staging } from './staging.ts';
+import { Staging, type StagingRound, type Travel } from './staging.ts';
 
 /** A step's table, and the memory that it took for operands which live in another bank than their task. */
 export interface BuiltStep {
@@ -60,17 +60,18 @@ class SegmentBuilder {
     return [before, tasks, after].filter(({ length }) => length > 0);
   }
 
-  #task(task: Task, round: ReturnType<Staging['round']>): () => TaskTable {
-    const { places } = this.#executable;
+  #task(task: Task, round: StagingRound): () => TaskTable {
+    const { places, program } = this.#executable;
     const split = splitOf(task, this.#threads);
     const slots = slotsOf(task);
     const bank = homeOf([...slots.keys()], places);
     const addresses = new Map<number, () => number>();
-    for (const [slot, writes] of slots) {
+    for (const [slot, written] of slots) {
       const place = places[slot.id] as Place;
+      const travel = travelOf(slot, { written, shared: program.isShared(slot) });
       addresses.set(
         slot.id,
-        place.bank === bank ? () => place.offset : round.bring({ slot, place, bank, writes }),
+        place.bank === bank ? () => place.offset : round.bring({ slot, place, bank, travel }),
       );
     }
     return () => ({
@@ -79,6 +80,12 @@ class SegmentBuilder {
       calls: task.calls.map(({ table }) => withOperands(table, (id) => addresses.get(id)?.() ?? 0)),
     });
   }
+}
+
+/** Which ways an operand's bytes go. Scratch comes complete from the task that writes it, and serves only its readers. */
+function travelOf({ origin }: Slot, of: { written: boolean; shared: boolean }): Travel {
+  if (origin.kind !== 'scratch') return { comes: true, goes: of.written };
+  return { comes: !of.written, goes: of.written && of.shared };
 }
 
 /** A task's slots, and whether it writes them. */

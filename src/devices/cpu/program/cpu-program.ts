@@ -12,6 +12,7 @@ import type { OpGraph } from '../../../ops/index.ts';
 import type { BankSet } from '../memory/bank-set.ts';
 import { type Place, placeOf } from '../memory/cpu-buffer.ts';
 import { checkOverlaps } from './check-overlaps.ts';
+import { CHUNKS_A_THREAD } from './chunk-size.ts';
 import { lowerOp } from './lower-op.ts';
 import { Lowering } from './lowering.ts';
 import type { CpuPackedWeight } from './packed-weight.ts';
@@ -27,18 +28,20 @@ export class CpuProgram implements Program {
   /** Slot of the numbers of rows in use. */
   readonly counts: Slot;
   readonly #scratchOffsets: ReadonlyMap<Slot, number>;
+  readonly #shared: ReadonlySet<Slot>;
   readonly #banks: BankSet;
 
   /** Throws `OP_UNSUPPORTED`. */
   constructor(
     readonly graph: OpGraph,
-    banks: BankSet,
+    of: { banks: BankSet; threads: number },
   ) {
-    this.#banks = banks;
+    this.#banks = of.banks;
     const lowering = new Lowering(graph);
     this.counts = lowering.tensor(graph.batch.counts);
     for (const op of graph.ops) lowerOp(op, lowering);
-    this.phases = schedule(lowering.calls);
+    this.phases = schedule(lowering.calls, of.threads * CHUNKS_A_THREAD);
+    this.#shared = sharedSlots(this.phases);
     this.slots = lowering.slots.all;
     this.weights = lowering.weights;
     const { offsets, byteLength } = planSlots(this.phases);
@@ -51,6 +54,11 @@ export class CpuProgram implements Program {
     const places = this.slots.map((slot) => this.#placeOf(slot, bindings));
     checkOverlaps(this.graph.name, this.phases, places);
     return new CpuExecutable(this, places);
+  }
+
+  /** True for a slot that several tasks name. */
+  isShared(slot: Slot): boolean {
+    return this.#shared.has(slot);
   }
 
   /** True for a program of the device with these banks. */
@@ -91,6 +99,16 @@ function rangeOf({ origin }: Slot, bindings: Bindings): BufferRange | undefined 
     case 'scratch':
       return bindings.scratch;
   }
+}
+
+function sharedSlots(phases: readonly Phase[]): Set<Slot> {
+  const seen = new Set<Slot>();
+  const shared = new Set<Slot>();
+  for (const { calls } of phases.flat()) {
+    const own = new Set(calls.flatMap((call) => [...call.local, ...call.reads, ...call.writes]));
+    for (const slot of own) (seen.has(slot) ? shared : seen).add(slot);
+  }
+  return shared;
 }
 
 /** Places scratch so that nothing shares bytes with what is alive in the same phase. */

@@ -2,6 +2,7 @@ import { fail } from '../../../base/errors.ts';
 import type { FileRows, PackedWeight } from '../../../device/index.ts';
 import { type Weight, weightRowBytes } from '../../../ops/index.ts';
 import { type BankAddress, PACK, type PackWork } from '../protocol/command.ts';
+import { FILE_SCRATCH_BYTES, FLOAT_SCRATCH_BYTES } from '../protocol/reserved.ts';
 import { weightLayoutOf } from './weight-layout-of.ts';
 
 /**
@@ -24,13 +25,23 @@ export class CpuPackedWeight implements PackedWeight {
     this.parts = [weight];
   }
 
+  /** Throws `OP_UNSUPPORTED` for a matrix whose rows are too long for the workers' scratch. */
   static of(weight: Weight, use: WeightUse): CpuPackedWeight {
     const { rows, columns, format } = weight;
     if (use === 'lookup') {
       return new CpuPackedWeight(weight, use, 'file', rows * weightRowBytes(weight), 1);
     }
     if (use === 'vector') return new CpuPackedWeight(weight, use, 'vector', rows * columns * 4, 1);
-    const { layout } = weightLayoutOf(format);
+    const { layout, decodes } = weightLayoutOf(format);
+    const quadBytes = layout.rowAlignment * weightRowBytes(weight);
+    const floatBytes = decodes ? layout.rowAlignment * columns * 4 : 0;
+    if (quadBytes > FILE_SCRATCH_BYTES || floatBytes > FLOAT_SCRATCH_BYTES) {
+      fail('OP_UNSUPPORTED', {
+        device: 'cpu',
+        op: 'matmul',
+        why: `${weight.name} is ${columns} columns wide`,
+      });
+    }
     const byteLength = layout.packedBytes(rows, columns);
     return new CpuPackedWeight(weight, use, layout.name, byteLength, layout.rowAlignment);
   }
@@ -55,9 +66,18 @@ export class CpuPackedWeight implements PackedWeight {
       `bytes ${rows.offset} to ${rows.offset + bytes}`,
       `bytes within the pinned ${rows.pinned.byteLength}`,
     );
+    const { columns, format } = weight;
+    const common = { ...ends, use: PACK[use], ggmlType: format.ggmlType };
     const { firstRow, rowCount } = rows;
-    const { rows: all, columns, format } = weight;
-    return { ...ends, use: PACK[use], ggmlType: format.ggmlType, rows: all, columns, firstRow, rowCount };
+    if (use === 'matrix') return { ...common, columns, firstRow, rowCount };
+    // Blocks lie one behind the other: they are packed as rows of one block each, so that long rows divide too.
+    const blocks = columns / format.blockElements;
+    return {
+      ...common,
+      columns: format.blockElements,
+      firstRow: firstRow * blocks,
+      rowCount: rowCount * blocks,
+    };
   }
 
   #require(fits: boolean, found: string, expected: string): void {

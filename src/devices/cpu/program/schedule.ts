@@ -1,4 +1,5 @@
 import type { Axis } from '../../../ops/index.ts';
+import { LARGEST_CHUNK } from './chunk-size.ts';
 import type { Locality, LoweredCall } from './lowered-call.ts';
 import type { Slot } from './slots.ts';
 
@@ -7,6 +8,8 @@ export interface Task {
   readonly calls: LoweredCall[];
   readonly axis: Axis;
   readonly columns: number;
+  /** Columns come in multiples of this. */
+  columnUnit: number;
   /** `row` tasks run whole rows, the others may be divided by columns too. */
   locality: Locality;
   /** Set when the task became part of another one. */
@@ -31,10 +34,11 @@ interface Use {
 /**
  * Puts calls into few phases: each into the earliest one after everything it depends on, and into the same task as the
  * producers of its operands where it needs only what the same chunk has just computed. So a chain of row-wise operators, or
- * a matrix with its residual addition, runs without a barrier, and matrices that share an input run side by side.
+ * a matrix with its residual addition, runs without a barrier, and matrices that share an input run side by side. What
+ * would leave a matrix in fewer than `chunks` chunks, and large ones, waits for a phase of its own.
  */
-export function schedule(calls: readonly LoweredCall[]): Phase[] {
-  const scheduler = new Scheduler();
+export function schedule(calls: readonly LoweredCall[], chunks: number): Phase[] {
+  const scheduler = new Scheduler(chunks);
   for (const call of calls) scheduler.place(call);
   return scheduler.phases();
 }
@@ -44,6 +48,8 @@ class Scheduler {
   readonly #uses = new Map<Slot, Use>();
   /** Readers of memory bound from outside: an output may lie over it, so it is written after they are done. */
   readonly #inputReaders: Position[] = [];
+
+  constructor(readonly chunks: number) {}
 
   phases(): Phase[] {
     return this.#phases.map((tasks) => tasks.filter(({ mergedInto }) => !mergedInto));
@@ -64,7 +70,7 @@ class Scheduler {
     if (latest >= earliest) {
       const near = producers.filter(({ phase }) => phase === latest).map(({ task }) => rootOf(task));
       const task = near[0];
-      if (task && near.every((other) => chains(other, call) && merges(task, other))) {
+      if (task && near.every((other) => this.#chains(other, call) && merges(task, other))) {
         for (const other of near) merge(task, other);
         append(task, call);
         return { phase: latest, task };
@@ -92,9 +98,21 @@ class Scheduler {
   #startTask(call: LoweredCall, phase: number): Position {
     while (this.#phases.length <= phase) this.#phases.push([]);
     const { axis, locality, table } = call;
-    const task: Task = { calls: [call], axis, columns: table.columns, locality, mergedInto: undefined };
+    const { columns } = table;
+    const { columnUnit } = call;
+    const task: Task = { calls: [call], axis, columns, columnUnit, locality, mergedInto: undefined };
     this.#phases[phase]?.push(task);
     return { phase, task };
+  }
+
+  /** True when a call can follow on the chunk that a task has just computed. */
+  #chains(task: Task, call: LoweredCall): boolean {
+    if (task.axis !== call.axis || call.locality === 'wide') return false;
+    if (task.locality !== 'wide') return true;
+    if (call.locality !== 'element' || call.table.columns !== task.columns) return false;
+    const unit = leastCommonMultiple(task.columnUnit, call.columnUnit);
+    const bytes = unit * task.calls.reduce((sum, { columnBytes }) => sum + columnBytes, 0);
+    return unit === task.columnUnit || bytes <= LARGEST_CHUNK || task.columns >= unit * this.chunks;
   }
 
   #use(slot: Slot): Use {
@@ -108,12 +126,6 @@ class Scheduler {
 
 function rootOf(task: Task): Task {
   return task.mergedInto ? rootOf(task.mergedInto) : task;
-}
-
-/** True when a call can follow on the chunk that a task has just computed. */
-function chains(task: Task, call: LoweredCall): boolean {
-  if (task.axis !== call.axis || call.locality === 'wide') return false;
-  return task.locality !== 'wide' || (call.locality === 'element' && call.table.columns === task.columns);
 }
 
 /** True when two tasks of one phase can run on the same chunks. */
@@ -134,6 +146,7 @@ function merge(task: Task, other: Task): void {
 
 function append(task: Task, call: LoweredCall): void {
   task.calls.push(call);
+  task.columnUnit = leastCommonMultiple(task.columnUnit, call.columnUnit);
   if (task.locality === 'element' && (call.locality === 'row' || call.table.columns !== task.columns)) {
     task.locality = 'row';
   }
@@ -141,4 +154,10 @@ function append(task: Task, call: LoweredCall): void {
 
 function isInput({ origin }: Slot): boolean {
   return origin.kind === 'value' && origin.value.kind === 'tensor';
+}
+
+function leastCommonMultiple(a: number, b: number): number {
+  let [divisor, rest] = [a, b];
+  while (rest !== 0) [divisor, rest] = [rest, divisor % rest];
+  return (a / divisor) * b;
 }

@@ -6,13 +6,18 @@ import type { BankAddress } from '../protocol/command.ts';
 import type { TaskTable } from '../protocol/step-table.ts';
 import type { Slot } from './slots.ts';
 
+/** Which of the two copies an operand needs. */
+export interface Travel {
+  readonly comes: boolean;
+  readonly goes: boolean;
+}
+
 /** An operand that a task wants in its own bank. */
 interface Foreign {
   readonly slot: Slot;
   readonly place: Place;
   readonly bank: number;
-  /** The task changes it, so it goes back. */
-  readonly writes: boolean;
+  readonly travel: Travel;
 }
 
 /** The copies around one phase. */
@@ -39,16 +44,15 @@ export class Staging {
     const before: (() => TaskTable)[] = [];
     const after: (() => TaskTable)[] = [];
     const bring = (foreign: Foreign) => {
-      const { slot, place, bank } = foreign;
+      const { slot, place, bank, travel } = foreign;
       const key = `${bank} ${slot.id}`;
       const known = brought.get(key);
-      if (known && !foreign.writes) return known;
       const address = known ?? this.#reserve(bank, slot.byteLength, used);
+      brought.set(key, address);
       const home = (): BankAddress => ({ bank: place.bank, offset: place.offset });
       const stage = (): BankAddress => ({ bank, offset: address() });
-      if (!known) before.push(() => copyTask(slot, home(), stage()));
-      if (foreign.writes) after.push(() => copyTask(slot, stage(), home()));
-      brought.set(key, address);
+      if (travel.comes && !known) before.push(() => copyTask(slot, home(), stage()));
+      if (travel.goes) after.push(() => copyTask(slot, stage(), home()));
       return address;
     };
     return { before, after, bring };
@@ -88,7 +92,7 @@ function copyTask(slot: Slot, source: BankAddress, target: BankAddress): TaskTab
   const columnGrain = slot.rows ? columns : COPY_GRAIN;
   return {
     bank: target.bank,
-    split: { axis, rowsTogether: false, columns, columnGrain, byColumns: true },
+    split: { axis, rowsTogether: false, columns, columnUnit: 1, columnGrain, byColumns: true },
     calls: [{ kind: 'stage', at: {}, columns, source, target, rowUnit }],
   };
 }

@@ -127,7 +127,7 @@ export interface CacheAppendCall {
   readonly shape: CacheShape;
 }
 
-/** Its columns are the key-value heads. */
+/** The columns of a key head's query heads are computed together. */
 export interface AttentionCall {
   readonly kind: 'attention';
   readonly at: BatchOperands & {
@@ -139,6 +139,7 @@ export interface AttentionCall {
   };
   readonly columns: number;
   readonly heads: number;
+  readonly kvHeads: number;
   readonly keySize: number;
   readonly valueSize: number;
   readonly scale: number;

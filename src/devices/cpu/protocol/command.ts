@@ -25,11 +25,10 @@ export const COMMAND = {
   /** `pack`: what the weight is for, and its tensor format (ggml's number). */
   use: 5,
   ggmlType: 6,
-  /** `pack`: the shape of the whole part and which of its rows stand at `source`. */
-  rows: 7,
-  columns: 8,
-  firstRow: 9,
-  rowCount: 10,
+  /** `pack`: how wide the rows are, and which of them stand at `source`. */
+  columns: 7,
+  firstRow: 8,
+  rowCount: 9,
 } as const;
 
 /** A range in a bank. */
@@ -66,7 +65,6 @@ export interface PackWork {
   /** One of `PACK`. */
   readonly use: number;
   readonly ggmlType: number;
-  readonly rows: number;
   readonly columns: number;
   readonly firstRow: number;
   readonly rowCount: number;
@@ -77,7 +75,6 @@ export function writePack(words: Int32Array, of: PackWork): void {
   writeEnds(words, of.source, of.target);
   words[COMMAND.use] = of.use;
   words[COMMAND.ggmlType] = of.ggmlType;
-  words[COMMAND.rows] = of.rows;
   words[COMMAND.columns] = of.columns;
   words[COMMAND.firstRow] = of.firstRow;
   words[COMMAND.rowCount] = of.rowCount;

@@ -5,6 +5,15 @@ const KIB = 1024;
 /** At the start of a worker's scratch: what the kernels work in. */
 export const KERNEL_SCRATCH_BYTES = 256 * KIB;
 
+/** In it, before what attention works in: its parameters. */
+export const ATTENTION_PARAMETERS = 64;
+
+/** What is left for attention then. */
+export const ATTENTION_SCRATCH_BYTES = KERNEL_SCRATCH_BYTES - ATTENTION_PARAMETERS;
+
+/** Most rows of activations that a product takes at once; its scratch grows with them. */
+export const MATMUL_BLOCK_ROWS = 4096;
+
 /** Behind that: file rows from another bank on their way into a layout. */
 export const FILE_SCRATCH_BYTES = 512 * KIB;
 

@@ -10,7 +10,9 @@ export interface Split {
   readonly rowsTogether: boolean;
   /** 1 for tasks that work on whole rows: each call then runs all of its own columns. */
   readonly columns: number;
-  /** Columns of a chunk. */
+  /** Columns come in multiples of this. */
+  readonly columnUnit: number;
+  /** Columns of a chunk while there are few rows. */
   readonly columnGrain: number;
   /** The columns are divided even where there are enough rows to go round. */
   readonly byColumns: boolean;

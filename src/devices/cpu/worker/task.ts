@@ -18,8 +18,11 @@ export interface Call {
   run(chunk: Chunk): void;
 }
 
-/** Row ranges for each thread where rows are divided. */
-const RANGES_A_THREAD = 4;
+/** Ranges of rows, or of columns, for each thread where there are many rows. */
+const RANGES_A_THREAD = 8;
+
+/** Rows from which on a few columns are a good deal of work. */
+const MANY_ROWS = 16;
 
 /** A task's grid of chunks. */
 export class Task implements Chunked {
@@ -42,14 +45,22 @@ export class Task implements Chunked {
 
   prepare(counts: RowCounts): void {
     const rows = counts[this.#axis];
-    const { rowsTogether, columns, columnGrain, byColumns } = this.#split;
+    const { rowsTogether, columns, byColumns } = this.#split;
     this.#chunk.rows = rows;
     const ranges = rowsTogether ? 1 : Math.min(rows, this.#threads * RANGES_A_THREAD);
     this.#rowGrain = Math.ceil(rows / Math.max(1, ranges));
     const divides = byColumns || rowsTogether || ranges < this.#threads * RANGES_A_THREAD;
-    this.#columnGrain = divides ? columnGrain : columns;
+    this.#columnGrain = divides ? this.#grainFor(rows) : columns;
     this.#columnRanges = Math.ceil(columns / this.#columnGrain);
     this.chunks = rows === 0 ? 0 : Math.ceil(rows / this.#rowGrain) * this.#columnRanges;
+  }
+
+  /** With many rows a chunk is work enough with any number of columns, so there are just enough chunks for balance. */
+  #grainFor(rows: number): number {
+    const { rowsTogether, columns, columnUnit, columnGrain } = this.#split;
+    if (!rowsTogether || rows < MANY_ROWS) return columnGrain;
+    const even = columns / (this.#threads * RANGES_A_THREAD);
+    return Math.max(columnGrain, Math.ceil(even / columnUnit) * columnUnit);
   }
 
   run(index: number): void {

@@ -88,7 +88,10 @@ export const MATMUL_CASES: readonly OpCase[] = [
   ...[32, 96, 160, 288].flatMap((columns) =>
     [Q8_0, Q4_0].map((format) => matmulCase({ format, columns, outputs: 12, batch: plainBatch(3) })),
   ),
-  ...[1, 2, 3].map((outputs) => matmulCase({ format: Q4_0, columns: 64, outputs, batch: plainBatch(2) })),
+  ...[1, 2, 3].map((outputs) => ({
+    ...matmulCase({ format: Q4_0, columns: 64, outputs, batch: plainBatch(2) }),
+    limit: { nmse: 2e-3, reason: 'so few sums may nearly cancel while their rounding does not' },
+  })),
   ...[2, 8, 9, 64, 129].flatMap((rows) =>
     [F32, Q4_0, Q4_K].map((format) =>
       matmulCase({ format, columns: 256, outputs: 40, batch: plainBatch(rows) }),

@@ -1,5 +1,6 @@
 import { ATTENTION_PARAMETER_BYTES, writeAttentionParameters } from '../../kernel-exports.ts';
 import type { AttentionCall, CacheAppendCall, CacheShape } from '../../protocol/call-table.ts';
+import { ATTENTION_PARAMETERS } from '../../protocol/reserved.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { Call, Chunk } from '../task.ts';
 
@@ -55,25 +56,27 @@ export function cacheAppendCall(of: CacheAppendCall, bank: BankInstance, capacit
   const cache = shape.type === 'f32' ? bank.floats(at.cache, shape.cells * columns) : undefined;
   return {
     columns,
-    run({ firstRow, endRow }: Chunk) {
+    run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
         const cell = index.cellOf(row);
         if (cell < 0) continue;
-        if (cache) cache.set(x.subarray(row * columns, (row + 1) * columns), cell * columns);
-        else narrow(at.x + 4 * row * columns, at.cache + 2 * cell * columns, columns);
+        const from = row * columns + firstColumn;
+        const to = cell * columns + firstColumn;
+        const count = endColumn - firstColumn;
+        if (cache) cache.set(x.subarray(from, from + count), to);
+        else narrow(at.x + 4 * from, at.cache + 2 * to, count);
       }
     },
   };
 }
 
-/** At the start of a worker's scratch; the kernel's scratch lies behind it. */
-const PARAMETERS = 64;
-
 export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: number): Call {
-  const { at, columns: kvHeads, heads, keySize, valueSize, shape } = of;
+  const { at, columns, heads, kvHeads, keySize, valueSize, shape } = of;
   const { attention } = bank.kernels;
   const { scratch } = bank;
+  const work = scratch + ATTENTION_PARAMETERS;
   const group = heads / kvHeads;
+  const unit = group * valueSize;
   const size = BYTES[shape.type];
   const window = of.window ?? Number.POSITIVE_INFINITY;
   const index = new CacheIndex(at, bank, { shape, capacity });
@@ -91,7 +94,7 @@ export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: n
   });
   const ownParameters = bank.bytes(scratch, ATTENTION_PARAMETER_BYTES);
   return {
-    columns: kvHeads,
+    columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
       ownParameters.set(parameters);
       for (let row = firstRow; row < endRow; row++) {
@@ -99,12 +102,13 @@ export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: n
         if (blocks < 0) continue;
         const end = (index.positions[row] as number) + 1;
         const begin = Math.max(0, end - window);
-        for (let head = firstColumn; head < endColumn; head++) {
+        for (let column = firstColumn; column < endColumn; column += unit) {
+          const head = column / unit;
           const q = at.q + 4 * (row * heads + head * group) * keySize;
-          const out = at.out + 4 * (row * heads + head * group) * valueSize;
+          const out = at.out + 4 * (row * columns + column);
           const keys = at.keys + head * keySize * size;
           const values = at.values + head * valueSize * size;
-          attention(q, keys, values, out, blocks, scratch, begin, end, scratch + PARAMETERS);
+          attention(q, keys, values, out, blocks, scratch, begin, end, work);
         }
       }
     },

@@ -1,5 +1,6 @@
 import type { MatMatKernel, MatVecKernel } from '../../kernel-exports.ts';
 import type { MatmulCall, QuantizeCall } from '../../protocol/call-table.ts';
+import { MATMUL_BLOCK_ROWS } from '../../protocol/reserved.ts';
 import { recordBytes, TILE_ROWS } from '../../weight-layouts.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { Call, Chunk } from '../task.ts';
@@ -45,7 +46,8 @@ const BLOCK_BYTES = 384 * 1024;
 
 /** Rows of activations in such a block: whole tiles, and enough of them that unpacking the weights for each block is little. */
 function blockRows(rowBytes: number): number {
-  return Math.max(32, Math.floor(BLOCK_BYTES / rowBytes / TILE_ROWS) * TILE_ROWS);
+  const rows = Math.floor(BLOCK_BYTES / rowBytes / TILE_ROWS) * TILE_ROWS;
+  return Math.min(MATMUL_BLOCK_ROWS, Math.max(32, rows));
 }
 
 export function matmulCall(of: MatmulCall, bank: BankInstance): Call {

@@ -7,9 +7,12 @@ export function rmsNormCall(of: RmsNormCall, { kernels }: BankInstance): Call {
   const { rmsNorm } = kernels;
   return {
     columns,
-    run({ firstRow, endRow }: Chunk) {
-      for (let i = firstRow * columns; i < endRow * columns; i += group) {
-        rmsNorm(at.x + 4 * i, at.weight, at.out + 4 * i, group, epsilon);
+    run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
+      for (let row = firstRow; row < endRow; row++) {
+        const end = row * columns + endColumn;
+        for (let i = row * columns + firstColumn; i < end; i += group) {
+          rmsNorm(at.x + 4 * i, at.weight, at.out + 4 * i, group, epsilon);
+        }
       }
     },
   };
@@ -32,13 +35,13 @@ export function layerNormCall(of: LayerNormCall, { kernels }: BankInstance): Cal
 export function ropeCall(of: RopeCall, { kernels }: BankInstance): Call {
   const { at, columns, headSize, turned, pairs } = of;
   const { rope } = kernels;
-  const heads = columns / headSize;
   const halves = pairs === 'halves' ? 1 : 0;
   return {
     columns,
-    run({ firstRow, endRow }: Chunk) {
+    run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
+      const heads = (endColumn - firstColumn) / headSize;
       for (let row = firstRow; row < endRow; row++) {
-        const i = 4 * row * columns;
+        const i = 4 * (row * columns + firstColumn);
         rope(at.x + i, at.table + 4 * row * turned, at.out + i, heads, headSize, turned, halves);
       }
     },

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { isRocmforgeError } from '../../src/base/errors.ts';
+import { ALL_FORMATS, F32, Q4_0, Q4_K, type TensorFormat } from '../../src/formats/index.ts';
+import { loadTensorFloats } from '../../src/gguf/index.ts';
+import { loadModel } from '../../src/index.ts';
+import { SYNTHETIC_SHAPES, syntheticShape } from '../../src/model/synthetic/shapes.ts';
+import { SMALLEST_VOCABULARY, syntheticVocabulary } from '../../src/model/synthetic/vocabulary.ts';
+import { openGguf } from '../../src/node/index.ts';
+import { type SyntheticModelRequest, writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
+import { temporaryFolder } from '../support/temporary.ts';
+
+function tiny(path: string, changed: Partial<SyntheticModelRequest> = {}): SyntheticModelRequest {
+  return { path, name: 'llama-tiny', shape: syntheticShape('llama-tiny'), format: Q4_0, seed: 1, ...changed };
+}
+
+function deviationOf(values: Float32Array): number {
+  return Math.sqrt(values.reduce((sum, value) => sum + value * value, 0) / values.length);
+}
+
+test('a seed makes the file, another seed another one', async (t) => {
+  const folder = temporaryFolder(t);
+  const paths = ['a', 'b', 'c'].map((name) => join(folder, name));
+  const [a = '', b = '', c = ''] = paths;
+  const length = await writeSyntheticModel(tiny(a));
+  await writeSyntheticModel(tiny(b));
+  await writeSyntheticModel(tiny(c, { seed: 2 }));
+  assert.equal(statSync(a).size, length);
+  assert.ok(readFileSync(a).equals(readFileSync(b)));
+  assert.ok(!readFileSync(a).equals(readFileSync(c)));
+});
+
+test('weights have the deviation that keeps products their size', async (t) => {
+  const path = join(temporaryFolder(t), 'tiny.gguf');
+  await writeSyntheticModel(tiny(path, { format: Q4_K, outputFormat: F32 }));
+  await using file = await openGguf(path);
+  for (const tensor of file.tensors) {
+    const [columns = 1] = tensor.shape;
+    const wanted = tensor.shape.length === 1 ? 1 : 1 / Math.sqrt(columns);
+    const ratio = deviationOf(await loadTensorFloats(tensor)) / wanted;
+    assert.ok(Math.abs(ratio - 1) < 0.1, `${tensor.name}: ${ratio}`);
+  }
+  assert.equal(file.requireTensor('output.weight').format, F32);
+  assert.equal(file.requireTensor('blk.1.ffn_down.weight').format, Q4_K);
+});
+
+test('every floating-point format makes a model that runs', async (t) => {
+  const path = join(temporaryFolder(t), 'tiny.gguf');
+  const shape = syntheticShape('llama-tiny', { layers: 1, hidden: 256, vocabulary: SMALLEST_VOCABULARY });
+  const formats: readonly TensorFormat[] = ALL_FORMATS.filter(({ name }) => !/^I\d+$/.test(name));
+  for (const format of formats) {
+    await writeSyntheticModel(tiny(path, { shape, format }));
+    await using model = await loadModel(path, { device: 'reference', context: 8 });
+    let largest = 0;
+    for await (const { logits } of model.evaluate([1, 300, 301])) {
+      assert.ok(logits.every(Number.isFinite), format.name);
+      largest = logits.reduce((most, logit) => Math.max(most, Math.abs(logit)), largest);
+    }
+    assert.ok(largest > 0.5 && largest < 20, `${format.name}: the largest logit is ${largest}`);
+  }
+});
+
+test('rows that are no whole blocks take a smaller format', async (t) => {
+  const path = join(temporaryFolder(t), 'tiny.gguf');
+  const shape = syntheticShape('llama-tiny', { width: 64, heads: 2, kvHeads: 1, hidden: 264 });
+  await writeSyntheticModel(tiny(path, { shape, format: Q4_K }));
+  await using file = await openGguf(path);
+  assert.equal(file.requireTensor('blk.0.attn_q.weight').format.name, 'Q8_0');
+  assert.equal(file.requireTensor('blk.0.ffn_down.weight').format.name, 'F16');
+});
+
+test('nothing is left of a file that was aborted', async (t) => {
+  const path = join(temporaryFolder(t), 'tiny.gguf');
+  const controller = new AbortController();
+  const writing = writeSyntheticModel(
+    tiny(path, { signal: controller.signal, onProgress: () => controller.abort() }),
+  );
+  await assert.rejects(writing, (error) => isRocmforgeError(error, 'ABORTED'));
+  assert.ok(!existsSync(path));
+});
+
+test('the made-up vocabulary encodes any text and gives it back', async (t) => {
+  const path = join(temporaryFolder(t), 'tiny.gguf');
+  const shape = syntheticShape('llama-tiny', {
+    vocabulary: 32_000,
+    width: 64,
+    heads: 2,
+    kvHeads: 1,
+    hidden: 64,
+  });
+  await writeSyntheticModel(tiny(path, { shape }));
+  await using model = await loadModel(path, { device: 'null', context: 8 });
+  const { tokenizer } = model;
+  for (const text of ['Hello, world 42!', ' banana  tile', 'é 中文 🙂\n']) {
+    assert.equal(tokenizer.decode(tokenizer.encode(text)), text);
+  }
+  assert.equal(tokenizer.encode(' banana', { addSpecial: false }).length, 3);
+});
+
+test('vocabularies of the known shapes have as many different pieces as they say', () => {
+  for (const { vocabulary } of Object.values(SYNTHETIC_SHAPES)) {
+    const { pieces, scores, types } = syntheticVocabulary(vocabulary);
+    assert.equal(new Set(pieces).size, vocabulary);
+    assert.deepEqual([scores.length, types.length], [vocabulary, vocabulary]);
+  }
+});
+
+test('shapes that cannot be are refused', () => {
+  const refused = (run: () => unknown) =>
+    assert.throws(run, (error: unknown) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
+  refused(() => syntheticShape('llama-9'));
+  refused(() => syntheticShape('toString'));
+  refused(() => syntheticShape('llama-tiny', { width: 100 }));
+  refused(() => syntheticShape('llama-tiny', { kvHeads: 3 }));
+  refused(() => syntheticShape('llama-tiny', { layers: 0 }));
+  refused(() => syntheticVocabulary(SMALLEST_VOCABULARY - 1));
+});

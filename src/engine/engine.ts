@@ -173,7 +173,7 @@ export class Engine implements AsyncDisposable {
     this.reset();
     const { rows, outputs } = this.#plan.shape;
     const logits = new Float32Array(outputs * this.#vocabulary);
-    for (let at = 0; at < ids.length; ) {
+    for (let at = 0; at < ids.length;) {
       throwIfAborted(signal, 'evaluation');
       const wanted = at >= from;
       const end = wanted ? at + Math.min(rows, outputs) : Math.min(at + rows, from);

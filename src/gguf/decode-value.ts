@@ -3,11 +3,7 @@ import { MIN_VALUE_BYTES, type NumberType, VALUE_TYPES, type ValueType } from '.
 
 /** A decoded metadata array. Typed arrays for numbers; 64-bit integers past 2^53 come as bigint. */
 export type MetadataArray =
-  | ArrayLike<number>
-  | readonly bigint[]
-  | readonly boolean[]
-  | readonly string[]
-  | readonly MetadataArray[];
+  ArrayLike<number> | readonly bigint[] | readonly boolean[] | readonly string[] | readonly MetadataArray[];
 
 /** A decoded metadata value. */
 export type MetadataValue = number | bigint | boolean | string | MetadataArray;

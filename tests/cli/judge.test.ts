@@ -11,13 +11,35 @@ const BENCH = ['-d', 'reference', '-p', '4', '-n', '2', '-r', '2'];
 
 test('synth writes a model that runs, and says where', async (t) => {
   const path = join(temporaryFolder(t), 'tiny.gguf');
-  const written = await runCli(t, ['synth', 'llama-tiny', '-f', 'q8_0', '--layers', '1', '-o', path, '--json']);
+  const written = await runCli(t, [
+    'synth',
+    'llama-tiny',
+    '-f',
+    'q8_0',
+    '--layers',
+    '1',
+    '-o',
+    path,
+    '--json',
+  ]);
   assert.equal(written.code, 0, written.stderr);
   const report = JSON.parse(written.stdout);
   assert.equal(report.path, path);
   assert.equal(report.byteLength, readFileSync(path).length);
   assert.equal(report.shape.layers, 1);
-  const run = await runCli(t, ['run', '-m', path, '-d', 'reference', '--raw', '-p', 'Hello', '-n', '3', '--json']);
+  const run = await runCli(t, [
+    'run',
+    '-m',
+    path,
+    '-d',
+    'reference',
+    '--raw',
+    '-p',
+    'Hello',
+    '-n',
+    '3',
+    '--json',
+  ]);
   assert.equal(run.code, 0, run.stderr);
   assert.ok(JSON.parse(run.stdout).ids.length > 0);
 });

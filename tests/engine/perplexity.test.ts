@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { PositionLogits } from '../../src/engine/engine.ts';
-import { estimatePerplexity, type PerplexityEstimate, perplexityChunks } from '../../src/engine/perplexity.ts';
+import {
+  estimatePerplexity,
+  type PerplexityEstimate,
+  perplexityChunks,
+} from '../../src/engine/perplexity.ts';
 
 const VOCABULARY = 7;
 

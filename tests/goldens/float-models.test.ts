@@ -49,33 +49,37 @@ const DENSE = [
 ] as const;
 
 for (const device of ['cpu', 'reference']) {
-  test(`llama-dense gives all logits of its golden on the ${device} device`, {
-    skip: reasonToSkip(DENSE),
-  }, async () => {
-    const [modelPath = '', logitsPath = '', expectedPath = ''] = DENSE;
-    const expected = await readExpected(expectedPath, 'llama-dense');
-    const golden = await readFloats(logitsPath);
-    const { prompt_ids: prompt, n_vocab: vocabulary, greedy_ids: greedy } = expected;
-    assert.equal(golden.length, prompt.length * vocabulary);
-    const options = {
-      device,
-      context: prompt.length + greedy.length,
-      logitRows: 4,
-      cacheType: 'f32',
-    } as const;
-    await using model = await loadModel(modelPath, options);
-    let largest = 0;
-    const best: number[] = [];
-    for await (const { position, logits } of model.evaluate([...prompt, ...greedy.slice(0, -1)])) {
-      if (position >= prompt.length - 1) best.push(bestOf(logits));
-      const start = position * vocabulary;
-      for (const [id, value] of golden.subarray(start, start + vocabulary).entries()) {
-        largest = Math.max(largest, Math.abs((logits[id] ?? Number.NaN) - value));
+  test(
+    `llama-dense gives all logits of its golden on the ${device} device`,
+    {
+      skip: reasonToSkip(DENSE),
+    },
+    async () => {
+      const [modelPath = '', logitsPath = '', expectedPath = ''] = DENSE;
+      const expected = await readExpected(expectedPath, 'llama-dense');
+      const golden = await readFloats(logitsPath);
+      const { prompt_ids: prompt, n_vocab: vocabulary, greedy_ids: greedy } = expected;
+      assert.equal(golden.length, prompt.length * vocabulary);
+      const options = {
+        device,
+        context: prompt.length + greedy.length,
+        logitRows: 4,
+        cacheType: 'f32',
+      } as const;
+      await using model = await loadModel(modelPath, options);
+      let largest = 0;
+      const best: number[] = [];
+      for await (const { position, logits } of model.evaluate([...prompt, ...greedy.slice(0, -1)])) {
+        if (position >= prompt.length - 1) best.push(bestOf(logits));
+        const start = position * vocabulary;
+        for (const [id, value] of golden.subarray(start, start + vocabulary).entries()) {
+          largest = Math.max(largest, Math.abs((logits[id] ?? Number.NaN) - value));
+        }
       }
-    }
-    assert.ok(largest < LARGEST_DIFFERENCE, `a logit differs by ${largest}`);
-    assert.deepEqual(best, greedy);
-  });
+      assert.ok(largest < LARGEST_DIFFERENCE, `a logit differs by ${largest}`);
+      assert.deepEqual(best, greedy);
+    },
+  );
 }
 
 function reasonToSkip(paths: readonly (string | undefined)[]): string | false {

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { estimatePerplexity, type PerplexityEstimate, perplexityChunks } from '../../src/engine/perplexity.ts';
+import {
+  estimatePerplexity,
+  type PerplexityEstimate,
+  perplexityChunks,
+} from '../../src/engine/perplexity.ts';
 import { loadModel } from '../../src/index.ts';
 import { tinyLlamaPath } from '../support/npm-model.ts';
 import { sharedPath } from '../support/shared.ts';

@@ -83,7 +83,13 @@ test('nothing is left of a file that was aborted', async (t) => {
 
 test('the made-up vocabulary encodes any text and gives it back', async (t) => {
   const path = join(temporaryFolder(t), 'tiny.gguf');
-  const shape = syntheticShape('llama-tiny', { vocabulary: 32_000, width: 64, heads: 2, kvHeads: 1, hidden: 64 });
+  const shape = syntheticShape('llama-tiny', {
+    vocabulary: 32_000,
+    width: 64,
+    heads: 2,
+    kvHeads: 1,
+    hidden: 64,
+  });
   await writeSyntheticModel(tiny(path, { shape }));
   await using model = await loadModel(path, { device: 'null', context: 8 });
   const { tokenizer } = model;

@@ -62,7 +62,7 @@ class RandomTiles {
     const tile = this.#tileOf(tensor);
     const { blockBytes } = tensor.format;
     const blocks = tile.byteLength / blockBytes;
-    for (let left = tensor.byteLength; left > 0; ) {
+    for (let left = tensor.byteLength; left > 0;) {
       // At least half a tile at once: small writes would be slower than the disk.
       const from = Math.floor((this.random() * blocks) / 2) * blockBytes;
       const piece = tile.subarray(from, from + Math.min(left, tile.byteLength - from));

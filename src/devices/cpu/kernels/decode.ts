@@ -63,6 +63,7 @@ export function decode_q4_0(src: usize, out: usize, blocks: u32, _scratch: usize
   }
 }
 
+/** The `DecodeKernel` of Q8_0. */
 export function decode_q8_0(src: usize, out: usize, blocks: u32, _scratch: usize): void {
   for (let b: u32 = 0; b < blocks; b++) {
     const scale = f32x4.splat(widenHalf(src));
@@ -73,100 +74,124 @@ export function decode_q8_0(src: usize, out: usize, blocks: u32, _scratch: usize
   }
 }
 
+/** The `DecodeKernel` of F32. */
 export function decode_f32(src: usize, out: usize, n: u32, _scratch: usize): void {
   memory.copy(out, src, <usize>n << 2);
 }
 
+/** The `DecodeKernel` of F16. */
 export function decode_f16(src: usize, out: usize, n: u32, _scratch: usize): void {
   widen(src, out, n);
 }
 
+/** The `DecodeKernel` of BF16. */
 export function decode_bf16(src: usize, out: usize, n: u32, _scratch: usize): void {
   let i: u32 = 0;
   for (; i + 4 <= n; i += 4) v128.store(out + 4 * i, i32x4.shl(v128.load16x4_u(src + 2 * i), 16));
   for (; i < n; i++) store<u32>(out + 4 * i, <u32>load<u16>(src + 2 * i) << 16);
 }
 
+/** The `DecodeKernel` of Q4_1. */
 export function decode_q4_1(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.Q4_1, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of Q5_0. */
 export function decode_q5_0(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.Q5_0, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of Q5_1. */
 export function decode_q5_1(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.Q5_1, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of MXFP4. */
 export function decode_mxfp4(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.MXFP4, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of NVFP4. */
 export function decode_nvfp4(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.NVFP4, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of IQ4_NL. */
 export function decode_iq4_nl(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.IQ4_NL, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of Q2_K. */
 export function decode_q2_k(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.Q2_K, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of Q3_K. */
 export function decode_q3_k(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.Q3_K, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of Q4_K. */
 export function decode_q4_k(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.Q4_K, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of Q5_K. */
 export function decode_q5_k(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.Q5_K, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of Q6_K. */
 export function decode_q6_k(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.Q6_K, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of IQ2_XXS. */
 export function decode_iq2_xxs(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.IQ2_XXS, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of IQ2_XS. */
 export function decode_iq2_xs(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.IQ2_XS, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of IQ2_S. */
 export function decode_iq2_s(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.IQ2_S, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of IQ3_XXS. */
 export function decode_iq3_xxs(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.IQ3_XXS, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of IQ3_S. */
 export function decode_iq3_s(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.IQ3_S, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of IQ1_S. */
 export function decode_iq1_s(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.IQ1_S, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of IQ1_M. */
 export function decode_iq1_m(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.IQ1_M, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of IQ4_XS. */
 export function decode_iq4_xs(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.IQ4_XS, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of TQ1_0. */
 export function decode_tq1_0(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.TQ1_0, src, out, blocks, scratch);
 }
 
+/** The `DecodeKernel` of TQ2_0. */
 export function decode_tq2_0(src: usize, out: usize, blocks: u32, scratch: usize): void {
   decodeBlocks(F.TQ2_0, src, out, blocks, scratch);
 }

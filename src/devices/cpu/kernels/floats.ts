@@ -267,38 +267,47 @@ function matMat(type: i32, packed: usize, x: usize, y: usize, begin: u32, end: u
   }
 }
 
+/** The `PackKernel` of F32. */
 export function pack_f32(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, _scratch: usize): void {
   pack(F32, src, packed, firstRow, rows, columns);
 }
 
+/** The `MatVecKernel` of F32. */
 export function matvec_f32(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, _lanes: u32, _scratch: usize): void {
   matVec(F32, packed, x, y, begin, end, columns);
 }
 
+/** The `MatMatKernel` of F32. */
 export function matmat_f32(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, tokens: u32, stride: u32, scratch: usize): void {
   matMat(F32, packed, x, y, begin, end, columns, tokens, stride, scratch);
 }
 
+/** The `PackKernel` of F16. */
 export function pack_f16(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, _scratch: usize): void {
   pack(F16, src, packed, firstRow, rows, columns);
 }
 
+/** The `MatVecKernel` of F16. */
 export function matvec_f16(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, _lanes: u32, _scratch: usize): void {
   matVec(F16, packed, x, y, begin, end, columns);
 }
 
+/** The `MatMatKernel` of F16. */
 export function matmat_f16(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, tokens: u32, stride: u32, scratch: usize): void {
   matMat(F16, packed, x, y, begin, end, columns, tokens, stride, scratch);
 }
 
+/** The `PackKernel` of BF16. */
 export function pack_bf16(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, _scratch: usize): void {
   pack(BF16, src, packed, firstRow, rows, columns);
 }
 
+/** The `MatVecKernel` of BF16. */
 export function matvec_bf16(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, _lanes: u32, _scratch: usize): void {
   matVec(BF16, packed, x, y, begin, end, columns);
 }
 
+/** The `MatMatKernel` of BF16. */
 export function matmat_bf16(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, tokens: u32, stride: u32, scratch: usize): void {
   matMat(BF16, packed, x, y, begin, end, columns, tokens, stride, scratch);
 }

@@ -225,66 +225,82 @@ function matVec(codes: i32, words: i32, packed: usize, x: usize, y: usize, begin
   }
 }
 
+/** The `MatVecKernel` of `lifted_half`. */
 export function matvec_lifted_half(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.LIFTED, L.HALF, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `small_half_offset`. */
 export function matvec_small_half_offset(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.SMALL, L.HALF_OFFSET, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `small_sub`. */
 export function matvec_small_sub(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.SMALL, L.SUB, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `small_sub16`. */
 export function matvec_small_sub16(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.SMALL, L.SUB_16, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `small_sub16_offset`. */
 export function matvec_small_sub16_offset(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.SMALL, L.SUB_16_OFFSET, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `large_float`. */
 export function matvec_large_float(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.LARGE, L.FLOAT, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `large_float16`. */
 export function matvec_large_float16(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.LARGE, L.FLOAT_16, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `large_sub`. */
 export function matvec_large_sub(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.LARGE, L.SUB, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `large_sub16`. */
 export function matvec_large_sub16(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.LARGE, L.SUB_16, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `wide_half`. */
 export function matvec_wide_half(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.WIDE, L.HALF, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `wide_sub`. */
 export function matvec_wide_sub(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.WIDE, L.SUB, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `medium_half`. */
 export function matvec_medium_half(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.MEDIUM, L.HALF, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `medium_half_offset`. */
 export function matvec_medium_half_offset(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.MEDIUM, L.HALF_OFFSET, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `medium_sub`. */
 export function matvec_medium_sub(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.MEDIUM, L.SUB, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `medium_sub16`. */
 export function matvec_medium_sub16(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.MEDIUM, L.SUB_16, packed, x, y, begin, end, columns, lanes, scratch);
 }
 
+/** The `MatVecKernel` of `signed_half`. */
 export function matvec_signed_half(packed: usize, x: usize, y: usize, begin: u32, end: u32, columns: u32, lanes: u32, scratch: usize): void {
   matVec(L.SIGNED, L.HALF, packed, x, y, begin, end, columns, lanes, scratch);
 }

@@ -158,94 +158,117 @@ function pack(format: i32, codes: i32, words: i32, src: usize, packed: usize, fi
   }
 }
 
+/** The `PackKernel` of Q4_0. */
 export function pack_q4_0(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.Q4_0, L.LIFTED, L.HALF, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of Q4_1. */
 export function pack_q4_1(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.Q4_1, L.SMALL, L.HALF_OFFSET, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of Q5_0. */
 export function pack_q5_0(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.Q5_0, L.MEDIUM, L.HALF, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of Q5_1. */
 export function pack_q5_1(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.Q5_1, L.MEDIUM, L.HALF_OFFSET, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of Q8_0. */
 export function pack_q8_0(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.Q8_0, L.SIGNED, L.HALF, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of MXFP4. */
 export function pack_mxfp4(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.MXFP4, L.LARGE, L.FLOAT, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of NVFP4. */
 export function pack_nvfp4(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.NVFP4, L.LARGE, L.FLOAT_16, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of IQ4_NL. */
 export function pack_iq4_nl(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.IQ4_NL, L.WIDE, L.HALF, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of Q2_K. */
 export function pack_q2_k(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.Q2_K, L.SMALL, L.SUB_16_OFFSET, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of Q3_K. */
 export function pack_q3_k(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.Q3_K, L.SMALL, L.SUB_16, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of Q4_K. */
 export function pack_q4_k(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.Q4_K, L.SMALL, L.SUB, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of Q5_K. */
 export function pack_q5_k(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.Q5_K, L.MEDIUM, L.SUB, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of Q6_K. */
 export function pack_q6_k(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.Q6_K, L.MEDIUM, L.SUB_16, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of IQ2_XXS. */
 export function pack_iq2_xxs(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.IQ2_XXS, L.LARGE, L.SUB, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of IQ2_XS. */
 export function pack_iq2_xs(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.IQ2_XS, L.LARGE, L.SUB_16, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of IQ2_S. */
 export function pack_iq2_s(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.IQ2_S, L.LARGE, L.SUB_16, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of IQ3_XXS. */
 export function pack_iq3_xxs(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.IQ3_XXS, L.LARGE, L.SUB, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of IQ3_S. */
 export function pack_iq3_s(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.IQ3_S, L.SMALL, L.SUB, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of IQ1_S. */
 export function pack_iq1_s(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.IQ1_S, L.LARGE, L.SUB, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of IQ1_M. */
 export function pack_iq1_m(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.IQ1_M, L.LARGE, L.SUB_16, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of IQ4_XS. */
 export function pack_iq4_xs(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.IQ4_XS, L.WIDE, L.SUB, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of TQ1_0. */
 export function pack_tq1_0(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.TQ1_0, L.SMALL, L.SUB, src, packed, firstRow, rows, columns, scratch);
 }
 
+/** The `PackKernel` of TQ2_0. */
 export function pack_tq2_0(src: usize, packed: usize, firstRow: u32, rows: u32, columns: u32, scratch: usize): void {
   pack(F.TQ2_0, L.SMALL, L.SUB, src, packed, firstRow, rows, columns, scratch);
 }

@@ -69,14 +69,12 @@ const binaryCases = (['add', 'mul'] as const).flatMap((op) => [
 ]);
 
 const scaleCases = [1, 33, 256].flatMap((width) =>
-  [0.125, -3.7].map(
-    (factor): OpCase => ({
-      op: 'scale',
-      name: `${width} wide by ${factor}`,
-      batch: mixedBatch(),
-      record: (g) => ({ y: scale(g, g.input('x', { axis: 'rows', width }), factor) }),
-    }),
-  ),
+  [0.125, -3.7].map((factor): OpCase => ({
+    op: 'scale',
+    name: `${width} wide by ${factor}`,
+    batch: mixedBatch(),
+    record: (g) => ({ y: scale(g, g.input('x', { axis: 'rows', width }), factor) }),
+  })),
 );
 
 /** Both tails of an activation's curve and its middle. */
@@ -104,18 +102,16 @@ const unaryCases = ACTIVATIONS.flatMap((fn): OpCase[] => [
   },
 ]);
 
-const gatedCases = ACTIVATIONS.map(
-  (fn, i): OpCase => ({
-    op: 'gated',
-    name: `${fn}`,
-    batch: mixedBatch(),
-    record: (g) => {
-      const width = [1, 33, 256, 100][i % 4] ?? 1;
-      const gate = g.input('gate', { axis: 'rows', width });
-      return { y: gated(g, fn, gate, g.input('up', { axis: 'rows', width })) };
-    },
-  }),
-);
+const gatedCases = ACTIVATIONS.map((fn, i): OpCase => ({
+  op: 'gated',
+  name: `${fn}`,
+  batch: mixedBatch(),
+  record: (g) => {
+    const width = [1, 33, 256, 100][i % 4] ?? 1;
+    const gate = g.input('gate', { axis: 'rows', width });
+    return { y: gated(g, fn, gate, g.input('up', { axis: 'rows', width })) };
+  },
+}));
 
 export const ELEMENTWISE_CASES: readonly OpCase[] = [
   ...binaryCases,

@@ -1,5 +1,5 @@
 // Runs the compiled tests with node's own runner: `node scripts/test.mjs [part of a path ...]`, all of them without one but
-// those in `full/` and `large/`, which take long.
+// those in `full/`, which take long.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -7,12 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 const tests = join(dirname(fileURLToPath(import.meta.url)), '../dist/tests');
 const wanted = process.argv.slice(2);
-const OPT_IN = ['full/', 'large/'];
-const isWanted = (file) => {
-  const folder = OPT_IN.find((name) => file.startsWith(name));
-  if (folder !== undefined) return wanted.some((part) => part.startsWith(folder) && file.includes(part));
-  return wanted.length === 0 || wanted.some((part) => file.includes(part));
-};
+const isWanted = (file) =>
+  wanted.length === 0 ? !file.startsWith('full/') : wanted.some((part) => file.includes(part));
 const files = readdirSync(tests, { recursive: true })
   .map(String)
   .filter((file) => file.endsWith('.test.js') && isWanted(file))

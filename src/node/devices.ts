@@ -2,6 +2,8 @@ import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import { openNullDevice } from '../devices/null/index.ts';
 import { openReferenceDevice } from '../devices/reference/index.ts';
+import { loadKoffiFfi } from './koffi-ffi.ts';
+import { reportNativeDevices } from './native-devices.ts';
 import { openCpu } from './open-cpu.ts';
 
 /** How a device is asked for. */
@@ -65,9 +67,23 @@ export interface DeviceReport {
   readonly error?: string;
 }
 
-/** Opens every backend that `auto` may take, one after the other, and says what it is. */
+/** The GPUs under HIP and CUDA, or why there are none. */
+async function reportGpus(): Promise<DeviceReport[]> {
+  try {
+    return reportNativeDevices(await loadKoffiFfi()).map(({ index, ...report }) => ({
+      ...report,
+      backend: index === undefined ? report.backend : `${report.backend}:${index}`,
+    }));
+  } catch (error) {
+    return [{ backend: 'hip, cuda', error: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+/**
+ * The GPUs of the machine, then every backend that `auto` may take, opened one after the other, and says what each is.
+ */
 export async function reportDevices(): Promise<DeviceReport[]> {
-  const reports: DeviceReport[] = [];
+  const reports: DeviceReport[] = await reportGpus();
   for (const backend of BACKENDS.filter(({ automatic }) => automatic)) {
     try {
       await using device = await backend.open({});

@@ -1,0 +1,17 @@
+#include "prelude.h"
+
+/// `out[o] = x[index[o]]`, a block an output row.
+KERNEL(gather_rows, 256, const i32* count, const i32* index, const f32* x, f32* out, i32 width) {
+  await_inputs();
+  i32 row = block_x();
+  if (row >= *count) return;
+  const f32* from = x + i64(index[row]) * width;
+  for (i32 i = thread(); i < width; i += 256) out[i64(row) * width + i] = from[i];
+}
+
+/// `history[slots[r], positions[r]] = ids[r]`.
+KERNEL(token_append, 256, const i32* count, const i32* ids, const i32* slots, const i32* positions, i32* history, i32 width) {
+  await_inputs();
+  i32 row = block_x() * 256 + thread();
+  if (row < *count) history[i64(slots[row]) * width + positions[row]] = ids[row];
+}

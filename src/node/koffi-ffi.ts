@@ -1,3 +1,4 @@
+import type koffiExports from 'koffi';
 import { fail, invariant } from '../base/errors.ts';
 import type { Ffi, NativeFunction, NativeLibrary, NativeMemory, NativeType } from '../device/index.ts';
 
@@ -16,7 +17,7 @@ const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
   text: 'const char *',
 };
 
-type Koffi = typeof import('koffi')['default'];
+type Koffi = typeof koffiExports;
 type KoffiLibrary = ReturnType<Koffi['load']>;
 
 /** How native calls are made. */

@@ -1,7 +1,7 @@
 import { invariant } from '../../../base/errors.ts';
 import type { RmsNormOp, Tensor } from '../../../ops/index.ts';
+import type { LaunchScope, Operand, Temporary } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
-import type { Lowering, Operand, Temporary } from './lowering.ts';
 import { canStage, quantizedBytes, rowBucket } from './matvec-shape.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
@@ -16,12 +16,12 @@ const ROWS_QUANTIZED_INSIDE = 2;
 
 /** In which forms activations exist, so that each is made at most once and norms need no launch of their own. */
 export class Activations {
-  readonly #to: Lowering;
+  readonly #to: LaunchScope;
   readonly #norms = new Map<Tensor, RmsNormOp>();
   readonly #quantized = new Map<Tensor, Operand>();
   readonly #halves = new Map<Tensor, Operand>();
 
-  constructor(to: Lowering) {
+  constructor(to: LaunchScope) {
     this.#to = to;
   }
 

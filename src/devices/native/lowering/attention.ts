@@ -1,6 +1,7 @@
 import type { AttentionOp, KvAppendOp, PagedCache } from '../../../ops/index.ts';
+import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
-import type { Lowering, Operand } from './lowering.ts';
+import type { Lowering } from './lowering.ts';
 
 /** Heads of one key head that a block computes at once. */
 export const HEADS_A_BLOCK = 4;

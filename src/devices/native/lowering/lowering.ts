@@ -1,39 +1,13 @@
 import { fail, invariant } from '../../../base/errors.ts';
 import { type Lifespan, planLifespans } from '../../../device/index.ts';
-import {
-  capacityOf,
-  type OpGraph,
-  type State,
-  type Tensor,
-  tensorBytes,
-  type Weight,
-} from '../../../ops/index.ts';
+import { capacityOf, type OpGraph, type Tensor, tensorBytes, type Weight } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
 import { type KernelModule, moduleKey } from '../launching/launch.ts';
 import { Activations } from './activations.ts';
+import type { LaunchPlan, LaunchScope, Operand, Temporary } from './launch-plan.ts';
 import type { Arg, LaunchTemplate, NativeWeight } from './launch-template.ts';
 import { LoweredProgram } from './lowered-program.ts';
 import type { WeightLayout } from './weight-layout.ts';
-
-/** Scratch of the lowering's own, alive from the first launch that names it to the last. */
-export interface Temporary {
-  readonly kind: 'temporary';
-  readonly byteLength: number;
-}
-
-/** An argument as operators give it. */
-export type Operand = Tensor | State | NativeWeight | Temporary | Arg;
-
-/** A launch before its scratch has a place. */
-export interface LaunchPlan {
-  readonly file: string;
-  readonly kernel: string;
-  readonly defines?: Readonly<Record<string, string | number>>;
-  readonly grid: readonly [number, number?, number?];
-  readonly block: number;
-  readonly sharedBytes?: number;
-  readonly args: readonly Operand[];
-}
 
 interface PlannedLaunch {
   readonly plan: LaunchPlan;
@@ -41,7 +15,7 @@ interface PlannedLaunch {
 }
 
 /** Collects the launches of a graph, the weights they want and the scratch they share. */
-export class Lowering {
+export class Lowering implements LaunchScope {
   readonly activations = new Activations(this);
   readonly #launches: PlannedLaunch[] = [];
   readonly #weights = new Map<string, NativeWeight>();
@@ -60,12 +34,10 @@ export class Lowering {
     return this.#outputs.has(tensor);
   }
 
-  /** Rows that a tensor has room for. */
   capacity(tensor: Tensor): number {
     return capacityOf(tensor.axis, this.graph.shape);
   }
 
-  /** The address of how many rows of the tensor are in use. */
   count(tensor: Tensor): Arg {
     const { axis } = tensor;
     if (axis !== 'rows' && axis !== 'outputs') {
@@ -79,7 +51,6 @@ export class Lowering {
     return { kind: 'temporary', byteLength };
   }
 
-  /** The weights laid out together; naming the same ones in one layout twice gives the same value. */
   weight(parts: readonly Weight[], layout: WeightLayout): NativeWeight {
     const key = [layout.name, ...parts.map(({ id }) => id)].join(' ');
     const known = this.#weights.get(key);

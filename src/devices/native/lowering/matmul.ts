@@ -1,6 +1,7 @@
 import type { MatmulOp } from '../../../ops/index.ts';
+import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
-import type { Lowering, Operand } from './lowering.ts';
+import type { Lowering } from './lowering.ts';
 import { launchMatvec } from './matvec.ts';
 import { isMatvec, isProduct, rowBucket } from './matvec-shape.ts';
 import { launchProduct } from './product.ts';

@@ -1,5 +1,5 @@
 import type { MatmulOp } from '../../../ops/index.ts';
-import type { Lowering } from './lowering.ts';
+import type { LaunchScope } from './launch-plan.ts';
 import { isPacked } from './packed-formats.ts';
 
 /** Rows that the matrix-vector kernels take at once. */
@@ -22,7 +22,7 @@ export function rowBucket(capacity: number): number {
 }
 
 /** True when a block can hold the rows' quantized activations. */
-export function canStage(to: Lowering, capacity: number, columns: number): boolean {
+export function canStage(to: LaunchScope, capacity: number, columns: number): boolean {
   const half = Math.floor(to.target.sharedBytesOptIn / BLOCKS_A_PROCESSOR);
   const most = Math.max(half, Math.min(LEAST_SHARED, to.target.sharedBytesOptIn)) - STATIC_SHARED;
   return quantizedBytes(rowBucket(capacity), columns) <= most;
@@ -34,11 +34,11 @@ export function isInteger({ weight }: MatmulOp): boolean {
 }
 
 /** True for products that the matrix cores compute. */
-export function isProduct({ x, weight }: MatmulOp, to: Lowering): boolean {
+export function isProduct({ x, weight }: MatmulOp, to: LaunchScope): boolean {
   return isPacked(weight.format) && to.capacity(x) > MATVEC_ROWS;
 }
 
 /** True for products that the integer matrix-vector kernels compute. */
-export function isMatvec({ x, weight }: MatmulOp, to: Lowering): boolean {
+export function isMatvec({ x, weight }: MatmulOp, to: LaunchScope): boolean {
   return isPacked(weight.format) && to.capacity(x) <= MATVEC_ROWS;
 }

@@ -1,6 +1,7 @@
 import type { Tensor, Weight } from '../../../ops/index.ts';
+import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
-import type { Lowering, Operand } from './lowering.ts';
+import type { Lowering } from './lowering.ts';
 import { canStage, quantizedBytes, rowBucket } from './matvec-shape.ts';
 import { packedFile } from './packed-formats.ts';
 import { GROUP_LAYOUT } from './weight-layout.ts';

@@ -1,7 +1,8 @@
 import type { Tensor, Weight } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
-import type { Lowering, Operand } from './lowering.ts';
+import type { Lowering } from './lowering.ts';
 import { packedFile } from './packed-formats.ts';
 import { GROUP_LAYOUT } from './weight-layout.ts';
 

@@ -7,14 +7,15 @@ import {
   mergeLaunch,
   partialBytes,
 } from '../attention.ts';
+import type { Operand } from '../launch-plan.ts';
 import { int, NULL } from '../launch-template.ts';
-import type { Lowering, Operand } from '../lowering.ts';
+import type { Lowering } from '../lowering.ts';
 import { launchMatvec } from '../matvec.ts';
 import { isInteger, isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
 import { FLOAT_LAYOUT } from '../weight-layout.ts';
 import { formFor } from './form-for.ts';
-import type { Fusion } from './fusions.ts';
+import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
 
 const OUTPUTS_A_BLOCK = 32;

@@ -5,7 +5,7 @@ import { launchMatvec } from '../matvec.ts';
 import { isInteger, isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
 import { formFor } from './form-for.ts';
-import type { Fusion } from './fusions.ts';
+import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
 
 /** Gate and up as one product, with the activation behind it, in the form that a product reads next. */

@@ -1,7 +1,7 @@
 import type { Op } from '../../../../ops/index.ts';
 import type { Lowering } from '../lowering.ts';
 import { isInteger } from '../matvec-shape.ts';
-import type { Fusion } from './fusions.ts';
+import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
 
 /** A norm of whole rows that only integer products read: they norm for themselves, or one launch norms and quantizes. */

@@ -3,7 +3,7 @@ import type { Lowering } from '../lowering.ts';
 import { launchMatvec } from '../matvec.ts';
 import { isInteger, isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
-import type { Fusion } from './fusions.ts';
+import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
 
 /** A product and the addition of another tensor to it. */

@@ -4,16 +4,8 @@ import { fuseAttention } from './fuse-attention.ts';
 import { fuseGated } from './fuse-gated.ts';
 import { fuseNorm } from './fuse-norm.ts';
 import { fuseResidual } from './fuse-residual.ts';
+import type { Fuse, Fusion } from './fusion.ts';
 import { GraphUses } from './graph-uses.ts';
-
-/** Operators lowered together: launched where the last of them stands. */
-export interface Fusion {
-  readonly ops: readonly Op[];
-  emit(to: Lowering): void;
-}
-
-/** Looks for a group of operators that begins with `op`. */
-export type Fuse = (op: Op, uses: GraphUses, to: Lowering) => Fusion | undefined;
 
 const FUSES: readonly Fuse[] = [fuseAttention, fuseGated, fuseResidual, fuseNorm];
 

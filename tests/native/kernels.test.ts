@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Logger, silentLogger } from '../../src/base/log.ts';
 import { kernelSource, moduleKey, NATIVE_KERNELS, openNativeDevice } from '../../src/devices/native/index.ts';
+import { ChildCompiler } from '../../src/node/child-compiler.ts';
 import { GraphBuilder } from '../../src/ops/index.ts';
 import { type Emulator, emulatedTests, openTestPlatform, withDevice } from '../support/native/emulator.ts';
 import { Polynomial } from '../support/native/polynomial.ts';
@@ -142,6 +144,17 @@ emulated(
     assert.ok(compiled.code);
   },
 );
+
+emulated('a process that ends for idleness takes no more requests', async (emulator) => {
+  const libraries = emulator.compilers;
+  await using compiler = new ChildCompiler({ libraries, processes: 1, idleMilliseconds: 1 });
+  const source = 'extern "C" void nothing() {}';
+  for (let round = 0; round < 6; round++) {
+    const job = { api: 'hip', name: 'job', source, options: ['--offload-arch=gfx1100'] } as const;
+    assert.ok((await compiler.compile(job)).code, `round ${round}`);
+    await delay(round % 3);
+  }
+});
 
 test('a machine without the compiler gets a typed error', async () => {
   await using platform = await openTestPlatform({ compilers: { hip: ['libnowhere.so.1'] } });

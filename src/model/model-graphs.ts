@@ -62,8 +62,8 @@ class ModelRecorder {
 
   embedding(): ModelPart {
     const g = this.#builder('embedding');
-    const { x, shared } = this.architecture.recordEmbedding(this.#scope(g, ''));
-    tokenAppend(g, this.#history(g));
+    const ids = tokenAppend(g, this.#history(g), this.#tokens(g));
+    const { x, shared } = this.architecture.recordEmbedding(this.#scope(g, ''), ids);
     this.#output(g, 'x', x);
     for (const [name, tensor] of shared) {
       this.#shared.push(name);
@@ -118,6 +118,11 @@ class ModelRecorder {
 
   #history(g: GraphBuilder) {
     return g.state('history', 'i32', this.options.shape.slots, this.options.context);
+  }
+
+  /** Where `sampling` leaves its output of this name. */
+  #tokens(g: GraphBuilder) {
+    return g.state('tokens', 'i32', this.options.shape.outputs, 1);
   }
 
   #cache(g: GraphBuilder): PagedCache {

@@ -12,6 +12,8 @@ export interface GraphOptions {
   /** Blocks of the KV cache. */
   readonly blocks: number;
   readonly cacheType: 'f16' | 'f32';
+  /** Most output rows of any step that shares the model's memory. */
+  readonly tokens: number;
   /** Positions of the token history. */
   readonly context: number;
   /** Most likely tokens reported beside each sampled one. */
@@ -122,7 +124,7 @@ class ModelRecorder {
 
   /** Where `sampling` leaves its output of this name. */
   #tokens(g: GraphBuilder) {
-    return g.state('tokens', 'i32', this.options.shape.outputs, 1);
+    return g.state('tokens', 'i32', this.options.tokens, 1);
   }
 
   #cache(g: GraphBuilder): PagedCache {

@@ -223,6 +223,7 @@ export class NativeDevice implements Device {
 function targetOf(driver: Driver, fullTarget: string): NativeTarget {
   return {
     api: driver.library.api,
+    vendor: fullTarget.startsWith('sm_') ? 'nvidia' : 'amd',
     name: fullTarget.split(':')[0] ?? fullTarget,
     multiprocessors: driver.attribute('multiprocessors'),
     waveSize: driver.attribute('waveSize'),

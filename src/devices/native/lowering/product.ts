@@ -40,13 +40,13 @@ export interface Product {
 }
 
 /** Lanes of a wave that works on a matrix fragment. */
-function matrixLanes({ api, name }: NativeTarget): number {
-  return api === 'hip' && /^gfx9(?:08|0a|40|42)$/.test(name) ? 64 : 32;
+function matrixLanes({ name }: NativeTarget): number {
+  return /^gfx9(?:08|0a|40|42)$/.test(name) ? 64 : 32;
 }
 
 /** Tiles of weights two deep, tiles of activations as deep as `product.hip`'s STAGES. */
-function sharedBytes({ outputs, rows }: Tile, { api }: NativeTarget): number {
-  return LINE_BYTES * (2 * outputs + (api === 'cuda' ? 4 : 2) * rows);
+function sharedBytes({ outputs, rows }: Tile, { vendor }: NativeTarget): number {
+  return LINE_BYTES * (2 * outputs + (vendor === 'nvidia' ? 4 : 2) * rows);
 }
 
 function tileFor(to: Lowering, capacity: number): Tile {

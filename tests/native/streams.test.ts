@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { silentLogger } from '../../src/base/log.ts';
 import { wholeOf } from '../../src/device/index.ts';
+import { Polynomial } from '../support/native/polynomial.ts';
 import { emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
 
 const emulated = await emulatedTests('gfx1100');
@@ -171,7 +172,7 @@ emulated(
   },
 );
 
-emulated('--log trace names every copy, event and wait', async (emulator) => {
+emulated('--log trace names every copy, launch, event and wait', async (emulator) => {
   const traced: string[] = [];
   const logger = {
     enabled: () => true,
@@ -189,9 +190,11 @@ emulated('--log trace names every copy, event and wait', async (emulator) => {
     stream.upload(new Uint8Array(512), wholeOf(buffer));
     other.wait(stream.record());
     await other.download(wholeOf(buffer), new Uint8Array(512));
+    using polynomial = await Polynomial.on(device);
+    await polynomial.compute([1, 2, 3]);
   }
   await device[Symbol.asyncDispose]();
-  for (const call of ['upload', 'record event', 'wait for event', 'download']) {
+  for (const call of ['upload', 'record event', 'wait for event', 'download', 'launch', 'launch graph']) {
     assert.ok(traced.includes(`hip:0 ${call}`), `${call} is traced: ${traced.join(', ')}`);
   }
 });

@@ -1,9 +1,9 @@
 import { fail } from '../base/errors.ts';
 import type { GgufMetadata } from '../gguf/metadata.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
-import type { PagedCache } from '../ops/attention.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
 import type { Tensor, Weight } from '../ops/value.ts';
+import type { LayerStates } from './layer-states.ts';
 import type { ModelConfig } from './model-config.ts';
 
 /** Finds a file's tensors by name. */
@@ -13,13 +13,28 @@ export type TensorIndex = ReadonlyMap<string, TensorInfo>;
  * What an architecture records one part of the model with: the builder, the configuration and the part's weights. Weights
  * are named without `prefix` (`blk.3.`), so that layers of one kind record equal graphs.
  */
-export class PartScope {
+export class PartScope<out C extends ModelConfig = ModelConfig> {
   constructor(
     readonly g: GraphBuilder,
-    readonly config: ModelConfig,
+    readonly config: C,
     readonly tensors: TensorIndex,
-    readonly prefix: string,
+    readonly of: { readonly prefix: string; readonly context: number },
   ) {}
+
+  /** What the file's names of the part's weights begin with. */
+  get prefix(): string {
+    return this.of.prefix;
+  }
+
+  /** Positions that a sequence may have. */
+  get context(): number {
+    return this.of.context;
+  }
+
+  /** Whether the file has a tensor of this name. */
+  has(name: string): boolean {
+    return this.tensors.has(this.prefix + name);
+  }
 
   /** A weight of `rows` rows that the architecture cannot do without; a vector has one row. */
   weight(name: string, rows: number, columns: number): Weight {
@@ -54,23 +69,23 @@ export interface LayerInputs {
   readonly x: Tensor;
   /** What the embedding part hands on to every layer, by the names it gave. */
   readonly shared: ReadonlyMap<string, Tensor>;
-  readonly cache: PagedCache;
+  readonly states: LayerStates;
 }
 
 /**
  * A model family as a pure description: what its metadata means, and which operators make up its parts. It computes
  * nothing and knows no device.
  */
-export interface Architecture {
+export interface Architecture<C extends ModelConfig = ModelConfig> {
   /** The values of `general.architecture` it answers to. */
   readonly names: readonly string[];
-  configure(metadata: GgufMetadata, architecture: string): ModelConfig;
+  configure(metadata: GgufMetadata, architecture: string): C;
   /** Records token ids, i32 [rows, 1], to the residual stream, and what all layers share (the turns of the positions). */
-  recordEmbedding(scope: PartScope, ids: Tensor): { x: Tensor; shared: ReadonlyMap<string, Tensor> };
+  recordEmbedding(scope: PartScope<C>, ids: Tensor): { x: Tensor; shared: ReadonlyMap<string, Tensor> };
   /** Records one layer: residual stream in, residual stream out. */
-  recordLayer(scope: PartScope, inputs: LayerInputs): Tensor;
+  recordLayer(scope: PartScope<C>, inputs: LayerInputs): Tensor;
   /** Records the residual stream to the logits of the batch's output rows. */
-  recordHead(scope: PartScope, x: Tensor): Tensor;
+  recordHead(scope: PartScope<C>, x: Tensor): Tensor;
 }
 
 /** Finds the architecture of a file. Throws `ARCHITECTURE_UNKNOWN` with the known names. */

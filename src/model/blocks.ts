@@ -5,19 +5,20 @@ import type { PartScope } from './architecture.ts';
 
 /**
  * Multiplies by `<name>.weight` with the file's optional `<name>.bias` and `<name>.scale`. The scale (one value, written
- * beside NVFP4 weights) belongs to the weight, so it comes before the bias, unless the model's files were made for
- * llama.cpp's feed-forward, which scales after it: `scaleLast`.
+ * beside NVFP4 weights) belongs to the weight, so it comes `before` the bias, unless the model's files were made for
+ * llama.cpp's feed-forward, which scales `after` it, or does not scale at all (`never`).
  */
 export function linear(
   scope: PartScope,
   x: Tensor,
-  of: { name: string; rows: number; scaleLast?: boolean },
+  of: { name: string; rows: number; scale?: 'before' | 'after' | 'never' },
 ): Tensor {
   const weight = scope.weight(`${of.name}.weight`, of.rows, x.width);
   const bias = scope.optional(`${of.name}.bias`, 1, of.rows);
-  const scale = scope.optional(`${of.name}.scale`, 1, 1);
+  const { scale: order = 'before' } = of;
+  const scale = order === 'never' ? undefined : scope.optional(`${of.name}.scale`, 1, 1);
   if (!scale) return matmul(scope.g, x, weight, bias);
-  if (of.scaleLast) return mul(scope.g, matmul(scope.g, x, weight, bias), scale);
+  if (order === 'after') return mul(scope.g, matmul(scope.g, x, weight, bias), scale);
   const scaled = mul(scope.g, matmul(scope.g, x, weight), scale);
   return bias ? add(scope.g, scaled, bias) : scaled;
 }

@@ -1,29 +1,19 @@
 import { fail } from '../base/errors.ts';
 import type { GgufMetadata } from '../gguf/metadata.ts';
-import type { RopePairs, RopeParameters, RopeScaling } from '../ops/rope.ts';
+import type { RopeParameters, RopeScaling } from '../ops/rope.ts';
 
-/** The sizes and constants of a decoder, read from a file's metadata. Widths count elements. */
+/** What every model says of itself in its file's metadata; architectures add what they need. Widths count elements. */
 export interface ModelConfig {
   readonly architecture: string;
   readonly layers: number;
   /** Width of the residual stream. */
   readonly width: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly keySize: number;
-  readonly valueSize: number;
-  /** Width of the feed-forward's hidden layer. */
-  readonly hidden: number;
   /** Positions that the model was trained for. */
   readonly trainedContext: number;
-  readonly normEpsilon: number;
-  readonly rope: RopeParameters;
-  readonly ropePairs: RopePairs;
-  /** Factor of the attention scores. */
-  readonly attentionScale: number;
-  /** Positions a row may look back on, itself included; undefined for all. */
-  readonly window: number | undefined;
 }
+
+/** The values of `rope.scaling.type`; of `longrope` all is in the rotation factors. */
+const ROPE_SCALINGS: readonly string[] = ['none', 'linear', 'yarn', 'longrope'];
 
 /** Reads numbers below `<architecture>.` and checks that they are usable. */
 export class ConfigReader {
@@ -64,16 +54,21 @@ export class ConfigReader {
     const kind = this.metadata.string(key);
     const legacy = this.metadata.number(`${this.architecture}.rope.scale_linear`);
     const factor = this.real('rope.scaling.factor', legacy ?? 1, true);
-    if (kind === 'none' || (kind !== 'yarn' && factor === 1)) return { kind: 'none' };
-    if (kind === undefined || kind === 'linear') return { kind: 'linear', factor };
-    if (kind !== 'yarn') fail('MODEL_CONFIG', { key, found: kind, expected: 'none, linear or yarn' });
-    const extrapolation = this.real('rope.scaling.yarn_ext_factor', 1);
+    const attention = this.real('rope.scaling.attn_factor', 1, true);
+    if (kind !== undefined && !ROPE_SCALINGS.includes(kind)) {
+      fail('MODEL_CONFIG', { key, found: kind, expected: ROPE_SCALINGS.join(', ') });
+    }
+    if (kind !== 'yarn' && attention === 1) {
+      return kind === 'none' || factor === 1 ? { kind: 'none' } : { kind: 'linear', factor };
+    }
+    // A magnitude without YaRN's ramp (Phi-3) is YaRN that extrapolates nothing.
+    const extrapolation = kind === 'yarn' ? this.real('rope.scaling.yarn_ext_factor', 1) : 0;
     return {
-      kind,
-      factor,
+      kind: 'yarn',
+      factor: kind === 'none' ? 1 : factor,
       originalContext: this.count('rope.scaling.original_context_length', trainedContext),
       extrapolation: extrapolation < 0 ? 1 : extrapolation,
-      attention: this.real('rope.scaling.attn_factor', 1, true),
+      attention,
       betaFast: this.real('rope.scaling.yarn_beta_fast', 32),
       betaSlow: this.real('rope.scaling.yarn_beta_slow', 1),
     };

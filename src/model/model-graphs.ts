@@ -1,17 +1,14 @@
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
-import { type PagedCache, sample, tokenAppend } from '../ops/index.ts';
+import { sample, tokenAppend } from '../ops/index.ts';
 import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
-import type { BatchShape, ElementType, Tensor } from '../ops/value.ts';
+import type { BatchShape, Tensor } from '../ops/value.ts';
 import { type Architecture, PartScope, type TensorIndex } from './architecture.ts';
-import { KV_BLOCK_SIZE } from './kv-cache.ts';
+import { LayerStates, type StateOptions } from './layer-states.ts';
 import type { ModelConfig } from './model-config.ts';
 
 /** What the graphs of a model are recorded for. */
-export interface GraphOptions {
+export interface GraphOptions extends StateOptions {
   readonly shape: BatchShape;
-  /** Blocks of the KV cache. */
-  readonly blocks: number;
-  readonly cacheType: 'f16' | 'f32';
   /** Most output rows of any step that shares the model's memory. */
   readonly tokens: number;
   /** Positions of the token history. */
@@ -78,7 +75,7 @@ class ModelRecorder {
     const g = this.#builder('layer');
     const prefix = `blk.${index}.`;
     const shared = new Map(this.#shared.map((name) => [name, this.#input(g, name)]));
-    const inputs = { index, x: this.#input(g, 'x'), shared, cache: this.#cache(g) };
+    const inputs = { index, x: this.#input(g, 'x'), shared, states: new LayerStates(g, this.options) };
     g.output('x', this.architecture.recordLayer(this.#scope(g, prefix), inputs));
     return { name: `layer ${index}`, graph: g.finish(), prefix };
   }
@@ -105,7 +102,7 @@ class ModelRecorder {
   }
 
   #scope(g: GraphBuilder, prefix: string): PartScope {
-    return new PartScope(g, this.config, this.tensors, prefix);
+    return new PartScope(g, this.config, this.tensors, { prefix, context: this.options.context });
   }
 
   #output(g: GraphBuilder, name: string, tensor: Tensor): void {
@@ -125,17 +122,6 @@ class ModelRecorder {
   /** Where `sampling` leaves its output of this name. */
   #tokens(g: GraphBuilder) {
     return g.state('tokens', 'i32', this.options.tokens, 1);
-  }
-
-  #cache(g: GraphBuilder): PagedCache {
-    const { kvHeads, keySize, valueSize } = this.config;
-    const cells = this.options.blocks * KV_BLOCK_SIZE;
-    const type: ElementType = this.options.cacheType;
-    return {
-      keys: g.state('keys', type, cells, kvHeads * keySize),
-      values: g.state('values', type, cells, kvHeads * valueSize),
-      blockSize: KV_BLOCK_SIZE,
-    };
   }
 }
 

@@ -1,8 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { GgufWriter } from '../gguf/index.ts';
-import { type SyntheticFormats, syntheticLlama } from '../model/synthetic/llama-plan.ts';
 import { type RandomWeightsOptions, writeRandomWeights } from '../model/synthetic/random-weights.ts';
 import type { SyntheticShape } from '../model/synthetic/shapes.ts';
+import { syntheticPlan } from '../model/synthetic/synthetic-plan.ts';
+import type { SyntheticFormats } from '../model/synthetic/synthetic-tensors.ts';
 import { FileSink } from './file-sink.ts';
 
 /** What model is written, and where. */
@@ -18,7 +19,7 @@ export interface SyntheticModelRequest extends SyntheticFormats, RandomWeightsOp
  * `INVALID_ARGUMENT`, `WRITE_FAILED` or `ABORTED`.
  */
 export async function writeSyntheticModel(request: SyntheticModelRequest): Promise<number> {
-  const plan = syntheticLlama(request.name, request.shape, request);
+  const plan = await syntheticPlan(request.name, request.shape, request);
   const sink = await FileSink.create(request.path);
   try {
     const writer = await GgufWriter.begin(sink, plan);

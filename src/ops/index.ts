@@ -22,4 +22,5 @@ export {
 } from './sampling/sampling-row.ts';
 export { SamplingScratch } from './sampling/sampling-scratch.ts';
 export { validateSampling } from './sampling/validate-sampling.ts';
+export * from './slice.ts';
 export * from './value.ts';

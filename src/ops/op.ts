@@ -12,6 +12,7 @@ import { ropeCost } from './rope.ts';
 import type { GatherRowsOp, TokenAppendOp } from './rows.ts';
 import { gatherRowsCost } from './rows.ts';
 import { type SampleOp, sampleCost } from './sample.ts';
+import { type SliceOp, sliceCost } from './slice.ts';
 import type { Tensor, Value } from './value.ts';
 
 /** The closed list of operators. A device switches over `kind`; the compiler says which one it lacks. */
@@ -22,6 +23,7 @@ export type Op =
   | ScaleOp
   | UnaryOp
   | GatedOp
+  | SliceOp
   | RmsNormOp
   | LayerNormOp
   | RopeTableOp
@@ -49,6 +51,8 @@ export function costOf(op: Op, context: CostContext): Cost {
     case 'unary':
     case 'gated':
       return elementwiseCost(op, rows);
+    case 'slice':
+      return sliceCost(op, rows);
     case 'rmsNorm':
     case 'layerNorm':
       return normCost(op, rows);
@@ -80,6 +84,7 @@ export function operandsOf(op: Op): readonly Value[] {
       return [op.a, op.b];
     case 'scale':
     case 'unary':
+    case 'slice':
       return [op.x];
     case 'gated':
       return [op.gate, op.up];

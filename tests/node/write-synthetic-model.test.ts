@@ -10,6 +10,7 @@ import { SYNTHETIC_SHAPES, syntheticShape } from '../../src/model/synthetic/shap
 import { SMALLEST_VOCABULARY, syntheticVocabulary } from '../../src/model/synthetic/vocabulary.ts';
 import { openGguf } from '../../src/node/index.ts';
 import { type SyntheticModelRequest, writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
+import { FAMILY_FIXTURES, familyPaths } from '../support/family-fixtures.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
 function tiny(path: string, changed: Partial<SyntheticModelRequest> = {}): SyntheticModelRequest {
@@ -71,6 +72,22 @@ test('rows that are no whole blocks take a smaller format', async (t) => {
   assert.equal(file.requireTensor('blk.0.ffn_down.weight').format.name, 'F16');
 });
 
+test("the families' models are what is written for their architecture and seed", async (t) => {
+  const path = join(temporaryFolder(t), 'tiny.gguf');
+  for (const family of FAMILY_FIXTURES) {
+    const shape = syntheticShape('tiny', { architecture: family.name, ...family.sizes });
+    await writeSyntheticModel({ path, name: 'tiny', shape, format: F32, seed: 1 });
+    assert.ok(readFileSync(path).equals(readFileSync(familyPaths(family).model)), family.name);
+  }
+});
+
+test('an architecture that nothing is made up of is refused', async (t) => {
+  const path = join(temporaryFolder(t), 'tiny.gguf');
+  const shape = syntheticShape('tiny', { architecture: 'toString' });
+  const writing = writeSyntheticModel({ path, name: 'tiny', shape, format: F32, seed: 1 });
+  await assert.rejects(writing, (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
+});
+
 test('nothing is left of a file that was aborted', async (t) => {
   const path = join(temporaryFolder(t), 'tiny.gguf');
   const controller = new AbortController();
@@ -101,6 +118,7 @@ test('the made-up vocabulary encodes any text and gives it back', async (t) => {
 
 test('vocabularies of the known shapes have as many different pieces as they say', () => {
   for (const { vocabulary } of Object.values(SYNTHETIC_SHAPES)) {
+    if (vocabulary < SMALLEST_VOCABULARY) continue;
     const { pieces, scores, types } = syntheticVocabulary(vocabulary);
     assert.equal(new Set(pieces).size, vocabulary);
     assert.deepEqual([scores.length, types.length], [vocabulary, vocabulary]);

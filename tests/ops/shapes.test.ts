@@ -16,6 +16,7 @@ import {
   rope,
   ropeTable,
   sample,
+  slice,
   tokenAppend,
 } from '../../src/ops/index.ts';
 import { builder, cacheFor, HEADS } from '../support/graph-of-everything.ts';
@@ -36,6 +37,8 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
   'mul with a vector of another width': (g) => mul(g, rows(g, 'a', 4), g.weight('b', F32, 1, 3)),
   'mul with a matrix': (g) => mul(g, rows(g, 'a', 4), g.weight('b', F32, 2, 4)),
   'gate and up of two widths': (g) => gated(g, 'silu', rows(g, 'a', 4), rows(g, 'b', 8)),
+  'slice beyond the row': (g) => slice(g, rows(g, 'x', 10), { first: 4, width: 7 }),
+  'slice from before the row': (g) => slice(g, rows(g, 'x', 10), { first: -1, width: 2 }),
   'rmsNorm by a group that leaves a rest': (g) =>
     rmsNorm(g, rows(g, 'x', 10), g.weight('w', F32, 1, 4), 1e-5),
   'layerNorm of another width': (g) =>

@@ -84,17 +84,26 @@ export function testFloatGoldens(device: GoldenDevice): void {
   }
 }
 
-const DENSE = [
-  sharedPath('models/random/llama-dense-random.gguf'),
-  sharedPath('goldens/llama-dense-random.logits.f32'),
-  sharedPath('goldens/random.expected.txt'),
+/** Random models with biases and scales; the Llama with far rotation factors, the GLM with norms behind each half. */
+const ALL_LOGITS = [
+  { name: 'llama-dense', file: 'llama-dense-random' },
+  { name: 'glm4-dense', file: 'glm4-dense-random' },
 ] as const;
 
-/** Every logit of a short text by a random model with biases, scales and far rotation factors, and what follows greedily. */
+/** Every logit of a short text by random models, and what follows greedily. */
 export function testAllLogits(device: GoldenDevice): void {
-  const claim = 'llama-dense gives all logits of its golden';
-  declare(device, claim, DENSE, async (modelPath, logitsPath, expectedPath) => {
-    const expected = await readExpected(expectedPath, 'llama-dense');
+  for (const { name, file } of ALL_LOGITS) testLogitsOf(device, name, file);
+}
+
+function testLogitsOf(device: GoldenDevice, name: string, file: string): void {
+  const claim = `${name} gives all logits of its golden`;
+  const paths = [
+    sharedPath(`models/random/${file}.gguf`),
+    sharedPath(`goldens/${file}.logits.f32`),
+    sharedPath('goldens/random.expected.txt'),
+  ] as const;
+  declare(device, claim, paths, async (modelPath, logitsPath, expectedPath) => {
+    const expected = await readExpected(expectedPath, name);
     const golden = await readFloats(logitsPath);
     const { prompt_ids: prompt, n_vocab: vocabulary, greedy_ids: greedy } = expected;
     assert.equal(golden.length, prompt.length * vocabulary);

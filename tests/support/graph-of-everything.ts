@@ -17,6 +17,7 @@ import {
   SAMPLING_ROW_WORDS,
   sample,
   scale,
+  slice,
   tokenAppend,
   unary,
 } from '../../src/ops/index.ts';
@@ -60,7 +61,8 @@ export function graphOfEverything(): OpGraph {
   kvAppend(g, cache, rope(g, k, { table, headSize: 16, pairs: 'halves' }), v);
   const attended = attention(g, q, cache, HEADS);
   const narrow = scale(g, mul(g, attended, g.weight('factor', F16, 1, 32)), 2);
-  const wide = matmul(g, narrow, g.weight('up', Q4_0, 64, 32));
+  const both = matmul(g, narrow, g.weight('up', Q4_0, 96, 32));
+  const wide = slice(g, both, { first: 32, width: 64 });
   const sum = add(g, gated(g, 'silu', wide, unary(g, 'gelu', wide)), x);
   const weight = g.weight('ln', F32, 1, 64);
   const head = layerNorm(g, gatherRows(g, sum), {

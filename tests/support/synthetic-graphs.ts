@@ -2,7 +2,7 @@ import { F32, type TensorFormat } from '../../src/formats/index.ts';
 import type { TensorInfo } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
 import { llama } from '../../src/model/architectures/llama.ts';
-import type { ModelConfig } from '../../src/model/model-config.ts';
+import { type DecoderConfig, DEFAULT_TRAITS } from '../../src/model/decoder/decoder-config.ts';
 import { type GraphOptions, type ModelGraphs, recordModel } from '../../src/model/model-graphs.ts';
 import type { SyntheticShape } from '../../src/model/synthetic/shapes.ts';
 
@@ -15,9 +15,10 @@ export function syntheticGraphs(
   return recordModel(llama, configOf(shape), tensors, options);
 }
 
-function configOf(shape: SyntheticShape): ModelConfig {
+function configOf(shape: SyntheticShape): DecoderConfig {
   const size = shape.width / shape.heads;
   return {
+    ...DEFAULT_TRAITS,
     architecture: 'llama',
     layers: shape.layers,
     width: shape.width,
@@ -27,11 +28,10 @@ function configOf(shape: SyntheticShape): ModelConfig {
     valueSize: size,
     hidden: shape.hidden,
     trainedContext: shape.context,
+    originalContext: shape.context,
     normEpsilon: 1e-5,
     rope: { dimensions: size, base: shape.ropeBase, scaling: { kind: 'none' } },
-    ropePairs: 'interleaved',
     attentionScale: 1 / Math.sqrt(size),
-    window: undefined,
   };
 }
 

@@ -4,13 +4,14 @@ import { formatBytes } from '../../base/bytes.ts';
 import { fail } from '../../base/errors.ts';
 import { ALL_FORMATS, formatNamed, type TensorFormat } from '../../formats/index.ts';
 import { SYNTHETIC_SHAPES, type SyntheticShape, syntheticShape } from '../../model/synthetic/shapes.ts';
-import { SMALLEST_VOCABULARY } from '../../model/synthetic/vocabulary.ts';
+import { SYNTHETIC_FAMILIES } from '../../model/synthetic/families.ts';
 import { writeSyntheticModel } from '../../node/write-synthetic-model.ts';
 import { byteProgress } from '../byte-progress.ts';
 import type { CliCommand } from '../command.ts';
 import { type JsonFlags, jsonOption, wholeNumber } from '../options.ts';
 
 interface SynthFlags extends JsonFlags {
+  readonly arch?: string;
   readonly format: string;
   readonly outputFormat?: string;
   readonly output?: string;
@@ -30,6 +31,9 @@ export const synthCommand: CliCommand<SynthFlags> = {
   summary: 'write a model of random weights in a known shape',
   arguments: [new Argument('<shape>', 'sizes of a known model').choices(Object.keys(SYNTHETIC_SHAPES))],
   options: [
+    new Option('-a, --arch <name>', "of another architecture than the shape's").choices(
+      Object.keys(SYNTHETIC_FAMILIES),
+    ),
     new Option('-f, --format <name>', 'of the matrices: q4_0, q8_0, q4_k, f16 and the like').default('q4_0'),
     new Option('--output-format <name>', 'of output.weight (default: as the others)'),
     new Option('-o, --output <file>', 'file to write (default: <shape>-<format>.gguf)'),
@@ -39,13 +43,14 @@ export const synthCommand: CliCommand<SynthFlags> = {
     size('--heads', 'attention heads', 1),
     size('--kv-heads', 'heads of keys and values', 1),
     size('--hidden', 'width of the feed-forward', 1),
-    size('--vocab', 'pieces of the made-up vocabulary', SMALLEST_VOCABULARY),
+    size('--vocab', 'pieces of the made-up vocabulary', 5),
     size('--trained-context', 'positions that the model says it was trained for', 1),
     jsonOption(),
   ],
   examples: [
     ['synth llama-2-7b -f q4_0', 'a file of 3.8 GB for benchmarks'],
     ['synth llama-1b -f q8_0 --layers 2 -o short.gguf', 'the same layers, fewer of them'],
+    ['synth tiny --arch gemma3 -f f32 --layers 6 -o gemma3.gguf', 'a small file of another architecture'],
     ['synth llama-tiny -f q4_k -o tiny.gguf --seed 7', 'a small file for a test'],
   ],
   async run({ args, flags }, { output, signal }) {
@@ -85,7 +90,16 @@ function requireFormat(name: string, found: string): TensorFormat {
 }
 
 function changesOf(flags: SynthFlags): Partial<SyntheticShape> {
-  const { layers, width, heads, kvHeads, hidden, vocab: vocabulary, trainedContext: context } = flags;
-  const changes = { layers, width, heads, kvHeads, hidden, vocabulary, context };
+  const {
+    arch: architecture,
+    layers,
+    width,
+    heads,
+    kvHeads,
+    hidden,
+    vocab: vocabulary,
+    trainedContext: context,
+  } = flags;
+  const changes = { architecture, layers, width, heads, kvHeads, hidden, vocabulary, context };
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }

@@ -13,6 +13,7 @@ import { runRope } from './ops/rope.ts';
 import { runRopeTable } from './ops/rope-table.ts';
 import { runSample } from './ops/sample.ts';
 import { runScale } from './ops/scale.ts';
+import { runSlice } from './ops/slice.ts';
 import { runTokenAppend } from './ops/token-append.ts';
 import { runUnary } from './ops/unary.ts';
 
@@ -32,6 +33,8 @@ export function runnerOf(op: Op): (frame: Frame) => void {
       return (frame) => runUnary(op, frame);
     case 'gated':
       return (frame) => runGated(op, frame);
+    case 'slice':
+      return (frame) => runSlice(op, frame);
     case 'rmsNorm':
       return (frame) => runRmsNorm(op, frame);
     case 'layerNorm':

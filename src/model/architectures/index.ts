@@ -1,5 +1,27 @@
 import type { Architecture } from '../architecture.ts';
+import { chatglm } from './chatglm.ts';
+import { gemma2 } from './gemma2.ts';
+import { gemma3 } from './gemma3.ts';
+import { glm4 } from './glm4.ts';
+import { gpt2 } from './gpt2.ts';
 import { llama } from './llama.ts';
+import { olmo2 } from './olmo2.ts';
+import { phi3 } from './phi3.ts';
+import { qwen2 } from './qwen2.ts';
+import { qwen3 } from './qwen3.ts';
+import { starcoder2 } from './starcoder2.ts';
 
 /** Every architecture there is. */
-export const ALL_ARCHITECTURES: readonly Architecture[] = [llama];
+export const ALL_ARCHITECTURES: readonly Architecture[] = [
+  llama,
+  qwen2,
+  qwen3,
+  phi3,
+  chatglm,
+  glm4,
+  gemma2,
+  gemma3,
+  olmo2,
+  starcoder2,
+  gpt2,
+];

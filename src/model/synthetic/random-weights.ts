@@ -16,10 +16,13 @@ const TILE_BYTES = 4 << 20;
 /** The spread of a norm's factors around 1. */
 const NORM_SPREAD = 0.05;
 
+/** The spread of biases around 0. */
+const BIAS_SPREAD = 0.2;
+
 /**
  * Writes every tensor of a plan with random weights, at the speed of the sink: a matrix takes pieces, from places drawn
  * anew, of one random tile of its format. Its weights have a standard deviation of `1 / sqrt(columns)`, so that products
- * keep the size of what they multiply; a vector is a norm's factors, about 1. Rejects with `ABORTED` or the sink's error.
+ * keep the size of what they multiply; a vector is a bias, about 0, or a norm's factors, about 1. Rejects with `ABORTED` or the sink's error.
  */
 export async function writeRandomWeights(writer: GgufWriter, options: RandomWeightsOptions): Promise<void> {
   const random = seededRandom(options.seed);
@@ -27,7 +30,7 @@ export async function writeRandomWeights(writer: GgufWriter, options: RandomWeig
   const largest = tensors.reduce((most, tensor) => Math.max(most, tensor.byteLength), 0);
   const tiles = new RandomTiles(random, Math.min(TILE_BYTES, largest));
   for (let tensor = writer.next; tensor; tensor = writer.next) {
-    const pieces = isVector(tensor) ? [normFactors(tensor, random)] : tiles.piecesFor(tensor);
+    const pieces = isVector(tensor) ? [vectorOf(tensor, random)] : tiles.piecesFor(tensor);
     let written = tensor.offset;
     for (const piece of pieces) {
       throwIfAborted(options.signal, 'writing the model');
@@ -43,9 +46,10 @@ function isVector({ shape }: PlacedTensor): boolean {
   return shape.length === 1;
 }
 
-function normFactors({ shape }: PlacedTensor, random: () => number): Uint8Array {
-  const factors = Float32Array.from({ length: shape[0] ?? 0 }, () => 1 + NORM_SPREAD * (2 * random() - 1));
-  return new Uint8Array(factors.buffer);
+function vectorOf({ name, shape }: PlacedTensor, random: () => number): Uint8Array {
+  const [mean, spread] = name.endsWith('.bias') ? [0, BIAS_SPREAD] : [1, NORM_SPREAD];
+  const values = Float32Array.from({ length: shape[0] ?? 0 }, () => mean + spread * (2 * random() - 1));
+  return new Uint8Array(values.buffer);
 }
 
 /** A tile of random blocks for each format and row length. */

@@ -1,7 +1,9 @@
 import { fail } from '../../base/errors.ts';
 
-/** The sizes of a Llama-like model. Widths count elements. */
+/** The sizes of a made-up model. Widths count elements. */
 export interface SyntheticShape {
+  /** One of `SYNTHETIC_FAMILIES`. */
+  readonly architecture: string;
   readonly layers: number;
   readonly width: number;
   readonly heads: number;
@@ -14,7 +16,19 @@ export interface SyntheticShape {
 
 /** The shapes that are known by name: those of the published models, and a tiny one for tests. */
 export const SYNTHETIC_SHAPES = {
+  tiny: {
+    architecture: 'llama',
+    layers: 2,
+    width: 32,
+    heads: 4,
+    kvHeads: 2,
+    hidden: 48,
+    vocabulary: 64,
+    context: 64,
+    ropeBase: 10_000,
+  },
   'llama-tiny': {
+    architecture: 'llama',
     layers: 2,
     width: 256,
     heads: 4,
@@ -25,6 +39,7 @@ export const SYNTHETIC_SHAPES = {
     ropeBase: 10_000,
   },
   'llama-1b': {
+    architecture: 'llama',
     layers: 22,
     width: 2048,
     heads: 32,
@@ -35,6 +50,7 @@ export const SYNTHETIC_SHAPES = {
     ropeBase: 10_000,
   },
   'llama-2-7b': {
+    architecture: 'llama',
     layers: 32,
     width: 4096,
     heads: 32,
@@ -45,6 +61,7 @@ export const SYNTHETIC_SHAPES = {
     ropeBase: 10_000,
   },
   'llama-2-13b': {
+    architecture: 'llama',
     layers: 40,
     width: 5120,
     heads: 40,
@@ -55,6 +72,7 @@ export const SYNTHETIC_SHAPES = {
     ropeBase: 10_000,
   },
   'llama-2-70b': {
+    architecture: 'llama',
     layers: 80,
     width: 8192,
     heads: 64,
@@ -65,6 +83,7 @@ export const SYNTHETIC_SHAPES = {
     ropeBase: 10_000,
   },
   'llama-3-8b': {
+    architecture: 'llama',
     layers: 32,
     width: 4096,
     heads: 32,
@@ -85,7 +104,8 @@ export function syntheticShape(name: string, changes: Partial<SyntheticShape> = 
     fail('INVALID_ARGUMENT', { name: 'shape', found: name, expected });
   }
   const changed = { ...shape, ...changes };
-  for (const [size, value] of Object.entries(changed)) requirePositive(size, value);
+  const { architecture: _, ...sizes } = changed;
+  for (const [size, value] of Object.entries(sizes)) requirePositive(size, value);
   requireMultiple('width', changed.width, 2 * changed.heads);
   requireMultiple('heads', changed.heads, changed.kvHeads);
   return changed;

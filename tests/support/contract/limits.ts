@@ -31,6 +31,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
       return ROUNDED;
     case 'tokenAppend':
     case 'gatherRows':
+    case 'slice':
       return MOVED;
     case 'kvAppend':
       return op.cache.keys.type === 'f16' ? 1e-7 : MOVED;

@@ -1,4 +1,4 @@
-import { ELEMENT_BYTES, type GatherRowsOp, type TokenAppendOp } from '../../../ops/index.ts';
+import { ELEMENT_BYTES, type GatherRowsOp, type SliceOp, type TokenAppendOp } from '../../../ops/index.ts';
 import type { Lowering } from '../program/lowering.ts';
 
 export function lowerGatherRows(op: GatherRowsOp, to: Lowering): void {
@@ -14,6 +14,23 @@ export function lowerGatherRows(op: GatherRowsOp, to: Lowering): void {
     locality: 'row',
     local: [index],
     reads: [x],
+    writes: [out],
+  });
+}
+
+export function lowerSlice({ x: whole, first, out: part }: SliceOp, to: Lowering): void {
+  const [x, out] = [to.tensor(whole), to.tensor(part)];
+  to.emit({
+    table: {
+      kind: 'slice',
+      at: { x: x.id, out: out.id },
+      columns: part.width,
+      first,
+      sourceColumns: whole.width,
+    },
+    axis: part.axis,
+    locality: 'row',
+    local: [x],
     writes: [out],
   });
 }

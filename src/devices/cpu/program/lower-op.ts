@@ -5,7 +5,7 @@ import { lowerEmbed } from '../lowering/embed.ts';
 import { lowerMatmul } from '../lowering/matmul.ts';
 import { lowerLayerNorm, lowerRmsNorm } from '../lowering/norm.ts';
 import { lowerRope, lowerRopeTable } from '../lowering/rope.ts';
-import { lowerGatherRows, lowerTokenAppend } from '../lowering/rows.ts';
+import { lowerGatherRows, lowerSlice, lowerTokenAppend } from '../lowering/rows.ts';
 import { lowerSample } from '../lowering/sample.ts';
 import type { Lowering } from './lowering.ts';
 
@@ -30,6 +30,9 @@ export function lowerOp(op: Op, to: Lowering): void {
       break;
     case 'gated':
       lowerGated(op, to);
+      break;
+    case 'slice':
+      lowerSlice(op, to);
       break;
     case 'rmsNorm':
       lowerRmsNorm(op, to);

@@ -163,6 +163,15 @@ export interface GatherCall {
   readonly sourceRows: number;
 }
 
+/** `out[r, i] = x[r, first + i]`; `x` is `sourceColumns` wide. */
+export interface SliceCall {
+  readonly kind: 'slice';
+  readonly at: { readonly x: number; readonly out: number };
+  readonly columns: number;
+  readonly first: number;
+  readonly sourceColumns: number;
+}
+
 export interface SampleCall {
   readonly kind: 'sample';
   readonly at: BatchOperands & {
@@ -211,6 +220,7 @@ export type CallTable =
   | CacheAppendCall
   | AttentionCall
   | GatherCall
+  | SliceCall
   | SampleCall
   | StageCall;
 

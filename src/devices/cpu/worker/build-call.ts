@@ -6,7 +6,7 @@ import { binaryCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise
 import { embedCall } from './calls/embed.ts';
 import { matmulCall, quantizeCall } from './calls/matmul.ts';
 import { layerNormCall, rmsNormCall, ropeCall } from './calls/norm.ts';
-import { gatherCall, ropeTableCall, stageCall, tokenAppendCall } from './calls/rows.ts';
+import { gatherCall, ropeTableCall, sliceCall, stageCall, tokenAppendCall } from './calls/rows.ts';
 import { sampleCall } from './calls/sample.ts';
 import type { Call } from './task.ts';
 
@@ -52,6 +52,8 @@ export function buildCall(call: CallTable, { bank, banks, capacity, axis }: Call
       return attentionCall(call, bank, capacity[axis]);
     case 'gather':
       return gatherCall(call, bank, capacity[axis]);
+    case 'slice':
+      return sliceCall(call, bank, capacity[axis]);
     case 'sample':
       return sampleCall(call, bank, capacity[axis]);
     case 'stage':

@@ -8,7 +8,7 @@ import { Lowering } from './lowering.ts';
 import { lowerMatmul } from './matmul.ts';
 import { lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
-import { lowerEmbed, lowerGatherRows, lowerTokenAppend } from './rows.ts';
+import { lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
 
 /** Turns a recorded graph into kernel launches. Throws `OP_UNSUPPORTED` for what no kernel can do. */
@@ -44,6 +44,9 @@ function lowerOp(op: Op, to: Lowering): void {
       break;
     case 'gated':
       lowerGated(op, to);
+      break;
+    case 'slice':
+      lowerSlice(op, to);
       break;
     case 'rmsNorm':
       lowerRmsNorm(op, to);

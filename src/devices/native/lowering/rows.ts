@@ -1,4 +1,4 @@
-import type { EmbedOp, GatherRowsOp, TokenAppendOp } from '../../../ops/index.ts';
+import type { EmbedOp, GatherRowsOp, SliceOp, TokenAppendOp } from '../../../ops/index.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FILE_LAYOUT, fileFormat } from './weight-layout.ts';
@@ -21,6 +21,16 @@ export function lowerGatherRows({ x, index, out }: GatherRowsOp, to: Lowering): 
     grid: [to.capacity(out)],
     block: 256,
     args: [to.count(out), index, x, out, int(out.width)],
+  });
+}
+
+export function lowerSlice({ x, first, out }: SliceOp, to: Lowering): void {
+  to.launch({
+    file: 'rows.hip',
+    kernel: 'slice_rows',
+    grid: [to.capacity(out)],
+    block: 256,
+    args: [to.count(out), x, out, int(x.width), int(first), int(out.width)],
   });
 }
 

@@ -1,4 +1,4 @@
-import { gatherRows, tokenAppend } from '../../../../src/ops/index.ts';
+import { gatherRows, slice, tokenAppend } from '../../../../src/ops/index.ts';
 import type { Elements, OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
 
@@ -8,6 +8,15 @@ function gatherCase(name: string, width: number, batch: RaggedBatch): OpCase {
     name: `${name}, ${width} wide`,
     batch,
     record: (g) => ({ y: gatherRows(g, g.input('x', { axis: 'rows', width })) }),
+  };
+}
+
+function sliceCase(width: number, first: number, count: number): OpCase {
+  return {
+    op: 'slice',
+    name: `columns ${first} to ${first + count} of ${width}`,
+    batch: mixedBatch(),
+    record: (g) => ({ y: slice(g, g.input('x', { axis: 'rows', width }), { first, width: count }) }),
   };
 }
 
@@ -35,6 +44,11 @@ export const ROWS_CASES: readonly OpCase[] = [
   gatherCase('all', 33, plainBatch(33)),
   gatherCase('one', 33, plainBatch(1)),
   gatherCase('none', 8, raggedBatch({ slices: [{ slot: 0, from: 0, count: 3, outputs: 'none' }] })),
+  sliceCase(96, 0, 32),
+  sliceCase(96, 64, 32),
+  sliceCase(1025, 1, 1000),
+  sliceCase(7, 3, 1),
+  sliceCase(5, 0, 5),
   appendCase('mixed', mixedBatch()),
   appendCase('a prompt', plainBatch(33)),
   appendCase('sampled tokens', { ...plainBatch(7), ids: [-1, 5, -6, 0, -3, -7, -(2 ** 31)] }),

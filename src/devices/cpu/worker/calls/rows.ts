@@ -1,5 +1,11 @@
 import { RopeTurns } from '../../../../ops/index.ts';
-import type { GatherCall, RopeTableCall, StageCall, TokenAppendCall } from '../../protocol/call-table.ts';
+import type {
+  GatherCall,
+  RopeTableCall,
+  SliceCall,
+  StageCall,
+  TokenAppendCall,
+} from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { Call, Chunk } from '../task.ts';
 
@@ -17,6 +23,21 @@ export function gatherCall(
       for (let row = firstRow; row < endRow; row++) {
         const from = (index[row] as number) * columns;
         if (from >= 0 && from < x.length) out.set(x.subarray(from, from + columns), row * columns);
+      }
+    },
+  };
+}
+
+export function sliceCall(of: SliceCall, bank: BankInstance, capacity: number): Call {
+  const { at, columns, first, sourceColumns } = of;
+  const x = bank.words(at.x, capacity * sourceColumns);
+  const out = bank.words(at.out, capacity * columns);
+  return {
+    columns,
+    run({ firstRow, endRow }: Chunk) {
+      for (let row = firstRow; row < endRow; row++) {
+        const from = row * sourceColumns + first;
+        out.set(x.subarray(from, from + columns), row * columns);
       }
     },
   };

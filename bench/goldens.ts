@@ -1,0 +1,36 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { F32 } from '../src/formats/index.ts';
+import { syntheticShape } from '../src/model/synthetic/shapes.ts';
+import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
+import { FAMILY_FIXTURES, familyPaths } from '../tests/support/family-fixtures.ts';
+import { referenceSequences } from './peer/forced-logits.ts';
+import { installPeer } from './peer/install-peer.ts';
+
+// Makes the small random model of each architecture and its golden, computed by llama.cpp through node-llama-cpp:
+// `npm run goldens -- [architecture ...]`.
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Two texts of ids below the vocabulary's end: one longer than the sliding windows, one of the same id again and again. */
+const TEXTS = [
+  Array.from({ length: 24 }, (_, i) => (7 + 13 * i + 5 * i * i) % 61),
+  [3, 3, 3, 3, 3, 3, 9, 3, 3, 60, 1, 0],
+];
+
+const wanted = process.argv.slice(2);
+const module = installPeer(join(ROOT, '.cache'));
+for (const family of FAMILY_FIXTURES) {
+  const { name, sizes } = family;
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const { model: path, golden } = familyPaths(family);
+  mkdirSync(dirname(path), { recursive: true });
+  const shape = syntheticShape('tiny', { architecture: name, ...sizes });
+  await writeSyntheticModel({ path, name: 'tiny', shape, format: F32, seed: 1 });
+  const sequences = await referenceSequences(module, path, TEXTS);
+  writeFileSync(golden, sequences.map((sequence) => `${JSON.stringify(sequence)}\n`).join(''));
+  console.log(basename(golden));
+}
+// The library's threads would keep the process alive.
+process.exit(0);

@@ -1,0 +1,110 @@
+import { pathToFileURL } from 'node:url';
+
+/** What the reference program computes for one sequence, in the fields of a golden. */
+export interface ReferenceSequence {
+  readonly ids: readonly number[];
+  readonly lse: readonly number[];
+  readonly top: readonly (readonly [id: number, logit: number])[][];
+  readonly next: readonly number[];
+  readonly greedy: readonly number[];
+}
+
+/** Of each position the golden notes so many of the best logits. */
+const BEST = 12;
+
+/** Tokens that the reference generates after the last id. */
+const GREEDY = 12;
+
+/** The part of node-llama-cpp's interface that is used here. */
+interface Peer {
+  getLlama(options: object): Promise<{ loadModel(options: object): Promise<PeerModel> }>;
+}
+
+interface PeerModel {
+  createContext(options: object): Promise<{ getSequence(): PeerSequence }>;
+}
+
+interface PeerSequence {
+  clearHistory(): Promise<void>;
+  controlledEvaluate(
+    input: readonly (readonly [token: number, options: object])[],
+  ): Promise<readonly ({ next: { logits?: ReadonlyMap<number, number> } } | undefined)[]>;
+}
+
+/** Computes goldens with llama.cpp's CPU build: f32 KV cache, no flash attention. `module` is node-llama-cpp's path. */
+export async function referenceSequences(
+  module: string,
+  modelPath: string,
+  texts: readonly (readonly number[])[],
+): Promise<ReferenceSequence[]> {
+  const { getLlama } = (await import(pathToFileURL(module).href)) as Peer;
+  const llama = await getLlama({
+    gpu: false,
+    build: 'never',
+    skipDownload: true,
+    maxThreads: 1,
+    logLevel: 'error',
+  });
+  const model = await llama.loadModel({ modelPath, gpuLayers: 0 });
+  const context = await model.createContext({
+    contextSize: 64,
+    threads: { ideal: 1, min: 1 },
+    flashAttention: false,
+    experimentalKvCacheKeyType: 'F32',
+    experimentalKvCacheValueType: 'F32',
+  });
+  const sequence = context.getSequence();
+  const sequences: ReferenceSequence[] = [];
+  for (const ids of texts) {
+    await sequence.clearHistory();
+    sequences.push(await decode(sequence, ids));
+  }
+  return sequences;
+}
+
+async function decode(sequence: PeerSequence, ids: readonly number[]): Promise<ReferenceSequence> {
+  const logits = await logitsOf(sequence, ids);
+  const greedy = [bestOf(logits.at(-1))];
+  while (greedy.length < GREEDY) greedy.push(bestOf((await logitsOf(sequence, greedy.slice(-1)))[0]));
+  return {
+    ids,
+    lse: logits.map((row) => rounded(logSumExp(row))),
+    top: logits.map((row) =>
+      ranked(row)
+        .slice(0, BEST)
+        .map(([id, logit]) => [id, rounded(logit)]),
+    ),
+    next: ids.slice(1).map((id, at) => rounded(logits[at]?.get(id) ?? Number.NaN)),
+    greedy,
+  };
+}
+
+async function logitsOf(
+  sequence: PeerSequence,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, number>[]> {
+  const options = { generateNext: { logits: true, token: true, options: { temperature: 0 } } };
+  const results = await sequence.controlledEvaluate(ids.map((id) => [id, options]));
+  return results.map((result) => {
+    if (!result?.next.logits) throw new Error('the reference gave no logits');
+    return result.next.logits;
+  });
+}
+
+function ranked(logits: ReadonlyMap<number, number>): [id: number, logit: number][] {
+  return [...logits].sort(([, a], [, b]) => b - a);
+}
+
+function bestOf(logits: ReadonlyMap<number, number> | undefined): number {
+  return ranked(logits ?? new Map())[0]?.[0] ?? -1;
+}
+
+function logSumExp(logits: ReadonlyMap<number, number>): number {
+  const values = [...logits.values()];
+  const largest = Math.max(...values);
+  return largest + Math.log(values.reduce((sum, value) => sum + Math.exp(value - largest), 0));
+}
+
+function rounded(value: number): number {
+  return Number(value.toPrecision(7));
+}

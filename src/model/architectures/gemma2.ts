@@ -1,0 +1,35 @@
+import type { Architecture } from '../architecture.ts';
+import { decoder } from '../decoder/decoder.ts';
+import { type DecoderConfig, type DecoderTraits, readDecoder } from '../decoder/decoder-config.ts';
+import { ConfigReader } from '../model-config.ts';
+
+/** The 27B model alone scales its scores by the width that a head would have without `attention.key_length`. */
+const LAYERS_OF_27B = 46;
+
+/**
+ * Gemma 2: embeddings scaled by the root of their width, norms before and behind each half, soft caps of scores and
+ * logits, and every other layer a sliding window (Gemma team 2024).
+ */
+export const gemma2: Architecture<DecoderConfig> = {
+  names: ['gemma2'],
+  configure(metadata, architecture) {
+    const read = new ConfigReader(metadata, architecture);
+    const width = read.count('embedding_length');
+    const traits: Partial<DecoderTraits> = {
+      ropePairs: 'halves',
+      normsAfter: true,
+      activation: 'gelu_tanh',
+      embeddingScale: Math.fround(Math.sqrt(width)),
+      attentionScale:
+        read.count('block_count') === LAYERS_OF_27B
+          ? 1 / Math.sqrt(width / read.count('attention.head_count'))
+          : undefined,
+      attentionSoftCap: read.real('attn_logit_softcapping', 50),
+      logitSoftCap: read.real('final_logit_softcapping', 30),
+      window: read.count('attention.sliding_window', 4096),
+      windowPeriod: 2,
+    };
+    return readDecoder(read, traits);
+  },
+  ...decoder,
+};

@@ -1,0 +1,103 @@
+import type { Activation } from '../../ops/elementwise.ts';
+import type { RopePairs, RopeParameters } from '../../ops/rope.ts';
+import type { ConfigReader, ModelConfig } from '../model-config.ts';
+
+/** In what the families of decoders differ. */
+export interface DecoderTraits {
+  /** How activations are normalized: by root mean square, or by mean and variance (with a bias). */
+  readonly norm: 'rms' | 'layer';
+  /** Whether each half of a layer normalizes what it reads ... */
+  readonly normsBefore: boolean;
+  /** ... and what it adds to the residual stream. */
+  readonly normsAfter: boolean;
+  /** Norm of queries and keys: of each head, or of all heads of a row together. */
+  readonly queryNorm: 'head' | 'row' | undefined;
+  /** How positions enter: queries and keys are turned, or a vector is added to each embedding. */
+  readonly positions: 'turned' | 'learned';
+  readonly ropePairs: RopePairs;
+  /** The feed-forward: `gated` by a second matrix, `fused` with it in `ffn_up` (first the gate's rows), or `plain`. */
+  readonly feedForward: 'gated' | 'fused' | 'plain';
+  readonly activation: Activation;
+  /** Whether the values `ffn_*.scale` count, which stand beside NVFP4 weights: llama.cpp takes them for these families alone. */
+  readonly feedForwardScales: boolean;
+  /** Factor of the token embeddings. */
+  readonly embeddingScale: number;
+  /** Factor of the attention scores; undefined for `attention.scale`, or the root of the head's size. */
+  readonly attentionScale: number | undefined;
+  /** `softCap * tanh(x / softCap)` of the attention scores ... */
+  readonly attentionSoftCap: number | undefined;
+  /** ... and of the logits. */
+  readonly logitSoftCap: number | undefined;
+  /** Positions that a row may look back on, itself included, in layers with a window; undefined for all. */
+  readonly window: number | undefined;
+  /** Every so many layers one looks at all positions, the last of them; 0 where all have the window. */
+  readonly windowPeriod: number;
+  /** Turns of layers with a window, where they differ from the others'. */
+  readonly windowRope: RopeParameters | undefined;
+}
+
+/** Sizes and traits of a decoder. Widths count elements. */
+export interface DecoderConfig extends ModelConfig, DecoderTraits {
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly keySize: number;
+  readonly valueSize: number;
+  /** Width of the feed-forward's hidden layer. */
+  readonly hidden: number;
+  readonly normEpsilon: number;
+  readonly rope: RopeParameters;
+  /** Positions from which on `rope_factors_long.weight` takes the place of the short ones. */
+  readonly originalContext: number;
+  readonly attentionScale: number;
+}
+
+/** What most of them do, as Llama does (Touvron et al. 2023). */
+export const DEFAULT_TRAITS: DecoderTraits = {
+  norm: 'rms',
+  normsBefore: true,
+  normsAfter: false,
+  queryNorm: undefined,
+  positions: 'turned',
+  ropePairs: 'interleaved',
+  feedForward: 'gated',
+  activation: 'silu',
+  feedForwardScales: false,
+  embeddingScale: 1,
+  attentionScale: undefined,
+  attentionSoftCap: undefined,
+  logitSoftCap: undefined,
+  window: undefined,
+  windowPeriod: 0,
+  windowRope: undefined,
+};
+
+/** Reads a decoder's sizes; its traits are the default ones but for those given. Throws `MODEL_CONFIG`. */
+export function readDecoder(read: ConfigReader, differing: Partial<DecoderTraits> = {}): DecoderConfig {
+  const traits = { ...DEFAULT_TRAITS, ...differing };
+  const width = read.count('embedding_length');
+  const heads = read.count('attention.head_count');
+  const keySize = read.count('attention.key_length', width / heads);
+  const trainedContext = read.count('context_length');
+  const epsilon = traits.norm === 'rms' ? 'layer_norm_rms_epsilon' : 'layer_norm_epsilon';
+  return {
+    ...traits,
+    architecture: read.architecture,
+    layers: read.count('block_count'),
+    width,
+    heads,
+    kvHeads: read.count('attention.head_count_kv', heads),
+    keySize,
+    valueSize: read.count('attention.value_length', width / heads),
+    hidden: read.count('feed_forward_length'),
+    trainedContext,
+    originalContext: read.count('rope.scaling.original_context_length', trainedContext),
+    normEpsilon: read.real(`attention.${epsilon}`),
+    rope: read.rope(read.count('rope.dimension_count', keySize), trainedContext),
+    attentionScale: traits.attentionScale ?? read.real('attention.scale', 1 / Math.sqrt(keySize), true),
+  };
+}
+
+/** Whether a layer looks back only as far as the window. */
+export function hasWindow({ window, windowPeriod }: DecoderConfig, layer: number): boolean {
+  return window !== undefined && (windowPeriod === 0 || layer % windowPeriod < windowPeriod - 1);
+}

@@ -1,0 +1,74 @@
+import { fail, invariant } from '../../base/errors.ts';
+import { GgufFile, type GgufPlan, type GgufValue, GgufWriter } from '../../gguf/index.ts';
+import { MemorySink, MemorySource } from '../../io/index.ts';
+import { ALL_ARCHITECTURES } from '../architectures/index.ts';
+import { SYNTHETIC_FAMILIES, type SyntheticFamily } from './families.ts';
+import type { SyntheticShape } from './shapes.ts';
+import { type SyntheticFormats, syntheticTensors } from './synthetic-tensors.ts';
+import { tokenizerMetadata } from './tokenizer-metadata.ts';
+import { count, real, text } from './values.ts';
+
+/** Everything of a model's file but its weights: metadata, a made-up vocabulary, and the tensors' names and shapes. */
+export async function syntheticPlan(
+  name: string,
+  shape: SyntheticShape,
+  formats: SyntheticFormats,
+): Promise<GgufPlan> {
+  const family = familyOf(shape);
+  const metadata = new Map([...modelMetadata(name, shape), ...familyMetadata(shape, family)]);
+  for (const [key, value] of tokenizerMetadata(shape.vocabulary)) metadata.set(key, value);
+  const architecture = ALL_ARCHITECTURES.find(({ names }) => names.includes(shape.architecture));
+  invariant(architecture, `${shape.architecture} is an architecture`);
+  await using header = await headerOf([...metadata]);
+  const config = architecture.configure(header.metadata, shape.architecture);
+  const optional = new Set(family.optional);
+  const { vocabulary } = shape;
+  const tensors = syntheticTensors({ architecture, config, vocabulary, optional, ...formats });
+  return { metadata: [...metadata], tensors };
+}
+
+function familyOf({ architecture }: SyntheticShape): SyntheticFamily {
+  const family = Object.hasOwn(SYNTHETIC_FAMILIES, architecture) && SYNTHETIC_FAMILIES[architecture];
+  if (family) return family;
+  const expected = `one of ${Object.keys(SYNTHETIC_FAMILIES).join(', ')}`;
+  return fail('INVALID_ARGUMENT', { name: 'architecture', found: architecture, expected });
+}
+
+/** The metadata as they will read in the file. */
+async function headerOf(metadata: GgufPlan['metadata']): Promise<GgufFile> {
+  const sink = new MemorySink();
+  await GgufWriter.begin(sink, { metadata, tensors: [] });
+  return GgufFile.open(new MemorySource(sink.bytes(), 'synthetic'));
+}
+
+function modelMetadata(name: string, shape: SyntheticShape): [string, GgufValue][] {
+  const sizes: Record<string, GgufValue> = {
+    vocab_size: count(shape.vocabulary),
+    context_length: count(shape.context),
+    embedding_length: count(shape.width),
+    block_count: count(shape.layers),
+    feed_forward_length: count(shape.hidden),
+    'rope.dimension_count': count(shape.width / shape.heads),
+    'rope.freq_base': real(shape.ropeBase),
+    'attention.head_count': count(shape.heads),
+    'attention.head_count_kv': count(shape.kvHeads),
+    'attention.layer_norm_epsilon': real(1e-5),
+    'attention.layer_norm_rms_epsilon': real(1e-5),
+  };
+  return [
+    ['general.architecture', text(shape.architecture)],
+    ['general.name', text(`${name}, random weights`)],
+    ...below(shape, sizes),
+  ];
+}
+
+function familyMetadata(shape: SyntheticShape, { metadata }: SyntheticFamily): [string, GgufValue][] {
+  return metadata ? below(shape, metadata(shape)) : [];
+}
+
+function below(
+  { architecture }: SyntheticShape,
+  values: Readonly<Record<string, GgufValue>>,
+): [string, GgufValue][] {
+  return Object.entries(values).map(([key, value]) => [`${architecture}.${key}`, value]);
+}

@@ -1,0 +1,100 @@
+import { F16, F32, Q8_0, type TensorFormat } from '../../formats/index.ts';
+import type { PlannedTensor } from '../../gguf/index.ts';
+import { GraphBuilder } from '../../ops/graph.ts';
+import type { Tensor, Weight } from '../../ops/value.ts';
+import { type Architecture, PartScope } from '../architecture.ts';
+import { LayerStates } from '../layer-states.ts';
+import type { ModelConfig } from '../model-config.ts';
+
+/** How the matrices of a synthetic model are stored. */
+export interface SyntheticFormats {
+  /** Of every matrix; one whose rows are no whole number of blocks takes Q8_0, or F16 where that does not fit either. */
+  readonly format: TensorFormat;
+  /** Of `output.weight`, where it differs. */
+  readonly outputFormat?: TensorFormat | undefined;
+}
+
+/** What of a model's tensors its configuration does not say. */
+export interface SyntheticTensorRequest extends SyntheticFormats {
+  readonly architecture: Architecture;
+  readonly config: ModelConfig;
+  readonly vocabulary: number;
+  /** Names, within their part of the model, of the tensors that a file may have or not, and this one has. */
+  readonly optional: ReadonlySet<string>;
+}
+
+/** Any: sizes of states and batches do not show in the weights. */
+const SHAPE = { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 } as const;
+
+/** The tensors of a model that does not exist yet: those that its architecture asks for while it records itself. */
+export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor[] {
+  const { architecture, config } = request;
+  const wanted = new Map<string, PlannedTensor>();
+  const record = (prefix: string, part: (scope: WishingScope) => void) => {
+    part(new WishingScope(request, wanted, prefix));
+  };
+  const passed = new Map<string, Tensor>();
+  record('', (scope) => {
+    const { x, shared } = architecture.recordEmbedding(scope, scope.g.batch.ids);
+    for (const [name, tensor] of [['x', x] as const, ...shared]) passed.set(name, tensor);
+  });
+  const inputs = (g: GraphBuilder) => {
+    const shared = new Map(
+      [...passed].map(([name, { axis, width }]) => [name, g.input(name, { axis, width })]),
+    );
+    return { shared, x: shared.get('x') as Tensor };
+  };
+  for (let index = 0; index < config.layers; index++) {
+    record(`blk.${index}.`, (scope) => {
+      const states = new LayerStates(scope.g, { blocks: 1, cacheType: 'f16' });
+      architecture.recordLayer(scope, { ...inputs(scope.g), index, states });
+    });
+  }
+  record('', (scope) => architecture.recordHead(scope, inputs(scope.g).x));
+  return [...wanted.values()];
+}
+
+/** The format, or the next best that divides rows of this many columns into whole blocks. */
+export function fittingFormat(format: TensorFormat, columns: number): TensorFormat {
+  return [format, Q8_0].find(({ blockElements }) => columns % blockElements === 0) ?? F16;
+}
+
+/** A scope whose file has whatever it is asked for. */
+class WishingScope extends PartScope {
+  readonly #request: SyntheticTensorRequest;
+  readonly #wanted: Map<string, PlannedTensor>;
+
+  constructor(request: SyntheticTensorRequest, wanted: Map<string, PlannedTensor>, prefix: string) {
+    const g = new GraphBuilder('synthetic', SHAPE);
+    super(g, request.config, new Map(), { prefix, context: request.config.trainedContext });
+    this.#request = request;
+    this.#wanted = wanted;
+  }
+
+  override weight(name: string, rows: number, columns: number): Weight {
+    const format = this.#formatOf(name, rows, columns);
+    const shape = rows === 1 ? [columns] : [columns, rows];
+    const whole = this.prefix + name;
+    if (!this.#wanted.has(whole)) this.#wanted.set(whole, { name: whole, format, shape });
+    return this.g.weight(name, format, rows, columns);
+  }
+
+  override optional(name: string, rows: number, columns: number): Weight | undefined {
+    return this.has(name) ? this.weight(name, rows, columns) : undefined;
+  }
+
+  override has(name: string): boolean {
+    return this.#request.optional.has(name);
+  }
+
+  /** The vocabulary alone is known to nobody but the file. */
+  override rowsOf(): number {
+    return this.#request.vocabulary;
+  }
+
+  #formatOf(name: string, rows: number, columns: number): TensorFormat {
+    if (rows === 1) return F32;
+    const { format, outputFormat = format } = this.#request;
+    return fittingFormat(name === 'output.weight' ? outputFormat : format, columns);
+  }
+}

@@ -1,0 +1,37 @@
+import type { SyntheticShape } from '../../src/model/synthetic/shapes.ts';
+import { fixture } from './fixture.ts';
+
+/** A small random model of an architecture, with what llama.cpp computes with it. */
+export interface FamilyFixture {
+  /** The architecture. */
+  readonly name: string;
+  /** In what its sizes differ from the shape `tiny`. */
+  readonly sizes: Partial<SyntheticShape>;
+  /** How far a logit may be from the golden's, where more than `LARGEST_DIFFERENCE`. */
+  readonly difference?: number;
+}
+
+/** llama.cpp and we compute in f32 in different orders. */
+export const LARGEST_DIFFERENCE = 2e-3;
+
+/** Every architecture that is supported: what has no golden is not. */
+export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
+  { name: 'llama', sizes: {} },
+  { name: 'qwen2', sizes: {} },
+  { name: 'qwen3', sizes: {} },
+  { name: 'phi3', sizes: {} },
+  { name: 'chatglm', sizes: {} },
+  { name: 'glm4', sizes: {} },
+  { name: 'gemma2', sizes: { layers: 3 } },
+  // The sixth layer looks at all positions. llama.cpp looks GELU up in a table of halves, in six layers; with such a table
+  // the reference device comes within 2e-4.
+  { name: 'gemma3', sizes: { layers: 6 }, difference: 3e-3 },
+  { name: 'olmo2', sizes: {} },
+  { name: 'starcoder2', sizes: {} },
+  { name: 'gpt2', sizes: { kvHeads: 4 } },
+];
+
+/** Where a fixture's model and golden lie. */
+export function familyPaths({ name }: FamilyFixture): { model: string; golden: string } {
+  return { model: fixture(`families/${name}.gguf`), golden: fixture(`families/${name}.forced.jsonl`) };
+}

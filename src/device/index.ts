@@ -1,5 +1,10 @@
 export { checkBindings } from './binding-check.ts';
 export type { Device, DeviceInfo, MemoryInfo } from './device.ts';
+export { GraphUses } from './fusion/graph-uses.ts';
+export { matchGated } from './fusion/match-gated.ts';
+export { headGroups, type HeadOps, matchHeads } from './fusion/match-heads.ts';
+export { matchResidual } from './fusion/match-residual.ts';
+export { type Fuse, type Fusion, planFusions } from './fusion/plan-fusions.ts';
 export { HostDevice, type HostDeviceParts } from './host-device.ts';
 export { HostEvent } from './host-event.ts';
 export { bytesOf, HostBuffer } from './host-memory.ts';
@@ -11,11 +16,13 @@ export {
   type BufferRange,
   type DeviceBuffer,
   type PinnedBuffer,
+  type PinnedUse,
   wholeOf,
 } from './memory.ts';
 export { MemoryBudget } from './memory-budget.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { checkRange, type RangeUse } from './range-check.ts';
+export { checkRows } from './rows-check.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan } from './scratch-plan.ts';
 export type { DeviceEvent, FileRows, Stream } from './stream.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

@@ -5,6 +5,7 @@ import { ioErrors } from './io-errors.ts';
 import { modelErrors } from './model-errors.ts';
 import { textErrors } from './text-errors.ts';
 import { toolErrors } from './tool-errors.ts';
+import { webGpuErrors } from './webgpu-errors.ts';
 
 /** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
 export const CATALOGUE = {
@@ -15,6 +16,7 @@ export const CATALOGUE = {
   ...deviceErrors,
   ...modelErrors,
   ...toolErrors,
+  ...webGpuErrors,
 } as const;
 
 /** A code of the catalogue. */

@@ -1,0 +1,56 @@
+import { fail } from '../base/errors.ts';
+import type { Device } from '../device/index.ts';
+import { type GpuProvider, openWebGpuDevice, type WebGpuDeviceOptions } from '../devices/webgpu/index.ts';
+
+/** What may be chosen about the WebGPU device in Node. */
+export type NodeWebGpuOptions = Omit<WebGpuDeviceOptions, 'gpu' | 'adapter'> & {
+  /** 0 is the fast adapter, 1 the one that saves power, 2 the one in software, where Dawn has them. */
+  readonly index?: number;
+};
+
+/** What `webgpu` gives: Dawn's GPU, made with Dawn's own switches. */
+interface Dawn {
+  create(switches: readonly string[]): GpuProvider;
+}
+
+/** How adapters are asked for, by index. */
+const ADAPTERS: readonly GPURequestAdapterOptions[] = [
+  { powerPreference: 'high-performance' },
+  { powerPreference: 'low-power' },
+  { forceFallbackAdapter: true },
+];
+
+/** NVIDIA's half floats are off by default in Dawn; the rest keeps queues from being held back for the screen's sake. */
+const SWITCHES = ['enable-dawn-features=vulkan_enable_f16_on_nvidia'];
+
+let dawn: Promise<GpuProvider> | undefined;
+
+/** Opens a GPU by Dawn. Rejects with `DEVICE_UNAVAILABLE`. */
+export async function openWebGpu({ index = 0, ...options }: NodeWebGpuOptions = {}): Promise<Device> {
+  const adapter = ADAPTERS[index];
+  if (!adapter) {
+    const why = `adapters are numbered from 0 to ${ADAPTERS.length - 1}`;
+    fail('DEVICE_UNAVAILABLE', { device: `webgpu:${index}`, why });
+  }
+  return openWebGpuDevice({ ...options, gpu: await provider(), adapter });
+}
+
+/** One for the process: Dawn starts its drivers once. */
+function provider(): Promise<GpuProvider> {
+  dawn ??= loadDawn();
+  return dawn;
+}
+
+async function loadDawn(): Promise<GpuProvider> {
+  // Deno and Bun bring a GPU of their own where they have one.
+  const own = (globalThis.navigator as Navigator | undefined)?.gpu;
+  if (own) return own;
+  const name = 'webgpu';
+  try {
+    const { create } = (await import(name)) as Dawn;
+    return create(SWITCHES);
+  } catch (cause) {
+    const why = 'the optional package webgpu is not installed or has no build for this platform';
+    return fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why }, cause);
+  }
+}

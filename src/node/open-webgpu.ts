@@ -20,8 +20,8 @@ const ADAPTERS: readonly GPURequestAdapterOptions[] = [
   { forceFallbackAdapter: true },
 ];
 
-/** NVIDIA's half floats are off by default in Dawn; the rest keeps queues from being held back for the screen's sake. */
-const SWITCHES = ['enable-dawn-features=vulkan_enable_f16_on_nvidia'];
+/** Kernels write workgroup memory before they read it: zeroing it first takes time, and very long to compile in software. */
+const SWITCHES = ['enable-dawn-features=disable_workgroup_init'];
 
 let dawn: Promise<GpuProvider> | undefined;
 

@@ -20,16 +20,16 @@ fn capped(score: f32) -> f32 {
   return score;
 }
 
-// The scores of 32 positions from start on, of which those before end count.
+// The scores of 32 positions origin start on, of which those before end count.
 fn score(start: u32, end: u32, slot: u32, kv_head: u32, thread: u32) {
   let place = thread / 4u;
   let part = thread % 4u;
   let position = min(start + place, end - 1u);
   let cell = cell_of(slot, position);
-  let from = (cell * KV_HEADS + kv_head) * (KEY / UNIT);
+  let origin = (cell * KV_HEADS + kv_head) * (KEY / UNIT);
   var sums: array<f32, HEADS>;
   for (var word = part; word < KEY / UNIT; word += 4u) {
-    let key = from_cache(keys[from + word]);
+    let key = from_cache(keys[origin + word]);
     for (var h = 0u; h < HEADS; h++) {
       let at = h * KEY + word * UNIT;
       sums[h] = fma(queries[at], key.x, sums[h]);
@@ -100,11 +100,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let count = min(32u, end - start);
     for (var place = slice; place < count; place += SLICES) {
-      let from = (cells[place] * KV_HEADS + kv_head) * (VALUE / UNIT);
+      let origin = (cells[place] * KV_HEADS + kv_head) * (VALUE / UNIT);
       for (var w = 0u; w < OWN_WORDS; w++) {
         let word = own_word + w * SLICE_THREADS;
         if (word < VALUE / UNIT) {
-          let value = from_cache(values[from + word]);
+          let value = from_cache(values[origin + word]);
           for (var h = 0u; h < HEADS; h++) { sums[h][w] += weights[h * 32u + place] * value; }
         }
       }
@@ -169,13 +169,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let own = group.y * 128u + thread;
   let at = min(own, HEADS_IN_ALL * VALUE - 1u);
   let head = at / VALUE;
-  let from = (row * HEADS_IN_ALL + head) * SHARES * (VALUE + 2u);
+  let origin = (row * HEADS_IN_ALL + head) * SHARES * (VALUE + 2u);
   var most = -1e30;
-  for (var s = 0u; s < SHARES; s++) { most = max(most, partials[from + s * (VALUE + 2u) + VALUE]); }
+  for (var s = 0u; s < SHARES; s++) { most = max(most, partials[origin + s * (VALUE + 2u) + VALUE]); }
   var sum = 0.0;
   var total = 0.0;
   for (var s = 0u; s < SHARES; s++) {
-    let share = from + s * (VALUE + 2u);
+    let share = origin + s * (VALUE + 2u);
     let weight = exponential(partials[share + VALUE] - most);
     sum = fma(weight, partials[share + at % VALUE], sum);
     total = fma(weight, partials[share + VALUE + 1u], total);

@@ -53,11 +53,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (row >= u32(counts[0])) { return; }
   let cell = cell_of(u32(slots[row >> 2u][row & 3u]), u32(positions[row >> 2u][row & 3u]));
   if (word < KEY_WORDS) {
-    let from = row * KEY_WORDS * UNIT + word * UNIT;
-    keys[cell * KEY_WORDS + word] = cache_word(k[from], k[from + UNIT - 1u]);
+    let origin = row * KEY_WORDS * UNIT + word * UNIT;
+    keys[cell * KEY_WORDS + word] = cache_word(k[origin], k[origin + UNIT - 1u]);
   } else {
-    let from = row * VALUE_WORDS * UNIT + (word - KEY_WORDS) * UNIT;
-    values[cell * VALUE_WORDS + word - KEY_WORDS] = cache_word(v[from], v[from + UNIT - 1u]);
+    let origin = row * VALUE_WORDS * UNIT + (word - KEY_WORDS) * UNIT;
+    values[cell * VALUE_WORDS + word - KEY_WORDS] = cache_word(v[origin], v[origin + UNIT - 1u]);
   }
 }
 `;

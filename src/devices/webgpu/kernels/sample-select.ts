@@ -11,7 +11,6 @@ var<workgroup> digits_low: array<atomic<u32>, 256>;
 var<workgroup> digits_count: array<atomic<u32>, 256>;
 var<workgroup> pairs: array<vec2<u32>, THREADS>;
 var<workgroup> found: vec4<u32>;
-var<workgroup> found_digit: u32;
 var<workgroup> list_length: atomic<u32>;
 var<workgroup> list_logits: array<f32, LIST_CAPACITY>;
 var<workgroup> list_ids: array<u32, LIST_CAPACITY>;
@@ -44,21 +43,12 @@ fn whole_weight(weight: f32) -> Weight {
   let low = (middle - floor(middle)) * 16384.0;
   return Weight(u32(high), u32(middle), u32(low));
 }
-fn wide_weight(of: Weight) -> vec2<u32> {
-  let lower = wide_sum(vec2<u32>(of.middle >> 18u, of.middle << 14u), vec2<u32>(0u, of.low));
-  return wide_sum(vec2<u32>(of.high >> 4u, of.high << 28u), lower);
+fn wide_weight(weight: Weight) -> vec2<u32> {
+  let lower = wide_sum(vec2<u32>(weight.middle >> 18u, weight.middle << 14u), vec2<u32>(0u, weight.low));
+  return wide_sum(vec2<u32>(weight.high >> 4u, weight.high << 28u), lower);
 }
 
-// The sum and the largest of the threads' values, in all of them.
-fn sum_of_all(value: vec2<u32>, thread: u32) -> vec2<u32> {
-  pairs[thread] = value;
-  workgroupBarrier();
-  for (var step = THREADS / 2u; step > 0u; step >>= 1u) {
-    if (thread < step) { pairs[thread] = wide_sum(pairs[thread], pairs[thread + step]); }
-    workgroupBarrier();
-  }
-  return workgroupUniformLoad(&pairs[0]);
-}
+// The largest of the threads' values, in all of them.
 fn most_of_all(value: vec2<u32>, thread: u32) -> vec2<u32> {
   pairs[thread] = value;
   workgroupBarrier();
@@ -83,7 +73,8 @@ fn sum_up_to(value: vec2<u32>, thread: u32) -> vec2<u32> {
 
 fn has_prefix(key: vec2<u32>, prefix: vec2<u32>, place: u32) -> bool {
   if (place == 0u) { return true; }
-  if (place <= 4u) { return place == 4u && key.x == prefix.x || place < 4u && (key.x >> (32u - 8u * place)) == (prefix.x >> (32u - 8u * place)); }
+  if (place < 4u) { return (key.x >> (32u - 8u * place)) == (prefix.x >> (32u - 8u * place)); }
+  if (place == 4u) { return key.x == prefix.x; }
   return key.x == prefix.x && (key.y >> (64u - 8u * place)) == (prefix.y >> (64u - 8u * place));
 }
 
@@ -126,27 +117,14 @@ fn least_key(stage: u32, whole_goal: vec2<u32>, thread: u32) -> vec2<u32> {
   return prefix;
 }
 
-// The ranks that hold the best tokens, 0 for all: those from the k-th best on. Leaves them in the list where they fit.
-fn keep_best(k: u32, thread: u32) -> vec2<u32> {
-  var own = vec2<u32>();
-  for (var i = thread; i < token_count; i += THREADS) { own = wide_most(own, rank_of(logit_at(i), i)); }
-  pairs_of_threads[thread] = own;
-  let threads = sum_of_all(vec2<u32>(0u, select(1u, 0u, is_zero(own))), thread).y;
-  if (k > threads) {
-    // A rare case: few tokens, or more wanted than there are threads.
-    var known = 0u;
-    for (var i = thread; i < token_count; i += THREADS) { known += select(1u, 0u, is_zero(rank_of(logit_at(i), i))); }
-    if (sum_of_all(vec2<u32>(0u, known), thread).y <= k) { return vec2<u32>(); }
-    return least_key(STAGE_BEST, vec2<u32>(0u, k), thread);
-  }
-  // The k-th best of the threads' own best ones bounds the k-th best of all from below.
-  let bound = least_key(STAGE_THREADS, vec2<u32>(0u, k), thread);
+// Lists the tokens of at least a rank, where there is room for them.
+fn list_tokens(least: vec2<u32>, thread: u32) {
   if (thread == 0u) { atomicStore(&list_length, 0u); }
   workgroupBarrier();
-  for (var i = thread; i < token_count; i += THREADS) {
-    let logit = logit_at(i);
+  for (var i = thread; i < VOCABULARY; i += THREADS) {
+    let logit = full_logit(i);
     let rank = rank_of(logit, i);
-    if (is_zero(rank) || wide_less(rank, bound)) { continue; }
+    if (is_zero(rank) || wide_less(rank, least)) { continue; }
     let at = atomicAdd(&list_length, 1u);
     if (at < LIST_CAPACITY) {
       list_logits[at] = logit;
@@ -154,30 +132,29 @@ fn keep_best(k: u32, thread: u32) -> vec2<u32> {
     }
   }
   workgroupBarrier();
-  if (thread == 0u) { found_digit = atomicLoad(&list_length); }
-  let length = workgroupUniformLoad(&found_digit);
-  if (length > LIST_CAPACITY) { return least_key(STAGE_BEST, vec2<u32>(0u, k), thread); }
-  listed = true;
-  token_count = length;
-  sort_list(thread);
-  return least_key(STAGE_BEST, vec2<u32>(0u, k), thread);
+  let length = atomicLoad(&list_length);
+  if (length <= LIST_CAPACITY) {
+    listed = true;
+    token_count = length;
+  }
+  sort_list(min(length, LIST_CAPACITY), thread);
 }
 
 // Brings the list into the order of ids.
-fn sort_list(thread: u32) {
+fn sort_list(length: u32, thread: u32) {
   var places: array<u32, 2>;
   var logits: array<f32, 2>;
   var ids: array<u32, 2>;
   for (var own = 0u; own < 2u; own++) {
     let i = own * THREADS + thread;
-    if (i >= token_count) { continue; }
+    if (i >= length) { continue; }
     logits[own] = list_logits[i];
     ids[own] = list_ids[i];
-    for (var j = 0u; j < token_count; j++) { places[own] += select(0u, 1u, list_ids[j] < ids[own]); }
+    for (var j = 0u; j < length; j++) { places[own] += select(0u, 1u, list_ids[j] < ids[own]); }
   }
   workgroupBarrier();
   for (var own = 0u; own < 2u; own++) {
-    if (own * THREADS + thread >= token_count) { continue; }
+    if (own * THREADS + thread >= length) { continue; }
     list_logits[places[own]] = logits[own];
     list_ids[places[own]] = ids[own];
   }

@@ -8,10 +8,13 @@ const WORDS = Object.entries(SAMPLING_WORD)
 /** Chooses a token for each output row: the stages of the contract's `sampleRow`, a workgroup of 256 threads a row. */
 export const SAMPLE = /* wgsl */ `
 ${WORDS}
-const STAGE_BEST = 0u;
-const STAGE_THREADS = 1u;
-const STAGE_TOP_P = 2u;
-const STAGE_TYPICAL = 3u;
+const STAGE_BOUND = 0u;
+const STAGE_TOP_K = 1u;
+const STAGE_TYPICAL = 2u;
+const STAGE_TOP_P = 3u;
+const STAGE_MIN_P = 4u;
+const STAGE_CHOICE = 5u;
+const STAGE_REPORT = 6u;
 
 var<workgroup> pairs_of_threads: array<vec2<u32>, THREADS>;
 var<workgroup> entropy_cells: array<f32, THREADS>;
@@ -32,11 +35,13 @@ var<private> least_typicality: vec2<u32>;
 var<private> entropy: f32;
 var<private> log_total: f32;
 var<private> stage_largest: f32;
+var<private> per_temperature: f32;
+var<private> typical_log_total: f32;
 var<private> typical_largest: f32;
 
 // Tokens near the expected surprise come first, of those just as near the ones with lower ids.
 fn typicality(logit: f32, id: u32) -> vec2<u32> {
-  let surprise = log_total + select(typical_largest - logit, 0.0, logit == typical_largest);
+  let surprise = typical_log_total + select(typical_largest - logit, 0.0, logit == typical_largest);
   return vec2<u32>(ordered(-abs(surprise - entropy)), ~id);
 }
 
@@ -49,45 +54,39 @@ fn race_rank(i: u32) -> vec2<u32> {
   return own;
 }
 
-fn key_count(stage: u32) -> u32 { return select(token_count, THREADS, stage == STAGE_THREADS); }
+// What a stage counts: the threads' own best tokens, or the tokens in the race.
+fn key_count(stage: u32) -> u32 { return select(token_count, THREADS, stage == STAGE_BOUND); }
+fn member_of(stage: u32, i: u32) -> vec2<u32> {
+  if (stage == STAGE_BOUND) { return pairs_of_threads[i]; }
+  return race_rank(i);
+}
 fn key_of(stage: u32, i: u32) -> vec2<u32> {
-  if (stage == STAGE_THREADS) { return pairs_of_threads[i]; }
-  if (stage == STAGE_BEST) { return rank_of(logit_at(i), id_at(i)); }
-  let rank = race_rank(i);
-  if (stage == STAGE_TOP_P || is_zero(rank)) { return rank; }
+  let member = member_of(stage, i);
+  if (stage != STAGE_TYPICAL || is_zero(member)) { return member; }
   return typicality(logit_at(i), id_at(i));
 }
 fn key_weight(stage: u32, i: u32) -> Weight {
-  if (stage < STAGE_TOP_P) { return Weight(0u, 0u, 1u); }
-  return whole_weight(weight_of(logit_at(i), stage_largest, 1.0));
+  if (stage <= STAGE_TOP_K) { return Weight(0u, 0u, 1u); }
+  return whole_weight(weight_of(logit_at(i)));
 }
 
 // How likely a token is beside the largest.
-fn weight_of(logit: f32, largest_logit: f32, per_temperature: f32) -> f32 {
-  if (logit == largest_logit) { return 1.0; }
-  return exponential((logit - largest_logit) * per_temperature);
+fn weight_of(logit: f32) -> f32 {
+  if (logit == stage_largest) { return 1.0; }
+  return exponential((logit - stage_largest) * per_temperature);
 }
 
-fn best_rank(thread: u32) -> vec2<u32> {
-  var best = vec2<u32>();
-  for (var i = thread; i < token_count; i += THREADS) { best = wide_most(best, race_rank(i)); }
-  return most_of_all(best, thread);
-}
-
-// The weights of the tokens from first to before end that are in the race.
-fn weight_between(first: u32, end: u32, step: u32, per_temperature: f32) -> vec2<u32> {
+// The sum of the weights from first to before end.
+fn weight_between(stage: u32, first: u32, end: u32, step: u32) -> vec2<u32> {
   var sum = Weight(0u, 0u, 0u);
   for (var i = first; i < end; i += step) {
-    if (is_zero(race_rank(i))) { continue; }
-    let weight = whole_weight(weight_of(logit_at(i), stage_largest, per_temperature));
+    if (is_zero(member_of(stage, i))) { continue; }
+    let weight = key_weight(stage, i);
     sum.high += weight.high;
     sum.middle += weight.middle;
     sum.low += weight.low;
   }
   return wide_weight(sum);
-}
-fn total_weight(thread: u32) -> vec2<u32> {
-  return sum_of_all(weight_between(thread, token_count, THREADS, 1.0), thread);
 }
 
 // The share of a sum of weights that a stage keeps, rounded up, at least a little.
@@ -101,16 +100,14 @@ fn goal_of(share: f32, total: vec2<u32>) -> vec2<u32> {
 
 fn log_of_total(total: vec2<u32>) -> f32 { return logarithm(wide_to_float(total) * 4.5474735e-13); }
 
-fn keep_typical(share: f32, thread: u32) {
-  stage_largest = from_ordered(best_rank(thread).x);
-  let total = total_weight(thread);
-  let log_of_all = log_of_total(total);
+// The expected surprise of the tokens in the race.
+fn expected_surprise(total: vec2<u32>, thread: u32) -> f32 {
   var part = 0.0;
   for (var i = thread; i < token_count; i += THREADS) {
     if (is_zero(race_rank(i))) { continue; }
     let logit = logit_at(i);
-    let weight = weight_of(logit, stage_largest, 1.0);
-    if (weight > 0.0) { part += weight * (log_of_all + select(stage_largest - logit, 0.0, logit == stage_largest)); }
+    let weight = weight_of(logit);
+    if (weight > 0.0) { part += weight * (log_total + select(stage_largest - logit, 0.0, logit == stage_largest)); }
   }
   entropy_cells[thread] = part;
   workgroupBarrier();
@@ -118,22 +115,7 @@ fn keep_typical(share: f32, thread: u32) {
     if (thread < step) { entropy_cells[thread] += entropy_cells[thread + step]; }
     workgroupBarrier();
   }
-  entropy = workgroupUniformLoad(&entropy_cells[0]) / (wide_to_float(total) * 4.5474735e-13);
-  log_total = log_of_all;
-  typical_largest = stage_largest;
-  least_typicality = least_key(STAGE_TYPICAL, goal_of(share, total), thread);
-  typical = true;
-}
-
-fn keep_top_p(share: f32, thread: u32) {
-  stage_largest = from_ordered(best_rank(thread).x);
-  let goal = goal_of(share, total_weight(thread));
-  least_rank = wide_most(least_rank, least_key(STAGE_TOP_P, goal, thread));
-}
-
-fn keep_min_p(share: f32, thread: u32) {
-  let least = from_ordered(best_rank(thread).x) + logarithm(share);
-  least_rank = wide_most(least_rank, vec2<u32>(ordered(least), 0u));
+  return workgroupUniformLoad(&entropy_cells[0]) / (wide_to_float(total) * 4.5474735e-13);
 }
 
 // The first output of pcg3d, as drawUniform of the contract, in 24 bits.
@@ -148,43 +130,49 @@ fn draw_uniform(words: u32, position: u32) -> u32 {
   return state.x >> 8u;
 }
 
-// The first token by id at which the cumulated weights pass the drawn share of their sum. Each thread has a stretch of tokens.
-fn pick(words: u32, position: u32, thread: u32) -> u32 {
-  let per_temperature = 1.0 / number(words, WORD_TEMPERATURE);
-  stage_largest = from_ordered(best_rank(thread).x);
-  let stretch = (token_count + THREADS - 1u) / THREADS;
-  let first = min(thread * stretch, token_count);
-  let end = min(first + stretch, token_count);
-  let own = weight_between(first, end, 1u, per_temperature);
-  let upto = sum_up_to(own, thread);
-  if (thread == THREADS - 1u) { found = vec4<u32>(upto, 0u, 0u); }
-  let total = workgroupUniformLoad(&found).xy;
-  let uniform_bits = draw_uniform(words, position);
+// The first token by id at which the cumulated weights pass the drawn share of their sum: each thread has a stretch of tokens,
+// the weights up to whose end are known.
+fn pick(uniform_bits: u32, upto: vec2<u32>, own: vec2<u32>, total: vec2<u32>, first: u32, end: u32) {
   let low = wide_product(total.y, uniform_bits);
   let high = wide_product(total.x, uniform_bits);
   let goal = wide_sum(vec2<u32>((high.x << 8u) | (high.y >> 24u), high.y << 8u), vec2<u32>(low.x >> 24u, (low.x << 8u) | (low.y >> 24u)));
-  let before = wide_difference(upto, own);
-  if (!wide_less(goal, before) && wide_less(goal, upto)) {
-    var sum = before;
-    for (var i = first; i < end; i++) {
-      sum = wide_sum(sum, weight_between(i, i + 1u, 1u, per_temperature));
-      if (wide_less(goal, sum)) {
-        chosen = id_at(i);
-        break;
-      }
+  var sum = wide_difference(upto, own);
+  if (wide_less(goal, sum) || !wide_less(goal, upto)) { return; }
+  for (var i = first; i < end; i++) {
+    if (is_zero(race_rank(i))) { continue; }
+    sum = wide_sum(sum, wide_weight(key_weight(STAGE_CHOICE, i)));
+    if (wide_less(goal, sum)) {
+      chosen = id_at(i);
+      return;
     }
   }
-  return workgroupUniformLoad(&chosen);
 }
 
-fn draw(words: u32, position: u32, thread: u32) -> u32 {
-  let k = word(words, WORD_TOP_K);
-  if (k > 0 && u32(k) < VOCABULARY) { least_rank = keep_best(u32(k), thread); }
-  if (is_zero(best_rank(thread))) { return 0u; }
-  if (number(words, WORD_TYPICAL_P) < 1.0) { keep_typical(number(words, WORD_TYPICAL_P), thread); }
-  if (number(words, WORD_TOP_P) < 1.0) { keep_top_p(number(words, WORD_TOP_P), thread); }
-  if (number(words, WORD_MIN_P) > 0.0) { keep_min_p(number(words, WORD_MIN_P), thread); }
-  return pick(words, position, thread);
+// Which stages a row asks for: a temperature of 0 takes the best token.
+fn is_wanted(words: u32, stage: u32) -> bool {
+  let draws = number(words, WORD_TEMPERATURE) > 0.0;
+  switch (stage) {
+    case STAGE_BOUND, STAGE_TOP_K: { return draws && word(words, WORD_TOP_K) > 0 && u32(word(words, WORD_TOP_K)) < VOCABULARY; }
+    case STAGE_TYPICAL: { return draws && number(words, WORD_TYPICAL_P) < 1.0; }
+    case STAGE_TOP_P: { return draws && number(words, WORD_TOP_P) < 1.0; }
+    case STAGE_MIN_P: { return draws && number(words, WORD_MIN_P) > 0.0; }
+    case STAGE_CHOICE: { return true; }
+    default: { return word(words, WORD_LOG_PROBABILITIES) >= 0; }
+  }
+}
+
+// How much of the sum of weights a stage keeps; 0 where that does not narrow the race.
+fn stage_goal(words: u32, stage: u32, total: vec2<u32>) -> vec2<u32> {
+  let k = vec2<u32>(0u, u32(max(word(words, WORD_TOP_K), 0)));
+  if (is_zero(total)) { return vec2<u32>(); }
+  switch (stage) {
+    // Where fewer threads have tokens, their best ones tell nothing of the k-th best of all.
+    case STAGE_BOUND: { return select(k, vec2<u32>(), wide_less(total, k)); }
+    case STAGE_TOP_K: { return select(vec2<u32>(), k, wide_less(k, total)); }
+    case STAGE_TYPICAL: { return goal_of(number(words, WORD_TYPICAL_P), total); }
+    case STAGE_TOP_P: { return goal_of(number(words, WORD_TOP_P), total); }
+    default: { return vec2<u32>(); }
+  }
 }
 
 // Lowers the logits of the tokens in the history from start to before end; a token's first occurrence does it for all.
@@ -227,29 +215,19 @@ fn adjust(words: u32, slot: u32, position: u32, thread: u32) {
   adjusted = true;
 }
 
+fn logarithm_of(logit: f32) -> f32 { return select(logit - stage_largest, 0.0, logit == stage_largest) - log_total; }
+
 // The log-probabilities of the chosen token and of the most likely ones under the raw logits.
-fn write_report(token: u32, wanted: u32, at: u32, thread: u32) {
-  adjusted = false;
-  listed = false;
-  typical = false;
-  token_count = VOCABULARY;
-  least_rank = vec2<u32>();
-  let best = best_rank(thread);
-  stage_largest = from_ordered(best.x);
-  let log_of_all = log_of_total(total_weight(thread));
+fn write_report(token: u32, best: vec2<u32>, wanted: u32, at: u32, thread: u32) {
   if (thread == 0u) {
     report[at] = token;
-    let logit = full_logit(token);
-    let logarithm_of_it = select(logit - stage_largest, 0.0, logit == stage_largest) - log_of_all;
-    report[at + 1u] = select(bitcast<u32>(logarithm_of_it), 0x7fc00000u, is_zero(best));
+    report[at + 1u] = select(bitcast<u32>(logarithm_of(full_logit(token))), 0x7fc00000u, is_zero(best));
   }
   var next = best;
   for (var rank = 0u; rank < wanted; rank++) {
     if (thread == 0u) {
-      let logarithm_of_it = (from_ordered(next.x) - stage_largest) - log_of_all;
-      let infinite = from_ordered(next.x) == stage_largest;
       report[at + 2u + 2u * rank] = select(~next.y, 0u, is_zero(next));
-      report[at + 3u + 2u * rank] = select(bitcast<u32>(select(logarithm_of_it, -log_of_all, infinite)), 0xff800000u, is_zero(next));
+      report[at + 3u + 2u * rank] = select(bitcast<u32>(logarithm_of(from_ordered(next.x))), 0xff800000u, is_zero(next));
     }
     var below = vec2<u32>();
     for (var i = thread; i < VOCABULARY; i += THREADS) {
@@ -257,6 +235,27 @@ fn write_report(token: u32, wanted: u32, at: u32, thread: u32) {
       if (wide_less(own, next)) { below = wide_most(below, own); }
     }
     next = most_of_all(below, thread);
+  }
+}
+
+// Everyone is in the race again, with the raw logits.
+fn forget_stages() {
+  adjusted = false;
+  listed = false;
+  typical = false;
+  token_count = VOCABULARY;
+  least_rank = vec2<u32>();
+}
+
+// What a stage makes of the least key that it keeps.
+fn narrow(stage: u32, least: vec2<u32>, thread: u32) {
+  switch (stage) {
+    case STAGE_BOUND: { list_tokens(least, thread); }
+    case STAGE_TYPICAL: {
+      least_typicality = least;
+      typical = true;
+    }
+    default: { least_rank = wide_most(least_rank, least); }
   }
 }
 
@@ -271,15 +270,56 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let position = u32(positions[row >> 2u][row & 3u]);
   token_count = VOCABULARY;
   adjust(words, slot, position, thread);
-  var token: u32;
-  if (number(words, WORD_TEMPERATURE) > 0.0) {
-    token = draw(words, position, thread);
-  } else {
-    let best = best_rank(thread);
-    token = select(~best.y, 0u, is_zero(best));
+  let draws = number(words, WORD_TEMPERATURE) > 0.0;
+  var token = 0u;
+  for (var stage = STAGE_BOUND; stage <= STAGE_REPORT; stage++) {
+    if (!is_wanted(words, stage)) { continue; }
+    if (stage == STAGE_REPORT) { forget_stages(); }
+    per_temperature = select(1.0, 1.0 / number(words, WORD_TEMPERATURE), stage == STAGE_CHOICE && draws);
+    var own_best = vec2<u32>();
+    for (var i = thread; i < token_count; i += THREADS) { own_best = wide_most(own_best, race_rank(i)); }
+    pairs_of_threads[thread] = own_best;
+    let best = most_of_all(own_best, thread);
+    stage_largest = from_ordered(best.x);
+    if (stage == STAGE_MIN_P) {
+      least_rank = wide_most(least_rank, vec2<u32>(ordered(stage_largest + logarithm(number(words, WORD_MIN_P))), 0u));
+      continue;
+    }
+    if (stage == STAGE_CHOICE && !draws) {
+      token = select(~best.y, 0u, is_zero(best));
+      continue;
+    }
+    // The choice goes over neighbouring tokens, whose weights it cumulates.
+    let stretch = (token_count + THREADS - 1u) / THREADS;
+    let chooses = stage == STAGE_CHOICE;
+    let first = select(thread, min(thread * stretch, token_count), chooses);
+    let end = select(key_count(stage), min(first + stretch, token_count), chooses);
+    let own = weight_between(stage, first, end, select(THREADS, 1u, chooses));
+    let upto = sum_up_to(own, thread);
+    if (thread == THREADS - 1u) {
+      found = vec4<u32>(upto, 0u, 0u);
+      chosen = 0u;
+    }
+    let total = workgroupUniformLoad(&found).xy;
+    log_total = log_of_total(total);
+    if (stage == STAGE_REPORT) {
+      write_report(token, best, min(u32(word(words, WORD_LOG_PROBABILITIES)), ALTERNATIVES), output * 2u * (1u + ALTERNATIVES), thread);
+      continue;
+    }
+    if (chooses) {
+      pick(draw_uniform(words, position), upto, own, total, first, end);
+      token = workgroupUniformLoad(&chosen);
+      continue;
+    }
+    if (stage == STAGE_TYPICAL) {
+      typical_largest = stage_largest;
+      typical_log_total = log_total;
+      entropy = expected_surprise(total, thread);
+    }
+    let goal = stage_goal(words, stage, total);
+    if (is_zero(goal)) { continue; }
+    narrow(stage, least_key(stage, goal, thread), thread);
   }
-  let wanted = word(words, WORD_LOG_PROBABILITIES);
-  if (wanted >= 0) { write_report(token, min(u32(wanted), ALTERNATIVES), output * 2u * (1u + ALTERNATIVES), thread); }
   if (thread == 0u) { tokens[output] = i32(token); }
 }
 `;

@@ -32,9 +32,17 @@ export interface Device extends AsyncDisposable {
   memory(): Promise<MemoryInfo>;
   /** Memory on the device, its contents undefined. `label` names it in messages and traces. Throws `OUT_OF_MEMORY`. */
   createBuffer(byteLength: number, label: string): DeviceBuffer;
-  /** Host memory that the device copies from and into without a detour. For `inputs` unless said otherwise. */
+  /**
+   * Host memory that the device copies from and into without a detour, its contents undefined. For `inputs` unless said
+   * otherwise.
+   */
   createPinned(byteLength: number, label: string, use?: PinnedUse): PinnedBuffer;
   createStream(label: string): Stream;
+  /**
+   * The capacities for which a model of at most `rows` token rows is worth compiling: ascending, the last is `rows`. A device
+   * whose steps cost what the rows in use cost needs one.
+   */
+  rowCapacities(rows: number): readonly number[];
   /** Chooses kernels, scratch and weight layouts for a graph, from its description alone. */
   compile(graph: OpGraph): Promise<Program>;
   /** Captures executables, in this order, into one replayable step. */

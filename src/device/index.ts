@@ -1,5 +1,15 @@
 export { checkBindings } from './binding-check.ts';
 export type { Device, DeviceInfo, MemoryInfo } from './device.ts';
+export type {
+  Address,
+  Ffi,
+  NativeArguments,
+  NativeFunction,
+  NativeLibrary,
+  NativeMemory,
+  NativeType,
+  NativeValues,
+} from './ffi.ts';
 export { GraphUses } from './fusion/graph-uses.ts';
 export { matchGated } from './fusion/match-gated.ts';
 export { headGroups, type HeadOps, matchHeads } from './fusion/match-heads.ts';

@@ -7,13 +7,20 @@ export interface BenchmarkOptions {
   readonly promptTokens: number;
   /** Tokens that are generated greedily from an empty context; 0 leaves this test out. */
   readonly generatedTokens: number;
+  /** Sequences that generate at once in a test of their own; 1 leaves it out. */
+  readonly parallel: number;
+  /** Tokens of the prompts of those sequences. */
+  readonly depth: number;
   readonly repetitions: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Speeds of one test, in tokens a second. */
 export interface BenchmarkResult {
-  /** `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens. */
+  /**
+   * `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens; `64 x tg128`: generating 128 tokens in each of
+   * 64 sequences, speeds summed up.
+   */
   readonly test: string;
   readonly median: number;
   readonly slowest: number;
@@ -22,24 +29,29 @@ export interface BenchmarkResult {
 }
 
 /** Positions that a model needs for a benchmark. */
-export function benchmarkContext({ promptTokens, generatedTokens }: BenchmarkOptions): number {
-  return Math.max(promptTokens, generatedTokens + 1) + 1;
+export function benchmarkContext(options: BenchmarkOptions): number {
+  const { promptTokens, generatedTokens, parallel, depth } = options;
+  const together = parallel > 1 ? depth + generatedTokens + 1 : 0;
+  return Math.max(promptTokens, generatedTokens + 1, together) + 1;
 }
 
 /**
  * Measures a model's speed as llama-bench does: `pp` reads a prompt into an empty context, `tg` generates from an empty
- * context; a first round of each is not counted. Yields a result a test. Rejects with `ABORTED` and as `generate`.
+ * context, and as its batched bench, with several sequences at once; a first round of each is not counted. Yields a result a test. Rejects with `ABORTED` and as `generate`.
  */
 export async function* runBenchmark(
   model: LanguageModel,
   options: BenchmarkOptions,
 ): AsyncGenerator<BenchmarkResult, void> {
-  const { promptTokens, generatedTokens } = options;
+  const { promptTokens, generatedTokens, parallel } = options;
   if (promptTokens > 0) {
     yield await measure(`pp${promptTokens}`, options, () => promptSpeed(model, promptTokens));
   }
   if (generatedTokens > 0) {
     yield await measure(`tg${generatedTokens}`, options, () => generationSpeed(model, generatedTokens));
+  }
+  if (generatedTokens > 0 && parallel > 1) {
+    yield await measure(`${parallel} x tg${generatedTokens}`, options, () => parallelSpeed(model, options));
   }
 }
 
@@ -74,9 +86,38 @@ async function generationSpeed(model: LanguageModel, count: number): Promise<num
   return count / stream.end.generateSeconds;
 }
 
+/** Tokens a second of all sequences, from when the last has begun to generate until the first is complete. */
+async function parallelSpeed(model: LanguageModel, options: BenchmarkOptions): Promise<number> {
+  const { parallel, depth, generatedTokens, signal } = options;
+  model.reset();
+  let begun = 0;
+  let counted = 0;
+  let from = 0;
+  let to = Number.POSITIVE_INFINITY;
+  const one = async (offset: number): Promise<void> => {
+    const prompt = someTokens(model, depth, offset);
+    const stream = model.generate(prompt, {
+      temperature: 0,
+      maxTokens: generatedTokens + 1,
+      ignoreEnd: true,
+      signal,
+    });
+    let first = true;
+    for await (const { token } of stream) {
+      if (!token) continue;
+      if (first && ++begun === parallel) from = performance.now();
+      first = false;
+      if (begun === parallel && performance.now() < to) counted++;
+    }
+    to = Math.min(to, performance.now());
+  };
+  await Promise.all(Array.from({ length: parallel }, (_, i) => one(i * depth)));
+  return counted / ((to - from) / 1000);
+}
+
 /** Ids all over the vocabulary, always the same. */
-function someTokens(model: LanguageModel, count: number): number[] {
-  return Array.from({ length: count }, (_, i) => (i * 7919 + 1) % model.tokenizer.vocabularySize);
+function someTokens(model: LanguageModel, count: number, from = 0): number[] {
+  return Array.from({ length: count }, (_, i) => ((from + i) * 7919 + 1) % model.tokenizer.vocabularySize);
 }
 
 /** The middle of sorted numbers; 0 of none. */

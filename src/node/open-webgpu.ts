@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
-import type { Device } from '../device/index.ts';
 import { type GpuProvider, openWebGpuDevice, type WebGpuDeviceOptions } from '../devices/webgpu/index.ts';
+import type { WebGpuDevice } from '../devices/webgpu/index.ts';
+import { loadKoffiFfi } from './koffi-ffi.ts';
 
 /** What may be chosen about the WebGPU device in Node. */
 export type NodeWebGpuOptions = Omit<WebGpuDeviceOptions, 'gpu' | 'adapter'> & {
@@ -25,26 +26,22 @@ const SWITCHES = ['enable-dawn-features=disable_workgroup_init'];
 
 let dawn: Promise<GpuProvider> | undefined;
 
-/** Opens a GPU by Dawn. Rejects with `DEVICE_UNAVAILABLE`. */
-export async function openWebGpu({ index = 0, ...options }: NodeWebGpuOptions = {}): Promise<Device> {
+/** Opens a GPU by Dawn, or by the runtime's own WebGPU. Rejects with `DEVICE_UNAVAILABLE`. */
+export async function openWebGpu({ index = 0, ...options }: NodeWebGpuOptions = {}): Promise<WebGpuDevice> {
   const adapter = ADAPTERS[index];
   if (!adapter) {
     const why = `adapters are numbered from 0 to ${ADAPTERS.length - 1}`;
     fail('DEVICE_UNAVAILABLE', { device: `webgpu:${index}`, why });
   }
-  return openWebGpuDevice({ ...options, gpu: await provider(), adapter });
-}
-
-/** One for the process: Dawn starts its drivers once. */
-function provider(): Promise<GpuProvider> {
   dawn ??= loadDawn();
-  return dawn;
+  return openWebGpuDevice({ ...options, gpu: await dawn, adapter });
 }
 
+/** One for the process: drivers are started once. Deno and Bun bring a GPU of their own where they have one. */
 async function loadDawn(): Promise<GpuProvider> {
-  // Deno and Bun bring a GPU of their own where they have one.
   const own = (globalThis.navigator as Navigator | undefined)?.gpu;
   if (own) return own;
+  if (process.platform === 'linux') await requireVulkan();
   const name = 'webgpu';
   try {
     const { create } = (await import(name)) as Dawn;
@@ -52,5 +49,14 @@ async function loadDawn(): Promise<GpuProvider> {
   } catch (cause) {
     const why = 'the optional package webgpu is not installed or has no build for this platform';
     return fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why }, cause);
+  }
+}
+
+/** Dawn would write a warning of its own where the system has no Vulkan. */
+async function requireVulkan(): Promise<void> {
+  try {
+    (await loadKoffiFfi()).open(['libvulkan.so.1']);
+  } catch (cause) {
+    fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why: 'Vulkan (libvulkan.so.1) is not installed' }, cause);
   }
 }

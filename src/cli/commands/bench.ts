@@ -25,6 +25,8 @@ import {
 interface BenchFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly promptTokens: number;
   readonly generatedTokens: number;
+  readonly parallel: number;
+  readonly depth: number;
   readonly repetitions: number;
   readonly save?: string;
   readonly compare?: string;
@@ -42,6 +44,12 @@ export const benchCommand: CliCommand<BenchFlags> = {
     new Option('-n, --generated-tokens <count>', 'tokens to generate from an empty context; 0 for none')
       .argParser(wholeNumber(0))
       .default(128),
+    new Option('--parallel <count>', 'also generate in so many sequences at once')
+      .argParser(wholeNumber(1))
+      .default(1),
+    new Option('--depth <count>', 'length of the prompts of those sequences')
+      .argParser(wholeNumber(1))
+      .default(128),
     new Option('-r, --repetitions <count>', 'counted rounds of each; one more warms up')
       .argParser(wholeNumber(1))
       .default(5),
@@ -56,6 +64,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
   ],
   examples: [
     ['bench -m model.gguf', 'pp512 and tg128, as llama-bench'],
+    ['bench -m model.gguf -p 0 --parallel 16', 'how much sixteen conversations at once gain'],
     ['bench -p 128 -n 32 -r 3 --save before.json', 'a short one of the bundled model, to be kept'],
     ['bench -p 128 -n 32 -r 3 --compare before.json --max-ratio 1.05', 'has it become slower?'],
   ],
@@ -64,7 +73,10 @@ export const benchCommand: CliCommand<BenchFlags> = {
     const before = flags.compare === undefined ? undefined : await readRecord(flags.compare);
     const options = { ...flags, signal };
     const size = flags.context ?? benchmarkContext(options);
-    const { model, seconds } = await loadFromFlags({ ...flags, context: size }, context);
+    const { model, seconds } = await loadFromFlags(
+      { ...flags, context: size, sequences: flags.parallel },
+      context,
+    );
     await using _model = model;
     const results: BenchmarkResult[] = [];
     for await (const result of runBenchmark(model, options)) {
@@ -92,7 +104,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
 function recordText({ model, modelBytes, device, loadSeconds, results }: BenchRecord): string {
   const lines = [
     `${model} (${formatBytes(modelBytes)}) on ${device}`,
-    `${'load'.padEnd(8)}${loadSeconds.toFixed(2)} s`,
+    `${'load'.padEnd(14)}${loadSeconds.toFixed(2)} s`,
     ...results.map(resultText),
   ];
   return `${lines.join('\n')}\n`;
@@ -100,14 +112,14 @@ function recordText({ model, modelBytes, device, loadSeconds, results }: BenchRe
 
 function resultText({ test, median, slowest, fastest }: BenchmarkResult): string {
   const spread = `${speed(slowest)} to ${speed(fastest)}`;
-  return `${test.padEnd(8)}${speed(median)} tok/s (${spread})`;
+  return `${test.padEnd(14)}${speed(median)} tok/s (${spread})`;
 }
 
 function ratiosText(ratios: readonly BenchRatio[]): string {
   return ratios
     .map(({ test, before, now, ratio }) => {
       const times = `${ratio.toFixed(3)} times as long as before`;
-      return `${test.padEnd(8)}${times}: ${speed(before)} -> ${speed(now)} tok/s\n`;
+      return `${test.padEnd(14)}${times}: ${speed(before)} -> ${speed(now)} tok/s\n`;
     })
     .join('');
 }

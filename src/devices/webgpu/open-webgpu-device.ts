@@ -11,6 +11,8 @@ export interface WebGpuDeviceOptions {
   readonly without?: readonly GpuFeature[];
   /** Bytes that buffers may take together. WebGPU does not tell how many there are: the default is no bound. */
   readonly memoryBytes?: number;
+  /** False refuses GPUs that are software, slower than kernels made for the CPU. Default true. */
+  readonly software?: boolean;
   /** The most bytes that a kernel sees of a buffer at once, less than the GPU's own limit. */
   readonly bindingBytes?: number;
 }
@@ -24,6 +26,9 @@ export async function openWebGpuDevice(options: WebGpuDeviceOptions): Promise<We
   try {
     const adapter = await gpu.requestAdapter(options.adapter ?? { powerPreference: 'high-performance' });
     if (!adapter) fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why: 'no adapter was found' });
+    if (adapter.info.isFallbackAdapter && options.software === false) {
+      fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why: `${nameOf(adapter)} is software` });
+    }
     const { wgslLanguageFeatures = new Set<string>() } = gpu;
     const chosen = chooseTarget(adapter, wgslLanguageFeatures, { without, bindingBytes });
     const { requiredFeatures, requiredLimits, target } = chosen;
@@ -38,20 +43,25 @@ export async function openWebGpuDevice(options: WebGpuDeviceOptions): Promise<We
   }
 }
 
-function infoOf({ info, limits }: GPUAdapter, target: GpuTarget): DeviceInfo {
+function nameOf({ info }: GPUAdapter): string {
   const { vendor, architecture, description, device } = info;
+  return description || device || [vendor, architecture].filter(Boolean).join(' ') || 'GPU';
+}
+
+function infoOf(adapter: GPUAdapter, target: GpuTarget): DeviceInfo {
+  const { info, limits } = adapter;
   return {
     backend: 'webgpu',
-    name: description || device || [vendor, architecture].filter(Boolean).join(' ') || 'GPU',
+    name: nameOf(adapter),
     details: {
-      vendor,
-      architecture,
+      vendor: info.vendor,
+      architecture: info.architecture,
+      software: info.isFallbackAdapter,
       subgroup: target.lanes,
       packedDot: target.packedDot,
       threads: target.threads,
       bufferBytes: limits.maxBufferSize,
       bindingBytes: target.bindingBytes,
-      memory: 'not told by WebGPU',
     },
   };
 }

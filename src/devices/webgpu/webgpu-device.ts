@@ -28,6 +28,12 @@ import { CopyTail } from './streams/copy-tail.ts';
 import { Uploader } from './streams/uploader.ts';
 import { WebGpuStream } from './streams/webgpu-stream.ts';
 
+/**
+ * One row has kernels that quantize for themselves, up to eight take the matrix-vector kernels, and a product's tile has
+ * 64: capacities between gain little and are compiled for long.
+ */
+const ROW_CAPACITIES = [1, 8, 64];
+
 /** What a device is made of. */
 export interface WebGpuDeviceParts {
   readonly device: GPUDevice;
@@ -115,6 +121,10 @@ export class WebGpuDevice implements Device {
       ended: (ended) => this.#live.remove(ended),
     });
     return this.#live.add(stream);
+  }
+
+  rowCapacities(rows: number): readonly number[] {
+    return [...ROW_CAPACITIES.filter((capacity) => capacity < rows), rows];
   }
 
   async compile(graph: OpGraph): Promise<Program> {

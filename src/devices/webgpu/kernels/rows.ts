@@ -10,14 +10,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 `;
 
-/** `history[slot, position] = id`. */
+/** The row's id, given or sampled before, and `history[slot, position] = id`. */
 export const TOKEN_APPEND = /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(global_invocation_id) thread: vec3<u32>) {
   let row = thread.x;
   if (row >= u32(counts[0])) { return; }
-  let slot = u32(slots[row >> 2u][row & 3u]);
-  history[slot * POSITIONS + u32(positions[row >> 2u][row & 3u])] = ids[row >> 2u][row & 3u];
+  var id = ids[row >> 2u][row & 3u];
+  if (id < 0) {
+    let sampled = u32(~id);
+    id = select(-1, tokens[min(sampled, TOKENS - 1u)], sampled < TOKENS);
+  }
+  y[row] = id;
+  history[u32(slots[row >> 2u][row & 3u]) * POSITIONS + u32(positions[row >> 2u][row & 3u])] = id;
 }
 `;
 

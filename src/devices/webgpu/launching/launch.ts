@@ -1,4 +1,5 @@
 import { alignUp } from '../../../base/bytes.ts';
+import { fail } from '../../../base/errors.ts';
 import type { Access, KernelModule } from './kernel-module.ts';
 import type { GpuKernel, PipelineStore } from './pipeline-store.ts';
 
@@ -26,10 +27,19 @@ export interface Dispatch {
 /** Bindings come in whole vectors; buffers are padded to them. */
 const BINDING_BYTES = 16;
 
-/** How the parameters are bound: one that is only read is bound for writing where its buffer is written by another. */
-export function accessesOf({ parameters }: KernelModule, buffers: readonly unknown[]): Access[] {
+/**
+ * How the parameters are bound: one that is only read is bound for writing where its buffer is written by another. Throws
+ * `BINDING` where an index tensor's is.
+ */
+export function accessesOf({ name, parameters }: KernelModule, buffers: readonly unknown[]): Access[] {
   const written = new Set(buffers.filter((_, i) => parameters[i]?.access === 'write'));
-  return parameters.map(({ access }, i) => (written.has(buffers[i]) ? 'write' : access));
+  return parameters.map((parameter, i) => {
+    if (!written.has(buffers[i])) return parameter.access;
+    if (parameter.access !== 'uniform') return 'write';
+    const found = 'a part of a buffer that the kernel also writes';
+    const expected = 'index tensors in buffers of their own';
+    return fail('BINDING', { graph: name, value: parameter.name, found, expected });
+  });
 }
 
 /** Compiles what a launch needs and makes its bind group. Rejects with `SHADER_COMPILE`. */

@@ -95,9 +95,9 @@ export class Lowering {
 
   /** An index tensor with a value a row, four to a vector: `x[i / 4][i % 4]` in the texts. */
   index(tensor: Tensor): Argument {
-    const bytes = tensorBytes(tensor, this.graph.shape);
-    const vectors = Math.ceil(bytes / 16);
-    if (16 * vectors > this.target.uniformBytes) return read(tensor, 'array<vec4<i32>>');
+    const vectors = Math.ceil(tensorBytes(tensor, this.graph.shape) / 16);
+    const large = 16 * vectors > this.target.uniformBytes;
+    if (large || tensor.role === 'temp') return read(tensor, 'array<vec4<i32>>');
     return { operand: tensor, type: `array<vec4<i32>, ${vectors}>`, access: 'uniform' };
   }
 

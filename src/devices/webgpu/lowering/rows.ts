@@ -45,18 +45,20 @@ export function lowerGatherRows({ x, index, out }: GatherRowsOp, to: Lowering): 
   });
 }
 
-export function lowerTokenAppend({ history, batch }: TokenAppendOp, to: Lowering): void {
+export function lowerTokenAppend({ history, tokens, batch, out }: TokenAppendOp, to: Lowering): void {
   const { threads } = to.target;
   to.launch({
     name: 'token_append',
     texts: [TOKEN_APPEND],
-    constants: { THREADS: threads, POSITIONS: history.width },
+    constants: { THREADS: threads, POSITIONS: history.width, TOKENS: tokens.rows },
     args: {
       counts: to.counts,
       ids: to.index(batch.ids),
       slots: to.index(batch.slots),
       positions: to.index(batch.positions),
+      tokens: read(tokens, 'array<i32>'),
       history: write(history, 'array<i32>'),
+      y: write(out, 'array<i32>'),
     },
     grid: [Math.ceil(to.capacity(batch.ids) / threads)],
   });

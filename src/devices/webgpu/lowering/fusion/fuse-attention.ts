@@ -33,20 +33,22 @@ export function fuseAttention(to: Lowering, activations: Activations): Fuse {
   };
 }
 
+/** Asks the same for few rows and many, so that weights are joined alike in all of a model's plans. */
 function fits(heads: HeadOps, to: Lowering): boolean {
   const { q, k, v, turnedQ } = heads;
-  const groups = headGroups(heads);
-  if (!groups.every((group) => fitsOneChunk(group.map(({ weight }) => weight), to))) return false;
+  const groups = headGroups(heads).map((group) => group.map(({ weight }) => weight));
+  if (!groups.every((weights) => fitsOneChunk(weights, to))) return false;
   const { pairs, table, headSize } = turnedQ;
-  if (!isMatvec(q, to)) return groups.length === 1;
   const whole = pairs === 'interleaved' || (table.width === headSize && headSize % OUTPUTS_A_GROUP === 0);
   return whole && [q, k, v].every(({ out }) => out.width % OUTPUTS_A_GROUP === 0);
 }
 
 function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering, activations: Activations): void {
   const { attention, q } = heads;
-  if (isMatvec(q, to)) for (const group of headGroups(heads)) launchGroup(heads, group, to, activations);
-  else launchJoined(heads, to);
+  for (const group of headGroups(heads)) {
+    if (isMatvec(q, to)) launchGroup(heads, group, to, activations);
+    else launchJoined(heads, group, to);
+  }
   const quantized = attention.valueSize % 32 === 0 && isReadQuantized(attention.out, uses, to);
   if (!quantized) {
     launchAttention(attention, to, { form: 'floats', y: attention.out });
@@ -131,11 +133,10 @@ function launchGroup(heads: HeadOps, group: readonly MatmulOp[], to: Lowering, a
 }
 
 /** One product for many rows, then what turns and appends them. */
-function launchJoined(heads: HeadOps, to: Lowering): void {
-  const { q, k, v, append, turnedQ } = heads;
-  const group = [q, k, v];
-  const unit = cacheUnit(append.cache, turnedQ.headSize, turnedQ.table.width);
-  const width = q.out.width + k.out.width + v.out.width;
+function launchJoined(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): void {
+  const { q, append } = heads;
+  const unit = cacheUnit(append.cache);
+  const width = group.reduce((sum, { out }) => sum + out.width, 0);
   const joined = to.temporary(4 * to.capacity(q.out) * width);
   const addend = biasOf(group, to);
   const weights = group.map(({ weight }) => weight);

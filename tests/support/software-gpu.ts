@@ -1,4 +1,4 @@
-import type { Device } from '../../src/device/index.ts';
+import type { WebGpuDevice } from '../../src/devices/webgpu/index.ts';
 import { type NodeWebGpuOptions, openWebGpu } from '../../src/node/open-webgpu.ts';
 
 /** Set by `scripts/test.mjs` where it found the software driver. */
@@ -9,6 +9,6 @@ export const NO_SOFTWARE_GPU: string | false =
   FOUND || process.env['CI'] !== undefined ? false : 'no software GPU: run the tests by scripts/test.mjs';
 
 /** Opens the software GPU. */
-export function openSoftwareGpu(options: NodeWebGpuOptions = {}): Promise<Device> {
+export function openSoftwareGpu(options: NodeWebGpuOptions = {}): Promise<WebGpuDevice> {
   return openWebGpu(options);
 }

@@ -30,7 +30,7 @@ import { WebGpuStream } from './streams/webgpu-stream.ts';
 
 /**
  * One row has kernels that quantize for themselves, up to eight take the matrix-vector kernels, and a product's tile has
- * 64: capacities between gain little and are compiled for long.
+ * 64: capacities between gain little and are compiled for long. In software, where compiling takes longest, one is enough.
  */
 const ROW_CAPACITIES = [1, 8, 64];
 
@@ -124,7 +124,8 @@ export class WebGpuDevice implements Device {
   }
 
   rowCapacities(rows: number): readonly number[] {
-    return [...ROW_CAPACITIES.filter((capacity) => capacity < rows), rows];
+    const capacities = this.info.details.software ? [] : ROW_CAPACITIES;
+    return [...capacities.filter((capacity) => capacity < rows), rows];
   }
 
   async compile(graph: OpGraph): Promise<Program> {
@@ -148,6 +149,11 @@ export class WebGpuDevice implements Device {
     if (this.#faults.error) throw this.#faults.error;
     const ended = (step: WebGpuStep) => this.#live.remove(step);
     return this.#add(new WebGpuStep(label, dispatches, { device: this.#device, ended }));
+  }
+
+  /** Ends the GPU under everything that uses it, as a driver's reset would. */
+  lose(): void {
+    this.#device.destroy();
   }
 
   liveObjects(): number {

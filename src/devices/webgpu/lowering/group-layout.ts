@@ -1,4 +1,6 @@
+import { alignUp } from '../../../base/bytes.ts';
 import { invariant } from '../../../base/errors.ts';
+import { BUFFER_ALIGNMENT } from '../../../device/index.ts';
 import { type Weight, weightRowBytes } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import { GRID } from '../kernels/library/grid.ts';
@@ -73,7 +75,9 @@ export const GROUP_LAYOUT: WeightLayout = {
     const groups = first.columns / 32;
     const rows = parts.reduce((sum, part) => sum + part.rows, 0);
     const starts = parts.map((_, i) => parts.slice(0, i).reduce((sum, part) => sum + part.rows, 0));
-    const chunks = chunksOf(rows, bindingBytes, (count) => planePlaces(format, count * groups).byteLength);
+    const chunks = chunksOf(rows, bindingBytes, (count) =>
+      alignUp(planePlaces(format, count * groups).byteLength, BUFFER_ALIGNMENT),
+    );
     return {
       parts,
       byteLength: chunks.reduce((sum, { byteLength }) => sum + byteLength, 0),

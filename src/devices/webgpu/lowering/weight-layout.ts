@@ -13,10 +13,13 @@ export interface WeightLayout {
   of(parts: readonly Weight[], target: GpuTarget): WebGpuWeight;
 }
 
-/** Chunks start at multiples of so many rows, which makes their bytes a multiple of what bindings start at. */
-const CHUNK_ROWS = 64;
+/** Chunks hold multiples of so many rows. */
+const CHUNK_ROWS = 32;
 
-/** The rows of a matrix in chunks that a binding spans; `bytesOf` gives the bytes of a number of rows. */
+/**
+ * The rows of a matrix in chunks that a binding spans; `bytesOf` gives the bytes of a number of rows, those of whole chunks a
+ * multiple of what bindings start at.
+ */
 export function chunksOf(rows: number, bindingBytes: number, bytesOf: (rows: number) => number): WeightChunk[] {
   const most = Math.floor(bindingBytes / bytesOf(CHUNK_ROWS)) * CHUNK_ROWS;
   const each = bytesOf(rows) <= bindingBytes ? rows : Math.max(CHUNK_ROWS, most);

@@ -15,6 +15,7 @@ import {
 import type { OpGraph } from '../../ops/index.ts';
 import { GpuFaults } from './gpu-faults.ts';
 import type { GpuTarget } from './gpu-target.ts';
+import { IndexCopies } from './launching/index-copies.ts';
 import { accessesOf, prepareLaunch } from './launching/launch.ts';
 import { PipelineStore } from './launching/pipeline-store.ts';
 import { type WebGpuExecutable, WebGpuProgram } from './launching/webgpu-program.ts';
@@ -96,7 +97,9 @@ export class WebGpuDevice implements Device {
       this.#live.remove(buffer);
       this.#budget.give(byteLength);
     };
-    return this.#add(new WebGpuBuffer(byteLength, label, { device: this.#device, faults: this.#faults, ended }));
+    return this.#add(
+      new WebGpuBuffer(byteLength, label, { device: this.#device, faults: this.#faults, ended }),
+    );
   }
 
   createPinned(byteLength: number, label: string, use: PinnedUse = 'inputs'): PinnedBuffer & Disposable {
@@ -132,7 +135,13 @@ export class WebGpuDevice implements Device {
     this.#live.check();
     const lowered = lowerGraph(graph, this.target);
     const kernels = lowered.templates.map(({ module, args }) =>
-      this.#store.load(module, accessesOf(module, args.map(({ of }) => of))),
+      this.#store.load(
+        module,
+        accessesOf(
+          module,
+          args.map(({ of }) => of),
+        ),
+      ),
     );
     await Promise.all([...kernels, ...lowered.weights.map((weight) => this.#uploader.prepare(weight))]);
     this.#live.check();
@@ -143,12 +152,13 @@ export class WebGpuDevice implements Device {
     this.#live.check();
     await this.#faults.settled();
     const launches = executables.flatMap((executable) => (executable as WebGpuExecutable).launches);
+    const indices = new IndexCopies(this.#device, launches);
     const dispatches = await Promise.all(
-      launches.map((launch) => prepareLaunch(launch, this.#store, this.#device)),
+      launches.map((launch) => prepareLaunch(indices.applyTo(launch), this.#store, this.#device)),
     );
     if (this.#faults.error) throw this.#faults.error;
     const ended = (step: WebGpuStep) => this.#live.remove(step);
-    return this.#add(new WebGpuStep(label, dispatches, { device: this.#device, ended }));
+    return this.#add(new WebGpuStep(label, dispatches, { device: this.#device, indices, ended }));
   }
 
   /** Ends the GPU under everything that uses it, as a driver's reset would. */

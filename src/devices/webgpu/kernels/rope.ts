@@ -34,7 +34,8 @@ export function yarnTurnText(shares: Float32Array): string {
   const rest = Array.from(shares, (share) => 1 - share);
   const high = rest.map(Math.fround);
   const low = rest.map((value, i) => value - (high[i] as number));
-  const table = (values: readonly number[]) => `array<f32, ${values.length}>(${values.map(bitsOf).join(', ')})`;
+  const table = (values: readonly number[]) =>
+    `array<f32, ${values.length}>(${values.map(bitsOf).join(', ')})`;
   return /* wgsl */ `
 const SHARES = ${table([...shares])};
 const REST_HIGH = ${table(high)};

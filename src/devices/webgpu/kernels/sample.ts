@@ -2,7 +2,9 @@ import { SAMPLING_WORD } from '../../../ops/index.ts';
 
 /** The words of a parameter row as constants: `WORD_TOP_K`. */
 const WORDS = Object.entries(SAMPLING_WORD)
-  .map(([name, at]) => `const WORD_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()} = ${at}u;`)
+  .map(
+    ([name, at]) => `const WORD_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()} = ${at}u;`,
+  )
   .join('\n');
 
 /** Chooses a token for each output row: the stages of the contract's `sampleRow`, a workgroup of 256 threads a row. */

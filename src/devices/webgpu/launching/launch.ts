@@ -1,6 +1,5 @@
 import { alignUp } from '../../../base/bytes.ts';
-import { fail } from '../../../base/errors.ts';
-import type { Access, KernelModule } from './kernel-module.ts';
+import type { Access, KernelModule, Parameter } from './kernel-module.ts';
 import type { GpuKernel, PipelineStore } from './pipeline-store.ts';
 
 /** A part of a GPU's buffer. */
@@ -27,19 +26,24 @@ export interface Dispatch {
 /** Bindings come in whole vectors; buffers are padded to them. */
 const BINDING_BYTES = 16;
 
-/**
- * How the parameters are bound: one that is only read is bound for writing where its buffer is written by another. Throws
- * `BINDING` where an index tensor's is.
- */
-export function accessesOf({ name, parameters }: KernelModule, buffers: readonly unknown[]): Access[] {
-  const written = new Set(buffers.filter((_, i) => parameters[i]?.access === 'write'));
-  return parameters.map((parameter, i) => {
-    if (!written.has(buffers[i])) return parameter.access;
-    if (parameter.access !== 'uniform') return 'write';
-    const found = 'a part of a buffer that the kernel also writes';
-    const expected = 'index tensors in buffers of their own';
-    return fail('BINDING', { graph: name, value: parameter.name, found, expected });
-  });
+/** How the parameters are bound: one that is only read is bound for writing where its buffer is written by another. */
+export function accessesOf({ parameters }: KernelModule, buffers: readonly unknown[]): Access[] {
+  const written = writtenBuffers(parameters, buffers);
+  return parameters.map(({ access }, i) => (access === 'read' && written.has(buffers[i]) ? 'write' : access));
+}
+
+/** The buffers that a launch writes some part of. */
+function writtenBuffers<B>(parameters: readonly Parameter[], buffers: readonly B[]): Set<B> {
+  return new Set(buffers.filter((_, i) => parameters[i]?.access === 'write'));
+}
+
+/** The index tensors of a launch that lie in a buffer of which it writes another part, and so must be bound elsewhere. */
+export function clashingIndices({ module: { parameters }, ranges }: Launch): GpuRange[] {
+  const written = writtenBuffers(
+    parameters,
+    ranges.map(({ buffer }) => buffer),
+  );
+  return ranges.filter(({ buffer }, i) => parameters[i]?.access === 'uniform' && written.has(buffer));
 }
 
 /** Compiles what a launch needs and makes its bind group. Rejects with `SHADER_COMPILE`. */

@@ -1,11 +1,13 @@
 import { Lifetime } from '../../../base/disposal.ts';
 import type { Step } from '../../../device/index.ts';
+import type { IndexCopies } from './index-copies.ts';
 import type { Dispatch } from './launch.ts';
 
 /** A list of dispatches that runs as one command buffer with one pass. While one runs, the next is encoded. */
 export class WebGpuStep implements Step {
   readonly #device: GPUDevice;
   readonly #dispatches: readonly Dispatch[];
+  readonly #indices: IndexCopies;
   readonly #lifetime: Lifetime;
   readonly #ended: (step: WebGpuStep) => void;
   #encoded: GPUCommandBuffer | undefined;
@@ -13,10 +15,11 @@ export class WebGpuStep implements Step {
   constructor(
     readonly label: string,
     dispatches: readonly Dispatch[],
-    of: { device: GPUDevice; ended: (step: WebGpuStep) => void },
+    of: { device: GPUDevice; indices: IndexCopies; ended: (step: WebGpuStep) => void },
   ) {
     this.#dispatches = dispatches;
     this.#device = of.device;
+    this.#indices = of.indices;
     this.#ended = of.ended;
     this.#lifetime = new Lifetime(`step ${label}`);
   }
@@ -40,11 +43,13 @@ export class WebGpuStep implements Step {
   [Symbol.dispose](): void {
     if (!this.#lifetime.end()) return;
     this.#encoded = undefined;
+    this.#indices.dispose();
     this.#ended(this);
   }
 
   #encode(): GPUCommandBuffer {
     const encoder = this.#device.createCommandEncoder({ label: this.label });
+    this.#indices.encode(encoder);
     const pass = encoder.beginComputePass();
     for (const { pipeline, bindGroup, grid } of this.#dispatches) {
       pass.setPipeline(pipeline);

@@ -1,12 +1,6 @@
 import { fail } from '../../../base/errors.ts';
 import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache } from '../../../ops/index.ts';
-import {
-  ATTENTION,
-  EMIT_FLOATS,
-  EMIT_QUANTIZED,
-  EMIT_SHARE,
-  MERGE_SHARES,
-} from '../kernels/attention.ts';
+import { ATTENTION, EMIT_FLOATS, EMIT_QUANTIZED, EMIT_SHARE, MERGE_SHARES } from '../kernels/attention.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import { cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
@@ -62,7 +56,12 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
   const same = k === v;
   to.launch({
     name: 'kv_append',
-    texts: [GRID, PAGED_CACHE, ...cacheTexts(cacheType(cache)), same ? KV_APPEND.replace(/\bv\[/g, 'k[') : KV_APPEND],
+    texts: [
+      GRID,
+      PAGED_CACHE,
+      ...cacheTexts(cacheType(cache)),
+      same ? KV_APPEND.replace(/\bv\[/g, 'k[') : KV_APPEND,
+    ],
     constants: {
       THREADS: threads,
       KEY_WORDS: k.width / unit,

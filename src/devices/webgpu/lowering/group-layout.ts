@@ -35,7 +35,7 @@ export function canJoin(parts: readonly Weight[]): boolean {
   const unit = unitGroups(format);
   return parts.every(
     ({ rows, columns, format: own }) =>
-      own === first.format && columns === first.columns && (rows * columns) / 32 % unit === 0,
+      own === first.format && columns === first.columns && ((rows * columns) / 32) % unit === 0,
   );
 }
 

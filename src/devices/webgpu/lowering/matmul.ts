@@ -15,7 +15,12 @@ export function lowerMatmul(op: MatmulOp, to: Lowering, activations: Activations
 export function launchMatmul(
   op: MatmulOp,
   to: Lowering,
-  of: { activations: Activations; addend: Argument | undefined; kind: 'none' | 'bias' | 'residual'; y: Operand },
+  of: {
+    activations: Activations;
+    addend: Argument | undefined;
+    kind: 'none' | 'bias' | 'residual';
+    y: Operand;
+  },
 ): void {
   const { x, weight } = op;
   const { addend, kind, y } = of;

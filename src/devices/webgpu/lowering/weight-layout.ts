@@ -20,7 +20,11 @@ const CHUNK_ROWS = 32;
  * The rows of a matrix in chunks that a binding spans; `bytesOf` gives the bytes of a number of rows, those of whole chunks a
  * multiple of what bindings start at.
  */
-export function chunksOf(rows: number, bindingBytes: number, bytesOf: (rows: number) => number): WeightChunk[] {
+export function chunksOf(
+  rows: number,
+  bindingBytes: number,
+  bytesOf: (rows: number) => number,
+): WeightChunk[] {
   const most = Math.floor(bindingBytes / bytesOf(CHUNK_ROWS)) * CHUNK_ROWS;
   const each = bytesOf(rows) <= bindingBytes ? rows : Math.max(CHUNK_ROWS, most);
   return Array.from({ length: Math.ceil(rows / each) }, (_, i) => ({

@@ -29,7 +29,9 @@ export class ReadbackPool {
       buffer.destroy();
       throw error;
     }
-    into.set(new Uint8Array(buffer.getMappedRange(0, Math.ceil(into.byteLength / 4) * 4), 0, into.byteLength));
+    into.set(
+      new Uint8Array(buffer.getMappedRange(0, Math.ceil(into.byteLength / 4) * 4), 0, into.byteLength),
+    );
     buffer.unmap();
     this.#give(buffer);
   }

@@ -78,7 +78,13 @@ export class Uploader {
     const encoder = this.#device.createCommandEncoder();
     const weight = gpuBufferOf(target);
     if (way.kind === 'host') {
-      encoder.copyBufferToBuffer(from.buffer, from.offset, weight, target.offset + way.target, way.byteLength);
+      encoder.copyBufferToBuffer(
+        from.buffer,
+        from.offset,
+        weight,
+        target.offset + way.target,
+        way.byteLength,
+      );
     } else this.#packByKernel(encoder, way, from, { buffer: weight, offset: target.offset + way.target });
     this.#device.queue.submit([encoder.finish()]);
   }

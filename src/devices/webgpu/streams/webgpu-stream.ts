@@ -58,7 +58,8 @@ export class WebGpuStream implements Stream {
     const buffer = gpuBufferOf(target);
     const { queue } = this.#parts.device;
     if (whole > 0) queue.writeBuffer(buffer, target.offset, source as Uint8Array<ArrayBuffer>, 0, whole);
-    if (whole < source.byteLength) this.#parts.tails.write(source.subarray(whole), buffer, target.offset + whole);
+    if (whole < source.byteLength)
+      this.#parts.tails.write(source.subarray(whole), buffer, target.offset + whole);
   }
 
   copy(source: BufferRange, target: BufferRange): void {
@@ -76,7 +77,8 @@ export class WebGpuStream implements Stream {
     const { device } = this.#parts;
     const encoder = device.createCommandEncoder();
     // A copy within one buffer takes a detour.
-    const between = from === to ? device.createBuffer({ size: Math.max(4, whole), usage: COPIES }) : undefined;
+    const between =
+      from === to ? device.createBuffer({ size: Math.max(4, whole), usage: COPIES }) : undefined;
     if (between) {
       encoder.copyBufferToBuffer(from, source.offset, between, 0, whole);
       encoder.copyBufferToBuffer(between, 0, to, target.offset, whole);

@@ -1,11 +1,6 @@
 import { type Fuse, type GraphUses, headGroups, type HeadOps, matchHeads } from '../../../../device/index.ts';
 import type { MatmulOp } from '../../../../ops/index.ts';
-import {
-  ADDENDS,
-  FINISH_HEADS,
-  HEAD_ROWS_BY_HALVES,
-  HEAD_ROWS_IN_ORDER,
-} from '../../kernels/finish.ts';
+import { ADDENDS, FINISH_HEADS, HEAD_ROWS_BY_HALVES, HEAD_ROWS_IN_ORDER } from '../../kernels/finish.ts';
 import { HEAD_STORES, STORE_HEADS, TURN_HEADS, TURN_NOTHING } from '../../kernels/head-stores.ts';
 import { HEADS_APPEND } from '../../kernels/heads-append.ts';
 import { GRID } from '../../kernels/library/grid.ts';
@@ -107,7 +102,12 @@ function headArguments(heads: HeadOps, group: readonly MatmulOp[], to: Lowering)
   };
 }
 
-function launchGroup(heads: HeadOps, group: readonly MatmulOp[], to: Lowering, activations: Activations): void {
+function launchGroup(
+  heads: HeadOps,
+  group: readonly MatmulOp[],
+  to: Lowering,
+  activations: Activations,
+): void {
   const { q, append, turnedQ } = heads;
   cacheUnit(append.cache);
   const addend = biasOf(group, to);

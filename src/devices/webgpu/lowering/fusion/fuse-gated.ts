@@ -24,7 +24,8 @@ export function fuseGated(to: Lowering, activations: Activations): Fuse {
         const weights = [gate.weight, up.weight];
         if (!isMatvec(gate, to)) {
           launchProduct(to, { x: gate.x, weights, y: op.out, kind: 'none', gated: op.fn });
-        } else launchGated(op, { gate, quantized: isReadQuantized(op.out, uses, to), to, activations, weights });
+        } else
+          launchGated(op, { gate, quantized: isReadQuantized(op.out, uses, to), to, activations, weights });
       },
     };
   };

@@ -31,7 +31,7 @@ import { WebGpuStream } from './streams/webgpu-stream.ts';
 
 /**
  * One row has kernels that quantize for themselves, up to eight take the matrix-vector kernels, and a product's tile has
- * 64: capacities between gain little and are compiled for long. In software, where compiling takes longest, one is enough.
+ * 64: capacities between gain little and are compiled for long. In software, where compiling takes longest, one row is enough.
  */
 const ROW_CAPACITIES = [1, 8, 64];
 
@@ -127,7 +127,7 @@ export class WebGpuDevice implements Device {
   }
 
   rowCapacities(rows: number): readonly number[] {
-    const capacities = this.info.details.software ? [] : ROW_CAPACITIES;
+    const capacities = this.info.details.software ? ROW_CAPACITIES.slice(0, 1) : ROW_CAPACITIES;
     return [...capacities.filter((capacity) => capacity < rows), rows];
   }
 

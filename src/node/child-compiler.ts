@@ -17,7 +17,7 @@ export type CompileReply = CompileResult | { readonly unavailable: string };
 /** How compiling processes are started. */
 export interface ChildCompilerOptions {
   readonly libraries?: Partial<Record<CompileJob['api'], readonly string[]>>;
-  /** Processes at once. Default: one for each processor, four at most. */
+  /** Processes at once. Default: one for each processor, eight at most. */
   readonly processes?: number;
 }
 
@@ -43,7 +43,7 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
 
   constructor(options: ChildCompilerOptions = {}) {
     this.#options = options;
-    this.#most = options.processes ?? Math.min(4, availableParallelism());
+    this.#most = options.processes ?? Math.min(8, availableParallelism());
   }
 
   async compile(job: CompileJob): Promise<CompileResult> {
@@ -101,7 +101,7 @@ class CompilerProcess {
   }
 
   get idle(): boolean {
-    return this.#answer === undefined && this.#process.connected;
+    return this.#answer === undefined && this.#process.connected && !this.#process.killed;
   }
 
   ask(request: CompileRequest): Promise<CompileReply> {
@@ -123,8 +123,14 @@ class CompilerProcess {
     return new Promise((resolve) => {
       this.#process.ref();
       this.#process.once('exit', () => resolve());
-      this.#process.kill();
+      this.#kill();
     });
+  }
+
+  /** At once: compilers catch the polite signal to tidy up, and NVRTC's handler was seen never to return. */
+  #kill(): void {
+    this.#ended(this);
+    this.#process.kill('SIGKILL');
   }
 
   #settle(reply: CompileReply): void {
@@ -133,7 +139,7 @@ class CompilerProcess {
     // An idle process holds nobody up.
     this.#process.unref();
     this.#process.channel?.unref();
-    this.#idleTimer = setTimeout(() => this.#process.kill(), IDLE_MILLISECONDS).unref();
+    this.#idleTimer = setTimeout(() => this.#kill(), IDLE_MILLISECONDS).unref();
     answer?.(reply);
   }
 

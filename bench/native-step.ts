@@ -4,7 +4,7 @@
  * sequence's prompt), the time of a whole replayed step, and of each kind of launch by itself, all layers' in one graph.
  */
 import { type Device, type Executable } from '../src/device/index.ts';
-import { type Launch, moduleKey, NATIVE_KERNELS } from '../src/devices/native/index.ts';
+import { type Launch, moduleKey } from '../src/devices/native/index.ts';
 import { F32, formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
 import type { TensorInfo } from '../src/gguf/index.ts';
 import { MemorySource } from '../src/io/index.ts';
@@ -14,7 +14,7 @@ import { KV_BLOCK_SIZE } from '../src/model/kv-cache.ts';
 import type { ModelConfig } from '../src/model/model-config.ts';
 import { recordModel } from '../src/model/model-graphs.ts';
 import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
-import { openNative } from '../src/node/open-native.ts';
+import { openDevice } from '../src/node/devices.ts';
 import { DEFAULT_SAMPLING, weightRowBytes, writeSamplingRow } from '../src/ops/index.ts';
 
 const REPETITIONS = 30;
@@ -218,17 +218,10 @@ async function measure(
   }
 }
 
-async function openDevice(driver: string): Promise<Device> {
-  if (driver !== 'emulated')
-    return openNative({ driver: driver === 'hip' ? 'hip' : 'cuda', index: 0, kernels: NATIVE_KERNELS });
-  const { Emulator } = await import('../tests/support/native/emulator.ts');
-  return (await Emulator.open('gfx1100')).device({});
-}
-
 const [driver = 'cuda', shapeName = 'llama-2-7b', formatName = Q4_0.name, ...batches] = process.argv.slice(2);
 const format = formatNamed(formatName);
 if (!format) throw new Error(`no format is called ${formatName}`);
-const device = await openDevice(driver);
+const device = await openDevice({ device: driver });
 console.log(device.info.name, device.info.details);
 for (const batch of batches.length > 0 ? batches : ['1']) {
   const prompt = batch.startsWith('p');
@@ -237,4 +230,3 @@ for (const batch of batches.length > 0 ? batches : ['1']) {
   await measure(device, syntheticShape(shapeName), format, { rows, prompt, past });
 }
 await device[Symbol.asyncDispose]();
-process.exit(0);

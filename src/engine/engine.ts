@@ -245,6 +245,7 @@ export class Engine implements AsyncDisposable {
     inputs.view('ids').set(ids);
     const positions = inputs.view('positions');
     for (let row = 0; row < ids.length; row++) positions[row] = first + row;
+    inputs.view('slots').fill(SLOT, 0, ids.length);
     const outputRows = inputs.view('output_rows');
     for (let i = 0; i < outputs; i++) outputRows[i] = ids.length - outputs + i;
     this.#state.writeBlocks(SLOT, inputs.view('blocks'));

@@ -4,20 +4,20 @@ import { cudaDriver, DriverLibrary, hipDriver } from '../devices/native/index.ts
 /** The drivers that there are tables for. */
 export type DriverName = 'hip' | 'cuda';
 
-/** Where drivers are looked for, if not in the usual places. */
-export type DriverPlaces = Partial<Record<DriverName, readonly string[]>>;
-
 const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
 
 /** Opened drivers by name and place. A thread has one each: it keeps track of the thread's current GPU. */
 const opened = new Map<string, DriverLibrary>();
 
-/** The thread's driver of that name. Throws as `DriverLibrary` does, and tries again the next time. */
-export function driverLibrary(ffi: Ffi, name: DriverName, places: DriverPlaces = {}): DriverLibrary {
-  const key = JSON.stringify([name, places[name]]);
+/**
+ * The thread's driver of that name, looked for in `places` if not in the usual ones. Throws as `DriverLibrary` does, and
+ * tries again the next time.
+ */
+export function driverLibrary(ffi: Ffi, name: DriverName, places?: readonly string[]): DriverLibrary {
+  const key = JSON.stringify([name, places]);
   const known = opened.get(key);
   if (known) return known;
-  const library = new DriverLibrary(ffi, TABLES[name], places[name]);
+  const library = new DriverLibrary(ffi, TABLES[name], places);
   opened.set(key, library);
   return library;
 }

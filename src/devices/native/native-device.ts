@@ -36,6 +36,8 @@ export interface NativeDeviceOptions {
   readonly platform: NativePlatform;
   readonly kernels: KernelSet;
   readonly logger?: Logger;
+  /** Disposed behind the device. */
+  readonly owned?: AsyncDisposable;
 }
 
 /** A GPU under HIP or CUDA. Opened by `openNativeDevice`. */
@@ -51,9 +53,10 @@ export class NativeDevice implements Device {
   readonly #created = new WeakSet<Disposable>();
   readonly #pinned = new WeakMap<ArrayBufferLike, NativePinned>();
   readonly #packers = new WeakMap<PackedWeight, LoweredGraph>();
+  readonly #owned: AsyncDisposable | undefined;
 
-  constructor(driver: Driver, lost: Promise<Error>, options: Required<NativeDeviceOptions>) {
-    const { library, platform, logger, kernels } = options;
+  constructor(driver: Driver, lost: Promise<Error>, options: NativeDeviceOptions) {
+    const { library, platform, logger = silentLogger, kernels, owned } = options;
     const { ffi } = platform;
     const fullTarget = driver.target();
     this.lost = lost;
@@ -71,6 +74,7 @@ export class NativeDevice implements Device {
       },
     };
     this.#kernels = kernels;
+    this.#owned = owned;
     const events = new EventPool(driver);
     this.#context = {
       ffi,
@@ -163,6 +167,7 @@ export class NativeDevice implements Device {
     this.#launcher[Symbol.dispose]();
     this.#store[Symbol.dispose]();
     this.#driver.release();
+    await this.#owned?.[Symbol.asyncDispose]();
   }
 
   get #driver(): Driver {
@@ -243,7 +248,7 @@ export function openNativeDevice(options: NativeDeviceOptions): NativeDevice {
   }
   try {
     checkEcho({ driver, ffi: platform.ffi, logger });
-    return new NativeDevice(driver, lost, { ...options, logger });
+    return new NativeDevice(driver, lost, options);
   } catch (error) {
     driver.release();
     return unavailable(driver, error);

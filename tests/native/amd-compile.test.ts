@@ -79,6 +79,7 @@ for (const name of HIPRTC_TARGETS) {
       sharedBytesOptIn: 65536,
       l2Bytes: 0,
       programmatic: false,
+      blas: false,
     };
     await Promise.all(
       ALL_MODULES.map(async (module) => {

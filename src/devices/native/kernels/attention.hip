@@ -85,16 +85,17 @@ DEVICE Merged merge(i32 count, At at) {
   return merged;
 }
 
+/// Writes element `i` of a row of `width`; `capacity` is how many rows there is room for.
+DEVICE void write_result(void* out, i32 capacity, i32 row, i32 width, i32 i, f32 value) {
 #if FORM == 1
-DEVICE void write_result(void* out, i64 element, i64 elements, f32 value) {
   u8* bytes = static_cast<u8*>(out);
-  quantize_warp(value, bytes, element >> 5, reinterpret_cast<GroupScale*>(bytes + elements));
-}
+  quantize_warp(value, bytes, (i64(row) * width + i) >> 5, reinterpret_cast<GroupScale*>(bytes + i64(capacity) * width));
 #elif FORM == 2
-DEVICE void write_result(void* out, i64 element, i64, f32 value) { store_half(static_cast<u16*>(out), element, value); }
+  store_half(static_cast<u16*>(out) + i64(row) * halves_width(width), i, value);
 #else
-DEVICE void write_result(void* out, i64 element, i64, f32 value) { static_cast<f32*>(out)[element] = value; }
+  static_cast<f32*>(out)[i64(row) * width + i] = value;
 #endif
+}
 
 KERNEL(attention, 128, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
        i32 blocks_per_slot, i32 block_size, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
@@ -145,7 +146,7 @@ KERNEL(attention, 128, const i32* count, const f32* q, const i32* slots, const i
     if (lane_in_stream == 0) shared_weights[stream_of][h] = {stream.largest[h], stream.total[h]};
   }
   barrier();
-  i64 results = i64(capacity) * heads * VALUE;
+  [[maybe_unused]] i32 width = heads * VALUE;
   for (i32 i = thread(); i < used_heads * VALUE; i += THREADS) {
     i32 h = i / VALUE, element = i % VALUE;
     Merged merged = merge(STREAMS, [&](i32 s) { return shared_weights[s][h]; });
@@ -154,7 +155,7 @@ KERNEL(attention, 128, const i32* count, const f32* q, const i32* slots, const i
       sum = fused_multiply_add(exponential(shared_weights[s][h].largest - merged.largest), shared_sums[s][h][element], sum);
     }
 #if MERGE == 0
-    write_result(out, (i64(row) * heads + head + h) * VALUE + element, results, sum / merged.total);
+    write_result(out, capacity, row, width, (head + h) * VALUE + element, sum / merged.total);
 #else
     f32* partial = partials + ((i64(row) * heads + head + h) * splits + block_z()) * PARTIAL;
     partial[element] = sum;
@@ -176,7 +177,7 @@ KERNEL(attention, 128, const i32* count, const f32* q, const i32* slots, const i
       f32 weight = exponential(partial[s * PARTIAL + VALUE] - merged.largest);
       sum = fused_multiply_add(weight, partial[s * PARTIAL + i % VALUE], sum);
     }
-    write_result(out, (i64(row) * heads + head) * VALUE + i, results, sum / merged.total);
+    write_result(out, capacity, row, width, head * VALUE + i, sum / merged.total);
   }
 #endif
 }

@@ -27,6 +27,10 @@ const DEFINITIONS: Readonly<Record<string, readonly KernelModule['defines'][]>> 
     { ...ATTENTION, GROUP: 8, MERGE: 1 },
     { KEY: 20, VALUE: 20, GROUP: 6, VECTOR: 4, CACHE_HALF: 0, FORM: 0, MERGE: 0 },
   ],
+  'attention-tiles.hip': [
+    { KEY: 128, VALUE: 128, GROUP: 1, KEYS: 32, CACHE_HALF: 1 },
+    { KEY: 64, VALUE: 32, GROUP: 4, KEYS: 64, CACHE_HALF: 1 },
+  ],
   'decode-halves.hip': PACKED_FORMATS.map((PACKED_FORMAT) => ({ PACKED_FORMAT })),
   'dense-product.hip': FILE_FORMATS.map((FILE_FORMAT) => ({ FILE_FORMAT, ROWS: 4 })),
   'embed.hip': FILE_FORMATS.map((FILE_FORMAT) => ({ FILE_FORMAT })),

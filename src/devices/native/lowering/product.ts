@@ -22,7 +22,7 @@ const TILES: readonly Tile[] = [
 ];
 
 /** Lanes of a wave that works on a matrix fragment. */
-function matrixLanes({ api, name }: NativeTarget): number {
+export function matrixLanes({ api, name }: NativeTarget): number {
   return api === 'hip' && /^gfx9(?:08|0a|40|42)$/.test(name) ? 64 : 32;
 }
 

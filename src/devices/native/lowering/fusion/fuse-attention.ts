@@ -7,6 +7,7 @@ import {
   mergeLaunch,
   partialBytes,
 } from '../attention.ts';
+import { fitsTiles, launchTiles } from '../attention-tiles.ts';
 import type { Operand } from '../launch-plan.ts';
 import { int, NULL } from '../launch-template.ts';
 import type { Lowering } from '../lowering.ts';
@@ -93,7 +94,9 @@ function groupsOf({ q, k, v }: HeadOps): MatmulOp[][] {
 
 function launchHeads(to: Lowering, heads: HeadOps, uses: GraphUses): void {
   const { attention } = heads;
-  const shares = attentionShares(attention, to);
+  const wanted = attention.valueSize % 32 === 0 ? formFor(attention.out, uses, to) : 'floats';
+  const tiled = wanted === 'halves' && fitsTiles(attention, to);
+  const shares = tiled ? 1 : attentionShares(attention, to);
   const counters = to.capacity(attention.out) * attention.kvHeads * headBlocks(attention);
   const arrivals = shares > 1 ? to.temporary(4 * counters) : NULL;
   const zeroed = [arrivals, int(shares > 1 ? counters : 0)];
@@ -102,16 +105,18 @@ function launchHeads(to: Lowering, heads: HeadOps, uses: GraphUses): void {
       launchGroup(to, heads, group, i === 0 ? zeroed : [NULL, int(0)]);
     });
   } else launchJoined(to, heads, zeroed);
-  const wanted = attention.valueSize % 32 === 0 ? formFor(attention.out, uses, to) : 'floats';
   const out = wanted === 'floats' ? attention.out : to.activations.space(attention.out, wanted);
-  launchAttention(attention, to, {
-    shares,
-    merge: shares > 1 ? mergeLaunch.lastBlock : mergeLaunch.none,
-    out,
-    form: wanted,
-    partials: shares > 1 ? to.temporary(partialBytes(attention, to, shares)) : NULL,
-    arrivals,
-  });
+  if (tiled) launchTiles(attention, to, out);
+  else {
+    launchAttention(attention, to, {
+      shares,
+      merge: shares > 1 ? mergeLaunch.lastBlock : mergeLaunch.none,
+      out,
+      form: wanted,
+      partials: shares > 1 ? to.temporary(partialBytes(attention, to, shares)) : NULL,
+      arrivals,
+    });
+  }
   if (wanted !== 'floats') to.activations.provide(attention.out, wanted, out);
 }
 

@@ -1,0 +1,197 @@
+// Attention of many rows over a paged cache of half floats, on the matrix cores: a wave has 16 rows of one head, and all waves
+// of a block walk together over tiles of KEYS positions with a running softmax (Dao 2022). Rows of several sequences may meet in
+// a block: it walks over each sequence's positions, of which the others' rows see nothing. The result is half floats.
+//
+//   KEY, VALUE   sizes of a head, multiples of 32       GROUP   query heads of a key head
+#include "functions.h"
+#include "halves.h"
+#include "matrix.h"
+#include "paged-cache.h"
+
+#define WAVES 4
+#define THREADS (WAVES * MATRIX_LANES)
+#define TILE_ROWS (16 * WAVES)
+
+/// Octets from one line of a shared tile to the next: lanes that read neighbouring lines do not meet in a bank.
+constexpr i32 line_octets(i32 size) { return (size / 8 + 3) / 8 * 8 + 4; }
+constexpr i32 KEY_LINE = line_octets(KEY), VALUE_LINE = line_octets(KEYS), SCORE_LINE = KEYS + 4;
+constexpr i32 KEY_TILES = KEYS / 16, VALUE_TILES = VALUE / 16;
+constexpr f32 LOWEST = -1e30f;
+
+struct Shared {
+  u32x4 keys[KEYS * KEY_LINE];
+  /// Turned: a line is an element of the values, over positions.
+  u32x4 values[VALUE * VALUE_LINE];
+  u32x4 weights[WAVES][16 * VALUE_LINE];
+  f32 scores[WAVES][16 * SCORE_LINE];
+  f32 factors[WAVES][16];
+  i32 slots[TILE_ROWS], positions[TILE_ROWS];
+};
+
+/// Sixteen lines of a shared tile, of 32 values of k.
+template <i32 LINE>
+DEVICE Fragment load_fragment(const u32x4* tile, i32 first, i32 step) {
+  Fragment fragment;
+  UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+    UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
+      fragment.at[l][t] = tile[(first + matrix_line(l)) * LINE + 4 * step + matrix_part() * FRAGMENT_OCTETS + t];
+    }
+  }
+  return fragment;
+}
+
+/// The wave's queries, scaled.
+DEVICE Fragment load_queries(const f32* q, i64 width, i32 first, i32 last, i32 step, f32 scale) {
+  Fragment fragment;
+  UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+    const f32* row = q + min_of(first + matrix_line(l), last) * width;
+    UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
+      const f32* from = row + 32 * step + 8 * (matrix_part() * FRAGMENT_OCTETS + t);
+      u32 words[4];
+      UNROLL for (i32 w = 0; w < 4; w++) {
+        words[w] = pack_halves(within_halves(from[2 * w] * scale), within_halves(from[2 * w + 1] * scale));
+      }
+      fragment.at[l][t] = {words[0], words[1], words[2], words[3]};
+    }
+  }
+  return fragment;
+}
+
+/// Where keys and values of one key head lie.
+struct Cache {
+  const i32* blocks;
+  i32 blocks_per_slot, block_size, kv_heads, kv_head;
+  const u16 *keys, *values;
+
+  DEVICE_MEMBER i64 cell(i32 slot, i32 position) const { return cell_of(blocks, blocks_per_slot, block_size, slot, position); }
+};
+
+/// Brings the positions from `first` on to shared memory; positions beyond the last one repeat it.
+DEVICE void load_tile(Shared& shared, const Cache& cache, i32 slot, i32 first, i32 last) {
+  for (i32 i = thread(); i < KEYS * (KEY / 8); i += THREADS) {
+    i32 line = i / (KEY / 8), octet = i % (KEY / 8);
+    i64 cell = cache.cell(slot, min_of(first + line, last));
+    const u16* from = cache.keys + (cell * cache.kv_heads + cache.kv_head) * KEY + 8 * octet;
+    shared.keys[line * KEY_LINE + octet] = *reinterpret_cast<const u32x4*>(from);
+  }
+  u32* turned = reinterpret_cast<u32*>(shared.values);
+  for (i32 i = thread(); i < KEYS / 2 * (VALUE / 8); i += THREADS) {
+    i32 pair = i % (KEYS / 2), octet = i / (KEYS / 2);
+    u32x4 at[2];
+    UNROLL for (i32 k = 0; k < 2; k++) {
+      i64 cell = cache.cell(slot, min_of(first + 2 * pair + k, last));
+      const u16* from = cache.values + (cell * cache.kv_heads + cache.kv_head) * VALUE + 8 * octet;
+      at[k] = *reinterpret_cast<const u32x4*>(from);
+    }
+    u32 even[4] = {at[0].x, at[0].y, at[0].z, at[0].w}, odd[4] = {at[1].x, at[1].y, at[1].z, at[1].w};
+    UNROLL for (i32 w = 0; w < 4; w++) {
+      u32* to = turned + (8 * octet + 2 * w) * (4 * VALUE_LINE) + pair;
+      to[0] = (even[w] & 0xffff) | (odd[w] << 16);
+      to[4 * VALUE_LINE] = (even[w] >> 16) | (odd[w] & 0xffff0000u);
+    }
+  }
+}
+
+/// What a row has seen so far; every lane that works on the row holds it.
+struct RowState {
+  f32 largest, total;
+};
+
+/// Turns a wave's scores into weights, and leaves the factors by which earlier sums shrink.
+DEVICE void weigh(Shared& shared, i32 wave, RowState& state) {
+  constexpr i32 LANES_A_ROW = MATRIX_LANES / 16, OWN = KEYS / LANES_A_ROW;
+  i32 lane_in_wave = thread() % MATRIX_LANES, row = lane_in_wave / LANES_A_ROW, part = lane_in_wave % LANES_A_ROW;
+  const f32* scores = shared.scores[wave] + row * SCORE_LINE;
+  f32 largest = state.largest;
+  UNROLL for (i32 i = 0; i < OWN; i++) largest = max_of(largest, scores[i * LANES_A_ROW + part]);
+  UNROLL for (i32 step = LANES_A_ROW / 2; step > 0; step >>= 1) largest = max_of(largest, shuffle_xor(largest, step));
+  f32 factor = exponential(state.largest - largest), total = 0;
+  u16* weights = reinterpret_cast<u16*>(shared.weights[wave] + row * VALUE_LINE);
+  UNROLL for (i32 i = 0; i < OWN; i++) {
+    f32 score = scores[i * LANES_A_ROW + part], weight = score > LOWEST ? exponential(score - largest) : 0.0f;
+    weights[i * LANES_A_ROW + part] = float_to_half(weight);
+    total += weight;
+  }
+  UNROLL for (i32 step = LANES_A_ROW / 2; step > 0; step >>= 1) total += shuffle_xor(total, step);
+  state = {largest, state.total * factor + total};
+  if (part == 0) shared.factors[wave][row] = factor;
+}
+
+KERNEL(attention_tiles, THREADS, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
+       i32 blocks_per_slot, i32 block_size, const u16* keys, const u16* values, u16* out, i32 kv_heads, f32 scale, f32 cap,
+       i32 window) {
+  DYNAMIC_SHARED(memory);
+  Shared& shared = *reinterpret_cast<Shared*>(memory);
+  release_successor();
+  await_inputs();
+  i32 used = *count, first_row = block_x() * TILE_ROWS, head = block_y(), heads = kv_heads * GROUP;
+  if (first_row >= used) return;
+  i32 rows = min_of(TILE_ROWS, used - first_row), wave = thread() / MATRIX_LANES;
+  for (i32 i = thread(); i < TILE_ROWS; i += THREADS) {
+    shared.slots[i] = i < rows ? slots[first_row + i] : -1;
+    shared.positions[i] = i < rows ? positions[first_row + i] : -1;
+  }
+  Fragment queries[KEY / 32];
+  UNROLL for (i32 step = 0; step < KEY / 32; step++) {
+    queries[step] = load_queries(q + i64(head) * KEY, i64(heads) * KEY, first_row + 16 * wave, used - 1, step, scale);
+  }
+  Cache cache = {blocks, blocks_per_slot, block_size, kv_heads, head / GROUP, keys, values};
+  RowState state = {LOWEST, 0};
+  MatrixSum sums[VALUE_TILES] = {};
+  barrier();
+  u64 done = 0;
+  for (i32 leader = 0; leader < rows; leader++) {
+    if ((done >> leader) & 1) continue;
+    i32 slot = shared.slots[leader], first = shared.positions[leader], last = first;
+    for (i32 i = leader; i < rows; i++) {
+      if (shared.slots[i] != slot) continue;
+      done |= u64(1) << i;
+      first = min_of(first, shared.positions[i]);
+      last = max_of(last, shared.positions[i]);
+    }
+    first = window > 0 && first >= window ? first - window + 1 : 0;
+    for (i32 at = first; at <= last; at += KEYS) {
+      load_tile(shared, cache, slot, at, last);
+      barrier();
+      UNROLL for (i32 tile = 0; tile < KEY_TILES; tile++) {
+        MatrixSum scores = {};
+        UNROLL for (i32 step = 0; step < KEY / 32; step++) {
+          multiply(scores, queries[step], load_fragment<KEY_LINE>(shared.keys, 16 * tile, step));
+        }
+        UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+          i32 row = matrix_row(i), column = 16 * tile + matrix_column(i), own = shared.positions[16 * wave + row];
+          bool seen = shared.slots[16 * wave + row] == slot && at + column <= own && (window <= 0 || at + column > own - window);
+          f32 score = scores.at[i];
+          if (cap > 0) score = cap * hyperbolic_tangent(score / cap);
+          shared.scores[wave][row * SCORE_LINE + column] = seen ? score : LOWEST;
+        }
+      }
+      warp_barrier();
+      weigh(shared, wave, state);
+      warp_barrier();
+      UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+        f32 factor = shared.factors[wave][matrix_row(i)];
+        UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) sums[tile].at[i] *= factor;
+      }
+      UNROLL for (i32 step = 0; step < KEYS / 32; step++) {
+        Fragment weights = load_fragment<VALUE_LINE>(shared.weights[wave], 0, step);
+        UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
+          multiply(sums[tile], weights, load_fragment<VALUE_LINE>(shared.values, 16 * tile, step));
+        }
+      }
+      barrier();
+    }
+  }
+  if (thread() % (MATRIX_LANES / 16) == 0) {
+    shared.factors[wave][thread() % MATRIX_LANES / (MATRIX_LANES / 16)] = 1.0f / state.total;
+  }
+  warp_barrier();
+  UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+    i32 row = 16 * wave + matrix_row(i);
+    if (row >= rows) continue;
+    u16* to = out + i64(first_row + row) * halves_width(heads * VALUE);
+    UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
+      store_half(to, head * VALUE + 16 * tile + matrix_column(i), sums[tile].at[i] * shared.factors[wave][matrix_row(i)]);
+    }
+  }
+}

@@ -19,11 +19,12 @@ export interface ChildCompilerOptions {
   readonly libraries?: Partial<Record<CompileJob['api'], readonly string[]>>;
   /** Processes at once. Default: one for each processor, eight at most. */
   readonly processes?: number;
+  /** An idle process ends after this long: a model's kernels are compiled in one burst. Default: 2000. */
+  readonly idleMilliseconds?: number;
 }
 
 const MAIN = fileURLToPath(new URL('./native-compile-process.js', import.meta.url));
 
-/** An idle process ends after this long: a model's kernels are compiled in one burst. */
 const IDLE_MILLISECONDS = 2000;
 
 interface Waiting {
@@ -58,14 +59,19 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
     return reply;
   }
 
+  /** Ends the processes; what still waits to be compiled is answered as failed. */
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const { resolve } of this.#queue.splice(0)) resolve({ log: 'the compiler was closed' });
     await Promise.all([...this.#workers].map((worker) => worker.end()));
   }
 
   #dispatch(): void {
     for (const worker of this.#workers) if (worker.idle) this.#next(worker);
     while (this.#queue.length > 0 && this.#workers.size < this.#most) {
-      const worker = new CompilerProcess((ended) => this.#workers.delete(ended));
+      const worker = new CompilerProcess({
+        idleMilliseconds: this.#options.idleMilliseconds ?? IDLE_MILLISECONDS,
+        ended: (ended) => this.#workers.delete(ended),
+      });
       this.#workers.add(worker);
       this.#next(worker);
     }
@@ -81,15 +87,21 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
   }
 }
 
+interface CompilerProcessOptions {
+  readonly idleMilliseconds: number;
+  /** Called when the process takes no more requests. */
+  ended(worker: CompilerProcess): void;
+}
+
 /** One compiling process and the request that it works on. */
 class CompilerProcess {
   readonly #process: ChildProcess;
-  readonly #ended: (worker: CompilerProcess) => void;
+  readonly #options: CompilerProcessOptions;
   #answer: ((reply: CompileReply) => void) | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
 
-  constructor(ended: (worker: CompilerProcess) => void) {
-    this.#ended = ended;
+  constructor(options: CompilerProcessOptions) {
+    this.#options = options;
     this.#process = fork(MAIN, {
       serialization: 'advanced',
       execArgv: [],
@@ -129,7 +141,7 @@ class CompilerProcess {
 
   /** At once: compilers catch the polite signal to tidy up, and NVRTC's handler was seen never to return. */
   #kill(): void {
-    this.#ended(this);
+    this.#options.ended(this);
     this.#process.kill('SIGKILL');
   }
 
@@ -139,12 +151,12 @@ class CompilerProcess {
     // An idle process holds nobody up.
     this.#process.unref();
     this.#process.channel?.unref();
-    this.#idleTimer = setTimeout(() => this.#kill(), IDLE_MILLISECONDS).unref();
+    this.#idleTimer = setTimeout(() => this.#kill(), this.#options.idleMilliseconds).unref();
     answer?.(reply);
   }
 
   #stop(why: string): void {
-    this.#ended(this);
+    this.#options.ended(this);
     clearTimeout(this.#idleTimer);
     const log = `the compiler's process stopped: ${why}; it may not know this GPU, or be of another version than the driver`;
     const answer = this.#answer;

@@ -83,7 +83,7 @@ int compile(Program& program, const Target& target, const std::vector<std::strin
   write(folder.path, {program.source.name + ".cpp", program.source.text});
   const std::string library = folder.path + "/kernel.so", log = folder.path + "/log";
   const char* const compiler = getenv("CXX");
-  std::vector<std::string> command = {compiler ? compiler : "g++", "-std=c++17", "-O2", "-fPIC", "-shared", "-w", "-Wno-psabi",
+  std::vector<std::string> command = {compiler ? compiler : "g++", "-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-Wno-psabi",
                                       "-ffp-contract=off", "-fno-strict-aliasing", "-fvisibility=hidden",
                                       "-I" + folder.path, "-I" EMULATOR_HOME, "-include", "gpu-builtins.h",
                                       std::string("-D") + target.macro + "=1"};

@@ -7,11 +7,11 @@ import {
   type Step,
   wholeOf,
 } from '../../../src/device/index.ts';
-import { add, GraphBuilder, mul, scale } from '../../../src/ops/index.ts';
+import { add, GraphBuilder, mul, scale, unary } from '../../../src/ops/index.ts';
 
 const WIDTH = 3;
 
-/** y = (x * 3 + x) * x on a device: three kernels, scratch between them, one step. */
+/** y = max(0, (x * 3 + x) * x) on a device: four kernels of two texts, scratch between them, one step. */
 export class Polynomial implements Disposable {
   readonly #device: Device;
   readonly #buffers: readonly DeviceBuffer[];
@@ -34,7 +34,7 @@ export class Polynomial implements Disposable {
   static async on(device: Device): Promise<Polynomial> {
     const g = new GraphBuilder('polynomial', { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 });
     const x = g.input('x', { axis: 'rows', width: WIDTH });
-    g.output('y', mul(g, add(g, scale(g, x, 3), x), x));
+    g.output('y', unary(g, 'relu', mul(g, add(g, scale(g, x, 3), x), x)));
     const program = await device.compile(g.finish());
     const buffers: DeviceBuffer[] = [];
     const range = (byteLength = 256): BufferRange => {

@@ -2,14 +2,16 @@ import { Lifetime } from '../base/disposal.ts';
 import { fail, invariant, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { Device, Stream } from '../device/index.ts';
+import type { BatchPlan } from '../model/batch-plan.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import {
+  DEFAULT_SAMPLING,
   MAX_LOG_PROBABILITIES,
   SAMPLING_ROW_WORDS,
   type SamplingParameters,
   writeSamplingRow,
-} from '../ops/sampling/sampling-row.ts';
+} from '../ops/index.ts';
 import { readReport, type SampledToken } from './sampled-token.ts';
 import { Turnstile } from './turnstile.ts';
 
@@ -33,6 +35,8 @@ export interface GenerationEnd {
   readonly generatedTokens: number;
   readonly promptSeconds: number;
   readonly generateSeconds: number;
+  /** What this thread spent on queueing steps, out of both. */
+  readonly submitSeconds: number;
 }
 
 /** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
@@ -59,10 +63,15 @@ export class Engine implements AsyncDisposable {
   readonly #stream: Stream;
   readonly #turns = new Turnstile();
   readonly #life = new Lifetime('the engine');
-  readonly #token = new Int32Array(1);
-  readonly #report = new Float32Array(2 * (1 + MAX_LOG_PROBABILITIES));
-  #alternatives = -1;
+  /** Where sampled tokens arrive: two steps may be on their way. */
+  readonly #arrivals = [0, 1].map(() => new Float32Array(2 * (1 + MAX_LOG_PROBABILITIES)));
+  #sampling: SamplingParameters = DEFAULT_SAMPLING;
+  /** The ids of the positions in the cache, as far as they are known here. */
   #cached: number[] = [];
+  /** Positions in the cache when all queued steps are done. */
+  #length = 0;
+  /** What queueing steps took since the generation began. */
+  #submitSeconds = 0;
 
   constructor(of: {
     device: Device;
@@ -111,6 +120,7 @@ export class Engine implements AsyncDisposable {
   /** Forgets the sequence that the last call left in the cache. */
   reset(): void {
     this.#cached = [];
+    this.#length = 0;
     this.#state.truncate(SLOT, 0);
   }
 
@@ -131,29 +141,50 @@ export class Engine implements AsyncDisposable {
 
   async *#generate(request: GenerateRequest): TokenStream {
     const { prompt, maxTokens, stopTokens, signal } = request;
-    this.#writeSampling(request.sampling);
+    this.#sampling = request.sampling;
+    this.#submitSeconds = 0;
     const begin = performance.now();
     const cachedTokens = this.#keepPrefix(prompt);
-    let token = await this.#read(prompt, signal);
-    const promptSeconds = (performance.now() - begin) / 1000;
-    this.#log.debug('prompt read', { tokens: prompt.length, cached: cachedTokens, seconds: promptSeconds });
+    let coming: Promise<SampledToken> | undefined;
     let generatedTokens = 0;
+    let promptSeconds = 0;
     let reason: GenerationEnd['reason'] = 'length';
-    while (generatedTokens < maxTokens) {
-      if (stopTokens.has(token.id)) {
-        reason = 'stop';
-        break;
+    try {
+      await this.#readAllButLast(prompt, signal);
+      const rest = prompt.slice(this.#length);
+      coming = this.#submit(rest, { wanted: true, continued: false });
+      this.#cached.push(...rest);
+      while (coming && generatedTokens < maxTokens) {
+        // The step behind this token is queued before the token is known: the device goes on while it comes back.
+        const goesOn = generatedTokens + 1 < maxTokens && this.#length < this.context;
+        const next: Promise<SampledToken> | undefined = goesOn ? this.#continue() : undefined;
+        const now: Promise<SampledToken> = coming;
+        coming = next;
+        const token = await now;
+        if (next) this.#cached.push(token.id);
+        if (generatedTokens === 0) {
+          promptSeconds = (performance.now() - begin) / 1000;
+          this.#log.debug('prompt read', { tokens: prompt.length, cached: cachedTokens, seconds: promptSeconds });
+        }
+        if (stopTokens.has(token.id)) {
+          reason = 'stop';
+          break;
+        }
+        generatedTokens++;
+        if (yield token) {
+          reason = 'stop';
+          break;
+        }
+        throwIfAborted(signal, 'generation');
       }
-      generatedTokens++;
-      if (yield token) {
-        reason = 'stop';
-        break;
-      }
-      if (generatedTokens === maxTokens || this.#cached.length >= this.context) break;
-      throwIfAborted(signal, 'generation');
-      token = await this.#step([token.id], true);
+    } finally {
+      // A token that nobody wants any more; what fails here fails the next call as well.
+      await coming?.catch(() => undefined);
+      this.#length = this.#cached.length;
     }
-    const generateSeconds = (performance.now() - begin) / 1000 - promptSeconds;
+    const seconds = (performance.now() - begin) / 1000;
+    promptSeconds ||= seconds;
+    const generateSeconds = seconds - promptSeconds;
     this.#log.debug('generated', { tokens: generatedTokens, seconds: generateSeconds, reason });
     return {
       reason,
@@ -162,6 +193,7 @@ export class Engine implements AsyncDisposable {
       generatedTokens,
       promptSeconds,
       generateSeconds,
+      submitSeconds: this.#submitSeconds,
     };
   }
 
@@ -178,8 +210,8 @@ export class Engine implements AsyncDisposable {
       const wanted = at >= from;
       const end = wanted ? at + Math.min(rows, outputs) : Math.min(at + rows, from);
       const chunk = ids.slice(at, end);
-      this.#write(chunk, wanted ? chunk.length : 0);
-      this.#plan.run(this.#stream, 'forward');
+      const batch = this.#write(chunk, wanted ? chunk.length : 0);
+      this.#plan.run(this.#stream, batch, { step: 'forward' });
       if (wanted) await this.#download(logits, chunk.length);
       else await this.#stream.synchronize();
       this.#cached.push(...chunk);
@@ -190,42 +222,51 @@ export class Engine implements AsyncDisposable {
     }
   }
 
-  /** Runs the prompt's rows that are not cached, in slices, and samples after the last. */
-  async #read(prompt: readonly number[], signal: AbortSignal | undefined): Promise<SampledToken> {
+  /** Runs the prompt's rows that are not cached in slices of the largest batch, as long as one more slice is left. */
+  async #readAllButLast(prompt: readonly number[], signal: AbortSignal | undefined): Promise<void> {
     const { rows } = this.#plan.shape;
-    while (this.#cached.length + rows < prompt.length) {
+    while (this.#length + rows < prompt.length) {
       throwIfAborted(signal, 'reading the prompt');
-      await this.#step(prompt.slice(this.#cached.length, this.#cached.length + rows), false);
+      const slice = prompt.slice(this.#length, this.#length + rows);
+      await this.#submit(slice, { wanted: false, continued: false });
+      this.#cached.push(...slice);
     }
     throwIfAborted(signal, 'reading the prompt');
-    return this.#step(prompt.slice(this.#cached.length), true);
   }
 
-  async #step(ids: readonly number[], wanted: boolean): Promise<SampledToken> {
-    const begin = this.#log.enabled('trace') ? performance.now() : 0;
-    this.#write(ids, wanted ? 1 : 0);
-    this.#plan.run(this.#stream, wanted ? 'generate' : 'forward');
-    let token: SampledToken = { id: -1, logProbability: undefined, alternatives: [] };
-    if (wanted) token = await this.#sampled();
-    else await this.#stream.synchronize();
-    this.#cached.push(...ids);
+  /** Queues the step after the one queued last, on the token that it samples. */
+  #continue(): Promise<SampledToken> {
+    return this.#submit([0], { wanted: true, continued: true });
+  }
+
+  /** Queues a step, and promises the token sampled after its last row where one is wanted. */
+  async #submit(
+    ids: readonly number[],
+    { wanted, continued }: { wanted: boolean; continued: boolean },
+  ): Promise<SampledToken> {
+    const begin = performance.now();
+    const batch = this.#write(ids, wanted ? 1 : 0);
+    this.#plan.run(this.#stream, batch, { step: wanted ? 'generate' : 'forward', continued });
+    const end = wanted ? this.#sampled() : this.#stream.synchronize();
+    const submitMs = performance.now() - begin;
+    this.#submitSeconds += submitMs / 1000;
+    const token = (await end) ?? { id: -1, logProbability: undefined, alternatives: [] };
     if (this.#log.enabled('trace')) {
-      this.#log.trace('step', {
-        rows: ids.length,
-        ms: performance.now() - begin,
-        position: this.#cached.length,
-      });
+      this.#log.trace('step', { rows: ids.length, submitMs, ms: performance.now() - begin });
     }
     return token;
   }
 
   async #sampled(): Promise<SampledToken> {
-    if (this.#alternatives >= 0) {
-      await this.#stream.download(this.#plan.result('report'), new Uint8Array(this.#report.buffer));
-      return readReport(this.#report, this.#alternatives);
+    const { logProbabilities } = this.#sampling;
+    const arrival = this.#arrivals.reverse()[0] as Float32Array;
+    if (logProbabilities >= 0) {
+      await this.#stream.download(this.#plan.result('report'), new Uint8Array(arrival.buffer));
+      return readReport(arrival, logProbabilities);
     }
-    await this.#stream.download(this.#plan.result('tokens'), new Uint8Array(this.#token.buffer));
-    return { id: this.#token[0] as number, logProbability: undefined, alternatives: [] };
+    const token = new Int32Array(arrival.buffer, 0, 1);
+    await this.#stream.download(this.#plan.result('tokens'), new Uint8Array(arrival.buffer, 0, 4));
+    return { id: token[0] as number, logProbability: undefined, alternatives: [] };
   }
 
   async #download(logits: Float32Array, rows: number): Promise<void> {
@@ -235,25 +276,23 @@ export class Engine implements AsyncDisposable {
     );
   }
 
-  /** Writes the rows that follow the cached ones, the last `outputs` of them with logits. */
-  #write(ids: readonly number[], outputs: number): void {
-    const { inputs } = this.#plan;
-    const first = this.#cached.length;
-    const fits = this.#state.reserve(SLOT, first + ids.length);
+  /** Writes the rows that follow all queued ones, the last `outputs` of them with logits, for the batch that takes them. */
+  #write(ids: readonly number[], outputs: number): BatchPlan {
+    const batch = this.#plan.batchFor(ids.length, outputs);
+    const { inputs } = batch;
+    const first = this.#length;
+    this.#length += ids.length;
+    const fits = this.#state.reserve(SLOT, this.#length);
     invariant(fits, 'a prompt within the context fits into the cache');
     inputs.view('counts').set([ids.length, outputs]);
     inputs.view('ids').set(ids);
     const positions = inputs.view('positions');
     for (let row = 0; row < ids.length; row++) positions[row] = first + row;
-    inputs.view('slots').fill(SLOT, 0, ids.length);
     const outputRows = inputs.view('output_rows');
     for (let i = 0; i < outputs; i++) outputRows[i] = ids.length - outputs + i;
     this.#state.writeBlocks(SLOT, inputs.view('blocks'));
-  }
-
-  #writeSampling(sampling: SamplingParameters): void {
-    this.#alternatives = sampling.logProbabilities;
-    writeSamplingRow(sampling, this.#plan.inputs.view('parameters').subarray(0, SAMPLING_ROW_WORDS));
+    writeSamplingRow(this.#sampling, inputs.view('parameters').subarray(0, SAMPLING_ROW_WORDS));
+    return batch;
   }
 
   /** Keeps the cache as far as the prompt begins with it; the prompt's last token always runs again. */
@@ -262,6 +301,7 @@ export class Engine implements AsyncDisposable {
     while (same < prompt.length - 1 && same < this.#cached.length && this.#cached[same] === prompt[same])
       same++;
     this.#cached.length = same;
+    this.#length = same;
     this.#state.truncate(SLOT, same);
     return same;
   }

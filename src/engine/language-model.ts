@@ -102,7 +102,7 @@ export class LanguageModel implements AsyncDisposable {
       const { slots, blocksPerSlot } = plan.shape;
       const context = contextOf(config, options);
       const state = new KvCache({ blocks: slots * blocksPerSlot, slots, context });
-      const vocabulary = graphs.boundaries.get('logits')?.width ?? 0;
+      const vocabulary = graphs[0]?.boundaries.get('logits')?.width ?? 0;
       const engine = new Engine({ device, plan, state, vocabulary, logger: log });
       return new LanguageModel(parts, config, fit, { plan, engine });
     } catch (error) {
@@ -200,21 +200,28 @@ function contextOf(config: ModelConfig, options: ModelOptions): number {
   fail('INVALID_ARGUMENT', { name: 'context', found: String(context), expected: 'a positive whole number' });
 }
 
-function describe(parts: ModelParts, options: ModelOptions): { config: ModelConfig; graphs: ModelGraphs } {
+/** Rows of the batches that a step's rows are filled up to, beside the prompt's: a token, and a short text. */
+const SMALL_BATCHES = [1, 64];
+
+function describe(
+  parts: ModelParts,
+  options: ModelOptions,
+): { config: ModelConfig; graphs: readonly ModelGraphs[] } {
   const { metadata } = parts.gguf;
   const architecture = architectureOf(metadata, parts.architectures);
   const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
   const context = contextOf(config, options);
-  const rows = Math.min(options.batch ?? DEFAULT_BATCH, context);
-  const outputs = Math.min(options.logitRows ?? 1, rows);
+  const most = Math.min(options.batch ?? DEFAULT_BATCH, context);
   const blocks = blocksFor(context);
-  const graphs = recordModel(architecture, config, tensorIndex(parts.gguf), {
-    shape: { rows, outputs, slots: 1, blocksPerSlot: blocks },
-    blocks,
-    cacheType: options.cacheType ?? 'f16',
-    context,
-    alternatives: MAX_LOG_PROBABILITIES,
-  });
+  const graphs = [...SMALL_BATCHES.filter((rows) => rows < most), most].map((rows) =>
+    recordModel(architecture, config, tensorIndex(parts.gguf), {
+      shape: { rows, outputs: Math.min(options.logitRows ?? 1, rows), slots: 1, blocksPerSlot: blocks },
+      blocks,
+      cacheType: options.cacheType ?? 'f16',
+      context,
+      alternatives: MAX_LOG_PROBABILITIES,
+    }),
+  );
   return { config, graphs };
 }
 

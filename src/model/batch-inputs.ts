@@ -22,15 +22,21 @@ const INPUTS = {
 
 type InputName = keyof typeof INPUTS;
 
+/** One of the places that the host writes a step's inputs to. */
+interface HostInputs {
+  readonly pinned: PinnedBuffer;
+  readonly views: Readonly<Record<InputName, Int32Array>>;
+}
+
 /**
- * A step's small inputs, side by side in one pinned buffer, so that one copy brings them to the device. The host writes
- * through the views, then calls `Stream.upload(pinned.bytes, range)`.
+ * A step's small inputs, side by side in pinned memory, so that one copy brings them to the device. The host writes through
+ * the views, then calls `Stream.upload(pinned.bytes, range)` and `turn`: the next step's are written elsewhere, while these may
+ * still be on their way. The step before the last must have ended by then.
  */
 export class BatchInputs implements Disposable {
-  readonly pinned: PinnedBuffer;
+  readonly #host: HostInputs[] = [];
   readonly #buffer: DeviceBuffer;
-  readonly #offsets = new Map<string, number>();
-  readonly #views: Record<InputName, Int32Array>;
+  readonly #offsets = new Map<InputName, number>();
 
   constructor(device: Device, shape: BatchShape) {
     let end = 0;
@@ -38,19 +44,13 @@ export class BatchInputs implements Disposable {
       this.#offsets.set(name, end);
       end = alignUp(end + INPUTS[name](shape) * ELEMENT_BYTES.i32, BUFFER_ALIGNMENT);
     }
-    this.pinned = device.createPinned(end, 'batch inputs');
     try {
+      for (let i = 0; i < 2; i++) this.#host.push(this.#createHost(device, end, shape));
       this.#buffer = device.createBuffer(end, 'batch inputs');
     } catch (error) {
-      this.pinned[Symbol.dispose]();
+      for (const { pinned } of this.#host) pinned[Symbol.dispose]();
       throw error;
     }
-    const { buffer, byteOffset } = this.pinned.bytes;
-    const view = (name: InputName) =>
-      new Int32Array(buffer, byteOffset + (this.#offsets.get(name) as number), INPUTS[name](shape));
-    this.#views = Object.fromEntries(
-      Object.keys(INPUTS).map((name) => [name, view(name as InputName)]),
-    ) as Record<InputName, Int32Array>;
   }
 
   /** Bytes that the inputs of a batch shape take, on the host and again on the device. */
@@ -63,7 +63,17 @@ export class BatchInputs implements Disposable {
 
   /** The words of an input, to be written by the host. */
   view(name: InputName): Int32Array {
-    return this.#views[name];
+    return this.#current.views[name];
+  }
+
+  /** What is uploaded. */
+  get pinned(): PinnedBuffer {
+    return this.#current.pinned;
+  }
+
+  /** From now on, the next step's inputs are written. */
+  turn(): void {
+    this.#host.reverse();
   }
 
   /** Everything, as the target of the upload. */
@@ -73,13 +83,34 @@ export class BatchInputs implements Disposable {
 
   /** The device's memory of one of a graph's inputs, or undefined when it is not one of the small ones. */
   rangeOf(input: Tensor, shape: BatchShape): BufferRange | undefined {
-    const offset = this.#offsets.get(input.name);
+    const offset = this.#offsets.get(input.name as InputName);
     if (offset === undefined) return undefined;
     return { buffer: this.#buffer, offset, byteLength: tensorBytes(input, shape) };
   }
 
+  /** The device's memory of the first rows' ids. */
+  idsRange(rows: number): BufferRange {
+    const offset = this.#offsets.get('ids') ?? 0;
+    return { buffer: this.#buffer, offset, byteLength: rows * ELEMENT_BYTES.i32 };
+  }
+
   [Symbol.dispose](): void {
-    this.pinned[Symbol.dispose]();
+    for (const { pinned } of this.#host) pinned[Symbol.dispose]();
     this.#buffer[Symbol.dispose]();
+  }
+
+  get #current(): HostInputs {
+    return this.#host[0] as HostInputs;
+  }
+
+  #createHost(device: Device, byteLength: number, shape: BatchShape): HostInputs {
+    const pinned = device.createPinned(byteLength, 'batch inputs');
+    const { buffer, byteOffset } = pinned.bytes;
+    const view = (name: InputName) =>
+      new Int32Array(buffer, byteOffset + (this.#offsets.get(name) as number), INPUTS[name](shape));
+    const views = Object.fromEntries(
+      Object.keys(INPUTS).map((name) => [name, view(name as InputName)]),
+    ) as Record<InputName, Int32Array>;
+    return { pinned, views };
   }
 }

@@ -1,90 +1,108 @@
 import { invariant } from '../base/errors.ts';
 import {
-  type Bindings,
   type BufferRange,
   type Device,
-  type Executable,
   type PackedWeight,
   type Program,
-  type Step,
   type Stream,
   wholeOf,
 } from '../device/index.ts';
 import { DEFAULT_RING_BYTES, type WeightJob } from '../load/async-model-loader.ts';
-import { type BatchShape, ELEMENT_BYTES, type State, type Tensor, tensorBytes } from '../ops/value.ts';
+import { type BatchShape, stateBytes, tensorBytes } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import { BatchInputs } from './batch-inputs.ts';
+import { BatchPlan, type PlanMemory, type ResultName, stateName } from './batch-plan.ts';
 import { type FitPlan, fitPlan } from './fit-plan.ts';
 import { LayerPlan } from './layer-plan.ts';
 import { kindOf, type ModelGraphs, type ModelPart } from './model-graphs.ts';
 import { PlanBuffers } from './plan-buffers.ts';
 
 /**
- * A model compiled for one device and one batch shape: embedding, layers, head and sampling with one scratch arena. It is
- * made in three stages: `compile` chooses programs from metadata alone (and says by `fit` what memory they want),
- * `allocate` creates and binds the buffers and records the steps, and the weight jobs are loaded by the caller.
+ * A model compiled for one device and the batch shapes that its steps may have: weights, caches, scratch and what passes between
+ * the parts are one for all shapes. It is made in three stages: `compile` chooses programs from metadata alone (and says by `fit`
+ * what memory they want), `allocate` creates and binds the buffers and records the steps, and the weight jobs are loaded by the
+ * caller.
  */
 export class ExecutionPlan implements AsyncDisposable {
-  readonly #parts: readonly LayerPlan[];
+  readonly #batches: readonly BatchPlan[];
   readonly #buffers: PlanBuffers;
-  #inputs: BatchInputs | undefined;
-  #steps: { forward: Step; generate: Step } | undefined;
 
   private constructor(
     readonly device: Device,
-    readonly graphs: ModelGraphs,
-    parts: readonly LayerPlan[],
+    batches: readonly BatchPlan[],
   ) {
-    this.#parts = parts;
+    this.#batches = batches;
     this.#buffers = new PlanBuffers(device);
   }
 
-  /** Compiles each kind of part once. Allocates nothing. */
-  static async compile(device: Device, graphs: ModelGraphs, tensors: TensorIndex): Promise<ExecutionPlan> {
-    const programs = new Map<string, Program>();
-    const parts: LayerPlan[] = [];
-    for (const part of [graphs.embedding, ...graphs.layers, graphs.head, graphs.sampling]) {
+  /** Compiles each kind of part of each shape once, all at the same time. `graphs` differ in nothing but the shape. Allocates nothing. */
+  static async compile(
+    device: Device,
+    graphs: readonly ModelGraphs[],
+    tensors: TensorIndex,
+  ): Promise<ExecutionPlan> {
+    const programs = new Map<string, Promise<Program>>();
+    const layerPlan = async (part: ModelPart): Promise<LayerPlan> => {
       const kind = kindOf(part.graph);
-      const program = programs.get(kind) ?? (await device.compile(part.graph));
+      const program = programs.get(kind) ?? device.compile(part.graph);
       programs.set(kind, program);
-      parts.push(new LayerPlan(part, program, tensors));
-    }
-    return new ExecutionPlan(device, graphs, parts);
+      return new LayerPlan(part, await program, tensors);
+    };
+    const batches = await Promise.all(
+      graphs.map(async (of) => {
+        const parts = [of.embedding, ...of.layers, of.head, of.sampling];
+        return new BatchPlan(of, await Promise.all(parts.map(layerPlan)));
+      }),
+    );
+    return new ExecutionPlan(
+      device,
+      batches.sort((a, b) => a.shape.rows - b.shape.rows),
+    );
   }
 
+  /** The largest shape. */
   get shape(): BatchShape {
-    return this.graphs.embedding.graph.shape;
+    return (this.#batches.at(-1) as BatchPlan).shape;
+  }
+
+  /** The plan of the smallest shape with room for so many rows and results. */
+  batchFor(rows: number, outputs: number): BatchPlan {
+    const fitting = this.#batches.find(({ shape }) => shape.rows >= rows && shape.outputs >= outputs);
+    invariant(fitting, `a batch of ${rows} rows was planned for`);
+    return fitting;
   }
 
   /** What `allocate` and loading will take. */
   fit(): FitPlan {
     const weights = new Map(
-      this.#parts.flatMap(({ weights: all }) => all.map((w) => [w.key, w.packed.byteLength])),
+      this.#parts().flatMap(({ weights: all }) => all.map((w) => [w.key, w.packed.byteLength])),
     );
     const states = new Map(
-      this.#parts.flatMap(({ part }) => part.graph.states.map((s) => [stateName(part, s), s])),
+      this.#parts().flatMap(({ part }) =>
+        part.graph.states.map((state) => [stateName(part, state), stateBytes(state)]),
+      ),
     );
-    const stateBytes = [...states.values()].map(
-      ({ type, rows, width }) => rows * width * ELEMENT_BYTES[type],
-    );
-    const boundaries = [...this.graphs.boundaries.values()].map((tensor) => tensorBytes(tensor, this.shape));
-    const x = this.graphs.boundaries.get('x');
-    const inputs = 2 * BatchInputs.byteLength(this.shape);
+    const boundaries = [...this.#boundaries()].map((name) => this.#boundaryBytes(name));
+    const inputs = this.#batches.map(({ shape }) => 3 * BatchInputs.byteLength(shape));
     return fitPlan({
       weights: sum([...weights.values()]),
-      cache: sum(stateBytes),
-      scratch: this.#scratchBytes() + sum(boundaries) + (x ? tensorBytes(x, this.shape) : 0) + inputs,
+      cache: sum([...states.values()]),
+      scratch: this.#scratchBytes() + sum(boundaries) + this.#boundaryBytes('x') + sum(inputs),
       staging: DEFAULT_RING_BYTES,
     });
   }
 
   /** Creates every buffer, binds the parts and records the steps. On failure everything created is released. */
   async allocate(): Promise<void> {
+    const buffers = this.#buffers;
+    const memory: PlanMemory = {
+      weight: (key, packed) => this.#weightRange(key, packed),
+      state: (name, bytes) => wholeOf(buffers.create(name, bytes)),
+      boundary: (name, buffer) => wholeOf(buffers.create(buffer, this.#boundaryBytes(name))),
+      scratch: () => wholeOf(buffers.create('scratch', this.#scratchBytes())),
+    };
     try {
-      this.#inputs = new BatchInputs(this.device, this.shape);
-      const executables = this.#parts.map((part, index) => part.program.bind(this.#bindings(part, index)));
-      const forward = await this.device.record(executables.slice(0, -1), 'forward');
-      this.#steps = { forward, generate: await this.#recordGenerate(executables, forward) };
+      for (const batch of this.#batches) await batch.allocate(this.device, memory);
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;
@@ -94,7 +112,7 @@ export class ExecutionPlan implements AsyncDisposable {
   /** What has to be loaded, in the order of use. */
   weightJobs(): WeightJob[] {
     const jobs = new Map<string, WeightJob>();
-    for (const { weights } of this.#parts) {
+    for (const { weights } of this.#parts()) {
       for (const { packed, tensors, key } of weights) {
         if (!jobs.has(key))
           jobs.set(key, { weight: packed, target: this.#weightRange(key, packed), tensors });
@@ -103,90 +121,45 @@ export class ExecutionPlan implements AsyncDisposable {
     return [...jobs.values()];
   }
 
-  /** The small inputs, to be written before `run`. */
-  get inputs(): BatchInputs {
-    invariant(this.#inputs, 'the plan is allocated');
-    return this.#inputs;
-  }
-
-  /** Queues the inputs' upload and a step: `forward` ends with the logits, `generate` with the sampled tokens. */
-  run(stream: Stream, step: 'forward' | 'generate'): void {
-    invariant(this.#steps, 'the plan is allocated');
-    stream.upload(this.inputs.pinned.bytes, this.inputs.range());
-    stream.run(this.#steps[step]);
-  }
-
-  /** Where a result stands after a step: `logits`, `tokens` or `report`. */
-  result(name: 'logits' | 'tokens' | 'report'): BufferRange {
+  /** Where a result stands after a step. */
+  result(name: ResultName): BufferRange {
     return wholeOf(this.#buffers.get(name));
   }
 
+  /** Queues a batch's inputs and its step; with `continued`, its rows' ids are the tokens that the step before sampled. */
+  run(stream: Stream, batch: BatchPlan, how: { step: 'forward' | 'generate'; continued?: boolean }): void {
+    batch.run(stream, how.step, how.continued ? this.result('tokens') : undefined);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#steps?.forward[Symbol.dispose]();
-    this.#steps?.generate[Symbol.dispose]();
-    this.#steps = undefined;
-    this.#inputs?.[Symbol.dispose]();
-    this.#inputs = undefined;
+    for (const batch of this.#batches) batch[Symbol.dispose]();
     this.#buffers[Symbol.dispose]();
   }
 
-  async #recordGenerate(executables: readonly Executable[], forward: Step): Promise<Step> {
-    try {
-      return await this.device.record(executables, 'generate');
-    } catch (error) {
-      forward[Symbol.dispose]();
-      throw error;
-    }
+  #parts(): readonly LayerPlan[] {
+    return this.#batches.flatMap(({ parts }) => parts);
+  }
+
+  #boundaries(): ReadonlySet<string> {
+    return new Set(this.#batches.flatMap(({ graphs }) => [...graphs.boundaries.keys()]));
+  }
+
+  #boundaryBytes(name: string): number {
+    return Math.max(
+      ...this.#batches.map(({ graphs, shape }) => {
+        const tensor = graphs.boundaries.get(name);
+        return tensor ? tensorBytes(tensor, shape) : 0;
+      }),
+    );
   }
 
   #scratchBytes(): number {
-    return Math.max(0, ...this.#parts.map(({ program }) => program.scratchBytes));
+    return Math.max(0, ...this.#parts().map(({ program }) => program.scratchBytes));
   }
 
   #weightRange(key: string, packed: PackedWeight): BufferRange {
     return wholeOf(this.#buffers.create(key, packed.byteLength));
   }
-
-  #bindings(plan: LayerPlan, index: number): Bindings {
-    const { part, program, weights } = plan;
-    const { graph } = program;
-    const values = new Map<Tensor | State, BufferRange>();
-    for (const input of graph.inputs) values.set(input, this.#inputRange(input, index));
-    for (const state of graph.states) {
-      const bytes = state.rows * state.width * ELEMENT_BYTES[state.type];
-      values.set(state, wholeOf(this.#buffers.create(stateName(part, state), bytes)));
-    }
-    return {
-      values,
-      outputs: new Map(
-        graph.outputs.map(({ name, tensor }) => [
-          name,
-          wholeOf(this.#buffers.create(streamName(name, index), tensorBytes(tensor, this.shape))),
-        ]),
-      ),
-      weights: new Map(weights.map(({ packed, key }) => [packed, this.#weightRange(key, packed)])),
-      scratch:
-        program.scratchBytes > 0 ? wholeOf(this.#buffers.create('scratch', this.#scratchBytes())) : undefined,
-    };
-  }
-
-  #inputRange(input: Tensor, index: number): BufferRange {
-    const small = this.inputs.rangeOf(input, this.shape);
-    return (
-      small ??
-      wholeOf(this.#buffers.create(streamName(input.name, index - 1), tensorBytes(input, this.shape)))
-    );
-  }
-}
-
-/** The residual stream goes to and fro between two buffers, so that no part reads and writes one. */
-function streamName(name: string, writer: number): string {
-  return name === 'x' ? `x ${writer % 2}` : name;
-}
-
-/** Layers have caches of their own; the history is one for all parts. */
-function stateName(part: ModelPart, state: State): string {
-  return part.prefix + state.name;
 }
 
 function sum(values: readonly number[]): number {

@@ -93,8 +93,8 @@ class ModelRecorder {
     const logits = this.#input(g, 'logits');
     const { alternatives } = this.options;
     const { tokens, report } = sample(g, { logits, parameters, history: this.#history(g), alternatives });
-    g.output('tokens', tokens);
-    g.output('report', report);
+    this.#output(g, 'tokens', tokens);
+    this.#output(g, 'report', report);
     return { name: g.name, graph: g.finish(), prefix: '' };
   }
 

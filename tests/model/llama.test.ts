@@ -94,7 +94,7 @@ test('compiling reads and allocates nothing; the plan says what allocation takes
   await using gguf = await tinyModel();
   const { tensors, graphs } = await graphsOf(gguf);
   const device = openNullDevice();
-  await using plan = await ExecutionPlan.compile(device, graphs, tensors);
+  await using plan = await ExecutionPlan.compile(device, [graphs], tensors);
   assert.equal(device.liveObjects(), 0);
   const { free } = await device.memory();
   const fit = plan.fit();

@@ -145,7 +145,9 @@ async function measure(
     fillInputs(plan, work);
     plan.batchFor(1, 1).inputs.turn();
   }
-  const milliseconds = await timed(device, (stream) => plan.run(stream, plan.batchFor(1, 1), { step: 'generate' }));
+  const milliseconds = await timed(device, (stream) =>
+    plan.run(stream, plan.batchFor(1, 1), { step: 'generate' }),
+  );
   const name = work.prompt ? `pp${work.rows}` : `${work.rows} x tg at ${work.past}`;
   const perSecond = (1000 * work.rows) / milliseconds;
   console.log(

@@ -164,7 +164,11 @@ export class Engine implements AsyncDisposable {
         if (next) this.#cached.push(token.id);
         if (generatedTokens === 0) {
           promptSeconds = (performance.now() - begin) / 1000;
-          this.#log.debug('prompt read', { tokens: prompt.length, cached: cachedTokens, seconds: promptSeconds });
+          this.#log.debug('prompt read', {
+            tokens: prompt.length,
+            cached: cachedTokens,
+            seconds: promptSeconds,
+          });
         }
         if (stopTokens.has(token.id)) {
           reason = 'stop';

@@ -1,5 +1,6 @@
 import { invariant } from '../base/errors.ts';
 import type { Bindings, BufferRange, Device, PackedWeight, Step, Stream } from '../device/index.ts';
+import { type Cost, type CostContext, costOf } from '../ops/index.ts';
 import { type BatchShape, type State, stateBytes, type Tensor } from '../ops/value.ts';
 import { BatchInputs } from './batch-inputs.ts';
 import type { LayerPlan } from './layer-plan.ts';
@@ -44,6 +45,12 @@ export class BatchPlan implements Disposable {
       forward[Symbol.dispose]();
       throw error;
     }
+  }
+
+  /** What a step moves and computes at least. */
+  cost(context: CostContext): Cost {
+    const costs = this.parts.flatMap(({ part }) => part.graph.ops.map((op) => costOf(op, context)));
+    return costs.reduce((a, b) => ({ bytes: a.bytes + b.bytes, flops: a.flops + b.flops }));
   }
 
   /** The small inputs of the next step, to be written before `run`, which may still read those of the step before. */

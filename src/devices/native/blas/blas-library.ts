@@ -101,7 +101,10 @@ export class BlasLibrary implements Disposable {
     const { computeFloats, transposeFirst, transposed, algorithmBytes } = this.#table;
     const handle = this.#open();
     const calls = this.#calls;
-    const operation = this.#created('MatmulDescCreate', calls.createOperation(this.#result, computeFloats, FLOATS));
+    const operation = this.#created(
+      'MatmulDescCreate',
+      calls.createOperation(this.#result, computeFloats, FLOATS),
+    );
     const word = this.#memory.address + PLACE.word;
     this.#memory.view.setInt32(PLACE.word, transposed, true);
     this.#check('MatmulDescSetAttribute', calls.setOperation(operation, transposeFirst, word, 4));

@@ -6,12 +6,14 @@
 import { type Device, type Executable } from '../src/device/index.ts';
 import { type Launch, moduleKey } from '../src/devices/native/index.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
+import type { InputSlot } from '../src/model/batch-inputs.ts';
+import type { BatchPlan } from '../src/model/batch-plan.ts';
 import { ExecutionPlan } from '../src/model/execution-plan.ts';
 import { KV_BLOCK_SIZE } from '../src/model/kv-cache.ts';
 import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { openDevice } from '../src/node/devices.ts';
 import { DEFAULT_SAMPLING, weightRowBytes, writeSamplingRow } from '../src/ops/index.ts';
-import { syntheticGraphs } from '../tests/support/synthetic-graphs.ts';
+import { syntheticGraphs, syntheticTensors } from '../tests/support/synthetic-graphs.ts';
 
 const REPETITIONS = 30;
 const CHUNK_BYTES = 8 << 20;
@@ -45,8 +47,7 @@ async function fillWeights(device: Device, plan: ExecutionPlan): Promise<void> {
   }
 }
 
-function fillInputs(plan: ExecutionPlan, { rows, prompt, past }: Work): void {
-  const { inputs, shape } = plan.batchFor(1, 1);
+function fillInputs(inputs: InputSlot, { shape }: BatchPlan, { rows, prompt, past }: Work): void {
   const outputs = prompt ? 1 : rows;
   inputs.view('counts').set([rows, outputs]);
   for (let row = 0; row < rows; row++) {
@@ -89,10 +90,13 @@ async function timed(
 class Recorded {
   readonly launches: (readonly Launch[])[] = [];
 
-  /** The device, with an eye on what its programs are recorded to. */
+  constructor(readonly rows: number) {}
+
+  /** The device, with an eye on what its programs are recorded to, and for one capacity. */
   watching(device: Device): Device {
     return new Proxy(device, {
       get: (target, key) => {
+        if (key === 'rowCapacities') return () => [this.rows];
         const value: unknown = Reflect.get(target, key, target);
         if (key !== 'record') return typeof value === 'function' ? value.bind(target) : value;
         return (executables: readonly (Executable & { launches: readonly Launch[] })[], label: string) => {
@@ -127,27 +131,33 @@ async function measure(
 ): Promise<void> {
   const slots = work.prompt ? 1 : work.rows;
   const blocksPerSlot = Math.ceil((work.past + (work.prompt ? work.rows : 1) + 64) / KV_BLOCK_SIZE);
-  const { graphs, tensors } = syntheticGraphs(shape, format, {
-    shape: { rows: work.rows, outputs: work.prompt ? 1 : work.rows, slots, blocksPerSlot },
-    blocks: slots * blocksPerSlot,
-    cacheType: 'f16',
-    context: blocksPerSlot * KV_BLOCK_SIZE,
-    alternatives: 0,
-  });
-  const recorded = new Recorded();
+  const tensors = syntheticTensors(shape, format);
+  const outputs = work.prompt ? 1 : work.rows;
+  const recorded = new Recorded(work.rows);
   const started = performance.now();
-  await using plan = await ExecutionPlan.compile(recorded.watching(device), [graphs], tensors);
+  await using plan = await ExecutionPlan.compile({
+    device: recorded.watching(device),
+    tensors,
+    shape: { rows: work.rows, outputs, slots, blocksPerSlot },
+    inFlight: 1,
+    record: (of) =>
+      syntheticGraphs(shape, tensors, {
+        shape: of,
+        blocks: slots * blocksPerSlot,
+        cacheType: 'f16',
+        context: blocksPerSlot * KV_BLOCK_SIZE,
+        tokens: outputs,
+        alternatives: 0,
+      }),
+  });
   const compiled = performance.now();
   await plan.allocate();
   await fillWeights(device, plan);
-  // Both places that inputs are written to in turns.
-  for (let i = 0; i < 2; i++) {
-    fillInputs(plan, work);
-    plan.batchFor(1, 1).inputs.turn();
-  }
-  const milliseconds = await timed(device, (stream) =>
-    plan.run(stream, plan.batchFor(1, 1), { step: 'generate' }),
-  );
+  const batch = plan.planFor(work.rows, outputs);
+  await batch.prepare('generate');
+  const inputs = batch.input(0);
+  fillInputs(inputs, batch, work);
+  const milliseconds = await timed(device, (stream) => batch.run(stream, 'generate', inputs));
   const name = work.prompt ? `pp${work.rows}` : `${work.rows} x tg at ${work.past}`;
   const perSecond = (1000 * work.rows) / milliseconds;
   console.log(

@@ -1,7 +1,8 @@
 /** rocmforge for Node: load a GGUF model and continue texts with it. */
 export { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from './base/errors.ts';
 export type { Logger } from './base/log.ts';
-export type { GenerationEnd, PositionLogits } from './engine/engine.ts';
+export type { PositionLogits } from './engine/forced-logits.ts';
+export type { GenerationEnd } from './engine/sequence.ts';
 export type { GenerateOptions } from './engine/generate-options.ts';
 export { LanguageModel, type ModelOptions } from './engine/language-model.ts';
 export type { SampledToken, ScoredToken } from './engine/sampled-token.ts';

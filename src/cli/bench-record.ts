@@ -10,7 +10,7 @@ export interface BenchRecord {
   readonly device: string;
   readonly loadSeconds: number;
   readonly results: readonly BenchmarkResult[];
-  /** The logits of the same steps, compared with another device's. */
+  /** The same tests' tokens, compared with another device's. */
   readonly checks?: readonly CheckResult[];
 }
 

@@ -18,15 +18,15 @@ export interface LoadedModel {
 
 /** Loads the model that the flags name, showing how far it is. */
 export async function loadFromFlags(
-  flags: ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows'>,
+  flags: ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows' | 'sequences'>,
   { output, signal, logger }: CommandContext,
 ): Promise<LoadedModel> {
   const location = flags.model ?? BUNDLED_MODEL;
   const begin = performance.now();
   const display = byteProgress(output, { doing: 'loading', done: 'loaded', name: basename(location) });
   try {
-    const { context, batch, logitRows, cacheType, device, threads } = flags;
-    const options = { context, batch, logitRows, cacheType, device, threads, signal, logger };
+    const { context, batch, logitRows, sequences, cacheType, device, threads } = flags;
+    const options = { context, batch, logitRows, sequences, cacheType, device, threads, signal, logger };
     const model = await loadModel(location, {
       ...options,
       onProgress: ({ bytes, totalBytes }) => display.show(bytes, totalBytes),

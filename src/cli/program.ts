@@ -62,7 +62,7 @@ function createProgram(): Command {
   return program.addHelpText(
     'after',
     examplesText([
-      ['run -p "Please tell me: what is the capital of France?"', 'one answer of the bundled model'],
+      ['run -p "What is the capital of France?"', 'one answer of the bundled model'],
       ['chat -m model.gguf', 'a conversation'],
       ['inspect model.gguf', 'what a file holds and what memory it takes'],
       ['run --help', 'the options of a command'],

@@ -35,6 +35,11 @@ export interface Device extends AsyncDisposable {
   /** Host memory that the device copies from and into without a detour, its contents undefined. */
   createPinned(byteLength: number, label: string): PinnedBuffer;
   createStream(label: string): Stream;
+  /**
+   * The capacities for which a model of at most `rows` token rows is worth compiling: ascending, the last is `rows`. A device
+   * whose steps cost what the rows in use cost needs one.
+   */
+  rowCapacities(rows: number): readonly number[];
   /** Chooses kernels, scratch and weight layouts for a graph, from its description alone. */
   compile(graph: OpGraph): Promise<Program>;
   /** Captures executables, in this order, into one replayable step. */

@@ -89,6 +89,10 @@ export class HostDevice implements Device {
     return this.#live.add(new HostStream(label, work, (stream) => this.#live.remove(stream)));
   }
 
+  rowCapacities(rows: number): readonly number[] {
+    return [rows];
+  }
+
   async compile(graph: OpGraph): Promise<Program> {
     this.#live.check();
     return new HostProgram(graph, {

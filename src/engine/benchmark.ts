@@ -1,7 +1,7 @@
 import { throwIfAborted } from '../base/errors.ts';
 import type { Cost } from '../ops/index.ts';
 import type { LanguageModel } from './language-model.ts';
-import { SequenceBatch } from './sequence-batch.ts';
+import type { TextEnd } from './text-stream.ts';
 
 /** What is measured: prompts read and tokens generated, each so many times. */
 export interface BenchmarkOptions {
@@ -19,7 +19,7 @@ export interface BenchmarkOptions {
 
 /** Speeds of one test, in tokens a second. */
 export interface BenchmarkResult {
-  /** `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens; `64xtg at 192`: by 64 sequences at once. */
+  /** `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens; `64xtg@176`: by 64 sequences at once, each behind 176. */
   readonly test: string;
   readonly median: number;
   readonly slowest: number;
@@ -28,125 +28,110 @@ export interface BenchmarkResult {
   /** What the median moves and computes a second at least. */
   readonly bytesPerSecond: number;
   readonly flopsPerSecond: number;
-  /** What the host spent on queueing a step, where a test has steps worth counting. */
-  readonly submitMicroseconds?: number;
 }
 
-/** One round of a test: tokens a second, and seconds that queueing a step took. */
-interface Round {
-  readonly speed: number;
-  readonly submitSeconds?: number;
-}
+/** Tokens that each of several sequences generates. */
+const BATCH_TOKENS = 32;
 
-/** Steps of one round of the test of several sequences. */
-const BATCH_STEPS = 16;
+/** A run of the model: prompts, and how many tokens each is continued by. */
+export interface BenchmarkTest {
+  readonly name: string;
+  readonly prompts: readonly (readonly number[])[];
+  readonly generated: number;
+}
 
 /** Positions that a model needs for a benchmark. */
-export function benchmarkContext({ promptTokens, generatedTokens }: BenchmarkOptions): number {
-  return Math.max(promptTokens, generatedTokens + 1) + 1;
+export function benchmarkContext({ promptTokens, generatedTokens, sequences, depth }: BenchmarkOptions): number {
+  const batch = sequences > 0 ? depth + BATCH_TOKENS : 0;
+  return Math.max(promptTokens, generatedTokens + 1, batch) + 1;
+}
+
+/** The tests that the options ask for. */
+export function benchmarkTests(model: LanguageModel, options: BenchmarkOptions): BenchmarkTest[] {
+  const { promptTokens, generatedTokens, sequences, depth } = options;
+  const tests: BenchmarkTest[] = [];
+  if (promptTokens > 0) {
+    tests.push({ name: `pp${promptTokens}`, prompts: [someTokens(model, promptTokens)], generated: 1 });
+  }
+  if (generatedTokens > 0) {
+    const prompts = [someTokens(model, 1)];
+    tests.push({ name: `tg${generatedTokens}`, prompts, generated: generatedTokens + 1 });
+  }
+  if (sequences > 0) {
+    const prompts = Array.from({ length: sequences }, (_, seed) => someTokens(model, depth, seed));
+    tests.push({ name: `${sequences}xtg@${depth}`, prompts, generated: BATCH_TOKENS });
+  }
+  return tests;
 }
 
 /**
  * Measures a model's speed as llama-bench does: `pp` reads a prompt into an empty context, `tg` generates from an empty
- * context; a first round of each is not counted. Yields a result a test. Rejects with `ABORTED` and as `generate`.
+ * context; with several sequences, all generate at once behind prompts that were read before. A first round of each is not
+ * counted. Yields a result a test. Rejects with `ABORTED` and as `generate`.
  */
 export async function* runBenchmark(
   model: LanguageModel,
   options: BenchmarkOptions,
 ): AsyncGenerator<BenchmarkResult, void> {
-  const { promptTokens, generatedTokens, sequences, depth } = options;
-  if (promptTokens > 0) {
-    const rows = Math.min(promptTokens, model.batch);
-    const cost = model.cost({ rows, outputs: 1, attended: (promptTokens + 1) / 2 });
-    const test = { name: `pp${promptTokens}`, tokens: rows, cost };
-    yield await measure(test, options, () => promptSpeed(model, promptTokens));
-  }
-  if (generatedTokens > 0) {
-    const cost = model.cost({ rows: 1, outputs: 1, attended: (generatedTokens + 3) / 2 });
-    const test = { name: `tg${generatedTokens}`, tokens: 1, cost };
-    yield await measure(test, options, () => generationSpeed(model, generatedTokens));
-  }
-  if (sequences > 0) {
-    await using batch = await openSequences(model, options);
-    const cost = batch.batch.cost({
-      rows: sequences,
-      outputs: sequences,
-      attended: depth + ((options.repetitions + 1) * BATCH_STEPS) / 2,
-    });
-    const test = { name: `${sequences}xtg at ${depth}`, tokens: sequences, cost };
-    yield await measure(test, options, () => batchSpeed(batch));
+  for (const test of benchmarkTests(model, options)) {
+    const all: number[] = [];
+    for (let round = 0; round <= options.repetitions; round++) {
+      throwIfAborted(options.signal, 'the benchmark');
+      const found = await speedOf(model, test);
+      if (round > 0) all.push(found);
+    }
+    yield resultOf(test, all, costOfToken(model, test));
   }
 }
 
-/** Several sequences of a model, `depth` positions long, each of other tokens. */
-export async function openSequences(
-  model: LanguageModel,
-  { sequences, depth, repetitions }: BenchmarkOptions,
-): Promise<SequenceBatch> {
-  const context = depth + 1 + (repetitions + 1) * BATCH_STEPS;
-  const batch = await SequenceBatch.open(model.parts, { sequences, context });
-  try {
-    await batch.read(Array.from({ length: sequences }, (_, slot) => someTokens(model, depth + 1, slot)));
-    return batch;
-  } catch (error) {
-    await batch[Symbol.asyncDispose]();
-    throw error;
-  }
+/** Tokens a second. */
+async function speedOf(model: LanguageModel, test: BenchmarkTest): Promise<number> {
+  const { prompts, generated } = test;
+  model.reset();
+  if (prompts.length > 1) await continueAll(model, { ...test, generated: 1 });
+  const begin = performance.now();
+  const [end] = await continueAll(model, test);
+  const seconds = (performance.now() - begin) / 1000;
+  if (prompts.length > 1) return (prompts.length * generated) / seconds;
+  if (generated === 1) return (prompts[0]?.length ?? 0) / (end?.promptSeconds ?? 0);
+  // The first token comes with the prompt.
+  return (generated - 1) / (end?.generateSeconds ?? 0);
 }
 
-async function measure(
-  test: { name: string; tokens: number; cost: Cost },
-  { repetitions, signal }: BenchmarkOptions,
-  run: () => Promise<Round>,
-): Promise<BenchmarkResult> {
-  const rounds: Round[] = [];
-  for (let round = 0; round <= repetitions; round++) {
-    throwIfAborted(signal, 'the benchmark');
-    const found = await run();
-    if (round > 0) rounds.push(found);
-  }
-  const all = rounds.map(({ speed }) => speed);
+/** Continues all prompts at once, greedily. */
+async function continueAll(model: LanguageModel, { prompts, generated }: BenchmarkTest): Promise<TextEnd[]> {
+  const options = { temperature: 0, maxTokens: generated, ignoreEnd: true };
+  const streams = prompts.map((ids) => model.generate(ids, options));
+  await Promise.all(streams.map((stream) => stream.text()));
+  return streams.map((stream) => stream.end);
+}
+
+/** What a token of the test costs at least, in the steps that it is a part of. */
+function costOfToken(model: LanguageModel, { prompts, generated }: BenchmarkTest): Cost {
+  const [{ length }] = prompts as [readonly number[]];
+  const reads = prompts.length === 1 && generated === 1;
+  const rows = reads ? Math.min(length, model.batch) : prompts.length;
+  const attended = reads ? (length + 1) / 2 : length + generated / 2;
+  const { bytes, flops } = model.cost({ rows, outputs: reads ? 1 : rows, attended });
+  return { bytes: bytes / rows, flops: flops / rows };
+}
+
+function resultOf({ name }: BenchmarkTest, all: readonly number[], cost: Cost): BenchmarkResult {
   const sorted = [...all].sort((a, b) => a - b);
   const median = medianOf(sorted);
-  const steps = median / test.tokens;
-  const submits = rounds.flatMap(({ submitSeconds }) => submitSeconds ?? []).sort((a, b) => a - b);
   return {
-    test: test.name,
+    test: name,
     median,
     slowest: sorted[0] ?? 0,
     fastest: sorted.at(-1) ?? 0,
     all,
-    bytesPerSecond: steps * test.cost.bytes,
-    flopsPerSecond: steps * test.cost.flops,
-    ...(submits.length > 0 && { submitMicroseconds: 1e6 * medianOf(submits) }),
+    bytesPerSecond: median * cost.bytes,
+    flopsPerSecond: median * cost.flops,
   };
 }
 
-async function promptSpeed(model: LanguageModel, count: number): Promise<Round> {
-  model.reset();
-  const stream = model.generate(someTokens(model, count), { temperature: 0, maxTokens: 1, ignoreEnd: true });
-  await stream.text();
-  return { speed: count / stream.end.promptSeconds };
-}
-
-async function generationSpeed(model: LanguageModel, count: number): Promise<Round> {
-  model.reset();
-  const options = { temperature: 0, maxTokens: count + 1, ignoreEnd: true };
-  const stream = model.generate(someTokens(model, 1), options);
-  await stream.text();
-  // The first token comes with the prompt.
-  const { generateSeconds, submitSeconds } = stream.end;
-  return { speed: count / generateSeconds, submitSeconds: submitSeconds / (count + 1) };
-}
-
-async function batchSpeed(batch: SequenceBatch): Promise<Round> {
-  const begin = performance.now();
-  await batch.step(BATCH_STEPS);
-  return { speed: (1000 * BATCH_STEPS * batch.sequences) / (performance.now() - begin) };
-}
-
 /** Ids all over the vocabulary, always the same; others for another seed. */
-export function someTokens(model: LanguageModel, count: number, seed = 0): number[] {
+function someTokens(model: LanguageModel, count: number, seed = 0): number[] {
   const { vocabularySize } = model.tokenizer;
   return Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104_729 + 1) % vocabularySize);
 }

@@ -1,5 +1,5 @@
 import { invariant } from '../base/errors.ts';
-import type { PositionLogits } from './engine.ts';
+import type { PositionLogits } from './forced-logits.ts';
 import type { GoldenSequence } from './golden.ts';
 import { logSumExp } from './log-likelihood.ts';
 

@@ -14,5 +14,5 @@ export interface GenerateOptions extends Partial<Omit<SamplingParameters, 'logit
   readonly logProbabilities?: number;
   /** Write control tokens as their names. */
   readonly special?: boolean;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }

@@ -6,11 +6,11 @@ import type { GgufFile } from '../gguf/index.ts';
 import { AsyncModelLoader } from '../load/async-model-loader.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
 import { type Architecture, architectureOf } from '../model/architecture.ts';
-import { ExecutionPlan } from '../model/execution-plan.ts';
+import { ExecutionPlan, type PlanParts } from '../model/execution-plan.ts';
 import { type FitPlan, requireFit } from '../model/fit-plan.ts';
 import { blocksFor, KvCache } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
-import { type ModelGraphs, recordModel } from '../model/model-graphs.ts';
+import { recordModel } from '../model/model-graphs.ts';
 import {
   type Cost,
   type CostContext,
@@ -27,7 +27,8 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
-import { Engine, type PositionLogits } from './engine.ts';
+import { Engine } from './engine.ts';
+import type { PositionLogits } from './forced-logits.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { TextStream } from './text-stream.ts';
 
@@ -39,6 +40,12 @@ export interface ModelOptions {
   readonly batch?: number | undefined;
   /** Positions of a step whose logits `evaluate` gets at once. Default 1: enough to generate. */
   readonly logitRows?: number | undefined;
+  /** Sequences that generate at once; more wait for their turn. Default 1. */
+  readonly sequences?: number | undefined;
+  /** Positions that the KV cache holds for all sequences together. Default: the context for each of them. */
+  readonly cachePositions?: number | undefined;
+  /** Steps under way at once: the next is queued before the tokens of the last are read. Default 2. */
+  readonly inFlight?: number | undefined;
   /** How the KV cache is stored. Default f16. */
   readonly cacheType?: 'f16' | 'f32' | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
@@ -56,10 +63,11 @@ export interface ModelParts {
 /** Positions that a sequence may have unless asked otherwise. */
 export const DEFAULT_CONTEXT = 4096;
 const DEFAULT_BATCH = 512;
+const DEFAULT_IN_FLIGHT = 2;
 
 /**
- * A model ready to continue texts and answer conversations. Calls on one model wait for each other. It owns its file and
- * its device.
+ * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file and its
+ * device.
  */
 export class LanguageModel implements AsyncDisposable {
   readonly #parts: ModelParts;
@@ -86,12 +94,11 @@ export class LanguageModel implements AsyncDisposable {
    * reading rejects with, everything released that it created; file and device stay the caller's then.
    */
   static async open(parts: ModelParts, options: ModelOptions = {}): Promise<LanguageModel> {
-    const { gguf, device } = parts;
+    const { device } = parts;
     const log = options.logger ?? silentLogger;
     const begin = performance.now();
-    const { config, graphs } = describe(parts, options);
-    const tensors = tensorIndex(gguf);
-    const plan = await ExecutionPlan.compile(device, graphs, tensors);
+    const { config, plan: described } = describe(parts, options);
+    const plan = await ExecutionPlan.compile(described);
     const fit = plan.fit();
     log.debug('planned', { ...fit, ms: performance.now() - begin });
     requireFit(fit, (await device.memory()).free);
@@ -101,11 +108,10 @@ export class LanguageModel implements AsyncDisposable {
       const { onProgress, signal } = options;
       await new AsyncModelLoader(device, { onProgress, signal }).load(jobs);
       log.debug('loaded', { weights: jobs.length, ms: performance.now() - begin });
-      const { slots, blocksPerSlot } = plan.shape;
+      const { slots } = plan.shape;
       const context = contextOf(config, options);
-      const state = new KvCache({ blocks: slots * blocksPerSlot, slots, context });
-      const vocabulary = graphs[0]?.boundaries.get('logits')?.width ?? 0;
-      const engine = new Engine({ device, plan, state, vocabulary, logger: log });
+      const state = new KvCache({ blocks: blocksOf(context, options), slots, context });
+      const engine = new Engine({ device, plan, state, logger: log });
       return new LanguageModel(parts, config, fit, { plan, engine });
     } catch (error) {
       await plan[Symbol.asyncDispose]();
@@ -115,8 +121,7 @@ export class LanguageModel implements AsyncDisposable {
 
   /** The memory that `open` would take, from the file's header alone. */
   static async fit(parts: ModelParts, options: ModelOptions = {}): Promise<FitPlan> {
-    const { graphs } = describe(parts, options);
-    await using plan = await ExecutionPlan.compile(parts.device, graphs, tensorIndex(parts.gguf));
+    await using plan = await ExecutionPlan.compile(describe(parts, options).plan);
     return plan.fit();
   }
 
@@ -128,11 +133,6 @@ export class LanguageModel implements AsyncDisposable {
   /** Prompt tokens of one step. */
   get batch(): number {
     return this.#plan.shape.rows;
-  }
-
-  /** What it was opened from. */
-  get parts(): ModelParts {
-    return this.#parts;
   }
 
   get gguf(): GgufFile {
@@ -174,7 +174,7 @@ export class LanguageModel implements AsyncDisposable {
 
   /** What a step moves and computes at least. */
   cost(context: CostContext): Cost {
-    return this.#plan.batchFor(context.rows, context.outputs).cost(context);
+    return this.#plan.planFor(context.rows, context.outputs).cost(context);
   }
 
   /** Forgets what is cached of the last conversation. */
@@ -212,34 +212,50 @@ export class LanguageModel implements AsyncDisposable {
 }
 
 function contextOf(config: ModelConfig, options: ModelOptions): number {
-  const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
-  if (Number.isSafeInteger(context) && context > 0) return context;
-  fail('INVALID_ARGUMENT', { name: 'context', found: String(context), expected: 'a positive whole number' });
+  return options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
 }
 
-/** Rows of the batches that a step's rows are filled up to, beside the prompt's: a token, and a short text. */
-const SMALL_BATCHES = [1, 64];
+const COUNTS = ['context', 'batch', 'logitRows', 'sequences', 'cachePositions', 'inFlight'] as const;
 
-function describe(
-  parts: ModelParts,
-  options: ModelOptions,
-): { config: ModelConfig; graphs: readonly ModelGraphs[] } {
+function checkCounts(options: ModelOptions): void {
+  for (const name of COUNTS) {
+    const count = options[name];
+    if (count === undefined || (Number.isSafeInteger(count) && count > 0)) continue;
+    fail('INVALID_ARGUMENT', { name, found: String(count), expected: 'a positive whole number' });
+  }
+}
+
+function describe(parts: ModelParts, options: ModelOptions): { config: ModelConfig; plan: PlanParts } {
+  checkCounts(options);
   const { metadata } = parts.gguf;
   const architecture = architectureOf(metadata, parts.architectures);
   const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
   const context = contextOf(config, options);
-  const most = Math.min(options.batch ?? DEFAULT_BATCH, context);
-  const blocks = blocksFor(context);
-  const graphs = [...SMALL_BATCHES.filter((rows) => rows < most), most].map((rows) =>
-    recordModel(architecture, config, tensorIndex(parts.gguf), {
-      shape: { rows, outputs: Math.min(options.logitRows ?? 1, rows), slots: 1, blocksPerSlot: blocks },
-      blocks,
-      cacheType: options.cacheType ?? 'f16',
-      context,
-      alternatives: MAX_LOG_PROBABILITIES,
-    }),
-  );
-  return { config, graphs };
+  const slots = options.sequences ?? 1;
+  const rows = Math.min(Math.max(options.batch ?? DEFAULT_BATCH, slots), context * slots);
+  const outputs = Math.min(Math.max(slots, options.logitRows ?? 1), rows);
+  const tensors = tensorIndex(parts.gguf);
+  const graphOptions = {
+    blocks: blocksOf(context, options),
+    cacheType: options.cacheType ?? 'f16',
+    tokens: outputs,
+    context,
+    alternatives: MAX_LOG_PROBABILITIES,
+  } as const;
+  const plan: PlanParts = {
+    device: parts.device,
+    tensors,
+    record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
+    shape: { rows, outputs, slots, blocksPerSlot: blocksFor(context) },
+    inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
+  };
+  return { config, plan };
+}
+
+/** Blocks of the KV cache: at least what one sequence may take. */
+function blocksOf(context: number, options: ModelOptions): number {
+  const positions = options.cachePositions ?? context * (options.sequences ?? 1);
+  return Math.max(blocksFor(context), blocksFor(positions));
 }
 
 function tensorIndex(gguf: GgufFile) {

@@ -1,5 +1,5 @@
 import { fail, invariant } from '../base/errors.ts';
-import type { PositionLogits } from './engine.ts';
+import type { PositionLogits } from './forced-logits.ts';
 import { logSumExp } from './log-likelihood.ts';
 
 /** How a text is cut for perplexity. */

@@ -1,6 +1,7 @@
 import { invariant } from '../base/errors.ts';
 import { StopMatcher, StreamingDetokenizer, type Tokenizer } from '../text/index.ts';
-import type { GenerationEnd, TokenStream } from './engine.ts';
+import type { TokenStream } from './engine.ts';
+import type { GenerationEnd } from './sequence.ts';
 import type { SampledToken } from './sampled-token.ts';
 
 /** A piece of generated text, never a part of a character. Empty while a character or a stop string is incomplete. */

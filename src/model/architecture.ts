@@ -65,8 +65,8 @@ export interface Architecture {
   /** The values of `general.architecture` it answers to. */
   readonly names: readonly string[];
   configure(metadata: GgufMetadata, architecture: string): ModelConfig;
-  /** Records token ids to the residual stream, and what all layers share (the turns of the positions). */
-  recordEmbedding(scope: PartScope): { x: Tensor; shared: ReadonlyMap<string, Tensor> };
+  /** Records token ids, i32 [rows, 1], to the residual stream, and what all layers share (the turns of the positions). */
+  recordEmbedding(scope: PartScope, ids: Tensor): { x: Tensor; shared: ReadonlyMap<string, Tensor> };
   /** Records one layer: residual stream in, residual stream out. */
   recordLayer(scope: PartScope, inputs: LayerInputs): Tensor;
   /** Records the residual stream to the logits of the batch's output rows. */

@@ -9,7 +9,7 @@ import {
 import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import { type BatchShape, ELEMENT_BYTES, type Tensor, tensorBytes } from '../ops/value.ts';
 
-/** The small inputs of a step, and the words each of them takes for a batch shape. */
+/** The small inputs of a step, and the words each of them takes for a batch shape. The largest stands last. */
 const INPUTS = {
   counts: () => 2,
   ids: (shape: BatchShape) => shape.rows,
@@ -21,59 +21,72 @@ const INPUTS = {
 } as const;
 
 type InputName = keyof typeof INPUTS;
+const NAMES = Object.keys(INPUTS) as InputName[];
 
-/** One of the places that the host writes a step's inputs to. */
-interface HostInputs {
+/** Where each input begins, and where they end, in bytes. */
+function layoutOf(shape: BatchShape): { offsets: ReadonlyMap<string, number>; byteLength: number } {
+  const offsets = new Map<string, number>();
+  let end = 0;
+  for (const name of NAMES) {
+    offsets.set(name, end);
+    end = alignUp(end + INPUTS[name](shape) * ELEMENT_BYTES.i32, BUFFER_ALIGNMENT);
+  }
+  return { offsets, byteLength: end };
+}
+
+/** One step's small inputs in pinned memory. The host writes through the views. */
+export class InputSlot implements Disposable {
   readonly pinned: PinnedBuffer;
-  readonly views: Readonly<Record<InputName, Int32Array>>;
+  readonly #views: Record<InputName, Int32Array>;
+
+  constructor(device: Device, shape: BatchShape) {
+    const { offsets, byteLength } = layoutOf(shape);
+    this.pinned = device.createPinned(byteLength, 'batch inputs');
+    const { buffer, byteOffset } = this.pinned.bytes;
+    const view = (name: InputName) =>
+      new Int32Array(buffer, byteOffset + (offsets.get(name) as number), INPUTS[name](shape));
+    this.#views = Object.fromEntries(NAMES.map((name) => [name, view(name)])) as Record<
+      InputName,
+      Int32Array
+    >;
+  }
+
+  /** The words of an input. */
+  view(name: InputName): Int32Array {
+    return this.#views[name];
+  }
+
+  [Symbol.dispose](): void {
+    this.pinned[Symbol.dispose]();
+  }
 }
 
 /**
- * A step's small inputs, side by side in pinned memory, so that one copy brings them to the device. The host writes through
- * the views, then calls `Stream.upload(pinned.bytes, range)` and `turn`: the next step's are written elsewhere, while these may
- * still be on their way. The step before the last must have ended by then.
+ * The small inputs of a batch shape, side by side in one buffer, so that one copy brings a step's to the device; and as many
+ * pinned slots as steps may be under way at once, each to be written again when its step is done.
  */
 export class BatchInputs implements Disposable {
-  readonly #host: HostInputs[] = [];
+  readonly slots: readonly InputSlot[];
   readonly #buffer: DeviceBuffer;
-  readonly #offsets = new Map<InputName, number>();
+  readonly #offsets: ReadonlyMap<string, number>;
 
-  constructor(device: Device, shape: BatchShape) {
-    let end = 0;
-    for (const name of Object.keys(INPUTS) as InputName[]) {
-      this.#offsets.set(name, end);
-      end = alignUp(end + INPUTS[name](shape) * ELEMENT_BYTES.i32, BUFFER_ALIGNMENT);
-    }
+  constructor(device: Device, shape: BatchShape, slotCount: number) {
+    const { offsets, byteLength } = layoutOf(shape);
+    this.#offsets = offsets;
+    this.#buffer = device.createBuffer(byteLength, 'batch inputs');
+    const slots: InputSlot[] = [];
+    this.slots = slots;
     try {
-      for (let i = 0; i < 2; i++) this.#host.push(this.#createHost(device, end, shape));
-      this.#buffer = device.createBuffer(end, 'batch inputs');
+      while (slots.length < slotCount) slots.push(new InputSlot(device, shape));
     } catch (error) {
-      for (const { pinned } of this.#host) pinned[Symbol.dispose]();
+      this[Symbol.dispose]();
       throw error;
     }
   }
 
-  /** Bytes that the inputs of a batch shape take, on the host and again on the device. */
+  /** Bytes that the inputs of a batch shape take, once on the device and once a slot on the host. */
   static byteLength(shape: BatchShape): number {
-    return Object.values(INPUTS).reduce(
-      (sum, words) => sum + alignUp(words(shape) * ELEMENT_BYTES.i32, BUFFER_ALIGNMENT),
-      0,
-    );
-  }
-
-  /** The words of an input, to be written by the host. */
-  view(name: InputName): Int32Array {
-    return this.#current.views[name];
-  }
-
-  /** What is uploaded. */
-  get pinned(): PinnedBuffer {
-    return this.#current.pinned;
-  }
-
-  /** From now on, the next step's inputs are written. */
-  turn(): void {
-    this.#host.reverse();
+    return layoutOf(shape).byteLength;
   }
 
   /** Everything, as the target of the upload. */
@@ -83,34 +96,13 @@ export class BatchInputs implements Disposable {
 
   /** The device's memory of one of a graph's inputs, or undefined when it is not one of the small ones. */
   rangeOf(input: Tensor, shape: BatchShape): BufferRange | undefined {
-    const offset = this.#offsets.get(input.name as InputName);
+    const offset = this.#offsets.get(input.name);
     if (offset === undefined) return undefined;
     return { buffer: this.#buffer, offset, byteLength: tensorBytes(input, shape) };
   }
 
-  /** The device's memory of the first rows' ids. */
-  idsRange(rows: number): BufferRange {
-    const offset = this.#offsets.get('ids') ?? 0;
-    return { buffer: this.#buffer, offset, byteLength: rows * ELEMENT_BYTES.i32 };
-  }
-
   [Symbol.dispose](): void {
-    for (const { pinned } of this.#host) pinned[Symbol.dispose]();
+    for (const slot of this.slots) slot[Symbol.dispose]();
     this.#buffer[Symbol.dispose]();
-  }
-
-  get #current(): HostInputs {
-    return this.#host[0] as HostInputs;
-  }
-
-  #createHost(device: Device, byteLength: number, shape: BatchShape): HostInputs {
-    const pinned = device.createPinned(byteLength, 'batch inputs');
-    const { buffer, byteOffset } = pinned.bytes;
-    const view = (name: InputName) =>
-      new Int32Array(buffer, byteOffset + (this.#offsets.get(name) as number), INPUTS[name](shape));
-    const views = Object.fromEntries(
-      Object.keys(INPUTS).map((name) => [name, view(name as InputName)]),
-    ) as Record<InputName, Int32Array>;
-    return { pinned, views };
   }
 }

@@ -1,50 +1,57 @@
 import { invariant } from '../base/errors.ts';
-import type { Bindings, BufferRange, Device, PackedWeight, Step, Stream } from '../device/index.ts';
+import {
+  type Bindings,
+  type BufferRange,
+  type Device,
+  type Program,
+  type Step,
+  type Stream,
+  wholeOf,
+} from '../device/index.ts';
 import { type Cost, type CostContext, costOf } from '../ops/index.ts';
-import { type BatchShape, type State, stateBytes, type Tensor } from '../ops/value.ts';
-import { BatchInputs } from './batch-inputs.ts';
-import type { LayerPlan } from './layer-plan.ts';
-import type { ModelGraphs, ModelPart } from './model-graphs.ts';
+import { type BatchShape, ELEMENT_BYTES, type State, type Tensor, tensorBytes } from '../ops/value.ts';
+import type { TensorIndex } from './architecture.ts';
+import { BatchInputs, type InputSlot } from './batch-inputs.ts';
+import { LayerPlan, type PlannedWeight } from './layer-plan.ts';
+import { kindOf, type ModelGraphs, type ModelPart } from './model-graphs.ts';
+import type { PlanBuffers } from './plan-buffers.ts';
 
-/** What a step leaves behind for the host. */
-export type ResultName = 'logits' | 'tokens' | 'report';
+/** How far a step goes: `forward` ends with the logits, `generate` with the sampled tokens. */
+export type StepKind = 'forward' | 'generate';
 
-/** The memory that all batch shapes of a model share, created when it is first asked for. */
-export interface PlanMemory {
-  weight(key: string, packed: PackedWeight): BufferRange;
-  state(name: string, byteLength: number): BufferRange;
-  /** What passes between parts, in the buffer of that name. */
-  boundary(name: string, buffer: string): BufferRange;
-  scratch(): BufferRange;
-}
-
-/** The parts of a model, embedding to sampling, compiled for one batch shape, with the step's inputs. */
+/**
+ * A model compiled for one batch shape: embedding, layers, head and sampling, whose buffers belong to the execution plan,
+ * with the small inputs and the steps of this shape.
+ */
 export class BatchPlan implements Disposable {
   #inputs: BatchInputs | undefined;
-  #steps: { forward: Step; generate: Step } | undefined;
+  readonly #steps = new Map<StepKind, Promise<Step>>();
+  readonly #ready = new Map<StepKind, Step>();
 
-  constructor(
+  private constructor(
+    readonly device: Device,
     readonly graphs: ModelGraphs,
     readonly parts: readonly LayerPlan[],
+    readonly buffers: PlanBuffers,
   ) {}
+
+  /** Compiles each kind of part once, all at the same time; its buffers will be found in `buffers`. Allocates nothing. */
+  static async compile(graphs: ModelGraphs, tensors: TensorIndex, buffers: PlanBuffers): Promise<BatchPlan> {
+    const { device } = buffers;
+    const programs = new Map<string, Promise<Program>>();
+    const plan = async (part: ModelPart): Promise<LayerPlan> => {
+      const kind = kindOf(part.graph);
+      const compiling = programs.get(kind) ?? device.compile(part.graph);
+      programs.set(kind, compiling);
+      return new LayerPlan(part, await compiling, tensors);
+    };
+    const { embedding, layers, head, sampling } = graphs;
+    const parts = await Promise.all([embedding, ...layers, head, sampling].map(plan));
+    return new BatchPlan(device, graphs, parts, buffers);
+  }
 
   get shape(): BatchShape {
     return this.graphs.embedding.graph.shape;
-  }
-
-  /** Binds the parts to the shared memory and records the steps. What was created on failure goes with disposal. */
-  async allocate(device: Device, memory: PlanMemory): Promise<void> {
-    this.#inputs = new BatchInputs(device, this.shape);
-    const executables = this.parts.map((part, index) =>
-      part.program.bind(this.#bindings(part, index, memory)),
-    );
-    const forward = await device.record(executables.slice(0, -1), 'forward');
-    try {
-      this.#steps = { forward, generate: await device.record(executables, 'generate') };
-    } catch (error) {
-      forward[Symbol.dispose]();
-      throw error;
-    }
   }
 
   /** What a step moves and computes at least. */
@@ -53,52 +60,88 @@ export class BatchPlan implements Disposable {
     return costs.reduce((a, b) => ({ bytes: a.bytes + b.bytes, flops: a.flops + b.flops }));
   }
 
-  /** The small inputs of the next step, to be written before `run`, which may still read those of the step before. */
-  get inputs(): BatchInputs {
-    invariant(this.#inputs, 'the plan is allocated');
-    return this.#inputs;
+  /** Bytes that any part wants; parts run one after the other and share it. */
+  get scratchBytes(): number {
+    return Math.max(0, ...this.parts.map(({ program }) => program.scratchBytes));
   }
 
-  /** Queues the inputs' upload, the ids' copy from `tokens` if there is one, and a step. */
-  run(stream: Stream, step: 'forward' | 'generate', tokens: BufferRange | undefined): void {
-    invariant(this.#steps, 'the plan is allocated');
-    const { inputs } = this;
-    stream.upload(inputs.pinned.bytes, inputs.range());
-    if (tokens) {
-      const [rows = 0] = inputs.view('counts');
-      const ids = inputs.idsRange(rows);
-      stream.copy({ ...tokens, byteLength: ids.byteLength }, ids);
+  /** Bytes of every buffer by name that this shape wants, weights and inputs left out. */
+  bufferBytes(): Map<string, number> {
+    const bytes = new Map<string, number>();
+    if (this.scratchBytes > 0) bytes.set('scratch', this.scratchBytes);
+    for (const [index, { part }] of this.parts.entries()) {
+      for (const state of part.graph.states) bytes.set(stateName(part, state), stateBytes(state));
+      for (const { name, tensor } of part.graph.outputs) {
+        bytes.set(streamName(name, index), tensorBytes(tensor, this.shape));
+      }
     }
-    stream.run(this.#steps[step]);
-    inputs.turn();
+    return bytes;
+  }
+
+  /** Every weight by its key. */
+  weights(): Map<string, PlannedWeight> {
+    return new Map(this.parts.flatMap(({ weights }) => weights.map((weight) => [weight.key, weight])));
+  }
+
+  /** Creates the small inputs, for `inFlight` steps at once. Throws `OUT_OF_MEMORY`. */
+  allocate(inFlight: number): void {
+    this.#inputs = new BatchInputs(this.device, this.shape, inFlight);
+  }
+
+  /** One of the places, of those that `allocate` made, where a step's inputs wait until the step is done. */
+  input(index: number): InputSlot {
+    const input = this.#inputs?.slots[index];
+    invariant(input, `input slot ${index} was allocated`);
+    return input;
+  }
+
+  /** Binds and records a step at the first call; `run` may be called when it resolves. */
+  async prepare(kind: StepKind): Promise<void> {
+    const recording = this.#steps.get(kind) ?? this.#record(kind);
+    this.#steps.set(kind, recording);
+    this.#ready.set(kind, await recording);
+  }
+
+  isPrepared(kind: StepKind): boolean {
+    return this.#ready.has(kind);
+  }
+
+  /** Queues the upload of an input slot and a prepared step. */
+  run(stream: Stream, kind: StepKind, input: InputSlot): void {
+    const step = this.#ready.get(kind);
+    invariant(step && this.#inputs, 'the step is prepared');
+    stream.upload(input.pinned.bytes, this.#inputs.range());
+    stream.run(step);
   }
 
   [Symbol.dispose](): void {
-    this.#steps?.forward[Symbol.dispose]();
-    this.#steps?.generate[Symbol.dispose]();
-    this.#steps = undefined;
+    for (const step of this.#ready.values()) step[Symbol.dispose]();
+    this.#ready.clear();
+    this.#steps.clear();
     this.#inputs?.[Symbol.dispose]();
     this.#inputs = undefined;
   }
 
-  #bindings(plan: LayerPlan, index: number, memory: PlanMemory): Bindings {
-    const { part, program, weights } = plan;
+  #record(kind: StepKind): Promise<Step> {
+    const parts = kind === 'generate' ? this.parts : this.parts.slice(0, -1);
+    const executables = parts.map((part, index) => part.program.bind(this.#bindings(part, index)));
+    return this.device.record(executables, `${kind} ${this.shape.rows}`);
+  }
+
+  #bindings({ part, program, weights }: LayerPlan, index: number): Bindings {
     const { graph } = program;
+    const whole = (name: string) => wholeOf(this.buffers.get(name));
     const values = new Map<Tensor | State, BufferRange>();
     for (const input of graph.inputs) {
-      const small = this.inputs.rangeOf(input, this.shape);
-      values.set(input, small ?? memory.boundary(input.name, streamName(input.name, index - 1)));
+      const small = this.#inputs?.rangeOf(input, this.shape);
+      values.set(input, small ?? whole(streamName(input.name, index - 1)));
     }
-    for (const state of graph.states) {
-      values.set(state, memory.state(stateName(part, state), stateBytes(state)));
-    }
+    for (const state of graph.states) values.set(state, whole(stateName(part, state)));
     return {
       values,
-      outputs: new Map(
-        graph.outputs.map(({ name }) => [name, memory.boundary(name, streamName(name, index))]),
-      ),
-      weights: new Map(weights.map(({ packed, key }) => [packed, memory.weight(key, packed)])),
-      scratch: program.scratchBytes > 0 ? memory.scratch() : undefined,
+      outputs: new Map(graph.outputs.map(({ name }) => [name, whole(streamName(name, index))])),
+      weights: new Map(weights.map(({ packed, key }) => [packed, whole(key)])),
+      scratch: program.scratchBytes > 0 ? whole('scratch') : undefined,
     };
   }
 }
@@ -108,7 +151,11 @@ function streamName(name: string, writer: number): string {
   return name === 'x' ? `x ${writer % 2}` : name;
 }
 
-/** Layers have caches of their own; the history is one for all parts. */
-export function stateName(part: ModelPart, state: State): string {
+/** Layers have caches of their own; the history and the sampled tokens are one for all parts. */
+function stateName(part: ModelPart, state: State): string {
   return part.prefix + state.name;
+}
+
+function stateBytes({ type, rows, width }: State): number {
+  return rows * width * ELEMENT_BYTES[type];
 }

@@ -1,108 +1,90 @@
 import { invariant } from '../base/errors.ts';
-import {
-  type BufferRange,
-  type Device,
-  type PackedWeight,
-  type Program,
-  type Stream,
-  wholeOf,
-} from '../device/index.ts';
+import { type BufferRange, type Device, wholeOf } from '../device/index.ts';
 import { DEFAULT_RING_BYTES, type WeightJob } from '../load/async-model-loader.ts';
-import { type BatchShape, stateBytes, tensorBytes } from '../ops/value.ts';
+import type { BatchShape } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import { BatchInputs } from './batch-inputs.ts';
-import { BatchPlan, type PlanMemory, type ResultName, stateName } from './batch-plan.ts';
+import { BatchPlan } from './batch-plan.ts';
 import { type FitPlan, fitPlan } from './fit-plan.ts';
-import { LayerPlan } from './layer-plan.ts';
-import { kindOf, type ModelGraphs, type ModelPart } from './model-graphs.ts';
+import type { ModelGraphs } from './model-graphs.ts';
 import { PlanBuffers } from './plan-buffers.ts';
 
+/** What an execution plan is compiled from. */
+export interface PlanParts {
+  readonly device: Device;
+  readonly tensors: TensorIndex;
+  /** Records the model for a batch shape. */
+  record(shape: BatchShape): ModelGraphs;
+  /** The largest shape. Smaller ones, where the device gains by them, have fewer rows and outputs and all else alike. */
+  readonly shape: BatchShape;
+  /** Steps that may be under way at once. */
+  readonly inFlight: number;
+}
+
+/** Results that a step leaves on the device. */
+export type ResultName = 'logits' | 'tokens' | 'report';
+
 /**
- * A model compiled for one device and the batch shapes that its steps may have: weights, caches, scratch and what passes between
- * the parts are one for all shapes. It is made in three stages: `compile` chooses programs from metadata alone (and says by `fit`
- * what memory they want), `allocate` creates and binds the buffers and records the steps, and the weight jobs are loaded by the
- * caller.
+ * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity that the device
+ * gains by. It is made in three stages: `compile` chooses programs from metadata alone (and says by `fit` what memory they
+ * want), `allocate` creates the buffers, and the weight jobs are loaded by the caller. Steps are recorded at their first use.
  */
 export class ExecutionPlan implements AsyncDisposable {
-  readonly #batches: readonly BatchPlan[];
   readonly #buffers: PlanBuffers;
 
   private constructor(
-    readonly device: Device,
-    batches: readonly BatchPlan[],
+    readonly parts: PlanParts,
+    /** By ascending rows. */
+    readonly plans: readonly BatchPlan[],
+    buffers: PlanBuffers,
   ) {
-    this.#batches = batches;
-    this.#buffers = new PlanBuffers(device);
+    this.#buffers = buffers;
   }
 
-  /** Compiles each kind of part of each shape once, all at the same time. `graphs` differ in nothing but the shape. Allocates nothing. */
-  static async compile(
-    device: Device,
-    graphs: readonly ModelGraphs[],
-    tensors: TensorIndex,
-  ): Promise<ExecutionPlan> {
-    const programs = new Map<string, Promise<Program>>();
-    const layerPlan = async (part: ModelPart): Promise<LayerPlan> => {
-      const kind = kindOf(part.graph);
-      const program = programs.get(kind) ?? device.compile(part.graph);
-      programs.set(kind, program);
-      return new LayerPlan(part, await program, tensors);
-    };
-    const batches = await Promise.all(
-      graphs.map(async (of) => {
-        const parts = [of.embedding, ...of.layers, of.head, of.sampling];
-        return new BatchPlan(of, await Promise.all(parts.map(layerPlan)));
+  /** Compiles a plan for each row capacity. Allocates nothing. */
+  static async compile(parts: PlanParts): Promise<ExecutionPlan> {
+    const { device, shape, tensors } = parts;
+    const buffers = new PlanBuffers(device);
+    const plans = await Promise.all(
+      device.rowCapacities(shape.rows).map((rows) => {
+        const outputs = Math.min(rows, shape.outputs);
+        return BatchPlan.compile(parts.record({ ...shape, rows, outputs }), tensors, buffers);
       }),
     );
-    return new ExecutionPlan(
-      device,
-      batches.sort((a, b) => a.shape.rows - b.shape.rows),
-    );
+    return new ExecutionPlan(parts, plans, buffers);
   }
 
-  /** The largest shape. */
+  /** The largest batch. */
   get shape(): BatchShape {
-    return (this.#batches.at(-1) as BatchPlan).shape;
+    return this.#largest.shape;
   }
 
-  /** The plan of the smallest shape with room for so many rows and results. */
-  batchFor(rows: number, outputs: number): BatchPlan {
-    const fitting = this.#batches.find(({ shape }) => shape.rows >= rows && shape.outputs >= outputs);
-    invariant(fitting, `a batch of ${rows} rows was planned for`);
-    return fitting;
+  /** Logits of a row. */
+  get vocabulary(): number {
+    return this.#largest.graphs.boundaries.get('logits')?.width ?? 0;
   }
 
   /** What `allocate` and loading will take. */
   fit(): FitPlan {
-    const weights = new Map(
-      this.#parts().flatMap(({ weights: all }) => all.map((w) => [w.key, w.packed.byteLength])),
+    const cache = new Set(
+      this.#largest.parts.flatMap(({ part }) => part.graph.states.map((s) => part.prefix + s.name)),
     );
-    const states = new Map(
-      this.#parts().flatMap(({ part }) =>
-        part.graph.states.map((state) => [stateName(part, state), stateBytes(state)]),
-      ),
-    );
-    const boundaries = [...this.#boundaries()].map((name) => this.#boundaryBytes(name));
-    const inputs = this.#batches.map(({ shape }) => 3 * BatchInputs.byteLength(shape));
+    const buffers = [...this.#bufferBytes()];
+    const inputs = this.plans.map(({ shape }) => (1 + this.parts.inFlight) * BatchInputs.byteLength(shape));
     return fitPlan({
-      weights: sum([...weights.values()]),
-      cache: sum([...states.values()]),
-      scratch: this.#scratchBytes() + sum(boundaries) + this.#boundaryBytes('x') + sum(inputs),
+      weights: sum([...this.#weights().values()].map(({ packed }) => packed.byteLength)),
+      cache: sum(buffers.filter(([name]) => cache.has(name)).map(([, bytes]) => bytes)),
+      scratch: sum(buffers.filter(([name]) => !cache.has(name)).map(([, bytes]) => bytes)) + sum(inputs),
       staging: DEFAULT_RING_BYTES,
     });
   }
 
-  /** Creates every buffer, binds the parts and records the steps. On failure everything created is released. */
+  /** Creates every buffer. On failure everything created is released. */
   async allocate(): Promise<void> {
-    const buffers = this.#buffers;
-    const memory: PlanMemory = {
-      weight: (key, packed) => this.#weightRange(key, packed),
-      state: (name, bytes) => wholeOf(buffers.create(name, bytes)),
-      boundary: (name, buffer) => wholeOf(buffers.create(buffer, this.#boundaryBytes(name))),
-      scratch: () => wholeOf(buffers.create('scratch', this.#scratchBytes())),
-    };
     try {
-      for (const batch of this.#batches) await batch.allocate(this.device, memory);
+      for (const [key, { packed }] of this.#weights()) this.#buffers.create(key, packed.byteLength);
+      for (const [name, bytes] of this.#bufferBytes()) this.#buffers.create(name, bytes);
+      for (const plan of this.plans) plan.allocate(this.parts.inFlight);
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;
@@ -111,54 +93,47 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** What has to be loaded, in the order of use. */
   weightJobs(): WeightJob[] {
-    const jobs = new Map<string, WeightJob>();
-    for (const { weights } of this.#parts()) {
-      for (const { packed, tensors, key } of weights) {
-        if (!jobs.has(key))
-          jobs.set(key, { weight: packed, target: this.#weightRange(key, packed), tensors });
-      }
-    }
-    return [...jobs.values()];
+    return [...this.#weights()].map(([key, { packed, tensors }]) => ({
+      weight: packed,
+      target: wholeOf(this.#buffers.get(key)),
+      tensors,
+    }));
   }
 
-  /** Where a result stands after a step. */
+  /** The smallest plan that takes so many rows and outputs. */
+  planFor(rows: number, outputs: number): BatchPlan {
+    const plan = this.plans.find(({ shape }) => rows <= shape.rows && outputs <= shape.outputs);
+    invariant(plan, `a batch of ${rows} rows and ${outputs} outputs is within the plan`);
+    return plan;
+  }
+
+  /** Where a result stands after a step, for its output rows one behind the other. */
   result(name: ResultName): BufferRange {
     return wholeOf(this.#buffers.get(name));
   }
 
-  /** Queues a batch's inputs and its step; with `continued`, its rows' ids are the tokens that the step before sampled. */
-  run(stream: Stream, batch: BatchPlan, how: { step: 'forward' | 'generate'; continued?: boolean }): void {
-    batch.run(stream, how.step, how.continued ? this.result('tokens') : undefined);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const batch of this.#batches) batch[Symbol.dispose]();
+    for (const plan of this.plans) plan[Symbol.dispose]();
     this.#buffers[Symbol.dispose]();
   }
 
-  #parts(): readonly LayerPlan[] {
-    return this.#batches.flatMap(({ parts }) => parts);
+  get #largest(): BatchPlan {
+    return this.plans.at(-1) as BatchPlan;
   }
 
-  #boundaries(): ReadonlySet<string> {
-    return new Set(this.#batches.flatMap(({ graphs }) => [...graphs.boundaries.keys()]));
+  #weights() {
+    return new Map(this.plans.flatMap((plan) => [...plan.weights()]));
   }
 
-  #boundaryBytes(name: string): number {
-    return Math.max(
-      ...this.#batches.map(({ graphs, shape }) => {
-        const tensor = graphs.boundaries.get(name);
-        return tensor ? tensorBytes(tensor, shape) : 0;
-      }),
-    );
-  }
-
-  #scratchBytes(): number {
-    return Math.max(0, ...this.#parts().map(({ program }) => program.scratchBytes));
-  }
-
-  #weightRange(key: string, packed: PackedWeight): BufferRange {
-    return wholeOf(this.#buffers.create(key, packed.byteLength));
+  /** Plans run one after the other and share every buffer. */
+  #bufferBytes(): Map<string, number> {
+    const bytes = new Map<string, number>();
+    for (const plan of this.plans) {
+      for (const [name, wanted] of plan.bufferBytes()) {
+        bytes.set(name, Math.max(wanted, bytes.get(name) ?? 0));
+      }
+    }
+    return bytes;
   }
 }
 

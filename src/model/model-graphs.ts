@@ -12,6 +12,8 @@ export interface GraphOptions {
   /** Blocks of the KV cache. */
   readonly blocks: number;
   readonly cacheType: 'f16' | 'f32';
+  /** Most output rows of any step that shares the model's memory. */
+  readonly tokens: number;
   /** Positions of the token history. */
   readonly context: number;
   /** Most likely tokens reported beside each sampled one. */
@@ -62,8 +64,8 @@ class ModelRecorder {
 
   embedding(): ModelPart {
     const g = this.#builder('embedding');
-    const { x, shared } = this.architecture.recordEmbedding(this.#scope(g, ''));
-    tokenAppend(g, this.#history(g));
+    const ids = tokenAppend(g, this.#history(g), this.#tokens(g));
+    const { x, shared } = this.architecture.recordEmbedding(this.#scope(g, ''), ids);
     this.#output(g, 'x', x);
     for (const [name, tensor] of shared) {
       this.#shared.push(name);
@@ -93,8 +95,8 @@ class ModelRecorder {
     const logits = this.#input(g, 'logits');
     const { alternatives } = this.options;
     const { tokens, report } = sample(g, { logits, parameters, history: this.#history(g), alternatives });
-    this.#output(g, 'tokens', tokens);
-    this.#output(g, 'report', report);
+    g.output('tokens', tokens);
+    g.output('report', report);
     return { name: g.name, graph: g.finish(), prefix: '' };
   }
 
@@ -118,6 +120,11 @@ class ModelRecorder {
 
   #history(g: GraphBuilder) {
     return g.state('history', 'i32', this.options.shape.slots, this.options.context);
+  }
+
+  /** Where `sampling` leaves its output of this name. */
+  #tokens(g: GraphBuilder) {
+    return g.state('tokens', 'i32', this.options.tokens, 1);
   }
 
   #cache(g: GraphBuilder): PagedCache {

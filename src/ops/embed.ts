@@ -10,10 +10,11 @@ export interface EmbedOp {
   readonly out: Tensor;
 }
 
-/** Looks up the batch's token ids: f32 [rows, table.columns]. */
-export function embed(g: Recorder<EmbedOp>, table: Weight): Tensor {
+/** Looks up token ids, i32 [rows, 1]: f32 [rows, table.columns]. */
+export function embed(g: Recorder<EmbedOp>, table: Weight, ids = g.batch.ids): Tensor {
+  g.require(ids.type === 'i32' && ids.axis === 'rows' && ids.width === 1, 'token ids are one a row');
   const out = g.temp('embed', { axis: 'rows', width: table.columns });
-  g.push({ kind: 'embed', ids: g.batch.ids, table, out });
+  g.push({ kind: 'embed', ids, table, out });
   return out;
 }
 

@@ -56,7 +56,7 @@ export function costOf(op: Op, context: CostContext): Cost {
     case 'rope':
       return ropeCost(op, rows);
     case 'tokenAppend':
-      return { bytes: 8 * rows, flops: 0 };
+      return { bytes: 12 * rows, flops: 0 };
     case 'kvAppend':
       return kvAppendCost(op, rows);
     case 'attention':
@@ -92,7 +92,7 @@ export function operandsOf(op: Op): readonly Value[] {
     case 'rope':
       return [op.x, op.table];
     case 'tokenAppend':
-      return [op.history];
+      return [op.history, op.tokens];
     case 'kvAppend':
       return [op.k, op.v, op.cache.keys, op.cache.values];
     case 'attention':

@@ -10,11 +10,17 @@ export interface GatherRowsOp {
   readonly out: Tensor;
 }
 
-/** `history[slots[r], positions[r]] = ids[r]`: what the sampler's penalties look back on. */
+/**
+ * `out[r] = ids[r]`, or where that is below zero the token that an earlier step sampled, `tokens[-1 - ids[r]]`, so that a step
+ * can be queued before the host knows what the one before it chose; -1 where `tokens` has no such row. Then
+ * `history[slots[r], positions[r]] = out[r]`: what the sampler's penalties look back on.
+ */
 export interface TokenAppendOp {
   readonly kind: 'tokenAppend';
   readonly history: State;
+  readonly tokens: State;
   readonly batch: BatchTensors;
+  readonly out: Tensor;
 }
 
 /** Picks the batch's output rows: [outputs, x.width]. */
@@ -25,10 +31,16 @@ export function gatherRows(g: Recorder<GatherRowsOp>, x: Tensor): Tensor {
   return out;
 }
 
-/** Records the batch's token ids; `history` is i32 [slots, positions]. */
-export function tokenAppend(g: Recorder<TokenAppendOp>, history: State): void {
+/**
+ * Records the batch's token ids, i32 [rows, 1], and notes them: `history` is i32 [slots, positions], `tokens` i32
+ * [any, 1], where a `sample` left its choices.
+ */
+export function tokenAppend(g: Recorder<TokenAppendOp>, history: State, tokens: State): Tensor {
   g.require(history.type === 'i32' && history.rows >= g.shape.slots, 'the history has a row for each slot');
-  g.push({ kind: 'tokenAppend', history, batch: g.batch });
+  g.require(tokens.type === 'i32' && tokens.width === 1, 'sampled tokens are one id a row');
+  const out = g.temp('tokenAppend', { axis: 'rows', width: 1, type: 'i32' });
+  g.push({ kind: 'tokenAppend', history, tokens, batch: g.batch, out });
+  return out;
 }
 
 /** Reads and writes each picked row once. */

@@ -108,7 +108,7 @@ test('a logit bias forbids a token', async (t) => {
 test('without a prompt a default is asked, greedily; an open pipe is waited for as long as said', async (t) => {
   const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '3', '--json'];
   const empty = JSON.parse((await runCli(t, base, '\n')).stdout);
-  assert.equal(empty.prompt, 'Please tell me: what is the capital of France?');
+  assert.equal(empty.prompt, 'What is the capital of France?');
   const waiting = startCli(t, ...base, '--stdin-timeout', '0.2');
   const result = await waiting.result;
   assert.equal(result.code, 0);

@@ -204,10 +204,10 @@ test('rope turns neighbours or halves by position times frequency', async () => 
   assertClose(halves, [...unturned, c0 - 3 * s0, 2 * c1 - 4 * s1, s0 + 3 * c0, 2 * s1 + 4 * c1, 9]);
 });
 
-test('gatherRows picks output rows, tokenAppend notes ids', async () => {
+test('gatherRows picks output rows, tokenAppend notes ids, given or sampled', async () => {
   const batch: RaggedBatch = {
     ...plainBatch(3),
-    ids: [7, 8, 9],
+    ids: [7, -2, 9],
     slots: [1, 0, 1],
     positions: [0, 2, 1],
     outputRows: [2, 0],
@@ -215,11 +215,12 @@ test('gatherRows picks output rows, tokenAppend notes ids', async () => {
     blocks: [[-1], [-1]],
     shape: { rows: 5, outputs: 4, slots: 2, blocksPerSlot: 1 },
   };
-  const contents = { x: [1, 2, 3], history: [0, 0, 0, 0, 0, 0] };
-  const { y, history } = await computed(batch, contents, (g) => {
-    tokenAppend(g, g.state('history', 'i32', 2, 3));
-    return { y: gatherRows(g, rows(g, 'x', 1)) };
+  const contents = { x: [1, 2, 3], history: [0, 0, 0, 0, 0, 0], tokens: [5, 8] };
+  const { ids, y, history } = await computed(batch, contents, (g) => {
+    const ids = tokenAppend(g, g.state('history', 'i32', 2, 3), g.state('tokens', 'i32', 2, 1));
+    return { ids, y: gatherRows(g, rows(g, 'x', 1)) };
   });
+  assert.deepEqual(ids, [7, 8, 9]);
   assert.deepEqual(y, [3, 1]);
   assert.deepEqual(history, [0, 0, 8, 7, 9, 0]);
 });

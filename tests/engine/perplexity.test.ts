@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import type { PositionLogits } from '../../src/engine/engine.ts';
+import type { PositionLogits } from '../../src/engine/forced-logits.ts';
 import {
   estimatePerplexity,
   type PerplexityEstimate,

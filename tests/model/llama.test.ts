@@ -6,6 +6,7 @@ import type { GgufFile, GgufPlan } from '../../src/gguf/index.ts';
 import { llama } from '../../src/model/architectures/llama.ts';
 import { ExecutionPlan } from '../../src/model/execution-plan.ts';
 import { kindOf, recordModel } from '../../src/model/model-graphs.ts';
+import type { BatchShape } from '../../src/ops/index.ts';
 import { TINY, tinyModel } from '../support/tiny-model.ts';
 
 type Changed = GgufPlan['metadata'] extends Iterable<infer Pair> ? Pair[] : never;
@@ -74,8 +75,9 @@ async function graphsOf(gguf: GgufFile) {
   const config = llama.configure(gguf.metadata, 'llama');
   const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
   const shape = { rows: 8, outputs: 1, slots: 1, blocksPerSlot: 4 };
-  const options = { shape, blocks: 4, cacheType: 'f16', context: 128, alternatives: 0 } as const;
-  return { tensors, graphs: recordModel(llama, config, tensors, options) };
+  const options = { blocks: 4, cacheType: 'f16', tokens: 1, context: 128, alternatives: 0 } as const;
+  const record = (of: BatchShape) => recordModel(llama, config, tensors, { ...options, shape: of });
+  return { tensors, shape, record, graphs: record(shape) };
 }
 
 test('layers of one kind record equal graphs, so that one program serves them', async () => {
@@ -92,9 +94,8 @@ test('a tensor of the wrong shape is refused by name', async () => {
 
 test('compiling reads and allocates nothing; the plan says what allocation takes', async () => {
   await using gguf = await tinyModel();
-  const { tensors, graphs } = await graphsOf(gguf);
   const device = openNullDevice();
-  await using plan = await ExecutionPlan.compile(device, [graphs], tensors);
+  await using plan = await ExecutionPlan.compile({ device, inFlight: 2, ...(await graphsOf(gguf)) });
   assert.equal(device.liveObjects(), 0);
   const { free } = await device.memory();
   const fit = plan.fit();

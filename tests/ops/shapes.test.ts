@@ -5,6 +5,7 @@ import {
   add,
   attention,
   type GraphBuilder,
+  embed,
   gated,
   gatherRows,
   kvAppend,
@@ -66,8 +67,11 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
   'a cache of another value size': (g) =>
     attention(g, rows(g, 'q', 64), cacheFor(g), { ...HEADS, valueSize: 9 }),
   'output rows of output rows': (g) => gatherRows(g, g.input('x', { axis: 'outputs', width: 4 })),
-  'a history of too few slots': (g) => tokenAppend(g, g.state('h', 'i32', 2, 10)),
-  'a history of floats': (g) => tokenAppend(g, g.state('h', 'f32', 3, 10)),
+  'a history of too few slots': (g) => tokenAppend(g, g.state('h', 'i32', 2, 10), g.state('t', 'i32', 4, 1)),
+  'a history of floats': (g) => tokenAppend(g, g.state('h', 'f32', 3, 10), g.state('t', 'i32', 4, 1)),
+  'sampled tokens of two ids': (g) => tokenAppend(g, g.state('h', 'i32', 3, 10), g.state('t', 'i32', 4, 2)),
+  'ids by output rows': (g) =>
+    embed(g, g.weight('w', Q4_0, 8, 32), g.input('ids', { axis: 'outputs', width: 1, type: 'i32' })),
   'sampling parameters of another width': (g) =>
     sample(g, {
       logits: g.input('logits', { axis: 'outputs', width: 10 }),

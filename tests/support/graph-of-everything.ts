@@ -69,7 +69,7 @@ export function graphOfEverything(): OpGraph {
     epsilon: 1e-5,
   });
   const history = g.state('history', 'i32', SHAPE.slots, 64);
-  tokenAppend(g, history);
+  g.output('ids', tokenAppend(g, history, g.state('sampled', 'i32', 4, 1)));
   const logits = matmul(g, head, g.weight('output', Q4_0, 100, 64));
   const row = g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' });
   const { tokens, report } = sample(g, { logits, parameters: row, history, alternatives: 3 });

@@ -6,14 +6,13 @@ import type { ModelConfig } from '../../src/model/model-config.ts';
 import { type GraphOptions, type ModelGraphs, recordModel } from '../../src/model/model-graphs.ts';
 import type { SyntheticShape } from '../../src/model/synthetic/shapes.ts';
 
-/** A model's graphs and its tensors, without a file: nothing can be loaded. */
+/** The graphs of a model of these tensors, which no file holds. */
 export function syntheticGraphs(
   shape: SyntheticShape,
-  format: TensorFormat,
+  tensors: ReadonlyMap<string, TensorInfo>,
   options: GraphOptions,
-): { graphs: ModelGraphs; tensors: Map<string, TensorInfo> } {
-  const tensors = tensorsOf(shape, format);
-  return { graphs: recordModel(llama, configOf(shape), tensors, options), tensors };
+): ModelGraphs {
+  return recordModel(llama, configOf(shape), tensors, options);
 }
 
 function configOf(shape: SyntheticShape): ModelConfig {
@@ -36,8 +35,8 @@ function configOf(shape: SyntheticShape): ModelConfig {
   };
 }
 
-/** The tensors of a model that no file holds. */
-function tensorsOf(shape: SyntheticShape, format: TensorFormat): Map<string, TensorInfo> {
+/** The tensors of a model, without a file: nothing can be loaded. */
+export function syntheticTensors(shape: SyntheticShape, format: TensorFormat): Map<string, TensorInfo> {
   const source = new MemorySource(new Uint8Array(0), 'nothing');
   const tensors = new Map<string, TensorInfo>();
   const put = (name: string, stored: TensorFormat, ...dimensions: number[]) => {

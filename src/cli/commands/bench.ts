@@ -56,7 +56,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
     new Option('--depth <positions>', 'positions that each of these has behind it')
       .argParser(wholeNumber(1))
       .default(128),
-    new Option('--check <device>', 'compare the logits of the same steps with those of another device'),
+    new Option('--check <device>', 'compare the tokens with those of another device'),
     new Option('-r, --repetitions <count>', 'counted rounds of each; one more warms up')
       .argParser(wholeNumber(1))
       .default(5),
@@ -82,8 +82,9 @@ export const benchCommand: CliCommand<BenchFlags> = {
     const { output, signal } = context;
     const before = flags.compare === undefined ? undefined : await readRecord(flags.compare);
     const options = { ...flags, signal };
-    const size = flags.context ?? benchmarkContext(options);
-    const { model, seconds } = await loadFromFlags({ ...flags, context: size }, context);
+    const size = flags.context ?? benchmarkContext(options) + 4;
+    const sequences = Math.max(1, flags.sequences);
+    const { model, seconds } = await loadFromFlags({ ...flags, context: size, sequences }, context);
     await using _model = model;
     const results: BenchmarkResult[] = [];
     for await (const result of runBenchmark(model, options)) {
@@ -117,8 +118,8 @@ async function checkAgainst(
   model: LanguageModel,
   { flags, context }: { flags: BenchFlags; context: CommandContext },
 ): Promise<CheckResult[]> {
-  const size = Math.max(benchmarkContext(flags), flags.depth + 1);
-  await using other = (await loadFromFlags({ ...flags, device, context: size }, context)).model;
+  const size = benchmarkContext(flags) + 4;
+  await using other = (await loadFromFlags({ ...flags, device, context: size, sequences: 1 }, context)).model;
   const checks: CheckResult[] = [];
   for await (const check of checkBenchmark(model, other, flags)) {
     checks.push(check);
@@ -137,12 +138,11 @@ function recordText({ model, modelBytes, device, loadSeconds, results }: BenchRe
 }
 
 function resultText(result: BenchmarkResult): string {
-  const { test, median, slowest, fastest, bytesPerSecond, flopsPerSecond, submitMicroseconds } = result;
+  const { test, median, slowest, fastest, bytesPerSecond, flopsPerSecond } = result;
   const facts = [
     `${speed(median)} tok/s (${speed(slowest)} to ${speed(fastest)})`,
     `${(bytesPerSecond / 1e9).toPrecision(3)} GB/s`,
     `${(flopsPerSecond / 1e12).toPrecision(3)} TFLOP/s`,
-    ...(submitMicroseconds === undefined ? [] : [`${submitMicroseconds.toFixed(0)} us to queue a step`]),
   ];
   return `${test.padEnd(WIDTH)}${facts.join(', ')}`;
 }
@@ -153,9 +153,9 @@ function checksText(device: string | undefined, checks: readonly CheckResult[]):
     : `against ${device}:\n${checks.map((check) => `${checkText(check)}\n`).join('')}`;
 }
 
-function checkText({ test, error, agreeing, positions }: CheckResult): string {
-  const best = `${agreeing} of ${positions} best tokens`;
-  return `${test.padEnd(WIDTH)}the same ${best}, normalized squared error ${error.toExponential(1)}`;
+function checkText({ test, tokens, agreeing, meanDifference, largestDifference }: CheckResult): string {
+  const apart = `log-probabilities ${meanDifference.toFixed(4)} apart, ${largestDifference.toFixed(4)} at most`;
+  return `${test.padEnd(WIDTH)}${agreeing} of ${tokens} tokens are the best there as well, ${apart}`;
 }
 
 function ratiosText(ratios: readonly BenchRatio[]): string {

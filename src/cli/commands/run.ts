@@ -29,7 +29,7 @@ interface RunFlags extends ModelFlags, DeviceFlags, SamplingFlags, JsonFlags {
 }
 
 /** A question that the bundled model answers with a clear margin, so that rounding on one machine or another does not matter. */
-const DEFAULT_PROMPT = 'Please tell me: what is the capital of France?';
+const DEFAULT_PROMPT = 'What is the capital of France?';
 
 /** `rocmforge run`: one prompt, one answer. */
 export const runCommand: CliCommand<RunFlags> = {

@@ -130,6 +130,10 @@ class CpuDevice implements Device {
     return this.#live.add(new CpuStream(label, this.#streams));
   }
 
+  rowCapacities(rows: number): readonly number[] {
+    return [rows];
+  }
+
   async compile(graph: OpGraph): Promise<Program> {
     this.#live.check();
     return new CpuProgram(graph, { banks: this.#banks, threads: this.#team.threads });

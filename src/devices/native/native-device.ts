@@ -43,6 +43,9 @@ export interface NativeDeviceOptions {
   readonly owned?: AsyncDisposable;
 }
 
+/** Rows for which a step is worth recording by itself. */
+const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128];
+
 /** A GPU under HIP or CUDA. Opened by `openNativeDevice`. */
 export class NativeDevice implements Device {
   readonly info: DeviceInfo;
@@ -141,6 +144,11 @@ export class NativeDevice implements Device {
       ended: (ended) => this.#live.remove(ended),
     });
     return this.#live.add(stream);
+  }
+
+  /** Few rows have kernels for exactly so many; from the matrix cores' tile on, a step costs what its capacity costs. */
+  rowCapacities(rows: number): readonly number[] {
+    return [...ROW_CAPACITIES.filter((capacity) => capacity < rows), rows];
   }
 
   async compile(graph: OpGraph): Promise<Program> {

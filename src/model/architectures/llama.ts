@@ -56,7 +56,7 @@ function configure(metadata: GgufMetadata, architecture: string): ModelConfig {
   };
 }
 
-function recordEmbedding(scope: PartScope) {
+function recordEmbedding(scope: PartScope, ids: Tensor) {
   const { g, config } = scope;
   const table = scope.weight(
     'token_embd.weight',
@@ -64,7 +64,7 @@ function recordEmbedding(scope: PartScope) {
     config.width,
   );
   const factors = scope.optional('rope_freqs.weight', 1, config.rope.dimensions / 2);
-  return { x: embed(g, table), shared: new Map([['turns', ropeTable(g, config.rope, factors)]]) };
+  return { x: embed(g, table, ids), shared: new Map([['turns', ropeTable(g, config.rope, factors)]]) };
 }
 
 function recordLayer(scope: PartScope, inputs: LayerInputs): Tensor {

@@ -70,8 +70,8 @@ const FLOATS = [
 /** Words (32 bits each) of a parameter row: the width of the `sample` operator's `parameters` tensor, type i32. */
 export const SAMPLING_ROW_WORDS = SAMPLING_WORD.biases + 2 * MAX_LOGIT_BIASES;
 
-/** Writes the parameters as a row of `SAMPLING_ROW_WORDS` words. */
-export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array): void {
+/** Writes the parameters as a row of `SAMPLING_ROW_WORDS` words; gives the words in use, from the first on. */
+export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array): number {
   const floats = new Float32Array(row.buffer, row.byteOffset, row.length);
   for (const name of FLOATS) floats[SAMPLING_WORD[name]] = parameters[name];
   row[SAMPLING_WORD.topK] = parameters.topK;
@@ -85,6 +85,7 @@ export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array
     row[at++] = id;
     floats[at++] = bias;
   }
+  return at;
 }
 
 /** Reads a row back. Values that were not representable in f32 come back rounded. */

@@ -151,11 +151,13 @@ for (const [name, differs] of Object.entries(CASES)) {
       Float32Array,
     ];
     assert.deepEqual(first, second, 'both builds agree');
+    // Halves are weighed by halves: each weight is off by up to 2^-12 of itself.
+    const limit = shape.cacheType === 'f16' ? 3e-4 : 3e-6;
     for (let head = 0; head < shape.kvHeads * shape.group; head++) {
       const exact = exactHead(shape, cache, head);
       for (const [d, value] of exact.entries()) {
         const got = first[head * shape.valueSize + d] as number;
-        assert.ok(Math.abs(got - value) < 3e-6, `head ${head}, value ${d}: ${got} for ${value}`);
+        assert.ok(Math.abs(got - value) < limit, `head ${head}, value ${d}: ${got} for ${value}`);
       }
     }
   });

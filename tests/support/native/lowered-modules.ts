@@ -8,7 +8,7 @@ import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
 import { syntheticShape } from '../../../src/model/synthetic/shapes.ts';
 import { GraphBuilder, type OpGraph } from '../../../src/ops/index.ts';
 import { ALL_CASES } from '../contract/cases/index.ts';
-import { syntheticGraphs } from '../synthetic-graphs.ts';
+import { syntheticGraphs, syntheticTensors } from '../synthetic-graphs.ts';
 import { PROBE } from './probe.ts';
 
 /** Rows of a step: one sequence's token, several sequences', and a prompt's. */
@@ -18,13 +18,15 @@ const BLOCK_SIZE = 32;
 
 /** The graphs of a layer and of the head, in a model's real widths, for every batch size that has kernels of its own. */
 function modelGraphs(shapeName: string, format: TensorFormat): OpGraph[] {
+  const shape = { ...syntheticShape(shapeName), layers: 1 };
   return ROWS.flatMap((rows) => {
     const slots = Math.min(rows, 8);
-    const { graphs } = syntheticGraphs({ ...syntheticShape(shapeName), layers: 1 }, format, {
+    const graphs = syntheticGraphs(shape, syntheticTensors(shape, format), {
       shape: { rows, outputs: 1, slots, blocksPerSlot: CONTEXT / BLOCK_SIZE },
       blocks: (slots * CONTEXT) / BLOCK_SIZE,
       cacheType: 'f16',
       context: CONTEXT,
+      tokens: 1,
       alternatives: 0,
     });
     return [graphs.embedding, ...graphs.layers, graphs.head, graphs.sampling].map(({ graph }) => graph);

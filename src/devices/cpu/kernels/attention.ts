@@ -5,7 +5,7 @@
  * are brought up to date (Milakov & Gimelshein 2018, "Online normalizer calculation for softmax"); then the chunk's values
  * are added, position by position. The order depends on `begin` and `end` alone.
  */
-import { widenHalves } from './half';
+import { roundToHalves, widenHalves } from './half';
 import { exp4, maxLanes, sumLanes, tanh4 } from './math';
 
 const CHUNK: u32 = 32;
@@ -112,9 +112,12 @@ function scoreChunk(q: usize, rows: usize, weights: usize, count: u32, p: usize)
   return maxLanes(high);
 }
 
-/** Scores become weights e^(score - highest so far); `FADE` is what earlier weights shrink by. */
+/**
+ * Scores become weights e^(score - highest so far); `FADE` is what earlier weights shrink by. Halves are weighed by halves,
+ * as ggml and matrix cores do it: whole models are compared with those.
+ */
 @inline
-function weighChunk(state: usize, weights: usize, chunkHigh: f32): void {
+function weighChunk(state: usize, weights: usize, chunkHigh: f32, isHalf: bool): void {
   const before = load<f32>(state + HIGH);
   const high = max<f32>(before, chunkHigh);
   const fade = f32x4.extract_lane(exp4(f32x4.splat(before - high)), 0);
@@ -122,7 +125,7 @@ function weighChunk(state: usize, weights: usize, chunkHigh: f32): void {
   for (let i: usize = 0; i < WEIGHT_BYTES; i += 16) {
     const e = exp4(f32x4.sub(v128.load(weights + i), f32x4.splat(high)));
     total = f32x4.add(total, e);
-    v128.store(weights + i, e);
+    v128.store(weights + i, isHalf ? roundToHalves(e) : e);
   }
   store<f32>(state + HIGH, high);
   store<f32>(state + SUM, load<f32>(state + SUM) * fade + sumLanes(total));
@@ -185,6 +188,7 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
   const group = load<u32>(p + GROUP);
   const keySize = load<u32>(p + KEY_SIZE);
   const valueSize = load<u32>(p + VALUE_SIZE);
+  const isHalf = load<u32>(p + IS_HALF) != 0;
   const states = scratch + STATE;
   const weights = states + STATE_BYTES * group;
   const buffer = weights + WEIGHT_BYTES * group;
@@ -199,7 +203,7 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
     for (let h: u32 = 0; h < group; h++) {
       const own = weights + WEIGHT_BYTES * h;
       const high = scoreChunk(q + (<usize>(h * keySize) << 2), scratch, own, count, p);
-      weighChunk(states + STATE_BYTES * h, own, high);
+      weighChunk(states + STATE_BYTES * h, own, high, isHalf);
     }
     gatherRows(scratch, values, load<u32>(p + VALUE_CELL_BYTES), blocks, p, first, count, valueSize, buffer);
     for (let h: u32 = 0; h < group; h++) {

@@ -54,6 +54,12 @@ export function narrowToHalves(x: v128): v128 {
   return v128.or(bits, v128.and(i32x4.shr_u(x, 16), i32x4.splat(0x8000)));
 }
 
+/** Four finite f32, below the largest half, rounded to what halves hold. */
+@inline
+export function roundToHalves(x: v128): v128 {
+  return widenFiniteUpper(i32x4.shl(narrowToHalves(x), 16));
+}
+
 /** `out[i] = f32(x[i])`: `n` halves to f32. */
 export function widen(x: usize, out: usize, n: u32): void {
   let i: u32 = 0;

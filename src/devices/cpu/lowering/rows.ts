@@ -20,19 +20,29 @@ export function lowerGatherRows(op: GatherRowsOp, to: Lowering): void {
 
 export function lowerTokenAppend(op: TokenAppendOp, to: Lowering): void {
   const { ids, positions, slots } = op.batch;
-  const history = to.state(op.history);
+  const [history, tokens, out] = [to.state(op.history), to.state(op.tokens), to.tensor(op.out)];
   const local = [to.tensor(ids), to.tensor(positions), to.tensor(slots)] as const;
   to.emit({
     table: {
       kind: 'tokenAppend',
-      at: { ids: local[0].id, positions: local[1].id, slots: local[2].id, history: history.id },
+      at: {
+        ids: local[0].id,
+        positions: local[1].id,
+        slots: local[2].id,
+        tokens: tokens.id,
+        history: history.id,
+        out: out.id,
+      },
       columns: 1,
       historyRows: op.history.rows,
       historyWidth: op.history.width,
+      tokenCount: op.tokens.rows,
     },
     axis: 'rows',
     locality: 'row',
     local,
+    reads: [tokens],
+    writes: [out],
     scatters: [history],
   });
 }

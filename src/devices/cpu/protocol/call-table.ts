@@ -100,13 +100,19 @@ export interface RopeCall {
   readonly pairs: RopePairs;
 }
 
-/** `history[slots[r], positions[r]] = ids[r]`. */
+/** `history[slots[r], positions[r]] = out[r]`, `ids[r]` or `tokens[-1 - ids[r]]`. */
 export interface TokenAppendCall {
   readonly kind: 'tokenAppend';
-  readonly at: BatchOperands & { readonly ids: number; readonly history: number };
+  readonly at: BatchOperands & {
+    readonly ids: number;
+    readonly tokens: number;
+    readonly history: number;
+    readonly out: number;
+  };
   readonly columns: number;
   readonly historyRows: number;
   readonly historyWidth: number;
+  readonly tokenCount: number;
 }
 
 /** How a paged cache's cells are found. */

@@ -9,9 +9,17 @@ KERNEL(gather_rows, 256, const i32* count, const i32* index, const f32* x, f32* 
   for (i32 i = thread(); i < width; i += 256) out[i64(row) * width + i] = from[i];
 }
 
-/// `history[slots[r], positions[r]] = ids[r]`.
-KERNEL(token_append, 256, const i32* count, const i32* ids, const i32* slots, const i32* positions, i32* history, i32 width) {
+/// `out[r] = ids[r]`, or `tokens[-1 - ids[r]]` for one below zero; then `history[slots[r], positions[r]] = out[r]`.
+KERNEL(token_append, 256, const i32* count, const i32* ids, const i32* slots, const i32* positions, const i32* tokens,
+                         i32 token_count, i32* history, i32 width, i32* out) {
   await_inputs();
   i32 row = block_x() * 256 + thread();
-  if (row < *count) history[i64(slots[row]) * width + positions[row]] = ids[row];
+  if (row >= *count) return;
+  i32 id = ids[row];
+  if (id < 0) {
+    i32 index = -1 - id;
+    id = index < token_count ? tokens[index] : -1;
+  }
+  out[row] = id;
+  history[i64(slots[row]) * width + positions[row]] = id;
 }

@@ -24,13 +24,13 @@ export function lowerGatherRows({ x, index, out }: GatherRowsOp, to: Lowering): 
   });
 }
 
-export function lowerTokenAppend({ history, batch }: TokenAppendOp, to: Lowering): void {
+export function lowerTokenAppend({ history, tokens, batch, out }: TokenAppendOp, to: Lowering): void {
   const { ids, slots, positions } = batch;
   to.launch({
     file: 'rows.hip',
     kernel: 'token_append',
     grid: [Math.ceil(to.capacity(ids) / 256)],
     block: 256,
-    args: [to.count(ids), ids, slots, positions, history, int(history.width)],
+    args: [to.count(ids), ids, slots, positions, tokens, int(tokens.rows), history, int(history.width), out],
   });
 }

@@ -21,11 +21,10 @@ function appendCase(name: string, batch: RaggedBatch): OpCase {
     op: 'tokenAppend',
     name,
     batch,
-    record: (g) => {
-      tokenAppend(g, g.state('history', 'i32', batch.shape.slots, 64));
-      return {};
-    },
-    fill: { history: fillTokens },
+    record: (g) => ({
+      y: tokenAppend(g, g.state('history', 'i32', batch.shape.slots, 64), g.state('tokens', 'i32', 6, 1)),
+    }),
+    fill: { history: fillTokens, tokens: fillTokens },
   };
 }
 
@@ -38,5 +37,6 @@ export const ROWS_CASES: readonly OpCase[] = [
   gatherCase('none', 8, raggedBatch({ slices: [{ slot: 0, from: 0, count: 3, outputs: 'none' }] })),
   appendCase('mixed', mixedBatch()),
   appendCase('a prompt', plainBatch(33)),
+  appendCase('sampled tokens', { ...plainBatch(7), ids: [-1, 5, -6, 0, -3, -7, -(2 ** 31)] }),
   appendCase('one token', raggedBatch({ slices: [{ slot: 1, from: 63, count: 1 }] })),
 ];

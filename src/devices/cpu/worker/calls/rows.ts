@@ -24,8 +24,10 @@ export function gatherCall(
 
 /** Ids beyond the history's end are dropped. */
 export function tokenAppendCall(of: TokenAppendCall, bank: BankInstance, capacity: number): Call {
-  const { at, historyRows, historyWidth } = of;
+  const { at, historyRows, historyWidth, tokenCount } = of;
   const history = bank.words(at.history, historyRows * historyWidth);
+  const tokens = bank.words(at.tokens, tokenCount);
+  const out = bank.words(at.out, capacity);
   const [ids, positions, slots] = [at.ids, at.positions, at.slots].map((offset) =>
     bank.words(offset, capacity),
   ) as [Int32Array, Int32Array, Int32Array];
@@ -33,10 +35,13 @@ export function tokenAppendCall(of: TokenAppendCall, bank: BankInstance, capacit
     columns: 1,
     run({ firstRow, endRow }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
+        const given = ids[row] as number;
+        const id = given < 0 ? (tokens[-1 - given] ?? -1) : given;
+        out[row] = id;
         const position = positions[row] as number;
         const slot = slots[row] as number;
         if (position < 0 || position >= historyWidth || slot < 0 || slot >= historyRows) continue;
-        history[slot * historyWidth + position] = ids[row] as number;
+        history[slot * historyWidth + position] = id;
       }
     },
   };

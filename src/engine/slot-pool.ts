@@ -1,0 +1,80 @@
+import { invariant } from '../base/errors.ts';
+import type { SequenceState } from '../model/sequence-state.ts';
+
+/** A slot that no sequence uses, with the ids of the positions that its state still holds. */
+interface IdleSlot {
+  readonly slot: number;
+  readonly ids: readonly number[];
+}
+
+/**
+ * Hands out the slots of a sequence state. A slot that was given back keeps what it holds, for the next sequence that
+ * begins with the same ids; when memory runs short, the slot that was idle longest forgets first. Bookkeeping only.
+ */
+export class SlotPool {
+  readonly #state: SequenceState;
+  /** The longest idle first. */
+  #idle: IdleSlot[];
+
+  constructor(state: SequenceState, slots: number) {
+    this.#state = state;
+    this.#idle = Array.from({ length: slots }, (_, slot) => ({ slot, ids: [] }));
+  }
+
+  get free(): number {
+    return this.#idle.length;
+  }
+
+  /**
+   * Takes the slot that holds the longest beginning of `ids`, the last id left out, because its logits are wanted: the
+   * slot and the positions it holds already. Undefined when no slot is free.
+   */
+  take(ids: readonly number[]): { slot: number; held: number } | undefined {
+    let best: IdleSlot | undefined;
+    let held = -1;
+    for (const idle of this.#idle) {
+      const shared = sharedPrefix(idle.ids, ids);
+      if (shared > held) [best, held] = [idle, shared];
+    }
+    if (!best) return undefined;
+    this.#idle.splice(this.#idle.indexOf(best), 1);
+    this.#state.truncate(best.slot, held);
+    return { slot: best.slot, held };
+  }
+
+  /** Makes room for so many positions of a taken slot. False, with nothing changed there, when others hold the memory. */
+  reserve(slot: number, length: number): boolean {
+    for (;;) {
+      if (this.#state.reserve(slot, length)) return true;
+      const oldest = this.#idle.findIndex(({ ids }) => ids.length > 0);
+      if (oldest < 0) return false;
+      this.#forget(oldest);
+    }
+  }
+
+  /** Takes a slot back, whose state holds the positions of `ids`. */
+  give(slot: number, ids: readonly number[]): void {
+    invariant(!this.#idle.some((idle) => idle.slot === slot), `slot ${slot} is in use`);
+    this.#state.truncate(slot, ids.length);
+    this.#idle.push({ slot, ids });
+  }
+
+  /** Forgets what idle slots hold. */
+  forget(): void {
+    for (const [index] of this.#idle.entries()) this.#forget(index);
+  }
+
+  #forget(index: number): void {
+    const { slot } = this.#idle[index] as IdleSlot;
+    this.#state.truncate(slot, 0);
+    this.#idle[index] = { slot, ids: [] };
+  }
+}
+
+/** How many ids both begin with, at most all but the last of `wanted`. */
+function sharedPrefix(held: readonly number[], wanted: readonly number[]): number {
+  const most = Math.min(held.length, wanted.length - 1);
+  let same = 0;
+  while (same < most && held[same] === wanted[same]) same++;
+  return same;
+}

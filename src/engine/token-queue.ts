@@ -1,0 +1,56 @@
+/** Values from one writer to one reader, in order. The writer never waits; `isBehind` tells it that it should. */
+export class TokenQueue<T, E> {
+  readonly #values: T[] = [];
+  readonly #limit: number;
+  #end: { readonly value: E } | { readonly error: unknown } | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** True while so many values as the limit wait to be read. */
+  get isBehind(): boolean {
+    return this.#values.length >= this.#limit;
+  }
+
+  push(value: T): void {
+    this.#values.push(value);
+    this.#tell();
+  }
+
+  end(value: E): void {
+    this.#end ??= { value };
+    this.#tell();
+  }
+
+  /** Makes the next read reject, whatever still waits to be read. */
+  fail(error: unknown): void {
+    this.clear();
+    this.#end ??= { error };
+    this.#tell();
+  }
+
+  /** Drops what was not read, and says how many values that were. */
+  clear(): number {
+    return this.#values.splice(0).length;
+  }
+
+  /** The next value, or the end. Rejects with what `fail` was given. */
+  async read(): Promise<{ readonly value: T } | { readonly end: E }> {
+    for (;;) {
+      if (this.#values.length > 0) return { value: this.#values.shift() as T };
+      const end = this.#end;
+      if (end && 'error' in end) throw end.error;
+      if (end) return { end: end.value };
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  #tell(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+}

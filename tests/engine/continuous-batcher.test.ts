@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  type Batchable,
+  ContinuousBatcher,
+  SequencePlace,
+  type StepPlan,
+} from '../../src/engine/continuous-batcher.ts';
+import { SlotPool } from '../../src/engine/slot-pool.ts';
+import { KV_BLOCK_SIZE, KvCache } from '../../src/model/kv-cache.ts';
+
+const CONTEXT = 256;
+
+/** A sequence whose n-th id depends on its name and n alone, as with a model that is asked twice the same. */
+class Fake implements Batchable {
+  readonly ids: number[];
+  readonly place = new SequencePlace();
+  paused = false;
+
+  constructor(
+    readonly name: number,
+    promptLength: number,
+    readonly limit: number,
+  ) {
+    this.ids = Array.from({ length: promptLength }, (_, i) => this.idAt(i));
+  }
+
+  idAt(position: number): number {
+    return this.name * 1000 + position;
+  }
+}
+
+/** A device that checks what it is given: every row's predecessors are in the slot's blocks, every id is known by then. */
+class Model {
+  readonly state: KvCache;
+  readonly batcher: ContinuousBatcher<Fake>;
+  readonly underWay: StepPlan<Fake>[] = [];
+  /** Ids by cache cell. */
+  readonly #cells = new Map<number, number>();
+  #sampled: number[] = [];
+
+  constructor(
+    readonly limits: { rows: number; outputs: number; slots: number },
+    blocks: number,
+  ) {
+    this.state = new KvCache({ blocks, slots: limits.slots, context: CONTEXT });
+    this.batcher = new ContinuousBatcher(limits, new SlotPool(this.state, limits.slots));
+  }
+
+  submit(): boolean {
+    const step = this.batcher.next();
+    if (!step) return false;
+    assert.ok(step.rows > 0 && step.rows <= this.limits.rows && step.outputs <= this.limits.outputs);
+    assert.equal(
+      step.rows,
+      step.slices.reduce((sum, { count }) => sum + count, 0),
+    );
+    assert.equal(new Set(step.slices.map(({ slot }) => slot)).size, step.slices.length);
+    this.#checkOwners();
+    const sampled: number[] = [];
+    for (const { sequence, slot, first, count, output, sampled: from } of step.slices) {
+      const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
+      this.state.writeBlocks(slot, blocks);
+      const cell = (position: number) => {
+        const block = blocks[Math.floor(position / KV_BLOCK_SIZE)] as number;
+        assert.ok(block >= 0, 'the position has a block');
+        return block * KV_BLOCK_SIZE + (position % KV_BLOCK_SIZE);
+      };
+      for (let position = 0; position < first; position++) {
+        assert.equal(
+          this.#cells.get(cell(position)),
+          sequence.idAt(position),
+          'what came before is in the cache',
+        );
+      }
+      for (let position = first; position < first + count; position++) {
+        const id = sequence.ids[position] ?? this.#sampled[from];
+        assert.equal(
+          id,
+          sequence.idAt(position),
+          'the id is known to the host, or sampled by the step before',
+        );
+        this.#cells.set(cell(position), id as number);
+      }
+      if (output >= 0) sampled[output] = sequence.idAt(first + count);
+    }
+    assert.equal(sampled.length, step.outputs);
+    this.#sampled = sampled;
+    this.underWay.push(step);
+    return true;
+  }
+
+  /** Gives the sequences that it completed. */
+  complete(): Fake[] {
+    const complete: Fake[] = [];
+    for (const { sequence, first, count, output } of this.underWay.shift()?.slices ?? []) {
+      if (output < 0) continue;
+      sequence.place.pending--;
+      if (sequence.ids.length >= sequence.limit) continue;
+      sequence.ids.push(sequence.idAt(first + count));
+      if (sequence.ids.length < sequence.limit) continue;
+      this.batcher.remove(sequence);
+      complete.push(sequence);
+    }
+    return complete;
+  }
+
+  #checkOwners(): void {
+    const owned = Array.from({ length: this.limits.slots }, (_, slot) => {
+      const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
+      this.state.writeBlocks(slot, blocks);
+      return [...blocks].filter((block) => block >= 0);
+    }).flat();
+    assert.equal(new Set(owned).size, owned.length, 'no block has two owners');
+  }
+}
+
+const sequences = fc.array(
+  fc.record({
+    prompt: fc.integer({ min: 1, max: 200 }),
+    tokens: fc.integer({ min: 1, max: 40 }),
+    /** Steps after which it arrives, is held up for a while, or is taken out. */
+    arrives: fc.nat(30),
+    pauses: fc.option(fc.nat(60)),
+    leaves: fc.option(fc.nat(80)),
+  }),
+  { minLength: 1, maxLength: 8 },
+);
+
+const setups = fc.record({
+  rows: fc.integer({ min: 4, max: 64 }),
+  slots: fc.integer({ min: 1, max: 4 }),
+  extraBlocks: fc.nat(12),
+  inFlight: fc.integer({ min: 1, max: 3 }),
+  sequences,
+});
+
+test('every sequence ends with its own tokens, whatever the budgets, the order and the pauses', () => {
+  fc.assert(
+    fc.property(setups, ({ rows, slots, extraBlocks, inFlight, sequences: wanted }) => {
+      const model = new Model({ rows, outputs: slots, slots }, CONTEXT / KV_BLOCK_SIZE + extraBlocks);
+      const all = wanted.map(
+        ({ prompt, tokens }, name) => new Fake(name + 1, prompt, Math.min(prompt + tokens, CONTEXT + 1)),
+      );
+      const open = new Set(all);
+      for (let turn = 0; open.size > 0; turn++) {
+        assert.ok(turn < 5000, 'nobody starves');
+        for (const [i, sequence] of all.entries()) {
+          const { arrives, pauses, leaves } = wanted[i] as (typeof wanted)[number];
+          if (turn === arrives) model.batcher.add(sequence);
+          if (pauses !== null) sequence.paused = turn >= pauses && turn < pauses + 20;
+          if (leaves !== null && turn === leaves + arrives + 1 && open.delete(sequence))
+            model.batcher.remove(sequence);
+        }
+        while (model.underWay.length < inFlight && model.submit());
+        for (const sequence of model.complete()) open.delete(sequence);
+      }
+      for (const [i, sequence] of all.entries()) {
+        assert.deepEqual(
+          sequence.ids,
+          sequence.ids.map((_, position) => sequence.idAt(position)),
+        );
+        if (wanted[i]?.leaves === null) assert.equal(sequence.ids.length, sequence.limit);
+      }
+    }),
+    { numRuns: 10_000 },
+  );
+});
+
+test('a prompt is read in slices beside sequences that generate, each of which has its row in every step', () => {
+  const model = new Model({ rows: 16, outputs: 4, slots: 4 }, 64);
+  const generating = [new Fake(1, 3, 100), new Fake(2, 3, 100)];
+  for (const sequence of generating) model.batcher.add(sequence);
+  model.submit();
+  model.complete();
+  model.batcher.add(new Fake(3, 40, 50));
+  const counts: number[][] = [];
+  for (let i = 0; i < 4; i++) {
+    model.submit();
+    counts.push(model.underWay[0]?.slices.map(({ count }) => count) ?? []);
+    model.complete();
+  }
+  assert.deepEqual(counts, [
+    [1, 1, 14],
+    [1, 1, 14],
+    [1, 1, 12],
+    [1, 1, 1],
+  ]);
+});

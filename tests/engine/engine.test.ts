@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isRocmforgeError } from '../../src/base/errors.ts';
+import type { Device } from '../../src/device/index.ts';
+import { openReferenceDevice } from '../../src/devices/reference/index.ts';
+import type { GenerateOptions } from '../../src/engine/generate-options.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
+import { tinyModel } from '../support/tiny-model.ts';
+
+/** The device as one that gains by plans of several capacities. */
+function withCapacities(device: Device, capacities: readonly number[]): Device {
+  return new Proxy(device, {
+    get(target, key) {
+      if (key === 'rowCapacities')
+        return (rows: number) => [...capacities.filter((capacity) => capacity < rows), rows];
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+async function open(device: Device, options: ModelOptions): Promise<LanguageModel> {
+  return LanguageModel.open({ gguf: await tinyModel(), device, architectures: ALL_ARCHITECTURES }, options);
+}
+
+const promptOf = (seed: number) =>
+  Array.from({ length: 3 + seed * 5 }, (_, i) => 3 + ((i * 37 + seed * 11) % 256));
+
+/** Requests of many kinds: greedy, drawn, with penalties, long and short. */
+const REQUESTS = Array.from({ length: 10 }, (_, i) => ({
+  prompt: promptOf(i),
+  options: {
+    temperature: i % 3 === 0 ? 0 : 1,
+    seed: 100 + i,
+    repeatPenalty: i % 2 === 0 ? 1.3 : 1,
+    penaltyWindow: -1,
+    maxTokens: 5 + ((i * 7) % 20),
+    ignoreEnd: true,
+  } satisfies GenerateOptions,
+}));
+
+async function idsOf(
+  model: LanguageModel,
+  { prompt, options }: (typeof REQUESTS)[number],
+): Promise<number[]> {
+  const ids: number[] = [];
+  for await (const { token } of model.generate(prompt, options)) if (token) ids.push(token.id);
+  return ids;
+}
+
+async function alone(): Promise<number[][]> {
+  await using model = await open(openReferenceDevice(), { inFlight: 1 });
+  const all: number[][] = [];
+  for (const request of REQUESTS) {
+    model.reset();
+    all.push(await idsOf(model, request));
+  }
+  return all;
+}
+
+const VARIANTS: Readonly<Record<string, readonly [capacities: readonly number[], options: ModelOptions]>> = {
+  'one after the other, the next step queued': [[], { inFlight: 3 }],
+  'four at once': [[], { sequences: 4 }],
+  'four at once, each step read before the next': [[], { sequences: 4, inFlight: 1 }],
+  'four at once in small steps': [[], { sequences: 4, batch: 6 }],
+  'in plans of several capacities': [[1, 2, 8], { sequences: 4 }],
+  'with a cache for less than two': [[], { sequences: 4, cachePositions: 160, context: 96 }],
+};
+
+const expected = alone();
+for (const [name, [capacities, options]] of Object.entries(VARIANTS)) {
+  test(`the same tokens as alone: ${name}`, async () => {
+    await using model = await open(withCapacities(openReferenceDevice(), capacities), options);
+    assert.deepEqual(await Promise.all(REQUESTS.map((request) => idsOf(model, request))), await expected);
+  });
+}
+
+test('the CPU device computes the same for a sequence whoever else is in the batch', async () => {
+  await using one = await open(await openCpu(), { inFlight: 1 });
+  await using many = await open(await openCpu(), { sequences: 5 });
+  const [apart, together] = await Promise.all([
+    Promise.all(REQUESTS.map((request) => idsOf(one, request))),
+    Promise.all(REQUESTS.map((request) => idsOf(many, request))),
+  ]);
+  assert.deepEqual(together, apart);
+});
+
+test('one that is aborted leaves the others alone', async () => {
+  await using model = await open(openReferenceDevice(), { sequences: 3 });
+  const controllers = REQUESTS.map(() => new AbortController());
+  const results = await Promise.allSettled(
+    REQUESTS.map(async ({ prompt, options }, i) => {
+      const ids: number[] = [];
+      const signal = controllers[i]?.signal;
+      for await (const { token } of model.generate(prompt, { ...options, signal })) {
+        if (token) ids.push(token.id);
+        if (i % 4 === 1 && ids.length === 2) controllers[i]?.abort();
+      }
+      return ids;
+    }),
+  );
+  for (const [i, result] of results.entries()) {
+    if (result.status === 'fulfilled') assert.deepEqual(result.value, (await expected)[i]);
+    else assert.ok(i % 4 === 1 && isRocmforgeError(result.reason, 'ABORTED'));
+  }
+  assert.equal(results.filter(({ status }) => status === 'rejected').length, 3);
+});
+
+test('a reader that does not read holds up nobody else', async () => {
+  await using model = await open(openReferenceDevice(), { sequences: 2 });
+  const slow = model
+    .generate(promptOf(1), { maxTokens: 90, ignoreEnd: true, temperature: 0 })
+    [Symbol.asyncIterator]();
+  await slow.next();
+  const request = REQUESTS[3] as (typeof REQUESTS)[number];
+  for (let i = 0; i < 4; i++) assert.deepEqual(await idsOf(model, request), (await expected)[3]);
+  let rest = 0;
+  while (!(await slow.next()).done) rest++;
+  assert.ok(rest >= 89);
+});
+
+test('forced decoding waits for those who generate, and they for it', async () => {
+  await using model = await open(openReferenceDevice(), { sequences: 2, logitRows: 4 });
+  const evaluate = async () => {
+    let positions = 0;
+    for await (const _ of model.evaluate(promptOf(4))) positions++;
+    return positions;
+  };
+  const [first, positions, second] = await Promise.all([
+    idsOf(model, REQUESTS[5] as (typeof REQUESTS)[number]),
+    evaluate(),
+    idsOf(model, REQUESTS[6] as (typeof REQUESTS)[number]),
+  ]);
+  assert.equal(positions, promptOf(4).length);
+  assert.deepEqual([first, second], [(await expected)[5], (await expected)[6]]);
+});
+
+test('disposal ends what generates with a typed error', async () => {
+  const model = await open(openReferenceDevice(), { sequences: 2 });
+  const stream = model.generate(promptOf(2), { maxTokens: 100, ignoreEnd: true })[Symbol.asyncIterator]();
+  await stream.next();
+  const rest = (async () => {
+    while (!(await stream.next()).done);
+  })();
+  await Promise.all([assert.rejects(rest, (error) => isRocmforgeError(error, 'DISPOSED')), model.dispose()]);
+  assert.equal(model.device.liveObjects(), 0);
+});

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SlotPool } from '../../src/engine/slot-pool.ts';
+import { KvCache } from '../../src/model/kv-cache.ts';
+
+function poolOf(blocks: number, slots: number) {
+  const state = new KvCache({ blocks, slots, context: 320 });
+  return { state, pool: new SlotPool(state, slots) };
+}
+
+const count = (length: number, from = 0) => Array.from({ length }, (_, i) => from + i);
+
+test('a sequence gets the slot that holds most of its beginning, its last id to be computed again', () => {
+  const { pool } = poolOf(20, 3);
+  const taken = [pool.take([1]), pool.take([1]), pool.take([1])].map((of) => of?.slot as number);
+  assert.deepEqual(new Set(taken), new Set([0, 1, 2]));
+  assert.equal(pool.take([1]), undefined);
+  for (const slot of taken) assert.ok(pool.reserve(slot, 100));
+  pool.give(0, count(50));
+  pool.give(1, count(80));
+  pool.give(2, count(90, 7));
+  assert.deepEqual(pool.take([...count(70), 999]), { slot: 1, held: 70 });
+  assert.deepEqual(pool.take(count(50)), { slot: 0, held: 49 });
+  assert.deepEqual(pool.take(count(50)), { slot: 2, held: 0 });
+});
+
+test('memory comes from the slot that was idle longest, never from one in use', () => {
+  const { state, pool } = poolOf(4, 3);
+  for (const slot of [0, 1]) {
+    assert.equal(pool.take([slot])?.slot, slot);
+    assert.ok(pool.reserve(slot, 64));
+  }
+  assert.equal(pool.take([2])?.slot, 2);
+  assert.equal(pool.reserve(2, 32), false);
+  pool.give(1, count(64));
+  pool.give(0, count(64, 500));
+  assert.ok(pool.reserve(2, 32));
+  assert.deepEqual([state.reserved(0), state.reserved(1), state.reserved(2)], [64, 0, 32]);
+  pool.forget();
+  assert.equal(state.freeBlocks(), 3);
+});

@@ -25,6 +25,7 @@ struct Shared {
   u32x4 weights[WAVES][16 * VALUE_LINE];
   f32 scores[WAVES][16 * SCORE_LINE];
   f32 factors[WAVES][16];
+  i64 cells[2][KEYS];
   i32 slots[TILE_ROWS], positions[TILE_ROWS];
 };
 
@@ -63,27 +64,43 @@ struct Cache {
   i32 blocks_per_slot, block_size, kv_heads, kv_head;
   const u16 *keys, *values;
 
-  DEVICE_MEMBER i64 cell(i32 slot, i32 position) const { return cell_of(blocks, blocks_per_slot, block_size, slot, position); }
+  /// Notes the cells of the positions from `first` on; positions beyond the last one repeat it.
+  DEVICE_MEMBER void find(i64* cells, i32 slot, i32 first, i32 last) const {
+    for (i32 i = thread(); i < KEYS; i += THREADS) {
+      cells[i] = cell_of(blocks, blocks_per_slot, block_size, slot, min_of(first + i, last)) * kv_heads + kv_head;
+    }
+  }
 };
 
-/// Brings the positions from `first` on to shared memory; positions beyond the last one repeat it.
-DEVICE void load_tile(Shared& shared, const Cache& cache, i32 slot, i32 first, i32 last) {
-  for (i32 i = thread(); i < KEYS * (KEY / 8); i += THREADS) {
-    i32 line = i / (KEY / 8), octet = i % (KEY / 8);
-    i64 cell = cache.cell(slot, min_of(first + line, last));
-    const u16* from = cache.keys + (cell * cache.kv_heads + cache.kv_head) * KEY + 8 * octet;
-    shared.keys[line * KEY_LINE + octet] = *reinterpret_cast<const u32x4*>(from);
+constexpr i32 KEY_OCTETS = KEYS * (KEY / 8), VALUE_PAIRS = KEYS / 2 * (VALUE / 8);
+constexpr i32 OWN_PAIRS = (VALUE_PAIRS + THREADS - 1) / THREADS;
+struct OwnValues {
+  u32x4 even[OWN_PAIRS], odd[OWN_PAIRS];
+};
+
+/// Sends for a tile's keys, and takes its values into registers.
+DEVICE void load_tile(Shared& shared, OwnValues& own, const Cache& cache, const i64* cells) {
+  UNROLL for (i32 k = 0; k < (KEY_OCTETS + THREADS - 1) / THREADS; k++) {
+    i32 i = k * THREADS + thread(), line = i / (KEY / 8), octet = i % (KEY / 8);
+    if (KEY_OCTETS % THREADS != 0 && i >= KEY_OCTETS) continue;
+    copy_16(shared.keys + line * KEY_LINE + octet, cache.keys + cells[line] * KEY + 8 * octet);
   }
+  copies_commit();
+  UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
+    i32 i = min_of(k * THREADS + i32(thread()), VALUE_PAIRS - 1), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
+    own.even[k] = *reinterpret_cast<const u32x4*>(cache.values + cells[2 * pair] * VALUE + 8 * octet);
+    own.odd[k] = *reinterpret_cast<const u32x4*>(cache.values + cells[2 * pair + 1] * VALUE + 8 * octet);
+  }
+}
+
+/// Turns the values: two positions' elements in a word.
+DEVICE void store_values(Shared& shared, const OwnValues& own) {
   u32* turned = reinterpret_cast<u32*>(shared.values);
-  for (i32 i = thread(); i < KEYS / 2 * (VALUE / 8); i += THREADS) {
-    i32 pair = i % (KEYS / 2), octet = i / (KEYS / 2);
-    u32x4 at[2];
-    UNROLL for (i32 k = 0; k < 2; k++) {
-      i64 cell = cache.cell(slot, min_of(first + 2 * pair + k, last));
-      const u16* from = cache.values + (cell * cache.kv_heads + cache.kv_head) * VALUE + 8 * octet;
-      at[k] = *reinterpret_cast<const u32x4*>(from);
-    }
-    u32 even[4] = {at[0].x, at[0].y, at[0].z, at[0].w}, odd[4] = {at[1].x, at[1].y, at[1].z, at[1].w};
+  UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
+    i32 i = k * THREADS + thread(), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
+    if (VALUE_PAIRS % THREADS != 0 && i >= VALUE_PAIRS) continue;
+    u32 even[4] = {own.even[k].x, own.even[k].y, own.even[k].z, own.even[k].w};
+    u32 odd[4] = {own.odd[k].x, own.odd[k].y, own.odd[k].z, own.odd[k].w};
     UNROLL for (i32 w = 0; w < 4; w++) {
       u32* to = turned + (8 * octet + 2 * w) * (4 * VALUE_LINE) + pair;
       to[0] = (even[w] & 0xffff) | (odd[w] << 16);
@@ -150,8 +167,16 @@ KERNEL(attention_tiles, THREADS, const i32* count, const f32* q, const i32* slot
       last = max_of(last, shared.positions[i]);
     }
     first = window > 0 && first >= window ? first - window + 1 : 0;
+    i32 turn = 0;
+    cache.find(shared.cells[turn], slot, first, last);
+    barrier();
     for (i32 at = first; at <= last; at += KEYS) {
-      load_tile(shared, cache, slot, at, last);
+      OwnValues own;
+      load_tile(shared, own, cache, shared.cells[turn]);
+      turn ^= 1;
+      if (at + KEYS <= last) cache.find(shared.cells[turn], slot, at + KEYS, last);
+      store_values(shared, own);
+      copies_wait<0>();
       barrier();
       UNROLL for (i32 tile = 0; tile < KEY_TILES; tile++) {
         MatrixSum scores = {};

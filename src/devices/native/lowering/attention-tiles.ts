@@ -22,7 +22,7 @@ function lineOctets(size: number): number {
 function sharedBytes({ keySize, valueSize }: AttentionOp, keys: number): number {
   const rows = WAVES * WAVE_ROWS;
   const tiles = keys * lineOctets(keySize) + (valueSize + rows) * lineOctets(keys);
-  return 16 * tiles + 4 * rows * (keys + 4) + 3 * 4 * rows;
+  return 16 * tiles + 4 * rows * (keys + 4) + 4 * rows + 16 * keys + 8 * rows;
 }
 
 /** How many positions a tile has on the target; undefined where none fit. */

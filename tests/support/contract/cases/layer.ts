@@ -141,6 +141,13 @@ const prompts = raggedBatch({
   blockSize: 16,
 });
 
+/** A row that has its step to itself, far enough into its context for several blocks of a GPU. */
+const alone = raggedBatch({
+  slices: [{ slot: 0, from: 300, count: 1 }],
+  spare: { rows: 0, outputs: 0 },
+  blockSize: 16,
+});
+
 /** As many rows as devices hand to libraries. */
 const longPrompt = raggedBatch({ slices: [{ slot: 0, from: 0, count: 260 }], blockSize: 32 });
 
@@ -149,6 +156,7 @@ export const LAYER_CASES: readonly OpCase[] = [
   layerCase({ format: F32, cacheType: 'f16', pairs: 'halves', batch: mixedBatch({ blockSize: 16 }) }),
   layerCase({ format: Q8_0, cacheType: 'f32', pairs: 'interleaved', batch: plainBatch(1) }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch() }),
+  layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: alone }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: prompts }),
   layerCase({ format: Q4_0, cacheType: 'f16', pairs: 'interleaved', batch: longPrompt }),
   ...[F32, Q8_0, Q4_K, Q6_K].map(tiedCase),

@@ -20,6 +20,8 @@ import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
 
 const OUTPUTS_A_BLOCK = 32;
+/** Values that a thread of `heads-append.hip` takes. */
+const APPEND_VALUES = 8;
 
 /** The operators from the normed activations to the mixed heads. */
 interface HeadOps {
@@ -138,7 +140,7 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
     file: 'heads-append.hip',
     kernel: 'heads_append',
     defines: cacheDefines(cache),
-    grid: [to.capacity(q.out), Math.ceil(width / 256)],
+    grid: [to.capacity(q.out), Math.ceil(width / 256 / APPEND_VALUES)],
     block: 256,
     args: [
       to.count(q.out),

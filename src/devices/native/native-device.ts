@@ -44,7 +44,7 @@ export interface NativeDeviceOptions {
 }
 
 /** Rows for which a step is worth recording by itself. */
-const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128];
+const ROW_CAPACITIES = [1, 2, 4, 16, 32, 64, 128];
 
 /** A GPU under HIP or CUDA. Opened by `openNativeDevice`. */
 export class NativeDevice implements Device {

@@ -115,17 +115,20 @@ struct RowState {
 };
 
 /// Turns a wave's scores into weights, and leaves the factors by which earlier sums shrink.
-DEVICE void weigh(Shared& shared, i32 wave, RowState& state) {
+DEVICE void weigh(Shared& shared, i32 wave, f32 cap, RowState& state) {
   constexpr i32 LANES_A_ROW = MATRIX_LANES / 16, OWN = KEYS / LANES_A_ROW;
   i32 lane_in_wave = thread() % MATRIX_LANES, row = lane_in_wave / LANES_A_ROW, part = lane_in_wave % LANES_A_ROW;
-  const f32* scores = shared.scores[wave] + row * SCORE_LINE;
+  f32* scores = shared.scores[wave] + row * SCORE_LINE;
+  for (i32 i = cap > 0 ? part : KEYS; i < KEYS; i += LANES_A_ROW) {
+    if (scores[i] > LOWEST) scores[i] = cap * hyperbolic_tangent(scores[i] / cap);
+  }
   f32 largest = state.largest;
   UNROLL for (i32 i = 0; i < OWN; i++) largest = max_of(largest, scores[i * LANES_A_ROW + part]);
   UNROLL for (i32 step = LANES_A_ROW / 2; step > 0; step >>= 1) largest = max_of(largest, shuffle_xor(largest, step));
-  f32 factor = exponential(state.largest - largest), total = 0;
+  f32 factor = softmax_weight(state.largest - largest), total = 0;
   u16* weights = reinterpret_cast<u16*>(shared.weights[wave] + row * VALUE_LINE);
   UNROLL for (i32 i = 0; i < OWN; i++) {
-    f32 score = scores[i * LANES_A_ROW + part], weight = score > LOWEST ? exponential(score - largest) : 0.0f;
+    f32 score = scores[i * LANES_A_ROW + part], weight = score > LOWEST ? softmax_weight(score - largest) : 0.0f;
     weights[i * LANES_A_ROW + part] = float_to_half(weight);
     total += weight;
   }
@@ -134,7 +137,7 @@ DEVICE void weigh(Shared& shared, i32 wave, RowState& state) {
   if (part == 0) shared.factors[wave][row] = factor;
 }
 
-KERNEL(attention_tiles, THREADS, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
+KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
        i32 blocks_per_slot, i32 block_size, const u16* keys, const u16* values, u16* out, i32 kv_heads, f32 scale, f32 cap,
        i32 window) {
   DYNAMIC_SHARED(memory);
@@ -186,13 +189,11 @@ KERNEL(attention_tiles, THREADS, const i32* count, const f32* q, const i32* slot
         UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
           i32 row = matrix_row(i), column = 16 * tile + matrix_column(i), own = shared.positions[16 * wave + row];
           bool seen = shared.slots[16 * wave + row] == slot && at + column <= own && (window <= 0 || at + column > own - window);
-          f32 score = scores.at[i];
-          if (cap > 0) score = cap * hyperbolic_tangent(score / cap);
-          shared.scores[wave][row * SCORE_LINE + column] = seen ? score : LOWEST;
+          shared.scores[wave][row * SCORE_LINE + column] = seen ? scores.at[i] : LOWEST;
         }
       }
       warp_barrier();
-      weigh(shared, wave, state);
+      weigh(shared, wave, cap, state);
       warp_barrier();
       UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
         f32 factor = shared.factors[wave][matrix_row(i)];

@@ -26,9 +26,6 @@ constexpr f32 LOWEST = -1e30f;
 /// Where the last block merges, a share of the context is at least this long: merging costs as much as so many positions.
 constexpr i32 LEAST_SHARE = MERGE == 2 ? 128 : 1;
 
-/// e^x of a difference of scores; its error grows with how little it weighs.
-DEVICE f32 weight_of(f32 x) { return hardware_exp2(x * 1.44269504f); }
-
 #define PARTIAL (VALUE + 2)
 
 struct alignas(sizeof(CacheElement) * VECTOR) CacheVector {
@@ -76,12 +73,12 @@ DEVICE void add_positions(Stream& stream, const f32 (*q)[STEPS * VECTOR], const 
       scores[u] = used[u] ? capped(score, cap) : LOWEST;
       largest = max_of(largest, scores[u]);
     }
-    f32 kept = weight_of(stream.largest[h] - largest);
+    f32 kept = softmax_weight(stream.largest[h] - largest);
     stream.largest[h] = largest;
     stream.total[h] *= kept;
     UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) stream.sums[h][i] *= kept;
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
-      f32 weight = used[u] ? weight_of(scores[u] - largest) : 0.0f;
+      f32 weight = used[u] ? softmax_weight(scores[u] - largest) : 0.0f;
       stream.total[h] += weight;
       UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) {
         stream.sums[h][i] = fused_multiply_add(weight, at.values[u][i], stream.sums[h][i]);
@@ -99,7 +96,7 @@ template <class At>
 DEVICE Merged merge(i32 count, At at) {
   Merged merged = {LOWEST, 0};
   for (i32 i = 0; i < count; i++) merged.largest = max_of(merged.largest, at(i).largest);
-  for (i32 i = 0; i < count; i++) merged.total += at(i).total * weight_of(at(i).largest - merged.largest);
+  for (i32 i = 0; i < count; i++) merged.total += at(i).total * softmax_weight(at(i).largest - merged.largest);
   return merged;
 }
 
@@ -202,7 +199,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     i32 h = thread();
     Merged merged = merge(STREAMS, [&](i32 s) { return shared_weights[s][h]; });
     // From here on the streams' largest scores are the factors of their sums.
-    for (i32 s = 0; s < STREAMS; s++) shared_weights[s][h].largest = weight_of(shared_weights[s][h].largest - merged.largest);
+    for (i32 s = 0; s < STREAMS; s++) shared_weights[s][h].largest = softmax_weight(shared_weights[s][h].largest - merged.largest);
     merged_weights[h] = merged;
   }
   barrier();
@@ -234,7 +231,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     Merged merged = merge(active, [&](i32 s) { return Merged{partial[s * PARTIAL + VALUE], partial[s * PARTIAL + VALUE + 1]}; });
     f32 sum = 0;
     for (i32 s = 0; s < active; s++) {
-      f32 weight = weight_of(partial[s * PARTIAL + VALUE] - merged.largest);
+      f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - merged.largest);
       sum = fused_multiply_add(weight, partial[s * PARTIAL + i % VALUE], sum);
     }
     write_result(out, capacity, row, width, head * VALUE + i, sum / merged.total);
@@ -254,7 +251,7 @@ KERNEL(merge_attention, 128, const i32* count, const f32* partials, f32* out, i3
   for (i32 i = thread(); i < VALUE; i += 128) {
     f32 sum = 0;
     for (i32 s = 0; s < splits; s++) {
-      f32 weight = weight_of(partial[s * PARTIAL + VALUE] - merged.largest);
+      f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - merged.largest);
       sum = fused_multiply_add(weight, partial[s * PARTIAL + i], sum);
     }
     out[head * VALUE + i] = sum / merged.total;

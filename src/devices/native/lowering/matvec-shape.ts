@@ -4,7 +4,7 @@ import type { LaunchScope } from './launch-plan.ts';
 import { isPacked } from './packed-formats.ts';
 
 /** Rows that the matrix-vector kernels take at once. */
-export const MATVEC_ROWS = 8;
+export const MATVEC_ROWS = 4;
 /** Shared memory of a block beside the staged activations. */
 const STATIC_SHARED = 4608;
 /** Two blocks a multiprocessor keep memory busy: each gets half at most. */

@@ -57,7 +57,10 @@ export async function* checkBenchmark(
 }
 
 /** The tokens that follow each prompt, all prompts continued at once. */
-async function answersOf(model: LanguageModel, { prompts, generated }: BenchmarkTest): Promise<SampledToken[][]> {
+async function answersOf(
+  model: LanguageModel,
+  { prompts, generated }: BenchmarkTest,
+): Promise<SampledToken[][]> {
   model.reset();
   const options = { temperature: 0, maxTokens: generated, ignoreEnd: true, logProbabilities: 0 };
   const collect = async (ids: readonly number[]) => {

@@ -9,9 +9,9 @@ export interface BenchmarkOptions {
   readonly promptTokens: number;
   /** Tokens that are generated greedily from an empty context; 0 leaves this test out. */
   readonly generatedTokens: number;
-  /** Sequences that generate at once; 0 leaves this test out. */
-  readonly sequences: number;
-  /** Positions that each of them has behind it. */
+  /** Sequences that generate at once in a test of their own; 1 leaves it out. */
+  readonly parallel: number;
+  /** Tokens of the prompts of those sequences. */
   readonly depth: number;
   readonly repetitions: number;
   readonly signal?: AbortSignal | undefined;
@@ -19,7 +19,10 @@ export interface BenchmarkOptions {
 
 /** Speeds of one test, in tokens a second. */
 export interface BenchmarkResult {
-  /** `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens; `64xtg@176`: by 64 sequences at once, each behind 176. */
+  /**
+   * `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens; `64 x tg128`: generating 128 tokens in each of
+   * 64 sequences at once, whose prompts were read before.
+   */
   readonly test: string;
   readonly median: number;
   readonly slowest: number;
@@ -30,9 +33,6 @@ export interface BenchmarkResult {
   readonly flopsPerSecond: number;
 }
 
-/** Tokens that each of several sequences generates. */
-const BATCH_TOKENS = 32;
-
 /** A run of the model: prompts, and how many tokens each is continued by. */
 export interface BenchmarkTest {
   readonly name: string;
@@ -41,14 +41,15 @@ export interface BenchmarkTest {
 }
 
 /** Positions that a model needs for a benchmark. */
-export function benchmarkContext({ promptTokens, generatedTokens, sequences, depth }: BenchmarkOptions): number {
-  const batch = sequences > 0 ? depth + BATCH_TOKENS : 0;
-  return Math.max(promptTokens, generatedTokens + 1, batch) + 1;
+export function benchmarkContext(options: BenchmarkOptions): number {
+  const { promptTokens, generatedTokens, parallel, depth } = options;
+  const together = parallel > 1 ? depth + generatedTokens : 0;
+  return Math.max(promptTokens, generatedTokens + 1, together) + 1;
 }
 
 /** The tests that the options ask for. */
 export function benchmarkTests(model: LanguageModel, options: BenchmarkOptions): BenchmarkTest[] {
-  const { promptTokens, generatedTokens, sequences, depth } = options;
+  const { promptTokens, generatedTokens, parallel, depth } = options;
   const tests: BenchmarkTest[] = [];
   if (promptTokens > 0) {
     tests.push({ name: `pp${promptTokens}`, prompts: [someTokens(model, promptTokens)], generated: 1 });
@@ -57,9 +58,9 @@ export function benchmarkTests(model: LanguageModel, options: BenchmarkOptions):
     const prompts = [someTokens(model, 1)];
     tests.push({ name: `tg${generatedTokens}`, prompts, generated: generatedTokens + 1 });
   }
-  if (sequences > 0) {
-    const prompts = Array.from({ length: sequences }, (_, seed) => someTokens(model, depth, seed));
-    tests.push({ name: `${sequences}xtg@${depth}`, prompts, generated: BATCH_TOKENS });
+  if (generatedTokens > 0 && parallel > 1) {
+    const prompts = Array.from({ length: parallel }, (_, seed) => someTokens(model, depth, seed));
+    tests.push({ name: `${parallel} x tg${generatedTokens}`, prompts, generated: generatedTokens });
   }
   return tests;
 }

@@ -54,7 +54,9 @@ class KoffiFfi implements Ffi {
         return new KoffiNativeLibrary(name, this.#koffi.load(name));
       } catch (error) {
         const reason = messageOf(error);
-        reasons.push(/No such file/.test(reason) ? `${name} was not found` : `${name}: ${reason}`);
+        // A library that is there may lack another one, which is named behind the colon then.
+        const absent = /shared library: cannot open shared object file: No such file/.test(reason);
+        reasons.push(absent ? `${name} was not found` : `${name}: ${reason}`);
       }
     }
     return fail('LIBRARY_NOT_FOUND', { library: candidates[0] ?? '', reasons: reasons.join(', ') });

@@ -27,7 +27,7 @@ import {
 interface BenchFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly promptTokens: number;
   readonly generatedTokens: number;
-  readonly sequences: number;
+  readonly parallel: number;
   readonly depth: number;
   readonly check?: string;
   readonly repetitions: number;
@@ -50,10 +50,10 @@ export const benchCommand: CliCommand<BenchFlags> = {
     new Option('-n, --generated-tokens <count>', 'tokens to generate from an empty context; 0 for none')
       .argParser(wholeNumber(0))
       .default(128),
-    new Option('--sequences <count>', 'sequences that generate at once; 0 for none')
-      .argParser(wholeNumber(0))
-      .default(0),
-    new Option('--depth <positions>', 'positions that each of these has behind it')
+    new Option('--parallel <count>', 'also generate in so many sequences at once')
+      .argParser(wholeNumber(1))
+      .default(1),
+    new Option('--depth <count>', 'length of the prompts of those sequences')
       .argParser(wholeNumber(1))
       .default(128),
     new Option('--check <device>', 'compare the tokens with those of another device'),
@@ -72,8 +72,8 @@ export const benchCommand: CliCommand<BenchFlags> = {
   examples: [
     ['bench -m model.gguf', 'pp512 and tg128, as llama-bench'],
     [
-      'bench -m model.gguf --sequences 64 --depth 192 --check cpu',
-      'and 64 sequences at once; are the logits right?',
+      'bench -m model.gguf --parallel 64 --check cpu',
+      'and 64 sequences at once; are the tokens right?',
     ],
     ['bench -p 128 -n 32 -r 3 --save before.json', 'a short one of the bundled model, to be kept'],
     ['bench -p 128 -n 32 -r 3 --compare before.json --max-ratio 1.05', 'has it become slower?'],
@@ -83,8 +83,8 @@ export const benchCommand: CliCommand<BenchFlags> = {
     const before = flags.compare === undefined ? undefined : await readRecord(flags.compare);
     const options = { ...flags, signal };
     const size = flags.context ?? benchmarkContext(options) + 4;
-    const sequences = Math.max(1, flags.sequences);
-    const { model, seconds } = await loadFromFlags({ ...flags, context: size, sequences }, context);
+    const sized = { ...flags, context: size, sequences: flags.parallel };
+    const { model, seconds } = await loadFromFlags(sized, context);
     await using _model = model;
     const results: BenchmarkResult[] = [];
     for await (const result of runBenchmark(model, options)) {

@@ -15,6 +15,7 @@ const CARDS: Readonly<Record<string, { readonly waveSize: 32 | 64; readonly mult
 export const AMD_TARGETS: readonly NativeTarget[] = Object.entries(CARDS).map(([name, card]) => ({
   ...card,
   api: 'hip',
+  vendor: 'amd',
   name,
   maxThreadsPerBlock: 1024,
   sharedBytesPerBlock: 65_536,

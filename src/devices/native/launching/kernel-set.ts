@@ -6,6 +6,8 @@ import type { KernelModule, Launch } from './launch.ts';
 /** The GPU that kernels are chosen for. */
 export interface NativeTarget extends DeviceAttributes {
   readonly api: 'hip' | 'cuda';
+  /** Whose instruction set it is: HIP runs on NVIDIA's cards too, over CUDA. */
+  readonly vendor: 'amd' | 'nvidia';
   /** The instruction set by the compiler's name, features left out: `gfx1100`, `sm_90`. */
   readonly name: string;
   /** Whether a kernel may start before the one in front of it has ended (CUDA's programmatic dependent launch). */

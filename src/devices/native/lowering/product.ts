@@ -22,13 +22,13 @@ const TILES: readonly Tile[] = [
 ];
 
 /** Lanes of a wave that works on a matrix fragment. */
-export function matrixLanes({ api, name }: NativeTarget): number {
-  return api === 'hip' && /^gfx9(?:08|0a|40|42)$/.test(name) ? 64 : 32;
+export function matrixLanes({ name }: NativeTarget): number {
+  return /^gfx9(?:08|0a|40|42)$/.test(name) ? 64 : 32;
 }
 
 /** The waves' sums, and before them, where copies run beside the computation, four fragments of activations a wave. */
-function sharedBytes({ outputs, rows }: Tile, { api }: NativeTarget): number {
-  const ring = api === 'cuda' ? 4 * rows * 64 : 0;
+function sharedBytes({ outputs, rows }: Tile, { vendor }: NativeTarget): number {
+  const ring = vendor === 'nvidia' ? 4 * rows * 64 : 0;
   return WAVES * Math.max(ring, 4 * rows * (outputs + 4));
 }
 

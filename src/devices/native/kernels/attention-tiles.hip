@@ -48,11 +48,9 @@ DEVICE Fragment load_queries(const f32* q, i64 width, i32 first, i32 last, i32 s
     const f32* row = q + min_of(first + matrix_line(l), last) * width;
     UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
       const f32* from = row + 32 * step + 8 * (matrix_part() * FRAGMENT_OCTETS + t);
-      u32 words[4];
-      UNROLL for (i32 w = 0; w < 4; w++) {
-        words[w] = pack_halves(within_halves(from[2 * w] * scale), within_halves(from[2 * w + 1] * scale));
-      }
-      fragment.at[l][t] = {words[0], words[1], words[2], words[3]};
+      f32x4 low = reinterpret_cast<const f32x4*>(from)[0], high = reinterpret_cast<const f32x4*>(from)[1];
+      auto pair = [&](f32 a, f32 b) { return pack_halves(within_halves(a * scale), within_halves(b * scale)); };
+      fragment.at[l][t] = {pair(low.x, low.y), pair(low.z, low.w), pair(high.x, high.y), pair(high.z, high.w)};
     }
   }
   return fragment;
@@ -123,14 +121,21 @@ DEVICE void weigh(Shared& shared, i32 wave, f32 cap, RowState& state) {
     if (scores[i] > LOWEST) scores[i] = cap * hyperbolic_tangent(scores[i] / cap);
   }
   f32 largest = state.largest;
-  UNROLL for (i32 i = 0; i < OWN; i++) largest = max_of(largest, scores[i * LANES_A_ROW + part]);
+  UNROLL for (i32 i = 0; i < OWN / 2; i++) {
+    f32x2 pair = reinterpret_cast<const f32x2*>(scores)[((i + row / 2) % (OWN / 2)) * LANES_A_ROW + part];
+    largest = max_of(largest, max_of(pair.x, pair.y));
+  }
   UNROLL for (i32 step = LANES_A_ROW / 2; step > 0; step >>= 1) largest = max_of(largest, shuffle_xor(largest, step));
   f32 factor = softmax_weight(state.largest - largest), total = 0;
-  u16* weights = reinterpret_cast<u16*>(shared.weights[wave] + row * VALUE_LINE);
-  UNROLL for (i32 i = 0; i < OWN; i++) {
-    f32 score = scores[i * LANES_A_ROW + part], weight = score > LOWEST ? softmax_weight(score - largest) : 0.0f;
-    weights[i * LANES_A_ROW + part] = float_to_half(weight);
-    total += weight;
+  u32* weights = reinterpret_cast<u32*>(shared.weights[wave] + row * VALUE_LINE);
+  UNROLL for (i32 i = 0; i < OWN / 2; i++) {
+    // Each row begins elsewhere, so that lanes do not meet in a bank.
+    i32 at = ((i + row / 2) % (OWN / 2)) * LANES_A_ROW + part;
+    f32x2 pair = reinterpret_cast<const f32x2*>(scores)[at];
+    f32 even = pair.x > LOWEST ? softmax_weight(pair.x - largest) : 0.0f;
+    f32 odd = pair.y > LOWEST ? softmax_weight(pair.y - largest) : 0.0f;
+    weights[at] = pack_halves(even, odd);
+    total += even + odd;
   }
   UNROLL for (i32 step = LANES_A_ROW / 2; step > 0; step >>= 1) total += shuffle_xor(total, step);
   state = {largest, state.total * factor + total};
@@ -212,12 +217,20 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
     shared.factors[wave][thread() % MATRIX_LANES / (MATRIX_LANES / 16)] = 1.0f / state.total;
   }
   warp_barrier();
+  // The tiles' memory is free: the results go through it.
+  u16* results = reinterpret_cast<u16*>(memory) + wave * (16 * VALUE);
   UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
-    i32 row = 16 * wave + matrix_row(i);
-    if (row >= rows) continue;
-    u16* to = out + i64(first_row + row) * halves_width(heads * VALUE);
+    f32 factor = shared.factors[wave][matrix_row(i)];
     UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
-      store_half(to, head * VALUE + 16 * tile + matrix_column(i), sums[tile].at[i] * shared.factors[wave][matrix_row(i)]);
+      i32 element = 16 * tile + matrix_column(i);
+      results[matrix_row(i) * VALUE + element] = float_to_half(within_halves(sums[tile].at[i] * factor));
     }
+  }
+  warp_barrier();
+  for (i32 i = thread() % MATRIX_LANES; i < 16 * (VALUE / 4); i += MATRIX_LANES) {
+    i32 row = 16 * wave + i / (VALUE / 4), element = 4 * (i % (VALUE / 4));
+    if (row >= rows) continue;
+    u16* to = out + i64(first_row + row) * halves_width(heads * VALUE) + half_place(head * VALUE + element);
+    *reinterpret_cast<u32x2*>(to) = reinterpret_cast<const u32x2*>(results)[i];
   }
 }

@@ -1,8 +1,6 @@
 // Joined rows of queries, keys and values: turns queries and keys by the rope table, appends keys and values to the cache; and
-// zeroes the counters by which attention's blocks find out who is last.
+// zeroes the counters by which attention's blocks find out who is last. A thread takes VALUES_A_THREAD values.
 #include "paged-cache.h"
-
-#define VALUES_A_THREAD 8
 
 KERNEL(heads_append, 256, const i32* count, const f32* joined, const f32* table, i32 turned, i32 interleaved, i32 head_size,
        i32 q_width, i32 k_width, i32 v_width, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,

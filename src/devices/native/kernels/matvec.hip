@@ -127,7 +127,7 @@ DEVICE f32 square_of(const Eight& v) {
 }
 
 /// Quantizes rows in use into shared memory, each thread PASSES times eight elements; longer rows take several rounds and are
-/// read twice.
+/// read twice. `factors` are the norm's, loaded before the activations were there.
 constexpr i32 PASSES = 2;
 
 DEVICE void quantize_into(u8* shared, i32 count, i32 r, i32 groups, i32 i, Eight values) {
@@ -140,7 +140,7 @@ DEVICE void quantize_into(u8* shared, i32 count, i32 r, i32 groups, i32 i, Eight
   if ((i & 3) == 0) reinterpret_cast<GroupScale*>(shared + quantized_bytes(ROWS, groups))[index] = scale;
 }
 
-DEVICE void stage(u8* shared, f32* sums, const f32* x, const f32* norm, f32 epsilon, i32 rows, i32 groups) {
+DEVICE void stage(u8* shared, f32* sums, const f32* x, const f32* norm, const Eight* factors, f32 epsilon, i32 rows, i32 groups) {
   i32 count = ROWS * groups, width = 32 * groups, last = 4 * groups - 1;
   bool short_row = 4 * groups <= PASSES * THREADS;
   for (i32 r = 0; r < ROWS; r++) {
@@ -149,8 +149,6 @@ DEVICE void stage(u8* shared, f32* sums, const f32* x, const f32* norm, f32 epsi
     f32 scale = 1;
     UNROLL for (i32 p = 0; p < PASSES; p++) kept[p] = load_eight(row, min_of(p * THREADS + i32(thread()), last));
 #if INPUT == 2
-    Eight factors[PASSES];
-    UNROLL for (i32 p = 0; p < PASSES; p++) factors[p] = load_eight(norm, min_of(p * THREADS + i32(thread()), last));
     f32 square = 0;
     UNROLL for (i32 p = 0; p < PASSES; p++) {
       if (p * THREADS + i32(thread()) <= last) square += square_of(kept[p]);
@@ -238,6 +236,11 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
   load(even, 0);
 #if INPUT == 0
   load(odd, 1);
+#else
+  [[maybe_unused]] Eight factors[PASSES];
+#if INPUT == 2
+  UNROLL for (i32 p = 0; p < PASSES; p++) factors[p] = load_eight(norm, min_of(p * THREADS + i32(thread()), 4 * groups - 1));
+#endif
 #endif
   release_successor();
   await_inputs();
@@ -251,7 +254,7 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
 #elif INPUT == 0
   Activations activations = {static_cast<const u8*>(x), capacity, groups};
 #else
-  stage(staged, square_sums, static_cast<const f32*>(x), norm, epsilon, rows, groups);
+  stage(staged, square_sums, static_cast<const f32*>(x), norm, factors, epsilon, rows, groups);
   Activations activations = {staged, ROWS, groups};
   load(odd, 1);
 #endif

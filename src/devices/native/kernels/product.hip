@@ -1,6 +1,6 @@
 // Matrix products for many rows: a wave takes chunks of k in turn, decodes its weights in registers and multiplies them with
 // half-float activations on the matrix cores; the waves' sums meet in shared memory. A block computes TILE_OUTPUTS outputs of
-// TILE_ROWS rows. In a chunk, each part of the wave's lanes has a group of its own.
+// TILE_ROWS rows with WAVES waves. In a chunk, each part of the wave's lanes has a group of its own.
 //
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 activation(gate) * up as halves; gate and up are one product whose tiles of
 //           16 outputs take turns   3 the same as f32
@@ -8,7 +8,6 @@
 #include "decode.h"
 #include "matrix.h"
 
-#define WAVES 8
 #define THREADS (WAVES * MATRIX_LANES)
 #define PARTS (OUTPUT >= 2 ? 2 : 1)
 constexpr i32 OUTPUT_TILES = TILE_OUTPUTS / 16, ROW_TILES = TILE_ROWS / 16;
@@ -102,7 +101,7 @@ DEVICE f32 sum_of_waves(const u8* shared, i32 row, i32 output) {
   return sum * (1.0f / WEIGHT_SCALE);
 }
 
-KERNEL(product, THREADS, const i32* count, const u32x4* x, const u8* weight, i32 outputs, i32 groups, const f32* addend, void* y) {
+KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u32x4* x, const u8* weight, i32 outputs, i32 groups, const f32* addend, void* y) {
   DYNAMIC_SHARED(shared);
   i32 wave = thread() / MATRIX_LANES, chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
   PlaneCursor cursor = {const_cast<u8*>(weight)};

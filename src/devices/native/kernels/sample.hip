@@ -275,8 +275,9 @@ KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i
   if (of.real(WORD_TEMPERATURE) > 0) {
     token = draw(all, of, position, shared);
   } else {
-    Race race = {1, 0, 0, 0, 0, 0, false};
-    u64 best = best_rank(all, race, shared);
+    u64 best = 0;
+    for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) best = max_of(best, rank_of(all.logits[i], i));
+    best = block_largest(best, shared);
     token = best ? id_of(best) : 0;
   }
   i32 wanted = of.words[WORD_LOG_PROBABILITIES];

@@ -16,9 +16,9 @@ const WEIGHT_SCALE = 64;
 const THREADS = 256;
 
 /** True where the driver's BLAS library is there and the product is large enough for it. */
-export function isBlasProduct(to: Lowering, { x, weights }: Product): boolean {
+export function isBlasProduct(to: Lowering, { x, weights, outputs }: Product): boolean {
   const whole = weights.every(({ columns }) => columns % HALVES_CHUNK === 0);
-  return to.target.blas && whole && to.capacity(x) >= LEAST_ROWS;
+  return to.target.blas && whole && outputs % 4 === 0 && to.capacity(x) >= LEAST_ROWS;
 }
 
 /** Decodes the weights to halves, multiplies on the library, and finishes its sums, which come for rows without use as well. */
@@ -50,7 +50,7 @@ export function launchBlasProduct(to: Lowering, of: Product): void {
     file: 'finish-product.hip',
     kernel: 'finish_product',
     defines: { OUTPUT: PRODUCT_OUTPUT[of.output], ACTIVATION: of.activation ?? 0 },
-    grid: [Math.ceil(of.outputs / THREADS), capacity],
+    grid: [Math.ceil(of.outputs / 4 / THREADS), capacity],
     block: THREADS,
     args: [to.count(of.x), sums, int(of.outputs), of.addend ?? NULL, of.y],
   });

@@ -7,7 +7,9 @@ import { packedFile } from './packed-formats.ts';
 import { PRODUCT_OUTPUT, type Product } from './product-plan.ts';
 import { GROUP_LAYOUT } from './weight-layout.ts';
 
-const WAVES = 8;
+/** Waves of a block: many share a tile's k where there are few blocks; else several blocks keep a processor busy. */
+const MANY_WAVES = 8;
+const FEW_WAVES = 4;
 /** What a block computes: outputs, rows. */
 interface Tile {
   readonly outputs: number;
@@ -27,13 +29,15 @@ export function matrixLanes({ name }: NativeTarget): number {
 }
 
 /** The waves' sums, and before them, where copies run beside the computation, four fragments of activations a wave. */
-function sharedBytes({ outputs, rows }: Tile, { vendor }: NativeTarget): number {
+function sharedBytes({ outputs, rows }: Tile, waves: number, { vendor }: NativeTarget): number {
   const ring = vendor === 'nvidia' ? 4 * rows * 64 : 0;
-  return WAVES * Math.max(ring, 4 * rows * (outputs + 4));
+  return waves * Math.max(ring, 4 * rows * (outputs + 4));
 }
 
 function tileFor(to: Lowering, capacity: number): Tile {
-  const fitting = TILES.filter((tile) => sharedBytes(tile, to.target) <= to.target.sharedBytesOptIn);
+  const fitting = TILES.filter(
+    (tile) => sharedBytes(tile, MANY_WAVES, to.target) <= to.target.sharedBytesOptIn,
+  );
   return fitting.find(({ rows }) => rows >= capacity) ?? (fitting.at(-1) as Tile);
 }
 
@@ -47,6 +51,9 @@ export function launchProduct(to: Lowering, of: Product): void {
   const capacity = to.capacity(of.x);
   const tile = tileFor(to, capacity);
   const gated = of.output === 'gated' || of.output === 'gatedHalves';
+  const across = Math.ceil(((gated ? 2 : 1) * of.outputs) / tile.outputs);
+  const down = Math.ceil(capacity / tile.rows);
+  const waves = across * down < 2 * to.target.multiprocessors ? MANY_WAVES : FEW_WAVES;
   const x = to.activations.halves(of.x);
   to.launch({
     file: 'product.hip',
@@ -55,12 +62,13 @@ export function launchProduct(to: Lowering, of: Product): void {
       PACKED_FORMAT: packedFile(first.format),
       TILE_OUTPUTS: tile.outputs,
       TILE_ROWS: tile.rows,
+      WAVES: waves,
       OUTPUT: PRODUCT_OUTPUT[of.output],
       ACTIVATION: of.activation ?? 0,
     },
-    grid: [Math.ceil(((gated ? 2 : 1) * of.outputs) / tile.outputs), Math.ceil(capacity / tile.rows)],
-    block: WAVES * matrixLanes(to.target),
-    sharedBytes: sharedBytes(tile, to.target),
+    grid: [across, down],
+    block: waves * matrixLanes(to.target),
+    sharedBytes: sharedBytes(tile, waves, to.target),
     args: [
       to.count(of.x),
       x,

@@ -20,8 +20,9 @@ import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
 
 const OUTPUTS_A_BLOCK = 32;
-/** Values that a thread of `heads-append.hip` takes. */
-const APPEND_VALUES = 8;
+/** Blocks of `heads-append.hip` beyond which its threads take several values each. */
+const MANY_APPENDING_BLOCKS = 8192;
+const APPENDED_BY_THREAD = 8;
 
 /** The operators from the normed activations to the mixed heads. */
 interface HeadOps {
@@ -127,6 +128,8 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
   const { cache, batch } = append;
   const width = q.out.width + k.out.width + v.out.width;
   const joined = to.temporary(4 * to.capacity(q.out) * width);
+  const blocks = to.capacity(q.out) * Math.ceil(width / 256);
+  const each = blocks > MANY_APPENDING_BLOCKS ? APPENDED_BY_THREAD : 1;
   const biases = [q, k, v].flatMap(({ bias }) => (bias ? [bias] : []));
   launchProduct(to, {
     x: q.x,
@@ -139,8 +142,8 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
   to.launch({
     file: 'heads-append.hip',
     kernel: 'heads_append',
-    defines: cacheDefines(cache),
-    grid: [to.capacity(q.out), Math.ceil(width / 256 / APPEND_VALUES)],
+    defines: { ...cacheDefines(cache), VALUES_A_THREAD: each },
+    grid: [to.capacity(q.out), Math.ceil(width / 256 / each)],
     block: 256,
     args: [
       to.count(q.out),

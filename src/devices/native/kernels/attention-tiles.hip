@@ -78,10 +78,11 @@ struct OwnValues {
 
 /// Sends for a tile's keys, and takes its values into registers.
 DEVICE void load_tile(Shared& shared, OwnValues& own, const Cache& cache, const i64* cells) {
+  SharedAddress keys = shared_address(shared.keys);
   UNROLL for (i32 k = 0; k < (KEY_OCTETS + THREADS - 1) / THREADS; k++) {
     i32 i = k * THREADS + thread(), line = i / (KEY / 8), octet = i % (KEY / 8);
     if (KEY_OCTETS % THREADS != 0 && i >= KEY_OCTETS) continue;
-    copy_16(shared.keys + line * KEY_LINE + octet, cache.keys + cells[line] * KEY + 8 * octet);
+    copy_16(keys + 16 * (line * KEY_LINE + octet), cache.keys + cells[line] * KEY + 8 * octet);
   }
   copies_commit();
   UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {

@@ -54,21 +54,21 @@ struct Rows {
   const u32x4* starts[ROW_TILES][MATRIX_LINES];
   i32 chunks;
 
-  /// The address of a lane's octet `i` of `LANE_OCTETS`, of fragment `f` of a chunk; rows' ends repeat.
+  /// The address of a lane's octet `i` of `LANE_OCTETS`, of fragment `f` of a chunk.
   DEVICE_MEMBER const u32x4* octet(i32 chunk, i32 f, i32 i) const {
     i32 line = i / FRAGMENT_OCTETS, t = f * FRAGMENT_OCTETS + i % FRAGMENT_OCTETS;
-    i32 group = min_of(chunk, chunks - 1) * MATRIX_PARTS + matrix_part();
+    i32 group = chunk * MATRIX_PARTS + matrix_part();
     return starts[line / MATRIX_LINES][line % MATRIX_LINES] + octet_place(group, t);
   }
 };
 
 #if STAGES
 /// Sends for the activations of unit `unit`: units are the fragments of the wave's chunks, one after the other.
-DEVICE void send_for(u32x4* ring, const Rows& rows, i32 wave, i32 unit) {
+DEVICE void send_for(SharedAddress ring, const Rows& rows, i32 wave, i32 unit) {
   i32 chunk = wave + unit / MATRIX_PARTS * WAVES, f = unit % MATRIX_PARTS;
-  u32x4* to = ring + unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane();
+  SharedAddress to = ring + 16 * (unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane());
   if (chunk < rows.chunks) {
-    UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) copy_16(to + i * MATRIX_LANES, rows.octet(chunk, f, i));
+    UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) copy_16(to + 16 * i * MATRIX_LANES, rows.octet(chunk, f, i));
   }
   copies_commit();
 }
@@ -122,14 +122,17 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
   rows.chunks = chunks;
   UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-      i64 row = min_of(first_row + 16 * r + matrix_line(l), used - 1);
+      // Lines without a row read some other row, each another: their sums are nobody's.
+      i32 line = first_row + 16 * r + matrix_line(l);
+      i64 row = line < used ? line : line % used;
       rows.starts[r][l] = x + row * (halves_width(32 * groups) / 8);
     }
   }
 #if STAGES
   u32x4* ring = reinterpret_cast<u32x4*>(shared + wave * WAVE_BYTES);
+  SharedAddress ring_address = shared_address(ring);
   i32 unit = 0;
-  UNROLL for (i32 s = 0; s < STAGES - 1; s++) send_for(ring, rows, wave, s);
+  UNROLL for (i32 s = 0; s < STAGES - 1; s++) send_for(ring_address, rows, wave, s);
 #endif
   MatrixSum sums[OUTPUT_TILES][ROW_TILES] = {};
   for (i32 chunk = wave; chunk < chunks; chunk += WAVES) {
@@ -145,7 +148,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
     UNROLL for (i32 f = 0; f < MATRIX_PARTS; f++) {
       Fragment columns[ROW_TILES];
 #if STAGES
-      send_for(ring, rows, wave, unit + STAGES - 1);
+      send_for(ring_address, rows, wave, unit + STAGES - 1);
       copies_wait<STAGES - 1>();
       const u32x4* from = ring + unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane();
       unit++;

@@ -71,10 +71,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
   ],
   examples: [
     ['bench -m model.gguf', 'pp512 and tg128, as llama-bench'],
-    [
-      'bench -m model.gguf --parallel 64 --check cpu',
-      'and 64 sequences at once; are the tokens right?',
-    ],
+    ['bench -m model.gguf --parallel 64 --check cpu', 'and 64 sequences at once; are the tokens right?'],
     ['bench -p 128 -n 32 -r 3 --save before.json', 'a short one of the bundled model, to be kept'],
     ['bench -p 128 -n 32 -r 3 --compare before.json --max-ratio 1.05', 'has it become slower?'],
   ],

@@ -12,6 +12,8 @@ import { blocksFor, KvCache } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { recordModel } from '../model/model-graphs.ts';
 import {
+  type Cost,
+  type CostContext,
   DEFAULT_SAMPLING,
   MAX_LOG_PROBABILITIES,
   type SamplingParameters,
@@ -128,6 +130,11 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.context;
   }
 
+  /** Prompt tokens of one step. */
+  get batch(): number {
+    return this.#plan.shape.rows;
+  }
+
   get gguf(): GgufFile {
     return this.#parts.gguf;
   }
@@ -163,6 +170,11 @@ export class LanguageModel implements AsyncDisposable {
   /** The logits at every position of `ids` from `from` on. */
   evaluate(ids: readonly number[], from = 0, signal?: AbortSignal): AsyncGenerator<PositionLogits> {
     return this.#engine.evaluate(ids, from, signal);
+  }
+
+  /** What a step moves and computes at least. */
+  cost(context: CostContext): Cost {
+    return this.#plan.planFor(context.rows, context.outputs).cost(context);
   }
 
   /** Forgets what is cached of the last conversation. */

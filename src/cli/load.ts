@@ -25,10 +25,12 @@ export async function loadFromFlags(
   const begin = performance.now();
   const display = byteProgress(output, { doing: 'loading', done: 'loaded', name: basename(location) });
   try {
-    const { context, batch, logitRows, sequences, cacheType, device, threads } = flags;
-    const options = { context, batch, logitRows, sequences, cacheType, device, threads, signal, logger };
+    const { context, batch, logitRows, sequences, cacheType, weights, device, threads } = flags;
+    const wanted = { context, batch, logitRows, sequences, cacheType, weights, device, threads };
     const model = await loadModel(location, {
-      ...options,
+      ...wanted,
+      signal,
+      logger,
       onProgress: ({ bytes, totalBytes }) => display.show(bytes, totalBytes),
     });
     const seconds = (performance.now() - begin) / 1000;

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { ModelOptions } from '../engine/language-model.ts';
+import { WEIGHT_POLICIES, type WeightPolicy } from '../model/weight-policy.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 
 /** Options of every command. */
@@ -16,6 +17,7 @@ export interface ModelFlags {
   readonly context?: number;
   readonly batch?: number;
   readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
+  readonly weights?: WeightPolicy;
 }
 
 /** Where the model runs. */
@@ -60,6 +62,9 @@ export function modelOptions(): Option[] {
       .helpGroup('Model:'),
     new Option('--cache-type <type>', 'how the KV cache is stored (default: f16)')
       .choices(['f16', 'f32'])
+      .helpGroup('Model:'),
+    new Option('--weights <policy>', 'what matrices become on the device (default: blocks, as in the file)')
+      .choices(WEIGHT_POLICIES)
       .helpGroup('Model:'),
   ];
 }

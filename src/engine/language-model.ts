@@ -1,7 +1,7 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import type { Device } from '../device/index.ts';
+import type { BlockDecoder, Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import { AsyncModelLoader } from '../load/async-model-loader.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
@@ -11,6 +11,7 @@ import { type FitPlan, requireFit } from '../model/fit-plan.ts';
 import { blocksFor, KvCache } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { recordModel } from '../model/model-graphs.ts';
+import type { WeightPolicy } from '../model/weight-policy.ts';
 import {
   DEFAULT_SAMPLING,
   MAX_LOG_PROBABILITIES,
@@ -46,6 +47,8 @@ export interface ModelOptions {
   readonly inFlight?: number | undefined;
   /** How the KV cache is stored. Default f16. */
   readonly cacheType?: 'f16' | 'f32' | undefined;
+  /** What matrices become on the device. Default `blocks`: they stay as in the file. */
+  readonly weights?: WeightPolicy | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly logger?: Logger | undefined;
@@ -56,6 +59,8 @@ export interface ModelParts {
   readonly gguf: GgufFile;
   readonly device: Device;
   readonly architectures: readonly Architecture[];
+  /** Decodes weights that do not stay as in the file. Default: the formats' own decoders, on the calling thread. */
+  readonly decoder?: BlockDecoder | undefined;
 }
 
 /** Positions that a sequence may have unless asked otherwise. */
@@ -64,8 +69,8 @@ const DEFAULT_BATCH = 512;
 const DEFAULT_IN_FLIGHT = 2;
 
 /**
- * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file and its
- * device.
+ * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file, its
+ * device and its decoder.
  */
 export class LanguageModel implements AsyncDisposable {
   readonly #parts: ModelParts;
@@ -104,7 +109,8 @@ export class LanguageModel implements AsyncDisposable {
     try {
       const jobs = plan.weightJobs();
       const { onProgress, signal } = options;
-      await new AsyncModelLoader(device, { onProgress, signal }).load(jobs);
+      await using loader = new AsyncModelLoader(device, { decoder: parts.decoder });
+      await loader.load(jobs, { onProgress, signal });
       log.debug('loaded', { weights: jobs.length, ms: performance.now() - begin });
       const { slots } = plan.shape;
       const context = contextOf(config, options);
@@ -170,12 +176,13 @@ export class LanguageModel implements AsyncDisposable {
     this.#engine.reset();
   }
 
-  /** Releases engine, plan, device and file. */
+  /** Releases engine, plan, device, decoder and file. */
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
     await this.#engine[Symbol.asyncDispose]();
     await this.#plan[Symbol.asyncDispose]();
     await this.device[Symbol.asyncDispose]();
+    await this.#parts.decoder?.[Symbol.asyncDispose]();
     await this.gguf.dispose();
   }
 
@@ -229,6 +236,7 @@ function describe(parts: ModelParts, options: ModelOptions): { config: ModelConf
     tokens: outputs,
     context,
     alternatives: MAX_LOG_PROBABILITIES,
+    weights: options.weights ?? 'blocks',
   } as const;
   const plan: PlanParts = {
     device: parts.device,

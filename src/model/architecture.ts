@@ -5,21 +5,36 @@ import type { PagedCache } from '../ops/attention.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
 import type { Tensor, Weight } from '../ops/value.ts';
 import type { ModelConfig } from './model-config.ts';
+import { formatUnder, type WeightPolicy } from './weight-policy.ts';
 
 /** Finds a file's tensors by name. */
 export type TensorIndex = ReadonlyMap<string, TensorInfo>;
+
+/** The file's tensors, and what becomes of their formats. */
+export interface WeightSource {
+  readonly tensors: TensorIndex;
+  readonly policy: WeightPolicy;
+}
 
 /**
  * What an architecture records one part of the model with: the builder, the configuration and the part's weights. Weights
  * are named without `prefix` (`blk.3.`), so that layers of one kind record equal graphs.
  */
 export class PartScope {
+  readonly #weights: WeightSource;
+
   constructor(
     readonly g: GraphBuilder,
     readonly config: ModelConfig,
-    readonly tensors: TensorIndex,
+    weights: WeightSource,
     readonly prefix: string,
-  ) {}
+  ) {
+    this.#weights = weights;
+  }
+
+  get tensors(): TensorIndex {
+    return this.#weights.tensors;
+  }
 
   /** A weight of `rows` rows that the architecture cannot do without; a vector has one row. */
   weight(name: string, rows: number, columns: number): Weight {
@@ -37,7 +52,7 @@ export class PartScope {
       const expected = rows === 1 ? `[${columns}]` : `[${columns}, ${rows}]`;
       fail('MODEL_TENSOR_SHAPE', { tensor: tensor.name, found: `[${tensor.shape.join(', ')}]`, expected });
     }
-    return this.g.weight(name, tensor.format, rows, columns);
+    return this.g.weight(name, formatUnder(this.#weights.policy, tensor.format, rows), rows, columns);
   }
 
   /** Rows of a matrix of `columns` columns, for sizes that only the file knows (the vocabulary). */

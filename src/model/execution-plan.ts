@@ -1,6 +1,7 @@
 import { invariant } from '../base/errors.ts';
 import { type BufferRange, type Device, wholeOf } from '../device/index.ts';
-import { DEFAULT_RING_BYTES, type WeightJob } from '../load/async-model-loader.ts';
+import { DEFAULT_RING_BYTES } from '../load/async-model-loader.ts';
+import type { WeightJob } from '../load/weight-job.ts';
 import type { BatchShape } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import { BatchInputs } from './batch-inputs.ts';

@@ -5,6 +5,7 @@ import type { BatchShape, ElementType, Tensor } from '../ops/value.ts';
 import { type Architecture, PartScope, type TensorIndex } from './architecture.ts';
 import { KV_BLOCK_SIZE } from './kv-cache.ts';
 import type { ModelConfig } from './model-config.ts';
+import type { WeightPolicy } from './weight-policy.ts';
 
 /** What the graphs of a model are recorded for. */
 export interface GraphOptions {
@@ -18,6 +19,8 @@ export interface GraphOptions {
   readonly context: number;
   /** Most likely tokens reported beside each sampled one. */
   readonly alternatives: number;
+  /** What matrices become on the device. Default `blocks`. */
+  readonly weights?: WeightPolicy;
 }
 
 /** One part of the model: its graph, and what the file's names of its weights begin with. */
@@ -105,7 +108,8 @@ class ModelRecorder {
   }
 
   #scope(g: GraphBuilder, prefix: string): PartScope {
-    return new PartScope(g, this.config, this.tensors, prefix);
+    const { tensors, options } = this;
+    return new PartScope(g, this.config, { tensors, policy: options.weights ?? 'blocks' }, prefix);
   }
 
   #output(g: GraphBuilder, name: string, tensor: Tensor): void {

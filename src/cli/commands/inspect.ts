@@ -44,11 +44,11 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     const [location = BUNDLED_MODEL] = args as [string?];
     await using gguf = await openGguf(location, { signal, logger });
     const all = !(flags.summary || flags.metadata || flags.tensors);
-    const { context, batch, cacheType } = flags;
+    const { context, batch, cacheType, weights } = flags;
     const wants = (section: 'summary' | 'metadata' | 'tensors') => all || flags[section] === true;
     const full = flags.full === true;
     const summary = wants('summary') ? summarize(gguf) : undefined;
-    const memory = summary && (await memoryNeed(gguf, flags, { context, batch, cacheType }));
+    const memory = summary && (await memoryNeed(gguf, flags, { context, batch, cacheType, weights }));
     const metadata = wants('metadata') ? metadataEntries(gguf, full) : undefined;
     const tensors = wants('tensors') ? tensorEntries(gguf) : undefined;
     if (flags.json) {

@@ -29,6 +29,9 @@ export interface ByteSource extends AsyncDisposable {
    */
   view?(offset: number, length: number): Uint8Array | undefined;
 
+  /** Rejects with `SOURCE_CHANGED` when the content is known to have changed since the source was opened. */
+  checkUnchanged?(): Promise<void>;
+
   /** Releases what the source holds. The second call does nothing. */
   dispose(): Promise<void>;
 }

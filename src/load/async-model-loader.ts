@@ -1,6 +1,7 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import type { BlockDecoder, Device, DeviceEvent } from '../device/index.ts';
+import type { ByteSource } from '../io/index.ts';
 import { type LoadBreakdown, LoadClock, type LoadPhase } from './load-clock.ts';
 import { type LoadProgress, ProgressReporter } from './load-progress.ts';
 import { LoadQueue } from './load-queue.ts';
@@ -91,8 +92,8 @@ export class AsyncModelLoader implements AsyncDisposable {
   }
 
   /**
-   * Resolves when every weight is on the device. Rejects with the first failure (`READ_…`, `ABORTED`, `OUT_OF_MEMORY`, the
-   * device's error) when nothing of the load is under way any more.
+   * Resolves when every weight is on the device. Rejects with the first failure (`READ_…`, `SOURCE_CHANGED`, `ABORTED`, `OUT_OF_MEMORY`,
+   * the device's error) when nothing of the load is under way any more.
    */
   async load(jobs: readonly WeightJob[], options: LoadOptions = {}): Promise<LoadReport> {
     this.#life.check();
@@ -107,6 +108,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     };
     const loads = jobs.map((job, i) => this.#add(new WeightLoad(job, chunks[i] as Chunk[], watch)));
     await allOrNone(loads);
+    for (const source of sourcesOf(jobs)) await source.checkUnchanged?.();
     const { seconds, totalBytes: bytes, totalTensors: tensors } = progress;
     return { bytes, tensors, seconds, breakdown: this.#clock.since(before) };
   }
@@ -251,6 +253,10 @@ export class AsyncModelLoader implements AsyncDisposable {
       this.#clock.end(phase, since);
     }
   }
+}
+
+function sourcesOf(jobs: readonly WeightJob[]): Set<ByteSource> {
+  return new Set(jobs.flatMap(({ tensors }) => tensors.map(({ source }) => source)));
 }
 
 /** Waits for all loads; the first that fails fails the others, and then the whole once nothing is under way. */

@@ -10,7 +10,7 @@ import { sharedPath } from '../support/shared.ts';
 test('npm start answers a default prompt, with progress and timings on stderr', async (t) => {
   const { scripts } = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8'));
   const [node, main, ...args] = scripts.start.split(' ');
-  assert.deepEqual([node, main], ['node', 'dist/src/cli/main.js']);
+  assert.deepEqual([node, main], ['node', 'dist/src/cli/rocmforge.cjs']);
   const { code, stdout, stderr } = await runCli(t, args);
   assert.equal(code, 0);
   assert.equal(stdout, 'The capital of France is Paris.\n');

@@ -1,13 +1,14 @@
 import { Lifetime } from '../base/disposal.ts';
-import { fail } from '../base/errors.ts';
+import { fail, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { BlockDecoder, Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import { AsyncModelLoader } from '../load/async-model-loader.ts';
+import { AsyncModelLoader, type LoadReport, SYNCHRONOUS } from '../load/async-model-loader.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
+import type { LoadTrace } from '../load/load-trace.ts';
 import { type Architecture, architectureOf } from '../model/architecture.ts';
 import { ExecutionPlan, type PlanParts } from '../model/execution-plan.ts';
-import { type FitPlan, requireFit } from '../model/fit-plan.ts';
+import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts';
 import { blocksFor, KvCache } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { recordModel } from '../model/model-graphs.ts';
@@ -28,11 +29,12 @@ import {
 } from '../text/index.ts';
 import { Engine } from './engine.ts';
 import type { PositionLogits } from './forced-logits.ts';
+import { type LoadMode, loadByMode } from './load-mode.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { TextStream } from './text-stream.ts';
 
 /** How a model is made ready. */
-export interface ModelOptions {
+export interface ModelOptions extends MemoryLimits {
   /** Positions that a sequence may have. Default: what the model was trained for, at most `DEFAULT_CONTEXT`. */
   readonly context?: number | undefined;
   /** Prompt tokens of one step. Default 512. */
@@ -49,7 +51,13 @@ export interface ModelOptions {
   readonly cacheType?: 'f16' | 'f32' | undefined;
   /** What matrices become on the device. Default `blocks`: they stay as in the file. */
   readonly weights?: WeightPolicy | undefined;
+  /** When weights are loaded. Default `background`. */
+  readonly load?: LoadMode | undefined;
+  /** Layers that `hybrid` loads before the model is given out. Default: a quarter of them. */
+  readonly layers?: number | undefined;
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
+  /** Is told of everything that takes time while loading. */
+  readonly trace?: LoadTrace | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly logger?: Logger | undefined;
 }
@@ -76,6 +84,8 @@ export class LanguageModel implements AsyncDisposable {
   readonly #parts: ModelParts;
   readonly #plan: ExecutionPlan;
   readonly #engine: Engine;
+  readonly #loader: AsyncModelLoader;
+  readonly #loading: Promise<LoadReport>;
   readonly #life = new Lifetime('the model');
   #tokenizer: Tokenizer | undefined;
   #template: ChatTemplate | undefined;
@@ -85,48 +95,67 @@ export class LanguageModel implements AsyncDisposable {
     readonly config: ModelConfig,
     /** Where the memory went, in bytes. */
     readonly fit: FitPlan,
-    of: { plan: ExecutionPlan; engine: Engine },
+    of: { plan: ExecutionPlan; engine: Engine; loader: AsyncModelLoader; loading: Promise<LoadReport> },
   ) {
     this.#parts = parts;
     this.#plan = of.plan;
     this.#engine = of.engine;
+    this.#loader = of.loader;
+    this.#loading = of.loading;
   }
 
   /**
-   * Plans, allocates and loads a model. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`, `OUT_OF_MEMORY`, `ABORTED` or what
-   * reading rejects with, everything released that it created; file and device stay the caller's then.
+   * Plans and allocates a model, and loads it as the mode says. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`,
+   * `OUT_OF_MEMORY`, `ABORTED` or what reading rejects with, everything released that it created; file, device and decoder
+   * stay the caller's then.
    */
   static async open(parts: ModelParts, options: ModelOptions = {}): Promise<LanguageModel> {
-    const { device } = parts;
+    const { device, decoder } = parts;
     const log = options.logger ?? silentLogger;
     const begin = performance.now();
     const { config, plan: described } = describe(parts, options);
     const plan = await ExecutionPlan.compile(described);
-    const fit = plan.fit();
-    log.debug('planned', { ...fit, ms: performance.now() - begin });
-    requireFit(fit, (await device.memory()).free);
-    await plan.allocate();
+    const fit = plan.fit(await limitsOf(device, options));
+    log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
+    const sizes = options.load === 'sync' ? SYNCHRONOUS : {};
+    const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace: options.trace });
     try {
-      const jobs = plan.weightJobs();
-      const { onProgress, signal } = options;
-      await using loader = new AsyncModelLoader(device, { decoder: parts.decoder });
-      await loader.load(jobs, { onProgress, signal });
-      log.debug('loaded', { weights: jobs.length, ms: performance.now() - begin });
+      throwIfAborted(options.signal, 'loading');
+      await plan.allocate(fit, loader);
+      const mode = options.load ?? 'background';
+      const loading = loadByMode(plan, loader, { ...options, mode, logger: log });
+      // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
+      loading.catch(() => {});
+      if (mode !== 'background') await loading;
       const { slots } = plan.shape;
       const context = contextOf(config, options);
       const state = new KvCache({ blocks: blocksOf(context, options), slots, context });
       const engine = new Engine({ device, plan, state, logger: log });
-      return new LanguageModel(parts, config, fit, { plan, engine });
+      return new LanguageModel(parts, config, fit, { plan, engine, loader, loading });
     } catch (error) {
+      await loader[Symbol.asyncDispose]();
       await plan[Symbol.asyncDispose]();
       throw error;
     }
   }
 
-  /** The memory that `open` would take, from the file's header alone. */
+  /** The memory that `open` would take, from the file's header alone. Rejects with `MODEL_TOO_LARGE` as it does. */
   static async fit(parts: ModelParts, options: ModelOptions = {}): Promise<FitPlan> {
     await using plan = await ExecutionPlan.compile(describe(parts, options).plan);
-    return plan.fit();
+    return plan.fit(await limitsOf(parts.device, options));
+  }
+
+  /**
+   * Resolves with what was loaded before anything asked for it: all weights that stay in the modes `background`, `eager`
+   * and `sync`. Rejects when that failed; what a step needs then is tried again.
+   */
+  get loaded(): Promise<LoadReport> {
+    return this.#loading;
+  }
+
+  /** The weights, for those who load them themselves. */
+  get plan(): ExecutionPlan {
+    return this.#plan;
   }
 
   /** Positions that a sequence may have. */
@@ -180,6 +209,7 @@ export class LanguageModel implements AsyncDisposable {
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
     await this.#engine[Symbol.asyncDispose]();
+    await this.#loader[Symbol.asyncDispose]();
     await this.#plan[Symbol.asyncDispose]();
     await this.device[Symbol.asyncDispose]();
     await this.#parts.decoder?.[Symbol.asyncDispose]();
@@ -204,6 +234,12 @@ export class LanguageModel implements AsyncDisposable {
     const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, signal });
     return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
   }
+}
+
+/** What the caller allows, within what the device has. */
+async function limitsOf(device: Device, { memory, weightMemory }: ModelOptions): Promise<MemoryLimits> {
+  const { free } = await device.memory();
+  return { weightMemory, memory: Math.min(free, memory ?? free) };
 }
 
 function contextOf(config: ModelConfig, options: ModelOptions): number {

@@ -12,7 +12,7 @@ import { readChunk, WINDOW_SLACK_BYTES, windowOf } from './read-window.ts';
 import { scalarDecoder } from './scalar-decoder.ts';
 import { lanes, type WaitingLine } from '../base/waiting-line.ts';
 import { type Chunk, chunksOf, type WeightJob } from './weight-job.ts';
-import { WeightLoad, type WeightLoadOptions } from './weight-load.ts';
+import { allOrNone, WeightLoad, type WeightLoadOptions } from './weight-load.ts';
 
 /** How a loader is sized. Every count has a default that saturates a PCIe 5 link from the page cache. */
 export interface LoaderOptions {
@@ -73,6 +73,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   readonly #decoders: WaitingLine<number>;
   readonly #life = new Lifetime('the loader');
   readonly #underWay = new Set<Promise<void>>();
+  #isPumping = false;
   #pumping: Promise<void> | undefined;
 
   /** Pins nothing yet. Throws `INVALID_ARGUMENT` for counts that are none. */
@@ -96,18 +97,27 @@ export class AsyncModelLoader implements AsyncDisposable {
    * the device's error) when nothing of the load is under way any more.
    */
   async load(jobs: readonly WeightJob[], options: LoadOptions = {}): Promise<LoadReport> {
-    this.#life.check();
-    throwIfAborted(options.signal, 'loading');
+    const things = jobs.map((job) => ({ job }));
+    return this.follow(things, options, ({ job }, watch) => this.request(job, watch));
+  }
+
+  /**
+   * Watches over the loads that `request` begins for things with a job. One that it began before goes on as it was begun:
+   * unseen by the signal and the progress.
+   */
+  async follow<T extends { readonly job: WeightJob }>(
+    things: readonly T[],
+    { signal, onProgress }: LoadOptions,
+    request: (thing: T, watch: WeightLoadOptions) => WeightLoad,
+  ): Promise<LoadReport> {
+    throwIfAborted(signal, 'loading');
     const before = this.#clock.breakdown();
-    const chunks = jobs.map((job) => chunksOf(job, this.#slotBytes));
-    const progress = new ProgressReporter(chunks.flat(), options.onProgress);
-    const watch: WeightLoadOptions = {
-      signal: options.signal,
-      onRead: () => progress.read(),
-      onArrived: (chunk) => progress.arrived(chunk),
-    };
-    const loads = jobs.map((job, i) => this.#add(new WeightLoad(job, chunks[i] as Chunk[], watch)));
-    await allOrNone(loads);
+    const jobs = things.map(({ job }) => job);
+    const chunks = jobs.flatMap((job) => chunksOf(job, this.#slotBytes));
+    const progress = new ProgressReporter(chunks, onProgress);
+    const onRead = () => progress.read();
+    const onArrived = (chunk: Chunk) => progress.arrived(chunk);
+    await allOrNone(things.map((thing) => request(thing, { signal, onRead, onArrived })));
     for (const source of sourcesOf(jobs)) await source.checkUnchanged?.();
     const { seconds, totalBytes: bytes, totalTensors: tensors } = progress;
     return { bytes, tensors, seconds, breakdown: this.#clock.since(before) };
@@ -116,7 +126,10 @@ export class AsyncModelLoader implements AsyncDisposable {
   /** Begins to load one weight; others that were asked for before come first. */
   request(job: WeightJob, options: WeightLoadOptions = {}): WeightLoad {
     this.#life.check();
-    return this.#add(new WeightLoad(job, chunksOf(job, this.#slotBytes), options));
+    const load = new WeightLoad(job, chunksOf(job, this.#slotBytes), options);
+    this.#queue.add(load);
+    if (!this.#isPumping) this.#pumping = this.#pump();
+    return load;
   }
 
   /** Lets a weight that somebody waits for go before all that nobody waits for. */
@@ -124,32 +137,31 @@ export class AsyncModelLoader implements AsyncDisposable {
     this.#queue.hurry(load);
   }
 
-  /** Fails what still waits, and resolves when nothing is under way and everything is released. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#life.end()) return;
-    this.#queue.fail(new RocmforgeError('DISPOSED', { what: 'the loader' }));
+  /** Gives ring and streams back, until something is loaded again. Call it while nothing is under way. */
+  async rest(): Promise<void> {
     await this.#pumping;
     await Promise.all(this.#underWay);
     await this.#streams[Symbol.asyncDispose]();
     this.#ring[Symbol.dispose]();
   }
 
-  #add(load: WeightLoad): WeightLoad {
-    this.#queue.add(load);
-    this.#pumping ??= this.#pump().finally(() => {
-      this.#pumping = undefined;
-    });
-    return load;
+  /** Fails what still waits, and resolves when nothing is under way and everything is released. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#life.end()) return;
+    this.#queue.fail(new RocmforgeError('DISPOSED', { what: 'the loader' }));
+    await this.rest();
   }
 
   /** Gives each free slot the next chunk, until there is none. */
   async #pump(): Promise<void> {
+    this.#isPumping = true;
     while (this.#queue.next()) {
       const slot = await this.#during('wait', this.#ring.take());
       const load = this.#queue.next();
       if (load) this.#start(load, load.take(), slot);
       else this.#ring.give(slot);
     }
+    this.#isPumping = false;
   }
 
   #start(load: WeightLoad, chunk: Chunk, slot: RingSlot): void {
@@ -174,6 +186,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     const { part, firstRow, rowCount } = chunk;
     const pinned = slot.pinned(chunk.bytes);
     const on = this.#streams.take();
+    load.holdBack(on.stream);
     const before = this.#trace && on.stream.record();
     on.stream.pack(weight, part, { pinned, offset, firstRow, rowCount }, target);
     const after = on.stream.record();
@@ -257,19 +270,6 @@ export class AsyncModelLoader implements AsyncDisposable {
 
 function sourcesOf(jobs: readonly WeightJob[]): Set<ByteSource> {
   return new Set(jobs.flatMap(({ tensors }) => tensors.map(({ source }) => source)));
-}
-
-/** Waits for all loads; the first that fails fails the others, and then the whole once nothing is under way. */
-async function allOrNone(loads: readonly WeightLoad[]): Promise<void> {
-  let failure: { readonly error: unknown } | undefined;
-  const ends = loads.map((load) =>
-    load.done.catch((error: unknown) => {
-      failure ??= { error };
-      for (const other of loads) other.fail(error);
-    }),
-  );
-  await Promise.all(ends);
-  if (failure) throw failure.error;
 }
 
 function positive(name: string, count: number): number {

@@ -1,4 +1,4 @@
-import type { DeviceEvent } from '../device/index.ts';
+import type { DeviceEvent, Stream } from '../device/index.ts';
 import type { Chunk, WeightJob } from './weight-job.ts';
 
 function nothing(): void {}
@@ -21,6 +21,8 @@ class Outcome<T> {
 /** How a load is watched by whoever asked for it. */
 export interface WeightLoadOptions {
   readonly signal?: AbortSignal | undefined;
+  /** What the device has to reach before the weight's memory is written. */
+  readonly after?: readonly DeviceEvent[] | undefined;
   readonly onRead?: (() => void) | undefined;
   readonly onArrived?: ((chunk: Chunk) => void) | undefined;
 }
@@ -37,6 +39,8 @@ export class WeightLoad {
   readonly #chunks: readonly Chunk[];
   /** The last event of each stream that carries a chunk. */
   readonly #events = new Map<number, DeviceEvent>();
+  /** The streams that wait for `after` already. */
+  readonly #waiting = new Set<Stream>();
   #next = 0;
   #handedOver = 0;
   #underWay = 0;
@@ -77,6 +81,13 @@ export class WeightLoad {
     return this.#chunks[this.#next++] as Chunk;
   }
 
+  /** Lets a stream wait for what comes before the weight's first byte. */
+  holdBack(stream: Stream): void {
+    if (this.#waiting.has(stream)) return;
+    this.#waiting.add(stream);
+    for (const event of this.options.after ?? []) stream.wait(event);
+  }
+
   /** Notes a chunk as handed to a stream, and the event behind it. */
   handOver(stream: number, event: DeviceEvent): void {
     this.#events.set(stream, event);
@@ -105,4 +116,17 @@ export class WeightLoad {
       this.#done.resolve();
     }
   }
+}
+
+/** Waits for all loads; the first that fails fails the others, and then the whole once nothing is under way. */
+export async function allOrNone(loads: readonly WeightLoad[]): Promise<void> {
+  let failure: { readonly error: unknown } | undefined;
+  const ends = loads.map((load) =>
+    load.done.catch((error: unknown) => {
+      failure ??= { error };
+      for (const other of loads) other.fail(error);
+    }),
+  );
+  await Promise.all(ends);
+  if (failure) throw failure.error;
 }

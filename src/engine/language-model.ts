@@ -1,24 +1,17 @@
 import { Lifetime } from '../base/disposal.ts';
-import { fail, throwIfAborted } from '../base/errors.ts';
+import { throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { BlockDecoder, Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import { AsyncModelLoader, type LoadReport, SYNCHRONOUS } from '../load/async-model-loader.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
-import { type Architecture, architectureOf } from '../model/architecture.ts';
-import { ExecutionPlan, type PlanParts } from '../model/execution-plan.ts';
+import { ExecutionPlan } from '../model/execution-plan.ts';
 import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts';
-import { blocksFor, KvCache } from '../model/kv-cache.ts';
+import { KvCache } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
-import { recordModel } from '../model/model-graphs.ts';
-import type { WeightPolicy } from '../model/weight-policy.ts';
-import {
-  DEFAULT_SAMPLING,
-  MAX_LOG_PROBABILITIES,
-  type SamplingParameters,
-  validateSampling,
-} from '../ops/index.ts';
+import { describeModel, type ModelSource, type PlanOptions } from '../model/plan-options.ts';
+import { DEFAULT_SAMPLING, type SamplingParameters, validateSampling } from '../ops/index.ts';
 import {
   type ChatMessage,
   type ChatRenderOptions,
@@ -34,23 +27,7 @@ import type { GenerateOptions } from './generate-options.ts';
 import { TextStream } from './text-stream.ts';
 
 /** How a model is made ready. */
-export interface ModelOptions extends MemoryLimits {
-  /** Positions that a sequence may have. Default: what the model was trained for, at most `DEFAULT_CONTEXT`. */
-  readonly context?: number | undefined;
-  /** Prompt tokens of one step. Default 512. */
-  readonly batch?: number | undefined;
-  /** Positions of a step whose logits `evaluate` gets at once. Default 1: enough to generate. */
-  readonly logitRows?: number | undefined;
-  /** Sequences that generate at once; more wait for their turn. Default 1. */
-  readonly sequences?: number | undefined;
-  /** Positions that the KV cache holds for all sequences together. Default: the context for each of them. */
-  readonly cachePositions?: number | undefined;
-  /** Steps under way at once: the next is queued before the tokens of the last are read. Default 2. */
-  readonly inFlight?: number | undefined;
-  /** How the KV cache is stored. Default f16. */
-  readonly cacheType?: 'f16' | 'f32' | undefined;
-  /** What matrices become on the device. Default `blocks`: they stay as in the file. */
-  readonly weights?: WeightPolicy | undefined;
+export interface ModelOptions extends PlanOptions, MemoryLimits {
   /** When weights are loaded. Default `background`. */
   readonly load?: LoadMode | undefined;
   /** Layers that `hybrid` loads before the model is given out. Default: a quarter of them. */
@@ -63,18 +40,10 @@ export interface ModelOptions extends MemoryLimits {
 }
 
 /** What a model is opened from. */
-export interface ModelParts {
-  readonly gguf: GgufFile;
-  readonly device: Device;
-  readonly architectures: readonly Architecture[];
+export interface ModelParts extends ModelSource {
   /** Decodes weights that do not stay as in the file. Default: the formats' own decoders, on the calling thread. */
   readonly decoder?: BlockDecoder | undefined;
 }
-
-/** Positions that a sequence may have unless asked otherwise. */
-export const DEFAULT_CONTEXT = 4096;
-const DEFAULT_BATCH = 512;
-const DEFAULT_IN_FLIGHT = 2;
 
 /**
  * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file, its
@@ -113,7 +82,7 @@ export class LanguageModel implements AsyncDisposable {
     const { device, decoder } = parts;
     const log = options.logger ?? silentLogger;
     const begin = performance.now();
-    const { config, plan: described } = describe(parts, options);
+    const { config, cache, parts: described } = describeModel(parts, options);
     const plan = await ExecutionPlan.compile(described);
     const fit = plan.fit(await limitsOf(device, options));
     log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
@@ -127,9 +96,7 @@ export class LanguageModel implements AsyncDisposable {
       // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
       loading.catch(() => {});
       if (mode !== 'background') await loading;
-      const { slots } = plan.shape;
-      const context = contextOf(config, options);
-      const state = new KvCache({ blocks: blocksOf(context, options), slots, context });
+      const state = new KvCache(cache);
       const engine = new Engine({ device, plan, state, logger: log });
       return new LanguageModel(parts, config, fit, { plan, engine, loader, loading });
     } catch (error) {
@@ -141,7 +108,7 @@ export class LanguageModel implements AsyncDisposable {
 
   /** The memory that `open` would take, from the file's header alone. Rejects with `MODEL_TOO_LARGE` as it does. */
   static async fit(parts: ModelParts, options: ModelOptions = {}): Promise<FitPlan> {
-    await using plan = await ExecutionPlan.compile(describe(parts, options).plan);
+    await using plan = await ExecutionPlan.compile(describeModel(parts, options).parts);
     return plan.fit(await limitsOf(parts.device, options));
   }
 
@@ -240,58 +207,6 @@ export class LanguageModel implements AsyncDisposable {
 async function limitsOf(device: Device, { memory, weightMemory }: ModelOptions): Promise<MemoryLimits> {
   const { free } = await device.memory();
   return { weightMemory, memory: Math.min(free, memory ?? free) };
-}
-
-function contextOf(config: ModelConfig, options: ModelOptions): number {
-  return options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
-}
-
-const COUNTS = ['context', 'batch', 'logitRows', 'sequences', 'cachePositions', 'inFlight'] as const;
-
-function checkCounts(options: ModelOptions): void {
-  for (const name of COUNTS) {
-    const count = options[name];
-    if (count === undefined || (Number.isSafeInteger(count) && count > 0)) continue;
-    fail('INVALID_ARGUMENT', { name, found: String(count), expected: 'a positive whole number' });
-  }
-}
-
-function describe(parts: ModelParts, options: ModelOptions): { config: ModelConfig; plan: PlanParts } {
-  checkCounts(options);
-  const { metadata } = parts.gguf;
-  const architecture = architectureOf(metadata, parts.architectures);
-  const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
-  const context = contextOf(config, options);
-  const slots = options.sequences ?? 1;
-  const rows = Math.min(Math.max(options.batch ?? DEFAULT_BATCH, slots), context * slots);
-  const outputs = Math.min(Math.max(slots, options.logitRows ?? 1), rows);
-  const tensors = tensorIndex(parts.gguf);
-  const graphOptions = {
-    blocks: blocksOf(context, options),
-    cacheType: options.cacheType ?? 'f16',
-    tokens: outputs,
-    context,
-    alternatives: MAX_LOG_PROBABILITIES,
-    weights: options.weights ?? 'blocks',
-  } as const;
-  const plan: PlanParts = {
-    device: parts.device,
-    tensors,
-    record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
-    shape: { rows, outputs, slots, blocksPerSlot: blocksFor(context) },
-    inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
-  };
-  return { config, plan };
-}
-
-/** Blocks of the KV cache: at least what one sequence may take. */
-function blocksOf(context: number, options: ModelOptions): number {
-  const positions = options.cachePositions ?? context * (options.sequences ?? 1);
-  return Math.max(blocksFor(context), blocksFor(positions));
-}
-
-function tensorIndex(gguf: GgufFile) {
-  return new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
 }
 
 function samplingOf(options: GenerateOptions): SamplingParameters {

@@ -1,6 +1,6 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
-import type { BlockDecoder, Device, DeviceEvent } from '../device/index.ts';
+import type { BlockDecoder, Device, DeviceEvent, PinnedBuffer, Stream } from '../device/index.ts';
 import type { ByteSource } from '../io/index.ts';
 import { type LoadBreakdown, LoadClock, type LoadPhase } from './load-clock.ts';
 import { type LoadProgress, ProgressReporter } from './load-progress.ts';
@@ -182,13 +182,10 @@ export class AsyncModelLoader implements AsyncDisposable {
       : await this.#read(load, chunk, slot.pinned(windowOf(chunk).length).bytes);
     throwIfAborted(load.options.signal, 'loading');
     if (load.failed) return;
-    const { weight, target } = load.job;
-    const { part, firstRow, rowCount } = chunk;
-    const pinned = slot.pinned(chunk.bytes);
     const on = this.#streams.take();
     load.holdBack(on.stream);
     const before = this.#trace && on.stream.record();
-    on.stream.pack(weight, part, { pinned, offset, firstRow, rowCount }, target);
+    handToStream(load.job, chunk, { pinned: slot.pinned(chunk.bytes), offset, stream: on.stream });
     const after = on.stream.record();
     load.handOver(on.index, after);
     await this.#arrive(chunk, on, after, before);
@@ -266,6 +263,20 @@ export class AsyncModelLoader implements AsyncDisposable {
       this.#clock.end(phase, since);
     }
   }
+}
+
+function handToStream(
+  { weight, target, plain }: WeightJob,
+  { part, firstRow, rowCount, bytes }: Chunk,
+  { pinned, offset, stream }: { pinned: PinnedBuffer; offset: number; stream: Stream },
+): void {
+  if (!plain) {
+    stream.pack(weight, part, { pinned, offset, firstRow, rowCount }, target);
+    return;
+  }
+  const at = target.offset + (bytes / rowCount) * firstRow;
+  const range = { buffer: target.buffer, offset: at, byteLength: bytes };
+  stream.upload(pinned.bytes.subarray(offset, offset + bytes), range);
 }
 
 function sourcesOf(jobs: readonly WeightJob[]): Set<ByteSource> {

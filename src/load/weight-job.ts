@@ -1,4 +1,5 @@
 import type { BufferRange, PackedWeight } from '../device/index.ts';
+import type { TensorFormat } from '../formats/index.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
 import { type Weight, weightRowBytes } from '../ops/value.ts';
 
@@ -10,6 +11,26 @@ export interface WeightJob {
   readonly weight: PackedWeight;
   readonly target: BufferRange;
   readonly tensors: readonly TensorInfo[];
+  /** The rows are copied to the target one behind the other, not packed: for tensors that no program reads. */
+  readonly plain?: boolean;
+}
+
+/** Rows of a plain job's chunk are a multiple of this, so that every chunk's place in the target is aligned. */
+const PLAIN_ROWS = 256;
+
+/** A job that brings a tensor to the device as `format` writes it: block after block. */
+export function plainJob(tensor: TensorInfo, format: TensorFormat, target: BufferRange): WeightJob {
+  const columns = Math.max(format.blockElements, tensor.format.blockElements);
+  const rows = tensor.elementCount / columns;
+  const part = { kind: 'weight', id: 0, name: tensor.name, format, rows, columns } as const;
+  const byteLength = plainBytes(tensor, format);
+  const weight = { parts: [part], byteLength, layout: 'plain', rowAlignment: PLAIN_ROWS };
+  return { weight, target, tensors: [tensor], plain: true };
+}
+
+/** Bytes of a tensor's elements as `format` writes them. */
+export function plainBytes({ elementCount }: TensorInfo, format: TensorFormat): number {
+  return (elementCount / format.blockElements) * format.blockBytes;
 }
 
 /** Some rows of one tensor: what fits into a slot. */

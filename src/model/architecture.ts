@@ -5,7 +5,7 @@ import type { PagedCache } from '../ops/attention.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
 import type { Tensor, Weight } from '../ops/value.ts';
 import type { ModelConfig } from './model-config.ts';
-import { formatUnder, type WeightPolicy } from './weight-policy.ts';
+import { formatUnder, type WeightPolicy } from '../load/weight-policy.ts';
 
 /** Finds a file's tensors by name. */
 export type TensorIndex = ReadonlyMap<string, TensorInfo>;

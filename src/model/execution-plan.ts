@@ -1,5 +1,5 @@
 import { invariant } from '../base/errors.ts';
-import type { BufferRange, Device, Stream } from '../device/index.ts';
+import type { BufferRange, Stream } from '../device/index.ts';
 import {
   type AsyncModelLoader,
   DEFAULT_RING_BYTES,
@@ -8,26 +8,14 @@ import {
 } from '../load/async-model-loader.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { BatchShape } from '../ops/value.ts';
-import type { TensorIndex } from './architecture.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
 import { BatchPlan, type StepKind } from './batch-plan.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
 import type { PlannedWeight } from './layer-plan.ts';
-import type { ModelGraphs } from './model-graphs.ts';
 import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
-
-/** What an execution plan is compiled from. */
-export interface PlanParts {
-  readonly device: Device;
-  readonly tensors: TensorIndex;
-  /** Records the model for a batch shape. */
-  record(shape: BatchShape): ModelGraphs;
-  /** The largest shape. Smaller ones, where the device gains by them, have fewer rows and outputs and all else alike. */
-  readonly shape: BatchShape;
-  /** Steps that may be under way at once. */
-  readonly inFlight: number;
-}
+import { describeModel, type ModelSource, type PlanOptions } from './plan-options.ts';
+import type { PlanParts } from './plan-parts.ts';
 
 /** Results that a step leaves on the device. */
 export type ResultName = 'logits' | 'tokens' | 'report';
@@ -73,6 +61,22 @@ export class ExecutionPlan implements AsyncDisposable {
     return new ExecutionPlan(parts, plans, buffers);
   }
 
+  /**
+   * Compiles and allocates a model of a file without loading any of it. The loader is the caller's. Rejects with
+   * `ARCHITECTURE_UNKNOWN`, `MODEL_…` or `OUT_OF_MEMORY`.
+   */
+  static async fromGguf(
+    source: ModelSource,
+    loader: AsyncModelLoader,
+    options: PlanOptions & MemoryLimits = {},
+  ): Promise<ExecutionPlan> {
+    const plan = await ExecutionPlan.compile(describeModel(source, options).parts);
+    const { free } = await source.device.memory();
+    const memory = Math.min(free, options.memory ?? free);
+    await plan.allocate(plan.fit({ ...options, memory }), loader);
+    return plan;
+  }
+
   /** The largest batch. */
   get shape(): BatchShape {
     return this.#largest.shape;
@@ -97,7 +101,10 @@ export class ExecutionPlan implements AsyncDisposable {
     return fitPlan(
       {
         parts: this.#plannedWeights().map(bytesByKey),
-        layers: new Set(this.#largest.graphs.layers.map((_, layer) => this.#partOf(layer))),
+        streamable: {
+          layers: this.#largest.graphs.layers.map((_, layer) => this.#partOf(layer)),
+          head: this.#head,
+        },
         cache: sum(buffers.filter(([name]) => cache.has(name)).map(([, bytes]) => bytes)),
         scratch: sum(buffers.filter(([name]) => !cache.has(name)).map(([, bytes]) => bytes)) + sum(inputs),
         staging: DEFAULT_RING_BYTES,

@@ -1,6 +1,12 @@
 import { formatBytes } from '../base/bytes.ts';
 import { fail } from '../base/errors.ts';
-import { leastWeightBytes, type PartBytes, placeWeights, type WeightPlacement } from './weight-placement.ts';
+import {
+  leastWeightBytes,
+  type PartBytes,
+  placeWeights,
+  type StreamableParts,
+  type WeightPlacement,
+} from './weight-placement.ts';
 
 /** What memory a model may take, in bytes. */
 export interface MemoryLimits {
@@ -21,8 +27,8 @@ export interface FitPlan {
   /** Host memory that the file passes through while it loads. */
   readonly staging: number;
   readonly total: number;
-  /** Layers whose weights come anew in every step. */
-  readonly streamedLayers: number;
+  /** Layers, and perhaps the head, whose weights come anew in every step. */
+  readonly streamedParts: number;
   /** Which weights stay, and which pass through slots. */
   readonly placement: WeightPlacement;
 }
@@ -46,8 +52,7 @@ export function summaryOf({ placement, ...numbers }: FitPlan): FitSummary {
 export interface MemoryWanted extends Pick<FitPlan, 'cache' | 'scratch' | 'staging'> {
   /** Bytes of the weights of each part, by key. */
   readonly parts: readonly PartBytes[];
-  /** The parts that may be streamed. */
-  readonly layers: ReadonlySet<number>;
+  readonly streamable: StreamableParts;
 }
 
 /** Decides which weights stay within the limits. Throws `MODEL_TOO_LARGE` with the numbers where no choice does. */
@@ -55,9 +60,9 @@ export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
   const { cache, scratch, staging } = wanted;
   const { memory = Number.POSITIVE_INFINITY, weightMemory = Number.POSITIVE_INFINITY } = limits;
   const budget = Math.min(weightMemory, memory - cache - scratch - staging);
-  const placement = placeWeights(wanted.parts, wanted.layers, budget);
+  const placement = placeWeights(wanted.parts, wanted.streamable, budget);
   if (!placement) {
-    const least = leastWeightBytes(wanted.parts, wanted.layers);
+    const least = leastWeightBytes(wanted.parts, wanted.streamable);
     fail('MODEL_TOO_LARGE', {
       needed: formatBytes(least + cache + scratch + staging),
       free: formatBytes(Math.min(memory, weightMemory + cache + scratch + staging)),
@@ -68,5 +73,5 @@ export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
   }
   const weights = placement.byteLength;
   const total = weights + cache + scratch + staging;
-  return { weights, cache, scratch, staging, total, streamedLayers: placement.streamed.length, placement };
+  return { weights, cache, scratch, staging, total, streamedParts: placement.streamed.length, placement };
 }

@@ -5,7 +5,7 @@ import type { BatchShape, ElementType, Tensor } from '../ops/value.ts';
 import { type Architecture, PartScope, type TensorIndex } from './architecture.ts';
 import { KV_BLOCK_SIZE } from './kv-cache.ts';
 import type { ModelConfig } from './model-config.ts';
-import type { WeightPolicy } from './weight-policy.ts';
+import type { WeightPolicy } from '../load/weight-policy.ts';
 
 /** What the graphs of a model are recorded for. */
 export interface GraphOptions {

@@ -26,47 +26,65 @@ export interface WeightPlacement {
   readonly weightBytes: number;
 }
 
-/** One slot is computed from while the other is filled. */
-const SLOTS = 2;
+/** The parts that may be streamed, by their numbers in the order of running. */
+export interface StreamableParts {
+  readonly layers: readonly number[];
+  readonly head: number;
+}
+
+/** What passes through how many slots, the quickest first: of two slots, one is computed from while the other is filled. */
+const ATTEMPTS = [
+  { slots: 2, withHead: false },
+  { slots: 1, withHead: false },
+  { slots: 1, withHead: true },
+] as const;
 
 /**
  * Places the weights of the parts, given in the order of running, within a budget of bytes: all stay if they fit; else as
- * few layers as possible, spread evenly, pass through slots. What several parts use stays, and so does what is not one of
- * the `layers`. Undefined when even that is too much.
+ * few layers as possible, spread evenly, pass through two slots; else through one; else the head does too. What several
+ * parts use stays. Undefined when even that is too much.
  */
 export function placeWeights(
   parts: readonly PartBytes[],
-  layers: ReadonlySet<number>,
+  streamable: StreamableParts,
   budget: number,
 ): WeightPlacement | undefined {
-  const streamable = [...layers].filter((part) => isAlone(parts, part));
-  const counts = Array.from({ length: Math.max(0, streamable.length - SLOTS) }, (_, i) => SLOTS + 1 + i);
-  for (const count of [0, ...counts]) {
-    const chosen = Array.from(
-      { length: count },
-      (_, i) => streamable[Math.floor((i * streamable.length) / count)] as number,
-    );
-    const placement = place(parts, chosen);
-    if (placement.byteLength <= budget) return placement;
+  return candidates(parts, streamable).find(({ byteLength }) => byteLength <= budget);
+}
+
+/** Device memory that the weights take at least. */
+export function leastWeightBytes(parts: readonly PartBytes[], streamable: StreamableParts): number {
+  return Math.min(...candidates(parts, streamable).map(({ byteLength }) => byteLength));
+}
+
+/** Every placement worth considering, the quickest first. */
+function candidates(parts: readonly PartBytes[], { layers, head }: StreamableParts): WeightPlacement[] {
+  const all = [place(parts, [], 0)];
+  for (const { slots, withHead } of ATTEMPTS) {
+    const among = (withHead ? [...layers, head] : layers).filter((part) => isAlone(parts, part));
+    for (let count = slots + 1; count <= among.length; count++) {
+      const chosen = Array.from(
+        { length: count },
+        (_, i) => among[Math.floor((i * among.length) / count)] as number,
+      );
+      all.push(place(parts, chosen, slots));
+    }
   }
-  return undefined;
+  return all;
 }
 
-/** Device memory that the weights take at least: with every layer passing through slots. */
-export function leastWeightBytes(parts: readonly PartBytes[], layers: ReadonlySet<number>): number {
-  const streamable = [...layers].filter((part) => isAlone(parts, part));
-  const all = place(parts, []).byteLength;
-  return streamable.length > SLOTS ? Math.min(all, place(parts, streamable).byteLength) : all;
-}
-
-function place(parts: readonly PartBytes[], streamedParts: readonly number[]): WeightPlacement {
-  const streamed = streamedParts.map((part, i): StreamedPart & { byteLength: number } => {
-    const { offsets, byteLength } = layOut(parts[part] as PartBytes);
-    return { part, slot: i % SLOTS, offsets, byteLength };
-  });
+function place(
+  parts: readonly PartBytes[],
+  streamedParts: readonly number[],
+  slots: number,
+): WeightPlacement {
+  const streamed = streamedParts.map((part, i) => ({
+    part,
+    slot: i % slots,
+    ...layOut(parts[part] as PartBytes),
+  }));
   const passing = new Set(streamedParts);
   const resident = new Map(parts.flatMap((weights, part) => (passing.has(part) ? [] : [...weights])));
-  const slots = streamed.length > 0 ? SLOTS : 0;
   const slotBytes = Math.max(0, ...streamed.map(({ byteLength }) => byteLength));
   const weightBytes = sumOf(new Map(parts.flatMap((weights) => [...weights])));
   const byteLength = sumOf(resident) + slots * slotBytes;

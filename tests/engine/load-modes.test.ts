@@ -167,7 +167,7 @@ for (const [name, openDevice] of [
     const options = { weightMemory: Math.floor(0.9 * all), batch: 4 };
     const { source, model } = await open(options, await openDevice());
     await using _ = model;
-    assert.equal(model.fit.streamedLayers, TINY.layers);
+    assert.equal(model.fit.streamedParts, TINY.layers);
     assert.ok(model.fit.weights <= 0.9 * all, `${model.fit.weights} of ${all}`);
     assert.deepEqual(await tokensOf(model), expected);
     assert.deepEqual(await tokensOf(model), expected);

@@ -4,7 +4,7 @@ import type { BlockDecoder, Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import { WEIGHT_POLICIES, type WeightPolicy } from '../../src/model/weight-policy.ts';
+import { WEIGHT_POLICIES, type WeightPolicy } from '../../src/load/weight-policy.ts';
 import { openCpu, openDecoder } from '../../src/node/open-cpu.ts';
 import { tinyModel } from '../support/tiny-model.ts';
 

@@ -68,12 +68,11 @@ export class LazyTensor {
   }
 
   /** Where it lies, when it is there. */
-  async ready(): Promise<BufferRange> {
+  ready(): Promise<BufferRange> {
     if (this.#state === 'resident') return this.#range;
     const load = this.request();
     this.#loader.hurry(load);
-    await load.done;
-    return this.job.target;
+    return load.done.then(() => this.#range);
   }
 
   /** Forgets it, because something else takes its place; whoever asks again loads it again. */

@@ -45,6 +45,11 @@ export class LoadTrace {
     this.#spans.push(span);
   }
 
+  /** Forgets everything. */
+  clear(): void {
+    this.#spans.length = 0;
+  }
+
   /** The trace as Perfetto and `chrome://tracing` open it. */
   toJSON(): { displayTimeUnit: 'ms'; traceEvents: TraceEvent[] } {
     const { rows } = this;

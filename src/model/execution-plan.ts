@@ -1,4 +1,4 @@
-import { invariant } from '../base/errors.ts';
+import { fail, invariant } from '../base/errors.ts';
 import type { BufferRange, Stream } from '../device/index.ts';
 import {
   type AsyncModelLoader,
@@ -172,10 +172,10 @@ export class ExecutionPlan implements AsyncDisposable {
     return report;
   }
 
-  /** The lazy tensor that holds a tensor of the file, loaded. */
+  /** The lazy tensor that holds a tensor of the file, loaded. Rejects with `INVALID_ARGUMENT` where the model has none. */
   async getOrLoadTensor(name: string): Promise<LazyTensor> {
     const tensor = this.#loaded.tensors.find(({ names }) => names.includes(name));
-    invariant(tensor, `${name} is a weight of the model`);
+    if (!tensor) fail('INVALID_ARGUMENT', { name: 'tensor', found: name, expected: 'a weight of the model' });
     await tensor.ready();
     return tensor;
   }

@@ -1,3 +1,4 @@
+import { read } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { fail, throwIfAborted } from '../base/errors.ts';
 import { CheckedSource } from '../io/index.ts';
@@ -74,12 +75,23 @@ export class FileSource extends CheckedSource {
       const direct = this.isCold(position, length)
         ? await this.#direct.read(into.subarray(at, at + length), position)
         : undefined;
-      return direct ?? (await this.handle.read(into, at, length, position)).bytesRead;
+      return direct ?? (await readAt(this.handle, into, { at, length, position }));
     } catch (cause) {
       const reason = reasonOf(cause);
       return fail('READ_FAILED', { source: this.name, offset: position, length, reason }, cause);
     }
   }
+}
+
+/** As `FileHandle.read`, at a fraction of its cost to the main thread. */
+function readAt(
+  { fd }: FileHandle,
+  into: Uint8Array,
+  { at, length, position }: { at: number; length: number; position: number },
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    read(fd, into, at, length, position, (error, bytesRead) => (error ? reject(error) : resolve(bytesRead)));
+  });
 }
 
 /** Opens a file for reading and learns its size. */

@@ -86,13 +86,16 @@ export class LanguageModel implements AsyncDisposable {
     const plan = await ExecutionPlan.compile(described);
     const fit = plan.fit(await limitsOf(device, options));
     log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
+    const { streamedParts, weights } = fit;
+    if (streamedParts > 0)
+      log.warn('weights do not fit: layers come anew in every step', { streamedParts, weights });
     const sizes = options.load === 'sync' ? SYNCHRONOUS : {};
     const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace: options.trace });
     try {
       throwIfAborted(options.signal, 'loading');
       await plan.allocate(fit, loader);
       const mode = options.load ?? 'background';
-      const loading = loadByMode(plan, loader, { ...options, mode, logger: log });
+      const loading = loadByMode(plan, { ...options, mode, logger: log });
       // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
       loading.catch(() => {});
       if (mode !== 'background') await loading;
@@ -175,8 +178,10 @@ export class LanguageModel implements AsyncDisposable {
   /** Releases engine, plan, device, decoder and file. */
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
-    await this.#engine[Symbol.asyncDispose]();
+    // The engine's last step may wait for weights, which the loader then fails.
+    const ending = this.#engine[Symbol.asyncDispose]();
     await this.#loader[Symbol.asyncDispose]();
+    await ending;
     await this.#plan[Symbol.asyncDispose]();
     await this.device[Symbol.asyncDispose]();
     await this.#parts.decoder?.[Symbol.asyncDispose]();

@@ -1,5 +1,5 @@
 import type { Logger } from '../base/log.ts';
-import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-model-loader.ts';
+import type { LoadOptions, LoadReport } from '../load/async-model-loader.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 
 /**
@@ -20,15 +20,10 @@ export interface LoadModeOptions extends LoadOptions {
   readonly logger: Logger;
 }
 
-/** Loads what the mode wants before anything asks for it, and lets the loader rest when nothing is left to load. */
-export async function loadByMode(
-  plan: ExecutionPlan,
-  loader: AsyncModelLoader,
-  options: LoadModeOptions,
-): Promise<LoadReport> {
+/** Loads what the mode wants before anything asks for it. */
+export async function loadByMode(plan: ExecutionPlan, options: LoadModeOptions): Promise<LoadReport> {
   try {
     const report = await begin(plan, options);
-    if (plan.isGpuLoaded) await loader.rest();
     options.logger.debug('loaded', { mode: options.mode, ...report });
     return report;
   } catch (error) {

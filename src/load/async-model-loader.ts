@@ -137,19 +137,14 @@ export class AsyncModelLoader implements AsyncDisposable {
     this.#queue.hurry(load);
   }
 
-  /** Gives ring and streams back, until something is loaded again. Call it while nothing is under way. */
-  async rest(): Promise<void> {
-    await this.#pumping;
-    await Promise.all(this.#underWay);
-    await this.#streams[Symbol.asyncDispose]();
-    this.#ring[Symbol.dispose]();
-  }
-
   /** Fails what still waits, and resolves when nothing is under way and everything is released. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#life.end()) return;
     this.#queue.fail(new RocmforgeError('DISPOSED', { what: 'the loader' }));
-    await this.rest();
+    await this.#pumping;
+    await Promise.all(this.#underWay);
+    await this.#streams[Symbol.asyncDispose]();
+    this.#ring[Symbol.dispose]();
   }
 
   /** Gives each free slot the next chunk, until there is none. */

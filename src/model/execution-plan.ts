@@ -278,11 +278,12 @@ export class ExecutionPlan implements AsyncDisposable {
     this.#loaded.used(part, () => stream.record());
   }
 
-  /** Of each part, those of all plans. */
+  /** Of each part, those of all plans, each once. */
   #plannedWeights(): PlannedWeight[][] {
-    return this.#largest.parts.map((_, part) =>
-      this.plans.flatMap(({ parts }) => parts[part]?.weights ?? []),
-    );
+    return this.#largest.parts.map((_, part) => {
+      const weights = this.plans.flatMap(({ parts }) => parts[part]?.weights ?? []);
+      return [...new Map(weights.map((weight) => [weight.key, weight])).values()];
+    });
   }
 
   /** Plans run one after the other and share every buffer. */

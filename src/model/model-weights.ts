@@ -11,7 +11,7 @@ import { WeightSlot } from './weight-slot.ts';
 
 /** What the weights of a model are made of. */
 export interface ModelWeightsParts {
-  /** Each part's weights in the order of running. */
+  /** Each part's weights, each of them once, in the order of running. */
   readonly parts: readonly (readonly PlannedWeight[])[];
   readonly placement: WeightPlacement;
   readonly buffers: PlanBuffers;
@@ -50,10 +50,9 @@ export class ModelWeights {
       tensors.set(key, new LazyTensor({ weight: packed, target: buffers.get(key), tensors: files }, loader));
     }
     this.tensors = [...tensors.values()];
-    this.parts = parts.map((weights) => {
-      const keys = new Set(weights.map(({ key }) => key));
-      return new PartWeights([...keys].map((key) => tensors.get(key) as LazyTensor));
-    });
+    this.parts = parts.map(
+      (weights) => new PartWeights(weights.map(({ key }) => tensors.get(key) as LazyTensor)),
+    );
     for (let slot = 0; slot < placement.slots; slot++) {
       const users = placement.streamed.filter((streamed) => streamed.slot === slot);
       const turn = new WeightSlot(users.map(({ part }) => this.parts[part] as PartWeights));

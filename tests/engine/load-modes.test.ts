@@ -148,11 +148,21 @@ test('a load that fails before the model is given out leaves nothing behind', as
   }
 });
 
-test('disposing a model that is still loading releases everything', async () => {
-  const { source, model } = await open({});
+test('disposing a model that is still loading releases everything, and does not wait for the rest', async () => {
+  const device = openReferenceDevice();
+  const source = new WatchedSource(await tinyBytes('Q8_0'));
+  const gguf = await GgufFile.open(source);
+  source.reads = 0;
   source.onRead = () => new Promise((resolve) => setTimeout(resolve, 5));
+  const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
+  const model = await LanguageModel.open(parts);
+  const answering = assert.rejects(tokensOf(model));
+  await new Promise((resolve) => setTimeout(resolve, 8));
   await model.dispose();
-  assert.equal(model.device.liveObjects(), 0);
+  await answering;
+  await assert.rejects(model.loaded, (error) => isRocmforgeError(error, 'DISPOSED'));
+  assert.ok(source.reads < gguf.tensors.length, `${source.reads} reads`);
+  assert.equal(device.liveObjects(), 0);
 });
 
 for (const [name, openDevice] of [

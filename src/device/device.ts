@@ -34,6 +34,12 @@ export interface Device extends AsyncDisposable {
   createBuffer(byteLength: number, label: string): DeviceBuffer;
   /** Host memory that the device copies from and into without a detour, its contents undefined. */
   createPinned(byteLength: number, label: string): PinnedBuffer;
+  /**
+   * Pins memory that is the caller's, whole pages that threads share, so that it is copied from without a detour; it has to
+   * outlive the pinned buffer. Throws where it cannot be pinned. Absent on a device that cannot do this, or whose own pinned
+   * memory threads share.
+   */
+  pin?(bytes: Uint8Array, label: string): PinnedBuffer;
   createStream(label: string): Stream;
   /**
    * The capacities for which a model of at most `rows` token rows is worth compiling: ascending, the last is `rows`. A device

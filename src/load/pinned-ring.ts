@@ -1,4 +1,4 @@
-import { invariant } from '../base/errors.ts';
+import { invariant, isRocmforgeError } from '../base/errors.ts';
 import type { Device, PinnedBuffer } from '../device/index.ts';
 import { WaitingLine } from '../base/waiting-line.ts';
 
@@ -25,9 +25,7 @@ export class RingSlot {
   /** Shared memory, aligned to pages, of at least so many bytes: for what is worked on before it becomes pinned memory. */
   host(byteLength: number): Uint8Array {
     if (!this.#host || this.#host.byteLength < byteLength) {
-      const pages = Math.ceil(byteLength / WASM_PAGE_BYTES);
-      const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-      this.#host = new Uint8Array(memory.buffer);
+      this.#host = sharedPages(byteLength);
     }
     return this.#host.subarray(0, byteLength);
   }
@@ -53,7 +51,7 @@ export class PinnedRing implements Disposable {
     const create = (byteLength: number): PinnedBuffer => {
       let pinned: PinnedBuffer | undefined;
       of.onPin(() => {
-        pinned = device.createPinned(Math.max(of.slotBytes, byteLength), 'ring slot');
+        pinned = createSlot(device, Math.max(of.slotBytes, byteLength));
       });
       invariant(pinned, 'memory was pinned or an error thrown');
       return pinned;
@@ -76,4 +74,24 @@ export class PinnedRing implements Disposable {
   [Symbol.dispose](): void {
     for (const slot of this.#slots) slot.unpin();
   }
+}
+
+/** Shared memory where the device pins it: decoding threads then write where the device copies from. */
+function createSlot(device: Device, byteLength: number): PinnedBuffer {
+  if (device.pin) {
+    try {
+      return device.pin(sharedPages(byteLength), 'ring slot');
+    } catch (error) {
+      // The system may pin no more, or not this; the device's own memory is the next best.
+      if (!isRocmforgeError(error, 'DRIVER_CALL')) throw error;
+    }
+  }
+  return device.createPinned(byteLength, 'ring slot');
+}
+
+/** Whole pages that threads share: only WebAssembly's memory is both. */
+function sharedPages(byteLength: number): Uint8Array {
+  const pages = Math.ceil(byteLength / WASM_PAGE_BYTES);
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  return new Uint8Array(memory.buffer);
 }

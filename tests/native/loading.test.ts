@@ -5,7 +5,7 @@ import { LOAD_MODES } from '../../src/engine/load-mode.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import { type Emulator, emulatedTests, withDevice } from '../support/native/emulator.ts';
+import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
@@ -57,6 +57,15 @@ emulated('streamed layers give the same tokens, also after a pass that broke off
       assert.deepEqual(await tokensOf(model), expected);
     }
   });
+  assert.deepEqual(emulator.live(), {});
+});
+
+emulated('where shared memory cannot be pinned, the device pins its own', async (emulator) => {
+  const expected = await on(emulator, {}, tokensOf);
+  assert.ok(emulator.control.calls('hipHostRegister') > 0);
+  emulator.control.reset();
+  for (let nth = 1; nth <= 3; nth++) emulator.control.failCall('hipHostRegister', nth, STATUS.outOfMemory);
+  assert.deepEqual(await on(emulator, {}, tokensOf), expected);
   assert.deepEqual(emulator.live(), {});
 });
 

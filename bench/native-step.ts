@@ -8,6 +8,7 @@ import { type Launch, moduleKey } from '../src/devices/native/index.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
 import type { InputSlot } from '../src/model/batch-inputs.ts';
 import type { BatchPlan } from '../src/model/batch-plan.ts';
+import { AsyncModelLoader } from '../src/load/async-model-loader.ts';
 import { ExecutionPlan } from '../src/model/execution-plan.ts';
 import { KV_BLOCK_SIZE } from '../src/model/kv-cache.ts';
 import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
@@ -30,10 +31,11 @@ interface Work {
 async function fillWeights(device: Device, plan: ExecutionPlan): Promise<void> {
   await using stream = device.createStream('weights');
   using pinned = device.createPinned(CHUNK_BYTES, 'random blocks');
-  const formats = new Set(plan.weightJobs().flatMap(({ weight }) => weight.parts.map((part) => part.format)));
+  const formats = new Set(plan.weights.flatMap(({ job }) => job.weight.parts.map((part) => part.format)));
   for (const format of formats) {
     format.fillRandom(pinned.bytes, Math.random, 0.02);
-    for (const { weight, target } of plan.weightJobs()) {
+    for (const { job } of plan.weights) {
+      const { weight, target } = job;
       weight.parts.forEach((part, index) => {
         if (part.format !== format) return;
         const step = Math.max(1, Math.floor(CHUNK_BYTES / weightRowBytes(part)));
@@ -151,13 +153,17 @@ async function measure(
       }),
   });
   const compiled = performance.now();
-  await plan.allocate();
+  await using loader = new AsyncModelLoader(device);
+  await plan.allocate(plan.fit(), loader);
   await fillWeights(device, plan);
   const batch = plan.planFor(work.rows, outputs);
   await batch.prepare('generate');
   const inputs = batch.input(0);
   fillInputs(inputs, batch, work);
-  const milliseconds = await timed(device, (stream) => batch.run(stream, 'generate', inputs));
+  const milliseconds = await timed(device, (stream) => {
+    batch.upload(stream, inputs);
+    batch.run(stream, 'generate');
+  });
   const name = work.prompt ? `pp${work.rows}` : `${work.rows} x tg at ${work.past}`;
   const perSecond = (1000 * work.rows) / milliseconds;
   console.log(

@@ -13,7 +13,7 @@ import type { PeerRequest, PeerSpeeds } from './peer/peer-worker.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const CACHE = join(ROOT, '.cache');
-const CLI = join(ROOT, 'dist/src/cli/main.js');
+const CLI = join(ROOT, 'dist/src/cli/rocmforge.cjs');
 const WORKER = join(ROOT, 'dist/bench/peer/peer-worker.js');
 
 const { values, positionals } = parseArgs({

@@ -7,7 +7,19 @@ export type { GenerateOptions } from './engine/generate-options.ts';
 export { LanguageModel, type ModelOptions } from './engine/language-model.ts';
 export type { SampledToken, ScoredToken } from './engine/sampled-token.ts';
 export type { TextChunk, TextEnd, TextStream } from './engine/text-stream.ts';
+export {
+  AsyncModelLoader,
+  type LoaderOptions,
+  type LoadOptions,
+  type LoadReport,
+} from './load/async-model-loader.ts';
+export { DeviceTensor } from './load/device-tensor.ts';
+export { GgufLoader, type GgufLoaderOptions } from './load/gguf-loader.ts';
+export { LazyTensor, type TensorState } from './load/lazy-tensor.ts';
 export type { LoadProgress } from './load/load-progress.ts';
+export { LoadTrace } from './load/load-trace.ts';
+export { ALL_ARCHITECTURES } from './model/architectures/index.ts';
+export { ExecutionPlan } from './model/execution-plan.ts';
 export { type DeviceReport, openDevice, reportDevices } from './node/devices.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';
 export type { ChatMessage, ChatTool } from './text/index.ts';

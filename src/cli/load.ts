@@ -1,7 +1,10 @@
+import { writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { fail } from '../base/errors.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
-import { loadModel } from '../node/load-model.ts';
+import { LoadTrace } from '../load/load-trace.ts';
+import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
 import { byteProgress } from './byte-progress.ts';
 import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
@@ -16,25 +19,51 @@ export interface LoadedModel {
   readonly seconds: number;
 }
 
+/** What a command says about the model beside its name. */
+export type LoadFlags = ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows' | 'sequences'>;
+
+/** The options of `loadModel` among a command's flags. */
+export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
+  const { context, batch, logitRows, sequences, cacheType, weights } = flags;
+  const { load, memory, weightMemory, device, threads } = flags;
+  const model = { context, batch, logitRows, sequences, cacheType, weights };
+  return { ...model, load, memory, weightMemory, device, threads };
+}
+
 /** Loads the model that the flags name, showing how far it is. */
 export async function loadFromFlags(
-  flags: ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows' | 'sequences'>,
+  flags: LoadFlags,
   { output, signal, logger }: CommandContext,
 ): Promise<LoadedModel> {
   const location = flags.model ?? BUNDLED_MODEL;
   const begin = performance.now();
   const display = byteProgress(output, { doing: 'loading', done: 'loaded', name: basename(location) });
+  const trace = flags.loadTrace === undefined ? undefined : new LoadTrace();
   try {
-    const { context, batch, logitRows, sequences, cacheType, device, threads } = flags;
-    const options = { context, batch, logitRows, sequences, cacheType, device, threads, signal, logger };
     const model = await loadModel(location, {
-      ...options,
+      ...loadOptionsOf(flags),
+      trace,
+      signal,
+      logger,
       onProgress: ({ bytes, totalBytes }) => display.show(bytes, totalBytes),
     });
-    const seconds = (performance.now() - begin) / 1000;
-    display.end(seconds);
-    return { model, seconds };
+    try {
+      await model.loaded;
+      const seconds = (performance.now() - begin) / 1000;
+      display.end(seconds);
+      if (flags.loadTrace !== undefined) await writeText(flags.loadTrace, JSON.stringify(trace));
+      return { model, seconds };
+    } catch (error) {
+      await model.dispose();
+      throw error;
+    }
   } finally {
     display.clear();
   }
+}
+
+async function writeText(path: string, text: string): Promise<void> {
+  await writeFile(path, text).catch((cause: unknown) =>
+    fail('WRITE_FAILED', { path, reason: cause instanceof Error ? cause.message : String(cause) }, cause),
+  );
 }

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { runProgram } from './program.ts';
 
 // No process.exit: what is still open then would be a leak, and pipes are written to the end.

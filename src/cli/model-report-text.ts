@@ -54,12 +54,39 @@ function tokenizerText(model: string | undefined, vocabulary: number | undefined
 
 function memoryText(need: MemoryNeed): string {
   if ('unknown' in need) return `not known: ${need.unknown}`;
-  const { weights, cache, scratch, staging, total } = need.fit;
+  const { weights, cache, scratch, staging, total, streamedParts } = need.fit;
   const parts = Object.entries({ weights, cache, scratch, staging }).map(
     ([name, bytes]) => `${name} ${formatBytes(bytes)}`,
   );
-  const fits = total <= need.free ? '' : `; only ${formatBytes(need.free)} are free`;
-  return `${formatBytes(total)} for a context of ${need.context} on ${need.device} (${parts.join(', ')})${fits}`;
+  const streamed = streamedParts > 0 ? `; ${streamedParts} layers are streamed` : '';
+  return `${formatBytes(total)} for a context of ${need.context} on ${need.device} (${parts.join(', ')})${streamed}`;
+}
+
+/** Where the memory goes, a line each. */
+export function fitText(need: MemoryNeed): string {
+  if ('unknown' in need) return `${need.unknown}\n`;
+  const { weights, cache, scratch, staging, total, streamedParts, allWeights, slots, slotBytes } = need.fit;
+  const staying = streamedParts === 0 ? 'all of them stay' : `of ${formatBytes(allWeights)}`;
+  const rows: [string, number, string][] = [
+    ['weights', weights, staying],
+    ['cache', cache, `for ${need.context} positions`],
+    ['scratch', scratch, 'between operators'],
+    ['staging', staging, 'pinned on the host while weights are loaded'],
+    ['total', total, `${formatBytes(need.free)} are free on ${need.device}`],
+  ];
+  const streamed =
+    streamedParts === 0
+      ? ''
+      : `${streamedParts} layers come anew in every step, through ${slots} x ${formatBytes(slotBytes)}\n`;
+  const table = tableText(
+    [
+      ['memory', 'left'],
+      ['size', 'right'],
+      ['', 'left'],
+    ],
+    rows.map(([name, bytes, remark]) => [name, formatBytes(bytes), remark]),
+  );
+  return table + streamed;
 }
 
 /** A line a key; long values cut unless `full`. */

@@ -1,8 +1,9 @@
 import { isRocmforgeError } from '../base/errors.ts';
-import { DEFAULT_CONTEXT, LanguageModel, type ModelOptions } from '../engine/language-model.ts';
+import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
 import type { GgufFile, MetadataValue } from '../gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
-import type { FitPlan } from '../model/fit-plan.ts';
+import { type FitSummary, summaryOf } from '../model/fit-plan.ts';
+import { DEFAULT_CONTEXT } from '../model/plan-options.ts';
 import { type DeviceRequest, openDevice } from '../node/devices.ts';
 import { chatTemplateNames } from '../text/index.ts';
 
@@ -37,7 +38,7 @@ export interface FormatUse {
 
 /** The memory that a model would take on a device, or why that cannot be said. */
 export type MemoryNeed =
-  | { readonly device: string; readonly context: number; readonly free: number; readonly fit: FitPlan }
+  | { readonly device: string; readonly context: number; readonly free: number; readonly fit: FitSummary }
   | { readonly unknown: string };
 
 /** A metadata value; of a long array the first elements and the length. */
@@ -117,7 +118,8 @@ export async function memoryNeed(
     const fit = await LanguageModel.fit({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
     const trained = summarize(gguf).trainedContext ?? DEFAULT_CONTEXT;
     const context = options.context ?? Math.min(trained, DEFAULT_CONTEXT);
-    return { device: device.info.backend, context, free: (await device.memory()).free, fit };
+    const { free } = await device.memory();
+    return { device: device.info.backend, context, free, fit: summaryOf(fit) };
   } catch (error) {
     if (!isRocmforgeError(error) || isRocmforgeError(error, 'INVALID_ARGUMENT')) throw error;
     return { unknown: error.message };

@@ -1,5 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { ModelOptions } from '../engine/language-model.ts';
+import { LOAD_MODES, type LoadMode } from '../engine/load-mode.ts';
+import { WEIGHT_POLICIES, type WeightPolicy } from '../load/weight-policy.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 
 /** Options of every command. */
@@ -16,6 +18,11 @@ export interface ModelFlags {
   readonly context?: number;
   readonly batch?: number;
   readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
+  readonly weights?: WeightPolicy;
+  readonly load?: LoadMode;
+  readonly memory?: number;
+  readonly weightMemory?: number;
+  readonly loadTrace?: string;
 }
 
 /** Where the model runs. */
@@ -61,6 +68,21 @@ export function modelOptions(): Option[] {
     new Option('--cache-type <type>', 'how the KV cache is stored (default: f16)')
       .choices(['f16', 'f32'])
       .helpGroup('Model:'),
+    new Option('--weights <policy>', 'what matrices become on the device (default: blocks, as in the file)')
+      .choices(WEIGHT_POLICIES)
+      .helpGroup('Model:'),
+    new Option('--load <mode>', 'when weights are loaded (default: background)')
+      .choices(LOAD_MODES)
+      .helpGroup('Model:'),
+    new Option('--memory <size>', 'memory for everything, as 6GiB; layers that do not fit are streamed')
+      .argParser(byteSize)
+      .helpGroup('Model:'),
+    new Option('--weight-memory <size>', 'device memory for the weights alone, as 2.5GB')
+      .argParser(byteSize)
+      .helpGroup('Model:'),
+    new Option('--load-trace <file>', 'write what loading does, for Perfetto or chrome://tracing').helpGroup(
+      'Model:',
+    ),
   ];
 }
 
@@ -99,6 +121,25 @@ export function wholeNumber(least: number): (text: string) => number {
     if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value;
     throw new InvalidArgumentError(`Expected a whole number, at least ${least}.`);
   };
+}
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+};
+
+/** Parses a number of bytes with an optional unit: `512MiB`, `6 GB`. */
+export function byteSize(text: string): number {
+  const [, digits, unit = ''] = /^([0-9.]+)\s*([a-z]*)$/i.exec(text.trim()) ?? [];
+  const factor = SIZE_UNITS[unit.toLowerCase()];
+  const bytes = Math.floor(Number(digits) * (factor ?? Number.NaN));
+  if (Number.isSafeInteger(bytes) && bytes > 0) return bytes;
+  throw new InvalidArgumentError('Expected a size such as 512MiB or 6GB.');
 }
 
 /** Parses a finite number. */

@@ -37,6 +37,12 @@ export interface Device extends AsyncDisposable {
    * otherwise.
    */
   createPinned(byteLength: number, label: string, use?: PinnedUse): PinnedBuffer;
+  /**
+   * Pins memory that is the caller's, whole pages that threads share, so that it is copied from without a detour; it has to
+   * outlive the pinned buffer. Throws where it cannot be pinned. Absent on a device that cannot do this, or whose own pinned
+   * memory threads share.
+   */
+  pin?(bytes: Uint8Array, label: string): PinnedBuffer;
   createStream(label: string): Stream;
   /**
    * The capacities for which a model of at most `rows` token rows is worth compiling: ascending, the last is `rows`. A device

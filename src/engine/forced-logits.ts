@@ -54,7 +54,6 @@ async function forward(
 ): Promise<void> {
   invariant(state.reserve(SLOT, first + ids.length), 'a prompt within the context fits into the cache');
   const batch = plan.planFor(ids.length, outputs);
-  await batch.prepare('forward');
   const input = batch.input(0);
   input.view('counts').set([ids.length, outputs]);
   input.view('ids').set(ids);
@@ -62,5 +61,5 @@ async function forward(
   for (let row = 0; row < ids.length; row++) input.view('positions')[row] = first + row;
   for (let i = 0; i < outputs; i++) input.view('output_rows')[i] = ids.length - outputs + i;
   state.writeBlocks(SLOT, input.view('blocks'));
-  batch.run(stream, 'forward', input);
+  await plan.run({ stream, batch, kind: 'forward', input });
 }

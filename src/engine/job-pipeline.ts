@@ -91,17 +91,16 @@ export class JobPipeline<S extends JobSequence> {
     return this.#underWay.length === 0;
   }
 
-  /** Writes a step's inputs and queues it. Rejects when the step cannot be recorded. */
+  /** Writes a step's inputs and queues it. Rejects when weights cannot be loaded or the step cannot be recorded. */
   async submit(step: StepPlan<S>): Promise<void> {
     const plan = this.#plan.planFor(step.rows, step.outputs);
     const kind = step.outputs > 0 ? 'generate' : 'forward';
-    if (!plan.isPrepared(kind)) await plan.prepare(kind);
     const job = this.#free.pop();
     invariant(job, 'a job is free');
     job.step = step;
     this.#underWay.push(job);
     this.#writeInputs(plan, job);
-    plan.run(this.#stream, kind, plan.input(job.index));
+    await this.#plan.run({ stream: this.#stream, batch: plan, kind, input: plan.input(job.index) });
     job.readBack(this.#stream, this.#plan);
   }
 

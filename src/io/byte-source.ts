@@ -13,6 +13,9 @@ export interface ByteSource extends AsyncDisposable {
   /** Length in bytes, fixed for the life of the source. */
   readonly size: number;
 
+  /** Ranges that begin at multiples of this, and end at one or with the source, are read best: a power of two up to 4096. */
+  readonly readAlignment?: number;
+
   /**
    * Fills `into` with the bytes from `offset` on. Rejects with `READ_OUT_OF_RANGE` before any I/O when the range does not lie
    * in the source, `READ_SHORT` when the bytes end early, `SOURCE_CHANGED` when they are no longer the same file's,
@@ -25,6 +28,9 @@ export interface ByteSource extends AsyncDisposable {
    * view must not be written to, nor touched after the source is disposed.
    */
   view?(offset: number, length: number): Uint8Array | undefined;
+
+  /** Rejects with `SOURCE_CHANGED` when the content is known to have changed since the source was opened. */
+  checkUnchanged?(): Promise<void>;
 
   /** Releases what the source holds. The second call does nothing. */
   dispose(): Promise<void>;

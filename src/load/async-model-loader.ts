@@ -1,154 +1,284 @@
-import { throwIfAborted } from '../base/errors.ts';
-import type { BufferRange, Device, PackedWeight, Stream } from '../device/index.ts';
-import type { TensorInfo } from '../gguf/tensor-info.ts';
-import type { LoadProgress } from './load-progress.ts';
-import { PinnedRing } from './pinned-ring.ts';
+import { Lifetime } from '../base/disposal.ts';
+import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
+import type { BlockDecoder, Device, DeviceEvent, PinnedBuffer, Stream } from '../device/index.ts';
+import type { ByteSource } from '../io/index.ts';
+import { type LoadBreakdown, LoadClock, type LoadPhase } from './load-clock.ts';
+import { type LoadProgress, ProgressReporter } from './load-progress.ts';
+import { LoadQueue } from './load-queue.ts';
+import { type LoadStream, LoadStreams } from './load-streams.ts';
+import type { LoadTrace } from './load-trace.ts';
+import { PinnedRing, type RingSlot } from './pinned-ring.ts';
+import { readChunk, WINDOW_SLACK_BYTES, windowOf } from './read-window.ts';
+import { scalarDecoder } from './scalar-decoder.ts';
+import { lanes, type WaitingLine } from '../base/waiting-line.ts';
+import { type Chunk, chunksOf, type WeightJob } from './weight-job.ts';
+import { allOrNone, WeightLoad, type WeightLoadOptions } from './weight-load.ts';
 
-/** A packed weight, where it goes, and the file's tensors for its parts. */
-export interface WeightJob {
-  readonly weight: PackedWeight;
-  readonly target: BufferRange;
-  readonly tensors: readonly TensorInfo[];
+/** How a loader is sized. Every count has a default that saturates a PCIe 5 link from the page cache. */
+export interface LoaderOptions {
+  /** Reads in flight. */
+  readonly readers?: number | undefined;
+  /** Streams that carry copies to the device. */
+  readonly streams?: number | undefined;
+  /** Chunks that are decoded at once, where weights are decoded on the host. Default: all that the decoder does at once. */
+  readonly threads?: number | undefined;
+  /** Pinned slots: chunks that are anywhere between the file and the device. */
+  readonly slots?: number | undefined;
+  readonly slotBytes?: number | undefined;
+  /** Decodes on the host; the caller's. Default: the formats' own decoders, on the calling thread. */
+  readonly decoder?: BlockDecoder | undefined;
+  /** Is told of everything that takes time. */
+  readonly trace?: LoadTrace | undefined;
 }
 
-/** How a load is watched, ended and sized. */
+/** How one load is watched and ended. */
 export interface LoadOptions {
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Pinned slots, and so reads in flight. */
-  readonly slots?: number;
-  readonly slotBytes?: number;
 }
 
-/** Eight reads of 4 MiB keep a page cache busy; more memory pinned gains nothing. */
-const DEFAULT_SLOTS = 8;
-const DEFAULT_SLOT_BYTES = 4 * 1024 * 1024;
-
-/** Host memory that a load takes unless options say otherwise. */
-export const DEFAULT_RING_BYTES = DEFAULT_SLOTS * DEFAULT_SLOT_BYTES;
-
-/** Some rows of one tensor: what fits into a slot. */
-interface Chunk {
-  readonly job: WeightJob;
-  readonly part: number;
-  readonly tensor: TensorInfo;
-  readonly firstRow: number;
-  readonly rowCount: number;
-  readonly rowBytes: number;
+/** What a load moved, and where its time went. */
+export interface LoadReport {
+  /** File bytes. */
+  readonly bytes: number;
+  readonly tensors: number;
+  readonly seconds: number;
+  readonly breakdown: LoadBreakdown;
 }
+
+const MIB = 1024 * 1024;
+const DEFAULTS = { readers: 8, streams: 4, slots: 16, slotBytes: 4 * MIB };
+
+/** Host memory that a loader pins unless options say otherwise. */
+export const DEFAULT_RING_BYTES = DEFAULTS.slots * (DEFAULTS.slotBytes + WINDOW_SLACK_BYTES);
+
+/** One chunk after the other, read, decoded on one thread and copied before the next is begun: what loaders usually do. */
+export const SYNCHRONOUS: LoaderOptions = { readers: 1, streams: 1, threads: 1, slots: 1 };
 
 /**
- * Moves weights from the file onto a device: many positional reads in flight into a ring of pinned slots, each slot packed
- * by the device as soon as it is full and refilled as soon as the device has read it. Nothing is read twice, the weights
- * are loaded in the order of the jobs.
+ * Moves weights from files onto a device: several positional reads in flight into a small ring of pinned slots, rows decoded
+ * on the host where the weight's format is not the file's, each slot packed by the device over one of several streams and
+ * refilled after its own event. Nothing is read twice; weights go in the order of asking. Ring and streams are kept between
+ * loads, until the loader is disposed.
  */
-export class AsyncModelLoader {
-  readonly #device: Device;
-  readonly #options: LoadOptions;
+export class AsyncModelLoader implements AsyncDisposable {
+  readonly #slotBytes: number;
+  readonly #decoder: BlockDecoder;
+  readonly #trace: LoadTrace | undefined;
+  readonly #clock = new LoadClock();
+  readonly #queue = new LoadQueue();
+  readonly #ring: PinnedRing;
+  readonly #streams: LoadStreams;
+  readonly #readers: WaitingLine<number>;
+  readonly #decoders: WaitingLine<number>;
+  readonly #life = new Lifetime('the loader');
+  readonly #underWay = new Set<Promise<void>>();
+  #isPumping = false;
+  #pumping: Promise<void> | undefined;
 
-  constructor(device: Device, options: LoadOptions = {}) {
-    this.#device = device;
-    this.#options = options;
+  /** Pins nothing yet. Throws `INVALID_ARGUMENT` for counts that are none. */
+  constructor(device: Device, options: LoaderOptions = {}) {
+    const { decoder = scalarDecoder, trace } = options;
+    const count = (name: 'readers' | 'streams' | 'slots' | 'slotBytes') =>
+      positive(name, options[name] ?? DEFAULTS[name]);
+    this.#slotBytes = count('slotBytes');
+    this.#decoder = decoder;
+    this.#trace = trace;
+    const onPin = (pin: () => void) => this.#timed('pin', pin);
+    const slotBytes = this.#slotBytes + WINDOW_SLACK_BYTES;
+    this.#ring = new PinnedRing(device, { slots: count('slots'), slotBytes, onPin });
+    this.#streams = new LoadStreams(device, count('streams'));
+    this.#readers = lanes(count('readers'));
+    this.#decoders = lanes(positive('threads', options.threads ?? decoder.threads));
   }
 
-  /** Resolves when every weight is on the device. Rejects with the first failure after all reads under way have ended. */
-  async load(jobs: readonly WeightJob[]): Promise<void> {
-    const chunks = chunksOf(jobs, this.#options.slotBytes ?? DEFAULT_SLOT_BYTES);
-    const largest = chunks.reduce((most, { rowBytes, rowCount }) => Math.max(most, rowBytes * rowCount), 1);
-    using ring = new PinnedRing(this.#device, this.#options.slots ?? DEFAULT_SLOTS, largest);
-    await using stream = this.#device.createStream('load');
-    const progress = new ProgressReporter(chunks, this.#options.onProgress);
-    await this.#pump(chunks, { ring, stream, progress });
-    await stream.synchronize();
+  /**
+   * Resolves when every weight is on the device. Rejects with the first failure (`READ_…`, `SOURCE_CHANGED`, `ABORTED`, `OUT_OF_MEMORY`,
+   * the device's error) when nothing of the load is under way any more.
+   */
+  async load(jobs: readonly WeightJob[], options: LoadOptions = {}): Promise<LoadReport> {
+    const things = jobs.map((job) => ({ job }));
+    return this.follow(things, options, ({ job }, watch) => this.request(job, watch));
   }
 
-  async #pump(
-    chunks: readonly Chunk[],
-    by: { ring: PinnedRing; stream: Stream; progress: ProgressReporter },
-  ): Promise<void> {
-    let failure: { readonly error: unknown } | undefined;
-    const pending = new Set<Promise<void>>();
-    for (const chunk of chunks) {
-      const slot = await by.ring.take();
-      if (failure || this.#options.signal?.aborted) {
-        by.ring.give(slot);
-        break;
-      }
-      const move = this.#move(chunk, { ...by, slot })
-        .catch((error: unknown) => {
-          failure ??= { error };
-        })
-        .finally(() => {
-          by.ring.give(slot);
-          pending.delete(move);
-        });
-      pending.add(move);
+  /**
+   * Watches over the loads that `request` begins for things with a job. One that it began before goes on as it was begun:
+   * unseen by the signal and the progress.
+   */
+  async follow<T extends { readonly job: WeightJob }>(
+    things: readonly T[],
+    { signal, onProgress }: LoadOptions,
+    request: (thing: T, watch: WeightLoadOptions) => WeightLoad,
+  ): Promise<LoadReport> {
+    throwIfAborted(signal, 'loading');
+    const before = this.#clock.breakdown();
+    const jobs = things.map(({ job }) => job);
+    const chunks = jobs.flatMap((job) => chunksOf(job, this.#slotBytes));
+    const progress = new ProgressReporter(chunks, onProgress);
+    const onRead = () => progress.read();
+    const onArrived = (chunk: Chunk) => progress.arrived(chunk);
+    await allOrNone(things.map((thing) => request(thing, { signal, onRead, onArrived })));
+    for (const source of sourcesOf(jobs)) await source.checkUnchanged?.();
+    const { seconds, totalBytes: bytes, totalTensors: tensors } = progress;
+    return { bytes, tensors, seconds, breakdown: this.#clock.since(before) };
+  }
+
+  /** Begins to load one weight; others that were asked for before come first. */
+  request(job: WeightJob, options: WeightLoadOptions = {}): WeightLoad {
+    this.#life.check();
+    const load = new WeightLoad(job, chunksOf(job, this.#slotBytes), options);
+    this.#queue.add(load);
+    if (!this.#isPumping) this.#pumping = this.#pump();
+    return load;
+  }
+
+  /** Lets a weight that somebody waits for go before all that nobody waits for. */
+  hurry(load: WeightLoad): void {
+    this.#queue.hurry(load);
+  }
+
+  /** Fails what still waits, and resolves when nothing is under way and everything is released. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#life.end()) return;
+    this.#queue.fail(new RocmforgeError('DISPOSED', { what: 'the loader' }));
+    await this.#pumping;
+    await Promise.all(this.#underWay);
+    await this.#streams[Symbol.asyncDispose]();
+    this.#ring[Symbol.dispose]();
+  }
+
+  /** Gives each free slot the next chunk, until there is none. */
+  async #pump(): Promise<void> {
+    this.#isPumping = true;
+    while (this.#queue.next()) {
+      const slot = await this.#during('wait', this.#ring.take());
+      const load = this.#queue.next();
+      if (load) this.#start(load, load.take(), slot);
+      else this.#ring.give(slot);
     }
-    await Promise.all(pending);
-    throwIfAborted(this.#options.signal, 'loading');
-    if (failure) throw failure.error;
+    this.#isPumping = false;
   }
 
-  async #move(
-    chunk: Chunk,
-    by: { slot: Awaited<ReturnType<PinnedRing['take']>>; stream: Stream; progress: ProgressReporter },
-  ): Promise<void> {
-    const { job, part, tensor, firstRow, rowCount, rowBytes } = chunk;
-    const bytes = by.slot.bytes.subarray(0, rowCount * rowBytes);
-    await tensor.source.read(tensor.offset + firstRow * rowBytes, bytes, this.#options.signal);
-    by.stream.pack(job.weight, part, { pinned: by.slot, offset: 0, firstRow, rowCount }, job.target);
-    await by.stream.record().completed();
-    by.progress.add(chunk);
+  #start(load: WeightLoad, chunk: Chunk, slot: RingSlot): void {
+    const moving = this.#move(load, chunk, slot)
+      .catch((error: unknown) => load.fail(error))
+      .finally(() => {
+        this.#ring.give(slot);
+        this.#underWay.delete(moving);
+        load.release();
+      });
+    this.#underWay.add(moving);
+  }
+
+  async #move(load: WeightLoad, chunk: Chunk, slot: RingSlot): Promise<void> {
+    throwIfAborted(load.options.signal, 'loading');
+    const offset = chunk.decodes
+      ? await this.#readAndDecode(load, chunk, slot)
+      : await this.#read(load, chunk, slot.pinned(windowOf(chunk).length).bytes);
+    throwIfAborted(load.options.signal, 'loading');
+    if (load.failed) return;
+    const on = this.#streams.take();
+    load.holdBack(on.stream);
+    const before = this.#trace && on.stream.record();
+    handToStream(load.job, chunk, { pinned: slot.pinned(chunk.bytes), offset, stream: on.stream });
+    const after = on.stream.record();
+    load.handOver(on.index, after);
+    await this.#arrive(chunk, on, after, before);
+    load.options.onArrived?.(chunk);
+  }
+
+  /** Reads a chunk; gives where its rows begin in `into`. */
+  async #read(load: WeightLoad, chunk: Chunk, into: Uint8Array): Promise<number> {
+    const lane = await this.#readers.take();
+    try {
+      const { signal, onRead } = load.options;
+      const row = `reader ${lane}`;
+      const offset = await this.#spanned(row, chunk, this.#during('read', readChunk(chunk, into, signal)));
+      onRead?.();
+      return offset;
+    } finally {
+      this.#readers.give(lane);
+    }
+  }
+
+  async #readAndDecode(load: WeightLoad, chunk: Chunk, slot: RingSlot): Promise<number> {
+    const host = slot.host(windowOf(chunk).length);
+    const offset = await this.#read(load, chunk, host);
+    const lane = await this.#decoders.take();
+    try {
+      const become = load.job.weight.parts[chunk.part]?.format;
+      if (!become) return fail('INTERNAL', { what: `the weight has a part ${chunk.part}` });
+      const source = host.subarray(offset, offset + chunk.fileBytes);
+      const into = slot.pinned(chunk.bytes).bytes.subarray(0, chunk.bytes);
+      const { format } = chunk.tensor;
+      const decoding = this.#decoder.decode({ format, source, become, into });
+      await this.#spanned(`decoder ${lane}`, chunk, this.#during('decode', decoding));
+      return 0;
+    } finally {
+      this.#decoders.give(lane);
+    }
+  }
+
+  async #arrive(chunk: Chunk, on: LoadStream, after: DeviceEvent, before?: DeviceEvent): Promise<void> {
+    try {
+      await this.#during('pack', after.completed());
+    } catch (error) {
+      this.#streams.replace(on);
+      throw error;
+    }
+    if (!before) return;
+    const end = performance.now();
+    const begin = end - after.elapsedSince(before);
+    const { tensor, bytes } = chunk;
+    this.#trace?.add({ row: `stream ${on.index}`, name: tensor.name, begin, end, bytes });
+  }
+
+  async #spanned<T>(row: string, { tensor, fileBytes }: Chunk, work: Promise<T>): Promise<T> {
+    if (!this.#trace) return work;
+    const begin = performance.now();
+    const result = await work;
+    this.#trace.add({ row, name: tensor.name, begin, end: performance.now(), bytes: fileBytes });
+    return result;
+  }
+
+  async #during<T>(phase: LoadPhase, work: Promise<T>): Promise<T> {
+    const since = this.#clock.begin(phase);
+    try {
+      return await work;
+    } finally {
+      this.#clock.end(phase, since);
+    }
+  }
+
+  #timed(phase: LoadPhase, work: () => void): void {
+    const since = this.#clock.begin(phase);
+    try {
+      work();
+    } finally {
+      this.#clock.end(phase, since);
+    }
   }
 }
 
-function chunksOf(jobs: readonly WeightJob[], slotBytes: number): Chunk[] {
-  const chunks: Chunk[] = [];
-  for (const job of jobs) {
-    job.weight.parts.forEach((weight, part) => {
-      const tensor = job.tensors[part] as TensorInfo;
-      const { blockElements, blockBytes } = weight.format;
-      const rowBytes = (weight.columns / blockElements) * blockBytes;
-      const align = job.weight.rowAlignment;
-      const most = Math.max(align, Math.floor(slotBytes / rowBytes / align) * align);
-      for (let firstRow = 0; firstRow < weight.rows; firstRow += most) {
-        const rowCount = Math.min(most, weight.rows - firstRow);
-        chunks.push({ job, part, tensor, firstRow, rowCount, rowBytes });
-      }
-    });
+function handToStream(
+  { weight, target, plain }: WeightJob,
+  { part, firstRow, rowCount, bytes }: Chunk,
+  { pinned, offset, stream }: { pinned: PinnedBuffer; offset: number; stream: Stream },
+): void {
+  if (!plain) {
+    stream.pack(weight, part, { pinned, offset, firstRow, rowCount }, target);
+    return;
   }
-  return chunks;
+  const at = target.offset + (bytes / rowCount) * firstRow;
+  const range = { buffer: target.buffer, offset: at, byteLength: bytes };
+  stream.upload(pinned.bytes.subarray(offset, offset + bytes), range);
 }
 
-/** Counts what has arrived; a tensor counts when its last chunk has. */
-class ProgressReporter {
-  readonly #left = new Map<string, number>();
-  readonly #totalTensors: number;
-  readonly #totalBytes: number;
-  readonly #begin = performance.now();
-  #bytes = 0;
+function sourcesOf(jobs: readonly WeightJob[]): Set<ByteSource> {
+  return new Set(jobs.flatMap(({ tensors }) => tensors.map(({ source }) => source)));
+}
 
-  constructor(
-    chunks: readonly Chunk[],
-    readonly report: ((progress: LoadProgress) => void) | undefined,
-  ) {
-    for (const { tensor } of chunks) this.#left.set(tensor.name, (this.#left.get(tensor.name) ?? 0) + 1);
-    this.#totalTensors = this.#left.size;
-    this.#totalBytes = chunks.reduce((sum, { rowBytes, rowCount }) => sum + rowBytes * rowCount, 0);
-  }
-
-  add({ tensor, rowBytes, rowCount }: Chunk): void {
-    this.#bytes += rowBytes * rowCount;
-    const left = (this.#left.get(tensor.name) ?? 1) - 1;
-    if (left === 0) this.#left.delete(tensor.name);
-    else this.#left.set(tensor.name, left);
-    this.report?.({
-      bytes: this.#bytes,
-      totalBytes: this.#totalBytes,
-      tensors: this.#totalTensors - this.#left.size,
-      totalTensors: this.#totalTensors,
-      tensor: tensor.name,
-      seconds: (performance.now() - this.#begin) / 1000,
-    });
-  }
+function positive(name: string, count: number): number {
+  if (Number.isSafeInteger(count) && count > 0) return count;
+  return fail('INVALID_ARGUMENT', { name, found: String(count), expected: 'a positive whole number' });
 }

@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { GgufMetadata } from '../gguf/metadata.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
+import { formatUnder, type WeightPolicy } from '../load/weight-policy.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
 import type { Tensor, Weight } from '../ops/value.ts';
 import type { LayerStates } from './layer-states.ts';
@@ -8,6 +9,16 @@ import type { ModelConfig } from './model-config.ts';
 
 /** Finds a file's tensors by name. */
 export type TensorIndex = ReadonlyMap<string, TensorInfo>;
+
+/** Which part of a model is recorded, and for what. */
+export interface PartOptions {
+  /** What the file's names of the part's weights begin with. */
+  readonly prefix: string;
+  /** Positions that a sequence may have. */
+  readonly context: number;
+  /** What matrices become on the device. */
+  readonly weights: WeightPolicy;
+}
 
 /**
  * What an architecture records one part of the model with: the builder, the configuration and the part's weights. Weights
@@ -18,7 +29,7 @@ export class PartScope<out C extends ModelConfig = ModelConfig> {
     readonly g: GraphBuilder,
     readonly config: C,
     readonly tensors: TensorIndex,
-    readonly of: { readonly prefix: string; readonly context: number },
+    readonly of: PartOptions,
   ) {}
 
   /** What the file's names of the part's weights begin with. */
@@ -52,7 +63,7 @@ export class PartScope<out C extends ModelConfig = ModelConfig> {
       const expected = rows === 1 ? `[${columns}]` : `[${columns}, ${rows}]`;
       fail('MODEL_TENSOR_SHAPE', { tensor: tensor.name, found: `[${tensor.shape.join(', ')}]`, expected });
     }
-    return this.g.weight(name, tensor.format, rows, columns);
+    return this.g.weight(name, formatUnder(this.of.weights, tensor.format, rows), rows, columns);
   }
 
   /** Rows of a matrix of `columns` columns, for sizes that only the file knows (the vocabulary). */

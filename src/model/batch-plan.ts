@@ -6,13 +6,12 @@ import {
   type Program,
   type Step,
   type Stream,
-  wholeOf,
 } from '../device/index.ts';
 import { type Cost, type CostContext, costOf } from '../ops/index.ts';
 import { type BatchShape, ELEMENT_BYTES, type State, type Tensor, tensorBytes } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
-import { LayerPlan, type PlannedWeight } from './layer-plan.ts';
+import { LayerPlan } from './layer-plan.ts';
 import { kindOf, type ModelGraphs, type ModelPart } from './model-graphs.ts';
 import type { PlanBuffers } from './plan-buffers.ts';
 
@@ -25,8 +24,8 @@ export type StepKind = 'forward' | 'generate';
  */
 export class BatchPlan implements Disposable {
   #inputs: BatchInputs | undefined;
-  readonly #steps = new Map<StepKind, Promise<Step>>();
-  readonly #ready = new Map<StepKind, Step>();
+  readonly #steps = new Map<StepKind | number, Promise<Step>>();
+  readonly #ready = new Map<StepKind | number, Step>();
 
   private constructor(
     readonly device: Device,
@@ -78,11 +77,6 @@ export class BatchPlan implements Disposable {
     return bytes;
   }
 
-  /** Every weight by its key. */
-  weights(): Map<string, PlannedWeight> {
-    return new Map(this.parts.flatMap(({ weights }) => weights.map((weight) => [weight.key, weight])));
-  }
-
   /** Creates the small inputs, for `inFlight` steps at once. Throws `OUT_OF_MEMORY`. */
   allocate(inFlight: number): void {
     this.#inputs = new BatchInputs(this.device, this.shape, inFlight);
@@ -95,23 +89,34 @@ export class BatchPlan implements Disposable {
     return input;
   }
 
-  /** Binds and records a step at the first call; `run` may be called when it resolves. */
-  async prepare(kind: StepKind): Promise<void> {
-    const recording = this.#steps.get(kind) ?? this.#record(kind);
-    this.#steps.set(kind, recording);
-    this.#ready.set(kind, await recording);
+  /** How many parts a step of this kind runs, of `parts` the first. */
+  partsOf(kind: StepKind): number {
+    return kind === 'generate' ? this.parts.length : this.parts.length - 1;
   }
 
-  isPrepared(kind: StepKind): boolean {
-    return this.#ready.has(kind);
+  /** Binds and records a step, or a part alone by its number, at the first call; it may be run when this resolves. */
+  async prepare(step: StepKind | number): Promise<void> {
+    if (this.#ready.has(step)) return;
+    const recording = this.#steps.get(step) ?? this.#record(step);
+    this.#steps.set(step, recording);
+    this.#ready.set(step, await recording);
   }
 
-  /** Queues the upload of an input slot and a prepared step. */
-  run(stream: Stream, kind: StepKind, input: InputSlot): void {
-    const step = this.#ready.get(kind);
-    invariant(step && this.#inputs, 'the step is prepared');
+  isPrepared(step: StepKind | number): boolean {
+    return this.#ready.has(step);
+  }
+
+  /** Queues the upload of an input slot. */
+  upload(stream: Stream, input: InputSlot): void {
+    invariant(this.#inputs, 'the inputs were allocated');
     stream.upload(input.pinned.bytes, this.#inputs.range());
-    stream.run(step);
+  }
+
+  /** Queues a prepared step, or a prepared part. */
+  run(stream: Stream, step: StepKind | number): void {
+    const ready = this.#ready.get(step);
+    invariant(ready, 'the step is prepared');
+    stream.run(ready);
   }
 
   [Symbol.dispose](): void {
@@ -122,15 +127,19 @@ export class BatchPlan implements Disposable {
     this.#inputs = undefined;
   }
 
-  #record(kind: StepKind): Promise<Step> {
-    const parts = kind === 'generate' ? this.parts : this.parts.slice(0, -1);
-    const executables = parts.map((part, index) => part.program.bind(this.#bindings(part, index)));
-    return this.device.record(executables, `${kind} ${this.shape.rows}`);
+  #record(step: StepKind | number): Promise<Step> {
+    const first = typeof step === 'number' ? step : 0;
+    const end = typeof step === 'number' ? step + 1 : this.partsOf(step);
+    const executables = this.parts
+      .slice(first, end)
+      .map((part, i) => part.program.bind(this.#bindings(part, first + i)));
+    const label = typeof step === 'number' ? (this.parts[step]?.part.name ?? '') : step;
+    return this.device.record(executables, `${label} ${this.shape.rows}`);
   }
 
   #bindings({ part, program, weights }: LayerPlan, index: number): Bindings {
     const { graph } = program;
-    const whole = (name: string) => wholeOf(this.buffers.get(name));
+    const whole = (name: string) => this.buffers.get(name);
     const values = new Map<Tensor | State, BufferRange>();
     for (const input of graph.inputs) {
       const small = this.#inputs?.rangeOf(input, this.shape);

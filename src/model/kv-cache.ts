@@ -9,6 +9,15 @@ export function blocksFor(context: number): number {
   return Math.ceil(context / KV_BLOCK_SIZE);
 }
 
+/** How large a KV cache is. */
+export interface KvCacheSize {
+  readonly blocks: number;
+  /** Sequences at once. */
+  readonly slots: number;
+  /** Positions that one of them may have. */
+  readonly context: number;
+}
+
 /**
  * The bookkeeping of a paged KV cache: which blocks of `KV_BLOCK_SIZE` positions belong to which slot. The cells
  * themselves are states of the layers' graphs, one pair of matrices a layer, all addressed by the same block numbers.
@@ -18,7 +27,7 @@ export class KvCache implements SequenceState {
   readonly #free: number[];
   readonly #owned: number[][];
 
-  constructor(of: { blocks: number; slots: number; context: number }) {
+  constructor(of: KvCacheSize) {
     invariant(of.blocks > 0 && of.slots > 0, 'a KV cache has blocks and slots');
     this.context = of.context;
     // The lowest block is handed out first: a single sequence then lies in one piece.

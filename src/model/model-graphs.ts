@@ -1,3 +1,4 @@
+import type { WeightPolicy } from '../load/weight-policy.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
 import { sample, tokenAppend } from '../ops/index.ts';
 import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
@@ -15,6 +16,8 @@ export interface GraphOptions extends StateOptions {
   readonly context: number;
   /** Most likely tokens reported beside each sampled one. */
   readonly alternatives: number;
+  /** What matrices become on the device. Default `blocks`. */
+  readonly weights?: WeightPolicy;
 }
 
 /** One part of the model: its graph, and what the file's names of its weights begin with. */
@@ -102,7 +105,8 @@ class ModelRecorder {
   }
 
   #scope(g: GraphBuilder, prefix: string): PartScope {
-    return new PartScope(g, this.config, this.tensors, { prefix, context: this.options.context });
+    const { context, weights = 'blocks' } = this.options;
+    return new PartScope(g, this.config, this.tensors, { prefix, context, weights });
   }
 
   #output(g: GraphBuilder, name: string, tensor: Tensor): void {

@@ -1,6 +1,7 @@
 import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { type DeviceRequest, openDevice } from './devices.ts';
+import { openDecoder } from './open-cpu.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** How a model is loaded from a path or an address. */
@@ -12,18 +13,20 @@ export interface LoadModelOptions extends ModelOptions, DeviceRequest {}
  * `LanguageModel.open`, nothing left open.
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
-  const { signal, logger } = options;
-  const gguf = await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) });
+  const { signal, logger, threads } = options;
+  const opened: AsyncDisposable[] = [];
+  const keep = <T extends AsyncDisposable>(resource: T): T => {
+    opened.unshift(resource);
+    return resource;
+  };
   try {
-    const device = await openDevice(options);
-    try {
-      return await LanguageModel.open({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
-    } catch (error) {
-      await device[Symbol.asyncDispose]();
-      throw error;
-    }
+    const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
+    const decodes = (options.weights ?? 'blocks') !== 'blocks';
+    const decoder = decodes ? keep(await openDecoder({ threads })) : undefined;
+    const device = keep(await openDevice(options));
+    return await LanguageModel.open({ gguf, device, decoder, architectures: ALL_ARCHITECTURES }, options);
   } catch (error) {
-    await gguf.dispose();
+    for (const resource of opened) await resource[Symbol.asyncDispose]();
     throw error;
   }
 }

@@ -5,6 +5,12 @@ import { loadMemoryMapper, MAP_ALIGNMENT, type Mapping, type MemoryMapper } from
 /** A view of more than 4 GiB aborts Node 20; windows start every half of this. */
 const DEFAULT_WINDOW_BYTES = 2 ** 31;
 
+/** Shorter reads go through the system's cache whether they are in it or not. */
+const LEAST_DIRECT_BYTES = 512 << 10;
+
+/** Pages of a range that are looked at; none of a cold range is in memory. */
+const RESIDENCY_SAMPLES = 4;
+
 /** How a file is mapped. */
 export interface MappedSourceOptions {
   /** Bytes of one window, a multiple of 128 KiB; views of up to half of it are possible everywhere. */
@@ -49,6 +55,17 @@ export class MappedSource extends FileSource {
     const start = offset - index * this.#stride;
     if (start + length > 2 * this.#stride) return undefined;
     return this.#window(index)?.bytes.subarray(start, start + length);
+  }
+
+  /** Looks at a few pages of a longer range. */
+  protected override isCold(offset: number, length: number): boolean {
+    if (length < LEAST_DIRECT_BYTES) return false;
+    for (let sample = 0; sample < RESIDENCY_SAMPLES; sample++) {
+      const at = offset + Math.floor(((sample + 0.5) * length) / RESIDENCY_SAMPLES);
+      const index = Math.floor(at / this.#stride);
+      if (this.#window(index)?.isResident(at - index * this.#stride) ?? true) return false;
+    }
+    return true;
   }
 
   protected override async release(): Promise<void> {

@@ -7,11 +7,16 @@ export interface MemoryMapper {
 /** Memory of one mapped range. Touching it after `unmap` crashes the process. */
 export interface Mapping {
   readonly bytes: Uint8Array;
+  /** True when the page at this offset is in memory, as far as the system tells. */
+  isResident(offset: number): boolean;
   unmap(): void;
 }
 
 /** A multiple of every page size there is (64 KiB on some ARM machines). */
 export const MAP_ALIGNMENT = 64 << 10;
+
+/** The smallest page there is. Where pages are larger, the system may refuse to tell, and they count as resident. */
+const PAGE_BYTES = 4096;
 
 /** `PROT_READ` and `MAP_PRIVATE`: the same numbers on Linux and macOS. */
 const PROT_READ = 1;
@@ -35,6 +40,10 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
   const munmap: (address: number | bigint, length: number) => number = c.func(
     'int munmap(uintptr_t, size_t)',
   );
+  const mincore: (address: number, length: number, pages: Uint8Array) => number = c.func(
+    'int mincore(uintptr_t, size_t, _Out_ unsigned char *)',
+  );
+  const page = new Uint8Array(1);
   return {
     map(fd, offset, length) {
       const address = mmap(null, length, PROT_READ, MAP_PRIVATE, fd, offset);
@@ -43,6 +52,11 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
         throw new Error(`mmap failed, errno ${koffi.errno()}`);
       return {
         bytes: new Uint8Array(koffi.view(address, length)),
+        isResident: (offset) => {
+          const at = address + offset;
+          page[0] = 0;
+          return mincore(at - (at % PAGE_BYTES), 1, page) !== 0 || (page[0] & 1) === 1;
+        },
         unmap: () => {
           munmap(address, length);
         },

@@ -2,12 +2,18 @@ import { readFile } from 'node:fs/promises';
 import { cpus, freemem } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { fail } from '../base/errors.ts';
-import type { Device } from '../device/index.ts';
-import { type CpuDeviceOptions, openCpuDevice } from '../devices/cpu/index.ts';
+import type { BlockDecoder, Device } from '../device/index.ts';
+import {
+  type CpuDeviceOptions,
+  type KernelBytes,
+  openCpuDecoder,
+  openCpuDevice,
+} from '../devices/cpu/index.ts';
 import { usableCores } from './cpu-threads.ts';
 import { nodeWorkerHost } from './worker-host.ts';
 
 const WORKER = new URL('./cpu-worker.js', import.meta.url);
+const DECODE_WORKER = new URL('./decode-worker.js', import.meta.url);
 const KERNELS = new URL('../devices/cpu/', import.meta.url);
 
 /** What may be chosen about the CPU device in Node; the rest is found out. */
@@ -17,16 +23,29 @@ export type NodeCpuOptions = Partial<
 
 /** Opens the CPU with worker threads, one for each physical core that the process may use. */
 export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
-  // Node 20 has relaxed SIMD behind a flag, which must be set before anything is validated; later ones ignore it.
-  setFlagsFromString('--experimental-wasm-relaxed-simd');
-  const [relaxed, baseline] = await Promise.all([kernels('relaxed'), kernels('baseline')]);
   return openCpuDevice({
     ...options,
     host: nodeWorkerHost(WORKER, usableCores()),
-    kernels: { relaxed, baseline },
+    kernels: await kernelBytes(),
     memoryLimit: options.memoryLimit ?? availableMemory(),
     name: cpus()[0]?.model ?? 'CPU',
   });
+}
+
+/** Opens SIMD decoders on worker threads, one for each physical core that the process may use. They start at first use. */
+export async function openDecoder(
+  options: { readonly threads?: number | undefined } = {},
+): Promise<BlockDecoder> {
+  const host = nodeWorkerHost(DECODE_WORKER, usableCores());
+  return openCpuDecoder({ ...options, host, kernels: await kernelBytes() });
+}
+
+/** The CPU device's kernels as they were built. Rejects with `DEVICE_UNAVAILABLE` where they were not. */
+export async function kernelBytes(): Promise<KernelBytes> {
+  // Node 20 has relaxed SIMD behind a flag, which must be set before anything is validated; later ones ignore it.
+  setFlagsFromString('--experimental-wasm-relaxed-simd');
+  const [relaxed, baseline] = await Promise.all([kernels('relaxed'), kernels('baseline')]);
+  return { relaxed, baseline };
 }
 
 /** Bytes that the process may still use: the system's estimate, within the control group's limit. */

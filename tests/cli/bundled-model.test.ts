@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PROJECT_ROOT } from '../support/project.ts';
-import { runCli, startCli } from '../support/run-cli.ts';
+import { BUNDLED, runCli, startCli } from '../support/run-cli.ts';
 import { sharedPath } from '../support/shared.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 test('npm start answers a default prompt, with progress and timings on stderr', async (t) => {
   const { scripts } = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8'));
   const [node, main, ...args] = scripts.start.split(' ');
-  assert.deepEqual([node, main], ['node', 'dist/src/cli/main.js']);
+  assert.deepEqual([node, main], ['node', 'dist/src/cli/rocmforge.cjs']);
   const { code, stdout, stderr } = await runCli(t, args);
   assert.equal(code, 0);
   assert.equal(stdout, 'The capital of France is Paris.\n');
@@ -37,6 +38,23 @@ const q8 = sharedPath('models/bundle/minimind2-small-q8_0.gguf');
 test('in eight bits it answers the same', { skip: q8 === undefined && 'no ../shared' }, async (t) => {
   const { stdout } = await runCli(t, ['run', '--greedy', '-m', q8 ?? '', '-p', QUESTION]);
   assert.equal(stdout, 'The capital of France is Paris.\n');
+});
+
+test('with weights in 40 % of its size it answers the same, and says what loading did', async (t) => {
+  const trace = join(temporaryFolder(t), 'trace.json');
+  const { size } = statSync(BUNDLED);
+  const budget = ['--weight-memory', String(Math.floor(0.4 * size))];
+  const { stdout } = await runCli(t, ['run', '--greedy', '-p', QUESTION, ...budget, '--load-trace', trace]);
+  assert.equal(stdout, 'The capital of France is Paris.\n');
+  const { traceEvents } = JSON.parse(readFileSync(trace, 'utf8'));
+  assert.ok(traceEvents.some(({ args }: { args: { name?: string } }) => args.name === 'reader 0'));
+});
+
+test('in every load mode it answers the same', async (t) => {
+  for (const mode of ['eager', 'lazy', 'hybrid', 'sync']) {
+    const { stdout } = await runCli(t, ['run', '--greedy', '-p', QUESTION, '--load', mode]);
+    assert.equal(stdout, 'The capital of France is Paris.\n', mode);
+  }
 });
 
 test('Ctrl-C ends an answer of the CPU device with 130, its threads ended', async (t) => {

@@ -46,3 +46,22 @@ test('of a remote file only the header is read', async (t) => {
   assert.deepEqual(JSON.parse(remote.stdout), JSON.parse(local.stdout));
   assert.ok(server.bytesSent < content.length / 20, `${server.bytesSent} bytes sent`);
 });
+
+test('--fit says what stays and what is streamed in the memory that is given', async (t) => {
+  const all = await runCli(t, ['inspect', '-d', 'reference', '--fit']);
+  assert.match(all.stdout, /^weights +16\.5 MiB +all of them stay$/m);
+  assert.doesNotMatch(all.stdout, /streamed|parameters/);
+  const little = ['inspect', '-d', 'reference', '--fit', '--weight-memory', '7MB'];
+  assert.match(
+    (await runCli(t, little)).stdout,
+    /^8 layers come anew in every step, through 2 x 1\.88 MiB$/m,
+  );
+  const { memory } = JSON.parse((await runCli(t, [...little, '--json'])).stdout);
+  assert.ok(memory.fit.weights <= 7e6 && memory.fit.streamedParts === 8);
+  const floats = await runCli(t, ['inspect', '-d', 'reference', '--fit', '--weights', 'f32']);
+  assert.match(floats.stdout, /^weights +98\.5 MiB/m);
+  const none = await runCli(t, ['inspect', '-d', 'reference', '--fit', '--memory', '1MB']);
+  assert.match(none.stdout, /^the model needs .* \(weights .*\), 976\.6 KiB are free$/m);
+  const wrong = await runCli(t, ['inspect', '--fit', '--memory', 'much']);
+  assert.equal(wrong.code, 2);
+});

@@ -1,68 +1,121 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import { type Device, type PackedWeight, wholeOf } from '../../src/device/index.ts';
+import type { Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
-import { type GgufFile, loadTensorBytes } from '../../src/gguf/index.ts';
-import { AsyncModelLoader, type WeightJob } from '../../src/load/async-model-loader.ts';
+import { F16, F32 } from '../../src/formats/index.ts';
+import { AsyncModelLoader, type LoaderOptions, SYNCHRONOUS } from '../../src/load/async-model-loader.ts';
 import type { LoadProgress } from '../../src/load/load-progress.ts';
+import { LoadTrace } from '../../src/load/load-trace.ts';
 import { tinyModel } from '../support/tiny-model.ts';
+import { arrived, expected, jobFor, jobsFor } from '../support/weight-jobs.ts';
 
-/** A job for each tensor of the file, laid out as in the file. */
-function jobsFor(gguf: GgufFile, device: Device, rowAlignment = 1): WeightJob[] {
-  return gguf.tensors.map((tensor, id) => {
-    const [columns = 1] = tensor.shape;
-    const rows = tensor.elementCount / columns;
-    const part = { kind: 'weight', id, name: tensor.name, format: tensor.format, rows, columns } as const;
-    const weight: PackedWeight = {
-      parts: [part],
-      byteLength: tensor.byteLength,
-      layout: 'file',
-      rowAlignment,
-    };
-    return {
-      weight,
-      target: wholeOf(device.createBuffer(tensor.byteLength, tensor.name)),
-      tensors: [tensor],
-    };
-  });
-}
+const SIZES: readonly (LoaderOptions & { readonly rowAlignment: number })[] = [
+  { ...SYNCHRONOUS, slotBytes: 1, rowAlignment: 1 },
+  { readers: 2, slots: 2, slotBytes: 1000, streams: 1, rowAlignment: 4 },
+  { readers: 8, slots: 16, slotBytes: 1 << 20, rowAlignment: 1 },
+  { readers: 3, slots: 2, slotBytes: 4096, streams: 16, rowAlignment: 32 },
+];
 
-for (const [slots, slotBytes, rowAlignment] of [
-  [1, 1, 1],
-  [2, 1000, 4],
-  [8, 1 << 20, 1],
-  [3, 4096, 32],
-] as const) {
-  test(`weights arrive byte for byte: ${slots} slots of ${slotBytes} bytes, rows by ${rowAlignment}`, async () => {
+for (const { rowAlignment, ...options } of SIZES) {
+  test(`weights arrive byte for byte: ${JSON.stringify(options)}, rows by ${rowAlignment}`, async () => {
     await using gguf = await tinyModel('Q8_0');
     await using device = openReferenceDevice();
-    const jobs = jobsFor(gguf, device, rowAlignment);
-    await new AsyncModelLoader(device, { slots, slotBytes }).load(jobs);
-    await using stream = device.createStream('check');
-    for (const { target, tensors } of jobs) {
-      const found = new Uint8Array(target.byteLength);
-      await stream.download(target, found);
-      const [tensor] = tensors;
-      assert.ok(tensor);
-      assert.deepEqual(found, await loadTensorBytes(tensor));
+    await using loader = new AsyncModelLoader(device, options);
+    for (const become of [undefined, F32, F16]) {
+      const jobs = jobsFor(gguf, device, { rowAlignment, ...(become && { become }) });
+      await loader.load(jobs);
+      for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
     }
   });
 }
 
-test('progress rises to all bytes and all tensors', async () => {
+test('progress rises to all bytes and all tensors, and the report adds up', async () => {
   await using gguf = await tinyModel();
   await using device = openReferenceDevice();
   const seen: LoadProgress[] = [];
-  const jobs = jobsFor(gguf, device);
-  await new AsyncModelLoader(device, { slotBytes: 2000, onProgress: (progress) => seen.push(progress) }).load(
-    jobs,
-  );
+  await using loader = new AsyncModelLoader(device, { slotBytes: 2000 });
+  const report = await loader.load(jobsFor(gguf, device), { onProgress: (progress) => seen.push(progress) });
   const bytes = gguf.tensors.reduce((sum, { byteLength }) => sum + byteLength, 0);
   assert.ok(seen.every(({ bytes: now }, i) => now > (seen[i - 1]?.bytes ?? 0)));
-  assert.equal(seen.at(-1)?.bytes, bytes);
-  assert.equal(seen.at(-1)?.totalBytes, bytes);
-  assert.equal(seen.at(-1)?.tensors, gguf.tensors.length);
+  assert.ok(seen.every(({ gigabytesPerSecond, secondsLeft }) => gigabytesPerSecond > 0 && secondsLeft >= 0));
+  const last = seen.at(-1);
+  assert.deepEqual(
+    [seen[0]?.phase, last?.phase, last?.bytes, last?.totalBytes, last?.tensors, last?.secondsLeft],
+    ['reading', 'ready', bytes, bytes, gguf.tensors.length, 0],
+  );
+  assert.deepEqual([report.bytes, report.tensors], [bytes, gguf.tensors.length]);
+  for (const { busy, sum } of Object.values(report.breakdown)) {
+    assert.ok(busy >= 0 && sum >= busy - 1e-6 && busy <= report.seconds + 0.01);
+  }
+  assert.ok(report.breakdown.read.sum > 0 && report.breakdown.pack.sum > 0 && report.breakdown.pin.sum > 0);
+});
+
+test('a trace has a row a reader, decoder and stream, and every byte in each of them once', async () => {
+  await using gguf = await tinyModel('Q4_0');
+  await using device = openReferenceDevice();
+  const trace = new LoadTrace();
+  await using loader = new AsyncModelLoader(device, { readers: 2, streams: 3, slotBytes: 2000, trace });
+  const jobs = jobsFor(gguf, device, { become: F32 });
+  const { bytes } = await loader.load(jobs);
+  assert.deepEqual(trace.rows, ['decoder 0', 'reader 0', 'reader 1', 'stream 0', 'stream 1', 'stream 2']);
+  const sum = (kind: string) =>
+    trace.spans.filter(({ row }) => row.startsWith(kind)).reduce((total, span) => total + span.bytes, 0);
+  assert.equal(sum('reader'), bytes);
+  assert.equal(
+    sum('stream'),
+    jobs.reduce((total, { weight }) => total + weight.byteLength, 0),
+  );
+  const { traceEvents } = JSON.parse(JSON.stringify(trace)) as { traceEvents: { ph: string; ts?: number }[] };
+  assert.equal(traceEvents.filter(({ ph }) => ph === 'M').length, 6);
+  assert.equal(traceEvents.filter(({ ph }) => ph === 'X').length, trace.spans.length);
+  assert.ok(traceEvents.every(({ ts = 0 }) => ts >= 0));
+  for (const { row, begin, end } of trace.spans) assert.ok(end >= begin, row);
+});
+
+test('ring and streams are kept from load to load, and released with the loader', async () => {
+  await using gguf = await tinyModel();
+  await using device = openReferenceDevice();
+  const jobs = jobsFor(gguf, device);
+  const before = device.liveObjects();
+  const loader = new AsyncModelLoader(device, { slots: 4, streams: 2 });
+  await loader.load(jobs);
+  assert.equal(device.liveObjects(), before + 4 + 2);
+  await loader.load(jobs);
+  assert.equal(device.liveObjects(), before + 4 + 2);
+  await loader[Symbol.asyncDispose]();
+  assert.equal(device.liveObjects(), before);
+  await assert.rejects(loader.load(jobs), (error) => isRocmforgeError(error, 'DISPOSED'));
+});
+
+test('a weight that somebody waits for overtakes those that nobody waits for', async () => {
+  await using gguf = await tinyModel();
+  await using device = openReferenceDevice();
+  await using loader = new AsyncModelLoader(device, { readers: 1, slots: 1 });
+  const order: string[] = [];
+  const loads = gguf.tensors.map((tensor) => {
+    const load = loader.request(jobFor(tensor, device));
+    void load.done.then(() => order.push(tensor.name));
+    return load;
+  });
+  const last = loads.at(-1);
+  assert.ok(last);
+  loader.hurry(last);
+  await Promise.all(loads.map(({ done }) => done));
+  assert.ok(order.indexOf(gguf.tensors.at(-1)?.name ?? '') <= 1, order.join(' '));
+  assert.equal(order.length, gguf.tensors.length);
+});
+
+test('what waits for the events of a queued weight on the device finds it complete', async () => {
+  await using gguf = await tinyModel();
+  await using device = openReferenceDevice();
+  await using loader = new AsyncModelLoader(device, { streams: 4, slotBytes: 512 });
+  const [job] = jobsFor(gguf, device) as [ReturnType<typeof jobFor>];
+  await using compute = device.createStream('compute');
+  for (const event of await loader.request(job).queued) compute.wait(event);
+  const found = new Uint8Array(job.target.byteLength);
+  await compute.download(job.target, found);
+  assert.deepEqual(found, await expected(job));
 });
 
 test('a read that fails rejects the load once all reads have ended, and the ring is released', async () => {
@@ -71,17 +124,17 @@ test('a read that fails rejects the load once all reads have ended, and the ring
   const jobs = jobsFor(gguf, device);
   const before = device.liveObjects();
   await gguf.dispose();
-  await assert.rejects(new AsyncModelLoader(device).load(jobs), (error) =>
-    isRocmforgeError(error, 'DISPOSED'),
-  );
+  const loader = new AsyncModelLoader(device);
+  await assert.rejects(loader.load(jobs), (error) => isRocmforgeError(error, 'DISPOSED'));
+  await loader[Symbol.asyncDispose]();
   assert.equal(device.liveObjects(), before);
 });
 
-test('an abort stops the load at every stage, and a second load works', async () => {
+test('an abort stops the load at every stage, and the next load works', async () => {
   await using gguf = await tinyModel();
   await using device = openReferenceDevice();
   const jobs = jobsFor(gguf, device);
-  const before = device.liveObjects();
+  await using loader = new AsyncModelLoader(device, { slotBytes: 1000 });
   for (const stage of [0, 1, 5, 20]) {
     const controller = new AbortController();
     let reports = 0;
@@ -89,9 +142,39 @@ test('an abort stops the load at every stage, and a second load works', async ()
     const onProgress = () => {
       if (++reports === stage) controller.abort();
     };
-    const loader = new AsyncModelLoader(device, { slotBytes: 1000, signal: controller.signal, onProgress });
-    await assert.rejects(loader.load(jobs), (error) => isRocmforgeError(error, 'ABORTED'));
-    assert.equal(device.liveObjects(), before);
+    const loading = loader.load(jobs, { signal: controller.signal, onProgress });
+    await assert.rejects(loading, (error) => isRocmforgeError(error, 'ABORTED'));
   }
-  await new AsyncModelLoader(device).load(jobs);
+  await loader.load(jobs);
+  for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
 });
+
+test('pinned memory that is refused fails the load; the next one works', async () => {
+  await using gguf = await tinyModel();
+  await using device = openReferenceDevice();
+  const jobs = jobsFor(gguf, device);
+  let refusals = 1;
+  const sparing = new Proxy(device, {
+    get(target, name) {
+      if (name === 'createPinned' && refusals-- > 0) throw new RangeError('no more');
+      const value = Reflect.get(target, name) as unknown;
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  }) as Device;
+  await using loader = new AsyncModelLoader(sparing);
+  await assert.rejects(loader.load(jobs), /no more/);
+  await loader.load(jobs);
+  for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
+});
+
+for (const name of ['readers', 'streams', 'slots', 'slotBytes', 'threads'] as const) {
+  test(`${name} is a positive whole number`, async () => {
+    await using device = openReferenceDevice();
+    for (const wrong of [0, -1, 1.5, Number.NaN]) {
+      assert.throws(
+        () => new AsyncModelLoader(device, { [name]: wrong }),
+        (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'),
+      );
+    }
+  });
+}

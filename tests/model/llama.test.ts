@@ -6,6 +6,7 @@ import type { GgufFile, GgufPlan } from '../../src/gguf/index.ts';
 import { llama } from '../../src/model/architectures/llama.ts';
 import { ExecutionPlan } from '../../src/model/execution-plan.ts';
 import { kindOf, recordModel } from '../../src/model/model-graphs.ts';
+import { AsyncModelLoader } from '../../src/load/async-model-loader.ts';
 import type { BatchShape } from '../../src/ops/index.ts';
 import { TINY, tinyModel } from '../support/tiny-model.ts';
 
@@ -99,8 +100,8 @@ test('compiling reads and allocates nothing; the plan says what allocation takes
   assert.equal(device.liveObjects(), 0);
   const { free } = await device.memory();
   const fit = plan.fit();
-  await plan.allocate();
-  plan.weightJobs();
+  await using loader = new AsyncModelLoader(device);
+  await plan.allocate(fit, loader);
   const taken = free - (await device.memory()).free;
   const planned = fit.total - fit.staging;
   assert.ok(Math.abs(taken - planned) <= 0.02 * planned, `${taken} bytes were taken, ${planned} planned`);

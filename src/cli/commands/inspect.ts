@@ -1,9 +1,9 @@
 import { Argument, Option } from 'commander';
 import { openGguf } from '../../node/open-gguf.ts';
 import type { CliCommand } from '../command.ts';
-import { BUNDLED_MODEL } from '../load.ts';
+import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
 import { memoryNeed, metadataEntries, summarize, tensorEntries } from '../model-report.ts';
-import { metadataText, summaryText, tensorsText } from '../model-report-text.ts';
+import { fitText, metadataText, summaryText, tensorsText } from '../model-report-text.ts';
 import {
   type DeviceFlags,
   deviceOptions,
@@ -17,6 +17,7 @@ interface InspectFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, JsonFlags
   readonly summary?: boolean;
   readonly metadata?: boolean;
   readonly tensors?: boolean;
+  readonly fit?: boolean;
   readonly full?: boolean;
 }
 
@@ -29,6 +30,7 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     new Option('--summary', 'only the summary'),
     new Option('--metadata', 'only the metadata'),
     new Option('--tensors', 'only the table of tensors'),
+    new Option('--fit', 'only where the memory would go, and what is streamed when it does not fit'),
     new Option('--full', 'write long arrays and texts out'),
     jsonOption(),
     ...modelOptions().filter((option) => option.attributeName() !== 'model'),
@@ -37,18 +39,19 @@ export const inspectCommand: CliCommand<InspectFlags> = {
   examples: [
     ['inspect model.gguf', 'summary, metadata and tensors'],
     ['inspect model.gguf --summary -c 32768', 'the memory that a context takes'],
+    ['inspect model.gguf --fit --memory 6GiB', 'what stays and what is streamed in so much memory'],
     ['inspect https://example.org/model.gguf --tensors', 'a remote file, without downloading it'],
     ['inspect model.gguf --json | jq .parameters', 'one fact for a program'],
   ],
   async run({ args, flags }, { output, signal, logger }) {
     const [location = BUNDLED_MODEL] = args as [string?];
     await using gguf = await openGguf(location, { signal, logger });
-    const all = !(flags.summary || flags.metadata || flags.tensors);
-    const { context, batch, cacheType } = flags;
+    const all = !(flags.summary || flags.metadata || flags.tensors || flags.fit);
     const wants = (section: 'summary' | 'metadata' | 'tensors') => all || flags[section] === true;
     const full = flags.full === true;
     const summary = wants('summary') ? summarize(gguf) : undefined;
-    const memory = summary && (await memoryNeed(gguf, flags, { context, batch, cacheType }));
+    const planned = summary || flags.fit;
+    const memory = planned ? await memoryNeed(gguf, flags, loadOptionsOf(flags)) : undefined;
     const metadata = wants('metadata') ? metadataEntries(gguf, full) : undefined;
     const tensors = wants('tensors') ? tensorEntries(gguf) : undefined;
     if (flags.json) {
@@ -57,6 +60,7 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     }
     const sections: string[] = [];
     if (summary && memory) sections.push(summaryText(summary, memory));
+    if (flags.fit && memory) sections.push(fitText(memory));
     if (metadata) sections.push(metadataText(metadata, full));
     if (tensors) sections.push(tensorsText(tensors));
     await output.write(sections.join('\n'));

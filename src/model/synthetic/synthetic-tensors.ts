@@ -66,7 +66,11 @@ class WishingScope extends PartScope {
 
   constructor(request: SyntheticTensorRequest, wanted: Map<string, PlannedTensor>, prefix: string) {
     const g = new GraphBuilder('synthetic', SHAPE);
-    super(g, request.config, new Map(), { prefix, context: request.config.trainedContext });
+    super(g, request.config, new Map(), {
+      prefix,
+      context: request.config.trainedContext,
+      weights: 'blocks',
+    });
     this.#request = request;
     this.#wanted = wanted;
   }

@@ -1,0 +1,120 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { Device } from '../../src/device/index.ts';
+import { AsyncModelLoader, type LoaderOptions, SYNCHRONOUS } from '../../src/load/async-model-loader.ts';
+import { LOAD_PHASES } from '../../src/load/load-clock.ts';
+import { LoadTrace } from '../../src/load/load-trace.ts';
+import type { WeightPolicy } from '../../src/load/weight-policy.ts';
+import { Q4_0 } from '../../src/formats/index.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { ExecutionPlan } from '../../src/model/execution-plan.ts';
+import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
+import { openDevice } from '../../src/node/devices.ts';
+import { openGguf } from '../../src/node/index.ts';
+import { openDecoder } from '../../src/node/open-cpu.ts';
+import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
+import { type LoadMeasurement, measureLoad } from './measure-load.ts';
+import { printModes } from './modes.ts';
+import { printSweeps, printTensorSizes } from './sweeps.ts';
+import type { WeightJob } from '../../src/load/weight-job.ts';
+import { busyShare, timelineSvg } from './timeline.ts';
+
+// How fast weights come onto a device: the synchronous way against ours, sweeps, load modes, a trace and its picture.
+// `npm run bench:load -- [model.gguf] [--shape llama-2-7b] [--device cpu] [--weights blocks,f32] [--rounds 3] [--quick]`.
+
+const CACHE = join(fileURLToPath(new URL('../../../', import.meta.url)), '.cache');
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    shape: { type: 'string', default: 'llama-1b' },
+    device: { type: 'string', default: 'auto' },
+    weights: { type: 'string', default: 'blocks,f32' },
+    rounds: { type: 'string', default: '3' },
+    quick: { type: 'boolean', default: false },
+  },
+});
+const rounds = Number(values.rounds);
+mkdirSync(CACHE, { recursive: true });
+const path = positionals[0] ?? (await syntheticFile(values.shape));
+const open = () => openDevice({ device: values.device });
+await using gguf = await openGguf(path);
+await using decoder = await openDecoder();
+{
+  await using device = await open();
+  console.log(
+    `${gguf.name} on ${device.info.backend} (${device.info.name}), ${cpus()[0]?.model ?? ''}, Node ${process.version}`,
+  );
+  for (const weights of values.weights.split(',') as WeightPolicy[]) {
+    await using loader = new AsyncModelLoader(device);
+    const source = { gguf, device, architectures: ALL_ARCHITECTURES };
+    await using plan = await ExecutionPlan.fromGguf(source, loader, { weights, context: 512 });
+    const jobs = plan.weights.map(({ job }) => job);
+    const options: LoaderOptions = weights === 'blocks' ? {} : { decoder };
+    const sync = await measureLoad(device, jobs, { ...options, ...SYNCHRONOUS }, 1);
+    const ours = await measureLoad(device, jobs, options, rounds);
+    console.log(`\nweights as ${weights}`);
+    console.log(row('synchronous', sync));
+    console.log(row('asynchronous', ours));
+    console.log(`${(sync.seconds / ours.seconds).toFixed(2)} times as fast`);
+    await drawTimeline(weights, device, { jobs, options });
+    if (!values.quick) await printSweeps(device, jobs, options, rounds);
+  }
+  if (!values.quick) {
+    console.log('\nGB/s by size of tensor');
+    const [first] = gguf.parts;
+    if (first) await printTensorSizes(device, first.source);
+  }
+}
+console.log('\nlatency by load mode');
+await printModes(path, open);
+
+/** Writes the trace of one load and its picture. */
+async function drawTimeline(
+  name: string,
+  device: Device,
+  { jobs, options }: { jobs: readonly WeightJob[]; options: LoaderOptions },
+): Promise<void> {
+  const trace = new LoadTrace();
+  await using loader = new AsyncModelLoader(device, { ...options, trace });
+  await loader.load(jobs);
+  trace.clear();
+  await loader.load(jobs);
+  writeFileSync(join(CACHE, `load-${name}.trace.json`), JSON.stringify(trace));
+  writeFileSync(join(CACHE, `load-${name}.svg`), timelineSvg(trace));
+  const kinds = trace.rows.map((line) => line.split(' ')[0] ?? '');
+  const shares = [...new Set(kinds)].map((kind) => `${kind}s ${percent(busyShare(trace, kind))}`);
+  console.log(`busy from first to last byte: ${shares.join(', ')}; see .cache/load-${name}.svg`);
+}
+
+function row(name: string, of: LoadMeasurement): string {
+  const { seconds, gigabytesPerSecond, uploadedGigabytesPerSecond, breakdown } = of;
+  const phases = LOAD_PHASES.map((phase) => `${phase} ${(1000 * breakdown[phase].busy).toFixed(0)}`).join(
+    ' ',
+  );
+  const speed = `${gigabytesPerSecond.toFixed(2)} GB/s read, ${uploadedGigabytesPerSecond.toFixed(2)} GB/s uploaded`;
+  const cost = `delay p99 ${of.delayMilliseconds.toFixed(1)} ms, ${of.grownMebibytes.toFixed(0)} MiB more`;
+  return `${name.padEnd(14)}${(1000 * seconds).toFixed(1)} ms, ${speed}; busy ms: ${phases}; ${cost}`;
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(0)} %`;
+}
+
+async function syntheticFile(shape: string): Promise<string> {
+  const file = join(CACHE, `${shape}-q4_0.gguf`);
+  if (!existsSync(file)) {
+    console.error(`writing ${file}`);
+    await writeSyntheticModel({
+      path: file,
+      name: shape,
+      shape: syntheticShape(shape),
+      format: Q4_0,
+      seed: 1,
+    });
+  }
+  return file;
+}

@@ -1,0 +1,47 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Device } from '../../src/device/index.ts';
+import { AsyncModelLoader, type LoaderOptions, type LoadReport } from '../../src/load/async-model-loader.ts';
+import type { WeightJob } from '../../src/load/weight-job.ts';
+
+/** The quickest of several loads, and what it cost the process. */
+export interface LoadMeasurement extends LoadReport {
+  readonly gigabytesPerSecond: number;
+  /** Bytes that reached the device a second, in billions: more than were read where weights are decoded. */
+  readonly uploadedGigabytesPerSecond: number;
+  /** The 99th percentile of the main thread's delays, in milliseconds. */
+  readonly delayMilliseconds: number;
+  /** How much the process grew while loading, in MiB. */
+  readonly grownMebibytes: number;
+}
+
+/** Loads the jobs `rounds` times after one that pins the ring and starts the threads. */
+export async function measureLoad(
+  device: Device,
+  jobs: readonly WeightJob[],
+  options: LoaderOptions,
+  rounds: number,
+): Promise<LoadMeasurement> {
+  const rss = process.memoryUsage().rss;
+  let peak = rss;
+  const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5);
+  await using loader = new AsyncModelLoader(device, options);
+  await loader.load(jobs);
+  const delays = monitorEventLoopDelay({ resolution: 1 });
+  delays.enable();
+  let best: LoadReport | undefined;
+  for (let round = 0; round < rounds; round++) {
+    const report = await loader.load(jobs);
+    if (!best || report.seconds < best.seconds) best = report;
+  }
+  delays.disable();
+  clearInterval(watch);
+  if (!best) throw new Error('at least one round is measured');
+  const uploaded = jobs.reduce((sum, { weight }) => sum + weight.byteLength, 0);
+  return {
+    ...best,
+    gigabytesPerSecond: best.bytes / best.seconds / 1e9,
+    uploadedGigabytesPerSecond: uploaded / best.seconds / 1e9,
+    delayMilliseconds: delays.percentile(99) / 1e6,
+    grownMebibytes: (peak - rss) / 2 ** 20,
+  };
+}

@@ -1,0 +1,73 @@
+import type { Device } from '../../src/device/index.ts';
+import { I8 } from '../../src/formats/index.ts';
+import type { ByteSource } from '../../src/io/index.ts';
+import { AsyncModelLoader, type LoaderOptions } from '../../src/load/async-model-loader.ts';
+import { plainJob, type WeightJob } from '../../src/load/weight-job.ts';
+import { measureLoad } from './measure-load.ts';
+
+const MIB = 1 << 20;
+
+/** What is varied, one at a time, the rest standing as usual. */
+const SWEEPS: { readonly [K in keyof LoaderOptions]?: readonly number[] } = {
+  readers: [1, 2, 4, 8, 16],
+  streams: [1, 2, 4, 8, 16],
+  slots: [2, 4, 8, 16, 32],
+  slotBytes: [MIB / 4, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB],
+};
+
+/** Prints GB/s for each value of each option. */
+export async function printSweeps(
+  device: Device,
+  jobs: readonly WeightJob[],
+  options: LoaderOptions,
+  rounds: number,
+): Promise<void> {
+  const threads = options.decoder ? powersUpTo(options.decoder.threads) : [];
+  for (const [name, values] of Object.entries({ ...SWEEPS, threads })) {
+    const cells: string[] = [];
+    for (const value of values) {
+      const { uploadedGigabytesPerSecond } = await measureLoad(
+        device,
+        jobs,
+        { ...options, [name]: value },
+        rounds,
+      );
+      const shown = name === 'slotBytes' ? `${value / MIB} MiB` : value;
+      cells.push(`${shown}: ${uploadedGigabytesPerSecond.toFixed(2)}`);
+    }
+    if (cells.length > 0) console.log(`${name.padEnd(10)} ${cells.join('   ')}`);
+  }
+}
+
+/** Prints GB/s for tensors of each size, cut from the file. */
+export async function printTensorSizes(device: Device, source: ByteSource): Promise<void> {
+  const cells: string[] = [];
+  for (let size = 4096; size <= Math.min(2 ** 30, source.size); size *= 4) {
+    const count = Math.max(1, Math.min(Math.floor((256 * MIB) / size), Math.floor(source.size / size), 4096));
+    using target = device.createBuffer(size, 'tensor');
+    const jobs = Array.from({ length: count }, (_, i) => {
+      const tensor = {
+        name: `${size} ${i}`,
+        format: I8,
+        shape: [size],
+        elementCount: size,
+        byteLength: size,
+        offset: i * size,
+        source,
+      };
+      return plainJob(tensor, I8, { buffer: target, offset: 0, byteLength: size });
+    });
+    await using loader = new AsyncModelLoader(device);
+    await loader.load(jobs);
+    const { seconds, bytes } = await loader.load(jobs);
+    const shown = size < MIB ? `${size / 1024} KiB` : `${size / MIB} MiB`;
+    cells.push(`${shown}: ${(bytes / seconds / 1e9).toFixed(2)}`);
+  }
+  console.log(cells.join('   '));
+}
+
+function powersUpTo(most: number): number[] {
+  const powers: number[] = [];
+  for (let power = 1; power < most; power *= 2) powers.push(power);
+  return [...powers, most];
+}

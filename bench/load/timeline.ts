@@ -1,0 +1,44 @@
+import type { LoadTrace } from '../../src/load/load-trace.ts';
+
+const WIDTH = 1200;
+const ROW = 18;
+const LEFT = 90;
+const COLOURS: Readonly<Record<string, string>> = {
+  reader: '#4c78a8',
+  decoder: '#f58518',
+  stream: '#54a24b',
+};
+
+/** A picture of a trace: a line a reader, decoder and stream, time from left to right. */
+export function timelineSvg(trace: LoadTrace): string {
+  const { rows, spans } = trace;
+  const start = Math.min(...spans.map(({ begin }) => begin));
+  const end = Math.max(...spans.map((span) => span.end));
+  const x = (time: number) => LEFT + ((time - start) / (end - start)) * (WIDTH - LEFT - 10);
+  const labels = rows.map((row, i) => `<text x="4" y="${(i + 1) * ROW - 5}">${row}</text>`);
+  const boxes = spans.map(({ row, begin, end: until, name }) => {
+    const [kind = ''] = row.split(' ');
+    const at = x(begin).toFixed(2);
+    const width = Math.max(0.3, x(until) - x(begin)).toFixed(2);
+    const place = `x="${at}" y="${rows.indexOf(row) * ROW + 2}" width="${width}" height="${ROW - 4}"`;
+    return `<rect ${place} fill="${COLOURS[kind] ?? '#999'}"><title>${name}</title></rect>`;
+  });
+  const height = rows.length * ROW + 20;
+  const scale = `<text x="${LEFT}" y="${height - 4}">0 ms</text><text x="${WIDTH - 80}" y="${height - 4}">${(end - start).toFixed(1)} ms</text>`;
+  const style = '<style>text{font:12px sans-serif}</style>';
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}">${style}${labels.join('')}${boxes.join('')}${scale}</svg>\n`;
+}
+
+/** The share of the time between a kind's first and last byte in which any of its rows was at work. */
+export function busyShare(trace: LoadTrace, kind: string): number {
+  const spans = trace.spans.filter(({ row }) => row.startsWith(kind)).sort((a, b) => a.begin - b.begin);
+  const [first] = spans;
+  if (!first) return 0;
+  let busy = 0;
+  let reached = first.begin;
+  for (const { begin, end } of spans) {
+    busy += Math.max(0, end - Math.max(begin, reached));
+    reached = Math.max(reached, end);
+  }
+  return busy / (reached - first.begin);
+}

@@ -1,0 +1,114 @@
+import { fail } from '../base/errors.ts';
+import type { Device } from '../device/index.ts';
+import type { GgufFile, TensorInfo } from '../gguf/index.ts';
+import { AsyncModelLoader, type LoaderOptions, type LoadOptions, SYNCHRONOUS } from './async-model-loader.ts';
+import { DeviceTensor } from './device-tensor.ts';
+import { plainJob } from './weight-job.ts';
+import { formatUnder, type WeightPolicy } from './weight-policy.ts';
+
+/** How tensors are loaded, and what they become. */
+export interface GgufLoaderOptions extends LoaderOptions {
+  /** Default `blocks`: they stay as in the file. */
+  readonly weights?: WeightPolicy | undefined;
+}
+
+/**
+ * Loads tensors of a file as they are, by name, without a model: for tools and for work of one's own on the device. A tensor
+ * is loaded once and kept until the loader is disposed.
+ */
+export class GgufLoader implements AsyncDisposable {
+  readonly #gguf: GgufFile;
+  readonly #device: Device;
+  readonly #options: GgufLoaderOptions;
+  readonly #loader: AsyncModelLoader;
+  readonly #loading = new Map<string, Promise<DeviceTensor>>();
+  readonly #loaded = new Map<string, DeviceTensor>();
+
+  /** File and device are the caller's. */
+  constructor(gguf: GgufFile, device: Device, options: GgufLoaderOptions = {}) {
+    this.#gguf = gguf;
+    this.#device = device;
+    this.#options = options;
+    this.#loader = new AsyncModelLoader(device, options);
+  }
+
+  /** A tensor that was loaded before; undefined when it was not. */
+  getGpuTensorCached(name: string): DeviceTensor | undefined {
+    return this.#loaded.get(name);
+  }
+
+  /** One tensor, one load however many ask. Throws `INVALID_ARGUMENT` for a name that the file does not have. */
+  loadTensorToGpu(name: string, { signal }: Pick<LoadOptions, 'signal'> = {}): Promise<DeviceTensor> {
+    const known = this.#loading.get(name);
+    if (known) return known;
+    const loading = this.#load([this.#tensor(name)], this.#loader, { signal }).then(
+      ([tensor]) => tensor as DeviceTensor,
+    );
+    this.#loading.set(name, loading);
+    loading.catch(() => this.#loading.delete(name));
+    return loading;
+  }
+
+  /** Every tensor of the file, one piece after the other: what `loadToGpuAsync` is compared with. */
+  async loadToGpu(options: LoadOptions = {}): Promise<ReadonlyMap<string, DeviceTensor>> {
+    await using loader = new AsyncModelLoader(this.#device, { ...this.#options, ...SYNCHRONOUS });
+    await this.#load(this.#gguf.tensors, loader, options);
+    return this.#loaded;
+  }
+
+  /** Every tensor of the file, reads, decoding and copies overlapping. */
+  async loadToGpuAsync(options: LoadOptions = {}): Promise<ReadonlyMap<string, DeviceTensor>> {
+    await this.#load(this.#gguf.tensors, this.#loader, options);
+    return this.#loaded;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#loader[Symbol.asyncDispose]();
+    await Promise.allSettled(this.#loading.values());
+    for (const tensor of this.#loaded.values()) tensor[Symbol.dispose]();
+    this.#loaded.clear();
+  }
+
+  /** Loads what was not loaded before; on failure the memory of all of it is released. */
+  async #load(
+    tensors: readonly TensorInfo[],
+    loader: AsyncModelLoader,
+    options: LoadOptions,
+  ): Promise<DeviceTensor[]> {
+    const { weights = 'blocks' } = this.#options;
+    const created: DeviceTensor[] = [];
+    try {
+      const jobs = tensors
+        .filter(({ name }) => !this.#loaded.has(name))
+        .map((tensor) => {
+          const [columns = 1] = tensor.shape;
+          const format = formatUnder(weights, tensor.format, tensor.elementCount / columns);
+          const made = DeviceTensor.create(this.#device, tensor, format);
+          created.push(made);
+          return plainJob(tensor, format, made.range);
+        });
+      await loader.load(jobs, options);
+    } catch (error) {
+      for (const tensor of created) tensor[Symbol.dispose]();
+      throw error;
+    }
+    for (const tensor of created) this.#keep(tensor);
+    return tensors.map(({ name }) => this.#loaded.get(name) as DeviceTensor);
+  }
+
+  /** Of two loads of one tensor at once, the first to end is kept. */
+  #keep(tensor: DeviceTensor): void {
+    if (this.#loaded.has(tensor.name)) tensor[Symbol.dispose]();
+    else this.#loaded.set(tensor.name, tensor);
+  }
+
+  #tensor(name: string): TensorInfo {
+    const tensor = this.#gguf.tensors.find((candidate) => candidate.name === name);
+    if (tensor) return tensor;
+    return fail('INVALID_ARGUMENT', {
+      name: 'tensor',
+      found: name,
+      expected: `a tensor of ${this.#gguf.name}`,
+    });
+  }
+}

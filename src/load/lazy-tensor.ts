@@ -1,0 +1,90 @@
+import type { BufferRange, DeviceEvent } from '../device/index.ts';
+import type { AsyncModelLoader } from './async-model-loader.ts';
+import type { WeightJob } from './weight-job.ts';
+import type { WeightLoad, WeightLoadOptions } from './weight-load.ts';
+
+/** Where a lazy tensor's bytes are. `evicted`: they were on the device, and something else took their place. */
+export type TensorState = 'unloaded' | 'loading' | 'resident' | 'evicted';
+
+/** For what waits for nothing. */
+const NO_EVENTS: Promise<readonly DeviceEvent[]> = Promise.resolve([]);
+
+/**
+ * A weight that is loaded when it is first asked for, once however many ask. A load that fails rejects for all who wait and
+ * leaves the tensor unloaded: the next to ask tries again. Its memory is set aside by its owner.
+ */
+export class LazyTensor {
+  readonly job: WeightJob;
+  readonly #loader: AsyncModelLoader;
+  readonly #range: Promise<BufferRange>;
+  #state: TensorState = 'unloaded';
+  #load: WeightLoad | undefined;
+
+  constructor(job: WeightJob, loader: AsyncModelLoader) {
+    this.job = job;
+    this.#loader = loader;
+    this.#range = Promise.resolve(job.target);
+  }
+
+  /** The file's names of what it is made of. */
+  get names(): readonly string[] {
+    return this.job.tensors.map(({ name }) => name);
+  }
+
+  get byteLength(): number {
+    return this.job.weight.byteLength;
+  }
+
+  get state(): TensorState {
+    return this.#state;
+  }
+
+  get isResident(): boolean {
+    return this.#state === 'resident';
+  }
+
+  /** Begins to load it behind all that was asked for before; gives the load that is under way or done already. */
+  request(options: WeightLoadOptions = {}): WeightLoad {
+    if (this.#load) return this.#load;
+    const load = this.#loader.request(this.job, options);
+    this.#load = load;
+    this.#state = 'loading';
+    load.done.then(
+      () => this.#settle(load, 'resident'),
+      () => this.#settle(load, 'unloaded'),
+    );
+    return load;
+  }
+
+  /**
+   * Resolves when its bytes are on their way: work on a stream that waits for these events finds it complete. Goes before
+   * what nobody waits for.
+   */
+  queued(): Promise<readonly DeviceEvent[]> {
+    if (this.#state === 'resident') return NO_EVENTS;
+    const load = this.request();
+    this.#loader.hurry(load);
+    return load.queued;
+  }
+
+  /** Where it lies, when it is there. */
+  ready(): Promise<BufferRange> {
+    if (this.#state === 'resident') return this.#range;
+    const load = this.request();
+    this.#loader.hurry(load);
+    return load.done.then(() => this.#range);
+  }
+
+  /** Forgets it, because something else takes its place; whoever asks again loads it again. */
+  evict(): void {
+    if (this.#load === undefined) return;
+    this.#load = undefined;
+    this.#state = 'evicted';
+  }
+
+  #settle(load: WeightLoad, state: TensorState): void {
+    if (this.#load !== load) return;
+    this.#state = state;
+    if (state === 'unloaded') this.#load = undefined;
+  }
+}

@@ -1,0 +1,70 @@
+/** What the time of a load goes into. */
+export const LOAD_PHASES = ['pin', 'read', 'decode', 'pack', 'wait'] as const;
+
+/**
+ * `pin`: pinning the ring. `read`: reads under way. `decode`: rows being decoded by the host. `pack`: copies to the device
+ * and their way into its layout, which the device does as one. `wait`: everything stood still for want of a free slot.
+ */
+export type LoadPhase = (typeof LOAD_PHASES)[number];
+
+/** Seconds of a phase: in which it was under way at all, and those of everything that went on at once added up. */
+export interface PhaseTime {
+  readonly busy: number;
+  readonly sum: number;
+}
+
+/** Where the time of a load went. Phases overlap, so that they add up to more than the load took. */
+export type LoadBreakdown = Readonly<Record<LoadPhase, PhaseTime>>;
+
+/** Adds up, for each phase, how long anything was under way in it. */
+export class LoadClock {
+  readonly #phases: Record<LoadPhase, { busy: number; sum: number; underWay: number; since: number }>;
+
+  constructor() {
+    const zero = () => ({ busy: 0, sum: 0, underWay: 0, since: 0 });
+    this.#phases = { pin: zero(), read: zero(), decode: zero(), pack: zero(), wait: zero() };
+  }
+
+  /** Notes that something begins; gives when. */
+  begin(phase: LoadPhase): number {
+    const of = this.#phases[phase];
+    const now = performance.now();
+    if (of.underWay++ === 0) of.since = now;
+    return now;
+  }
+
+  /** Notes the end of what began at `since`. */
+  end(phase: LoadPhase, since: number): void {
+    const of = this.#phases[phase];
+    const now = performance.now();
+    of.sum += now - since;
+    if (--of.underWay === 0) of.busy += now - of.since;
+  }
+
+  /** What was added up since the creation. */
+  breakdown(): LoadBreakdown {
+    return this.#times((phase) => {
+      const { busy, sum } = this.#phases[phase];
+      return { busy: busy / 1000, sum: sum / 1000 };
+    });
+  }
+
+  /** What was added up since `breakdown` gave `before`. */
+  since(before: LoadBreakdown): LoadBreakdown {
+    const now = this.breakdown();
+    return this.#times((phase) => ({
+      busy: now[phase].busy - before[phase].busy,
+      sum: now[phase].sum - before[phase].sum,
+    }));
+  }
+
+  #times(seconds: (phase: LoadPhase) => PhaseTime): LoadBreakdown {
+    return {
+      pin: seconds('pin'),
+      read: seconds('read'),
+      decode: seconds('decode'),
+      pack: seconds('pack'),
+      wait: seconds('wait'),
+    };
+  }
+}

@@ -1,0 +1,75 @@
+/** Something that took time in one row of a trace. Times are milliseconds of `performance.now()`. */
+export interface TraceSpan {
+  readonly row: string;
+  readonly name: string;
+  readonly begin: number;
+  readonly end: number;
+  readonly bytes: number;
+}
+
+/** An event of Chrome's trace format: times in microseconds. */
+type TraceEvent =
+  | {
+      readonly ph: 'X';
+      readonly pid: number;
+      readonly tid: number;
+      readonly name: string;
+      readonly ts: number;
+      readonly dur: number;
+      readonly args: { readonly bytes: number };
+    }
+  | {
+      readonly ph: 'M';
+      readonly pid: number;
+      readonly tid: number;
+      readonly name: 'thread_name';
+      readonly args: { readonly name: string };
+    };
+
+/** What went on while loading: a row a reader, a decoder and a stream. Kept only where one is handed to the loader. */
+export class LoadTrace {
+  readonly #spans: TraceSpan[] = [];
+
+  /** In the order in which they ended. */
+  get spans(): readonly TraceSpan[] {
+    return this.#spans;
+  }
+
+  /** The rows, those of a kind together. */
+  get rows(): readonly string[] {
+    const rows = new Set(this.#spans.map(({ row }) => row));
+    return [...rows].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  }
+
+  add(span: TraceSpan): void {
+    this.#spans.push(span);
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#spans.length = 0;
+  }
+
+  /** The trace as Perfetto and `chrome://tracing` open it. */
+  toJSON(): { displayTimeUnit: 'ms'; traceEvents: TraceEvent[] } {
+    const { rows } = this;
+    const start = this.#spans.reduce((least, { begin }) => Math.min(least, begin), Number.POSITIVE_INFINITY);
+    const names = rows.map((name, tid): TraceEvent => ({
+      ph: 'M',
+      pid: 1,
+      tid,
+      name: 'thread_name',
+      args: { name },
+    }));
+    const spans = this.#spans.map(({ row, name, begin, end, bytes }): TraceEvent => ({
+      ph: 'X',
+      pid: 1,
+      tid: rows.indexOf(row),
+      name,
+      ts: (begin - start) * 1000,
+      dur: (end - begin) * 1000,
+      args: { bytes },
+    }));
+    return { displayTimeUnit: 'ms', traceEvents: [...names, ...spans] };
+  }
+}

@@ -1,0 +1,81 @@
+import type { BufferRange, PackedWeight } from '../device/index.ts';
+import type { TensorFormat } from '../formats/index.ts';
+import type { TensorInfo } from '../gguf/tensor-info.ts';
+import { type Weight, weightRowBytes } from '../ops/value.ts';
+
+/**
+ * A packed weight, where it goes, and the file's tensors for its parts. A part whose format is not its tensor's is decoded
+ * on the way: F16 and F32 are the formats that every other one can become.
+ */
+export interface WeightJob {
+  readonly weight: PackedWeight;
+  readonly target: BufferRange;
+  readonly tensors: readonly TensorInfo[];
+  /** The rows are copied to the target one behind the other, not packed: for tensors that no program reads. */
+  readonly plain?: boolean;
+}
+
+/** Rows of a plain job's chunk are a multiple of this, so that every chunk's place in the target is aligned. */
+const PLAIN_ROWS = 256;
+
+/** A job that brings a tensor to the device as `format` writes it: block after block. */
+export function plainJob(tensor: TensorInfo, format: TensorFormat, target: BufferRange): WeightJob {
+  const columns = Math.max(format.blockElements, tensor.format.blockElements);
+  const rows = tensor.elementCount / columns;
+  const part = { kind: 'weight', id: 0, name: tensor.name, format, rows, columns } as const;
+  const byteLength = plainBytes(tensor, format);
+  const weight = { parts: [part], byteLength, layout: 'plain', rowAlignment: PLAIN_ROWS };
+  return { weight, target, tensors: [tensor], plain: true };
+}
+
+/** Bytes of a tensor's elements as `format` writes them. */
+export function plainBytes({ elementCount }: TensorInfo, format: TensorFormat): number {
+  return (elementCount / format.blockElements) * format.blockBytes;
+}
+
+/** Some rows of one tensor: what fits into a slot. */
+export interface Chunk {
+  readonly part: number;
+  readonly tensor: TensorInfo;
+  readonly firstRow: number;
+  readonly rowCount: number;
+  /** Where its rows begin in the tensor's source. */
+  readonly fileOffset: number;
+  readonly fileBytes: number;
+  /** Bytes of the rows in the weight's format. */
+  readonly bytes: number;
+  /** The weight's format is not the tensor's. */
+  readonly decodes: boolean;
+}
+
+/** Rows of a chunk that is not the last are a multiple of this, so that chunks begin at multiples of four bytes. */
+const LEAST_ROW_ALIGNMENT = 4;
+
+/** Cuts a job into chunks of at most `slotBytes`, or of as few rows as the weight's layout allows. */
+export function chunksOf({ weight, tensors }: WeightJob, slotBytes: number): Chunk[] {
+  const chunks: Chunk[] = [];
+  weight.parts.forEach((of, part) => {
+    const tensor = tensors[part] as TensorInfo;
+    const rowBytes = weightRowBytes(of);
+    const fileRowBytes = (of.columns / tensor.format.blockElements) * tensor.format.blockBytes;
+    const most = rowsAChunk(of, Math.max(weight.rowAlignment, LEAST_ROW_ALIGNMENT), slotBytes);
+    for (let firstRow = 0; firstRow < of.rows; firstRow += most) {
+      const rowCount = Math.min(most, of.rows - firstRow);
+      chunks.push({
+        part,
+        tensor,
+        firstRow,
+        rowCount,
+        fileOffset: tensor.offset + firstRow * fileRowBytes,
+        fileBytes: rowCount * fileRowBytes,
+        bytes: rowCount * rowBytes,
+        decodes: of.format !== tensor.format,
+      });
+    }
+  });
+  return chunks;
+}
+
+function rowsAChunk(weight: Weight, alignment: number, slotBytes: number): number {
+  return Math.max(alignment, Math.floor(slotBytes / weightRowBytes(weight) / alignment) * alignment);
+}

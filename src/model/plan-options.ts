@@ -1,0 +1,90 @@
+import { fail } from '../base/errors.ts';
+import type { Device } from '../device/index.ts';
+import type { GgufFile } from '../gguf/index.ts';
+import type { WeightPolicy } from '../load/weight-policy.ts';
+import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
+import { type Architecture, architectureOf } from './architecture.ts';
+import { blocksFor, type KvCacheSize } from './kv-cache.ts';
+import type { ModelConfig } from './model-config.ts';
+import { recordModel } from './model-graphs.ts';
+import type { PlanParts } from './plan-parts.ts';
+
+/** Where a model comes from, and where it goes. */
+export interface ModelSource {
+  readonly gguf: GgufFile;
+  readonly device: Device;
+  readonly architectures: readonly Architecture[];
+}
+
+/** What a model is compiled for. */
+export interface PlanOptions {
+  /** Positions that a sequence may have. Default: what the model was trained for, at most `DEFAULT_CONTEXT`. */
+  readonly context?: number | undefined;
+  /** Prompt tokens of one step. Default 512. */
+  readonly batch?: number | undefined;
+  /** Positions of a step whose logits `evaluate` gets at once. Default 1: enough to generate. */
+  readonly logitRows?: number | undefined;
+  /** Sequences that generate at once; more wait for their turn. Default 1. */
+  readonly sequences?: number | undefined;
+  /** Positions that the KV cache holds for all sequences together. Default: the context for each of them. */
+  readonly cachePositions?: number | undefined;
+  /** Steps under way at once: the next is queued before the tokens of the last are read. Default 2. */
+  readonly inFlight?: number | undefined;
+  /** How the KV cache is stored. Default f16. */
+  readonly cacheType?: 'f16' | 'f32' | undefined;
+  /** What matrices become on the device. Default `blocks`: they stay as in the file. */
+  readonly weights?: WeightPolicy | undefined;
+}
+
+/** Positions that a sequence may have unless asked otherwise. */
+export const DEFAULT_CONTEXT = 4096;
+const DEFAULT_BATCH = 512;
+const DEFAULT_IN_FLIGHT = 2;
+
+/** What the metadata and the options say about a model. */
+export interface ModelDescription {
+  readonly config: ModelConfig;
+  readonly parts: PlanParts;
+  readonly cache: KvCacheSize;
+}
+
+/** Reads the metadata. Throws `INVALID_ARGUMENT`, `ARCHITECTURE_UNKNOWN` or `MODEL_CONFIG`; tensors are not looked at. */
+export function describeModel(source: ModelSource, options: PlanOptions): ModelDescription {
+  checkCounts(options);
+  const { gguf, device } = source;
+  const { metadata } = gguf;
+  const architecture = architectureOf(metadata, source.architectures);
+  const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
+  const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
+  const slots = options.sequences ?? 1;
+  const rows = Math.min(Math.max(options.batch ?? DEFAULT_BATCH, slots), context * slots);
+  const outputs = Math.min(Math.max(slots, options.logitRows ?? 1), rows);
+  const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
+  const blocks = Math.max(blocksFor(context), blocksFor(options.cachePositions ?? context * slots));
+  const graphOptions = {
+    blocks,
+    cacheType: options.cacheType ?? 'f16',
+    tokens: outputs,
+    context,
+    alternatives: MAX_LOG_PROBABILITIES,
+    weights: options.weights ?? 'blocks',
+  } as const;
+  const parts: PlanParts = {
+    device,
+    tensors,
+    record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
+    shape: { rows, outputs, slots, blocksPerSlot: blocksFor(context) },
+    inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
+  };
+  return { config, parts, cache: { blocks, slots, context } };
+}
+
+const COUNTS = ['context', 'batch', 'logitRows', 'sequences', 'cachePositions', 'inFlight'] as const;
+
+function checkCounts(options: PlanOptions): void {
+  for (const name of COUNTS) {
+    const count = options[name];
+    if (count === undefined || (Number.isSafeInteger(count) && count > 0)) continue;
+    fail('INVALID_ARGUMENT', { name, found: String(count), expected: 'a positive whole number' });
+  }
+}

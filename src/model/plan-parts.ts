@@ -1,0 +1,16 @@
+import type { Device } from '../device/index.ts';
+import type { BatchShape } from '../ops/value.ts';
+import type { TensorIndex } from './architecture.ts';
+import type { ModelGraphs } from './model-graphs.ts';
+
+/** What an execution plan is compiled from. */
+export interface PlanParts {
+  readonly device: Device;
+  readonly tensors: TensorIndex;
+  /** Records the model for a batch shape. */
+  record(shape: BatchShape): ModelGraphs;
+  /** The largest shape. Smaller ones, where the device gains by them, have fewer rows and outputs and all else alike. */
+  readonly shape: BatchShape;
+  /** Steps that may be under way at once. */
+  readonly inFlight: number;
+}

@@ -1,0 +1,48 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+
+/** Offsets, lengths and addresses of direct reads are multiples of this: every disk's and file system's block divides it. */
+export const DIRECT_ALIGNMENT = 4096;
+
+/**
+ * The same open file once more, read past the system's cache: where the file is not in it, copying through it only costs.
+ * Opened at the first read; where the system refuses, or the memory is not aligned, reads say so by `undefined` and go on
+ * as usual.
+ */
+export class DirectFile {
+  readonly #fd: number;
+  #opening: Promise<FileHandle | undefined> | undefined;
+  #refused = false;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  /** Bytes that were read, or undefined where this range or this memory cannot be read directly. */
+  async read(into: Uint8Array, position: number): Promise<number | undefined> {
+    const aligned = position % DIRECT_ALIGNMENT === 0 && into.byteLength % DIRECT_ALIGNMENT === 0;
+    if (this.#refused || !aligned || into.byteLength === 0) return undefined;
+    this.#opening ??= reopen(this.#fd);
+    const handle = await this.#opening;
+    if (!handle) return undefined;
+    try {
+      return (await handle.read(into, 0, into.byteLength, position)).bytesRead;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error;
+      this.#refused = true;
+      return undefined;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#refused = true;
+    await (await this.#opening)?.close();
+  }
+}
+
+/** By its descriptor, so that it is the same file even where another one has taken its name. */
+async function reopen(fd: number): Promise<FileHandle | undefined> {
+  const { O_DIRECT, O_RDONLY } = constants as Partial<typeof constants>;
+  if (O_DIRECT === undefined || O_RDONLY === undefined) return undefined;
+  return open(`/proc/self/fd/${fd}`, O_RDONLY | O_DIRECT).catch(() => undefined);
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { isRocmforgeError } from '../../src/base/errors.ts';
+import type { Device, WorkerHandle } from '../../src/device/index.ts';
+import { openCpuDevice } from '../../src/devices/cpu/index.ts';
+import { openReferenceDevice } from '../../src/devices/reference/index.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { GgufFile } from '../../src/gguf/index.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { nodeWorkerHost } from '../../src/node/worker-host.ts';
+import { failingDevice } from '../support/failing-device.ts';
+import { tinyBytes } from '../support/tiny-model.ts';
+import { WatchedSource } from '../support/watched-source.ts';
+
+const SOURCE = new URL('../../src/', import.meta.url);
+const PROMPT = [1, 40, 41, 42, 43];
+const OPTIONS: ModelOptions = { context: 32, batch: 4 };
+
+async function answer(model: LanguageModel): Promise<string> {
+  return await model.generate(PROMPT, { temperature: 0, maxTokens: 3, ignoreEnd: true }).text();
+}
+
+async function openOn(device: Device, source: WatchedSource, options: ModelOptions): Promise<LanguageModel> {
+  const parts = { gguf: await GgufFile.open(source), device, architectures: ALL_ARCHITECTURES };
+  return LanguageModel.open(parts, { ...OPTIONS, ...options });
+}
+
+for (const load of ['eager', 'background'] as const) {
+  test(`whatever cannot be created, nothing stays behind and a second load works: ${load}`, async () => {
+    await using device = openReferenceDevice();
+    const failing = failingDevice(device);
+    const bytes = await tinyBytes();
+    const life = async () => {
+      failing.created = 0;
+      await using model = await openOn(failing.device, new WatchedSource(bytes), { load });
+      return await answer(model);
+    };
+    const text = await life();
+    assert.equal(device.liveObjects(), 0);
+    const { created } = failing;
+    assert.ok(created > 30, `${created} creations`);
+    for (let nth = 1; nth <= created; nth += load === 'eager' ? 1 : 7) {
+      failing.failAt = nth;
+      await life().then(
+        (found) => assert.equal(found, text),
+        (error: unknown) => assert.match(String(error), /no (?:create|compile|record)/),
+      );
+      assert.equal(device.liveObjects(), 0, `creation ${nth} of ${created}`);
+      failing.failAt = undefined;
+    }
+    assert.equal(await life(), text);
+  });
+}
+
+/** A CPU device and its workers. */
+async function openMortal(): Promise<{ device: Device; workers: WorkerHandle[] }> {
+  const workers: WorkerHandle[] = [];
+  const host = nodeWorkerHost(new URL('node/cpu-worker.js', SOURCE), 2);
+  const start = (name: string) => {
+    const worker = host.start(name);
+    workers.push(worker);
+    return worker;
+  };
+  const kernels = (variant: string) => readFileSync(new URL(`devices/cpu/kernels.${variant}.wasm`, SOURCE));
+  const device = await openCpuDevice({
+    host: { threads: 2, start },
+    kernels: { relaxed: kernels('relaxed'), baseline: kernels('baseline') },
+  });
+  return { device, workers };
+}
+
+for (const load of ['eager', 'background'] as const) {
+  test(`a device that is lost while weights are loaded: a typed error, all released: ${load}`, async () => {
+    const bytes = await tinyBytes('Q8_0');
+    const { device, workers } = await openMortal();
+    const source = new WatchedSource(bytes);
+    const life = async () => {
+      const model = await openOn(device, source, { load });
+      try {
+        return await answer(model);
+      } finally {
+        await model.dispose();
+      }
+    };
+    const before = source.reads;
+    source.onRead = () => {
+      // A worker dies of what it cannot read, in the middle of the weights.
+      if (source.reads === before + 20) workers[0]?.post({ kind: 'bank', id: 99, memory: 'none' });
+    };
+    await assert.rejects(life(), (error) => isRocmforgeError(error, 'DEVICE_LOST'));
+    await device[Symbol.asyncDispose]();
+    assert.equal(device.liveObjects(), 0);
+    const second = await openMortal();
+    await using model = await openOn(second.device, new WatchedSource(bytes), { load });
+    assert.ok((await answer(model)).length >= 0);
+  });
+}

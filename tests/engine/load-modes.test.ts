@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isRocmforgeError } from '../../src/base/errors.ts';
+import type { Device } from '../../src/device/index.ts';
+import { openReferenceDevice } from '../../src/devices/reference/index.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { LOAD_MODES } from '../../src/engine/load-mode.ts';
+import { GgufFile } from '../../src/gguf/index.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
+import { TINY, tinyBytes } from '../support/tiny-model.ts';
+import { WatchedSource } from '../support/watched-source.ts';
+
+const PROMPT = Array.from({ length: 9 }, (_, i) => 3 + ((i * 37) % 256));
+const GREEDY = { temperature: 0, maxTokens: 6, ignoreEnd: true } as const;
+
+async function open(
+  options: ModelOptions,
+  device: Device = openReferenceDevice(),
+): Promise<{ source: WatchedSource; model: LanguageModel }> {
+  const source = new WatchedSource(await tinyBytes('Q8_0'));
+  const gguf = await GgufFile.open(source);
+  source.reads = 0;
+  source.bytesRead = 0;
+  return {
+    source,
+    model: await LanguageModel.open({ gguf, device, architectures: ALL_ARCHITECTURES }, options),
+  };
+}
+
+async function tokensOf(model: LanguageModel): Promise<number[]> {
+  const ids: number[] = [];
+  for await (const { token } of model.generate(PROMPT, GREEDY)) if (token) ids.push(token.id);
+  return ids;
+}
+
+async function expectedTokens(): Promise<number[]> {
+  const { model } = await open({ load: 'eager' });
+  await using _ = model;
+  return await tokensOf(model);
+}
+
+for (const load of LOAD_MODES) {
+  test(`loading ${load}: the same tokens, every weight read once`, async () => {
+    const { source, model } = await open({ load, batch: 4 });
+    await using _ = model;
+    assert.deepEqual(await tokensOf(model), await expectedTokens());
+    const weights = model.plan.weights.reduce((sum, { job }) => {
+      return sum + job.tensors.reduce((bytes, { byteLength }) => bytes + byteLength, 0);
+    }, 0);
+    await Promise.all(model.plan.weights.map((tensor) => tensor.ready()));
+    assert.equal(source.bytesRead, weights);
+    assert.equal(model.plan.isGpuLoaded, true);
+  });
+}
+
+test('opening a lazy model reads and uploads no byte of any weight', async () => {
+  const { source, model } = await open({ load: 'lazy' });
+  await using _ = model;
+  await model.loaded;
+  assert.equal(source.reads, 0);
+  assert.ok(model.plan.weights.every(({ state }) => state === 'unloaded'));
+  assert.deepEqual(
+    Array.from({ length: TINY.layers }, (_, layer) => model.plan.isLayerLoaded(layer)),
+    [false, false, false],
+  );
+  await model.plan.getOrLoadLayerWeights(1);
+  assert.deepEqual(
+    [0, 1, 2].map((layer) => model.plan.isLayerLoaded(layer)),
+    [false, true, false],
+  );
+  const norm = await model.plan.getOrLoadTensor('output_norm.weight');
+  assert.equal(norm.state, 'resident');
+  assert.ok((await model.plan.getOrLoadEmbedding()).every(({ isResident }) => isResident));
+  assert.ok((await model.plan.getOrLoadLmHead()).every(({ isResident }) => isResident));
+});
+
+test('a hybrid model has embedding, head and its first layers', async () => {
+  const { model } = await open({ load: 'hybrid', layers: 2 });
+  await using _ = model;
+  assert.deepEqual(
+    [0, 1, 2].map((layer) => model.plan.isLayerLoaded(layer)),
+    [true, true, false],
+  );
+});
+
+test('in the background the first layer runs before the last one is read', async () => {
+  let free = () => {};
+  const held = new Promise<void>((resolve) => {
+    free = resolve;
+  });
+  const device = openReferenceDevice();
+  const ran: string[] = [];
+  const watched = new Proxy(device, {
+    get(target, name) {
+      if (name !== 'createStream') {
+        const value = Reflect.get(target, name) as unknown;
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      }
+      return (label: string) => {
+        const stream = target.createStream(label);
+        const { run } = stream;
+        stream.run = (step) => {
+          ran.push(step.label);
+          if (step.label.startsWith('layer 1')) free();
+          run.call(stream, step);
+        };
+        return stream;
+      };
+    },
+  });
+  const source = new WatchedSource(await tinyBytes());
+  const gguf = await GgufFile.open(source);
+  const last = gguf.tensors.find(({ name }) => name === 'blk.2.ffn_down.weight');
+  // Layer 1 has to be queued before the last layer can be read: otherwise this test would never end.
+  source.onRead = (offset) => (offset === last?.offset ? held : undefined);
+  await using model = await LanguageModel.open({ gguf, device: watched, architectures: ALL_ARCHITECTURES });
+  await tokensOf(model);
+  assert.deepEqual(
+    ran.slice(0, 4).map((label) => label.replace(/ \d+$/, '')),
+    ['embedding', 'layer 0', 'layer 1', 'layer 2'],
+  );
+});
+
+test('a weight that cannot be read fails the generation; the next one tries again', async () => {
+  const { source, model } = await open({ load: 'lazy' });
+  await using _ = model;
+  source.failFrom = 5;
+  await assert.rejects(tokensOf(model), (error) => isRocmforgeError(error, 'READ_FAILED'));
+  source.failFrom = undefined;
+  assert.deepEqual(await tokensOf(model), await expectedTokens());
+});
+
+test('a load that fails before the model is given out leaves nothing behind', async () => {
+  const source = new WatchedSource(await tinyBytes());
+  await using gguf = await GgufFile.open(source);
+  await using device = openReferenceDevice();
+  const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
+  for (const load of ['eager', 'sync', 'hybrid'] as const) {
+    source.failFrom = source.reads + 7;
+    await assert.rejects(LanguageModel.open(parts, { load }), (error) =>
+      isRocmforgeError(error, 'READ_FAILED'),
+    );
+    assert.equal(device.liveObjects(), 0);
+    const aborted = { load, signal: AbortSignal.abort() };
+    await assert.rejects(LanguageModel.open(parts, aborted), (error) => isRocmforgeError(error, 'ABORTED'));
+    assert.equal(device.liveObjects(), 0);
+  }
+});
+
+test('disposing a model that is still loading releases everything, and does not wait for the rest', async () => {
+  const device = openReferenceDevice();
+  const source = new WatchedSource(await tinyBytes('Q8_0'));
+  const gguf = await GgufFile.open(source);
+  source.reads = 0;
+  source.onRead = () => new Promise((resolve) => setTimeout(resolve, 5));
+  const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
+  const model = await LanguageModel.open(parts);
+  const answering = assert.rejects(tokensOf(model));
+  await new Promise((resolve) => setTimeout(resolve, 8));
+  await model.dispose();
+  await answering;
+  await assert.rejects(model.loaded, (error) => isRocmforgeError(error, 'DISPOSED'));
+  assert.ok(source.reads < gguf.tensors.length, `${source.reads} reads`);
+  assert.equal(device.liveObjects(), 0);
+});
+
+for (const [name, openDevice] of [
+  ['reference', async () => openReferenceDevice()],
+  ['cpu', () => openCpu({ threads: 2 })],
+] as const) {
+  test(`weights that do not fit are streamed through slots, with the same tokens: ${name}`, async () => {
+    const { model: whole } = await open({ load: 'eager', batch: 4 }, await openDevice());
+    const expected = await tokensOf(whole);
+    const all = whole.fit.weights;
+    await whole.dispose();
+    const options = { weightMemory: Math.floor(0.9 * all), batch: 4 };
+    const { source, model } = await open(options, await openDevice());
+    await using _ = model;
+    assert.equal(model.fit.streamedParts, TINY.layers);
+    assert.ok(model.fit.weights <= 0.9 * all, `${model.fit.weights} of ${all}`);
+    assert.deepEqual(await tokensOf(model), expected);
+    assert.deepEqual(await tokensOf(model), expected);
+    assert.equal(model.plan.isGpuLoaded, false);
+    // A pass that breaks off leaves the slots to the wrong layers.
+    for (const after of [1, 9, 14]) {
+      source.failFrom = source.reads + after;
+      await assert.rejects(tokensOf(model), (error) => isRocmforgeError(error, 'READ_FAILED'));
+      source.failFrom = undefined;
+      model.reset();
+      assert.deepEqual(await tokensOf(model), expected);
+    }
+  });
+}
+
+test('what cannot be streamed either is refused with the numbers', async () => {
+  await assert.rejects(open({ weightMemory: 1000 }), (error) => isRocmforgeError(error, 'MODEL_TOO_LARGE'));
+  await assert.rejects(open({ memory: 100_000 }), (error) => isRocmforgeError(error, 'MODEL_TOO_LARGE'));
+});

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { isRocmforgeError } from '../../src/base/errors.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { LOAD_MODES } from '../../src/engine/load-mode.ts';
+import { GgufFile } from '../../src/gguf/index.ts';
+import { GgufLoader } from '../../src/load/gguf-loader.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
+import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
+import { WatchedSource } from '../support/watched-source.ts';
+
+const emulated = await emulatedTests('gfx1100');
+const bytes = await tinyBytes('Q8_0');
+
+async function tokensOf(model: LanguageModel): Promise<number[]> {
+  const ids: number[] = [];
+  const stream = model.generate([1, 40, 41], { temperature: 0, maxTokens: 5, ignoreEnd: true });
+  for await (const { token } of stream) if (token) ids.push(token.id);
+  return ids;
+}
+
+/** A model on a device of its own, which ends with it. */
+async function on<T>(
+  emulator: Emulator,
+  options: ModelOptions,
+  use: (model: LanguageModel, source: WatchedSource) => Promise<T>,
+): Promise<T> {
+  const source = new WatchedSource(bytes);
+  const parts = {
+    gguf: await GgufFile.open(source),
+    device: emulator.device(),
+    architectures: ALL_ARCHITECTURES,
+  };
+  await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...options });
+  return await use(model, source);
+}
+
+emulated('every load mode gives the same tokens', async (emulator) => {
+  const expected = await on(emulator, { load: 'eager' }, tokensOf);
+  for (const load of LOAD_MODES) assert.deepEqual(await on(emulator, { load }, tokensOf), expected, load);
+  assert.deepEqual(emulator.live(), {});
+});
+
+emulated('streamed layers give the same tokens, also after a pass that broke off', async (emulator) => {
+  const { expected, weights } = await on(emulator, { load: 'eager' }, async (model) => ({
+    expected: await tokensOf(model),
+    weights: model.fit.weights,
+  }));
+  await on(emulator, { weightMemory: Math.floor(0.9 * weights) }, async (model, source) => {
+    assert.ok(model.fit.streamedParts > 0 && model.fit.weights < 0.9 * weights);
+    assert.deepEqual(await tokensOf(model), expected);
+    for (const after of [2, 11]) {
+      source.failFrom = source.reads + after;
+      await assert.rejects(tokensOf(model), (error) => isRocmforgeError(error, 'READ_FAILED'));
+      source.failFrom = undefined;
+      model.reset();
+      assert.deepEqual(await tokensOf(model), expected);
+    }
+  });
+  assert.deepEqual(emulator.live(), {});
+});
+
+emulated('where shared memory cannot be pinned, the device pins its own', async (emulator) => {
+  const expected = await on(emulator, {}, tokensOf);
+  assert.ok(emulator.control.calls('hipHostRegister') > 0);
+  emulator.control.reset();
+  for (let nth = 1; nth <= 3; nth++) emulator.control.failCall('hipHostRegister', nth, STATUS.outOfMemory);
+  assert.deepEqual(await on(emulator, {}, tokensOf), expected);
+  assert.deepEqual(emulator.live(), {});
+});
+
+emulated('tensors by name arrive as the synchronous loader brings them', (emulator) =>
+  withDevice(emulator, async (device) => {
+    await using gguf = await tinyModel('Q4_0');
+    for (const weights of ['blocks', 'f32'] as const) {
+      await using baseline = new GgufLoader(gguf, device, { weights });
+      const expected = await baseline.loadToGpu();
+      await using loader = new GgufLoader(gguf, device, { weights, streams: 5, slots: 7, slotBytes: 5000 });
+      for (const [name, tensor] of await loader.loadToGpuAsync()) {
+        assert.deepEqual(await tensor.toHostBytes(), await expected.get(name)?.toHostBytes(), name);
+      }
+    }
+  }),
+);

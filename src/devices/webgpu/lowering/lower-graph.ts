@@ -3,7 +3,7 @@ import type { Op, OpGraph } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import { Activations } from './activations.ts';
 import { lowerAttention, lowerKvAppend } from './attention.ts';
-import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
+import { lowerBinary, lowerGated, lowerScale, lowerSlice, lowerUnary } from './elementwise.ts';
 import { fuseAttention } from './fusion/fuse-attention.ts';
 import { fuseGated } from './fusion/fuse-gated.ts';
 import { fuseNorm } from './fusion/fuse-norm.ts';
@@ -50,6 +50,8 @@ function lowerOp(op: Op, to: Lowering, activations: Activations): void {
       return lowerUnary(op, to);
     case 'gated':
       return lowerGated(op, to);
+    case 'slice':
+      return lowerSlice(op, to);
     case 'rmsNorm':
       return lowerRmsNorm(op, to);
     case 'layerNorm':

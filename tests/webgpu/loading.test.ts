@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Device } from '../../src/device/index.ts';
+import { openReferenceDevice } from '../../src/devices/reference/index.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { GgufFile, loadTensorFloats } from '../../src/gguf/index.ts';
+import { MemorySource } from '../../src/io/index.ts';
+import { GgufLoader } from '../../src/load/gguf-loader.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
+import { tinyBytes } from '../support/tiny-model.ts';
+
+const bytes = await tinyBytes('Q8_0');
+
+/** What a model generates, twice, and its weights' memory. The device ends with it. */
+async function generated(options: ModelOptions, opening: Promise<Device> = openSoftwareGpu()) {
+  const device = await opening;
+  const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
+  const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
+  await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...options });
+  const texts: number[][] = [];
+  for (let round = 0; round < 2; round++) {
+    model.reset();
+    const ids: number[] = [];
+    const stream = model.generate([1, 40, 41], { temperature: 0, maxTokens: 5, ignoreEnd: true });
+    for await (const { token } of stream) if (token) ids.push(token.id);
+    texts.push(ids);
+  }
+  return { texts, fit: model.fit };
+}
+
+describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
+  test('tokens are the same whenever weights come, and when layers are streamed', async () => {
+    const { texts, fit } = await generated({ load: 'eager' });
+    assert.deepEqual(texts[0], texts[1]);
+    for (const load of ['background', 'lazy'] as const) {
+      assert.deepEqual((await generated({ load })).texts, texts, load);
+    }
+    const streamed = await generated({ weightMemory: Math.floor(0.9 * fit.weights) });
+    assert.ok(streamed.fit.streamedParts > 0 && streamed.fit.weights < 0.9 * fit.weights);
+    assert.deepEqual(streamed.texts, texts);
+  });
+
+  test('weights that were decoded on the way give the tokens of the reference', async () => {
+    const expected = await generated({ weights: 'f32' }, Promise.resolve(openReferenceDevice()));
+    assert.deepEqual((await generated({ weights: 'f32' })).texts, expected.texts);
+  });
+
+  test('tensors by name arrive as their format decodes them', async () => {
+    await using device = await openSoftwareGpu();
+    await using gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
+    await using loader = new GgufLoader(gguf, device, {
+      weights: 'f32',
+      streams: 3,
+      slots: 4,
+      slotBytes: 5000,
+    });
+    for (const [name, tensor] of await loader.loadToGpuAsync()) {
+      assert.deepEqual(await tensor.toHost(), await loadTensorFloats(gguf.requireTensor(name)), name);
+    }
+  });
+});

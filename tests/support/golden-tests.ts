@@ -17,7 +17,7 @@ export interface GoldenDevice {
   readonly positions?: number;
   /** Sequences of a golden that a slow device computes; all without it. */
   readonly sequences?: number;
-  /** It does not quantize activations: it agrees with the oracle more than with a reference that does. */
+  /** It does not quantize activations as ggml does: it agrees with the oracle more than with a reference that does. */
   readonly exact?: boolean;
   /** Declares a test; node's `test` without it. */
   readonly declare?: (name: string, body: () => Promise<void>) => void;

@@ -16,6 +16,7 @@ export async function testEmulatedGoldens(target: string, limits: EmulatedGolden
   let current: Emulator | undefined;
   const device: GoldenDevice = {
     name: 'the emulated GPU',
+    exact: true,
     open: async (path, options) => openOn(current as Emulator, path, options),
     declare: (name, body) =>
       emulated(name, async (emulator) => {

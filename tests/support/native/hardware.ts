@@ -44,6 +44,7 @@ export async function testHardware(
   testBeyondContract(name, open);
   const device: GoldenDevice = {
     name,
+    exact: true,
     open: async (path, options) =>
       LanguageModel.open(
         { gguf: await openGguf(path), device: open(), architectures: ALL_ARCHITECTURES },

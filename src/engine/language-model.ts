@@ -11,6 +11,8 @@ import { type FitPlan, requireFit } from '../model/fit-plan.ts';
 import { blocksFor, KvCache } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { recordModel } from '../model/model-graphs.ts';
+import { RecurrentState } from '../model/recurrent-state.ts';
+import type { SequenceState } from '../model/sequence-state.ts';
 import {
   DEFAULT_SAMPLING,
   MAX_LOG_PROBABILITIES,
@@ -106,9 +108,7 @@ export class LanguageModel implements AsyncDisposable {
       const { onProgress, signal } = options;
       await new AsyncModelLoader(device, { onProgress, signal }).load(jobs);
       log.debug('loaded', { weights: jobs.length, ms: performance.now() - begin });
-      const { slots } = plan.shape;
-      const context = contextOf(config, options);
-      const state = new KvCache({ blocks: blocksOf(context, options), slots, context });
+      const state = stateOf(config, plan.shape.slots, options);
       const engine = new Engine({ device, plan, state, logger: log });
       return new LanguageModel(parts, config, fit, { plan, engine });
     } catch (error) {
@@ -199,6 +199,12 @@ export class LanguageModel implements AsyncDisposable {
   }
 }
 
+function stateOf(config: ModelConfig, slots: number, options: ModelOptions): SequenceState {
+  const context = contextOf(config, options);
+  if (config.memory === 'recurrent') return new RecurrentState({ slots, context });
+  return new KvCache({ blocks: blocksOf(context, options), slots, context });
+}
+
 function contextOf(config: ModelConfig, options: ModelOptions): number {
   return options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
 }
@@ -234,7 +240,7 @@ function describe(parts: ModelParts, options: ModelOptions): { config: ModelConf
     device: parts.device,
     tensors,
     record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
-    shape: { rows, outputs, slots, blocksPerSlot: blocksFor(context) },
+    shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
   };
   return { config, plan };

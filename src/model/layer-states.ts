@@ -1,6 +1,6 @@
 import type { PagedCache } from '../ops/attention.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
-import type { ElementType } from '../ops/value.ts';
+import type { ElementType, State } from '../ops/value.ts';
 import { KV_BLOCK_SIZE } from './kv-cache.ts';
 
 /** How much memory a layer keeps between steps. */
@@ -29,5 +29,10 @@ export class LayerStates {
       values: this.#g.state('values', type, cells, valueWidth),
       blockSize: KV_BLOCK_SIZE,
     };
+  }
+
+  /** Values that each slot's sequence has once, f32 [slots, width]. */
+  perSlot(name: string, width: number): State {
+    return this.#g.state(name, 'f32', this.#g.shape.slots, width);
   }
 }

@@ -75,7 +75,11 @@ class ModelRecorder {
     const g = this.#builder('layer');
     const prefix = `blk.${index}.`;
     const shared = new Map(this.#shared.map((name) => [name, this.#input(g, name)]));
-    const inputs = { index, x: this.#input(g, 'x'), shared, states: new LayerStates(g, this.options) };
+    const share = (name: string, tensor: Tensor) => {
+      this.#shared.push(name);
+      this.#output(g, name, tensor);
+    };
+    const inputs = { index, x: this.#input(g, 'x'), shared, share, states: new LayerStates(g, this.options) };
     g.output('x', this.architecture.recordLayer(this.#scope(g, prefix), inputs));
     return { name: `layer ${index}`, graph: g.finish(), prefix };
   }

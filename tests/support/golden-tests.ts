@@ -88,6 +88,7 @@ export function testFloatGoldens(device: GoldenDevice): void {
 const ALL_LOGITS = [
   { name: 'llama-dense', file: 'llama-dense-random' },
   { name: 'glm4-dense', file: 'glm4-dense-random' },
+  { name: 'rwkv7-random-2heads-3layers-f32', file: 'rwkv7-random-2heads-3layers-f32' },
 ] as const;
 
 /** Every logit of a short text by random models, and what follows greedily. */

@@ -29,6 +29,7 @@ import {
 } from '../text/index.ts';
 import { Engine } from './engine.ts';
 import type { PositionLogits } from './forced-logits.ts';
+import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { TextStream } from './text-stream.ts';
 
@@ -165,6 +166,24 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.evaluate(ids, from, signal);
   }
 
+  /**
+   * Computes `ids` and saves the state behind them, of recurrent models. Rejects with `STATE_PAGED` for others, or as
+   * `generate`.
+   */
+  async saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
+    this.#requireRecurrent();
+    return this.#engine.save(ids, signal);
+  }
+
+  /**
+   * Makes a saved state ready for the next text that begins with its ids and goes on; called again, for as many as may
+   * generate at once. Rejects with `STATE_PAGED`, or `INVALID_ARGUMENT` for another model's state.
+   */
+  async restoreState(snapshot: SequenceSnapshot): Promise<void> {
+    this.#requireRecurrent();
+    await this.#engine.restore(snapshot);
+  }
+
   /** Forgets what is cached of the last conversation. */
   reset(): void {
     this.#engine.reset();
@@ -181,6 +200,12 @@ export class LanguageModel implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
+  }
+
+  #requireRecurrent(): void {
+    this.#life.check();
+    const { memory, architecture } = this.config;
+    if (memory !== 'recurrent') fail('STATE_PAGED', { architecture });
   }
 
   #stream(prompt: readonly number[], options: GenerateOptions, continues: boolean): TextStream {

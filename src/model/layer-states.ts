@@ -14,6 +14,7 @@ export interface StateOptions {
 export class LayerStates {
   readonly #g: GraphBuilder;
   readonly #options: StateOptions;
+  readonly #perSlot = new Set<State>();
 
   constructor(g: GraphBuilder, options: StateOptions) {
     this.#g = g;
@@ -33,6 +34,13 @@ export class LayerStates {
 
   /** Values that each slot's sequence has once, f32 [slots, width]. */
   perSlot(name: string, width: number): State {
-    return this.#g.state(name, 'f32', this.#g.shape.slots, width);
+    const state = this.#g.state(name, 'f32', this.#g.shape.slots, width);
+    this.#perSlot.add(state);
+    return state;
+  }
+
+  /** The states that `perSlot` declared, in order. */
+  get slotStates(): readonly State[] {
+    return [...this.#perSlot];
   }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { LanguageModel, ModelOptions } from '../../src/index.ts';
 import { loadModel } from '../../src/index.ts';
 import { FAMILY_FIXTURES, familyPaths } from '../support/family-fixtures.ts';
@@ -93,4 +94,50 @@ test('a million positions take the memory of a state and of their ids', async ()
   const [short, long] = [await fit(1000), await fit(1_000_000)];
   const history = 4 * (1_000_000 - 1000);
   assert.ok(Math.abs(long.cache - short.cache - history) < 1024, `${long.cache - short.cache} bytes more`);
+});
+
+for (const device of ['cpu', 'reference']) {
+  test(`a state saved and restored goes on as if never interrupted on ${device}`, async () => {
+    const [held, prompt] = [PROMPT.slice(0, 20), PROMPT.slice(0, 30)];
+    await using whole = await open({ device, context: 64 });
+    const expected = await generated(whole, prompt, 8);
+    await using model = await open({ device, context: 64, sequences: 2 });
+    const snapshot = await model.saveState(held);
+    await generated(model, PROMPT.slice(5), 3);
+    await model.restoreState(snapshot);
+    assert.deepEqual(await generated(model, prompt, 8), expected);
+    // Two sequences go on from one state, in two slots.
+    model.reset();
+    await model.restoreState(snapshot);
+    await model.restoreState(snapshot);
+    const other = [...held, 1, 2, 3];
+    const both = await Promise.all([generated(model, prompt, 8), generated(model, other, 8)]);
+    assert.deepEqual(both, [expected, await generated(whole, other, 8)]);
+  });
+}
+
+test('a restored state is what goes on, not the ids computed again', async () => {
+  await using model = await open({ device: 'cpu', context: 64 });
+  const { ids, states } = await model.saveState(PROMPT.slice(0, 20));
+  const likelihood = async () => {
+    const options = { maxTokens: 1, temperature: 0, ignoreEnd: true, logProbabilities: 0 };
+    for await (const { token } of model.generate(PROMPT.slice(0, 21), options)) return token?.logProbability;
+    return undefined;
+  };
+  const expected = await likelihood();
+  model.reset();
+  await model.restoreState({ ids, states: states.map((state) => new Uint8Array(state.length)) });
+  assert.notEqual(await likelihood(), expected);
+  model.reset();
+  await model.restoreState({ ids, states });
+  assert.equal(await likelihood(), expected);
+});
+
+test('states of other models, and of models without, are refused', async () => {
+  await using model = await open({ device: 'cpu', context: 64 });
+  const { ids, states } = await model.saveState([1, 2, 3]);
+  const foreign = { ids, states: states.slice(1) };
+  await assert.rejects(model.restoreState(foreign), (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
+  await using paged = await loadModel(familyPaths({ name: 'llama', sizes: {} }).model, { device: 'cpu' });
+  await assert.rejects(paged.saveState(ids), (error) => isRocmforgeError(error, 'STATE_PAGED'));
 });

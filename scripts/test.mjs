@@ -4,8 +4,10 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { softwareGpuEnvironment } from './software-gpu.mjs';
 
-const tests = join(dirname(fileURLToPath(import.meta.url)), '../dist/tests');
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const tests = join(root, 'dist/tests');
 const wanted = process.argv.slice(2);
 const OPT_IN = ['full/', 'large/'];
 const isWanted = (file) => {
@@ -27,6 +29,7 @@ const run = spawnSync(
   ['--enable-source-maps', '--test', '--test-reporter=spec', ...files],
   {
     stdio: 'inherit',
+    env: { ...process.env, ...(await softwareGpuEnvironment(root)) },
   },
 );
 process.exit(run.status ?? 1);

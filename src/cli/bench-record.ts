@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fail } from '../base/errors.ts';
 import type { BenchmarkResult } from '../engine/benchmark.ts';
+import type { CheckResult } from '../engine/benchmark-check.ts';
 
 /** What `rocmforge bench` measured: the model and where it ran, seconds to load, tokens a second. */
 export interface BenchRecord {
@@ -9,6 +10,8 @@ export interface BenchRecord {
   readonly device: string;
   readonly loadSeconds: number;
   readonly results: readonly BenchmarkResult[];
+  /** The same tests' tokens, compared with another device's. */
+  readonly checks?: readonly CheckResult[];
 }
 
 /** A test of two records: how many times as long the newer takes. */

@@ -1,5 +1,5 @@
 import type { OpGraph } from '../ops/graph.ts';
-import type { DeviceBuffer, PinnedBuffer } from './memory.ts';
+import type { DeviceBuffer, PinnedBuffer, PinnedUse } from './memory.ts';
 import type { Executable, Program, Step } from './program.ts';
 import type { Stream } from './stream.ts';
 
@@ -32,8 +32,11 @@ export interface Device extends AsyncDisposable {
   memory(): Promise<MemoryInfo>;
   /** Memory on the device, its contents undefined. `label` names it in messages and traces. Throws `OUT_OF_MEMORY`. */
   createBuffer(byteLength: number, label: string): DeviceBuffer;
-  /** Host memory that the device copies from and into without a detour, its contents undefined. */
-  createPinned(byteLength: number, label: string): PinnedBuffer;
+  /**
+   * Host memory that the device copies from and into without a detour, its contents undefined. For `inputs` unless said
+   * otherwise.
+   */
+  createPinned(byteLength: number, label: string, use?: PinnedUse): PinnedBuffer;
   createStream(label: string): Stream;
   /**
    * The capacities for which a model of at most `rows` token rows is worth compiling: ascending, the last is `rows`. A device

@@ -10,6 +10,11 @@ export type {
   NativeType,
   NativeValues,
 } from './ffi.ts';
+export { GraphUses } from './fusion/graph-uses.ts';
+export { matchGated } from './fusion/match-gated.ts';
+export { headGroups, type HeadOps, matchHeads } from './fusion/match-heads.ts';
+export { matchResidual } from './fusion/match-residual.ts';
+export { type Fuse, type Fusion, planFusions } from './fusion/plan-fusions.ts';
 export { HostDevice, type HostDeviceParts } from './host-device.ts';
 export { HostEvent } from './host-event.ts';
 export { bytesOf, HostBuffer } from './host-memory.ts';
@@ -21,6 +26,7 @@ export {
   type BufferRange,
   type DeviceBuffer,
   type PinnedBuffer,
+  type PinnedUse,
   wholeOf,
 } from './memory.ts';
 export { MemoryBudget } from './memory-budget.ts';

@@ -1,5 +1,7 @@
 import { throwIfAborted } from '../base/errors.ts';
+import type { Cost } from '../ops/index.ts';
 import type { LanguageModel } from './language-model.ts';
+import type { TextEnd } from './text-stream.ts';
 
 /** What is measured: prompts read and tokens generated, each so many times. */
 export interface BenchmarkOptions {
@@ -19,105 +21,120 @@ export interface BenchmarkOptions {
 export interface BenchmarkResult {
   /**
    * `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens; `64 x tg128`: generating 128 tokens in each of
-   * 64 sequences, speeds summed up.
+   * 64 sequences at once, whose prompts were read before.
    */
   readonly test: string;
   readonly median: number;
   readonly slowest: number;
   readonly fastest: number;
   readonly all: readonly number[];
+  /** What the median moves and computes a second at least. */
+  readonly bytesPerSecond: number;
+  readonly flopsPerSecond: number;
+}
+
+/** A run of the model: prompts, and how many tokens each is continued by. */
+export interface BenchmarkTest {
+  readonly name: string;
+  readonly prompts: readonly (readonly number[])[];
+  readonly generated: number;
 }
 
 /** Positions that a model needs for a benchmark. */
 export function benchmarkContext(options: BenchmarkOptions): number {
   const { promptTokens, generatedTokens, parallel, depth } = options;
-  const together = parallel > 1 ? depth + generatedTokens + 1 : 0;
+  const together = parallel > 1 ? depth + generatedTokens : 0;
   return Math.max(promptTokens, generatedTokens + 1, together) + 1;
+}
+
+/** The tests that the options ask for. */
+export function benchmarkTests(model: LanguageModel, options: BenchmarkOptions): BenchmarkTest[] {
+  const { promptTokens, generatedTokens, parallel, depth } = options;
+  const tests: BenchmarkTest[] = [];
+  if (promptTokens > 0) {
+    tests.push({ name: `pp${promptTokens}`, prompts: [someTokens(model, promptTokens)], generated: 1 });
+  }
+  if (generatedTokens > 0) {
+    const prompts = [someTokens(model, 1)];
+    tests.push({ name: `tg${generatedTokens}`, prompts, generated: generatedTokens + 1 });
+  }
+  if (generatedTokens > 0 && parallel > 1) {
+    const prompts = Array.from({ length: parallel }, (_, seed) => someTokens(model, depth, seed));
+    tests.push({ name: `${parallel} x tg${generatedTokens}`, prompts, generated: generatedTokens });
+  }
+  return tests;
 }
 
 /**
  * Measures a model's speed as llama-bench does: `pp` reads a prompt into an empty context, `tg` generates from an empty
- * context, and as its batched bench, with several sequences at once; a first round of each is not counted. Yields a result a test. Rejects with `ABORTED` and as `generate`.
+ * context; with several sequences, all generate at once behind prompts that were read before. A first round of each is not
+ * counted. Yields a result a test. Rejects with `ABORTED` and as `generate`.
  */
 export async function* runBenchmark(
   model: LanguageModel,
   options: BenchmarkOptions,
 ): AsyncGenerator<BenchmarkResult, void> {
-  const { promptTokens, generatedTokens, parallel } = options;
-  if (promptTokens > 0) {
-    yield await measure(`pp${promptTokens}`, options, () => promptSpeed(model, promptTokens));
-  }
-  if (generatedTokens > 0) {
-    yield await measure(`tg${generatedTokens}`, options, () => generationSpeed(model, generatedTokens));
-  }
-  if (generatedTokens > 0 && parallel > 1) {
-    yield await measure(`${parallel} x tg${generatedTokens}`, options, () => parallelSpeed(model, options));
-  }
-}
-
-async function measure(
-  test: string,
-  { repetitions, signal }: BenchmarkOptions,
-  speed: () => Promise<number>,
-): Promise<BenchmarkResult> {
-  const all: number[] = [];
-  for (let round = 0; round <= repetitions; round++) {
-    throwIfAborted(signal, 'the benchmark');
-    const found = await speed();
-    if (round > 0) all.push(found);
-  }
-  const sorted = [...all].sort((a, b) => a - b);
-  return { test, median: medianOf(sorted), slowest: sorted[0] ?? 0, fastest: sorted.at(-1) ?? 0, all };
-}
-
-async function promptSpeed(model: LanguageModel, count: number): Promise<number> {
-  model.reset();
-  const stream = model.generate(someTokens(model, count), { temperature: 0, maxTokens: 1, ignoreEnd: true });
-  await stream.text();
-  return count / stream.end.promptSeconds;
-}
-
-async function generationSpeed(model: LanguageModel, count: number): Promise<number> {
-  model.reset();
-  const options = { temperature: 0, maxTokens: count + 1, ignoreEnd: true };
-  const stream = model.generate(someTokens(model, 1), options);
-  await stream.text();
-  // The first token comes with the prompt.
-  return count / stream.end.generateSeconds;
-}
-
-/** Tokens a second of all sequences, from when the last has begun to generate until the first is complete. */
-async function parallelSpeed(model: LanguageModel, options: BenchmarkOptions): Promise<number> {
-  const { parallel, depth, generatedTokens, signal } = options;
-  model.reset();
-  let begun = 0;
-  let counted = 0;
-  let from = 0;
-  let to = Number.POSITIVE_INFINITY;
-  const one = async (offset: number): Promise<void> => {
-    const prompt = someTokens(model, depth, offset);
-    const stream = model.generate(prompt, {
-      temperature: 0,
-      maxTokens: generatedTokens + 1,
-      ignoreEnd: true,
-      signal,
-    });
-    let first = true;
-    for await (const { token } of stream) {
-      if (!token) continue;
-      if (first && ++begun === parallel) from = performance.now();
-      first = false;
-      if (begun === parallel && performance.now() < to) counted++;
+  for (const test of benchmarkTests(model, options)) {
+    const all: number[] = [];
+    for (let round = 0; round <= options.repetitions; round++) {
+      throwIfAborted(options.signal, 'the benchmark');
+      const found = await speedOf(model, test);
+      if (round > 0) all.push(found);
     }
-    to = Math.min(to, performance.now());
-  };
-  await Promise.all(Array.from({ length: parallel }, (_, i) => one(i * depth)));
-  return counted / ((to - from) / 1000);
+    yield resultOf(test, all, costOfToken(model, test));
+  }
 }
 
-/** Ids all over the vocabulary, always the same. */
-function someTokens(model: LanguageModel, count: number, from = 0): number[] {
-  return Array.from({ length: count }, (_, i) => ((from + i) * 7919 + 1) % model.tokenizer.vocabularySize);
+/** Tokens a second. */
+async function speedOf(model: LanguageModel, test: BenchmarkTest): Promise<number> {
+  const { prompts, generated } = test;
+  model.reset();
+  if (prompts.length > 1) await continueAll(model, { ...test, generated: 1 });
+  const begin = performance.now();
+  const [end] = await continueAll(model, test);
+  const seconds = (performance.now() - begin) / 1000;
+  if (prompts.length > 1) return (prompts.length * generated) / seconds;
+  if (generated === 1) return (prompts[0]?.length ?? 0) / (end?.promptSeconds ?? 0);
+  // The first token comes with the prompt.
+  return (generated - 1) / (end?.generateSeconds ?? 0);
+}
+
+/** Continues all prompts at once, greedily. */
+async function continueAll(model: LanguageModel, { prompts, generated }: BenchmarkTest): Promise<TextEnd[]> {
+  const options = { temperature: 0, maxTokens: generated, ignoreEnd: true };
+  const streams = prompts.map((ids) => model.generate(ids, options));
+  await Promise.all(streams.map((stream) => stream.text()));
+  return streams.map((stream) => stream.end);
+}
+
+/** What a token of the test costs at least, in the steps that it is a part of. */
+function costOfToken(model: LanguageModel, { prompts, generated }: BenchmarkTest): Cost {
+  const [{ length }] = prompts as [readonly number[]];
+  const reads = prompts.length === 1 && generated === 1;
+  const rows = reads ? Math.min(length, model.batch) : prompts.length;
+  const attended = reads ? (length + 1) / 2 : length + generated / 2;
+  const { bytes, flops } = model.cost({ rows, outputs: reads ? 1 : rows, attended });
+  return { bytes: bytes / rows, flops: flops / rows };
+}
+
+function resultOf({ name }: BenchmarkTest, all: readonly number[], cost: Cost): BenchmarkResult {
+  const sorted = [...all].sort((a, b) => a - b);
+  const median = medianOf(sorted);
+  return {
+    test: name,
+    median,
+    slowest: sorted[0] ?? 0,
+    fastest: sorted.at(-1) ?? 0,
+    all,
+    bytesPerSecond: median * cost.bytes,
+    flopsPerSecond: median * cost.flops,
+  };
+}
+
+/** Ids all over the vocabulary, always the same; others for another seed. */
+function someTokens(model: LanguageModel, count: number, seed = 0): number[] {
+  const { vocabularySize } = model.tokenizer;
+  return Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104_729 + 1) % vocabularySize);
 }
 
 /** The middle of sorted numbers; 0 of none. */

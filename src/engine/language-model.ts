@@ -14,6 +14,8 @@ import { recordModel } from '../model/model-graphs.ts';
 import { RecurrentState } from '../model/recurrent-state.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import {
+  type Cost,
+  type CostContext,
   DEFAULT_SAMPLING,
   MAX_LOG_PROBABILITIES,
   type SamplingParameters,
@@ -129,6 +131,11 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.context;
   }
 
+  /** Prompt tokens of one step. */
+  get batch(): number {
+    return this.#plan.shape.rows;
+  }
+
   get gguf(): GgufFile {
     return this.#parts.gguf;
   }
@@ -182,6 +189,11 @@ export class LanguageModel implements AsyncDisposable {
   async restoreState(snapshot: SequenceSnapshot): Promise<void> {
     this.#requireRecurrent();
     await this.#engine.restore(snapshot);
+  }
+
+  /** What a step moves and computes at least. */
+  cost(context: CostContext): Cost {
+    return this.#plan.planFor(context.rows, context.outputs).cost(context);
   }
 
   /** Forgets what is cached of the last conversation. */

@@ -11,7 +11,8 @@ export class PinnedRing implements Disposable {
 
   constructor(device: Device, slots: number, slotBytes: number) {
     try {
-      for (let i = 0; i < slots; i++) this.#all.push(device.createPinned(slotBytes, `ring slot ${i}`));
+      for (let i = 0; i < slots; i++)
+        this.#all.push(device.createPinned(slotBytes, `ring slot ${i}`, 'weights'));
     } catch (error) {
       this[Symbol.dispose]();
       throw error;

@@ -8,6 +8,7 @@ import {
   type Stream,
   wholeOf,
 } from '../device/index.ts';
+import { type Cost, type CostContext, costOf } from '../ops/index.ts';
 import { type BatchShape, ELEMENT_BYTES, type State, type Tensor, tensorBytes } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
@@ -51,6 +52,12 @@ export class BatchPlan implements Disposable {
 
   get shape(): BatchShape {
     return this.graphs.embedding.graph.shape;
+  }
+
+  /** What a step moves and computes at least. */
+  cost(context: CostContext): Cost {
+    const costs = this.parts.flatMap(({ part }) => part.graph.ops.map((op) => costOf(op, context)));
+    return costs.reduce((a, b) => ({ bytes: a.bytes + b.bytes, flops: a.flops + b.flops }));
   }
 
   /** Bytes that any part wants; parts run one after the other and share it. */

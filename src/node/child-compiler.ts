@@ -17,7 +17,7 @@ export type CompileReply = CompileResult | { readonly unavailable: string };
 /** How compiling processes are started. */
 export interface ChildCompilerOptions {
   readonly libraries?: Partial<Record<CompileJob['api'], readonly string[]>>;
-  /** Processes at once. Default: one for each processor, eight at most. */
+  /** Processes at once. Default: one for each processor, sixteen at most. */
   readonly processes?: number;
   /** An idle process ends after this long: a model's kernels are compiled in one burst. Default: 2000. */
   readonly idleMilliseconds?: number;
@@ -44,7 +44,7 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
 
   constructor(options: ChildCompilerOptions = {}) {
     this.#options = options;
-    this.#most = options.processes ?? Math.min(8, availableParallelism());
+    this.#most = options.processes ?? Math.min(16, availableParallelism());
   }
 
   async compile(job: CompileJob): Promise<CompileResult> {

@@ -6,6 +6,8 @@ import { openReferenceDevice } from '../devices/reference/index.ts';
 import { reportNativeDevices } from './native-devices.ts';
 import { openCpu } from './open-cpu.ts';
 import { openNative } from './open-native.ts';
+import { openWebGpu } from './open-webgpu.ts';
+import { reportWebGpu } from './webgpu-devices.ts';
 
 /** How a device is asked for. */
 export interface DeviceRequest {
@@ -50,6 +52,12 @@ const BACKENDS: readonly Backend[] = [
     automatic: true,
     open: ({ logger }, index) => openNative({ driver: 'cuda', index, logger }),
     report: () => reportNativeDevices('cuda'),
+  },
+  {
+    name: 'webgpu',
+    automatic: true,
+    open: ({ device }, index) => openWebGpu({ index, software: device !== undefined && device !== 'auto' }),
+    report: reportWebGpu,
   },
   { name: 'cpu', automatic: true, open: openCpu },
   { name: 'reference', automatic: false, open: async () => openReferenceDevice() },

@@ -114,7 +114,7 @@ export function ropeConstants(parameters: RopeParameters): RopeConstants {
 }
 
 /** How much of the unsqueezed angle each pair keeps. */
-function extrapolatedShare({ dimensions }: RopeParameters, of: RopeConstants): Float32Array {
+export function extrapolatedShare({ dimensions }: RopeParameters, of: RopeConstants): Float32Array {
   const share = new Float32Array(dimensions / 2);
   if (of.extrapolation === 0) return share;
   return share.map((_, pair) => {

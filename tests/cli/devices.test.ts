@@ -8,7 +8,7 @@ test('the CPU is listed with its memory, behind the GPUs or the reasons why ther
   assert.equal(text.code, 0);
   assert.match(text.stdout, /^cpu: .+\n {2}memory {2}.* free of .*\n/m);
   const reports = JSON.parse((await runCli(t, ['devices', '--json'])).stdout) as DeviceReport[];
-  assert.deepEqual([...new Set(reports.map(({ backend }) => backend))], ['hip', 'cuda', 'cpu']);
+  assert.deepEqual([...new Set(reports.map(({ backend }) => backend))], ['hip', 'cuda', 'webgpu', 'cpu']);
   const { memory, details } = reports.at(-1) ?? {};
   assert.ok(memory && memory.free > 0 && memory.free <= memory.total);
   assert.ok(Number(details?.threads) >= 1);
@@ -20,7 +20,7 @@ test('the CPU is listed with its memory, behind the GPUs or the reasons why ther
 test('a device that there is not is refused with what there is', async (t) => {
   const unknown = await runCli(t, ['run', '-p', 'x', '--device', 'abacus']);
   assert.equal(unknown.code, 2);
-  assert.match(unknown.stderr, /device.*abacus.*auto, hip, cuda, cpu/);
+  assert.match(unknown.stderr, /device.*abacus.*auto, hip, cuda, webgpu, cpu/);
   const second = await runCli(t, ['run', '-p', 'x', '--device', 'cpu:1']);
   assert.equal(second.code, 1);
   assert.match(second.stderr, /cpu:1 is not available/);

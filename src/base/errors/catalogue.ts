@@ -6,6 +6,7 @@ import { modelErrors } from './model-errors.ts';
 import { nativeErrors } from './native-errors.ts';
 import { textErrors } from './text-errors.ts';
 import { toolErrors } from './tool-errors.ts';
+import { webGpuErrors } from './webgpu-errors.ts';
 
 /** Every failure that rocmforge reports, by code. `docs/errors.md` is checked against it. */
 export const CATALOGUE = {
@@ -17,6 +18,7 @@ export const CATALOGUE = {
   ...modelErrors,
   ...nativeErrors,
   ...toolErrors,
+  ...webGpuErrors,
 } as const;
 
 /** A code of the catalogue. */

@@ -1,6 +1,8 @@
 import { Option } from 'commander';
 import { formatBytes } from '../../base/bytes.ts';
 import { type BenchmarkResult, benchmarkContext, runBenchmark } from '../../engine/benchmark.ts';
+import { type CheckResult, checkBenchmark } from '../../engine/benchmark-check.ts';
+import type { LanguageModel } from '../../engine/language-model.ts';
 import {
   type BenchRatio,
   type BenchRecord,
@@ -8,7 +10,7 @@ import {
   readRecord,
   saveRecord,
 } from '../bench-record.ts';
-import type { CliCommand } from '../command.ts';
+import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { loadFromFlags } from '../load.ts';
 import {
@@ -27,11 +29,15 @@ interface BenchFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly generatedTokens: number;
   readonly parallel: number;
   readonly depth: number;
+  readonly check?: string;
   readonly repetitions: number;
   readonly save?: string;
   readonly compare?: string;
   readonly maxRatio: number;
 }
+
+/** Columns of a test's name. */
+const WIDTH = 14;
 
 /** `rocmforge bench`: how fast a model loads, reads and generates. */
 export const benchCommand: CliCommand<BenchFlags> = {
@@ -50,6 +56,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
     new Option('--depth <count>', 'length of the prompts of those sequences')
       .argParser(wholeNumber(1))
       .default(128),
+    new Option('--check <device>', 'compare the tokens with those of another device'),
     new Option('-r, --repetitions <count>', 'counted rounds of each; one more warms up')
       .argParser(wholeNumber(1))
       .default(5),
@@ -64,7 +71,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
   ],
   examples: [
     ['bench -m model.gguf', 'pp512 and tg128, as llama-bench'],
-    ['bench -m model.gguf -p 0 --parallel 16', 'how much sixteen conversations at once gain'],
+    ['bench -m model.gguf --parallel 64 --check cpu', 'and 64 sequences at once; are the tokens right?'],
     ['bench -p 128 -n 32 -r 3 --save before.json', 'a short one of the bundled model, to be kept'],
     ['bench -p 128 -n 32 -r 3 --compare before.json --max-ratio 1.05', 'has it become slower?'],
   ],
@@ -72,17 +79,17 @@ export const benchCommand: CliCommand<BenchFlags> = {
     const { output, signal } = context;
     const before = flags.compare === undefined ? undefined : await readRecord(flags.compare);
     const options = { ...flags, signal };
-    const size = flags.context ?? benchmarkContext(options);
-    const { model, seconds } = await loadFromFlags(
-      { ...flags, context: size, sequences: flags.parallel },
-      context,
-    );
+    const size = flags.context ?? benchmarkContext(options) + 4;
+    const sized = { ...flags, context: size, sequences: flags.parallel };
+    const { model, seconds } = await loadFromFlags(sized, context);
     await using _model = model;
     const results: BenchmarkResult[] = [];
     for await (const result of runBenchmark(model, options)) {
       results.push(result);
       output.note(resultText(result));
     }
+    const checks =
+      flags.check === undefined ? [] : await checkAgainst(flags.check, model, { flags, context });
     const { name } = model.device.info;
     const record = {
       model: model.gguf.name,
@@ -90,36 +97,69 @@ export const benchCommand: CliCommand<BenchFlags> = {
       device: name,
       loadSeconds: seconds,
       results,
+      ...(checks.length > 0 && { checks }),
     };
     if (flags.save !== undefined) await saveRecord(flags.save, record);
     const ratios = before ? compareRecords(before, record) : undefined;
     if (flags.json) await output.json({ ...record, ratios });
-    else await output.write(recordText(record) + ratiosText(ratios ?? []));
+    else await output.write(recordText(record) + checksText(flags.check, checks) + ratiosText(ratios ?? []));
     const slower = ratios?.some(({ ratio }) => ratio > flags.maxRatio) ?? false;
     if (slower) output.warn(`slower than ${flags.maxRatio} times the saved result`);
     return slower ? EXIT.failure : EXIT.ok;
   },
 };
 
+/** Compares with the same model on another device. */
+async function checkAgainst(
+  device: string,
+  model: LanguageModel,
+  { flags, context }: { flags: BenchFlags; context: CommandContext },
+): Promise<CheckResult[]> {
+  const size = benchmarkContext(flags) + 4;
+  await using other = (await loadFromFlags({ ...flags, device, context: size, sequences: 1 }, context)).model;
+  const checks: CheckResult[] = [];
+  for await (const check of checkBenchmark(model, other, flags)) {
+    checks.push(check);
+    context.output.note(checkText(check));
+  }
+  return checks;
+}
+
 function recordText({ model, modelBytes, device, loadSeconds, results }: BenchRecord): string {
   const lines = [
     `${model} (${formatBytes(modelBytes)}) on ${device}`,
-    `${'load'.padEnd(14)}${loadSeconds.toFixed(2)} s`,
+    `${'load'.padEnd(WIDTH)}${loadSeconds.toFixed(2)} s`,
     ...results.map(resultText),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function resultText({ test, median, slowest, fastest }: BenchmarkResult): string {
-  const spread = `${speed(slowest)} to ${speed(fastest)}`;
-  return `${test.padEnd(14)}${speed(median)} tok/s (${spread})`;
+function resultText(result: BenchmarkResult): string {
+  const { test, median, slowest, fastest, bytesPerSecond, flopsPerSecond } = result;
+  const facts = [
+    `${speed(median)} tok/s (${speed(slowest)} to ${speed(fastest)})`,
+    `${(bytesPerSecond / 1e9).toPrecision(3)} GB/s`,
+    `${(flopsPerSecond / 1e12).toPrecision(3)} TFLOP/s`,
+  ];
+  return `${test.padEnd(WIDTH)}${facts.join(', ')}`;
+}
+
+function checksText(device: string | undefined, checks: readonly CheckResult[]): string {
+  return checks.length === 0
+    ? ''
+    : `against ${device}:\n${checks.map((check) => `${checkText(check)}\n`).join('')}`;
+}
+
+function checkText({ test, tokens, agreeing, meanDifference, largestDifference }: CheckResult): string {
+  const apart = `log-probabilities ${meanDifference.toFixed(4)} apart, ${largestDifference.toFixed(4)} at most`;
+  return `${test.padEnd(WIDTH)}${agreeing} of ${tokens} tokens are the best there as well, ${apart}`;
 }
 
 function ratiosText(ratios: readonly BenchRatio[]): string {
   return ratios
     .map(({ test, before, now, ratio }) => {
       const times = `${ratio.toFixed(3)} times as long as before`;
-      return `${test.padEnd(14)}${times}: ${speed(before)} -> ${speed(now)} tok/s\n`;
+      return `${test.padEnd(WIDTH)}${times}: ${speed(before)} -> ${speed(now)} tok/s\n`;
     })
     .join('');
 }

@@ -4,6 +4,7 @@ import {
   type Device,
   type DeviceInfo,
   type Executable,
+  type Ffi,
   LiveObjects,
   type MemoryInfo,
   type PackedWeight,
@@ -11,6 +12,8 @@ import {
   type Step,
 } from '../../device/index.ts';
 import type { OpGraph } from '../../ops/index.ts';
+import { BlasLibrary } from './blas/blas-library.ts';
+import { cudaBlas, hipBlas } from './blas/blas-table.ts';
 import { Driver } from './driver/driver.ts';
 import type { DriverLibrary } from './driver/driver-library.ts';
 import { checkEcho } from './echo.ts';
@@ -19,6 +22,7 @@ import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type NativeExecutable, NativeProgram } from './launching/native-program.ts';
 import { NativeStep } from './launching/native-step.ts';
+import { HostReads } from './memory/host-reads.ts';
 import { NativeBuffer } from './memory/native-buffer.ts';
 import { allocatePinned, type NativePinned, pinForeign } from './memory/native-pinned.ts';
 import { StagingPool } from './memory/staging-pool.ts';
@@ -41,7 +45,7 @@ export interface NativeDeviceOptions {
 }
 
 /** Rows for which a step is worth recording by itself. */
-const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128];
+const ROW_CAPACITIES = [1, 2, 4, 16, 32, 64, 128];
 
 /** A GPU under HIP or CUDA. Opened by `openNativeDevice`. */
 export class NativeDevice implements Device {
@@ -53,6 +57,7 @@ export class NativeDevice implements Device {
   readonly #timeline: Timeline;
   readonly #store: KernelStore;
   readonly #launcher: Launcher;
+  readonly #blas: BlasLibrary | undefined;
   readonly #created = new WeakSet<Disposable>();
   readonly #pinned = new WeakMap<ArrayBufferLike, NativePinned>();
   readonly #packers = new WeakMap<PackedWeight, LoweredGraph>();
@@ -63,7 +68,9 @@ export class NativeDevice implements Device {
     const { ffi } = platform;
     const fullTarget = driver.target();
     this.lost = lost;
-    this.target = targetOf(driver, fullTarget);
+    const blas = openBlas(driver, platform.ffi, logger);
+    this.#blas = blas;
+    this.target = { ...targetOf(driver, fullTarget), blas: blas !== undefined };
     this.info = {
       backend: library.api,
       name: driver.name(),
@@ -87,12 +94,13 @@ export class NativeDevice implements Device {
       events,
       poller: new CompletionPoller(platform.scheduler),
       staging: new StagingPool({ driver, ffi, logger }, events),
+      reads: new HostReads(driver, logger),
       pinnedOf: (bytes) => this.#pinnedOf(bytes),
       owns: (object) => this.#owns(object),
     };
     this.#timeline = new Timeline(driver, events);
     this.#store = new KernelStore({ driver, ffi, platform, target: this.target, fullTarget, logger });
-    this.#launcher = new Launcher(driver, this.#store, ffi);
+    this.#launcher = new Launcher({ driver, kernels: this.#store, blas, ffi });
   }
 
   async memory(): Promise<MemoryInfo> {
@@ -174,6 +182,7 @@ export class NativeDevice implements Device {
     this.#context.events.dispose();
     this.#launcher[Symbol.dispose]();
     this.#store[Symbol.dispose]();
+    this.#blas?.[Symbol.dispose]();
     this.#driver.release();
     await this.#owned?.[Symbol.asyncDispose]();
   }
@@ -220,7 +229,7 @@ export class NativeDevice implements Device {
   }
 }
 
-function targetOf(driver: Driver, fullTarget: string): NativeTarget {
+function targetOf(driver: Driver, fullTarget: string): Omit<NativeTarget, 'blas'> {
   return {
     api: driver.library.api,
     vendor: fullTarget.startsWith('sm_') ? 'nvidia' : 'amd',
@@ -233,6 +242,18 @@ function targetOf(driver: Driver, fullTarget: string): NativeTarget {
     l2Bytes: driver.attribute('l2Bytes'),
     programmatic: driver.library.api === 'cuda' && Number(/^sm_(\d+)$/.exec(fullTarget)?.[1] ?? 0) >= 90,
   };
+}
+
+/** The driver's BLAS library, where it is there: all products have kernels of our own as well. */
+function openBlas(driver: Driver, ffi: Ffi, logger: Logger): BlasLibrary | undefined {
+  try {
+    return new BlasLibrary(ffi, driver.library.api === 'cuda' ? cudaBlas : hipBlas, driver);
+  } catch (error) {
+    logger.debug('large products run on our own kernels', {
+      reason: error instanceof Error ? error.message : String(error),
+    });
+    return undefined;
+  }
 }
 
 /**

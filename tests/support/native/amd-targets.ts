@@ -22,4 +22,5 @@ export const AMD_TARGETS: readonly NativeTarget[] = Object.entries(CARDS).map(([
   sharedBytesOptIn: 65_536,
   l2Bytes: 4 << 20,
   programmatic: false,
+  blas: true,
 }));

@@ -58,5 +58,7 @@ export function lowerOp(op: Op, to: Lowering): void {
       return lowerGatherRows(op, to);
     case 'sample':
       return lowerSample(op, to);
+    default:
+      op satisfies never;
   }
 }

@@ -41,6 +41,11 @@ export class Driver {
     this.#checkRelease('release device', this.library.calls.release(this.#options.ordinal));
   }
 
+  /** Makes this device the one that calls of other libraries mean. */
+  use(): void {
+    void this.#calls;
+  }
+
   name(): string {
     this.#check('device name', this.library.calls.deviceName(this.#options.ordinal));
     return this.library.results.text();

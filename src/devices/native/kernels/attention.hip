@@ -5,6 +5,7 @@
 //   KEY, VALUE   sizes of a head       GROUP   query heads of a key head
 //   MERGE        0 one block has the whole context and writes `out`   1 partial results   2 the last block of a row merges them
 //   FORM         what `out` is: 0 f32   1 quantized rows   2 half floats (1 and 2 only where blocks merge themselves)
+//   THREADS      of a block      ALONE   1 where the row is its step's only one: all earlier positions are old
 #include "functions.h"
 #include "halves.h"
 #include "paged-cache.h"
@@ -19,10 +20,11 @@ constexpr i32 STREAM_LANES = STREAM_LANES_WANTED > 16  ? 32
 constexpr i32 STEPS = (STREAM_LANES_WANTED + STREAM_LANES - 1) / STREAM_LANES;
 constexpr i32 HEADS = GROUP < 4 ? GROUP : 4;
 constexpr i32 HEAD_BLOCKS = (GROUP + HEADS - 1) / HEADS;
-constexpr i32 THREADS = 128;
 constexpr i32 STREAMS = THREADS / STREAM_LANES;
 constexpr i32 UNROLLED = HEADS == 1 ? 4 : 2;
 constexpr f32 LOWEST = -1e30f;
+/// Where the last block merges, a share of the context is at least this long: merging costs as much as so many positions.
+constexpr i32 LEAST_SHARE = MERGE == 2 ? 128 : 1;
 
 #define PARTIAL (VALUE + 2)
 
@@ -55,19 +57,32 @@ DEVICE void load_head(const CacheElement* head, i32 lane_in_stream, f32* out) {
 
 DEVICE f32 capped(f32 score, f32 cap) { return cap > 0 ? cap * hyperbolic_tangent(score / cap) : score; }
 
-DEVICE void add_position(Stream& stream, const f32 (*q)[STEPS * VECTOR], const f32* key, const f32* value, bool used, f32 cap) {
+/// Keys and values of the positions that a lane's stream takes at once.
+struct Positions {
+  f32 keys[UNROLLED][STEPS * VECTOR], values[UNROLLED][STEPS * VECTOR];
+};
+
+/// Adds those of the positions that are `used`.
+DEVICE void add_positions(Stream& stream, const f32 (*q)[STEPS * VECTOR], const Positions& at, const bool* used, f32 cap) {
   UNROLL for (i32 h = 0; h < HEADS; h++) {
-    f32 score = 0;
-    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) score = fused_multiply_add(q[h][i], key[i], score);
-    UNROLL for (i32 step = STREAM_LANES / 2; step > 0; step >>= 1) score += shuffle_xor(score, step);
-    if (!used) continue;
-    score = capped(score, cap);
-    f32 largest = max_of(stream.largest[h], score);
-    f32 kept = exponential(stream.largest[h] - largest), weight = exponential(score - largest);
+    f32 scores[UNROLLED], largest = stream.largest[h];
+    UNROLL for (i32 u = 0; u < UNROLLED; u++) {
+      f32 score = 0;
+      UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) score = fused_multiply_add(q[h][i], at.keys[u][i], score);
+      UNROLL for (i32 step = STREAM_LANES / 2; step > 0; step >>= 1) score += shuffle_xor(score, step);
+      scores[u] = used[u] ? capped(score, cap) : LOWEST;
+      largest = max_of(largest, scores[u]);
+    }
+    f32 kept = softmax_weight(stream.largest[h] - largest);
     stream.largest[h] = largest;
-    stream.total[h] = fused_multiply_add(stream.total[h], kept, weight);
-    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) {
-      stream.sums[h][i] = fused_multiply_add(weight, value[i], stream.sums[h][i] * kept);
+    stream.total[h] *= kept;
+    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) stream.sums[h][i] *= kept;
+    UNROLL for (i32 u = 0; u < UNROLLED; u++) {
+      f32 weight = used[u] ? softmax_weight(scores[u] - largest) : 0.0f;
+      stream.total[h] += weight;
+      UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) {
+        stream.sums[h][i] = fused_multiply_add(weight, at.values[u][i], stream.sums[h][i]);
+      }
     }
   }
 }
@@ -81,61 +96,96 @@ template <class At>
 DEVICE Merged merge(i32 count, At at) {
   Merged merged = {LOWEST, 0};
   for (i32 i = 0; i < count; i++) merged.largest = max_of(merged.largest, at(i).largest);
-  for (i32 i = 0; i < count; i++) merged.total += at(i).total * exponential(at(i).largest - merged.largest);
+  for (i32 i = 0; i < count; i++) merged.total += at(i).total * softmax_weight(at(i).largest - merged.largest);
   return merged;
 }
 
+/// Writes element `i` of a row of `width`; `capacity` is how many rows there is room for.
+DEVICE void write_result(void* out, i32 capacity, i32 row, i32 width, i32 i, f32 value) {
 #if FORM == 1
-DEVICE void write_result(void* out, i64 element, i64 elements, f32 value) {
   u8* bytes = static_cast<u8*>(out);
-  quantize_warp(value, bytes, element >> 5, reinterpret_cast<GroupScale*>(bytes + elements));
-}
+  quantize_warp(value, bytes, (i64(row) * width + i) >> 5, reinterpret_cast<GroupScale*>(bytes + i64(capacity) * width));
 #elif FORM == 2
-DEVICE void write_result(void* out, i64 element, i64, f32 value) { store_half(static_cast<u16*>(out), element, value); }
+  store_half(static_cast<u16*>(out) + i64(row) * halves_width(width), i, value);
 #else
-DEVICE void write_result(void* out, i64 element, i64, f32 value) { static_cast<f32*>(out)[element] = value; }
+  static_cast<f32*>(out)[i64(row) * width + i] = value;
 #endif
+}
 
-KERNEL(attention, 128, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
+/// What a lane needs to load positions of a row's context.
+struct Context {
+  const i32* blocks;
+  i32 blocks_per_slot, block_size, slot;
+  const CacheElement *keys, *values;
+  i64 key_stride, value_stride;
+
+  DEVICE_MEMBER void load(Positions& to, i32 u, i32 position, i32 lane_in_stream) const {
+    i64 cell = cell_of(blocks, blocks_per_slot, block_size, slot, position);
+    load_head<KEY>(keys + cell * key_stride, lane_in_stream, to.keys[u]);
+    load_head<VALUE>(values + cell * value_stride, lane_in_stream, to.values[u]);
+  }
+};
+
+KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
        i32 blocks_per_slot, i32 block_size, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
        u32* arrivals, i32 capacity, i32 kv_heads, i32 splits, f32 scale, f32 cap, i32 window) {
   SHARED f32 shared_sums[STREAMS][HEADS][STEPS * STREAM_LANES * VECTOR];
   SHARED Merged shared_weights[STREAMS][HEADS];
-  SHARED u32 arrived;
+  SHARED Merged merged_weights[HEADS];
+  [[maybe_unused]] SHARED u32 arrived;
   release_successor();
+#if !ALONE
   await_inputs();
+#endif
   i32 row = block_x();
-  if (row >= *count) return;
+  if (row >= *count) {
+    await_inputs();
+    return;
+  }
   i32 kv_head = block_y() / HEAD_BLOCKS, first_of_group = block_y() % HEAD_BLOCKS * HEADS, heads = kv_heads * GROUP;
   i32 head = kv_head * GROUP + first_of_group, used_heads = min_of(HEADS, GROUP - first_of_group);
   i32 stream_of = thread() / STREAM_LANES, lane_in_stream = thread() % STREAM_LANES;
-  i32 slot = slots[row], position = positions[row];
-  i32 first = window > 0 && position >= window ? position - window + 1 : 0;
-  i32 share = (position + 1 - first + splits - 1) / splits;
+  i32 position = positions[row];
+  i32 first = window > 0 && position >= window ? position - window + 1 : 0, length = position + 1 - first;
+  i32 share = max_of((length + splits - 1) / splits, LEAST_SHARE), active = (length + share - 1) / share;
   i32 begin = first + i32(block_z()) * share, end = min_of(begin + share, position + 1);
-
+  if (MERGE == 2 && begin >= end) {
+    await_inputs();
+    return;
+  }
+  i64 key_stride = i64(kv_heads) * KEY, value_stride = i64(kv_heads) * VALUE;
+  Context context = {blocks, blocks_per_slot, block_size, slots[row], keys + kv_head * KEY, values + kv_head * VALUE,
+                     key_stride, value_stride};
+  Positions at;
+#if ALONE
+  // Only the row's own position is not in the cache yet.
+  UNROLL for (i32 u = 0; u < UNROLLED; u++) {
+    i32 p = min_of(begin + u * STREAMS + stream_of, end - 1);
+    context.load(at, u, p < position ? p : first, lane_in_stream);
+  }
+  await_inputs();
+  UNROLL for (i32 u = 0; u < UNROLLED; u++) {
+    if (min_of(begin + u * STREAMS + stream_of, end - 1) == position) context.load(at, u, position, lane_in_stream);
+  }
+#endif
   f32 own[HEADS][STEPS * VECTOR];
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     const f32* from = q + i64(row) * heads * KEY + i64(head + (h < used_heads ? h : 0)) * KEY;
     UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) {
-      i32 at = (i / VECTOR * STREAM_LANES + lane_in_stream) * VECTOR + i % VECTOR;
-      own[h][i] = at < KEY ? from[at] * scale : 0.0f;
+      i32 element = (i / VECTOR * STREAM_LANES + lane_in_stream) * VECTOR + i % VECTOR;
+      own[h][i] = element < KEY ? from[element] * scale : 0.0f;
     }
   }
   Stream stream;
   clear(stream);
-  i64 key_stride = i64(kv_heads) * KEY, value_stride = i64(kv_heads) * VALUE;
-  for (i32 at = begin; at < end; at += STREAMS * UNROLLED) {
-    f32 key[UNROLLED][STEPS * VECTOR], value[UNROLLED][STEPS * VECTOR];
+  for (i32 start = begin; start < end; start += STREAMS * UNROLLED) {
+    bool used[UNROLLED];
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
-      i32 p = min_of(at + u * STREAMS + stream_of, end - 1);
-      i64 cell = cell_of(blocks, blocks_per_slot, block_size, slot, p);
-      load_head<KEY>(keys + cell * key_stride + kv_head * KEY, lane_in_stream, key[u]);
-      load_head<VALUE>(values + cell * value_stride + kv_head * VALUE, lane_in_stream, value[u]);
+      i32 p = start + u * STREAMS + stream_of;
+      used[u] = p < end;
+      if (!ALONE || start > begin) context.load(at, u, min_of(p, end - 1), lane_in_stream);
     }
-    UNROLL for (i32 u = 0; u < UNROLLED; u++) {
-      add_position(stream, own, key[u], value[u], at + u * STREAMS + stream_of < end, cap);
-    }
+    add_positions(stream, own, at, used, cap);
   }
 
   UNROLL for (i32 h = 0; h < HEADS; h++) {
@@ -145,38 +195,46 @@ KERNEL(attention, 128, const i32* count, const f32* q, const i32* slots, const i
     if (lane_in_stream == 0) shared_weights[stream_of][h] = {stream.largest[h], stream.total[h]};
   }
   barrier();
-  i64 results = i64(capacity) * heads * VALUE;
+  if (i32(thread()) < HEADS) {
+    i32 h = thread();
+    Merged merged = merge(STREAMS, [&](i32 s) { return shared_weights[s][h]; });
+    // From here on the streams' largest scores are the factors of their sums.
+    for (i32 s = 0; s < STREAMS; s++) shared_weights[s][h].largest = softmax_weight(shared_weights[s][h].largest - merged.largest);
+    merged_weights[h] = merged;
+  }
+  barrier();
+  [[maybe_unused]] i32 width = heads * VALUE;
   for (i32 i = thread(); i < used_heads * VALUE; i += THREADS) {
     i32 h = i / VALUE, element = i % VALUE;
-    Merged merged = merge(STREAMS, [&](i32 s) { return shared_weights[s][h]; });
     f32 sum = 0;
     UNROLL for (i32 s = 0; s < STREAMS; s++) {
-      sum = fused_multiply_add(exponential(shared_weights[s][h].largest - merged.largest), shared_sums[s][h][element], sum);
+      sum = fused_multiply_add(shared_weights[s][h].largest, shared_sums[s][h][element], sum);
     }
-#if MERGE == 0
-    write_result(out, (i64(row) * heads + head + h) * VALUE + element, results, sum / merged.total);
-#else
-    f32* partial = partials + ((i64(row) * heads + head + h) * splits + block_z()) * PARTIAL;
-    partial[element] = sum;
-    if (element == 0) partial[VALUE] = merged.largest, partial[VALUE + 1] = merged.total;
-#endif
+    if (MERGE == 0 || (MERGE == 2 && active == 1)) {
+      write_result(out, capacity, row, width, (head + h) * VALUE + element, sum / merged_weights[h].total);
+    } else {
+      f32* partial = partials + ((i64(row) * heads + head + h) * splits + block_z()) * PARTIAL;
+      partial[element] = sum;
+      if (element == 0) partial[VALUE] = merged_weights[h].largest, partial[VALUE + 1] = merged_weights[h].total;
+    }
   }
 #if MERGE == 2
+  if (active == 1) return;
   fence_device();
   barrier();
   if (thread() == 0) arrived = atomic_add(arrivals + i64(row) * kv_heads * HEAD_BLOCKS + block_y(), 1u);
   barrier();
-  if (arrived != u32(splits - 1)) return;
+  if (arrived != u32(active - 1)) return;
   fence_device();
   for (i32 i = thread(); i < used_heads * VALUE; i += THREADS) {
     const f32* partial = partials + (i64(row) * heads + head + i / VALUE) * splits * PARTIAL;
-    Merged merged = merge(splits, [&](i32 s) { return Merged{partial[s * PARTIAL + VALUE], partial[s * PARTIAL + VALUE + 1]}; });
+    Merged merged = merge(active, [&](i32 s) { return Merged{partial[s * PARTIAL + VALUE], partial[s * PARTIAL + VALUE + 1]}; });
     f32 sum = 0;
-    for (i32 s = 0; s < splits; s++) {
-      f32 weight = exponential(partial[s * PARTIAL + VALUE] - merged.largest);
+    for (i32 s = 0; s < active; s++) {
+      f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - merged.largest);
       sum = fused_multiply_add(weight, partial[s * PARTIAL + i % VALUE], sum);
     }
-    write_result(out, (i64(row) * heads + head) * VALUE + i, results, sum / merged.total);
+    write_result(out, capacity, row, width, head * VALUE + i, sum / merged.total);
   }
 #endif
 }
@@ -193,7 +251,7 @@ KERNEL(merge_attention, 128, const i32* count, const f32* partials, f32* out, i3
   for (i32 i = thread(); i < VALUE; i += 128) {
     f32 sum = 0;
     for (i32 s = 0; s < splits; s++) {
-      f32 weight = exponential(partial[s * PARTIAL + VALUE] - merged.largest);
+      f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - merged.largest);
       sum = fused_multiply_add(weight, partial[s * PARTIAL + i], sum);
     }
     out[head * VALUE + i] = sum / merged.total;

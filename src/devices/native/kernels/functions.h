@@ -18,6 +18,9 @@ DEVICE f32 exponential(f32 x) {
   return scale_by_power(hardware_exp2(rest * 1.44269504f), i32(n));
 }
 
+/// e^x for the weights of a softmax, x at most 0: the error grows with how little a weight is.
+DEVICE f32 softmax_weight(f32 x) { return hardware_exp2(x * 1.44269504f); }
+
 /// e^x - 1 without cancellation near zero.
 DEVICE f32 exponential_less_one(f32 x) {
   if (x > 0.35f || x < -0.35f) return exponential(x) - 1.0f;

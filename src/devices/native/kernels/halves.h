@@ -1,7 +1,12 @@
-// Activations as half floats for the matrix cores: rows of groups of 32 elements, each group four octets of 16 bytes in the
-// order that `matrix.h` wants. Numbers beyond what halves hold are cut to the largest.
+// Activations as half floats for the matrix cores. A group of 32 elements is four octets of 16 bytes, octet t of elements
+// 4t ... 4t + 3 and 16 + 4t ... 19 + 4t; a row is chunks of four groups, in which the groups' octets of one number stand side
+// by side, and is filled up with zeros to whole chunks. Numbers beyond what halves hold are cut to the largest.
 #pragma once
 #include "prelude.h"
+
+#define GROUP_OCTETS 4
+#define CHUNK_GROUPS 4
+#define CHUNK_OCTETS (CHUNK_GROUPS * GROUP_OCTETS)
 
 constexpr f32 LARGEST_HALF = 65504.0f;
 
@@ -9,7 +14,13 @@ DEVICE f32 within_halves(f32 value) {
   return value > LARGEST_HALF ? LARGEST_HALF : value < -LARGEST_HALF ? -LARGEST_HALF : value;
 }
 
-/// Where element `i` of a row stands among the row's halves.
-DEVICE i64 half_place(i64 i) { return (i & ~i64(31)) + 8 * ((i & 15) >> 2) + 4 * ((i >> 4) & 1) + (i & 3); }
+/// Halves that a row of so many elements takes.
+DEVICE i32 halves_width(i32 width) { return (width + 127) & ~127; }
 
-DEVICE void store_half(u16* row, i64 i, f32 value) { row[half_place(i)] = float_to_half(within_halves(value)); }
+/// Where octet `t` of a group stands among the row's octets.
+DEVICE i32 octet_place(i32 group, i32 t) { return (group >> 2) * CHUNK_OCTETS + CHUNK_GROUPS * t + (group & 3); }
+
+/// Where element `i` of a row stands among the row's halves.
+DEVICE i32 half_place(i32 i) { return 8 * octet_place(i >> 5, (i & 15) >> 2) + 4 * ((i >> 4) & 1) + (i & 3); }
+
+DEVICE void store_half(u16* row, i32 i, f32 value) { row[half_place(i)] = float_to_half(within_halves(value)); }

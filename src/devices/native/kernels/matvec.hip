@@ -204,7 +204,7 @@ DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 turning, i32 interleave
 #define ROW_OF(i) (i32(block_x()) * OUTPUTS + (i))
 #endif
 
-KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : INPUT == 2 ? 3 : 4), const i32* count, const void* x, const f32* norm, f32 epsilon,
+KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const void* x, const f32* norm, f32 epsilon,
                 const u8* weight, i32 outputs, i32 groups, i32 capacity, const f32* addend, void* y HEAD_PARAMETERS) {
   DYNAMIC_SHARED(staged);
   SHARED f32 results[PARTS][ROWS][OUTPUTS];
@@ -217,7 +217,10 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : INPUT == 2 ? 3 : 4), const i32*
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   P::Q::Planes quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
   P::S::Planes scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
-  auto load = [&](Batch& batch, i32 item, i32 first) {
+  i32 rounds = (groups + 32 * DEPTH - 1) / (32 * DEPTH), steps = ITEMS * rounds;
+  auto load = [&](Batch& batch, i32 step) {
+    if (step >= steps) return;
+    i32 item = step / rounds, first = step % rounds * (32 * DEPTH);
     UNROLL for (i32 line = 0; line < LINES; line++) {
       i32 place = item * (WARPS * LINES) + warp * LINES + line;
       i64 start = (i64(place / OUTPUTS) * outputs + min_of(ROW_OF(place % OUTPUTS), outputs - 1)) * groups;
@@ -228,9 +231,12 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : INPUT == 2 ? 3 : 4), const i32*
       }
     }
   };
-  Batch batch;
-  load(batch, 0, 0);
-#if INPUT != 0
+  // Two batches are always on their way; they start before the activations are there, as far as registers go.
+  Batch even, odd;
+  load(even, 0);
+#if INPUT == 0
+  load(odd, 1);
+#else
   [[maybe_unused]] Eight factors[PASSES];
 #if INPUT == 2
   UNROLL for (i32 p = 0; p < PASSES; p++) factors[p] = load_eight(norm, min_of(p * THREADS + i32(thread()), 4 * groups - 1));
@@ -250,27 +256,27 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : INPUT == 2 ? 3 : 4), const i32*
 #else
   stage(staged, square_sums, static_cast<const f32*>(x), norm, factors, epsilon, rows, groups);
   Activations activations = {staged, ROWS, groups};
+  load(odd, 1);
 #endif
   barrier();
-  for (i32 item = 0; item < ITEMS; item++) {
-    f32 sums[ROWS][LINES] = {};
-    for (i32 first = 0; first < groups; first += 32 * DEPTH) {
-      Batch next = batch;
-      if (first + 32 * DEPTH < groups) {
-        load(next, item, first + 32 * DEPTH);
-      } else if (item + 1 < ITEMS) {
-        load(next, item + 1, 0);
-      }
-      add_batch(sums, batch, activations, first, groups);
-      batch = next;
-    }
+  f32 sums[ROWS][LINES] = {};
+  auto take = [&](Batch& batch, i32 step) {
+    if (step >= steps) return;
+    add_batch(sums, batch, activations, step % rounds * (32 * DEPTH), groups);
+    load(batch, step + 2);
+    if ((step + 1) % rounds != 0) return;
     UNROLL for (i32 r = 0; r < ROWS; r++) {
       UNROLL for (i32 line = 0; line < LINES; line++) {
         f32 sum = warp_sum(sums[r][line]);
-        i32 place = item * (WARPS * LINES) + warp * LINES + line;
+        i32 place = step / rounds * (WARPS * LINES) + warp * LINES + line;
         if (lane() == 0) results[place / OUTPUTS][r][place % OUTPUTS] = sum;
+        sums[r][line] = 0;
       }
     }
+  };
+  for (i32 step = 0; step < steps; step += 2) {
+    take(even, step);
+    take(odd, step + 1);
   }
   barrier();
   i32 r = warp, i = lane();

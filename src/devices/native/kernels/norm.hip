@@ -12,6 +12,7 @@ DEVICE f32 sum_of_squares(const f32* x, i32 width, f32 mean) {
 
 KERNEL(rms_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight, f32* out, i32 width, i32 group, f32 epsilon) {
   SHARED f32 sums[NORM_WARPS];
+  release_successor();
   await_inputs();
   if (i32(block_x()) >= *count) return;
   i64 start = i64(block_x()) * width + i64(block_y()) * group;
@@ -24,6 +25,7 @@ KERNEL(rms_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight
 KERNEL(layer_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight, const f32* bias, f32* out, i32 width, f32 epsilon) {
   SHARED f32 sums[NORM_WARPS];
   SHARED f32 squares[NORM_WARPS];
+  release_successor();
   await_inputs();
   if (i32(block_x()) >= *count) return;
   i64 start = i64(block_x()) * width;

@@ -140,8 +140,10 @@ DEVICE T atomic_add(T* at, T value) {
 }
 
 /// NVIDIA's asynchronous copies to shared memory, here done at once.
-DEVICE void copy_16(void* shared, const void* global) {
-  *static_cast<u32x4*>(shared) = *static_cast<const u32x4*>(global);
+typedef u8* SharedAddress;
+DEVICE SharedAddress shared_address(void* at) { return static_cast<u8*>(at); }
+DEVICE void copy_16(SharedAddress to, const void* global) {
+  *reinterpret_cast<u32x4*>(to) = *static_cast<const u32x4*>(global);
 }
 DEVICE void copies_commit() {}
 template <i32 batches>

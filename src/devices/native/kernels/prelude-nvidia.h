@@ -155,14 +155,17 @@ DEVICE u64 atomic_add(u64* at, u64 value) {
   return before;
 }
 
+/// A place in shared memory as copies want it, in bytes.
+typedef u32 SharedAddress;
+DEVICE SharedAddress shared_address(void* at) {
+  u32 address;
+  asm("{ .reg .u64 s; cvta.to.shared.u64 s, %1; cvt.u32.u64 %0, s; }" : "=r"(address) : "l"(at));
+  return address;
+}
 /// Copies 16 bytes to shared memory while the thread goes on; `copies_commit` closes a batch, `copies_wait` waits until at
 /// most so many of the last batches are under way.
-DEVICE void copy_16(void* shared, const void* global) {
-  asm volatile(
-      "{ .reg .u64 s; .reg .u32 a; cvta.to.shared.u64 s, %0; cvt.u32.u64 a, s; cp.async.cg.shared.global [a], [%1], 16; }" ::"l"(
-          shared),
-      "l"(global)
-      : "memory");
+DEVICE void copy_16(SharedAddress to, const void* global) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
 }
 DEVICE void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <i32 batches>

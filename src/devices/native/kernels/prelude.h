@@ -21,11 +21,14 @@ typedef double f64;
 
 #ifdef ROCMFORGE_EMULATOR
 #define DEVICE static inline
+#define ROUTINE static
 #define DEVICE_MEMBER
 #define CONSTANT static const
 #define UNROLL
 #else
 #define DEVICE static __attribute__((device)) inline __attribute__((always_inline))
+/// A function that is called: large, and not where speed is made. Inlined everywhere, such functions take seconds to compile.
+#define ROUTINE static __attribute__((device)) __attribute__((noinline))
 #define DEVICE_MEMBER __attribute__((device)) inline __attribute__((always_inline))
 #define CONSTANT static __attribute__((device)) const
 #define UNROLL _Pragma("unroll")

@@ -1,69 +1,30 @@
-// Matrix products for many rows: quantized weights are decoded into shared memory as half floats, once a block, and
-// multiplied with half-float activations on the matrix cores. A block computes TILE_OUTPUTS outputs of TILE_ROWS rows with
-// four waves, WAVES_ACROSS of them side by side over the outputs.
+// Matrix products for many rows: a wave takes chunks of k in turn, decodes its weights in registers and multiplies them with
+// half-float activations on the matrix cores; the waves' sums meet in shared memory. A block computes TILE_OUTPUTS outputs of
+// TILE_ROWS rows with WAVES waves. In a chunk, each part of the wave's lanes has a group of its own.
 //
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 activation(gate) * up as halves; gate and up are one product whose tiles of
 //           16 outputs take turns   3 the same as f32
 #include "activation.h"
-#include "halves.h"
+#include "decode.h"
 #include "matrix.h"
-#include PACKED_FORMAT
 
-#define WAVES 4
 #define THREADS (WAVES * MATRIX_LANES)
-#define WAVES_DOWN (WAVES / WAVES_ACROSS)
-#define STEP_GROUPS 2
-#define LINE_OCTETS (STEP_GROUPS * GROUP_OCTETS)
 #define PARTS (OUTPUT >= 2 ? 2 : 1)
-// Tiles of activations on their way: copies that run beside the computation want several.
+constexpr i32 OUTPUT_TILES = TILE_OUTPUTS / 16, ROW_TILES = TILE_ROWS / 16;
+/// Activations that a lane holds of one fragment's k, in 16 bytes.
+constexpr i32 LANE_OCTETS = ROW_TILES * MATRIX_LINES * FRAGMENT_OCTETS;
+/// Sums of a row stand this far apart, so that lanes do not meet in a bank.
+constexpr i32 SUM_STRIDE = TILE_OUTPUTS + 4;
+
+// Where copies run beside the computation, a wave's next activations are on their way to memory of its own; each lane reads
+// what it has copied itself, so that nobody waits for anybody.
 #ifdef GPU_NVIDIA
 #define STAGES 4
 #else
-#define STAGES 2
+#define STAGES 0
 #endif
-
-typedef PackedFormat P;
-
-constexpr i32 WAVE_OUTPUTS = TILE_OUTPUTS / WAVES_ACROSS, WAVE_ROWS = TILE_ROWS / WAVES_DOWN;
-constexpr i32 OUTPUT_TILES = WAVE_OUTPUTS / 16, ROW_TILES = WAVE_ROWS / 16;
-constexpr i32 GROUPS_A_THREAD = TILE_OUTPUTS * STEP_GROUPS / THREADS > 0 ? TILE_OUTPUTS * STEP_GROUPS / THREADS : 1;
-/// Weights are kept this many times larger, so that small ones do not fall among the subnormal halves.
-constexpr f32 WEIGHT_SCALE = 64.0f;
-
-struct RawGroup {
-  P::Q::Loaded quants;
-  P::S::Loaded scales;
-};
-
-/// Four signed or unsigned bytes less OFFSET, times a scale, plus a min: as halves.
-DEVICE u32x2 quad_halves(u32 quad, u32 scale, u32 min) {
-  u32 levels = P::levels(quad), bias = pack_halves(1024.0f + P::OFFSET, 1024.0f + P::OFFSET);
-  if (P::SIGNED) {
-    levels ^= 0x80808080u;
-    bias = pack_halves(1152.0f + P::OFFSET, 1152.0f + P::OFFSET);
-  }
-  // The byte b under the half 1024 is the half 1024 + b.
-  u32 low = halves_sub(choose_bytes(levels, 0x64646464u, 0x4140u), bias);
-  u32 high = halves_sub(choose_bytes(levels, 0x64646464u, 0x4342u), bias);
-  if (P::S::MINS) return {halves_fma(low, scale, min), halves_fma(high, scale, min)};
-  return {halves_mul(low, scale), halves_mul(high, scale)};
-}
-
-DEVICE u32 twice(f32 value) { return pack_halves(within_halves(value * WEIGHT_SCALE), within_halves(value * WEIGHT_SCALE)); }
-
-DEVICE void store_weights(u32x4* tile, i32 line, i32 group, const RawGroup& raw) {
-  GroupScales scales = P::S::of(raw.scales);
-  u32 scale[2] = {twice(scales.scale[0]), twice(scales.scale[1])}, min[2] = {twice(scales.min[0]), twice(scales.min[1])};
-  UNROLL for (i32 t = 0; t < GROUP_OCTETS; t++) {
-    u32x2 low = quad_halves(P::Q::quad(raw.quants, t), scale[0], min[0]);
-    u32x2 high = quad_halves(P::Q::quad(raw.quants, t + 4), scale[1], min[1]);
-    tile[tile_place<LINE_OCTETS>(line, GROUP_OCTETS * group + t)] = {low.x, low.y, high.x, high.y};
-  }
-}
-
-DEVICE void clear_weights(u32x4* tile, i32 line, i32 group) {
-  UNROLL for (i32 t = 0; t < GROUP_OCTETS; t++) tile[tile_place<LINE_OCTETS>(line, GROUP_OCTETS * group + t)] = {0, 0, 0, 0};
-}
+constexpr i32 RING_BYTES = STAGES * LANE_OCTETS * MATRIX_LANES * 16, SUM_BYTES = TILE_ROWS * SUM_STRIDE * 4;
+constexpr i32 WAVE_BYTES = RING_BYTES > SUM_BYTES ? RING_BYTES : SUM_BYTES;
 
 /// The row of the packed weights that a line of the block's tile is.
 DEVICE i64 weight_row(i32 line, i32 outputs) {
@@ -75,57 +36,43 @@ DEVICE i64 weight_row(i32 line, i32 outputs) {
 struct Weights {
   P::Q::Planes quants;
   P::S::Planes scales;
-  i64 starts[GROUPS_A_THREAD];
+  i64 starts[OUTPUT_TILES][MATRIX_LINES];
   i32 groups;
+
+  DEVICE_MEMBER void load(i32 chunk, RawGroup (*raw)[MATRIX_LINES]) const {
+    // Groups beyond the row's end repeat its last: they meet zeros.
+    i32 group = min_of(chunk * MATRIX_PARTS + matrix_part(), groups - 1);
+    UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+      UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+        raw[o][l] = {P::Q::load(quants, starts[o][l] + group), P::S::load(scales, starts[o][l] + group)};
+      }
+    }
+  }
 };
 
-DEVICE i32 own_slot(i32 i) { return i * THREADS + thread(); }
-DEVICE bool has_slot(i32 i) { return TILE_OUTPUTS * STEP_GROUPS >= THREADS || own_slot(i) < TILE_OUTPUTS * STEP_GROUPS; }
+struct Rows {
+  const u32x4* starts[ROW_TILES][MATRIX_LINES];
+  i32 chunks;
 
-DEVICE void load_weights(const Weights& weights, i32 step, RawGroup* raw) {
-  UNROLL for (i32 i = 0; i < GROUPS_A_THREAD; i++) {
-    i32 group = min_of(step * STEP_GROUPS + own_slot(i) % STEP_GROUPS, weights.groups - 1);
-    raw[i] = {P::Q::load(weights.quants, weights.starts[i] + group), P::S::load(weights.scales, weights.starts[i] + group)};
+  /// The address of a lane's octet `i` of `LANE_OCTETS`, of fragment `f` of a chunk.
+  DEVICE_MEMBER const u32x4* octet(i32 chunk, i32 f, i32 i) const {
+    i32 line = i / FRAGMENT_OCTETS, t = f * FRAGMENT_OCTETS + i % FRAGMENT_OCTETS;
+    i32 group = chunk * MATRIX_PARTS + matrix_part();
+    return starts[line / MATRIX_LINES][line % MATRIX_LINES] + octet_place(group, t);
   }
-}
+};
 
-DEVICE void place_weights(u32x4* tile, i32 step, i32 groups, const RawGroup* raw) {
-  UNROLL for (i32 i = 0; i < GROUPS_A_THREAD; i++) {
-    i32 line = own_slot(i) / STEP_GROUPS, group = own_slot(i) % STEP_GROUPS;
-    if (!has_slot(i)) continue;
-    if (step * STEP_GROUPS + group < groups) {
-      store_weights(tile, line, group, raw[i]);
-    } else {
-      clear_weights(tile, line, group);
-    }
+#if STAGES
+/// Sends for the activations of unit `unit`: units are the fragments of the wave's chunks, one after the other.
+DEVICE void send_for(SharedAddress ring, const Rows& rows, i32 wave, i32 unit) {
+  i32 chunk = wave + unit / MATRIX_PARTS * WAVES, f = unit % MATRIX_PARTS;
+  SharedAddress to = ring + 16 * (unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane());
+  if (chunk < rows.chunks) {
+    UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) copy_16(to + 16 * i * MATRIX_LANES, rows.octet(chunk, f, i));
   }
+  copies_commit();
 }
-
-/// Rows beyond those in use repeat the last; groups beyond the row's end repeat its last, which meets cleared weights.
-DEVICE void copy_activations(u32x4* tile, const u32x4* x, i32 first_row, i32 rows, i32 step, i32 groups) {
-  constexpr i32 OCTETS = TILE_ROWS * LINE_OCTETS;
-  UNROLL for (i32 i = 0; i < (OCTETS + THREADS - 1) / THREADS; i++) {
-    i32 slot = own_slot(i), line = slot / LINE_OCTETS, octet = slot % LINE_OCTETS;
-    if (OCTETS % THREADS != 0 && slot >= OCTETS) continue;
-    i32 group = min_of(step * STEP_GROUPS + octet / GROUP_OCTETS, groups - 1);
-    i64 row = min_of(first_row + line, rows - 1);
-    copy_16(tile + tile_place<LINE_OCTETS>(line, octet), x + (row * groups + group) * GROUP_OCTETS + octet % GROUP_OCTETS);
-  }
-}
-
-DEVICE void multiply_tiles(MatrixSum (*sums)[ROW_TILES], const u32x4* weights, const u32x4* activations) {
-  i32 wave = thread() / MATRIX_LANES, across = wave % WAVES_ACROSS, down = wave / WAVES_ACROSS;
-  UNROLL for (i32 group = 0; group < STEP_GROUPS; group++) {
-    Fragment columns[ROW_TILES];
-    UNROLL for (i32 c = 0; c < ROW_TILES; c++) {
-      columns[c] = load_fragment<LINE_OCTETS>(activations, down * WAVE_ROWS + 16 * c, group);
-    }
-    UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
-      Fragment rows = load_fragment<LINE_OCTETS>(weights, across * WAVE_OUTPUTS + 16 * o, group);
-      UNROLL for (i32 c = 0; c < ROW_TILES; c++) multiply(sums[o][c], rows, columns[c]);
-    }
-  }
-}
+#endif
 
 #if PARTS == 1
 DEVICE void write_output(void* y, const f32* addend, i64 row, i32 n, i32 outputs, f32 value) {
@@ -138,66 +85,114 @@ DEVICE void write_output(void* y, const f32* addend, i64 row, i32 n, i32 outputs
 #else
 DEVICE void write_gated(void* y, i64 row, i32 n, i32 outputs, f32 gate, f32 up) {
 #if OUTPUT == 2
-  store_half(static_cast<u16*>(y) + row * outputs, n, activation(gate) * up);
+  store_half(static_cast<u16*>(y) + row * halves_width(outputs), n, activation(gate) * up);
 #else
   static_cast<f32*>(y)[row * outputs + n] = activation(gate) * up;
 #endif
 }
 #endif
 
-KERNEL(product, THREADS, const i32* count, const u32x4* x, const u8* weight, i32 outputs, i32 groups, const f32* addend, void* y) {
+/// The waves' sums for an output of a row of the tile.
+DEVICE f32 sum_of_waves(const u8* shared, i32 row, i32 output) {
+  f32 sum = 0;
+  UNROLL for (i32 wave = 0; wave < WAVES; wave++) {
+    sum += reinterpret_cast<const f32*>(shared + wave * WAVE_BYTES)[row * SUM_STRIDE + output];
+  }
+  return sum * (1.0f / WEIGHT_SCALE);
+}
+
+KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u32x4* x, const u8* weight, i32 outputs, i32 groups, const f32* addend, void* y) {
   DYNAMIC_SHARED(shared);
-  constexpr i32 WEIGHT_TILE = TILE_OUTPUTS * LINE_OCTETS, ROW_TILE = TILE_ROWS * LINE_OCTETS;
-  u32x4* weight_tiles = reinterpret_cast<u32x4*>(shared);
-  u32x4* row_tiles = weight_tiles + 2 * WEIGHT_TILE;
+  i32 wave = thread() / MATRIX_LANES, chunks = (groups + MATRIX_PARTS - 1) / MATRIX_PARTS;
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Weights weights;
   weights.quants = P::Q::planes(cursor, i64(PARTS) * outputs * groups);
   weights.scales = P::S::planes(cursor, i64(PARTS) * outputs * groups);
   weights.groups = groups;
-  UNROLL for (i32 i = 0; i < GROUPS_A_THREAD; i++) {
-    weights.starts[i] = weight_row(min_of(own_slot(i) / STEP_GROUPS, TILE_OUTPUTS - 1), outputs) * groups;
+  UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+    UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) weights.starts[o][l] = weight_row(16 * o + matrix_line(l), outputs) * groups;
   }
-  RawGroup near[GROUPS_A_THREAD], far[GROUPS_A_THREAD];
-  load_weights(weights, 0, near);
-  load_weights(weights, 1, far);
+  RawGroup next[OUTPUT_TILES][MATRIX_LINES];
+  weights.load(wave, next);
   release_successor();
   await_inputs();
-  i32 rows = *count, first_row = block_y() * TILE_ROWS, steps = (groups + STEP_GROUPS - 1) / STEP_GROUPS;
-  if (first_row >= rows) return;
-  UNROLL for (i32 s = 0; s < STAGES - 1; s++) {
-    if (s < steps) copy_activations(row_tiles + s * ROW_TILE, x, first_row, rows, s, groups);
-    copies_commit();
+  i32 used = *count, first_row = block_y() * TILE_ROWS;
+  if (first_row >= used) return;
+  Rows rows;
+  rows.chunks = chunks;
+  UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
+    UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+      // Lines without a row read some other row, each another: their sums are nobody's.
+      i32 line = first_row + 16 * r + matrix_line(l);
+      i64 row = line < used ? line : line % used;
+      rows.starts[r][l] = x + row * (halves_width(32 * groups) / 8);
+    }
   }
-  place_weights(weight_tiles, 0, groups, near);
-  MatrixSum sums[OUTPUT_TILES][ROW_TILES] = {};
-  for (i32 step = 0; step < steps; step++) {
-    copies_wait<STAGES - 2>();
-    barrier();
-    if (step + 2 < steps) load_weights(weights, step + 2, near);
-    i32 ahead = step + STAGES - 1;
-    if (ahead < steps) copy_activations(row_tiles + ahead % STAGES * ROW_TILE, x, first_row, rows, ahead, groups);
-    copies_commit();
-    multiply_tiles(sums, weight_tiles + (step & 1) * WEIGHT_TILE, row_tiles + step % STAGES * ROW_TILE);
-    if (step + 1 < steps) place_weights(weight_tiles + ((step + 1) & 1) * WEIGHT_TILE, step + 1, groups, far);
-    UNROLL for (i32 i = 0; i < GROUPS_A_THREAD; i++) far[i] = near[i];
-  }
-  i32 wave = thread() / MATRIX_LANES, across = wave % WAVES_ACROSS, down = wave / WAVES_ACROSS;
-  UNROLL for (i32 o = 0; o < OUTPUT_TILES; o += PARTS) {
-    UNROLL for (i32 c = 0; c < ROW_TILES; c++) {
-      UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
-        i32 row = first_row + down * WAVE_ROWS + 16 * c + matrix_column(i);
-        i32 line = across * WAVE_OUTPUTS + 16 * o;
-        f32 value = sums[o][c].at[i] * (1.0f / WEIGHT_SCALE);
-#if PARTS == 1
-        i32 n = i32(block_x()) * TILE_OUTPUTS + line + matrix_row(i);
-        if (row < rows && n < outputs) write_output(y, addend, row, n, outputs, value);
-#else
-        i32 n = i32(block_x()) * (TILE_OUTPUTS / 2) + line / 2 + matrix_row(i);
-        f32 up = sums[o + 1][c].at[i] * (1.0f / WEIGHT_SCALE);
-        if (row < rows && n < outputs) write_gated(y, row, n, outputs, value, up);
+#if STAGES
+  u32x4* ring = reinterpret_cast<u32x4*>(shared + wave * WAVE_BYTES);
+  SharedAddress ring_address = shared_address(ring);
+  i32 unit = 0;
+  UNROLL for (i32 s = 0; s < STAGES - 1; s++) send_for(ring_address, rows, wave, s);
 #endif
+  MatrixSum sums[OUTPUT_TILES][ROW_TILES] = {};
+  for (i32 chunk = wave; chunk < chunks; chunk += WAVES) {
+    RawGroup raw[OUTPUT_TILES][MATRIX_LINES];
+    PairedScales scales[OUTPUT_TILES][MATRIX_LINES];
+    UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+      UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+        raw[o][l] = next[o][l];
+        scales[o][l] = paired_scales(raw[o][l].scales);
       }
     }
+    if (chunk + WAVES < chunks) weights.load(chunk + WAVES, next);
+    UNROLL for (i32 f = 0; f < MATRIX_PARTS; f++) {
+      Fragment columns[ROW_TILES];
+#if STAGES
+      send_for(ring_address, rows, wave, unit + STAGES - 1);
+      copies_wait<STAGES - 1>();
+      const u32x4* from = ring + unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane();
+      unit++;
+#endif
+      UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) {
+        i32 line = i / FRAGMENT_OCTETS;
+#if STAGES
+        columns[line / MATRIX_LINES].at[line % MATRIX_LINES][i % FRAGMENT_OCTETS] = from[i * MATRIX_LANES];
+#else
+        columns[line / MATRIX_LINES].at[line % MATRIX_LINES][i % FRAGMENT_OCTETS] = *rows.octet(chunk, f, i);
+#endif
+      }
+      UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+        Fragment lines;
+        UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+          UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
+            lines.at[l][t] = octet_halves(raw[o][l].quants, scales[o][l], f * FRAGMENT_OCTETS + t);
+          }
+        }
+        UNROLL for (i32 r = 0; r < ROW_TILES; r++) multiply(sums[o][r], lines, columns[r]);
+      }
+    }
+  }
+#if STAGES
+  copies_wait<0>();
+#endif
+  f32* own = reinterpret_cast<f32*>(shared + wave * WAVE_BYTES);
+  UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {
+    UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
+      UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+        own[(16 * r + matrix_column(i)) * SUM_STRIDE + 16 * o + matrix_row(i)] = sums[o][r].at[i];
+      }
+    }
+  }
+  barrier();
+  constexpr i32 WIDTH = TILE_OUTPUTS / PARTS;
+  for (i32 i = thread(); i < TILE_ROWS * WIDTH; i += THREADS) {
+    i32 row = i / WIDTH, line = i % WIDTH, n = i32(block_x()) * WIDTH + line;
+    if (first_row + row >= used || n >= outputs) continue;
+#if PARTS == 1
+    write_output(y, addend, first_row + row, n, outputs, sum_of_waves(shared, row, line));
+#else
+    i32 gate = (line & ~15) * 2 + (line & 15);
+    write_gated(y, first_row + row, n, outputs, sum_of_waves(shared, row, gate), sum_of_waves(shared, row, gate + 16));
+#endif
   }
 }

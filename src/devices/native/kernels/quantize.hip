@@ -2,6 +2,7 @@
 
 /// Rows of f32 to 8 bits: four lanes a group.
 KERNEL(quantize_rows, 128, const i32* count, const f32* x, u8* out, i32 rows, i32 groups) {
+  release_successor();
   await_inputs();
   i64 at = i64(block_x()) * 128 + thread(), group = at >> 2;
   bool used = group < i64(*count) * groups;

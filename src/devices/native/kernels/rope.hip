@@ -4,6 +4,7 @@
 /// but for YaRN; `factors` may be null.
 KERNEL(rope_table, 64, const i32* count, const i32* positions, const f32* factors, f32* out, i32 pairs, f32 ratio, f32 squeeze,
                       f32 magnitude, f32 low, f32 high, f32 extrapolation) {
+  release_successor();
   await_inputs();
   i32 row = block_x(), pair = block_y() * 64 + thread();
   if (row >= *count || pair >= pairs) return;
@@ -25,6 +26,7 @@ KERNEL(rope_table, 64, const i32* count, const i32* positions, const f32* factor
 /// Turns one value of a row; `partner_step` is 1 for neighbours, half the turned values for halves.
 KERNEL(rope_rows, 256, const i32* count, const f32* x, const f32* table, f32* out, i32 width, i32 head_size, i32 turned,
                       i32 interleaved) {
+  release_successor();
   await_inputs();
   i64 at = i64(block_x()) * 256 + thread();
   if (at >= i64(*count) * width) return;

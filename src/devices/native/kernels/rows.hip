@@ -2,6 +2,7 @@
 
 /// `out[o] = x[index[o]]`, a block an output row.
 KERNEL(gather_rows, 256, const i32* count, const i32* index, const f32* x, f32* out, i32 width) {
+  release_successor();
   await_inputs();
   i32 row = block_x();
   if (row >= *count) return;
@@ -21,6 +22,7 @@ KERNEL(slice_rows, 256, const i32* count, const f32* x, f32* out, i32 source_wid
 /// `out[r] = ids[r]`, or `tokens[-1 - ids[r]]` for one below zero; then `history[slots[r], positions[r]] = out[r]`.
 KERNEL(token_append, 256, const i32* count, const i32* ids, const i32* slots, const i32* positions, const i32* tokens,
                          i32 token_count, i32* history, i32 width, i32* out) {
+  release_successor();
   await_inputs();
   i32 row = block_x() * 256 + thread();
   if (row >= *count) return;

@@ -54,12 +54,12 @@ DEVICE u64 rank_of(f32 logit, i32 id) {
 DEVICE i32 id_of(u64 rank) { return i32(~u32(rank)); }
 DEVICE f32 logit_of(u64 rank) { return from_ordered(u32(rank >> 32)); }
 
-DEVICE u64 weight_of(f32 logit, f32 largest, f64 per_temperature) {
+ROUTINE u64 weight_of(f32 logit, f32 largest, f64 per_temperature) {
   if (logit == largest) return u64(WEIGHT_ONE);
   return u64(exponential(f32((f64(logit) - f64(largest)) * per_temperature)) * WEIGHT_ONE);
 }
 
-DEVICE u64 block_total(u64 value, Workspace& shared) {
+ROUTINE u64 block_total(u64 value, Workspace& shared) {
   barrier();
   u64 total = block_sum<SAMPLE_WARPS>(value, shared.warp_weights);
   barrier();
@@ -67,7 +67,7 @@ DEVICE u64 block_total(u64 value, Workspace& shared) {
 }
 
 /// The largest of the threads' values.
-DEVICE u64 block_largest(u64 value, Workspace& shared) {
+ROUTINE u64 block_largest(u64 value, Workspace& shared) {
   value = warp_max(value);
   barrier();
   if (lane() == 0) shared.warp_weights[thread() >> 5] = value;
@@ -88,7 +88,7 @@ DEVICE u64 sum_up_to(u64 value) {
 
 /// Finds, from the highest digit down, the first at which the weights from the top reach `goal`: the digit, what lies above
 /// it, and whether all that have it are wanted.
-DEVICE void find_digit(u64 goal, Workspace& shared) {
+ROUTINE void find_digit(u64 goal, Workspace& shared) {
   i32 warp = thread() >> 5;
   constexpr i32 EACH = DIGITS / SAMPLE_WARPS;
   i32 top = DIGITS - 1 - warp * EACH - 2 * i32(lane());
@@ -110,7 +110,7 @@ DEVICE void find_digit(u64 goal, Workspace& shared) {
 /// The least key such that the weights of all tokens from it up reach `goal` (at least 1, at most their sum). `key_of(i)` is 0
 /// for tokens that do not take part.
 template <class KeyOf, class WeightOf>
-DEVICE u64 least_key(i32 count, u64 goal, Workspace& shared, KeyOf key_of, WeightOf weight_of_token) {
+ROUTINE u64 least_key(i32 count, u64 goal, Workspace& shared, KeyOf key_of, WeightOf weight_of_token) {
   u64 prefix = 0;
   for (i32 shift = 64 - DIGIT_BITS, bits = DIGIT_BITS;; shift -= DIGIT_BITS) {
     if (shift < 0) bits += shift, shift = 0;
@@ -134,7 +134,7 @@ DEVICE u64 least_key(i32 count, u64 goal, Workspace& shared, KeyOf key_of, Weigh
 }
 
 /// Gathers the tokens of at least a rank, as many as the list holds, and sorts them by id.
-DEVICE Tokens gather(const Tokens& tokens, u64 least, Workspace& shared) {
+ROUTINE Tokens gather(const Tokens& tokens, u64 least, Workspace& shared) {
   barrier();
   if (thread() == 0) shared.list_count = 0;
   barrier();
@@ -161,7 +161,7 @@ DEVICE Tokens gather(const Tokens& tokens, u64 least, Workspace& shared) {
 
 /// The rank of the k-th best token, 1 where there are fewer. For short lists, most tokens are left out at once: the k-th best
 /// of the threads' own best ones bounds it from below.
-DEVICE u64 rank_of_best(const Tokens& tokens, i32 k, Workspace& shared) {
+ROUTINE u64 rank_of_best(const Tokens& tokens, i32 k, Workspace& shared) {
   u64 own = 0;
   i32 known = 0;
   for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {

@@ -24,7 +24,7 @@ struct Parameters {
 };
 
 /// Lowers the logits of the tokens in `history[start .. end)`; a token's first occurrence does it for all.
-DEVICE void penalize(f32* logits, i32 vocabulary, const i32* history, i32 start, i32 end, const Parameters& of) {
+ROUTINE void penalize(f32* logits, i32 vocabulary, const i32* history, i32 start, i32 end, const Parameters& of) {
   f64 repeat = of.real(WORD_REPEAT_PENALTY), frequency = of.real(WORD_FREQUENCY_PENALTY);
   f64 presence = of.real(WORD_PRESENCE_PENALTY);
   for (i32 i = start + thread(); i < end; i += SAMPLE_THREADS) {
@@ -42,7 +42,7 @@ DEVICE void penalize(f32* logits, i32 vocabulary, const i32* history, i32 start,
 }
 
 /// The logits after bias and penalties: the row's own where neither is asked for, else a changed copy.
-DEVICE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i32* history, i32 position, const Parameters& of) {
+ROUTINE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i32* history, i32 position, const Parameters& of) {
   i32 window = of.words[WORD_PENALTY_WINDOW], biases = of.words[WORD_BIAS_COUNT];
   bool penalized = window != 0 && (of.real(WORD_REPEAT_PENALTY) != 1 || of.real(WORD_FREQUENCY_PENALTY) != 0 ||
                                    of.real(WORD_PRESENCE_PENALTY) != 0);
@@ -97,7 +97,7 @@ struct Race {
   }
 };
 
-DEVICE u64 best_rank(const Tokens& tokens, const Race& race, Workspace& shared) {
+ROUTINE u64 best_rank(const Tokens& tokens, const Race& race, Workspace& shared) {
   u64 best = 0;
   for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
     best = max_of(best, race.rank(tokens.logits[i], tokens.id(i)));
@@ -105,7 +105,7 @@ DEVICE u64 best_rank(const Tokens& tokens, const Race& race, Workspace& shared) 
   return block_largest(best, shared);
 }
 
-DEVICE u64 total_weight(const Tokens& tokens, const Race& race, f32 largest, f64 per_temperature, Workspace& shared) {
+ROUTINE u64 total_weight(const Tokens& tokens, const Race& race, f32 largest, f64 per_temperature, Workspace& shared) {
   u64 total = 0;
   for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
     f32 logit = tokens.logits[i];
@@ -122,7 +122,7 @@ DEVICE u64 goal_of(f64 p, u64 total) {
   return min_of(max_of(whole, u64(1)), total);
 }
 
-DEVICE void keep_typical(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
+ROUTINE void keep_typical(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
   f32 largest = logit_of(best_rank(tokens, race, shared));
   u64 total = total_weight(tokens, race, largest, 1, shared);
   f64 log_total = logarithm(f64(total) * (1.0 / f64(WEIGHT_ONE))), part = 0;
@@ -164,7 +164,7 @@ DEVICE void keep_typical(const Tokens& tokens, Race& race, f64 p, Workspace& sha
   race.typical = true;
 }
 
-DEVICE void keep_top_p(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
+ROUTINE void keep_top_p(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
   f32 largest = logit_of(best_rank(tokens, race, shared));
   u64 goal = goal_of(p, total_weight(tokens, race, largest, 1, shared));
   u64 least = least_key(
@@ -173,7 +173,7 @@ DEVICE void keep_top_p(const Tokens& tokens, Race& race, f64 p, Workspace& share
   race.least_rank = max_of(race.least_rank, least);
 }
 
-DEVICE void keep_min_p(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
+ROUTINE void keep_min_p(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
   f64 floor = f64(logit_of(best_rank(tokens, race, shared))) + logarithm(p);
   f32 least = f32(floor);
   u32 word = ordered(least);
@@ -182,7 +182,7 @@ DEVICE void keep_min_p(const Tokens& tokens, Race& race, f64 p, Workspace& share
 }
 
 /// The first token by id at which the cumulated weights pass the drawn share of their sum. Each warp has a stretch of tokens.
-DEVICE i32 pick(const Tokens& tokens, const Race& race, f64 per_temperature, f64 uniform, Workspace& shared) {
+ROUTINE i32 pick(const Tokens& tokens, const Race& race, f64 per_temperature, f64 uniform, Workspace& shared) {
   f32 largest = logit_of(best_rank(tokens, race, shared));
   i32 warp = thread() >> 5, stretch = ((tokens.count + SAMPLE_WARPS - 1) / SAMPLE_WARPS + 31) / 32 * 32;
   i32 begin = min_of(warp * stretch, tokens.count), end = min_of(begin + stretch, tokens.count);
@@ -233,7 +233,7 @@ DEVICE i32 draw(Tokens tokens, const Parameters& of, i32 position, Workspace& sh
 }
 
 /// The log-probabilities of the chosen token and of the most likely ones under the raw logits.
-DEVICE void write_report(const Tokens& tokens, i32 token, i32 wanted, f32* report, Workspace& shared) {
+ROUTINE void write_report(const Tokens& tokens, i32 token, i32 wanted, f32* report, Workspace& shared) {
   Race everyone = {1, 0, 0, 0, 0, 0, false};
   u64 best = best_rank(tokens, everyone, shared);
   f32 largest = logit_of(best);
@@ -275,8 +275,9 @@ KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i
   if (of.real(WORD_TEMPERATURE) > 0) {
     token = draw(all, of, position, shared);
   } else {
-    Race race = {1, 0, 0, 0, 0, 0, false};
-    u64 best = best_rank(all, race, shared);
+    u64 best = 0;
+    for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) best = max_of(best, rank_of(all.logits[i], i));
+    best = block_largest(best, shared);
     token = best ? id_of(best) : 0;
   }
   i32 wanted = of.words[WORD_LOG_PROBABILITIES];

@@ -5,6 +5,7 @@
 #define THREADS 256
 
 KERNEL(to_halves, THREADS, const i32* count, const f32* x, const f32* weight, u16* out, i32 width, f32 epsilon) {
+  release_successor();
   await_inputs();
   i32 row = block_x();
   if (row >= *count) return;
@@ -15,13 +16,17 @@ KERNEL(to_halves, THREADS, const i32* count, const f32* x, const f32* weight, u1
   for (i32 i = thread(); i < width; i += THREADS) square += from[i] * from[i];
   f32 rms = square_root(block_sum<THREADS / 32>(square, sums) / f32(width) + epsilon);
 #endif
-  for (i32 i = 4 * thread(); i < width; i += 4 * THREADS) {
-    f32x4 v = *reinterpret_cast<const f32x4*>(from + i);
+  u16* to = out + i64(row) * halves_width(width);
+  for (i32 i = 4 * thread(); i < halves_width(width); i += 4 * THREADS) {
+    f32x4 v = {};
+    if (i < width) {
+      v = *reinterpret_cast<const f32x4*>(from + i);
 #if NORMED
-    f32x4 w = *reinterpret_cast<const f32x4*>(weight + i);
-    v = {v.x / rms * w.x, v.y / rms * w.y, v.z / rms * w.z, v.w / rms * w.w};
+      f32x4 w = *reinterpret_cast<const f32x4*>(weight + i);
+      v = {v.x / rms * w.x, v.y / rms * w.y, v.z / rms * w.z, v.w / rms * w.w};
 #endif
+    }
     u32x2 halves = {pack_halves(within_halves(v.x), within_halves(v.y)), pack_halves(within_halves(v.z), within_halves(v.w))};
-    *reinterpret_cast<u32x2*>(out + i64(row) * width + half_place(i)) = halves;
+    *reinterpret_cast<u32x2*>(to + half_place(i)) = halves;
   }
 }

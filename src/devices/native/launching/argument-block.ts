@@ -22,7 +22,7 @@ export class ArgumentBlock implements Disposable {
     const { view } = this.#memory;
     args.forEach(({ type, value }, i) => {
       const at = this.#valueAt(i);
-      if (type === 'address') writeAddress(view, at, value);
+      if (type === 'address' || type === 'i64') writeAddress(view, at, value);
       else if (type === 'f32') view.setFloat32(at, value, true);
       else if (type === 'i32') view.setInt32(at, value, true);
       else view.setUint32(at, value, true);

@@ -12,6 +12,8 @@ export interface NativeTarget extends DeviceAttributes {
   readonly name: string;
   /** Whether a kernel may start before the one in front of it has ended (CUDA's programmatic dependent launch). */
   readonly programmatic: boolean;
+  /** Whether the driver's BLAS library is there for large products. */
+  readonly blas: boolean;
 }
 
 /** Where a bound graph's memory lies on the device. */

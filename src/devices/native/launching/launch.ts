@@ -11,7 +11,7 @@ export interface KernelModule {
 
 /** A value handed to a kernel. */
 export interface KernelArgument {
-  readonly type: 'address' | 'i32' | 'u32' | 'f32';
+  readonly type: 'address' | 'i32' | 'i64' | 'u32' | 'f32';
   readonly value: number;
 }
 
@@ -39,13 +39,35 @@ export interface CopyLaunch {
   readonly bytes: number;
 }
 
+/** A matrix product for the driver's BLAS library: f32 `rows` x `outputs` from halves of `columns`, all row by row. */
+export interface BlasShape {
+  readonly rows: number;
+  readonly outputs: number;
+  readonly columns: number;
+  /** Memory that the library may use. */
+  readonly workspaceBytes: number;
+}
+
+/** y = factor * x wᵀ, with x and w as half floats. */
+export interface ProductLaunch {
+  readonly kind: 'product';
+  readonly shape: BlasShape;
+  readonly factor: number;
+  readonly x: Address;
+  readonly w: Address;
+  readonly y: Address;
+  readonly workspace: Address;
+}
+
 /** A node of a step. */
-export type Launch = KernelLaunch | FillLaunch | CopyLaunch;
+export type Launch = KernelLaunch | FillLaunch | CopyLaunch | ProductLaunch;
 
 /** A pointer argument. */
 export const pointer = (value: Address): KernelArgument => ({ type: 'address', value });
 /** A signed 32-bit argument. */
 export const i32 = (value: number): KernelArgument => ({ type: 'i32', value });
+/** A signed 64-bit argument, not negative. */
+export const i64 = (value: number): KernelArgument => ({ type: 'i64', value });
 /** An unsigned 32-bit argument. */
 export const u32 = (value: number): KernelArgument => ({ type: 'u32', value });
 /** A 32-bit float argument. */

@@ -1,4 +1,6 @@
+import { invariant } from '../../../base/errors.ts';
 import type { Address, Ffi } from '../../../device/index.ts';
+import type { BlasLibrary } from '../blas/blas-library.ts';
 import type { Driver } from '../driver/driver.ts';
 import { ArgumentBlock } from './argument-block.ts';
 import type { KernelStore } from './kernel-store.ts';
@@ -8,12 +10,14 @@ import type { Launch } from './launch.ts';
 export class Launcher implements Disposable {
   readonly #driver: Driver;
   readonly #kernels: KernelStore;
+  readonly #blas: BlasLibrary | undefined;
   readonly #arguments: ArgumentBlock;
 
-  constructor(driver: Driver, kernels: KernelStore, ffi: Ffi) {
-    this.#driver = driver;
-    this.#kernels = kernels;
-    this.#arguments = new ArgumentBlock(ffi);
+  constructor(of: { driver: Driver; kernels: KernelStore; blas: BlasLibrary | undefined; ffi: Ffi }) {
+    this.#driver = of.driver;
+    this.#kernels = of.kernels;
+    this.#blas = of.blas;
+    this.#arguments = new ArgumentBlock(of.ffi);
   }
 
   /** Queues launches in their order. Their kernels are loaded. */
@@ -26,7 +30,10 @@ export class Launcher implements Disposable {
     const stream = this.#driver.createStream('capture');
     try {
       // Looked up before: loading is not allowed while a capture runs.
-      for (const launch of launches) if (launch.kind === 'kernel') this.#kernels.kernel(launch);
+      for (const launch of launches) {
+        if (launch.kind === 'kernel') this.#kernels.kernel(launch);
+        if (launch.kind === 'product') this.#blas?.prepare(launch.shape, stream);
+      }
       this.#driver.beginCapture(stream);
       const graph = this.#captured(launches, stream);
       try {
@@ -64,7 +71,10 @@ export class Launcher implements Disposable {
   #queue(launch: Launch, stream: Address): void {
     if (launch.kind === 'fill') this.#driver.fill(launch.to, launch.byte, launch.bytes, stream);
     else if (launch.kind === 'copy') this.#driver.copy(launch.to, launch.from, launch.bytes, stream);
-    else {
+    else if (launch.kind === 'product') {
+      invariant(this.#blas, 'only a target with a BLAS library is given its products');
+      this.#blas.multiply(launch, stream);
+    } else {
       const handle = this.#kernels.kernel(launch);
       const kernel = { handle, name: launch.kernel };
       this.#driver.launch(kernel, launch, stream, this.#arguments.write(launch.args));

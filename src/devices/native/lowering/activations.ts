@@ -2,7 +2,7 @@ import { invariant } from '../../../base/errors.ts';
 import type { RmsNormOp, Tensor } from '../../../ops/index.ts';
 import type { LaunchScope, Operand, Temporary } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
-import { canStage, quantizedBytes, rowBucket } from './matvec-shape.ts';
+import { canStage, halvesBytes, quantizedBytes, rowBucket } from './matvec-shape.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** What a matrix-vector kernel reads its activations from. */
@@ -39,7 +39,7 @@ export class Activations {
   space(tensor: Tensor, form: 'quantized' | 'halves'): Temporary {
     const rows = this.#to.capacity(tensor);
     const { width } = tensor;
-    return this.#to.temporary(form === 'halves' ? 2 * rows * width : quantizedBytes(rows, width));
+    return this.#to.temporary(form === 'halves' ? halvesBytes(rows, width) : quantizedBytes(rows, width));
   }
 
   /** The form in which kernels for the matrix cores read a tensor. */

@@ -72,8 +72,18 @@ export interface AttentionPlan {
   readonly arrivals: Operand;
 }
 
-export function attentionDefines(op: AttentionOp, plan: Pick<AttentionPlan, 'merge' | 'form'>) {
+/** Threads of a block: more where there are few blocks, so that a short context is read at once. */
+const THREADS = 128;
+const THREADS_OF_FEW = 256;
+
+function threadsFor(op: AttentionOp, to: Lowering): number {
+  return to.capacity(op.out) * op.kvHeads < to.target.multiprocessors ? THREADS_OF_FEW : THREADS;
+}
+
+export function attentionDefines(op: AttentionOp, to: Lowering, plan: Pick<AttentionPlan, 'merge' | 'form'>) {
   return {
+    THREADS: threadsFor(op, to),
+    ALONE: to.capacity(op.out) === 1 ? 1 : 0,
     ...cacheDefines(op.cache),
     KEY: op.keySize,
     VALUE: op.valueSize,
@@ -94,9 +104,9 @@ export function launchAttention(op: AttentionOp, to: Lowering, plan: AttentionPl
   to.launch({
     file: 'attention.hip',
     kernel: 'attention',
-    defines: attentionDefines(op, plan),
+    defines: attentionDefines(op, to, plan),
     grid: [to.capacity(op.out), kvHeads * Math.ceil(heads / kvHeads / HEADS_A_BLOCK), plan.shares],
-    block: 128,
+    block: threadsFor(op, to),
     args: [
       to.count(op.out),
       op.q,
@@ -136,7 +146,7 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
   to.launch({
     file: 'attention.hip',
     kernel: 'merge_attention',
-    defines: attentionDefines(op, { merge: mergeLaunch.apart, form: 'floats' }),
+    defines: attentionDefines(op, to, { merge: mergeLaunch.apart, form: 'floats' }),
     grid: [to.capacity(op.out), op.heads],
     block: 128,
     args: [to.count(op.out), partials, op.out, int(op.heads), int(shares)],

@@ -1,5 +1,6 @@
 import type { State, Tensor, Weight } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { BlasShape } from '../launching/launch.ts';
 import type { Arg, NativeWeight } from './launch-template.ts';
 import type { WeightLayout } from './weight-layout.ts';
 
@@ -23,6 +24,14 @@ export interface LaunchPlan {
   readonly args: readonly Operand[];
 }
 
+/** A product on the driver's BLAS library before its scratch has a place. */
+export interface ProductPlan {
+  readonly shape: BlasShape;
+  readonly factor: number;
+  /** Halves, halves of weights, f32 sums, workspace. */
+  readonly args: readonly [Operand, Operand, Operand, Operand];
+}
+
 /** What plans launches for a graph asks and tells. */
 export interface LaunchScope {
   readonly target: NativeTarget;
@@ -35,4 +44,5 @@ export interface LaunchScope {
   /** The weights laid out together; naming the same ones in one layout twice gives the same value. */
   weight(parts: readonly Weight[], layout: WeightLayout): NativeWeight;
   launch(plan: LaunchPlan): void;
+  multiply(plan: ProductPlan): void;
 }

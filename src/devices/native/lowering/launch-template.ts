@@ -1,6 +1,6 @@
 import type { PackedWeight } from '../../../device/index.ts';
 import type { State, Tensor } from '../../../ops/index.ts';
-import type { KernelModule } from '../launching/launch.ts';
+import type { BlasShape, KernelModule } from '../launching/launch.ts';
 
 /**
  * Memory that a launch names before addresses are known: bound values and weights, the program's scratch; for the launches
@@ -13,7 +13,15 @@ export type Arg =
   | { readonly kind: 'address'; readonly of: Place; readonly offset: number }
   | { readonly kind: 'null' }
   | { readonly kind: 'i32'; readonly value: number }
+  | { readonly kind: 'i64'; readonly value: number }
   | { readonly kind: 'f32'; readonly value: number };
+
+/** A product on the driver's BLAS library before its addresses are known: halves, halves of weights, f32 sums, workspace. */
+export interface ProductTemplate {
+  readonly shape: BlasShape;
+  readonly factor: number;
+  readonly args: readonly Arg[];
+}
 
 /** One kernel execution: `grid` blocks of `block` threads, `sharedBytes` of dynamic shared memory a block. */
 export interface LaunchTemplate {
@@ -34,6 +42,11 @@ export interface NativeWeight extends PackedWeight {
 /** A whole-number argument. */
 export function int(value: number): Arg {
   return { kind: 'i32', value };
+}
+
+/** A whole-number argument beyond 32 bits. */
+export function long(value: number): Arg {
+  return { kind: 'i64', value };
 }
 
 /** A single-precision argument. */

@@ -79,5 +79,7 @@ function lowerOp(op: Op, to: Lowering): void {
       return lowerGatherRows(op, to);
     case 'sample':
       return lowerSample(op, to);
+    default:
+      op satisfies never;
   }
 }

@@ -1,21 +1,29 @@
 import { invariant } from '../../../base/errors.ts';
 import type { Address } from '../../../device/index.ts';
 import type { GraphAddresses, LoweredGraph, PackRows } from '../launching/kernel-set.ts';
-import { f32, i32, type KernelModule, type Launch, pointer } from '../launching/launch.ts';
-import type { Arg, LaunchTemplate, NativeWeight, Place } from './launch-template.ts';
+import {
+  f32,
+  i32,
+  i64,
+  type KernelArgument,
+  type KernelModule,
+  type Launch,
+  pointer,
+} from '../launching/launch.ts';
+import type { Arg, LaunchTemplate, NativeWeight, Place, ProductTemplate } from './launch-template.ts';
 
 /** A graph as launches whose addresses are still names. */
 export class LoweredProgram implements LoweredGraph {
   readonly weights: readonly NativeWeight[];
   readonly scratchBytes: number;
   readonly modules: readonly KernelModule[];
-  readonly #templates: readonly LaunchTemplate[];
+  readonly #templates: readonly (LaunchTemplate | ProductTemplate)[];
 
   constructor(of: {
     weights: readonly NativeWeight[];
     scratchBytes: number;
     modules: readonly KernelModule[];
-    templates: readonly LaunchTemplate[];
+    templates: readonly (LaunchTemplate | ProductTemplate)[];
   }) {
     this.weights = of.weights;
     this.scratchBytes = of.scratchBytes;
@@ -32,7 +40,9 @@ export class LoweredProgram implements LoweredGraph {
       invariant(address !== undefined, `${place.name} is bound`);
       return address;
     };
-    return this.#templates.map((template) => launchAt(template, addressOf));
+    return this.#templates.map((template) =>
+      'shape' in template ? productAt(template, addressOf) : launchAt(template, addressOf),
+    );
   }
 
   pack({ weight, part, firstRow, rowCount, rows, target }: PackRows): readonly Launch[] {
@@ -43,13 +53,20 @@ export class LoweredProgram implements LoweredGraph {
   }
 }
 
+function argumentAt(arg: Arg, addressOf: (place: Place) => Address): KernelArgument {
+  if (arg.kind === 'address') return pointer(addressOf(arg.of) + arg.offset);
+  if (arg.kind === 'null') return pointer(0);
+  if (arg.kind === 'f32') return f32(arg.value);
+  return arg.kind === 'i32' ? i32(arg.value) : i64(arg.value);
+}
+
+function productAt({ shape, factor, args }: ProductTemplate, addressOf: (place: Place) => Address): Launch {
+  const [x = 0, w = 0, y = 0, workspace = 0] = args.map((arg) => argumentAt(arg, addressOf).value);
+  return { kind: 'product', shape, factor, x, w, y, workspace };
+}
+
 function launchAt(template: LaunchTemplate, addressOf: (place: Place) => Address): Launch {
   const { module, kernel, sharedBytes, args, block } = template;
-  const value = (arg: Arg) => {
-    if (arg.kind === 'address') return pointer(addressOf(arg.of) + arg.offset);
-    if (arg.kind === 'null') return pointer(0);
-    return arg.kind === 'i32' ? i32(arg.value) : f32(arg.value);
-  };
   const [x, y, z] = template.grid;
   return {
     kind: 'kernel',
@@ -59,6 +76,6 @@ function launchAt(template: LaunchTemplate, addressOf: (place: Place) => Address
     block: [block, 1, 1],
     sharedBytes,
     programmatic: template.programmatic,
-    args: args.map(value),
+    args: args.map((arg) => argumentAt(arg, addressOf)),
   };
 }

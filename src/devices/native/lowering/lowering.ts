@@ -4,15 +4,15 @@ import { capacityOf, type OpGraph, type Tensor, tensorBytes, type Weight } from 
 import type { NativeTarget } from '../launching/kernel-set.ts';
 import { type KernelModule, moduleKey } from '../launching/launch.ts';
 import { Activations } from './activations.ts';
-import type { LaunchPlan, LaunchScope, Operand, Temporary } from './launch-plan.ts';
-import type { Arg, LaunchTemplate, NativeWeight } from './launch-template.ts';
+import type { LaunchPlan, LaunchScope, Operand, ProductPlan, Temporary } from './launch-plan.ts';
+import type { Arg, LaunchTemplate, NativeWeight, ProductTemplate } from './launch-template.ts';
 import { LoweredProgram } from './lowered-program.ts';
 import type { WeightLayout } from './weight-layout.ts';
 
-interface PlannedLaunch {
-  readonly plan: LaunchPlan;
-  readonly module: KernelModule;
-}
+/** A kernel with its module, or a product of the BLAS library. */
+type PlannedLaunch =
+  | { readonly plan: LaunchPlan; readonly module: KernelModule }
+  | { readonly plan: ProductPlan; readonly module?: undefined };
 
 /** Collects the launches of a graph, the weights they want and the scratch they share. */
 export class Lowering implements LaunchScope {
@@ -69,6 +69,10 @@ export class Lowering implements LaunchScope {
     this.#launches.push({ plan, module });
   }
 
+  multiply(plan: ProductPlan): void {
+    this.#launches.push({ plan });
+  }
+
   finish(): LoweredProgram {
     const spans = this.#lifespans();
     const { offsets, byteLength } = planLifespans([...spans.values()]);
@@ -113,12 +117,17 @@ export class Lowering implements LaunchScope {
   }
 
   #template(
-    { plan, module }: PlannedLaunch,
+    planned: PlannedLaunch,
     places: ReadonlyMap<Tensor | Temporary, number>,
-  ): LaunchTemplate {
+  ): LaunchTemplate | ProductTemplate {
+    const args = planned.plan.args.map((operand) => this.#argument(operand, places));
+    if (!planned.module) {
+      const { shape, factor } = planned.plan;
+      return { shape, factor, args };
+    }
+    const { plan, module } = planned;
     const { kernel, block, sharedBytes = 0 } = plan;
     const [x, y = 1, z = 1] = plan.grid;
-    const args = plan.args.map((operand) => this.#argument(operand, places));
     return {
       module,
       kernel,

@@ -1,9 +1,10 @@
+import { alignUp } from '../../../base/bytes.ts';
 import type { MatmulOp } from '../../../ops/index.ts';
 import type { LaunchScope } from './launch-plan.ts';
 import { isPacked } from './packed-formats.ts';
 
 /** Rows that the matrix-vector kernels take at once. */
-export const MATVEC_ROWS = 8;
+export const MATVEC_ROWS = 4;
 /** Shared memory of a block beside the staged activations. */
 const STATIC_SHARED = 4608;
 /** Two blocks a multiprocessor keep memory busy: each gets half at most. */
@@ -14,6 +15,14 @@ const LEAST_SHARED = 48 * 1024;
 /** Bytes of quantized rows: 32 bytes and a scale with two sums a group. */
 export function quantizedBytes(rows: number, columns: number): number {
   return rows * (columns / 32) * 40;
+}
+
+/** Elements to which a row of half floats is filled up. */
+export const HALVES_CHUNK = 128;
+
+/** Bytes of rows as half floats: whole chunks. */
+export function halvesBytes(rows: number, columns: number): number {
+  return 2 * rows * alignUp(columns, HALVES_CHUNK);
 }
 
 /** The rows that a kernel for a batch's capacity is made for. */

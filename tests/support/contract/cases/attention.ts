@@ -112,6 +112,11 @@ export const ATTENTION_CASES: readonly OpCase[] = [
   ...[1, 3, 4, 7, 33, 70].map((rows) =>
     attentionCase(`${rows} rows`, plainBatch(rows), { heads: 4, kvHeads: 2, keySize: 128 }),
   ),
+  ...[0, 1, 40, 290].map((from) => {
+    const spare = { rows: 0, outputs: 0 };
+    const batch = raggedBatch({ slices: [{ slot: 0, from, count: 1 }], spare, blockSize: 16 });
+    return attentionCase(`a row alone at ${from}`, batch, { heads: 4, kvHeads: 2, keySize: 64, type: 'f16' });
+  }),
   attentionCase('window of 1', mixedBatch(), { heads: 2, kvHeads: 2, keySize: 16, window: 1 }),
   attentionCase('long window', long, { heads: 2, kvHeads: 1, keySize: 32, window: 100, type: 'f16' }),
   attentionCase('soft cap', mixedBatch(), { heads: 4, kvHeads: 2, keySize: 32, softCap: 2, scale: 1 }),

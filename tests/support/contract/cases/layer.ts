@@ -1,4 +1,4 @@
-import { F32, Q4_K, Q6_K, Q8_0, type TensorFormat } from '../../../../src/formats/index.ts';
+import { F32, Q4_0, Q4_K, Q6_K, Q8_0, type TensorFormat } from '../../../../src/formats/index.ts';
 import {
   add,
   attention,
@@ -16,7 +16,7 @@ import {
 } from '../../../../src/ops/index.ts';
 import { normal } from '../case-data.ts';
 import type { Elements, OpCase } from '../op-case.ts';
-import { mixedBatch, plainBatch, type RaggedBatch } from '../ragged-batch.ts';
+import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
 import { fillCache, pagedCache } from './attention.ts';
 
 interface LayerShape {
@@ -131,11 +131,34 @@ const reused: OpCase = {
   limit: QUANTIZED,
 };
 
+/** Prompts of several sequences that meet within few rows, one of them far into its context. */
+const prompts = raggedBatch({
+  slices: [
+    { slot: 1, from: 100, count: 70 },
+    { slot: 0, from: 0, count: 30 },
+    { slot: 2, from: 3, count: 1 },
+  ],
+  blockSize: 16,
+});
+
+/** A row that has its step to itself, far enough into its context for several blocks of a GPU. */
+const alone = raggedBatch({
+  slices: [{ slot: 0, from: 300, count: 1 }],
+  spare: { rows: 0, outputs: 0 },
+  blockSize: 16,
+});
+
+/** As many rows as devices hand to libraries. */
+const longPrompt = raggedBatch({ slices: [{ slot: 0, from: 0, count: 260 }], blockSize: 32 });
+
 export const LAYER_CASES: readonly OpCase[] = [
   layerCase({ format: F32, cacheType: 'f32', pairs: 'interleaved', batch: mixedBatch() }),
   layerCase({ format: F32, cacheType: 'f16', pairs: 'halves', batch: mixedBatch({ blockSize: 16 }) }),
   layerCase({ format: Q8_0, cacheType: 'f32', pairs: 'interleaved', batch: plainBatch(1) }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch() }),
+  layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: alone }),
+  layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: prompts }),
+  layerCase({ format: Q4_0, cacheType: 'f16', pairs: 'interleaved', batch: longPrompt }),
   ...[F32, Q8_0, Q4_K, Q6_K].map(tiedCase),
   reused,
 ];

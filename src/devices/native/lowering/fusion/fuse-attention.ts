@@ -7,6 +7,7 @@ import {
   mergeLaunch,
   partialBytes,
 } from '../attention.ts';
+import { fitsTiles, launchTiles } from '../attention-tiles.ts';
 import type { Operand } from '../launch-plan.ts';
 import { int, NULL } from '../launch-template.ts';
 import type { Lowering } from '../lowering.ts';
@@ -19,6 +20,9 @@ import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
 
 const OUTPUTS_A_BLOCK = 32;
+/** Blocks of `heads-append.hip` beyond which its threads take several values each. */
+const MANY_APPENDING_BLOCKS = 8192;
+const APPENDED_BY_THREAD = 8;
 
 /** The operators from the normed activations to the mixed heads. */
 interface HeadOps {
@@ -93,7 +97,9 @@ function groupsOf({ q, k, v }: HeadOps): MatmulOp[][] {
 
 function launchHeads(to: Lowering, heads: HeadOps, uses: GraphUses): void {
   const { attention } = heads;
-  const shares = attentionShares(attention, to);
+  const wanted = attention.valueSize % 32 === 0 ? formFor(attention.out, uses, to) : 'floats';
+  const tiled = wanted === 'halves' && fitsTiles(attention, to);
+  const shares = tiled ? 1 : attentionShares(attention, to);
   const counters = to.capacity(attention.out) * attention.kvHeads * headBlocks(attention);
   const arrivals = shares > 1 ? to.temporary(4 * counters) : NULL;
   const zeroed = [arrivals, int(shares > 1 ? counters : 0)];
@@ -102,16 +108,18 @@ function launchHeads(to: Lowering, heads: HeadOps, uses: GraphUses): void {
       launchGroup(to, heads, group, i === 0 ? zeroed : [NULL, int(0)]);
     });
   } else launchJoined(to, heads, zeroed);
-  const wanted = attention.valueSize % 32 === 0 ? formFor(attention.out, uses, to) : 'floats';
   const out = wanted === 'floats' ? attention.out : to.activations.space(attention.out, wanted);
-  launchAttention(attention, to, {
-    shares,
-    merge: shares > 1 ? mergeLaunch.lastBlock : mergeLaunch.none,
-    out,
-    form: wanted,
-    partials: shares > 1 ? to.temporary(partialBytes(attention, to, shares)) : NULL,
-    arrivals,
-  });
+  if (tiled) launchTiles(attention, to, out);
+  else {
+    launchAttention(attention, to, {
+      shares,
+      merge: shares > 1 ? mergeLaunch.lastBlock : mergeLaunch.none,
+      out,
+      form: wanted,
+      partials: shares > 1 ? to.temporary(partialBytes(attention, to, shares)) : NULL,
+      arrivals,
+    });
+  }
   if (wanted !== 'floats') to.activations.provide(attention.out, wanted, out);
 }
 
@@ -120,6 +128,8 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
   const { cache, batch } = append;
   const width = q.out.width + k.out.width + v.out.width;
   const joined = to.temporary(4 * to.capacity(q.out) * width);
+  const blocks = to.capacity(q.out) * Math.ceil(width / 256);
+  const each = blocks > MANY_APPENDING_BLOCKS ? APPENDED_BY_THREAD : 1;
   const biases = [q, k, v].flatMap(({ bias }) => (bias ? [bias] : []));
   launchProduct(to, {
     x: q.x,
@@ -132,8 +142,8 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
   to.launch({
     file: 'heads-append.hip',
     kernel: 'heads_append',
-    defines: cacheDefines(cache),
-    grid: [to.capacity(q.out), Math.ceil(width / 256)],
+    defines: { ...cacheDefines(cache), VALUES_A_THREAD: each },
+    grid: [to.capacity(q.out), Math.ceil(width / 256 / each)],
     block: 256,
     args: [
       to.count(q.out),

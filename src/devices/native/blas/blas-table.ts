@@ -1,0 +1,39 @@
+/** What distinguishes cuBLASLt from hipBLASLt, which have the same calls otherwise. */
+export interface BlasTable {
+  /** Libraries, the best first. */
+  readonly libraries: readonly string[];
+  /** How all its symbols start. */
+  readonly prefix: 'cublasLt' | 'hipblasLt';
+  /** `…COMPUTE_32F`. */
+  readonly computeFloats: number;
+  /** `…OP_T`. */
+  readonly transposed: number;
+  /** `…MATMUL_DESC_TRANSA`. */
+  readonly transposeFirst: number;
+  /** Bytes of `…MatmulAlgo_t`, with which a result of the heuristic starts. */
+  readonly algorithmBytes: number;
+}
+
+const CUDA_FOLDERS = ['', '/usr/local/cuda/lib64/', '/usr/local/cuda/targets/x86_64-linux/lib/'];
+
+/** cuBLASLt of CUDA 12 and 13 (`cublasLt.h`). */
+export const cudaBlas: BlasTable = {
+  libraries: ['libcublasLt.so.13', 'libcublasLt.so.12', 'libcublasLt.so'].flatMap((name) =>
+    CUDA_FOLDERS.map((folder) => folder + name),
+  ),
+  prefix: 'cublasLt',
+  computeFloats: 68,
+  transposed: 1,
+  transposeFirst: 3,
+  algorithmBytes: 64,
+};
+
+/** hipBLASLt of ROCm 6 and 7 (`hipblaslt.h`). */
+export const hipBlas: BlasTable = {
+  libraries: ['libhipblaslt.so.1', 'libhipblaslt.so.0', 'libhipblaslt.so'],
+  prefix: 'hipblasLt',
+  computeFloats: 2,
+  transposed: 112,
+  transposeFirst: 0,
+  algorithmBytes: 24,
+};

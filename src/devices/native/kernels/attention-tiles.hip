@@ -1,0 +1,237 @@
+// Attention of many rows over a paged cache of half floats, on the matrix cores: a wave has 16 rows of one head, and all waves
+// of a block walk together over tiles of KEYS positions with a running softmax (Dao 2022). Rows of several sequences may meet in
+// a block: it walks over each sequence's positions, of which the others' rows see nothing. The result is half floats.
+//
+//   KEY, VALUE   sizes of a head, multiples of 32       GROUP   query heads of a key head
+#include "functions.h"
+#include "halves.h"
+#include "matrix.h"
+#include "paged-cache.h"
+
+#define WAVES 4
+#define THREADS (WAVES * MATRIX_LANES)
+#define TILE_ROWS (16 * WAVES)
+
+/// Octets from one line of a shared tile to the next: lanes that read neighbouring lines do not meet in a bank.
+DEVICE constexpr i32 line_octets(i32 size) { return (size / 8 + 3) / 8 * 8 + 4; }
+constexpr i32 KEY_LINE = line_octets(KEY), VALUE_LINE = line_octets(KEYS), SCORE_LINE = KEYS + 4;
+constexpr i32 KEY_TILES = KEYS / 16, VALUE_TILES = VALUE / 16;
+constexpr f32 LOWEST = -1e30f;
+
+struct Shared {
+  u32x4 keys[KEYS * KEY_LINE];
+  /// Turned: a line is an element of the values, over positions.
+  u32x4 values[VALUE * VALUE_LINE];
+  u32x4 weights[WAVES][16 * VALUE_LINE];
+  f32 scores[WAVES][16 * SCORE_LINE];
+  f32 factors[WAVES][16];
+  i64 cells[2][KEYS];
+  i32 slots[TILE_ROWS], positions[TILE_ROWS];
+};
+
+/// Sixteen lines of a shared tile, of 32 values of k.
+template <i32 LINE>
+DEVICE Fragment load_fragment(const u32x4* tile, i32 first, i32 step) {
+  Fragment fragment;
+  UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+    UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
+      fragment.at[l][t] = tile[(first + matrix_line(l)) * LINE + 4 * step + matrix_part() * FRAGMENT_OCTETS + t];
+    }
+  }
+  return fragment;
+}
+
+/// The wave's queries, scaled.
+DEVICE Fragment load_queries(const f32* q, i64 width, i32 first, i32 last, i32 step, f32 scale) {
+  Fragment fragment;
+  UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+    const f32* row = q + min_of(first + matrix_line(l), last) * width;
+    UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
+      const f32* from = row + 32 * step + 8 * (matrix_part() * FRAGMENT_OCTETS + t);
+      f32x4 low = reinterpret_cast<const f32x4*>(from)[0], high = reinterpret_cast<const f32x4*>(from)[1];
+      auto pair = [&](f32 a, f32 b) { return pack_halves(within_halves(a * scale), within_halves(b * scale)); };
+      fragment.at[l][t] = {pair(low.x, low.y), pair(low.z, low.w), pair(high.x, high.y), pair(high.z, high.w)};
+    }
+  }
+  return fragment;
+}
+
+/// Where keys and values of one key head lie.
+struct Cache {
+  const i32* blocks;
+  i32 blocks_per_slot, block_size, kv_heads, kv_head;
+  const u16 *keys, *values;
+
+  /// Notes the cells of the positions from `first` on; positions beyond the last one repeat it.
+  DEVICE_MEMBER void find(i64* cells, i32 slot, i32 first, i32 last) const {
+    for (i32 i = thread(); i < KEYS; i += THREADS) {
+      cells[i] = cell_of(blocks, blocks_per_slot, block_size, slot, min_of(first + i, last)) * kv_heads + kv_head;
+    }
+  }
+};
+
+constexpr i32 KEY_OCTETS = KEYS * (KEY / 8), VALUE_PAIRS = KEYS / 2 * (VALUE / 8);
+constexpr i32 OWN_PAIRS = (VALUE_PAIRS + THREADS - 1) / THREADS;
+struct OwnValues {
+  u32x4 even[OWN_PAIRS], odd[OWN_PAIRS];
+};
+
+/// Sends for a tile's keys, and takes its values into registers.
+DEVICE void load_tile(Shared& shared, OwnValues& own, const Cache& cache, const i64* cells) {
+  SharedAddress keys = shared_address(shared.keys);
+  UNROLL for (i32 k = 0; k < (KEY_OCTETS + THREADS - 1) / THREADS; k++) {
+    i32 i = k * THREADS + thread(), line = i / (KEY / 8), octet = i % (KEY / 8);
+    if (KEY_OCTETS % THREADS != 0 && i >= KEY_OCTETS) continue;
+    copy_16(keys + 16 * (line * KEY_LINE + octet), cache.keys + cells[line] * KEY + 8 * octet);
+  }
+  copies_commit();
+  UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
+    i32 i = min_of(k * THREADS + i32(thread()), VALUE_PAIRS - 1), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
+    own.even[k] = *reinterpret_cast<const u32x4*>(cache.values + cells[2 * pair] * VALUE + 8 * octet);
+    own.odd[k] = *reinterpret_cast<const u32x4*>(cache.values + cells[2 * pair + 1] * VALUE + 8 * octet);
+  }
+}
+
+/// Turns the values: two positions' elements in a word.
+DEVICE void store_values(Shared& shared, const OwnValues& own) {
+  u32* turned = reinterpret_cast<u32*>(shared.values);
+  UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
+    i32 i = k * THREADS + thread(), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
+    if (VALUE_PAIRS % THREADS != 0 && i >= VALUE_PAIRS) continue;
+    u32 even[4] = {own.even[k].x, own.even[k].y, own.even[k].z, own.even[k].w};
+    u32 odd[4] = {own.odd[k].x, own.odd[k].y, own.odd[k].z, own.odd[k].w};
+    UNROLL for (i32 w = 0; w < 4; w++) {
+      u32* to = turned + (8 * octet + 2 * w) * (4 * VALUE_LINE) + pair;
+      to[0] = (even[w] & 0xffff) | (odd[w] << 16);
+      to[4 * VALUE_LINE] = (even[w] >> 16) | (odd[w] & 0xffff0000u);
+    }
+  }
+}
+
+/// What a row has seen so far; every lane that works on the row holds it.
+struct RowState {
+  f32 largest, total;
+};
+
+/// Turns a wave's scores into weights, and leaves the factors by which earlier sums shrink.
+DEVICE void weigh(Shared& shared, i32 wave, f32 cap, RowState& state) {
+  constexpr i32 LANES_A_ROW = MATRIX_LANES / 16, OWN = KEYS / LANES_A_ROW;
+  i32 lane_in_wave = thread() % MATRIX_LANES, row = lane_in_wave / LANES_A_ROW, part = lane_in_wave % LANES_A_ROW;
+  f32* scores = shared.scores[wave] + row * SCORE_LINE;
+  for (i32 i = cap > 0 ? part : KEYS; i < KEYS; i += LANES_A_ROW) {
+    if (scores[i] > LOWEST) scores[i] = cap * hyperbolic_tangent(scores[i] / cap);
+  }
+  f32 largest = state.largest;
+  UNROLL for (i32 i = 0; i < OWN / 2; i++) {
+    f32x2 pair = reinterpret_cast<const f32x2*>(scores)[((i + row / 2) % (OWN / 2)) * LANES_A_ROW + part];
+    largest = max_of(largest, max_of(pair.x, pair.y));
+  }
+  UNROLL for (i32 step = LANES_A_ROW / 2; step > 0; step >>= 1) largest = max_of(largest, shuffle_xor(largest, step));
+  f32 factor = softmax_weight(state.largest - largest), total = 0;
+  u32* weights = reinterpret_cast<u32*>(shared.weights[wave] + row * VALUE_LINE);
+  UNROLL for (i32 i = 0; i < OWN / 2; i++) {
+    // Each row begins elsewhere, so that lanes do not meet in a bank.
+    i32 at = ((i + row / 2) % (OWN / 2)) * LANES_A_ROW + part;
+    f32x2 pair = reinterpret_cast<const f32x2*>(scores)[at];
+    f32 even = pair.x > LOWEST ? softmax_weight(pair.x - largest) : 0.0f;
+    f32 odd = pair.y > LOWEST ? softmax_weight(pair.y - largest) : 0.0f;
+    weights[at] = pack_halves(even, odd);
+    total += even + odd;
+  }
+  UNROLL for (i32 step = LANES_A_ROW / 2; step > 0; step >>= 1) total += shuffle_xor(total, step);
+  state = {largest, state.total * factor + total};
+  if (part == 0) shared.factors[wave][row] = factor;
+}
+
+KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
+       i32 blocks_per_slot, i32 block_size, const u16* keys, const u16* values, u16* out, i32 kv_heads, f32 scale, f32 cap,
+       i32 window) {
+  DYNAMIC_SHARED(memory);
+  Shared& shared = *reinterpret_cast<Shared*>(memory);
+  release_successor();
+  await_inputs();
+  i32 used = *count, first_row = block_x() * TILE_ROWS, head = block_y(), heads = kv_heads * GROUP;
+  if (first_row >= used) return;
+  i32 rows = min_of(TILE_ROWS, used - first_row), wave = thread() / MATRIX_LANES;
+  for (i32 i = thread(); i < TILE_ROWS; i += THREADS) {
+    shared.slots[i] = i < rows ? slots[first_row + i] : -1;
+    shared.positions[i] = i < rows ? positions[first_row + i] : -1;
+  }
+  Fragment queries[KEY / 32];
+  UNROLL for (i32 step = 0; step < KEY / 32; step++) {
+    queries[step] = load_queries(q + i64(head) * KEY, i64(heads) * KEY, first_row + 16 * wave, used - 1, step, scale);
+  }
+  Cache cache = {blocks, blocks_per_slot, block_size, kv_heads, head / GROUP, keys, values};
+  RowState state = {LOWEST, 0};
+  MatrixSum sums[VALUE_TILES] = {};
+  barrier();
+  u64 done = 0;
+  for (i32 leader = 0; leader < rows; leader++) {
+    if ((done >> leader) & 1) continue;
+    i32 slot = shared.slots[leader], first = shared.positions[leader], last = first;
+    for (i32 i = leader; i < rows; i++) {
+      if (shared.slots[i] != slot) continue;
+      done |= u64(1) << i;
+      first = min_of(first, shared.positions[i]);
+      last = max_of(last, shared.positions[i]);
+    }
+    first = window > 0 && first >= window ? first - window + 1 : 0;
+    i32 turn = 0;
+    cache.find(shared.cells[turn], slot, first, last);
+    barrier();
+    for (i32 at = first; at <= last; at += KEYS) {
+      OwnValues own;
+      load_tile(shared, own, cache, shared.cells[turn]);
+      turn ^= 1;
+      if (at + KEYS <= last) cache.find(shared.cells[turn], slot, at + KEYS, last);
+      store_values(shared, own);
+      copies_wait<0>();
+      barrier();
+      UNROLL for (i32 tile = 0; tile < KEY_TILES; tile++) {
+        MatrixSum scores = {};
+        UNROLL for (i32 step = 0; step < KEY / 32; step++) {
+          multiply(scores, queries[step], load_fragment<KEY_LINE>(shared.keys, 16 * tile, step));
+        }
+        UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+          i32 row = matrix_row(i), column = 16 * tile + matrix_column(i), own = shared.positions[16 * wave + row];
+          bool seen = shared.slots[16 * wave + row] == slot && at + column <= own && (window <= 0 || at + column > own - window);
+          shared.scores[wave][row * SCORE_LINE + column] = seen ? scores.at[i] : LOWEST;
+        }
+      }
+      warp_barrier();
+      weigh(shared, wave, cap, state);
+      warp_barrier();
+      UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+        f32 factor = shared.factors[wave][matrix_row(i)];
+        UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) sums[tile].at[i] *= factor;
+      }
+      UNROLL for (i32 step = 0; step < KEYS / 32; step++) {
+        Fragment weights = load_fragment<VALUE_LINE>(shared.weights[wave], 0, step);
+        UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
+          multiply(sums[tile], weights, load_fragment<VALUE_LINE>(shared.values, 16 * tile, step));
+        }
+      }
+      barrier();
+    }
+  }
+  if (thread() % (MATRIX_LANES / 16) == 0) {
+    shared.factors[wave][thread() % MATRIX_LANES / (MATRIX_LANES / 16)] = 1.0f / state.total;
+  }
+  warp_barrier();
+  // The tiles' memory is free: the results go through it.
+  u16* results = reinterpret_cast<u16*>(memory) + wave * (16 * VALUE);
+  UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+    f32 factor = shared.factors[wave][matrix_row(i)];
+    UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
+      i32 element = 16 * tile + matrix_column(i);
+      results[matrix_row(i) * VALUE + element] = float_to_half(within_halves(sums[tile].at[i] * factor));
+    }
+  }
+  warp_barrier();
+  for (i32 i = thread() % MATRIX_LANES; i < 16 * (VALUE / 4); i += MATRIX_LANES) {
+    i32 row = 16 * wave + i / (VALUE / 4), element = 4 * (i % (VALUE / 4));
+    if (row >= rows) continue;
+    u16* to = out + i64(first_row + row) * halves_width(heads * VALUE) + half_place(head * VALUE + element);
+    *reinterpret_cast<u32x2*>(to) = reinterpret_cast<const u32x2*>(results)[i];
+  }
+}

@@ -1,0 +1,39 @@
+// What is made of the BLAS library's sums, whose rows hold one part's outputs or two's side by side.
+//
+//   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 activation(gate) * up as halves   3 the same as f32
+#include "activation.h"
+#include "halves.h"
+
+DEVICE f32x4 load_four(const f32* from) { return *reinterpret_cast<const f32x4*>(from); }
+DEVICE f32x4 add_four(f32x4 a, f32x4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
+#if OUTPUT >= 2
+DEVICE f32x4 gate_four(f32x4 gate, f32x4 up) {
+  return {activation(gate.x) * up.x, activation(gate.y) * up.y, activation(gate.z) * up.z, activation(gate.w) * up.w};
+}
+#endif
+
+/// A thread finishes four outputs.
+KERNEL(finish_product, 256, const i32* count, const f32* sums, i32 outputs, const f32* addend, void* y) {
+  release_successor();
+  await_inputs();
+  i32 row = block_y(), n = 4 * (i32(block_x()) * 256 + i32(thread()));
+  if (row >= *count || n >= outputs) return;
+  [[maybe_unused]] i64 at = i64(row) * outputs + n;
+#if OUTPUT == 0
+  f32x4 value = load_four(sums + at);
+  if (addend) value = add_four(value, load_four(addend + n));
+#elif OUTPUT == 1
+  f32x4 value = add_four(load_four(sums + at), load_four(addend + at));
+#else
+  f32x4 value = gate_four(load_four(sums + at + i64(row) * outputs), load_four(sums + at + i64(row + 1) * outputs));
+#endif
+#if OUTPUT == 2
+  // Four neighbours from a multiple of four on stand side by side among the halves.
+  u32x2 halves = {pack_halves(within_halves(value.x), within_halves(value.y)),
+                  pack_halves(within_halves(value.z), within_halves(value.w))};
+  u16* to = static_cast<u16*>(y) + i64(row) * halves_width(outputs) + half_place(n);
+  *reinterpret_cast<u32x2*>(to) = halves;
+#else
+  *reinterpret_cast<f32x4*>(static_cast<f32*>(y) + at) = value;
+#endif
+}

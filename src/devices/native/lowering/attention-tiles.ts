@@ -1,0 +1,75 @@
+import type { AttentionOp } from '../../../ops/index.ts';
+import { cacheDefines } from './attention.ts';
+import type { Operand } from './launch-plan.ts';
+import { float, int } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { matrixLanes } from './product.ts';
+
+const WAVES = 4;
+/** Rows of a wave. */
+const WAVE_ROWS = 16;
+/** Positions of a tile, the more the better. */
+const KEYS = [64, 32] as const;
+/** With fewer rows a sequence, a tile would be mostly empty. */
+const LEAST_ROWS_A_SLOT = 4;
+
+/** Octets from one line of a shared tile to the next: `line_octets` of `attention-tiles.hip`. */
+function lineOctets(size: number): number {
+  return Math.floor((size / 8 + 3) / 8) * 8 + 4;
+}
+
+/** The size of `Shared` in `attention-tiles.hip`. */
+function sharedBytes({ keySize, valueSize }: AttentionOp, keys: number): number {
+  const rows = WAVES * WAVE_ROWS;
+  const tiles = keys * lineOctets(keySize) + (valueSize + rows) * lineOctets(keys);
+  return 16 * tiles + 4 * rows * (keys + 4) + 4 * rows + 16 * keys + 8 * rows;
+}
+
+/** How many positions a tile has on the target; undefined where none fit. */
+function keysFor(op: AttentionOp, to: Lowering): number | undefined {
+  return KEYS.find((keys) => sharedBytes(op, keys) <= to.target.sharedBytesOptIn);
+}
+
+/** True for attention of many rows a sequence over a cache of half floats, whose result may be rounded to halves. */
+export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
+  const { slots } = to.graph.shape;
+  const many = to.capacity(op.out) >= LEAST_ROWS_A_SLOT * slots;
+  const whole = op.keySize % 32 === 0 && op.valueSize % 32 === 0;
+  return many && whole && op.cache.keys.type === 'f16' && keysFor(op, to) !== undefined;
+}
+
+/** Attention on the matrix cores; `out` is half floats. */
+export function launchTiles(op: AttentionOp, to: Lowering, out: Operand): void {
+  const { cache, batch, kvHeads, heads } = op;
+  const keys = keysFor(op, to) ?? 0;
+  to.launch({
+    file: 'attention-tiles.hip',
+    kernel: 'attention_tiles',
+    defines: {
+      ...cacheDefines(cache),
+      KEY: op.keySize,
+      VALUE: op.valueSize,
+      GROUP: heads / kvHeads,
+      KEYS: keys,
+    },
+    grid: [Math.ceil(to.capacity(op.out) / (WAVES * WAVE_ROWS)), heads],
+    block: WAVES * matrixLanes(to.target),
+    sharedBytes: sharedBytes(op, keys),
+    args: [
+      to.count(op.out),
+      op.q,
+      batch.slots,
+      batch.positions,
+      batch.blocks,
+      int(batch.blocks.width),
+      int(cache.blockSize),
+      cache.keys,
+      cache.values,
+      out,
+      int(kvHeads),
+      float(op.scale),
+      float(op.softCap ?? 0),
+      int(op.window ?? 0),
+    ],
+  });
+}

@@ -1,0 +1,23 @@
+/** A thread an element; `VALUE` of the row's element `at` is given by a text of its own. */
+export const ELEMENTWISE = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {
+  let at = group_of(group, groups) * THREADS + thread;
+  if (at < u32(counts[COUNT]) * WIDTH) { y[at] = value_of(at); }
+}
+`;
+
+/** `a + b` or `a * b`; `OPERAND` elements of `b` are repeated. */
+export function binaryText(kind: 'add' | 'mul', right: 'tensor' | 'same' | 'row' | 'one'): string {
+  const operands = { tensor: 'b[at]', same: 'a[at]', row: 'b[at % WIDTH]', one: 'b[0]' };
+  return `fn value_of(at: u32) -> f32 { return a[at] ${kind === 'add' ? '+' : '*'} ${operands[right]}; }`;
+}
+
+export const SCALE = `fn value_of(at: u32) -> f32 { return FACTOR * x[at]; }`;
+
+export const UNARY = `fn value_of(at: u32) -> f32 { return activation(x[at]); }`;
+
+/** `fn(gate) * up`, or the same tensor as both. */
+export const GATED = `fn value_of(at: u32) -> f32 { return activation(gate[at]) * up[at]; }`;
+export const GATED_BY_ITSELF = `fn value_of(at: u32) -> f32 { return activation(gate[at]) * gate[at]; }`;

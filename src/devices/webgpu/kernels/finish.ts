@@ -1,0 +1,80 @@
+/** Stores the sums with what `addend_of` adds to them. */
+export const FINISH_FLOATS = /* wgsl */ `
+fn finish(rows: u32, group: u32, thread: u32) {
+  for (var at = thread; at < ROWS * OUTPUTS; at += THREADS) {
+    let r = at / OUTPUTS;
+    let n = group * OUTPUTS + at % OUTPUTS;
+    if (r < rows && n < PART_ROWS) {
+      y[r * WIDTH + FIRST_ROW + n] = results[at] + addend_of(r, FIRST_ROW + n);
+    }
+  }
+}
+`;
+
+/** What is added to output `n` of row `r`. */
+export const ADDENDS = {
+  none: `fn addend_of(r: u32, n: u32) -> f32 { return 0.0; }`,
+  bias: `fn addend_of(r: u32, n: u32) -> f32 { return addend[n]; }`,
+  residual: `fn addend_of(r: u32, n: u32) -> f32 { return addend[r * WIDTH + n]; }`,
+} as const;
+
+/** `activation(gate) * up`. */
+export const FINISH_GATED = /* wgsl */ `
+fn finish(rows: u32, group: u32, thread: u32) {
+  for (var at = thread; at < ROWS * OUTPUTS; at += THREADS) {
+    let r = at / OUTPUTS;
+    let n = group * OUTPUTS + at % OUTPUTS;
+    if (r < rows && n < PART_ROWS) { y[r * WIDTH + n] = activation(results[at]) * results[ROWS * OUTPUTS + at]; }
+  }
+}
+`;
+
+/** The same, quantized for the product that reads it next; 32 outputs a workgroup. */
+export const FINISH_GATED_QUANTIZED = /* wgsl */ `
+fn finish(rows: u32, group: u32, thread: u32) {
+  for (var start = 0u; start < ROWS * OUTPUTS; start += THREADS) {
+    let at = min(start + thread, ROWS * OUTPUTS - 1u);
+    let r = at / OUTPUTS;
+    let value = activation(results[at]) * results[ROWS * OUTPUTS + at];
+    quantize_team(value, thread, r * (WIDTH / 32u) + group, start + thread < ROWS * OUTPUTS && r < rows);
+  }
+}
+`;
+
+/**
+ * Queries, keys and values, 32 outputs a workgroup: queries and keys turned by the rope table, keys and values appended to the
+ * cache. A text of its own says which outputs a workgroup has (`HEAD_ROWS`); partners in a turn are in one workgroup.
+ */
+export const FINISH_HEADS = /* wgsl */ `
+fn head_value(r: u32, i: u32, n: u32) -> f32 {
+  let value = results[r * OUTPUTS + i] + addend_of(r, n);
+  if (!turns(n)) { return value; }
+  let partner = results[r * OUTPUTS + select(i ^ 16u, i ^ 1u, INTERLEAVED)] + addend_of(r, partner_of(n));
+  return turned(r, n, value, partner);
+}
+
+fn finish(rows: u32, group: u32, thread: u32) {
+  for (var at = thread * UNIT; at < ROWS * OUTPUTS; at += THREADS * UNIT) {
+    let r = at / OUTPUTS;
+    let i = at % OUTPUTS;
+    let n = row_of(group, i);
+    if (r >= rows || n >= PART_ROWS) { continue; }
+    let first = head_value(r, i, n);
+    var second = first;
+    if (UNIT == 2u) { second = head_value(r, i + 1u, n + 1u); }
+    store_heads(r, n, first, second);
+  }
+}
+`;
+
+/** Outputs in the file's order, where partners are neighbours or nothing turns. */
+export const HEAD_ROWS_IN_ORDER = `fn row_of(group: u32, i: u32) -> u32 { return group * OUTPUTS + i; }`;
+
+/** Where halves of a head turn together: 16 outputs of the first half beside their partners. */
+export const HEAD_ROWS_BY_HALVES = /* wgsl */ `
+fn row_of(group: u32, i: u32) -> u32 {
+  if (group * OUTPUTS >= Q_WIDTH + K_WIDTH) { return group * OUTPUTS + i; }
+  let groups = HEAD / OUTPUTS;
+  return group / groups * HEAD + group % groups * 16u + (i & 15u) + (i >> 4u) * (HEAD / 2u);
+}
+`;

@@ -1,0 +1,57 @@
+/** Where queries, keys and values go: texts for what a kernel computes of them, and empty ones for what it does not. */
+export const HEAD_STORES = {
+  query: /* wgsl */ `
+fn store_query(r: u32, n: u32, first: f32, second: f32) {
+  y[r * Q_WIDTH + n] = first;
+  if (UNIT == 2u) { y[r * Q_WIDTH + n + 1u] = second; }
+}
+`,
+  noQuery: `fn store_query(r: u32, n: u32, first: f32, second: f32) {}`,
+  key: /* wgsl */ `
+fn store_key(r: u32, n: u32, first: f32, second: f32) {
+  let cell = cell_of(u32(slots[r >> 2u][r & 3u]), u32(positions[r >> 2u][r & 3u]));
+  keys[(cell * K_WIDTH + n) / UNIT] = cache_word(first, second);
+}
+`,
+  noKey: `fn store_key(r: u32, n: u32, first: f32, second: f32) {}`,
+  value: /* wgsl */ `
+fn store_value(r: u32, n: u32, first: f32, second: f32) {
+  let cell = cell_of(u32(slots[r >> 2u][r & 3u]), u32(positions[r >> 2u][r & 3u]));
+  values[(cell * V_WIDTH + n) / UNIT] = cache_word(first, second);
+}
+`,
+  noValue: `fn store_value(r: u32, n: u32, first: f32, second: f32) {}`,
+} as const;
+
+/** Stores neighbouring elements from `n` of the joined row on. */
+export const STORE_HEADS = /* wgsl */ `
+fn store_heads(r: u32, n: u32, first: f32, second: f32) {
+  if (n < Q_WIDTH) { store_query(r, n, first, second); }
+  else if (n < Q_WIDTH + K_WIDTH) { store_key(r, n - Q_WIDTH, first, second); }
+  else { store_value(r, n - Q_WIDTH - K_WIDTH, first, second); }
+}
+`;
+
+/** Turns element `n` of the joined row with its partner, whose place is `partner_of(n)`. */
+export const TURN_HEADS = /* wgsl */ `
+fn is_second(n: u32) -> bool { return select(n % HEAD >= TURNED / 2u, (n & 1u) == 1u, INTERLEAVED); }
+fn turns(n: u32) -> bool { return n < Q_WIDTH + K_WIDTH && n % HEAD < TURNED; }
+fn partner_of(n: u32) -> u32 {
+  let half = TURNED / 2u;
+  return select(select(n + half, n - half, is_second(n)), n ^ 1u, INTERLEAVED);
+}
+fn turned(r: u32, n: u32, value: f32, partner: f32) -> f32 {
+  let in_head = n % HEAD;
+  let pair = select(select(in_head, in_head - TURNED / 2u, is_second(n)), in_head >> 1u, INTERLEAVED);
+  let cosine = table[r * TURNED + 2u * pair];
+  let sine = table[r * TURNED + 2u * pair + 1u];
+  return select(value * cosine - partner * sine, partner * sine + value * cosine, is_second(n));
+}
+`;
+
+/** Values alone, of which nothing turns. */
+export const TURN_NOTHING = /* wgsl */ `
+fn turns(n: u32) -> bool { return false; }
+fn partner_of(n: u32) -> u32 { return n; }
+fn turned(r: u32, n: u32, value: f32, partner: f32) -> f32 { return value; }
+`;

@@ -1,0 +1,123 @@
+/**
+ * Matrix-vector products for up to `ROWS` rows of activations. A workgroup computes `OUTPUTS` outputs of each of `PARTS`
+ * (two where gate and up are one product), a team of 32 threads one after the other; a thread takes the row's groups 32 apart,
+ * in ascending order, so that a result does not depend on how many rows are computed with it. Texts of their own say where
+ * activations come from (`prepare`), how a row is multiplied (`row_product`) and what becomes of the sums (`finish`).
+ */
+export const MATVEC = /* wgsl */ `
+const TEAMS = THREADS / 32u;
+var<workgroup> results: array<f32, PARTS * ROWS * OUTPUTS>;
+
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let rows = min(u32(counts[COUNT]), ROWS);
+  prepare(rows, thread);
+  let lane = thread % 32u;
+  for (var item = 0u; item < PARTS * OUTPUTS / TEAMS; item++) {
+    let place = item * TEAMS + thread / 32u;
+    let row = min(row_of(group.x, place % OUTPUTS), PART_ROWS - 1u) + place / OUTPUTS * PART_ROWS;
+    var sums = row_product(row, lane);
+    for (var r = 0u; r < ROWS; r++) {
+      let sum = team_sum(sums[r], thread);
+      if (lane == 0u) { results[(place / OUTPUTS * ROWS + r) * OUTPUTS + place % OUTPUTS] = sum; }
+    }
+  }
+  workgroupBarrier();
+  finish(rows, group.x, thread);
+}
+`;
+
+export const ROWS_IN_ORDER = `fn row_of(group: u32, i: u32) -> u32 { return group * OUTPUTS + i; }`;
+
+/** Integer products of quantized groups; wants `activations_of(row, group)`. */
+export const PACKED_PRODUCT = /* wgsl */ `
+fn dot_vector(a: vec4<u32>, b: vec4<u32>) -> i32 { return dot4(a.x, b.x, dot4(a.y, b.y, dot4(a.z, b.z, dot4(a.w, b.w, 0)))); }
+
+fn group_product(first: vec4<u32>, second: vec4<u32>, scales: Scales, x: Quantized) -> f32 {
+  var sums = vec2<i32>(bitcast<i32>(x.scale.y << 16u) >> 16u, bitcast<i32>(x.scale.y) >> 16u);
+  var products = vec2<i32>(dot_vector(first, x.low), dot_vector(second, x.high)) - i32(OFFSET) * sums;
+  var product: f32;
+  if (HALVES) {
+    product = dot(scales.scale, vec2<f32>(products));
+    if (MINS) { product += dot(scales.least, vec2<f32>(sums)); }
+  } else {
+    product = scales.scale.x * f32(products.x + products.y);
+    if (MINS) { product += scales.least.x * f32(sums.x + sums.y); }
+  }
+  return product * bitcast<f32>(x.scale.x);
+}
+
+fn row_product(row: u32, lane: u32) -> array<f32, ROWS> {
+  var sums: array<f32, ROWS>;
+  for (var g = lane; g < GROUPS; g += 32u) {
+    let quants = load_quants(row * GROUPS + g);
+    let scales = scales_at(row * GROUPS + g);
+    let first = vec4<u32>(levels(quad_of(quants, 0u)), levels(quad_of(quants, 1u)), levels(quad_of(quants, 2u)), levels(quad_of(quants, 3u)));
+    let second = vec4<u32>(levels(quad_of(quants, 4u)), levels(quad_of(quants, 5u)), levels(quad_of(quants, 6u)), levels(quad_of(quants, 7u)));
+    for (var r = 0u; r < ROWS; r++) { sums[r] += group_product(first, second, scales, activations_of(r, g)); }
+  }
+  return sums;
+}
+`;
+
+/** Activations that were quantized before. */
+export const QUANTIZED_BEFORE = /* wgsl */ `
+fn prepare(rows: u32, thread: u32) {}
+fn activations_of(r: u32, g: u32) -> Quantized {
+  let at = min(r, CAPACITY - 1u) * GROUPS + g;
+  let scales = x[X_SCALES_AT / 4u + (at >> 1u)];
+  return Quantized(x[2u * at], x[2u * at + 1u], select(scales.xy, scales.zw, (at & 1u) == 1u));
+}
+`;
+
+/** Activations that each workgroup quantizes for itself; wants `quantized_input`. */
+export const QUANTIZED_HERE = /* wgsl */ `
+var<workgroup> staged: array<vec4<u32>, 2u * ROWS * GROUPS>;
+var<workgroup> staged_scales: array<vec2<u32>, ROWS * GROUPS>;
+
+fn prepare(rows: u32, thread: u32) {
+  for (var r = 0u; r < ROWS; r++) {
+    let row = min(r, max(rows, 1u) - 1u);
+    let scale = scale_of(row, thread);
+    for (var g = thread; g < GROUPS; g += THREADS) {
+      let quantized = quantized_input(row, g, scale);
+      let at = r * GROUPS + g;
+      staged[2u * at] = quantized.low;
+      staged[2u * at + 1u] = quantized.high;
+      staged_scales[at] = quantized.scale;
+    }
+  }
+  workgroupBarrier();
+}
+fn activations_of(r: u32, g: u32) -> Quantized {
+  let at = r * GROUPS + g;
+  return Quantized(staged[2u * at], staged[2u * at + 1u], staged_scales[at]);
+}
+`;
+
+/** f32 products of decoded weights; wants `x4`. */
+export const DENSE_PRODUCT = /* wgsl */ `
+fn prepare(rows: u32, thread: u32) {}
+fn row_product(row: u32, lane: u32) -> array<f32, ROWS> {
+  var sums: array<f32, ROWS>;
+  for (var k = lane; k < QUADS; k += 32u) {
+    let weights = weight4(row, k);
+    for (var r = 0u; r < ROWS; r++) { sums[r] += dot(weights, x4(min(r, CAPACITY - 1u), k)); }
+  }
+  return sums;
+}
+`;
+
+/** Four activations of rows of whole vectors. */
+export const X4_ALIGNED = `fn x4(row: u32, quad: u32) -> vec4<f32> { return x[row * QUADS + quad]; }`;
+
+/** Four activations of rows of any width, zeros beyond it. */
+export const X4_UNALIGNED = /* wgsl */ `
+fn x4(row: u32, quad: u32) -> vec4<f32> {
+  var values = vec4<f32>();
+  for (var i = 0u; i < 4u; i++) {
+    if (4u * quad + i < COLUMNS) { values[i] = x[row * COLUMNS + 4u * quad + i]; }
+  }
+  return values;
+}
+`;

@@ -1,0 +1,34 @@
+/** A workgroup normalizes `GROUP` values of a row by the root of their mean square. */
+export const RMS_NORM = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  if (group.x >= u32(counts[COUNT])) { return; }
+  let start = group.x * WIDTH + group.y * GROUP;
+  var square = 0.0;
+  for (var i = thread; i < GROUP; i += THREADS) { square = fma(x[start + i], x[start + i], square); }
+  let scale = 1.0 / sqrt(team_sum(square, thread) / f32(GROUP) + EPSILON);
+  for (var i = thread; i < GROUP; i += THREADS) { y[start + i] = x[start + i] * scale * factors[i]; }
+}
+`;
+
+/** A workgroup normalizes a row by its mean and variance; `BIASED` adds a bias. */
+export const LAYER_NORM = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  if (group.x >= u32(counts[COUNT])) { return; }
+  let start = group.x * WIDTH;
+  var sum = 0.0;
+  for (var i = thread; i < WIDTH; i += THREADS) { sum += x[start + i]; }
+  let mean = team_sum(sum, thread) / f32(WIDTH);
+  var square = 0.0;
+  for (var i = thread; i < WIDTH; i += THREADS) {
+    let centred = x[start + i] - mean;
+    square = fma(centred, centred, square);
+  }
+  let scale = 1.0 / sqrt(team_sum(square, thread) / f32(WIDTH) + EPSILON);
+  for (var i = thread; i < WIDTH; i += THREADS) { y[start + i] = (x[start + i] - mean) * scale * factors[i] + bias_of(i); }
+}
+`;
+
+export const WITH_BIAS = `fn bias_of(i: u32) -> f32 { return bias[i]; }`;
+export const WITHOUT_BIAS = `fn bias_of(i: u32) -> f32 { return 0.0; }`;

@@ -1,0 +1,113 @@
+import { invariant } from '../../../base/errors.ts';
+import type { RmsNormOp, Tensor } from '../../../ops/index.ts';
+import { QUANTIZE_GROUP } from '../kernels/library/quantize.ts';
+import { reduceText } from '../kernels/library/reduce.ts';
+import { QUANTIZED_BEFORE, QUANTIZED_HERE } from '../kernels/matvec.ts';
+import { NORMED_INPUT, PLAIN_INPUT, QUANTIZE_ROWS, QUANTIZED_INPUT } from '../kernels/quantize.ts';
+import type { Constant } from '../launching/kernel-module.ts';
+import { type Argument, type Lowering, type Operand, read, type Temporary, write } from './lowering.ts';
+import { quantizedBytes, quantizedScalesAt, rowBucket } from './matvec-shape.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+/** Kernels quantize for themselves up to here; more rows are quantized once for all workgroups. */
+const ROWS_QUANTIZED_INSIDE = 2;
+/** Workgroup memory of a kernel beside the staged activations. */
+const OTHER_WORKGROUP_BYTES = 4096;
+const THREADS = 256;
+
+/** How an integer product gets at its activations: arguments, texts and constants of its kernel. */
+export interface ProductInput {
+  readonly args: Readonly<Record<string, Argument>>;
+  readonly texts: readonly string[];
+  readonly constants: Readonly<Record<string, Constant>>;
+}
+
+/** In which forms activations exist, so that each is made at most once and norms need no launch of their own. */
+export class Activations {
+  readonly #to: Lowering;
+  readonly #norms = new Map<Tensor, RmsNormOp>();
+  readonly #quantized = new Map<Tensor, Operand>();
+
+  constructor(to: Lowering) {
+    this.#to = to;
+  }
+
+  /** The norm is not computed by itself: products read its result through `input`. */
+  absorb(norm: RmsNormOp): void {
+    this.#norms.set(norm.out, norm);
+  }
+
+  /** Says that a tensor exists in quantized form. */
+  provide(tensor: Tensor, made: Operand): void {
+    this.#quantized.set(tensor, made);
+  }
+
+  /** Memory for a tensor in quantized form. */
+  space(tensor: Tensor): Temporary {
+    return this.#to.temporary(quantizedBytes(this.#to.capacity(tensor), tensor.width));
+  }
+
+  /** How an integer product reads a tensor, with at most `buffers` bound for it. */
+  input(x: Tensor, buffers: number): ProductInput {
+    const norm = this.#norms.get(x);
+    const inside = !this.#quantized.has(x) && this.#fitsInside(x) && buffers >= (norm ? 2 : 1);
+    if (!inside) return this.#before(x, this.#quantized.get(x) ?? this.#quantize(x));
+    return {
+      args: this.#rawArgs(x),
+      texts: [QUANTIZED_HERE, ...this.#rawTexts(x)],
+      constants: { EPSILON: { f32: norm?.epsilon ?? 0 } },
+    };
+  }
+
+  #before(x: Tensor, made: Operand): ProductInput {
+    return {
+      args: { x: read(made, 'array<vec4<u32>>') },
+      texts: [QUANTIZED_BEFORE, QUANTIZE_GROUP],
+      constants: { X_SCALES_AT: quantizedScalesAt(this.#to.capacity(x), x.width) },
+    };
+  }
+
+  #fitsInside(x: Tensor): boolean {
+    const rows = rowBucket(this.#to.capacity(x));
+    const bytes = quantizedBytes(rows, x.width) + OTHER_WORKGROUP_BYTES;
+    return rows <= ROWS_QUANTIZED_INSIDE && bytes <= this.#to.target.workgroupBytes;
+  }
+
+  /** The tensor, or what it is the norm of, with the norm's factors. */
+  #rawArgs(x: Tensor): Record<string, Argument> {
+    const norm = this.#norms.get(x);
+    if (!norm) return { x: read(x, 'array<vec4<f32>>') };
+    invariant(norm.weight.columns === x.width, 'only norms of whole rows are absorbed');
+    return {
+      x: read(norm.x, 'array<vec4<f32>>'),
+      factors: { ...this.#to.vector(norm.weight, FLOAT_LAYOUT), type: 'array<vec4<f32>>' },
+    };
+  }
+
+  #rawTexts(x: Tensor): string[] {
+    if (!this.#norms.has(x)) return [QUANTIZE_GROUP, QUANTIZED_INPUT, PLAIN_INPUT];
+    const sums = reduceText(this.#to.target, { team: THREADS, threads: THREADS, name: 'all' });
+    return [QUANTIZE_GROUP, QUANTIZED_INPUT, NORMED_INPUT, sums];
+  }
+
+  #quantize(x: Tensor): Temporary {
+    const made = this.space(x);
+    const norm = this.#norms.get(x);
+    const capacity = this.#to.capacity(x);
+    this.#to.launch({
+      name: norm ? 'norm_quantize' : 'quantize',
+      texts: [QUANTIZE_ROWS, ...this.#rawTexts(x)],
+      constants: {
+        THREADS,
+        COUNT: this.#to.countOf(x),
+        GROUPS: x.width / 32,
+        EPSILON: { f32: norm?.epsilon ?? 0 },
+        Y_SCALES_AT: quantizedScalesAt(capacity, x.width),
+      },
+      args: { counts: this.#to.counts, ...this.#rawArgs(x), y: write(made, 'array<u32>') },
+      grid: [capacity],
+    });
+    this.#quantized.set(x, made);
+    return made;
+  }
+}

@@ -1,0 +1,174 @@
+import { fail } from '../../../base/errors.ts';
+import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache } from '../../../ops/index.ts';
+import { ATTENTION, EMIT_FLOATS, EMIT_QUANTIZED, EMIT_SHARE, MERGE_SHARES } from '../kernels/attention.ts';
+import { FUNCTIONS } from '../kernels/library/functions.ts';
+import { GRID } from '../kernels/library/grid.ts';
+import { cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
+import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
+import { reduceText } from '../kernels/library/reduce.ts';
+import { KV_APPEND } from '../kernels/rows.ts';
+import { lineGrid } from './line-grid.ts';
+import { type Lowering, type Operand, read, write } from './lowering.ts';
+import { quantizedScalesAt } from './matvec-shape.ts';
+
+/** Heads of one key head that a workgroup computes at once. */
+const HEADS_A_GROUP = 4;
+const THREADS = 128;
+/** A share of the context is at least this long, so that workgroups have something to do. */
+const SHORTEST_SHARE = 64;
+const MOST_SHARES = 16;
+/** Workgroups that give large GPUs work; WebGPU does not tell how many processors there are. */
+const WANTED_GROUPS = 256;
+
+/** Elements that make a word of a cache. Throws `OP_UNSUPPORTED` for halves in odd numbers. */
+export function cacheUnit({ keys, values }: PagedCache, ...sizes: readonly number[]): 1 | 2 {
+  if (keys.type === 'f32') return 1;
+  const odd = [keys.width, values.width, ...sizes].find((size) => size % 2 !== 0);
+  if (odd !== undefined) {
+    const why = `f16 caches hold elements in pairs, and ${odd} is odd`;
+    fail('OP_UNSUPPORTED', { device: 'webgpu', op: keys.name, why });
+  }
+  return 2;
+}
+
+/** The type of a cache's elements for `cacheTexts`. */
+export function cacheType({ keys }: PagedCache): 'f16' | 'f32' {
+  return keys.type === 'f16' ? 'f16' : 'f32';
+}
+
+/** What `cell_of` wants. */
+export function cellArguments(cache: PagedCache, batch: BatchTensors, to: Lowering) {
+  return {
+    args: {
+      slots: to.index(batch.slots),
+      positions: to.index(batch.positions),
+      blocks: read(batch.blocks, 'array<i32>'),
+    },
+    constants: { BLOCKS_PER_SLOT: batch.blocks.width, BLOCK_SIZE: cache.blockSize },
+  };
+}
+
+export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering): void {
+  const unit = cacheUnit(cache);
+  const cells = cellArguments(cache, batch, to);
+  const { threads } = to.target;
+  const words = (k.width + v.width) / unit;
+  const same = k === v;
+  to.launch({
+    name: 'kv_append',
+    texts: [
+      GRID,
+      PAGED_CACHE,
+      ...cacheTexts(cacheType(cache)),
+      same ? KV_APPEND.replace(/\bv\[/g, 'k[') : KV_APPEND,
+    ],
+    constants: {
+      THREADS: threads,
+      KEY_WORDS: k.width / unit,
+      VALUE_WORDS: v.width / unit,
+      ...cells.constants,
+    },
+    args: {
+      counts: to.counts,
+      ...cells.args,
+      k: read(k),
+      ...(same ? {} : { v: read(v) }),
+      keys: write(cache.keys, 'array<u32>'),
+      values: write(cache.values, 'array<u32>'),
+    },
+    grid: lineGrid(to, Math.ceil((to.capacity(k) * words) / threads)),
+  });
+}
+
+/** In how many shares the context of a row is cut, so that a GPU has work even for few rows. */
+function sharesOf({ heads, kvHeads, cache, batch, out, window }: AttentionOp, to: Lowering): number {
+  const groups = to.capacity(out) * kvHeads * Math.ceil(heads / kvHeads / HEADS_A_GROUP);
+  const context = Math.min(window ?? Number.POSITIVE_INFINITY, batch.blocks.width * cache.blockSize);
+  const wanted = Math.floor(WANTED_GROUPS / groups);
+  return Math.max(1, Math.min(wanted, MOST_SHARES, Math.ceil(context / SHORTEST_SHARE)));
+}
+
+function attentionConstants(op: AttentionOp, shares: number) {
+  const { cache, keySize, valueSize, heads, kvHeads } = op;
+  const unit = cacheUnit(cache, keySize, valueSize);
+  const words = Math.ceil(valueSize / unit);
+  const sliceThreads = Math.min(THREADS, 2 ** Math.ceil(Math.log2(words)));
+  const group = heads / kvHeads;
+  const together = Math.min(group, HEADS_A_GROUP);
+  return {
+    KEY: keySize,
+    VALUE: valueSize,
+    GROUP: group,
+    HEADS: together,
+    HEAD_GROUPS: Math.ceil(group / together),
+    HEADS_IN_ALL: heads,
+    KV_HEADS: kvHeads,
+    SHARES: shares,
+    WINDOW: op.window ?? 0,
+    SLICE_THREADS: sliceThreads,
+    SLICES: THREADS / sliceThreads,
+    OWN_WORDS: Math.ceil(words / sliceThreads),
+    SCALE: { f32: op.scale },
+    SOFT_CAP: { f32: op.softCap ?? 0 },
+  };
+}
+
+/** Where attention's result goes: f32 rows, or quantized ones. */
+export interface AttentionResult {
+  readonly form: 'floats' | 'quantized';
+  readonly y: Operand;
+}
+
+function emission(op: AttentionOp, { form, y }: AttentionResult, to: Lowering) {
+  if (form === 'floats') return { texts: [EMIT_FLOATS], constants: {}, y: write(y) };
+  return {
+    texts: [EMIT_QUANTIZED, QUANTIZE_TEAM],
+    constants: { Y_SCALES_AT: quantizedScalesAt(to.capacity(op.out), op.out.width) },
+    y: write(y, 'array<u32>'),
+  };
+}
+
+export function launchAttention(op: AttentionOp, to: Lowering, result: AttentionResult): void {
+  const { cache, batch, kvHeads, heads, out } = op;
+  const shares = sharesOf(op, to);
+  const capacity = to.capacity(out);
+  const constants = { THREADS, COUNT: to.countOf(out), ...attentionConstants(op, shares) };
+  const cells = cellArguments(cache, batch, to);
+  const emit = emission(op, result, to);
+  const teams = reduceText(to.target, { team: 32, threads: THREADS });
+  const partials = to.temporary(4 * capacity * heads * shares * (op.valueSize + 2));
+  to.launch({
+    name: 'attention',
+    texts: [
+      ATTENTION,
+      FUNCTIONS,
+      PAGED_CACHE,
+      ...cacheTexts(cacheType(cache)),
+      teams,
+      reduceText(to.target, { team: 4, threads: THREADS, name: 'four' }),
+      ...(shares > 1 ? [EMIT_SHARE] : emit.texts),
+    ],
+    constants: { ...constants, ...cells.constants, ...(shares > 1 ? {} : emit.constants) },
+    args: {
+      counts: to.counts,
+      ...cells.args,
+      q: read(op.q),
+      keys: read(cache.keys, 'array<u32>'),
+      values: read(cache.values, 'array<u32>'),
+      y: shares > 1 ? write(partials) : emit.y,
+    },
+    grid: [capacity, kvHeads * Math.ceil(heads / kvHeads / HEADS_A_GROUP), shares],
+  });
+  if (shares === 1) return;
+  to.launch({
+    name: 'merge_shares',
+    texts: [MERGE_SHARES, FUNCTIONS, teams, ...emit.texts],
+    constants: { ...constants, ...emit.constants },
+    args: { counts: to.counts, partials: read(partials), y: emit.y },
+    grid: [capacity, Math.ceil((heads * op.valueSize) / THREADS)],
+  });
+}
+
+export function lowerAttention(op: AttentionOp, to: Lowering): void {
+  launchAttention(op, to, { form: 'floats', y: op.out });
+}

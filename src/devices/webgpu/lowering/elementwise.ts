@@ -1,0 +1,58 @@
+import type { BinaryOp, GatedOp, ScaleOp, Tensor, UnaryOp } from '../../../ops/index.ts';
+import { binaryText, ELEMENTWISE, GATED, GATED_BY_ITSELF, SCALE, UNARY } from '../kernels/elementwise.ts';
+import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
+import { GRID } from '../kernels/library/grid.ts';
+import type { Constant } from '../launching/kernel-module.ts';
+import { lineGrid } from './line-grid.ts';
+import { type Argument, type Lowering, read, write } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+/** Launches a text that gives an element's value, over all elements of a result. */
+export function launchElementwise(
+  to: Lowering,
+  name: string,
+  of: {
+    texts: readonly string[];
+    args: Readonly<Record<string, Argument>>;
+    out: Tensor;
+    constants?: Readonly<Record<string, Constant>>;
+  },
+): void {
+  const { out, texts, args, constants } = of;
+  const { threads } = to.target;
+  to.launch({
+    name,
+    texts: [GRID, ELEMENTWISE, ...texts],
+    constants: { THREADS: threads, COUNT: to.countOf(out), WIDTH: out.width, ...constants },
+    args: { counts: to.counts, ...args, y: write(out) },
+    grid: lineGrid(to, Math.ceil((to.capacity(out) * out.width) / threads)),
+  });
+}
+
+/** `add` and `mul`. */
+export function lowerBinary({ kind, a, b, out }: BinaryOp, to: Lowering): void {
+  if (a === b) {
+    launchElementwise(to, kind, { texts: [binaryText(kind, 'same')], args: { a: read(a) }, out });
+    return;
+  }
+  const vector = b.kind === 'weight' ? (b.columns === 1 ? 'one' : 'row') : 'tensor';
+  const right = b.kind === 'weight' ? to.vector(b, FLOAT_LAYOUT) : read(b);
+  launchElementwise(to, kind, { texts: [binaryText(kind, vector)], args: { a: read(a), b: right }, out });
+}
+
+export function lowerScale({ x, factor, out }: ScaleOp, to: Lowering): void {
+  const constants = { FACTOR: { f32: factor } };
+  launchElementwise(to, 'scale', { texts: [SCALE], args: { x: read(x) }, out, constants });
+}
+
+export function lowerUnary({ fn, x, out }: UnaryOp, to: Lowering): void {
+  const texts = [FUNCTIONS, activationText(fn), UNARY];
+  launchElementwise(to, fn, { texts, args: { x: read(x) }, out });
+}
+
+export function lowerGated({ fn, gate, up, out }: GatedOp, to: Lowering): void {
+  const same = gate === up;
+  const texts = [FUNCTIONS, activationText(fn), same ? GATED_BY_ITSELF : GATED];
+  const args = same ? { gate: read(gate) } : { gate: read(gate), up: read(up) };
+  launchElementwise(to, 'gated', { texts, args, out });
+}

@@ -1,0 +1,159 @@
+import { type Fuse, type GraphUses, headGroups, type HeadOps, matchHeads } from '../../../../device/index.ts';
+import type { MatmulOp } from '../../../../ops/index.ts';
+import { ADDENDS, FINISH_HEADS, HEAD_ROWS_BY_HALVES, HEAD_ROWS_IN_ORDER } from '../../kernels/finish.ts';
+import { HEAD_STORES, STORE_HEADS, TURN_HEADS, TURN_NOTHING } from '../../kernels/head-stores.ts';
+import { HEADS_APPEND } from '../../kernels/heads-append.ts';
+import { GRID } from '../../kernels/library/grid.ts';
+import { cacheTexts, PAGED_CACHE } from '../../kernels/library/paged-cache.ts';
+import type { Activations } from '../activations.ts';
+import { cacheType, cacheUnit, cellArguments, launchAttention } from '../attention.ts';
+import { lineGrid } from '../line-grid.ts';
+import { type Lowering, read, write } from '../lowering.ts';
+import { type Finish, launchMatvec, OUTPUTS_A_GROUP } from '../matvec.ts';
+import { isMatvec } from '../matvec-shape.ts';
+import { launchProduct } from '../product.ts';
+import { FLOAT_LAYOUT } from '../weight-layout.ts';
+import { fitsOneChunk } from './fits-one-chunk.ts';
+import { isReadQuantized } from './fuse-gated.ts';
+
+/**
+ * Queries, keys and values as one product (one each for weights of different formats) that turns them and appends to the
+ * cache, then attention, its result quantized where an integer product reads it next.
+ */
+export function fuseAttention(to: Lowering, activations: Activations): Fuse {
+  return (op, uses) => {
+    const heads = op.kind === 'attention' ? matchHeads(op, uses) : undefined;
+    if (!heads || !fits(heads, to)) return undefined;
+    return { ops: Object.values(heads), emit: () => launchHeads(heads, uses, to, activations) };
+  };
+}
+
+/** Asks the same for few rows and many, so that weights are joined alike in all of a model's plans. */
+function fits(heads: HeadOps, to: Lowering): boolean {
+  const { q, k, v, turnedQ } = heads;
+  const groups = headGroups(heads).map((group) => group.map(({ weight }) => weight));
+  if (!groups.every((weights) => fitsOneChunk(weights, to))) return false;
+  const { pairs, table, headSize } = turnedQ;
+  const whole = pairs === 'interleaved' || (table.width === headSize && headSize % OUTPUTS_A_GROUP === 0);
+  return whole && [q, k, v].every(({ out }) => out.width % OUTPUTS_A_GROUP === 0);
+}
+
+function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering, activations: Activations): void {
+  const { attention, q } = heads;
+  for (const group of headGroups(heads)) {
+    if (isMatvec(q, to)) launchGroup(heads, group, to, activations);
+    else launchJoined(heads, group, to);
+  }
+  const quantized = attention.valueSize % 32 === 0 && isReadQuantized(attention.out, uses, to);
+  if (!quantized) {
+    launchAttention(attention, to, { form: 'floats', y: attention.out });
+    return;
+  }
+  const y = activations.space(attention.out);
+  launchAttention(attention, to, { form: 'quantized', y });
+  activations.provide(attention.out, y);
+}
+
+function biasOf(group: readonly MatmulOp[], to: Lowering) {
+  const biases = group.flatMap(({ bias }) => (bias ? [bias] : []));
+  if (biases.length === 0) return undefined;
+  const weight = to.weight(biases, FLOAT_LAYOUT);
+  const [chunk] = weight.chunks;
+  return chunk && read({ kind: 'chunk', weight, chunk });
+}
+
+/** What turning and appending want, for products of some of queries, keys and values. */
+function headConstants({ q, k, v, turnedQ }: HeadOps, group: readonly MatmulOp[]) {
+  const widthOf = (product: MatmulOp) => (group.includes(product) ? product.out.width : 0);
+  return {
+    Q_WIDTH: widthOf(q),
+    K_WIDTH: widthOf(k),
+    V_WIDTH: v.out.width,
+    HEAD: turnedQ.headSize,
+    TURNED: turnedQ.table.width,
+    INTERLEAVED: turnedQ.pairs === 'interleaved',
+  };
+}
+
+/** What turning and appending take: only what the group's products write. */
+function headArguments(heads: HeadOps, group: readonly MatmulOp[], to: Lowering) {
+  const { q, k, v, turnedQ, append } = heads;
+  const { cache, batch } = append;
+  const cells = cellArguments(cache, batch, to);
+  const [hasQ, hasK, hasV] = [q, k, v].map((product) => group.includes(product));
+  return {
+    constants: cells.constants,
+    texts: [
+      STORE_HEADS,
+      hasQ ? HEAD_STORES.query : HEAD_STORES.noQuery,
+      hasK ? HEAD_STORES.key : HEAD_STORES.noKey,
+      hasV ? HEAD_STORES.value : HEAD_STORES.noValue,
+      hasQ || hasK ? TURN_HEADS : TURN_NOTHING,
+      ...(hasK || hasV ? [PAGED_CACHE] : []),
+      ...cacheTexts(cacheType(cache)),
+    ],
+    args: {
+      ...(hasQ || hasK ? { table: read(turnedQ.table) } : {}),
+      ...(hasQ ? { y: write(turnedQ.out) } : {}),
+      ...(hasK || hasV ? cells.args : {}),
+      ...(hasK ? { keys: write(cache.keys, 'array<u32>') } : {}),
+      ...(hasV ? { values: write(cache.values, 'array<u32>') } : {}),
+    },
+  };
+}
+
+function launchGroup(
+  heads: HeadOps,
+  group: readonly MatmulOp[],
+  to: Lowering,
+  activations: Activations,
+): void {
+  const { q, append, turnedQ } = heads;
+  cacheUnit(append.cache);
+  const addend = biasOf(group, to);
+  const bound = headArguments(heads, group, to);
+  const finish: Finish = {
+    args: { ...(addend ? { addend } : {}), ...bound.args },
+    texts: [
+      FINISH_HEADS,
+      ADDENDS[addend ? 'bias' : 'none'],
+      turnedQ.pairs === 'interleaved' ? HEAD_ROWS_IN_ORDER : HEAD_ROWS_BY_HALVES,
+      ...bound.texts,
+    ],
+    constants: { ...headConstants(heads, group), ...bound.constants },
+  };
+  launchMatvec(to, activations, {
+    name: 'heads_matvec',
+    x: q.x,
+    weights: group.map(({ weight }) => weight),
+    parts: 1,
+    whole: true,
+    finish: () => finish,
+  });
+}
+
+/** One product for many rows, then what turns and appends them. */
+function launchJoined(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): void {
+  const { q, append } = heads;
+  const unit = cacheUnit(append.cache);
+  const width = group.reduce((sum, { out }) => sum + out.width, 0);
+  const joined = to.temporary(4 * to.capacity(q.out) * width);
+  const addend = biasOf(group, to);
+  const weights = group.map(({ weight }) => weight);
+  launchProduct(to, { x: q.x, weights, y: joined, addend, kind: addend ? 'bias' : 'none' });
+  const bound = headArguments(heads, group, to);
+  const { threads } = to.target;
+  to.launch({
+    name: 'heads_append',
+    texts: [GRID, HEADS_APPEND, ...bound.texts],
+    constants: {
+      THREADS: threads,
+      COUNT: to.countOf(q.out),
+      WIDTH: width,
+      ...headConstants(heads, group),
+      ...bound.constants,
+    },
+    args: { counts: to.counts, joined: read(joined), ...bound.args },
+    grid: lineGrid(to, Math.ceil((to.capacity(q.out) * width) / unit / threads)),
+  });
+}

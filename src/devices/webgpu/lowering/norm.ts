@@ -1,0 +1,45 @@
+import type { LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
+import { reduceText } from '../kernels/library/reduce.ts';
+import { LAYER_NORM, RMS_NORM, WITH_BIAS, WITHOUT_BIAS } from '../kernels/norm.ts';
+import { type Lowering, read, write } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+export function lowerRmsNorm({ x, weight, epsilon, out }: RmsNormOp, to: Lowering): void {
+  const { threads } = to.target;
+  const group = weight.columns;
+  to.launch({
+    name: 'rms_norm',
+    texts: [RMS_NORM, reduceText(to.target, { team: threads, threads })],
+    constants: {
+      THREADS: threads,
+      COUNT: to.countOf(out),
+      WIDTH: out.width,
+      GROUP: group,
+      EPSILON: { f32: epsilon },
+    },
+    args: { counts: to.counts, x: read(x), factors: to.vector(weight, FLOAT_LAYOUT), y: write(out) },
+    grid: [to.capacity(out), out.width / group],
+  });
+}
+
+export function lowerLayerNorm({ x, weight, bias, epsilon, out }: LayerNormOp, to: Lowering): void {
+  const { threads } = to.target;
+  to.launch({
+    name: 'layer_norm',
+    texts: [LAYER_NORM, bias ? WITH_BIAS : WITHOUT_BIAS, reduceText(to.target, { team: threads, threads })],
+    constants: {
+      THREADS: threads,
+      COUNT: to.countOf(out),
+      WIDTH: out.width,
+      EPSILON: { f32: epsilon },
+    },
+    args: {
+      counts: to.counts,
+      x: read(x),
+      factors: to.vector(weight, FLOAT_LAYOUT),
+      ...(bias ? { bias: to.vector(bias, FLOAT_LAYOUT) } : {}),
+      y: write(out),
+    },
+    grid: [to.capacity(out)],
+  });
+}

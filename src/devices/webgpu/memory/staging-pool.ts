@@ -1,0 +1,36 @@
+import { MappedPinned } from './mapped-pinned.ts';
+
+const SMALLEST_BYTES = 64 << 10;
+/** How much is kept for the next copies. */
+const MOST_IDLE_BYTES = 32 << 20;
+
+/** Mapped memory for bytes that do not lie in mapped memory yet, used again and again. */
+export class StagingPool {
+  readonly #device: GPUDevice;
+  readonly #idle: MappedPinned[] = [];
+
+  constructor(device: GPUDevice) {
+    this.#device = device;
+  }
+
+  /** A slot of at least this size, the caller's until `giveAfter`. */
+  take(byteLength: number): MappedPinned {
+    const size = Math.max(SMALLEST_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
+    const at = this.#idle.findIndex((slot) => slot.byteLength === size);
+    const [known] = at < 0 ? [] : this.#idle.splice(at, 1);
+    const of = { device: this.#device, ended: () => {} };
+    return known ?? new MappedPinned(size, 'staging', of);
+  }
+
+  /** Takes a slot back when the host may write it again. */
+  async giveAfter(slot: MappedPinned, handedBack: Promise<void>): Promise<void> {
+    await handedBack;
+    const idle = this.#idle.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    if (idle + slot.byteLength > MOST_IDLE_BYTES) slot[Symbol.dispose]();
+    else this.#idle.push(slot);
+  }
+
+  dispose(): void {
+    for (const slot of this.#idle.splice(0)) slot[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,57 @@
+import { alignUp } from '../../../base/bytes.ts';
+import { Lifetime } from '../../../base/disposal.ts';
+import { invariant } from '../../../base/errors.ts';
+import type { BufferRange, DeviceBuffer } from '../../../device/index.ts';
+import type { GpuFaults } from '../gpu-faults.ts';
+import { BUFFER_USAGE } from '../gpu-usage.ts';
+
+const USAGE = BUFFER_USAGE.storage | BUFFER_USAGE.uniform | BUFFER_USAGE.copySource | BUFFER_USAGE.copyTarget;
+
+/** Bindings and copies come in whole words, index tensors in fours of them. */
+const PADDING = 16;
+
+/** One allocation on the device, rounded up to whole vectors. */
+export class WebGpuBuffer implements DeviceBuffer {
+  readonly #gpu: GPUBuffer;
+  readonly #lifetime: Lifetime;
+  readonly #ended: (buffer: WebGpuBuffer) => void;
+  #error: Error | undefined;
+
+  constructor(
+    readonly byteLength: number,
+    readonly label: string,
+    of: { device: GPUDevice; faults: GpuFaults; ended: (buffer: WebGpuBuffer) => void },
+  ) {
+    this.#lifetime = new Lifetime(`buffer ${label}`);
+    this.#ended = of.ended;
+    const size = alignUp(Math.max(1, byteLength), PADDING);
+    this.#gpu = of.faults.allocate(
+      label,
+      byteLength,
+      () => of.device.createBuffer({ size, usage: USAGE, label }),
+      (error) => {
+        this.#error = error;
+      },
+    );
+  }
+
+  /** Throws `DISPOSED` after disposal, `OUT_OF_MEMORY` when it turned out that there was no room. */
+  get gpu(): GPUBuffer {
+    this.#lifetime.check();
+    if (this.#error) throw this.#error;
+    return this.#gpu;
+  }
+
+  /** Work that is queued keeps the memory until it is done. */
+  [Symbol.dispose](): void {
+    if (!this.#lifetime.end()) return;
+    this.#ended(this);
+    this.#gpu.destroy();
+  }
+}
+
+/** The buffer that a range lies in. */
+export function gpuBufferOf({ buffer }: BufferRange): GPUBuffer {
+  invariant(buffer instanceof WebGpuBuffer, 'a WebGPU device works on its own buffers');
+  return buffer.gpu;
+}

@@ -1,0 +1,67 @@
+import { fail, isRocmforgeError } from '../../base/errors.ts';
+import type { DeviceInfo } from '../../device/index.ts';
+import { chooseTarget, type GpuFeature, type GpuProvider, type GpuTarget } from './gpu-target.ts';
+import { WebGpuDevice } from './webgpu-device.ts';
+
+/** Which GPU is opened, and what of it is used. */
+export interface WebGpuDeviceOptions {
+  readonly gpu: GpuProvider;
+  readonly adapter?: GPURequestAdapterOptions;
+  /** Features that are left unused where the GPU has them. */
+  readonly without?: readonly GpuFeature[];
+  /** Bytes that buffers may take together. WebGPU does not tell how many there are: the default is no bound. */
+  readonly memoryBytes?: number;
+  /** False refuses GPUs that are software, slower than kernels made for the CPU. Default true. */
+  readonly software?: boolean;
+  /** The most bytes that a kernel sees of a buffer at once, less than the GPU's own limit. */
+  readonly bindingBytes?: number;
+}
+
+/** More than any GPU has. */
+const NO_BOUND = 2 ** 44;
+
+/** Opens a GPU. Rejects with `DEVICE_UNAVAILABLE` and the reason. */
+export async function openWebGpuDevice(options: WebGpuDeviceOptions): Promise<WebGpuDevice> {
+  const { gpu, without = [], memoryBytes = NO_BOUND, bindingBytes } = options;
+  try {
+    const adapter = await gpu.requestAdapter(options.adapter ?? { powerPreference: 'high-performance' });
+    if (!adapter) fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why: 'no adapter was found' });
+    if (adapter.info.isFallbackAdapter && options.software === false) {
+      fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why: `${nameOf(adapter)} is software` });
+    }
+    const { wgslLanguageFeatures = new Set<string>() } = gpu;
+    const chosen = chooseTarget(adapter, wgslLanguageFeatures, { without, bindingBytes });
+    const { requiredFeatures, requiredLimits, target } = chosen;
+    const device = await adapter.requestDevice({ requiredFeatures, requiredLimits });
+    const opened = new WebGpuDevice({ device, target, info: infoOf(adapter, target), memoryBytes });
+    await opened.prepare();
+    return opened;
+  } catch (error) {
+    if (isRocmforgeError(error, 'DEVICE_UNAVAILABLE')) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    return fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why }, error);
+  }
+}
+
+function nameOf({ info }: GPUAdapter): string {
+  const { vendor, architecture, description, device } = info;
+  return description || device || [vendor, architecture].filter(Boolean).join(' ') || 'GPU';
+}
+
+function infoOf(adapter: GPUAdapter, target: GpuTarget): DeviceInfo {
+  const { info, limits } = adapter;
+  return {
+    backend: 'webgpu',
+    name: nameOf(adapter),
+    details: {
+      vendor: info.vendor,
+      architecture: info.architecture,
+      software: info.isFallbackAdapter,
+      subgroup: target.lanes,
+      packedDot: target.packedDot,
+      threads: target.threads,
+      bufferBytes: limits.maxBufferSize,
+      bindingBytes: target.bindingBytes,
+    },
+  };
+}

@@ -1,0 +1,193 @@
+import { Lifetime } from '../../../base/disposal.ts';
+import { fail } from '../../../base/errors.ts';
+import {
+  type BufferRange,
+  checkRange,
+  checkRows,
+  type DeviceEvent,
+  type FileRows,
+  HostEvent,
+  type PackedWeight,
+  type Step,
+  type Stream,
+} from '../../../device/index.ts';
+import type { GpuFaults } from '../gpu-faults.ts';
+import { BUFFER_USAGE } from '../gpu-usage.ts';
+import type { WebGpuStep } from '../launching/webgpu-step.ts';
+import type { ReadbackPool } from '../memory/readback-pool.ts';
+import { gpuBufferOf } from '../memory/webgpu-buffer.ts';
+import type { CopyTail } from './copy-tail.ts';
+import type { Uploader } from './uploader.ts';
+
+const COPIES = BUFFER_USAGE.copySource | BUFFER_USAGE.copyTarget;
+
+/** What a stream needs of its device. */
+export interface StreamParts {
+  readonly device: GPUDevice;
+  readonly faults: GpuFaults;
+  readonly readbacks: ReadbackPool;
+  readonly uploader: Uploader;
+  readonly tails: CopyTail;
+  /** Throws for an object that is disposed or another device's. */
+  owns(object: Disposable): void;
+  ended(stream: WebGpuStream): void;
+}
+
+/**
+ * A stream on the device's one queue. Work is handed over by the call itself, so that the order of the calls, of all streams
+ * together, is the order of the work: an event of another stream needs no waiting, only its error is taken over.
+ */
+export class WebGpuStream implements Stream {
+  readonly #label: string;
+  readonly #parts: StreamParts;
+  readonly #lifetime: Lifetime;
+  /** Ends of calls that the queue's own end does not tell: mappings, readbacks, events of other streams. */
+  readonly #pending = new Set<Promise<void>>();
+  #error: unknown;
+
+  constructor(label: string, parts: StreamParts) {
+    this.#label = label;
+    this.#parts = parts;
+    this.#lifetime = new Lifetime(`stream ${label}`);
+  }
+
+  upload(source: Uint8Array, target: BufferRange): void {
+    this.#check('upload target', target, source.byteLength);
+    if (this.#failed()) return;
+    const whole = source.byteLength - (source.byteLength % 4);
+    const buffer = gpuBufferOf(target);
+    const { queue } = this.#parts.device;
+    if (whole > 0) queue.writeBuffer(buffer, target.offset, source as Uint8Array<ArrayBuffer>, 0, whole);
+    if (whole < source.byteLength)
+      this.#parts.tails.write(source.subarray(whole), buffer, target.offset + whole);
+  }
+
+  copy(source: BufferRange, target: BufferRange): void {
+    this.#check('copy source', source, 0);
+    this.#check('copy target', target, 0);
+    const { byteLength } = source;
+    if (byteLength !== target.byteLength) {
+      const expected = `the source's ${byteLength}`;
+      const found = `${target.byteLength} bytes`;
+      fail('BINDING', { graph: this.#label, value: 'copy target', found, expected });
+    }
+    if (this.#failed()) return;
+    const whole = byteLength - (byteLength % 4);
+    const [from, to] = [gpuBufferOf(source), gpuBufferOf(target)];
+    const { device } = this.#parts;
+    const encoder = device.createCommandEncoder();
+    // A copy within one buffer takes a detour.
+    const between =
+      from === to ? device.createBuffer({ size: Math.max(4, whole), usage: COPIES }) : undefined;
+    if (between) {
+      encoder.copyBufferToBuffer(from, source.offset, between, 0, whole);
+      encoder.copyBufferToBuffer(between, 0, to, target.offset, whole);
+    } else encoder.copyBufferToBuffer(from, source.offset, to, target.offset, whole);
+    device.queue.submit([encoder.finish()]);
+    between?.destroy();
+    if (whole < byteLength) {
+      const tail = { offset: source.offset + whole, byteLength: byteLength - whole };
+      this.#parts.tails.copy(from, tail, to, target.offset + whole);
+    }
+  }
+
+  async download(source: BufferRange, into: Uint8Array): Promise<void> {
+    this.#check('download source', source, into.byteLength);
+    const read = this.#download(source, into);
+    this.#track(read);
+    await read;
+  }
+
+  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void {
+    this.#check('pack target', target, weight.byteLength);
+    this.#parts.owns(rows.pinned);
+    checkRows(this.#label, weight, part, rows);
+    if (this.#failed() || rows.rowCount === 0) return;
+    this.#track(this.#parts.uploader.pack(weight, part, rows, target));
+  }
+
+  run(step: Step): void {
+    this.#lifetime.check();
+    this.#parts.owns(step);
+    if (!this.#failed()) (step as WebGpuStep).submit();
+  }
+
+  record(): DeviceEvent {
+    this.#lifetime.check();
+    return this.#record();
+  }
+
+  wait(event: DeviceEvent): void {
+    this.#lifetime.check();
+    this.#track(event.completed());
+  }
+
+  async synchronize(): Promise<void> {
+    this.#lifetime.check();
+    await this.#record().completed();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#lifetime.end()) return;
+    await this.#reached().catch(() => {});
+    this.#parts.ended(this);
+  }
+
+  #check(value: string, range: BufferRange, byteLength: number): void {
+    this.#lifetime.check();
+    this.#parts.owns(range.buffer);
+    checkRange(range, byteLength, { graph: this.#label, value });
+  }
+
+  #record(): HostEvent {
+    const event = new HostEvent();
+    this.#reached().then(
+      () => event.finish(),
+      (error: unknown) => event.finish(error),
+    );
+    return event;
+  }
+
+  /** Resolves when everything queued so far is done; rejects with the first error of it. */
+  async #reached(): Promise<void> {
+    const pending = [...this.#pending];
+    const { device, faults } = this.#parts;
+    if (!this.#failed()) await device.queue.onSubmittedWorkDone().catch(() => {});
+    await Promise.allSettled(pending);
+    await faults.settled();
+    if (this.#failed()) throw this.#error;
+  }
+
+  async #download(source: BufferRange, into: Uint8Array): Promise<void> {
+    const { device, faults, readbacks } = this.#parts;
+    if (this.#failed()) throw this.#error;
+    const byteLength = Math.ceil(into.byteLength / 4) * 4;
+    if (byteLength > 0) {
+      const readback = readbacks.take(byteLength);
+      const encoder = device.createCommandEncoder();
+      encoder.copyBufferToBuffer(gpuBufferOf(source), source.offset, readback, 0, byteLength);
+      device.queue.submit([encoder.finish()]);
+      await readbacks.read(readback, into).catch((error: unknown) => faults.explain(error));
+    }
+    await faults.settled();
+    if (this.#failed()) throw this.#error;
+  }
+
+  /** Keeps the end of a call for those who wait, and its error. */
+  #track(ending: Promise<void>): void {
+    const kept = ending.then(
+      () => {},
+      async (error: unknown) => {
+        this.#error ??= await this.#parts.faults.explain(error).catch((explained: unknown) => explained);
+      },
+    );
+    this.#pending.add(kept);
+    void kept.then(() => this.#pending.delete(kept));
+  }
+
+  /** True when something failed before; what follows is left out then. */
+  #failed(): boolean {
+    this.#error ??= this.#parts.faults.error;
+    return this.#error !== undefined;
+  }
+}

@@ -1,0 +1,62 @@
+import { fail } from '../base/errors.ts';
+import { type GpuProvider, openWebGpuDevice, type WebGpuDeviceOptions } from '../devices/webgpu/index.ts';
+import type { WebGpuDevice } from '../devices/webgpu/index.ts';
+import { loadKoffiFfi } from './koffi-ffi.ts';
+
+/** What may be chosen about the WebGPU device in Node. */
+export type NodeWebGpuOptions = Omit<WebGpuDeviceOptions, 'gpu' | 'adapter'> & {
+  /** 0 is the fast adapter, 1 the one that saves power, 2 the one in software, where Dawn has them. */
+  readonly index?: number;
+};
+
+/** What `webgpu` gives: Dawn's GPU, made with Dawn's own switches. */
+interface Dawn {
+  create(switches: readonly string[]): GpuProvider;
+}
+
+/** How adapters are asked for, by index. */
+const ADAPTERS: readonly GPURequestAdapterOptions[] = [
+  { powerPreference: 'high-performance' },
+  { powerPreference: 'low-power' },
+  { forceFallbackAdapter: true },
+];
+
+/** Kernels write workgroup memory before they read it: zeroing it first takes time, and very long to compile in software. */
+const SWITCHES = ['enable-dawn-features=disable_workgroup_init'];
+
+let dawn: Promise<GpuProvider> | undefined;
+
+/** Opens a GPU by Dawn, or by the runtime's own WebGPU. Rejects with `DEVICE_UNAVAILABLE`. */
+export async function openWebGpu({ index = 0, ...options }: NodeWebGpuOptions = {}): Promise<WebGpuDevice> {
+  const adapter = ADAPTERS[index];
+  if (!adapter) {
+    const why = `adapters are numbered from 0 to ${ADAPTERS.length - 1}`;
+    fail('DEVICE_UNAVAILABLE', { device: `webgpu:${index}`, why });
+  }
+  dawn ??= loadDawn();
+  return openWebGpuDevice({ ...options, gpu: await dawn, adapter });
+}
+
+/** One for the process: drivers are started once. Deno and Bun bring a GPU of their own where they have one. */
+async function loadDawn(): Promise<GpuProvider> {
+  const own = (globalThis.navigator as Navigator | undefined)?.gpu;
+  if (own) return own;
+  if (process.platform === 'linux') await requireVulkan();
+  const name = 'webgpu';
+  try {
+    const { create } = (await import(name)) as Dawn;
+    return create(SWITCHES);
+  } catch (cause) {
+    const why = 'the optional package webgpu is not installed or has no build for this platform';
+    return fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why }, cause);
+  }
+}
+
+/** Dawn would write a warning of its own where the system has no Vulkan. */
+async function requireVulkan(): Promise<void> {
+  try {
+    (await loadKoffiFfi()).open(['libvulkan.so.1']);
+  } catch (cause) {
+    fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why: 'Vulkan (libvulkan.so.1) is not installed' }, cause);
+  }
+}

@@ -1,0 +1,22 @@
+import type { DeviceInfo } from '../device/index.ts';
+import { openWebGpu } from './open-webgpu.ts';
+
+/** The GPU as `rocmforge devices` shows it, or why there is none. How much memory it has, WebGPU does not tell. */
+export interface WebGpuReport {
+  readonly device: 'webgpu';
+  readonly backend: 'webgpu';
+  readonly name?: string;
+  readonly details?: DeviceInfo['details'];
+  readonly error?: string;
+}
+
+/** The fast adapter, opened for a moment. Never rejects. */
+export async function reportWebGpu(): Promise<WebGpuReport[]> {
+  const kind = { device: 'webgpu', backend: 'webgpu' } as const;
+  try {
+    await using device = await openWebGpu();
+    return [{ ...kind, name: device.info.name, details: device.info.details }];
+  } catch (error) {
+    return [{ ...kind, error: error instanceof Error ? error.message : String(error) }];
+  }
+}

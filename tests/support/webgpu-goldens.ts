@@ -1,0 +1,9 @@
+import { loadModel } from '../../src/index.ts';
+import type { GoldenDevice } from './golden-tests.ts';
+
+/** The software GPU as goldens are held against it; products of many rows quantize no activations. */
+export const WEBGPU_GOLDENS: GoldenDevice = {
+  name: 'WebGPU',
+  exact: true,
+  open: (path, options) => loadModel(path, { ...options, batch: 32, device: 'webgpu' }),
+};

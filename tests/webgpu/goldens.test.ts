@@ -1,0 +1,11 @@
+import { test } from 'node:test';
+import { testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../support/golden-tests.ts';
+import { NO_SOFTWARE_GPU } from '../support/software-gpu.ts';
+import { WEBGPU_GOLDENS } from '../support/webgpu-goldens.ts';
+
+if (NO_SOFTWARE_GPU) test('goldens on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {});
+else {
+  testFloatGoldens({ ...WEBGPU_GOLDENS, positions: 64 });
+  testAllLogits(WEBGPU_GOLDENS);
+  testQuantizedGoldens({ ...WEBGPU_GOLDENS, positions: 64, sequences: 1 }, /Q4_K_M/);
+}

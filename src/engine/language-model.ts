@@ -11,6 +11,8 @@ import { type FitPlan, requireFit } from '../model/fit-plan.ts';
 import { blocksFor, KvCache } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { recordModel } from '../model/model-graphs.ts';
+import { RecurrentState } from '../model/recurrent-state.ts';
+import type { SequenceState } from '../model/sequence-state.ts';
 import {
   type Cost,
   type CostContext,
@@ -29,6 +31,7 @@ import {
 } from '../text/index.ts';
 import { Engine } from './engine.ts';
 import type { PositionLogits } from './forced-logits.ts';
+import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { TextStream } from './text-stream.ts';
 
@@ -108,9 +111,7 @@ export class LanguageModel implements AsyncDisposable {
       const { onProgress, signal } = options;
       await new AsyncModelLoader(device, { onProgress, signal }).load(jobs);
       log.debug('loaded', { weights: jobs.length, ms: performance.now() - begin });
-      const { slots } = plan.shape;
-      const context = contextOf(config, options);
-      const state = new KvCache({ blocks: blocksOf(context, options), slots, context });
+      const state = stateOf(config, plan.shape.slots, options);
       const engine = new Engine({ device, plan, state, logger: log });
       return new LanguageModel(parts, config, fit, { plan, engine });
     } catch (error) {
@@ -172,6 +173,24 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.evaluate(ids, from, signal);
   }
 
+  /**
+   * Computes `ids` and saves the state behind them, of recurrent models. Rejects with `STATE_PAGED` for others, or as
+   * `generate`.
+   */
+  async saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
+    this.#requireRecurrent();
+    return this.#engine.save(ids, signal);
+  }
+
+  /**
+   * Makes a saved state ready for the next text that begins with its ids and goes on; called again, for as many as may
+   * generate at once. Rejects with `STATE_PAGED`, or `INVALID_ARGUMENT` for another model's state.
+   */
+  async restoreState(snapshot: SequenceSnapshot): Promise<void> {
+    this.#requireRecurrent();
+    await this.#engine.restore(snapshot);
+  }
+
   /** What a step moves and computes at least. */
   cost(context: CostContext): Cost {
     return this.#plan.planFor(context.rows, context.outputs).cost(context);
@@ -195,6 +214,12 @@ export class LanguageModel implements AsyncDisposable {
     return this.dispose();
   }
 
+  #requireRecurrent(): void {
+    this.#life.check();
+    const { memory, architecture } = this.config;
+    if (memory !== 'recurrent') fail('STATE_PAGED', { architecture });
+  }
+
   #stream(prompt: readonly number[], options: GenerateOptions, continues: boolean): TextStream {
     this.#life.check();
     const {
@@ -209,6 +234,12 @@ export class LanguageModel implements AsyncDisposable {
     const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, signal });
     return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
   }
+}
+
+function stateOf(config: ModelConfig, slots: number, options: ModelOptions): SequenceState {
+  const context = contextOf(config, options);
+  if (config.memory === 'recurrent') return new RecurrentState({ slots, context });
+  return new KvCache({ blocks: blocksOf(context, options), slots, context });
 }
 
 function contextOf(config: ModelConfig, options: ModelOptions): number {
@@ -246,7 +277,7 @@ function describe(parts: ModelParts, options: ModelOptions): { config: ModelConf
     device: parts.device,
     tensors,
     record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
-    shape: { rows, outputs, slots, blocksPerSlot: blocksFor(context) },
+    shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
   };
   return { config, plan };

@@ -1,10 +1,10 @@
 import { invariant } from '../base/errors.ts';
 import { type BufferRange, type Device, wholeOf } from '../device/index.ts';
 import { DEFAULT_RING_BYTES, type WeightJob } from '../load/async-model-loader.ts';
-import type { BatchShape } from '../ops/value.ts';
+import { type BatchShape, stateBytes } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import { BatchInputs } from './batch-inputs.ts';
-import { BatchPlan } from './batch-plan.ts';
+import { BatchPlan, stateName } from './batch-plan.ts';
 import { type FitPlan, fitPlan } from './fit-plan.ts';
 import type { ModelGraphs } from './model-graphs.ts';
 import { PlanBuffers } from './plan-buffers.ts';
@@ -110,6 +110,16 @@ export class ExecutionPlan implements AsyncDisposable {
   /** Where a result stands after a step, for its output rows one behind the other. */
   result(name: ResultName): BufferRange {
     return wholeOf(this.#buffers.get(name));
+  }
+
+  /** Where the layers' recurrent states of a slot stand, layer by layer; empty where there are none. */
+  slotRanges(slot: number): BufferRange[] {
+    return this.#largest.parts.flatMap(({ part }) =>
+      (part.slotStates ?? []).map((state) => {
+        const byteLength = stateBytes(state) / state.rows;
+        return { buffer: this.#buffers.get(stateName(part, state)), offset: slot * byteLength, byteLength };
+      }),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -15,6 +15,7 @@ export function blocksFor(context: number): number {
  */
 export class KvCache implements SequenceState {
   readonly context: number;
+  readonly keepsPositions = true;
   readonly #free: number[];
   readonly #owned: number[][];
 

@@ -99,7 +99,9 @@ function compareState(
   const want = bytesOf(expected.states, state.name);
   const rowBytes = before.byteLength / state.rows;
   const written = Array.from({ length: state.rows }, (_, row) =>
-    want.subarray(row * rowBytes, (row + 1) * rowBytes).some((byte, k) => byte !== before[row * rowBytes + k]),
+    want
+      .subarray(row * rowBytes, (row + 1) * rowBytes)
+      .some((byte, k) => byte !== before[row * rowBytes + k]),
   );
   const stray = have.findIndex((byte, i) => byte !== before[i] && !written[Math.floor(i / rowBytes)]);
   assert.equal(stray, -1, `${state.name}: byte ${stray} was changed`);

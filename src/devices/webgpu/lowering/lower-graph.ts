@@ -12,6 +12,15 @@ import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { lowerMatmul } from './matmul.ts';
 import { lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import {
+  lowerGroupNorm,
+  lowerL2Norm,
+  lowerLerp,
+  lowerSlice,
+  lowerTokenShift,
+  lowerWkv7,
+  lowerWkvBonus,
+} from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
@@ -50,6 +59,20 @@ function lowerOp(op: Op, to: Lowering, activations: Activations): void {
       return lowerUnary(op, to);
     case 'gated':
       return lowerGated(op, to);
+    case 'slice':
+      return lowerSlice(op, to);
+    case 'lerp':
+      return lowerLerp(op, to);
+    case 'groupNorm':
+      return lowerGroupNorm(op, to);
+    case 'l2Norm':
+      return lowerL2Norm(op, to);
+    case 'tokenShift':
+      return lowerTokenShift(op, to);
+    case 'wkv7':
+      return lowerWkv7(op, to);
+    case 'wkvBonus':
+      return lowerWkvBonus(op, to);
     case 'rmsNorm':
       return lowerRmsNorm(op, to);
     case 'layerNorm':
@@ -68,5 +91,7 @@ function lowerOp(op: Op, to: Lowering, activations: Activations): void {
       return lowerGatherRows(op, to);
     case 'sample':
       return lowerSample(op, to);
+    default:
+      op satisfies never;
   }
 }

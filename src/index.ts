@@ -5,6 +5,7 @@ export type { PositionLogits } from './engine/forced-logits.ts';
 export type { GenerationEnd } from './engine/sequence.ts';
 export type { GenerateOptions } from './engine/generate-options.ts';
 export { LanguageModel, type ModelOptions } from './engine/language-model.ts';
+export type { SequenceSnapshot } from './engine/sequence-snapshot.ts';
 export type { SampledToken, ScoredToken } from './engine/sampled-token.ts';
 export type { TextChunk, TextEnd, TextStream } from './engine/text-stream.ts';
 export {

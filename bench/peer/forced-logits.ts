@@ -21,11 +21,10 @@ interface Peer {
 }
 
 interface PeerModel {
-  createContext(options: object): Promise<{ getSequence(): PeerSequence }>;
+  createContext(options: object): Promise<{ getSequence(): PeerSequence; dispose(): Promise<void> }>;
 }
 
 interface PeerSequence {
-  clearHistory(): Promise<void>;
   controlledEvaluate(
     input: readonly (readonly [token: number, options: object])[],
   ): Promise<readonly ({ next: { logits?: ReadonlyMap<number, number> } } | undefined)[]>;
@@ -46,18 +45,18 @@ export async function referenceSequences(
     logLevel: 'error',
   });
   const model = await llama.loadModel({ modelPath, gpuLayers: 0 });
-  const context = await model.createContext({
-    contextSize: 64,
-    threads: { ideal: 1, min: 1 },
-    flashAttention: false,
-    experimentalKvCacheKeyType: 'F32',
-    experimentalKvCacheValueType: 'F32',
-  });
-  const sequence = context.getSequence();
   const sequences: ReferenceSequence[] = [];
   for (const ids of texts) {
-    await sequence.clearHistory();
-    sequences.push(await decode(sequence, ids));
+    // A context each, so that nothing is left of the text before.
+    const context = await model.createContext({
+      contextSize: 64,
+      threads: { ideal: 1, min: 1 },
+      flashAttention: false,
+      experimentalKvCacheKeyType: 'F32',
+      experimentalKvCacheValueType: 'F32',
+    });
+    sequences.push(await decode(context.getSequence(), ids));
+    await context.dispose();
   }
   return sequences;
 }

@@ -157,7 +157,7 @@ export class ContinuousBatcher<S extends Batchable> {
   #leave(index: number): S {
     const [sequence] = this.#running.splice(index, 1) as [S];
     const { place, ids } = sequence;
-    this.#slots.give(place.slot, ids.slice(0, place.computed));
+    this.#slots.give(place.slot, ids.slice(0, place.computed), place.computed);
     place.slot = -1;
     place.computed = 0;
     return sequence;

@@ -1,12 +1,13 @@
 import { Lifetime } from '../base/disposal.ts';
-import { fail, throwIfAborted } from '../base/errors.ts';
+import { fail, invariant, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { Device, Stream } from '../device/index.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import { ContinuousBatcher, type StepPlan } from './continuous-batcher.ts';
-import { type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
+import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
 import { JobPipeline } from './job-pipeline.ts';
+import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { type GenerateRequest, type GenerationEnd, Sequence } from './sequence.ts';
 import { SharedLock } from './shared-lock.ts';
@@ -96,6 +97,47 @@ export class Engine implements AsyncDisposable {
       yield* forcedLogits({ ...this.#parts, stream: this.#stream }, input);
     } finally {
       this.#slots.forget();
+      leave();
+    }
+  }
+
+  /** Computes `ids` and saves the recurrent state behind them. Rejects as `evaluate`. */
+  async save(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
+    this.#checkPrompt(ids);
+    const leave = await this.#lock.alone();
+    try {
+      await this.#driven;
+      this.#slots.forget();
+      const { plan, state } = this.#parts;
+      const on = { plan, state, stream: this.#stream };
+      // Nobody's logits are wanted.
+      for await (const _ of forcedLogits(on, { ids, from: ids.length, signal }));
+      return { ids: [...ids], states: await saveSlot(plan, this.#stream, FORCED_SLOT) };
+    } finally {
+      this.#slots.forget();
+      leave();
+    }
+  }
+
+  /**
+   * Puts a saved state into an idle slot, for a sequence that begins with its ids and goes on; more slots, more sequences.
+   * Rejects with `INVALID_ARGUMENT` for another model's.
+   */
+  async restore({ ids, states }: SequenceSnapshot): Promise<void> {
+    this.#checkPrompt(ids);
+    const leave = await this.#lock.alone();
+    try {
+      await this.#driven;
+      const taken = this.#slots.take([]);
+      invariant(taken, 'a slot is idle while nobody else runs');
+      let held: readonly number[] = [];
+      try {
+        await restoreSlot({ plan: this.#parts.plan, stream: this.#stream, slot: taken.slot }, states);
+        held = ids;
+      } finally {
+        this.#slots.give(taken.slot, held);
+      }
+    } finally {
       leave();
     }
   }

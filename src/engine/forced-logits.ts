@@ -17,7 +17,7 @@ export interface ForcedInput {
 }
 
 /** The slot it uses; nobody else may use the state meanwhile. */
-const SLOT = 0;
+export const FORCED_SLOT = 0;
 
 /** Yields the logits at every position from `from` on, given all tokens before it, in batches of as many as the plan takes. */
 export async function* forcedLogits(
@@ -52,14 +52,17 @@ async function forward(
   ids: readonly number[],
   { first, outputs }: { first: number; outputs: number },
 ): Promise<void> {
-  invariant(state.reserve(SLOT, first + ids.length), 'a prompt within the context fits into the cache');
+  invariant(
+    state.reserve(FORCED_SLOT, first + ids.length),
+    'a prompt within the context fits into the cache',
+  );
   const batch = plan.planFor(ids.length, outputs);
   const input = batch.input(0);
   input.view('counts').set([ids.length, outputs]);
   input.view('ids').set(ids);
-  input.view('slots').fill(SLOT);
+  input.view('slots').fill(FORCED_SLOT);
   for (let row = 0; row < ids.length; row++) input.view('positions')[row] = first + row;
   for (let i = 0; i < outputs; i++) input.view('output_rows')[i] = ids.length - outputs + i;
-  state.writeBlocks(SLOT, input.view('blocks'));
+  state.writeBlocks(FORCED_SLOT, input.view('blocks'));
   await plan.run({ stream, batch, kind: 'forward', input });
 }

@@ -1,5 +1,5 @@
 import { Lifetime } from '../base/disposal.ts';
-import { throwIfAborted } from '../base/errors.ts';
+import { fail, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { BlockDecoder, Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
@@ -8,9 +8,11 @@ import type { LoadProgress } from '../load/load-progress.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { ExecutionPlan } from '../model/execution-plan.ts';
 import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts';
-import { KvCache } from '../model/kv-cache.ts';
+import { KvCache, type KvCacheSize } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { describeModel, type ModelSource, type PlanOptions } from '../model/plan-options.ts';
+import { RecurrentState } from '../model/recurrent-state.ts';
+import type { SequenceState } from '../model/sequence-state.ts';
 import {
   type Cost,
   type CostContext,
@@ -29,6 +31,7 @@ import {
 import { Engine } from './engine.ts';
 import type { PositionLogits } from './forced-logits.ts';
 import { type LoadMode, loadByMode } from './load-mode.ts';
+import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { TextStream } from './text-stream.ts';
 
@@ -105,7 +108,7 @@ export class LanguageModel implements AsyncDisposable {
       // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
       loading.catch(() => {});
       if (mode !== 'background') await loading;
-      const state = new KvCache(cache);
+      const state = stateOf(config, cache);
       const engine = new Engine({ device, plan, state, logger: log });
       return new LanguageModel(parts, config, fit, { plan, engine, loader, loading });
     } catch (error) {
@@ -181,6 +184,24 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.evaluate(ids, from, signal);
   }
 
+  /**
+   * Computes `ids` and saves the state behind them, of recurrent models. Rejects with `STATE_PAGED` for others, or as
+   * `generate`.
+   */
+  async saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
+    this.#requireRecurrent();
+    return this.#engine.save(ids, signal);
+  }
+
+  /**
+   * Makes a saved state ready for the next text that begins with its ids and goes on; called again, for as many as may
+   * generate at once. Rejects with `STATE_PAGED`, or `INVALID_ARGUMENT` for another model's state.
+   */
+  async restoreState(snapshot: SequenceSnapshot): Promise<void> {
+    this.#requireRecurrent();
+    await this.#engine.restore(snapshot);
+  }
+
   /** What a step moves and computes at least. */
   cost(context: CostContext): Cost {
     return this.#plan.planFor(context.rows, context.outputs).cost(context);
@@ -208,6 +229,12 @@ export class LanguageModel implements AsyncDisposable {
     return this.dispose();
   }
 
+  #requireRecurrent(): void {
+    this.#life.check();
+    const { memory, architecture } = this.config;
+    if (memory !== 'recurrent') fail('STATE_PAGED', { architecture });
+  }
+
   #stream(prompt: readonly number[], options: GenerateOptions, continues: boolean): TextStream {
     this.#life.check();
     const {
@@ -228,6 +255,11 @@ export class LanguageModel implements AsyncDisposable {
 async function limitsOf(device: Device, { memory, weightMemory }: ModelOptions): Promise<MemoryLimits> {
   const { free } = await device.memory();
   return { weightMemory, memory: Math.min(free, memory ?? free) };
+}
+
+/** What sequences leave behind in a model of this kind. */
+function stateOf({ memory }: ModelConfig, size: KvCacheSize): SequenceState {
+  return memory === 'recurrent' ? new RecurrentState(size) : new KvCache(size);
 }
 
 function samplingOf(options: GenerateOptions): SamplingParameters {

@@ -33,7 +33,7 @@ export class SlotPool {
     let best: IdleSlot | undefined;
     let held = -1;
     for (const idle of this.#idle) {
-      const shared = sharedPrefix(idle.ids, ids);
+      const shared = this.#reusable(idle.ids, ids);
       if (shared > held) [best, held] = [idle, shared];
     }
     if (!best) return undefined;
@@ -52,16 +52,26 @@ export class SlotPool {
     }
   }
 
-  /** Takes a slot back, whose state holds the positions of `ids`. */
-  give(slot: number, ids: readonly number[]): void {
+  /**
+   * Takes a slot back, whose state holds the positions of `ids`, or of more of them, `held`, because a step was queued
+   * behind the last one that was read.
+   */
+  give(slot: number, ids: readonly number[], held = ids.length): void {
     invariant(!this.#idle.some((idle) => idle.slot === slot), `slot ${slot} is in use`);
-    this.#state.truncate(slot, ids.length);
-    this.#idle.push({ slot, ids });
+    const known = this.#state.keepsPositions || held === ids.length ? ids : [];
+    this.#state.truncate(slot, known.length);
+    this.#idle.push({ slot, ids: known });
   }
 
   /** Forgets what idle slots hold. */
   forget(): void {
     for (const [index] of this.#idle.entries()) this.#forget(index);
+  }
+
+  /** Positions of an idle slot that serve a sequence. A state that cannot go back serves it whole or not at all. */
+  #reusable(held: readonly number[], wanted: readonly number[]): number {
+    const shared = sharedPrefix(held, wanted);
+    return this.#state.keepsPositions || shared === held.length ? shared : 0;
   }
 
   #forget(index: number): void {

@@ -78,8 +78,10 @@ export class PartScope<out C extends ModelConfig = ModelConfig> {
 export interface LayerInputs {
   readonly index: number;
   readonly x: Tensor;
-  /** What the embedding part hands on to every layer, by the names it gave. */
+  /** What the embedding part and earlier layers hand on to every layer, by the names they gave. */
   readonly shared: ReadonlyMap<string, Tensor>;
+  /** Hands a result of this layer on to every later one. */
+  readonly share: (name: string, tensor: Tensor) => void;
   readonly states: LayerStates;
 }
 

@@ -161,7 +161,7 @@ function streamName(name: string, writer: number): string {
 }
 
 /** Layers have caches of their own; the history and the sampled tokens are one for all parts. */
-function stateName(part: ModelPart, state: State): string {
+export function stateName(part: ModelPart, state: State): string {
   return part.prefix + state.name;
 }
 

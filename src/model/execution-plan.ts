@@ -7,9 +7,9 @@ import {
   type LoadReport,
 } from '../load/async-model-loader.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
-import type { BatchShape } from '../ops/value.ts';
+import { type BatchShape, stateBytes } from '../ops/value.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
-import { BatchPlan, type StepKind } from './batch-plan.ts';
+import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
 import type { PlannedWeight } from './layer-plan.ts';
 import { ModelWeights } from './model-weights.ts';
@@ -224,6 +224,17 @@ export class ExecutionPlan implements AsyncDisposable {
   /** Where a result stands after a step, for its output rows one behind the other. */
   result(name: ResultName): BufferRange {
     return this.#buffers.get(name);
+  }
+
+  /** Where the layers' recurrent states of a slot stand, layer by layer; empty where there are none. */
+  slotRanges(slot: number): BufferRange[] {
+    return this.#largest.parts.flatMap(({ part }) =>
+      (part.slotStates ?? []).map((state) => {
+        const byteLength = stateBytes(state) / state.rows;
+        const { buffer, offset } = this.#buffers.get(stateName(part, state));
+        return { buffer, offset: offset + slot * byteLength, byteLength };
+      }),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

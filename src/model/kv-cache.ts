@@ -24,6 +24,7 @@ export interface KvCacheSize {
  */
 export class KvCache implements SequenceState {
   readonly context: number;
+  readonly keepsPositions = true;
   readonly #free: number[];
   readonly #owned: number[][];
 

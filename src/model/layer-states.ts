@@ -1,6 +1,6 @@
 import type { PagedCache } from '../ops/attention.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
-import type { ElementType } from '../ops/value.ts';
+import type { ElementType, State } from '../ops/value.ts';
 import { KV_BLOCK_SIZE } from './kv-cache.ts';
 
 /** How much memory a layer keeps between steps. */
@@ -14,6 +14,7 @@ export interface StateOptions {
 export class LayerStates {
   readonly #g: GraphBuilder;
   readonly #options: StateOptions;
+  readonly #perSlot = new Set<State>();
 
   constructor(g: GraphBuilder, options: StateOptions) {
     this.#g = g;
@@ -29,5 +30,17 @@ export class LayerStates {
       values: this.#g.state('values', type, cells, valueWidth),
       blockSize: KV_BLOCK_SIZE,
     };
+  }
+
+  /** Values that each slot's sequence has once, f32 [slots, width]. */
+  perSlot(name: string, width: number): State {
+    const state = this.#g.state(name, 'f32', this.#g.shape.slots, width);
+    this.#perSlot.add(state);
+    return state;
+  }
+
+  /** The states that `perSlot` declared, in order. */
+  get slotStates(): readonly State[] {
+    return [...this.#perSlot];
   }
 }

@@ -5,6 +5,8 @@ import type { RopeParameters, RopeScaling } from '../ops/rope.ts';
 /** What every model says of itself in its file's metadata; architectures add what they need. Widths count elements. */
 export interface ModelConfig {
   readonly architecture: string;
+  /** What a sequence leaves behind: a cache of all its positions, or a state of one size. */
+  readonly memory: 'paged' | 'recurrent';
   readonly layers: number;
   /** Width of the residual stream. */
   readonly width: number;

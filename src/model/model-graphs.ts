@@ -2,7 +2,7 @@ import type { WeightPolicy } from '../load/weight-policy.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
 import { sample, tokenAppend } from '../ops/index.ts';
 import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
-import type { BatchShape, Tensor } from '../ops/value.ts';
+import type { BatchShape, State, Tensor } from '../ops/value.ts';
 import { type Architecture, PartScope, type TensorIndex } from './architecture.ts';
 import { LayerStates, type StateOptions } from './layer-states.ts';
 import type { ModelConfig } from './model-config.ts';
@@ -25,6 +25,8 @@ export interface ModelPart {
   readonly name: string;
   readonly graph: OpGraph;
   readonly prefix: string;
+  /** States with a row for each slot that make up, with all layers', what a sequence leaves behind. */
+  readonly slotStates?: readonly State[];
 }
 
 /** The parts in the order they run. Each reads `x` and what the embedding shares, and writes the next part's `x`. */
@@ -78,9 +80,14 @@ class ModelRecorder {
     const g = this.#builder('layer');
     const prefix = `blk.${index}.`;
     const shared = new Map(this.#shared.map((name) => [name, this.#input(g, name)]));
-    const inputs = { index, x: this.#input(g, 'x'), shared, states: new LayerStates(g, this.options) };
+    const share = (name: string, tensor: Tensor) => {
+      this.#shared.push(name);
+      this.#output(g, name, tensor);
+    };
+    const states = new LayerStates(g, this.options);
+    const inputs = { index, x: this.#input(g, 'x'), shared, share, states };
     g.output('x', this.architecture.recordLayer(this.#scope(g, prefix), inputs));
-    return { name: `layer ${index}`, graph: g.finish(), prefix };
+    return { name: `layer ${index}`, graph: g.finish(), prefix, slotStates: states.slotStates };
   }
 
   head(): ModelPart {

@@ -73,7 +73,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     device,
     tensors,
     record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
-    shape: { rows, outputs, slots, blocksPerSlot: blocksFor(context) },
+    shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
   };
   return { config, parts, cache: { blocks, slots, context } };

@@ -5,9 +5,11 @@
 export interface SequenceState {
   /** Most positions a sequence may have. */
   readonly context: number;
+  /** Whether earlier positions stay as they were while later ones come: without, a slot can go on or begin anew, not back. */
+  readonly keepsPositions: boolean;
   /** Makes room for positions `0 .. length - 1` of the slot's sequence. False, with nothing changed, when there is none. */
   reserve(slot: number, length: number): boolean;
-  /** Forgets positions from `length` on; 0 gives the slot back whole. */
+  /** Forgets positions from `length` on; 0 gives the slot back whole. Anything else only where positions are kept. */
   truncate(slot: number, length: number): void;
   /** Positions that the slot has room for now. */
   reserved(slot: number): number;

@@ -3,6 +3,8 @@ export type { Cost, CostContext } from './cost.ts';
 export * from './elementwise.ts';
 export * from './embed.ts';
 export { GraphBuilder, type OpGraph, type Output } from './graph.ts';
+export * from './group-norm.ts';
+export * from './lerp.ts';
 export * from './matmul.ts';
 export * from './norm.ts';
 export { costOf, type Op, type OpKind, operandsOf, resultsOf } from './op.ts';
@@ -23,4 +25,6 @@ export {
 export { SamplingScratch } from './sampling/sampling-scratch.ts';
 export { validateSampling } from './sampling/validate-sampling.ts';
 export * from './slice.ts';
+export * from './token-shift.ts';
 export * from './value.ts';
+export * from './wkv7.ts';

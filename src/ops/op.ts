@@ -4,6 +4,8 @@ import type { Cost, CostContext } from './cost.ts';
 import type { BinaryOp, GatedOp, ScaleOp, UnaryOp } from './elementwise.ts';
 import { elementwiseCost } from './elementwise.ts';
 import { type EmbedOp, embedCost } from './embed.ts';
+import { type GroupNormOp, groupNormCost, type L2NormOp } from './group-norm.ts';
+import { type LerpOp, lerpCost } from './lerp.ts';
 import { type MatmulOp, matmulCost } from './matmul.ts';
 import type { LayerNormOp, RmsNormOp } from './norm.ts';
 import { normCost } from './norm.ts';
@@ -13,7 +15,9 @@ import type { GatherRowsOp, TokenAppendOp } from './rows.ts';
 import { gatherRowsCost } from './rows.ts';
 import { type SampleOp, sampleCost } from './sample.ts';
 import { type SliceOp, sliceCost } from './slice.ts';
+import { type TokenShiftOp, tokenShiftCost } from './token-shift.ts';
 import type { Tensor, Value } from './value.ts';
+import { type Wkv7Op, type WkvBonusOp, wkv7Cost, wkvBonusCost } from './wkv7.ts';
 
 /** The closed list of operators. A device switches over `kind`; the compiler says which one it lacks. */
 export type Op =
@@ -24,13 +28,19 @@ export type Op =
   | UnaryOp
   | GatedOp
   | SliceOp
+  | LerpOp
   | RmsNormOp
   | LayerNormOp
+  | GroupNormOp
+  | L2NormOp
   | RopeTableOp
   | RopeOp
   | TokenAppendOp
   | KvAppendOp
   | AttentionOp
+  | TokenShiftOp
+  | Wkv7Op
+  | WkvBonusOp
   | GatherRowsOp
   | SampleOp;
 
@@ -53,6 +63,17 @@ export function costOf(op: Op, context: CostContext): Cost {
       return elementwiseCost(op, rows);
     case 'slice':
       return sliceCost(op, rows);
+    case 'lerp':
+      return lerpCost(op, rows);
+    case 'groupNorm':
+    case 'l2Norm':
+      return groupNormCost(op, rows);
+    case 'tokenShift':
+      return tokenShiftCost(op, rows);
+    case 'wkv7':
+      return wkv7Cost(op, rows);
+    case 'wkvBonus':
+      return wkvBonusCost(op, rows);
     case 'rmsNorm':
     case 'layerNorm':
       return normCost(op, rows);
@@ -85,7 +106,18 @@ export function operandsOf(op: Op): readonly Value[] {
     case 'scale':
     case 'unary':
     case 'slice':
+    case 'l2Norm':
       return [op.x];
+    case 'lerp':
+      return [op.a, op.b, op.t];
+    case 'groupNorm':
+      return [op.x, op.weight, op.bias];
+    case 'tokenShift':
+      return [op.x, op.last];
+    case 'wkv7':
+      return [op.r, op.w, op.k, op.v, op.kk, op.a, op.state];
+    case 'wkvBonus':
+      return [op.r, op.k, op.v, op.weight];
     case 'gated':
       return [op.gate, op.up];
     case 'rmsNorm':

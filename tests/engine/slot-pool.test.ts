@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SlotPool } from '../../src/engine/slot-pool.ts';
 import { KvCache } from '../../src/model/kv-cache.ts';
+import { RecurrentState } from '../../src/model/recurrent-state.ts';
 
 function poolOf(blocks: number, slots: number) {
   const state = new KvCache({ blocks, slots, context: 320 });
@@ -38,4 +39,18 @@ test('memory comes from the slot that was idle longest, never from one in use', 
   assert.deepEqual([state.reserved(0), state.reserved(1), state.reserved(2)], [64, 0, 32]);
   pool.forget();
   assert.equal(state.freeBlocks(), 3);
+});
+
+test('a state that cannot go back serves a sequence whole or not at all', () => {
+  const pool = new SlotPool(new RecurrentState({ slots: 1, context: 1000 }), 1);
+  assert.deepEqual(pool.take(count(5)), { slot: 0, held: 0 });
+  pool.give(0, count(20));
+  assert.deepEqual(pool.take(count(30)), { slot: 0, held: 20 });
+  pool.give(0, count(20));
+  assert.deepEqual(pool.take([...count(15), 99, 98]), { slot: 0, held: 0 });
+  pool.give(0, count(20));
+  assert.deepEqual(pool.take(count(20)), { slot: 0, held: 0 });
+  // A step was queued behind the last id that was read.
+  pool.give(0, count(20), 21);
+  assert.deepEqual(pool.take(count(30)), { slot: 0, held: 0 });
 });

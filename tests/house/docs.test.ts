@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { CATALOGUE } from '../../src/base/errors.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { errorsPage } from '../support/errors-page.ts';
+import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
+import { FAMILY_DEVICES, modelsPage } from '../support/models-page.ts';
 import { PROJECT_ROOT, sourceFiles } from '../support/project.ts';
 
 /** The inner rooms of a device, which nothing outside it imports. */
@@ -28,4 +31,21 @@ test('every exported declaration has a docstring', () => {
 test('docs/errors.md is what the catalogue says', () => {
   const page = readFileSync(join(PROJECT_ROOT, 'docs/errors.md'), 'utf8');
   assert.equal(page, errorsPage(CATALOGUE), 'run: node scripts/docs.mjs');
+});
+
+test('docs/models.md is what the tests go by', () => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/models.md'), 'utf8');
+  assert.equal(page, modelsPage(FAMILY_FIXTURES), 'run: node scripts/docs.mjs');
+  for (const { test: path } of FAMILY_DEVICES) {
+    assert.match(readFileSync(join(PROJECT_ROOT, path), 'utf8'), /test\w*Families\(/, path);
+  }
+});
+
+test('every architecture has a golden', () => {
+  const held = new Set(FAMILY_FIXTURES.map(({ name }) => name));
+  const bare = ALL_ARCHITECTURES.filter(({ names }) => !names.some((name) => held.has(name)));
+  assert.deepEqual(
+    bare.map(({ names }) => names[0]),
+    [],
+  );
 });

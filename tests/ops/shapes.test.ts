@@ -15,9 +15,15 @@ import {
   rmsNorm,
   rope,
   ropeTable,
+  lerp,
+  l2Norm,
+  groupNorm,
   sample,
   slice,
   tokenAppend,
+  tokenShift,
+  wkv7,
+  wkvBonus,
 } from '../../src/ops/index.ts';
 import { builder, cacheFor, HEADS } from '../support/graph-of-everything.ts';
 
@@ -39,6 +45,29 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
   'gate and up of two widths': (g) => gated(g, 'silu', rows(g, 'a', 4), rows(g, 'b', 8)),
   'slice beyond the row': (g) => slice(g, rows(g, 'x', 10), { first: 4, width: 7 }),
   'slice from before the row': (g) => slice(g, rows(g, 'x', 10), { first: -1, width: 2 }),
+  'lerp between two widths': (g) => lerp(g, rows(g, 'a', 4), rows(g, 'b', 5), { t: rows(g, 't', 4) }),
+  'lerp by a row that the weight lacks': (g) =>
+    lerp(g, rows(g, 'a', 4), rows(g, 'b', 4), { t: g.weight('t', F32, 2, 4), row: 2 }),
+  'l2Norm by a group that leaves a rest': (g) => l2Norm(g, rows(g, 'x', 10), { size: 4, epsilon: 1e-12 }),
+  'groupNorm with a bias of another width': (g) =>
+    groupNorm(g, rows(g, 'x', 8), {
+      size: 4,
+      weight: g.weight('w', F32, 1, 8),
+      bias: g.weight('b', F32, 1, 4),
+      epsilon: 1e-5,
+    }),
+  'tokenShift with a state of another width': (g) =>
+    tokenShift(g, rows(g, 'x', 8), g.state('last', 'f32', 3, 4)),
+  'tokenShift with too few slots': (g) => tokenShift(g, rows(g, 'x', 8), g.state('last', 'f32', 2, 8)),
+  'wkv7 with a state of another size': (g) => {
+    const x = rows(g, 'x', 8);
+    const state = g.state('wkv', 'f32', 3, 8 * 8);
+    return wkv7(g, { r: x, w: x, k: x, v: x, kk: x, a: x }, { state, headSize: 4 });
+  },
+  'wkvBonus of two widths': (g) => {
+    const [r, k] = [rows(g, 'r', 8), rows(g, 'k', 4)];
+    return wkvBonus(g, { r, k, v: r }, { weight: g.weight('w', F32, 1, 8), headSize: 4 });
+  },
   'rmsNorm by a group that leaves a rest': (g) =>
     rmsNorm(g, rows(g, 'x', 10), g.weight('w', F32, 1, 4), 1e-5),
   'layerNorm of another width': (g) =>

@@ -29,6 +29,8 @@ export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
   { name: 'olmo2', sizes: {} },
   { name: 'starcoder2', sizes: {} },
   { name: 'gpt2', sizes: { kvHeads: 4 } },
+  // llama.cpp's kernel reads heads of 64 values, whatever the file says.
+  { name: 'rwkv7', sizes: { width: 64, heads: 1, kvHeads: 1 } },
 ];
 
 /** Where a fixture's model and golden lie. */

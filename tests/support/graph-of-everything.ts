@@ -6,11 +6,15 @@ import {
   GraphBuilder,
   gated,
   gatherRows,
+  groupNorm,
   kvAppend,
+  l2Norm,
   layerNorm,
+  lerp,
   matmul,
   mul,
   type OpGraph,
+  type Tensor,
   rmsNorm,
   rope,
   ropeTable,
@@ -19,7 +23,10 @@ import {
   scale,
   slice,
   tokenAppend,
+  tokenShift,
   unary,
+  wkv7,
+  wkvBonus,
 } from '../../src/ops/index.ts';
 
 export const SHAPE = { rows: 8, outputs: 2, slots: 3, blocksPerSlot: 4 } as const;
@@ -47,6 +54,20 @@ export function cacheFor(g: GraphBuilder, type: 'f16' | 'f32' = 'f16') {
   };
 }
 
+/** RWKV's operators, 64 wide. */
+function recurrence(g: GraphBuilder, x: Tensor): Tensor {
+  const shifted = tokenShift(g, x, g.state('last', 'f32', SHAPE.slots, 64));
+  const r = lerp(g, x, shifted, { t: g.weight('lerp', F32, 2, 64), row: 1 });
+  const kk = l2Norm(g, r, { size: 16, epsilon: 1e-12 });
+  const state = g.state('wkv', 'f32', SHAPE.slots, 64 * 16);
+  const w = unary(g, 'sigmoid', x);
+  const mixed = wkv7(g, { r, w, k: shifted, v: x, kk, a: unary(g, 'tanh', x) }, { state, headSize: 16 });
+  const [weight, bias] = [g.weight('gn', F32, 1, 64), g.weight('gn.bias', F32, 1, 64)];
+  const normed = groupNorm(g, mixed, { size: 16, weight, bias, epsilon: 1e-5 });
+  const of = { weight: g.weight('bonus', F32, 1, 64), headSize: 16 };
+  return add(g, normed, wkvBonus(g, { r, k: shifted, v: x }, of));
+}
+
 /** A graph in which every kind of operator occurs, optional operands given. */
 export function graphOfEverything(): OpGraph {
   const g = builder();
@@ -63,7 +84,7 @@ export function graphOfEverything(): OpGraph {
   const narrow = scale(g, mul(g, attended, g.weight('factor', F16, 1, 32)), 2);
   const both = matmul(g, narrow, g.weight('up', Q4_0, 96, 32));
   const wide = slice(g, both, { first: 32, width: 64 });
-  const sum = add(g, gated(g, 'silu', wide, unary(g, 'gelu', wide)), x);
+  const sum = add(g, gated(g, 'silu', wide, unary(g, 'gelu', wide)), recurrence(g, x));
   const weight = g.weight('ln', F32, 1, 64);
   const head = layerNorm(g, gatherRows(g, sum), {
     weight,

@@ -20,6 +20,7 @@ function configOf(shape: SyntheticShape): DecoderConfig {
   return {
     ...DEFAULT_TRAITS,
     architecture: 'llama',
+    memory: 'paged',
     layers: shape.layers,
     width: shape.width,
     heads: shape.heads,

@@ -39,6 +39,12 @@ export const modelErrors = {
     'Shorten the prompt or open the model with a larger --context.',
     (p) => `the prompt has ${p.tokens} tokens, the context holds ${p.context}`,
   ),
+  STATE_PAGED: entry<{ architecture: string }>(
+    400,
+    'The state of a model that caches all positions cannot be saved.',
+    'Save states of recurrent models (RWKV); others use what they have cached again by themselves.',
+    (p) => `${p.architecture} has a cache of positions, not a recurrent state`,
+  ),
   PROMPT_EMPTY: entry<Record<string, never>>(
     400,
     'The prompt has no tokens.',

@@ -43,6 +43,18 @@ export interface KernelExports {
   rmsNorm(x: number, weight: number, out: number, n: number, epsilon: number): void;
   /** One row: `out = (x - mean) / sqrt(variance + epsilon) * weight + bias`; `weight` and `bias` 0 for none. */
   layerNorm(x: number, weight: number, bias: number, out: number, n: number, epsilon: number): void;
+  /** One row and head of RWKV-7's recurrence over the `n` x `n` matrix at `state`; `n` is a multiple of 4. */
+  wkv7(
+    state: number,
+    r: number,
+    w: number,
+    k: number,
+    v: number,
+    kk: number,
+    a: number,
+    out: number,
+    n: number,
+  ): void;
   softmax(x: number, out: number, n: number): void;
   /** The first index of the largest of `n` values; NaN never wins. */
   argmax(x: number, n: number): number;

@@ -5,8 +5,10 @@ import { runBinary } from './ops/binary.ts';
 import { runEmbed } from './ops/embed.ts';
 import { runGated } from './ops/gated.ts';
 import { runGatherRows } from './ops/gather-rows.ts';
+import { runGroupNorm, runL2Norm } from './ops/group-norm.ts';
 import { runKvAppend } from './ops/kv-append.ts';
 import { runLayerNorm } from './ops/layer-norm.ts';
+import { runLerp } from './ops/lerp.ts';
 import { runMatmul } from './ops/matmul.ts';
 import { runRmsNorm } from './ops/rms-norm.ts';
 import { runRope } from './ops/rope.ts';
@@ -15,7 +17,9 @@ import { runSample } from './ops/sample.ts';
 import { runScale } from './ops/scale.ts';
 import { runSlice } from './ops/slice.ts';
 import { runTokenAppend } from './ops/token-append.ts';
+import { runTokenShift } from './ops/token-shift.ts';
 import { runUnary } from './ops/unary.ts';
+import { runWkv7, runWkvBonus } from './ops/wkv7.ts';
 
 /** What computes an operator, row after row, as its formula says. */
 export function runnerOf(op: Op): (frame: Frame) => void {
@@ -35,6 +39,18 @@ export function runnerOf(op: Op): (frame: Frame) => void {
       return (frame) => runGated(op, frame);
     case 'slice':
       return (frame) => runSlice(op, frame);
+    case 'lerp':
+      return (frame) => runLerp(op, frame);
+    case 'groupNorm':
+      return (frame) => runGroupNorm(op, frame);
+    case 'l2Norm':
+      return (frame) => runL2Norm(op, frame);
+    case 'tokenShift':
+      return (frame) => runTokenShift(op, frame);
+    case 'wkv7':
+      return (frame) => runWkv7(op, frame);
+    case 'wkvBonus':
+      return (frame) => runWkvBonus(op, frame);
     case 'rmsNorm':
       return (frame) => runRmsNorm(op, frame);
     case 'layerNorm':

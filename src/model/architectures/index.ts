@@ -9,6 +9,7 @@ import { olmo2 } from './olmo2.ts';
 import { phi3 } from './phi3.ts';
 import { qwen2 } from './qwen2.ts';
 import { qwen3 } from './qwen3.ts';
+import { rwkv7 } from './rwkv7.ts';
 import { starcoder2 } from './starcoder2.ts';
 
 /** Every architecture there is. */
@@ -24,4 +25,5 @@ export const ALL_ARCHITECTURES: readonly Architecture[] = [
   olmo2,
   starcoder2,
   gpt2,
+  rwkv7,
 ];

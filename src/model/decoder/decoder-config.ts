@@ -82,6 +82,7 @@ export function readDecoder(read: ConfigReader, differing: Partial<DecoderTraits
   return {
     ...traits,
     architecture: read.architecture,
+    memory: 'paged',
     layers: read.count('block_count'),
     width,
     heads,

@@ -8,6 +8,10 @@ export interface SyntheticFamily {
   readonly metadata?: (shape: SyntheticShape) => Readonly<Record<string, GgufValue>>;
   /** Tensors that a file of the architecture may have or not, and this one has: names within a layer, or the whole model. */
   readonly optional?: readonly string[];
+  /** Shapes, columns first, of tensors that files hold in f32 and with more dimensions than rows and columns. */
+  readonly shapes?: (shape: SyntheticShape) => Readonly<Record<string, readonly number[]>>;
+  /** Shapes of tensors of the first layer that readers want to see, though nothing is computed with them. */
+  readonly unused?: (shape: SyntheticShape) => Readonly<Record<string, readonly number[]>>;
 }
 
 /** Short enough that a text of a few words is longer. */
@@ -62,7 +66,46 @@ export const SYNTHETIC_FAMILIES: Readonly<Record<string, SyntheticFamily>> = {
       'ffn_down.bias',
     ],
   },
+  rwkv7: {
+    metadata: rwkvMetadata,
+    shapes: ({ width }) => ({ 'time_mix_lerp_fused.weight': [width, 1, 1, 6] }),
+    unused: ({ width }) => {
+      const { value } = rwkvRanks(width);
+      return {
+        'time_mix_v0.weight': [width],
+        'time_mix_v1.weight': [width, value],
+        'time_mix_v2.weight': [value, width],
+      };
+    },
+  },
 };
+
+/** The inner width of a low-rank product, by the rule that the published models follow. */
+function rankOf(size: number): number {
+  return Math.max(32, Math.round(size / 32) * 32);
+}
+
+function rwkvRanks(width: number) {
+  const root = Math.sqrt(width);
+  return {
+    decay: rankOf(1.8 * root),
+    rate: rankOf(1.8 * root),
+    value: rankOf(1.3 * root),
+    gate: rankOf(0.6 * width ** 0.8),
+  };
+}
+
+function rwkvMetadata({ width, heads }: SyntheticShape): Record<string, GgufValue> {
+  const ranks = rwkvRanks(width);
+  return {
+    'attention.head_count': count(0),
+    'wkv.head_size': count(width / heads),
+    'attention.decay_lora_rank': count(ranks.decay),
+    'attention.iclr_lora_rank': count(ranks.rate),
+    'attention.value_residual_mix_lora_rank': count(ranks.value),
+    'attention.gate_lora_rank': count(ranks.gate),
+  };
+}
 
 /** Heads that are wider than the residual stream has room for. */
 function headSizes(size: number): Record<string, GgufValue> {

@@ -93,6 +93,17 @@ export const SYNTHETIC_SHAPES = {
     context: 8192,
     ropeBase: 500_000,
   },
+  'rwkv7-2.9b': {
+    architecture: 'rwkv7',
+    layers: 32,
+    width: 2560,
+    heads: 40,
+    kvHeads: 40,
+    hidden: 10_240,
+    vocabulary: 65_536,
+    context: 1_048_576,
+    ropeBase: 10_000,
+  },
 } as const satisfies Readonly<Record<string, SyntheticShape>>;
 
 /** A shape by name with some sizes replaced. Throws `INVALID_ARGUMENT` for an unknown name or sizes that do not go together. */

@@ -1,4 +1,5 @@
 import { fail, invariant } from '../../base/errors.ts';
+import { F32 } from '../../formats/index.ts';
 import { GgufFile, type GgufPlan, type GgufValue, GgufWriter } from '../../gguf/index.ts';
 import { MemorySink, MemorySource } from '../../io/index.ts';
 import { ALL_ARCHITECTURES } from '../architectures/index.ts';
@@ -22,9 +23,12 @@ export async function syntheticPlan(
   await using header = await headerOf([...metadata]);
   const config = architecture.configure(header.metadata, shape.architecture);
   const optional = new Set(family.optional);
+  const shapes = family.shapes?.(shape) ?? {};
   const { vocabulary } = shape;
-  const tensors = syntheticTensors({ architecture, config, vocabulary, optional, ...formats });
-  return { metadata: [...metadata], tensors };
+  const tensors = syntheticTensors({ architecture, config, vocabulary, optional, shapes, ...formats });
+  const unused = Object.entries(family.unused?.(shape) ?? {});
+  const idle = unused.map(([part, size]) => ({ name: `blk.0.${part}`, format: F32, shape: size }));
+  return { metadata: [...metadata], tensors: [...tensors, ...idle] };
 }
 
 function familyOf({ architecture }: SyntheticShape): SyntheticFamily {

@@ -21,6 +21,8 @@ export interface SyntheticTensorRequest extends SyntheticFormats {
   readonly vocabulary: number;
   /** Names, within their part of the model, of the tensors that a file may have or not, and this one has. */
   readonly optional: ReadonlySet<string>;
+  /** Shapes, by such names, of tensors that have more dimensions than rows and columns; they are stored in f32. */
+  readonly shapes: Readonly<Record<string, readonly number[]>>;
 }
 
 /** Any: sizes of states and batches do not show in the weights. */
@@ -47,7 +49,12 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
   for (let index = 0; index < config.layers; index++) {
     record(`blk.${index}.`, (scope) => {
       const states = new LayerStates(scope.g, { blocks: 1, cacheType: 'f16' });
-      architecture.recordLayer(scope, { ...inputs(scope.g), index, states });
+      architecture.recordLayer(scope, {
+        ...inputs(scope.g),
+        index,
+        states,
+        share: (name, tensor) => passed.set(name, tensor),
+      });
     });
   }
   record('', (scope) => architecture.recordHead(scope, inputs(scope.g).x));
@@ -77,7 +84,7 @@ class WishingScope extends PartScope {
 
   override weight(name: string, rows: number, columns: number): Weight {
     const format = this.#formatOf(name, rows, columns);
-    const shape = rows === 1 ? [columns] : [columns, rows];
+    const shape = this.#request.shapes[name] ?? (rows === 1 ? [columns] : [columns, rows]);
     const whole = this.prefix + name;
     if (!this.#wanted.has(whole)) this.#wanted.set(whole, { name: whole, format, shape });
     return this.g.weight(name, format, rows, columns);
@@ -97,8 +104,8 @@ class WishingScope extends PartScope {
   }
 
   #formatOf(name: string, rows: number, columns: number): TensorFormat {
-    if (rows === 1) return F32;
-    const { format, outputFormat = format } = this.#request;
+    const { format, outputFormat = format, shapes } = this.#request;
+    if (rows === 1 || name in shapes) return F32;
     return fittingFormat(name === 'output.weight' ? outputFormat : format, columns);
   }
 }

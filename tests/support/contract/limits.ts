@@ -32,12 +32,14 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'tokenAppend':
     case 'gatherRows':
     case 'slice':
+    case 'tokenShift':
       return MOVED;
     case 'kvAppend':
       return op.cache.keys.type === 'f16' ? 1e-7 : MOVED;
     case 'add':
     case 'mul':
     case 'scale':
+    case 'lerp':
       return ROUNDED;
     case 'unary':
     case 'gated':
@@ -45,8 +47,13 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'rope':
     case 'rmsNorm':
     case 'layerNorm':
+    case 'groupNorm':
+    case 'l2Norm':
     case 'sample':
       return FUNCTION;
+    case 'wkv7':
+    case 'wkvBonus':
+      return SUMMED;
     case 'attention':
       return op.cache.values.type === 'f16' ? WEIGHED_IN_HALVES : SUMMED;
     case 'matmul':

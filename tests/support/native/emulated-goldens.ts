@@ -1,6 +1,7 @@
 import { LanguageModel, type ModelOptions } from '../../../src/index.ts';
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
+import { testFamilies } from '../family-tests.ts';
 import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
 import { type Emulator, emulatedTests } from './emulator.ts';
 
@@ -12,10 +13,26 @@ export interface EmulatedGoldens {
 
 /** Declares the goldens' tests for an emulated GPU. */
 export async function testEmulatedGoldens(target: string, limits: EmulatedGoldens = {}): Promise<void> {
+  const device = await emulatedDevice(target);
+  const { floatPositions, quantizedPositions } = limits;
+  testAllLogits(device);
+  testFloatGoldens(floatPositions === undefined ? device : { ...device, positions: floatPositions });
+  testQuantizedGoldens(
+    quantizedPositions === undefined ? device : { ...device, positions: quantizedPositions },
+  );
+}
+
+/** Declares the tests of every architecture's random model for an emulated GPU. */
+export async function testEmulatedFamilies(target: string): Promise<void> {
+  testFamilies(await emulatedDevice(target));
+}
+
+async function emulatedDevice(target: string): Promise<GoldenDevice> {
   const emulated = await emulatedTests(target);
   let current: Emulator | undefined;
-  const device: GoldenDevice = {
+  return {
     name: 'the emulated GPU',
+    exact: true,
     open: async (path, options) => openOn(current as Emulator, path, options),
     declare: (name, body) =>
       emulated(name, async (emulator) => {
@@ -23,12 +40,6 @@ export async function testEmulatedGoldens(target: string, limits: EmulatedGolden
         await body();
       }),
   };
-  const { floatPositions, quantizedPositions } = limits;
-  testAllLogits(device);
-  testFloatGoldens(floatPositions === undefined ? device : { ...device, positions: floatPositions });
-  testQuantizedGoldens(
-    quantizedPositions === undefined ? device : { ...device, positions: quantizedPositions },
-  );
 }
 
 /** The steps' rows are few, because an emulated step takes as long for those that are not in use. */

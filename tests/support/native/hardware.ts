@@ -13,6 +13,7 @@ import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
 import type { NodeNativePlatform } from '../../../src/node/native-platform.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testDeviceContract } from '../contract/index.ts';
+import { testFamilies } from '../family-tests.ts';
 import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
 import { openTestPlatform } from './emulator.ts';
 import { HARDWARE_TESTS } from './hardware-tests.ts';
@@ -23,7 +24,7 @@ const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
 
 /**
  * Declares everything that holds on a GPU of this machine: the device contract, what goes beyond it, the kernels' prelude and
- * the goldens. Skipped, with the driver's reason, where there is no GPU.
+ * the goldens, those of every architecture too. Skipped, with the driver's reason, where there is no GPU.
  */
 export async function testHardware(
   driver: 'hip' | 'cuda',
@@ -44,6 +45,7 @@ export async function testHardware(
   testBeyondContract(name, open);
   const device: GoldenDevice = {
     name,
+    exact: true,
     open: async (path, options) =>
       LanguageModel.open(
         { gguf: await openGguf(path), device: open(), architectures: ALL_ARCHITECTURES },
@@ -53,6 +55,7 @@ export async function testHardware(
   testAllLogits(device);
   testFloatGoldens(device);
   testQuantizedGoldens(device);
+  testFamilies(device);
 }
 
 function openLibrary(

@@ -9,6 +9,7 @@ export * from './floats';
 export * from './elementwise';
 export * from './rows';
 export { rope } from './rope';
+export { wkv7 } from './wkv7';
 export { attention } from './attention';
 
 /** The first address that a host may use: below lie the kernels' tables. */

@@ -1,4 +1,4 @@
-import type { LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
+import type { GroupNormOp, L2NormOp, LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
 import type { Lowering } from '../program/lowering.ts';
 
 export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
@@ -37,6 +37,44 @@ export function lowerLayerNorm(op: LayerNormOp, to: Lowering): void {
     locality: 'row',
     local: [x],
     reads: bias ? [weight, bias] : [weight],
+    writes: [out],
+  });
+}
+
+export function lowerGroupNorm(op: GroupNormOp, to: Lowering): void {
+  const [x, out] = [to.tensor(op.x), to.tensor(op.out)];
+  const [weight, bias] = [to.weight(op.weight, 'vector'), to.weight(op.bias, 'vector')];
+  to.emit({
+    table: {
+      kind: 'groupNorm',
+      at: { x: x.id, weight: weight.id, bias: bias.id, out: out.id },
+      columns: op.out.width,
+      group: op.size,
+      epsilon: op.epsilon,
+    },
+    axis: op.out.axis,
+    locality: 'element',
+    columnUnit: op.size,
+    local: [x],
+    reads: [weight, bias],
+    writes: [out],
+  });
+}
+
+export function lowerL2Norm(op: L2NormOp, to: Lowering): void {
+  const [x, out] = [to.tensor(op.x), to.tensor(op.out)];
+  to.emit({
+    table: {
+      kind: 'l2Norm',
+      at: { x: x.id, out: out.id },
+      columns: op.out.width,
+      group: op.size,
+      epsilon: op.epsilon,
+    },
+    axis: op.out.axis,
+    locality: 'element',
+    columnUnit: op.size,
+    local: [x],
     writes: [out],
   });
 }

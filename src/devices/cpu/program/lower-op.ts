@@ -3,7 +3,8 @@ import { lowerAttention, lowerKvAppend } from '../lowering/attention.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from '../lowering/elementwise.ts';
 import { lowerEmbed } from '../lowering/embed.ts';
 import { lowerMatmul } from '../lowering/matmul.ts';
-import { lowerLayerNorm, lowerRmsNorm } from '../lowering/norm.ts';
+import { lowerGroupNorm, lowerL2Norm, lowerLayerNorm, lowerRmsNorm } from '../lowering/norm.ts';
+import { lowerLerp, lowerTokenShift, lowerWkv7, lowerWkvBonus } from '../lowering/recurrence.ts';
 import { lowerRope, lowerRopeTable } from '../lowering/rope.ts';
 import { lowerGatherRows, lowerSlice, lowerTokenAppend } from '../lowering/rows.ts';
 import { lowerSample } from '../lowering/sample.ts';
@@ -13,53 +14,51 @@ import type { Lowering } from './lowering.ts';
 export function lowerOp(op: Op, to: Lowering): void {
   switch (op.kind) {
     case 'embed':
-      lowerEmbed(op, to);
-      break;
+      return lowerEmbed(op, to);
     case 'matmul':
-      lowerMatmul(op, to);
-      break;
+      return lowerMatmul(op, to);
     case 'add':
     case 'mul':
-      lowerBinary(op, to);
-      break;
+      return lowerBinary(op, to);
     case 'scale':
-      lowerScale(op, to);
-      break;
+      return lowerScale(op, to);
     case 'unary':
-      lowerUnary(op, to);
-      break;
+      return lowerUnary(op, to);
     case 'gated':
-      lowerGated(op, to);
-      break;
+      return lowerGated(op, to);
     case 'slice':
-      lowerSlice(op, to);
-      break;
+      return lowerSlice(op, to);
+    case 'lerp':
+      return lowerLerp(op, to);
+    case 'groupNorm':
+      return lowerGroupNorm(op, to);
+    case 'l2Norm':
+      return lowerL2Norm(op, to);
+    case 'tokenShift':
+      return lowerTokenShift(op, to);
+    case 'wkv7':
+      return lowerWkv7(op, to);
+    case 'wkvBonus':
+      return lowerWkvBonus(op, to);
     case 'rmsNorm':
-      lowerRmsNorm(op, to);
-      break;
+      return lowerRmsNorm(op, to);
     case 'layerNorm':
-      lowerLayerNorm(op, to);
-      break;
+      return lowerLayerNorm(op, to);
     case 'ropeTable':
-      lowerRopeTable(op, to);
-      break;
+      return lowerRopeTable(op, to);
     case 'rope':
-      lowerRope(op, to);
-      break;
+      return lowerRope(op, to);
     case 'tokenAppend':
-      lowerTokenAppend(op, to);
-      break;
+      return lowerTokenAppend(op, to);
     case 'kvAppend':
-      lowerKvAppend(op, to);
-      break;
+      return lowerKvAppend(op, to);
     case 'attention':
-      lowerAttention(op, to);
-      break;
+      return lowerAttention(op, to);
     case 'gatherRows':
-      lowerGatherRows(op, to);
-      break;
+      return lowerGatherRows(op, to);
     case 'sample':
-      lowerSample(op, to);
-      break;
+      return lowerSample(op, to);
+    default:
+      op satisfies never;
   }
 }

@@ -84,6 +84,70 @@ export interface LayerNormCall {
   readonly epsilon: number;
 }
 
+export interface GroupNormCall {
+  readonly kind: 'groupNorm';
+  readonly at: { readonly x: number; readonly weight: number; readonly bias: number; readonly out: number };
+  readonly columns: number;
+  readonly group: number;
+  readonly epsilon: number;
+}
+
+export interface L2NormCall {
+  readonly kind: 'l2Norm';
+  readonly at: { readonly x: number; readonly out: number };
+  readonly columns: number;
+  readonly group: number;
+  readonly epsilon: number;
+}
+
+/** `out = a + (b - a) * t`; `t` is one of a weight's rows for all rows, or a row for each. */
+export interface LerpCall {
+  readonly kind: 'lerp';
+  readonly at: { readonly a: number; readonly b: number; readonly t: number; readonly out: number };
+  readonly columns: number;
+  readonly weightRow: number | undefined;
+}
+
+/** Row after row: `out[r] = last[slots[r]]`, zero at position 0, then `last[slots[r]] = x[r]`. */
+export interface TokenShiftCall {
+  readonly kind: 'tokenShift';
+  readonly at: BatchOperands & { readonly x: number; readonly last: number; readonly out: number };
+  readonly columns: number;
+  readonly slotCount: number;
+}
+
+/** RWKV-7's recurrence; the columns of a head are computed together. */
+export interface Wkv7Call {
+  readonly kind: 'wkv7';
+  readonly at: BatchOperands & {
+    readonly r: number;
+    readonly w: number;
+    readonly k: number;
+    readonly v: number;
+    readonly kk: number;
+    readonly a: number;
+    readonly state: number;
+    readonly out: number;
+  };
+  readonly columns: number;
+  readonly headSize: number;
+  readonly slotCount: number;
+}
+
+/** `out[i] = v[i] * sum_j r[j] k[j] weight[j]`, for each head. */
+export interface WkvBonusCall {
+  readonly kind: 'wkvBonus';
+  readonly at: {
+    readonly r: number;
+    readonly k: number;
+    readonly v: number;
+    readonly weight: number;
+    readonly out: number;
+  };
+  readonly columns: number;
+  readonly headSize: number;
+}
+
 export interface RopeTableCall {
   readonly kind: 'ropeTable';
   readonly at: { readonly positions: number; readonly factors?: number; readonly out: number };
@@ -214,6 +278,12 @@ export type CallTable =
   | GatedCall
   | RmsNormCall
   | LayerNormCall
+  | GroupNormCall
+  | L2NormCall
+  | LerpCall
+  | TokenShiftCall
+  | Wkv7Call
+  | WkvBonusCall
   | RopeTableCall
   | RopeCall
   | TokenAppendCall

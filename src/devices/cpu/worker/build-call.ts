@@ -5,7 +5,8 @@ import { attentionCall, cacheAppendCall } from './calls/attention.ts';
 import { binaryCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise.ts';
 import { embedCall } from './calls/embed.ts';
 import { matmulCall, quantizeCall } from './calls/matmul.ts';
-import { layerNormCall, rmsNormCall, ropeCall } from './calls/norm.ts';
+import { groupNormCall, l2NormCall, layerNormCall, rmsNormCall, ropeCall } from './calls/norm.ts';
+import { lerpCall, tokenShiftCall, wkv7Call, wkvBonusCall } from './calls/recurrence.ts';
 import { gatherCall, ropeTableCall, sliceCall, stageCall, tokenAppendCall } from './calls/rows.ts';
 import { sampleCall } from './calls/sample.ts';
 import type { Call } from './task.ts';
@@ -40,6 +41,18 @@ export function buildCall(call: CallTable, { bank, banks, capacity, axis }: Call
       return rmsNormCall(call, bank);
     case 'layerNorm':
       return layerNormCall(call, bank);
+    case 'groupNorm':
+      return groupNormCall(call, bank);
+    case 'l2Norm':
+      return l2NormCall(call, bank, capacity[axis]);
+    case 'lerp':
+      return lerpCall(call, bank, capacity[axis]);
+    case 'tokenShift':
+      return tokenShiftCall(call, bank, capacity[axis]);
+    case 'wkv7':
+      return wkv7Call(call, bank, capacity[axis]);
+    case 'wkvBonus':
+      return wkvBonusCall(call, bank, capacity[axis]);
     case 'ropeTable':
       return ropeTableCall(call, bank, capacity[axis]);
     case 'rope':

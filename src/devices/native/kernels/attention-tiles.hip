@@ -13,8 +13,9 @@
 #define TILE_ROWS (16 * WAVES)
 
 /// Octets from one line of a shared tile to the next: lanes that read neighbouring lines do not meet in a bank.
-DEVICE constexpr i32 line_octets(i32 size) { return (size / 8 + 3) / 8 * 8 + 4; }
-constexpr i32 KEY_LINE = line_octets(KEY), VALUE_LINE = line_octets(KEYS), SCORE_LINE = KEYS + 4;
+// A macro, because the compilers do not agree on the side that a function for constants belongs to.
+#define LINE_OCTETS(size) (((size) / 8 + 3) / 8 * 8 + 4)
+constexpr i32 KEY_LINE = LINE_OCTETS(KEY), VALUE_LINE = LINE_OCTETS(KEYS), SCORE_LINE = KEYS + 4;
 constexpr i32 KEY_TILES = KEYS / 16, VALUE_TILES = VALUE / 16;
 constexpr f32 LOWEST = -1e30f;
 

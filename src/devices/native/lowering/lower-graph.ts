@@ -7,6 +7,14 @@ import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { lowerMatmul } from './matmul.ts';
 import { lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import {
+  lowerGroupNorm,
+  lowerL2Norm,
+  lowerLerp,
+  lowerTokenShift,
+  lowerWkv7,
+  lowerWkvBonus,
+} from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
@@ -27,53 +35,51 @@ export function lowerGraph(graph: OpGraph, target: NativeTarget): LoweredProgram
 function lowerOp(op: Op, to: Lowering): void {
   switch (op.kind) {
     case 'embed':
-      lowerEmbed(op, to);
-      break;
+      return lowerEmbed(op, to);
     case 'matmul':
-      lowerMatmul(op, to);
-      break;
+      return lowerMatmul(op, to);
     case 'add':
     case 'mul':
-      lowerBinary(op, to);
-      break;
+      return lowerBinary(op, to);
     case 'scale':
-      lowerScale(op, to);
-      break;
+      return lowerScale(op, to);
     case 'unary':
-      lowerUnary(op, to);
-      break;
+      return lowerUnary(op, to);
     case 'gated':
-      lowerGated(op, to);
-      break;
+      return lowerGated(op, to);
     case 'slice':
-      lowerSlice(op, to);
-      break;
+      return lowerSlice(op, to);
+    case 'lerp':
+      return lowerLerp(op, to);
+    case 'groupNorm':
+      return lowerGroupNorm(op, to);
+    case 'l2Norm':
+      return lowerL2Norm(op, to);
+    case 'tokenShift':
+      return lowerTokenShift(op, to);
+    case 'wkv7':
+      return lowerWkv7(op, to);
+    case 'wkvBonus':
+      return lowerWkvBonus(op, to);
     case 'rmsNorm':
-      lowerRmsNorm(op, to);
-      break;
+      return lowerRmsNorm(op, to);
     case 'layerNorm':
-      lowerLayerNorm(op, to);
-      break;
+      return lowerLayerNorm(op, to);
     case 'ropeTable':
-      lowerRopeTable(op, to);
-      break;
+      return lowerRopeTable(op, to);
     case 'rope':
-      lowerRope(op, to);
-      break;
+      return lowerRope(op, to);
     case 'tokenAppend':
-      lowerTokenAppend(op, to);
-      break;
+      return lowerTokenAppend(op, to);
     case 'kvAppend':
-      lowerKvAppend(op, to);
-      break;
+      return lowerKvAppend(op, to);
     case 'attention':
-      lowerAttention(op, to);
-      break;
+      return lowerAttention(op, to);
     case 'gatherRows':
-      lowerGatherRows(op, to);
-      break;
+      return lowerGatherRows(op, to);
     case 'sample':
-      lowerSample(op, to);
-      break;
+      return lowerSample(op, to);
+    default:
+      op satisfies never;
   }
 }

@@ -18,9 +18,6 @@ export const SCALE = `fn value_of(at: u32) -> f32 { return FACTOR * x[at]; }`;
 
 export const UNARY = `fn value_of(at: u32) -> f32 { return activation(x[at]); }`;
 
-/** Columns of a wider tensor's rows, from `FIRST` on. */
-export const SLICE = `fn value_of(at: u32) -> f32 { return x[at / WIDTH * X_WIDTH + FIRST + at % WIDTH]; }`;
-
 /** `fn(gate) * up`, or the same tensor as both. */
 export const GATED = `fn value_of(at: u32) -> f32 { return activation(gate[at]) * up[at]; }`;
 export const GATED_BY_ITSELF = `fn value_of(at: u32) -> f32 { return activation(gate[at]) * gate[at]; }`;

@@ -1,5 +1,5 @@
-import type { BinaryOp, GatedOp, ScaleOp, SliceOp, Tensor, UnaryOp } from '../../../ops/index.ts';
-import { binaryText, ELEMENTWISE, GATED, GATED_BY_ITSELF, SCALE, SLICE, UNARY } from '../kernels/elementwise.ts';
+import type { BinaryOp, GatedOp, ScaleOp, Tensor, UnaryOp } from '../../../ops/index.ts';
+import { binaryText, ELEMENTWISE, GATED, GATED_BY_ITSELF, SCALE, UNARY } from '../kernels/elementwise.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import type { Constant } from '../launching/kernel-module.ts';
@@ -55,9 +55,4 @@ export function lowerGated({ fn, gate, up, out }: GatedOp, to: Lowering): void {
   const texts = [FUNCTIONS, activationText(fn), same ? GATED_BY_ITSELF : GATED];
   const args = same ? { gate: read(gate) } : { gate: read(gate), up: read(up) };
   launchElementwise(to, 'gated', { texts, args, out });
-}
-
-export function lowerSlice({ x, first, out }: SliceOp, to: Lowering): void {
-  const constants = { X_WIDTH: x.width, FIRST: first };
-  launchElementwise(to, 'slice', { texts: [SLICE], args: { x: read(x) }, out, constants });
 }

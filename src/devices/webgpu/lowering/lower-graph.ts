@@ -3,7 +3,7 @@ import type { Op, OpGraph } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import { Activations } from './activations.ts';
 import { lowerAttention, lowerKvAppend } from './attention.ts';
-import { lowerBinary, lowerGated, lowerScale, lowerSlice, lowerUnary } from './elementwise.ts';
+import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
 import { fuseAttention } from './fusion/fuse-attention.ts';
 import { fuseGated } from './fusion/fuse-gated.ts';
 import { fuseNorm } from './fusion/fuse-norm.ts';
@@ -12,6 +12,15 @@ import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { lowerMatmul } from './matmul.ts';
 import { lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import {
+  lowerGroupNorm,
+  lowerL2Norm,
+  lowerLerp,
+  lowerSlice,
+  lowerTokenShift,
+  lowerWkv7,
+  lowerWkvBonus,
+} from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
@@ -52,6 +61,18 @@ function lowerOp(op: Op, to: Lowering, activations: Activations): void {
       return lowerGated(op, to);
     case 'slice':
       return lowerSlice(op, to);
+    case 'lerp':
+      return lowerLerp(op, to);
+    case 'groupNorm':
+      return lowerGroupNorm(op, to);
+    case 'l2Norm':
+      return lowerL2Norm(op, to);
+    case 'tokenShift':
+      return lowerTokenShift(op, to);
+    case 'wkv7':
+      return lowerWkv7(op, to);
+    case 'wkvBonus':
+      return lowerWkvBonus(op, to);
     case 'rmsNorm':
       return lowerRmsNorm(op, to);
     case 'layerNorm':
@@ -70,5 +91,7 @@ function lowerOp(op: Op, to: Lowering, activations: Activations): void {
       return lowerGatherRows(op, to);
     case 'sample':
       return lowerSample(op, to);
+    default:
+      op satisfies never;
   }
 }

@@ -5,6 +5,7 @@ import { EMBED_CASES } from './embed.ts';
 import { LAYER_CASES } from './layer.ts';
 import { MATMUL_CASES } from './matmul.ts';
 import { NORM_CASES } from './norm.ts';
+import { RECURRENCE_CASES } from './recurrence.ts';
 import { ROPE_CASES } from './rope.ts';
 import { ROWS_CASES } from './rows.ts';
 import { SAMPLE_CASES } from './sample.ts';
@@ -18,6 +19,7 @@ export const ALL_CASES: readonly OpCase[] = [
   ...ROPE_CASES,
   ...ROWS_CASES,
   ...ATTENTION_CASES,
+  ...RECURRENCE_CASES,
   ...SAMPLE_CASES,
   ...LAYER_CASES,
 ];

@@ -1,0 +1,35 @@
+// A block normalizes a group of a row.
+#include "reduce.h"
+
+DEVICE f32 sum_of_squares(const f32* x, i32 size, f32 mean) {
+  f32 sum = 0;
+  for (i32 i = thread(); i < size; i += 256) sum += (x[i] - mean) * (x[i] - mean);
+  return sum;
+}
+
+KERNEL(group_norm, 256, const i32* count, const f32* x, const f32* weight, const f32* bias, f32* out, i32 width, i32 size,
+                       f32 epsilon) {
+  SHARED f32 sums[8];
+  SHARED f32 squares[8];
+  await_inputs();
+  if (i32(block_x()) >= *count) return;
+  i32 group = i32(block_y()) * size;
+  i64 start = i64(block_x()) * width + group;
+  f32 sum = 0;
+  for (i32 i = thread(); i < size; i += 256) sum += x[start + i];
+  f32 mean = block_sum<8>(sum, sums) / f32(size);
+  f32 square = block_sum<8>(sum_of_squares(x + start, size, mean), squares);
+  f32 deviation = square_root(square / f32(size) + epsilon);
+  for (i32 i = thread(); i < size; i += 256) {
+    out[start + i] = (x[start + i] - mean) / deviation * weight[group + i] + bias[group + i];
+  }
+}
+
+KERNEL(l2_norm, 256, const i32* count, const f32* x, f32* out, i32 width, i32 size, f32 epsilon) {
+  SHARED f32 squares[8];
+  await_inputs();
+  if (i32(block_x()) >= *count) return;
+  i64 start = i64(block_x()) * width + i64(block_y()) * size;
+  f32 length = max_of(epsilon, square_root(block_sum<8>(sum_of_squares(x + start, size, 0.0f), squares)));
+  for (i32 i = thread(); i < size; i += 256) out[start + i] = x[start + i] / length;
+}

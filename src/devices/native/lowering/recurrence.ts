@@ -1,0 +1,79 @@
+import { fail } from '../../../base/errors.ts';
+import type { GroupNormOp, L2NormOp, LerpOp, TokenShiftOp, Wkv7Op, WkvBonusOp } from '../../../ops/index.ts';
+import { float, int } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+const THREADS = 256;
+
+/** A thread holds a row of a head's matrix in registers, and a block has a thread for each row. */
+const LARGEST_HEAD = 256;
+
+export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lowering): void {
+  to.launch({
+    file: 'recurrence.hip',
+    kernel: 'token_shift',
+    grid: [Math.ceil(out.width / THREADS)],
+    block: THREADS,
+    args: [to.count(out), batch.slots, batch.positions, x, last, out, int(out.width)],
+  });
+}
+
+export function lowerLerp({ a, b, t, row, out }: LerpOp, to: Lowering): void {
+  const shares = t.kind === 'weight' ? to.weight([t], FLOAT_LAYOUT) : t;
+  to.launch({
+    file: 'recurrence.hip',
+    kernel: 'lerp_rows',
+    grid: [Math.ceil((to.capacity(out) * out.width) / THREADS)],
+    block: THREADS,
+    args: [to.count(out), a, b, shares, out, int(out.width), int(t.kind === 'weight' ? row : -1)],
+  });
+}
+
+export function lowerWkv7(op: Wkv7Op, to: Lowering): void {
+  const { r, w, k, v, kk, a, state, headSize, batch, out } = op;
+  if (headSize > LARGEST_HEAD) {
+    const why = `its heads are ${headSize} wide, more than ${LARGEST_HEAD}`;
+    fail('OP_UNSUPPORTED', { device: to.target.api, op: 'wkv7', why });
+  }
+  to.launch({
+    file: 'wkv7.hip',
+    kernel: 'wkv7_rows',
+    defines: { HEAD_SIZE: headSize },
+    grid: [out.width / headSize, to.graph.shape.slots],
+    block: headSize,
+    args: [to.count(out), batch.slots, batch.positions, r, w, k, v, kk, a, state, out, int(out.width)],
+  });
+}
+
+export function lowerWkvBonus({ r, k, v, weight, headSize, out }: WkvBonusOp, to: Lowering): void {
+  to.launch({
+    file: 'recurrence.hip',
+    kernel: 'wkv_bonus',
+    grid: [to.capacity(out), out.width / headSize],
+    block: THREADS,
+    args: [to.count(out), r, k, v, to.weight([weight], FLOAT_LAYOUT), out, int(out.width), int(headSize)],
+  });
+}
+
+export function lowerGroupNorm({ x, size, weight, bias, epsilon, out }: GroupNormOp, to: Lowering): void {
+  const factors = to.weight([weight], FLOAT_LAYOUT);
+  const terms = to.weight([bias], FLOAT_LAYOUT);
+  to.launch({
+    file: 'group-norm.hip',
+    kernel: 'group_norm',
+    grid: [to.capacity(out), out.width / size],
+    block: THREADS,
+    args: [to.count(out), x, factors, terms, out, int(out.width), int(size), float(epsilon)],
+  });
+}
+
+export function lowerL2Norm({ x, size, epsilon, out }: L2NormOp, to: Lowering): void {
+  to.launch({
+    file: 'group-norm.hip',
+    kernel: 'l2_norm',
+    grid: [to.capacity(out), out.width / size],
+    block: THREADS,
+    args: [to.count(out), x, out, int(out.width), int(size), float(epsilon)],
+  });
+}

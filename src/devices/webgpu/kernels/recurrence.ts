@@ -1,0 +1,115 @@
+/** `x[r, FIRST + i]`, of rows `SOURCE_WIDTH` wide. */
+export const SLICE = `fn value_of(at: u32) -> f32 { return x[at / WIDTH * SOURCE_WIDTH + FIRST + at % WIDTH]; }`;
+
+/** `a + (b - a) * t`; `t` is the rows' own, or the weight's row that begins at `SHARE`. */
+export function lerpText(shares: 'tensor' | 'row', same: boolean): string {
+  const t = shares === 'row' ? 't[SHARE + at % WIDTH]' : 't[at]';
+  return `fn value_of(at: u32) -> f32 { return a[at] + (${same ? 'a' : 'b'}[at] - a[at]) * ${t}; }`;
+}
+
+/** A thread takes a column of all rows: what the sequence's row before had, and notes what this one has. */
+export const TOKEN_SHIFT = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(global_invocation_id) thread: vec3<u32>) {
+  let i = thread.x;
+  if (i >= WIDTH) { return; }
+  for (var row = 0u; row < u32(counts[0]); row++) {
+    let kept = u32(slots[row >> 2u][row & 3u]) * WIDTH + i;
+    y[row * WIDTH + i] = select(last[kept], 0.0, positions[row >> 2u][row & 3u] == 0);
+    last[kept] = x[row * WIDTH + i];
+  }
+}
+`;
+
+/** A workgroup takes a head of a slot, a thread a row of the head's matrix, from the slot's first row to its last. */
+export const WKV7 = /* wgsl */ `
+var<workgroup> all_r: array<f32, HEAD_SIZE>;
+var<workgroup> all_w: array<f32, HEAD_SIZE>;
+var<workgroup> all_k: array<f32, HEAD_SIZE>;
+var<workgroup> removal: array<f32, HEAD_SIZE>;
+var<workgroup> rate: array<f32, HEAD_SIZE>;
+
+@compute @workgroup_size(HEAD_SIZE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let slot = group.y;
+  let kept = (slot * WIDTH + group.x * HEAD_SIZE + thread) * HEAD_SIZE;
+  var line: array<f32, HEAD_SIZE>;
+  var loaded = false;
+  for (var row = 0u; row < u32(counts[0]); row++) {
+    if (u32(slots[row >> 2u][row & 3u]) != slot) { continue; }
+    if (positions[row >> 2u][row & 3u] == 0) {
+      for (var j = 0u; j < HEAD_SIZE; j++) { line[j] = 0.0; }
+    } else if (!loaded) {
+      for (var j = 0u; j < HEAD_SIZE; j++) { line[j] = state[kept + j]; }
+    }
+    loaded = true;
+    let i = row * WIDTH + group.x * HEAD_SIZE + thread;
+    all_r[thread] = r[i];
+    all_w[thread] = w[i];
+    all_k[thread] = k[i];
+    removal[thread] = kk[i];
+    rate[thread] = kk[i] * a[i];
+    workgroupBarrier();
+    var removed = 0.0;
+    for (var j = 0u; j < HEAD_SIZE; j++) { removed -= line[j] * removal[j]; }
+    var sum = 0.0;
+    for (var j = 0u; j < HEAD_SIZE; j++) {
+      line[j] = line[j] * all_w[j] + (removed * rate[j] + v[i] * all_k[j]);
+      sum += line[j] * all_r[j];
+    }
+    y[i] = sum;
+    workgroupBarrier();
+  }
+  if (!loaded) { return; }
+  for (var j = 0u; j < HEAD_SIZE; j++) { state[kept + j] = line[j]; }
+}
+`;
+
+/** A workgroup takes a head of a row: `v[i] * sum_j r[j] k[j] factors[j]`. */
+export const WKV_BONUS = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  if (group.x >= u32(counts[COUNT])) { return; }
+  let head = group.y * SIZE;
+  let start = group.x * WIDTH + head;
+  var sum = 0.0;
+  for (var i = thread; i < SIZE; i += THREADS) { sum = fma(r[start + i] * factors[head + i], k[start + i], sum); }
+  let all = team_sum(sum, thread);
+  for (var i = thread; i < SIZE; i += THREADS) { y[start + i] = v[start + i] * all; }
+}
+`;
+
+/** A workgroup normalizes a group of a row by its mean and variance. */
+export const GROUP_NORM = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  if (group.x >= u32(counts[COUNT])) { return; }
+  let first = group.y * SIZE;
+  let start = group.x * WIDTH + first;
+  var sum = 0.0;
+  for (var i = thread; i < SIZE; i += THREADS) { sum += x[start + i]; }
+  let mean = team_sum(sum, thread) / f32(SIZE);
+  var square = 0.0;
+  for (var i = thread; i < SIZE; i += THREADS) {
+    let centred = x[start + i] - mean;
+    square = fma(centred, centred, square);
+  }
+  let scale = 1.0 / sqrt(team_sum(square, thread) / f32(SIZE) + EPSILON);
+  for (var i = thread; i < SIZE; i += THREADS) {
+    y[start + i] = (x[start + i] - mean) * scale * factors[first + i] + bias[first + i];
+  }
+}
+`;
+
+/** A workgroup scales a group of a row to the length 1. */
+export const L2_NORM = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  if (group.x >= u32(counts[COUNT])) { return; }
+  let start = group.x * WIDTH + group.y * SIZE;
+  var square = 0.0;
+  for (var i = thread; i < SIZE; i += THREADS) { square = fma(x[start + i], x[start + i], square); }
+  let length = max(sqrt(team_sum(square, thread)), EPSILON);
+  for (var i = thread; i < SIZE; i += THREADS) { y[start + i] = x[start + i] / length; }
+}
+`;

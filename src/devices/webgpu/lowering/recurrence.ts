@@ -1,0 +1,124 @@
+import { fail } from '../../../base/errors.ts';
+import type {
+  GroupNormOp,
+  L2NormOp,
+  LerpOp,
+  SliceOp,
+  TokenShiftOp,
+  Wkv7Op,
+  WkvBonusOp,
+} from '../../../ops/index.ts';
+import { reduceText } from '../kernels/library/reduce.ts';
+import { GROUP_NORM, L2_NORM, lerpText, SLICE, TOKEN_SHIFT, WKV7, WKV_BONUS } from '../kernels/recurrence.ts';
+import { launchElementwise } from './elementwise.ts';
+import { type Lowering, read, write } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+/** Threads that every device has in a workgroup: a head's rows take one each. */
+const LARGEST_HEAD = 256;
+
+export function lowerSlice({ x, first, out }: SliceOp, to: Lowering): void {
+  const constants = { FIRST: first, SOURCE_WIDTH: x.width };
+  launchElementwise(to, 'slice', { texts: [SLICE], args: { x: read(x) }, out, constants });
+}
+
+export function lowerLerp({ a, b, t, row, out }: LerpOp, to: Lowering): void {
+  const same = a === b;
+  const text = lerpText(t.kind === 'weight' ? 'row' : 'tensor', same);
+  const shares = t.kind === 'weight' ? to.vector(t, FLOAT_LAYOUT) : read(t);
+  const args = same ? { a: read(a), t: shares } : { a: read(a), b: read(b), t: shares };
+  launchElementwise(to, 'lerp', { texts: [text], args, out, constants: { SHARE: row * out.width } });
+}
+
+export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lowering): void {
+  const { threads } = to.target;
+  to.launch({
+    name: 'token_shift',
+    texts: [TOKEN_SHIFT],
+    constants: { THREADS: threads, WIDTH: out.width },
+    args: {
+      counts: to.counts,
+      slots: to.index(batch.slots),
+      positions: to.index(batch.positions),
+      x: read(x),
+      last: write(last),
+      y: write(out),
+    },
+    grid: [Math.ceil(out.width / threads)],
+  });
+}
+
+export function lowerWkv7(op: Wkv7Op, to: Lowering): void {
+  const { headSize, batch, out } = op;
+  if (headSize > LARGEST_HEAD) {
+    const why = `its heads are ${headSize} wide, more than ${LARGEST_HEAD}`;
+    fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'wkv7', why });
+  }
+  to.launch({
+    name: 'wkv7',
+    texts: [WKV7],
+    constants: { HEAD_SIZE: headSize, WIDTH: out.width },
+    args: {
+      counts: to.counts,
+      slots: to.index(batch.slots),
+      positions: to.index(batch.positions),
+      r: read(op.r),
+      w: read(op.w),
+      k: read(op.k),
+      v: read(op.v),
+      kk: read(op.kk),
+      a: read(op.a),
+      state: write(op.state),
+      y: write(out),
+    },
+    grid: [out.width / headSize, to.graph.shape.slots],
+  });
+}
+
+export function lowerWkvBonus({ r, k, v, weight, headSize, out }: WkvBonusOp, to: Lowering): void {
+  const { threads } = to.target;
+  to.launch({
+    name: 'wkv_bonus',
+    texts: [WKV_BONUS, reduceText(to.target, { team: threads, threads })],
+    constants: { THREADS: threads, COUNT: to.countOf(out), WIDTH: out.width, SIZE: headSize },
+    args: {
+      counts: to.counts,
+      r: read(r),
+      k: read(k),
+      v: read(v),
+      factors: to.vector(weight, FLOAT_LAYOUT),
+      y: write(out),
+    },
+    grid: [to.capacity(out), out.width / headSize],
+  });
+}
+
+export function lowerGroupNorm({ x, size, weight, bias, epsilon, out }: GroupNormOp, to: Lowering): void {
+  const { threads } = to.target;
+  const constants = { WIDTH: out.width, SIZE: size, EPSILON: { f32: epsilon } };
+  to.launch({
+    name: 'group_norm',
+    texts: [GROUP_NORM, reduceText(to.target, { team: threads, threads })],
+    constants: { THREADS: threads, COUNT: to.countOf(out), ...constants },
+    args: {
+      counts: to.counts,
+      x: read(x),
+      factors: to.vector(weight, FLOAT_LAYOUT),
+      bias: to.vector(bias, FLOAT_LAYOUT),
+      y: write(out),
+    },
+    grid: [to.capacity(out), out.width / size],
+  });
+}
+
+export function lowerL2Norm({ x, size, epsilon, out }: L2NormOp, to: Lowering): void {
+  const { threads } = to.target;
+  const constants = { WIDTH: out.width, SIZE: size, EPSILON: { f32: epsilon } };
+  to.launch({
+    name: 'l2_norm',
+    texts: [L2_NORM, reduceText(to.target, { team: threads, threads })],
+    constants: { THREADS: threads, COUNT: to.countOf(out), ...constants },
+    args: { counts: to.counts, x: read(x), y: write(out) },
+    grid: [to.capacity(out), out.width / size],
+  });
+}

@@ -1,0 +1,88 @@
+import { type Cost, rowwiseCost } from './cost.ts';
+import type { Recorder } from './recorder.ts';
+import type { BatchTensors, State, Tensor, Weight } from './value.ts';
+
+/** Receptance, decay (0 to 1), key, value, removal key (normalized) and in-context learning rate of a row's heads. */
+export interface Wkv7Operands {
+  readonly r: Tensor;
+  readonly w: Tensor;
+  readonly k: Tensor;
+  readonly v: Tensor;
+  readonly kk: Tensor;
+  readonly a: Tensor;
+}
+
+/**
+ * RWKV-7's recurrence (Peng et al. 2025, "RWKV-7 Goose", section 3), for each head of `headSize` values. With `S` the
+ * head's matrix in the row's slot, zero where `positions[r]` is 0, row after row:
+ * `s[i] = -sum_j S[i, j] kk[j]`, `S[i, j] = S[i, j] w[j] + s[i] kk[j] a[j] + v[i] k[j]`, `out[i] = sum_j S[i, j] r[j]`.
+ */
+export interface Wkv7Op extends Wkv7Operands {
+  readonly kind: 'wkv7';
+  /** f32 [slots, width * headSize]: head after head, `S` by rows. */
+  readonly state: State;
+  readonly headSize: number;
+  readonly batch: BatchTensors;
+  readonly out: Tensor;
+}
+
+/**
+ * What a row adds for its own token, for each head: `out[i] = v[i] * sum_j r[j] k[j] weight[j]`.
+ */
+export interface WkvBonusOp {
+  readonly kind: 'wkvBonus';
+  readonly r: Tensor;
+  readonly k: Tensor;
+  readonly v: Tensor;
+  readonly weight: Weight;
+  readonly headSize: number;
+  readonly out: Tensor;
+}
+
+/** Runs the recurrence over the rows of each sequence: [rows, width]. */
+export function wkv7(
+  g: Recorder<Wkv7Op>,
+  operands: Wkv7Operands,
+  of: { readonly state: State; readonly headSize: number },
+): Tensor {
+  const { state, headSize } = of;
+  const { width } = operands.r;
+  requireHeads(g, Object.values(operands) as Tensor[], headSize);
+  const fits = state.type === 'f32' && state.width === width * headSize && state.rows >= g.shape.slots;
+  g.require(fits, `${state.name} is f32, with ${width * headSize} values for each slot`);
+  const out = g.temp('wkv7', { axis: 'rows', width });
+  g.push({ kind: 'wkv7', ...operands, state, headSize, batch: g.batch, out });
+  return out;
+}
+
+/** The rows' own tokens' part: [rows, width]. */
+export function wkvBonus(
+  g: Recorder<WkvBonusOp>,
+  operands: Pick<Wkv7Operands, 'r' | 'k' | 'v'>,
+  of: { readonly weight: Weight; readonly headSize: number },
+): Tensor {
+  const { width } = operands.r;
+  requireHeads(g, Object.values(operands), of.headSize);
+  g.require(of.weight.rows === 1 && of.weight.columns === width, `${of.weight.name} has ${width} values`);
+  const out = g.temp('wkvBonus', { axis: 'rows', width });
+  g.push({ kind: 'wkvBonus', ...operands, ...of, out });
+  return out;
+}
+
+function requireHeads(g: Recorder<never>, operands: readonly Tensor[], headSize: number): void {
+  const [first] = operands;
+  const alike = operands.every(({ axis, width }) => axis === 'rows' && width === first?.width);
+  g.require(alike && first !== undefined, 'all operands are token rows of one width');
+  g.require((first?.width ?? 0) % headSize === 0, `heads of ${headSize} divide the row evenly`);
+}
+
+/** Reads and writes the state once a row and sequence at most; about eight operations a value of it. */
+export function wkv7Cost(op: Wkv7Op, rows: number): Cost {
+  const { width } = op.out;
+  return rowwiseCost(rows, 7 * width + 2 * width * op.headSize, 8 * width * op.headSize);
+}
+
+/** Reads each operand and writes the result once. */
+export function wkvBonusCost(op: WkvBonusOp, rows: number): Cost {
+  return rowwiseCost(rows, 4 * op.out.width, 4 * op.out.width);
+}

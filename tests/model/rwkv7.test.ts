@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isRocmforgeError } from '../../src/base/errors.ts';
+import type { LanguageModel, ModelOptions } from '../../src/index.ts';
+import { loadModel } from '../../src/index.ts';
+import { FAMILY_FIXTURES, familyPaths } from '../support/family-fixtures.ts';
+import { readFloats } from '../support/goldens.ts';
+import { sharedPath } from '../support/shared.ts';
+
+const FAMILY = FAMILY_FIXTURES.find(({ name }) => name === 'rwkv7');
+assert.ok(FAMILY);
+const MODEL = familyPaths(FAMILY).model;
+const PROMPT = Array.from({ length: 45 }, (_, i) => (5 + 11 * i + i * i) % 61);
+
+function open(options: ModelOptions & { device: string }): Promise<LanguageModel> {
+  return loadModel(MODEL, options);
+}
+
+async function logitsOf(model: LanguageModel, ids: readonly number[]): Promise<Float32Array[]> {
+  const rows: Float32Array[] = [];
+  for await (const { logits } of model.evaluate(ids)) rows.push(logits.slice());
+  return rows;
+}
+
+function largestDifference(a: readonly Float32Array[], b: readonly Float32Array[]): number {
+  assert.equal(a.length, b.length);
+  const rows = a.map((row, r) => Math.max(...row.map((value, i) => Math.abs(value - (b[r]?.[i] ?? NaN)))));
+  return Math.max(...rows);
+}
+
+async function generated(
+  model: LanguageModel,
+  prompt: readonly number[],
+  maxTokens: number,
+): Promise<number[]> {
+  const ids: number[] = [];
+  for await (const { token } of model.generate(prompt, { maxTokens, temperature: 0, ignoreEnd: true })) {
+    if (token) ids.push(token.id);
+  }
+  return ids;
+}
+
+for (const device of ['cpu', 'reference']) {
+  test(`a prompt in one chunk, in many and token by token on ${device}`, async () => {
+    const context = 64;
+    await using whole = await open({ device, context, batch: 64, logitRows: 64 });
+    const expected = await logitsOf(whole, PROMPT);
+    for (const batch of [7, 1]) {
+      await using model = await open({ device, context, batch, logitRows: batch });
+      const difference = largestDifference(await logitsOf(model, PROMPT), expected);
+      assert.ok(difference < 1e-4, `${batch} at once: a logit differs by ${difference}`);
+    }
+  });
+
+  const trained = sharedPath('models/test-only/tiny-rwkv-7v0-834K-f32.gguf');
+  const golden = sharedPath('goldens/rwkv7-834K.after-in.logits.f32');
+  const skip = trained && golden ? false : 'the shared goldens and models are not beside the project';
+  test(`the authors' own logits come out on ${device}`, { skip }, async () => {
+    await using model = await loadModel(trained ?? '', { device, context: 8 });
+    const rows = await logitsOf(model, [0x22, 0x69, 0x6e]);
+    const difference = largestDifference(rows.slice(-1), [await readFloats(golden ?? '')]);
+    assert.ok(difference < 1e-4, `a logit differs by ${difference}`);
+  });
+}
+
+test('sequences of different lengths side by side are what each is alone', async () => {
+  const prompts = [PROMPT.slice(0, 3), PROMPT, PROMPT.slice(20, 29), [7]];
+  const alone: number[][] = [];
+  for (const prompt of prompts) {
+    await using model = await open({ device: 'cpu', context: 64 });
+    alone.push(await generated(model, prompt, 12));
+  }
+  await using model = await open({ device: 'cpu', context: 64, sequences: 3, batch: 8 });
+  const together = await Promise.all(prompts.map((prompt) => generated(model, prompt, 12)));
+  assert.deepEqual(together, alone);
+});
+
+test('what a slot held before does not show in the next text', async () => {
+  await using fresh = await open({ device: 'cpu', context: 64 });
+  const expected = await generated(fresh, PROMPT.slice(0, 20), 8);
+  await using model = await open({ device: 'cpu', context: 64 });
+  const first = await generated(model, PROMPT.slice(0, 16), 8);
+  assert.equal(first.length, 8);
+  // Shares a beginning with the text before, but a state cannot go back to it.
+  assert.deepEqual(await generated(model, PROMPT.slice(0, 20), 8), expected);
+  assert.deepEqual(await generated(model, PROMPT.slice(0, 20), 8), expected);
+});
+
+test('a million positions take the memory of a state and of their ids', async () => {
+  const fit = async (context: number) => {
+    await using model = await open({ device: 'null', context });
+    return model.fit;
+  };
+  const [short, long] = [await fit(1000), await fit(1_000_000)];
+  const history = 4 * (1_000_000 - 1000);
+  assert.ok(Math.abs(long.cache - short.cache - history) < 1024, `${long.cache - short.cache} bytes more`);
+});
+
+for (const device of ['cpu', 'reference']) {
+  test(`a state saved and restored goes on as if never interrupted on ${device}`, async () => {
+    const [held, prompt] = [PROMPT.slice(0, 20), PROMPT.slice(0, 30)];
+    await using whole = await open({ device, context: 64 });
+    const expected = await generated(whole, prompt, 8);
+    await using model = await open({ device, context: 64, sequences: 2 });
+    const snapshot = await model.saveState(held);
+    await generated(model, PROMPT.slice(5), 3);
+    await model.restoreState(snapshot);
+    assert.deepEqual(await generated(model, prompt, 8), expected);
+    // Two sequences go on from one state, in two slots.
+    model.reset();
+    await model.restoreState(snapshot);
+    await model.restoreState(snapshot);
+    const other = [...held, 1, 2, 3];
+    const both = await Promise.all([generated(model, prompt, 8), generated(model, other, 8)]);
+    assert.deepEqual(both, [expected, await generated(whole, other, 8)]);
+  });
+}
+
+test('a restored state is what goes on, not the ids computed again', async () => {
+  await using model = await open({ device: 'cpu', context: 64 });
+  const { ids, states } = await model.saveState(PROMPT.slice(0, 20));
+  const likelihood = async () => {
+    const options = { maxTokens: 1, temperature: 0, ignoreEnd: true, logProbabilities: 0 };
+    for await (const { token } of model.generate(PROMPT.slice(0, 21), options)) return token?.logProbability;
+    return undefined;
+  };
+  const expected = await likelihood();
+  model.reset();
+  await model.restoreState({ ids, states: states.map((state) => new Uint8Array(state.length)) });
+  assert.notEqual(await likelihood(), expected);
+  model.reset();
+  await model.restoreState({ ids, states });
+  assert.equal(await likelihood(), expected);
+});
+
+test('states of other models, and of models without, are refused', async () => {
+  await using model = await open({ device: 'cpu', context: 64 });
+  const { ids, states } = await model.saveState([1, 2, 3]);
+  const foreign = { ids, states: states.slice(1) };
+  await assert.rejects(model.restoreState(foreign), (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
+  await using paged = await loadModel(familyPaths({ name: 'llama', sizes: {} }).model, { device: 'cpu' });
+  await assert.rejects(paged.saveState(ids), (error) => isRocmforgeError(error, 'STATE_PAGED'));
+});

@@ -1,0 +1,3 @@
+import { testEmulatedFamilies } from '../support/native/emulated-goldens.ts';
+
+await testEmulatedFamilies('gfx942');

@@ -1,0 +1,38 @@
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { type FamilyFixture, LARGEST_DIFFERENCE } from './family-fixtures.ts';
+
+/** Where every architecture's random model is held against its golden: the device, and the test that does it. */
+export const FAMILY_DEVICES = [
+  { device: 'reference', test: 'tests/goldens/families.test.ts' },
+  { device: 'cpu', test: 'tests/goldens/families.test.ts' },
+  { device: 'native', test: 'tests/native/families.test.ts' },
+  { device: 'webgpu', test: 'tests/webgpu/families.test.ts' },
+] as const;
+
+/** The text of docs/models.md for the list that the tests go by. */
+export function modelsPage(families: readonly FamilyFixture[]): string {
+  const limits = families.map(({ name, difference = LARGEST_DIFFERENCE }) => {
+    const cells = FAMILY_DEVICES.map(() => `< ${difference}`);
+    const names = ALL_ARCHITECTURES.find((known) => known.names.includes(name))?.names ?? [];
+    return `| ${names.map((known) => `\`${known}\``).join(', ')} | ${cells.join(' | ')} |`;
+  });
+  return [
+    '# Models',
+    '',
+    'A GGUF file runs when its `general.architecture` is in this table. For each of them a small random model (f32 weights,',
+    '`rocmforge synth tiny --arch …`) is decoded by llama.cpp and by every device, two texts and what follows them greedily:',
+    'the number is how far a logit may be from llama.cpp’s at any position. The greedy ids are equal.',
+    '',
+    `| architecture | ${FAMILY_DEVICES.map(({ device }) => `\`${device}\``).join(' | ')} |`,
+    `|---|${FAMILY_DEVICES.map(() => '---|').join('')}`,
+    ...limits,
+    '',
+    'In every run of the tests `native` is the CPU emulation of an AMD GPU, `webgpu` a Vulkan driver that computes on the CPU',
+    '(SwiftShader); where a tool for one of them is missing, its tests say that they are skipped. Tests:',
+    '',
+    ...FAMILY_DEVICES.map(({ device, test }) => `- \`${device}\`: \`${test}\``),
+    '',
+    'This page is written by `npm run docs` from the list in `tests/support/family-fixtures.ts`.',
+    '',
+  ].join('\n');
+}

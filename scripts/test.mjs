@@ -2,6 +2,7 @@
 // those in `full/` and `large/`, which take long.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { softwareGpuEnvironment } from './software-gpu.mjs';
@@ -24,9 +25,11 @@ if (files.length === 0) {
   console.error(`no test file matches: ${wanted.join(' ')}`);
   process.exit(1);
 }
+// Node leaves a core to itself, which on two cores is half of them.
+const concurrency = Math.max(2, availableParallelism() - 1);
 const run = spawnSync(
   process.execPath,
-  ['--enable-source-maps', '--test', '--test-reporter=spec', ...files],
+  ['--enable-source-maps', '--test', `--test-concurrency=${concurrency}`, '--test-reporter=spec', ...files],
   {
     stdio: 'inherit',
     env: { ...process.env, ...(await softwareGpuEnvironment(root)) },

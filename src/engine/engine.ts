@@ -8,7 +8,7 @@ import { ContinuousBatcher, type StepPlan } from './continuous-batcher.ts';
 import { type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
 import { JobPipeline } from './job-pipeline.ts';
 import type { SampledToken } from './sampled-token.ts';
-import { type GenerateRequest, type GenerationEnd, Sequence } from './sequence.ts';
+import { type GenerateRequest, type GenerationEnd, Sequence, type SequenceActivity } from './sequence.ts';
 import { SharedLock } from './shared-lock.ts';
 import { SlotPool } from './slot-pool.ts';
 
@@ -22,6 +22,13 @@ export interface EngineParts {
   readonly plan: ExecutionPlan;
   readonly state: SequenceState;
   readonly logger?: Logger | undefined;
+}
+
+/** What an engine is busy with, in the order of arrival. */
+export interface EngineActivity {
+  readonly slots: number;
+  readonly context: number;
+  readonly sequences: readonly SequenceActivity[];
 }
 
 /**
@@ -55,6 +62,13 @@ export class Engine implements AsyncDisposable {
   /** Positions that a sequence may have. */
   get context(): number {
     return this.#parts.state.context;
+  }
+
+  /** What it is busy with at this moment. */
+  get activity(): EngineActivity {
+    const { slots } = this.#parts.plan.shape;
+    const sequences = Array.from(this.#sequences, (sequence) => sequence.activity());
+    return { slots, context: this.context, sequences };
   }
 
   /**
@@ -134,7 +148,6 @@ export class Engine implements AsyncDisposable {
 
   /** Ends a sequence whose reader has read enough. */
   #end(sequence: Sequence): void {
-    if (sequence.ended) return;
     this.#remove(sequence);
     sequence.stop();
   }

@@ -14,5 +14,10 @@ export interface GenerateOptions extends Partial<Omit<SamplingParameters, 'logit
   readonly logProbabilities?: number;
   /** Write control tokens as their names. */
   readonly special?: boolean;
+  /**
+   * The text goes on after the prompt's, so that a space before its first word belongs to it. Default: true for a text's
+   * continuation, false for an answer.
+   */
+  readonly continues?: boolean;
   readonly signal?: AbortSignal | undefined;
 }

@@ -25,7 +25,7 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
-import { Engine } from './engine.ts';
+import { Engine, type EngineActivity } from './engine.ts';
 import type { PositionLogits } from './forced-logits.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { TextStream } from './text-stream.ts';
@@ -151,13 +151,22 @@ export class LanguageModel implements AsyncDisposable {
   /** Continues a text or token ids. Throws `INVALID_ARGUMENT`; the stream rejects as `Engine.generate`. */
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): TextStream {
     const ids = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
-    return this.#stream(ids, options, true);
+    return this.#stream(ids, { continues: true, ...options });
   }
 
   /** Answers a conversation, written down by the model's own template. Throws and rejects as `generate` and the template. */
   chat(messages: readonly ChatMessage[], options: GenerateOptions & ChatRenderOptions = {}): TextStream {
-    const rendered = this.chatTemplate.render(messages, options);
-    return this.#stream(encodeChat(this.tokenizer, rendered), options, false);
+    return this.#stream(this.chatPrompt(messages, options), { continues: false, ...options });
+  }
+
+  /** The token ids of a conversation, as `chat` reads it. Throws as the template. */
+  chatPrompt(messages: readonly ChatMessage[], options: ChatRenderOptions = {}): number[] {
+    return encodeChat(this.tokenizer, this.chatTemplate.render(messages, options));
+  }
+
+  /** What the engine is busy with. */
+  get activity(): EngineActivity {
+    return this.#engine.activity;
   }
 
   /** The logits at every position of `ids` from `from` on. */
@@ -183,13 +192,14 @@ export class LanguageModel implements AsyncDisposable {
     return this.dispose();
   }
 
-  #stream(prompt: readonly number[], options: GenerateOptions, continues: boolean): TextStream {
+  #stream(prompt: readonly number[], options: GenerateOptions): TextStream {
     this.#life.check();
     const {
       maxTokens = Number.POSITIVE_INFINITY,
       stop = [],
       ignoreEnd = false,
       special = false,
+      continues = true,
       signal,
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;

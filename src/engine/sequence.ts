@@ -32,6 +32,17 @@ export interface GenerationEnd {
   readonly generateSeconds: number;
 }
 
+/** A generation as others see it. */
+export interface SequenceActivity {
+  /** Its slot, or -1 while it waits for one. */
+  readonly slot: number;
+  readonly state: 'waiting' | 'prompt' | 'generating' | 'paused';
+  readonly promptTokens: number;
+  readonly generatedTokens: number;
+  /** Positions whose rows were planned. */
+  readonly computedTokens: number;
+}
+
 /** Tokens that may wait for their reader before the sequence pauses. */
 const QUEUED_TOKENS = 32;
 
@@ -70,6 +81,17 @@ export class Sequence implements Batchable, JobSequence {
     return this.#ended;
   }
 
+  /** Where it stands. */
+  activity(): SequenceActivity {
+    const { slot, computed } = this.place;
+    const promptTokens = this.#request.prompt.length;
+    const generatedTokens = this.ids.length - promptTokens;
+    const isGenerating = this.#firstToken !== undefined;
+    const going = this.paused ? 'paused' : isGenerating ? 'generating' : 'prompt';
+    const state = slot < 0 ? 'waiting' : going;
+    return { slot, state, promptTokens, generatedTokens, computedTokens: computed };
+  }
+
   /** Notes that a step with its first rows is submitted. */
   begin(cached: number): void {
     if (this.#begun !== undefined) return;
@@ -86,7 +108,10 @@ export class Sequence implements Batchable, JobSequence {
     return this.ids.length >= this.limit && this.end('length');
   }
 
-  /** Ends it because its reader has read enough; tokens that it has not read are not counted. */
+  /**
+   * Ends it because its reader has read enough; tokens that it has not read are not counted, even where they are the last
+   * ones of a sequence that had come to its own end.
+   */
   stop(): void {
     this.ids.length -= this.queue.clear();
     this.end('stop');

@@ -1,0 +1,5 @@
+export { ModelServer } from '../server/index.ts';
+export { HttpListener } from './http-listener.ts';
+export { createLogger } from './logger.ts';
+export { modelFilesIn, modelSources } from './model-files.ts';
+export { PrometheusMetrics } from './prometheus-metrics.ts';

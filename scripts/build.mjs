@@ -1,7 +1,7 @@
 // Builds dist/: the CPU kernels with AssemblyScript (once per change of their text), then everything else with tsc.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -48,3 +48,7 @@ function buildKernels() {
 if (existsSync(join(kernels, 'index.ts'))) buildKernels();
 const tsc = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc');
 execFileSync(process.execPath, [tsc, '-p', root], { stdio: 'inherit' });
+// Kernel texts are read when a GPU is opened, from beside the compiled code.
+cpSync(join(root, 'src/devices/native/kernels'), join(root, 'dist/src/devices/native/kernels'), {
+  recursive: true,
+});

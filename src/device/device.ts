@@ -32,7 +32,7 @@ export interface Device extends AsyncDisposable {
   memory(): Promise<MemoryInfo>;
   /** Memory on the device, its contents undefined. `label` names it in messages and traces. Throws `OUT_OF_MEMORY`. */
   createBuffer(byteLength: number, label: string): DeviceBuffer;
-  /** Host memory that the device copies from and into without a detour. */
+  /** Host memory that the device copies from and into without a detour, its contents undefined. */
   createPinned(byteLength: number, label: string): PinnedBuffer;
   createStream(label: string): Stream;
   /**

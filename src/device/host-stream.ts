@@ -1,10 +1,10 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail, invariant } from '../base/errors.ts';
-import { weightRowBytes } from '../ops/value.ts';
 import { HostEvent } from './host-event.ts';
 import type { BufferRange } from './memory.ts';
 import type { PackedWeight, Step } from './program.ts';
 import { checkRange } from './range-check.ts';
+import { checkRows } from './rows-check.ts';
 import type { DeviceEvent, FileRows, Stream } from './stream.ts';
 
 /** What the host does when a call's turn in the queue comes. Checks of arguments are done by then. */
@@ -156,31 +156,5 @@ export class HostStream implements Stream {
       this.#error ??= error;
       return undefined;
     }
-  }
-}
-
-/** Throws `BINDING` unless the rows are rows of that part and lie within the pinned buffer. */
-function checkRows(graph: string, weight: PackedWeight, part: number, rows: FileRows): void {
-  const of = weight.parts[part];
-  if (!of) {
-    fail('BINDING', {
-      graph,
-      value: 'pack',
-      found: `part ${part}`,
-      expected: `a part below ${weight.parts.length}`,
-    });
-  }
-  const use = { graph, value: `pack of ${of.name}` };
-  const end = rows.firstRow + rows.rowCount;
-  if (!Number.isSafeInteger(end) || rows.firstRow < 0 || rows.rowCount < 0 || end > of.rows) {
-    fail('BINDING', { ...use, found: `rows ${rows.firstRow} to ${end}`, expected: `rows within ${of.rows}` });
-  }
-  const bytes = rows.rowCount * weightRowBytes(of);
-  if (rows.offset < 0 || rows.offset + bytes > rows.pinned.byteLength) {
-    fail('BINDING', {
-      ...use,
-      found: `bytes ${rows.offset} to ${rows.offset + bytes}`,
-      expected: `bytes within the pinned ${rows.pinned.byteLength}`,
-    });
   }
 }

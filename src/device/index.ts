@@ -1,5 +1,15 @@
 export { checkBindings } from './binding-check.ts';
 export type { Device, DeviceInfo, MemoryInfo } from './device.ts';
+export type {
+  Address,
+  Ffi,
+  NativeArguments,
+  NativeFunction,
+  NativeLibrary,
+  NativeMemory,
+  NativeType,
+  NativeValues,
+} from './ffi.ts';
 export { HostDevice, type HostDeviceParts } from './host-device.ts';
 export { HostEvent } from './host-event.ts';
 export { bytesOf, HostBuffer } from './host-memory.ts';
@@ -16,6 +26,7 @@ export {
 export { MemoryBudget } from './memory-budget.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { checkRange, type RangeUse } from './range-check.ts';
+export { checkRows } from './rows-check.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan } from './scratch-plan.ts';
 export type { DeviceEvent, FileRows, Stream } from './stream.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

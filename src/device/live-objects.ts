@@ -14,6 +14,11 @@ export class LiveObjects {
     return this.#objects.size;
   }
 
+  /** True once the device is disposed. */
+  get ended(): boolean {
+    return this.#lifetime.disposed;
+  }
+
   /** Throws `DISPOSED` once the device is disposed. */
   check(): void {
     this.#lifetime.check();

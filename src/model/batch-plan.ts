@@ -34,17 +34,18 @@ export class BatchPlan implements Disposable {
     readonly buffers: PlanBuffers,
   ) {}
 
-  /** Compiles each kind of part once; its buffers will be found in `buffers`. Allocates nothing. */
+  /** Compiles each kind of part once, all at the same time; its buffers will be found in `buffers`. Allocates nothing. */
   static async compile(graphs: ModelGraphs, tensors: TensorIndex, buffers: PlanBuffers): Promise<BatchPlan> {
     const { device } = buffers;
-    const programs = new Map<string, Program>();
-    const parts: LayerPlan[] = [];
-    for (const part of [graphs.embedding, ...graphs.layers, graphs.head, graphs.sampling]) {
+    const programs = new Map<string, Promise<Program>>();
+    const plan = async (part: ModelPart): Promise<LayerPlan> => {
       const kind = kindOf(part.graph);
-      const program = programs.get(kind) ?? (await device.compile(part.graph));
-      programs.set(kind, program);
-      parts.push(new LayerPlan(part, program, tensors));
-    }
+      const compiling = programs.get(kind) ?? device.compile(part.graph);
+      programs.set(kind, compiling);
+      return new LayerPlan(part, await compiling, tensors);
+    };
+    const { embedding, layers, head, sampling } = graphs;
+    const parts = await Promise.all([embedding, ...layers, head, sampling].map(plan));
     return new BatchPlan(device, graphs, parts, buffers);
   }
 

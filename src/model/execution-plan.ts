@@ -45,11 +45,12 @@ export class ExecutionPlan implements AsyncDisposable {
   static async compile(parts: PlanParts): Promise<ExecutionPlan> {
     const { device, shape, tensors } = parts;
     const buffers = new PlanBuffers(device);
-    const plans: BatchPlan[] = [];
-    for (const rows of device.rowCapacities(shape.rows)) {
-      const outputs = Math.min(rows, shape.outputs);
-      plans.push(await BatchPlan.compile(parts.record({ ...shape, rows, outputs }), tensors, buffers));
-    }
+    const plans = await Promise.all(
+      device.rowCapacities(shape.rows).map((rows) => {
+        const outputs = Math.min(rows, shape.outputs);
+        return BatchPlan.compile(parts.record({ ...shape, rows, outputs }), tensors, buffers);
+      }),
+    );
     return new ExecutionPlan(parts, plans, buffers);
   }
 

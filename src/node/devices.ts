@@ -1,27 +1,56 @@
 import { fail } from '../base/errors.ts';
-import type { Device } from '../device/index.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
+import type { Device, MemoryInfo } from '../device/index.ts';
 import { openNullDevice } from '../devices/null/index.ts';
 import { openReferenceDevice } from '../devices/reference/index.ts';
+import { reportNativeDevices } from './native-devices.ts';
 import { openCpu } from './open-cpu.ts';
+import { openNative } from './open-native.ts';
 
 /** How a device is asked for. */
 export interface DeviceRequest {
-  /** `auto`, or a backend with an optional index: `cpu`, `cpu:0`. */
+  /** `auto`, or a backend with an optional index: `hip`, `cuda:1`, `cpu`. */
   readonly device?: string | undefined;
   /** Threads of the CPU device. Default: the physical cores that the process may use. */
   readonly threads?: number | undefined;
+  readonly logger?: Logger | undefined;
 }
 
-/** A backend of this platform: how to open it. */
+/** A device that was opened to be looked at, or why it could not be. */
+export interface DeviceReport {
+  /** What `--device` takes: `hip:0`, `cpu`; a backend alone where it has no device. */
+  readonly device: string;
+  readonly backend: string;
+  readonly name?: string;
+  readonly details?: Readonly<Record<string, string | number | boolean>>;
+  readonly memory?: MemoryInfo;
+  readonly error?: string;
+}
+
+/** A backend of this platform: how to open and how to list its devices. */
 interface Backend {
   readonly name: string;
-  /** Taken for `auto`, in the order of the list. */
+  /** Taken for `auto`, in the order of the list, and listed. */
   readonly automatic: boolean;
-  open(request: DeviceRequest): Promise<Device>;
+  open(request: DeviceRequest, index: number): Promise<Device>;
+  /** Its devices where there may be several. */
+  report?(): Promise<readonly DeviceReport[]>;
 }
 
 /** What Node can open, the best first. */
 const BACKENDS: readonly Backend[] = [
+  {
+    name: 'hip',
+    automatic: true,
+    open: ({ logger }, index) => openNative({ driver: 'hip', index, logger }),
+    report: () => reportNativeDevices('hip'),
+  },
+  {
+    name: 'cuda',
+    automatic: true,
+    open: ({ logger }, index) => openNative({ driver: 'cuda', index, logger }),
+    report: () => reportNativeDevices('cuda'),
+  },
   { name: 'cpu', automatic: true, open: openCpu },
   { name: 'reference', automatic: false, open: async () => openReferenceDevice() },
   { name: 'null', automatic: false, open: async () => openNullDevice() },
@@ -31,51 +60,60 @@ const BACKENDS: readonly Backend[] = [
 export const DEVICE_NAMES: readonly string[] = ['auto', ...BACKENDS.map(({ name }) => name)];
 
 /**
- * Opens the device asked for; `auto` takes the first that opens. Rejects with `INVALID_ARGUMENT` for a name that is none
- * and with `DEVICE_UNAVAILABLE` where the device cannot be had.
+ * Opens the device asked for; `auto` takes the first that opens, and the log says why the better ones did not. Rejects with
+ * `INVALID_ARGUMENT` for a name that is none and with `DEVICE_UNAVAILABLE`, or what else keeps the device from being opened.
  */
 export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
   const wanted = request.device ?? 'auto';
-  const [name, index = '0'] = wanted.split(':');
-  const candidates = BACKENDS.filter((backend) =>
-    name === 'auto' ? backend.automatic : backend.name === name,
-  );
-  if (candidates.length === 0) {
-    fail('INVALID_ARGUMENT', { name: 'device', found: wanted, expected: DEVICE_NAMES.join(', ') });
+  if (wanted === 'auto') return await openBest(request);
+  const [, name, index = '0'] = /^(\w+)(?::(\d+))?$/.exec(wanted) ?? [];
+  const backend = BACKENDS.find((known) => known.name === name);
+  if (!backend) {
+    const expected = `${DEVICE_NAMES.join(', ')}, with an index where there are several: hip:1`;
+    return fail('INVALID_ARGUMENT', { name: 'device', found: wanted, expected });
   }
-  if (index !== '0')
+  if (!backend.report && Number(index) !== 0) {
     fail('DEVICE_UNAVAILABLE', { device: wanted, why: 'there is one of this kind, index 0' });
+  }
+  return await backend.open(request, Number(index));
+}
+
+async function openBest(request: DeviceRequest): Promise<Device> {
+  const { logger = silentLogger } = request;
   let failure: unknown;
-  for (const backend of candidates) {
+  for (const { name, open } of BACKENDS.filter(({ automatic }) => automatic)) {
     try {
-      return await backend.open(request);
+      const device = await open(request, 0);
+      logger.debug('device opened', { device: name, name: device.info.name });
+      return device;
     } catch (error) {
+      logger.debug('device not available', { device: name, reason: messageOf(error) });
       failure = error;
     }
   }
   throw failure;
 }
 
-/** A device that was opened to be looked at, or why it could not be. */
-export interface DeviceReport {
-  readonly backend: string;
-  readonly name?: string;
-  readonly details?: Readonly<Record<string, string | number | boolean>>;
-  readonly memory?: { readonly total: number; readonly free: number };
-  readonly error?: string;
-}
-
-/** Opens every backend that `auto` may take, one after the other, and says what it is. */
+/** Every device that `auto` may take and others of its kind, each opened to be looked at; never rejects. */
 export async function reportDevices(): Promise<DeviceReport[]> {
   const reports: DeviceReport[] = [];
   for (const backend of BACKENDS.filter(({ automatic }) => automatic)) {
-    try {
-      await using device = await backend.open({});
-      const { name, details } = device.info;
-      reports.push({ backend: backend.name, name, details, memory: await device.memory() });
-    } catch (error) {
-      reports.push({ backend: backend.name, error: error instanceof Error ? error.message : String(error) });
-    }
+    reports.push(...(await (backend.report?.() ?? reportOnly(backend))));
   }
   return reports;
+}
+
+/** The one device of a backend. */
+async function reportOnly({ name: backend, open }: Backend): Promise<DeviceReport[]> {
+  try {
+    await using device = await open({}, 0);
+    const { name, details } = device.info;
+    return [{ device: backend, backend, name, details, memory: await device.memory() }];
+  } catch (error) {
+    return [{ device: backend, backend, error: messageOf(error) }];
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -83,19 +83,44 @@ function yarnCorner(p: RopeParameters, originalContext: number, turns: number): 
   return (p.dimensions * Math.log(originalContext / (turns * 2 * Math.PI))) / (2 * Math.log(p.base));
 }
 
-/** How much of the unsqueezed angle each pair keeps (Peng et al. 2023, "YaRN", section 3.2). */
-function extrapolatedShare(p: RopeParameters): Float32Array {
-  const share = new Float32Array(p.dimensions / 2);
-  const { scaling } = p;
-  if (scaling.kind !== 'yarn') return share;
-  const low = Math.max(0, Math.floor(yarnCorner(p, scaling.originalContext, scaling.betaFast)));
-  const high = Math.min(
-    p.dimensions - 1,
-    Math.ceil(yarnCorner(p, scaling.originalContext, scaling.betaSlow)),
-  );
+/**
+ * What the turns of all positions have in common, in f32: the frequencies' ratio, the squeeze of the angles, the magnitude;
+ * and YaRN's ramp from pair `rampLow` to `rampHigh`, over which the share of the unsqueezed angle falls from `extrapolation`
+ * to 0 (Peng et al. 2023, "YaRN", section 3.2).
+ */
+export interface RopeConstants {
+  readonly ratio: number;
+  readonly squeeze: number;
+  readonly magnitude: number;
+  readonly rampLow: number;
+  readonly rampHigh: number;
+  readonly extrapolation: number;
+}
+
+/** The constants of the parameters. */
+export function ropeConstants(parameters: RopeParameters): RopeConstants {
+  const { scaling, base, dimensions } = parameters;
+  const yarn = scaling.kind === 'yarn' ? scaling : undefined;
+  const corner = (turns: number) => (yarn ? yarnCorner(parameters, yarn.originalContext, turns) : 0);
+  const stretch = yarn && yarn.extrapolation !== 0 ? 1 + 0.1 * Math.log(yarn.factor) : 1;
+  return {
+    ratio: Math.fround(base ** (-2 / dimensions)),
+    squeeze: Math.fround(scaling.kind === 'none' ? 1 : 1 / scaling.factor),
+    magnitude: Math.fround((yarn?.attention ?? 1) * stretch),
+    rampLow: yarn ? Math.max(0, Math.floor(corner(yarn.betaFast))) : 0,
+    rampHigh: yarn ? Math.min(dimensions - 1, Math.ceil(corner(yarn.betaSlow))) : 0,
+    extrapolation: yarn?.extrapolation ?? 0,
+  };
+}
+
+/** How much of the unsqueezed angle each pair keeps. */
+function extrapolatedShare({ dimensions }: RopeParameters, of: RopeConstants): Float32Array {
+  const share = new Float32Array(dimensions / 2);
+  if (of.extrapolation === 0) return share;
   return share.map((_, pair) => {
-    const ramp = Math.min(1, Math.max(0, (pair - low) / Math.max(0.001, high - low)));
-    return (1 - ramp) * scaling.extrapolation;
+    const span = Math.max(0.001, of.rampHigh - of.rampLow);
+    const ramp = Math.min(1, Math.max(0, (pair - of.rampLow) / span));
+    return (1 - ramp) * of.extrapolation;
   });
 }
 
@@ -114,13 +139,11 @@ export class RopeTurns {
     readonly parameters: RopeParameters,
     readonly factors?: ArrayLike<number>,
   ) {
-    const { scaling, base, dimensions } = parameters;
-    this.#ratio = Math.fround(base ** (-2 / dimensions));
-    this.#squeeze = Math.fround(scaling.kind === 'none' ? 1 : 1 / scaling.factor);
-    this.#share = extrapolatedShare(parameters);
-    const stretched = scaling.kind === 'yarn' && scaling.extrapolation !== 0;
-    const stretch = stretched ? 1 + 0.1 * Math.log(scaling.factor) : 1;
-    this.#magnitude = Math.fround((scaling.kind === 'yarn' ? scaling.attention : 1) * stretch);
+    const constants = ropeConstants(parameters);
+    this.#ratio = constants.ratio;
+    this.#squeeze = constants.squeeze;
+    this.#share = extrapolatedShare(parameters, constants);
+    this.#magnitude = constants.magnitude;
   }
 
   /** Writes (cos, sin) of every pair for `position` at `offset`. */

@@ -9,7 +9,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['io', 'formats'],
   ['gguf', 'ops'],
   ['device'],
-  ['text', 'load', 'devices/cpu', 'devices/reference', 'devices/null'],
+  ['text', 'load', 'devices/cpu', 'devices/native', 'devices/reference', 'devices/null'],
   ['model'],
   ['engine'],
   ['server'],

@@ -28,8 +28,14 @@ export interface RunningCli {
 
 /** Starts the compiled bin as a process of its own, its streams being pipes. */
 export function startCli(t: TestContext, ...args: readonly string[]): RunningCli {
+  return startCliIn(t, process.env, args);
+}
+
+/** Starts the compiled bin with an environment of its own. */
+export function startCliIn(t: TestContext, env: NodeJS.ProcessEnv, args: readonly string[]): RunningCli {
   const process_ = spawn(process.execPath, [MAIN, ...args], {
     cwd: PROJECT_ROOT,
+    env,
     timeout: 60_000,
     killSignal: 'SIGKILL',
   });

@@ -3,6 +3,7 @@ import { deviceErrors } from './device-errors.ts';
 import { ggufErrors } from './gguf-errors.ts';
 import { ioErrors } from './io-errors.ts';
 import { modelErrors } from './model-errors.ts';
+import { nativeErrors } from './native-errors.ts';
 import { serverErrors } from './server-errors.ts';
 import { textErrors } from './text-errors.ts';
 import { toolErrors } from './tool-errors.ts';
@@ -15,6 +16,7 @@ export const CATALOGUE = {
   ...textErrors,
   ...deviceErrors,
   ...modelErrors,
+  ...nativeErrors,
   ...toolErrors,
   ...serverErrors,
 } as const;

@@ -20,9 +20,9 @@ export const devicesCommand: CliCommand<JsonFlags> = {
   },
 };
 
-function describe({ backend, name, details, memory, error }: DeviceReport): string {
-  if (error !== undefined) return `${backend}: not available: ${error}\n`;
-  const lines = [`${backend}: ${name}`];
+function describe({ device, name, details, memory, error }: DeviceReport): string {
+  if (error !== undefined) return `${device}: not available: ${error}\n`;
+  const lines = [`${device}: ${name}`];
   if (memory) lines.push(`  memory  ${formatBytes(memory.free)} free of ${formatBytes(memory.total)}`);
   for (const [key, value] of Object.entries(details ?? {})) lines.push(`  ${key}  ${value}`);
   return `${lines.join('\n')}\n`;

@@ -1,0 +1,187 @@
+/**
+ * What a step of a native device costs: `node dist/bench/native-step.js [hip|cuda] [shape] [format] [rows ...]`. A model of
+ * that shape with random weights; per batch of `rows` single tokens of as many sequences (or, with `p` before the number, one
+ * sequence's prompt), the time of a whole replayed step, and of each kind of launch by itself, all layers' in one graph.
+ */
+import { type Device, type Executable } from '../src/device/index.ts';
+import { type Launch, moduleKey } from '../src/devices/native/index.ts';
+import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
+import type { InputSlot } from '../src/model/batch-inputs.ts';
+import type { BatchPlan } from '../src/model/batch-plan.ts';
+import { ExecutionPlan } from '../src/model/execution-plan.ts';
+import { KV_BLOCK_SIZE } from '../src/model/kv-cache.ts';
+import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
+import { openDevice } from '../src/node/devices.ts';
+import { DEFAULT_SAMPLING, weightRowBytes, writeSamplingRow } from '../src/ops/index.ts';
+import { syntheticGraphs, syntheticTensors } from '../tests/support/synthetic-graphs.ts';
+
+const REPETITIONS = 30;
+const CHUNK_BYTES = 8 << 20;
+
+interface Work {
+  readonly rows: number;
+  /** One sequence's prompt, or single tokens of `rows` sequences. */
+  readonly prompt: boolean;
+  /** Positions before the first row. */
+  readonly past: number;
+}
+
+/** Fills every weight from a few megabytes of random blocks. */
+async function fillWeights(device: Device, plan: ExecutionPlan): Promise<void> {
+  await using stream = device.createStream('weights');
+  using pinned = device.createPinned(CHUNK_BYTES, 'random blocks');
+  const formats = new Set(plan.weightJobs().flatMap(({ weight }) => weight.parts.map((part) => part.format)));
+  for (const format of formats) {
+    format.fillRandom(pinned.bytes, Math.random, 0.02);
+    for (const { weight, target } of plan.weightJobs()) {
+      weight.parts.forEach((part, index) => {
+        if (part.format !== format) return;
+        const step = Math.max(1, Math.floor(CHUNK_BYTES / weightRowBytes(part)));
+        for (let firstRow = 0; firstRow < part.rows; firstRow += step) {
+          const rowCount = Math.min(step, part.rows - firstRow);
+          stream.pack(weight, index, { pinned, offset: 0, firstRow, rowCount }, target);
+        }
+      });
+    }
+    await stream.synchronize();
+  }
+}
+
+function fillInputs(inputs: InputSlot, { shape }: BatchPlan, { rows, prompt, past }: Work): void {
+  const outputs = prompt ? 1 : rows;
+  inputs.view('counts').set([rows, outputs]);
+  for (let row = 0; row < rows; row++) {
+    inputs.view('ids')[row] = 100 + row;
+    inputs.view('positions')[row] = prompt ? past + row : past;
+    inputs.view('slots')[row] = prompt ? 0 : row;
+  }
+  for (let output = 0; output < outputs; output++) {
+    inputs.view('output_rows')[output] = prompt ? rows - 1 : output;
+    const words = inputs.view('parameters').length / shape.outputs;
+    const row = inputs.view('parameters').subarray(output * words, (output + 1) * words);
+    writeSamplingRow({ ...DEFAULT_SAMPLING, temperature: 0 }, row);
+  }
+  inputs.view('blocks').forEach((_, i, blocks) => {
+    blocks[i] = i;
+  });
+}
+
+/** Milliseconds of one run, the median of several measurements of some runs each. */
+async function timed(
+  device: Device,
+  run: (stream: ReturnType<Device['createStream']>) => void,
+): Promise<number> {
+  await using stream = device.createStream('bench');
+  for (let i = 0; i < 3; i++) run(stream);
+  await stream.synchronize();
+  const times: number[] = [];
+  for (let round = 0; round < 5; round++) {
+    const start = stream.record();
+    for (let i = 0; i < REPETITIONS; i++) run(stream);
+    const end = stream.record();
+    await stream.synchronize();
+    await end.completed();
+    times.push(end.elapsedSince(start) / REPETITIONS);
+  }
+  return times.sort((a, b) => a - b)[2] ?? Number.NaN;
+}
+
+/** Launches gathered while the plan is bound, so that those of a kind can be timed together. */
+class Recorded {
+  readonly launches: (readonly Launch[])[] = [];
+
+  constructor(readonly rows: number) {}
+
+  /** The device, with an eye on what its programs are recorded to, and for one capacity. */
+  watching(device: Device): Device {
+    return new Proxy(device, {
+      get: (target, key) => {
+        if (key === 'rowCapacities') return () => [this.rows];
+        const value: unknown = Reflect.get(target, key, target);
+        if (key !== 'record') return typeof value === 'function' ? value.bind(target) : value;
+        return (executables: readonly (Executable & { launches: readonly Launch[] })[], label: string) => {
+          this.launches.splice(0, this.launches.length, ...executables.map(({ launches }) => launches));
+          return target.record(executables, label);
+        };
+      },
+    });
+  }
+
+  /** The launches by kind, in the order of their first appearance. */
+  kinds(): Map<string, Launch[]> {
+    const kinds = new Map<string, Launch[]>();
+    for (const launches of this.launches) {
+      for (const launch of launches) {
+        const key =
+          launch.kind === 'kernel'
+            ? `${launch.kernel} ${moduleKey(launch.module)} ${launch.grid}`
+            : launch.kind;
+        kinds.set(key, [...(kinds.get(key) ?? []), launch]);
+      }
+    }
+    return kinds;
+  }
+}
+
+async function measure(
+  device: Device,
+  shape: SyntheticShape,
+  format: TensorFormat,
+  work: Work,
+): Promise<void> {
+  const slots = work.prompt ? 1 : work.rows;
+  const blocksPerSlot = Math.ceil((work.past + (work.prompt ? work.rows : 1) + 64) / KV_BLOCK_SIZE);
+  const tensors = syntheticTensors(shape, format);
+  const outputs = work.prompt ? 1 : work.rows;
+  const recorded = new Recorded(work.rows);
+  const started = performance.now();
+  await using plan = await ExecutionPlan.compile({
+    device: recorded.watching(device),
+    tensors,
+    shape: { rows: work.rows, outputs, slots, blocksPerSlot },
+    inFlight: 1,
+    record: (of) =>
+      syntheticGraphs(shape, tensors, {
+        shape: of,
+        blocks: slots * blocksPerSlot,
+        cacheType: 'f16',
+        context: blocksPerSlot * KV_BLOCK_SIZE,
+        tokens: outputs,
+        alternatives: 0,
+      }),
+  });
+  const compiled = performance.now();
+  await plan.allocate();
+  await fillWeights(device, plan);
+  const batch = plan.planFor(work.rows, outputs);
+  await batch.prepare('generate');
+  const inputs = batch.input(0);
+  fillInputs(inputs, batch, work);
+  const milliseconds = await timed(device, (stream) => batch.run(stream, 'generate', inputs));
+  const name = work.prompt ? `pp${work.rows}` : `${work.rows} x tg at ${work.past}`;
+  const perSecond = (1000 * work.rows) / milliseconds;
+  console.log(
+    `${name}: ${milliseconds.toFixed(3)} ms, ${perSecond.toFixed(0)} tok/s (compiled in ${(compiled - started).toFixed(0)} ms)`,
+  );
+  for (const [kind, launches] of recorded.kinds()) {
+    const executable = { program: { graph: { name: kind } }, launches } as unknown as Executable;
+    using step = await device.record([executable], kind);
+    const each = await timed(device, (stream) => stream.run(step));
+    console.log(
+      `  ${(1000 * each).toFixed(1).padStart(8)} us = ${launches.length} x ${((1000 * each) / launches.length).toFixed(2)}  ${kind}`,
+    );
+  }
+}
+
+const [driver = 'cuda', shapeName = 'llama-2-7b', formatName = Q4_0.name, ...batches] = process.argv.slice(2);
+const format = formatNamed(formatName);
+if (!format) throw new Error(`no format is called ${formatName}`);
+const device = await openDevice({ device: driver });
+console.log(device.info.name, device.info.details);
+for (const batch of batches.length > 0 ? batches : ['1']) {
+  const prompt = batch.startsWith('p');
+  const rows = Number(prompt ? batch.slice(1) : batch);
+  const past = prompt ? 0 : rows === 1 ? 64 : 192;
+  await measure(device, syntheticShape(shapeName), format, { rows, prompt, past });
+}
+await device[Symbol.asyncDispose]();

@@ -1,0 +1,47 @@
+import { entry } from './entry.ts';
+
+/** Failures of native libraries, GPU drivers and their run-time compilers. */
+export const nativeErrors = {
+  FFI_UNAVAILABLE: entry<{ why: string }>(
+    503,
+    'Native libraries cannot be called on this machine.',
+    'Install the optional dependency koffi for this platform (npm install koffi), or use another device.',
+    (p) => `native calls are not available: ${p.why}`,
+  ),
+  LIBRARY_NOT_FOUND: entry<{ library: string; reasons: string }>(
+    503,
+    "A driver's library is not installed where the system looks for it.",
+    'Install the GPU driver (ROCm for AMD, the NVIDIA driver and the CUDA toolkit), or set LD_LIBRARY_PATH to its folder.',
+    (p) => `${p.library} is not there: ${p.reasons}`,
+  ),
+  SYMBOL_NOT_FOUND: entry<{ library: string; symbol: string }>(
+    503,
+    "A driver's library is too old or too new: it lacks a call.",
+    'Use a supported version: ROCm 5 to 7, CUDA 12 or 13.',
+    (p) => `${p.library} has no ${p.symbol}`,
+  ),
+  DRIVER_CALL: entry<{ device: string; call: string; status: number; text: string; hint: string }>(
+    500,
+    'A call of the GPU driver failed.',
+    'Follow the hint in the message; `--log trace` shows the calls before it.',
+    (p) => `device ${p.device}: ${p.call} gave status ${p.status}, ${p.text}; ${p.hint}`,
+  ),
+  DRIVER_ECHO: entry<{ device: string; bytes: number; wrong: number }>(
+    503,
+    'Bytes that were copied to the device and back came back changed.',
+    'Update the driver; on a virtual machine, check the IOMMU and PCIe settings. Until then, use --device cpu.',
+    (p) => `device ${p.device}: of ${p.bytes} bytes sent there and back, ${p.wrong} came back wrong`,
+  ),
+  KERNEL_COMPILE: entry<{ kernel: string; target: string; log: string }>(
+    500,
+    "A kernel could not be compiled by the driver's run-time compiler.",
+    'Check that the compiler (hipRTC, NVRTC) is of the same version as the driver and knows the GPU; please report the log.',
+    (p) => `kernel ${p.kernel} does not compile for ${p.target}: ${p.log}`,
+  ),
+  KERNEL_MISSING: entry<{ kernel: string; found: string }>(
+    500,
+    'A kernel was asked for that the compiled text does not hold.',
+    'This is a bug of the kernel set.',
+    (p) => `kernel ${p.kernel}: ${p.found}`,
+  ),
+} as const;

@@ -1,0 +1,59 @@
+/** What distinguishes hipRTC from NVRTC, which have the same calls otherwise. */
+export interface CompilerTable {
+  readonly api: 'hip' | 'cuda';
+  /** Libraries that may hold the compiler, the best first. */
+  readonly libraries: readonly string[];
+  /** What such a library needs to be loaded before it, where it is there. */
+  readonly companions: readonly string[];
+  /** How all its symbols start. */
+  readonly prefix: 'hiprtc' | 'nvrtc';
+  /** The symbols' word for what the driver loads. */
+  readonly code: 'Code' | 'CUBIN';
+}
+
+/** hipRTC: a library of its own since ROCm 5.5, and the only place since ROCm 7; before, a part of libamdhip64. */
+export const hipCompiler: CompilerTable = {
+  api: 'hip',
+  libraries: [
+    'libhiprtc.so.7',
+    'libhiprtc.so.6',
+    'libamdhip64.so.6',
+    'libhiprtc.so.5',
+    'libamdhip64.so.5',
+    'libhiprtc.so',
+    'libamdhip64.so',
+  ],
+  companions: [],
+  prefix: 'hiprtc',
+  code: 'Code',
+};
+
+const CUDA_FOLDERS = ['', '/usr/local/cuda/lib64/', '/usr/local/cuda/targets/x86_64-linux/lib/'];
+const CUDA_RELEASES = [
+  '13.3',
+  '13.2',
+  '13.1',
+  '13.0',
+  '12.9',
+  '12.8',
+  '12.6',
+  '12.5',
+  '12.4',
+  '12.3',
+  '12.2',
+  '12.1',
+  '12.0',
+];
+
+function inCudaFolders(names: readonly string[]): string[] {
+  return names.flatMap((name) => CUDA_FOLDERS.map((folder) => folder + name));
+}
+
+/** NVRTC of CUDA 12 and 13. It looks for its built-in headers' library by itself only in the loader's folders. */
+export const cudaCompiler: CompilerTable = {
+  api: 'cuda',
+  libraries: inCudaFolders(['libnvrtc.so.13', 'libnvrtc.so.12', 'libnvrtc.so']),
+  companions: inCudaFolders(CUDA_RELEASES.map((release) => `libnvrtc-builtins.so.${release}`)),
+  prefix: 'nvrtc',
+  code: 'CUBIN',
+};

@@ -1,0 +1,205 @@
+import type { Address, NativeLibrary, NativeType } from '../../../device/index.ts';
+import {
+  type DeviceAttributes,
+  type DriverCalls,
+  LAUNCH_PARAMETERS,
+  type LaunchShape,
+  type Status,
+} from './driver-calls.ts';
+import type { DriverTable } from './driver-table.ts';
+import type { ResultSpace } from './result-space.ts';
+
+/** `CUdevice_attribute`. */
+const ATTRIBUTES: DeviceAttributes = {
+  maxThreadsPerBlock: 1,
+  sharedBytesPerBlock: 8,
+  sharedBytesOptIn: 97,
+  waveSize: 10,
+  multiprocessors: 16,
+  l2Bytes: 38,
+};
+const COMPUTE_CAPABILITY_MAJOR = 75;
+const COMPUTE_CAPABILITY_MINOR = 76;
+
+const STREAM_NON_BLOCKING = 1;
+const EVENT_DEFAULT = 0;
+/** Every context may use the memory. */
+const HOST_ALLOC_PORTABLE = 1;
+const HOST_REGISTER_PORTABLE = 1;
+/** Other threads may allocate while this one captures. */
+const CAPTURE_THREAD_LOCAL = 1;
+/** `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`. */
+const MAX_DYNAMIC_SHARED = 8;
+
+const INVALID_VALUE = 1;
+
+/** CUDA's driver API: libcuda of the NVIDIA driver, which loads on CUDA 12 and 13 alike. */
+export const cudaDriver: DriverTable = {
+  api: 'cuda',
+  libraries: ['libcuda.so.1', 'libcuda.so'],
+  formatVersion: (version) => `${Math.floor(version / 1000)}.${Math.floor((version % 1000) / 10)}`,
+  bind: (library, results) => ({
+    ...bindDevices(library, results),
+    ...bindMemory(library, results),
+    ...bindWork(library, results),
+  }),
+};
+
+function binder(library: NativeLibrary) {
+  return <const P extends readonly NativeType[]>(symbol: string, ...parameters: P) =>
+    library.bind(symbol, 'i32', parameters);
+}
+
+function bindDevices(library: NativeLibrary, results: ResultSpace) {
+  const call = binder(library);
+  const init = call('cuInit', 'u32');
+  const attribute = call('cuDeviceGetAttribute', 'address', 'i32', 'i32');
+  const deviceCount = call('cuDeviceGetCount', 'address');
+  const version = call('cuDriverGetVersion', 'address');
+  const deviceName = call('cuDeviceGetName', 'address', 'i32', 'i32');
+  const busId = call('cuDeviceGetPCIBusId', 'address', 'i32', 'i32');
+  const errorName = call('cuGetErrorName', 'i32', 'address');
+  const errorText = call('cuGetErrorString', 'i32', 'address');
+  return {
+    ...bindContexts(library, results),
+    init: () => init(0),
+    deviceCount: () => deviceCount(results.address),
+    version: () => version(results.address),
+    deviceName: (ordinal) => deviceName(results.address, results.byteLength, ordinal),
+    busId: (ordinal) => busId(results.address, results.byteLength, ordinal),
+    attribute: (which, ordinal) => attribute(results.address, ATTRIBUTES[which], ordinal),
+    target: (ordinal) => {
+      const major = attribute(results.address, COMPUTE_CAPABILITY_MAJOR, ordinal);
+      const minor = attribute(results.address + 4, COMPUTE_CAPABILITY_MINOR, ordinal);
+      return { status: major || minor, name: `sm_${results.int(0)}${results.int(1)}` };
+    },
+    describe: (status) => {
+      const words = [errorName, errorText].map((ask) =>
+        ask(status, results.address) === 0 ? results.textAt(results.pointer()) : 'unknown',
+      );
+      return words.join(': ');
+    },
+  } satisfies Partial<DriverCalls>;
+}
+
+/** The primary contexts of devices, as the CUDA runtime would use them: shared with the other libraries that use CUDA. */
+function bindContexts(library: NativeLibrary, results: ResultSpace) {
+  const call = binder(library);
+  const retain = call('cuDevicePrimaryCtxRetain', 'address', 'i32');
+  const release = call('cuDevicePrimaryCtxRelease_v2', 'i32');
+  const setCurrent = call('cuCtxSetCurrent', 'address');
+  const contexts = new Map<number, Address>();
+  return {
+    retain: (ordinal) => {
+      const status = retain(results.address, ordinal);
+      if (status === 0) contexts.set(ordinal, results.pointer());
+      return status;
+    },
+    use: (ordinal) => {
+      const context = contexts.get(ordinal);
+      return context === undefined ? INVALID_VALUE : setCurrent(context);
+    },
+    release: (ordinal): Status => {
+      contexts.delete(ordinal);
+      return release(ordinal);
+    },
+  } satisfies Partial<DriverCalls>;
+}
+
+function bindMemory(library: NativeLibrary, results: ResultSpace) {
+  const call = binder(library);
+  const memoryInfo = call('cuMemGetInfo_v2', 'address', 'address');
+  const allocate = call('cuMemAlloc_v2', 'address', 'size');
+  const allocatePinned = call('cuMemHostAlloc', 'address', 'size', 'u32');
+  const pin = call('cuMemHostRegister_v2', 'address', 'size', 'u32');
+  const fill = call('cuMemsetD8Async', 'address', 'u32', 'size', 'address');
+  return {
+    memoryInfo: () => memoryInfo(results.address, results.address + 8),
+    allocate: (bytes) => allocate(results.address, bytes),
+    free: call('cuMemFree_v2', 'address'),
+    allocatePinned: (bytes) => allocatePinned(results.address, bytes, HOST_ALLOC_PORTABLE),
+    freePinned: call('cuMemFreeHost', 'address'),
+    pin: (address, bytes) => pin(address, bytes, HOST_REGISTER_PORTABLE),
+    unpin: call('cuMemHostUnregister', 'address'),
+    upload: call('cuMemcpyHtoDAsync_v2', 'address', 'address', 'size', 'address'),
+    download: call('cuMemcpyDtoHAsync_v2', 'address', 'address', 'size', 'address'),
+    copy: call('cuMemcpyDtoDAsync_v2', 'address', 'address', 'size', 'address'),
+    fill: (to, byte, bytes, stream) => fill(to, byte & 0xff, bytes, stream),
+  } satisfies Partial<DriverCalls>;
+}
+
+function bindWork(library: NativeLibrary, results: ResultSpace) {
+  const call = binder(library);
+  const createStream = call('cuStreamCreate', 'address', 'u32');
+  const waitEvent = call('cuStreamWaitEvent', 'address', 'address', 'u32');
+  const createEvent = call('cuEventCreate', 'address', 'u32');
+  const beginCapture = call('cuStreamBeginCapture_v2', 'address', 'i32');
+  const instantiate = call('cuGraphInstantiateWithFlags', 'address', 'address', 'u64');
+  // A later driver has only the second version; both take the same arguments.
+  const elapsedName = library.has('cuEventElapsedTime_v2') ? 'cuEventElapsedTime_v2' : 'cuEventElapsedTime';
+  const elapsed = call(elapsedName, 'address', 'address', 'address');
+  const loadModule = call('cuModuleLoadData', 'address', 'address');
+  const getFunction = call('cuModuleGetFunction', 'address', 'address', 'text');
+  const endCapture = call('cuStreamEndCapture', 'address', 'address');
+  const setAttribute = call('cuFuncSetAttribute', 'address', 'i32', 'i32');
+  const launch = library.bind('cuLaunchKernel', 'i32', LAUNCH_PARAMETERS);
+  const launchExtended = call('cuLaunchKernelEx', 'address', 'address', 'address', 'address');
+  return {
+    createStream: () => createStream(results.address, STREAM_NON_BLOCKING),
+    destroyStream: call('cuStreamDestroy_v2', 'address'),
+    queryStream: call('cuStreamQuery', 'address'),
+    synchronizeStream: call('cuStreamSynchronize', 'address'),
+    waitEvent: (stream, event) => waitEvent(stream, event, 0),
+    createEvent: () => createEvent(results.address, EVENT_DEFAULT),
+    destroyEvent: call('cuEventDestroy_v2', 'address'),
+    recordEvent: call('cuEventRecord', 'address', 'address'),
+    queryEvent: call('cuEventQuery', 'address'),
+    synchronizeEvent: call('cuEventSynchronize', 'address'),
+    elapsed: (from, to) => elapsed(results.address, from, to),
+    loadModule: (image) => loadModule(results.address, image),
+    unloadModule: call('cuModuleUnload', 'address'),
+    function: (module, name) => getFunction(results.address, module, name),
+    allowSharedBytes: (kernel, bytes) => setAttribute(kernel, MAX_DYNAMIC_SHARED, bytes),
+    launch: (shape, kernel, stream, parameters) => {
+      const { grid, block, sharedBytes } = shape;
+      if (!shape.programmatic) return launch(kernel, ...grid, ...block, sharedBytes, stream, parameters, 0);
+      return launchExtended(writeLaunchConfig(results, shape, stream), kernel, parameters, 0);
+    },
+    beginCapture: (stream) => beginCapture(stream, CAPTURE_THREAD_LOCAL),
+    endCapture: (stream) => endCapture(stream, results.address),
+    instantiate: (graph) => instantiate(results.address, graph, 0),
+    launchGraph: call('cuGraphLaunch', 'address', 'address'),
+    destroyGraph: call('cuGraphDestroy', 'address'),
+    destroyExecutable: call('cuGraphExecDestroy', 'address'),
+  } satisfies Partial<DriverCalls>;
+}
+
+/** `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`. */
+const PROGRAMMATIC_SERIALIZATION = 6;
+const ATTRIBUTE_BYTES = 72;
+const CONFIG_BYTES = 56;
+
+/**
+ * Writes a `CUlaunchConfig` with one `CUlaunchAttribute` to the end of the results, and gives its address: grid, block and
+ * shared bytes as words, then stream, attributes and their number.
+ */
+function writeLaunchConfig(results: ResultSpace, shape: LaunchShape, stream: Address): Address {
+  const { view, byteLength } = results;
+  const attribute = byteLength - ATTRIBUTE_BYTES;
+  const config = attribute - CONFIG_BYTES;
+  const words = [...shape.grid, ...shape.block, shape.sharedBytes, 0];
+  words.forEach((word, i) => {
+    view.setUint32(config + 4 * i, word, true);
+  });
+  const address = (at: number, value: Address) => {
+    view.setUint32(at, value % 2 ** 32, true);
+    view.setUint32(at + 4, Math.floor(value / 2 ** 32), true);
+  };
+  address(config + 32, stream);
+  address(config + 40, results.address + attribute);
+  view.setUint32(config + 48, 1, true);
+  for (let at = attribute; at < byteLength; at += 4) view.setUint32(at, 0, true);
+  view.setUint32(attribute, PROGRAMMATIC_SERIALIZATION, true);
+  view.setUint32(attribute + 8, 1, true);
+  return results.address + config;
+}

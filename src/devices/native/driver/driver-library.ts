@@ -1,0 +1,59 @@
+import { fail } from '../../../base/errors.ts';
+import type { Ffi } from '../../../device/index.ts';
+import type { DriverCalls, Status } from './driver-calls.ts';
+import { hintFor, INVALID_DEVICE, NO_DEVICE, SUCCESS } from './driver-status.ts';
+import type { DriverTable } from './driver-table.ts';
+import { ResultSpace } from './result-space.ts';
+
+/** A driver's library, opened and started. Its devices share it, and with it the thread's current device. */
+export class DriverLibrary {
+  readonly api: DriverTable['api'];
+  /** The file that was found. */
+  readonly file: string;
+  readonly version: string;
+  readonly deviceCount: number;
+  readonly calls: DriverCalls;
+  readonly results: ResultSpace;
+  #current: number | undefined;
+
+  /**
+   * Throws `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND`, and `DEVICE_UNAVAILABLE` with the driver's words where it starts for no
+   * device.
+   */
+  constructor(ffi: Ffi, table: DriverTable, libraries: readonly string[] = table.libraries) {
+    const library = ffi.open(libraries);
+    this.api = table.api;
+    this.file = library.name;
+    this.results = new ResultSpace(ffi);
+    this.calls = table.bind(library, this.results);
+    this.#start('initialization', this.calls.init());
+    this.#start('the count of devices', this.calls.deviceCount());
+    this.deviceCount = this.results.int();
+    this.#start('the version', this.calls.version());
+    this.version = table.formatVersion(this.results.int());
+  }
+
+  /** The device that this thread's calls mean. */
+  get current(): number | undefined {
+    return this.#current;
+  }
+
+  use(ordinal: number): Status {
+    const status = this.calls.use(ordinal);
+    this.#current = status === SUCCESS ? ordinal : undefined;
+    return status;
+  }
+
+  /** For a device that is released. */
+  forgetCurrent(): void {
+    this.#current = undefined;
+  }
+
+  #start(what: string, status: Status): void {
+    if (status === SUCCESS) return;
+    // Without a GPU, HIP says that there is no device of that index.
+    const hint = hintFor(status === INVALID_DEVICE ? NO_DEVICE : status);
+    const why = `${what} gave status ${status}, ${this.calls.describe(status)}; ${hint}`;
+    fail('DEVICE_UNAVAILABLE', { device: this.api, why });
+  }
+}

@@ -1,0 +1,15 @@
+import type { NativeLibrary } from '../../../device/index.ts';
+import type { DriverCalls } from './driver-calls.ts';
+import type { ResultSpace } from './result-space.ts';
+
+/** All that distinguishes one GPU driver from another. */
+export interface DriverTable {
+  /** The backend's name for people and for `--device`. */
+  readonly api: 'hip' | 'cuda';
+  /** File names of the library, the newest version first. */
+  readonly libraries: readonly string[];
+  /** `7.0.51831` from what the driver gives as its version. */
+  formatVersion(version: number): string;
+  /** Throws `SYMBOL_NOT_FOUND` for a library that lacks a call. */
+  bind(library: NativeLibrary, results: ResultSpace): DriverCalls;
+}

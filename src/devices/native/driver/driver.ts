@@ -1,0 +1,284 @@
+import { fail } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/log.ts';
+import type { Address, MemoryInfo } from '../../../device/index.ts';
+import type { DeviceAttributes, LaunchShape, Status } from './driver-calls.ts';
+import type { DriverLibrary } from './driver-library.ts';
+import { hintFor, isLost, NOT_READY, OUT_OF_MEMORY, SUCCESS } from './driver-status.ts';
+
+/** What a `Driver` tells its owner. */
+export interface DriverOptions {
+  readonly ordinal: number;
+  readonly logger: Logger;
+  /** Called with the error of a status after which the device answers no more. */
+  onLost(error: Error): void;
+}
+
+/**
+ * One device's driver calls. Every status but success becomes a typed error: `OUT_OF_MEMORY`, `DEVICE_LOST`, `DRIVER_CALL`.
+ * With `--log trace`, every copy, launch, event and wait is named. Calls enqueue and return, except where they say that they
+ * wait.
+ */
+export class Driver {
+  readonly device: string;
+  readonly library: DriverLibrary;
+  readonly #options: DriverOptions;
+  readonly #tracing: boolean;
+
+  constructor(library: DriverLibrary, options: DriverOptions) {
+    this.library = library;
+    this.device = `${library.api}:${options.ordinal}`;
+    this.#options = options;
+    this.#tracing = options.logger.enabled('trace');
+  }
+
+  /** Readies the device for the process; `release` undoes it. */
+  retain(): void {
+    this.#check('retain device', this.library.calls.retain(this.#options.ordinal));
+  }
+
+  release(): void {
+    this.library.forgetCurrent();
+    this.#checkRelease('release device', this.library.calls.release(this.#options.ordinal));
+  }
+
+  name(): string {
+    this.#check('device name', this.library.calls.deviceName(this.#options.ordinal));
+    return this.library.results.text();
+  }
+
+  busId(): string {
+    this.#check('PCI bus id', this.library.calls.busId(this.#options.ordinal));
+    return this.library.results.text();
+  }
+
+  target(): string {
+    const { status, name } = this.library.calls.target(this.#options.ordinal);
+    this.#check('device target', status);
+    return name;
+  }
+
+  attribute(which: keyof DeviceAttributes): number {
+    this.#check(`attribute ${which}`, this.library.calls.attribute(which, this.#options.ordinal));
+    return this.library.results.int();
+  }
+
+  memoryInfo(): MemoryInfo {
+    this.#check('memory info', this.#calls.memoryInfo());
+    const { results } = this.library;
+    return { free: results.pointer(0), total: results.pointer(1) };
+  }
+
+  allocate(bytes: number, label: string): Address {
+    return this.#memory('allocate', this.#calls.allocate(bytes), { bytes, label });
+  }
+
+  free(address: Address): void {
+    this.#trace('free', { address });
+    this.#checkRelease('free', this.#calls.free(address));
+  }
+
+  allocatePinned(bytes: number, label: string): Address {
+    return this.#memory('allocate pinned', this.#calls.allocatePinned(bytes), { bytes, label });
+  }
+
+  freePinned(address: Address): void {
+    this.#trace('free pinned', { address });
+    this.#checkRelease('free pinned', this.#calls.freePinned(address));
+  }
+
+  /** Pins memory that is somebody else's, until `unpin`. */
+  pin(address: Address, bytes: number): void {
+    this.#trace('pin', { address, bytes });
+    this.#check('pin', this.#calls.pin(address, bytes));
+  }
+
+  unpin(address: Address): void {
+    this.#trace('unpin', { address });
+    this.#checkRelease('unpin', this.#calls.unpin(address));
+  }
+
+  /** Copies from host memory, which must stay as it is until the copy is done. */
+  upload(to: Address, from: Address, bytes: number, stream: Address): void {
+    this.#trace('upload', { to, bytes, stream });
+    this.#check('upload', this.#calls.upload(to, from, bytes, stream));
+  }
+
+  /** Copies into host memory. */
+  download(to: Address, from: Address, bytes: number, stream: Address): void {
+    this.#trace('download', { from, bytes, stream });
+    this.#check('download', this.#calls.download(to, from, bytes, stream));
+  }
+
+  copy(to: Address, from: Address, bytes: number, stream: Address): void {
+    this.#trace('copy', { to, from, bytes, stream });
+    this.#check('copy', this.#calls.copy(to, from, bytes, stream));
+  }
+
+  fill(to: Address, byte: number, bytes: number, stream: Address): void {
+    this.#trace('fill', { to, byte, bytes, stream });
+    this.#check('fill', this.#calls.fill(to, byte, bytes, stream));
+  }
+
+  createStream(label: string): Address {
+    return this.#handle('create stream', this.#calls.createStream(), { label });
+  }
+
+  destroyStream(stream: Address): void {
+    this.#trace('destroy stream', { stream });
+    this.#checkRelease('destroy stream', this.#calls.destroyStream(stream));
+  }
+
+  /** True when everything queued is done. */
+  queryStream(stream: Address): boolean {
+    return this.#ready('query stream', this.#calls.queryStream(stream));
+  }
+
+  /** Waits. */
+  synchronizeStream(stream: Address): void {
+    this.#trace('synchronize stream', { stream });
+    this.#check('synchronize stream', this.#calls.synchronizeStream(stream));
+  }
+
+  waitEvent(stream: Address, event: Address): void {
+    this.#trace('wait for event', { stream, event });
+    this.#check('wait for event', this.#calls.waitEvent(stream, event));
+  }
+
+  createEvent(): Address {
+    return this.#handle('create event', this.#calls.createEvent(), {});
+  }
+
+  destroyEvent(event: Address): void {
+    this.#trace('destroy event', { event });
+    this.#checkRelease('destroy event', this.#calls.destroyEvent(event));
+  }
+
+  recordEvent(event: Address, stream: Address): void {
+    this.#trace('record event', { event, stream });
+    this.#check('record event', this.#calls.recordEvent(event, stream));
+  }
+
+  /** True when the recorded point is reached. */
+  queryEvent(event: Address): boolean {
+    return this.#ready('query event', this.#calls.queryEvent(event));
+  }
+
+  /** Waits. */
+  synchronizeEvent(event: Address): void {
+    this.#trace('synchronize event', { event });
+    this.#check('synchronize event', this.#calls.synchronizeEvent(event));
+  }
+
+  /** Milliseconds between two reached events; negative where `to` came first. */
+  elapsed(from: Address, to: Address): number {
+    this.#check('elapsed time', this.#calls.elapsed(from, to));
+    return this.library.results.float();
+  }
+
+  loadModule(image: Address, label: string): Address {
+    return this.#handle('load module', this.#calls.loadModule(image), { label });
+  }
+
+  unloadModule(module: Address): void {
+    this.#trace('unload module', { module });
+    this.#checkRelease('unload module', this.#calls.unloadModule(module));
+  }
+
+  kernel(module: Address, name: string): Address {
+    return this.#handle(`find kernel ${name}`, this.#calls.function(module, name), { module });
+  }
+
+  allowSharedBytes(kernel: Address, bytes: number): void {
+    this.#check('allow shared memory', this.#calls.allowSharedBytes(kernel, bytes));
+  }
+
+  /** `parameters` points to pointers to the arguments; their values are taken by the call. */
+  launch(
+    kernel: { handle: Address; name: string },
+    shape: LaunchShape,
+    stream: Address,
+    parameters: Address,
+  ): void {
+    this.#trace('launch', { kernel: kernel.name, ...shape, stream });
+    const status = this.#calls.launch(shape, kernel.handle, stream, parameters);
+    if (status !== SUCCESS) this.#check(`launch ${kernel.name}`, status);
+  }
+
+  beginCapture(stream: Address): void {
+    this.#trace('begin capture', { stream });
+    this.#check('begin capture', this.#calls.beginCapture(stream));
+  }
+
+  endCapture(stream: Address): Address {
+    return this.#handle('end capture', this.#calls.endCapture(stream), { stream });
+  }
+
+  instantiate(graph: Address): Address {
+    return this.#handle('instantiate graph', this.#calls.instantiate(graph), { graph });
+  }
+
+  launchGraph(executable: Address, stream: Address): void {
+    this.#trace('launch graph', { executable, stream });
+    this.#check('launch graph', this.#calls.launchGraph(executable, stream));
+  }
+
+  destroyGraph(graph: Address): void {
+    this.#checkRelease('destroy graph', this.#calls.destroyGraph(graph));
+  }
+
+  destroyExecutable(executable: Address): void {
+    this.#trace('destroy graph', { executable });
+    this.#checkRelease('destroy graph', this.#calls.destroyExecutable(executable));
+  }
+
+  /** The calls, with this device the one that they mean. */
+  get #calls() {
+    const { ordinal } = this.#options;
+    if (this.library.current !== ordinal) this.#check('use device', this.library.use(ordinal));
+    return this.library.calls;
+  }
+
+  #memory(call: string, status: Status, of: { bytes: number; label: string }): Address {
+    if (status === OUT_OF_MEMORY) {
+      const { free } = this.memoryInfo();
+      fail('OUT_OF_MEMORY', { device: this.device, what: of.label, bytes: of.bytes, free });
+    }
+    return this.#handle(call, status, of);
+  }
+
+  #handle(call: string, status: Status, facts: Readonly<Record<string, unknown>>): Address {
+    this.#check(call, status);
+    const handle = this.library.results.pointer();
+    this.#trace(call, { ...facts, handle });
+    return handle;
+  }
+
+  #ready(call: string, status: Status): boolean {
+    if (status === NOT_READY) return false;
+    this.#check(call, status);
+    return true;
+  }
+
+  #check(call: string, status: Status): void {
+    if (status === SUCCESS) return;
+    const text = this.library.calls.describe(status);
+    if (!isLost(status)) {
+      fail('DRIVER_CALL', { device: this.device, call, status, text, hint: hintFor(status) });
+    }
+    try {
+      fail('DEVICE_LOST', { device: this.device, why: `${call} gave status ${status}, ${text}` });
+    } catch (error) {
+      this.#options.onLost(error as Error);
+      throw error;
+    }
+  }
+
+  /** What is given back to a lost device is gone already. */
+  #checkRelease(call: string, status: Status): void {
+    if (!isLost(status)) this.#check(call, status);
+  }
+
+  #trace(call: string, facts: Readonly<Record<string, unknown>>): void {
+    if (this.#tracing) this.#options.logger.trace(`${this.device} ${call}`, facts);
+  }
+}

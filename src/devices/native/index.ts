@@ -1,0 +1,45 @@
+export { type CompilerTable, cudaCompiler, hipCompiler } from './compiler/compiler-table.ts';
+export { RunTimeCompiler } from './compiler/run-time-compiler.ts';
+export { cudaDriver } from './driver/cuda-driver.ts';
+export { Driver } from './driver/driver.ts';
+export type { DeviceAttributes, Extent, LaunchShape } from './driver/driver-calls.ts';
+export { DriverLibrary } from './driver/driver-library.ts';
+export type { DriverTable } from './driver/driver-table.ts';
+export { hipDriver } from './driver/hip-driver.ts';
+export { compileOptions } from './launching/compile-options.ts';
+export type {
+  GraphAddresses,
+  KernelSet,
+  LoweredGraph,
+  NativeTarget,
+  PackRows,
+} from './launching/kernel-set.ts';
+export { kernelSource } from './launching/kernel-source.ts';
+export {
+  type CopyLaunch,
+  type FillLaunch,
+  f32,
+  i32,
+  type KernelArgument,
+  type KernelLaunch,
+  type KernelModule,
+  type Launch,
+  moduleKey,
+  pointer,
+  u32,
+} from './launching/launch.ts';
+export { NATIVE_KERNELS } from './lowering/native-kernels.ts';
+export { NativeBuffer } from './memory/native-buffer.ts';
+export type { NativePinned } from './memory/native-pinned.ts';
+export { NativeDevice, type NativeDeviceOptions, openNativeDevice } from './native-device.ts';
+export type {
+  CompileJob,
+  CompileResult,
+  KernelCache,
+  KernelCompiler,
+  KernelTexts,
+  NativePlatform,
+  Scheduler,
+} from './platform.ts';
+export { HipEvent } from './streams/hip-event.ts';
+export { HipStream } from './streams/hip-stream.ts';

@@ -1,0 +1,7 @@
+#pragma once
+#include "prelude.h"
+
+struct FileFormat {
+  static constexpr i32 ELEMENTS = 1, BYTES = 4, STEP = 1;
+  DEVICE void decode(const u8* at, i32, f32* out) { out[0] = f32(i32(bytes_u32(at))); }
+};

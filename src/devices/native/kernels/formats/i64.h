@@ -1,0 +1,9 @@
+#pragma once
+#include "prelude.h"
+
+struct FileFormat {
+  static constexpr i32 ELEMENTS = 1, BYTES = 8, STEP = 1;
+  DEVICE void decode(const u8* at, i32, f32* out) {
+    out[0] = f32(i64((u64(bytes_u32(at + 4)) << 32) | bytes_u32(at)));
+  }
+};

@@ -1,0 +1,10 @@
+#pragma once
+#include "formats/nibbles.h"
+
+struct FileFormat {
+  static constexpr i32 ELEMENTS = 32, BYTES = 20, STEP = 8;
+  DEVICE void decode(const u8* block, i32 part, f32* out) {
+    f32 d = bytes_half(block), m = bytes_half(block + 2);
+    UNROLL for (i32 i = 0; i < 8; i++) out[i] = d * f32(nibble_at(block + 4, part, i)) + m;
+  }
+};

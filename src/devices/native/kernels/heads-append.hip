@@ -1,0 +1,34 @@
+// Joined rows of queries, keys and values: turns queries and keys by the rope table, appends keys and values to the cache; and
+// zeroes the counters by which attention's blocks find out who is last.
+#include "paged-cache.h"
+
+KERNEL(heads_append, 256, const i32* count, const f32* joined, const f32* table, i32 turned, i32 interleaved, i32 head_size,
+       i32 q_width, i32 k_width, i32 v_width, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
+       i32 block_size, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
+  await_inputs();
+  if (block_x() == 0 && block_y() == 0) {
+    for (i32 i = thread(); i < arrival_count; i += 256) arrivals[i] = 0;
+  }
+  i32 row = block_x(), n = block_y() * 256 + thread(), width = q_width + k_width + v_width;
+  if (row >= *count || n >= width) return;
+  const f32* from = joined + i64(row) * width;
+  f32 value = from[n];
+  i32 in_head = n % head_size, half = turned / 2;
+  if (n < q_width + k_width && in_head < turned) {
+    i32 pair = interleaved ? in_head >> 1 : in_head >= half ? in_head - half : in_head;
+    bool second = interleaved ? in_head & 1 : in_head >= half;
+    f32 partner = from[interleaved ? n ^ 1 : second ? n - half : n + half];
+    f32 cosine = table[i64(row) * turned + 2 * pair], sine = table[i64(row) * turned + 2 * pair + 1];
+    value = second ? partner * sine + value * cosine : value * cosine - partner * sine;
+  }
+  if (n < q_width) {
+    q[i64(row) * q_width + n] = value;
+    return;
+  }
+  i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[row], positions[row]);
+  if (n < q_width + k_width) {
+    keys[cell * k_width + n - q_width] = to_cache(value);
+  } else {
+    values[cell * v_width + n - q_width - k_width] = to_cache(value);
+  }
+}

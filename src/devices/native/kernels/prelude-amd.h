@@ -1,0 +1,148 @@
+// The prelude's AMD half: clang builtins, which the tests' CPU emulator implements from their documented meaning. The clang of
+// ROCm 5 lacks the younger ones.
+#pragma once
+
+#ifdef ROCMFORGE_EMULATOR
+#define SHARED EMULATED_SHARED
+#define DYNAMIC_SHARED(name) EMULATED_DYNAMIC_SHARED(u8, name)
+#define KERNEL(name, threads, ...) EMULATED_KERNEL(name, threads, __VA_ARGS__)
+#define KERNEL_RESIDENT(name, threads, blocks, ...) EMULATED_KERNEL(name, threads, __VA_ARGS__)
+#else
+#define SHARED __attribute__((shared))
+#define DYNAMIC_SHARED(name) extern __attribute__((shared)) __attribute__((aligned(16))) u8 name[]
+#define KERNEL(name, threads, ...) \
+  extern "C" __attribute__((global)) void __attribute__((amdgpu_flat_work_group_size(threads, threads))) name(__VA_ARGS__)
+#define KERNEL_RESIDENT(name, threads, blocks, ...) KERNEL(name, threads, __VA_ARGS__)
+#endif
+
+#if defined(__gfx1100__) || defined(__gfx1101__) || defined(__gfx1102__) || defined(__gfx1103__) || \
+    defined(__gfx1150__) || defined(__gfx1151__) || defined(__gfx1152__)
+#define MATRIX_WMMA 11
+#define DOT_MIXED 1
+#elif defined(__gfx1200__) || defined(__gfx1201__)
+#define MATRIX_WMMA 12
+#define DOT_MIXED 1
+#elif defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx942__)
+#define MATRIX_MFMA 1
+#define DOT_SIGNED 1
+#elif defined(__gfx906__) || defined(__gfx1011__) || defined(__gfx1012__) || defined(__gfx1030__) || \
+    defined(__gfx1031__) || defined(__gfx1032__) || defined(__gfx1034__) || defined(__gfx1035__) || defined(__gfx1036__)
+#define DOT_SIGNED 1
+#endif
+
+DEVICE u32 thread() { return __builtin_amdgcn_workitem_id_x(); }
+DEVICE u32 block_x() { return __builtin_amdgcn_workgroup_id_x(); }
+DEVICE u32 block_y() { return __builtin_amdgcn_workgroup_id_y(); }
+DEVICE u32 block_z() { return __builtin_amdgcn_workgroup_id_z(); }
+
+DEVICE void barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+/// Lanes of a wave run together: it is enough that the compiler keeps the order.
+DEVICE void warp_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+}
+DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
+
+DEVICE void await_inputs() {}
+DEVICE void release_successor() {}
+
+DEVICE i32 wave_lane() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }
+DEVICE u32 shuffle_xor(u32 value, i32 mask) {
+  return u32(__builtin_amdgcn_ds_bpermute((wave_lane() ^ mask) << 2, i32(value)));
+}
+/// The value of lane `source` of the own 32 lanes.
+DEVICE u32 shuffle_from(u32 value, u32 source) {
+  return u32(__builtin_amdgcn_ds_bpermute(((wave_lane() & ~31) | i32(source)) << 2, i32(value)));
+}
+
+DEVICE f32 half_to_float(u16 half) { return f32(bits_as<_Float16>(half)); }
+DEVICE u16 float_to_half(f32 value) { return bits_as<u16>(_Float16(value)); }
+DEVICE u32 pack_halves(f32 low, f32 high) { return float_to_half(low) | (u32(float_to_half(high)) << 16); }
+
+#ifdef ROCMFORGE_EMULATOR
+typedef _Float16 half2v __attribute__((vector_size(4)));
+#else
+typedef _Float16 half2v __attribute__((ext_vector_type(2)));
+#endif
+DEVICE u32 halves_mul(u32 a, u32 b) { return bits_as<u32>(bits_as<half2v>(a) * bits_as<half2v>(b)); }
+DEVICE u32 halves_sub(u32 a, u32 b) { return bits_as<u32>(bits_as<half2v>(a) - bits_as<half2v>(b)); }
+#ifdef ROCMFORGE_EMULATOR
+/// The product of two halves is exact in f32, and so is the sum but for one rounding that f64 holds off.
+DEVICE u32 halves_fma(u32 a, u32 b, u32 c) {
+  half2v x = bits_as<half2v>(a), y = bits_as<half2v>(b), z = bits_as<half2v>(c), r = {};
+  for (int i = 0; i < 2; i++) r[i] = _Float16(f64(x[i]) * f64(y[i]) + f64(z[i]));
+  return bits_as<u32>(r);
+}
+#elif __has_builtin(__builtin_elementwise_fma)
+DEVICE u32 halves_fma(u32 a, u32 b, u32 c) {
+  return bits_as<u32>(__builtin_elementwise_fma(bits_as<half2v>(a), bits_as<half2v>(b), bits_as<half2v>(c)));
+}
+#else
+DEVICE u32 halves_fma(u32 a, u32 b, u32 c) {
+  half2v x = bits_as<half2v>(a), y = bits_as<half2v>(b), z = bits_as<half2v>(c);
+  half2v r = {_Float16(__builtin_fmaf16(x.x, y.x, z.x)), _Float16(__builtin_fmaf16(x.y, y.y, z.y))};
+  return bits_as<u32>(r);
+}
+#endif
+
+DEVICE i32 dot4(u32 a, u32 b, i32 c) {
+#if defined(DOT_MIXED)
+  return __builtin_amdgcn_sudot4(true, i32(a), true, i32(b), c, false);
+#elif defined(DOT_SIGNED)
+  return __builtin_amdgcn_sdot4(i32(a), i32(b), c, false);
+#else
+  UNROLL for (i32 k = 0; k < 4; k++) c += i32(i8(a >> (8 * k))) * i32(i8(b >> (8 * k)));
+  return c;
+#endif
+}
+/// v_perm_b32 counts the bytes of its second operand first.
+DEVICE u32 choose_bytes(u32 a, u32 b, u32 selector) {
+  u32 spread = (selector & 0xf) | ((selector & 0xf0) << 4) | ((selector & 0xf00) << 8) | ((selector & 0xf000) << 12);
+  return __builtin_amdgcn_perm(b, a, spread);
+}
+
+DEVICE f32 fused_multiply_add(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
+DEVICE f64 fused_multiply_add(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
+#if defined(ROCMFORGE_EMULATOR) || __has_builtin(__builtin_amdgcn_exp2f)
+DEVICE f32 hardware_exp2(f32 x) { return __builtin_amdgcn_exp2f(x); }
+#else
+DEVICE f32 hardware_exp2(f32 x) { return __builtin_exp2f(x); }
+#endif
+DEVICE f32 square_root(f32 x) { return __builtin_sqrtf(x); }
+DEVICE f32 round_even(f32 x) { return __builtin_rintf(x); }
+DEVICE f64 round_even(f64 x) { return __builtin_rint(x); }
+
+#ifdef ROCMFORGE_EMULATOR
+DEVICE u32 stream_u32(const u32* from) { return *from; }
+DEVICE u16 stream_u16(const u16* from) { return *from; }
+DEVICE u32x2 stream_u32x2(const u32x2* from) { return *from; }
+DEVICE u32x4 stream_u32x4(const u32x4* from) { return *from; }
+#else
+typedef u32 u32x2v __attribute__((ext_vector_type(2)));
+typedef u32 u32x4v __attribute__((ext_vector_type(4)));
+DEVICE u32 stream_u32(const u32* from) { return __builtin_nontemporal_load(from); }
+DEVICE u16 stream_u16(const u16* from) { return __builtin_nontemporal_load(from); }
+DEVICE u32x2 stream_u32x2(const u32x2* from) {
+  return bits_as<u32x2>(__builtin_nontemporal_load(reinterpret_cast<const u32x2v*>(from)));
+}
+DEVICE u32x4 stream_u32x4(const u32x4* from) {
+  return bits_as<u32x4>(__builtin_nontemporal_load(reinterpret_cast<const u32x4v*>(from)));
+}
+#endif
+
+template <class T>
+DEVICE T atomic_add(T* at, T value) {
+  return __hip_atomic_fetch_add(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+/// NVIDIA's asynchronous copies to shared memory, here done at once.
+DEVICE void copy_16(void* shared, const void* global) {
+  *static_cast<u32x4*>(shared) = *static_cast<const u32x4*>(global);
+}
+DEVICE void copies_commit() {}
+template <i32 batches>
+DEVICE void copies_wait() {}

@@ -1,0 +1,171 @@
+// The prelude's NVIDIA half: PTX, so that NVRTC and clang agree without headers.
+#pragma once
+
+#define SHARED __shared__
+#define DYNAMIC_SHARED(name) extern __shared__ __attribute__((aligned(16))) u8 name[]
+#define KERNEL(name, threads, ...) extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
+/// With at least `blocks` blocks on a multiprocessor, which limits the registers.
+#define KERNEL_RESIDENT(name, threads, blocks, ...) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) name(__VA_ARGS__)
+
+#define SPECIAL_REGISTER(name, register)      \
+  DEVICE u32 name() {                         \
+    u32 value;                                \
+    asm("mov.u32 %0, " register ";" : "=r"(value)); \
+    return value;                             \
+  }
+SPECIAL_REGISTER(thread, "%%tid.x")
+SPECIAL_REGISTER(block_x, "%%ctaid.x")
+SPECIAL_REGISTER(block_y, "%%ctaid.y")
+SPECIAL_REGISTER(block_z, "%%ctaid.z")
+
+DEVICE void barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
+DEVICE void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
+/// The results of the launches before this one may be read after `await_inputs`; what they do not write may be read before.
+#ifdef PROGRAMMATIC
+DEVICE void await_inputs() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+DEVICE void release_successor() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+#else
+DEVICE void await_inputs() {}
+DEVICE void release_successor() {}
+#endif
+
+DEVICE u32 shuffle_xor(u32 value, i32 mask) {
+  u32 other;
+  asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(other) : "r"(value), "r"(mask));
+  return other;
+}
+DEVICE u32 shuffle_from(u32 value, u32 source) {
+  u32 other;
+  asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(other) : "r"(value), "r"(source));
+  return other;
+}
+
+DEVICE f32 half_to_float(u16 half) {
+  f32 value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+  return value;
+}
+DEVICE u16 float_to_half(f32 value) {
+  u16 half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+  return half;
+}
+/// Two halves in one word, `low` first.
+DEVICE u32 pack_halves(f32 low, f32 high) {
+  u32 pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+DEVICE u32 halves_fma(u32 a, u32 b, u32 c) {
+  u32 result;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+  return result;
+}
+DEVICE u32 halves_sub(u32 a, u32 b) {
+  u32 result;
+  asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  return result;
+}
+DEVICE u32 halves_mul(u32 a, u32 b) {
+  u32 result;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  return result;
+}
+
+/// `c` plus the products of four signed bytes.
+DEVICE i32 dot4(u32 a, u32 b, i32 c) {
+  i32 sum;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(c));
+  return sum;
+}
+/// Bytes of two words chosen by the nibbles of `selector`: 0-3 from `a`, 4-7 from `b`.
+DEVICE u32 choose_bytes(u32 a, u32 b, u32 selector) {
+  u32 chosen;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(chosen) : "r"(a), "r"(b), "r"(selector));
+  return chosen;
+}
+
+DEVICE f32 fused_multiply_add(f32 a, f32 b, f32 c) {
+  f32 result;
+  asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
+  return result;
+}
+/// 2^x and 1/sqrt(x) of the hardware, right to 2^-22.
+DEVICE f32 hardware_exp2(f32 x) {
+  f32 result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+DEVICE f32 square_root(f32 x) {
+  f32 result;
+  asm("sqrt.rn.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+DEVICE f32 round_even(f32 x) {
+  f32 result;
+  asm("cvt.rni.f32.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+DEVICE f64 round_even(f64 x) {
+  f64 result;
+  asm("cvt.rni.f64.f64 %0, %1;" : "=d"(result) : "d"(x));
+  return result;
+}
+DEVICE f64 fused_multiply_add(f64 a, f64 b, f64 c) {
+  f64 result;
+  asm("fma.rn.f64 %0, %1, %2, %3;" : "=d"(result) : "d"(a), "d"(b), "d"(c));
+  return result;
+}
+
+#define STREAM "ld.global.nc.L1::no_allocate."
+DEVICE u32 stream_u32(const u32* from) {
+  u32 value;
+  asm volatile(STREAM "u32 %0, [%1];" : "=r"(value) : "l"(from));
+  return value;
+}
+DEVICE u16 stream_u16(const u16* from) {
+  u16 value;
+  asm volatile(STREAM "u16 %0, [%1];" : "=h"(value) : "l"(from));
+  return value;
+}
+DEVICE u32x2 stream_u32x2(const u32x2* from) {
+  u32x2 value;
+  asm volatile(STREAM "v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from));
+  return value;
+}
+DEVICE u32x4 stream_u32x4(const u32x4* from) {
+  u32x4 value;
+  asm volatile(STREAM "v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(from));
+  return value;
+}
+
+DEVICE u32 atomic_add(u32* at, u32 value) {
+  u32 before;
+  asm volatile("atom.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(at), "r"(value) : "memory");
+  return before;
+}
+DEVICE u64 atomic_add(u64* at, u64 value) {
+  u64 before;
+  asm volatile("atom.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(at), "l"(value) : "memory");
+  return before;
+}
+
+/// Copies 16 bytes to shared memory while the thread goes on; `copies_commit` closes a batch, `copies_wait` waits until at
+/// most so many of the last batches are under way.
+DEVICE void copy_16(void* shared, const void* global) {
+  asm volatile(
+      "{ .reg .u64 s; .reg .u32 a; cvta.to.shared.u64 s, %0; cvt.u32.u64 a, s; cp.async.cg.shared.global [a], [%1], 16; }" ::"l"(
+          shared),
+      "l"(global)
+      : "memory");
+}
+DEVICE void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <i32 batches>
+DEVICE void copies_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(batches) : "memory");
+}

@@ -1,0 +1,25 @@
+#include "prelude.h"
+
+/// `out[o] = x[index[o]]`, a block an output row.
+KERNEL(gather_rows, 256, const i32* count, const i32* index, const f32* x, f32* out, i32 width) {
+  await_inputs();
+  i32 row = block_x();
+  if (row >= *count) return;
+  const f32* from = x + i64(index[row]) * width;
+  for (i32 i = thread(); i < width; i += 256) out[i64(row) * width + i] = from[i];
+}
+
+/// `out[r] = ids[r]`, or `tokens[-1 - ids[r]]` for one below zero; then `history[slots[r], positions[r]] = out[r]`.
+KERNEL(token_append, 256, const i32* count, const i32* ids, const i32* slots, const i32* positions, const i32* tokens,
+                         i32 token_count, i32* history, i32 width, i32* out) {
+  await_inputs();
+  i32 row = block_x() * 256 + thread();
+  if (row >= *count) return;
+  i32 id = ids[row];
+  if (id < 0) {
+    i32 index = -1 - id;
+    id = index < token_count ? tokens[index] : -1;
+  }
+  out[row] = id;
+  history[i64(slots[row]) * width + positions[row]] = id;
+}

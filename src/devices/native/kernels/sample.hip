@@ -1,0 +1,288 @@
+// Chooses a token for each output row: the stages of the contract's `sampleRow`, a block a row.
+#include "sample-select.h"
+
+// The words of a parameter row, as `SAMPLING_WORD` of the contract numbers them.
+#define WORD_TEMPERATURE 0
+#define WORD_TOP_P 1
+#define WORD_MIN_P 2
+#define WORD_TYPICAL_P 3
+#define WORD_REPEAT_PENALTY 4
+#define WORD_FREQUENCY_PENALTY 5
+#define WORD_PRESENCE_PENALTY 6
+#define WORD_TOP_K 7
+#define WORD_PENALTY_WINDOW 8
+#define WORD_SEED_LOW 9
+#define WORD_SEED_HIGH 10
+#define WORD_LOG_PROBABILITIES 11
+#define WORD_BIAS_COUNT 12
+#define WORD_BIASES 13
+
+struct Parameters {
+  const i32* words;
+
+  DEVICE_MEMBER f32 real(i32 word) const { return bits_as<f32>(words[word]); }
+};
+
+/// Lowers the logits of the tokens in `history[start .. end)`; a token's first occurrence does it for all.
+DEVICE void penalize(f32* logits, i32 vocabulary, const i32* history, i32 start, i32 end, const Parameters& of) {
+  f64 repeat = of.real(WORD_REPEAT_PENALTY), frequency = of.real(WORD_FREQUENCY_PENALTY);
+  f64 presence = of.real(WORD_PRESENCE_PENALTY);
+  for (i32 i = start + thread(); i < end; i += SAMPLE_THREADS) {
+    i32 id = history[i], times = 0;
+    bool first = id >= 0 && id < vocabulary;
+    for (i32 j = start; first && j < end; j++) {
+      if (history[j] != id) continue;
+      if (j < i) first = false;
+      times++;
+    }
+    if (!first) continue;
+    f64 logit = logits[id], repeated = logit > 0 ? logit / repeat : logit * repeat;
+    logits[id] = f32(repeated - times * frequency - presence);
+  }
+}
+
+/// The logits after bias and penalties: the row's own where neither is asked for, else a changed copy.
+DEVICE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i32* history, i32 position, const Parameters& of) {
+  i32 window = of.words[WORD_PENALTY_WINDOW], biases = of.words[WORD_BIAS_COUNT];
+  bool penalized = window != 0 && (of.real(WORD_REPEAT_PENALTY) != 1 || of.real(WORD_FREQUENCY_PENALTY) != 0 ||
+                                   of.real(WORD_PRESENCE_PENALTY) != 0);
+  if (!penalized && biases == 0) return logits;
+  for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) copy[i] = logits[i];
+  barrier();
+  for (i32 i = thread(); i < biases; i += SAMPLE_THREADS) {
+    i32 id = of.words[WORD_BIASES + 2 * i];
+    if (id >= 0 && id < vocabulary) copy[id] += of.real(WORD_BIASES + 2 * i + 1);
+  }
+  barrier();
+  i32 end = position + 1, start = window < 0 ? 0 : max_of(0, end - window);
+  if (penalized) penalize(copy, vocabulary, history, start, end, of);
+  barrier();
+  return copy;
+}
+
+/// The first output of pcg3d, as `drawUniform` of the contract.
+DEVICE f64 draw_uniform(u32 seed_low, u32 seed_high, u32 position) {
+  u32 x = seed_low * 1664525u + 1013904223u, y = seed_high * 1664525u + 1013904223u, z = position * 1664525u + 1013904223u;
+  x += y * z;
+  y += z * x;
+  z += x * y;
+  x ^= x >> 16;
+  y ^= y >> 16;
+  z ^= z >> 16;
+  x += y * z;
+  return f64(x >> 8) * (1.0 / 16777216);
+}
+
+/// Which tokens are still in the race: those from a rank on and, after the typical stage, from a typicality on.
+struct Race {
+  u64 least_rank, least_typicality, least_typical_id;
+  f64 entropy, log_total;
+  f32 typical_largest;
+  bool typical;
+
+  /// Tokens near the expected surprise come first.
+  DEVICE_MEMBER u64 typicality(f32 logit) const {
+    f64 surprise = logit == typical_largest ? log_total : log_total + f64(typical_largest) - f64(logit);
+    f64 distance = surprise - entropy;
+    return ordered(distance < 0 ? distance : -distance);
+  }
+  /// The token's rank, 0 when it has dropped out.
+  DEVICE_MEMBER u64 rank(f32 logit, i32 id) const {
+    u64 own = rank_of(logit, id);
+    if (own == 0 || own < least_rank) return 0;
+    if (!typical) return own;
+    u64 near = typicality(logit);
+    if (near != least_typicality) return near > least_typicality ? own : 0;
+    return u64(u32(~id)) >= least_typical_id ? own : 0;
+  }
+};
+
+DEVICE u64 best_rank(const Tokens& tokens, const Race& race, Workspace& shared) {
+  u64 best = 0;
+  for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
+    best = max_of(best, race.rank(tokens.logits[i], tokens.id(i)));
+  }
+  return block_largest(best, shared);
+}
+
+DEVICE u64 total_weight(const Tokens& tokens, const Race& race, f32 largest, f64 per_temperature, Workspace& shared) {
+  u64 total = 0;
+  for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
+    f32 logit = tokens.logits[i];
+    if (race.rank(logit, tokens.id(i))) total += weight_of(logit, largest, per_temperature);
+  }
+  return block_total(total, shared);
+}
+
+/// The share `p` of a sum of weights that a stage keeps, at least a little.
+DEVICE u64 goal_of(f64 p, u64 total) {
+  f64 goal = p * f64(total);
+  u64 whole = u64(goal);
+  if (f64(whole) < goal) whole++;
+  return min_of(max_of(whole, u64(1)), total);
+}
+
+DEVICE void keep_typical(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
+  f32 largest = logit_of(best_rank(tokens, race, shared));
+  u64 total = total_weight(tokens, race, largest, 1, shared);
+  f64 log_total = logarithm(f64(total) * (1.0 / f64(WEIGHT_ONE))), part = 0;
+  for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
+    f32 logit = tokens.logits[i];
+    if (!race.rank(logit, tokens.id(i))) continue;
+    f64 distance = logit == largest ? 0 : f64(logit) - f64(largest);
+    f64 probability = f64(weight_of(logit, largest, 1)) / f64(total);
+    if (probability > 0) part -= probability * (distance - log_total);
+  }
+  barrier();
+  race.entropy = block_sum<SAMPLE_WARPS>(part, shared.warp_sums);
+  race.log_total = log_total;
+  race.typical_largest = largest;
+  u64 goal = goal_of(p, total);
+  auto weight = [&](i32 i) { return weight_of(tokens.logits[i], largest, 1); };
+  // The typicality at which the sum is reached, then among the tokens of just this one the last id.
+  auto near = [&](i32 i) {
+    return race.rank(tokens.logits[i], tokens.id(i)) ? race.typicality(tokens.logits[i]) : u64(0);
+  };
+  u64 edge = least_key(tokens.count, goal, shared, near, weight);
+  u64 above = 0, lowest = ~0ull;
+  for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
+    u64 own = near(i);
+    if (own >= edge) lowest = min_of(lowest, own);
+  }
+  edge = ~block_largest(~lowest, shared);
+  for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
+    if (near(i) > edge) above += weight(i);
+  }
+  above = block_total(above, shared);
+  u64 last = 0;
+  if (above < goal) {
+    last = least_key(
+        tokens.count, goal - above, shared, [&](i32 i) { return near(i) == edge ? u64(u32(~tokens.id(i))) : u64(0); }, weight);
+  }
+  race.least_typicality = edge;
+  race.least_typical_id = last;
+  race.typical = true;
+}
+
+DEVICE void keep_top_p(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
+  f32 largest = logit_of(best_rank(tokens, race, shared));
+  u64 goal = goal_of(p, total_weight(tokens, race, largest, 1, shared));
+  u64 least = least_key(
+      tokens.count, goal, shared, [&](i32 i) { return race.rank(tokens.logits[i], tokens.id(i)); },
+      [&](i32 i) { return weight_of(tokens.logits[i], largest, 1); });
+  race.least_rank = max_of(race.least_rank, least);
+}
+
+DEVICE void keep_min_p(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
+  f64 floor = f64(logit_of(best_rank(tokens, race, shared))) + logarithm(p);
+  f32 least = f32(floor);
+  u32 word = ordered(least);
+  if (f64(least) < floor) word++;
+  race.least_rank = max_of(race.least_rank, u64(word) << 32);
+}
+
+/// The first token by id at which the cumulated weights pass the drawn share of their sum. Each warp has a stretch of tokens.
+DEVICE i32 pick(const Tokens& tokens, const Race& race, f64 per_temperature, f64 uniform, Workspace& shared) {
+  f32 largest = logit_of(best_rank(tokens, race, shared));
+  i32 warp = thread() >> 5, stretch = ((tokens.count + SAMPLE_WARPS - 1) / SAMPLE_WARPS + 31) / 32 * 32;
+  i32 begin = min_of(warp * stretch, tokens.count), end = min_of(begin + stretch, tokens.count);
+  auto weight = [&](i32 i) {
+    f32 logit = i < end ? tokens.logits[i] : MINUS_INFINITY;
+    return i < end && race.rank(logit, tokens.id(i)) ? weight_of(logit, largest, per_temperature) : u64(0);
+  };
+  u64 own = 0;
+  for (i32 i = begin + lane(); i < end; i += 32) own += weight(i);
+  own = warp_sum(own);
+  barrier();
+  if (lane() == 0) shared.warp_weights[warp] = own;
+  if (thread() == 0) shared.chosen = 0;
+  barrier();
+  u64 before = 0, total = 0;
+  for (i32 w = 0; w < SAMPLE_WARPS; w++) {
+    if (w < warp) before += shared.warp_weights[w];
+    total += shared.warp_weights[w];
+  }
+  f64 goal = uniform * f64(total);
+  // All warps walk their stretch, so that no lane of a wider wave is left out; only one passes the goal.
+  for (i32 step = 0; step < stretch; step += 32) {
+    i32 i = begin + step + lane();
+    u64 value = weight(i), upto = before + sum_up_to(value);
+    if (value > 0 && f64(upto) > goal && f64(upto - value) <= goal) shared.chosen = tokens.id(i);
+    before = (u64(shuffle_from(u32(upto >> 32), 31)) << 32) | shuffle_from(u32(upto), 31);
+  }
+  barrier();
+  return shared.chosen;
+}
+
+DEVICE i32 draw(Tokens tokens, const Parameters& of, i32 position, Workspace& shared) {
+  i32 k = of.words[WORD_TOP_K];
+  Race race = {1, 0, 0, 0, 0, 0, false};
+  if (k > 0 && k < tokens.count) {
+    race.least_rank = rank_of_best(tokens, k, shared);
+    if (k <= LIST_CAPACITY) {
+      tokens = gather(tokens, race.least_rank, shared);
+    }
+  }
+  if (best_rank(tokens, race, shared) == 0) return 0;
+  f32 typical_p = of.real(WORD_TYPICAL_P), top_p = of.real(WORD_TOP_P), min_p = of.real(WORD_MIN_P);
+  if (typical_p < 1) keep_typical(tokens, race, typical_p, shared);
+  if (top_p < 1) keep_top_p(tokens, race, top_p, shared);
+  if (min_p > 0) keep_min_p(tokens, race, min_p, shared);
+  f64 uniform = draw_uniform(of.words[WORD_SEED_LOW], of.words[WORD_SEED_HIGH], position);
+  return pick(tokens, race, 1.0 / f64(of.real(WORD_TEMPERATURE)), uniform, shared);
+}
+
+/// The log-probabilities of the chosen token and of the most likely ones under the raw logits.
+DEVICE void write_report(const Tokens& tokens, i32 token, i32 wanted, f32* report, Workspace& shared) {
+  Race everyone = {1, 0, 0, 0, 0, 0, false};
+  u64 best = best_rank(tokens, everyone, shared);
+  f32 largest = logit_of(best);
+  u64 total = total_weight(tokens, everyone, largest, 1, shared);
+  f64 log_total = logarithm(f64(total) * (1.0 / f64(WEIGHT_ONE)));
+  auto log_of = [&](f32 logit) { return f32((logit == largest ? 0 : f64(logit) - f64(largest)) - log_total); };
+  if (thread() == 0) {
+    report[0] = bits_as<f32>(token);
+    report[1] = best == 0 ? bits_as<f32>(0x7fc00000u) : log_of(tokens.logits[token]);
+  }
+  u64 next = best;
+  for (i32 rank = 0; rank < wanted; rank++) {
+    if (thread() == 0) {
+      report[2 + 2 * rank] = bits_as<f32>(next ? id_of(next) : 0);
+      report[3 + 2 * rank] = next ? log_of(logit_of(next)) : MINUS_INFINITY;
+    }
+    u64 below = 0;
+    for (i32 i = thread(); next && i < tokens.count; i += SAMPLE_THREADS) {
+      u64 own = rank_of(tokens.logits[i], i);
+      if (own < next) below = max_of(below, own);
+    }
+    next = block_largest(below, shared);
+  }
+}
+
+KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i32* parameters, i32 parameter_words,
+       const i32* history, i32 history_width, const i32* output_rows, const i32* slots, const i32* positions, f32* copies,
+       i32* tokens, f32* reports, i32 vocabulary, i32 alternatives) {
+  SHARED Workspace shared;
+  await_inputs();
+  i32 output = block_x();
+  if (output >= *count) return;
+  i32 row = output_rows[output], position = positions[row];
+  Parameters of = {parameters + i64(output) * parameter_words};
+  const f32* raw = logits + i64(output) * vocabulary;
+  const i32* past = history + i64(slots[row]) * history_width;
+  Tokens all = {adjust(raw, copies + i64(output) * vocabulary, vocabulary, past, position, of), nullptr, vocabulary};
+  i32 token;
+  if (of.real(WORD_TEMPERATURE) > 0) {
+    token = draw(all, of, position, shared);
+  } else {
+    Race race = {1, 0, 0, 0, 0, 0, false};
+    u64 best = best_rank(all, race, shared);
+    token = best ? id_of(best) : 0;
+  }
+  i32 wanted = of.words[WORD_LOG_PROBABILITIES];
+  if (wanted >= 0) {
+    Tokens unchanged = {raw, nullptr, vocabulary};
+    write_report(unchanged, token, min_of(wanted, alternatives), reports + i64(output) * 2 * (1 + alternatives), shared);
+  }
+  if (thread() == 0) tokens[output] = token;
+}

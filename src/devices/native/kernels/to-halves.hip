@@ -1,0 +1,27 @@
+// Rows of f32 as half floats for the matrix cores, RMS-normed on the way where NORMED: a block a row.
+#include "halves.h"
+#include "reduce.h"
+
+#define THREADS 256
+
+KERNEL(to_halves, THREADS, const i32* count, const f32* x, const f32* weight, u16* out, i32 width, f32 epsilon) {
+  await_inputs();
+  i32 row = block_x();
+  if (row >= *count) return;
+  const f32* from = x + i64(row) * width;
+#if NORMED
+  SHARED f32 sums[THREADS / 32];
+  f32 square = 0;
+  for (i32 i = thread(); i < width; i += THREADS) square += from[i] * from[i];
+  f32 rms = square_root(block_sum<THREADS / 32>(square, sums) / f32(width) + epsilon);
+#endif
+  for (i32 i = 4 * thread(); i < width; i += 4 * THREADS) {
+    f32x4 v = *reinterpret_cast<const f32x4*>(from + i);
+#if NORMED
+    f32x4 w = *reinterpret_cast<const f32x4*>(weight + i);
+    v = {v.x / rms * w.x, v.y / rms * w.y, v.z / rms * w.z, v.w / rms * w.w};
+#endif
+    u32x2 halves = {pack_halves(within_halves(v.x), within_halves(v.y)), pack_halves(within_halves(v.z), within_halves(v.w))};
+    *reinterpret_cast<u32x2*>(out + i64(row) * width + half_place(i)) = halves;
+  }
+}

@@ -1,0 +1,45 @@
+import { invariant } from '../../../base/errors.ts';
+import type { Address, Ffi, NativeMemory } from '../../../device/index.ts';
+import type { KernelArgument } from './launch.ts';
+
+const MOST_ARGUMENTS = 64;
+const SLOT_BYTES = 8;
+
+/** Arguments as a driver's launch call wants them: an array of pointers to values. Used again for every launch. */
+export class ArgumentBlock implements Disposable {
+  readonly #memory: NativeMemory;
+
+  constructor(ffi: Ffi) {
+    this.#memory = ffi.allocate(2 * MOST_ARGUMENTS * SLOT_BYTES);
+    for (let i = 0; i < MOST_ARGUMENTS; i++) {
+      writeAddress(this.#memory.view, i * SLOT_BYTES, this.#memory.address + this.#valueAt(i));
+    }
+  }
+
+  /** Writes the arguments and gives the address of the pointers. Valid until the next call. */
+  write(args: readonly KernelArgument[]): Address {
+    invariant(args.length <= MOST_ARGUMENTS, `a kernel takes at most ${MOST_ARGUMENTS} arguments`);
+    const { view } = this.#memory;
+    args.forEach(({ type, value }, i) => {
+      const at = this.#valueAt(i);
+      if (type === 'address') writeAddress(view, at, value);
+      else if (type === 'f32') view.setFloat32(at, value, true);
+      else if (type === 'i32') view.setInt32(at, value, true);
+      else view.setUint32(at, value, true);
+    });
+    return this.#memory.address;
+  }
+
+  [Symbol.dispose](): void {
+    this.#memory[Symbol.dispose]();
+  }
+
+  #valueAt(index: number): number {
+    return (MOST_ARGUMENTS + index) * SLOT_BYTES;
+  }
+}
+
+function writeAddress(view: DataView, at: number, address: Address): void {
+  view.setUint32(at, address % 2 ** 32, true);
+  view.setUint32(at + 4, Math.floor(address / 2 ** 32), true);
+}

@@ -1,0 +1,114 @@
+import { fail, isRocmforgeError } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/log.ts';
+import type { Address, Ffi } from '../../../device/index.ts';
+import type { Driver } from '../driver/driver.ts';
+import type { NativePlatform } from '../platform.ts';
+import { compileOptions } from './compile-options.ts';
+import type { NativeTarget } from './kernel-set.ts';
+import { kernelSource } from './kernel-source.ts';
+import { type KernelLaunch, type KernelModule, moduleKey } from './launch.ts';
+import { NativeModule } from './native-module.ts';
+
+/** What a store compiles with and loads onto. */
+export interface KernelStoreParts {
+  readonly driver: Driver;
+  readonly ffi: Ffi;
+  readonly platform: NativePlatform;
+  readonly target: NativeTarget;
+  /** The target with its features, as the driver gives it: `gfx942:sramecc+:xnack-`. */
+  readonly fullTarget: string;
+  readonly logger: Logger;
+}
+
+/** The compiled kernels of one device: each text once, from the cache where it is there. */
+export class KernelStore implements Disposable {
+  readonly #parts: KernelStoreParts;
+  readonly #loading = new Map<string, Promise<NativeModule>>();
+  readonly #modules = new Map<string, NativeModule>();
+  #disposed = false;
+
+  constructor(parts: KernelStoreParts) {
+    this.#parts = parts;
+  }
+
+  /** Compiles and loads what is not loaded yet. Rejects with `KERNEL_COMPILE`. */
+  async load(modules: readonly KernelModule[]): Promise<void> {
+    await Promise.all(modules.map((module) => this.#load(module)));
+  }
+
+  /** A loaded kernel, ready for a launch of this shape. */
+  kernel({ module, kernel, sharedBytes }: KernelLaunch): Address {
+    const loaded = this.#modules.get(moduleKey(module));
+    if (!loaded) fail('KERNEL_MISSING', { kernel, found: `${moduleKey(module)} was not asked for` });
+    return loaded.kernel(kernel, sharedBytes, this.#parts.target.sharedBytesPerBlock);
+  }
+
+  [Symbol.dispose](): void {
+    this.#disposed = true;
+    for (const module of this.#modules.values()) module[Symbol.dispose]();
+    this.#modules.clear();
+  }
+
+  #load(module: KernelModule): Promise<NativeModule> {
+    const key = moduleKey(module);
+    const known = this.#loading.get(key);
+    if (known) return known;
+    const loading = this.#create(module, key);
+    this.#loading.set(key, loading);
+    // A failure is the caller's to see; the next caller tries again.
+    loading.catch(() => this.#loading.delete(key));
+    return loading;
+  }
+
+  async #create(module: KernelModule, key: string): Promise<NativeModule> {
+    const { platform, target, fullTarget, driver, ffi, logger } = this.#parts;
+    const started = performance.now();
+    const source = kernelSource(module, platform.texts);
+    const options = compileOptions(target, fullTarget);
+    const hash = await hashOf([driver.library.api, driver.library.version, ...options, source]);
+    const cached = await platform.cache.get(hash);
+    const load = (code: Uint8Array) => {
+      if (this.#disposed) fail('DISPOSED', { what: `device ${driver.device}` });
+      return new NativeModule({ driver, ffi, label: key }, code);
+    };
+    const say = (from: string) =>
+      logger.debug('kernel ready', {
+        kernel: key,
+        from,
+        milliseconds: Math.round(performance.now() - started),
+      });
+    if (cached) {
+      try {
+        const loaded = load(cached);
+        this.#modules.set(key, loaded);
+        say('cache');
+        return loaded;
+      } catch (error) {
+        if (!isRocmforgeError(error, 'DRIVER_CALL')) throw error;
+        logger.warn('a cached kernel does not load and is compiled again', {
+          kernel: key,
+          reason: error.message,
+        });
+      }
+    }
+    const { code, ...failed } = await platform.compiler.compile({
+      api: target.api,
+      name: key,
+      source,
+      options,
+    });
+    if (!code)
+      fail('KERNEL_COMPILE', { kernel: key, target: fullTarget, log: 'log' in failed ? failed.log : '' });
+    const loaded = load(code);
+    this.#modules.set(key, loaded);
+    say('compiler');
+    await platform.cache.put(hash, code);
+    return loaded;
+  }
+}
+
+async function hashOf(parts: readonly string[]): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify(parts));
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

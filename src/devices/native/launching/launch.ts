@@ -1,0 +1,58 @@
+import type { Address } from '../../../device/index.ts';
+import type { LaunchShape } from '../driver/driver-calls.ts';
+
+/** A kernel text with its definitions: what is compiled as one. */
+export interface KernelModule {
+  /** The text's file name. */
+  readonly file: string;
+  /** Macros, by which one text serves several formats and sizes. A text in quotes stands for an include. */
+  readonly defines: Readonly<Record<string, string | number>>;
+}
+
+/** A value handed to a kernel. */
+export interface KernelArgument {
+  readonly type: 'address' | 'i32' | 'u32' | 'f32';
+  readonly value: number;
+}
+
+/** A kernel's launch, complete: the executor only hands it to the driver. */
+export interface KernelLaunch extends LaunchShape {
+  readonly kind: 'kernel';
+  readonly module: KernelModule;
+  readonly kernel: string;
+  readonly args: readonly KernelArgument[];
+}
+
+/** Sets every byte of a range. */
+export interface FillLaunch {
+  readonly kind: 'fill';
+  readonly to: Address;
+  readonly byte: number;
+  readonly bytes: number;
+}
+
+/** Copies a range of device memory to another that does not overlap it. */
+export interface CopyLaunch {
+  readonly kind: 'copy';
+  readonly to: Address;
+  readonly from: Address;
+  readonly bytes: number;
+}
+
+/** A node of a step. */
+export type Launch = KernelLaunch | FillLaunch | CopyLaunch;
+
+/** A pointer argument. */
+export const pointer = (value: Address): KernelArgument => ({ type: 'address', value });
+/** A signed 32-bit argument. */
+export const i32 = (value: number): KernelArgument => ({ type: 'i32', value });
+/** An unsigned 32-bit argument. */
+export const u32 = (value: number): KernelArgument => ({ type: 'u32', value });
+/** A 32-bit float argument. */
+export const f32 = (value: number): KernelArgument => ({ type: 'f32', value });
+
+/** One name for a text with its definitions. */
+export function moduleKey({ file, defines }: KernelModule): string {
+  const sorted = Object.entries(defines).sort(([a], [b]) => (a < b ? -1 : 1));
+  return [file, ...sorted.map(([name, value]) => `${name}=${value}`)].join(' ');
+}

@@ -1,0 +1,73 @@
+import type { Address, Ffi } from '../../../device/index.ts';
+import type { Driver } from '../driver/driver.ts';
+import { ArgumentBlock } from './argument-block.ts';
+import type { KernelStore } from './kernel-store.ts';
+import type { Launch } from './launch.ts';
+
+/** Hands launches to the driver, on a stream or into a graph. */
+export class Launcher implements Disposable {
+  readonly #driver: Driver;
+  readonly #kernels: KernelStore;
+  readonly #arguments: ArgumentBlock;
+
+  constructor(driver: Driver, kernels: KernelStore, ffi: Ffi) {
+    this.#driver = driver;
+    this.#kernels = kernels;
+    this.#arguments = new ArgumentBlock(ffi);
+  }
+
+  /** Queues launches in their order. Their kernels are loaded. */
+  queue(launches: readonly Launch[], stream: Address): void {
+    for (const launch of launches) this.#queue(launch, stream);
+  }
+
+  /** Captures launches into an executable graph of the driver, which the caller destroys. */
+  capture(launches: readonly Launch[]): Address {
+    const stream = this.#driver.createStream('capture');
+    try {
+      // Looked up before: loading is not allowed while a capture runs.
+      for (const launch of launches) if (launch.kind === 'kernel') this.#kernels.kernel(launch);
+      this.#driver.beginCapture(stream);
+      const graph = this.#captured(launches, stream);
+      try {
+        return this.#driver.instantiate(graph);
+      } finally {
+        this.#driver.destroyGraph(graph);
+      }
+    } finally {
+      this.#driver.destroyStream(stream);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#arguments[Symbol.dispose]();
+  }
+
+  #captured(launches: readonly Launch[], stream: Address): Address {
+    try {
+      this.queue(launches, stream);
+    } catch (error) {
+      this.#abandonCapture(stream);
+      throw error;
+    }
+    return this.#driver.endCapture(stream);
+  }
+
+  #abandonCapture(stream: Address): void {
+    try {
+      this.#driver.destroyGraph(this.#driver.endCapture(stream));
+    } catch {
+      // An invalidated capture has no graph; the error that invalidated it is the one to tell.
+    }
+  }
+
+  #queue(launch: Launch, stream: Address): void {
+    if (launch.kind === 'fill') this.#driver.fill(launch.to, launch.byte, launch.bytes, stream);
+    else if (launch.kind === 'copy') this.#driver.copy(launch.to, launch.from, launch.bytes, stream);
+    else {
+      const handle = this.#kernels.kernel(launch);
+      const kernel = { handle, name: launch.kernel };
+      this.#driver.launch(kernel, launch, stream, this.#arguments.write(launch.args));
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { fail, isRocmforgeError } from '../../../base/errors.ts';
+import type { Address, Ffi, NativeMemory } from '../../../device/index.ts';
+import type { Driver } from '../driver/driver.ts';
+import { NOT_FOUND } from '../driver/driver-status.ts';
+
+/** Compiled code on the device, and its kernels by name. */
+export class NativeModule implements Disposable {
+  readonly #driver: Driver;
+  readonly #label: string;
+  readonly #handle: Address;
+  /** Kept as long as the module: HIP reads parts of the image when a kernel is first asked for. */
+  readonly #image: NativeMemory;
+  readonly #kernels = new Map<string, { handle: Address; sharedBytes: number }>();
+
+  constructor(of: { driver: Driver; ffi: Ffi; label: string }, code: Uint8Array) {
+    this.#driver = of.driver;
+    this.#label = of.label;
+    this.#image = of.ffi.allocate(code.byteLength);
+    try {
+      this.#image.bytes.set(code);
+      this.#handle = of.driver.loadModule(this.#image.address, of.label);
+    } catch (error) {
+      this.#image[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** A kernel that may be launched with this much dynamic shared memory. Throws `KERNEL_MISSING`. */
+  kernel(name: string, sharedBytes: number, freeSharedBytes: number): Address {
+    let known = this.#kernels.get(name);
+    if (!known) {
+      known = { handle: this.#find(name), sharedBytes: freeSharedBytes };
+      this.#kernels.set(name, known);
+    }
+    if (sharedBytes > known.sharedBytes) {
+      this.#driver.allowSharedBytes(known.handle, sharedBytes);
+      known.sharedBytes = sharedBytes;
+    }
+    return known.handle;
+  }
+
+  [Symbol.dispose](): void {
+    this.#driver.unloadModule(this.#handle);
+    this.#image[Symbol.dispose]();
+  }
+
+  #find(name: string): Address {
+    try {
+      return this.#driver.kernel(this.#handle, name);
+    } catch (error) {
+      if (!isRocmforgeError(error, 'DRIVER_CALL') || error.params.status !== NOT_FOUND) throw error;
+      return fail('KERNEL_MISSING', { kernel: name, found: `${this.#label} has none of that name` }, error);
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { invariant } from '../../../base/errors.ts';
+import {
+  type Address,
+  type Bindings,
+  type BufferRange,
+  checkBindings,
+  type Executable,
+  type PackedWeight,
+  type Program,
+} from '../../../device/index.ts';
+import type { OpGraph, State, Tensor } from '../../../ops/index.ts';
+import { addressOf } from '../memory/native-buffer.ts';
+import type { LoweredGraph } from './kernel-set.ts';
+import type { Launch } from './launch.ts';
+
+/** A program with its launches written out. */
+export interface NativeExecutable extends Executable {
+  readonly launches: readonly Launch[];
+}
+
+/** A graph lowered to kernels that are compiled and loaded. */
+export class NativeProgram implements Program {
+  readonly #lowered: LoweredGraph;
+  readonly #owns: (object: Disposable) => void;
+
+  constructor(
+    readonly graph: OpGraph,
+    lowered: LoweredGraph,
+    owns: (object: Disposable) => void,
+  ) {
+    this.#lowered = lowered;
+    this.#owns = owns;
+  }
+
+  get weights(): readonly PackedWeight[] {
+    return this.#lowered.weights;
+  }
+
+  get scratchBytes(): number {
+    return this.#lowered.scratchBytes;
+  }
+
+  bind(bindings: Bindings): NativeExecutable {
+    checkBindings(this, bindings);
+    const { values, outputs, weights, scratch } = bindings;
+    const ranges = [...values.values(), ...outputs.values(), ...weights.values()];
+    for (const range of scratch ? [...ranges, scratch] : ranges) this.#owns(range.buffer);
+    const addresses = new Map<Tensor | State, Address>();
+    for (const [value, range] of values) addresses.set(value, addressOf(range));
+    for (const { name, tensor } of this.graph.outputs) {
+      addresses.set(tensor, addressOf(bound(outputs.get(name))));
+    }
+    const launches = this.#lowered.launches({
+      of: (value) => addresses.get(value),
+      weight: (weight) => addressOf(bound(weights.get(weight))),
+      scratch: scratch ? addressOf(scratch) : 0,
+    });
+    return { program: this, launches };
+  }
+}
+
+function bound(range: BufferRange | undefined): BufferRange {
+  invariant(range, 'checkBindings has seen every output and weight');
+  return range;
+}

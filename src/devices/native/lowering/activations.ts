@@ -1,0 +1,120 @@
+import { invariant } from '../../../base/errors.ts';
+import type { RmsNormOp, Tensor } from '../../../ops/index.ts';
+import type { LaunchScope, Operand, Temporary } from './launch-plan.ts';
+import { float, int, NULL } from './launch-template.ts';
+import { canStage, quantizedBytes, rowBucket } from './matvec-shape.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+/** What a matrix-vector kernel reads its activations from. */
+export type MatvecInput =
+  | { readonly kind: 'quantized'; readonly x: Operand }
+  | { readonly kind: 'floats'; readonly x: Operand }
+  | { readonly kind: 'normed'; readonly x: Operand; readonly norm: Operand; readonly epsilon: number };
+
+/** Kernels quantize for themselves up to here; more rows are quantized once for all blocks. */
+const ROWS_QUANTIZED_INSIDE = 2;
+
+/** In which forms activations exist, so that each is made at most once and norms need no launch of their own. */
+export class Activations {
+  readonly #to: LaunchScope;
+  readonly #norms = new Map<Tensor, RmsNormOp>();
+  readonly #quantized = new Map<Tensor, Operand>();
+  readonly #halves = new Map<Tensor, Operand>();
+
+  constructor(to: LaunchScope) {
+    this.#to = to;
+  }
+
+  /** The norm is not computed by itself: products read its result through `input`. */
+  absorb(norm: RmsNormOp): void {
+    this.#norms.set(norm.out, norm);
+  }
+
+  /** Says that a tensor exists in a form. */
+  provide(tensor: Tensor, form: 'quantized' | 'halves', made: Operand): void {
+    (form === 'halves' ? this.#halves : this.#quantized).set(tensor, made);
+  }
+
+  /** Memory for a tensor in a form. */
+  space(tensor: Tensor, form: 'quantized' | 'halves'): Temporary {
+    const rows = this.#to.capacity(tensor);
+    const { width } = tensor;
+    return this.#to.temporary(form === 'halves' ? 2 * rows * width : quantizedBytes(rows, width));
+  }
+
+  /** The form in which kernels for the matrix cores read a tensor. */
+  halves(x: Tensor): Operand {
+    const known = this.#halves.get(x);
+    if (known) return known;
+    const norm = this.#norms.get(x);
+    const out = this.space(x, 'halves');
+    this.#to.launch({
+      file: 'to-halves.hip',
+      kernel: 'to_halves',
+      defines: { NORMED: norm ? 1 : 0 },
+      grid: [this.#to.capacity(x)],
+      block: 256,
+      args: [
+        this.#to.count(x),
+        norm ? norm.x : x,
+        norm ? this.#to.weight([norm.weight], FLOAT_LAYOUT) : NULL,
+        out,
+        int(x.width),
+        float(norm?.epsilon ?? 0),
+      ],
+    });
+    this.#halves.set(x, out);
+    return out;
+  }
+
+  /** The form in which matrix-vector kernels read a tensor. */
+  input(x: Tensor): MatvecInput {
+    const quantized = this.#quantized.get(x);
+    if (quantized) return { kind: 'quantized', x: quantized };
+    const norm = this.#norms.get(x);
+    const capacity = this.#to.capacity(x);
+    if (rowBucket(capacity) <= ROWS_QUANTIZED_INSIDE && canStage(this.#to, capacity, x.width)) {
+      if (!norm) return { kind: 'floats', x };
+      const weight = this.#to.weight([norm.weight], FLOAT_LAYOUT);
+      return { kind: 'normed', x: norm.x, norm: weight, epsilon: norm.epsilon };
+    }
+    const made = norm ? this.#normQuantized(norm) : this.#quantize(x);
+    this.#quantized.set(x, made);
+    return { kind: 'quantized', x: made };
+  }
+
+  #quantize(x: Tensor): Temporary {
+    const rows = this.#to.capacity(x);
+    const out = this.space(x, 'quantized');
+    this.#to.launch({
+      file: 'quantize.hip',
+      kernel: 'quantize_rows',
+      grid: [Math.ceil((rows * x.width) / 8 / 128)],
+      block: 128,
+      args: [this.#to.count(x), x, out, int(rows), int(x.width / 32)],
+    });
+    return out;
+  }
+
+  #normQuantized({ x, weight, epsilon }: RmsNormOp): Temporary {
+    invariant(weight.columns === x.width, 'only norms of whole rows are absorbed');
+    const rows = this.#to.capacity(x);
+    const out = this.space(x, 'quantized');
+    this.#to.launch({
+      file: 'norm-quantize.hip',
+      kernel: 'norm_quantize',
+      grid: [rows],
+      block: 256,
+      args: [
+        this.#to.count(x),
+        x,
+        this.#to.weight([weight], FLOAT_LAYOUT),
+        out,
+        int(rows),
+        int(x.width / 32),
+        float(epsilon),
+      ],
+    });
+    return out;
+  }
+}

@@ -1,0 +1,144 @@
+import type { AttentionOp, KvAppendOp, PagedCache } from '../../../ops/index.ts';
+import type { Operand } from './launch-plan.ts';
+import { float, int, NULL } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+
+/** Heads of one key head that a block computes at once. */
+export const HEADS_A_BLOCK = 4;
+/** A share of the context is at least this long, so that blocks have something to do. */
+const SHORTEST_SHARE = 32;
+
+export function cacheDefines(cache: PagedCache): { CACHE_HALF: number } {
+  return { CACHE_HALF: cache.keys.type === 'f16' ? 1 : 0 };
+}
+
+export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering): void {
+  to.launch({
+    file: 'kv-append.hip',
+    kernel: 'kv_append',
+    defines: cacheDefines(cache),
+    grid: [to.capacity(k)],
+    block: 256,
+    args: [
+      to.count(k),
+      batch.slots,
+      batch.positions,
+      batch.blocks,
+      int(batch.blocks.width),
+      int(cache.blockSize),
+      k,
+      int(k.width),
+      v,
+      int(v.width),
+      cache.keys,
+      cache.values,
+    ],
+  });
+}
+
+/** In how many shares the context of a row is cut, so that all processors have work even for few rows. */
+export function attentionShares(op: AttentionOp, to: Lowering): number {
+  const { heads, kvHeads, cache, batch } = op;
+  const blocks = to.capacity(op.out) * kvHeads * Math.ceil(heads / kvHeads / HEADS_A_BLOCK);
+  const context = Math.min(op.window ?? Number.POSITIVE_INFINITY, batch.blocks.width * cache.blockSize);
+  const wanted = Math.floor((2 * to.target.multiprocessors) / blocks);
+  return Math.max(1, Math.min(wanted, 16, Math.ceil(context / SHORTEST_SHARE)));
+}
+
+/** Elements that one load takes: 16 bytes at most, whole in every head. */
+function vectorOf({ cache, keySize, valueSize }: AttentionOp): number {
+  const most = cache.keys.type === 'f16' ? 8 : 4;
+  for (let vector = most; vector > 1; vector /= 2) {
+    if (keySize % vector === 0 && valueSize % vector === 0) return vector;
+  }
+  return 1;
+}
+
+/** How the shares of a row's context come together; the numbers are `attention.hip`'s MERGE. */
+export const mergeLaunch = { none: 0, apart: 1, lastBlock: 2 } as const;
+
+/** How a kernel leaves activations for the products that read them. */
+export type ActivationForm = 'floats' | 'quantized' | 'halves';
+
+const FORM_CODES: Readonly<Record<ActivationForm, number>> = { floats: 0, quantized: 1, halves: 2 };
+
+/** How the shares of a row come together, and where the result goes. */
+export interface AttentionPlan {
+  readonly shares: number;
+  readonly merge: 0 | 1 | 2;
+  readonly out: Operand;
+  readonly form: ActivationForm;
+  readonly partials: Operand;
+  readonly arrivals: Operand;
+}
+
+export function attentionDefines(op: AttentionOp, plan: Pick<AttentionPlan, 'merge' | 'form'>) {
+  return {
+    ...cacheDefines(op.cache),
+    KEY: op.keySize,
+    VALUE: op.valueSize,
+    GROUP: op.heads / op.kvHeads,
+    VECTOR: vectorOf(op),
+    MERGE: plan.merge,
+    FORM: FORM_CODES[plan.form],
+  };
+}
+
+/** Bytes of the shares' results. */
+export function partialBytes(op: AttentionOp, to: Lowering, shares: number): number {
+  return 4 * to.capacity(op.out) * op.heads * shares * (op.valueSize + 2);
+}
+
+export function launchAttention(op: AttentionOp, to: Lowering, plan: AttentionPlan): void {
+  const { cache, batch, kvHeads, heads } = op;
+  to.launch({
+    file: 'attention.hip',
+    kernel: 'attention',
+    defines: attentionDefines(op, plan),
+    grid: [to.capacity(op.out), kvHeads * Math.ceil(heads / kvHeads / HEADS_A_BLOCK), plan.shares],
+    block: 128,
+    args: [
+      to.count(op.out),
+      op.q,
+      batch.slots,
+      batch.positions,
+      batch.blocks,
+      int(batch.blocks.width),
+      int(cache.blockSize),
+      cache.keys,
+      cache.values,
+      plan.out,
+      plan.partials,
+      plan.arrivals,
+      int(to.capacity(op.out)),
+      int(kvHeads),
+      int(plan.shares),
+      float(op.scale),
+      float(op.softCap ?? 0),
+      int(op.window ?? 0),
+    ],
+  });
+}
+
+export function lowerAttention(op: AttentionOp, to: Lowering): void {
+  const shares = attentionShares(op, to);
+  const whole = shares === 1;
+  const partials = whole ? NULL : to.temporary(partialBytes(op, to, shares));
+  launchAttention(op, to, {
+    shares,
+    merge: whole ? mergeLaunch.none : mergeLaunch.apart,
+    out: whole ? op.out : NULL,
+    form: 'floats',
+    partials,
+    arrivals: NULL,
+  });
+  if (whole) return;
+  to.launch({
+    file: 'attention.hip',
+    kernel: 'merge_attention',
+    defines: attentionDefines(op, { merge: mergeLaunch.apart, form: 'floats' }),
+    grid: [to.capacity(op.out), op.heads],
+    block: 128,
+    args: [to.count(op.out), partials, op.out, int(op.heads), int(shares)],
+  });
+}

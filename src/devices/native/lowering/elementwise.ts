@@ -1,0 +1,68 @@
+import {
+  ACTIVATIONS,
+  type Activation,
+  type BinaryOp,
+  type GatedOp,
+  type ScaleOp,
+  type UnaryOp,
+} from '../../../ops/index.ts';
+import { float, int } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+const THREADS = 256;
+
+/** The number that kernels know an activation by. */
+export function activationCode(fn: Activation): number {
+  return ACTIVATIONS.indexOf(fn);
+}
+
+function blocksOf(to: Lowering, out: BinaryOp['out']): number {
+  return Math.ceil((to.capacity(out) * out.width) / THREADS);
+}
+
+/** `add` and `mul`. */
+export function lowerBinary(op: BinaryOp, to: Lowering): void {
+  const { a, b, out } = op;
+  const right = b.kind === 'weight' ? to.weight([b], FLOAT_LAYOUT) : b;
+  const width = b.kind === 'weight' ? b.columns : b.width;
+  to.launch({
+    file: 'elementwise.hip',
+    kernel: `${op.kind}_rows`,
+    grid: [blocksOf(to, out)],
+    block: THREADS,
+    args: [to.count(out), a, right, out, int(out.width), int(b.kind === 'weight' ? 0 : 1), int(width)],
+  });
+}
+
+export function lowerScale({ x, factor, out }: ScaleOp, to: Lowering): void {
+  to.launch({
+    file: 'elementwise.hip',
+    kernel: 'scale_rows',
+    grid: [blocksOf(to, out)],
+    block: THREADS,
+    args: [to.count(out), x, out, int(out.width), float(factor)],
+  });
+}
+
+export function lowerUnary({ fn, x, out }: UnaryOp, to: Lowering): void {
+  to.launch({
+    file: 'unary.hip',
+    kernel: 'unary_rows',
+    defines: { ACTIVATION: activationCode(fn) },
+    grid: [blocksOf(to, out)],
+    block: THREADS,
+    args: [to.count(out), x, out, int(out.width)],
+  });
+}
+
+export function lowerGated({ fn, gate, up, out }: GatedOp, to: Lowering): void {
+  to.launch({
+    file: 'unary.hip',
+    kernel: 'gated_rows',
+    defines: { ACTIVATION: activationCode(fn) },
+    grid: [blocksOf(to, out)],
+    block: THREADS,
+    args: [to.count(out), gate, up, out, int(out.width)],
+  });
+}

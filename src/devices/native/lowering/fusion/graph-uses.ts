@@ -1,0 +1,42 @@
+import { type Op, type OpGraph, operandsOf, resultsOf, type Tensor } from '../../../../ops/index.ts';
+
+/** Who computes and who reads the tensors of a graph. */
+export class GraphUses {
+  readonly #producers = new Map<Tensor, Op>();
+  readonly #readers = new Map<Tensor, Op[]>();
+  readonly #places = new Map<Op, number>();
+  readonly #outputs: ReadonlySet<Tensor>;
+
+  constructor(graph: OpGraph) {
+    this.#outputs = new Set(graph.outputs.map(({ tensor }) => tensor));
+    graph.ops.forEach((op, index) => {
+      this.#places.set(op, index);
+      for (const result of resultsOf(op)) this.#producers.set(result, op);
+      for (const operand of operandsOf(op)) {
+        if (operand.kind !== 'tensor') continue;
+        this.#readers.set(operand, [...(this.#readers.get(operand) ?? []), op]);
+      }
+    });
+  }
+
+  /** The operator that computes the tensor; undefined for inputs. */
+  producer(tensor: Tensor): Op | undefined {
+    return this.#producers.get(tensor);
+  }
+
+  /** Where the operator stands in the graph. */
+  place(op: Op): number {
+    return this.#places.get(op) ?? -1;
+  }
+
+  /** The operators that read a tensor nobody else sees; empty for outputs. */
+  readers(tensor: Tensor): readonly Op[] {
+    return this.#outputs.has(tensor) ? [] : (this.#readers.get(tensor) ?? []);
+  }
+
+  /** The one operator that reads a tensor nobody else sees. */
+  onlyReader(tensor: Tensor): Op | undefined {
+    const [reader, ...others] = this.readers(tensor);
+    return others.length === 0 ? reader : undefined;
+  }
+}

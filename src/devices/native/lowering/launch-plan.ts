@@ -1,0 +1,38 @@
+import type { State, Tensor, Weight } from '../../../ops/index.ts';
+import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { Arg, NativeWeight } from './launch-template.ts';
+import type { WeightLayout } from './weight-layout.ts';
+
+/** Scratch of the lowering's own, alive from the first launch that names it to the last. */
+export interface Temporary {
+  readonly kind: 'temporary';
+  readonly byteLength: number;
+}
+
+/** An argument as operators give it. */
+export type Operand = Tensor | State | NativeWeight | Temporary | Arg;
+
+/** A launch before its scratch has a place. */
+export interface LaunchPlan {
+  readonly file: string;
+  readonly kernel: string;
+  readonly defines?: Readonly<Record<string, string | number>>;
+  readonly grid: readonly [number, number?, number?];
+  readonly block: number;
+  readonly sharedBytes?: number;
+  readonly args: readonly Operand[];
+}
+
+/** What plans launches for a graph asks and tells. */
+export interface LaunchScope {
+  readonly target: NativeTarget;
+  /** Rows that a tensor has room for. */
+  capacity(tensor: Tensor): number;
+  /** The address of how many rows of the tensor are in use. */
+  count(tensor: Tensor): Arg;
+  /** Scratch of that many bytes. */
+  temporary(byteLength: number): Temporary;
+  /** The weights laid out together; naming the same ones in one layout twice gives the same value. */
+  weight(parts: readonly Weight[], layout: WeightLayout): NativeWeight;
+  launch(plan: LaunchPlan): void;
+}

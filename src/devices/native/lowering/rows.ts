@@ -1,0 +1,36 @@
+import type { EmbedOp, GatherRowsOp, TokenAppendOp } from '../../../ops/index.ts';
+import { int } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { FILE_LAYOUT, fileFormat } from './weight-layout.ts';
+
+export function lowerEmbed({ ids, table, out }: EmbedOp, to: Lowering): void {
+  to.launch({
+    file: 'embed.hip',
+    kernel: 'embed_rows',
+    defines: { FILE_FORMAT: fileFormat(table) },
+    grid: [to.capacity(out)],
+    block: 128,
+    args: [to.count(out), ids, to.weight([table], FILE_LAYOUT), out, int(table.rows), int(table.columns)],
+  });
+}
+
+export function lowerGatherRows({ x, index, out }: GatherRowsOp, to: Lowering): void {
+  to.launch({
+    file: 'rows.hip',
+    kernel: 'gather_rows',
+    grid: [to.capacity(out)],
+    block: 256,
+    args: [to.count(out), index, x, out, int(out.width)],
+  });
+}
+
+export function lowerTokenAppend({ history, tokens, batch, out }: TokenAppendOp, to: Lowering): void {
+  const { ids, slots, positions } = batch;
+  to.launch({
+    file: 'rows.hip',
+    kernel: 'token_append',
+    grid: [Math.ceil(to.capacity(ids) / 256)],
+    block: 256,
+    args: [to.count(ids), ids, slots, positions, tokens, int(tokens.rows), history, int(history.width), out],
+  });
+}

@@ -1,0 +1,45 @@
+import { Lifetime } from '../../../base/disposal.ts';
+import { invariant } from '../../../base/errors.ts';
+import type { Address, BufferRange, DeviceBuffer } from '../../../device/index.ts';
+import type { Driver } from '../driver/driver.ts';
+
+/** One allocation on the device. */
+export class NativeBuffer implements DeviceBuffer {
+  readonly #driver: Driver;
+  readonly #address: Address;
+  readonly #lifetime: Lifetime;
+  readonly #ended: (buffer: NativeBuffer) => void;
+
+  /** Throws `OUT_OF_MEMORY`. */
+  constructor(
+    driver: Driver,
+    readonly byteLength: number,
+    readonly label: string,
+    ended: (buffer: NativeBuffer) => void,
+  ) {
+    this.#driver = driver;
+    this.#lifetime = new Lifetime(`buffer ${label}`);
+    this.#ended = ended;
+    // A driver gives no address for nothing.
+    this.#address = driver.allocate(Math.max(1, byteLength), label);
+  }
+
+  /** Where it lies on the device. Throws `DISPOSED` after disposal. */
+  get address(): Address {
+    this.#lifetime.check();
+    return this.#address;
+  }
+
+  /** The driver waits for the work that is queued, then takes the memory back. */
+  [Symbol.dispose](): void {
+    if (!this.#lifetime.end()) return;
+    this.#ended(this);
+    this.#driver.free(this.#address);
+  }
+}
+
+/** Where a range of a native buffer starts. Throws `DISPOSED` after the buffer's disposal. */
+export function addressOf({ buffer, offset }: BufferRange): Address {
+  invariant(buffer instanceof NativeBuffer, 'a native device works on native buffers');
+  return buffer.address + offset;
+}

@@ -1,0 +1,126 @@
+import { Lifetime } from '../../../base/disposal.ts';
+import { fail, isRocmforgeError } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/log.ts';
+import type { Address, Ffi, PinnedBuffer } from '../../../device/index.ts';
+import type { Driver } from '../driver/driver.ts';
+
+/** A view over native memory cannot be larger. */
+const MOST_BYTES = 2 ** 32 - 1;
+
+/** Host memory under an address that the driver knows. */
+export class NativePinned implements PinnedBuffer {
+  /** False where pinning failed and copies take the driver's detour. */
+  readonly pinned: boolean;
+  readonly #bytes: Uint8Array;
+  readonly #address: Address;
+  readonly #lifetime: Lifetime;
+  readonly #release: () => void;
+
+  constructor(
+    readonly byteLength: number,
+    label: string,
+    of: { address: Address; bytes: Uint8Array; pinned: boolean; release: () => void },
+  ) {
+    this.pinned = of.pinned;
+    this.#address = of.address;
+    this.#bytes = of.bytes;
+    this.#release = of.release;
+    this.#lifetime = new Lifetime(`pinned buffer ${label}`);
+  }
+
+  /** Throws `DISPOSED` after disposal; a view taken before must not be touched then. */
+  get bytes(): Uint8Array {
+    this.#lifetime.check();
+    return this.#bytes;
+  }
+
+  /** Where `bytes`, a part of this memory, lies. */
+  addressOf(bytes: Uint8Array): Address {
+    this.#lifetime.check();
+    return this.#address + bytes.byteOffset - this.#bytes.byteOffset;
+  }
+
+  /** True for a view that lies within this memory. */
+  holds(bytes: Uint8Array): boolean {
+    const start = bytes.byteOffset - this.#bytes.byteOffset;
+    return start >= 0 && start + bytes.byteLength <= this.byteLength;
+  }
+
+  /** The driver waits for the work that is queued, then takes the memory back. */
+  [Symbol.dispose](): void {
+    if (this.#lifetime.end()) this.#release();
+  }
+}
+
+/** How pinned memory is made. */
+export interface PinnedParts {
+  readonly driver: Driver;
+  readonly ffi: Ffi;
+  readonly logger: Logger;
+  /** Called when the buffer is disposed. */
+  readonly ended?: () => void;
+}
+
+/**
+ * Allocates pinned memory, or, where the system pins no more, pageable memory, and says so: copies from there are slower and
+ * may wait. Throws `OUT_OF_MEMORY` when there is neither, `INVALID_ARGUMENT` for 4 GiB or more.
+ */
+export function allocatePinned(
+  { driver, ffi, logger, ended = () => {} }: PinnedParts,
+  byteLength: number,
+  label: string,
+): NativePinned {
+  if (byteLength > MOST_BYTES) {
+    fail('INVALID_ARGUMENT', { name: label, found: `${byteLength} bytes`, expected: 'less than 4 GiB' });
+  }
+  const bytesWanted = Math.max(1, byteLength);
+  try {
+    const address = driver.allocatePinned(bytesWanted, label);
+    return new NativePinned(byteLength, label, {
+      address,
+      bytes: ffi.view(address, bytesWanted).subarray(0, byteLength),
+      pinned: true,
+      release: () => {
+        ended();
+        driver.freePinned(address);
+      },
+    });
+  } catch (error) {
+    if (!isRocmforgeError(error, 'OUT_OF_MEMORY') && !isRocmforgeError(error, 'DRIVER_CALL')) throw error;
+    logger.warn('memory could not be pinned: copies from and to it are slower', {
+      device: driver.device,
+      what: label,
+      bytes: byteLength,
+      reason: error.message,
+    });
+    const memory = ffi.allocate(bytesWanted);
+    return new NativePinned(byteLength, label, {
+      address: memory.address,
+      bytes: memory.bytes.subarray(0, byteLength),
+      pinned: false,
+      release: () => {
+        ended();
+        memory[Symbol.dispose]();
+      },
+    });
+  }
+}
+
+/** Pins memory that is the caller's and stays it, such as a WebAssembly memory. Throws `DRIVER_CALL` when it cannot be. */
+export function pinForeign(
+  { driver, ffi, ended = () => {} }: PinnedParts,
+  bytes: Uint8Array,
+  label: string,
+): NativePinned {
+  const address = ffi.addressOf(bytes);
+  driver.pin(address, bytes.byteLength);
+  return new NativePinned(bytes.byteLength, label, {
+    address,
+    bytes,
+    pinned: true,
+    release: () => {
+      ended();
+      driver.unpin(address);
+    },
+  });
+}

@@ -1,0 +1,89 @@
+import type { Address } from '../../../device/index.ts';
+import type { Driver } from '../driver/driver.ts';
+import type { EventPool } from '../streams/event-pool.ts';
+import { allocatePinned, type NativePinned, type PinnedParts } from './native-pinned.ts';
+
+const SMALLEST_BYTES = 64 << 10;
+/** How much may be on its way at once before an upload waits. */
+const MOST_IN_FLIGHT_BYTES = 64 << 20;
+/** How much is kept for the next copy. */
+const MOST_IDLE_BYTES = 16 << 20;
+
+interface Leaving {
+  readonly slot: NativePinned;
+  readonly event: Address;
+}
+
+/**
+ * Pinned memory for copies from and to memory that is not: the driver's own detour would wait for the stream. Slots have
+ * sizes of powers of two and are used again when the event behind their copy is reached.
+ */
+export class StagingPool {
+  readonly #parts: PinnedParts;
+  readonly #events: EventPool;
+  readonly #idle: NativePinned[] = [];
+  readonly #leaving: Leaving[] = [];
+  /** Nobody can tell when their copies are done; they stay until the end. */
+  readonly #stranded = new Set<NativePinned>();
+  #leavingBytes = 0;
+
+  constructor(parts: PinnedParts, events: EventPool) {
+    this.#parts = parts;
+    this.#events = events;
+  }
+
+  /** A slot of at least this size, the caller's until it is given back. */
+  take(byteLength: number): NativePinned {
+    this.#reclaim();
+    while (this.#leavingBytes + byteLength > MOST_IN_FLIGHT_BYTES && this.#leaving.length > 0) {
+      this.#driver.synchronizeEvent((this.#leaving[0] as Leaving).event);
+      this.#reclaim();
+    }
+    const size = Math.max(SMALLEST_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
+    const at = this.#idle.findIndex((slot) => slot.byteLength === size);
+    const [found] = at < 0 ? [] : this.#idle.splice(at, 1);
+    return found ?? allocatePinned(this.#parts, Math.min(size, 2 ** 32 - 1), 'staging');
+  }
+
+  /** Gives a slot back. */
+  give(slot: NativePinned): void {
+    const idle = this.#idle.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    if (idle + slot.byteLength > MOST_IDLE_BYTES) slot[Symbol.dispose]();
+    else this.#idle.push(slot);
+  }
+
+  /** Gives a slot back once everything queued on the stream so far is done. */
+  giveAfter(slot: NativePinned, stream: Address): void {
+    this.#stranded.add(slot);
+    const event = this.#events.take();
+    this.#driver.recordEvent(event, stream);
+    this.#stranded.delete(slot);
+    this.#leaving.push({ slot, event });
+    this.#leavingBytes += slot.byteLength;
+  }
+
+  /** Frees everything; all streams are done by then. */
+  dispose(): void {
+    for (const { slot, event } of this.#leaving.splice(0)) {
+      this.#events.give(event);
+      slot[Symbol.dispose]();
+    }
+    for (const slot of [...this.#idle.splice(0), ...this.#stranded]) slot[Symbol.dispose]();
+    this.#stranded.clear();
+  }
+
+  get #driver(): Driver {
+    return this.#parts.driver;
+  }
+
+  #reclaim(): void {
+    for (let i = this.#leaving.length - 1; i >= 0; i--) {
+      const { slot, event } = this.#leaving[i] as Leaving;
+      if (!this.#driver.queryEvent(event)) continue;
+      this.#leaving.splice(i, 1);
+      this.#leavingBytes -= slot.byteLength;
+      this.#events.give(event);
+      this.give(slot);
+    }
+  }
+}

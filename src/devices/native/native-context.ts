@@ -1,0 +1,22 @@
+import type { Logger } from '../../base/log.ts';
+import type { Ffi, LiveObjects } from '../../device/index.ts';
+import type { Driver } from './driver/driver.ts';
+import type { NativePinned } from './memory/native-pinned.ts';
+import type { StagingPool } from './memory/staging-pool.ts';
+import type { CompletionPoller } from './streams/completion-poller.ts';
+import type { EventPool } from './streams/event-pool.ts';
+
+/** What the objects of one device share. */
+export interface NativeContext {
+  readonly ffi: Ffi;
+  readonly driver: Driver;
+  readonly logger: Logger;
+  readonly live: LiveObjects;
+  readonly events: EventPool;
+  readonly poller: CompletionPoller;
+  readonly staging: StagingPool;
+  /** The pinned buffer whose memory this is, if it is one. */
+  pinnedOf(bytes: Uint8Array): NativePinned | undefined;
+  /** Throws `DISPOSED` for a disposed object and `BINDING` for another device's. */
+  owns(object: Disposable): void;
+}

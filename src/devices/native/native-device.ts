@@ -1,0 +1,270 @@
+import { fail, isRocmforgeError } from '../../base/errors.ts';
+import { type Logger, silentLogger } from '../../base/log.ts';
+import {
+  type Device,
+  type DeviceInfo,
+  type Executable,
+  LiveObjects,
+  type MemoryInfo,
+  type PackedWeight,
+  type Program,
+  type Step,
+} from '../../device/index.ts';
+import type { OpGraph } from '../../ops/index.ts';
+import { Driver } from './driver/driver.ts';
+import type { DriverLibrary } from './driver/driver-library.ts';
+import { checkEcho } from './echo.ts';
+import type { KernelSet, LoweredGraph, NativeTarget } from './launching/kernel-set.ts';
+import { KernelStore } from './launching/kernel-store.ts';
+import { Launcher } from './launching/launcher.ts';
+import { type NativeExecutable, NativeProgram } from './launching/native-program.ts';
+import { NativeStep } from './launching/native-step.ts';
+import { NativeBuffer } from './memory/native-buffer.ts';
+import { allocatePinned, type NativePinned, pinForeign } from './memory/native-pinned.ts';
+import { StagingPool } from './memory/staging-pool.ts';
+import type { NativeContext } from './native-context.ts';
+import type { NativePlatform } from './platform.ts';
+import { CompletionPoller } from './streams/completion-poller.ts';
+import { EventPool } from './streams/event-pool.ts';
+import { HipStream, type Packing } from './streams/hip-stream.ts';
+import { Timeline } from './streams/timeline.ts';
+
+/** Which GPU is opened, and with what. */
+export interface NativeDeviceOptions {
+  readonly library: DriverLibrary;
+  readonly ordinal: number;
+  readonly platform: NativePlatform;
+  readonly kernels: KernelSet;
+  readonly logger?: Logger;
+  /** Disposed behind the device. */
+  readonly owned?: AsyncDisposable;
+}
+
+/** Rows for which a step is worth recording by itself. */
+const ROW_CAPACITIES = [1, 2, 4, 8, 16, 32, 64, 128];
+
+/** A GPU under HIP or CUDA. Opened by `openNativeDevice`. */
+export class NativeDevice implements Device {
+  readonly info: DeviceInfo;
+  readonly target: NativeTarget;
+  readonly lost: Promise<Error>;
+  readonly #kernels: KernelSet;
+  readonly #context: NativeContext;
+  readonly #timeline: Timeline;
+  readonly #store: KernelStore;
+  readonly #launcher: Launcher;
+  readonly #created = new WeakSet<Disposable>();
+  readonly #pinned = new WeakMap<ArrayBufferLike, NativePinned>();
+  readonly #packers = new WeakMap<PackedWeight, LoweredGraph>();
+  readonly #owned: AsyncDisposable | undefined;
+
+  constructor(driver: Driver, lost: Promise<Error>, options: NativeDeviceOptions) {
+    const { library, platform, logger = silentLogger, kernels, owned } = options;
+    const { ffi } = platform;
+    const fullTarget = driver.target();
+    this.lost = lost;
+    this.target = targetOf(driver, fullTarget);
+    this.info = {
+      backend: library.api,
+      name: driver.name(),
+      details: {
+        target: fullTarget,
+        waveSize: this.target.waveSize,
+        multiprocessors: this.target.multiprocessors,
+        bus: driver.busId(),
+        driver: library.version,
+        library: library.file,
+      },
+    };
+    this.#kernels = kernels;
+    this.#owned = owned;
+    const events = new EventPool(driver);
+    this.#context = {
+      ffi,
+      driver,
+      logger,
+      live: new LiveObjects(`device ${driver.device}`),
+      events,
+      poller: new CompletionPoller(platform.scheduler),
+      staging: new StagingPool({ driver, ffi, logger }, events),
+      pinnedOf: (bytes) => this.#pinnedOf(bytes),
+      owns: (object) => this.#owns(object),
+    };
+    this.#timeline = new Timeline(driver, events);
+    this.#store = new KernelStore({ driver, ffi, platform, target: this.target, fullTarget, logger });
+    this.#launcher = new Launcher(driver, this.#store, ffi);
+  }
+
+  async memory(): Promise<MemoryInfo> {
+    this.#live.check();
+    return this.#driver.memoryInfo();
+  }
+
+  createBuffer(byteLength: number, label: string): NativeBuffer {
+    this.#live.check();
+    const buffer = new NativeBuffer(this.#driver, byteLength, label, (ended) => this.#live.remove(ended));
+    return this.#add(buffer);
+  }
+
+  createPinned(byteLength: number, label: string): NativePinned {
+    this.#live.check();
+    const { ffi, logger } = this.#context;
+    const ended = () => this.#live.remove(pinned);
+    const pinned = allocatePinned({ driver: this.#driver, ffi, logger, ended }, byteLength, label);
+    this.#pinned.set(pinned.bytes.buffer, pinned);
+    return this.#add(pinned);
+  }
+
+  /**
+   * Pins memory that is the caller's, such as a WebAssembly memory that decoders write, so that it is copied from without a
+   * detour. The memory must outlive the pinned buffer. Throws `DRIVER_CALL` where it cannot be pinned.
+   */
+  pin(bytes: Uint8Array, label: string): NativePinned {
+    this.#live.check();
+    const { ffi, logger } = this.#context;
+    const ended = () => this.#live.remove(pinned);
+    const pinned = pinForeign({ driver: this.#driver, ffi, logger, ended }, bytes, label);
+    this.#pinned.set(bytes.buffer, pinned);
+    return this.#add(pinned);
+  }
+
+  createStream(label: string): HipStream {
+    this.#live.check();
+    const { driver, events, poller } = this.#context;
+    const stream = new HipStream(label, {
+      context: this.#context,
+      events: { driver, events, poller, timeline: this.#timeline },
+      pack: (handle, packing) => this.#launcher.queue(this.#packing(packing), handle),
+      ended: (ended) => this.#live.remove(ended),
+    });
+    return this.#live.add(stream);
+  }
+
+  /** Few rows have kernels for exactly so many; from the matrix cores' tile on, a step costs what its capacity costs. */
+  rowCapacities(rows: number): readonly number[] {
+    return [...ROW_CAPACITIES.filter((capacity) => capacity < rows), rows];
+  }
+
+  async compile(graph: OpGraph): Promise<Program> {
+    this.#live.check();
+    const lowered = this.#kernels.lower(graph, this.target);
+    await this.#store.load(lowered.modules);
+    this.#live.check();
+    for (const weight of lowered.weights) this.#packers.set(weight, lowered);
+    return new NativeProgram(graph, lowered, (object) => this.#owns(object));
+  }
+
+  async record(executables: readonly Executable[], label: string): Promise<Step> {
+    this.#live.check();
+    const launches = executables.flatMap((executable) => (executable as NativeExecutable).launches);
+    const graph = this.#launcher.capture(launches);
+    const ended = (step: NativeStep) => this.#live.remove(step);
+    return this.#add(new NativeStep(label, graph, { driver: this.#driver, ended }));
+  }
+
+  liveObjects(): number {
+    return this.#live.count;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#live.ended) return;
+    await this.#live.disposeAll();
+    this.#context.staging.dispose();
+    this.#timeline.dispose();
+    this.#context.events.dispose();
+    this.#launcher[Symbol.dispose]();
+    this.#store[Symbol.dispose]();
+    this.#driver.release();
+    await this.#owned?.[Symbol.asyncDispose]();
+  }
+
+  get #driver(): Driver {
+    return this.#context.driver;
+  }
+
+  get #live(): LiveObjects {
+    return this.#context.live;
+  }
+
+  #add<T extends Disposable>(object: T): T {
+    this.#created.add(object);
+    return this.#live.add(object);
+  }
+
+  #packing(packing: Packing) {
+    const lowered = this.#packers.get(packing.weight);
+    if (!lowered) {
+      const names = packing.weight.parts.map(({ name }) => name).join(' + ');
+      const expected = 'a packed weight of a program that this device compiled';
+      fail('BINDING', { graph: this.#driver.device, value: `pack of ${names}`, found: 'another', expected });
+    }
+    return lowered.pack(packing);
+  }
+
+  #pinnedOf(bytes: Uint8Array): NativePinned | undefined {
+    const pinned = this.#pinned.get(bytes.buffer);
+    return pinned?.holds(bytes) ? pinned : undefined;
+  }
+
+  #owns(object: Disposable): void {
+    this.#live.check();
+    if (object instanceof NativeStep) void object.executable;
+    if (object instanceof NativeBuffer) void object.address;
+    if (this.#created.has(object)) {
+      if ('bytes' in object) void object.bytes;
+      return;
+    }
+    const found = 'an object of another device';
+    const expected = 'an object of this device';
+    fail('BINDING', { graph: this.#driver.device, value: 'argument', found, expected });
+  }
+}
+
+function targetOf(driver: Driver, fullTarget: string): NativeTarget {
+  return {
+    api: driver.library.api,
+    vendor: fullTarget.startsWith('sm_') ? 'nvidia' : 'amd',
+    name: fullTarget.split(':')[0] ?? fullTarget,
+    multiprocessors: driver.attribute('multiprocessors'),
+    waveSize: driver.attribute('waveSize'),
+    maxThreadsPerBlock: driver.attribute('maxThreadsPerBlock'),
+    sharedBytesPerBlock: driver.attribute('sharedBytesPerBlock'),
+    sharedBytesOptIn: driver.attribute('sharedBytesOptIn'),
+    l2Bytes: driver.attribute('l2Bytes'),
+    programmatic: driver.library.api === 'cuda' && Number(/^sm_(\d+)$/.exec(fullTarget)?.[1] ?? 0) >= 90,
+  };
+}
+
+/**
+ * Opens a GPU, after sending it bytes and comparing what comes back. Throws `DEVICE_UNAVAILABLE` with the reason; what was
+ * opened until then is closed.
+ */
+export function openNativeDevice(options: NativeDeviceOptions): NativeDevice {
+  const { library, ordinal, platform, logger = silentLogger } = options;
+  if (!Number.isInteger(ordinal) || ordinal < 0 || ordinal >= library.deviceCount) {
+    const why = `there are ${library.deviceCount} devices, numbered from 0`;
+    fail('DEVICE_UNAVAILABLE', { device: `${library.api}:${ordinal}`, why });
+  }
+  let onLost: (error: Error) => void = () => {};
+  const lost = new Promise<Error>((resolve) => {
+    onLost = resolve;
+  });
+  const driver = new Driver(library, { ordinal, logger, onLost });
+  try {
+    driver.retain();
+  } catch (error) {
+    return unavailable(driver, error);
+  }
+  try {
+    checkEcho({ driver, ffi: platform.ffi, logger });
+    return new NativeDevice(driver, lost, options);
+  } catch (error) {
+    driver.release();
+    return unavailable(driver, error);
+  }
+}
+
+function unavailable({ device }: Driver, error: unknown): never {
+  const why = isRocmforgeError(error) ? `${error.message}. ${error.fix}` : String(error);
+  return fail('DEVICE_UNAVAILABLE', { device, why }, error);
+}

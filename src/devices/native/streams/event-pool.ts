@@ -1,0 +1,44 @@
+import type { Address } from '../../../device/index.ts';
+import type { Driver } from '../driver/driver.ts';
+
+/** The driver's events, used again and again. An event that nobody names any more comes back by itself. */
+export class EventPool {
+  readonly #driver: Driver;
+  readonly #idle: Address[] = [];
+  readonly #lostOwners = new FinalizationRegistry<Address>((handle) => this.give(handle));
+  /** Every event that the driver holds, lent ones too. */
+  readonly #all = new Set<Address>();
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  take(): Address {
+    const known = this.#idle.pop();
+    if (known !== undefined) return known;
+    const handle = this.#driver.createEvent();
+    this.#all.add(handle);
+    return handle;
+  }
+
+  give(handle: Address): void {
+    if (this.#all.has(handle)) this.#idle.push(handle);
+  }
+
+  /** Takes the handle back when `owner` is collected as garbage. */
+  watch(owner: object, handle: Address): void {
+    this.#lostOwners.register(owner, handle, owner);
+  }
+
+  /** The owner gives its handle back itself. */
+  unwatch(owner: object): void {
+    this.#lostOwners.unregister(owner);
+  }
+
+  /** Ends the lent ones too. */
+  dispose(): void {
+    for (const handle of this.#all) this.#driver.destroyEvent(handle);
+    this.#all.clear();
+    this.#idle.length = 0;
+  }
+}

@@ -1,0 +1,133 @@
+import { fail, invariant } from '../../../base/errors.ts';
+import type { Address, DeviceEvent } from '../../../device/index.ts';
+import type { Driver } from '../driver/driver.ts';
+import type { CompletionPoller } from './completion-poller.ts';
+import type { EventPool } from './event-pool.ts';
+import type { Timeline } from './timeline.ts';
+
+/** What an event needs of its device. */
+export interface EventParts {
+  readonly driver: Driver;
+  readonly events: EventPool;
+  readonly timeline: Timeline;
+  readonly poller: CompletionPoller;
+}
+
+/**
+ * A point in a stream. It holds a driver's event from its recording until it is seen to be reached; disposing it before is
+ * possible and never necessary.
+ */
+export class HipEvent implements DeviceEvent, Disposable {
+  readonly #parts: EventParts;
+  #handle: Address | undefined;
+  #settled = false;
+  #time: number | undefined;
+  #error: unknown;
+  #waiting: (() => void)[] = [];
+
+  private constructor(parts: EventParts) {
+    this.#parts = parts;
+  }
+
+  /** Records behind everything queued on the stream. */
+  static record(parts: EventParts, stream: Address): HipEvent {
+    const event = new HipEvent(parts);
+    const handle = parts.events.take();
+    try {
+      parts.driver.recordEvent(handle, stream);
+    } catch (error) {
+      parts.events.give(handle);
+      throw error;
+    }
+    event.#handle = handle;
+    parts.events.watch(event, handle);
+    return event;
+  }
+
+  /** An event behind work that failed. */
+  static failed(parts: EventParts, error: unknown): HipEvent {
+    const event = new HipEvent(parts);
+    event.#error = error;
+    event.#settled = true;
+    return event;
+  }
+
+  /** The driver's event; undefined once the point was seen to be reached. */
+  get handle(): Address | undefined {
+    return this.#handle;
+  }
+
+  /** What failed before it, as far as is known. */
+  get error(): unknown {
+    return this.#error;
+  }
+
+  query(): boolean {
+    this.poll();
+    if (this.#error !== undefined) throw this.#error;
+    return this.#settled;
+  }
+
+  completed(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.whenSettled(() => (this.#error === undefined ? resolve() : reject(this.#error)));
+    });
+  }
+
+  /** Waits without giving other work a turn. For opening a device, not for the token loop. */
+  synchronize(): void {
+    if (this.#handle !== undefined) this.#parts.driver.synchronizeEvent(this.#handle);
+    invariant(this.query(), 'an event that was waited for is reached');
+  }
+
+  elapsedSince(earlier: DeviceEvent): number {
+    const from = earlier instanceof HipEvent && earlier.query() ? earlier.#time : undefined;
+    if (from === undefined || !this.query() || this.#time === undefined) {
+      const expected = 'two completed events of one device';
+      fail('INVALID_ARGUMENT', { name: 'elapsedSince', found: 'an event that has not completed', expected });
+    }
+    return this.#time - from;
+  }
+
+  /** Calls back once when the point is reached or has failed, at once when it is already. */
+  whenSettled(listener: () => void): void {
+    if (this.#settled) {
+      listener();
+      return;
+    }
+    this.#waiting.push(listener);
+    if (this.#waiting.length === 1) this.#parts.poller.watch(this);
+  }
+
+  /** Asks the driver; true when there is nothing left to wait for. */
+  poll(): boolean {
+    if (this.#settled || this.#handle === undefined) return true;
+    try {
+      if (!this.#parts.driver.queryEvent(this.#handle)) return false;
+      this.#time = this.#parts.timeline.place(this.#handle);
+    } catch (error) {
+      this.#error = error;
+      this.#parts.events.give(this.#handle);
+    }
+    this.#parts.events.unwatch(this);
+    this.#handle = undefined;
+    this.#settle();
+    return true;
+  }
+
+  /** Does nothing while somebody waits. */
+  [Symbol.dispose](): void {
+    if (this.#handle === undefined || this.#waiting.length > 0) return;
+    this.#parts.events.unwatch(this);
+    this.#parts.events.give(this.#handle);
+    this.#handle = undefined;
+    this.#settle();
+  }
+
+  #settle(): void {
+    this.#settled = true;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const listener of waiting) listener();
+  }
+}

@@ -1,0 +1,215 @@
+import { Lifetime } from '../../../base/disposal.ts';
+import { fail, invariant } from '../../../base/errors.ts';
+import {
+  type Address,
+  type BufferRange,
+  checkRange,
+  checkRows,
+  type DeviceEvent,
+  type FileRows,
+  type PackedWeight,
+  type Step,
+  type Stream,
+} from '../../../device/index.ts';
+import { weightRowBytes } from '../../../ops/index.ts';
+import { NativeStep } from '../launching/native-step.ts';
+import { addressOf, NativeBuffer } from '../memory/native-buffer.ts';
+import type { NativeContext } from '../native-context.ts';
+import { type EventParts, HipEvent } from './hip-event.ts';
+
+/** What a stream asks of its device beside the driver. */
+export interface StreamParts {
+  readonly context: NativeContext;
+  readonly events: EventParts;
+  /** Queues the kernels that bring rows, which lie on the device as in the file, into a packed weight. */
+  pack(stream: Address, packing: Packing): void;
+  ended(stream: HipStream): void;
+}
+
+/** Rows on the device and the weight they belong into. */
+export interface Packing {
+  readonly weight: PackedWeight;
+  readonly part: number;
+  readonly firstRow: number;
+  readonly rowCount: number;
+  readonly rows: Address;
+  readonly target: Address;
+}
+
+/** A non-blocking stream of the driver. */
+export class HipStream implements Stream {
+  readonly #label: string;
+  readonly #parts: StreamParts;
+  readonly #handle: Address;
+  readonly #lifetime: Lifetime;
+  #error: unknown;
+  /** Where rows wait on the device for their packing; reused, because a stream works in order. */
+  #rows: NativeBuffer | undefined;
+
+  constructor(label: string, parts: StreamParts) {
+    this.#label = label;
+    this.#parts = parts;
+    this.#lifetime = new Lifetime(`stream ${label}`);
+    this.#handle = parts.context.driver.createStream(label);
+  }
+
+  upload(source: Uint8Array, target: BufferRange): void {
+    this.#check('upload target', target, source.byteLength);
+    if (source.byteLength === 0) return;
+    const { driver, staging, pinnedOf } = this.#parts.context;
+    const to = addressOf(target);
+    const pinned = pinnedOf(source);
+    if (pinned) {
+      const from = pinned.addressOf(source);
+      this.#enqueue(() => driver.upload(to, from, source.byteLength, this.#handle));
+      return;
+    }
+    this.#enqueue(() => {
+      const slot = staging.take(source.byteLength);
+      slot.bytes.set(source);
+      try {
+        driver.upload(to, slot.addressOf(slot.bytes), source.byteLength, this.#handle);
+      } finally {
+        staging.giveAfter(slot, this.#handle);
+      }
+    });
+  }
+
+  copy(source: BufferRange, target: BufferRange): void {
+    this.#check('copy source', source, 0);
+    this.#check('copy target', target, 0);
+    const bytes = source.byteLength;
+    if (bytes !== target.byteLength) {
+      const sizes = { found: `${target.byteLength} bytes`, expected: `the source's ${bytes}` };
+      fail('BINDING', { graph: this.#label, value: 'copy target', ...sizes });
+    }
+    if (bytes === 0) return;
+    const from = addressOf(source);
+    const to = addressOf(target);
+    this.#enqueue(() => this.#parts.context.driver.copy(to, from, bytes, this.#handle));
+  }
+
+  download(source: BufferRange, into: Uint8Array): Promise<void> {
+    this.#check('download source', source, into.byteLength);
+    if (into.byteLength === 0) return this.#record().completed();
+    const { driver, staging, pinnedOf } = this.#parts.context;
+    const from = addressOf(source);
+    const pinned = pinnedOf(into);
+    if (pinned) {
+      const to = pinned.addressOf(into);
+      this.#enqueue(() => driver.download(to, from, into.byteLength, this.#handle));
+      return this.#record().completed();
+    }
+    const slot = this.#enqueue(() => staging.take(into.byteLength));
+    if (!slot) return this.#record().completed();
+    this.#enqueue(() => driver.download(slot.addressOf(slot.bytes), from, into.byteLength, this.#handle));
+    return this.#record()
+      .completed()
+      .then(() => into.set(slot.bytes.subarray(0, into.byteLength)))
+      .finally(() => staging.give(slot));
+  }
+
+  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void {
+    this.#check('pack target', target, weight.byteLength);
+    const { pinnedOf, owns } = this.#parts.context;
+    owns(rows.pinned);
+    checkRows(this.#label, weight, part, rows);
+    const { firstRow, rowCount } = rows;
+    const of = weight.parts[part];
+    invariant(of, 'checkRows has seen the part');
+    const bytes = rowCount * weightRowBytes(of);
+    if (bytes === 0) return;
+    const source = rows.pinned.bytes.subarray(rows.offset, rows.offset + bytes);
+    const from = pinnedOf(source)?.addressOf(source);
+    invariant(from !== undefined, 'pinned memory of this device has an address');
+    const to = addressOf(target);
+    this.#enqueue(() => {
+      const { driver } = this.#parts.context;
+      const staged = this.#rowsFor(bytes);
+      driver.upload(staged, from, bytes, this.#handle);
+      this.#parts.pack(this.#handle, { weight, part, firstRow, rowCount, rows: staged, target: to });
+    });
+  }
+
+  run(step: Step): void {
+    this.#lifetime.check();
+    this.#parts.context.owns(step);
+    invariant(step instanceof NativeStep, 'a native stream runs native steps');
+    const { executable } = step;
+    this.#enqueue(() => this.#parts.context.driver.launchGraph(executable, this.#handle));
+  }
+
+  record(): HipEvent {
+    this.#lifetime.check();
+    return this.#record();
+  }
+
+  wait(event: DeviceEvent): void {
+    this.#lifetime.check();
+    invariant(event instanceof HipEvent, 'a native stream waits for events of native streams');
+    this.#error ??= event.error;
+    const { handle } = event;
+    if (handle !== undefined) {
+      this.#enqueue(() => this.#parts.context.driver.waitEvent(this.#handle, handle));
+    }
+  }
+
+  async synchronize(): Promise<void> {
+    this.#lifetime.check();
+    await this.#record().completed();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#lifetime.end()) return;
+    await this.#drained();
+    this.#rows?.[Symbol.dispose]();
+    this.#parts.context.driver.destroyStream(this.#handle);
+    this.#parts.ended(this);
+  }
+
+  /** Resolves when the driver is done with what reached it, even where later work failed before it did. */
+  async #drained(): Promise<void> {
+    try {
+      const last = HipEvent.record(this.#parts.events, this.#handle);
+      await new Promise<void>((resolve) => last.whenSettled(resolve));
+    } catch (error) {
+      this.#parts.context.logger.debug('a stream ends without its last event', {
+        stream: this.#label,
+        error,
+      });
+    }
+  }
+
+  #check(value: string, range: BufferRange, byteLength: number): void {
+    this.#lifetime.check();
+    this.#parts.context.owns(range.buffer);
+    checkRange(range, byteLength, { graph: this.#label, value });
+  }
+
+  /** Queues work, unless something before it failed; what it fails with fails everything after it. */
+  #enqueue<T>(work: () => T): T | undefined {
+    if (this.#error !== undefined) return undefined;
+    try {
+      return work();
+    } catch (error) {
+      this.#error = error;
+      return undefined;
+    }
+  }
+
+  #record(): HipEvent {
+    const event = this.#enqueue(() => HipEvent.record(this.#parts.events, this.#handle));
+    return event ?? HipEvent.failed(this.#parts.events, this.#error);
+  }
+
+  #rowsFor(bytes: number): Address {
+    if (!this.#rows || this.#rows.byteLength < bytes) {
+      // The driver frees the smaller one when the packing that reads it is done.
+      this.#rows?.[Symbol.dispose]();
+      this.#rows = undefined;
+      const { driver } = this.#parts.context;
+      this.#rows = new NativeBuffer(driver, bytes, `rows of ${this.#label}`, () => {});
+    }
+    return this.#rows.address;
+  }
+}

@@ -1,0 +1,166 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { fail } from '../base/errors.ts';
+import type { CompileJob, CompileResult, KernelCompiler } from '../devices/native/index.ts';
+
+/** What is sent to a compiling process. */
+export interface CompileRequest {
+  readonly job: CompileJob;
+  /** Libraries to look for the compiler in, where not the usual ones. */
+  readonly libraries?: readonly string[] | undefined;
+}
+
+/** What a compiling process answers. */
+export type CompileReply = CompileResult | { readonly unavailable: string };
+
+/** How compiling processes are started. */
+export interface ChildCompilerOptions {
+  readonly libraries?: Partial<Record<CompileJob['api'], readonly string[]>>;
+  /** Processes at once. Default: one for each processor, eight at most. */
+  readonly processes?: number;
+  /** An idle process ends after this long: a model's kernels are compiled in one burst. Default: 2000. */
+  readonly idleMilliseconds?: number;
+}
+
+const MAIN = fileURLToPath(new URL('./native-compile-process.js', import.meta.url));
+
+const IDLE_MILLISECONDS = 2000;
+
+interface Waiting {
+  readonly request: CompileRequest;
+  resolve(reply: CompileReply): void;
+}
+
+/**
+ * Compiles in processes of its own, several at once: a compiler that ends its process, as the hipRTC of ROCm 5 does for a
+ * target that it does not know, becomes an error.
+ */
+export class ChildCompiler implements KernelCompiler, AsyncDisposable {
+  readonly #options: ChildCompilerOptions;
+  readonly #most: number;
+  readonly #queue: Waiting[] = [];
+  readonly #workers = new Set<CompilerProcess>();
+
+  constructor(options: ChildCompilerOptions = {}) {
+    this.#options = options;
+    this.#most = options.processes ?? Math.min(8, availableParallelism());
+  }
+
+  async compile(job: CompileJob): Promise<CompileResult> {
+    const libraries = this.#options.libraries?.[job.api];
+    const reply = await new Promise<CompileReply>((resolve) => {
+      this.#queue.push({ request: { job, libraries }, resolve });
+      this.#dispatch();
+    });
+    if ('unavailable' in reply) {
+      fail('LIBRARY_NOT_FOUND', { library: `the ${job.api} run-time compiler`, reasons: reply.unavailable });
+    }
+    return reply;
+  }
+
+  /** Ends the processes; what still waits to be compiled is answered as failed. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { resolve } of this.#queue.splice(0)) resolve({ log: 'the compiler was closed' });
+    await Promise.all([...this.#workers].map((worker) => worker.end()));
+  }
+
+  #dispatch(): void {
+    for (const worker of this.#workers) if (worker.idle) this.#next(worker);
+    while (this.#queue.length > 0 && this.#workers.size < this.#most) {
+      const worker = new CompilerProcess({
+        idleMilliseconds: this.#options.idleMilliseconds ?? IDLE_MILLISECONDS,
+        ended: (ended) => this.#workers.delete(ended),
+      });
+      this.#workers.add(worker);
+      this.#next(worker);
+    }
+  }
+
+  #next(worker: CompilerProcess): void {
+    const waiting = this.#queue.shift();
+    if (!waiting) return;
+    void worker.ask(waiting.request).then((reply) => {
+      waiting.resolve(reply);
+      this.#dispatch();
+    });
+  }
+}
+
+interface CompilerProcessOptions {
+  readonly idleMilliseconds: number;
+  /** Called when the process takes no more requests. */
+  ended(worker: CompilerProcess): void;
+}
+
+/** One compiling process and the request that it works on. */
+class CompilerProcess {
+  readonly #process: ChildProcess;
+  readonly #options: CompilerProcessOptions;
+  #answer: ((reply: CompileReply) => void) | undefined;
+  #idleTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: CompilerProcessOptions) {
+    this.#options = options;
+    this.#process = fork(MAIN, {
+      serialization: 'advanced',
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    this.#process.on('message', (reply: CompileReply) => this.#settle(reply));
+    this.#process.on('error', (error) => this.#stop(error.message));
+    this.#process.on('exit', (code, signal) => this.#stop(`it ended with ${signal ?? `code ${code}`}`));
+  }
+
+  get idle(): boolean {
+    return this.#answer === undefined && this.#process.connected && !this.#process.killed;
+  }
+
+  ask(request: CompileRequest): Promise<CompileReply> {
+    clearTimeout(this.#idleTimer);
+    this.#process.ref();
+    this.#process.channel?.ref();
+    return new Promise((resolve) => {
+      this.#answer = resolve;
+      this.#process.send(request, (error) => {
+        if (error) this.#stop(error.message);
+      });
+    });
+  }
+
+  /** Resolves when the process has ended. */
+  end(): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#process.ref();
+      this.#process.once('exit', () => resolve());
+      this.#kill();
+    });
+  }
+
+  /** At once: compilers catch the polite signal to tidy up, and NVRTC's handler was seen never to return. */
+  #kill(): void {
+    this.#options.ended(this);
+    this.#process.kill('SIGKILL');
+  }
+
+  #settle(reply: CompileReply): void {
+    const answer = this.#answer;
+    this.#answer = undefined;
+    // An idle process holds nobody up.
+    this.#process.unref();
+    this.#process.channel?.unref();
+    this.#idleTimer = setTimeout(() => this.#kill(), this.#options.idleMilliseconds).unref();
+    answer?.(reply);
+  }
+
+  #stop(why: string): void {
+    this.#options.ended(this);
+    clearTimeout(this.#idleTimer);
+    const log = `the compiler's process stopped: ${why}; it may not know this GPU, or be of another version than the driver`;
+    const answer = this.#answer;
+    this.#answer = undefined;
+    answer?.({ log });
+  }
+}

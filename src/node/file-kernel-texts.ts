@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { fail } from '../base/errors.ts';
+import type { KernelTexts } from '../devices/native/index.ts';
+
+/** The kernels that come with the package; the build puts them beside the compiled code. */
+export const KERNEL_FOLDER = fileURLToPath(new URL('../devices/native/kernels/', import.meta.url));
+
+/** Kernel texts as files of folders, the first folder that has one first. */
+export class FileKernelTexts implements KernelTexts {
+  readonly #folders: readonly string[];
+
+  constructor(folders: readonly string[] = [KERNEL_FOLDER]) {
+    this.#folders = folders;
+  }
+
+  read(name: string): string {
+    let cause: unknown;
+    for (const folder of this.#folders) {
+      try {
+        return readFileSync(join(folder, name), 'utf8');
+      } catch (error) {
+        cause = error;
+      }
+    }
+    return fail(
+      'KERNEL_MISSING',
+      { kernel: name, found: `no such text in ${this.#folders.join(', ')}` },
+      cause,
+    );
+  }
+}

@@ -1,0 +1,131 @@
+import type koffiExports from 'koffi';
+import { fail, invariant } from '../base/errors.ts';
+import type { Ffi, NativeFunction, NativeLibrary, NativeMemory, NativeType } from '../device/index.ts';
+
+/** A view of 4 GiB or more aborts Node 20. */
+const MAX_VIEW_BYTES = 2 ** 32 - 1;
+
+/** koffi's names of the native types. Addresses travel as integers, which koffi passes faster than pointers. */
+const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
+  void: 'void',
+  i32: 'int32_t',
+  u32: 'uint32_t',
+  u64: 'uint64_t',
+  size: 'size_t',
+  f32: 'float',
+  address: 'uintptr_t',
+  text: 'const char *',
+};
+
+type Koffi = typeof koffiExports;
+type KoffiLibrary = ReturnType<Koffi['load']>;
+
+/** How native calls are made. */
+export interface KoffiOptions {
+  /** Stack of a call where koffi's own megabyte is not enough. Counts for the process, before the first library is opened. */
+  readonly stackBytes?: number;
+}
+
+/** Native calls through koffi, an optional dependency. Rejects with `FFI_UNAVAILABLE` where it cannot be loaded. */
+export async function loadKoffiFfi({ stackBytes }: KoffiOptions = {}): Promise<Ffi> {
+  const { default: koffi } = await import('koffi').catch((cause: unknown) =>
+    fail('FFI_UNAVAILABLE', { why: messageOf(cause) }, cause),
+  );
+  if (stackBytes !== undefined) koffi.config({ sync_stack_size: stackBytes });
+  return new KoffiFfi(koffi);
+}
+
+class KoffiFfi implements Ffi {
+  readonly #koffi: Koffi;
+  readonly #calloc: (count: number, size: number) => number;
+  readonly #free: (address: number) => undefined;
+
+  constructor(koffi: Koffi) {
+    this.#koffi = koffi;
+    const c = koffi.load(null);
+    this.#calloc = c.func('calloc', 'uintptr_t', ['size_t', 'size_t']);
+    this.#free = c.func('free', 'void', ['uintptr_t']);
+  }
+
+  open(candidates: readonly string[]): NativeLibrary {
+    const reasons: string[] = [];
+    for (const name of candidates) {
+      try {
+        return new KoffiNativeLibrary(name, this.#koffi.load(name));
+      } catch (error) {
+        const reason = messageOf(error);
+        // A library that is there may lack another one, which is named behind the colon then.
+        const absent = /shared library: cannot open shared object file: No such file/.test(reason);
+        reasons.push(absent ? `${name} was not found` : `${name}: ${reason}`);
+      }
+    }
+    return fail('LIBRARY_NOT_FOUND', { library: candidates[0] ?? '', reasons: reasons.join(', ') });
+  }
+
+  allocate(byteLength: number): NativeMemory {
+    const address = this.#calloc(1, byteLength);
+    if (address === 0) {
+      fail('OUT_OF_MEMORY', { device: 'host', what: 'native memory', bytes: byteLength, free: 0 });
+    }
+    const bytes = this.view(address, byteLength);
+    let freed = false;
+    return {
+      address,
+      bytes,
+      view: new DataView(bytes.buffer, bytes.byteOffset, byteLength),
+      [Symbol.dispose]: () => {
+        if (!freed) this.#free(address);
+        freed = true;
+      },
+    };
+  }
+
+  view(address: number, byteLength: number): Uint8Array {
+    invariant(byteLength <= MAX_VIEW_BYTES, `a native view of ${byteLength} bytes is not possible`);
+    return new Uint8Array(this.#koffi.view(address, byteLength));
+  }
+
+  addressOf(bytes: Uint8Array): number {
+    return Number(this.#koffi.address(bytes));
+  }
+
+  text(address: number): string {
+    return this.#koffi.decode.string(address);
+  }
+}
+
+class KoffiNativeLibrary implements NativeLibrary {
+  readonly name: string;
+  readonly #library: KoffiLibrary;
+
+  constructor(name: string, library: KoffiLibrary) {
+    this.name = name;
+    this.#library = library;
+  }
+
+  has(symbol: string): boolean {
+    try {
+      this.#library.symbol(symbol);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  bind<R extends NativeType, const P extends readonly NativeType[]>(
+    symbol: string,
+    result: R,
+    parameters: P,
+  ): NativeFunction<R, P> {
+    try {
+      const types = parameters.map((type) => KOFFI_TYPES[type]);
+      return this.#library.func(symbol, KOFFI_TYPES[result], types) as NativeFunction<R, P>;
+    } catch (cause) {
+      return fail('SYMBOL_NOT_FOUND', { library: this.name, symbol }, cause);
+    }
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

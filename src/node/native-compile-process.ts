@@ -1,0 +1,32 @@
+import { cudaCompiler, hipCompiler, RunTimeCompiler } from '../devices/native/index.ts';
+import type { CompileReply, CompileRequest } from './child-compiler.ts';
+import { loadKoffiFfi } from './koffi-ffi.ts';
+
+/** LLVM recurses deeper than koffi's own stacks go. */
+const STACK_BYTES = 16 << 20;
+
+const TABLES = { hip: hipCompiler, cuda: cudaCompiler };
+
+/** The main function of the processes that `ChildCompiler` starts: compiles what it is sent, until it is told to end. */
+async function serve(): Promise<void> {
+  const ffi = await loadKoffiFfi({ stackBytes: STACK_BYTES });
+  const compilers = new Map<string, RunTimeCompiler>();
+  const compilerOf = ({ job: { api }, libraries }: CompileRequest): RunTimeCompiler => {
+    const known = compilers.get(api);
+    if (known) return known;
+    const opened = new RunTimeCompiler(ffi, TABLES[api], libraries);
+    compilers.set(api, opened);
+    return opened;
+  };
+  const answer = (request: CompileRequest): CompileReply => {
+    try {
+      return compilerOf(request).compile(request.job);
+    } catch (error) {
+      return { unavailable: error instanceof Error ? error.message : String(error) };
+    }
+  };
+  process.on('message', (request: CompileRequest) => process.send?.(answer(request)));
+  process.on('disconnect', () => process.exit(0));
+}
+
+await serve();

@@ -1,0 +1,88 @@
+import { isRocmforgeError } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
+import type { Ffi, MemoryInfo } from '../device/index.ts';
+import {
+  Driver,
+  type DriverLibrary,
+  cudaCompiler,
+  hipCompiler,
+  RunTimeCompiler,
+} from '../devices/native/index.ts';
+import { type DriverName, driverLibrary } from './driver-libraries.ts';
+import { loadKoffiFfi } from './koffi-ffi.ts';
+
+/** A GPU as `rocmforge devices` shows it, or why a driver or a GPU cannot be used. */
+export interface NativeDeviceReport {
+  /** `hip:0`; `hip` where the driver itself cannot be used. */
+  readonly device: string;
+  readonly backend: DriverName;
+  readonly name?: string;
+  readonly details?: Readonly<Record<string, string | number>>;
+  readonly memory?: MemoryInfo;
+  readonly error?: string;
+}
+
+/** Where a driver and its compiler are looked for, if not in the usual places. */
+export interface NativePlaces {
+  readonly driver?: readonly string[];
+  readonly compiler?: readonly string[];
+}
+
+const COMPILERS = { hip: hipCompiler, cuda: cudaCompiler } as const;
+
+/**
+ * Every GPU under a driver, each readied for a moment to be asked for its memory. A driver that is not there, or that starts
+ * for no GPU, is one entry with the reason. Never rejects.
+ */
+export async function reportNativeDevices(
+  backend: DriverName,
+  places: NativePlaces = {},
+): Promise<NativeDeviceReport[]> {
+  try {
+    const ffi = await loadKoffiFfi();
+    const library = driverLibrary(ffi, backend, places.driver);
+    const compiler = compilerVersion(ffi, backend, places.compiler);
+    return Array.from({ length: library.deviceCount }, (_, index) => reportDevice(library, index, compiler));
+  } catch (error) {
+    return [{ device: backend, backend, error: reasonOf(error) }];
+  }
+}
+
+function reportDevice(library: DriverLibrary, index: number, compiler: string): NativeDeviceReport {
+  const driver = new Driver(library, { ordinal: index, logger: silentLogger, onLost: () => {} });
+  const { device } = driver;
+  const backend = library.api;
+  try {
+    const name = driver.name();
+    const details = {
+      target: driver.target(),
+      bus: driver.busId(),
+      multiprocessors: driver.attribute('multiprocessors'),
+      driver: library.version,
+      library: library.file,
+      compiler,
+    };
+    driver.retain();
+    try {
+      return { device, backend, name, details, memory: driver.memoryInfo() };
+    } finally {
+      driver.release();
+    }
+  } catch (error) {
+    return { device, backend, error: reasonOf(error) };
+  }
+}
+
+/** The run-time compiler's version and file, or why there is none. */
+function compilerVersion(ffi: Ffi, backend: DriverName, libraries?: readonly string[]): string {
+  try {
+    return new RunTimeCompiler(ffi, COMPILERS[backend], libraries).version;
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (isRocmforgeError(error)) return `${error.message}. ${error.fix}`;
+  return error instanceof Error ? error.message : String(error);
+}

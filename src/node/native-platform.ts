@@ -1,0 +1,41 @@
+import type { Logger } from '../base/log.ts';
+import type { CompileJob, NativePlatform, Scheduler } from '../devices/native/index.ts';
+import { ChildCompiler } from './child-compiler.ts';
+import { DiskKernelCache, kernelCacheFolder } from './disk-kernel-cache.ts';
+import { FileKernelTexts } from './file-kernel-texts.ts';
+import { loadKoffiFfi } from './koffi-ffi.ts';
+
+/** How Node's side of the native device differs from the usual. */
+export interface NativePlatformOptions {
+  /** Libraries to look for the run-time compilers in. */
+  readonly compilers?: Partial<Record<CompileJob['api'], readonly string[]>>;
+  readonly cacheFolder?: string;
+  /** Where kernel texts are looked for. */
+  readonly kernelFolders?: readonly string[];
+  readonly logger?: Logger;
+}
+
+/** Node's platform for native devices, with the compiling processes that it owns. */
+export interface NodeNativePlatform extends NativePlatform, AsyncDisposable {}
+
+const scheduler: Scheduler = {
+  soon: (callback) => {
+    setImmediate(callback);
+  },
+  later: (callback, milliseconds) => {
+    setTimeout(callback, milliseconds);
+  },
+};
+
+/** Rejects with `FFI_UNAVAILABLE` where native libraries cannot be called. */
+export async function openNativePlatform(options: NativePlatformOptions = {}): Promise<NodeNativePlatform> {
+  const compiler = new ChildCompiler(options.compilers ? { libraries: options.compilers } : {});
+  return {
+    ffi: await loadKoffiFfi(),
+    scheduler,
+    compiler,
+    cache: new DiskKernelCache(options.cacheFolder ?? kernelCacheFolder(), options.logger),
+    texts: new FileKernelTexts(options.kernelFolders),
+    [Symbol.asyncDispose]: () => compiler[Symbol.asyncDispose](),
+  };
+}

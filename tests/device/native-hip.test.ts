@@ -1,0 +1,3 @@
+import { testHardware } from '../support/native/hardware.ts';
+
+await testHardware('hip');

@@ -1,0 +1,5 @@
+import { testClang, testHiprtc } from '../support/native/amd-compile.ts';
+import { allModules } from '../support/native/lowered-modules.ts';
+
+testClang(allModules);
+await testHiprtc(allModules);

@@ -1,0 +1,3 @@
+import { testEmulatedGoldens } from '../support/native/emulated-goldens.ts';
+
+await testEmulatedGoldens('gfx942');

@@ -1,0 +1,3 @@
+import { testEmulatedPrelude } from '../support/native/emulated-prelude.ts';
+
+await testEmulatedPrelude('gfx1201');

@@ -1,0 +1,44 @@
+// What tests ask of the emulator beside the driver's calls.
+#include <cstdio>
+#include <cstring>
+
+#include "hip-checks.h"
+
+using namespace emulator;
+
+// The `nth` coming call of that name gives `status`; the name `kernel` stands for the execution of a launch.
+extern "C" EXPORTED void emulatorFailCall(const char* call, int nth, int status) {
+  state().failCall(call, nth, static_cast<Status>(status));
+}
+
+extern "C" EXPORTED int emulatorCalls(const char* call) { return state().calls(call); }
+
+extern "C" EXPORTED void emulatorSetMemory(size_t bytes) { state().memory.setLimit(bytes); }
+
+extern "C" EXPORTED void emulatorLose(int status) { state().lose(static_cast<Status>(status), "a test lost the device"); }
+
+// Waits for all streams and forgets errors, requests and counts.
+extern "C" EXPORTED void emulatorReset() {
+  synchronizeAll();
+  state().reset();
+}
+
+// Objects alive: buffers, pinned allocations, streams, events, modules, graphs and their executables.
+extern "C" EXPORTED int emulatorLive(const char* kind) {
+  if (!strcmp(kind, "buffers")) return static_cast<int>(state().memory.count());
+  const struct {
+    const char* name;
+    Kind kind;
+  } kinds[] = {{"streams", Kind::stream}, {"events", Kind::event},           {"modules", Kind::module},
+               {"graphs", Kind::graph},   {"executables", Kind::executable}, {"pinned", Kind::pinned}};
+  for (const auto& known : kinds)
+    if (!strcmp(kind, known.name)) return static_cast<int>(state().count(known.kind));
+  return -1;
+}
+
+// Why the device was lost, or an empty text.
+extern "C" EXPORTED const char* emulatorWhy() {
+  static thread_local std::string why;
+  why = state().why();
+  return why.c_str();
+}

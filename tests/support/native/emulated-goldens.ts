@@ -1,0 +1,38 @@
+import { LanguageModel, type ModelOptions } from '../../../src/index.ts';
+import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
+import { openGguf } from '../../../src/node/open-gguf.ts';
+import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
+import { type Emulator, emulatedTests } from './emulator.ts';
+
+/** How far an emulated GPU goes in goldens: positions a sequence, all without a number. */
+export interface EmulatedGoldens {
+  readonly floatPositions?: number;
+  readonly quantizedPositions?: number;
+}
+
+/** Declares the goldens' tests for an emulated GPU. */
+export async function testEmulatedGoldens(target: string, limits: EmulatedGoldens = {}): Promise<void> {
+  const emulated = await emulatedTests(target);
+  let current: Emulator | undefined;
+  const device: GoldenDevice = {
+    name: 'the emulated GPU',
+    open: async (path, options) => openOn(current as Emulator, path, options),
+    declare: (name, body) =>
+      emulated(name, async (emulator) => {
+        current = emulator;
+        await body();
+      }),
+  };
+  const { floatPositions, quantizedPositions } = limits;
+  testAllLogits(device);
+  testFloatGoldens(floatPositions === undefined ? device : { ...device, positions: floatPositions });
+  testQuantizedGoldens(
+    quantizedPositions === undefined ? device : { ...device, positions: quantizedPositions },
+  );
+}
+
+/** The steps' rows are few, because an emulated step takes as long for those that are not in use. */
+async function openOn(emulator: Emulator, path: string, options: ModelOptions): Promise<LanguageModel> {
+  const parts = { gguf: await openGguf(path), device: emulator.device(), architectures: ALL_ARCHITECTURES };
+  return LanguageModel.open(parts, { ...options, batch: 8, logitRows: 8 });
+}

@@ -1,0 +1,84 @@
+import { after, test } from 'node:test';
+import { LanguageModel } from '../../../src/index.ts';
+import {
+  cudaDriver,
+  DriverLibrary,
+  hipDriver,
+  NATIVE_KERNELS,
+  type NativeDevice,
+  openNativeDevice,
+} from '../../../src/devices/native/index.ts';
+import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
+import type { NativePlaces } from '../../../src/node/native-devices.ts';
+import type { NodeNativePlatform } from '../../../src/node/native-platform.ts';
+import { openGguf } from '../../../src/node/open-gguf.ts';
+import { testDeviceContract } from '../contract/index.ts';
+import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
+import { openTestPlatform } from './emulator.ts';
+import { HARDWARE_TESTS } from './hardware-tests.ts';
+import { PRELUDE_TESTS } from './prelude-tests.ts';
+import { Prober } from './probe.ts';
+
+const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
+
+/**
+ * Declares everything that holds on a GPU of this machine: the device contract, what goes beyond it, the kernels' prelude and
+ * the goldens. Skipped, with the driver's reason, where there is no GPU.
+ */
+export async function testHardware(
+  driver: 'hip' | 'cuda',
+  { name = driver, ...places }: NativePlaces & { readonly name?: string } = {},
+): Promise<void> {
+  const platform = await openTestPlatform(
+    places.compiler ? { compilers: { [driver]: places.compiler } } : {},
+  );
+  after(() => platform[Symbol.asyncDispose]());
+  const library = openLibrary(driver, platform, places);
+  if ('reason' in library) {
+    test(`native device: ${name}`, { skip: library.reason }, () => {});
+    return;
+  }
+  const open = (kernels = NATIVE_KERNELS): NativeDevice =>
+    openNativeDevice({ library, ordinal: 0, platform, kernels });
+  testDeviceContract(name, async () => open());
+  testBeyondContract(name, open);
+  const device: GoldenDevice = {
+    name,
+    open: async (path, options) =>
+      LanguageModel.open(
+        { gguf: await openGguf(path), device: open(), architectures: ALL_ARCHITECTURES },
+        options,
+      ),
+  };
+  testAllLogits(device);
+  testFloatGoldens(device);
+  testQuantizedGoldens(device);
+}
+
+function openLibrary(
+  driver: 'hip' | 'cuda',
+  platform: NodeNativePlatform,
+  places: NativePlaces,
+): DriverLibrary | { reason: string } {
+  try {
+    return new DriverLibrary(platform.ffi, TABLES[driver], places.driver);
+  } catch (error) {
+    return { reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function testBeyondContract(device: string, open: (kernels?: typeof NATIVE_KERNELS) => NativeDevice): void {
+  for (const [name, body] of HARDWARE_TESTS) {
+    test(`${device}: ${name}`, async () => {
+      await using device = open();
+      await body(device);
+    });
+  }
+  for (const [name, body] of PRELUDE_TESTS) {
+    test(`${device}: ${name}`, async () => {
+      const prober = new Prober();
+      await using device = open(prober.kernels);
+      await body(device, prober);
+    });
+  }
+}

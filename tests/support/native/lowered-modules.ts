@@ -1,0 +1,67 @@
+import {
+  type KernelModule,
+  moduleKey,
+  NATIVE_KERNELS,
+  type NativeTarget,
+} from '../../../src/devices/native/index.ts';
+import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
+import { syntheticShape } from '../../../src/model/synthetic/shapes.ts';
+import { GraphBuilder, type OpGraph } from '../../../src/ops/index.ts';
+import { ALL_CASES } from '../contract/cases/index.ts';
+import { syntheticGraphs, syntheticTensors } from '../synthetic-graphs.ts';
+import { PROBE } from './probe.ts';
+
+/** Rows of a step: one sequence's token, several sequences', and a prompt's. */
+const ROWS = [1, 4, 8, 32, 512];
+const CONTEXT = 4096;
+const BLOCK_SIZE = 32;
+
+/** The graphs of a layer and of the head, in a model's real widths, for every batch size that has kernels of its own. */
+function modelGraphs(shapeName: string, format: TensorFormat): OpGraph[] {
+  const shape = { ...syntheticShape(shapeName), layers: 1 };
+  return ROWS.flatMap((rows) => {
+    const slots = Math.min(rows, 8);
+    const graphs = syntheticGraphs(shape, syntheticTensors(shape, format), {
+      shape: { rows, outputs: 1, slots, blocksPerSlot: CONTEXT / BLOCK_SIZE },
+      blocks: (slots * CONTEXT) / BLOCK_SIZE,
+      cacheType: 'f16',
+      context: CONTEXT,
+      tokens: 1,
+      alternatives: 0,
+    });
+    return [graphs.embedding, ...graphs.layers, graphs.head, graphs.sampling].map(({ graph }) => graph);
+  });
+}
+
+/** The graphs of the operator contract. */
+export function caseGraphs(): OpGraph[] {
+  return ALL_CASES.map((of) => {
+    const graph = new GraphBuilder(of.name, of.batch.shape);
+    for (const [name, tensor] of Object.entries(of.record(graph))) graph.output(name, tensor);
+    return graph.finish();
+  });
+}
+
+/** What the lowering asks for by these graphs, each text with its definitions once. */
+function modulesOf(graphs: readonly OpGraph[], target: NativeTarget): KernelModule[] {
+  const modules = graphs.flatMap((graph) => NATIVE_KERNELS.lower(graph, target).modules);
+  return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
+}
+
+/** The kernels of models as they are used: weights as they are most often stored, without and with shared keys. */
+export function modelModules(target: NativeTarget): KernelModule[] {
+  const formats = ALL_FORMATS.filter(({ name }) => name === 'Q4_0' || name === 'Q4_K');
+  const shapes = ['llama-2-7b', 'llama-3-8b'];
+  return modulesOf(
+    shapes.flatMap((shape) => formats.flatMap((format) => modelGraphs(shape, format))),
+    target,
+  );
+}
+
+/** Every kernel that models of any format and the device contract's cases ask for, and the prelude's probes. */
+export function allModules(target: NativeTarget): KernelModule[] {
+  const formats = ALL_FORMATS.filter(({ name }) => !/^I\d/.test(name));
+  const graphs = formats.flatMap((format) => modelGraphs('llama-2-7b', format));
+  const modules = [...modelModules(target), ...modulesOf([...graphs, ...caseGraphs()], target), PROBE];
+  return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
+}

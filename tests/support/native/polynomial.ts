@@ -1,0 +1,83 @@
+import { asBytes } from '../../../src/base/bytes.ts';
+import {
+  type Bindings,
+  type BufferRange,
+  type Device,
+  type DeviceBuffer,
+  type Step,
+  wholeOf,
+} from '../../../src/device/index.ts';
+import { add, GraphBuilder, mul, scale, unary } from '../../../src/ops/index.ts';
+
+const WIDTH = 3;
+
+/** y = max(0, (x * 3 + x) * x) on a device: four kernels of two texts, scratch between them, one step. */
+export class Polynomial implements Disposable {
+  readonly #device: Device;
+  readonly #buffers: readonly DeviceBuffer[];
+  readonly #step: Step;
+  readonly #x: BufferRange;
+  readonly #y: BufferRange;
+
+  private constructor(
+    device: Device,
+    of: { buffers: DeviceBuffer[]; step: Step; x: BufferRange; y: BufferRange },
+  ) {
+    this.#device = device;
+    this.#buffers = of.buffers;
+    this.#step = of.step;
+    this.#x = of.x;
+    this.#y = of.y;
+  }
+
+  /** Leaves nothing behind where it rejects. */
+  static async on(device: Device): Promise<Polynomial> {
+    const g = new GraphBuilder('polynomial', { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 });
+    const x = g.input('x', { axis: 'rows', width: WIDTH });
+    g.output('y', unary(g, 'relu', mul(g, add(g, scale(g, x, 3), x), x)));
+    const program = await device.compile(g.finish());
+    const buffers: DeviceBuffer[] = [];
+    const range = (byteLength = 256): BufferRange => {
+      const buffer = device.createBuffer(byteLength, 'polynomial');
+      buffers.push(buffer);
+      return wholeOf(buffer);
+    };
+    try {
+      const y = range();
+      const values = new Map(program.graph.inputs.map((tensor) => [tensor, range()]));
+      const bindings: Bindings = {
+        values,
+        outputs: new Map([['y', y]]),
+        weights: new Map(),
+        scratch: range(program.scratchBytes),
+      };
+      const step = await device.record([program.bind(bindings)], 'polynomial');
+      const own = new Polynomial(device, { buffers, step, x: values.get(x) as BufferRange, y });
+      await own.#upload(values.get(g.batch.counts) as BufferRange);
+      return own;
+    } catch (error) {
+      for (const buffer of buffers) buffer[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  async compute(x: readonly number[]): Promise<number[]> {
+    await using stream = this.#device.createStream('polynomial');
+    stream.upload(asBytes(Float32Array.from(x)), this.#x);
+    stream.run(this.#step);
+    const result = new Float32Array(WIDTH);
+    await stream.download(this.#y, asBytes(result));
+    return [...result];
+  }
+
+  async #upload(counts: BufferRange): Promise<void> {
+    await using stream = this.#device.createStream('counts');
+    stream.upload(asBytes(Int32Array.of(1, 0)), counts);
+    await stream.synchronize();
+  }
+
+  [Symbol.dispose](): void {
+    this.#step[Symbol.dispose]();
+    for (const buffer of this.#buffers) buffer[Symbol.dispose]();
+  }
+}

@@ -8,6 +8,8 @@ export interface Batchable {
   readonly limit: number;
   /** True while its reader is behind: it takes part in no step. */
   readonly paused: boolean;
+  /** True while the host has yet to say what may follow its last id: it takes part in no step until then. */
+  readonly awaitsHost: boolean;
   readonly place: SequencePlace;
 }
 
@@ -117,9 +119,9 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   /** Rows that the sequence could compute in the next step. */
-  #rowsLeft({ ids, limit, paused, place }: S): number {
+  #rowsLeft({ ids, limit, paused, awaitsHost, place }: S): number {
     const total = ids.length + place.pending;
-    if (paused || total >= limit) return 0;
+    if (paused || awaitsHost || total >= limit) return 0;
     // An id that only the device knows can be used by the step behind the one that samples it, no later.
     if (place.computed >= ids.length && place.sampledBy !== this.#steps - 1) return 0;
     return total - place.computed;
@@ -138,20 +140,33 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   #admit(): S | undefined {
-    const sequence = this.#waiting[0];
-    if (!sequence || sequence.paused || sequence.place.pending > 0) return undefined;
-    const taken = this.#slots.take(sequence.ids);
+    const index = this.#waiting.findIndex((waits) => this.#isAdmissible(waits));
+    const sequence = this.#waiting[index];
+    if (!sequence) return undefined;
+    const taken = this.#slots.take(sequence.ids) ?? this.#takeFromPaused(sequence.ids);
     if (!taken) return undefined;
     const wanted = Math.min(sequence.limit - 1, sequence.ids.length + HEADROOM);
     if (!this.#slots.reserve(taken.slot, wanted)) {
       this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held));
       return undefined;
     }
-    this.#waiting.shift();
+    this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
     this.#running.push(sequence);
     sequence.place.slot = taken.slot;
     sequence.place.computed = taken.held;
     return sequence;
+  }
+
+  #isAdmissible({ paused, awaitsHost, place }: S): boolean {
+    return !paused && !awaitsHost && place.pending === 0;
+  }
+
+  /** The slot of a sequence whose reader is behind: it waits without one, so that it holds up nobody else. */
+  #takeFromPaused(ids: readonly number[]): ReturnType<SlotPool['take']> {
+    const index = this.#running.findIndex(({ paused, place }) => paused && place.pending === 0);
+    if (index < 0) return undefined;
+    this.#waiting.push(this.#leave(index));
+    return this.#slots.take(ids);
   }
 
   #leave(index: number): S {

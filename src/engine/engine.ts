@@ -79,9 +79,14 @@ export class Engine implements AsyncDisposable {
     this.#checkPrompt(request.prompt);
     const leave = await this.#lock.share();
     const { signal } = request;
-    const sequence = new Sequence(request, this.context, this.#log);
+    const sequence = new Sequence(request, {
+      context: this.context,
+      vocabulary: this.#parts.plan.vocabulary,
+      log: this.#log,
+    });
     const onAbort = () => this.#abort(sequence, signal);
     try {
+      await sequence.fillMask();
       throwIfAborted(signal, 'generation');
       signal?.addEventListener('abort', onAbort, { once: true });
       this.#add(sequence);
@@ -123,6 +128,7 @@ export class Engine implements AsyncDisposable {
     if (!this.#life.end()) return;
     for (const sequence of this.#sequences) this.#abort(sequence, undefined);
     await this.#driven;
+    this.#pipeline[Symbol.dispose]();
     await this.#stream[Symbol.asyncDispose]();
   }
 
@@ -206,7 +212,20 @@ export class Engine implements AsyncDisposable {
     sequence.place.pending--;
     if (sequence.ended || !this.#sequences.has(sequence)) return;
     if (sequence.accept(token)) this.#remove(sequence);
+    else if (sequence.awaitsHost) void this.#fillMask(sequence);
   };
+
+  /** Lets a constrained sequence go on when its next mask is there; the others go on meanwhile. Never rejects. */
+  async #fillMask(sequence: Sequence): Promise<void> {
+    try {
+      await sequence.fillMask();
+      this.#drive();
+    } catch (error) {
+      if (!this.#sequences.has(sequence)) return;
+      this.#remove(sequence);
+      sequence.fail(error);
+    }
+  }
 
   #trace({ rows, outputs, slices }: StepPlan<Sequence>): void {
     this.#log.trace('step', { rows, outputs, sequences: slices.length, waiting: this.#batcher.waiting });

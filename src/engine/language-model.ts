@@ -128,6 +128,11 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.context;
   }
 
+  /** Logits of a position: ids below it can be sampled. */
+  get vocabulary(): number {
+    return this.#plan.vocabulary;
+  }
+
   get gguf(): GgufFile {
     return this.#parts.gguf;
   }
@@ -200,11 +205,12 @@ export class LanguageModel implements AsyncDisposable {
       ignoreEnd = false,
       special = false,
       continues = true,
+      constraint,
       signal,
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
     const sampling = samplingOf(options);
-    const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, signal });
+    const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, constraint, signal });
     return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
   }
 }
@@ -266,7 +272,11 @@ function samplingOf(options: GenerateOptions): SamplingParameters {
     sampling[name] = options[name as keyof GenerateOptions] ?? standard;
   }
   const seed = options.seed ?? Math.floor(Math.random() * 2 ** 32);
-  const parameters = { ...sampling, seed } as unknown as SamplingParameters;
+  const parameters = {
+    ...sampling,
+    seed,
+    masked: options.constraint !== undefined,
+  } as unknown as SamplingParameters;
   validateSampling(parameters);
   return parameters;
 }

@@ -1,6 +1,7 @@
 import { invariant } from '../base/errors.ts';
 import { type BufferRange, type Device, wholeOf } from '../device/index.ts';
 import { DEFAULT_RING_BYTES, type WeightJob } from '../load/async-model-loader.ts';
+import { maskWords } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import { BatchInputs } from './batch-inputs.ts';
@@ -110,6 +111,12 @@ export class ExecutionPlan implements AsyncDisposable {
   /** Where a result stands after a step, for its output rows one behind the other. */
   result(name: ResultName): BufferRange {
     return wholeOf(this.#buffers.get(name));
+  }
+
+  /** Where the mask of a slot's sequence stands: `maskWords` of the vocabulary. */
+  mask(slot: number): BufferRange {
+    const byteLength = 4 * maskWords(this.vocabulary);
+    return { buffer: this.#buffers.get('masks'), offset: slot * byteLength, byteLength };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,6 @@
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
 import { type PagedCache, sample, tokenAppend } from '../ops/index.ts';
-import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
+import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, ElementType, Tensor } from '../ops/value.ts';
 import { type Architecture, PartScope, type TensorIndex } from './architecture.ts';
 import { KV_BLOCK_SIZE } from './kv-cache.ts';
@@ -94,7 +94,8 @@ class ModelRecorder {
     const parameters = g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' });
     const logits = this.#input(g, 'logits');
     const { alternatives } = this.options;
-    const { tokens, report } = sample(g, { logits, parameters, history: this.#history(g), alternatives });
+    const [history, masks] = [this.#history(g), this.#masks(g, logits.width)];
+    const { tokens, report } = sample(g, { logits, parameters, history, masks, alternatives });
     g.output('tokens', tokens);
     g.output('report', report);
     return { name: g.name, graph: g.finish(), prefix: '' };
@@ -120,6 +121,11 @@ class ModelRecorder {
 
   #history(g: GraphBuilder) {
     return g.state('history', 'i32', this.options.shape.slots, this.options.context);
+  }
+
+  /** Which tokens a slot's sequence may go on with; written by the engine. */
+  #masks(g: GraphBuilder, vocabulary: number) {
+    return g.state('masks', 'i32', this.options.shape.slots, maskWords(vocabulary));
   }
 
   /** Where `sampling` leaves its output of this name. */

@@ -6,6 +6,9 @@ export {
   encodeChat,
   type TemplateTokens,
 } from './chat-template.ts';
+export type { GrammarLibrary, GrammarRealm, OpenGrammarRealm } from './grammar/grammar-realm.ts';
+export { type Grammar, GrammarSource, type StructuralTagFormat } from './grammar/grammar-source.ts';
+export type { TokenConstraint } from './grammar/token-constraint.ts';
 export { createTokenizer } from './create-tokenizer.ts';
 export { PRETOKENIZER_KINDS, type PretokenizerKind } from './pretokenizer-kinds.ts';
 export type { SpecialIds, SpecialTokens } from './special-tokens.ts';

@@ -17,6 +17,9 @@ class Fake implements Batchable {
   readonly ids: number[];
   readonly place = new SequencePlace();
   paused = false;
+  /** A constrained sequence: what follows an id is known some turns after it. */
+  constrained = false;
+  hostTurns = 0;
 
   constructor(
     readonly name: number,
@@ -24,6 +27,10 @@ class Fake implements Batchable {
     readonly limit: number,
   ) {
     this.ids = Array.from({ length: promptLength }, (_, i) => this.idAt(i));
+  }
+
+  get awaitsHost(): boolean {
+    return this.constrained && (this.place.pending > 0 || this.hostTurns > 0);
   }
 
   idAt(position: number): number {
@@ -74,6 +81,10 @@ class Model {
           'what came before is in the cache',
         );
       }
+      assert.ok(
+        !sequence.constrained || first + count <= sequence.ids.length,
+        'the host knows what may follow',
+      );
       for (let position = first; position < first + count; position++) {
         const id = sequence.ids[position] ?? this.#sampled[from];
         assert.equal(
@@ -99,6 +110,7 @@ class Model {
       sequence.place.pending--;
       if (sequence.ids.length >= sequence.limit) continue;
       sequence.ids.push(sequence.idAt(first + count));
+      sequence.hostTurns = 2;
       if (sequence.ids.length < sequence.limit) continue;
       this.batcher.remove(sequence);
       complete.push(sequence);
@@ -124,6 +136,7 @@ const sequences = fc.array(
     arrives: fc.nat(30),
     pauses: fc.option(fc.nat(60)),
     leaves: fc.option(fc.nat(80)),
+    constrained: fc.boolean(),
   }),
   { minLength: 1, maxLength: 8 },
 );
@@ -143,11 +156,13 @@ test('every sequence ends with its own tokens, whatever the budgets, the order a
       const all = wanted.map(
         ({ prompt, tokens }, name) => new Fake(name + 1, prompt, Math.min(prompt + tokens, CONTEXT + 1)),
       );
+      for (const [i, sequence] of all.entries()) sequence.constrained = wanted[i]?.constrained ?? false;
       const open = new Set(all);
       for (let turn = 0; open.size > 0; turn++) {
         assert.ok(turn < 5000, 'nobody starves');
         for (const [i, sequence] of all.entries()) {
           const { arrives, pauses, leaves } = wanted[i] as (typeof wanted)[number];
+          sequence.hostTurns--;
           if (turn === arrives) model.batcher.add(sequence);
           if (pauses !== null) sequence.paused = turn >= pauses && turn < pauses + 20;
           if (leaves !== null && turn === leaves + arrives + 1 && open.delete(sequence))

@@ -169,6 +169,7 @@ export interface SampleCall {
     readonly logits: number;
     readonly parameters: number;
     readonly history: number;
+    readonly masks: number;
     readonly outputRows: number;
     readonly tokens: number;
     readonly report: number;
@@ -177,6 +178,7 @@ export interface SampleCall {
   readonly vocabulary: number;
   readonly historyRows: number;
   readonly historyWidth: number;
+  readonly maskWidth: number;
   readonly reportWidth: number;
   readonly rows: number;
 }

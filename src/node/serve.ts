@@ -1,4 +1,5 @@
 export { ModelServer } from '../server/index.ts';
+export { openGrammarRealm } from './grammar-realm.ts';
 export { HttpListener } from './http-listener.ts';
 export { createLogger } from './logger.ts';
 export { modelFilesIn, modelSources } from './model-files.ts';

@@ -2,6 +2,7 @@ import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { ErrorDialect } from './error-response.ts';
 import { typedError } from './error-response.ts';
+import type { Grammars } from './grammars.ts';
 import type { ServerMetrics } from './metrics.ts';
 import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
@@ -10,6 +11,7 @@ import type { RequestGate } from './request-gate.ts';
 export interface ServerParts {
   readonly pool: ModelPool;
   readonly gate: RequestGate;
+  readonly grammars: Grammars;
   readonly metrics: ServerMetrics;
   readonly logger: Logger;
   /** Seconds that a request may take. */

@@ -3,11 +3,13 @@ import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import { fail, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
+import type { OpenGrammarRealm } from '../text/index.ts';
 import { ApiKeys } from './api-keys.ts';
 import { Call, type ServerParts } from './call.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
+import { Grammars } from './grammars.ts';
 import { NO_METRICS, type ServerMetrics } from './metrics.ts';
 import { ModelPool, type ModelSource } from './model-pool.ts';
 import { RequestGate } from './request-gate.ts';
@@ -32,6 +34,8 @@ export interface ServerOptions {
   readonly keys?: readonly string[];
   /** Origins whose pages may use the server, `*` for all. Default: none but its own. */
   readonly origins?: readonly string[];
+  /** The library for grammars. Without it, answers of a given form are refused. */
+  readonly openGrammarRealm?: OpenGrammarRealm;
   readonly metrics?: ServerMetrics;
   readonly logger?: Logger;
   /** What the server calls its own version. */
@@ -68,7 +72,19 @@ export class ModelServer implements AsyncDisposable {
     const gate = new RequestGate(parallel, queue);
     const isDraining = () => this.#isDraining;
     const hasLoaded = () => this.#hasLoaded;
-    this.#parts = { pool, gate, metrics, logger, timeLimit, version, preloads, isDraining, hasLoaded };
+    const grammars = new Grammars(options.openGrammarRealm);
+    this.#parts = {
+      pool,
+      gate,
+      grammars,
+      metrics,
+      logger,
+      timeLimit,
+      version,
+      preloads,
+      isDraining,
+      hasLoaded,
+    };
     this.#route(options);
     this.#loaded = this.#preload(preloads);
     this.#loaded.catch(() => undefined);

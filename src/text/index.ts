@@ -14,6 +14,14 @@ export { PRETOKENIZER_KINDS, type PretokenizerKind } from './pretokenizer-kinds.
 export type { SpecialIds, SpecialTokens } from './special-tokens.ts';
 export { StopMatcher, type StopResult } from './stop-matcher.ts';
 export { StreamingDetokenizer } from './streaming-detokenizer.ts';
+export { type AnswerPart, ToolCallParser } from './tools/tool-call-parser.ts';
+export {
+  type ToolDialect,
+  toolDialectOf,
+  toolFormat,
+  type ToolRules,
+  withToolsExplained,
+} from './tools/tool-dialect.ts';
 export type { TokenType } from './token-type.ts';
 export type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.ts';
 export type { TokenizerMetadata } from './tokenizer-metadata.ts';

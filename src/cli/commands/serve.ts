@@ -88,8 +88,15 @@ function whereOptions(): Option[] {
 
 async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCode> {
   // The other commands start faster without the server's libraries.
-  const { HttpListener, ModelServer, PrometheusMetrics, createLogger, modelFilesIn, modelSources } =
-    await import('../../node/serve.ts');
+  const {
+    HttpListener,
+    ModelServer,
+    PrometheusMetrics,
+    createLogger,
+    modelFilesIn,
+    modelSources,
+    openGrammarRealm,
+  } = await import('../../node/serve.ts');
   const { output, signal } = context;
   const {
     context: positions,
@@ -120,6 +127,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     keys: flags.apiKey ?? [],
     origins: flags.cors ?? [],
     metrics: new PrometheusMetrics(),
+    openGrammarRealm,
     logger,
     version: packageVersion(),
   });

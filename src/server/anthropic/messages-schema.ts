@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import type { ChatMessage, ChatToolCall } from '../../text/index.ts';
+import type { ChatMessage, ChatTool, ChatToolCall } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
+import { jsonSchema, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { modelField, tokensField } from '../generation/sampling-fields.ts';
 
 const block = z.looseObject({ type: z.string() });
@@ -8,11 +9,18 @@ const content = z.union([z.string(), z.array(block)]);
 
 const message = z.object({ role: z.enum(['user', 'assistant']), content });
 
+const tool = z.looseObject({
+  name: toolName,
+  description: z.string().nullish(),
+  input_schema: jsonSchema,
+});
+
 /** What a request says of the conversation itself. */
 export const conversationFields = {
   model: modelField,
   system: content.nullish(),
   messages: z.array(message).min(1),
+  tools: z.array(tool).max(128).nullish(),
 };
 
 /** A request for an answer, as Anthropic's API reference describes it. */
@@ -24,11 +32,40 @@ export const messagesBody = z.object({
   top_k: z.int().nullish(),
   stop_sequences: z.array(z.string()).max(16).nullish(),
   stream: z.boolean().nullish(),
+  tool_choice: z
+    .object({
+      type: z.enum(['auto', 'any', 'tool', 'none']),
+      name: z.string().nullish(),
+      disable_parallel_tool_use: z.boolean().nullish(),
+    })
+    .nullish(),
   metadata: z.unknown().optional(),
 });
 
 /** A conversation without what governs the answer. */
 export type Conversation = Pick<z.output<typeof messagesBody>, 'messages' | 'system'>;
+
+/** The functions of a request. Throws `REQUEST_INVALID`. */
+export function toolUseOf(of: Pick<z.output<typeof messagesBody>, 'tools' | 'tool_choice'>): ToolUse {
+  const { tools, tool_choice: choice } = of;
+  const functions = (tools ?? []).map(({ name, description, input_schema: parameters }): ChatTool => ({
+    type: 'function',
+    function: { name, ...(description ? { description } : {}), parameters },
+  }));
+  const isParallel = choice?.disable_parallel_tool_use !== true;
+  if (choice?.type === 'tool') {
+    return {
+      tools: functions,
+      choice: { name: choice.name ?? invalid('tool_choice.name', 'expected a tool') },
+      isParallel,
+    };
+  }
+  return {
+    tools: functions,
+    choice: choice?.type === 'any' ? 'required' : (choice?.type ?? 'auto'),
+    isParallel,
+  };
+}
 
 type Block = z.output<typeof block>;
 

@@ -3,11 +3,12 @@ import type { LanguageModel } from '../../engine/language-model.ts';
 import type { Call } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
+import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
 import { present } from '../generation/sampling-fields.ts';
 import { type MessageEvent, MessageWriter } from './message-writer.ts';
-import { chatMessagesOf, conversationFields, messagesBody } from './messages-schema.ts';
+import { chatMessagesOf, conversationFields, messagesBody, toolUseOf } from './messages-schema.ts';
 
 type MessagesBody = z.output<typeof messagesBody>;
 
@@ -30,7 +31,8 @@ export const countTokensEndpoint = postEndpoint({
   body: countBody,
   handle: async (request, call) => {
     using lease = await call.server.pool.acquire(request.model ?? undefined, call.signal);
-    return json({ input_tokens: lease.model.chatPrompt(chatMessagesOf(request)).length });
+    const use = toolUseOf({ ...request, tool_choice: undefined });
+    return json({ input_tokens: chatPrompt(lease.model, chatMessagesOf(request), { use }).length });
   },
 });
 
@@ -43,7 +45,8 @@ async function answer(request: MessagesBody, call: Call): Promise<Response> {
 }
 
 function taskOf(request: MessagesBody, model: LanguageModel): GenerationTask {
-  const prompt = model.chatPrompt(chatMessagesOf(request));
+  const use = toolUseOf(request);
+  const prompt = chatPrompt(model, chatMessagesOf(request), { use });
   const options = present({
     temperature: request.temperature,
     topP: request.top_p,
@@ -52,7 +55,7 @@ function taskOf(request: MessagesBody, model: LanguageModel): GenerationTask {
     maxTokens: request.max_tokens,
     continues: false,
   });
-  return { prompt, options, choices: 1 };
+  return { prompt, options, choices: 1, form: answerForm(model, { kind: 'text' }, use) };
 }
 
 async function* streamed(writer: MessageWriter, begun: Begun): AsyncGenerator<StreamEvent, void> {

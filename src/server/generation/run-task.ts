@@ -1,7 +1,11 @@
 import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { LanguageModel } from '../../engine/language-model.ts';
+import type { SampledToken } from '../../engine/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
+import { type AnswerPart, ToolCallParser } from '../../text/index.ts';
 import type { Call } from '../call.ts';
+import { freshId } from '../fresh-id.ts';
+import type { AnswerForm } from './answer-form.ts';
 import type { ChoiceEvent, ChoiceEvents } from './choice-event.ts';
 import { mergeStreams } from './merge-streams.ts';
 
@@ -11,6 +15,8 @@ export interface GenerationTask {
   readonly options: GenerateOptions;
   /** Answers to the same prompt. */
   readonly choices: number;
+  /** What each answer is held to. Default: text of any kind. */
+  readonly form?: AnswerForm;
 }
 
 /** A generation that has begun: what is known at once, and the events to come. */
@@ -70,15 +76,40 @@ async function* run(
 async function* runChoice(
   call: Call,
   model: LanguageModel,
-  { prompt, options }: GenerationTask,
+  { prompt, options, form }: GenerationTask,
   choice: number,
 ): ChoiceEvents {
+  using constraint = form?.grammar && (await call.server.grammars.constrain(model, form.grammar));
+  const calls = form?.calls && new ToolCallParser(form.calls.dialect, form.calls.names);
   // Choices of one seed would all be the same.
   const seed = options.seed === undefined ? {} : { seed: options.seed + choice };
-  const stream = model.generate(prompt, { ...options, ...seed, signal: call.signal });
-  for await (const { text, token } of stream) yield { kind: 'text', choice, text, token };
+  const stream = model.generate(prompt, { ...options, ...seed, constraint, signal: call.signal });
+  for await (const { text, token } of stream) {
+    if (!calls) yield { kind: 'text', choice, text, token };
+    else yield* partEvents(choice, calls.push(text), token);
+  }
+  if (calls) yield* partEvents(choice, calls.flush(), undefined);
   const { end } = stream;
-  yield { kind: 'end', choice, finish: end.reason, end };
+  const isCalling = calls !== undefined && calls.calls > 0 && end.reason === 'stop';
+  yield { kind: 'end', choice, finish: isCalling ? 'calls' : end.reason, end };
+}
+
+/** The events of an answer's parts; the token goes with the first text, or with an empty one. */
+function* partEvents(
+  choice: number,
+  parts: Iterable<AnswerPart>,
+  token: SampledToken | undefined,
+): Generator<Exclude<ChoiceEvent, { kind: 'begin' | 'end' }>, void> {
+  let said = token;
+  for (const part of parts) {
+    if (part.kind === 'text') {
+      yield { kind: 'text', choice, text: part.text, token: said };
+      said = undefined;
+    } else if (part.kind === 'call') {
+      yield { kind: 'call', choice, call: part.call, id: freshId('call_'), name: part.name };
+    } else yield { kind: 'arguments', choice, call: part.call, text: part.text };
+  }
+  if (said) yield { kind: 'text', choice, text: '', token: said };
 }
 
 /** Adds up what the choices took, for the log and the metrics. */

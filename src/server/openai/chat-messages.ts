@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ChatMessage, ChatTool } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
+import { jsonSchema, toolName } from '../generation/answer-form.ts';
 
 const textPart = z.looseObject({ type: z.string(), text: z.string().nullish() });
 
@@ -24,9 +25,9 @@ export const messageSchema = z.looseObject({
 export const toolSchema = z.object({
   type: z.literal('function'),
   function: z.looseObject({
-    name: z.string().regex(/^[\w.-]{1,64}$/, 'a name of 1 to 64 letters, digits, _, - and .'),
+    name: toolName,
     description: z.string().nullish(),
-    parameters: z.record(z.string(), z.unknown()).nullish(),
+    parameters: jsonSchema.nullish(),
     strict: z.boolean().nullish(),
   }),
 });

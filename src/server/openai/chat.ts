@@ -1,12 +1,13 @@
 import type { LanguageModel } from '../../engine/language-model.ts';
 import type { Call } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
+import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { begin, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions } from '../generation/sampling-fields.ts';
 import { ChatAnswer } from './chat-answer.ts';
 import { chatChunks } from './chat-chunks.ts';
-import { type ChatBody, chatBody } from './chat-body.ts';
+import { type ChatBody, chatBody, textFormOf, toolUseOf } from './chat-body.ts';
 import { chatMessages } from './chat-messages.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
 
@@ -29,9 +30,13 @@ async function answerChat(request: ChatBody, call: Call): Promise<Response> {
 
 function taskOf(request: ChatBody, model: LanguageModel): GenerationTask {
   const { chat_template_kwargs: variables, logprobs, top_logprobs, n } = request;
-  const prompt = model.chatPrompt(chatMessages(request.messages), variables ? { variables } : {});
+  const use = toolUseOf(request);
+  const prompt = chatPrompt(model, chatMessages(request.messages), {
+    use,
+    variables: variables ?? undefined,
+  });
   const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
   const options = generateOptions(request, { maxTokens, logProbabilities, continues: false });
-  return { prompt, options, choices: n ?? 1 };
+  return { prompt, options, choices: n ?? 1, form: answerForm(model, textFormOf(request), use) };
 }

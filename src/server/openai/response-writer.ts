@@ -70,6 +70,7 @@ export class ResponseWriter {
   /** The response as far as it is. */
   response(): object {
     const { max_output_tokens, temperature, top_p, instructions, metadata } = this.#request;
+    const { parallel_tool_calls, text, tool_choice, tools } = this.#request;
     const status = this.#status();
     return {
       id: this.#id,
@@ -83,13 +84,13 @@ export class ResponseWriter {
       metadata: metadata ?? {},
       model: this.#begun.id,
       output: this.#items.map((item) => itemObject(item, status)),
-      parallel_tool_calls: true,
+      parallel_tool_calls: parallel_tool_calls !== false,
       previous_response_id: null,
       store: false,
       temperature: temperature ?? null,
-      text: { format: { type: 'text' } },
-      tool_choice: 'auto',
-      tools: [],
+      text: text ?? { format: { type: 'text' } },
+      tool_choice: tool_choice ?? 'auto',
+      tools: tools ?? [],
       top_p: top_p ?? null,
       usage: this.#end ? this.#usage(this.#end) : null,
     };

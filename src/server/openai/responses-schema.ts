@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { ChatMessage } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
+import { jsonSchema, type TextForm, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { logprobsField, modelField, tokensField } from '../generation/sampling-fields.ts';
-import { textOf } from './chat-messages.ts';
+import { chatTools, textOf } from './chat-messages.ts';
 
 const part = z.looseObject({ type: z.string(), text: z.string().nullish() });
 
@@ -10,6 +11,19 @@ const item = z.looseObject({
   type: z.string().nullish(),
   role: z.enum(['system', 'developer', 'user', 'assistant']).nullish(),
   content: z.union([z.string(), z.array(part)]).nullish(),
+});
+
+const textFormat = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text') }),
+  z.object({ type: z.literal('json_object') }),
+  z.looseObject({ type: z.literal('json_schema'), schema: jsonSchema }),
+]);
+
+const tool = z.looseObject({
+  type: z.literal('function', 'only functions are supported'),
+  name: toolName,
+  description: z.string().nullish(),
+  parameters: jsonSchema.nullish(),
 });
 
 /** A request for a response, as OpenAI's API reference describes it. */
@@ -22,6 +36,15 @@ export const responsesBody = z.object({
   top_p: z.number().nullish(),
   top_logprobs: logprobsField,
   stream: z.boolean().nullish(),
+  text: z.looseObject({ format: textFormat.nullish() }).nullish(),
+  tools: z.array(tool).max(128).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(['none', 'auto', 'required']),
+      z.object({ type: z.literal('function'), name: z.string() }),
+    ])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
   store: z.boolean().nullish().describe('Responses are not stored, whatever is asked for.'),
   previous_response_id: z.string().nullish(),
   metadata: z.record(z.string(), z.string()).nullish(),
@@ -29,6 +52,23 @@ export const responsesBody = z.object({
 
 /** A responses request. */
 export type ResponsesBody = z.output<typeof responsesBody>;
+
+/** What a request wants the text to be. */
+export function textFormOf({ text }: ResponsesBody): TextForm {
+  const format = text?.format;
+  if (format?.type === 'json_object') return { kind: 'json' };
+  return format?.type === 'json_schema' ? { kind: 'schema', schema: format.schema } : { kind: 'text' };
+}
+
+/** The functions of a request. */
+export function toolUseOf({ tools, tool_choice, parallel_tool_calls }: ResponsesBody): ToolUse {
+  const functions = (tools ?? []).map((described) => ({ type: 'function' as const, function: described }));
+  return {
+    tools: chatTools(functions),
+    choice: tool_choice ?? 'auto',
+    isParallel: parallel_tool_calls !== false,
+  };
+}
 
 /** Turns in the shape that templates read. Throws `REQUEST_INVALID` for items that are not understood. */
 export function chatMessagesOfItems({ input, instructions }: ResponsesBody): ChatMessage[] {

@@ -2,11 +2,18 @@ import type { LanguageModel } from '../../engine/language-model.ts';
 import type { Call } from '../call.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
+import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
 import { present } from '../generation/sampling-fields.ts';
 import { ResponseWriter } from './response-writer.ts';
-import { chatMessagesOfItems, type ResponsesBody, responsesBody } from './responses-schema.ts';
+import {
+  chatMessagesOfItems,
+  type ResponsesBody,
+  responsesBody,
+  textFormOf,
+  toolUseOf,
+} from './responses-schema.ts';
 
 /** `POST /v1/responses`, as OpenAI's API reference describes it, without storage and built-in tools. */
 export const responsesEndpoint = postEndpoint({
@@ -28,7 +35,8 @@ async function respond(request: ResponsesBody, call: Call): Promise<Response> {
 }
 
 function taskOf(request: ResponsesBody, model: LanguageModel): GenerationTask {
-  const prompt = model.chatPrompt(chatMessagesOfItems(request));
+  const use = toolUseOf(request);
+  const prompt = chatPrompt(model, chatMessagesOfItems(request), { use });
   const options = present({
     temperature: request.temperature,
     topP: request.top_p,
@@ -36,7 +44,7 @@ function taskOf(request: ResponsesBody, model: LanguageModel): GenerationTask {
     logProbabilities: request.top_logprobs ?? -1,
     continues: false,
   });
-  return { prompt, options, choices: 1 };
+  return { prompt, options, choices: 1, form: answerForm(model, textFormOf(request), use) };
 }
 
 async function* streamed(writer: ResponseWriter, begun: Begun): AsyncGenerator<StreamEvent, void> {

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
+import { openNullDevice } from '../../src/devices/null/index.ts';
 import { ModelPool } from '../../src/server/model-pool.ts';
 import { tinySource } from '../support/test-server.ts';
 
 function countingPool(names: readonly string[], most: number) {
   const opens = new Map<string, number>();
-  const sources = names.map((id) => tinySource(id, {}, () => opens.set(id, (opens.get(id) ?? 0) + 1)));
+  const sources = names.map((id) =>
+    tinySource(id, {}, () => {
+      opens.set(id, (opens.get(id) ?? 0) + 1);
+      return openNullDevice();
+    }),
+  );
   return { pool: new ModelPool(sources, { most }), opens };
 }
 
@@ -65,7 +71,7 @@ test('many tasks over more models than fit end, and never more are open than may
   let most = 0;
   const names = ['a', 'b', 'c', 'd'];
   const sources = names.map((id) => {
-    const source = tinySource(id);
+    const source = tinySource(id, {}, openNullDevice);
     return {
       ...source,
       open: async (of: Parameters<typeof source.open>[0]) => {
@@ -94,7 +100,7 @@ test('many tasks over more models than fit end, and never more are open than may
 
 test('a load that fails is tried again by the next who asks', async () => {
   let tries = 0;
-  const source = tinySource('a');
+  const source = tinySource('a', {}, openNullDevice);
   const open: typeof source.open = (of) => {
     if (tries++ === 0) return Promise.reject(new Error('out of luck'));
     return source.open(of);

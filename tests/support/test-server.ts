@@ -1,4 +1,5 @@
 import type { TestContext } from 'node:test';
+import type { Device } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openGrammarRealm } from '../../src/node/grammar-realm.ts';
@@ -9,14 +10,17 @@ import { type ModelSource, ModelServer, type ServerOptions } from '../../src/ser
 import { BUNDLED } from './run-cli.ts';
 import { tinyModel } from './tiny-model.ts';
 
-/** A tiny random model on the CPU device, by name; `opened` hears of every time it is opened. */
-export function tinySource(id = 'tiny', options: ModelOptions = {}, opened?: () => void): ModelSource {
+/** A tiny random model by name, on the CPU device unless asked otherwise. */
+export function tinySource(
+  id = 'tiny',
+  options: ModelOptions = {},
+  openDevice: () => Device | Promise<Device> = () => openCpu({ threads: 1, memoryLimit: 2 ** 30 }),
+): ModelSource {
   return {
     id,
     created: 1_700_000_000,
     open: async ({ onProgress, signal }) => {
-      opened?.();
-      const device = await openCpu({ threads: 1, memoryLimit: 2 ** 30 });
+      const device = await openDevice();
       const parts = { gguf: await tinyModel(), device, architectures: ALL_ARCHITECTURES };
       const progress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number }) =>
         onProgress(bytes / totalBytes);

@@ -56,7 +56,14 @@ async function* run(
   using lease = await pool.acquire(modelId, call.signal);
   const { model } = lease;
   const task = prepare(model);
-  const choices = Array.from({ length: task.choices }, (_, choice) => runChoice(call, model, task, choice));
+  // Each choice listens to a signal of its own: one signal with a hundred listeners looks like a leak.
+  const stops = Array.from({ length: task.choices }, () => new AbortController());
+  const stop = () => {
+    for (const controller of stops) controller.abort();
+  };
+  call.signal.addEventListener('abort', stop);
+  if (call.signal.aborted) stop();
+  const choices = stops.map(({ signal }, choice) => runChoice(call, { model, task, choice, signal }));
   const merged = mergeStreams(choices);
   const totals = new Totals(call, lease.id);
   try {
@@ -69,21 +76,22 @@ async function* run(
     }
   } finally {
     await merged.return();
+    call.signal.removeEventListener('abort', stop);
     totals.report(task.prompt.length);
   }
 }
 
 async function* runChoice(
   call: Call,
-  model: LanguageModel,
-  { prompt, options, form }: GenerationTask,
-  choice: number,
+  of: { model: LanguageModel; task: GenerationTask; choice: number; signal: AbortSignal },
 ): ChoiceEvents {
+  const { model, choice, signal } = of;
+  const { prompt, options, form } = of.task;
   using constraint = form?.grammar && (await call.server.grammars.constrain(model, form.grammar));
   const calls = form?.calls && new ToolCallParser(form.calls.dialect, form.calls.names);
   // Choices of one seed would all be the same.
   const seed = options.seed === undefined ? {} : { seed: options.seed + choice };
-  const stream = model.generate(prompt, { ...options, ...seed, constraint, signal: call.signal });
+  const stream = model.generate(prompt, { ...options, ...seed, constraint, signal });
   for await (const { text, token } of stream) {
     if (!calls) yield { kind: 'text', choice, text, token };
     else yield* partEvents(choice, calls.push(text), token);

@@ -1,4 +1,4 @@
-import type { SlotPool } from './slot-pool.ts';
+import { type HeldSlot, sharedPrefix, type SlotPool } from './slot-pool.ts';
 
 /** What the batcher sees of a sequence; it keeps `place` up to date. */
 export interface Batchable {
@@ -143,7 +143,7 @@ export class ContinuousBatcher<S extends Batchable> {
     const index = this.#waiting.findIndex((waits) => this.#isAdmissible(waits));
     const sequence = this.#waiting[index];
     if (!sequence) return undefined;
-    const taken = this.#slots.take(sequence.ids) ?? this.#takeFromPaused(sequence.ids);
+    const taken = this.#take(sequence.ids);
     if (!taken) return undefined;
     const wanted = Math.min(sequence.limit - 1, sequence.ids.length + HEADROOM);
     if (!this.#slots.reserve(taken.slot, wanted)) {
@@ -157,16 +157,27 @@ export class ContinuousBatcher<S extends Batchable> {
     return sequence;
   }
 
-  #isAdmissible({ paused, awaitsHost, place }: S): boolean {
-    return !paused && !awaitsHost && place.pending === 0;
+  #isAdmissible({ ids, paused, awaitsHost, place }: S): boolean {
+    return !paused && !awaitsHost && place.pending === 0 && !this.#isBeingRead(ids);
   }
 
-  /** The slot of a sequence whose reader is behind: it waits without one, so that it holds up nobody else. */
-  #takeFromPaused(ids: readonly number[]): ReturnType<SlotPool['take']> {
-    const index = this.#running.findIndex(({ paused, place }) => paused && place.pending === 0);
-    if (index < 0) return undefined;
-    this.#waiting.push(this.#leave(index));
-    return this.#slots.take(ids);
+  /** True while another sequence reads a longer part of this very prompt, which can be lent when it is read. */
+  #isBeingRead(ids: readonly number[]): boolean {
+    return this.#running.some((other) => {
+      const { computed } = other.place;
+      if (other.paused || other.awaitsHost || computed >= other.ids.length) return false;
+      return sharedPrefix(other.ids, ids) >= computed + this.#slots.lendable;
+    });
+  }
+
+  /** A free slot, or that of a sequence whose reader is behind: it waits without one, so that it holds up nobody else. */
+  #take(ids: readonly number[]): ReturnType<SlotPool['take']> {
+    if (this.#slots.free === 0) {
+      const index = this.#running.findIndex(({ paused, place }) => paused && place.pending === 0);
+      if (index < 0) return undefined;
+      this.#waiting.push(this.#leave(index));
+    }
+    return this.#slots.take(ids, this.#running.map(heldBy));
   }
 
   #leave(index: number): S {
@@ -177,6 +188,11 @@ export class ContinuousBatcher<S extends Batchable> {
     place.computed = 0;
     return sequence;
   }
+}
+
+/** What a running sequence's slot holds when the steps planned so far have run. */
+function heldBy({ ids, place }: Batchable): HeldSlot {
+  return { slot: place.slot, ids, length: Math.min(place.computed, ids.length) };
 }
 
 /** A step while it is planned. */

@@ -82,6 +82,23 @@ test('n choices of a seed differ from one another and repeat as a whole', async 
   assert.deepEqual(await texts(), first);
 });
 
+test('choices share their prompt: all but its last positions are computed once', async (t) => {
+  const server = await tinyServer(t);
+  const ask = { ...ASK, messages: [{ role: 'user', content: 'x'.repeat(80) }] };
+  type Answer = {
+    choices: { message: object }[];
+    usage: { prompt_tokens_details: { cached_tokens: number } };
+  };
+  const answer = async (body: object) =>
+    (await jsonOf(await server.fetch(post('/v1/chat/completions', body)))) as unknown as Answer;
+  const four = await answer({ ...ask, n: 4 });
+  assert.equal(four.usage.prompt_tokens_details.cached_tokens, 64);
+  const one = await answer(ask);
+  for (const { message } of four.choices) assert.deepEqual(message, one.choices[0]?.message);
+  const other = await answer({ ...ask, messages: [{ role: 'user', content: `${'x'.repeat(70)}y` }] });
+  assert.ok(other.usage.prompt_tokens_details.cached_tokens >= 64, 'another request that begins alike');
+});
+
 test('log-probabilities come in both shapes and agree', async (t) => {
   const server = await tinyServer(t);
   const chat = await jsonOf(

@@ -77,9 +77,10 @@ export function contextOption(): Option {
 /** Where the model runs. */
 export function deviceOptions(): Option[] {
   return [
-    new Option('-d, --device <name>', `one of ${DEVICE_NAMES.join(', ')} (default: auto)`).helpGroup(
-      'Device:',
-    ),
+    new Option(
+      '-d, --device <name>',
+      `one of ${DEVICE_NAMES.join(', ')}; hip:1 is the second of its kind (default: auto)`,
+    ).helpGroup('Device:'),
     new Option('-t, --threads <count>', 'threads of the CPU device (default: the physical cores at hand)')
       .argParser(wholeNumber(1))
       .helpGroup('Device:'),

@@ -18,6 +18,7 @@ const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 8080;
 const DEFAULT_READ_SECONDS = 60;
 const HEADER_SECONDS = 15;
+const IDLE_CHECK_MS = 50;
 const HEADER_BYTES = 16 * 1024;
 const MOST_HEADERS = 100;
 
@@ -67,8 +68,13 @@ export class HttpListener implements AsyncDisposable {
   async drain(): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
-    this.#server.closeIdleConnections();
-    await closed;
+    // Clients keep connections open after their last answer.
+    const closing = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS);
+    try {
+      await closed;
+    } finally {
+      clearInterval(closing);
+    }
   }
 
   /** Ends all connections. */

@@ -1,14 +1,8 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import type { Ffi, MemoryInfo } from '../device/index.ts';
-import {
-  Driver,
-  type DriverLibrary,
-  cudaCompiler,
-  hipCompiler,
-  RunTimeCompiler,
-} from '../devices/native/index.ts';
-import { type DriverName, driverLibrary } from './driver-libraries.ts';
+import { Driver, type DriverLibrary, RunTimeCompiler } from '../devices/native/index.ts';
+import { COMPILERS, type DriverName, driverLibrary, type NativePlaces } from './driver-libraries.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
 
 /** A GPU as `rocmforge devices` shows it, or why a driver or a GPU cannot be used. */
@@ -21,14 +15,6 @@ export interface NativeDeviceReport {
   readonly memory?: MemoryInfo;
   readonly error?: string;
 }
-
-/** Where a driver and its compiler are looked for, if not in the usual places. */
-export interface NativePlaces {
-  readonly driver?: readonly string[];
-  readonly compiler?: readonly string[];
-}
-
-const COMPILERS = { hip: hipCompiler, cuda: cudaCompiler } as const;
 
 /**
  * Every GPU under a driver, each readied for a moment to be asked for its memory. A driver that is not there, or that starts

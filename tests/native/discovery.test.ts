@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { openNative } from '../../src/node/open-native.ts';
 import { reportNativeDevices } from '../../src/node/native-devices.ts';
 import { emulatedTests, STATUS } from '../support/native/emulator.ts';
 
@@ -31,6 +32,14 @@ emulated('that cannot be opened is listed with the reason', async ({ library, co
   const [none] = await reportNativeDevices('hip', { driver: ['libnowhere.so.1', library.file] });
   assert.deepEqual(Object.keys(none ?? {}), ['device', 'backend', 'error']);
   assert.match(none?.error ?? '', /device hip is not available: .*hipErrorNoDevice.*group render/);
+});
+
+emulated('without a compiler is not opened, so that `auto` goes on to the next', async ({ library }) => {
+  const places = { driver: [library.file], compiler: ['libnowhere.so.1'] };
+  await assert.rejects(openNative({ driver: 'hip', index: 0, places }), {
+    code: 'DEVICE_UNAVAILABLE',
+    message: /its kernels cannot be compiled: .*libnowhere\.so\.1 was not found/,
+  });
 });
 
 for (const backend of ['hip', 'cuda'] as const) {

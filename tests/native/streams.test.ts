@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { silentLogger } from '../../src/base/log.ts';
 import { wholeOf } from '../../src/device/index.ts';
+import { Polynomial } from '../support/native/polynomial.ts';
 import { emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
 
 const emulated = await emulatedTests('gfx1100');
@@ -140,7 +142,37 @@ emulated('when pinning fails, pageable memory serves, and the log says so', asyn
   assert.deepEqual(emulator.live(), {});
 });
 
-emulated('--log trace names every copy, event and wait', async (emulator) => {
+emulated(
+  'a driver that reads no range of a buffer is read through a copy, and the log says so once',
+  async (emulator) => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
+    await withDevice(
+      emulator,
+      async (device) => {
+        emulator.control.refuseInnerReads();
+        using buffer = device.createBuffer(1 << 20, 'buffer');
+        using pinned = device.createPinned(4096, 'pinned');
+        await using stream = device.createStream('stream');
+        stream.upload(
+          Uint8Array.from({ length: 1 << 20 }, (_, i) => (i >> 8) & 0xff),
+          wholeOf(buffer),
+        );
+        const wanted = new Uint8Array(2048);
+        await stream.download({ buffer, offset: 0x4000, byteLength: 2048 }, wanted);
+        await stream.download({ buffer, offset: 0x9000, byteLength: 4096 }, pinned.bytes);
+        assert.deepEqual([wanted[0], wanted[2047]], [0x40, 0x47]);
+        assert.deepEqual([pinned.bytes[0], pinned.bytes[4095]], [0x90, 0x9f]);
+      },
+      { logger },
+    );
+    assert.deepEqual(warnings, [
+      'the driver does not read from within an allocation: reads take a copy on the device',
+    ]);
+  },
+);
+
+emulated('--log trace names every copy, launch, event and wait', async (emulator) => {
   const traced: string[] = [];
   const logger = {
     enabled: () => true,
@@ -158,9 +190,11 @@ emulated('--log trace names every copy, event and wait', async (emulator) => {
     stream.upload(new Uint8Array(512), wholeOf(buffer));
     other.wait(stream.record());
     await other.download(wholeOf(buffer), new Uint8Array(512));
+    using polynomial = await Polynomial.on(device);
+    await polynomial.compute([1, 2, 3]);
   }
   await device[Symbol.asyncDispose]();
-  for (const call of ['upload', 'record event', 'wait for event', 'download']) {
+  for (const call of ['upload', 'record event', 'wait for event', 'download', 'launch', 'launch graph']) {
     assert.ok(traced.includes(`hip:0 ${call}`), `${call} is traced: ${traced.join(', ')}`);
   }
 });

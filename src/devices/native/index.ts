@@ -1,5 +1,5 @@
 export { type CompilerTable, cudaCompiler, hipCompiler } from './compiler/compiler-table.ts';
-export { RunTimeCompiler } from './compiler/run-time-compiler.ts';
+export { openCompiler, RunTimeCompiler } from './compiler/run-time-compiler.ts';
 export { cudaDriver } from './driver/cuda-driver.ts';
 export { Driver } from './driver/driver.ts';
 export type { DeviceAttributes, Extent, LaunchShape } from './driver/driver-calls.ts';

@@ -1,6 +1,7 @@
 import type { Logger } from '../../base/log.ts';
 import type { Ffi, LiveObjects } from '../../device/index.ts';
 import type { Driver } from './driver/driver.ts';
+import type { HostReads } from './memory/host-reads.ts';
 import type { NativePinned } from './memory/native-pinned.ts';
 import type { StagingPool } from './memory/staging-pool.ts';
 import type { CompletionPoller } from './streams/completion-poller.ts';
@@ -15,6 +16,7 @@ export interface NativeContext {
   readonly events: EventPool;
   readonly poller: CompletionPoller;
   readonly staging: StagingPool;
+  readonly reads: HostReads;
   /** The pinned buffer whose memory this is, if it is one. */
   pinnedOf(bytes: Uint8Array): NativePinned | undefined;
   /** Throws `DISPOSED` for a disposed object and `BINDING` for another device's. */

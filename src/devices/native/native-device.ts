@@ -19,6 +19,7 @@ import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type NativeExecutable, NativeProgram } from './launching/native-program.ts';
 import { NativeStep } from './launching/native-step.ts';
+import { HostReads } from './memory/host-reads.ts';
 import { NativeBuffer } from './memory/native-buffer.ts';
 import { allocatePinned, type NativePinned, pinForeign } from './memory/native-pinned.ts';
 import { StagingPool } from './memory/staging-pool.ts';
@@ -87,6 +88,7 @@ export class NativeDevice implements Device {
       events,
       poller: new CompletionPoller(platform.scheduler),
       staging: new StagingPool({ driver, ffi, logger }, events),
+      reads: new HostReads(driver, logger),
       pinnedOf: (bytes) => this.#pinnedOf(bytes),
       owns: (object) => this.#owns(object),
     };

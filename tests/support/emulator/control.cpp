@@ -15,6 +15,8 @@ extern "C" EXPORTED int emulatorCalls(const char* call) { return state().calls(c
 
 extern "C" EXPORTED void emulatorSetMemory(size_t bytes) { state().memory.setLimit(bytes); }
 
+extern "C" EXPORTED void emulatorRefuseInnerReads() { state().refusesInnerReads = true; }
+
 extern "C" EXPORTED void emulatorLose(int status) { state().lose(static_cast<Status>(status), "a test lost the device"); }
 
 // Waits for all streams and forgets errors, requests and counts.

@@ -68,6 +68,11 @@ bool DeviceMemory::holds(const void* address, size_t bytes) {
   return first + bytes <= start + allocation.bytes;
 }
 
+bool DeviceMemory::starts(const void* address) {
+  std::lock_guard lock(mutex_);
+  return live_.count(static_cast<char*>(const_cast<void*>(address))) == 1;
+}
+
 void DeviceMemory::setLimit(size_t bytes) {
   std::lock_guard lock(mutex_);
   limit_ = bytes;

@@ -21,6 +21,8 @@ class DeviceMemory {
   bool owns(const void* address) const;
   // Does one live allocation hold all of it?
   bool holds(const void* address, size_t bytes);
+  // Does a live allocation begin there?
+  bool starts(const void* address);
 
   void setLimit(size_t bytes);
   size_t limit();

@@ -64,6 +64,7 @@ void DriverState::reset() {
   std::lock_guard lock(mutex_);
   requests_.clear();
   calls_.clear();
+  refusesInnerReads = false;
   lost_ = kSuccess;
   why_.clear();
 }

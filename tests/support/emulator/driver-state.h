@@ -33,6 +33,8 @@ class DriverState {
   void lose(Status status, const std::string& why);
   Status lost() const { return lost_; }
   std::string why();
+  // Whether copies to the host that begin within an allocation fail, as with some drivers.
+  std::atomic<bool> refusesInnerReads{false};
   // Forgets the error, the requests and the counts, not the objects.
   void reset();
 

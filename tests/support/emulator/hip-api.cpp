@@ -160,6 +160,7 @@ HIP_CALL hipMemcpyAsync(void* to, const void* from, size_t bytes, int kind, void
     return device ? state().memory.holds(at, bytes) : !state().memory.owns(at);
   };
   if (!right(to, toDevice) || !right(from, fromDevice)) return kInvalidValue;
+  if (kind == 2 && state().refusesInnerReads && !state().memory.starts(from)) return kInvalidValue;
   submit(stream, [=] {
     if (faults([=] { memcpy(to, from, bytes); })) state().lose(kIllegalAddress, "a copy touched released memory");
   });

@@ -51,6 +51,7 @@ interface Control {
   failCall(call: string, nth: number, status: number): void;
   calls(call: string): number;
   setMemory(bytes: number): void;
+  refuseInnerReads(): void;
   lose(status: number): void;
   reset(): void;
   live(kind: string): number;
@@ -93,6 +94,7 @@ export class Emulator implements AsyncDisposable {
       failCall: own.bind('emulatorFailCall', 'void', ['text', 'i32', 'i32']),
       calls: own.bind('emulatorCalls', 'i32', ['text']),
       setMemory: own.bind('emulatorSetMemory', 'void', ['size']),
+      refuseInnerReads: own.bind('emulatorRefuseInnerReads', 'void', []),
       lose: own.bind('emulatorLose', 'void', ['i32']),
       reset: own.bind('emulatorReset', 'void', []),
       live: own.bind('emulatorLive', 'i32', ['text']),

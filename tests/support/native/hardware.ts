@@ -9,7 +9,7 @@ import {
   openNativeDevice,
 } from '../../../src/devices/native/index.ts';
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
-import type { NativePlaces } from '../../../src/node/native-devices.ts';
+import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
 import type { NodeNativePlatform } from '../../../src/node/native-platform.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testDeviceContract } from '../contract/index.ts';

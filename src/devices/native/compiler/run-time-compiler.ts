@@ -72,7 +72,12 @@ export class RunTimeCompiler {
   }
 }
 
-function openCompiler(ffi: Ffi, table: CompilerTable, libraries: readonly string[]): NativeLibrary {
+/** The first library that holds the compiler. Throws `LIBRARY_NOT_FOUND`. */
+export function openCompiler(
+  ffi: Ffi,
+  table: CompilerTable,
+  libraries: readonly string[] = table.libraries,
+): NativeLibrary {
   for (const companion of table.companions) {
     try {
       ffi.open([companion]);

@@ -6,6 +6,7 @@ import {
   type LaunchShape,
   type Status,
 } from './driver-calls.ts';
+import { INVALID_VALUE } from './driver-status.ts';
 import type { DriverTable } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
 
@@ -30,8 +31,6 @@ const HOST_REGISTER_PORTABLE = 1;
 const CAPTURE_THREAD_LOCAL = 1;
 /** `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`. */
 const MAX_DYNAMIC_SHARED = 8;
-
-const INVALID_VALUE = 1;
 
 /** CUDA's driver API: libcuda of the NVIDIA driver, which loads on CUDA 12 and 13 alike. */
 export const cudaDriver: DriverTable = {

@@ -2,6 +2,8 @@ import type { Status } from './driver-calls.ts';
 
 /** The call did what it was asked for. */
 export const SUCCESS = 0;
+/** `CUDA_ERROR_INVALID_VALUE`, `hipErrorInvalidValue`. */
+export const INVALID_VALUE = 1;
 /** `CUDA_ERROR_OUT_OF_MEMORY`, `hipErrorOutOfMemory`. */
 export const OUT_OF_MEMORY = 2;
 /** `CUDA_ERROR_NO_DEVICE`, `hipErrorNoDevice`. */

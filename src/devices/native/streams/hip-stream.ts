@@ -13,7 +13,8 @@ import {
 } from '../../../device/index.ts';
 import { weightRowBytes } from '../../../ops/index.ts';
 import { NativeStep } from '../launching/native-step.ts';
-import { addressOf, NativeBuffer } from '../memory/native-buffer.ts';
+import { addressOf } from '../memory/native-buffer.ts';
+import { StreamMemory } from '../memory/stream-memory.ts';
 import type { NativeContext } from '../native-context.ts';
 import { type EventParts, HipEvent } from './hip-event.ts';
 
@@ -43,14 +44,18 @@ export class HipStream implements Stream {
   readonly #handle: Address;
   readonly #lifetime: Lifetime;
   #error: unknown;
-  /** Where rows wait on the device for their packing; reused, because a stream works in order. */
-  #rows: NativeBuffer | undefined;
+  /** Where rows wait on the device for their packing. */
+  readonly #rows: StreamMemory;
+  readonly #detour: StreamMemory;
 
   constructor(label: string, parts: StreamParts) {
     this.#label = label;
     this.#parts = parts;
     this.#lifetime = new Lifetime(`stream ${label}`);
-    this.#handle = parts.context.driver.createStream(label);
+    const { driver } = parts.context;
+    this.#handle = driver.createStream(label);
+    this.#rows = new StreamMemory(driver, `rows of ${label}`);
+    this.#detour = new StreamMemory(driver, `reads of ${label}`);
   }
 
   upload(source: Uint8Array, target: BufferRange): void {
@@ -92,20 +97,21 @@ export class HipStream implements Stream {
   download(source: BufferRange, into: Uint8Array): Promise<void> {
     this.#check('download source', source, into.byteLength);
     if (into.byteLength === 0) return this.#record().completed();
-    const { driver, staging, pinnedOf } = this.#parts.context;
-    const from = addressOf(source);
+    const { reads, staging, pinnedOf } = this.#parts.context;
+    const bytes = into.byteLength;
+    const stream = { handle: this.#handle, detour: this.#detour };
     const pinned = pinnedOf(into);
     if (pinned) {
       const to = pinned.addressOf(into);
-      this.#enqueue(() => driver.download(to, from, into.byteLength, this.#handle));
+      this.#enqueue(() => reads.read(to, source, bytes, stream));
       return this.#record().completed();
     }
     const slot = this.#enqueue(() => staging.take(into.byteLength));
     if (!slot) return this.#record().completed();
-    this.#enqueue(() => driver.download(slot.addressOf(slot.bytes), from, into.byteLength, this.#handle));
+    this.#enqueue(() => reads.read(slot.addressOf(slot.bytes), source, bytes, stream));
     return this.#record()
       .completed()
-      .then(() => into.set(slot.bytes.subarray(0, into.byteLength)))
+      .then(() => into.set(slot.bytes.subarray(0, bytes)))
       .finally(() => staging.give(slot));
   }
 
@@ -125,7 +131,7 @@ export class HipStream implements Stream {
     const to = addressOf(target);
     this.#enqueue(() => {
       const { driver } = this.#parts.context;
-      const staged = this.#rowsFor(bytes);
+      const staged = this.#rows.take(bytes);
       driver.upload(staged, from, bytes, this.#handle);
       this.#parts.pack(this.#handle, { weight, part, firstRow, rowCount, rows: staged, target: to });
     });
@@ -162,7 +168,8 @@ export class HipStream implements Stream {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#lifetime.end()) return;
     await this.#drained();
-    this.#rows?.[Symbol.dispose]();
+    this.#rows[Symbol.dispose]();
+    this.#detour[Symbol.dispose]();
     this.#parts.context.driver.destroyStream(this.#handle);
     this.#parts.ended(this);
   }
@@ -200,16 +207,5 @@ export class HipStream implements Stream {
   #record(): HipEvent {
     const event = this.#enqueue(() => HipEvent.record(this.#parts.events, this.#handle));
     return event ?? HipEvent.failed(this.#parts.events, this.#error);
-  }
-
-  #rowsFor(bytes: number): Address {
-    if (!this.#rows || this.#rows.byteLength < bytes) {
-      // The driver frees the smaller one when the packing that reads it is done.
-      this.#rows?.[Symbol.dispose]();
-      this.#rows = undefined;
-      const { driver } = this.#parts.context;
-      this.#rows = new NativeBuffer(driver, bytes, `rows of ${this.#label}`, () => {});
-    }
-    return this.#rows.address;
   }
 }

@@ -18,7 +18,7 @@ test('values come out in order, before the end, whether they were waited for or 
   assert.deepEqual(await queue.read(), { end: 'done' });
 });
 
-test('a failure comes at once, and only the first end counts', async () => {
+test('a failure comes at once, and no end counts after it', async () => {
   const queue = new TokenQueue<number, string>(2);
   queue.push(1);
   queue.fail(new Error('lost'));

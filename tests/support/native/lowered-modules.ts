@@ -5,7 +5,7 @@ import {
   type NativeTarget,
 } from '../../../src/devices/native/index.ts';
 import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
-import { syntheticShape } from '../../../src/model/synthetic/shapes.ts';
+import { type SyntheticShape, syntheticShape } from '../../../src/model/synthetic/shapes.ts';
 import { GraphBuilder, type OpGraph } from '../../../src/ops/index.ts';
 import { ALL_CASES } from '../contract/cases/index.ts';
 import { syntheticGraphs, syntheticTensors } from '../synthetic-graphs.ts';
@@ -17,8 +17,8 @@ const CONTEXT = 4096;
 const BLOCK_SIZE = 32;
 
 /** The graphs of a layer and of the head, in a model's real widths, for every batch size that has kernels of its own. */
-function modelGraphs(shapeName: string, format: TensorFormat): OpGraph[] {
-  const shape = { ...syntheticShape(shapeName), layers: 1 };
+function modelGraphs(of: SyntheticShape, format: TensorFormat): OpGraph[] {
+  const shape = { ...of, layers: 1 };
   return ROWS.flatMap((rows) => {
     const slots = Math.min(rows, 8);
     const graphs = syntheticGraphs(shape, syntheticTensors(shape, format), {
@@ -51,7 +51,7 @@ function modulesOf(graphs: readonly OpGraph[], target: NativeTarget): KernelModu
 /** The kernels of models as they are used: weights as they are most often stored, without and with shared keys. */
 export function modelModules(target: NativeTarget): KernelModule[] {
   const formats = ALL_FORMATS.filter(({ name }) => name === 'Q4_0' || name === 'Q4_K');
-  const shapes = ['llama-2-7b', 'llama-3-8b'];
+  const shapes = [syntheticShape('llama-2-7b'), syntheticShape('llama-3-8b')];
   return modulesOf(
     shapes.flatMap((shape) => formats.flatMap((format) => modelGraphs(shape, format))),
     target,
@@ -61,7 +61,15 @@ export function modelModules(target: NativeTarget): KernelModule[] {
 /** Every kernel that models of any format and the device contract's cases ask for, and the prelude's probes. */
 export function allModules(target: NativeTarget): KernelModule[] {
   const formats = ALL_FORMATS.filter(({ name }) => !/^I\d/.test(name));
-  const graphs = formats.flatMap((format) => modelGraphs('llama-2-7b', format));
-  const modules = [...modelModules(target), ...modulesOf([...graphs, ...caseGraphs()], target), PROBE];
+  const shape = syntheticShape('llama-2-7b');
+  const graphs = formats.flatMap((format) => modelGraphs(shape, format));
+  // Heads of 256 take the most registers.
+  const common = formats.filter(({ name }) => name === 'Q4_0');
+  const largeHeads = common.flatMap((format) => modelGraphs({ ...shape, heads: 16, kvHeads: 8 }, format));
+  const modules = [
+    ...modelModules(target),
+    ...modulesOf([...graphs, ...largeHeads, ...caseGraphs()], target),
+    PROBE,
+  ];
   return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
 }

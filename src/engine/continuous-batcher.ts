@@ -119,7 +119,8 @@ export class ContinuousBatcher<S extends Batchable> {
     }
     for (const { place } of this.#running) {
       // Lost again before all of it was back: it is still what has to come back.
-      if (place.computed >= place.lost.length) place.lost = this.#slots.trace(place.slot).slice(place.computed);
+      if (place.computed >= place.lost.length)
+        place.lost = this.#slots.trace(place.slot).slice(place.computed);
       place.computed = 0;
     }
     this.#slots.forget();

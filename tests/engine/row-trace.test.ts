@@ -5,7 +5,11 @@ import { RowTrace } from '../../src/engine/row-trace.ts';
 
 test('a trace says of every position what it was told last', () => {
   const notes = fc.array(
-    fc.record({ back: fc.nat(20), count: fc.integer({ min: 1, max: 9 }), capacity: fc.constantFrom(1, 8, 64) }),
+    fc.record({
+      back: fc.nat(20),
+      count: fc.integer({ min: 1, max: 9 }),
+      capacity: fc.constantFrom(1, 8, 64),
+    }),
   );
   fc.assert(
     fc.property(notes, fc.nat(60), (all, length) => {

@@ -66,7 +66,7 @@ export class WebGpuDevice implements Device {
     this.#faults = new GpuFaults(device, info.backend);
     this.#budget = new MemoryBudget(info.backend, memoryBytes);
     this.#store = new PipelineStore(device, info.name);
-    this.#readbacks = new ReadbackPool(device);
+    this.#readbacks = new ReadbackPool(this.#faults);
     this.#staging = new StagingPool(device);
     this.#uploader = new Uploader(device, this.#store, this.#staging);
     this.#tails = new CopyTail(device, this.#store);
@@ -74,6 +74,11 @@ export class WebGpuDevice implements Device {
 
   get lost(): Promise<Error> {
     return this.#faults.lost;
+  }
+
+  /** What failed first and ended the device's usefulness: its loss, or a command that the implementation refused. */
+  get fault(): Error | undefined {
+    return this.#faults.error;
   }
 
   /** Compiles what streams need; part of opening. */
@@ -97,9 +102,7 @@ export class WebGpuDevice implements Device {
       this.#live.remove(buffer);
       this.#budget.give(byteLength);
     };
-    return this.#add(
-      new WebGpuBuffer(byteLength, label, { device: this.#device, faults: this.#faults, ended }),
-    );
+    return this.#add(new WebGpuBuffer(byteLength, label, { faults: this.#faults, ended }));
   }
 
   createPinned(byteLength: number, label: string, use: PinnedUse = 'inputs'): PinnedBuffer & Disposable {

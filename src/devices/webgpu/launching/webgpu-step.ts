@@ -35,9 +35,7 @@ export class WebGpuStep implements Step {
     const commands = this.#encoded ?? this.#encode();
     this.#encoded = undefined;
     this.#device.queue.submit([commands]);
-    queueMicrotask(() => {
-      if (!this.#lifetime.disposed) this.#encoded ??= this.#encode();
-    });
+    queueMicrotask(this.#encodeAhead);
   }
 
   [Symbol.dispose](): void {
@@ -46,6 +44,10 @@ export class WebGpuStep implements Step {
     this.#indices.dispose();
     this.#ended(this);
   }
+
+  readonly #encodeAhead = (): void => {
+    if (!this.#lifetime.disposed) this.#encoded ??= this.#encode();
+  };
 
   #encode(): GPUCommandBuffer {
     const encoder = this.#device.createCommandEncoder({ label: this.label });

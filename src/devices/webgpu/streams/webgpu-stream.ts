@@ -15,7 +15,7 @@ import type { GpuFaults } from '../gpu-faults.ts';
 import { BUFFER_USAGE } from '../gpu-usage.ts';
 import type { WebGpuStep } from '../launching/webgpu-step.ts';
 import type { ReadbackPool } from '../memory/readback-pool.ts';
-import { gpuBufferOf } from '../memory/webgpu-buffer.ts';
+import { gpuBufferOf, WebGpuBuffer } from '../memory/webgpu-buffer.ts';
 import type { CopyTail } from './copy-tail.ts';
 import type { Uploader } from './uploader.ts';
 
@@ -137,6 +137,8 @@ export class WebGpuStream implements Stream {
     this.#lifetime.check();
     this.#parts.owns(range.buffer);
     checkRange(range, byteLength, { graph: this.#label, value });
+    const pending = range.buffer instanceof WebGpuBuffer ? range.buffer.pending : undefined;
+    if (pending) this.#track(pending);
   }
 
   #record(): HostEvent {
@@ -165,7 +167,7 @@ export class WebGpuStream implements Stream {
     if (byteLength > 0) {
       const readback = readbacks.take(byteLength);
       const encoder = device.createCommandEncoder();
-      encoder.copyBufferToBuffer(gpuBufferOf(source), source.offset, readback, 0, byteLength);
+      encoder.copyBufferToBuffer(gpuBufferOf(source), source.offset, readback.buffer, 0, byteLength);
       device.queue.submit([encoder.finish()]);
       await readbacks.read(readback, into).catch((error: unknown) => faults.explain(error));
     }

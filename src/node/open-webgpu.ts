@@ -21,8 +21,14 @@ const ADAPTERS: readonly GPURequestAdapterOptions[] = [
   { forceFallbackAdapter: true },
 ];
 
-/** Kernels write workgroup memory before they read it: zeroing it first takes time, and very long to compile in software. */
-const SWITCHES = ['enable-dawn-features=disable_workgroup_init'];
+/**
+ * Kernels write workgroup memory before they read it: zeroing it first takes time, and very long to compile in software. Subgroup
+ * matrices are not standardized yet: Dawn has them among its unsafe features. Halves are off on NVIDIA for what our kernels
+ * leave alone.
+ */
+const SWITCHES = [
+  'enable-dawn-features=disable_workgroup_init,allow_unsafe_apis,vulkan_enable_f16_on_nvidia',
+];
 
 let dawn: Promise<GpuProvider> | undefined;
 
@@ -33,8 +39,13 @@ export async function openWebGpu({ index = 0, ...options }: NodeWebGpuOptions = 
     const why = `adapters are numbered from 0 to ${ADAPTERS.length - 1}`;
     fail('DEVICE_UNAVAILABLE', { device: `webgpu:${index}`, why });
   }
+  return openWebGpuDevice({ ...options, gpu: await openDawn(), adapter });
+}
+
+/** The process's WebGPU. Rejects with `DEVICE_UNAVAILABLE`. */
+export function openDawn(): Promise<GpuProvider> {
   dawn ??= loadDawn();
-  return openWebGpuDevice({ ...options, gpu: await dawn, adapter });
+  return dawn;
 }
 
 /** One for the process: drivers are started once. Deno and Bun bring a GPU of their own where they have one. */

@@ -6,6 +6,7 @@
 import { type Device, type Executable } from '../src/device/index.ts';
 import { type Launch as NativeLaunch, moduleKey } from '../src/devices/native/index.ts';
 import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
+import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
 import type { InputSlot } from '../src/model/batch-inputs.ts';
 import type { BatchPlan } from '../src/model/batch-plan.ts';
@@ -184,6 +185,25 @@ async function measure(
     const each = await timed(device, (stream) => stream.run(step));
     console.log(
       `  ${(1000 * each).toFixed(1).padStart(8)} us = ${launches.length} x ${((1000 * each) / launches.length).toFixed(2)}  ${kind}`,
+    );
+  }
+  if (device instanceof WebGpuDevice) await printInPlace(device, recorded);
+}
+
+/** What the dispatches of a step take where they stand, by the GPU's own clock. */
+async function printInPlace(device: WebGpuDevice, { launches }: Recorded): Promise<void> {
+  const executables = launches.map((of) => ({ program: { graph: { name: 'all' } }, launches: of }));
+  using step = await device.record(executables as unknown as Executable[], 'in place');
+  const sums = new Map<string, { count: number; nanoseconds: number }>();
+  await device.timeDispatches(step);
+  for (const { name, grid, nanoseconds } of (await device.timeDispatches(step)) ?? []) {
+    const sum = sums.get(`${name} ${grid}`) ?? { count: 0, nanoseconds: 0 };
+    sums.set(`${name} ${grid}`, { count: sum.count + 1, nanoseconds: sum.nanoseconds + nanoseconds });
+  }
+  for (const [kind, { count, nanoseconds }] of sums) {
+    const each = nanoseconds / count / 1000;
+    console.log(
+      `  ${(nanoseconds / 1000).toFixed(1).padStart(8)} us = ${count} x ${each.toFixed(2)} in place  ${kind}`,
     );
   }
 }

@@ -22,12 +22,13 @@ const ADAPTERS: readonly GPURequestAdapterOptions[] = [
 ];
 
 /**
- * Kernels write workgroup memory before they read it: zeroing it first takes time, and very long to compile in software. Subgroup
- * matrices are not standardized yet: Dawn has them among its unsafe features. Halves are off on NVIDIA for what our kernels
- * leave alone.
+ * Dawn's own switches. Kernels write workgroup memory before they read it: zeroing it first takes time, and very long to compile
+ * in software. Subgroup matrices are not standardized yet and count as unsafe. Halves are left out on older drivers of NVIDIA
+ * for faults in what our kernels do not use. Timestamps would be rounded to 100 us, as web pages are given them.
  */
 const SWITCHES = [
   'enable-dawn-features=disable_workgroup_init,allow_unsafe_apis,vulkan_enable_f16_on_nvidia',
+  'disable-dawn-features=timestamp_quantization',
 ];
 
 let dawn: Promise<GpuProvider> | undefined;

@@ -58,6 +58,7 @@ const FEATURES = ['subgroups', 'shader-f16', 'chromium-experimental-subgroup-mat
 const LARGE: GpuTarget = {
   lanes: 32,
   packedDot: true,
+  timestamps: false,
   threads: 256,
   workgroupBytes: 48 << 10,
   bindingBytes: 1 << 30,

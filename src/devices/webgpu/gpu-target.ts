@@ -7,7 +7,7 @@ export type GpuProvider = Pick<GPU, 'requestAdapter'> & {
 };
 
 /** Features that make kernels faster and that each have another way where they are missing. */
-export const GPU_FEATURES = ['subgroups', 'packed-dot', 'subgroup-matrix'] as const;
+export const GPU_FEATURES = ['subgroups', 'packed-dot', 'subgroup-matrix', 'timestamps'] as const;
 
 /** One of `GPU_FEATURES`. */
 export type GpuFeature = (typeof GPU_FEATURES)[number];
@@ -20,6 +20,8 @@ export interface GpuTarget {
   readonly packedDot: boolean;
   /** Matrices of halves that subgroups multiply. */
   readonly matrices?: GpuMatrices | undefined;
+  /** True where the GPU can say when a dispatch began and ended. */
+  readonly timestamps: boolean;
   /** Threads of a workgroup, a power of two. */
   readonly threads: number;
   /** Workgroup memory in bytes. */
@@ -64,6 +66,8 @@ const WANTED_LIMITS = [
 
 const SUBGROUPS: readonly GPUFeatureName[] = ['subgroups'];
 
+const TIMESTAMPS: readonly GPUFeatureName[] = ['timestamp-query'];
+
 /** What matrices need; the one of Dawn is not among the standard's names. */
 const MATRICES = ['shader-f16', 'chromium-experimental-subgroup-matrix'] as readonly GPUFeatureName[];
 
@@ -82,15 +86,21 @@ export function chooseTarget(
   const { limits, info, features } = adapter;
   const wants = (feature: GpuFeature) => !options.without.includes(feature);
   const subgroups = wants('subgroups') && features.has('subgroups');
+  const timestamps = wants('timestamps') && TIMESTAMPS.every((name) => features.has(name));
   const matrices = subgroups && wants('subgroup-matrix') ? chooseMatrices(adapter) : undefined;
   const invocations = Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX);
   return {
-    requiredFeatures: [...(subgroups ? SUBGROUPS : []), ...(matrices ? MATRICES : [])],
+    requiredFeatures: [
+      ...(subgroups ? SUBGROUPS : []),
+      ...(matrices ? MATRICES : []),
+      ...(timestamps ? TIMESTAMPS : []),
+    ],
     requiredLimits: Object.fromEntries(WANTED_LIMITS.map((name) => [name, limits[name]])),
     target: {
       lanes: subgroups ? Math.max(1, info.subgroupMinSize) : 1,
       packedDot: wants('packed-dot') && languageFeatures.has('packed_4x8_integer_dot_product'),
       matrices,
+      timestamps,
       threads: Math.min(MOST_THREADS, 2 ** Math.floor(Math.log2(invocations))),
       workgroupBytes: limits.maxComputeWorkgroupStorageSize,
       bindingBytes: Math.min(limits.maxStorageBufferBindingSize, options.bindingBytes ?? Infinity),

@@ -15,6 +15,7 @@ import {
 import type { OpGraph } from '../../ops/index.ts';
 import { GpuFaults } from './gpu-faults.ts';
 import type { GpuTarget } from './gpu-target.ts';
+import type { DispatchTime } from './launching/dispatch-times.ts';
 import { IndexCopies } from './launching/index-copies.ts';
 import { accessesOf, prepareLaunch } from './launching/launch.ts';
 import { PipelineStore } from './launching/pipeline-store.ts';
@@ -162,6 +163,15 @@ export class WebGpuDevice implements Device {
     if (this.#faults.error) throw this.#faults.error;
     const ended = (step: WebGpuStep) => this.#live.remove(step);
     return this.#add(new WebGpuStep(label, dispatches, { device: this.#device, indices, ended }));
+  }
+
+  /**
+   * Runs a step, which this device recorded, with every dispatch timed by itself; undefined where the GPU gives no timestamps.
+   * What a dispatch waits for at its start is part of its time.
+   */
+  async timeDispatches(step: Step): Promise<DispatchTime[] | undefined> {
+    this.#owns(step);
+    return this.target.timestamps ? (step as WebGpuStep).time() : undefined;
   }
 
   /** Ends the GPU under everything that uses it, as a driver's reset would. */

@@ -1,6 +1,6 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
-import type { BlockDecoder, Device, DeviceEvent, PinnedBuffer, Stream } from '../device/index.ts';
+import type { BlockDecoder, Device, DeviceEvent, FileRows, Stream } from '../device/index.ts';
 import type { ByteSource } from '../io/index.ts';
 import { type LoadBreakdown, LoadClock, type LoadPhase } from './load-clock.ts';
 import { type LoadProgress, ProgressReporter } from './load-progress.ts';
@@ -50,6 +50,19 @@ export interface LoadReport {
 interface ReadRows {
   readonly bytes: Uint8Array;
   readonly offset: number;
+}
+
+/** Points of a chunk's way over the device, noted where somebody keeps a trace. */
+class ChunkEvents {
+  copied: DeviceEvent | undefined;
+  readonly onCopy: ((copied: DeviceEvent) => void) | undefined;
+
+  constructor(readonly before: DeviceEvent | undefined) {
+    if (before)
+      this.onCopy = (copied) => {
+        this.copied = copied;
+      };
+  }
 }
 
 const MIB = 1024 * 1024;
@@ -132,6 +145,11 @@ export class AsyncModelLoader implements AsyncDisposable {
     return { bytes, tensors, seconds, breakdown: this.#clock.since(before) };
   }
 
+  /** What everything that takes time is noted in. */
+  get trace(): LoadTrace | undefined {
+    return this.#trace;
+  }
+
   /** Begins to load one weight; others that were asked for before come first. */
   request(job: WeightJob, options: WeightLoadOptions = {}): WeightLoad {
     this.#life.check();
@@ -187,11 +205,12 @@ export class AsyncModelLoader implements AsyncDisposable {
     if (load.failed) return;
     const on = this.#streams.take();
     load.holdBack(on.stream);
-    const before = this.#trace && on.stream.record();
-    handToStream(load.job, chunk, { pinned: slot.pinned(chunk.bytes), offset, stream: on.stream });
+    const events = new ChunkEvents(this.#trace && on.stream.record());
+    const { onCopy } = events;
+    handToStream(load.job, chunk, { pinned: slot.pinned(chunk.bytes), offset, stream: on.stream, onCopy });
     const after = on.stream.record();
     load.handOver(on.index, after);
-    await this.#arrive(chunk, on, after, before);
+    await this.#arrive(chunk, on, after, events);
     onArrived?.(chunk);
   }
 
@@ -238,23 +257,30 @@ export class AsyncModelLoader implements AsyncDisposable {
     }
   }
 
-  async #arrive(chunk: Chunk, on: LoadStream, after: DeviceEvent, before?: DeviceEvent): Promise<void> {
-    const since = this.#clock.begin('pack');
+  async #arrive(chunk: Chunk, on: LoadStream, after: DeviceEvent, events: ChunkEvents): Promise<void> {
+    const since = this.#clock.begin('upload');
     try {
       await after.completed();
     } catch (error) {
       this.#streams.replace(on);
       throw error;
     } finally {
-      this.#clock.end('pack', since);
+      this.#clock.end('upload', since);
     }
-    if (before) this.#note(`stream ${on.index}`, chunk, performance.now() - after.elapsedSince(before));
+    const { before, copied } = events;
+    if (!before) return;
+    const end = performance.now();
+    const copyEnd = copied ? end - after.elapsedSince(copied) : end;
+    this.#note(`stream ${on.index}`, chunk, end - after.elapsedSince(before), copyEnd);
+    if (!copied) return;
+    this.#clock.add('repack', end - copyEnd);
+    this.#note(`repack ${on.index}`, chunk, copyEnd, end);
   }
 
   /** Notes in the trace what has just ended. */
-  #note(row: string, { tensor, fileBytes, bytes }: Chunk, begin: number): void {
-    const moved = row.startsWith('stream') ? bytes : fileBytes;
-    this.#trace?.add({ row, name: tensor.name, begin, end: performance.now(), bytes: moved });
+  #note(row: string, { tensor, fileBytes, bytes }: Chunk, begin: number, end = performance.now()): void {
+    const moved = row.startsWith('reader') ? fileBytes : bytes;
+    this.#trace?.add({ row, name: tensor.name, begin, end, bytes: moved });
   }
 
   #noteWaiting(isWaiting: boolean): void {
@@ -278,10 +304,10 @@ export class AsyncModelLoader implements AsyncDisposable {
 function handToStream(
   { weight, target, plain }: WeightJob,
   { part, firstRow, rowCount, bytes }: Chunk,
-  { pinned, offset, stream }: { pinned: PinnedBuffer; offset: number; stream: Stream },
+  { pinned, offset, stream, onCopy }: Pick<FileRows, 'pinned' | 'offset' | 'onCopy'> & { stream: Stream },
 ): void {
   if (!plain) {
-    stream.pack(weight, part, { pinned, offset, firstRow, rowCount }, target);
+    stream.pack(weight, part, { pinned, offset, firstRow, rowCount, onCopy }, target);
     return;
   }
   const at = target.offset + (bytes / rowCount) * firstRow;

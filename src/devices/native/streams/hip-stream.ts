@@ -132,6 +132,7 @@ export class HipStream implements Stream {
       }
       const staged = this.#rows.take(bytes);
       driver.upload(staged, from, bytes, this.#handle);
+      rows.onCopy?.(this.#record());
       this.#parts.launch(way.launches(staged), this.#handle);
     });
   }

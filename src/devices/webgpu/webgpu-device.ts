@@ -22,7 +22,6 @@ import { PipelineStore } from './launching/pipeline-store.ts';
 import { type WebGpuExecutable, WebGpuProgram } from './launching/webgpu-program.ts';
 import { WebGpuStep } from './launching/webgpu-step.ts';
 import { lowerGraph } from './lowering/lower-graph.ts';
-import { MappedPinned } from './memory/mapped-pinned.ts';
 import { ReadbackPool } from './memory/readback-pool.ts';
 import { StagingPool } from './memory/staging-pool.ts';
 import { WebGpuBuffer } from './memory/webgpu-buffer.ts';
@@ -109,8 +108,9 @@ export class WebGpuDevice implements Device {
   createPinned(byteLength: number, label: string, use: PinnedUse = 'inputs'): PinnedBuffer & Disposable {
     this.#live.check();
     if (use === 'weights') {
-      const ended = (pinned: MappedPinned) => this.#live.remove(pinned);
-      return this.#add(new MappedPinned(byteLength, label, { device: this.#device, ended }));
+      return this.#add(
+        this.#uploader.createPinned(byteLength, label, (pinned) => this.#live.remove(pinned)),
+      );
     }
     const ended = (buffer: HostBuffer) => this.#live.remove(buffer);
     return this.#add(new HostBuffer(byteLength, label, { bytes: new Uint8Array(byteLength), ended }));

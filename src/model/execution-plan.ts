@@ -120,7 +120,13 @@ export class ExecutionPlan implements AsyncDisposable {
     try {
       const parts = this.#plannedWeights();
       this.#trace = loader.trace;
-      this.#weights = new ModelWeights({ parts, placement: fit.placement, buffers: this.#buffers, loader });
+      this.#weights = new ModelWeights({
+        parts,
+        placement: fit.placement,
+        buffers: this.#buffers,
+        loader,
+        decodedOnDevice: await this.#decodedOnDevice(parts),
+      });
       for (const [name, bytes] of this.#bufferBytes()) this.#buffers.create(name, bytes);
       for (const plan of this.plans) plan.allocate(this.parts.inFlight);
     } catch (error) {
@@ -292,6 +298,21 @@ export class ExecutionPlan implements AsyncDisposable {
       this.#trace.watch('compute', batch.nameOf(part), stream, () => batch.run(stream, part));
     } else batch.run(stream, part);
     this.#loaded.used(part, () => stream.record());
+  }
+
+  /** Keys of the weights that do not stay as in the file and that the device decodes, readied for that. */
+  async #decodedOnDevice(parts: readonly (readonly PlannedWeight[])[]): Promise<ReadonlySet<string>> {
+    const { device, decode } = this.parts;
+    const keys = new Set<string>();
+    if (decode === 'host' || !device.readyToDecode) return keys;
+    for (const { key, packed, tensors } of parts.flat()) {
+      const changed = tensors.flatMap(({ format }, part) =>
+        format === packed.parts[part]?.format ? [] : [{ format, part }],
+      );
+      const ready = changed.map(({ format, part }) => device.readyToDecode?.(packed, part, format) ?? false);
+      if (changed.length > 0 && (await Promise.all(ready)).every(Boolean)) keys.add(key);
+    }
+    return keys;
   }
 
   /** Of each part, those of all plans, each once. */

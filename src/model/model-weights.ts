@@ -16,6 +16,8 @@ export interface ModelWeightsParts {
   readonly placement: WeightPlacement;
   readonly buffers: PlanBuffers;
   readonly loader: AsyncModelLoader;
+  /** Keys of weights that the device decodes, where they do not stay as in the file. */
+  readonly decodedOnDevice: ReadonlySet<string>;
 }
 
 /**
@@ -30,7 +32,7 @@ export class ModelWeights {
   #wereAllResident = false;
 
   /** Creates the weights' memory in `buffers`, which owns it. Throws `OUT_OF_MEMORY`. */
-  constructor({ parts, placement, buffers, loader }: ModelWeightsParts) {
+  constructor({ parts, placement, buffers, loader, decodedOnDevice }: ModelWeightsParts) {
     this.#loader = loader;
     for (const [key, bytes] of placement.resident) buffers.create(key, bytes);
     const slots = Array.from({ length: placement.slots }, (_, i) =>
@@ -47,7 +49,9 @@ export class ModelWeights {
     const tensors = new Map<string, LazyTensor>();
     for (const { key, packed, tensors: files } of parts.flat()) {
       if (tensors.has(key)) continue;
-      tensors.set(key, new LazyTensor({ weight: packed, target: buffers.get(key), tensors: files }, loader));
+      const decode = decodedOnDevice.has(key) ? 'device' : 'host';
+      const job = { weight: packed, target: buffers.get(key), tensors: files, decode } as const;
+      tensors.set(key, new LazyTensor(job, loader));
     }
     this.tensors = [...tensors.values()];
     this.parts = parts.map(

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
+import { BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { LoadTrace } from '../../src/load/load-trace.ts';
+import { decodesAsTheHost } from '../support/native/device-decoding.ts';
 import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
@@ -82,3 +85,22 @@ emulated('tensors by name arrive as the synchronous loader brings them', (emulat
     }
   }),
 );
+
+emulated('rows of other formats are decoded on the device as on the host', (emulator) =>
+  withDevice(emulator, (device) => decodesAsTheHost(device, [BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K])),
+);
+
+emulated('weights decoded on the device give the same tokens, and fewer bytes are moved', async (emulator) => {
+  const run = async (options: ModelOptions) => {
+    const trace = new LoadTrace();
+    const tokens = await on(emulator, { weights: 'f32', load: 'eager', trace, ...options }, tokensOf);
+    const rows = trace.spans.filter(({ row }) => row.startsWith('stream'));
+    return { tokens, rows: trace.rows, bytes: rows.reduce((sum, span) => sum + span.bytes, 0) };
+  };
+  const host = await run({ decode: 'host' });
+  const device = await run({});
+  assert.deepEqual(device.tokens, host.tokens);
+  assert.ok(host.rows.includes('decoder 0') && !host.rows.includes('repack 0'));
+  assert.ok(!device.rows.includes('decoder 0') && device.rows.includes('repack 0'));
+  assert.ok(device.bytes < host.bytes / 2);
+});

@@ -306,11 +306,12 @@ export class ExecutionPlan implements AsyncDisposable {
     const keys = new Set<string>();
     if (decode === 'host' || !device.readyToDecode) return keys;
     for (const { key, packed, tensors } of parts.flat()) {
-      const changed = tensors.flatMap(({ format }, part) =>
-        format === packed.parts[part]?.format ? [] : [{ format, part }],
-      );
-      const ready = changed.map(({ format, part }) => device.readyToDecode?.(packed, part, format) ?? false);
-      if (changed.length > 0 && (await Promise.all(ready)).every(Boolean)) keys.add(key);
+      const ready: boolean[] = [];
+      for (const [part, { format }] of tensors.entries()) {
+        if (format === packed.parts[part]?.format) continue;
+        ready.push(await device.readyToDecode(packed, part, format));
+      }
+      if (ready.length > 0 && ready.every(Boolean)) keys.add(key);
     }
     return keys;
   }

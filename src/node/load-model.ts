@@ -1,7 +1,7 @@
+import type { BlockDecoder } from '../device/index.ts';
 import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
-import { openDecoder } from './open-cpu.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** How a model is loaded from a path or an address. */
@@ -22,7 +22,7 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
   try {
     const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
     const decodes = (options.weights ?? 'blocks') !== 'blocks';
-    const decoder = decodes ? keep(await openDecoder({ threads })) : undefined;
+    const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
     const device = keep(await openDevice(options));
     const reopen = () => reopenDevice(device.info, options);
     const parts = { gguf, device, decoder, reopen, architectures: ALL_ARCHITECTURES };
@@ -31,4 +31,10 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     for (const resource of opened) await resource[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** Its code, the CPU device's, is read where it is wanted. */
+async function decoderOn(threads: number | undefined): Promise<BlockDecoder> {
+  const { openDecoder } = await import('./open-cpu.ts');
+  return openDecoder({ threads });
 }

@@ -90,17 +90,20 @@ emulated('rows of other formats are decoded on the device as on the host', (emul
   withDevice(emulator, (device) => decodesAsTheHost(device, [BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K])),
 );
 
-emulated('weights decoded on the device give the same tokens, and fewer bytes are moved', async (emulator) => {
-  const run = async (options: ModelOptions) => {
-    const trace = new LoadTrace();
-    const tokens = await on(emulator, { weights: 'f32', load: 'eager', trace, ...options }, tokensOf);
-    const rows = trace.spans.filter(({ row }) => row.startsWith('stream'));
-    return { tokens, rows: trace.rows, bytes: rows.reduce((sum, span) => sum + span.bytes, 0) };
-  };
-  const host = await run({ decode: 'host' });
-  const device = await run({});
-  assert.deepEqual(device.tokens, host.tokens);
-  assert.ok(host.rows.includes('decoder 0') && !host.rows.includes('repack 0'));
-  assert.ok(!device.rows.includes('decoder 0') && device.rows.includes('repack 0'));
-  assert.ok(device.bytes < host.bytes / 2);
-});
+emulated(
+  'weights decoded on the device give the same tokens, and fewer bytes are moved',
+  async (emulator) => {
+    const run = async (options: ModelOptions) => {
+      const trace = new LoadTrace();
+      const tokens = await on(emulator, { weights: 'f32', load: 'eager', trace, ...options }, tokensOf);
+      const rows = trace.spans.filter(({ row }) => row.startsWith('stream'));
+      return { tokens, rows: trace.rows, bytes: rows.reduce((sum, span) => sum + span.bytes, 0) };
+    };
+    const host = await run({ decode: 'host' });
+    const device = await run({});
+    assert.deepEqual(device.tokens, host.tokens);
+    assert.ok(host.rows.includes('decoder 0') && !host.rows.includes('repack 0'));
+    assert.ok(!device.rows.includes('decoder 0') && device.rows.includes('repack 0'));
+    assert.ok(device.bytes < host.bytes / 2);
+  },
+);

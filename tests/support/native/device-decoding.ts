@@ -13,7 +13,10 @@ const ROWS = 37;
 const COLUMNS = 512;
 
 /** Holds what rows become that the device decodes while it packs them against what the host's decoders give. */
-export async function decodesAsTheHost(device: NativeDevice, formats: readonly TensorFormat[]): Promise<void> {
+export async function decodesAsTheHost(
+  device: NativeDevice,
+  formats: readonly TensorFormat[],
+): Promise<void> {
   for (const become of [F32, F16]) {
     const weight = await matrixOf(device, become);
     for (const format of formats) {

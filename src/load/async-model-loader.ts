@@ -66,7 +66,8 @@ class ChunkEvents {
 }
 
 const MIB = 1024 * 1024;
-const DEFAULTS = { readers: 8, streams: 4, slots: 16, slotBytes: 4 * MIB };
+/** Half as many reads again as threads that read, so that none of these waits for the main thread to send the next. */
+const DEFAULTS = { readers: 12, streams: 4, slots: 16, slotBytes: 4 * MIB };
 
 /** Host memory that a loader pins unless options say otherwise. */
 export const DEFAULT_RING_BYTES = DEFAULTS.slots * (DEFAULTS.slotBytes + WINDOW_SLACK_BYTES);

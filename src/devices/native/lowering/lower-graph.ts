@@ -2,6 +2,7 @@ import type { Op, OpGraph } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
 import { lowerAttention, lowerKvAppend } from './attention.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
+import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts } from './experts.ts';
 import { planFusions } from './fusion/fusions.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
@@ -38,6 +39,12 @@ function lowerOp(op: Op, to: Lowering): void {
       return lowerEmbed(op, to);
     case 'matmul':
       return lowerMatmul(op, to);
+    case 'routeExperts':
+      return lowerRouteExperts(op, to);
+    case 'matmulExperts':
+      return lowerMatmulExperts(op, to);
+    case 'combineExperts':
+      return lowerCombineExperts(op, to);
     case 'add':
     case 'mul':
       return lowerBinary(op, to);

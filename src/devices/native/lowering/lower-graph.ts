@@ -8,17 +8,11 @@ import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { lowerMatmul } from './matmul.ts';
 import { lowerLayerNorm, lowerRmsNorm } from './norm.ts';
-import {
-  lowerGroupNorm,
-  lowerL2Norm,
-  lowerLerp,
-  lowerTokenShift,
-  lowerWkv7,
-  lowerWkvBonus,
-} from './recurrence.ts';
+import { lowerGroupNorm, lowerL2Norm, lowerLerp, lowerTokenShift, lowerWkvBonus } from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
+import { lowerWkv7 } from './wkv7.ts';
 
 /** Turns a recorded graph into kernel launches. Throws `OP_UNSUPPORTED` for what no kernel can do. */
 export function lowerGraph(graph: OpGraph, target: NativeTarget): LoweredProgram {

@@ -108,9 +108,7 @@ export class WebGpuDevice implements Device {
   createPinned(byteLength: number, label: string, use: PinnedUse = 'inputs'): PinnedBuffer & Disposable {
     this.#live.check();
     if (use === 'weights') {
-      return this.#add(
-        this.#uploader.createPinned(byteLength, label, (pinned) => this.#live.remove(pinned)),
-      );
+      return this.#add(this.#uploader.createPinned(byteLength, label, (pinned) => this.#live.remove(pinned)));
     }
     const ended = (buffer: HostBuffer) => this.#live.remove(buffer);
     return this.#add(new HostBuffer(byteLength, label, { bytes: new Uint8Array(byteLength), ended }));

@@ -95,11 +95,7 @@ class Seat {
   #source: Uint8Array = new Uint8Array(0);
   #into: Uint8Array = new Uint8Array(0);
 
-  constructor(
-    host: WorkerHost,
-    of: { module: WebAssembly.Module; memories: SharedMemories },
-    index: number,
-  ) {
+  constructor(host: WorkerHost, of: { module: WebAssembly.Module; memories: SharedMemories }, index: number) {
     this.#host = host;
     this.#kernels = of.module;
     this.#memories = of.memories;

@@ -20,7 +20,6 @@ interface Packing {
   readonly target: BufferRange;
 }
 
-
 /** Buffers that packing kernels read, used in turn: a copy into one need not wait for the kernel that reads the one before. */
 const SOURCES = 2;
 
@@ -122,11 +121,7 @@ export class Uploader {
   }
 
   /** One copy for all kernels, their words included. */
-  #packByKernels(
-    encoder: GPUCommandEncoder,
-    { ways, offset, target }: Packing,
-    staging: GPUBuffer,
-  ): void {
+  #packByKernels(encoder: GPUCommandEncoder, { ways, offset, target }: Packing, staging: GPUBuffer): void {
     const end = Math.max(0, ...ways.map((way) => (way.kind === 'kernel' ? way.from + way.fromBytes : 0)));
     if (end === 0) return;
     const byteLength = Math.ceil((HEADER_BYTES + offset + end) / 4) * 4;

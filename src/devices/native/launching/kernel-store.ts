@@ -96,7 +96,7 @@ export class KernelStore implements Disposable {
     }
     const { code, ...failed } = await platform.compiler.compile({
       api: target.api,
-      name: key,
+      name: module.file,
       source,
       options,
     });

@@ -6,6 +6,7 @@ import { BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K } from '../../src/formats/index.ts
 import { GgufFile } from '../../src/gguf/index.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { openDecoder } from '../../src/node/open-cpu.ts';
 import { LoadTrace } from '../../src/load/load-trace.ts';
 import { decodesAsTheHost } from '../support/native/device-decoding.ts';
 import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
@@ -75,10 +76,12 @@ emulated('where shared memory cannot be pinned, the device pins its own', async 
 emulated('tensors by name arrive as the synchronous loader brings them', (emulator) =>
   withDevice(emulator, async (device) => {
     await using gguf = await tinyModel('Q4_0');
-    for (const weights of ['blocks', 'f32'] as const) {
+    await using decoder = await openDecoder({ threads: 3 });
+    for (const weights of ['blocks', 'f16', 'f32'] as const) {
       await using baseline = new GgufLoader(gguf, device, { weights });
       const expected = await baseline.loadToGpu();
-      await using loader = new GgufLoader(gguf, device, { weights, streams: 5, slots: 7, slotBytes: 5000 });
+      const sizes = { streams: 5, slots: 7, slotBytes: 5000 };
+      await using loader = new GgufLoader(gguf, device, { weights, decoder, ...sizes });
       for (const [name, tensor] of await loader.loadToGpuAsync()) {
         assert.deepEqual(await tensor.toHostBytes(), await expected.get(name)?.toHostBytes(), name);
       }

@@ -1,4 +1,4 @@
-import type { SlotPool } from './slot-pool.ts';
+import { type HeldSlot, sharedPrefix, type SlotPool } from './slot-pool.ts';
 
 /** What the batcher sees of a sequence; it keeps `place` up to date. */
 export interface Batchable {
@@ -8,6 +8,8 @@ export interface Batchable {
   readonly limit: number;
   /** True while its reader is behind: it takes part in no step. */
   readonly paused: boolean;
+  /** True while the host has yet to say what may follow its last id: it takes part in no step until then. */
+  readonly awaitsHost: boolean;
   readonly place: SequencePlace;
 }
 
@@ -117,9 +119,9 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   /** Rows that the sequence could compute in the next step. */
-  #rowsLeft({ ids, limit, paused, place }: S): number {
+  #rowsLeft({ ids, limit, paused, awaitsHost, place }: S): number {
     const total = ids.length + place.pending;
-    if (paused || total >= limit) return 0;
+    if (paused || awaitsHost || total >= limit) return 0;
     // An id that only the device knows can be used by the step behind the one that samples it, no later.
     if (place.computed >= ids.length && place.sampledBy !== this.#steps - 1) return 0;
     return total - place.computed;
@@ -138,20 +140,44 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   #admit(): S | undefined {
-    const sequence = this.#waiting[0];
-    if (!sequence || sequence.paused || sequence.place.pending > 0) return undefined;
-    const taken = this.#slots.take(sequence.ids);
+    const index = this.#waiting.findIndex((waits) => this.#isAdmissible(waits));
+    const sequence = this.#waiting[index];
+    if (!sequence) return undefined;
+    const taken = this.#take(sequence.ids);
     if (!taken) return undefined;
     const wanted = Math.min(sequence.limit - 1, sequence.ids.length + HEADROOM);
     if (!this.#slots.reserve(taken.slot, wanted)) {
       this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held));
       return undefined;
     }
-    this.#waiting.shift();
+    this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
     this.#running.push(sequence);
     sequence.place.slot = taken.slot;
     sequence.place.computed = taken.held;
     return sequence;
+  }
+
+  #isAdmissible({ ids, paused, awaitsHost, place }: S): boolean {
+    return !paused && !awaitsHost && place.pending === 0 && !this.#isBeingRead(ids);
+  }
+
+  /** True while another sequence reads a longer part of this very prompt, which can be lent when it is read. */
+  #isBeingRead(ids: readonly number[]): boolean {
+    return this.#running.some((other) => {
+      const { computed } = other.place;
+      if (other.paused || other.awaitsHost || computed >= other.ids.length) return false;
+      return sharedPrefix(other.ids, ids) >= computed + this.#slots.lendable;
+    });
+  }
+
+  /** A free slot, or that of a sequence whose reader is behind: it waits without one, so that it holds up nobody else. */
+  #take(ids: readonly number[]): ReturnType<SlotPool['take']> {
+    if (this.#slots.free === 0) {
+      const index = this.#running.findIndex(({ paused, place }) => paused && place.pending === 0);
+      if (index < 0) return undefined;
+      this.#waiting.push(this.#leave(index));
+    }
+    return this.#slots.take(ids, this.#running.map(heldBy));
   }
 
   #leave(index: number): S {
@@ -162,6 +188,11 @@ export class ContinuousBatcher<S extends Batchable> {
     place.computed = 0;
     return sequence;
   }
+}
+
+/** What a running sequence's slot holds when the steps planned so far have run. */
+function heldBy({ ids, place }: Batchable): HeldSlot {
+  return { slot: place.slot, ids, length: Math.min(place.computed, ids.length) };
 }
 
 /** A step while it is planned. */

@@ -9,7 +9,7 @@ import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from
 import { JobPipeline } from './job-pipeline.ts';
 import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
-import { type GenerateRequest, type GenerationEnd, Sequence } from './sequence.ts';
+import { type GenerateRequest, type GenerationEnd, Sequence, type SequenceActivity } from './sequence.ts';
 import { SharedLock } from './shared-lock.ts';
 import { SlotPool } from './slot-pool.ts';
 
@@ -23,6 +23,13 @@ export interface EngineParts {
   readonly plan: ExecutionPlan;
   readonly state: SequenceState;
   readonly logger?: Logger | undefined;
+}
+
+/** What an engine is busy with, in the order of arrival. */
+export interface EngineActivity {
+  readonly slots: number;
+  readonly context: number;
+  readonly sequences: readonly SequenceActivity[];
 }
 
 /**
@@ -58,6 +65,13 @@ export class Engine implements AsyncDisposable {
     return this.#parts.state.context;
   }
 
+  /** What it is busy with at this moment. */
+  get activity(): EngineActivity {
+    const { slots } = this.#parts.plan.shape;
+    const sequences = Array.from(this.#sequences, (sequence) => sequence.activity());
+    return { slots, context: this.context, sequences };
+  }
+
   /**
    * Yields tokens until a stop token, `next(true)`, the most tokens asked for, or the context's end. Rejects with
    * `PROMPT_EMPTY`, `CONTEXT_OVERFLOW`, `TOKEN_OUT_OF_RANGE`, `ABORTED` or the device's error.
@@ -66,9 +80,14 @@ export class Engine implements AsyncDisposable {
     this.#checkPrompt(request.prompt);
     const leave = await this.#lock.share();
     const { signal } = request;
-    const sequence = new Sequence(request, this.context, this.#log);
+    const sequence = new Sequence(request, {
+      context: this.context,
+      vocabulary: this.#parts.plan.vocabulary,
+      log: this.#log,
+    });
     const onAbort = () => this.#abort(sequence, signal);
     try {
+      await sequence.fillMask();
       throwIfAborted(signal, 'generation');
       signal?.addEventListener('abort', onAbort, { once: true });
       this.#add(sequence);
@@ -151,6 +170,7 @@ export class Engine implements AsyncDisposable {
     if (!this.#life.end()) return;
     for (const sequence of this.#sequences) this.#abort(sequence, undefined);
     await this.#driven;
+    this.#pipeline[Symbol.dispose]();
     await this.#stream[Symbol.asyncDispose]();
   }
 
@@ -176,7 +196,6 @@ export class Engine implements AsyncDisposable {
 
   /** Ends a sequence whose reader has read enough. */
   #end(sequence: Sequence): void {
-    if (sequence.ended) return;
     this.#remove(sequence);
     sequence.stop();
   }
@@ -235,7 +254,20 @@ export class Engine implements AsyncDisposable {
     sequence.place.pending--;
     if (sequence.ended || !this.#sequences.has(sequence)) return;
     if (sequence.accept(token)) this.#remove(sequence);
+    else if (sequence.awaitsHost) void this.#fillMask(sequence);
   };
+
+  /** Lets a constrained sequence go on when its next mask is there; the others go on meanwhile. Never rejects. */
+  async #fillMask(sequence: Sequence): Promise<void> {
+    try {
+      await sequence.fillMask();
+      this.#drive();
+    } catch (error) {
+      if (!this.#sequences.has(sequence)) return;
+      this.#remove(sequence);
+      sequence.fail(error);
+    }
+  }
 
   #trace({ rows, outputs, slices }: StepPlan<Sequence>): void {
     this.#log.trace('step', { rows, outputs, sequences: slices.length, waiting: this.#batcher.waiting });

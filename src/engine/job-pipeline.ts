@@ -1,9 +1,9 @@
 import { invariant } from '../base/errors.ts';
-import type { Stream } from '../device/index.ts';
+import type { PinnedBuffer, Stream } from '../device/index.ts';
 import type { BatchPlan } from '../model/batch-plan.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
-import { MAX_LOG_PROBABILITIES, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
+import { MAX_LOG_PROBABILITIES, maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { Slice, StepPlan } from './continuous-batcher.ts';
 import { readReport, type SampledToken } from './sampled-token.ts';
 
@@ -14,17 +14,45 @@ export interface JobSequence {
   readonly sampling: Int32Array;
   /** Most likely tokens reported beside a sampled one; -1 reports none and not even the sampled one's. */
   readonly alternatives: number;
+  /** The tokens that may follow its last id, `maskWords` of the vocabulary; undefined where all may. */
+  readonly mask: Int32Array | undefined;
 }
 
 const REPORT_WIDTH = 2 * (1 + MAX_LOG_PROBABILITIES);
 
 function nothing(): void {}
 
+/** Masks of a job's output rows in pinned memory. */
+class MaskSlot implements Disposable {
+  readonly #pinned: PinnedBuffer;
+  readonly #words: Int32Array;
+  readonly #width: number;
+
+  constructor(plan: ExecutionPlan) {
+    this.#width = maskWords(plan.vocabulary);
+    this.#pinned = plan.parts.device.createPinned(4 * this.#width * plan.shape.outputs, 'masks');
+    const { buffer, byteOffset } = this.#pinned.bytes;
+    this.#words = new Int32Array(buffer, byteOffset, this.#width * plan.shape.outputs);
+  }
+
+  /** Keeps an output row's mask; the bytes are to be uploaded. */
+  write(output: number, mask: Int32Array): Uint8Array {
+    this.#words.set(mask, output * this.#width);
+    return this.#pinned.bytes.subarray(4 * output * this.#width, 4 * (output + 1) * this.#width);
+  }
+
+  [Symbol.dispose](): void {
+    this.#pinned[Symbol.dispose]();
+  }
+}
+
 /** A step under way: what it computes, where its inputs wait, and what it sampled once `done` has resolved. */
 class Job<S extends JobSequence> {
   readonly #tokens: Int32Array;
   readonly #report: Float32Array;
   step: StepPlan<S> = { slices: [], rows: 0, outputs: 0 };
+  /** Made for the first mask. */
+  masks: MaskSlot | undefined;
   done: Promise<void> = Promise.resolve();
 
   constructor(
@@ -68,7 +96,7 @@ class Job<S extends JobSequence> {
  * Keeps several steps under way on one stream: the small inputs of one are written while another runs, and what a step
  * sampled is read while the next one runs.
  */
-export class JobPipeline<S extends JobSequence> {
+export class JobPipeline<S extends JobSequence> implements Disposable {
   readonly #plan: ExecutionPlan;
   readonly #state: SequenceState;
   readonly #stream: Stream;
@@ -100,6 +128,7 @@ export class JobPipeline<S extends JobSequence> {
     job.step = step;
     this.#underWay.push(job);
     this.#writeInputs(plan, job);
+    this.#uploadMasks(job);
     await this.#plan.run({ stream: this.#stream, batch: plan, kind, input: plan.input(job.index) });
     job.readBack(this.#stream, this.#plan);
   }
@@ -120,6 +149,19 @@ export class JobPipeline<S extends JobSequence> {
   async drain(): Promise<void> {
     await Promise.allSettled(this.#underWay.map(({ done }) => done));
     this.#free.push(...this.#underWay.splice(0));
+  }
+
+  [Symbol.dispose](): void {
+    for (const job of this.#free) job.masks?.[Symbol.dispose]();
+  }
+
+  /** Queues the masks of constrained rows before the step; the step before may still read the slots' earlier ones. */
+  #uploadMasks(job: Job<S>): void {
+    for (const { sequence, slot, output } of job.step.slices) {
+      if (output < 0 || !sequence.mask) continue;
+      job.masks ??= new MaskSlot(this.#plan);
+      this.#stream.upload(job.masks.write(output, sequence.mask), this.#plan.mask(slot));
+    }
   }
 
   #writeInputs(plan: BatchPlan, { index, step }: Job<S>): void {

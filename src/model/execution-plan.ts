@@ -7,6 +7,7 @@ import {
   type LoadReport,
 } from '../load/async-model-loader.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
+import { maskWords } from '../ops/sampling/sampling-row.ts';
 import { type BatchShape, stateBytes } from '../ops/value.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
 import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
@@ -235,6 +236,13 @@ export class ExecutionPlan implements AsyncDisposable {
         return { buffer, offset: offset + slot * byteLength, byteLength };
       }),
     );
+  }
+
+  /** Where the mask of a slot's sequence stands: `maskWords` of the vocabulary. */
+  mask(slot: number): BufferRange {
+    const byteLength = 4 * maskWords(this.vocabulary);
+    const { buffer, offset } = this.#buffers.get('masks');
+    return { buffer, offset: offset + slot * byteLength, byteLength };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -242,6 +242,7 @@ export interface SampleCall {
     readonly logits: number;
     readonly parameters: number;
     readonly history: number;
+    readonly masks: number;
     readonly outputRows: number;
     readonly tokens: number;
     readonly report: number;
@@ -250,6 +251,7 @@ export interface SampleCall {
   readonly vocabulary: number;
   readonly historyRows: number;
   readonly historyWidth: number;
+  readonly maskWidth: number;
   readonly reportWidth: number;
   readonly rows: number;
 }

@@ -113,6 +113,8 @@ async function allSequences(): Promise<void> {
     const reading = await throughEngine(model, prompts, 1);
     if (round === 0) line('prompts', { 'tok/s': (1000 * clients * promptTokens) / reading, ms: reading });
     const took = await throughEngine(model, prompts, generated);
+    model.reset();
+    await throughEngine(model, prompts, 1);
     results = await throughHttp(prompts, generated);
     if (round === 0) continue;
     engine.push(took);

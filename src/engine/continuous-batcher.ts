@@ -51,6 +51,14 @@ export interface BatchLimits {
   readonly outputs: number;
 }
 
+/** What a batcher may do. */
+export interface BatchRules {
+  /** A row may take its id from the step before, which is not read yet. */
+  readonly chains: boolean;
+  /** Sequences join while others generate; otherwise when all of those have ended. */
+  readonly continuous: boolean;
+}
+
 /** Positions beyond its ids that a sequence is admitted with, so that it does not lose its place at once. */
 const HEADROOM = 64;
 
@@ -63,14 +71,16 @@ const HEADROOM = 64;
 export class ContinuousBatcher<S extends Batchable> {
   readonly #limits: BatchLimits;
   readonly #slots: SlotPool;
+  readonly #rules: BatchRules;
   /** In the order of admission, which is the order of arrival but for those that gave up their place. */
   readonly #running: S[] = [];
   readonly #waiting: S[] = [];
   #steps = 0;
 
-  constructor(limits: BatchLimits, slots: SlotPool) {
+  constructor(limits: BatchLimits, slots: SlotPool, rules: BatchRules = { chains: true, continuous: true }) {
     this.#limits = limits;
     this.#slots = slots;
+    this.#rules = rules;
   }
 
   get running(): number {
@@ -96,6 +106,7 @@ export class ContinuousBatcher<S extends Batchable> {
   /** The next step, counted as submitted; undefined when no sequence can go on before something is read back or ends. */
   next(): StepPlan<S> | undefined {
     const draft = new Draft<S>(this.#limits, this.#steps);
+    const isOpen = this.#isOpen;
     let decoding = 0;
     for (const sequence of this.#running) if (this.#rowsLeft(sequence) === 1) decoding++;
     for (let i = 0; i < this.#running.length; i++) {
@@ -108,7 +119,7 @@ export class ContinuousBatcher<S extends Batchable> {
         draft.add(sequence, count);
       }
     }
-    while (draft.rowsLeft > 0 && draft.hasOutput) {
+    while (isOpen && draft.rowsLeft > 0 && draft.hasOutput) {
       const admitted = this.#admit();
       if (!admitted) break;
       draft.add(admitted, Math.min(this.#rowsLeft(admitted), draft.rowsLeft));
@@ -118,12 +129,18 @@ export class ContinuousBatcher<S extends Batchable> {
     return draft;
   }
 
+  /** True when sequences may join those that run. */
+  get #isOpen(): boolean {
+    return this.#rules.continuous || this.#running.every(({ place }) => place.sampledBy < 0);
+  }
+
   /** Rows that the sequence could compute in the next step. */
   #rowsLeft({ ids, limit, paused, awaitsHost, place }: S): number {
     const total = ids.length + place.pending;
     if (paused || awaitsHost || total >= limit) return 0;
     // An id that only the device knows can be used by the step behind the one that samples it, no later.
-    if (place.computed >= ids.length && place.sampledBy !== this.#steps - 1) return 0;
+    const isChained = place.computed >= ids.length;
+    if (isChained && (!this.#rules.chains || place.sampledBy !== this.#steps - 1)) return 0;
     return total - place.computed;
   }
 

@@ -7,11 +7,13 @@ import type { SequenceState } from '../model/sequence-state.ts';
 import { ContinuousBatcher, type StepPlan } from './continuous-batcher.ts';
 import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
 import { JobPipeline } from './job-pipeline.ts';
+import { DEFAULT_RUNTIME, type RuntimeOptions } from './runtime-options.ts';
 import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { type GenerateRequest, type GenerationEnd, Sequence, type SequenceActivity } from './sequence.ts';
 import { SharedLock } from './shared-lock.ts';
 import { SlotPool } from './slot-pool.ts';
+import type { StepProfile } from './step-profile.ts';
 
 /** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
 export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
@@ -23,6 +25,20 @@ export interface EngineParts {
   readonly plan: ExecutionPlan;
   readonly state: SequenceState;
   readonly logger?: Logger | undefined;
+  /** Default: everything on. */
+  readonly runtime?: Partial<RuntimeOptions> | undefined;
+  /** Is told where the time of steps goes. */
+  readonly profile?: StepProfile | undefined;
+}
+
+/** What an engine has done so far. */
+export interface EngineCounters {
+  readonly steps: number;
+  /** Bytes of results that were read back. */
+  readonly bytesBack: number;
+  /** Whole steps that were recorded already when they were wanted, and those that were not. */
+  readonly preparedHits: number;
+  readonly preparedMisses: number;
 }
 
 /** What an engine is busy with, in the order of arrival. */
@@ -46,23 +62,34 @@ export class Engine implements AsyncDisposable {
   readonly #pipeline: JobPipeline<Sequence>;
   readonly #sequences = new Set<Sequence>();
   readonly #lock = new SharedLock();
+  readonly #isPipelined: boolean;
   readonly #life = new Lifetime('the engine');
   #isDriving = false;
   #driven: Promise<void> = Promise.resolve();
 
   constructor(parts: EngineParts) {
-    const { device, plan, state, logger } = parts;
+    const { device, plan, state, logger, profile } = parts;
+    const runtime = { ...DEFAULT_RUNTIME, ...parts.runtime };
     this.#parts = parts;
+    this.#isPipelined = runtime.pipelined && runtime.sampling === 'device';
     this.#log = logger ?? silentLogger;
     this.#stream = device.createStream('compute');
     this.#slots = new SlotPool(state, plan.shape.slots);
-    this.#batcher = new ContinuousBatcher(plan.shape, this.#slots);
-    this.#pipeline = new JobPipeline({ plan, state, stream: this.#stream });
+    const continuous = runtime.batching === 'continuous';
+    this.#batcher = new ContinuousBatcher(plan.shape, this.#slots, { chains: this.#isPipelined, continuous });
+    this.#pipeline = new JobPipeline({ plan, state, stream: this.#stream, runtime, profile });
   }
 
   /** Positions that a sequence may have. */
   get context(): number {
     return this.#parts.state.context;
+  }
+
+  /** What it has done so far. */
+  get counters(): EngineCounters {
+    const { steps, bytesBack } = this.#pipeline;
+    const { hits, misses } = this.#parts.plan.prepared;
+    return { steps, bytesBack, preparedHits: hits, preparedMisses: misses };
   }
 
   /** What it is busy with at this moment. */
@@ -226,8 +253,9 @@ export class Engine implements AsyncDisposable {
   async #run(): Promise<void> {
     try {
       for (;;) {
-        const step = this.#pipeline.isFull ? undefined : this.#batcher.next();
-        if (step) await this.#submit(step);
+        const begin = this.#parts.profile ? performance.now() : 0;
+        const step = this.#isReady ? this.#batcher.next() : undefined;
+        if (step) await this.#submit(step, begin);
         else if (this.#pipeline.isEmpty) return;
         else await this.#pipeline.complete(this.#deliver);
       }
@@ -241,13 +269,19 @@ export class Engine implements AsyncDisposable {
       this.#slots.forget();
     } finally {
       this.#isDriving = false;
+      this.#parts.profile?.pause();
     }
   }
 
-  #submit(step: StepPlan<Sequence>): Promise<void> {
+  /** True when a step may be submitted. */
+  get #isReady(): boolean {
+    return this.#isPipelined ? !this.#pipeline.isFull : this.#pipeline.isEmpty;
+  }
+
+  #submit(step: StepPlan<Sequence>, begin: number): Promise<void> {
     for (const { sequence, first } of step.slices) sequence.begin(first);
     if (this.#log.enabled('trace')) this.#trace(step);
-    return this.#pipeline.submit(step);
+    return this.#pipeline.submit(step, begin);
   }
 
   readonly #deliver = (sequence: Sequence, token: SampledToken): void => {

@@ -28,11 +28,13 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
-import { Engine, type EngineActivity } from './engine.ts';
+import { Engine, type EngineActivity, type EngineCounters } from './engine.ts';
 import type { PositionLogits } from './forced-logits.ts';
 import { type LoadMode, loadByMode } from './load-mode.ts';
 import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import type { GenerateOptions } from './generate-options.ts';
+import type { RuntimeOptions } from './runtime-options.ts';
+import type { StepProfile } from './step-profile.ts';
 import { TextStream } from './text-stream.ts';
 
 /** How a model is made ready. */
@@ -44,6 +46,10 @@ export interface ModelOptions extends PlanOptions, MemoryLimits {
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** Is told of everything that takes time while loading. */
   readonly trace?: LoadTrace | undefined;
+  /** Mechanisms of the engine that are to be off. Default: none. */
+  readonly runtime?: Partial<RuntimeOptions> | undefined;
+  /** Is told where the time of steps goes. */
+  readonly profile?: StepProfile | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly logger?: Logger | undefined;
 }
@@ -109,7 +115,8 @@ export class LanguageModel implements AsyncDisposable {
       loading.catch(() => {});
       if (mode !== 'background') await loading;
       const state = stateOf(config, cache);
-      const engine = new Engine({ device, plan, state, logger: log });
+      const { runtime, profile } = options;
+      const engine = new Engine({ device, plan, state, logger: log, runtime, profile });
       return new LanguageModel(parts, config, fit, { plan, engine, loader, loading });
     } catch (error) {
       await loader[Symbol.asyncDispose]();
@@ -191,6 +198,11 @@ export class LanguageModel implements AsyncDisposable {
   /** What the engine is busy with. */
   get activity(): EngineActivity {
     return this.#engine.activity;
+  }
+
+  /** What the engine has done so far. */
+  get counters(): EngineCounters {
+    return this.#engine.counters;
   }
 
   /** The logits at every position of `ids` from `from` on. */

@@ -41,14 +41,15 @@ export class SlotPool {
     if (!own) return undefined;
     const lender = this.#bestOf([...used, ...this.#idle], ids) ?? own;
     const lent = lender.held - (lender.held % this.#state.lendable);
-    const isLoss = own.of.length - own.held >= this.#state.lendable && this.#idle.length > 1;
-    if (lent === 0 || (lent <= own.held && !isLoss)) return this.#reuse(own.of, own.held);
-    // What the lender holds beyond the common beginning stays there.
     const receiver =
       this.#idle.find(({ length }) => length === 0) ??
       this.#idle.find((idle) => idle !== lender.of) ??
       own.of;
-    if (receiver === lender.of) return this.#reuse(own.of, own.held);
+    // What a slot holds beyond the common beginning stays there, unless keeping it would cost as much elsewhere.
+    const loss = own.of.length - own.held;
+    const isSpared = loss >= this.#state.lendable && receiver.length < loss;
+    const isLent = lent > own.held || (lent > 0 && isSpared);
+    if (!isLent || receiver === lender.of) return this.#reuse(own.of, own.held);
     this.#reuse(receiver, 0);
     this.#state.lend(lender.of.slot, receiver.slot, lent);
     return { slot: receiver.slot, held: lent };

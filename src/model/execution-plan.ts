@@ -17,6 +17,7 @@ import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './plan-options.ts';
 import type { PlanParts } from './plan-parts.ts';
+import { PreparedSteps } from './prepared-steps.ts';
 
 /** Results that a step leaves on the device. */
 export type ResultName = 'logits' | 'tokens' | 'report';
@@ -27,6 +28,15 @@ export interface RunOn {
   readonly batch: BatchPlan;
   readonly kind: StepKind;
   readonly input: InputSlot;
+  /** The host waits for the inputs to be on the device before it queues the step. Default false. */
+  readonly awaitsInputs?: boolean;
+  /** Is told when all that the step needs is there and its inputs are about to be queued. */
+  readonly watch?: RunWatch | undefined;
+}
+
+/** Who wants to know how a run gets on. */
+export interface RunWatch {
+  ready(): void;
 }
 
 /**
@@ -36,6 +46,8 @@ export interface RunOn {
  * and `loadInBackground`. Steps are recorded at their first use.
  */
 export class ExecutionPlan implements AsyncDisposable {
+  /** Whole steps that are recorded. */
+  readonly prepared: PreparedSteps;
   readonly #buffers: PlanBuffers;
   #weights: ModelWeights | undefined;
   #preparing: Promise<void> = Promise.resolve();
@@ -47,6 +59,7 @@ export class ExecutionPlan implements AsyncDisposable {
     buffers: PlanBuffers,
   ) {
     this.#buffers = buffers;
+    this.prepared = new PreparedSteps(parts.preparedSteps);
   }
 
   /** Compiles a plan for each row capacity. Allocates nothing. */
@@ -211,9 +224,12 @@ export class ExecutionPlan implements AsyncDisposable {
   async run(on: RunOn): Promise<void> {
     const { stream, batch, kind, input } = on;
     if (!this.#loaded.areResident) return this.#runParts(on);
-    if (!batch.isPrepared(kind)) await batch.prepare(kind);
+    if (!this.prepared.has(batch, kind)) await batch.prepare(kind);
+    on.watch?.ready();
     batch.upload(stream, input);
+    if (on.awaitsInputs) await stream.synchronize();
     batch.run(stream, kind);
+    this.prepared.used(batch, kind, stream);
     return undefined;
   }
 
@@ -282,8 +298,9 @@ export class ExecutionPlan implements AsyncDisposable {
     await this.plans[0]?.prepare('generate').catch(() => {});
   }
 
-  async #runParts({ stream, batch, kind, input }: RunOn): Promise<void> {
+  async #runParts({ stream, batch, kind, input, watch }: RunOn): Promise<void> {
     const parts = batch.partsOf(kind);
+    watch?.ready();
     // Many rows take long enough in each part for the next ones to come meanwhile.
     if (batch.shape.rows > 1) for (let part = 0; part < parts; part++) this.#loaded.request(part);
     batch.upload(stream, input);

@@ -13,4 +13,6 @@ export interface PlanParts {
   readonly shape: BatchShape;
   /** Steps that may be under way at once. */
   readonly inFlight: number;
+  /** Whole steps that stay recorded. Default: as `PreparedSteps`. */
+  readonly preparedSteps?: number | undefined;
 }

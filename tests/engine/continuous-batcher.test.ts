@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import {
   type Batchable,
+  type BatchRules,
   ContinuousBatcher,
   SequencePlace,
   type StepPlan,
@@ -52,9 +53,10 @@ class Model {
   constructor(
     readonly limits: { rows: number; outputs: number; slots: number },
     blocks: number,
+    rules?: BatchRules,
   ) {
     this.state = new KvCache({ blocks, slots: limits.slots, context: CONTEXT });
-    this.batcher = new ContinuousBatcher(limits, new SlotPool(this.state, limits.slots));
+    this.batcher = new ContinuousBatcher(limits, new SlotPool(this.state, limits.slots), rules);
   }
 
   submit(): boolean {
@@ -139,13 +141,15 @@ const setups = fc.record({
   slots: fc.integer({ min: 1, max: 4 }),
   extraBlocks: fc.nat(12),
   inFlight: fc.integer({ min: 1, max: 3 }),
+  rules: fc.record({ chains: fc.boolean(), continuous: fc.boolean() }),
   sequences,
 });
 
 test('every sequence ends with its own tokens, whatever the budgets, the order and the pauses', () => {
   fc.assert(
-    fc.property(setups, ({ rows, slots, extraBlocks, inFlight, sequences: wanted }) => {
-      const model = new Model({ rows, outputs: slots, slots }, CONTEXT / KV_BLOCK_SIZE + extraBlocks);
+    fc.property(setups, ({ rows, slots, extraBlocks, inFlight, rules, sequences: wanted }) => {
+      const blocks = CONTEXT / KV_BLOCK_SIZE + extraBlocks;
+      const model = new Model({ rows, outputs: slots, slots }, blocks, rules);
       const all = wanted.map(
         ({ prompt, tokens, common }, name) =>
           new Fake(name + 1, prompt, Math.min(prompt + tokens, CONTEXT + 1), common),
@@ -174,6 +178,29 @@ test('every sequence ends with its own tokens, whatever the budgets, the order a
       }
     }),
     { numRuns: 10_000 },
+  );
+});
+
+test('without chains no row takes an id that the host has not read; static batches let nobody join', () => {
+  const rules = { chains: false, continuous: false };
+  const model = new Model({ rows: 16, outputs: 4, slots: 4 }, 64, rules);
+  const [first, second] = [new Fake(1, 20, 23), new Fake(2, 3, 8)];
+  model.batcher.add(first);
+  model.submit();
+  model.batcher.add(second);
+  const counts: number[][] = [];
+  while (model.submit() || model.underWay.length > 0) {
+    counts.push(model.underWay.map(({ slices }) => slices.length));
+    assert.ok(model.underWay.every(({ slices }) => slices.every(({ sampled }) => sampled < 0)));
+    model.complete();
+    if (first.ids.length === first.limit) break;
+  }
+  assert.deepEqual(counts, [[1, 2], [2], [2], [2]], 'the second came while the first was still being read');
+  model.batcher.add(new Fake(3, 3, 5));
+  model.submit();
+  assert.deepEqual(
+    model.underWay.map(({ slices }) => slices.map(({ sequence }) => sequence.name)),
+    [[2]],
   );
 });
 

@@ -70,6 +70,17 @@ test('slots lend whole blocks of what another sequence begins with, and keep the
   assert.deepEqual(pool.take([...count(40), 999]), { slot: 2, held: 32 }, 'a shared block is not written');
 });
 
+test('a slot is not emptied for another to keep its end', () => {
+  const { pool } = poolOf(20, 2);
+  for (const [slot, from] of [0, 500].entries()) {
+    assert.equal(pool.take([from])?.slot, slot);
+    assert.ok(pool.reserve(slot, 150));
+  }
+  for (const [slot, from] of [0, 500].entries()) pool.give(slot, count(150, from));
+  assert.deepEqual(pool.take([...count(70), 999]), { slot: 0, held: 70 });
+  assert.deepEqual(pool.take([...count(70, 500), 999]), { slot: 1, held: 70 });
+});
+
 test('a sequence with nothing in common takes an empty slot before one that holds something', () => {
   const { pool } = poolOf(20, 3);
   assert.equal(pool.take([1])?.slot, 0);

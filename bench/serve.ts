@@ -3,6 +3,7 @@ import { once, setMaxListeners } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { LanguageModel } from '../src/engine/language-model.ts';
+import { StepProfile } from '../src/engine/step-profile.ts';
 import { HttpListener } from '../src/node/http-listener.ts';
 import { loadModel } from '../src/node/load-model.ts';
 import { ModelServer } from '../src/server/index.ts';
@@ -23,6 +24,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '3' },
     arrivals: { type: 'string', default: '40' },
     'in-flight': { type: 'string', default: '2' },
+    profile: { type: 'boolean', default: false },
   },
 });
 const clients = Number(values.clients);
@@ -31,12 +33,14 @@ const generated = Number(values.generate);
 const rounds = Number(values.rounds);
 const [location = 'models/minimind2-small-q4_k_m.gguf'] = positionals;
 
+const profile = values.profile ? new StepProfile() : undefined;
 const model = await loadModel(location, {
   device: values.device,
   sequences: clients,
   context: 8 * promptTokens,
   inFlight: Number(values['in-flight']),
   load: 'eager',
+  profile,
 });
 const server = new ModelServer({
   models: [{ id: 'model', created: 0, open: async () => model }],
@@ -174,6 +178,10 @@ console.log(`${location} on ${model.device.info.name}`);
 await oneSequence();
 await allSequences();
 await arrivals();
+for (const { phase, mean, median, p95, most } of profile?.summary() ?? []) {
+  line(phase, { 'mean ms': mean, median, p95, most });
+}
+if (profile) line('gaps', { 'share of the device': profile.gapShare });
 clientProcess.disconnect();
 await listener[Symbol.asyncDispose]();
 await server[Symbol.asyncDispose]();

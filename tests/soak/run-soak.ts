@@ -1,23 +1,30 @@
 // Mixed load on a server of the bundled model for as long as it is told: `npm run soak -- --minutes 30`. It ends with an
 // error when a request is lost or answered wrongly, or when memory grows.
 import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openGrammarRealm } from '../../src/node/grammar-realm.ts';
 import { HttpListener } from '../../src/node/http-listener.ts';
 import { ModelServer } from '../../src/server/index.ts';
-import { seededRandom } from '../support/random.ts';
 import { bundledSource } from '../support/test-server.ts';
 
-const WORKERS = 8;
-const REPORTS = 20;
-/** Memory may grow by so much from the first half to the second: caches fill, and the allocator keeps pages. */
-const MOST_GROWTH = 1.1;
+const REPORTS = 30;
+/** What is live may grow by so much from the second third to the last: what is under way differs from moment to moment. */
+const MOST_LIVE_GROWTH = 1.05;
+/** Pages that the system has given: allocators keep some, and come to rest slowly. */
+const MOST_RESIDENT_GROWTH = 1.1;
+
+/** The server's memory, in bytes. */
+interface Memory {
+  /** On the heap and beside it, after garbage was collected. */
+  readonly live: number;
+  readonly resident: number;
+}
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '30' } } });
-const end = performance.now() + Number(values.minutes) * 60_000;
-const random = seededRandom(1);
-const counts = new Map<string, number>();
-
+const { minutes } = values;
 const server = new ModelServer({
   models: [bundledSource({ sequences: 4, context: 1024 })],
   parallel: 4,
@@ -25,96 +32,52 @@ const server = new ModelServer({
 });
 await server.loaded;
 const listener = await HttpListener.open(server.fetch, { port: 0 });
+const clients = fork(fileURLToPath(new URL('soak-clients.js', import.meta.url)), [
+  '--url',
+  listener.url,
+  '--minutes',
+  minutes,
+]);
+let counts: Readonly<Record<string, number>> = {};
+clients.on('message', ({ done }: { done: typeof counts }) => {
+  counts = done;
+});
 
-const QUESTIONS = ['What is the capital of France?', 'Tell me about rain.', 'Name three colours.', 'Hello!'];
-const SCHEMA = { type: 'object', properties: { n: { type: 'integer', maximum: 99 } }, required: ['n'] };
-
-function ask(body: object, signal?: AbortSignal): Promise<Response> {
-  const messages = [{ role: 'user', content: QUESTIONS[Math.floor(random() * QUESTIONS.length)] }];
-  const whole = { messages, max_tokens: 1 + Math.floor(random() * 60), ...body };
-  return fetch(`${listener.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(whole),
-    ...(signal ? { signal } : {}),
-  });
+const seen: Memory[] = [];
+const mebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
+function look(): void {
+  assert.ok(globalThis.gc, 'the soak runs with --expose-gc');
+  globalThis.gc();
+  globalThis.gc();
+  const { rss: resident, heapUsed, external } = process.memoryUsage();
+  const live = heapUsed + external;
+  seen.push({ live, resident });
+  const done = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  console.log(`${done} deeds, ${mebibytes(live)} live, ${mebibytes(resident)} resident`);
 }
 
-/** What a client may do. Each throws when the server does not do its part. */
-const DEEDS: Readonly<Record<string, () => Promise<void>>> = {
-  async whole() {
-    const answer = (await (await ask({})).json()) as { choices: object[] };
-    assert.equal(answer.choices.length, 1);
-  },
-  async streamed() {
-    assert.ok((await (await ask({ stream: true })).text()).endsWith('data: [DONE]\n\n'));
-  },
-  async several() {
-    const answer = (await (await ask({ n: 3, logprobs: true, top_logprobs: 5 })).json()) as {
-      choices: object[];
-    };
-    assert.equal(answer.choices.length, 3);
-  },
-  async schema() {
-    const response_format = { type: 'json_schema', json_schema: { name: 'n', schema: SCHEMA } };
-    const answer = (await (await ask({ response_format, max_tokens: 40 })).json()) as {
-      choices: { finish_reason: string; message: { content: string } }[];
-    };
-    const [choice] = answer.choices;
-    if (choice?.finish_reason === 'stop') assert.ok(Number.isInteger(JSON.parse(choice.message.content).n));
-  },
-  async left() {
-    const leaving = AbortSignal.timeout(1 + Math.floor(random() * 200));
-    await ask({ stream: true }, leaving)
-      .then((response) => response.text())
-      .catch(() => undefined);
-  },
-  async slow() {
-    const reader = (await ask({ stream: true })).body?.getReader();
-    for (let next = await reader?.read(); next && !next.done; next = await reader?.read()) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  },
-  async wrong() {
-    assert.equal((await ask({ temperature: 'hot' })).status, 400);
-    assert.equal(
-      (await ask({ response_format: { type: 'json_schema', json_schema: { schema: { type: '?' } } } }))
-        .status,
-      400,
-    );
-  },
-};
-
-async function work(): Promise<void> {
-  const names = Object.keys(DEEDS);
-  while (performance.now() < end) {
-    const name = names[Math.floor(random() * names.length)] as keyof typeof DEEDS;
-    await DEEDS[name]?.();
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
+/** The last third beside the second, by their medians: large bodies come and go. In the first, caches fill. */
+function growth(of: keyof Memory): number {
+  const third = Math.floor(seen.length / 3);
+  const middle = (from: number) => {
+    const bytes = seen.slice(from, from + third).map((memory) => memory[of]);
+    return bytes.sort((a, b) => a - b)[third >> 1] ?? Number.NaN;
+  };
+  return middle(2 * third) / middle(third);
 }
 
-const memory: number[] = [];
-const measure = () => {
-  globalThis.gc?.();
-  const { rss, heapUsed } = process.memoryUsage();
-  memory.push(rss);
-  const done = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  console.log(
-    `${done} requests, ${Math.round(rss / 2 ** 20)} MiB resident, ${Math.round(heapUsed / 2 ** 20)} MiB heap`,
-  );
-};
-const timer = setInterval(measure, (Number(values.minutes) * 60_000) / REPORTS);
-await Promise.all(Array.from({ length: WORKERS }, work));
+const timer = setInterval(look, (Number(minutes) * 60_000) / REPORTS);
+const [status] = (await once(clients, 'exit')) as [number | null];
 clearInterval(timer);
-await server.drain();
-measure();
-console.log(Object.fromEntries(counts));
+const slots = await server.fetch(new Request('http://server/slots'));
+const { active_requests: active } = (await slots.json()) as { active_requests: number };
+await Promise.all([server.drain(), listener.drain()]);
+console.log(counts);
 await listener[Symbol.asyncDispose]();
 await server[Symbol.asyncDispose]();
-// Pages that the system takes back when others want them come again: the least tells nothing, the most does.
-const half = memory.length >> 1;
-const most = (of: readonly number[]) => Math.max(...of);
-const growth = most(memory.slice(half)) / most(memory.slice(0, half));
-console.log(`most memory in the second half: ${growth.toFixed(3)} of that in the first`);
-assert.ok(growth < MOST_GROWTH, 'memory stays flat');
+const [live, resident] = [growth('live'), growth('resident')];
+console.log(`last third beside the second: ${live.toFixed(3)} live, ${resident.toFixed(3)} resident`);
+assert.equal(status, 0, 'the clients were served');
+console.log(`${active} requests were still there when the clients had ended`);
+assert.ok(live < MOST_LIVE_GROWTH, 'what is live does not grow');
+assert.ok(resident < MOST_RESIDENT_GROWTH, 'resident memory is flat');

@@ -5,7 +5,7 @@ import {
   SamplingScratch,
   sampleRow,
 } from '../ops/index.ts';
-import type { JobSequence } from './job.ts';
+import type { JobSequence } from './job-sequence.ts';
 import { readReport, type SampledToken } from './sampled-token.ts';
 
 /** Chooses tokens on the host as the `sample` operator means them, from logits that were read back. */

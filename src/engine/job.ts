@@ -3,19 +3,9 @@ import type { ExecutionPlan, RunWatch } from '../model/execution-plan.ts';
 import { MAX_LOG_PROBABILITIES, maskWords } from '../ops/sampling/sampling-row.ts';
 import type { Slice, StepPlan } from './continuous-batcher.ts';
 import type { HostSampler } from './host-sampler.ts';
+import type { JobSequence } from './job-sequence.ts';
 import { readReport, type SampledToken } from './sampled-token.ts';
 import type { StepProfile } from './step-profile.ts';
-
-/** What a job needs of a sequence. */
-export interface JobSequence {
-  readonly ids: readonly number[];
-  /** Its row of sampling parameters. */
-  readonly sampling: Int32Array;
-  /** Most likely tokens reported beside a sampled one; -1 reports none and not even the sampled one's. */
-  readonly alternatives: number;
-  /** The tokens that may follow its last id, `maskWords` of the vocabulary; undefined where all may. */
-  readonly mask: Int32Array | undefined;
-}
 
 const REPORT_WIDTH = 2 * (1 + MAX_LOG_PROBABILITIES);
 

@@ -7,7 +7,7 @@ import {
 } from '../ops/sampling/sampling-row.ts';
 import type { TokenConstraint } from '../text/index.ts';
 import { type Batchable, SequencePlace } from './continuous-batcher.ts';
-import type { JobSequence } from './job.ts';
+import type { JobSequence } from './job-sequence.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { TokenQueue } from './token-queue.ts';
 

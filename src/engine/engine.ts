@@ -1,12 +1,11 @@
 import { Lifetime } from '../base/disposal.ts';
-import { fail, invariant, throwIfAborted } from '../base/errors.ts';
+import { fail, invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import type { Device, Stream } from '../device/index.ts';
-import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import { ContinuousBatcher, type StepPlan } from './continuous-batcher.ts';
+import { DeviceRun, type EngineTarget } from './device-run.ts';
 import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
-import { JobPipeline } from './job-pipeline.ts';
+import type { PipelineParts } from './job-pipeline.ts';
 import { DEFAULT_RUNTIME, type RuntimeOptions } from './runtime-options.ts';
 import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
@@ -18,13 +17,15 @@ import type { StepProfile } from './step-profile.ts';
 /** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
 export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
 
-/** What an engine runs on. */
-export interface EngineParts {
-  readonly device: Device;
-  /** Allocated and loaded; the engine does not own it. */
-  readonly plan: ExecutionPlan;
+/** What an engine runs on. It owns none of it. */
+export interface EngineParts extends EngineTarget {
   readonly state: SequenceState;
   readonly logger?: Logger | undefined;
+  /**
+   * Brings the model onto a device again, in the same shape, after it was lost with the device; what was there is of no use
+   * to anybody by then. Without it, a lost device fails whatever runs.
+   */
+  readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<EngineTarget>) | undefined;
   /** Default: everything on. */
   readonly runtime?: Partial<RuntimeOptions> | undefined;
   /** Is told where the time of steps goes. */
@@ -36,7 +37,7 @@ export interface EngineCounters {
   readonly steps: number;
   /** Bytes of results that were read back. */
   readonly bytesBack: number;
-  /** Whole steps that were recorded already when they were wanted, and those that were not. */
+  /** Whole steps that were recorded already when they were wanted, and those that were not, since the device was opened. */
   readonly preparedHits: number;
   readonly preparedMisses: number;
 }
@@ -48,36 +49,47 @@ export interface EngineActivity {
   readonly sequences: readonly SequenceActivity[];
 }
 
+/** Losses of the device without any progress between them, after which work that was under way is given up. */
+const MOST_LOSSES = 3;
+
 /**
  * Runs many sequences at once on an allocated and loaded plan: their rows are batched step by step, and while one step
  * runs the next is already queued. What a sequence left in the cache is used again by the next one that begins with the
- * same tokens.
+ * same tokens. When the device is lost and can be replaced, everything goes on where it was, with the same tokens.
  */
 export class Engine implements AsyncDisposable {
   readonly #parts: EngineParts;
   readonly #log: Logger;
-  readonly #stream: Stream;
+  readonly #vocabulary: number;
   readonly #slots: SlotPool;
   readonly #batcher: ContinuousBatcher<Sequence>;
-  readonly #pipeline: JobPipeline<Sequence>;
   readonly #sequences = new Set<Sequence>();
   readonly #lock = new SharedLock();
   readonly #isPipelined: boolean;
+  readonly #pipelineParts: Omit<PipelineParts, 'plan' | 'stream'>;
+  readonly #counts = { steps: 0, bytesBack: 0 };
   readonly #life = new Lifetime('the engine');
+  readonly #ending = new AbortController();
+  /** Undefined from the loss of the device on until somebody needs it. */
+  #run: DeviceRun<Sequence> | undefined;
+  /** Why there is none. */
+  #loss: Error | undefined;
   #isDriving = false;
   #driven: Promise<void> = Promise.resolve();
 
   constructor(parts: EngineParts) {
-    const { device, plan, state, logger, profile } = parts;
+    const { plan, state, logger, profile } = parts;
     const runtime = { ...DEFAULT_RUNTIME, ...parts.runtime };
     this.#parts = parts;
     this.#isPipelined = runtime.pipelined && runtime.sampling === 'device';
+    this.#pipelineParts = { state, runtime, profile, counts: this.#counts };
     this.#log = logger ?? silentLogger;
-    this.#stream = device.createStream('compute');
+    this.#vocabulary = plan.vocabulary;
     this.#slots = new SlotPool(state, plan.shape.slots);
-    const continuous = runtime.batching === 'continuous';
-    this.#batcher = new ContinuousBatcher(plan.shape, this.#slots, { chains: this.#isPipelined, continuous });
-    this.#pipeline = new JobPipeline({ plan, state, stream: this.#stream, runtime, profile });
+    const capacities = plan.plans.map(({ shape }) => shape.rows);
+    const rules = { chains: this.#isPipelined, continuous: runtime.batching === 'continuous' };
+    this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
+    this.#run = new DeviceRun(parts, this.#pipelineParts);
   }
 
   /** Positions that a sequence may have. */
@@ -87,9 +99,8 @@ export class Engine implements AsyncDisposable {
 
   /** What it has done so far. */
   get counters(): EngineCounters {
-    const { steps, bytesBack } = this.#pipeline;
-    const { hits, misses } = this.#parts.plan.prepared;
-    return { steps, bytesBack, preparedHits: hits, preparedMisses: misses };
+    const { hits = 0, misses = 0 } = this.#run?.plan.prepared ?? {};
+    return { ...this.#counts, preparedHits: hits, preparedMisses: misses };
   }
 
   /** What it is busy with at this moment. */
@@ -109,7 +120,7 @@ export class Engine implements AsyncDisposable {
     const { signal } = request;
     const sequence = new Sequence(request, {
       context: this.context,
-      vocabulary: this.#parts.plan.vocabulary,
+      vocabulary: this.#vocabulary,
       log: this.#log,
     });
     const onAbort = () => this.#abort(sequence, signal);
@@ -138,9 +149,25 @@ export class Engine implements AsyncDisposable {
     const leave = await this.#lock.alone();
     try {
       await this.#driven;
-      this.#slots.forget();
+      const { state } = this.#parts;
       const input: ForcedInput = { ids, from, signal };
-      yield* forcedLogits({ ...this.#parts, stream: this.#stream }, input);
+      let next = from;
+      for (let losses = 0, done = false; !done;) {
+        this.#slots.forget();
+        const run = await this.#ready();
+        const { plan, stream } = run;
+        try {
+          for await (const found of forcedLogits({ plan, state, stream }, input)) {
+            if (found.position < next) continue;
+            next = found.position + 1;
+            losses = 0;
+            yield found;
+          }
+          done = true;
+        } catch (error) {
+          await this.#survive(run, error, ++losses);
+        }
+      }
     } finally {
       this.#slots.forget();
       leave();
@@ -153,12 +180,13 @@ export class Engine implements AsyncDisposable {
     const leave = await this.#lock.alone();
     try {
       await this.#driven;
-      this.#slots.forget();
-      const { plan, state } = this.#parts;
-      const on = { plan, state, stream: this.#stream };
-      // Nobody's logits are wanted.
-      for await (const _ of forcedLogits(on, { ids, from: ids.length, signal }));
-      return { ids: [...ids], states: await saveSlot(plan, this.#stream, FORCED_SLOT) };
+      const { state } = this.#parts;
+      return await this.#withDevice(async ({ plan, stream }) => {
+        this.#slots.forget();
+        // Nobody's logits are wanted.
+        for await (const _ of forcedLogits({ plan, state, stream }, { ids, from: ids.length, signal }));
+        return { ids: [...ids], states: await saveSlot(plan, stream, FORCED_SLOT) };
+      });
     } finally {
       this.#slots.forget();
       leave();
@@ -174,15 +202,20 @@ export class Engine implements AsyncDisposable {
     const leave = await this.#lock.alone();
     try {
       await this.#driven;
-      const taken = this.#slots.take([]);
-      invariant(taken, 'a slot is idle while nobody else runs');
-      let held: readonly number[] = [];
-      try {
-        await restoreSlot({ plan: this.#parts.plan, stream: this.#stream, slot: taken.slot }, states);
-        held = ids;
-      } finally {
-        this.#slots.give(taken.slot, held);
-      }
+      await this.#withDevice(async ({ plan, stream }) => {
+        const taken = this.#slots.take([]);
+        invariant(taken, 'a slot is idle while nobody else runs');
+        const { slot } = taken;
+        let held: readonly number[] = [];
+        try {
+          await restoreSlot({ plan, stream, slot }, states);
+          held = ids;
+          // As a prompt it would have been computed so.
+          this.#slots.trace(slot).note(0, ids.length, plan.shape.rows);
+        } finally {
+          this.#slots.give(slot, held);
+        }
+      });
     } finally {
       leave();
     }
@@ -195,15 +228,15 @@ export class Engine implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#life.end()) return;
+    this.#ending.abort();
     for (const sequence of this.#sequences) this.#abort(sequence, undefined);
     await this.#driven;
-    this.#pipeline[Symbol.dispose]();
-    await this.#stream[Symbol.asyncDispose]();
+    await this.#run?.[Symbol.asyncDispose]();
   }
 
   #checkPrompt(ids: readonly number[]): void {
     this.#life.check();
-    const size = this.#parts.plan.vocabulary;
+    const size = this.#vocabulary;
     if (ids.length === 0) fail('PROMPT_EMPTY', {});
     if (ids.length > this.context) fail('CONTEXT_OVERFLOW', { tokens: ids.length, context: this.context });
     for (const id of ids) {
@@ -246,21 +279,26 @@ export class Engine implements AsyncDisposable {
   #drive(): void {
     if (this.#isDriving) return;
     this.#isDriving = true;
-    this.#driven = this.#run();
+    this.#driven = this.#runSteps();
   }
 
   /** Submits and completes steps as long as there is something to do. Never rejects: sequences take the errors. */
-  async #run(): Promise<void> {
+  async #runSteps(): Promise<void> {
     try {
-      for (;;) {
-        const begin = this.#parts.profile ? performance.now() : 0;
-        const step = this.#isReady ? this.#batcher.next() : undefined;
-        if (step) await this.#submit(step, begin);
-        else if (this.#pipeline.isEmpty) return;
-        else await this.#pipeline.complete(this.#deliver);
+      while (this.#run || this.#sequences.size > 0) {
+        const run = this.#run ?? (await this.#ready());
+        try {
+          const begin = this.#parts.profile ? performance.now() : 0;
+          const step = this.#takes(run) ? this.#batcher.next() : undefined;
+          if (step) await this.#submit(step, run, begin);
+          else if (run.pipeline.isEmpty) return;
+          else await run.pipeline.complete(this.#deliver);
+        } catch (error) {
+          this.#blame(await this.#survive(run, error), run.backend);
+        }
       }
     } catch (error) {
-      await this.#pipeline.drain();
+      await this.#run?.pipeline.drain();
       for (const sequence of this.#sequences) {
         this.#remove(sequence);
         sequence.fail(error);
@@ -274,14 +312,74 @@ export class Engine implements AsyncDisposable {
   }
 
   /** True when a step may be submitted. */
-  get #isReady(): boolean {
-    return this.#isPipelined ? !this.#pipeline.isFull : this.#pipeline.isEmpty;
+  #takes({ pipeline }: DeviceRun<Sequence>): boolean {
+    return this.#isPipelined ? !pipeline.isFull : pipeline.isEmpty;
   }
 
-  #submit(step: StepPlan<Sequence>, begin: number): Promise<void> {
+  /** The device, replaced if it was lost. Rejects with `DEVICE_NOT_RESTORED`. */
+  async #ready(): Promise<DeviceRun<Sequence>> {
+    if (this.#run) return this.#run;
+    this.#life.check();
+    const { restore } = this.#parts;
+    invariant(restore && this.#loss, 'a device that is gone was lost and can be replaced');
+    try {
+      const target = await restore(this.#loss, this.#ending.signal);
+      this.#run = new DeviceRun(target, this.#pipelineParts);
+      return this.#run;
+    } catch (error) {
+      this.#life.check();
+      throw error;
+    }
+  }
+
+  /**
+   * Takes leave of a lost device, so that all work starts over from what the host knows; gives the steps that were under way. Rejects with the error when the device is not what failed, cannot be replaced, or was lost too often.
+   */
+  async #survive(run: DeviceRun<Sequence>, error: unknown, losses = 0): Promise<StepPlan<Sequence>[]> {
+    const lost = await run.lossBehind(error);
+    if (!lost || !this.#parts.restore) throw lost ?? error;
+    const underWay = await run.pipeline.drain();
+    this.#batcher.rollBack(underWay);
+    this.#run = undefined;
+    this.#loss = lost;
+    await run[Symbol.asyncDispose]();
+    if (losses >= MOST_LOSSES) throw givenUp(run.backend, lost);
+    return underWay;
+  }
+
+  /** Gives up, of the sequences under whose steps the device is lost time and again, the one with the most rows in them. */
+  #blame(underWay: readonly StepPlan<Sequence>[], backend: string): void {
+    const rows = new Map<Sequence, number>();
+    for (const { sequence, count } of underWay.flatMap(({ slices }) => slices)) {
+      if (this.#sequences.has(sequence)) rows.set(sequence, count + (rows.get(sequence) ?? 0));
+    }
+    let worst: Sequence | undefined;
+    for (const [sequence, count] of rows) {
+      if (++sequence.losses < MOST_LOSSES) continue;
+      if (!worst || count >= (rows.get(worst) ?? 0)) worst = sequence;
+    }
+    if (!worst) return;
+    for (const sequence of rows.keys()) sequence.losses = 0;
+    this.#remove(worst);
+    worst.fail(givenUp(backend, this.#loss));
+  }
+
+  /** Does work on the device, once more where the device was lost meanwhile. */
+  async #withDevice<T>(work: (run: DeviceRun<Sequence>) => Promise<T>): Promise<T> {
+    for (let losses = 1; ; losses++) {
+      const run = await this.#ready();
+      try {
+        return await work(run);
+      } catch (error) {
+        await this.#survive(run, error, losses);
+      }
+    }
+  }
+
+  #submit(step: StepPlan<Sequence>, { pipeline }: DeviceRun<Sequence>, begin: number): Promise<void> {
     for (const { sequence, first } of step.slices) sequence.begin(first);
     if (this.#log.enabled('trace')) this.#trace(step);
-    return this.#pipeline.submit(step, begin);
+    return pipeline.submit(step, begin);
   }
 
   readonly #deliver = (sequence: Sequence, token: SampledToken): void => {
@@ -306,4 +404,9 @@ export class Engine implements AsyncDisposable {
   #trace({ rows, outputs, slices }: StepPlan<Sequence>): void {
     this.#log.trace('step', { rows, outputs, sequences: slices.length, waiting: this.#batcher.waiting });
   }
+}
+
+function givenUp(device: string, lost: Error | undefined): RocmforgeError {
+  const why = lost?.message ?? 'no reason given';
+  return new RocmforgeError('DEVICE_NOT_RESTORED', { device, attempts: MOST_LOSSES, why }, { cause: lost });
 }

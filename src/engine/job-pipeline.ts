@@ -12,6 +12,12 @@ import type { RuntimeOptions } from './runtime-options.ts';
 import type { SampledToken } from './sampled-token.ts';
 import type { StepProfile } from './step-profile.ts';
 
+/** Steps that were submitted, and the bytes of their results that were read back. */
+export interface PipelineCounts {
+  steps: number;
+  bytesBack: number;
+}
+
 /** What a pipeline runs on. */
 export interface PipelineParts {
   readonly plan: ExecutionPlan;
@@ -19,6 +25,8 @@ export interface PipelineParts {
   readonly stream: Stream;
   readonly runtime: RuntimeOptions;
   readonly profile?: StepProfile | undefined;
+  /** Counts what it does. */
+  readonly counts: PipelineCounts;
 }
 
 /**
@@ -30,9 +38,6 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   readonly #sampler: HostSampler | undefined;
   readonly #free: Job<S>[];
   readonly #underWay: Job<S>[] = [];
-  /** Steps that were submitted, and the bytes of their results that were read back. */
-  steps = 0;
-  bytesBack = 0;
 
   constructor(parts: PipelineParts) {
     const { plan, runtime } = parts;
@@ -55,7 +60,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
    */
   async submit(step: StepPlan<S>, begin: number): Promise<void> {
     const { plan, stream, runtime, profile } = this.#parts;
-    const batch = plan.planFor(step.rows, step.outputs);
+    const batch = plan.planFor(step.capacity, step.outputs);
     const readsLogits = this.#sampler !== undefined && step.outputs > 0;
     const kind = step.outputs > 0 && !readsLogits ? 'generate' : 'forward';
     const job = this.#free.pop();
@@ -70,8 +75,8 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     if (readsLogits) job.readLogits(stream);
     else job.readTokens(stream);
     job.queued(stream);
-    this.steps++;
-    this.bytesBack += job.bytesBack;
+    this.#parts.counts.steps++;
+    this.#parts.counts.bytesBack += job.bytesBack;
   }
 
   /** Waits for the oldest step and hands out what its sequences sampled. Rejects with the device's error. */
@@ -93,10 +98,12 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     this.#free.push(job);
   }
 
-  /** Waits for all steps, come what may, and forgets them. */
-  async drain(): Promise<void> {
+  /** Waits for all steps, come what may, and forgets them; gives what they were. */
+  async drain(): Promise<StepPlan<S>[]> {
     await Promise.allSettled(this.#underWay.map(({ done }) => done));
-    this.#free.push(...this.#underWay.splice(0));
+    const dropped = this.#underWay.splice(0);
+    this.#free.push(...dropped);
+    return dropped.map(({ step }) => step);
   }
 
   [Symbol.dispose](): void {

@@ -47,7 +47,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   #times: { begin: number; written: number; ready: number; queued: number } | undefined;
   #begin: DeviceEvent | undefined;
   #end: DeviceEvent | undefined;
-  step: StepPlan<S> = { slices: [], rows: 0, outputs: 0 };
+  step: StepPlan<S> = { slices: [], rows: 0, outputs: 0, capacity: 0 };
   done: Promise<void> = Promise.resolve();
   /** Bytes that come back. */
   bytesBack = 0;

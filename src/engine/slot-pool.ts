@@ -1,5 +1,6 @@
 import { invariant } from '../base/errors.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
+import { RowTrace } from './row-trace.ts';
 
 /** A slot whose state holds the positions of the first `length` ids. */
 export interface HeldSlot {
@@ -17,10 +18,13 @@ export class SlotPool {
   readonly #state: SequenceState;
   /** The longest idle first. */
   #idle: HeldSlot[];
+  /** How what each slot holds was computed. */
+  readonly #traces: RowTrace[];
 
   constructor(state: SequenceState, slots: number) {
     this.#state = state;
     this.#idle = Array.from({ length: slots }, (_, slot) => ({ slot, ids: [], length: 0 }));
+    this.#traces = Array.from({ length: slots }, () => new RowTrace());
   }
 
   /** Positions that slots lend together. */
@@ -52,6 +56,7 @@ export class SlotPool {
     if (!isLent || receiver === lender.of) return this.#reuse(own.of, own.held);
     this.#reuse(receiver, 0);
     this.#state.lend(lender.of.slot, receiver.slot, lent);
+    this.#traces[receiver.slot] = this.trace(lender.of.slot).slice(lent);
     return { slot: receiver.slot, held: lent };
   }
 
@@ -72,8 +77,15 @@ export class SlotPool {
   give(slot: number, ids: readonly number[], held = ids.length): void {
     invariant(!this.#idle.some((idle) => idle.slot === slot), `slot ${slot} is in use`);
     const known = this.#state.keepsPositions || held === ids.length ? ids : [];
-    const kept = this.#state.truncate(slot, known.length);
+    const kept = this.#truncate(slot, known.length);
     this.#idle.push({ slot, ids: known, length: kept });
+  }
+
+  /** How what a slot holds was computed. Whoever has the slot notes there what is computed next. */
+  trace(slot: number): RowTrace {
+    const trace = this.#traces[slot];
+    invariant(trace, `slot ${slot} is one of ${this.#traces.length}`);
+    return trace;
   }
 
   /** Forgets what idle slots hold. */
@@ -83,7 +95,7 @@ export class SlotPool {
 
   #reuse(idle: HeldSlot, length: number): { slot: number; held: number } {
     this.#idle.splice(this.#idle.indexOf(idle), 1);
-    return { slot: idle.slot, held: this.#state.truncate(idle.slot, length) };
+    return { slot: idle.slot, held: this.#truncate(idle.slot, length) };
   }
 
   /** The slot that holds most of the beginning of `ids`, and how much; of equal ones an empty one, else the first. */
@@ -106,8 +118,14 @@ export class SlotPool {
 
   #forget(index: number): void {
     const { slot } = this.#idle[index] as HeldSlot;
-    this.#state.truncate(slot, 0);
+    this.#truncate(slot, 0);
     this.#idle[index] = { slot, ids: [], length: 0 };
+  }
+
+  #truncate(slot: number, length: number): number {
+    const kept = this.#state.truncate(slot, length);
+    this.trace(slot).truncate(kept);
+    return kept;
   }
 }
 

@@ -41,45 +41,55 @@ class Fake implements Batchable {
   }
 }
 
-/** A device that checks what it is given: every row's predecessors are in the slot's blocks, every id is known by then. */
+/** What a cache cell holds, and the capacity of the plan that computed it. */
+interface Cell {
+  readonly id: number;
+  readonly capacity: number;
+}
+
+/**
+ * A device that checks what it is given: every row's predecessors are in the slot's blocks, every id is known by then, and
+ * what was lost comes back from plans of the same capacity.
+ */
 class Model {
   readonly state: KvCache;
   readonly batcher: ContinuousBatcher<Fake>;
   readonly underWay: StepPlan<Fake>[] = [];
-  /** Ids by cache cell. */
-  readonly #cells = new Map<number, number>();
+  readonly #cells = new Map<number, Cell>();
+  /** What is to come back, by cache cell. */
+  readonly #lost = new Map<number, Cell>();
   #sampled: number[] = [];
+  readonly #blocks: number;
 
   constructor(
     readonly limits: { rows: number; outputs: number; slots: number },
     blocks: number,
     rules?: BatchRules,
   ) {
+    this.#blocks = blocks;
     this.state = new KvCache({ blocks, slots: limits.slots, context: CONTEXT });
-    this.batcher = new ContinuousBatcher(limits, new SlotPool(this.state, limits.slots), rules);
+    const capacities = [1, 8, limits.rows].filter((rows, i) => rows < limits.rows || i === 2);
+    const slots = new SlotPool(this.state, limits.slots);
+    this.batcher = new ContinuousBatcher({ ...limits, capacities }, slots, rules);
   }
 
   submit(): boolean {
     const step = this.batcher.next();
     if (!step) return false;
-    assert.ok(step.rows > 0 && step.rows <= this.limits.rows && step.outputs <= this.limits.outputs);
+    assert.ok(step.rows > 0 && step.rows <= step.capacity && step.capacity <= this.limits.rows);
+    assert.ok(step.outputs <= this.limits.outputs);
     assert.equal(
       step.rows,
       step.slices.reduce((sum, { count }) => sum + count, 0),
     );
     assert.equal(new Set(step.slices.map(({ slot }) => slot)).size, step.slices.length);
+    this.#checkOwners();
     const sampled: number[] = [];
     for (const { sequence, slot, first, count, output, sampled: from } of step.slices) {
-      const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
-      this.state.writeBlocks(slot, blocks);
-      const cell = (position: number) => {
-        const block = blocks[Math.floor(position / KV_BLOCK_SIZE)] as number;
-        assert.ok(block >= 0, 'the position has a block');
-        return block * KV_BLOCK_SIZE + (position % KV_BLOCK_SIZE);
-      };
+      const cell = this.#cellsOf(slot);
       for (let position = 0; position < first; position++) {
         assert.equal(
-          this.#cells.get(cell(position)),
+          this.#cells.get(cell(position))?.id,
           sequence.idAt(position),
           'what came before is in the cache',
         );
@@ -95,7 +105,7 @@ class Model {
           sequence.idAt(position),
           'the id is known to the host, or sampled by the step before',
         );
-        this.#cells.set(cell(position), id as number);
+        this.#put(cell(position), { id: id as number, capacity: step.capacity });
       }
       if (output >= 0) sampled[output] = sequence.idAt(first + count);
     }
@@ -120,6 +130,54 @@ class Model {
     }
     return complete;
   }
+
+  /** Loses everything on the device; nothing of the steps under way is read. */
+  lose(sequences: readonly Fake[]): void {
+    for (const { name, place } of sequences.filter(({ place: { slot } }) => slot >= 0)) {
+      const cellOf = this.#cellsOf(place.slot);
+      for (let position = 0; position < place.computed; position++) {
+        const cell = cellOf(position);
+        const of = this.#cells.get(cell);
+        // What all begin with is computed by the first of them.
+        if (of && Math.floor(of.id / 1000) === name && !this.#lost.has(cell)) this.#lost.set(cell, of);
+      }
+    }
+    this.#cells.clear();
+    this.batcher.rollBack(this.underWay.splice(0));
+  }
+
+  /** A sequence that left its slot comes back as a prompt. */
+  forgive({ name }: Fake): void {
+    for (const [cell, { id }] of this.#lost) if (Math.floor(id / 1000) === name) this.#lost.delete(cell);
+  }
+
+  /** Where the positions of a slot stand. */
+  #cellsOf(slot: number): (position: number) => number {
+    const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
+    this.state.writeBlocks(slot, blocks);
+    return (position) => {
+      const block = blocks[Math.floor(position / KV_BLOCK_SIZE)] as number;
+      assert.ok(block >= 0, 'the position has a block');
+      return block * KV_BLOCK_SIZE + (position % KV_BLOCK_SIZE);
+    };
+  }
+
+  #put(cell: number, of: Cell): void {
+    const lost = this.#lost.get(cell);
+    if (lost?.id === of.id) assert.equal(of.capacity, lost.capacity, 'it is computed as it was before');
+    this.#lost.delete(cell);
+    this.#cells.set(cell, of);
+  }
+
+  #checkOwners(): void {
+    const owned = Array.from({ length: this.limits.slots }, (_, slot) => {
+      const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
+      this.state.writeBlocks(slot, blocks);
+      return [...blocks].filter((block) => block >= 0);
+    }).flat();
+    const { size } = new Set(owned);
+    assert.equal(size + this.state.freeBlocks(), this.#blocks, 'every block is free or somebody’s');
+  }
 }
 
 const sequences = fc.array(
@@ -142,12 +200,14 @@ const setups = fc.record({
   extraBlocks: fc.nat(12),
   inFlight: fc.integer({ min: 1, max: 3 }),
   rules: fc.record({ chains: fc.boolean(), continuous: fc.boolean() }),
+  /** Turns in which the device is lost. */
+  losses: fc.array(fc.nat(120), { maxLength: 4 }),
   sequences,
 });
 
-test('every sequence ends with its own tokens, whatever the budgets, the order and the pauses', () => {
+test('every sequence ends with its own tokens, whatever the budgets, the order, the pauses and losses of the device', () => {
   fc.assert(
-    fc.property(setups, ({ rows, slots, extraBlocks, inFlight, rules, sequences: wanted }) => {
+    fc.property(setups, ({ rows, slots, extraBlocks, inFlight, rules, losses, sequences: wanted }) => {
       const blocks = CONTEXT / KV_BLOCK_SIZE + extraBlocks;
       const model = new Model({ rows, outputs: slots, slots }, blocks, rules);
       const all = wanted.map(
@@ -166,7 +226,10 @@ test('every sequence ends with its own tokens, whatever the budgets, the order a
           if (leaves !== null && turn === leaves + arrives + 1 && open.delete(sequence))
             model.batcher.remove(sequence);
         }
-        while (model.underWay.length < inFlight && model.submit());
+        while (model.underWay.length < inFlight && model.submit()) {
+          for (const sequence of all) if (sequence.place.slot < 0) model.forgive(sequence);
+        }
+        if (losses.includes(turn)) model.lose(all);
         for (const sequence of model.complete()) open.delete(sequence);
       }
       for (const [i, sequence] of all.entries()) {
@@ -177,7 +240,7 @@ test('every sequence ends with its own tokens, whatever the budgets, the order a
         if (wanted[i]?.leaves === null) assert.equal(sequence.ids.length, sequence.limit);
       }
     }),
-    { numRuns: 10_000 },
+    { numRuns: 6000 },
   );
 });
 

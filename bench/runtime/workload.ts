@@ -1,4 +1,4 @@
-import type { EngineCounters } from '../../src/engine/engine.ts';
+import type { EngineCounters } from '../../src/engine/engine-parts.ts';
 import type { LanguageModel } from '../../src/engine/language-model.ts';
 
 /** What is run: one sequence alone, then twice as many as there are slots, which end at different times. */

@@ -1,53 +1,20 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail, invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import type { SequenceState } from '../model/sequence-state.ts';
 import { ContinuousBatcher, type StepPlan } from './continuous-batcher.ts';
-import { DeviceRun, type EngineTarget } from './device-run.ts';
+import { DeviceRun } from './device-run.ts';
+import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
 import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
 import type { PipelineParts } from './job-pipeline.ts';
-import { DEFAULT_RUNTIME, type RuntimeOptions } from './runtime-options.ts';
+import { DEFAULT_RUNTIME } from './runtime-options.ts';
 import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
-import { type GenerateRequest, type GenerationEnd, Sequence, type SequenceActivity } from './sequence.ts';
+import { type GenerateRequest, type GenerationEnd, Sequence } from './sequence.ts';
 import { SharedLock } from './shared-lock.ts';
 import { SlotPool } from './slot-pool.ts';
-import type { StepProfile } from './step-profile.ts';
 
 /** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
 export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
-
-/** What an engine runs on. It owns none of it. */
-export interface EngineParts extends EngineTarget {
-  readonly state: SequenceState;
-  readonly logger?: Logger | undefined;
-  /**
-   * Brings the model onto a device again, in the same shape, after it was lost with the device; what was there is of no use
-   * to anybody by then. Without it, a lost device fails whatever runs.
-   */
-  readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<EngineTarget>) | undefined;
-  /** Default: everything on. */
-  readonly runtime?: Partial<RuntimeOptions> | undefined;
-  /** Is told where the time of steps goes. */
-  readonly profile?: StepProfile | undefined;
-}
-
-/** What an engine has done so far. */
-export interface EngineCounters {
-  readonly steps: number;
-  /** Bytes of results that were read back. */
-  readonly bytesBack: number;
-  /** Whole steps that were recorded already when they were wanted, and those that were not, since the device was opened. */
-  readonly preparedHits: number;
-  readonly preparedMisses: number;
-}
-
-/** What an engine is busy with, in the order of arrival. */
-export interface EngineActivity {
-  readonly slots: number;
-  readonly context: number;
-  readonly sequences: readonly SequenceActivity[];
-}
 
 /** Losses of the device without any progress between them, after which work that was under way is given up. */
 const MOST_LOSSES = 3;

@@ -25,7 +25,8 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
-import { Engine, type EngineActivity, type EngineCounters } from './engine.ts';
+import { Engine } from './engine.ts';
+import type { EngineActivity, EngineCounters } from './engine-parts.ts';
 import type { PositionLogits } from './forced-logits.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelParts } from './loaded-model.ts';

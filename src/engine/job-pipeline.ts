@@ -68,7 +68,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     job.step = step;
     this.#underWay.push(job);
     this.#writeInputs(batch, job);
-    if (profile) job.time(begin, stream);
+    if (profile) job.time(profile, begin, stream);
     if (!this.#sampler) job.uploadMasks(stream);
     const input = batch.input(job.index);
     await plan.run({ stream, batch, kind, input, awaitsInputs: !runtime.asyncInputs, watch: profile && job });

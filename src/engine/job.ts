@@ -44,7 +44,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   #masks: MaskSlot | undefined;
   /** Made for the first step whose logits are read back. */
   #logits: Float32Array | undefined;
-  #times: { begin: number; written: number; ready: number; queued: number } | undefined;
+  #times: { begin: number; written: number; ready: number; queued: number; follows: boolean } | undefined;
   #begin: DeviceEvent | undefined;
   #end: DeviceEvent | undefined;
   step: StepPlan<S> = { slices: [], rows: 0, outputs: 0, capacity: 0 };
@@ -116,9 +116,10 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   }
 
   /** Begins to note times; `begin` is when the step was asked for. */
-  time(begin: number, stream: Stream): void {
+  time(profile: StepProfile, begin: number, stream: Stream): void {
     const now = performance.now();
-    this.#times = { begin, written: now, ready: now, queued: now };
+    const follows = profile.begin();
+    this.#times = { begin, written: now, ready: now, queued: now, follows };
     this.#begin = stream.record();
   }
 
@@ -142,7 +143,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     profile.add('load', times.written, times.ready, of);
     profile.add('submit', times.ready, times.queued, of);
     profile.add('wait', times.queued, arrived, of);
-    await end.completed().then(() => profile.ran(begin, end), nothing);
+    await end.completed().then(() => profile.ran(begin, end, times.follows), nothing);
   }
 
   [Symbol.dispose](): void {

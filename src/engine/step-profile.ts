@@ -37,6 +37,7 @@ export class StepProfile {
   readonly #phases = new Map(STEP_PHASES.map((phase) => [phase, new Histogram()]));
   readonly #trace: LoadTrace | undefined;
   #lastEnd: DeviceEvent | undefined;
+  #isPaused = true;
 
   /** `withTrace` keeps every step, for Perfetto or `chrome://tracing`. */
   constructor({ withTrace = false } = {}) {
@@ -73,16 +74,23 @@ export class StepProfile {
     this.#trace?.add({ row: `${phase} ${lane}`, name: `${rows} rows`, begin, end, bytes });
   }
 
+  /** Notes that a step begins; true when the one before it was followed at once, there being something to do. */
+  begin(): boolean {
+    const follows = !this.#isPaused;
+    this.#isPaused = false;
+    return follows;
+  }
+
   /** Notes what the device did between two completed events of a step; the steps come in order. */
-  ran(begin: DeviceEvent, end: DeviceEvent): void {
+  ran(begin: DeviceEvent, end: DeviceEvent, follows: boolean): void {
     this.#of('step').add(end.elapsedSince(begin));
-    if (this.#lastEnd) this.#of('gap').add(Math.max(0, begin.elapsedSince(this.#lastEnd)));
+    if (this.#lastEnd && follows) this.#of('gap').add(Math.max(0, begin.elapsedSince(this.#lastEnd)));
     this.#lastEnd = end;
   }
 
   /** The next step has no gap before it: there was nothing to do. */
   pause(): void {
-    this.#lastEnd = undefined;
+    this.#isPaused = true;
   }
 
   #of(phase: StepPhase): Histogram {

@@ -142,6 +142,7 @@ async function measure(
     tensors,
     shape: { rows: work.rows, outputs, slots, blocksPerSlot },
     inFlight: 1,
+    context: blocksPerSlot * KV_BLOCK_SIZE,
     record: (of) =>
       syntheticGraphs(shape, tensors, {
         shape: of,

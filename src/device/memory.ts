@@ -33,3 +33,26 @@ export const BUFFER_ALIGNMENT = 256;
 export function wholeOf(buffer: DeviceBuffer): BufferRange {
   return { buffer, offset: 0, byteLength: buffer.byteLength };
 }
+
+/** How a device gives out memory: what is planned with before anything is allocated. */
+export interface MemoryRules {
+  /** Bytes that buffers of these sizes take together, rounded as the driver rounds. */
+  footprint(byteLengths: readonly number[]): number;
+  /** Bytes that the device takes for itself while it loads and runs a model: code, recorded steps, places on the way. */
+  readonly own: number;
+  /** Bytes of the largest buffer. */
+  readonly largestBuffer: number;
+  /** Whether pinned memory comes out of the memory of the buffers. */
+  readonly pinnedInside: boolean;
+}
+
+/** The rules of memory that rounds nothing, with what differs. */
+export function memoryRules(of: Partial<MemoryRules> = {}): MemoryRules {
+  const { own = 0, largestBuffer = Number.MAX_SAFE_INTEGER, pinnedInside = true } = of;
+  const footprint = of.footprint ?? totalOf;
+  return { footprint, own, largestBuffer, pinnedInside };
+}
+
+function totalOf(byteLengths: readonly number[]): number {
+  return byteLengths.reduce((sum, bytes) => sum + bytes, 0);
+}

@@ -6,11 +6,13 @@ import type { GgufFile } from '../gguf/index.ts';
 import { AsyncModelLoader, type LoadReport, SYNCHRONOUS } from '../load/async-model-loader.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
-import { ExecutionPlan } from '../model/execution-plan.ts';
+import type { Residency } from '../load/residency.ts';
+import type { ExecutionPlan } from '../model/execution-plan.ts';
 import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts';
 import { KvCache, type KvCacheSize } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
-import { describeModel, type ModelSource, type PlanOptions } from '../model/plan-options.ts';
+import type { ModelSource, PlanOptions } from '../model/plan-options.ts';
+import { planWithin } from '../model/plan-within.ts';
 import { RecurrentState } from '../model/recurrent-state.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import {
@@ -36,7 +38,7 @@ import type { GenerateOptions } from './generate-options.ts';
 import { TextStream } from './text-stream.ts';
 
 /** How a model is made ready. */
-export interface ModelOptions extends PlanOptions, MemoryLimits {
+export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
   /** When weights are loaded. Default `background`. */
   readonly load?: LoadMode | undefined;
   /** Layers that `hybrid` loads before the model is given out. Default: a quarter of them. */
@@ -52,11 +54,13 @@ export interface ModelOptions extends PlanOptions, MemoryLimits {
 export interface ModelParts extends ModelSource {
   /** Decodes weights that do not stay as in the file. Default: the formats' own decoders, on the calling thread. */
   readonly decoder?: BlockDecoder | undefined;
+  /** Shares the device's memory with other models. The device is not the model's then. */
+  readonly residency?: Residency | undefined;
 }
 
 /**
  * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file, its
- * device and its decoder.
+ * decoder and, unless it shares one, its device.
  */
 export class LanguageModel implements AsyncDisposable {
   readonly #parts: ModelParts;
@@ -88,21 +92,22 @@ export class LanguageModel implements AsyncDisposable {
    * stay the caller's then.
    */
   static async open(parts: ModelParts, options: ModelOptions = {}): Promise<LanguageModel> {
-    const { device, decoder } = parts;
+    const { device, decoder, residency } = parts;
     const log = options.logger ?? silentLogger;
     const begin = performance.now();
-    const { config, cache, parts: described } = describeModel(parts, options);
-    const plan = await ExecutionPlan.compile(described);
-    const fit = plan.fit(await limitsOf(device, options));
+    const { description, plan, fit } = await planWithin(parts, options, await limitsOf(parts, options));
+    const { config, cache } = description;
     log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
-    const { streamedParts, weights } = fit;
+    const { streamedParts, weights, context } = fit;
+    if (options.context !== undefined && context < options.context)
+      log.warn('memory is short: the context is smaller', { context, asked: options.context });
     if (streamedParts > 0)
       log.warn('weights do not fit: layers come anew in every step', { streamedParts, weights });
     const sizes = options.load === 'sync' ? SYNCHRONOUS : {};
     const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace: options.trace });
     try {
       throwIfAborted(options.signal, 'loading');
-      await plan.allocate(fit, loader);
+      await plan.allocate(fit, loader, residency);
       const mode = options.load ?? 'background';
       const loading = loadByMode(plan, { ...options, mode, logger: log });
       // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
@@ -120,8 +125,7 @@ export class LanguageModel implements AsyncDisposable {
 
   /** The memory that `open` would take, from the file's header alone. Rejects with `MODEL_TOO_LARGE` as it does. */
   static async fit(parts: ModelParts, options: ModelOptions = {}): Promise<FitPlan> {
-    await using plan = await ExecutionPlan.compile(describeModel(parts, options).parts);
-    return plan.fit(await limitsOf(parts.device, options));
+    return (await planWithin(parts, options, await limitsOf(parts, options))).fit;
   }
 
   /**
@@ -212,7 +216,7 @@ export class LanguageModel implements AsyncDisposable {
     this.#engine.reset();
   }
 
-  /** Releases engine, plan, device, decoder and file. */
+  /** Releases engine, plan, decoder and file, and the device unless it is shared. */
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
     // The engine's last step may wait for weights, which the loader then fails.
@@ -220,7 +224,7 @@ export class LanguageModel implements AsyncDisposable {
     await this.#loader[Symbol.asyncDispose]();
     await ending;
     await this.#plan[Symbol.asyncDispose]();
-    await this.device[Symbol.asyncDispose]();
+    if (!this.#parts.residency) await this.device[Symbol.asyncDispose]();
     await this.#parts.decoder?.[Symbol.asyncDispose]();
     await this.gguf.dispose();
   }
@@ -252,9 +256,12 @@ export class LanguageModel implements AsyncDisposable {
 }
 
 /** What the caller allows, within what the device has. */
-async function limitsOf(device: Device, { memory, weightMemory }: ModelOptions): Promise<MemoryLimits> {
-  const { free } = await device.memory();
-  return { weightMemory, memory: Math.min(free, memory ?? free) };
+async function limitsOf(
+  { device, residency }: ModelParts,
+  { memory, weightMemory }: ModelOptions,
+): Promise<MemoryLimits> {
+  const free = residency ? residency.forWeights : (await device.memory()).free;
+  return { weightMemory, memory, free };
 }
 
 /** What sequences leave behind in a model of this kind. */

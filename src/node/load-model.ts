@@ -1,19 +1,23 @@
 import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
+import type { Residency } from '../load/residency.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { type DeviceRequest, openDevice } from './devices.ts';
 import { openDecoder } from './open-cpu.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** How a model is loaded from a path or an address. */
-export interface LoadModelOptions extends ModelOptions, DeviceRequest {}
+export interface LoadModelOptions extends ModelOptions, DeviceRequest {
+  /** Memory of a device that is shared with other models; no device is opened then. */
+  readonly residency?: Residency | undefined;
+}
 
 /**
  * Opens a GGUF file (a path or an http(s) address; any part of a split model), opens a device and loads the model onto it.
- * Dispose the model when done: it owns both. Rejects with the typed errors of `GgufFile.open`, `openDevice` and
+ * Dispose the model when done: it owns both, the device unless it is shared. Rejects with the typed errors of `GgufFile.open`, `openDevice` and
  * `LanguageModel.open`, nothing left open.
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
-  const { signal, logger, threads } = options;
+  const { signal, logger, threads, residency } = options;
   const opened: AsyncDisposable[] = [];
   const keep = <T extends AsyncDisposable>(resource: T): T => {
     opened.unshift(resource);
@@ -23,8 +27,9 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
     const decodes = (options.weights ?? 'blocks') !== 'blocks';
     const decoder = decodes ? keep(await openDecoder({ threads })) : undefined;
-    const device = keep(await openDevice(options));
-    return await LanguageModel.open({ gguf, device, decoder, architectures: ALL_ARCHITECTURES }, options);
+    const device = residency?.device ?? keep(await openDevice(options));
+    const parts = { gguf, device, decoder, residency, architectures: ALL_ARCHITECTURES };
+    return await LanguageModel.open(parts, options);
   } catch (error) {
     for (const resource of opened) await resource[Symbol.asyncDispose]();
     throw error;

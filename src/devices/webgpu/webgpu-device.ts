@@ -7,6 +7,8 @@ import {
   LiveObjects,
   MemoryBudget,
   type MemoryInfo,
+  type MemoryRules,
+  memoryRules,
   type PinnedBuffer,
   type PinnedUse,
   type Program,
@@ -48,6 +50,7 @@ export interface WebGpuDeviceParts {
 export class WebGpuDevice implements Device {
   readonly info: DeviceInfo;
   readonly target: GpuTarget;
+  readonly memoryRules: MemoryRules;
   readonly #device: GPUDevice;
   readonly #faults: GpuFaults;
   readonly #budget: MemoryBudget;
@@ -63,6 +66,7 @@ export class WebGpuDevice implements Device {
     this.info = info;
     this.target = target;
     this.#device = device;
+    this.memoryRules = memoryRules({ largestBuffer: device.limits.maxBufferSize, pinnedInside: false });
     this.#faults = new GpuFaults(device, info.backend);
     this.#budget = new MemoryBudget(info.backend, memoryBytes);
     this.#store = new PipelineStore(device, info.name);

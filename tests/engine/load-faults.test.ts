@@ -9,7 +9,10 @@ import { LanguageModel, type ModelOptions } from '../../src/engine/language-mode
 import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { nodeWorkerHost } from '../../src/node/worker-host.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
 import { failingDevice } from '../support/failing-device.ts';
+import { checkCycles } from '../support/load-cycles.ts';
+import { checkLoadFaults } from '../support/load-faults.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
@@ -96,3 +99,13 @@ for (const load of ['eager', 'background'] as const) {
     assert.ok((await answer(model)).length >= 0);
   });
 }
+
+test('whatever goes wrong with the file, nothing stays behind and a second load works', async (t) => {
+  await using device = await openCpu({ threads: 2 });
+  await checkLoadFaults(t, device);
+});
+
+test('models come and go on one device without growth', async () => {
+  await using device = await openCpu({ threads: 2 });
+  await checkCycles({ device, loads: 10, files: 4, rounds: 1 });
+});

@@ -5,6 +5,8 @@ import { LOAD_MODES } from '../../src/engine/load-mode.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { checkCycles } from '../support/load-cycles.ts';
+import { checkLoadFaults } from '../support/load-faults.ts';
 import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
@@ -82,3 +84,41 @@ emulated('tensors by name arrive as the synchronous loader brings them', (emulat
     }
   }),
 );
+
+emulated('models come and go on one device without growth', (emulator) =>
+  withDevice(emulator, (device) =>
+    checkCycles({
+      device,
+      loads: 2,
+      files: 1,
+      rounds: 1,
+      driverObjects: () => emulator.live(),
+    }),
+  ),
+);
+
+emulated('whatever goes wrong with the file, nothing stays behind and a second load works', (emulator, t) =>
+  withDevice(emulator, (device) => checkLoadFaults(t, device, 'some')),
+);
+
+emulated('a device that is lost while weights are loaded: a typed error, all released', async (emulator) => {
+  for (const load of ['eager', 'background'] as const) {
+    const device = emulator.device();
+    const source = new WatchedSource(bytes);
+    const gguf = await GgufFile.open(source);
+    const { reads } = source;
+    source.onRead = () => {
+      if (source.reads === reads + 10) emulator.control.lose(STATUS.illegalAddress);
+    };
+    const opening = LanguageModel.open(
+      { gguf, device, architectures: ALL_ARCHITECTURES },
+      { load, batch: 2 },
+    );
+    const life = opening.then((model) => tokensOf(model).finally(() => model.dispose()));
+    await assert.rejects(life, (error) => isRocmforgeError(error, 'DEVICE_LOST'));
+    await device[Symbol.asyncDispose]();
+    assert.deepEqual(emulator.live(), {});
+    emulator.control.reset();
+  }
+  assert.ok((await on(emulator, {}, tokensOf)).length > 0);
+});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
@@ -7,8 +8,11 @@ import { GgufFile, loadTensorFloats } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { checkCycles } from '../support/load-cycles.ts';
+import { checkLoadFaults } from '../support/load-faults.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
+import { WatchedSource } from '../support/watched-source.ts';
 
 const bytes = await tinyBytes('Q8_0');
 
@@ -58,5 +62,28 @@ describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
     for (const [name, tensor] of await loader.loadToGpuAsync()) {
       assert.deepEqual(await tensor.toHost(), await loadTensorFloats(gguf.requireTensor(name)), name);
     }
+  });
+
+  test('models come and go on one device without growth, and whatever goes wrong with a file', async (t) => {
+    await using device = await openSoftwareGpu();
+    await checkCycles({ device, loads: 2, files: 1, rounds: 1 });
+    await checkLoadFaults(t, device, 'some');
+  });
+
+  test('a device that is lost while weights are loaded: a typed error, all released', async () => {
+    const device = await openSoftwareGpu();
+    const source = new WatchedSource(bytes);
+    const parts = { gguf: await GgufFile.open(source), device, architectures: ALL_ARCHITECTURES };
+    const { reads } = source;
+    source.onRead = () => {
+      if (source.reads === reads + 10) device.lose();
+    };
+    const life = async () => {
+      await using model = await LanguageModel.open(parts, { context: 32, batch: 2 });
+      await model.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+    };
+    await assert.rejects(life(), (error) => isRocmforgeError(error, 'DEVICE_LOST'));
+    await device[Symbol.asyncDispose]();
+    assert.equal(device.liveObjects(), 0);
   });
 });

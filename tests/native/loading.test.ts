@@ -114,7 +114,10 @@ emulated('a device that is lost while weights are loaded: a typed error, all rel
       { gguf, device, architectures: ALL_ARCHITECTURES },
       { load, batch: 2 },
     );
-    const life = opening.then((model) => tokensOf(model).finally(() => model.dispose()));
+    const life = opening.then(async (model) => {
+      await using _ = model;
+      await tokensOf(model);
+    });
     await assert.rejects(life, (error) => isRocmforgeError(error, 'DEVICE_LOST'));
     await device[Symbol.asyncDispose]();
     assert.deepEqual(emulator.live(), {});

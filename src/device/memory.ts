@@ -6,13 +6,13 @@ export interface DeviceBuffer extends Disposable {
 
 /**
  * What pinned memory is for: `inputs` are written where they lie, step after step; `weights` are filled anew for each
- * `Stream.pack`, and `bytes` is asked for again after each.
+ * `Stream.pack` or `upload`, and `bytes` is asked for again after each.
  */
 export type PinnedUse = 'inputs' | 'weights';
 
 /**
  * Host memory close to a device: `bytes` is a view over it, valid until disposal, and may lie over shared memory. Where it is
- * for weights, the view ends with the `pack` that takes it; the event behind that gives the property another.
+ * for weights, the view ends with the `pack` or `upload` that takes it; the event behind that gives the property another.
  */
 export interface PinnedBuffer extends Disposable {
   readonly byteLength: number;
@@ -38,8 +38,10 @@ export function wholeOf(buffer: DeviceBuffer): BufferRange {
 export interface MemoryRules {
   /** Bytes that buffers of these sizes take together, rounded as the driver rounds. */
   footprint(byteLengths: readonly number[]): number;
-  /** Bytes that the device takes for itself while it loads and runs a model: code, recorded steps, places on the way. */
+  /** Bytes that the device takes for itself while it runs a model: code, recorded steps. */
   readonly own: number;
+  /** Whether rows wait on the device until they are packed: as many bytes a stream as the largest chunk has. */
+  readonly stagesRows: boolean;
   /** Bytes of the largest buffer. */
   readonly largestBuffer: number;
   /** Whether pinned memory comes out of the memory of the buffers. */
@@ -48,9 +50,9 @@ export interface MemoryRules {
 
 /** The rules of memory that rounds nothing, with what differs. */
 export function memoryRules(of: Partial<MemoryRules> = {}): MemoryRules {
-  const { own = 0, largestBuffer = Number.MAX_SAFE_INTEGER, pinnedInside = true } = of;
-  const footprint = of.footprint ?? totalOf;
-  return { footprint, own, largestBuffer, pinnedInside };
+  const { footprint = totalOf, own = 0, largestBuffer = Number.MAX_SAFE_INTEGER } = of;
+  const { stagesRows = false, pinnedInside = true } = of;
+  return { footprint, own, stagesRows, largestBuffer, pinnedInside };
 }
 
 function totalOf(byteLengths: readonly number[]): number {

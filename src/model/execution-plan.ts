@@ -1,14 +1,11 @@
 import { alignUp } from '../base/bytes.ts';
 import { fail, invariant } from '../base/errors.ts';
 import { BUFFER_ALIGNMENT, type BufferRange, type MemoryRules, type Stream } from '../device/index.ts';
-import {
-  type AsyncModelLoader,
-  DEFAULT_RING_BYTES,
-  type LoadOptions,
-  type LoadReport,
-} from '../load/async-model-loader.ts';
+import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-model-loader.ts';
+import { sizesFor } from '../load/loader-sizes.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
-import { type BatchShape, stateBytes } from '../ops/value.ts';
+import type { LoadTrace } from '../load/load-trace.ts';
+import { type BatchShape, stateBytes, weightRowBytes } from '../ops/value.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
 import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
 import type { Residency } from '../load/residency.ts';
@@ -39,6 +36,7 @@ export interface RunOn {
 export class ExecutionPlan implements AsyncDisposable {
   readonly #buffers: PlanBuffers;
   #weights: ModelWeights | undefined;
+  #trace: LoadTrace | undefined;
   #preparing: Promise<void> = Promise.resolve();
   /** Gives back what was reserved of shared memory. */
   #release: () => void = () => {};
@@ -106,9 +104,11 @@ export class ExecutionPlan implements AsyncDisposable {
         .map(([, bytes]) => alignUp(bytes, BUFFER_ALIGNMENT));
     const { memoryRules: rules } = this.parts.device;
     const { inFlight, poolWeights, context } = this.parts;
+    const parts = this.#plannedWeights();
+    const movedBytes = parts.flat().flatMap(partBytes);
     return fitPlan(
       {
-        parts: this.#plannedWeights().map(bytesByKey),
+        parts: parts.map(bytesByKey),
         streamable: {
           layers: this.#largest.graphs.layers.map((_, layer) => this.#partOf(layer)),
           head: this.#head,
@@ -117,7 +117,7 @@ export class ExecutionPlan implements AsyncDisposable {
         rules,
         cache: bytesOf(true),
         scratch: [...bytesOf(false), ...this.plans.flatMap((plan) => inputBytes(plan, inFlight, rules))],
-        ring: DEFAULT_RING_BYTES,
+        loader: (isStreamed) => sizesFor(movedBytes, isStreamed),
         context,
       },
       limits,
@@ -130,6 +130,7 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   async allocate(fit: FitPlan, loader: AsyncModelLoader, residency?: Residency): Promise<void> {
     try {
+      this.#trace = loader.trace;
       if (residency) await this.#reserve(fit, residency);
       this.#weights = new ModelWeights({
         parts: this.#plannedWeights(),
@@ -336,7 +337,9 @@ export class ExecutionPlan implements AsyncDisposable {
     try {
       const [events] = await Promise.all([weights.admit(part), batch.prepare(part)]);
       for (const event of events) stream.wait(event);
-      batch.run(stream, part);
+      if (this.#trace) {
+        this.#trace.watch('compute', batch.nameOf(part), stream, () => batch.run(stream, part));
+      } else batch.run(stream, part);
       weights.used(part, stream);
     } finally {
       weights.giveBack(part);
@@ -365,6 +368,11 @@ export class ExecutionPlan implements AsyncDisposable {
 
 /** The embedding's number among the parts; the layers follow. */
 const EMBEDDING = 0;
+
+/** Bytes of each tensor of a weight, in the file or as it is packed, whichever is more. */
+function partBytes({ packed, tensors }: PlannedWeight): number[] {
+  return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
+}
 
 function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {
   return new Map(weights.map(({ key, packed }) => [key, packed.byteLength]));

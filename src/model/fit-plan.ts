@@ -1,6 +1,7 @@
 import { formatBytes } from '../base/bytes.ts';
 import { fail, invariant } from '../base/errors.ts';
 import type { MemoryRules } from '../device/index.ts';
+import { type LoaderSizes, ringBytes } from '../load/loader-sizes.ts';
 import { buffersOf, placements, type WeightPlacement, type WeightsToPlace } from './weight-placement.ts';
 
 /** What memory a model may take, in bytes. */
@@ -23,7 +24,9 @@ export interface FitPlan {
   readonly scratch: number;
   /** Pinned memory that the file passes through while it loads. */
   readonly ring: number;
-  /** What the device takes for itself: code, recorded steps, places on the way. */
+  /** What it is loaded with, so that the ring is as large. */
+  readonly loader: LoaderSizes;
+  /** What the device takes for itself: code, recorded steps, rows that wait to be packed. */
   readonly margin: number;
   readonly total: number;
   /** How much of the total lies on the device. */
@@ -37,7 +40,7 @@ export interface FitPlan {
 }
 
 /** A plan's numbers, for people and programs. */
-export interface FitSummary extends Omit<FitPlan, 'placement'> {
+export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader'> {
   /** Bytes of all weights in the device's layouts, streamed ones included. */
   readonly allWeights: number;
   /** Buffers that hold the weights that stay. */
@@ -48,7 +51,7 @@ export interface FitSummary extends Omit<FitPlan, 'placement'> {
 }
 
 /** The numbers alone. */
-export function summaryOf({ placement, ...numbers }: FitPlan): FitSummary {
+export function summaryOf({ placement, loader: _, ...numbers }: FitPlan): FitSummary {
   const { weightBytes: allWeights, resident, slots, slotBytes } = placement;
   return { ...numbers, allWeights, allocations: resident.length, slots, slotBytes };
 }
@@ -60,7 +63,8 @@ export interface MemoryWanted extends WeightsToPlace {
   readonly cache: readonly number[];
   /** Sizes of all other buffers. */
   readonly scratch: readonly number[];
-  readonly ring: number;
+  /** What the weights are loaded with, where some of them come anew in every step or where none do. */
+  loader(isStreamed: boolean): LoaderSizes;
   readonly context: number;
 }
 
@@ -76,7 +80,9 @@ export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
   return refuse(least, limits);
 }
 
-function planWith({ rules, ring, context, ...wanted }: MemoryWanted, placement: WeightPlacement): FitPlan {
+function planWith({ rules, context, ...wanted }: MemoryWanted, placement: WeightPlacement): FitPlan {
+  const loader = wanted.loader(placement.streamed.length > 0);
+  const ring = ringBytes(loader);
   // Small buffers share the driver's units, so that what each kind takes depends on what was there before.
   const sizes = buffersOf(placement);
   const weights = rules.footprint(sizes);
@@ -84,13 +90,15 @@ function planWith({ rules, ring, context, ...wanted }: MemoryWanted, placement: 
   const cache = rules.footprint(sizes) - weights;
   sizes.push(...wanted.scratch);
   const scratch = rules.footprint(sizes) - weights - cache;
-  const margin = rules.own;
+  const waiting = rules.stagesRows ? loader.streams * loader.slotBytes : 0;
+  const margin = rules.own + waiting;
   const buffers = weights + cache + scratch + margin;
   return {
     weights,
     cache,
     scratch,
     ring,
+    loader,
     margin,
     total: buffers + ring,
     onDevice: rules.pinnedInside ? buffers + ring : buffers,

@@ -9,6 +9,8 @@ export interface PlannedModel {
   readonly description: ModelDescription;
   readonly plan: ExecutionPlan;
   readonly fit: FitPlan;
+  /** What it is planned for: the context may be smaller than the one asked for. */
+  readonly options: PlanOptions;
 }
 
 /** A context that is smaller than asked for is worth having from here on. */
@@ -32,7 +34,7 @@ export async function planWithin(
   const smaller =
     options.shrinkContext && !isWhole ? await shrink(source, options, { plan, limits }) : undefined;
   if (smaller) return smaller;
-  if ('fit' in asked) return { description, plan, fit: asked.fit };
+  if ('fit' in asked) return { description, plan, fit: asked.fit, options };
   throw asked.refusal;
 }
 
@@ -48,11 +50,12 @@ async function shrink(
     const { cachePositions } = options;
     const share = context / plan.parts.context;
     const scaled = cachePositions && Math.max(context, Math.floor(cachePositions * share));
-    const description = describeModel(source, { ...options, context, cachePositions: scaled });
+    const fitting = { ...options, context, cachePositions: scaled, shrinkContext: false };
+    const description = describeModel(source, fitting);
     const smaller = await ExecutionPlan.compile(description.parts);
     const found = tryFit(smaller, limits);
     if ('fit' in found && found.fit.streamedParts === 0) {
-      return { description, plan: smaller, fit: found.fit };
+      return { description, plan: smaller, fit: found.fit, options: fitting };
     }
     whole = smaller.fit();
   }

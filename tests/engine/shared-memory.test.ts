@@ -105,6 +105,8 @@ test('a weight that cannot be read leaves the others in place, and is tried agai
   const residency = await Residency.open(device);
   const [one, other] = [await open('Q8_0', device, residency), await open('F16', device, residency)];
   const expected = await tokensOf(one);
+  await other.model.loaded;
+  await tokensOf(other);
   await residency.reserve(residency.forWeights - residency.weights);
   await residency.reserve(weightsOf(one));
   assert.ok(one.model.plan.weights.some(({ state }) => state === 'evicted'));

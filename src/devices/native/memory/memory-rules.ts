@@ -9,8 +9,8 @@ const PAGE_BYTES = 2 * MIB;
 const LARGEST_SHARED = MIB;
 /** What small allocations are rounded to. */
 const SMALL_BYTES = 512;
-/** Captured graphs, and where four streams keep the rows of a slot until they are packed. */
-const OWN_BYTES = 24 * MIB;
+/** Captured graphs, and code that is loaded late. */
+const OWN_BYTES = 6 * MIB;
 
 /** How CUDA gives out memory, as measured on an H200; HIP is planned for alike. */
 export const NATIVE_MEMORY: MemoryRules = memoryRules({
@@ -24,5 +24,6 @@ export const NATIVE_MEMORY: MemoryRules = memoryRules({
     return large + alignUp(small, PAGE_BYTES);
   },
   own: OWN_BYTES,
+  stagesRows: true,
   pinnedInside: false,
 });

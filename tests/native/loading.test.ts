@@ -7,6 +7,7 @@ import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
+import { checkPools } from '../support/load-pools.ts';
 import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
@@ -125,3 +126,7 @@ emulated('a device that is lost while weights are loaded: a typed error, all rel
   }
   assert.ok((await on(emulator, {}, tokensOf)).length > 0);
 });
+
+emulated('weights in pools are the same bytes at other places', (emulator) =>
+  withDevice(emulator, checkPools),
+);

@@ -10,6 +10,7 @@ import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
+import { checkPools } from '../support/load-pools.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
@@ -64,10 +65,11 @@ describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
     }
   });
 
-  test('models come and go on one device without growth, and whatever goes wrong with a file', async (t) => {
+  test('models come and go on one device, also when a file fails, and lie in pools as elsewhere', async (t) => {
     await using device = await openSoftwareGpu();
     await checkCycles({ device, loads: 2, files: 1, rounds: 1 });
     await checkLoadFaults(t, device, 'some');
+    await checkPools(device);
   });
 
   test('a device that is lost while weights are loaded: a typed error, all released', async () => {

@@ -21,6 +21,7 @@ export class LazyTensor {
   readonly #of: PlacelessJob;
   readonly #loader: AsyncModelLoader;
   #job: WeightJob | undefined;
+  /** Made once, so that a hit makes nothing. */
   #range: Promise<BufferRange> | undefined;
   #state: TensorState = 'unloaded';
   #load: WeightLoad | undefined;
@@ -80,9 +81,8 @@ export class LazyTensor {
 
   /** Where it lies, when it is there. */
   ready(): Promise<BufferRange> {
+    if (this.#state === 'resident' && this.#range) return this.#range;
     const { target } = this.job;
-    this.#range ??= Promise.resolve(target);
-    if (this.#state === 'resident') return this.#range;
     const load = this.request();
     this.#loader.hurry(load);
     return load.done.then(() => target);
@@ -92,7 +92,7 @@ export class LazyTensor {
   place(target: BufferRange): void {
     invariant(this.#load === undefined, 'a weight is placed before it is loaded');
     this.#job = { ...this.#of, target };
-    this.#range = undefined;
+    this.#range = Promise.resolve(target);
   }
 
   /** Forgets it, because something else takes its place; whoever asks again loads it again. */

@@ -3,6 +3,7 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
+import { Residency } from '../../src/load/residency.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { checkCycles } from '../support/load-cycles.ts';
@@ -130,3 +131,24 @@ emulated('a device that is lost while weights are loaded: a typed error, all rel
 emulated('weights in pools are the same bytes at other places', (emulator) =>
   withDevice(emulator, checkPools),
 );
+
+emulated('two models in memory for one and a half say what each says alone', async (emulator) => {
+  const alone = await on(emulator, {}, async (model) => ({ fit: model.fit, ids: await tokensOf(model) }));
+  await withDevice(emulator, async (device) => {
+    const { fit } = alone;
+    const memory = 2 * (fit.onDevice - fit.weights) + Math.ceil(1.5 * fit.weights);
+    const residency = await Residency.open(device, { memory });
+    const open = async () => {
+      const gguf = await GgufFile.open(new WatchedSource(bytes));
+      const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+      return LanguageModel.open(parts, { context: 32, batch: 2 });
+    };
+    await using first = await open();
+    await using second = await open();
+    for (const model of [first, second, first]) {
+      model.reset();
+      assert.deepEqual(await tokensOf(model), alone.ids);
+    }
+    assert.ok([...first.plan.weights, ...second.plan.weights].some(({ state }) => state === 'evicted'));
+  });
+});

@@ -3,11 +3,11 @@ import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
-import { ExecutionPlan } from '../model/execution-plan.ts';
+import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { FitPlan } from '../model/fit-plan.ts';
 import { KvCache, type KvCacheSize } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
-import { describeModel } from '../model/plan-options.ts';
+import { planWithin } from '../model/plan-within.ts';
 import { RecurrentState } from '../model/recurrent-state.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import {
@@ -38,7 +38,7 @@ export type { ModelOptions, ModelParts } from './loaded-model.ts';
 
 /**
  * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file, its
- * device and its decoder.
+ * decoder and, unless it shares one, its device.
  */
 export class LanguageModel implements AsyncDisposable {
   readonly #parts: ModelParts;
@@ -64,9 +64,9 @@ export class LanguageModel implements AsyncDisposable {
    * stay the caller's then.
    */
   static async open(parts: ModelParts, options: ModelOptions = {}): Promise<LanguageModel> {
-    const { config, cache } = describeModel(parts, options);
     const keeper = await ModelKeeper.open(parts, options);
-    const { device, plan } = keeper.current;
+    const { device, plan, description } = keeper.current;
+    const { config, cache } = description;
     try {
       const state = stateOf(config, cache);
       const { restore } = keeper;
@@ -81,8 +81,7 @@ export class LanguageModel implements AsyncDisposable {
 
   /** The memory that `open` would take, from the file's header alone. Rejects with `MODEL_TOO_LARGE` as it does. */
   static async fit(parts: ModelParts, options: ModelOptions = {}): Promise<FitPlan> {
-    await using plan = await ExecutionPlan.compile(describeModel(parts, options).parts);
-    return plan.fit(await limitsOf(parts.device, options));
+    return (await planWithin(parts, options, await limitsOf(parts, options))).fit;
   }
 
   /** Where the memory went, in bytes. */
@@ -198,7 +197,7 @@ export class LanguageModel implements AsyncDisposable {
     this.#engine.reset();
   }
 
-  /** Releases engine, plan, device, decoder and file. */
+  /** Releases engine, plan, decoder and file, and the device unless it is shared. */
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
     // The engine's last step may wait for weights, which the loader then fails.

@@ -20,6 +20,8 @@ export interface ModelSource {
 export interface PlanOptions {
   /** Positions that a sequence may have. Default: what the model was trained for, at most `DEFAULT_CONTEXT`. */
   readonly context?: number | undefined;
+  /** Whether the context may become smaller, where all weights stay with a smaller one only. Default false. */
+  readonly shrinkContext?: boolean | undefined;
   /** Prompt tokens of one step. Default 512. */
   readonly batch?: number | undefined;
   /** Positions of a step whose logits `evaluate` gets at once. Default 1: enough to generate. */
@@ -36,6 +38,8 @@ export interface PlanOptions {
   readonly cacheType?: 'f16' | 'f32' | undefined;
   /** What matrices become on the device. Default `blocks`: they stay as in the file. */
   readonly weights?: WeightPolicy | undefined;
+  /** One buffer for the weights of a layer instead of one for each. Default false. */
+  readonly pool?: boolean | undefined;
 }
 
 /** Positions that a sequence may have unless asked otherwise. */
@@ -78,6 +82,8 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
     preparedSteps: options.preparedSteps,
+    context,
+    poolWeights: options.pool,
   };
   return { config, parts, cache: { blocks, slots, context } };
 }

@@ -15,4 +15,8 @@ export interface PlanParts {
   readonly inFlight: number;
   /** Whole steps that stay recorded. Default: as `PreparedSteps`. */
   readonly preparedSteps?: number | undefined;
+  /** Positions that a sequence may have. */
+  readonly context: number;
+  /** Whether the weights of a part lie in one buffer. Default: each has its own. */
+  readonly poolWeights?: boolean | undefined;
 }

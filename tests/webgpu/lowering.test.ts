@@ -10,6 +10,7 @@ import { syntheticGraphs, syntheticModel } from '../support/synthetic-graphs.ts'
 const LARGE: GpuTarget = {
   lanes: 32,
   packedDot: true,
+  timestamps: false,
   threads: 256,
   workgroupBytes: 16 << 10,
   bindingBytes: 128 << 20,

@@ -5,7 +5,7 @@ import {
   type NativeTarget,
 } from '../../../src/devices/native/index.ts';
 import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
-import { syntheticShape } from '../../../src/model/synthetic/shapes.ts';
+import { type SyntheticShape, syntheticShape } from '../../../src/model/synthetic/shapes.ts';
 import { GraphBuilder, type OpGraph } from '../../../src/ops/index.ts';
 import { ALL_CASES } from '../contract/cases/index.ts';
 import { syntheticGraphs, syntheticModel } from '../synthetic-graphs.ts';
@@ -17,8 +17,8 @@ const CONTEXT = 4096;
 const BLOCK_SIZE = 32;
 
 /** The graphs of a layer and of the head, in a model's real widths, for every batch size that has kernels of its own. */
-async function modelGraphs(shapeName: string, format: TensorFormat): Promise<OpGraph[]> {
-  const shape = { ...syntheticShape(shapeName), layers: 1 };
+async function modelGraphs(of: SyntheticShape, format: TensorFormat): Promise<OpGraph[]> {
+  const shape = { ...of, layers: 1 };
   const model = await syntheticModel(shape, format);
   return ROWS.flatMap((rows) => {
     const slots = Math.min(rows, 8);
@@ -52,7 +52,7 @@ function modulesOf(graphs: readonly OpGraph[], target: NativeTarget): KernelModu
 /** The kernels of models as they are used: weights as they are most often stored, without and with shared keys. */
 export async function modelModules(target: NativeTarget): Promise<KernelModule[]> {
   const formats = ALL_FORMATS.filter(({ name }) => name === 'Q4_0' || name === 'Q4_K');
-  const shapes = ['llama-2-7b', 'llama-3-8b'];
+  const shapes = [syntheticShape('llama-2-7b'), syntheticShape('llama-3-8b')];
   const graphs = shapes.flatMap((shape) => formats.map((format) => modelGraphs(shape, format)));
   return modulesOf((await Promise.all(graphs)).flat(), target);
 }
@@ -60,8 +60,12 @@ export async function modelModules(target: NativeTarget): Promise<KernelModule[]
 /** Every kernel that models of any format and the device contract's cases ask for, and the prelude's probes. */
 export async function allModules(target: NativeTarget): Promise<KernelModule[]> {
   const formats = ALL_FORMATS.filter(({ name }) => !/^I\d/.test(name));
-  const graphs = await Promise.all(formats.map((format) => modelGraphs('llama-2-7b', format)));
-  const own = modulesOf([...graphs.flat(), ...caseGraphs()], target);
-  const modules = [...(await modelModules(target)), ...own, PROBE];
+  const shape = syntheticShape('llama-2-7b');
+  const graphs = formats.map((format) => modelGraphs(shape, format));
+  // Heads of 256 take the most registers.
+  const common = formats.filter(({ name }) => name === 'Q4_0');
+  const largeHeads = common.map((format) => modelGraphs({ ...shape, heads: 16, kvHeads: 8 }, format));
+  const all = (await Promise.all([...graphs, ...largeHeads])).flat();
+  const modules = [...(await modelModules(target)), ...modulesOf([...all, ...caseGraphs()], target), PROBE];
   return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
 }

@@ -5,7 +5,7 @@ import { F32 } from '../src/formats/index.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
 import { FAMILY_FIXTURES, familyPaths } from '../tests/support/family-fixtures.ts';
-import { referenceSequences } from './peer/forced-logits.ts';
+import { referenceEmbeddings, referenceSequences } from './peer/forced-logits.ts';
 import { installPeer } from './peer/install-peer.ts';
 
 // Makes the small random model of each architecture and its golden, computed by llama.cpp through node-llama-cpp:
@@ -28,7 +28,8 @@ for (const family of FAMILY_FIXTURES) {
   mkdirSync(dirname(path), { recursive: true });
   const shape = syntheticShape('tiny', { architecture, ...sizes });
   await writeSyntheticModel({ path, name: 'tiny', shape, format: F32, seed: 1 });
-  const sequences = await referenceSequences(module, path, TEXTS);
+  const reference = family.encodes ? referenceEmbeddings : referenceSequences;
+  const sequences: readonly object[] = await reference(module, path, TEXTS);
   writeFileSync(golden, sequences.map((sequence) => `${JSON.stringify(sequence)}\n`).join(''));
   console.log(basename(golden));
 }

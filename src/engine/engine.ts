@@ -54,7 +54,7 @@ export class Engine implements AsyncDisposable {
     const { plan, state, logger } = parts;
     this.#parts = parts;
     this.#log = logger ?? silentLogger;
-    this.#vocabulary = plan.vocabulary;
+    this.#vocabulary = plan.tokenIds;
     this.#slots = new SlotPool(state, plan.shape.slots);
     const capacities = plan.plans.map(({ shape }) => shape.rows);
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots);

@@ -61,6 +61,8 @@ async function forward(
   input.view('counts').set([ids.length, outputs]);
   input.view('ids').set(ids);
   input.view('slots').fill(FORCED_SLOT);
+  input.view('reach').fill(first + ids.length - 1);
+  input.view('types').fill(0);
   for (let row = 0; row < ids.length; row++) input.view('positions')[row] = first + row;
   for (let i = 0; i < outputs; i++) input.view('output_rows')[i] = ids.length - outputs + i;
   state.writeBlocks(FORCED_SLOT, input.view('blocks'));

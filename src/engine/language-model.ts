@@ -25,6 +25,7 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
+import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
 import { Engine } from './engine.ts';
 import type { PositionLogits } from './forced-logits.ts';
 import type { GenerateOptions } from './generate-options.ts';
@@ -144,6 +145,20 @@ export class LanguageModel implements AsyncDisposable {
     return this.#stream(encodeChat(this.tokenizer, rendered), options, false);
   }
 
+  /**
+   * The vector of a text or token ids, of length 1 unless `normalized` is false. Rejects with `EMBEDDINGS_UNSUPPORTED` for
+   * models that continue texts, `CONTEXT_OVERFLOW`, or as `evaluate`.
+   */
+  async embed(input: string | readonly number[], options: EmbedOptions = {}): Promise<Embedding> {
+    this.#life.check();
+    const { pooling, architecture } = this.config;
+    if (!pooling || pooling === 'none') fail('EMBEDDINGS_UNSUPPORTED', { model: architecture });
+    const ids = typeof input === 'string' ? this.tokenizer.encode(input) : input;
+    const rows = this.#engine.evaluate(ids, 0, options.signal);
+    const vector = await pooledRows(rows, { pooling, width: this.config.width, count: ids.length });
+    return { vector: (options.normalized ?? true) ? unitVector(vector) : vector, tokens: ids.length };
+  }
+
   /** The logits at every position of `ids` from `from` on. */
   evaluate(ids: readonly number[], from = 0, signal?: AbortSignal): AsyncGenerator<PositionLogits> {
     return this.#engine.evaluate(ids, from, signal);
@@ -201,6 +216,7 @@ export class LanguageModel implements AsyncDisposable {
 
   #stream(prompt: readonly number[], options: GenerateOptions, continues: boolean): TextStream {
     this.#life.check();
+    if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
     const {
       maxTokens = Number.POSITIVE_INFINITY,
       stop = [],

@@ -57,8 +57,10 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
-  const rows = Math.min(Math.max(options.batch ?? DEFAULT_BATCH, slots), context * slots);
-  const outputs = Math.min(Math.max(slots, options.logitRows ?? 1), rows);
+  // An encoder sees a text as a whole, and all its rows are wanted.
+  const batch = config.pooling ? context : (options.batch ?? DEFAULT_BATCH);
+  const rows = Math.min(Math.max(batch, slots), context * slots);
+  const outputs = config.pooling ? rows : Math.min(Math.max(slots, options.logitRows ?? 1), rows);
   const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
   const blocks = Math.max(blocksFor(context), blocksFor(options.cachePositions ?? context * slots));
   const graphOptions = {

@@ -5,6 +5,14 @@ import { F32 } from '../src/formats/index.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
 import { FAMILY_FIXTURES, familyPaths } from '../tests/support/family-fixtures.ts';
+import {
+  adapterPath,
+  LORA_ADAPTERS,
+  LORA_BASE,
+  LORA_GOLDEN,
+  LORA_MIXTURES,
+  writeAdapter,
+} from '../tests/support/lora-fixtures.ts';
 import { referenceEmbeddings, referenceSequences } from './peer/forced-logits.ts';
 import { installPeer } from './peer/install-peer.ts';
 
@@ -33,5 +41,21 @@ for (const family of FAMILY_FIXTURES) {
   writeFileSync(golden, sequences.map((sequence) => `${JSON.stringify(sequence)}\n`).join(''));
   console.log(basename(golden));
 }
+if (wanted.length === 0 || wanted.includes('lora')) await writeLoraGolden();
 // The library's threads would keep the process alive.
 process.exit(0);
+
+/** Two adapters of the small Llama, and what llama.cpp computes with one, the other, and both. */
+async function writeLoraGolden(): Promise<void> {
+  const lines: string[] = [];
+  for (const { file, rank, alpha, targets, seed } of LORA_ADAPTERS) {
+    await writeAdapter(file, { rank, alpha, targets, seed });
+  }
+  for (const scales of LORA_MIXTURES) {
+    const adapters = Object.entries(scales).map(([name, scale]) => ({ filePath: adapterPath(name), scale }));
+    const sequences = await referenceSequences(module, LORA_BASE, TEXTS, adapters);
+    lines.push(...sequences.map((sequence) => JSON.stringify({ ...sequence, adapters: scales })));
+  }
+  writeFileSync(LORA_GOLDEN, lines.map((line) => `${line}\n`).join(''));
+  console.log(basename(LORA_GOLDEN));
+}

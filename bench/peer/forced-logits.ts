@@ -39,6 +39,7 @@ export async function referenceSequences(
   module: string,
   modelPath: string,
   texts: readonly (readonly number[])[],
+  adapters: readonly { filePath: string; scale: number }[] = [],
 ): Promise<ReferenceSequence[]> {
   const model = await openPeerModel(module, modelPath);
   const sequences: ReferenceSequence[] = [];
@@ -48,6 +49,7 @@ export async function referenceSequences(
       contextSize: 64,
       threads: { ideal: 1, min: 1 },
       flashAttention: false,
+      ...(adapters.length > 0 ? { lora: { adapters } } : {}),
       experimentalKvCacheKeyType: 'F32',
       experimentalKvCacheValueType: 'F32',
     });

@@ -45,6 +45,12 @@ export const modelErrors = {
     'Save states of recurrent models (RWKV); others use what they have cached again by themselves.',
     (p) => `${p.architecture} has a cache of positions, not a recurrent state`,
   ),
+  ADAPTER_INVALID: entry<{ adapter: string; found: string; expected: string }>(
+    422,
+    'An adapter does not fit the model.',
+    'Use a LoRA adapter in GGUF that was made for this model.',
+    (p) => `adapter ${p.adapter}: found ${p.found}, expected ${p.expected}`,
+  ),
   EMBEDDINGS_UNSUPPORTED: entry<{ model: string }>(
     400,
     'Embeddings were asked of a model that continues texts.',

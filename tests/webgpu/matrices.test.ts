@@ -74,8 +74,9 @@ async function kernelTexts(target: GpuTarget): Promise<Set<string>> {
   for (const name of ['Q4_0', 'Q8_0', 'Q4_K', 'Q6_K', 'IQ4_XS', 'Q2_K', 'Q3_K', 'Q5_1']) {
     const format = formatNamed(name);
     assert.ok(format);
+    const model = await syntheticModel(shape, format);
     for (const rows of [64, 512]) {
-      const graphs = syntheticGraphs(await syntheticModel(shape, format), {
+      const graphs = syntheticGraphs(model, {
         shape: { rows, outputs: 1, slots: 1, blocksPerSlot: 128 },
         ...{ blocks: 128, cacheType: 'f16', context: 4096, tokens: 1, alternatives: 0 },
       });

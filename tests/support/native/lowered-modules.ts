@@ -64,8 +64,9 @@ export async function allModules(target: NativeTarget): Promise<KernelModule[]> 
   const graphs = formats.map((format) => modelGraphs(shape, format));
   // Heads of 256 take the most registers.
   const common = formats.filter(({ name }) => name === 'Q4_0');
-  const largeHeads = common.map((format) => modelGraphs({ ...shape, heads: 16, kvHeads: 8 }, format));
-  const all = (await Promise.all([...graphs, ...largeHeads])).flat();
-  const modules = [...(await modelModules(target)), ...modulesOf([...all, ...caseGraphs()], target), PROBE];
+  const large = common.map((format) => modelGraphs({ ...shape, heads: 16, kvHeads: 8 }, format));
+  const all = (await Promise.all([...graphs, ...large])).flat();
+  const own = modulesOf([...all, ...caseGraphs()], target);
+  const modules = [...(await modelModules(target)), ...own, PROBE];
   return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
 }

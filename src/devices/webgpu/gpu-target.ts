@@ -44,6 +44,8 @@ export interface GpuMatrices {
   readonly text: string;
   /** WGSL of `weight_halves`, which decodes four quants. */
   readonly decodeText: string;
+  /** True where loops over matrices are to be written out, because the compiler leaves them. */
+  readonly unroll: boolean;
 }
 
 /** How a device is to be requested, and what its kernels may then use. */
@@ -139,5 +141,8 @@ function chooseMatrices({ features, info }: GPUAdapter): GpuMatrices | undefined
   const [best] = usable.sort((a, b) => b.M * b.N * b.K - a.M * a.N * a.K);
   if (!best) return undefined;
   const { M: rows, N: outputs, K: depth } = best;
-  return { rows, outputs, depth, lanes: subgroupMaxSize, text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES };
+  return {
+    ...{ rows, outputs, depth, lanes: subgroupMaxSize },
+    ...{ text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES, unroll: true },
+  };
 }

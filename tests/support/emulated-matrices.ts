@@ -63,7 +63,6 @@ const EMULATED: GpuMatrices = {
   lanes: LANES,
   text: MATRICES_BY_THREADS,
   decodeText: WEIGHT_HALVES_IN_PAIRS,
-  unroll: false,
 };
 
 /** The software GPU with matrix units that it does not have, so that their kernels run on it. */

@@ -40,7 +40,7 @@ describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
       const { gpu, device } = await openNullGpu(FEATURES);
       const matrices = {
         ...{ rows, outputs, depth, lanes: 32 },
-        ...{ text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES, unroll: true },
+        ...{ text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES },
       };
       const texts = kernelTexts({ ...LARGE, matrices });
       assert.ok([...texts].filter((code) => code.includes('subgroup_matrix')).length >= 8);
@@ -70,6 +70,7 @@ const LARGE: GpuTarget = {
   lanes: 32,
   packedDot: true,
   timestamps: false,
+  unroll: true,
   threads: 256,
   workgroupBytes: 48 << 10,
   bindingBytes: 1 << 30,

@@ -22,6 +22,8 @@ export interface GpuTarget {
   readonly matrices?: GpuMatrices | undefined;
   /** True where the GPU can say when a dispatch began and ended. */
   readonly timestamps: boolean;
+  /** True where short loops are written out in the texts; compilers for processors take long over that. */
+  readonly unroll: boolean;
   /** Threads of a workgroup, a power of two. */
   readonly threads: number;
   /** Workgroup memory in bytes. */
@@ -44,8 +46,6 @@ export interface GpuMatrices {
   readonly text: string;
   /** WGSL of `weight_halves`, which decodes four quants. */
   readonly decodeText: string;
-  /** True where loops over matrices are to be written out, because the compiler leaves them. */
-  readonly unroll: boolean;
 }
 
 /** How a device is to be requested, and what its kernels may then use. */
@@ -103,6 +103,7 @@ export function chooseTarget(
       packedDot: wants('packed-dot') && languageFeatures.has('packed_4x8_integer_dot_product'),
       matrices,
       timestamps,
+      unroll: !info.isFallbackAdapter,
       threads: Math.min(MOST_THREADS, 2 ** Math.floor(Math.log2(invocations))),
       workgroupBytes: limits.maxComputeWorkgroupStorageSize,
       bindingBytes: Math.min(limits.maxStorageBufferBindingSize, options.bindingBytes ?? Infinity),
@@ -143,6 +144,6 @@ function chooseMatrices({ features, info }: GPUAdapter): GpuMatrices | undefined
   const { M: rows, N: outputs, K: depth } = best;
   return {
     ...{ rows, outputs, depth, lanes: subgroupMaxSize },
-    ...{ text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES, unroll: true },
+    ...{ text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES },
   };
 }

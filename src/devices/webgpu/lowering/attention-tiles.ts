@@ -79,7 +79,7 @@ export function launchTiles(
   to.launch({
     name: 'attention_tiles',
     texts: [
-      units.unroll ? unrolled(ATTENTION_TILES, counts) : ATTENTION_TILES,
+      to.target.unroll ? unrolled(ATTENTION_TILES, counts) : ATTENTION_TILES,
       form === 'halves' ? EMIT_RESULT_HALVES : EMIT_RESULT_FLOATS,
       ...(form === 'halves' ? [QUAD_HALVES] : []),
       units.text,

@@ -72,7 +72,7 @@ export function launchMatrixProduct(
     to.launch({
       name: of.gated ? 'gated_matrix_product' : 'matrix_product',
       texts: [
-        units.unroll ? unrolled(MATRIX_PRODUCT, counts) : MATRIX_PRODUCT,
+        to.target.unroll ? unrolled(MATRIX_PRODUCT, counts) : MATRIX_PRODUCT,
         QUAD_HALVES,
         PACKED_PIECES,
         units.text,

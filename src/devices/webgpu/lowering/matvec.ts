@@ -1,6 +1,7 @@
 import type { Tensor, Weight } from '../../../ops/index.ts';
 import { ADDENDS, FINISH_FLOATS } from '../kernels/finish.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
+import { unrolled } from '../kernels/library/unrolled.ts';
 import {
   DENSE_PRODUCT,
   MATVEC,
@@ -17,6 +18,10 @@ import { rowBucket } from './matvec-shape.ts';
 import type { WeightChunk } from './webgpu-weight.ts';
 
 const THREADS = 256;
+/** Threads that multiply a row. */
+const TEAM = 32;
+/** Groups of a row that a thread loads ahead; more take registers that other workgroups would have. */
+const MOST_AHEAD = 4;
 /** Outputs of a workgroup: a group's elements, so that a workgroup can quantize what it computes. */
 export const OUTPUTS_A_GROUP = 32;
 /** Where few outputs would leave processors without work. */
@@ -54,7 +59,7 @@ export function launchMatvec(to: Lowering, activations: Activations, of: Matvec)
       name: of.name,
       texts: [
         MATVEC,
-        reduceText(to.target, { team: 32, threads: THREADS }),
+        reduceText(to.target, { team: TEAM, threads: THREADS }),
         ...matrix.texts,
         ...input.texts,
         ...finish.texts,
@@ -92,7 +97,11 @@ function inputOf(
     return { ...dense, texts: [DENSE_PRODUCT, ...dense.texts] };
   }
   const input = activations.input(x, buffers);
-  return { ...input, texts: [PACKED_PRODUCT, ...input.texts] };
+  const { unroll } = activations.target;
+  const rounds = Math.ceil(x.width / 32 / TEAM);
+  const counts = { ROUNDS: rounds, AHEAD: unroll ? Math.min(MOST_AHEAD, rounds) : 1 };
+  const product = unroll ? unrolled(PACKED_PRODUCT, counts) : PACKED_PRODUCT;
+  return { ...input, texts: [product, ...input.texts], constants: { ...input.constants, ...counts } };
 }
 
 /** Activations four at a time: `x4(row, quad)`. */

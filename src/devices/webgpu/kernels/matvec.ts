@@ -38,24 +38,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 export const ROWS_IN_ORDER = `fn row_of(group: u32, i: u32) -> u32 { return group * OUTPUTS + i; }`;
 
-/** Integer products of quantized groups, `AHEAD` of a thread's loaded before; wants `activations_of(row, group)`. */
+/** Integer products of rows of quantized groups, `AHEAD` of a thread's loaded before; wants `activations_of(row, group)` and `group_product`. */
 export const PACKED_PRODUCT = /* wgsl */ `
-fn dot_vector(a: vec4<u32>, b: vec4<u32>) -> i32 { return dot4(a.x, b.x, dot4(a.y, b.y, dot4(a.z, b.z, dot4(a.w, b.w, 0)))); }
-
-fn group_product(first: vec4<u32>, second: vec4<u32>, scales: Scales, x: Quantized) -> f32 {
-  var sums = vec2<i32>(bitcast<i32>(x.scale.y << 16u) >> 16u, bitcast<i32>(x.scale.y) >> 16u);
-  var products = vec2<i32>(dot_vector(first, x.low), dot_vector(second, x.high)) - i32(OFFSET) * sums;
-  var product: f32;
-  if (HALVES) {
-    product = dot(scales.scale, vec2<f32>(products));
-    if (MINS) { product += dot(scales.least, vec2<f32>(sums)); }
-  } else {
-    product = scales.scale.x * f32(products.x + products.y);
-    if (MINS) { product += scales.least.x * f32(sums.x + sums.y); }
-  }
-  return product * bitcast<f32>(x.scale.x);
-}
-
 // What of a row a thread multiplies first.
 struct Ahead { quants: array<Quants, AHEAD>, scales: array<vec2<u32>, AHEAD> }
 fn load_ahead(row: u32, lane: u32) -> Ahead {

@@ -1,5 +1,6 @@
 import type { Tensor, Weight } from '../../../ops/index.ts';
 import { ADDENDS, FINISH_FLOATS } from '../kernels/finish.ts';
+import { GROUP_PRODUCT } from '../kernels/group-product.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { unrolled } from '../kernels/library/unrolled.ts';
 import {
@@ -101,7 +102,11 @@ function inputOf(
   const rounds = Math.ceil(x.width / 32 / TEAM);
   const counts = { ROUNDS: rounds, AHEAD: unroll ? Math.min(MOST_AHEAD, rounds) : 1 };
   const product = unroll ? unrolled(PACKED_PRODUCT, counts) : PACKED_PRODUCT;
-  return { ...input, texts: [product, ...input.texts], constants: { ...input.constants, ...counts } };
+  return {
+    ...input,
+    texts: [product, GROUP_PRODUCT, ...input.texts],
+    constants: { ...input.constants, ...counts },
+  };
 }
 
 /** Activations four at a time: `x4(row, quad)`. */

@@ -7,6 +7,7 @@
  */
 export const ATTENTION_TILES = /* wgsl */ `
 const LOWEST = -1e30;
+const LOG2_E = 1.44269504;
 const TEAMS = TILE_ROWS / MATRIX_ROWS;
 const THREADS = TEAMS * LANES;
 // Vectors from one line to the next: neighbouring lines do not meet in a bank.
@@ -21,6 +22,9 @@ var<workgroup> cells: array<u32, KEYS>;
 var<workgroup> shared_values: array<f32, THREADS>;
 // Where a run of rows ends, its slot, and its positions from the first to the last.
 var<workgroup> run: vec4<u32>;
+var<workgroup> run_end: atomic<u32>;
+var<workgroup> run_first: atomic<u32>;
+var<workgroup> run_last: atomic<u32>;
 
 fn slot_of(row: u32) -> u32 { return u32(slots[row >> 2u][row & 3u]); }
 fn position_of(row: u32) -> u32 { return u32(positions[row >> 2u][row & 3u]); }
@@ -30,17 +34,28 @@ fn capped(score: f32) -> f32 {
   return score;
 }
 
-// The rows origin start on that belong to one sequence, and what they see of it.
-fn find_run(start: u32, rows: u32) -> vec4<u32> {
-  let slot = slot_of(start);
-  var first = position_of(start);
-  var last = first;
-  var end = start + 1u;
-  for (; end < rows && slot_of(end) == slot; end++) {
-    first = min(first, position_of(end));
-    last = max(last, position_of(end));
+// Finds the run of rows of one sequence from start on; called by all threads at once.
+fn find_run(start: u32, rows: u32, thread: u32) {
+  if (thread == 0u) {
+    atomicStore(&run_end, rows);
+    atomicStore(&run_first, 0xffffffffu);
+    atomicStore(&run_last, 0u);
   }
-  return vec4<u32>(end, slot, select(0u, first + 1u - WINDOW, WINDOW > 0u && first >= WINDOW), last);
+  workgroupBarrier();
+  let own = start + thread;
+  let slot = slot_of(start);
+  if (own < rows && slot_of(own) != slot) { atomicMin(&run_end, own); }
+  workgroupBarrier();
+  if (own < atomicLoad(&run_end)) {
+    atomicMin(&run_first, position_of(own));
+    atomicMax(&run_last, position_of(own));
+  }
+  workgroupBarrier();
+  if (thread == 0u) {
+    let first = atomicLoad(&run_first);
+    let seen = select(0u, first + 1u - WINDOW, WINDOW > 0u && first >= WINDOW);
+    run = vec4<u32>(atomicLoad(&run_end), slot, seen, atomicLoad(&run_last));
+  }
 }
 
 fn find_cells(at: u32, thread: u32) {
@@ -60,17 +75,17 @@ fn score(queries: ptr<function, array<Left, KEY_PARTS>>, team: u32, lane: u32) {
 }
 
 fn load_keys(kv_head: u32, thread: u32) {
-  for (var i = thread; i < KEYS * KEY / 8u; i += THREADS) {
-    let place = i / (KEY / 8u);
-    let octet = i % (KEY / 8u);
+  for (var i = 0u; i < OWN_KEYS; i++) {
+    let place = (thread + i * THREADS) / (KEY / 8u);
+    let octet = (thread + i * THREADS) % (KEY / 8u);
     tile[place * KEY_LINE + octet] = keys[(cells[place] * KV_HEADS + kv_head) * (KEY / 8u) + octet];
   }
 }
 
 fn load_values(kv_head: u32, thread: u32) {
-  for (var i = thread; i < KEYS * VALUE / 8u; i += THREADS) {
-    let place = i / (VALUE / 8u);
-    let octet = i % (VALUE / 8u);
+  for (var i = 0u; i < OWN_VALUES; i++) {
+    let place = (thread + i * THREADS) / (VALUE / 8u);
+    let octet = (thread + i * THREADS) % (VALUE / 8u);
     tile[place * VALUE_LINE + octet] = values[(cells[place] * KV_HEADS + kv_head) * (VALUE / 8u) + octet];
   }
 }
@@ -89,7 +104,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let own_row = first_row + team * MATRIX_ROWS + lane / SHARERS;
   let own_line = team * MATRIX_ROWS + lane / SHARERS;
   let own_part = lane % SHARERS;
+  // The row sees so many positions from the first on.
   let own_position = position_of(min(own_row, rows - 1u));
+  let own_first = select(0u, own_position + 1u - WINDOW, WINDOW > 0u && own_position >= WINDOW);
+  let own_count = own_position + 1u - own_first;
 
   for (var i = thread; i < TILE_ROWS * KEY / 8u; i += THREADS) {
     let row = min(first_row + i / (KEY / 8u), rows - 1u);
@@ -108,9 +126,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var total = 0.0;
   var sums: array<Sums, VALUE_PARTS>;
   for (var start = first_row; start < end;) {
-    if (thread == 0u) { run = find_run(start, end); }
+    find_run(start, end, thread);
     let part = workgroupUniformLoad(&run);
-    let used = own_row >= start && own_row < part.x;
+    let seen = select(0u, own_count, own_row >= start && own_row < part.x);
 
     for (var at = part.z; at <= part.w; at += KEYS) {
       find_cells(at, thread);
@@ -123,7 +141,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let quad = i * SHARERS + own_part;
         let scores = bitcast<vec4<f32>>(tile[SCORES_AT + own_line * SCORE_LINE + quad]);
         for (var j = 0u; j < 4u; j++) {
-          if (used && sees(own_position, at + 4u * quad + j)) { most = max(most, capped(scores[j])); }
+          most = max(most, select(LOWEST, capped(scores[j]), at + 4u * quad + j - own_first < seen));
         }
       }
     }
@@ -144,10 +162,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         var pairs: array<vec2<u32>, 2>;
         for (var h = 0u; h < 2u; h++) {
           let scores = bitcast<vec4<f32>>(tile[SCORES_AT + own_line * SCORE_LINE + 2u * octet + h]);
-          var weights = vec4<f32>();
+          var weights: vec4<f32>;
           for (var j = 0u; j < 4u; j++) {
-            let seen = used && sees(own_position, at + 8u * octet + 4u * h + j);
-            if (seen) { weights[j] = exponential(capped(scores[j]) - most); }
+            let weight = exp2((capped(scores[j]) - most) * LOG2_E);
+            weights[j] = select(0.0, weight, at + 8u * octet + 4u * h + j - own_first < seen);
           }
           total += weights.x + weights.y + weights.z + weights.w;
           pairs[h] = halves(weights);
@@ -186,9 +204,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 
 fn halves(values: vec4<f32>) -> vec2<u32> { return vec2<u32>(pack2x16float(values.xy), pack2x16float(values.zw)); }
-fn sees(own: u32, position: u32) -> bool {
-  return position <= own && (WINDOW == 0u || position + WINDOW > own);
-}
 `;
 
 /** Four neighbouring results as f32. */

@@ -34,12 +34,7 @@ function tileVectors(
 }
 
 /** Workgroup memory beside `tile`. */
-const otherBytes = (keys: number, lanes: number) => 4 * keys + 4 * TEAMS * lanes + 16;
-
-/** How many positions a tile has on the target; undefined where none fit. */
-function keysFor(op: AttentionOp, units: GpuMatrices, bytes: number): number | undefined {
-  return KEYS.find((keys) => 16 * tileVectors(op, units, keys) + otherBytes(keys, units.lanes) <= bytes);
-}
+const otherBytes = (keys: number, lanes: number) => 4 * keys + 4 * TEAMS * lanes + 28;
 
 /** The matrices of a tile, and what of it a thread works on. */
 function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices, keys: number) {
@@ -53,15 +48,24 @@ function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices, key
     SHARERS: sharers,
     OWN_OCTETS: keys / 8 / sharers,
     OWN_QUADS: keys / 4 / sharers,
+    OWN_KEYS: (keys * keySize) / 8 / (TEAMS * lanes),
+    OWN_VALUES: (keys * valueSize) / 8 / (TEAMS * lanes),
   };
+}
+
+/** How many positions a tile has on the target; undefined where none fit. */
+function keysFor(op: AttentionOp, units: GpuMatrices, bytes: number): number | undefined {
+  return KEYS.find((keys) => {
+    const whole = Object.values(tileCounts(op, units, keys)).every(Number.isInteger);
+    return whole && 16 * tileVectors(op, units, keys) + otherBytes(keys, units.lanes) <= bytes;
+  });
 }
 
 /** True for attention of many rows a sequence over a cache of halves, on a target with matrix units. */
 export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
   const { matrices, workgroupBytes } = to.target;
   const many = to.capacity(op.out) >= LEAST_ROWS_A_SLOT * to.graph.shape.slots && to.capacity(op.out) > TEAMS;
-  const whole = op.keySize % 16 === 0 && op.valueSize % 16 === 0;
-  if (!matrices || !many || !whole || op.cache.keys.type !== 'f16') return false;
+  if (!matrices || !many || op.cache.keys.type !== 'f16') return false;
   return keysFor(op, matrices, workgroupBytes) !== undefined;
 }
 

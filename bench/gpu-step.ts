@@ -16,7 +16,7 @@ import { KV_BLOCK_SIZE } from '../src/model/kv-cache.ts';
 import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { openDevice } from '../src/node/devices.ts';
 import { DEFAULT_SAMPLING, weightRowBytes, writeSamplingRow } from '../src/ops/index.ts';
-import { syntheticGraphs, syntheticTensors } from '../tests/support/synthetic-graphs.ts';
+import { syntheticGraphs, syntheticModel } from '../tests/support/synthetic-graphs.ts';
 
 /** Milliseconds that a measurement takes at least, so that what is around the runs does not count. */
 const MEASURED = 40;
@@ -143,17 +143,17 @@ async function measure(
 ): Promise<void> {
   const slots = work.prompt ? 1 : work.rows;
   const blocksPerSlot = Math.ceil((work.past + (work.prompt ? work.rows : 1) + 64) / KV_BLOCK_SIZE);
-  const tensors = syntheticTensors(shape, format);
+  const model = await syntheticModel(shape, format);
   const outputs = work.prompt ? 1 : work.rows;
   const recorded = new Recorded(work.rows);
   const started = performance.now();
   await using plan = await ExecutionPlan.compile({
     device: recorded.watching(device),
-    tensors,
+    tensors: model.tensors,
     shape: { rows: work.rows, outputs, slots, blocksPerSlot },
     inFlight: 1,
     record: (of) =>
-      syntheticGraphs(shape, tensors, {
+      syntheticGraphs(model, {
         shape: of,
         blocks: slots * blocksPerSlot,
         cacheType: 'f16',

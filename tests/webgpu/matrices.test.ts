@@ -16,7 +16,7 @@ import { checkCase } from '../support/contract/operators.ts';
 import { openWithEmulatedMatrices } from '../support/emulated-matrices.ts';
 import { openNullGpu } from '../support/null-gpu.ts';
 import { NO_SOFTWARE_GPU } from '../support/software-gpu.ts';
-import { syntheticGraphs, syntheticTensors } from '../support/synthetic-graphs.ts';
+import { syntheticGraphs, syntheticModel } from '../support/synthetic-graphs.ts';
 
 describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
   test('their kernels compute what the operators mean, the matrices emulated', async () => {
@@ -42,7 +42,7 @@ describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
         ...{ rows, outputs, depth, lanes: 32 },
         ...{ text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES },
       };
-      const texts = kernelTexts({ ...LARGE, matrices });
+      const texts = await kernelTexts({ ...LARGE, matrices });
       assert.ok([...texts].filter((code) => code.includes('subgroup_matrix')).length >= 8);
       for (const code of texts) {
         device.pushErrorScope('validation');
@@ -80,14 +80,15 @@ const LARGE: GpuTarget = {
 };
 
 /** The texts of a layer's kernels in several formats, for some rows and many. */
-function kernelTexts(target: GpuTarget): Set<string> {
+async function kernelTexts(target: GpuTarget): Promise<Set<string>> {
   const texts = new Set<string>();
   const shape = { ...syntheticShape('llama-2-7b'), layers: 1 };
   for (const name of ['Q4_0', 'Q8_0', 'Q4_K', 'Q6_K', 'IQ4_XS', 'Q2_K', 'Q3_K', 'Q5_1']) {
     const format = formatNamed(name);
     assert.ok(format);
+    const model = await syntheticModel(shape, format);
     for (const rows of [64, 512]) {
-      const graphs = syntheticGraphs(shape, syntheticTensors(shape, format), {
+      const graphs = syntheticGraphs(model, {
         shape: { rows, outputs: 1, slots: 1, blocksPerSlot: 128 },
         ...{ blocks: 128, cacheType: 'f16', context: 4096, tokens: 1, alternatives: 0 },
       });

@@ -22,7 +22,6 @@ import { PipelineStore } from './launching/pipeline-store.ts';
 import { type WebGpuExecutable, WebGpuProgram } from './launching/webgpu-program.ts';
 import { WebGpuStep } from './launching/webgpu-step.ts';
 import { lowerGraph } from './lowering/lower-graph.ts';
-import { MappedPinned } from './memory/mapped-pinned.ts';
 import { ReadbackPool } from './memory/readback-pool.ts';
 import { StagingPool } from './memory/staging-pool.ts';
 import { WebGpuBuffer } from './memory/webgpu-buffer.ts';
@@ -67,7 +66,7 @@ export class WebGpuDevice implements Device {
     this.#faults = new GpuFaults(device, info.backend);
     this.#budget = new MemoryBudget(info.backend, memoryBytes);
     this.#store = new PipelineStore(device, info.name);
-    this.#readbacks = new ReadbackPool(device);
+    this.#readbacks = new ReadbackPool(this.#faults);
     this.#staging = new StagingPool(device);
     this.#uploader = new Uploader(device, this.#store, this.#staging);
     this.#tails = new CopyTail(device, this.#store);
@@ -75,6 +74,11 @@ export class WebGpuDevice implements Device {
 
   get lost(): Promise<Error> {
     return this.#faults.lost;
+  }
+
+  /** What failed first and ended the device's usefulness: its loss, or a command that the implementation refused. */
+  get fault(): Error | undefined {
+    return this.#faults.error;
   }
 
   /** Compiles what streams need; part of opening. */
@@ -98,16 +102,13 @@ export class WebGpuDevice implements Device {
       this.#live.remove(buffer);
       this.#budget.give(byteLength);
     };
-    return this.#add(
-      new WebGpuBuffer(byteLength, label, { device: this.#device, faults: this.#faults, ended }),
-    );
+    return this.#add(new WebGpuBuffer(byteLength, label, { faults: this.#faults, ended }));
   }
 
   createPinned(byteLength: number, label: string, use: PinnedUse = 'inputs'): PinnedBuffer & Disposable {
     this.#live.check();
     if (use === 'weights') {
-      const ended = (pinned: MappedPinned) => this.#live.remove(pinned);
-      return this.#add(new MappedPinned(byteLength, label, { device: this.#device, ended }));
+      return this.#add(this.#uploader.createPinned(byteLength, label, (pinned) => this.#live.remove(pinned)));
     }
     const ended = (buffer: HostBuffer) => this.#live.remove(buffer);
     return this.#add(new HostBuffer(byteLength, label, { bytes: new Uint8Array(byteLength), ended }));

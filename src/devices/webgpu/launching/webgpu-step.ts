@@ -36,9 +36,7 @@ export class WebGpuStep implements Step {
     const commands = this.#encoded ?? this.#encode();
     this.#encoded = undefined;
     this.#device.queue.submit([commands]);
-    queueMicrotask(() => {
-      if (!this.#lifetime.disposed) this.#encoded ??= this.#encode();
-    });
+    queueMicrotask(this.#encodeAhead);
   }
 
   /** Runs the step with every dispatch timed by itself. The device has timestamps. */
@@ -53,6 +51,10 @@ export class WebGpuStep implements Step {
     this.#indices.dispose();
     this.#ended(this);
   }
+
+  readonly #encodeAhead = (): void => {
+    if (!this.#lifetime.disposed) this.#encoded ??= this.#encode();
+  };
 
   #encode(): GPUCommandBuffer {
     const encoder = this.#device.createCommandEncoder({ label: this.label });

@@ -67,12 +67,17 @@ export class Activations {
   input(x: Tensor, buffers: number): ProductInput {
     const norm = this.#norms.get(x);
     const inside = !this.#quantized.has(x) && this.#fitsInside(x) && buffers >= (norm ? 2 : 1);
-    if (!inside) return this.#before(x, this.#quantized.get(x) ?? this.#convert(x, 'quantized'));
+    if (!inside) return this.#before(x, this.quantized(x));
     return {
       args: this.#rawArgs(x),
       texts: [QUANTIZED_HERE, QUANTIZE_GROUP, QUANTIZED_INPUT, ...this.#rawTexts(x)],
       constants: { EPSILON: { f32: norm?.epsilon ?? 0 } },
     };
+  }
+
+  /** A tensor in quantized form, made where it does not exist yet. */
+  quantized(x: Tensor): Operand {
+    return this.#quantized.get(x) ?? this.#convert(x, 'quantized');
   }
 
   #before(x: Tensor, made: Operand): ProductInput {

@@ -22,12 +22,12 @@ describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
   test('their kernels compute what the operators mean, the matrices emulated', async () => {
     await using device = await openWithEmulatedMatrices();
     const cases = [
-      ...MATMUL_CASES.filter(({ name }) => /^Q.*, (33|129) rows/.test(name)),
+      ...MATMUL_CASES.filter(({ name }) => /^Q.*, 33 rows/.test(name)),
       ...LAYER_CASES.filter(({ name }) => /^llama layer, Q8_0, f16.* (17|101) rows/.test(name)),
       ...LAYER_CASES.filter(({ name }) => name.startsWith('results that are outputs')),
-      ...ATTENTION_CASES.filter(({ name }) => /f16/.test(name)),
+      ...ATTENTION_CASES.filter(({ name }) => /prompts|in turns/.test(name)),
     ];
-    assert.ok(cases.length >= 16);
+    assert.ok(cases.length >= 10);
     for (const of of cases) await checkCase(device, of, {});
   });
 

@@ -18,7 +18,7 @@ import type { Activations } from './activations.ts';
 import { type Lowering, read, write } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
 import { isInteger, isMatvec } from './matvec-shape.ts';
-import type { Product } from './product.ts';
+import type { Product } from './product-plan.ts';
 
 /** What a workgroup computes at once, and each of its subgroups. */
 interface Tile {

@@ -26,7 +26,7 @@ const MOST_AHEAD = 4;
 /** Outputs of a workgroup: a group's elements, so that a workgroup can quantize what it computes. */
 export const OUTPUTS_A_GROUP = 32;
 /** Where few outputs would leave processors without work. */
-const OUTPUTS_A_SMALL_GROUP = 16;
+const OUTPUTS_A_SMALL_GROUP = 8;
 const FEW_OUTPUTS = 8192;
 
 /** What becomes of the sums: arguments, texts (`finish` and `row_of` among them) and constants of the kernel. */

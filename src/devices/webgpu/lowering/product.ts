@@ -1,31 +1,18 @@
-import type { Activation, Tensor, Weight } from '../../../ops/index.ts';
 import { ADDENDS } from '../kernels/finish.ts';
 import { GROUP_PRODUCT } from '../kernels/group-product.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
 import { PACKED_TILES } from '../kernels/packed-tiles.ts';
 import { PRODUCT, STORE_FLOATS, STORE_GATED } from '../kernels/product.ts';
 import type { Activations } from './activations.ts';
-import { type Argument, type Lowering, type Operand, write } from './lowering.ts';
+import { type Lowering, write } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
 import { launchMatrixProduct } from './matrix-product.ts';
+import type { Product } from './product-plan.ts';
 import { denseInput } from './matvec.ts';
 
 /** Rows of a tile for few rows to many. */
 const TILE_ROWS = [16, 32, 64];
 const TILE_OUTPUTS = 64;
-
-/** A product for more rows than the matrix-vector kernels take, over weights that lie one below the other. */
-export interface Product {
-  readonly x: Tensor;
-  readonly weights: readonly Weight[];
-  readonly y: Operand;
-  readonly addend?: Argument | undefined;
-  readonly kind: keyof typeof ADDENDS;
-  /** Gate and up are the two weights, and this is done to the gate. */
-  readonly gated?: Activation;
-  /** What `y` is to hold: halves only where the product is computed on matrix units. */
-  readonly form?: 'floats' | 'halves';
-}
 
 export function launchProduct(to: Lowering, activations: Activations, of: Product): void {
   const matrix = matrixOf(of.weights, to);

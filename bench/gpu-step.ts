@@ -154,6 +154,7 @@ async function measure(
     tensors: model.tensors,
     shape: { rows: work.rows, outputs, slots, blocksPerSlot },
     inFlight: 1,
+    context: blocksPerSlot * KV_BLOCK_SIZE,
     record: (of) =>
       syntheticGraphs(model, {
         shape: of,

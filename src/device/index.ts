@@ -35,7 +35,7 @@ export {
 export { MemoryBudget } from './memory-budget.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { checkRange, type RangeUse } from './range-check.ts';
-export { checkRows } from './rows-check.ts';
+export { checkRows, fileRowsBytes } from './rows-check.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan } from './scratch-plan.ts';
 export type { DeviceEvent, FileRows, Stream } from './stream.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

@@ -152,13 +152,15 @@ export class ExecutionPlan implements AsyncDisposable {
     try {
       this.#trace = loader.trace;
       if (residency) await this.#reserve(fit, residency);
+      const parts = this.#plannedWeights();
       this.#weights = new ModelWeights({
-        parts: this.#plannedWeights(),
+        parts,
         placement: fit.placement,
         buffers: this.#buffers,
         loader,
         residency,
-        onRelease: (parts) => this.plans.forEach((plan) => plan.forget(parts)),
+        decodedOnDevice: await this.#decodedOnDevice(parts),
+        onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
       for (const [name, bytes] of this.#bufferBytes()) this.#buffers.create(name, bytes);
       for (const plan of this.plans) plan.allocate(this.parts.inFlight);
@@ -375,6 +377,22 @@ export class ExecutionPlan implements AsyncDisposable {
     } finally {
       weights.giveBack(part);
     }
+  }
+
+  /** Keys of the weights that do not stay as in the file and that the device decodes, readied for that. */
+  async #decodedOnDevice(parts: readonly (readonly PlannedWeight[])[]): Promise<ReadonlySet<string>> {
+    const { device, decode } = this.parts;
+    const keys = new Set<string>();
+    if (decode === 'host' || !device.readyToDecode) return keys;
+    for (const { key, packed, tensors } of parts.flat()) {
+      const ready: boolean[] = [];
+      for (const [part, { format }] of tensors.entries()) {
+        if (format === packed.parts[part]?.format) continue;
+        ready.push(await device.readyToDecode(packed, part, format));
+      }
+      if (ready.length > 0 && ready.every(Boolean)) keys.add(key);
+    }
+    return keys;
   }
 
   /** Of each part, those of all plans, each once. */

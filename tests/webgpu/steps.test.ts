@@ -36,6 +36,9 @@ describe('a step on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
     );
     assert.ok(buffers.size > 10);
     await model.dispose();
-    assert.deepEqual([...buffers].map(({ label }) => label), []);
+    assert.deepEqual(
+      [...buffers].map(({ label }) => label),
+      [],
+    );
   });
 });

@@ -17,7 +17,8 @@ export interface Held {
   readonly threads: number;
 }
 
-async function held(): Promise<Held> {
+/** What this process holds now. */
+export async function held(): Promise<Held> {
   collect();
   await setTimeout(100);
   collect();

@@ -9,6 +9,7 @@ import { MATMUL_CASES } from '../support/contract/cases/matmul.ts';
 import { NORM_CASES } from '../support/contract/cases/norm.ts';
 import { checkCase } from '../support/contract/operators.ts';
 import { EMBED_CASES } from '../support/contract/cases/embed.ts';
+import { held } from '../support/model-cycles.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 
 describe('the WebGPU device', { skip: NO_SOFTWARE_GPU }, () => {
@@ -116,5 +117,17 @@ describe('the WebGPU device', { skip: NO_SOFTWARE_GPU }, () => {
   test('an adapter that there is not is refused', async () => {
     await assert.rejects(openSoftwareGpu({ index: 9 }), { code: 'DEVICE_UNAVAILABLE' });
     await assert.rejects(openSoftwareGpu({ software: false }), { code: 'DEVICE_UNAVAILABLE' });
+  });
+
+  test('devices that came and went leave nothing to the process', async () => {
+    const cycle = async () => {
+      await using device = await openSoftwareGpu();
+      using _ = device.createBuffer(256, 'buffer');
+    };
+    await cycle();
+    const { threads, descriptors } = await held();
+    for (let i = 0; i < 4; i++) await cycle();
+    const { mebibytes: _, ...after } = await held();
+    assert.deepEqual(after, { threads, descriptors });
   });
 });

@@ -15,13 +15,13 @@ import {
 import type { OpGraph } from '../../ops/index.ts';
 import { GpuFaults } from './gpu-faults.ts';
 import type { GpuTarget } from './gpu-target.ts';
+import type { DispatchTime } from './launching/dispatch-times.ts';
 import { IndexCopies } from './launching/index-copies.ts';
 import { accessesOf, prepareLaunch } from './launching/launch.ts';
 import { PipelineStore } from './launching/pipeline-store.ts';
 import { type WebGpuExecutable, WebGpuProgram } from './launching/webgpu-program.ts';
 import { WebGpuStep } from './launching/webgpu-step.ts';
 import { lowerGraph } from './lowering/lower-graph.ts';
-import { MappedPinned } from './memory/mapped-pinned.ts';
 import { ReadbackPool } from './memory/readback-pool.ts';
 import { StagingPool } from './memory/staging-pool.ts';
 import { WebGpuBuffer } from './memory/webgpu-buffer.ts';
@@ -108,8 +108,7 @@ export class WebGpuDevice implements Device {
   createPinned(byteLength: number, label: string, use: PinnedUse = 'inputs'): PinnedBuffer & Disposable {
     this.#live.check();
     if (use === 'weights') {
-      const ended = (pinned: MappedPinned) => this.#live.remove(pinned);
-      return this.#add(new MappedPinned(byteLength, label, { device: this.#device, ended }));
+      return this.#add(this.#uploader.createPinned(byteLength, label, (pinned) => this.#live.remove(pinned)));
     }
     const ended = (buffer: HostBuffer) => this.#live.remove(buffer);
     return this.#add(new HostBuffer(byteLength, label, { bytes: new Uint8Array(byteLength), ended }));
@@ -162,6 +161,15 @@ export class WebGpuDevice implements Device {
     if (this.#faults.error) throw this.#faults.error;
     const ended = (step: WebGpuStep) => this.#live.remove(step);
     return this.#add(new WebGpuStep(label, dispatches, { device: this.#device, indices, ended }));
+  }
+
+  /**
+   * Runs a step, which this device recorded, with every dispatch timed by itself; undefined where the GPU gives no timestamps.
+   * What a dispatch waits for at its start is part of its time.
+   */
+  async timeDispatches(step: Step): Promise<DispatchTime[] | undefined> {
+    this.#owns(step);
+    return this.target.timestamps ? (step as WebGpuStep).time() : undefined;
   }
 
   /** Ends the GPU under everything that uses it, as a driver's reset would. */

@@ -1,5 +1,6 @@
 import { Lifetime } from '../../../base/disposal.ts';
 import type { Step } from '../../../device/index.ts';
+import { type DispatchTime, timeDispatches } from './dispatch-times.ts';
 import type { IndexCopies } from './index-copies.ts';
 import type { Dispatch } from './launch.ts';
 
@@ -36,6 +37,12 @@ export class WebGpuStep implements Step {
     this.#encoded = undefined;
     this.#device.queue.submit([commands]);
     queueMicrotask(this.#encodeAhead);
+  }
+
+  /** Runs the step with every dispatch timed by itself. The device has timestamps. */
+  time(): Promise<DispatchTime[]> {
+    this.#lifetime.check();
+    return timeDispatches(this.#device, this.#dispatches, (encoder) => this.#indices.encode(encoder));
   }
 
   [Symbol.dispose](): void {

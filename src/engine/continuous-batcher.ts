@@ -9,6 +9,8 @@ export interface Batchable {
   readonly limit: number;
   /** True while its reader is behind: it takes part in no step. */
   readonly paused: boolean;
+  /** What beside its ids its state depends on: the adapters it goes through. Default none. */
+  readonly lineage?: string;
   readonly place: SequencePlace;
 }
 
@@ -205,11 +207,11 @@ export class ContinuousBatcher<S extends Batchable> {
   #admit(): S | undefined {
     const sequence = this.#waiting[0];
     if (!sequence || sequence.paused || sequence.place.pending > 0) return undefined;
-    const taken = this.#slots.take(sequence.ids);
+    const taken = this.#slots.take(sequence.ids, sequence.lineage);
     if (!taken) return undefined;
     const wanted = Math.min(sequence.limit - 1, sequence.ids.length + HEADROOM);
     if (!this.#slots.reserve(taken.slot, wanted)) {
-      this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held));
+      this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held), taken.held, sequence.lineage);
       return undefined;
     }
     this.#waiting.shift();
@@ -221,8 +223,8 @@ export class ContinuousBatcher<S extends Batchable> {
 
   #leave(index: number): S {
     const [sequence] = this.#running.splice(index, 1) as [S];
-    const { place, ids } = sequence;
-    this.#slots.give(place.slot, ids.slice(0, place.computed), place.computed);
+    const { place, ids, lineage } = sequence;
+    this.#slots.give(place.slot, ids.slice(0, place.computed), place.computed, lineage);
     place.slot = -1;
     place.computed = 0;
     place.lost = new RowTrace();

@@ -4,7 +4,13 @@ import { type Logger, silentLogger } from '../base/log.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import { ContinuousBatcher, type StepPlan } from './continuous-batcher.ts';
 import { DeviceRun, type EngineTarget } from './device-run.ts';
-import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
+import {
+  FORCED_SLOT,
+  type ForcedInput,
+  forcedLogits,
+  type PositionLogits,
+  type EvaluateOptions,
+} from './forced-logits.ts';
 import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { type GenerateRequest, type GenerationEnd, Sequence } from './sequence.ts';
@@ -54,7 +60,7 @@ export class Engine implements AsyncDisposable {
     const { plan, state, logger } = parts;
     this.#parts = parts;
     this.#log = logger ?? silentLogger;
-    this.#vocabulary = plan.vocabulary;
+    this.#vocabulary = plan.tokenIds;
     this.#slots = new SlotPool(state, plan.shape.slots);
     const capacities = plan.plans.map(({ shape }) => shape.rows);
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots);
@@ -95,13 +101,17 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Yields the logits at every position from `from` on, given all tokens before it: forced decoding. */
-  async *evaluate(ids: readonly number[], from = 0, signal?: AbortSignal): AsyncGenerator<PositionLogits> {
+  async *evaluate(
+    ids: readonly number[],
+    from = 0,
+    { signal, adapters }: EvaluateOptions = {},
+  ): AsyncGenerator<PositionLogits> {
     this.#checkPrompt(ids);
     const leave = await this.#lock.alone();
     try {
       await this.#driven;
       const { state } = this.#parts;
-      const input: ForcedInput = { ids, from, signal };
+      const input: ForcedInput = { ids, from, signal, adapters };
       let next = from;
       for (let losses = 0, done = false; !done;) {
         this.#slots.forget();

@@ -2,6 +2,7 @@ import { invariant } from '../base/errors.ts';
 import type { Stream } from '../device/index.ts';
 import type { BatchPlan } from '../model/batch-plan.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import { MAX_LOG_PROBABILITIES, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { Slice, StepPlan } from './continuous-batcher.ts';
@@ -14,6 +15,8 @@ export interface JobSequence {
   readonly sampling: Int32Array;
   /** Most likely tokens reported beside a sampled one; -1 reports none and not even the sampled one's. */
   readonly alternatives: number;
+  /** What its rows go through; none without adapters. */
+  readonly adapters?: readonly AdapterChoice[] | undefined;
 }
 
 const REPORT_WIDTH = 2 * (1 + MAX_LOG_PROBABILITIES);
@@ -132,6 +135,7 @@ export class JobPipeline<S extends JobSequence> {
     const blocks = input.view('blocks');
     const width = plan.shape.blocksPerSlot;
     const counts = input.view('counts');
+    const { adaptersARow = 0 } = this.#plan.parts;
     counts[0] = step.rows;
     counts[1] = step.outputs;
     let row = 0;
@@ -140,6 +144,7 @@ export class JobPipeline<S extends JobSequence> {
         ids[row] = sequence.ids[first + i] ?? -1 - sampled;
         positions[row] = first + i;
         slots[row] = slot;
+        if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);
       }
       this.#state.writeBlocks(slot, blocks.subarray(slot * width, (slot + 1) * width));
       if (output < 0) continue;

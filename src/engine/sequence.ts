@@ -4,6 +4,7 @@ import {
   type SamplingParameters,
   writeSamplingRow,
 } from '../ops/sampling/sampling-row.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import { type Batchable, SequencePlace } from './continuous-batcher.ts';
 import type { JobSequence } from './job-pipeline.ts';
 import type { SampledToken } from './sampled-token.ts';
@@ -17,6 +18,7 @@ export interface GenerateRequest {
   readonly maxTokens: number;
   /** Ids that end the generation; they are not given out. */
   readonly stopTokens: ReadonlySet<number>;
+  readonly adapters?: readonly AdapterChoice[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -42,6 +44,8 @@ export class Sequence implements Batchable, JobSequence {
   readonly place = new SequencePlace();
   readonly sampling: Int32Array;
   readonly alternatives: number;
+  readonly adapters: readonly AdapterChoice[];
+  readonly lineage: string;
   /** How often the device was lost under its steps since its last token. */
   losses = 0;
   readonly queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
@@ -60,6 +64,8 @@ export class Sequence implements Batchable, JobSequence {
     // The last id is sampled from the last position and takes none itself.
     this.limit = Math.min(prompt.length + maxTokens, context + 1);
     this.alternatives = sampling.logProbabilities;
+    this.adapters = request.adapters ?? [];
+    this.lineage = this.adapters.map(({ index, scale }) => `${index}*${scale}`).join('+');
     const row = new Int32Array(SAMPLING_ROW_WORDS);
     this.sampling = row.subarray(0, writeSamplingRow(sampling, row));
   }

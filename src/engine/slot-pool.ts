@@ -6,6 +6,8 @@ import { RowTrace } from './row-trace.ts';
 interface IdleSlot {
   readonly slot: number;
   readonly ids: readonly number[];
+  /** What beside the ids made its state: only sequences of the same may go on from it. */
+  readonly lineage: string;
 }
 
 /**
@@ -21,7 +23,7 @@ export class SlotPool {
 
   constructor(state: SequenceState, slots: number) {
     this.#state = state;
-    this.#idle = Array.from({ length: slots }, (_, slot) => ({ slot, ids: [] }));
+    this.#idle = Array.from({ length: slots }, (_, slot) => ({ slot, ids: [], lineage: '' }));
     this.#traces = Array.from({ length: slots }, () => new RowTrace());
   }
 
@@ -33,11 +35,11 @@ export class SlotPool {
    * Takes the slot that holds the longest beginning of `ids`, the last id left out, because its logits are wanted: the
    * slot and the positions it holds already. Undefined when no slot is free.
    */
-  take(ids: readonly number[]): { slot: number; held: number } | undefined {
+  take(ids: readonly number[], lineage = ''): { slot: number; held: number } | undefined {
     let best: IdleSlot | undefined;
     let held = -1;
     for (const idle of this.#idle) {
-      const shared = this.#reusable(idle.ids, ids);
+      const shared = idle.lineage === lineage ? this.#reusable(idle.ids, ids) : 0;
       if (shared > held) [best, held] = [idle, shared];
     }
     if (!best) return undefined;
@@ -60,11 +62,11 @@ export class SlotPool {
    * Takes a slot back, whose state holds the positions of `ids`, or of more of them, `held`, because a step was queued
    * behind the last one that was read.
    */
-  give(slot: number, ids: readonly number[], held = ids.length): void {
+  give(slot: number, ids: readonly number[], held = ids.length, lineage = ''): void {
     invariant(!this.#idle.some((idle) => idle.slot === slot), `slot ${slot} is in use`);
     const known = this.#state.keepsPositions || held === ids.length ? ids : [];
     this.#truncate(slot, known.length);
-    this.#idle.push({ slot, ids: known });
+    this.#idle.push({ slot, ids: known, lineage });
   }
 
   /** How what a slot holds was computed. Whoever has the slot notes there what is computed next. */
@@ -88,7 +90,7 @@ export class SlotPool {
   #forget(index: number): void {
     const { slot } = this.#idle[index] as IdleSlot;
     this.#truncate(slot, 0);
-    this.#idle[index] = { slot, ids: [] };
+    this.#idle[index] = { slot, ids: [], lineage: '' };
   }
 
   #truncate(slot: number, length: number): void {

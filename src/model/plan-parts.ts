@@ -13,4 +13,6 @@ export interface PlanParts {
   readonly shape: BatchShape;
   /** Steps that may be under way at once. */
   readonly inFlight: number;
+  /** Adapters that a row goes through at once; 0 without adapters. */
+  readonly adaptersARow?: number;
 }

@@ -26,6 +26,8 @@ export {
   BUFFER_ALIGNMENT,
   type BufferRange,
   type DeviceBuffer,
+  type MemoryRules,
+  memoryRules,
   type PinnedBuffer,
   type PinnedUse,
   wholeOf,

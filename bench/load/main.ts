@@ -18,6 +18,7 @@ import { openDecoder } from '../../src/node/open-cpu.ts';
 import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
 import { type LoadMeasurement, measureLoad } from './measure-load.ts';
 import { printModes } from './modes.ts';
+import { printRepeats } from './repeats.ts';
 import { printSweeps, printTensorSizes } from './sweeps.ts';
 import type { WeightJob } from '../../src/load/weight-job.ts';
 import { busyShares, timelineSvg } from './timeline.ts';
@@ -82,6 +83,10 @@ await using decoder = await openDecoder();
 }
 console.log('\nlatency by load mode');
 await printModes(path, open);
+if (!values.quick) {
+  console.log('\none model again and again');
+  await printRepeats(path, open);
+}
 
 /** Writes the trace of one load and its picture. */
 async function drawTimeline(

@@ -24,6 +24,8 @@ export interface ModelFlags {
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
+  readonly shrinkContext?: boolean;
+  readonly pool?: boolean;
   readonly loadTrace?: string;
 }
 
@@ -85,6 +87,13 @@ export function modelOptions(): Option[] {
     new Option('--weight-memory <size>', 'device memory for the weights alone, as 2.5GB')
       .argParser(byteSize)
       .helpGroup('Model:'),
+    new Option(
+      '--shrink-context',
+      'take a smaller context rather than stream layers, where the memory is short',
+    ).helpGroup('Model:'),
+    new Option('--pool', 'one allocation for the weights of a layer instead of one for each').helpGroup(
+      'Model:',
+    ),
     new Option('--load-trace <file>', 'write what loading does, for Perfetto or chrome://tracing').helpGroup(
       'Model:',
     ),

@@ -1,6 +1,6 @@
 import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { OpGraph } from '../ops/graph.ts';
-import type { DeviceBuffer, PinnedBuffer, PinnedUse } from './memory.ts';
+import type { DeviceBuffer, MemoryRules, PinnedBuffer, PinnedUse } from './memory.ts';
 import type { Executable, PackedWeight, Program, Step } from './program.ts';
 import type { Stream } from './stream.ts';
 
@@ -30,6 +30,7 @@ export interface Device extends AsyncDisposable {
   readonly info: DeviceInfo;
   /** Resolves with the reason when the device can no longer be used; never rejects. */
   readonly lost: Promise<Error>;
+  readonly memoryRules: MemoryRules;
   memory(): Promise<MemoryInfo>;
   /** Memory on the device, its contents undefined. `label` names it in messages and traces. Throws `OUT_OF_MEMORY`. */
   createBuffer(byteLength: number, label: string): DeviceBuffer;

@@ -16,4 +16,12 @@ export interface PlanParts {
   readonly decode?: DecodePlace | undefined;
   /** Steps that may be under way at once. */
   readonly inFlight: number;
+  /** Whole steps that stay recorded. Default: as `PreparedSteps`. */
+  readonly preparedSteps?: number | undefined;
+  /** Positions that a sequence may have. */
+  readonly context: number;
+  /** Whether the weights of a part lie in one buffer. Default: each has its own. */
+  readonly poolWeights?: boolean | undefined;
+  /** Adapters that a row goes through at once; 0 without adapters. */
+  readonly adaptersARow?: number;
 }

@@ -9,6 +9,7 @@ import { LoadTrace } from '../../src/load/load-trace.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { checkPools } from '../support/load-pools.ts';
 import { TINY, tinyBytes } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
@@ -202,6 +203,40 @@ for (const [name, openDevice] of [
     }
   });
 }
+
+for (const [name, openDevice] of [
+  ['reference', async () => openReferenceDevice()],
+  ['cpu', () => openCpu({ threads: 2 })],
+] as const) {
+  test(`weights in pools are the same bytes at other places: ${name}`, async () => {
+    await using device = await openDevice();
+    await checkPools(device);
+    assert.equal(device.liveObjects(), 0);
+  });
+}
+
+test('a context that may become smaller does so before layers are streamed', async () => {
+  const { model: asked } = await open({ load: 'lazy', context: 4096 });
+  const { total, cache, context } = asked.fit;
+  await asked.dispose();
+  assert.equal(context, 4096);
+  const memory = total - Math.floor(cache / 2);
+  const { model } = await open({ load: 'lazy', context: 4096, shrinkContext: true, memory });
+  await using _ = model;
+  assert.ok(model.context >= 1900 && model.context <= 2048, `${model.context} positions`);
+  assert.equal(model.context, model.fit.context);
+  assert.equal(model.fit.streamedParts, 0);
+  assert.ok(model.fit.total <= memory);
+  assert.deepEqual(await tokensOf(model), await expectedTokens());
+  // Where it must not, and where it would not help.
+  await assert.rejects(open({ context: 4096, memory }), (error) =>
+    isRocmforgeError(error, 'MODEL_TOO_LARGE'),
+  );
+  const weightMemory = Math.floor(0.9 * model.fit.weights);
+  const { model: streamed } = await open({ context: 4096, shrinkContext: true, weightMemory });
+  assert.deepEqual([streamed.context, streamed.fit.streamedParts], [4096, TINY.layers]);
+  await streamed.dispose();
+});
 
 test('what cannot be streamed either is refused with the numbers', async () => {
   await assert.rejects(open({ weightMemory: 1000 }), (error) => isRocmforgeError(error, 'MODEL_TOO_LARGE'));

@@ -23,6 +23,7 @@ import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type NativeExecutable, NativeProgram } from './launching/native-program.ts';
 import { NativeStep } from './launching/native-step.ts';
+import { NATIVE_MEMORY } from './memory/memory-rules.ts';
 import { HostReads } from './memory/host-reads.ts';
 import { NativeBuffer } from './memory/native-buffer.ts';
 import { allocatePinned, type NativePinned, pinForeign } from './memory/native-pinned.ts';
@@ -54,6 +55,7 @@ export class NativeDevice implements Device {
   readonly info: DeviceInfo;
   readonly target: NativeTarget;
   readonly lost: Promise<Error>;
+  readonly memoryRules = NATIVE_MEMORY;
   readonly #kernels: KernelSet;
   readonly #context: NativeContext;
   readonly #timeline: Timeline;

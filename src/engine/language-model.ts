@@ -26,6 +26,7 @@ import {
   type Tokenizer,
 } from '../text/index.ts';
 import { Engine } from './engine.ts';
+import type { EngineActivity, EngineCounters } from './engine-parts.ts';
 import type { PositionLogits } from './forced-logits.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelParts } from './loaded-model.ts';
@@ -69,7 +70,8 @@ export class LanguageModel implements AsyncDisposable {
     try {
       const state = stateOf(config, cache);
       const { restore } = keeper;
-      const engine = new Engine({ device, plan, state, restore, logger: options.logger });
+      const { logger, runtime, profile } = options;
+      const engine = new Engine({ device, plan, state, restore, logger, runtime, profile });
       return new LanguageModel(parts, config, { keeper, engine });
     } catch (error) {
       await keeper.current[Symbol.asyncDispose]();
@@ -110,6 +112,11 @@ export class LanguageModel implements AsyncDisposable {
     return this.plan.shape.rows;
   }
 
+  /** Logits of a position: ids below it can be sampled. */
+  get vocabulary(): number {
+    return this.plan.vocabulary;
+  }
+
   get gguf(): GgufFile {
     return this.#parts.gguf;
   }
@@ -134,13 +141,27 @@ export class LanguageModel implements AsyncDisposable {
   /** Continues a text or token ids. Throws `INVALID_ARGUMENT`; the stream rejects as `Engine.generate`. */
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): TextStream {
     const ids = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
-    return this.#stream(ids, options, true);
+    return this.#stream(ids, { continues: true, ...options });
   }
 
   /** Answers a conversation, written down by the model's own template. Throws and rejects as `generate` and the template. */
   chat(messages: readonly ChatMessage[], options: GenerateOptions & ChatRenderOptions = {}): TextStream {
-    const rendered = this.chatTemplate.render(messages, options);
-    return this.#stream(encodeChat(this.tokenizer, rendered), options, false);
+    return this.#stream(this.chatPrompt(messages, options), { continues: false, ...options });
+  }
+
+  /** The token ids of a conversation, as `chat` reads it. Throws as the template. */
+  chatPrompt(messages: readonly ChatMessage[], options: ChatRenderOptions = {}): number[] {
+    return encodeChat(this.tokenizer, this.chatTemplate.render(messages, options));
+  }
+
+  /** What the engine is busy with. */
+  get activity(): EngineActivity {
+    return this.#engine.activity;
+  }
+
+  /** What the engine has done so far. */
+  get counters(): EngineCounters {
+    return this.#engine.counters;
   }
 
   /** The logits at every position of `ids` from `from` on. */
@@ -198,18 +219,20 @@ export class LanguageModel implements AsyncDisposable {
     if (memory !== 'recurrent') fail('STATE_PAGED', { architecture });
   }
 
-  #stream(prompt: readonly number[], options: GenerateOptions, continues: boolean): TextStream {
+  #stream(prompt: readonly number[], options: GenerateOptions): TextStream {
     this.#life.check();
     const {
       maxTokens = Number.POSITIVE_INFINITY,
       stop = [],
       ignoreEnd = false,
       special = false,
+      continues = true,
+      constraint,
       signal,
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
     const sampling = samplingOf(options);
-    const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, signal });
+    const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, constraint, signal });
     return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
   }
 }
@@ -225,7 +248,11 @@ function samplingOf(options: GenerateOptions): SamplingParameters {
     sampling[name] = options[name as keyof GenerateOptions] ?? standard;
   }
   const seed = options.seed ?? Math.floor(Math.random() * 2 ** 32);
-  const parameters = { ...sampling, seed } as unknown as SamplingParameters;
+  const parameters = {
+    ...sampling,
+    seed,
+    masked: options.constraint !== undefined,
+  } as unknown as SamplingParameters;
   validateSampling(parameters);
   return parameters;
 }

@@ -10,6 +10,8 @@ import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts
 import type { ModelDescription, ModelSource, PlanOptions } from '../model/plan-options.ts';
 import { type PlannedModel, planWithin } from '../model/plan-within.ts';
 import { type LoadMode, loadByMode } from './load-mode.ts';
+import type { RuntimeOptions } from './runtime-options.ts';
+import type { StepProfile } from './step-profile.ts';
 
 /** How a model is made ready. */
 export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
@@ -20,6 +22,10 @@ export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** Is told of everything that takes time while loading. */
   readonly trace?: LoadTrace | undefined;
+  /** Mechanisms of the engine that are to be off. Default: none. */
+  readonly runtime?: Partial<RuntimeOptions> | undefined;
+  /** Is told where the time of steps goes. */
+  readonly profile?: StepProfile | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly logger?: Logger | undefined;
 }

@@ -5,6 +5,7 @@ import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-mo
 import { sizesFor } from '../load/loader-sizes.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
+import { maskWords } from '../ops/sampling/sampling-row.ts';
 import { type BatchShape, stateBytes, weightRowBytes } from '../ops/value.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
 import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
@@ -15,6 +16,7 @@ import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './plan-options.ts';
 import type { PlanParts } from './plan-parts.ts';
+import { PreparedSteps } from './prepared-steps.ts';
 
 /** Results that a step leaves on the device. */
 export type ResultName = 'logits' | 'tokens' | 'report';
@@ -25,6 +27,15 @@ export interface RunOn {
   readonly batch: BatchPlan;
   readonly kind: StepKind;
   readonly input: InputSlot;
+  /** The host waits for the inputs to be on the device before it queues the step. Default false. */
+  readonly awaitsInputs?: boolean;
+  /** Is told when all that the step needs is there and its inputs are about to be queued. */
+  readonly watch?: RunWatch | undefined;
+}
+
+/** Who wants to know how a run gets on. */
+export interface RunWatch {
+  ready(): void;
 }
 
 /**
@@ -34,6 +45,8 @@ export interface RunOn {
  * and `loadInBackground`. Steps are recorded at their first use.
  */
 export class ExecutionPlan implements AsyncDisposable {
+  /** Whole steps that are recorded. */
+  readonly prepared: PreparedSteps;
   readonly #buffers: PlanBuffers;
   #weights: ModelWeights | undefined;
   #trace: LoadTrace | undefined;
@@ -48,6 +61,7 @@ export class ExecutionPlan implements AsyncDisposable {
     buffers: PlanBuffers,
   ) {
     this.#buffers = buffers;
+    this.prepared = new PreparedSteps(parts.preparedSteps);
   }
 
   /** Compiles a plan for each row capacity. Allocates nothing. */
@@ -237,9 +251,12 @@ export class ExecutionPlan implements AsyncDisposable {
     const { stream, batch, kind, input } = on;
     if (!this.#loaded.holdAll()) return this.#runParts(on);
     try {
-      if (!batch.isPrepared(kind)) await batch.prepare(kind);
+      if (!this.prepared.has(batch, kind)) await batch.prepare(kind);
+      on.watch?.ready();
       batch.upload(stream, input);
+      if (on.awaitsInputs) await stream.synchronize();
       batch.run(stream, kind);
+      this.prepared.used(batch, kind, stream);
     } finally {
       this.#loaded.giveBackAll(stream);
     }
@@ -265,6 +282,13 @@ export class ExecutionPlan implements AsyncDisposable {
         return { buffer, offset: offset + slot * byteLength, byteLength };
       }),
     );
+  }
+
+  /** Where the mask of a slot's sequence stands: `maskWords` of the vocabulary. */
+  mask(slot: number): BufferRange {
+    const byteLength = 4 * maskWords(this.vocabulary);
+    const { buffer, offset } = this.#buffers.get('masks');
+    return { buffer, offset: offset + slot * byteLength, byteLength };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -323,8 +347,9 @@ export class ExecutionPlan implements AsyncDisposable {
     await this.plans[0]?.prepare('generate').catch(() => {});
   }
 
-  async #runParts({ stream, batch, kind, input }: RunOn): Promise<void> {
+  async #runParts({ stream, batch, kind, input, watch }: RunOn): Promise<void> {
     const parts = batch.partsOf(kind);
+    watch?.ready();
     // Many rows take long enough in each part for the next ones to come meanwhile.
     if (batch.shape.rows > 1) for (let part = 0; part < parts; part++) this.#loaded.request(part);
     batch.upload(stream, input);

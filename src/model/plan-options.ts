@@ -32,6 +32,8 @@ export interface PlanOptions {
   readonly cachePositions?: number | undefined;
   /** Steps under way at once: the next is queued before the tokens of the last are read. Default 2. */
   readonly inFlight?: number | undefined;
+  /** Whole steps that stay recorded, those used last; 0 records every step anew. Default 32. */
+  readonly preparedSteps?: number | undefined;
   /** How the KV cache is stored. Default f16. */
   readonly cacheType?: 'f16' | 'f32' | undefined;
   /** What matrices become on the device. Default `blocks`: they stay as in the file. */
@@ -79,6 +81,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
     shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
+    preparedSteps: options.preparedSteps,
     context,
     poolWeights: options.pool,
   };

@@ -13,6 +13,8 @@ export interface PlanParts {
   readonly shape: BatchShape;
   /** Steps that may be under way at once. */
   readonly inFlight: number;
+  /** Whole steps that stay recorded. Default: as `PreparedSteps`. */
+  readonly preparedSteps?: number | undefined;
   /** Positions that a sequence may have. */
   readonly context: number;
   /** Whether the weights of a part lie in one buffer. Default: each has its own. */

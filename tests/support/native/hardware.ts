@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { wholeOf } from '../../../src/device/index.ts';
 import { LanguageModel } from '../../../src/index.ts';
 import {
   cudaDriver,
@@ -77,6 +79,17 @@ function testBeyondContract(device: string, open: (kernels?: typeof NATIVE_KERNE
       await body(device);
     });
   }
+  test(`${device}: a device that is open twice outlives its twin`, async () => {
+    await using stays = open();
+    const leaves = open();
+    using buffer = stays.createBuffer(1 << 20, 'stays');
+    await leaves[Symbol.asyncDispose]();
+    await using stream = stays.createStream('stays');
+    stream.upload(new Uint8Array(1 << 20).fill(3), wholeOf(buffer));
+    const back = new Uint8Array(1 << 20);
+    await stream.download(wholeOf(buffer), back);
+    assert.ok(back.every((byte) => byte === 3));
+  });
   for (const [name, body] of PRELUDE_TESTS) {
     test(`${device}: ${name}`, async () => {
       const prober = new Prober();

@@ -119,6 +119,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const blocks = input.view('blocks');
     const width = plan.shape.blocksPerSlot;
     const counts = input.view('counts');
+    const { adaptersARow = 0 } = this.#parts.plan.parts;
     counts[0] = step.rows;
     counts[1] = step.outputs;
     let row = 0;
@@ -127,6 +128,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
         ids[row] = sequence.ids[first + i] ?? -1 - sampled;
         positions[row] = first + i;
         slots[row] = slot;
+        if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);
       }
       state.writeBlocks(slot, blocks.subarray(slot * width, (slot + 1) * width));
       if (output < 0) continue;

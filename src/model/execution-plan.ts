@@ -100,6 +100,12 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#largest.graphs.boundaries.get('logits')?.width ?? 0;
   }
 
+  /** Ids that the embedding knows: as many as there are logits, but for encoders. */
+  get tokenIds(): number {
+    const { ops } = this.#largest.graphs.embedding.graph;
+    return ops.find((op) => op.kind === 'embed')?.table.rows ?? 0;
+  }
+
   get layerCount(): number {
     return this.#largest.graphs.layers.length;
   }

@@ -5,6 +5,7 @@ import type { WeightPolicy } from '../load/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
 import { type Architecture, architectureOf } from './architecture.ts';
 import { blocksFor, type KvCacheSize } from './kv-cache.ts';
+import type { AdapterSet } from './lora/adapter-set.ts';
 import type { ModelConfig } from './model-config.ts';
 import { recordModel } from './model-graphs.ts';
 import type { PlanParts } from './plan-parts.ts';
@@ -14,6 +15,8 @@ export interface ModelSource {
   readonly gguf: GgufFile;
   readonly device: Device;
   readonly architectures: readonly Architecture[];
+  /** Adapters that requests may choose from. */
+  readonly adapters?: AdapterSet | undefined;
 }
 
 /** What a model is compiled for. */
@@ -63,9 +66,13 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
-  const rows = Math.min(Math.max(options.batch ?? DEFAULT_BATCH, slots), context * slots);
-  const outputs = Math.min(Math.max(slots, options.logitRows ?? 1), rows);
-  const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
+  // An encoder sees a text as a whole, and all its rows are wanted.
+  const batch = config.pooling ? context : (options.batch ?? DEFAULT_BATCH);
+  const rows = Math.min(Math.max(batch, slots), context * slots);
+  const outputs = config.pooling ? rows : Math.min(Math.max(slots, options.logitRows ?? 1), rows);
+  const { adapters } = source;
+  const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
+  const tensors = new Map([...own, ...(adapters?.tensors ?? [])]);
   const blocks = Math.max(blocksFor(context), blocksFor(options.cachePositions ?? context * slots));
   const graphOptions = {
     blocks,
@@ -74,6 +81,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     context,
     alternatives: MAX_LOG_PROBABILITIES,
     weights: options.weights ?? 'blocks',
+    adapters: adapters && { count: adapters.names.length, chosen: adapters.chosen },
   } as const;
   const parts: PlanParts = {
     device,
@@ -84,6 +92,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     preparedSteps: options.preparedSteps,
     context,
     poolWeights: options.pool,
+    adaptersARow: adapters?.chosen ?? 0,
   };
   return { config, parts, cache: { blocks, slots, context } };
 }

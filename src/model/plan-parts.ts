@@ -19,4 +19,6 @@ export interface PlanParts {
   readonly context: number;
   /** Whether the weights of a part lie in one buffer. Default: each has its own. */
   readonly poolWeights?: boolean | undefined;
+  /** Adapters that a row goes through at once; 0 without adapters. */
+  readonly adaptersARow?: number;
 }

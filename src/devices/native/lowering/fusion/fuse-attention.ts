@@ -1,13 +1,5 @@
 import type { AttentionOp, KvAppendOp, MatmulOp, Op, RopeOp, Tensor } from '../../../../ops/index.ts';
-import {
-  attentionShares,
-  cacheDefines,
-  HEADS_A_BLOCK,
-  launchAttention,
-  mergeLaunch,
-  partialBytes,
-} from '../attention.ts';
-import { fitsTiles, launchTiles } from '../attention-tiles.ts';
+import { cacheDefines } from '../attention.ts';
 import type { Operand } from '../launch-plan.ts';
 import { int, NULL } from '../launch-template.ts';
 import type { Lowering } from '../lowering.ts';
@@ -15,9 +7,9 @@ import { launchMatvec } from '../matvec.ts';
 import { isInteger, isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
 import { FLOAT_LAYOUT } from '../weight-layout.ts';
-import { formFor } from './form-for.ts';
 import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
+import { planMixing } from './plan-mixing.ts';
 
 const OUTPUTS_A_BLOCK = 32;
 /** Blocks of `heads-append.hip` beyond which its threads take several values each. */
@@ -96,31 +88,14 @@ function groupsOf({ q, k, v }: HeadOps): MatmulOp[][] {
 }
 
 function launchHeads(to: Lowering, heads: HeadOps, uses: GraphUses): void {
-  const { attention } = heads;
-  const wanted = attention.valueSize % 32 === 0 ? formFor(attention.out, uses, to) : 'floats';
-  const tiled = wanted === 'halves' && fitsTiles(attention, to);
-  const shares = tiled ? 1 : attentionShares(attention, to);
-  const counters = to.capacity(attention.out) * attention.kvHeads * headBlocks(attention);
-  const arrivals = shares > 1 ? to.temporary(4 * counters) : NULL;
-  const zeroed = [arrivals, int(shares > 1 ? counters : 0)];
+  const mixing = planMixing(heads.attention, uses, to);
+  const { zeroed } = mixing;
   if (isMatvec(heads.q, to)) {
     groupsOf(heads).forEach((group, i) => {
       launchGroup(to, heads, group, i === 0 ? zeroed : [NULL, int(0)]);
     });
   } else launchJoined(to, heads, zeroed);
-  const out = wanted === 'floats' ? attention.out : to.activations.space(attention.out, wanted);
-  if (tiled) launchTiles(attention, to, out);
-  else {
-    launchAttention(attention, to, {
-      shares,
-      merge: shares > 1 ? mergeLaunch.lastBlock : mergeLaunch.none,
-      out,
-      form: wanted,
-      partials: shares > 1 ? to.temporary(partialBytes(attention, to, shares)) : NULL,
-      arrivals,
-    });
-  }
-  if (wanted !== 'floats') to.activations.provide(attention.out, wanted, out);
+  mixing.launch();
 }
 
 /** One product on the matrix cores, then what turns and appends its rows. */
@@ -166,10 +141,6 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
       ...zeroed,
     ],
   });
-}
-
-function headBlocks({ heads, kvHeads }: AttentionOp): number {
-  return Math.ceil(heads / kvHeads / HEADS_A_BLOCK);
 }
 
 function launchGroup(

@@ -3,6 +3,7 @@ import type { Lowering } from '../lowering.ts';
 import { fuseAttention } from './fuse-attention.ts';
 import { fuseCombine, fuseExperts } from './fuse-experts.ts';
 import { fuseGated } from './fuse-gated.ts';
+import { fuseNormedAttention } from './fuse-normed-attention.ts';
 import { fuseNorm } from './fuse-norm.ts';
 import { fuseProducts } from './fuse-products.ts';
 import { fuseResidual } from './fuse-residual.ts';
@@ -13,6 +14,7 @@ import { GraphUses } from './graph-uses.ts';
 
 const FUSES: readonly Fuse[] = [
   fuseAttention,
+  fuseNormedAttention,
   fuseExperts,
   fuseCombine,
   fuseGated,

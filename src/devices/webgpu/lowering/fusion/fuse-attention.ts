@@ -7,6 +7,7 @@ import { GRID } from '../../kernels/library/grid.ts';
 import { cacheTexts, PAGED_CACHE } from '../../kernels/library/paged-cache.ts';
 import type { Activations } from '../activations.ts';
 import { cacheType, cacheUnit, cellArguments, launchAttention } from '../attention.ts';
+import { fitsTiles, launchTiles } from '../attention-tiles.ts';
 import { lineGrid } from '../line-grid.ts';
 import { type Lowering, read, write } from '../lowering.ts';
 import { type Finish, launchMatvec, OUTPUTS_A_GROUP } from '../matvec.ts';
@@ -44,10 +45,24 @@ function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering, activations:
     if (isMatvec(q, to)) launchGroup(heads, group, to, activations);
     else launchJoined(heads, group, to, activations);
   }
-  const quantized = attention.valueSize % 32 === 0 && formRead(attention.out, uses, to) === 'quantized';
-  const form = quantized ? 'quantized' : 'floats';
-  const y = quantized ? activations.provide(attention.out, 'quantized') : attention.out;
-  launchAttention(attention, to, { form, y });
+  launchResult(attention, formRead(attention.out, uses, to), to, activations);
+}
+
+/** Attention, its result in the form in which products read it, where the kernel can give it. */
+function launchResult(
+  op: HeadOps['attention'],
+  read: ReturnType<typeof formRead>,
+  to: Lowering,
+  activations: Activations,
+): void {
+  const units = fitsTiles(op, to) ? to.target.matrices : undefined;
+  if (units) {
+    const form = read === 'halves' ? 'halves' : 'floats';
+    launchTiles(op, to, { units, form, y: form === 'halves' ? activations.provide(op.out, form) : op.out });
+    return;
+  }
+  const form = read === 'quantized' && op.valueSize % 32 === 0 ? 'quantized' : 'floats';
+  launchAttention(op, to, { form, y: form === 'quantized' ? activations.provide(op.out, form) : op.out });
 }
 
 function biasOf(group: readonly MatmulOp[], to: Lowering) {

@@ -60,7 +60,8 @@ await using decoder = await openDecoder();
     const beforePlan = performance.now();
     await using plan = await ExecutionPlan.fromGguf(source, loader, { weights, context: 512 });
     const planned = performance.now() - beforePlan;
-    const jobs = plan.weights.map(({ job }) => job);
+    const planJobs = plan.weights.map(({ job }) => job);
+    const jobs = planJobs.map((job) => ({ ...job, decode: 'host' as const }));
     const options: LoaderOptions = weights === 'blocks' ? {} : { decoder };
     const sync = await measureLoad(device, jobs, { ...options, ...SYNCHRONOUS }, 1);
     const ours = await measureLoad(device, jobs, options, rounds);
@@ -68,6 +69,9 @@ await using decoder = await openDecoder();
     console.log(row('synchronous', sync));
     console.log(row('asynchronous', ours));
     console.log(`${(sync.seconds / ours.seconds).toFixed(2)} times as fast`);
+    if (planJobs.some(({ decode }) => decode === 'device')) {
+      console.log(row('on the device', await measureLoad(device, planJobs, {}, rounds)));
+    }
     await drawTimeline(weights, device, { jobs, options });
     if (!values.quick) await printSweeps(device, jobs, options, rounds);
   }

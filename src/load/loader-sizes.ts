@@ -14,8 +14,11 @@ export interface LoaderSizes {
 
 const MIB = 2 ** 20;
 
-/** What saturates a PCIe 5 link from the page cache for as long as a load takes. */
-export const DEFAULT_SIZES: LoaderSizes = { readers: 8, streams: 4, slots: 16, slotBytes: 4 * MIB };
+/**
+ * What saturates a PCIe 5 link from the page cache for as long as a load takes: half as many reads again as threads that read,
+ * so that none of these waits for the main thread to send the next.
+ */
+export const DEFAULT_SIZES: LoaderSizes = { readers: 12, streams: 4, slots: 16, slotBytes: 4 * MIB };
 
 /** What keeps it saturated while layers come anew in every step: pinning more is paid once, and turns cost less. */
 const STREAMING_SIZES: LoaderSizes = { readers: 12, streams: 4, slots: 24, slotBytes: 8 * MIB };

@@ -9,6 +9,7 @@ import type { InputSlot } from './batch-inputs.ts';
 import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
 import type { Residency } from '../load/residency.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
+import type { PlannedWeight } from './layer-plan.ts';
 import { bufferBytesOf, memoryWanted, plannedWeights } from './memory-wanted.ts';
 import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
@@ -125,13 +126,15 @@ export class ExecutionPlan implements AsyncDisposable {
     try {
       this.#trace = loader.trace;
       if (residency) await this.#reserve(fit, residency);
+      const parts = plannedWeights(this.plans);
       this.#weights = new ModelWeights({
-        parts: plannedWeights(this.plans),
+        parts,
         placement: fit.placement,
         buffers: this.#buffers,
         loader,
         residency,
-        onRelease: (parts) => this.plans.forEach((plan) => plan.forget(parts)),
+        decodedOnDevice: await this.#decodedOnDevice(parts),
+        onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
       for (const [name, bytes] of bufferBytesOf(this.plans)) this.#buffers.create(name, bytes);
       for (const plan of this.plans) plan.allocate(this.parts.inFlight);
@@ -348,6 +351,22 @@ export class ExecutionPlan implements AsyncDisposable {
     } finally {
       weights.giveBack(part);
     }
+  }
+
+  /** Keys of the weights that do not stay as in the file and that the device decodes, readied for that. */
+  async #decodedOnDevice(parts: readonly (readonly PlannedWeight[])[]): Promise<ReadonlySet<string>> {
+    const { device, decode } = this.parts;
+    const keys = new Set<string>();
+    if (decode === 'host' || !device.readyToDecode) return keys;
+    for (const { key, packed, tensors } of parts.flat()) {
+      const ready: boolean[] = [];
+      for (const [part, { format }] of tensors.entries()) {
+        if (format === packed.parts[part]?.format) continue;
+        ready.push(await device.readyToDecode(packed, part, format));
+      }
+      if (ready.length > 0 && ready.every(Boolean)) keys.add(key);
+    }
+    return keys;
   }
 }
 

@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
+import type { DecodePlace } from '../load/weight-job.ts';
 import type { WeightPolicy } from '../load/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
 import { type Architecture, architectureOf } from './architecture.ts';
@@ -43,6 +44,8 @@ export interface PlanOptions {
   readonly weights?: WeightPolicy | undefined;
   /** One buffer for the weights of a layer instead of one for each. Default false. */
   readonly pool?: boolean | undefined;
+  /** Where matrices that do not stay as in the file are decoded. Default: on the device, where it can. */
+  readonly decode?: DecodePlace | undefined;
 }
 
 /** Positions that a sequence may have unless asked otherwise. */
@@ -88,6 +91,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     tensors,
     record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
     shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
+    decode: options.decode,
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
     preparedSteps: options.preparedSteps,
     context,

@@ -1,3 +1,4 @@
+import type { BlockDecoder } from '../device/index.ts';
 import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
@@ -5,7 +6,6 @@ import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { AdapterSet } from '../model/lora/adapter-set.ts';
 import { LoraAdapter } from '../model/lora/lora-adapter.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
-import { openDecoder } from './open-cpu.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** How a model is loaded from a path or an address. */
@@ -33,7 +33,7 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
     const adapters = await openAdapters(gguf, options);
     const decodes = (options.weights ?? 'blocks') !== 'blocks';
-    const decoder = decodes ? keep(await openDecoder({ threads })) : undefined;
+    const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
     const shared = residency?.device;
     const device = shared ?? keep(await openDevice(options));
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
@@ -66,4 +66,10 @@ async function openAdapters(
   } finally {
     for (const file of files) await file.dispose();
   }
+}
+
+/** Its code, the CPU device's, is read where it is wanted. */
+async function decoderOn(threads: number | undefined): Promise<BlockDecoder> {
+  const { openDecoder } = await import('./open-cpu.ts');
+  return openDecoder({ threads });
 }

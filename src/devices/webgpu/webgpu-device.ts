@@ -195,6 +195,7 @@ export class WebGpuDevice implements Device {
     this.#staging.dispose();
     this.#uploader.dispose();
     this.#device.destroy();
+    this.#faults[Symbol.dispose]();
   }
 
   #add<T extends Disposable>(object: T): T {

@@ -21,7 +21,7 @@ const MIB = 2 ** 20;
 export const DEFAULT_SIZES: LoaderSizes = { readers: 12, streams: 4, slots: 16, slotBytes: 4 * MIB };
 
 /** What keeps it saturated while layers come anew in every step: pinning more is paid once, and turns cost less. */
-const STREAMING_SIZES: LoaderSizes = { readers: 12, streams: 4, slots: 24, slotBytes: 8 * MIB };
+const STREAMING_SIZES: LoaderSizes = { readers: 16, streams: 4, slots: 24, slotBytes: 8 * MIB };
 
 /** Slots begin at pages. */
 const PAGE_BYTES = 64 * 1024;

@@ -24,7 +24,7 @@ export const DEFAULT_SIZES: LoaderSizes = { readers: 8, streams: 4, slots: 16, s
  * What keeps it saturated while layers come anew in every step: pinning more is paid once, turns cost less, and no thread
  * that reads waits for the main thread to send the next read.
  */
-const STREAMING_SIZES: LoaderSizes = { readers: 12, streams: 4, slots: 24, slotBytes: 8 * MIB };
+const STREAMING_SIZES: LoaderSizes = { readers: 16, streams: 4, slots: 24, slotBytes: 8 * MIB };
 
 /** Slots begin at pages. */
 const PAGE_BYTES = 64 * 1024;

@@ -21,6 +21,7 @@ export { LazyTensor, type TensorState } from './load/lazy-tensor.ts';
 export type { LoadProgress } from './load/load-progress.ts';
 export { LoadTrace } from './load/load-trace.ts';
 export { ALL_ARCHITECTURES } from './model/architectures/index.ts';
+export type { TapHandler, TappedValue, Taps } from './model/taps/tap.ts';
 export { ExecutionPlan } from './model/execution-plan.ts';
 export { type DeviceReport, openDevice, reportDevices } from './node/devices.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';

@@ -17,6 +17,7 @@ import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './plan-options.ts';
 import type { PlanParts } from './plan-parts.ts';
+import { showTaps } from './taps/show-taps.ts';
 
 /** Results that a step leaves on the device. */
 export type ResultName = 'logits' | 'tokens' | 'report';
@@ -96,7 +97,7 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   get layerCount(): number {
-    return this.#largest.graphs.layers.length;
+    return this.#largest.graphs.layers.at(-1)?.order ?? 0;
   }
 
   /** What `allocate` and loading will take, obeying the limits. Throws `MODEL_TOO_LARGE` where nothing does. */
@@ -110,7 +111,7 @@ export class ExecutionPlan implements AsyncDisposable {
       {
         parts: this.#plannedWeights().map(bytesByKey),
         streamable: {
-          layers: this.#largest.graphs.layers.map((_, layer) => this.#partOf(layer)),
+          layers: this.#largest.graphs.layers.map((_, piece) => EMBEDDING + 1 + piece),
           head: this.#head,
         },
         cache: sum(buffers.filter(([name]) => cache.has(name)).map(([, bytes]) => bytes)),
@@ -152,7 +153,8 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** True when the weights of a layer are on the device. */
   isLayerLoaded(layer: number): boolean {
-    return this.#loaded.parts[this.#partOf(layer)]?.areResident ?? false;
+    const pieces = this.#piecesOf(layer);
+    return pieces.length > 0 && pieces.every((part) => this.#loaded.parts[part]?.areResident);
   }
 
   /** Loads all weights that stay, in the order of use. Rejects as `AsyncModelLoader.load`. */
@@ -162,10 +164,9 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** Loads embedding, head and the first layers, as far as they stay. Rejects as `AsyncModelLoader.load`. */
   preloadLayers(count: number, options: LoadOptions = {}): Promise<LoadReport> {
-    const layers = Array.from({ length: Math.min(count, this.layerCount) }, (_, layer) =>
-      this.#partOf(layer),
-    );
-    return this.preload([EMBEDDING, ...layers, this.#head], options);
+    const layers = Array.from({ length: Math.min(count, this.layerCount) }, (_, layer) => layer);
+    const pieces = layers.flatMap((layer) => this.#piecesOf(layer));
+    return this.preload([EMBEDDING, ...pieces, this.#head], options);
   }
 
   /** Loads the weights of some parts, by their numbers in the order of running, as far as they stay. */
@@ -191,17 +192,17 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** The embedding's weights, loaded. */
   getOrLoadEmbedding(): Promise<readonly LazyTensor[]> {
-    return this.#ready(EMBEDDING);
+    return this.#ready([EMBEDDING]);
   }
 
   /** The head's weights, loaded. */
   getOrLoadLmHead(): Promise<readonly LazyTensor[]> {
-    return this.#ready(this.#head);
+    return this.#ready([this.#head]);
   }
 
   /** A layer's weights, loaded; those of a layer that is streamed may be gone again after the next step. */
   getOrLoadLayerWeights(layer: number): Promise<readonly LazyTensor[]> {
-    return this.#ready(this.#partOf(layer));
+    return this.#ready(this.#piecesOf(layer));
   }
 
   /** The smallest plan that takes so many rows and outputs. */
@@ -218,7 +219,7 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   async run(on: RunOn): Promise<void> {
     const { stream, batch, kind, input } = on;
-    if (!this.#loaded.areResident) return this.#runParts(on);
+    if (!this.#loaded.areResident || this.parts.taps) return this.#runParts(on);
     if (!batch.isPrepared(kind)) await batch.prepare(kind);
     batch.upload(stream, input);
     batch.run(stream, kind);
@@ -226,8 +227,8 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** Queues one layer over what the part before it left, its weights loaded if they were not; rejects as `run`. */
-  forwardLayer(stream: Stream, batch: BatchPlan, layer: number): Promise<void> {
-    return this.#runPart(stream, batch, this.#partOf(layer));
+  async forwardLayer(stream: Stream, batch: BatchPlan, layer: number): Promise<void> {
+    for (const part of this.#piecesOf(layer)) await this.#runPart(stream, batch, part);
   }
 
   /** Where a result stands after a step, for its output rows one behind the other. */
@@ -263,17 +264,18 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** The head's number among the parts. */
   get #head(): number {
-    return this.#partOf(this.layerCount);
+    return EMBEDDING + 1 + this.#largest.graphs.layers.length;
   }
 
-  /** A layer's number among the parts. */
-  #partOf(layer: number): number {
-    return EMBEDDING + 1 + layer;
+  /** A layer's numbers among the parts: one, unless it is in pieces. */
+  #piecesOf(layer: number): number[] {
+    const { layers } = this.#largest.graphs;
+    return layers.flatMap(({ order }, piece) => (order === 1 + layer ? [EMBEDDING + 1 + piece] : []));
   }
 
-  async #ready(part: number): Promise<readonly LazyTensor[]> {
-    await this.#loaded.admit(part);
-    const tensors = this.#loaded.parts[part]?.tensors ?? [];
+  async #ready(parts: readonly number[]): Promise<readonly LazyTensor[]> {
+    for (const part of parts) await this.#loaded.admit(part);
+    const tensors = parts.flatMap((part) => this.#loaded.parts[part]?.tensors ?? []);
     await Promise.all(tensors.map((tensor) => tensor.ready()));
     return tensors;
   }
@@ -288,7 +290,10 @@ export class ExecutionPlan implements AsyncDisposable {
     // Many rows take long enough in each part for the next ones to come meanwhile.
     if (batch.shape.rows > 1) for (let part = 0; part < parts; part++) this.#loaded.request(part);
     batch.upload(stream, input);
-    for (let part = 0; part < parts; part++) await this.#runPart(stream, batch, part);
+    for (let part = 0; part < parts; part++) {
+      await this.#runPart(stream, batch, part);
+      if (this.parts.taps) await showTaps(this.parts.taps, { stream, batch, part, input });
+    }
   }
 
   async #runPart(stream: Stream, batch: BatchPlan, part: number): Promise<void> {

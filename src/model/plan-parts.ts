@@ -2,6 +2,7 @@ import type { Device } from '../device/index.ts';
 import type { BatchShape } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import type { ModelGraphs } from './model-graphs.ts';
+import type { Taps } from './taps/tap.ts';
 
 /** What an execution plan is compiled from. */
 export interface PlanParts {
@@ -13,6 +14,8 @@ export interface PlanParts {
   readonly shape: BatchShape;
   /** Steps that may be under way at once. */
   readonly inFlight: number;
+  /** Who looks at values between pieces of the model; the graphs are recorded for their names. */
+  readonly taps?: Taps | undefined;
   /** Adapters that a row goes through at once; 0 without adapters. */
   readonly adaptersARow?: number;
 }

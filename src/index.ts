@@ -20,6 +20,7 @@ export { GgufLoader, type GgufLoaderOptions } from './load/gguf-loader.ts';
 export { LazyTensor, type TensorState } from './load/lazy-tensor.ts';
 export type { LoadProgress } from './load/load-progress.ts';
 export { LoadTrace } from './load/load-trace.ts';
+export { Residency, type ResidencyOptions } from './load/residency.ts';
 export { ALL_ARCHITECTURES } from './model/architectures/index.ts';
 export type { TapHandler, TappedValue, Taps } from './model/taps/tap.ts';
 export { ExecutionPlan } from './model/execution-plan.ts';

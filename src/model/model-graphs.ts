@@ -1,7 +1,7 @@
 import type { WeightPolicy } from '../load/weight-policy.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
 import { sample, tokenAppend } from '../ops/index.ts';
-import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
+import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, State, Tensor } from '../ops/value.ts';
 import { type Architecture, type PartOptions, PartScope, type TensorIndex } from './architecture.ts';
 import { LayerStates, type StateOptions } from './layer-states.ts';
@@ -112,7 +112,8 @@ class ModelRecorder {
     const parameters = g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' });
     const logits = this.#input(g, 'logits');
     const { alternatives } = this.options;
-    const { tokens, report } = sample(g, { logits, parameters, history: this.#history(g), alternatives });
+    const [history, masks] = [this.#history(g), this.#masks(g, logits.width)];
+    const { tokens, report } = sample(g, { logits, parameters, history, masks, alternatives });
     g.output('tokens', tokens);
     g.output('report', report);
     return { name: g.name, graph: g.finish(), prefix: '', order: 2 + this.config.layers };
@@ -139,6 +140,11 @@ class ModelRecorder {
 
   #history(g: GraphBuilder) {
     return g.state('history', 'i32', this.options.shape.slots, this.options.context);
+  }
+
+  /** Which tokens a slot's sequence may go on with; written by the engine. */
+  #masks(g: GraphBuilder, vocabulary: number) {
+    return g.state('masks', 'i32', this.options.shape.slots, maskWords(vocabulary));
   }
 
   /** Where `sampling` leaves its output of this name. */

@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
+import type { DecodePlace } from '../load/weight-job.ts';
 import type { WeightPolicy } from '../load/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
 import { type Architecture, architectureOf } from './architecture.ts';
@@ -25,6 +26,8 @@ export interface ModelSource {
 export interface PlanOptions {
   /** Positions that a sequence may have. Default: what the model was trained for, at most `DEFAULT_CONTEXT`. */
   readonly context?: number | undefined;
+  /** Whether the context may become smaller, where all weights stay with a smaller one only. Default false. */
+  readonly shrinkContext?: boolean | undefined;
   /** Prompt tokens of one step. Default 512. */
   readonly batch?: number | undefined;
   /** Positions of a step whose logits `evaluate` gets at once. Default 1: enough to generate. */
@@ -35,12 +38,18 @@ export interface PlanOptions {
   readonly cachePositions?: number | undefined;
   /** Steps under way at once: the next is queued before the tokens of the last are read. Default 2. */
   readonly inFlight?: number | undefined;
+  /** Whole steps that stay recorded, those used last; 0 records every step anew. Default 32. */
+  readonly preparedSteps?: number | undefined;
   /** How the KV cache is stored. Default f16. */
   readonly cacheType?: 'f16' | 'f32' | undefined;
   /** What matrices become on the device. Default `blocks`: they stay as in the file. */
   readonly weights?: WeightPolicy | undefined;
   /** Who looks at values while steps run, and may replace them; steps then wait for the host at each of them. */
   readonly taps?: Taps | undefined;
+  /** One buffer for the weights of a layer instead of one for each. Default false. */
+  readonly pool?: boolean | undefined;
+  /** Where matrices that do not stay as in the file are decoded. Default: on the device, where it can. */
+  readonly decode?: DecodePlace | undefined;
 }
 
 /** Positions that a sequence may have unless asked otherwise. */
@@ -90,7 +99,11 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     },
     taps: options.taps,
     shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
+    decode: options.decode,
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
+    preparedSteps: options.preparedSteps,
+    context,
+    poolWeights: options.pool,
     adaptersARow: adapters?.chosen ?? 0,
   };
   return { config, parts, cache: { blocks, slots, context } };

@@ -155,7 +155,7 @@ export function operandsOf(op: Op): readonly Value[] {
     case 'gatherRows':
       return [op.x];
     case 'sample':
-      return [op.logits, op.parameters, op.history];
+      return [op.logits, op.parameters, op.history, op.masks];
   }
 }
 

@@ -4,6 +4,7 @@ import { ggufErrors } from './gguf-errors.ts';
 import { ioErrors } from './io-errors.ts';
 import { modelErrors } from './model-errors.ts';
 import { nativeErrors } from './native-errors.ts';
+import { serverErrors } from './server-errors.ts';
 import { textErrors } from './text-errors.ts';
 import { toolErrors } from './tool-errors.ts';
 import { webGpuErrors } from './webgpu-errors.ts';
@@ -19,6 +20,7 @@ export const CATALOGUE = {
   ...nativeErrors,
   ...toolErrors,
   ...webGpuErrors,
+  ...serverErrors,
 } as const;
 
 /** A code of the catalogue. */

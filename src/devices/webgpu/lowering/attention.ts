@@ -168,7 +168,3 @@ export function launchAttention(op: AttentionOp, to: Lowering, result: Attention
     grid: [capacity, Math.ceil((heads * op.valueSize) / THREADS)],
   });
 }
-
-export function lowerAttention(op: AttentionOp, to: Lowering): void {
-  launchAttention(op, to, { form: 'floats', y: op.out });
-}

@@ -1,3 +1,4 @@
+import { formatGroups, type Fusion, type GraphUses } from '../../../../device/index.ts';
 import type {
   AttentionOp,
   KvAppendOp,
@@ -15,8 +16,6 @@ import { launchMatvec } from '../matvec.ts';
 import { isInteger, isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
 import { FLOAT_LAYOUT } from '../weight-layout.ts';
-import type { Fusion } from './fusion.ts';
-import type { GraphUses } from './graph-uses.ts';
 import { planMixing } from './plan-mixing.ts';
 
 const THREADS = 128;
@@ -90,7 +89,7 @@ type Place = readonly [memory: Operand, stride: Operand, start: Operand];
 /** Launches products, those of neighbours of one format together, and says where each one's results are. */
 function launchProducts(to: Lowering, products: readonly MatmulOp[]): ReadonlyMap<MatmulOp, Place> {
   const places = new Map<MatmulOp, Place>();
-  for (const group of groupsOf(products)) {
+  for (const group of formatGroups(products)) {
     const [first] = group as [MatmulOp];
     const width = group.reduce((sum, { out }) => sum + out.width, 0);
     const memory = to.temporary(4 * to.capacity(first.out) * width);
@@ -112,16 +111,6 @@ function launchProducts(to: Lowering, products: readonly MatmulOp[]): ReadonlyMa
     }
   }
   return places;
-}
-
-function groupsOf(products: readonly MatmulOp[]): MatmulOp[][] {
-  const groups: MatmulOp[][] = [];
-  for (const product of products) {
-    const last = groups.at(-1);
-    if (last?.[0]?.weight.format === product.weight.format) last.push(product);
-    else groups.push([product]);
-  }
-  return groups;
 }
 
 function launchHeads(to: Lowering, of: NormedHeadOps, uses: GraphUses): void {

@@ -1,3 +1,4 @@
+import type { GraphUses } from '../../../../device/index.ts';
 import type { AttentionOp } from '../../../../ops/index.ts';
 import { attentionShares, HEADS_A_BLOCK, launchAttention, mergeLaunch, partialBytes } from '../attention.ts';
 import { fitsTiles, launchTiles } from '../attention-tiles.ts';
@@ -5,7 +6,6 @@ import type { Operand } from '../launch-plan.ts';
 import { int, NULL } from '../launch-template.ts';
 import type { Lowering } from '../lowering.ts';
 import { formFor } from './form-for.ts';
-import type { GraphUses } from './graph-uses.ts';
 
 /** Attention to be launched behind what appends to its cache. */
 export interface Mixing {

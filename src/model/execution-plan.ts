@@ -16,6 +16,7 @@ import { PlanBuffers } from './plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './plan-options.ts';
 import type { PlanParts } from './plan-parts.ts';
 import { PreparedSteps } from './prepared-steps.ts';
+import { showTaps } from './taps/show-taps.ts';
 
 /** Results that a step leaves on the device. */
 export type ResultName = 'logits' | 'tokens' | 'report';
@@ -108,12 +109,12 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   get layerCount(): number {
-    return this.#largest.graphs.layers.length;
+    return this.#largest.graphs.layers.at(-1)?.order ?? 0;
   }
 
   /** What `allocate` and loading will take, obeying the limits. Throws `MODEL_TOO_LARGE` where nothing does. */
   fit(limits: MemoryLimits = {}): FitPlan {
-    const layers = this.#largest.graphs.layers.map((_, layer) => this.#partOf(layer));
+    const layers = this.#largest.graphs.layers.map((_, piece) => EMBEDDING + 1 + piece);
     const streamable = { layers, head: this.#head };
     return fitPlan(memoryWanted({ parts: this.parts, plans: this.plans, streamable }), limits);
   }
@@ -161,7 +162,8 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** True when the weights of a layer are on the device. */
   isLayerLoaded(layer: number): boolean {
-    return this.#loaded.parts[this.#partOf(layer)]?.areResident ?? false;
+    const pieces = this.#piecesOf(layer);
+    return pieces.length > 0 && pieces.every((part) => this.#loaded.parts[part]?.areResident);
   }
 
   /** Loads all weights that stay, in the order of use. Rejects as `AsyncModelLoader.load`. */
@@ -171,10 +173,9 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** Loads embedding, head and the first layers, as far as they stay. Rejects as `AsyncModelLoader.load`. */
   preloadLayers(count: number, options: LoadOptions = {}): Promise<LoadReport> {
-    const layers = Array.from({ length: Math.min(count, this.layerCount) }, (_, layer) =>
-      this.#partOf(layer),
-    );
-    return this.preload([EMBEDDING, ...layers, this.#head], options);
+    const layers = Array.from({ length: Math.min(count, this.layerCount) }, (_, layer) => layer);
+    const pieces = layers.flatMap((layer) => this.#piecesOf(layer));
+    return this.preload([EMBEDDING, ...pieces, this.#head], options);
   }
 
   /** Loads the weights of some parts, by their numbers in the order of running, as far as they stay. */
@@ -213,8 +214,9 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** A layer's weights, loaded; those of a layer that is streamed may be gone again after the next step. */
-  getOrLoadLayerWeights(layer: number): Promise<readonly LazyTensor[]> {
-    return this.#ready(this.#partOf(layer));
+  async getOrLoadLayerWeights(layer: number): Promise<readonly LazyTensor[]> {
+    const pieces = await Promise.all(this.#piecesOf(layer).map((part) => this.#ready(part)));
+    return pieces.flat();
   }
 
   /** The smallest plan that takes so many rows and outputs. */
@@ -231,7 +233,7 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   async run(on: RunOn): Promise<void> {
     const { stream, batch, kind, input } = on;
-    if (!this.#loaded.holdAll()) return this.#runParts(on);
+    if (this.parts.taps || !this.#loaded.holdAll()) return this.#runParts(on);
     try {
       if (!this.prepared.has(batch, kind)) await batch.prepare(kind);
       on.watch?.ready();
@@ -246,8 +248,8 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** Queues one layer over what the part before it left, its weights loaded if they were not; rejects as `run`. */
-  forwardLayer(stream: Stream, batch: BatchPlan, layer: number): Promise<void> {
-    return this.#runPart(stream, batch, this.#partOf(layer));
+  async forwardLayer(stream: Stream, batch: BatchPlan, layer: number): Promise<void> {
+    for (const part of this.#piecesOf(layer)) await this.#runPart(stream, batch, part);
   }
 
   /** Where a result stands after a step, for its output rows one behind the other. */
@@ -293,12 +295,13 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** The head's number among the parts. */
   get #head(): number {
-    return this.#partOf(this.layerCount);
+    return EMBEDDING + 1 + this.#largest.graphs.layers.length;
   }
 
-  /** A layer's number among the parts. */
-  #partOf(layer: number): number {
-    return EMBEDDING + 1 + layer;
+  /** A layer's numbers among the parts: one, unless it is in pieces. */
+  #piecesOf(layer: number): number[] {
+    const { layers } = this.#largest.graphs;
+    return layers.flatMap(({ order }, piece) => (order === 1 + layer ? [EMBEDDING + 1 + piece] : []));
   }
 
   async #ready(
@@ -335,7 +338,10 @@ export class ExecutionPlan implements AsyncDisposable {
     // Many rows take long enough in each part for the next ones to come meanwhile.
     if (batch.shape.rows > 1) for (let part = 0; part < parts; part++) this.#loaded.request(part);
     batch.upload(stream, input);
-    for (let part = 0; part < parts; part++) await this.#runPart(stream, batch, part);
+    for (let part = 0; part < parts; part++) {
+      await this.#runPart(stream, batch, part);
+      if (this.parts.taps) await showTaps(this.parts.taps, { stream, batch, part, input });
+    }
   }
 
   async #runPart(stream: Stream, batch: BatchPlan, part: number): Promise<void> {

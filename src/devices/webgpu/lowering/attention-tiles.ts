@@ -7,6 +7,7 @@ import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { unrolled } from '../kernels/library/unrolled.ts';
 import { cellArguments, launchAttention } from './attention.ts';
 import { type Lowering, type Operand, read, write } from './lowering.ts';
+import { MATVEC_ROWS } from './matvec-shape.ts';
 
 /** Subgroups of a workgroup. */
 const TEAMS = 4;
@@ -64,7 +65,8 @@ function keysFor(op: AttentionOp, units: GpuMatrices, bytes: number): number | u
 /** True for attention of many rows a sequence over a cache of halves, on a target with matrix units. */
 export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
   const { matrices, workgroupBytes } = to.target;
-  const many = to.capacity(op.out) >= LEAST_ROWS_A_SLOT * to.graph.shape.slots && to.capacity(op.out) > TEAMS;
+  const rows = to.capacity(op.out);
+  const many = rows > MATVEC_ROWS && rows >= LEAST_ROWS_A_SLOT * to.graph.shape.slots;
   if (!matrices || !many || op.cache.keys.type !== 'f16') return false;
   return keysFor(op, matrices, workgroupBytes) !== undefined;
 }

@@ -1,6 +1,7 @@
 /** rocmforge for Node: load a GGUF model and continue texts with it. */
 export { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from './base/errors.ts';
 export type { Logger } from './base/log.ts';
+export type { Embedding, EmbedOptions } from './engine/embedding.ts';
 export type { PositionLogits } from './engine/forced-logits.ts';
 export type { GenerationEnd } from './engine/sequence.ts';
 export type { GenerateOptions } from './engine/generate-options.ts';

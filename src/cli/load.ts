@@ -24,9 +24,9 @@ export type LoadFlags = ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows
 
 /** The options of `loadModel` among a command's flags. */
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
-  const { context, batch, logitRows, sequences, cacheType, weights } = flags;
+  const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
   const { load, memory, weightMemory, shrinkContext, pool, device, threads } = flags;
-  const model = { context, batch, logitRows, sequences, cacheType, weights };
+  const model = { context, batch, logitRows, sequences, cacheType, weights, decode };
   return { ...model, load, memory, weightMemory, shrinkContext, pool, device, threads };
 }
 

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { ModelOptions } from '../engine/language-model.ts';
 import { LOAD_MODES, type LoadMode } from '../engine/load-mode.ts';
+import { DECODE_PLACES, type DecodePlace } from '../load/weight-job.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../load/weight-policy.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 
@@ -19,6 +20,7 @@ export interface ModelFlags {
   readonly batch?: number;
   readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
   readonly weights?: WeightPolicy;
+  readonly decode?: DecodePlace;
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
@@ -72,6 +74,9 @@ export function modelOptions(): Option[] {
       .helpGroup('Model:'),
     new Option('--weights <policy>', 'what matrices become on the device (default: blocks, as in the file)')
       .choices(WEIGHT_POLICIES)
+      .helpGroup('Model:'),
+    new Option('--decode <place>', 'where matrices are decoded (default: device, where it can)')
+      .choices(DECODE_PLACES)
       .helpGroup('Model:'),
     new Option('--load <mode>', 'when weights are loaded (default: background)')
       .choices(LOAD_MODES)

@@ -46,8 +46,12 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     this.#free = Array.from({ length: plan.parts.inFlight }, (_, index) => new Job<S>(index, plan));
   }
 
+  /**
+   * True while no other step can be queued. Where layers are streamed, queueing takes as long as a step: what the one before
+   * it sampled is read first.
+   */
   get isFull(): boolean {
-    return this.#free.length === 0;
+    return this.#free.length === 0 || (this.#parts.plan.isStreamed && !this.isEmpty);
   }
 
   get isEmpty(): boolean {
@@ -119,6 +123,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const blocks = input.view('blocks');
     const width = plan.shape.blocksPerSlot;
     const counts = input.view('counts');
+    const { adaptersARow = 0 } = this.#parts.plan.parts;
     counts[0] = step.rows;
     counts[1] = step.outputs;
     let row = 0;
@@ -127,6 +132,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
         ids[row] = sequence.ids[first + i] ?? -1 - sampled;
         positions[row] = first + i;
         slots[row] = slot;
+        if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);
       }
       state.writeBlocks(slot, blocks.subarray(slot * width, (slot + 1) * width));
       if (output < 0) continue;

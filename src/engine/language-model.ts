@@ -6,6 +6,7 @@ import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { FitPlan } from '../model/fit-plan.ts';
 import { KvCache, type KvCacheSize } from '../model/kv-cache.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { planWithin } from '../model/plan-within.ts';
 import { RecurrentState } from '../model/recurrent-state.ts';
@@ -25,6 +26,7 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
+import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
 import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
 import type { PositionLogits } from './forced-logits.ts';
@@ -164,9 +166,27 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.counters;
   }
 
+  /**
+   * The vector of a text or token ids, of length 1 unless `normalized` is false. Rejects with `EMBEDDINGS_UNSUPPORTED` for
+   * models that continue texts, `CONTEXT_OVERFLOW`, or as `evaluate`.
+   */
+  async embed(input: string | readonly number[], options: EmbedOptions = {}): Promise<Embedding> {
+    this.#life.check();
+    const { pooling, architecture } = this.config;
+    if (!pooling || pooling === 'none') fail('EMBEDDINGS_UNSUPPORTED', { model: architecture });
+    const ids = typeof input === 'string' ? this.tokenizer.encode(input) : input;
+    const rows = this.#engine.evaluate(ids, 0, { signal: options.signal });
+    const vector = await pooledRows(rows, { pooling, width: this.config.width, count: ids.length });
+    return { vector: (options.normalized ?? true) ? unitVector(vector) : vector, tokens: ids.length };
+  }
+
   /** The logits at every position of `ids` from `from` on. */
-  evaluate(ids: readonly number[], from = 0, signal?: AbortSignal): AsyncGenerator<PositionLogits> {
-    return this.#engine.evaluate(ids, from, signal);
+  evaluate(
+    ids: readonly number[],
+    from = 0,
+    { signal, adapters }: Pick<GenerateOptions, 'signal' | 'adapters'> = {},
+  ): AsyncGenerator<PositionLogits> {
+    return this.#engine.evaluate(ids, from, { signal, adapters: this.#adaptersOf(adapters) });
   }
 
   /**
@@ -213,6 +233,19 @@ export class LanguageModel implements AsyncDisposable {
     return this.dispose();
   }
 
+  /** The adapters that a request names. Throws `INVALID_ARGUMENT` for those that the model was not opened with. */
+  #adaptersOf(wanted: GenerateOptions['adapters']): AdapterChoice[] {
+    if (!wanted || wanted.size === 0) return [];
+    const { adapters } = this.#parts;
+    if (adapters) return adapters.choose(wanted);
+    const [name] = wanted.keys();
+    return fail('INVALID_ARGUMENT', {
+      name: 'adapters',
+      found: `${name}`,
+      expected: 'none: none were loaded',
+    });
+  }
+
   #requireRecurrent(): void {
     this.#life.check();
     const { memory, architecture } = this.config;
@@ -221,6 +254,7 @@ export class LanguageModel implements AsyncDisposable {
 
   #stream(prompt: readonly number[], options: GenerateOptions): TextStream {
     this.#life.check();
+    if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
     const {
       maxTokens = Number.POSITIVE_INFINITY,
       stop = [],
@@ -232,7 +266,9 @@ export class LanguageModel implements AsyncDisposable {
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
     const sampling = samplingOf(options);
-    const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, constraint, signal });
+    const adapters = this.#adaptersOf(options.adapters);
+    const request = { prompt, sampling, maxTokens, stopTokens, adapters, constraint, signal };
+    const tokens = this.#engine.generate(request);
     return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
   }
 }

@@ -5,6 +5,7 @@ import {
   type SamplingParameters,
   writeSamplingRow,
 } from '../ops/sampling/sampling-row.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { TokenConstraint } from '../text/index.ts';
 import { type Batchable, SequencePlace } from './continuous-batcher.ts';
 import type { JobSequence } from './job-sequence.ts';
@@ -21,6 +22,7 @@ export interface GenerateRequest {
   readonly stopTokens: ReadonlySet<number>;
   /** What may be said at all; the sampling is `masked` then. It stays the caller's. */
   readonly constraint?: TokenConstraint | undefined;
+  readonly adapters?: readonly AdapterChoice[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -57,6 +59,8 @@ export class Sequence implements Batchable, JobSequence {
   readonly place = new SequencePlace();
   readonly sampling: Int32Array;
   readonly alternatives: number;
+  readonly adapters: readonly AdapterChoice[];
+  readonly lineage: string | undefined;
   /** How often the device was lost under its steps since its last token. */
   losses = 0;
   readonly queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
@@ -79,6 +83,8 @@ export class Sequence implements Batchable, JobSequence {
     // The last id is sampled from the last position and takes none itself.
     this.limit = Math.min(prompt.length + maxTokens, context + 1);
     this.alternatives = sampling.logProbabilities;
+    this.adapters = request.adapters ?? [];
+    this.lineage = lineageOf(this.adapters);
     const row = new Int32Array(SAMPLING_ROW_WORDS);
     this.sampling = row.subarray(0, writeSamplingRow(sampling, row));
   }
@@ -172,4 +178,10 @@ export class Sequence implements Batchable, JobSequence {
     const seconds = (this.#firstToken - (this.#begun ?? this.#firstToken)) / 1000;
     this.#log.debug('prompt read', { tokens: this.#request.prompt.length, cached: this.#cached, seconds });
   }
+}
+
+/** What adapters make of a state beside its ids; undefined without any. */
+function lineageOf(adapters: readonly AdapterChoice[]): string | undefined {
+  if (adapters.length === 0) return undefined;
+  return adapters.map(({ index, scale }) => `${index}*${scale}`).join('+');
 }

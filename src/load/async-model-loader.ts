@@ -290,11 +290,12 @@ export class AsyncModelLoader implements AsyncDisposable {
 
 function handToStream(
   { weight, target, plain }: WeightJob,
-  { part, firstRow, rowCount, bytes }: Chunk,
+  { part, firstRow, rowCount, bytes, tensor, decodes }: Chunk,
   { pinned, offset, stream, onCopy }: Pick<FileRows, 'pinned' | 'offset' | 'onCopy'> & { stream: Stream },
 ): void {
   if (!plain) {
-    stream.pack(weight, part, { pinned, offset, firstRow, rowCount, onCopy }, target);
+    const format = decodes ? undefined : tensor.format;
+    stream.pack(weight, part, { pinned, offset, firstRow, rowCount, format, onCopy }, target);
     return;
   }
   const at = target.offset + (bytes / rowCount) * firstRow;

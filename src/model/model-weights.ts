@@ -22,6 +22,8 @@ export interface ModelWeightsParts {
   readonly residency?: Residency | undefined;
   /** Told which parts' weights are about to lose their memory, when nothing uses it any more. */
   readonly onRelease: (parts: readonly number[]) => void;
+  /** Keys of weights that the device decodes, where they do not stay as in the file. */
+  readonly decodedOnDevice: ReadonlySet<string>;
 }
 
 /**
@@ -42,7 +44,7 @@ export class ModelWeights {
 
   /** Creates the weights' memory in `buffers`, which owns it; what is shared when it is held. Throws `OUT_OF_MEMORY`. */
   constructor(of: ModelWeightsParts) {
-    const { parts, placement, buffers, residency } = of;
+    const { parts, placement, buffers, residency, decodedOnDevice } = of;
     this.#loader = of.loader;
     this.#residency = residency;
     placeInSlots(of);
@@ -50,7 +52,8 @@ export class ModelWeights {
     for (const { key, packed, tensors: files } of parts.flat()) {
       if (tensors.has(key)) continue;
       const target = buffers.find(key);
-      const job = { weight: packed, tensors: files, ...(target && { target }) };
+      const decode = decodedOnDevice.has(key) ? 'device' : 'host';
+      const job = { weight: packed, tensors: files, decode, ...(target && { target }) } as const;
       tensors.set(key, new LazyTensor(job, of.loader));
     }
     this.tensors = [...tensors.values()];

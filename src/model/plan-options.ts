@@ -1,10 +1,12 @@
 import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
+import type { DecodePlace } from '../load/weight-job.ts';
 import type { WeightPolicy } from '../load/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
 import { type Architecture, architectureOf } from './architecture.ts';
 import { blocksFor, type KvCacheSize } from './kv-cache.ts';
+import type { AdapterSet } from './lora/adapter-set.ts';
 import type { ModelConfig } from './model-config.ts';
 import { recordModel } from './model-graphs.ts';
 import type { PlanParts } from './plan-parts.ts';
@@ -14,6 +16,8 @@ export interface ModelSource {
   readonly gguf: GgufFile;
   readonly device: Device;
   readonly architectures: readonly Architecture[];
+  /** Adapters that requests may choose from. */
+  readonly adapters?: AdapterSet | undefined;
 }
 
 /** What a model is compiled for. */
@@ -40,6 +44,8 @@ export interface PlanOptions {
   readonly weights?: WeightPolicy | undefined;
   /** One buffer for the weights of a layer instead of one for each. Default false. */
   readonly pool?: boolean | undefined;
+  /** Where matrices that do not stay as in the file are decoded. Default: on the device, where it can. */
+  readonly decode?: DecodePlace | undefined;
 }
 
 /** Positions that a sequence may have unless asked otherwise. */
@@ -63,9 +69,13 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
-  const rows = Math.min(Math.max(options.batch ?? DEFAULT_BATCH, slots), context * slots);
-  const outputs = Math.min(Math.max(slots, options.logitRows ?? 1), rows);
-  const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
+  // An encoder sees a text as a whole, and all its rows are wanted.
+  const batch = config.pooling ? context : (options.batch ?? DEFAULT_BATCH);
+  const rows = Math.min(Math.max(batch, slots), context * slots);
+  const outputs = config.pooling ? rows : Math.min(Math.max(slots, options.logitRows ?? 1), rows);
+  const { adapters } = source;
+  const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
+  const tensors = new Map([...own, ...(adapters?.tensors ?? [])]);
   const blocks = Math.max(blocksFor(context), blocksFor(options.cachePositions ?? context * slots));
   const graphOptions = {
     blocks,
@@ -74,16 +84,19 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     context,
     alternatives: MAX_LOG_PROBABILITIES,
     weights: options.weights ?? 'blocks',
+    adapters: adapters && { count: adapters.names.length, chosen: adapters.chosen },
   } as const;
   const parts: PlanParts = {
     device,
     tensors,
     record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
     shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
+    decode: options.decode,
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
     preparedSteps: options.preparedSteps,
     context,
     poolWeights: options.pool,
+    adaptersARow: adapters?.chosen ?? 0,
   };
   return { config, parts, cache: { blocks, slots, context } };
 }

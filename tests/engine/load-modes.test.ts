@@ -5,6 +5,7 @@ import type { Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
+import { LoadTrace } from '../../src/load/load-trace.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
@@ -115,12 +116,21 @@ test('in the background the first layer runs before the last one is read', async
   const last = gguf.tensors.find(({ name }) => name === 'blk.2.ffn_down.weight');
   // Layer 1 has to be queued before the last layer can be read: otherwise this test would never end.
   source.onRead = (offset) => (offset === last?.offset ? held : undefined);
-  await using model = await LanguageModel.open({ gguf, device: watched, architectures: ALL_ARCHITECTURES });
+  const trace = new LoadTrace();
+  const parts = { gguf, device: watched, architectures: ALL_ARCHITECTURES };
+  await using model = await LanguageModel.open(parts, { trace });
   await tokensOf(model);
   assert.deepEqual(
     ran.slice(0, 4).map((label) => label.replace(/ \d+$/, '')),
     ['embedding', 'layer 0', 'layer 1', 'layer 2'],
   );
+  const computed = trace.spans.filter(({ row }) => row === 'compute');
+  const uploaded = trace.spans.filter(({ row }) => row.startsWith('stream'));
+  assert.deepEqual(
+    computed.slice(0, 3).map(({ name }) => name),
+    ['embedding', 'layer 0', 'layer 1'],
+  );
+  assert.ok(Math.max(...uploaded.map(({ end }) => end)) > (computed[1]?.end ?? Number.POSITIVE_INFINITY));
 });
 
 test('a weight that cannot be read fails the generation; the next one tries again', async () => {
@@ -154,7 +164,7 @@ test('disposing a model that is still loading releases everything, and does not 
   const source = new WatchedSource(await tinyBytes('Q8_0'));
   const gguf = await GgufFile.open(source);
   source.reads = 0;
-  source.onRead = () => new Promise((resolve) => setTimeout(resolve, 5));
+  source.onRead = () => new Promise((resolve) => setTimeout(resolve, 50));
   const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
   const model = await LanguageModel.open(parts);
   const answering = assert.rejects(tokensOf(model));
@@ -193,6 +203,26 @@ for (const [name, openDevice] of [
     }
   });
 }
+
+test('where layers are streamed, a token is there before the next pass', async () => {
+  const { model: whole } = await open({ load: 'lazy' });
+  const weightMemory = Math.floor(0.9 * whole.fit.weights);
+  await whole.dispose();
+  const { source, model } = await open({ weightMemory, load: 'eager' });
+  await using _ = model;
+  const layers = model.plan.weights.reduce((sum, { job }) => {
+    const names = job.tensors.filter(({ name }) => name.startsWith('blk.'));
+    return sum + names.reduce((bytes, { byteLength }) => bytes + byteLength, 0);
+  }, 0);
+  const before = source.bytesRead;
+  let pass: number | undefined;
+  for await (const { token } of model.generate(PROMPT, GREEDY)) {
+    if (token) pass ??= source.bytesRead - before;
+  }
+  assert.ok(pass !== undefined && pass >= layers, `${pass} of ${layers} bytes`);
+  // Only what the slots hold of the next pass is on its way.
+  assert.ok(pass <= layers + 2 * model.fit.placement.slotBytes, `${pass} of ${layers} bytes`);
+});
 
 for (const [name, openDevice] of [
   ['reference', async () => openReferenceDevice()],

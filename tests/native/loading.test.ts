@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
+import { BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { Residency } from '../../src/load/residency.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
@@ -9,6 +10,9 @@ import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
 import { checkPools } from '../support/load-pools.ts';
+import { openDecoder } from '../../src/node/open-cpu.ts';
+import { LoadTrace } from '../../src/load/load-trace.ts';
+import { decodesAsTheHost } from '../support/native/device-decoding.ts';
 import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
@@ -76,10 +80,12 @@ emulated('where shared memory cannot be pinned, the device pins its own', async 
 emulated('tensors by name arrive as the synchronous loader brings them', (emulator) =>
   withDevice(emulator, async (device) => {
     await using gguf = await tinyModel('Q4_0');
-    for (const weights of ['blocks', 'f32'] as const) {
+    await using decoder = await openDecoder({ threads: 3 });
+    for (const weights of ['blocks', 'f16', 'f32'] as const) {
       await using baseline = new GgufLoader(gguf, device, { weights });
       const expected = await baseline.loadToGpu();
-      await using loader = new GgufLoader(gguf, device, { weights, streams: 5, slots: 7, slotBytes: 5000 });
+      const sizes = { streams: 5, slots: 7, slotBytes: 5000 };
+      await using loader = new GgufLoader(gguf, device, { weights, decoder, ...sizes });
       for (const [name, tensor] of await loader.loadToGpuAsync()) {
         assert.deepEqual(await tensor.toHostBytes(), await expected.get(name)?.toHostBytes(), name);
       }
@@ -152,3 +158,25 @@ emulated('two models in memory for one and a half say what each says alone', asy
     assert.ok([...first.plan.weights, ...second.plan.weights].some(({ state }) => state === 'evicted'));
   });
 });
+
+emulated('rows of other formats are decoded on the device as on the host', (emulator) =>
+  withDevice(emulator, (device) => decodesAsTheHost(device, [BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K])),
+);
+
+emulated(
+  'weights decoded on the device give the same tokens, and fewer bytes are moved',
+  async (emulator) => {
+    const run = async (options: ModelOptions) => {
+      const trace = new LoadTrace();
+      const tokens = await on(emulator, { weights: 'f32', load: 'eager', trace, ...options }, tokensOf);
+      const rows = trace.spans.filter(({ row }) => row.startsWith('stream'));
+      return { tokens, rows: trace.rows, bytes: rows.reduce((sum, span) => sum + span.bytes, 0) };
+    };
+    const host = await run({ decode: 'host' });
+    const device = await run({});
+    assert.deepEqual(device.tokens, host.tokens);
+    assert.ok(host.rows.includes('decoder 0') && !host.rows.includes('repack 0'));
+    assert.ok(!device.rows.includes('decoder 0') && device.rows.includes('repack 0'));
+    assert.ok(device.bytes < host.bytes / 2);
+  },
+);

@@ -11,6 +11,7 @@ import {
   type Program,
   type Step,
 } from '../../device/index.ts';
+import type { TensorFormat } from '../../formats/index.ts';
 import type { OpGraph } from '../../ops/index.ts';
 import { BlasLibrary } from './blas/blas-library.ts';
 import { cudaBlas, hipBlas } from './blas/blas-table.ts';
@@ -162,6 +163,13 @@ export class NativeDevice implements Device {
     this.#live.check();
     for (const weight of lowered.weights) this.#packers.set(weight, lowered);
     return new NativeProgram(graph, lowered, (object) => this.#owns(object));
+  }
+
+  async readyToDecode(weight: PackedWeight, part: number, format: TensorFormat): Promise<boolean> {
+    this.#live.check();
+    const module = this.#packers.get(weight)?.decodes(weight, part, format);
+    if (module) await this.#store.load([module]);
+    return module !== undefined;
   }
 
   async record(executables: readonly Executable[], label: string): Promise<Step> {

@@ -1,4 +1,10 @@
-import { type Fuse, type GraphUses, headGroups, type HeadOps, matchHeads } from '../../../../device/index.ts';
+import {
+  formatGroups,
+  type Fuse,
+  type GraphUses,
+  type HeadOps,
+  matchHeads,
+} from '../../../../device/index.ts';
 import type { MatmulOp } from '../../../../ops/index.ts';
 import { ADDENDS, FINISH_HEADS, HEAD_ROWS_BY_HALVES, HEAD_ROWS_IN_ORDER } from '../../kernels/finish.ts';
 import { HEAD_STORES, STORE_HEADS, TURN_HEADS, TURN_NOTHING } from '../../kernels/head-stores.ts';
@@ -32,7 +38,7 @@ export function fuseAttention(to: Lowering, activations: Activations): Fuse {
 /** Asks the same for few rows and many, so that weights are joined alike in all of a model's plans. */
 function fits(heads: HeadOps, to: Lowering): boolean {
   const { q, k, v, turnedQ } = heads;
-  const groups = headGroups(heads).map((group) => group.map(({ weight }) => weight));
+  const groups = formatGroups([q, k, v]).map((group) => group.map(({ weight }) => weight));
   if (!groups.every((weights) => fitsOneChunk(weights, to))) return false;
   const { pairs, table, headSize } = turnedQ;
   const whole = pairs === 'interleaved' || (table.width === headSize && headSize % OUTPUTS_A_GROUP === 0);
@@ -40,8 +46,8 @@ function fits(heads: HeadOps, to: Lowering): boolean {
 }
 
 function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering, activations: Activations): void {
-  const { attention, q } = heads;
-  for (const group of headGroups(heads)) {
+  const { attention, q, k, v } = heads;
+  for (const group of formatGroups([q, k, v])) {
     if (isMatvec(q, to)) launchGroup(heads, group, to, activations);
     else launchJoined(heads, group, to, activations);
   }

@@ -33,7 +33,7 @@ import { WebGpuStream } from './streams/webgpu-stream.ts';
 
 /**
  * One row has kernels that quantize for themselves, up to eight take the matrix-vector kernels, and a product's tile has
- * 64: capacities between gain little and are compiled for long. In software, where compiling takes longest, one row is enough.
+ * 64 or more: capacities between gain little and are compiled for long. In software, where compiling takes longest, one row is enough.
  */
 const ROW_CAPACITIES = [1, 8, 64];
 

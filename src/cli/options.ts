@@ -23,6 +23,7 @@ export interface ModelFlags {
   readonly memory?: number;
   readonly weightMemory?: number;
   readonly loadTrace?: string;
+  readonly profile?: string | true | undefined;
 }
 
 /** Where the model runs. */
@@ -80,6 +81,10 @@ export function modelOptions(): Option[] {
     new Option('--weight-memory <size>', 'device memory for the weights alone, as 2.5GB')
       .argParser(byteSize)
       .helpGroup('Model:'),
+    new Option(
+      '--profile [file]',
+      'say where the time of the steps went; with a file, write a trace for Perfetto too',
+    ).helpGroup('Model:'),
     new Option('--load-trace <file>', 'write what loading does, for Perfetto or chrome://tracing').helpGroup(
       'Model:',
     ),

@@ -83,6 +83,7 @@ export class Engine implements AsyncDisposable {
    */
   async *generate(request: GenerateRequest): TokenStream {
     this.#checkPrompt(request.prompt);
+    this.#checkShift(request);
     const leave = await this.#lock.share();
     const { signal } = request;
     const sequence = new Sequence(request, {
@@ -209,6 +210,13 @@ export class Engine implements AsyncDisposable {
     for (const id of ids) {
       if (!(Number.isInteger(id) && id >= 0 && id < size)) fail('TOKEN_OUT_OF_RANGE', { id, size });
     }
+  }
+
+  #checkShift({ shift }: GenerateRequest): void {
+    const most = Math.floor(this.context / 2);
+    if (!shift || (Number.isInteger(shift.keep) && shift.keep >= 0 && shift.keep <= most)) return;
+    const expected = `a whole number of positions, at most ${most}`;
+    fail('INVALID_ARGUMENT', { name: 'shift.keep', found: `${shift.keep}`, expected });
   }
 
   #add(sequence: Sequence): void {
@@ -353,8 +361,18 @@ export class Engine implements AsyncDisposable {
     sequence.place.pending--;
     if (sequence.ended || !this.#sequences.has(sequence)) return;
     if (sequence.accept(token)) this.#remove(sequence);
-    else if (sequence.awaitsHost) void this.#fillMask(sequence);
+    else {
+      if (sequence.isFull) this.#shift(sequence);
+      if (sequence.awaitsHost) void this.#fillMask(sequence);
+    }
   };
+
+  /** Makes room in a full context; what stays of it is read again. */
+  #shift(sequence: Sequence): void {
+    this.#batcher.remove(sequence);
+    sequence.shift();
+    this.#batcher.add(sequence);
+  }
 
   /** Lets a constrained sequence go on when its next mask is there; the others go on meanwhile. Never rejects. */
   async #fillMask(sequence: Sequence): Promise<void> {

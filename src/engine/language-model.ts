@@ -229,11 +229,20 @@ export class LanguageModel implements AsyncDisposable {
       special = false,
       continues = true,
       constraint,
+      shift,
       signal,
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
     const sampling = samplingOf(options);
-    const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, constraint, signal });
+    const tokens = this.#engine.generate({
+      prompt,
+      sampling,
+      maxTokens,
+      stopTokens,
+      constraint,
+      shift,
+      signal,
+    });
     return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
   }
 }

@@ -26,9 +26,9 @@ export type LoadFlags = ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows
 /** The options of `loadModel` among a command's flags. */
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { context, batch, logitRows, sequences, cacheType, weights } = flags;
-  const { load, memory, weightMemory, device, threads } = flags;
+  const { load, memory, weightMemory, speculation, device, threads } = flags;
   const model = { context, batch, logitRows, sequences, cacheType, weights };
-  return { ...model, load, memory, weightMemory, device, threads };
+  return { ...model, load, memory, weightMemory, speculation, device, threads };
 }
 
 /** Loads the model that the flags name, showing how far it is. */

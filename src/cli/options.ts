@@ -19,6 +19,7 @@ export interface ModelFlags {
   readonly batch?: number;
   readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
   readonly weights?: WeightPolicy;
+  readonly speculation?: number;
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
@@ -68,6 +69,12 @@ export function modelOptions(): Option[] {
       .helpGroup('Model:'),
     new Option('--cache-type <type>', 'how the KV cache is stored (default: f16)')
       .choices(['f16', 'f32'])
+      .helpGroup('Model:'),
+    new Option(
+      '--speculation <tokens>',
+      'guess so many tokens from what the text repeats and compute them at once; the text stays the same (default: 0)',
+    )
+      .argParser(wholeNumber(0))
       .helpGroup('Model:'),
     new Option('--weights <policy>', 'what matrices become on the device (default: blocks, as in the file)')
       .choices(WEIGHT_POLICIES)

@@ -70,8 +70,8 @@ export class LanguageModel implements AsyncDisposable {
     try {
       const state = stateOf(config, cache);
       const { restore } = keeper;
-      const { logger, runtime, profile } = options;
-      const engine = new Engine({ device, plan, state, restore, logger, runtime, profile });
+      const { logger, speculation, runtime, profile } = options;
+      const engine = new Engine({ device, plan, state, restore, logger, speculation, runtime, profile });
       return new LanguageModel(parts, config, { keeper, engine });
     } catch (error) {
       await keeper.current[Symbol.asyncDispose]();

@@ -9,6 +9,7 @@ import {
 import type { TokenConstraint } from '../text/index.ts';
 import { type Batchable, SequencePlace } from './continuous-batcher.ts';
 import type { JobSequence } from './job-sequence.ts';
+import { lookUp } from './prompt-lookup.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { TokenQueue } from './token-queue.ts';
 
@@ -59,6 +60,15 @@ export interface SequenceActivity {
   readonly computedTokens: number;
 }
 
+/** What a sequence has to know of its engine. */
+export interface SequenceSurroundings {
+  readonly context: number;
+  readonly vocabulary: number;
+  /** Most ids that are guessed at once. */
+  readonly guesses: number;
+  readonly log: Logger;
+}
+
 /** Tokens that may wait for their reader before the sequence pauses. */
 const QUEUED_TOKENS = 32;
 
@@ -71,9 +81,11 @@ export class Sequence implements Batchable, JobSequence {
   readonly alternatives: number;
   /** How often the device was lost under its steps since its last token. */
   losses = 0;
+  guesses: readonly number[] = [];
   readonly queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
   readonly #request: GenerateRequest;
   readonly #context: number;
+  readonly #mostGuesses: number;
   readonly #log: Logger;
   readonly mask: Int32Array | undefined;
   #isMaskFilled = false;
@@ -83,10 +95,12 @@ export class Sequence implements Batchable, JobSequence {
   #begun: number | undefined;
   #firstToken: number | undefined;
 
-  constructor(request: GenerateRequest, of: { context: number; vocabulary: number; log: Logger }) {
+  constructor(request: GenerateRequest, of: SequenceSurroundings) {
     const { prompt, sampling, constraint } = request;
     this.#request = request;
     this.#context = of.context;
+    // A mask is one for all rows of a slot.
+    this.#mostGuesses = constraint ? 0 : of.guesses;
     this.#log = of.log;
     this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
     this.ids = [...prompt];
@@ -97,7 +111,9 @@ export class Sequence implements Batchable, JobSequence {
   }
 
   get awaitsHost(): boolean {
-    return this.mask !== undefined && (this.place.pending > 0 || !this.#isMaskFilled);
+    const isPending = this.place.pending > 0;
+    if (this.#mostGuesses > 0) return isPending;
+    return this.mask !== undefined && (isPending || !this.#isMaskFilled);
   }
 
   get paused(): boolean {
@@ -133,6 +149,14 @@ export class Sequence implements Batchable, JobSequence {
     this.#isMaskFilled = true;
   }
 
+  /** Drops what was computed of wrong guesses, and guesses anew what follows. */
+  guess(): void {
+    if (this.#mostGuesses === 0) return;
+    const { place, ids } = this;
+    place.computed = Math.min(place.computed, ids.length - 1);
+    this.guesses = lookUp(ids, this.#mostGuesses);
+  }
+
   /** Takes a sampled token; true when it was the last. */
   accept(token: SampledToken): boolean {
     this.losses = 0;
@@ -159,6 +183,7 @@ export class Sequence implements Batchable, JobSequence {
   shift(): void {
     const { keep = 0 } = this.#request.shift ?? {};
     this.ids.splice(keep, (this.ids.length - keep) >> 1);
+    this.guesses = [];
     this.limit = this.#mostIds();
     // Positions come again, their draws must not.
     const seed = this.sampling[SAMPLING_WORD.seedHigh] as number;

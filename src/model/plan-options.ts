@@ -26,6 +26,11 @@ export interface PlanOptions {
   readonly logitRows?: number | undefined;
   /** Sequences that generate at once; more wait for their turn. Default 1. */
   readonly sequences?: number | undefined;
+  /**
+   * Tokens of a sequence that are guessed from what it repeats and computed at once, most of them; the text is the same, and
+   * comes faster the more it quotes. Recurrent models do without. Default 0.
+   */
+  readonly speculation?: number | undefined;
   /** Positions that the KV cache holds for all sequences together. Default: the context for each of them. */
   readonly cachePositions?: number | undefined;
   /** Steps under way at once: the next is queued before the tokens of the last are read. Default 2. */
@@ -42,6 +47,7 @@ export interface PlanOptions {
 export const DEFAULT_CONTEXT = 4096;
 const DEFAULT_BATCH = 512;
 const DEFAULT_IN_FLIGHT = 2;
+const MOST_SPECULATION = 64;
 
 /** What the metadata and the options say about a model. */
 export interface ModelDescription {
@@ -59,8 +65,9 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
-  const rows = Math.min(Math.max(options.batch ?? DEFAULT_BATCH, slots), context * slots);
-  const outputs = Math.min(Math.max(slots, options.logitRows ?? 1), rows);
+  const generating = slots * (1 + (config.memory === 'paged' ? (options.speculation ?? 0) : 0));
+  const rows = Math.min(Math.max(options.batch ?? DEFAULT_BATCH, generating), context * slots);
+  const outputs = Math.min(Math.max(generating, options.logitRows ?? 1), rows);
   const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
   const blocks = Math.max(blocksFor(context), blocksFor(options.cachePositions ?? context * slots));
   const graphOptions = {
@@ -90,4 +97,8 @@ function checkCounts(options: PlanOptions): void {
     if (count === undefined || (Number.isSafeInteger(count) && count > 0)) continue;
     fail('INVALID_ARGUMENT', { name, found: String(count), expected: 'a positive whole number' });
   }
+  const { speculation = 0 } = options;
+  if (Number.isSafeInteger(speculation) && speculation >= 0 && speculation <= MOST_SPECULATION) return;
+  const expected = `a whole number up to ${MOST_SPECULATION}`;
+  fail('INVALID_ARGUMENT', { name: 'speculation', found: String(speculation), expected });
 }

@@ -1,7 +1,5 @@
-import { writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { fail } from '../base/errors.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { LoadTrace } from '../load/load-trace.ts';
 import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
@@ -9,6 +7,7 @@ import { byteProgress } from './byte-progress.ts';
 import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
 import { PACKAGE_ROOT } from './package-root.ts';
+import { profileOf, tellProfile, writeText } from './profile.ts';
 
 /** The model that comes with the package: MiniMind2-Small, 26M weights, English and Chinese. */
 export const BUNDLED_MODEL = fileURLToPath(new URL('models/minimind2-small-q4_k_m.gguf', PACKAGE_ROOT));
@@ -17,6 +16,8 @@ export const BUNDLED_MODEL = fileURLToPath(new URL('models/minimind2-small-q4_k_
 export interface LoadedModel {
   readonly model: LanguageModel;
   readonly seconds: number;
+  /** Says where the time of the steps went, where the flags ask for it. */
+  tellProfile(): Promise<void>;
 }
 
 /** What a command says about the model beside its name. */
@@ -25,9 +26,9 @@ export type LoadFlags = ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows
 /** The options of `loadModel` among a command's flags. */
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
-  const { load, memory, weightMemory, shrinkContext, pool, device, threads } = flags;
+  const { load, memory, weightMemory, shrinkContext, pool, speculation, device, threads } = flags;
   const model = { context, batch, logitRows, sequences, cacheType, weights, decode };
-  return { ...model, load, memory, weightMemory, shrinkContext, pool, device, threads };
+  return { ...model, load, memory, weightMemory, shrinkContext, pool, speculation, device, threads };
 }
 
 /** Loads the model that the flags name, showing how far it is. */
@@ -39,10 +40,12 @@ export async function loadFromFlags(
   const begin = performance.now();
   const display = byteProgress(output, { doing: 'loading', done: 'loaded', name: basename(location) });
   const trace = flags.loadTrace === undefined ? undefined : new LoadTrace();
+  const profile = profileOf(flags);
   try {
     const model = await loadModel(location, {
       ...loadOptionsOf(flags),
       trace,
+      profile,
       signal,
       logger,
       onProgress: ({ bytes, totalBytes }) => display.show(bytes, totalBytes),
@@ -52,7 +55,7 @@ export async function loadFromFlags(
       const seconds = (performance.now() - begin) / 1000;
       display.end(seconds);
       if (flags.loadTrace !== undefined) await writeText(flags.loadTrace, JSON.stringify(trace));
-      return { model, seconds };
+      return { model, seconds, tellProfile: () => tellProfile(profile, flags, output) };
     } catch (error) {
       await model.dispose();
       throw error;
@@ -60,10 +63,4 @@ export async function loadFromFlags(
   } finally {
     display.clear();
   }
-}
-
-async function writeText(path: string, text: string): Promise<void> {
-  await writeFile(path, text).catch((cause: unknown) =>
-    fail('WRITE_FAILED', { path, reason: cause instanceof Error ? cause.message : String(cause) }, cause),
-  );
 }

@@ -21,12 +21,14 @@ export interface ModelFlags {
   readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
   readonly weights?: WeightPolicy;
   readonly decode?: DecodePlace;
+  readonly speculation?: number;
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
   readonly shrinkContext?: boolean;
   readonly pool?: boolean;
   readonly loadTrace?: string;
+  readonly profile?: string | true | undefined;
 }
 
 /** Where the model runs. */
@@ -72,6 +74,12 @@ export function modelOptions(): Option[] {
     new Option('--cache-type <type>', 'how the KV cache is stored (default: f16)')
       .choices(['f16', 'f32'])
       .helpGroup('Model:'),
+    new Option(
+      '--speculation <tokens>',
+      'guess so many tokens from what the text repeats and compute them at once; the text stays the same (default: 0)',
+    )
+      .argParser(wholeNumber(0))
+      .helpGroup('Model:'),
     new Option('--weights <policy>', 'what matrices become on the device (default: blocks, as in the file)')
       .choices(WEIGHT_POLICIES)
       .helpGroup('Model:'),
@@ -94,6 +102,10 @@ export function modelOptions(): Option[] {
     new Option('--pool', 'one allocation for the weights of a layer instead of one for each').helpGroup(
       'Model:',
     ),
+    new Option(
+      '--profile [file]',
+      'say where the time of the steps went; with a file, write a trace for Perfetto too',
+    ).helpGroup('Model:'),
     new Option('--load-trace <file>', 'write what loading does, for Perfetto or chrome://tracing').helpGroup(
       'Model:',
     ),

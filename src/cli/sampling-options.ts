@@ -4,8 +4,9 @@ import { DEFAULT_SAMPLING, validateSampling } from '../ops/index.ts';
 import { realNumber, repeated, wholeNumber } from './options.ts';
 
 /** How a text is continued, as flags. What is left out takes the library's defaults. */
-export interface SamplingFlags extends Omit<GenerateOptions, 'logitBias' | 'signal'> {
+export interface SamplingFlags extends Omit<GenerateOptions, 'logitBias' | 'signal' | 'shift'> {
   readonly greedy?: boolean;
+  readonly contextShift?: number;
   readonly logitBias?: ReadonlyMap<number, number>;
 }
 
@@ -82,6 +83,10 @@ function endOptions(): Option[] {
       "most tokens to generate (default: up to the context's end)",
     ).argParser(wholeNumber(1)),
     new Option('--stop <text>', 'end before this text; repeatable').argParser(repeated),
+    new Option(
+      '--context-shift <keep>',
+      'when the context is full, forget the older half behind so many tokens and go on',
+    ).argParser(wholeNumber(0)),
     new Option('--ignore-end', "go on after the model's own end"),
     new Option('--special', 'write control tokens by name'),
   ];
@@ -101,7 +106,8 @@ function bias(text: string, before: ReadonlyMap<number, number> = new Map()): Re
 export function generateOptions(flags: SamplingFlags, signal: AbortSignal): GenerateOptions {
   const choice = { ...pick(flags, CHOICE_NAMES), ...(flags.greedy ? { temperature: 0 } : {}) };
   validateSampling({ ...DEFAULT_SAMPLING, ...choice });
-  return { ...choice, ...pick(flags, TEXT_NAMES), signal };
+  const shift = flags.contextShift === undefined ? undefined : { keep: flags.contextShift };
+  return { ...choice, ...pick(flags, TEXT_NAMES), shift, signal };
 }
 
 /** The named properties that are there. */

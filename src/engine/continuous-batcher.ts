@@ -13,6 +13,8 @@ export interface Batchable {
   readonly awaitsHost: boolean;
   /** What beside its ids its state depends on: the adapters it goes through. Default none. */
   readonly lineage?: string | undefined;
+  /** Ids that may follow those, to be computed with them and dropped again where they are wrong. */
+  readonly guesses: readonly number[];
   readonly place: SequencePlace;
 }
 
@@ -37,8 +39,10 @@ export interface Slice<S> {
   readonly slot: number;
   readonly first: number;
   readonly count: number;
-  /** The last row's output row, or -1 when it samples nothing. */
+  /** The output row of the first row that samples, or -1 when none does. */
   readonly output: number;
+  /** How many of the last rows sample: one, and one for each id that is guessed. */
+  readonly outputs: number;
   /** The output row of the step before that holds the first row's id, or -1 when the host knows it. */
   readonly sampled: number;
 }
@@ -166,10 +170,11 @@ export class ContinuousBatcher<S extends Batchable> {
   /** The first of the steps that were lost, without the sequences that have left since. */
   #repeat(draft: Draft<S>): void {
     const step = this.#repeated.shift() as StepPlan<S>;
-    for (const { sequence, slot, count } of step.slices) {
+    for (const { sequence, slot, count, outputs } of step.slices) {
       const { ids, place } = sequence;
       const left = ids.length + place.pending - place.computed;
-      if (slot === place.slot && left > 0) draft.add(sequence, Math.min(count, left));
+      const guessed = Math.max(0, outputs - 1);
+      if (slot === place.slot && left > 0) draft.add(sequence, Math.min(count - guessed, left), guessed);
     }
     draft.capacity = step.capacity;
   }
@@ -185,7 +190,7 @@ export class ContinuousBatcher<S extends Batchable> {
       if (left === 1) decoding--;
       const count = Math.min(left, left === 1 ? draft.rowsLeft : draft.rowsLeft - decoding);
       if (count > 0 && draft.hasOutput && this.#makeRoom(i, sequence.place.computed + count)) {
-        draft.add(sequence, count);
+        draft.add(sequence, count, left === 1 ? this.#guessRows(sequence, draft, decoding) : 0);
       }
     }
     while (isOpen && draft.rowsLeft > 0 && draft.hasOutput) {
@@ -199,6 +204,13 @@ export class ContinuousBatcher<S extends Batchable> {
   /** True when sequences may join those that run. */
   get #isOpen(): boolean {
     return this.#rules.continuous || this.#running.every(({ place }) => place.sampledBy < 0);
+  }
+
+  /** Rows of guessed ids behind the one of a sequence that generates, leaving a row to each of `others`. */
+  #guessRows({ ids, limit, guesses, place }: S, draft: Draft<S>, others: number): number {
+    const most = Math.min(draft.rowsLeft, draft.outputsLeft) - others - 1;
+    const count = Math.min(guesses.length, most, limit - ids.length - 1);
+    return count > 0 && this.#slots.reserve(place.slot, ids.length + count) ? count : 0;
   }
 
   /** Rows that the sequence could compute in the next step. */
@@ -304,21 +316,30 @@ class Draft<S extends Batchable> implements StepPlan<S> {
     return this.#limits.rows - this.rows;
   }
 
-  get hasOutput(): boolean {
-    return this.outputs < this.#limits.outputs;
+  get outputsLeft(): number {
+    return this.#limits.outputs - this.outputs;
   }
 
-  add(sequence: S, count: number): void {
+  get hasOutput(): boolean {
+    return this.outputsLeft > 0;
+  }
+
+  /** Adds rows of known ids, or of one that the step before samples, and of guessed ones behind the last. */
+  add(sequence: S, known: number, guessed = 0): void {
     const { ids, place } = sequence;
     const first = place.computed;
-    const ends = first + count === ids.length + place.pending;
+    const ends = first + known === ids.length + place.pending;
     const sampled = first < ids.length ? -1 : place.outputRow;
-    this.slices.push({ sequence, slot: place.slot, first, count, output: ends ? this.outputs : -1, sampled });
+    const count = known + (ends ? guessed : 0);
+    const outputs = ends ? 1 + guessed : 0;
+    const output = ends ? this.outputs : -1;
+    this.slices.push({ sequence, slot: place.slot, first, count, output, outputs, sampled });
     this.rows += count;
     place.computed += count;
     if (!ends) return;
     place.pending++;
     place.sampledBy = this.#step;
-    place.outputRow = this.outputs++;
+    place.outputRow = output;
+    this.outputs += outputs;
   }
 }

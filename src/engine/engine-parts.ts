@@ -14,6 +14,8 @@ export interface EngineParts extends EngineTarget {
    * to anybody by then. Without it, a lost device fails whatever runs.
    */
   readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<EngineTarget>) | undefined;
+  /** Most ids of a sequence that are guessed and computed at once, where its state allows it. Default 0. */
+  readonly speculation?: number | undefined;
   /** Default: everything on. */
   readonly runtime?: Partial<RuntimeOptions> | undefined;
   /** Is told where the time of steps goes. */

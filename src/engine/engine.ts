@@ -1,7 +1,8 @@
 import { Lifetime } from '../base/disposal.ts';
-import { fail, invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
+import { invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import { ContinuousBatcher, type StepPlan } from './continuous-batcher.ts';
+import { checkIds, checkShift } from './check-request.ts';
+import { ContinuousBatcher, type Slice, type StepPlan } from './continuous-batcher.ts';
 import { DeviceRun } from './device-run.ts';
 import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
 import {
@@ -11,7 +12,7 @@ import {
   forcedLogits,
   type PositionLogits,
 } from './forced-logits.ts';
-import type { PipelineParts } from './job-pipeline.ts';
+import type { PipelineParts, Sampled } from './job-pipeline.ts';
 import { DEFAULT_RUNTIME } from './runtime-options.ts';
 import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
@@ -89,11 +90,13 @@ export class Engine implements AsyncDisposable {
    */
   async *generate(request: GenerateRequest): TokenStream {
     this.#checkPrompt(request.prompt);
+    checkShift(request.shift, this.context);
     const leave = await this.#lock.share();
     const { signal } = request;
     const sequence = new Sequence(request, {
       context: this.context,
       vocabulary: this.#vocabulary,
+      guesses: this.#parts.state.keepsPositions ? (this.#parts.speculation ?? 0) : 0,
       log: this.#log,
     });
     const onAbort = () => this.#abort(sequence, signal);
@@ -213,12 +216,7 @@ export class Engine implements AsyncDisposable {
 
   #checkPrompt(ids: readonly number[]): void {
     this.#life.check();
-    const size = this.#vocabulary;
-    if (ids.length === 0) fail('PROMPT_EMPTY', {});
-    if (ids.length > this.context) fail('CONTEXT_OVERFLOW', { tokens: ids.length, context: this.context });
-    for (const id of ids) {
-      if (!(Number.isInteger(id) && id >= 0 && id < size)) fail('TOKEN_OUT_OF_RANGE', { id, size });
-    }
+    checkIds(ids, { context: this.context, vocabulary: this.#vocabulary });
   }
 
   #add(sequence: Sequence): void {
@@ -359,12 +357,28 @@ export class Engine implements AsyncDisposable {
     return pipeline.submit(step, begin);
   }
 
-  readonly #deliver = (sequence: Sequence, token: SampledToken): void => {
+  readonly #deliver = (slice: Slice<Sequence>, from: Sampled<Sequence>): void => {
+    const { sequence, outputs } = slice;
     sequence.place.pending--;
     if (sequence.ended || !this.#sequences.has(sequence)) return;
-    if (sequence.accept(token)) this.#remove(sequence);
-    else if (sequence.awaitsHost) void this.#fillMask(sequence);
+    for (let row = 0; row < outputs && !sequence.ended; row++) {
+      const token = from.sampled(slice, row);
+      sequence.accept(token);
+      // The rows behind a wrong guess say nothing.
+      if (sequence.guesses[row] !== token.id) break;
+    }
+    sequence.guess();
+    if (sequence.ended) this.#remove(sequence);
+    else if (sequence.isFull) this.#shift(sequence);
+    if (!sequence.ended && sequence.awaitsHost) void this.#fillMask(sequence);
   };
+
+  /** Makes room in a full context; what stays of it is read again. */
+  #shift(sequence: Sequence): void {
+    this.#batcher.remove(sequence);
+    sequence.shift();
+    this.#batcher.add(sequence);
+  }
 
   /** Lets a constrained sequence go on when its next mask is there; the others go on meanwhile. Never rejects. */
   async #fillMask(sequence: Sequence): Promise<void> {

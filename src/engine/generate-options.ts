@@ -1,4 +1,5 @@
 import type { TokenConstraint } from '../text/index.ts';
+import type { ContextShift } from './sequence.ts';
 import type { SamplingParameters } from '../ops/sampling/sampling-row.ts';
 
 /** How a text is continued. What is left out takes the defaults of `DEFAULT_SAMPLING`. */
@@ -26,5 +27,7 @@ export interface GenerateOptions extends Partial<
   readonly continues?: boolean;
   /** What may be said at all: a grammar. The caller disposes it when the text has ended. */
   readonly constraint?: TokenConstraint | undefined;
+  /** What happens when the context is full. Default: the text ends there. */
+  readonly shift?: ContextShift | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -4,13 +4,19 @@ import type { BatchPlan } from '../model/batch-plan.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
-import type { StepPlan } from './continuous-batcher.ts';
+import type { Slice, StepPlan } from './continuous-batcher.ts';
 import { HostSampler } from './host-sampler.ts';
 import { Job } from './job.ts';
 import type { JobSequence } from './job-sequence.ts';
 import type { RuntimeOptions } from './runtime-options.ts';
 import type { SampledToken } from './sampled-token.ts';
 import type { StepProfile } from './step-profile.ts';
+
+/** What the rows of a step sampled. */
+export interface Sampled<S> {
+  /** The token of the row at `index` of those of a slice that sample. */
+  sampled(slice: Slice<S>, index: number): SampledToken;
+}
 
 /** Steps that were submitted, and the bytes of their results that were read back. */
 export interface PipelineCounts {
@@ -43,7 +49,10 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const { plan, runtime } = parts;
     this.#parts = parts;
     this.#sampler = runtime.sampling === 'host' ? new HostSampler(plan.vocabulary) : undefined;
-    this.#free = Array.from({ length: plan.parts.inFlight }, (_, index) => new Job<S>(index, plan));
+    this.#free = Array.from(
+      { length: plan.parts.inFlight },
+      (_, index) => new Job<S>(index, plan, this.#sampler),
+    );
   }
 
   /**
@@ -84,14 +93,14 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   }
 
   /** Waits for the oldest step and hands out what its sequences sampled. Rejects with the device's error. */
-  async complete(deliver: (sequence: S, token: SampledToken) => void): Promise<void> {
+  async complete(deliver: (slice: Slice<S>, from: Sampled<S>) => void): Promise<void> {
     const job = this.#underWay[0];
     invariant(job, 'a job is under way');
     await job.done;
     const { profile } = this.#parts;
     const arrived = profile ? performance.now() : 0;
     for (const slice of job.step.slices) {
-      if (slice.output >= 0) deliver(slice.sequence, job.sampled(slice, this.#sampler));
+      if (slice.output >= 0) deliver(slice, job);
     }
     if (profile) {
       const { rows } = job.step;
@@ -127,17 +136,20 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     counts[0] = step.rows;
     counts[1] = step.outputs;
     let row = 0;
-    for (const { sequence, slot, first, count, output, sampled } of step.slices) {
+    for (const { sequence, slot, first, count, output, outputs, sampled } of step.slices) {
+      const { ids: known, guesses } = sequence;
       for (let i = 0; i < count; i++, row++) {
-        ids[row] = sequence.ids[first + i] ?? -1 - sampled;
+        const at = first + i;
+        ids[row] = known[at] ?? (sampled >= 0 ? -1 - sampled : (guesses[at - known.length] as number));
         positions[row] = first + i;
         slots[row] = slot;
         if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);
       }
       state.writeBlocks(slot, blocks.subarray(slot * width, (slot + 1) * width));
-      if (output < 0) continue;
-      input.view('output_rows')[output] = row - 1;
-      input.view('parameters').set(sequence.sampling, output * SAMPLING_ROW_WORDS);
+      for (let i = 0; i < outputs; i++) {
+        input.view('output_rows')[output + i] = row - outputs + i;
+        input.view('parameters').set(sequence.sampling, (output + i) * SAMPLING_ROW_WORDS);
+      }
     }
   }
 }

@@ -38,6 +38,8 @@ class MaskSlot implements Disposable {
 /** A step under way: what it computes, where its inputs wait, and what it sampled once `done` has resolved. */
 export class Job<S extends JobSequence> implements RunWatch, Disposable {
   readonly #plan: ExecutionPlan;
+  /** Chooses tokens where the logits come back. */
+  readonly #sampler: HostSampler | undefined;
   readonly #tokens: Int32Array;
   readonly #report: Float32Array;
   /** Made for the first mask. */
@@ -55,14 +57,18 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   constructor(
     readonly index: number,
     plan: ExecutionPlan,
+    sampler: HostSampler | undefined,
   ) {
     this.#plan = plan;
+    this.#sampler = sampler;
     this.#tokens = new Int32Array(plan.shape.outputs);
     this.#report = new Float32Array(plan.shape.outputs * REPORT_WIDTH);
   }
 
-  /** What an output row sampled; `sampler` where the logits came back. */
-  sampled({ output, sequence }: Slice<S>, sampler: HostSampler | undefined): SampledToken {
+  /** What the sampling row of a slice at `index` sampled. */
+  sampled({ output: first, sequence }: Slice<S>, index: number): SampledToken {
+    const output = first + index;
+    const sampler = this.#sampler;
     if (sampler && this.#logits) {
       const { vocabulary } = this.#plan;
       const logits = this.#logits.subarray(output * vocabulary, (output + 1) * vocabulary);

@@ -72,8 +72,8 @@ export class LanguageModel implements AsyncDisposable {
     try {
       const state = stateOf(config, cache);
       const { restore } = keeper;
-      const { logger, runtime, profile } = options;
-      const engine = new Engine({ device, plan, state, restore, logger, runtime, profile });
+      const { logger, speculation, runtime, profile } = options;
+      const engine = new Engine({ device, plan, state, restore, logger, speculation, runtime, profile });
       return new LanguageModel(parts, config, { keeper, engine });
     } catch (error) {
       await keeper.current[Symbol.asyncDispose]();
@@ -262,12 +262,13 @@ export class LanguageModel implements AsyncDisposable {
       special = false,
       continues = true,
       constraint,
+      shift,
       signal,
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
     const sampling = samplingOf(options);
     const adapters = this.#adaptersOf(options.adapters);
-    const request = { prompt, sampling, maxTokens, stopTokens, adapters, constraint, signal };
+    const request = { prompt, sampling, maxTokens, stopTokens, adapters, constraint, shift, signal };
     const tokens = this.#engine.generate(request);
     return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
   }

@@ -2,6 +2,7 @@ import type { Logger } from '../base/log.ts';
 import {
   maskWords,
   SAMPLING_ROW_WORDS,
+  SAMPLING_WORD,
   type SamplingParameters,
   writeSamplingRow,
 } from '../ops/sampling/sampling-row.ts';
@@ -9,6 +10,7 @@ import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { TokenConstraint } from '../text/index.ts';
 import { type Batchable, SequencePlace } from './continuous-batcher.ts';
 import type { JobSequence } from './job-sequence.ts';
+import { lookUp } from './prompt-lookup.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { TokenQueue } from './token-queue.ts';
 
@@ -23,7 +25,18 @@ export interface GenerateRequest {
   /** What may be said at all; the sampling is `masked` then. It stays the caller's. */
   readonly constraint?: TokenConstraint | undefined;
   readonly adapters?: readonly AdapterChoice[] | undefined;
+  /** What happens when the context is full. Default: the generation ends. */
+  readonly shift?: ContextShift | undefined;
   readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * A full context makes room: of what stands behind the first `keep` positions the older half is forgotten, and the rest is
+ * read again where it stands then. It works with every kind of state and costs about one more row a token.
+ */
+export interface ContextShift {
+  /** Positions that stay, a system message for one; at most half of the context. */
+  readonly keep: number;
 }
 
 /** Why a generation ended, and what it took. */
@@ -49,13 +62,22 @@ export interface SequenceActivity {
   readonly computedTokens: number;
 }
 
+/** What a sequence has to know of its engine. */
+export interface SequenceSurroundings {
+  readonly context: number;
+  readonly vocabulary: number;
+  /** Most ids that are guessed at once. */
+  readonly guesses: number;
+  readonly log: Logger;
+}
+
 /** Tokens that may wait for their reader before the sequence pauses. */
 const QUEUED_TOKENS = 32;
 
 /** One generation on its way through the engine. */
 export class Sequence implements Batchable, JobSequence {
   readonly ids: number[];
-  readonly limit: number;
+  limit: number;
   readonly place = new SequencePlace();
   readonly sampling: Int32Array;
   readonly alternatives: number;
@@ -63,25 +85,30 @@ export class Sequence implements Batchable, JobSequence {
   readonly lineage: string | undefined;
   /** How often the device was lost under its steps since its last token. */
   losses = 0;
+  guesses: readonly number[] = [];
   readonly queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
   readonly #request: GenerateRequest;
+  readonly #context: number;
+  readonly #mostGuesses: number;
   readonly #log: Logger;
   readonly mask: Int32Array | undefined;
   #isMaskFilled = false;
   #ended = false;
+  #generated = 0;
   #cached = 0;
   #begun: number | undefined;
   #firstToken: number | undefined;
 
-  constructor(request: GenerateRequest, of: { context: number; vocabulary: number; log: Logger }) {
-    const { prompt, sampling, maxTokens, constraint } = request;
-    const { context } = of;
+  constructor(request: GenerateRequest, of: SequenceSurroundings) {
+    const { prompt, sampling, constraint } = request;
     this.#request = request;
+    this.#context = of.context;
+    // A mask is one for all rows of a slot.
+    this.#mostGuesses = constraint ? 0 : of.guesses;
     this.#log = of.log;
     this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
     this.ids = [...prompt];
-    // The last id is sampled from the last position and takes none itself.
-    this.limit = Math.min(prompt.length + maxTokens, context + 1);
+    this.limit = this.#mostIds();
     this.alternatives = sampling.logProbabilities;
     this.adapters = request.adapters ?? [];
     this.lineage = lineageOf(this.adapters);
@@ -90,7 +117,9 @@ export class Sequence implements Batchable, JobSequence {
   }
 
   get awaitsHost(): boolean {
-    return this.mask !== undefined && (this.place.pending > 0 || !this.#isMaskFilled);
+    const isPending = this.place.pending > 0;
+    if (this.#mostGuesses > 0) return isPending;
+    return this.mask !== undefined && (isPending || !this.#isMaskFilled);
   }
 
   get paused(): boolean {
@@ -105,7 +134,7 @@ export class Sequence implements Batchable, JobSequence {
   activity(): SequenceActivity {
     const { slot, computed } = this.place;
     const promptTokens = this.#request.prompt.length;
-    const generatedTokens = this.ids.length - promptTokens;
+    const generatedTokens = this.#generated;
     const isGenerating = this.#firstToken !== undefined;
     const going = this.paused ? 'paused' : isGenerating ? 'generating' : 'prompt';
     const state = slot < 0 ? 'waiting' : going;
@@ -126,18 +155,45 @@ export class Sequence implements Batchable, JobSequence {
     this.#isMaskFilled = true;
   }
 
+  /** Drops what was computed of wrong guesses, and guesses anew what follows. */
+  guess(): void {
+    if (this.#mostGuesses === 0) return;
+    const { place, ids } = this;
+    place.computed = Math.min(place.computed, ids.length - 1);
+    this.guesses = lookUp(ids, this.#mostGuesses);
+  }
+
   /** Takes a sampled token; true when it was the last. */
   accept(token: SampledToken): boolean {
     this.losses = 0;
     if (this.#firstToken === undefined) this.#noteFirstToken();
     if (this.#request.stopTokens.has(token.id)) return this.end('stop');
     this.ids.push(token.id);
+    this.#generated++;
     this.queue.push(token);
     const { constraint } = this.#request;
     this.#isMaskFilled = false;
     constraint?.accept(token.id);
     if (constraint?.isComplete) return this.end('stop');
-    return this.ids.length >= this.limit && this.end('length');
+    if (this.ids.length < this.limit || this.isFull) return false;
+    return this.end('length');
+  }
+
+  /** True when the context has to make room before it can go on. */
+  get isFull(): boolean {
+    const { shift, maxTokens } = this.#request;
+    return shift !== undefined && this.ids.length >= this.limit && this.#generated < maxTokens;
+  }
+
+  /** Makes room in a full context. It must have no slot: what it computed stands elsewhere now. */
+  shift(): void {
+    const { keep = 0 } = this.#request.shift ?? {};
+    this.ids.splice(keep, (this.ids.length - keep) >> 1);
+    this.guesses = [];
+    this.limit = this.#mostIds();
+    // Positions come again, their draws must not.
+    const seed = this.sampling[SAMPLING_WORD.seedHigh] as number;
+    this.sampling[SAMPLING_WORD.seedHigh] = (seed + 1) | 0;
   }
 
   /**
@@ -145,7 +201,9 @@ export class Sequence implements Batchable, JobSequence {
    * ones of a sequence that had come to its own end.
    */
   stop(): void {
-    this.ids.length -= this.queue.clear();
+    const unread = this.queue.clear();
+    this.ids.length -= Math.min(unread, this.ids.length);
+    this.#generated -= unread;
     this.end('stop');
   }
 
@@ -159,7 +217,7 @@ export class Sequence implements Batchable, JobSequence {
       reason,
       promptTokens: this.#request.prompt.length,
       cachedTokens: this.#cached,
-      generatedTokens: this.ids.length - this.#request.prompt.length,
+      generatedTokens: this.#generated,
       promptSeconds: (first - begun) / 1000,
       generateSeconds: (now - first) / 1000,
     };
@@ -171,6 +229,11 @@ export class Sequence implements Batchable, JobSequence {
   fail(error: unknown): void {
     this.#ended = true;
     this.queue.fail(error);
+  }
+
+  /** Ids at which it ends or the context is full. The last id is sampled from the last position and takes none itself. */
+  #mostIds(): number {
+    return Math.min(this.ids.length + this.#request.maxTokens - this.#generated, this.#context + 1);
   }
 
   #noteFirstToken(): void {

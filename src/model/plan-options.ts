@@ -34,6 +34,11 @@ export interface PlanOptions {
   readonly logitRows?: number | undefined;
   /** Sequences that generate at once; more wait for their turn. Default 1. */
   readonly sequences?: number | undefined;
+  /**
+   * Tokens of a sequence that are guessed from what it repeats and computed at once, most of them; the text is the same, and
+   * comes faster the more it quotes. Recurrent models do without. Default 0.
+   */
+  readonly speculation?: number | undefined;
   /** Positions that the KV cache holds for all sequences together. Default: the context for each of them. */
   readonly cachePositions?: number | undefined;
   /** Steps under way at once: the next is queued before the tokens of the last are read. Default 2. */
@@ -56,6 +61,7 @@ export interface PlanOptions {
 export const DEFAULT_CONTEXT = 4096;
 const DEFAULT_BATCH = 512;
 const DEFAULT_IN_FLIGHT = 2;
+const MOST_SPECULATION = 64;
 
 /** What the metadata and the options say about a model. */
 export interface ModelDescription {
@@ -73,10 +79,11 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
+  const generating = slots * (1 + (config.memory === 'paged' ? (options.speculation ?? 0) : 0));
   // An encoder sees a text as a whole, and all its rows are wanted.
   const batch = config.pooling ? context : (options.batch ?? DEFAULT_BATCH);
-  const rows = Math.min(Math.max(batch, slots), context * slots);
-  const outputs = config.pooling ? rows : Math.min(Math.max(slots, options.logitRows ?? 1), rows);
+  const rows = Math.min(Math.max(batch, generating), context * slots);
+  const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
   const { adapters } = source;
   const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
   const tensors = new Map([...own, ...(adapters?.tensors ?? [])]);
@@ -117,4 +124,8 @@ function checkCounts(options: PlanOptions): void {
     if (count === undefined || (Number.isSafeInteger(count) && count > 0)) continue;
     fail('INVALID_ARGUMENT', { name, found: String(count), expected: 'a positive whole number' });
   }
+  const { speculation = 0 } = options;
+  if (Number.isSafeInteger(speculation) && speculation >= 0 && speculation <= MOST_SPECULATION) return;
+  const expected = `a whole number up to ${MOST_SPECULATION}`;
+  fail('INVALID_ARGUMENT', { name: 'speculation', found: String(speculation), expected });
 }

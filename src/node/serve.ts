@@ -4,3 +4,4 @@ export { HttpListener } from './http-listener.ts';
 export { createLogger } from './logger.ts';
 export { modelFilesIn, modelSources } from './model-files.ts';
 export { PrometheusMetrics } from './prometheus-metrics.ts';
+export { pageFiles } from './page-files.ts';

@@ -1,4 +1,4 @@
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import { fail, RocmforgeError } from '../base/errors.ts';
@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly origins?: readonly string[];
   /** The library for grammars. Without it, answers of a given form are refused. */
   readonly openGrammarRealm?: OpenGrammarRealm;
+  /** Answers what no endpoint does, without a key: the files of a page. Default: nothing. */
+  readonly page?: MiddlewareHandler | undefined;
   readonly metrics?: ServerMetrics;
   readonly logger?: Logger;
   /** What the server calls its own version. */
@@ -129,6 +131,7 @@ export class ModelServer implements AsyncDisposable {
       const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1{.+}');
       app.on(endpoint.method, path, ({ req }) => this.#answer(endpoint, req.raw, keys));
     }
+    if (options.page) app.get('*', options.page);
     app.notFound(({ req }) => errorResponse(missing(req.method, req.path), dialectOf(req.path)));
     app.onError((error, { req }) => errorResponse(error, dialectOf(req.path)));
   }

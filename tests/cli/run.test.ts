@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 const QUIET = { code: 0, signal: null, stderr: '' };
 
@@ -26,6 +29,18 @@ test('progress and timings are said where they are asked for', async (t) => {
   );
   assert.equal((await runCli(t, [...base, '-v', '-q'])).stderr, '');
   assert.ok(!stderr.includes('\u001b'), 'no colours in a pipe');
+});
+
+test('--profile says where the time of the steps went, and writes a trace', async (t) => {
+  const path = join(temporaryFolder(t), 'steps.json');
+  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '5', '-p', 'hi'];
+  const run = await runCli(t, [...base, '--profile', path]);
+  assert.match(run.stderr, /^phase +steps +mean ms/m);
+  for (const phase of ['dispatch', 'load', 'submit', 'wait', 'back', 'step', 'gap'])
+    assert.match(run.stderr, new RegExp(`^${phase} +\\d+ +[\\d.]+`, 'm'));
+  assert.match(run.stderr, /the device waited for the host [\d.]+ % of the time/);
+  const { traceEvents } = JSON.parse(await readFile(path, 'utf8')) as { traceEvents: { ph: string }[] };
+  assert.ok(traceEvents.filter(({ ph }) => ph === 'X').length >= 5 * 5);
 });
 
 test('phases are named with --log, as text and as JSON', async (t) => {

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { pageFiles } from '../../src/node/page-files.ts';
 import type { ModelServer } from '../../src/server/index.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 import { eventsOf, listen, post, tinyServer } from '../support/test-server.ts';
 
 const CHAT = '/v1/chat/completions';
@@ -167,6 +171,24 @@ test('pages of other origins are let in where they are named', async (t) => {
   );
   assert.equal(other.headers.get('access-control-allow-origin'), null);
   assert.equal(other.status, 401);
+});
+
+test('the files of a page are served where no endpoint is, and no others', async (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'secret.txt'), 'secret');
+  const page = join(folder, 'page');
+  assert.equal(pageFiles(page), undefined, 'a folder without a page');
+  mkdirSync(page);
+  writeFileSync(join(page, 'index.html'), '<!doctype html><title>x</title>');
+  const server = await tinyServer(t, { page: pageFiles(page), keys: ['k'] });
+  const get = (path: string) => server.fetch(new Request(`http://server${path}`));
+  const index = await get('/');
+  assert.deepEqual([index.status, await index.text()], [200, '<!doctype html><title>x</title>']);
+  assert.match(index.headers.get('content-type') ?? '', /^text\/html/);
+  assert.equal(index.headers.get('cross-origin-embedder-policy'), 'require-corp');
+  assert.equal((await get('/v1/models')).status, 401, 'endpoints stay what they are');
+  for (const path of ['/none.js', '/%2e%2e/secret.txt', '/..%2fsecret.txt', '/%2e%2e%2fsecret.txt'])
+    assert.equal((await get(path)).status, 404, path);
 });
 
 test('a server that drains finishes what it has begun and takes nothing new', async (t) => {

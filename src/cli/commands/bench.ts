@@ -81,7 +81,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
     const options = { ...flags, signal };
     const size = flags.context ?? benchmarkContext(options) + 4;
     const sized = { ...flags, context: size, sequences: flags.parallel };
-    const { model, seconds } = await loadFromFlags(sized, context);
+    const { model, seconds, tellProfile } = await loadFromFlags(sized, context);
     await using _model = model;
     const results: BenchmarkResult[] = [];
     for await (const result of runBenchmark(model, options)) {
@@ -103,6 +103,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
     const ratios = before ? compareRecords(before, record) : undefined;
     if (flags.json) await output.json({ ...record, ratios });
     else await output.write(recordText(record) + checksText(flags.check, checks) + ratiosText(ratios ?? []));
+    await tellProfile();
     const slower = ratios?.some(({ ratio }) => ratio > flags.maxRatio) ?? false;
     if (slower) output.warn(`slower than ${flags.maxRatio} times the saved result`);
     return slower ? EXIT.failure : EXIT.ok;
@@ -116,7 +117,9 @@ async function checkAgainst(
   { flags, context }: { flags: BenchFlags; context: CommandContext },
 ): Promise<CheckResult[]> {
   const size = benchmarkContext(flags) + 4;
-  await using other = (await loadFromFlags({ ...flags, device, context: size, sequences: 1 }, context)).model;
+  await using other = (
+    await loadFromFlags({ ...flags, device, context: size, sequences: 1, profile: undefined }, context)
+  ).model;
   const checks: CheckResult[] = [];
   for await (const check of checkBenchmark(model, other, flags)) {
     checks.push(check);

@@ -84,6 +84,7 @@ export const runCommand: CliCommand<RunFlags> = {
     context.output.note(
       `${timingsText(timingsOf(stream.end))} | loaded in ${loaded.seconds.toFixed(2)} s | ${backend}: ${name}`,
     );
+    await loaded.tellProfile();
     return undefined;
   },
 };

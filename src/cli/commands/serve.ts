@@ -1,8 +1,9 @@
+import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import { fail } from '../../base/errors.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
-import { BUNDLED_MODEL } from '../load.ts';
+import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
 import {
   type DeviceFlags,
   deviceOptions,
@@ -12,7 +13,8 @@ import {
   wholeNumber,
 } from '../options.ts';
 import { modelOptions } from '../options.ts';
-import { packageVersion } from '../package-root.ts';
+import { PACKAGE_ROOT, packageVersion } from '../package-root.ts';
+import { profileOf, tellProfile } from '../profile.ts';
 
 interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags {
   readonly model?: readonly string[];
@@ -96,19 +98,13 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     modelFilesIn,
     modelSources,
     openGrammarRealm,
+    pageFiles,
   } = await import('../../node/serve.ts');
   const { output, signal } = context;
-  const {
-    context: positions,
-    batch,
-    cacheType,
-    device,
-    threads,
-    parallel: sequences,
-    cachePositions,
-  } = flags;
-  const opened = { context: positions, batch, cacheType, device, threads, sequences, cachePositions };
-  const locations = flags.models ? await modelFilesIn(flags.models) : (flags.model ?? [BUNDLED_MODEL]);
+  const { parallel: sequences, cachePositions, model: named, ...shared } = flags;
+  const profile = profileOf(flags);
+  const opened = { ...loadOptionsOf({ ...shared, sequences }), cachePositions, profile };
+  const locations = flags.models ? await modelFilesIn(flags.models) : (named ?? [BUNDLED_MODEL]);
   if (locations.length === 0) {
     fail('INVALID_ARGUMENT', { name: '--models', found: 'a folder without one', expected: 'GGUF files' });
   }
@@ -127,6 +123,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     keys: flags.apiKey ?? [],
     origins: flags.cors ?? [],
     metrics: new PrometheusMetrics(),
+    page: pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))),
     openGrammarRealm,
     logger,
     version: packageVersion(),
@@ -138,6 +135,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   await aborted(signal);
   logger.info('draining');
   await Promise.all([server.drain(), listener.drain()]);
+  await tellProfile(profile, flags, output);
   return EXIT.ok;
 }
 

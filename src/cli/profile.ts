@@ -1,0 +1,52 @@
+import { writeFile } from 'node:fs/promises';
+import { fail } from '../base/errors.ts';
+import { type PhaseSummary, StepProfile } from '../engine/step-profile.ts';
+import type { Output } from './output.ts';
+import { tableText } from './table.ts';
+
+/** What `--profile` asks for: a table, or with a file a trace too. */
+export interface ProfileFlags {
+  readonly profile?: string | true | undefined;
+}
+
+/** A profile where one is asked for. */
+export function profileOf({ profile }: ProfileFlags): StepProfile | undefined {
+  return profile === undefined ? undefined : new StepProfile({ withTrace: profile !== true });
+}
+
+/** Says on stderr where the time of the steps went, and writes the trace. Rejects with `WRITE_FAILED`. */
+export async function tellProfile(
+  profile: StepProfile | undefined,
+  { profile: path }: ProfileFlags,
+  output: Output,
+): Promise<void> {
+  if (!profile) return;
+  output.warn(profileText(profile));
+  if (typeof path === 'string') await writeText(path, JSON.stringify(profile.trace));
+}
+
+/** Writes a file. Rejects with `WRITE_FAILED`. */
+export async function writeText(path: string, text: string): Promise<void> {
+  await writeFile(path, text).catch((cause: unknown) =>
+    fail('WRITE_FAILED', { path, reason: cause instanceof Error ? cause.message : String(cause) }, cause),
+  );
+}
+
+function profileText(profile: StepProfile): string {
+  const table = tableText(
+    [
+      ['phase', 'left'],
+      ['steps', 'right'],
+      ['mean ms', 'right'],
+      ['median', 'right'],
+      ['p95', 'right'],
+      ['most', 'right'],
+    ],
+    profile.summary().map(cellsOf),
+  );
+  return `${table}\nthe device waited for the host ${(100 * profile.gapShare).toFixed(1)} % of the time`;
+}
+
+function cellsOf({ phase, count, mean, median, p95, most }: PhaseSummary): string[] {
+  return [phase, String(count), ...[mean, median, p95, most].map((ms) => ms.toFixed(3))];
+}

@@ -1,0 +1,26 @@
+/** Ids that a repetition is recognized by: the more the surer. */
+const LONGEST = 4;
+const SHORTEST = 2;
+
+/**
+ * Guesses what follows ids from what followed their last ids before, at most `most` of them: texts quote themselves and
+ * their prompts. Empty where the last ids are new.
+ */
+export function lookUp(ids: readonly number[], most: number): number[] {
+  for (let length = Math.min(LONGEST, ids.length - 1); length >= SHORTEST; length--) {
+    const at = lastRepetition(ids, length);
+    if (at >= 0) return ids.slice(at + length, at + length + most);
+  }
+  return [];
+}
+
+/** Where the last `length` ids stand for the last time before the end, or -1. */
+function lastRepetition(ids: readonly number[], length: number): number {
+  const end = ids.length - length;
+  for (let at = end - 1; at >= 0; at--) {
+    let same = 0;
+    while (same < length && ids[at + same] === ids[end + same]) same++;
+    if (same === length) return at;
+  }
+  return -1;
+}

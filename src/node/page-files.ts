@@ -1,0 +1,19 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { serveStatic } from '@hono/node-server/serve-static';
+import type { MiddlewareHandler } from 'hono';
+
+/**
+ * The files of a folder with a page, for `ServerOptions.page`: undefined where there is no `index.html`. A page that runs
+ * models itself shares memory between its threads, which browsers allow where no other origin's page can look into it.
+ */
+export function pageFiles(root: string): MiddlewareHandler | undefined {
+  if (!existsSync(join(root, 'index.html'))) return undefined;
+  const files = serveStatic({ root });
+  return (context, next) => {
+    context.header('cross-origin-opener-policy', 'same-origin');
+    context.header('cross-origin-embedder-policy', 'require-corp');
+    context.header('x-content-type-options', 'nosniff');
+    return files(context, next);
+  };
+}

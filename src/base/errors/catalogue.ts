@@ -1,4 +1,5 @@
 import { baseErrors } from './base-errors.ts';
+import { browserErrors } from './browser-errors.ts';
 import { deviceErrors } from './device-errors.ts';
 import { ggufErrors } from './gguf-errors.ts';
 import { ioErrors } from './io-errors.ts';
@@ -19,6 +20,7 @@ export const CATALOGUE = {
   ...nativeErrors,
   ...toolErrors,
   ...webGpuErrors,
+  ...browserErrors,
 } as const;
 
 /** A code of the catalogue. */

@@ -19,6 +19,9 @@ export interface Pace {
   readonly tokensPerSecond: number | undefined;
 }
 
+/** Tokens within which repeating is penalized. */
+const PENALTY_WINDOW = 64;
+
 /** A conversation with the page's model: what was said, and what is being said. */
 export class Conversation {
   readonly turns = signal<readonly Turn[]>([]);
@@ -85,8 +88,9 @@ export class Conversation {
   }
 
   #sampling() {
-    const { temperature, topP, maxTokens, seed } = this.#settings.value;
-    return { temperature, topP, maxTokens, ...(seed !== undefined && { seed }) };
+    const { temperature, topP, repeatPenalty, maxTokens, seed } = this.#settings.value;
+    const penalty = { repeatPenalty, penaltyWindow: PENALTY_WINDOW };
+    return { temperature, topP, maxTokens, ...penalty, ...(seed !== undefined && { seed }) };
   }
 
   #messages() {

@@ -6,6 +6,8 @@ export interface SettingValues {
   readonly system: string;
   readonly temperature: number;
   readonly topP: number;
+  /** Keeps small models from saying the same again and again; 1 is off. */
+  readonly repeatPenalty: number;
   readonly maxTokens: number;
   /** Another one for each answer where undefined. */
   readonly seed: number | undefined;
@@ -21,6 +23,7 @@ export const DEFAULT_SETTINGS: SettingValues = {
   system: '',
   temperature: 0.7,
   topP: 0.9,
+  repeatPenalty: 1.1,
   maxTokens: 512,
   seed: undefined,
   context: 4096,

@@ -12,8 +12,10 @@ export function Composer({ state, model }: { state: AppState; model: BrowserMode
   useEffect(() => field.current?.focus(), [model]);
   useEscape(state);
   const send = () => {
-    const said = text.trim();
-    if (said === '' || answering) return;
+    // The field itself: Enter may come before the last letter was drawn.
+    const said = field.current?.value.trim() ?? '';
+    if (!field.current || said === '' || conversation.answering.value) return;
+    field.current.value = '';
     setText('');
     void conversation.send(model, said);
   };
@@ -29,7 +31,7 @@ export function Composer({ state, model }: { state: AppState; model: BrowserMode
       aria-label="Message"
       onSubmit={(event) => {
         event.preventDefault();
-        if (answering) conversation.stop();
+        if (conversation.answering.value) conversation.stop();
         else send();
         field.current?.focus();
       }}

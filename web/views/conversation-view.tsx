@@ -5,7 +5,7 @@ import { Announcer } from './announcer.tsx';
 import { TurnView } from './turn-view.tsx';
 
 /** First words for those who have none. */
-const SUGGESTIONS = ['What can you do?', 'Tell me about rain.', 'Write a short poem about the sea.'];
+const SUGGESTIONS = ['Hello! Who are you?', 'What is the capital of France?', 'Write a short poem.'];
 
 /** Pixels from the end within which the view follows what is written. */
 const NEAR_END = 120;
@@ -34,25 +34,30 @@ export function ConversationView({ state, model, title }: ConversationProps) {
     if (turns.at(-1)?.role === 'user') follows.current = true;
     if (follows.current && turns.length > 0) scrollTo({ top: document.documentElement.scrollHeight });
   }, [turns]);
-  const canRetry = !conversation.answering.value;
   return (
     <>
       {turns.length === 0 ? (
         <Greeting name={title} onPick={(text) => void conversation.send(model, text)} />
       ) : (
-        <ol class="turns" aria-label="Conversation">
-          {turns.map((turn, index) => (
-            <TurnView
-              key={turn.id}
-              turn={turn}
-              onRetry={
-                canRetry && index === turns.length - 1 ? () => void conversation.retry(model) : undefined
-              }
-            />
-          ))}
-        </ol>
+        <Turns state={state} model={model} title={title} />
       )}
       <Announcer turn={turns.at(-1)} />
+    </>
+  );
+}
+
+function Turns({ state: { conversation }, model, title }: ConversationProps) {
+  const turns = conversation.turns.value;
+  const last = turns.at(-1);
+  const retry = conversation.answering.value ? undefined : () => void conversation.retry(model);
+  return (
+    <>
+      <h1 class="hidden">Conversation with {title}</h1>
+      <ol class="turns" aria-label="Conversation">
+        {turns.map((turn) => (
+          <TurnView key={turn.id} turn={turn} onRetry={turn === last ? retry : undefined} />
+        ))}
+      </ol>
     </>
   );
 }

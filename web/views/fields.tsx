@@ -19,10 +19,11 @@ export function Field(props: {
   );
 }
 
-/** A number chosen by a slider, from 0 to `max`. */
+/** A number chosen by a slider, from `min` (0 where not given) to `max`. */
 export function Range(props: {
   label: string;
   hint: string;
+  min?: number;
   max: number;
   value: number;
   onChange: (value: number) => void;
@@ -34,7 +35,7 @@ export function Range(props: {
           <input
             id={id}
             type="range"
-            min={0}
+            min={props.min ?? 0}
             max={props.max}
             step={0.05}
             value={props.value}

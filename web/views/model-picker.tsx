@@ -25,7 +25,7 @@ export function ModelPicker({ state }: { state: AppState }) {
       )}
       {stored.length > 0 && (
         <section aria-label="Kept in this browser">
-          <h3>Kept in this browser</h3>
+          <h2>Kept in this browser</h2>
           <ul class="cards">
             {stored.map((model) => (
               <li key={model.id}>

@@ -67,6 +67,14 @@ function AnswerFields({ values, change }: FieldsProps) {
         value={values.topP}
         onChange={(topP) => change({ topP })}
       />
+      <Range
+        label="Repetition penalty"
+        hint="1 is off"
+        min={1}
+        max={1.5}
+        value={values.repeatPenalty}
+        onChange={(repeatPenalty) => change({ repeatPenalty })}
+      />
       <Count
         label="Most tokens of an answer"
         value={values.maxTokens}

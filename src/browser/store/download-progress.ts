@@ -11,14 +11,16 @@ export interface DownloadProgress {
   readonly gigabytesPerSecond: number;
 }
 
-/** More often nobody looks, and every report crosses to the page. */
+/** Every report crosses to the page: what is reported moved by a hundredth, or something happened for so long. */
 const INTERVAL_MS = 50;
+const STEP = 0.01;
 
 /** Reports a download's pace, now and then and at its end. */
 export class DownloadMeter {
   readonly #report: ((progress: DownloadProgress) => void) | undefined;
   readonly #begin = performance.now();
   #last = 0;
+  #lastBytes = 0;
   #received = 0;
 
   constructor(report: ((progress: DownloadProgress) => void) | undefined) {
@@ -29,8 +31,10 @@ export class DownloadMeter {
   report(at: Pick<DownloadProgress, 'phase' | 'bytes' | 'totalBytes'>, received = 0): void {
     this.#received += received;
     const now = performance.now();
-    if (now - this.#last < INTERVAL_MS && at.bytes !== at.totalBytes) return;
+    const moved = at.bytes - this.#lastBytes >= STEP * (at.totalBytes ?? Number.POSITIVE_INFINITY);
+    if (!moved && now - this.#last < INTERVAL_MS && at.bytes !== at.totalBytes) return;
     this.#last = now;
+    this.#lastBytes = at.bytes;
     const seconds = (now - this.#begin) / 1000;
     this.#report?.({ ...at, seconds, gigabytesPerSecond: this.#received / Math.max(seconds, 1e-9) / 1e9 });
   }

@@ -22,11 +22,11 @@ const TEXTS = [
 const wanted = process.argv.slice(2);
 const module = installPeer(join(ROOT, '.cache'));
 for (const family of FAMILY_FIXTURES) {
-  const { name, sizes } = family;
+  const { name, architecture = name, sizes } = family;
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   const { model: path, golden } = familyPaths(family);
   mkdirSync(dirname(path), { recursive: true });
-  const shape = syntheticShape('tiny', { architecture: name, ...sizes });
+  const shape = syntheticShape('tiny', { architecture, ...sizes });
   await writeSyntheticModel({ path, name: 'tiny', shape, format: F32, seed: 1 });
   const sequences = await referenceSequences(module, path, TEXTS);
   writeFileSync(golden, sequences.map((sequence) => `${JSON.stringify(sequence)}\n`).join(''));

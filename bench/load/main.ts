@@ -20,7 +20,7 @@ import { type LoadMeasurement, measureLoad } from './measure-load.ts';
 import { printModes } from './modes.ts';
 import { printSweeps, printTensorSizes } from './sweeps.ts';
 import type { WeightJob } from '../../src/load/weight-job.ts';
-import { busyShare, timelineSvg } from './timeline.ts';
+import { busyShares, timelineSvg } from './timeline.ts';
 
 // How fast weights come onto a device: the synchronous way against ours, sweeps, load modes, a trace and its picture.
 // `npm run bench:load -- [model.gguf] [--shape llama-2-7b] [--device cpu] [--weights blocks,f32] [--rounds 3] [--quick]`.
@@ -41,22 +41,29 @@ const rounds = Number(values.rounds);
 mkdirSync(CACHE, { recursive: true });
 const path = positionals[0] ?? (await syntheticFile(values.shape));
 const open = () => openDevice({ device: values.device });
+const began = performance.now();
 await using gguf = await openGguf(path);
+const opened = performance.now();
 await using decoder = await openDecoder();
 {
+  const beforeDevice = performance.now();
   await using device = await open();
+  const deviceOpened = performance.now();
   console.log(
     `${gguf.name} on ${device.info.backend} (${device.info.name}), ${cpus()[0]?.model ?? ''}, Node ${process.version}`,
   );
+  console.log(`open ${ms(opened - began)} for the header, ${ms(deviceOpened - beforeDevice)} for the device`);
   for (const weights of values.weights.split(',') as WeightPolicy[]) {
     await using loader = new AsyncModelLoader(device);
     const source = { gguf, device, architectures: ALL_ARCHITECTURES };
+    const beforePlan = performance.now();
     await using plan = await ExecutionPlan.fromGguf(source, loader, { weights, context: 512 });
+    const planned = performance.now() - beforePlan;
     const jobs = plan.weights.map(({ job }) => job);
     const options: LoaderOptions = weights === 'blocks' ? {} : { decoder };
     const sync = await measureLoad(device, jobs, { ...options, ...SYNCHRONOUS }, 1);
     const ours = await measureLoad(device, jobs, options, rounds);
-    console.log(`\nweights as ${weights}`);
+    console.log(`\nweights as ${weights}, planned and allocated in ${ms(planned)}`);
     console.log(row('synchronous', sync));
     console.log(row('asynchronous', ours));
     console.log(`${(sync.seconds / ours.seconds).toFixed(2)} times as fast`);
@@ -86,7 +93,10 @@ async function drawTimeline(
   writeFileSync(join(CACHE, `load-${name}.trace.json`), JSON.stringify(trace));
   writeFileSync(join(CACHE, `load-${name}.svg`), timelineSvg(trace));
   const kinds = trace.rows.map((line) => line.split(' ')[0] ?? '');
-  const shares = [...new Set(kinds)].map((kind) => `${kind}s ${percent(busyShare(trace, kind))}`);
+  const shares = [...new Set(kinds)].map((kind) => {
+    const { any, each } = busyShares(trace, kind);
+    return `${kind} ${percent(any)} (each ${percent(each)})`;
+  });
   console.log(`busy from first to last byte: ${shares.join(', ')}; see .cache/load-${name}.svg`);
 }
 
@@ -97,7 +107,12 @@ function row(name: string, of: LoadMeasurement): string {
   );
   const speed = `${gigabytesPerSecond.toFixed(2)} GB/s read, ${uploadedGigabytesPerSecond.toFixed(2)} GB/s uploaded`;
   const cost = `delay p99 ${of.delayMilliseconds.toFixed(1)} ms, ${of.grownMebibytes.toFixed(0)} MiB more`;
-  return `${name.padEnd(14)}${(1000 * seconds).toFixed(1)} ms, ${speed}; busy ms: ${phases}; ${cost}`;
+  const times = `${ms(1000 * seconds)} (the first load ${ms(1000 * of.firstSeconds)})`;
+  return `${name.padEnd(14)}${times}, ${speed}; busy ms: ${phases}; ${cost}`;
+}
+
+function ms(milliseconds: number): string {
+  return `${milliseconds.toFixed(1)} ms`;
 }
 
 function percent(share: number): string {

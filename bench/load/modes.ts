@@ -1,17 +1,20 @@
 import type { Device } from '../../src/device/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { LOAD_MODES, type LoadMode } from '../../src/engine/load-mode.ts';
-import { AsyncModelLoader } from '../../src/load/async-model-loader.ts';
+import { LoadTrace } from '../../src/load/load-trace.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import { ExecutionPlan } from '../../src/model/execution-plan.ts';
 import { openGguf } from '../../src/node/index.ts';
 
-/** What a mode costs, in milliseconds. */
+/** What a mode costs for a prompt of one length, in milliseconds from the open file and device on. */
 interface ModeTimes {
-  /** From the open file and device to the model. */
+  /** Until the model is given out: planned, allocated, and loaded as far as the mode says. */
   readonly open: number;
-  /** From the same moment to the first token, for a prompt of each length. */
-  readonly firstToken: readonly number[];
+  /** Until the first token. */
+  readonly firstToken: number;
+  /** Until the last byte of the weights is on the device. */
+  readonly lastByte: number;
+  /** Until the first layer has been computed, where it was while weights were still to come. */
+  readonly firstLayer: number | undefined;
 }
 
 /** How much is prompted. */
@@ -19,54 +22,62 @@ const PROMPTS = [16, 512];
 
 /** Prints the latency of each mode as a table, and what a layer costs first and cached. */
 export async function printModes(path: string, openDevice: () => Promise<Device>): Promise<void> {
-  const heads = PROMPTS.map((length) => `first token of ${length}`.padStart(20));
-  console.log(`${'mode'.padEnd(12)}${'model open'.padStart(12)}${heads.join('')}`);
+  const heads = ['mode', 'model open', ...PROMPTS.map((length) => `first token of ${length}`)];
+  const layers = ['layer first', 'layer cached'];
+  console.log(line([...heads, ...layers]));
+  const notes: string[] = [];
   for (const mode of LOAD_MODES) {
-    const { open, firstToken } = await modeTimes(path, mode, openDevice);
-    const cells = firstToken.map((ms) => `${ms.toFixed(1)} ms`.padStart(20));
-    console.log(`${mode.padEnd(12)}${`${open.toFixed(1)} ms`.padStart(12)}${cells.join('')}`);
+    const times: ModeTimes[] = [];
+    for (const length of PROMPTS) times.push(await modeTimes(path, { mode, length, openDevice }));
+    const layer = await layerTimes(path, mode, openDevice);
+    const tokens = times.map(({ firstToken }) => milliseconds(firstToken));
+    const cached = `${(1000 * layer.cached).toFixed(1)} us`;
+    console.log(
+      line([mode, milliseconds(times[0]?.open ?? 0), ...tokens, milliseconds(layer.first), cached]),
+    );
+    notes.push(...times.map((of, i) => `${mode}, prompt of ${PROMPTS[i]}: ${orderOf(of)}`));
+    if (mode === 'lazy') notes.push(`a weight that is there: ${(1e6 * layer.hit).toFixed(0)} ns`);
   }
-  const { created, first, cached, hit } = await layerTimes(path, openDevice);
-  console.log(`plan created without loading in ${created.toFixed(1)} ms`);
-  console.log(`a layer's weights: first ${first.toFixed(2)} ms, cached ${(1000 * cached).toFixed(2)} us`);
-  console.log(`a weight that is there: ${(1e6 * hit).toFixed(0)} ns`);
+  console.log(notes.join('\n'));
+}
+
+function orderOf({ firstLayer, lastByte, firstToken }: ModeTimes): string {
+  const layer = firstLayer === undefined ? 'all weights first' : `layer 0 at ${milliseconds(firstLayer)}`;
+  return `${layer}, last weight at ${milliseconds(lastByte)}, token ${milliseconds(firstToken - lastByte)} later`;
 }
 
 async function modeTimes(
   path: string,
-  load: LoadMode,
-  openDevice: () => Promise<Device>,
+  of: { mode: LoadMode; length: number; openDevice: () => Promise<Device> },
 ): Promise<ModeTimes> {
-  const firstToken: number[] = [];
-  let open = 0;
-  for (const length of PROMPTS) {
-    const parts = {
-      gguf: await openGguf(path),
-      device: await openDevice(),
-      architectures: ALL_ARCHITECTURES,
-    };
-    const begin = performance.now();
-    await using model = await LanguageModel.open(parts, { load, context: 1024 });
-    open = performance.now() - begin;
-    const prompt = Array.from({ length }, (_, i) => 3 + ((i * 37) % 200));
-    await model.generate(prompt, { temperature: 0, maxTokens: 1, ignoreEnd: true }).text();
-    firstToken.push(performance.now() - begin);
-  }
-  return { open, firstToken };
+  const trace = new LoadTrace();
+  const parts = {
+    gguf: await openGguf(path),
+    device: await of.openDevice(),
+    architectures: ALL_ARCHITECTURES,
+  };
+  const begin = performance.now();
+  await using model = await LanguageModel.open(parts, { load: of.mode, context: 1024, trace });
+  const open = performance.now() - begin;
+  const prompt = Array.from({ length: of.length }, (_, i) => 3 + ((i * 37) % 200));
+  await model.generate(prompt, { temperature: 0, maxTokens: 1, ignoreEnd: true }).text();
+  const firstToken = performance.now() - begin;
+  await model.loaded;
+  const ends = (row: string) => trace.spans.filter((span) => span.row.startsWith(row)).map(({ end }) => end);
+  const lastByte = Math.max(begin, ...ends('stream'), ...ends('repack')) - begin;
+  const [, layer] = ends('compute');
+  return { open, firstToken, lastByte, firstLayer: layer === undefined ? undefined : layer - begin };
 }
 
+/** What the weights of a layer cost after the model was given out: when first asked for, and when asked again. */
 async function layerTimes(
   path: string,
+  load: LoadMode,
   openDevice: () => Promise<Device>,
-): Promise<{ created: number; first: number; cached: number; hit: number }> {
-  await using gguf = await openGguf(path);
-  await using device = await openDevice();
-  await using loader = new AsyncModelLoader(device);
-  const begin = performance.now();
-  const source = { gguf, device, architectures: ALL_ARCHITECTURES };
-  await using plan = await ExecutionPlan.fromGguf(source, loader, { context: 1024 });
-  const created = performance.now() - begin;
-  await plan.getOrLoadEmbedding();
+): Promise<{ first: number; cached: number; hit: number }> {
+  const parts = { gguf: await openGguf(path), device: await openDevice(), architectures: ALL_ARCHITECTURES };
+  await using model = await LanguageModel.open(parts, { load, context: 1024 });
+  const { plan } = model;
   const layers = Array.from({ length: plan.layerCount }, (_, layer) => layer);
   const first = await eachOf(layers, (layer) => plan.getOrLoadLayerWeights(layer));
   const cached = await eachOf(layers, (layer) => plan.getOrLoadLayerWeights(layer));
@@ -74,11 +85,19 @@ async function layerTimes(
   if (!tensor) throw new Error('an embedding has a weight');
   const again = Array.from({ length: 100_000 }, (_, i) => i);
   const hit = await eachOf(again, () => tensor.ready());
-  return { created, first, cached, hit };
+  return { first, cached, hit };
 }
 
 async function eachOf(layers: readonly number[], work: (layer: number) => Promise<unknown>): Promise<number> {
   const begin = performance.now();
   for (const layer of layers) await work(layer);
   return (performance.now() - begin) / layers.length;
+}
+
+function milliseconds(ms: number): string {
+  return `${ms.toFixed(1)} ms`;
+}
+
+function line(cells: readonly string[]): string {
+  return cells.map((cell, i) => (i === 0 ? cell.padEnd(12) : cell.padStart(20))).join('');
 }

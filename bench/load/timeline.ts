@@ -7,6 +7,8 @@ const COLOURS: Readonly<Record<string, string>> = {
   reader: '#4c78a8',
   decoder: '#f58518',
   stream: '#54a24b',
+  repack: '#b279a2',
+  compute: '#e45756',
 };
 
 /** A picture of a trace: a line a reader, decoder and stream, time from left to right. */
@@ -29,16 +31,27 @@ export function timelineSvg(trace: LoadTrace): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}">${style}${labels.join('')}${boxes.join('')}${scale}</svg>\n`;
 }
 
-/** The share of the time between a kind's first and last byte in which any of its rows was at work. */
-export function busyShare(trace: LoadTrace, kind: string): number {
+/** How busy the rows of a kind were between their first and their last byte, as shares of that time. */
+export interface BusyShares {
+  /** In which any of them was at work. */
+  readonly any: number;
+  /** In which one of them was at work on average. */
+  readonly each: number;
+}
+
+/** How busy the rows of a kind were. */
+export function busyShares(trace: LoadTrace, kind: string): BusyShares {
   const spans = trace.spans.filter(({ row }) => row.startsWith(kind)).sort((a, b) => a.begin - b.begin);
   const [first] = spans;
-  if (!first) return 0;
+  if (!first) return { any: 0, each: 0 };
   let busy = 0;
   let reached = first.begin;
   for (const { begin, end } of spans) {
     busy += Math.max(0, end - Math.max(begin, reached));
     reached = Math.max(reached, end);
   }
-  return busy / (reached - first.begin);
+  const rows = new Set(spans.map(({ row }) => row)).size;
+  const sum = spans.reduce((total, { begin, end }) => total + end - begin, 0);
+  const whole = reached - first.begin;
+  return { any: busy / whole, each: sum / rows / whole };
 }

@@ -1,5 +1,5 @@
 export { checkBindings } from './binding-check.ts';
-export type { BlockDecoder, DecodeWork } from './block-decoder.ts';
+export type { BlockDecoder, DecodeWork, SharedBlock } from './block-decoder.ts';
 export type { Device, DeviceInfo, MemoryInfo } from './device.ts';
 export type {
   Address,

@@ -7,6 +7,8 @@ export interface FileRows {
   readonly offset: number;
   readonly firstRow: number;
   readonly rowCount: number;
+  /** Is given an event between the copy and what lays the rows out, by devices that do the one after the other. */
+  readonly onCopy?: ((copied: DeviceEvent) => void) | undefined;
 }
 
 /**

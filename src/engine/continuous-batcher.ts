@@ -1,3 +1,4 @@
+import { RowTrace } from './row-trace.ts';
 import type { SlotPool } from './slot-pool.ts';
 
 /** What the batcher sees of a sequence; it keeps `place` up to date. */
@@ -22,6 +23,8 @@ export class SequencePlace {
   /** The step that samples its latest pending id, and the output row of it. */
   sampledBy = -1;
   outputRow = -1;
+  /** What was computed when the device was lost; positions of it from `computed` on are to be computed again. */
+  lost = new RowTrace();
 }
 
 /** Rows of one sequence in a step: positions `first .. first + count - 1`. */
@@ -41,12 +44,16 @@ export interface StepPlan<S> {
   readonly slices: readonly Slice<S>[];
   readonly rows: number;
   readonly outputs: number;
+  /** The rows that the plan which computes it takes. */
+  readonly capacity: number;
 }
 
 /** The capacities of a step. */
 export interface BatchLimits {
   readonly rows: number;
   readonly outputs: number;
+  /** Rows that there are plans for, ascending; the last is `rows`. */
+  readonly capacities: readonly number[];
 }
 
 /** Positions beyond its ids that a sequence is admitted with, so that it does not lose its place at once. */
@@ -55,8 +62,9 @@ const HEADROOM = 64;
 /**
  * Decides which rows of which sequences the next step computes. Sequences that generate come first, a row each; prompts
  * fill the step up in slices; waiting sequences are admitted in order while slots and state memory last. When memory runs
- * short the youngest gives up its place and computes it again later. Plans without a device or a clock, and may plan
- * a step before the ids that the last one samples are known.
+ * short the youngest gives up its place and computes it again later. When the device's memory is lost, all compute again
+ * what they had, by the plans that computed it before. Plans without a device or a clock, and may plan a step before the ids
+ * that the last one samples are known.
  */
 export class ContinuousBatcher<S extends Batchable> {
   readonly #limits: BatchLimits;
@@ -64,6 +72,8 @@ export class ContinuousBatcher<S extends Batchable> {
   /** In the order of admission, which is the order of arrival but for those that gave up their place. */
   readonly #running: S[] = [];
   readonly #waiting: S[] = [];
+  /** Steps that were lost with the device. */
+  readonly #repeated: StepPlan<S>[] = [];
   #steps = 0;
 
   constructor(limits: BatchLimits, slots: SlotPool) {
@@ -91,9 +101,66 @@ export class ContinuousBatcher<S extends Batchable> {
     if (runs >= 0) this.#leave(runs);
   }
 
+  /**
+   * Everything that was on the device is gone, and the steps under way will not be read: goes back to before the first of
+   * them. What came before is computed again, then those steps once more, as they were. What slots held that nobody uses is
+   * forgotten.
+   */
+  rollBack(underWay: readonly StepPlan<S>[]): void {
+    const wasReached = ({ sequence: { place }, first }: Slice<S>) => first >= place.lost.length;
+    this.#repeated.unshift(...underWay.filter(({ slices }) => slices.some(wasReached)));
+    for (const { place } of [...this.#running, ...this.#waiting]) {
+      place.pending = 0;
+      place.sampledBy = -1;
+    }
+    for (const { sequence, slot, first } of underWay.flatMap(({ slices }) => slices)) {
+      const { place } = sequence;
+      if (slot === place.slot) place.computed = Math.min(place.computed, first);
+    }
+    for (const { place } of this.#running) {
+      // Lost again before all of it was back: it is still what has to come back.
+      if (place.computed >= place.lost.length)
+        place.lost = this.#slots.trace(place.slot).slice(place.computed);
+      place.computed = 0;
+    }
+    this.#slots.forget();
+  }
+
   /** The next step, counted as submitted; undefined when no sequence can go on before something is read back or ends. */
   next(): StepPlan<S> | undefined {
     const draft = new Draft<S>(this.#limits, this.#steps);
+    const behind = this.#running.find(({ place }) => place.computed < place.lost.length);
+    if (behind) this.#comeBack(behind, draft);
+    while (draft.rows === 0 && this.#repeated.length > 0) this.#repeat(draft);
+    if (draft.rows === 0) this.#goOn(draft);
+    if (draft.rows === 0) return undefined;
+    this.#steps++;
+    for (const { slot, first, count } of draft.slices) {
+      this.#slots.trace(slot).note(first, count, draft.capacity);
+    }
+    return draft;
+  }
+
+  /** Some of what was lost, by the plan that computed it before. */
+  #comeBack(sequence: S, draft: Draft<S>): void {
+    const { lost, computed } = sequence.place;
+    const { count, capacity } = lost.from(computed);
+    draft.add(sequence, Math.min(count, capacity));
+    draft.capacity = capacity;
+  }
+
+  /** The first of the steps that were lost, without the sequences that have left since. */
+  #repeat(draft: Draft<S>): void {
+    const step = this.#repeated.shift() as StepPlan<S>;
+    for (const { sequence, slot, count } of step.slices) {
+      const { ids, place } = sequence;
+      const left = ids.length + place.pending - place.computed;
+      if (slot === place.slot && left > 0) draft.add(sequence, Math.min(count, left));
+    }
+    draft.capacity = step.capacity;
+  }
+
+  #goOn(draft: Draft<S>): void {
     let decoding = 0;
     for (const sequence of this.#running) if (this.#rowsLeft(sequence) === 1) decoding++;
     for (let i = 0; i < this.#running.length; i++) {
@@ -111,9 +178,7 @@ export class ContinuousBatcher<S extends Batchable> {
       if (!admitted) break;
       draft.add(admitted, Math.min(this.#rowsLeft(admitted), draft.rowsLeft));
     }
-    if (draft.rows === 0) return undefined;
-    this.#steps++;
-    return draft;
+    draft.capacity = this.#limits.capacities.find((capacity) => capacity >= draft.rows) ?? this.#limits.rows;
   }
 
   /** Rows that the sequence could compute in the next step. */
@@ -160,6 +225,7 @@ export class ContinuousBatcher<S extends Batchable> {
     this.#slots.give(place.slot, ids.slice(0, place.computed), place.computed);
     place.slot = -1;
     place.computed = 0;
+    place.lost = new RowTrace();
     return sequence;
   }
 }
@@ -169,6 +235,7 @@ class Draft<S extends Batchable> implements StepPlan<S> {
   readonly slices: Slice<S>[] = [];
   rows = 0;
   outputs = 0;
+  capacity = 0;
   readonly #limits: BatchLimits;
   readonly #step: number;
 

@@ -1,12 +1,10 @@
 import { Lifetime } from '../base/disposal.ts';
-import { fail, invariant, throwIfAborted } from '../base/errors.ts';
+import { fail, invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import type { Device, Stream } from '../device/index.ts';
-import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import { ContinuousBatcher, type StepPlan } from './continuous-batcher.ts';
+import { DeviceRun, type EngineTarget } from './device-run.ts';
 import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
-import { JobPipeline } from './job-pipeline.ts';
 import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { type GenerateRequest, type GenerationEnd, Sequence } from './sequence.ts';
@@ -16,41 +14,51 @@ import { SlotPool } from './slot-pool.ts';
 /** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
 export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
 
-/** What an engine runs on. */
-export interface EngineParts {
-  readonly device: Device;
-  /** Allocated and loaded; the engine does not own it. */
-  readonly plan: ExecutionPlan;
+/** What an engine runs on. It owns none of it. */
+export interface EngineParts extends EngineTarget {
   readonly state: SequenceState;
   readonly logger?: Logger | undefined;
+  /**
+   * Brings the model onto a device again, in the same shape, after it was lost with the device; what was there is of no use
+   * to anybody by then. Without it, a lost device fails whatever runs.
+   */
+  readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<EngineTarget>) | undefined;
 }
+
+/** Losses of the device without any progress between them, after which work that was under way is given up. */
+const MOST_LOSSES = 3;
 
 /**
  * Runs many sequences at once on an allocated and loaded plan: their rows are batched step by step, and while one step
  * runs the next is already queued. What a sequence left in the cache is used again by the next one that begins with the
- * same tokens.
+ * same tokens. When the device is lost and can be replaced, everything goes on where it was, with the same tokens.
  */
 export class Engine implements AsyncDisposable {
   readonly #parts: EngineParts;
   readonly #log: Logger;
-  readonly #stream: Stream;
+  readonly #vocabulary: number;
   readonly #slots: SlotPool;
   readonly #batcher: ContinuousBatcher<Sequence>;
-  readonly #pipeline: JobPipeline<Sequence>;
   readonly #sequences = new Set<Sequence>();
   readonly #lock = new SharedLock();
   readonly #life = new Lifetime('the engine');
+  readonly #ending = new AbortController();
+  /** Undefined from the loss of the device on until somebody needs it. */
+  #run: DeviceRun<Sequence> | undefined;
+  /** Why there is none. */
+  #loss: Error | undefined;
   #isDriving = false;
   #driven: Promise<void> = Promise.resolve();
 
   constructor(parts: EngineParts) {
-    const { device, plan, state, logger } = parts;
+    const { plan, state, logger } = parts;
     this.#parts = parts;
     this.#log = logger ?? silentLogger;
-    this.#stream = device.createStream('compute');
+    this.#vocabulary = plan.vocabulary;
     this.#slots = new SlotPool(state, plan.shape.slots);
-    this.#batcher = new ContinuousBatcher(plan.shape, this.#slots);
-    this.#pipeline = new JobPipeline({ plan, state, stream: this.#stream });
+    const capacities = plan.plans.map(({ shape }) => shape.rows);
+    this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots);
+    this.#run = new DeviceRun(parts, state);
   }
 
   /** Positions that a sequence may have. */
@@ -92,9 +100,25 @@ export class Engine implements AsyncDisposable {
     const leave = await this.#lock.alone();
     try {
       await this.#driven;
-      this.#slots.forget();
+      const { state } = this.#parts;
       const input: ForcedInput = { ids, from, signal };
-      yield* forcedLogits({ ...this.#parts, stream: this.#stream }, input);
+      let next = from;
+      for (let losses = 0, done = false; !done;) {
+        this.#slots.forget();
+        const run = await this.#ready();
+        const { plan, stream } = run;
+        try {
+          for await (const found of forcedLogits({ plan, state, stream }, input)) {
+            if (found.position < next) continue;
+            next = found.position + 1;
+            losses = 0;
+            yield found;
+          }
+          done = true;
+        } catch (error) {
+          await this.#survive(run, error, ++losses);
+        }
+      }
     } finally {
       this.#slots.forget();
       leave();
@@ -107,12 +131,13 @@ export class Engine implements AsyncDisposable {
     const leave = await this.#lock.alone();
     try {
       await this.#driven;
-      this.#slots.forget();
-      const { plan, state } = this.#parts;
-      const on = { plan, state, stream: this.#stream };
-      // Nobody's logits are wanted.
-      for await (const _ of forcedLogits(on, { ids, from: ids.length, signal }));
-      return { ids: [...ids], states: await saveSlot(plan, this.#stream, FORCED_SLOT) };
+      const { state } = this.#parts;
+      return await this.#withDevice(async ({ plan, stream }) => {
+        this.#slots.forget();
+        // Nobody's logits are wanted.
+        for await (const _ of forcedLogits({ plan, state, stream }, { ids, from: ids.length, signal }));
+        return { ids: [...ids], states: await saveSlot(plan, stream, FORCED_SLOT) };
+      });
     } finally {
       this.#slots.forget();
       leave();
@@ -128,15 +153,20 @@ export class Engine implements AsyncDisposable {
     const leave = await this.#lock.alone();
     try {
       await this.#driven;
-      const taken = this.#slots.take([]);
-      invariant(taken, 'a slot is idle while nobody else runs');
-      let held: readonly number[] = [];
-      try {
-        await restoreSlot({ plan: this.#parts.plan, stream: this.#stream, slot: taken.slot }, states);
-        held = ids;
-      } finally {
-        this.#slots.give(taken.slot, held);
-      }
+      await this.#withDevice(async ({ plan, stream }) => {
+        const taken = this.#slots.take([]);
+        invariant(taken, 'a slot is idle while nobody else runs');
+        const { slot } = taken;
+        let held: readonly number[] = [];
+        try {
+          await restoreSlot({ plan, stream, slot }, states);
+          held = ids;
+          // As a prompt it would have been computed so.
+          this.#slots.trace(slot).note(0, ids.length, plan.shape.rows);
+        } finally {
+          this.#slots.give(slot, held);
+        }
+      });
     } finally {
       leave();
     }
@@ -149,14 +179,15 @@ export class Engine implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#life.end()) return;
+    this.#ending.abort();
     for (const sequence of this.#sequences) this.#abort(sequence, undefined);
     await this.#driven;
-    await this.#stream[Symbol.asyncDispose]();
+    await this.#run?.[Symbol.asyncDispose]();
   }
 
   #checkPrompt(ids: readonly number[]): void {
     this.#life.check();
-    const size = this.#parts.plan.vocabulary;
+    const size = this.#vocabulary;
     if (ids.length === 0) fail('PROMPT_EMPTY', {});
     if (ids.length > this.context) fail('CONTEXT_OVERFLOW', { tokens: ids.length, context: this.context });
     for (const id of ids) {
@@ -200,20 +231,25 @@ export class Engine implements AsyncDisposable {
   #drive(): void {
     if (this.#isDriving) return;
     this.#isDriving = true;
-    this.#driven = this.#run();
+    this.#driven = this.#runSteps();
   }
 
   /** Submits and completes steps as long as there is something to do. Never rejects: sequences take the errors. */
-  async #run(): Promise<void> {
+  async #runSteps(): Promise<void> {
     try {
-      for (;;) {
-        const step = this.#pipeline.isFull ? undefined : this.#batcher.next();
-        if (step) await this.#submit(step);
-        else if (this.#pipeline.isEmpty) return;
-        else await this.#pipeline.complete(this.#deliver);
+      while (this.#run || this.#sequences.size > 0) {
+        const run = this.#run ?? (await this.#ready());
+        try {
+          const step = run.pipeline.isFull ? undefined : this.#batcher.next();
+          if (step) await this.#submit(step, run);
+          else if (run.pipeline.isEmpty) return;
+          else await run.pipeline.complete(this.#deliver);
+        } catch (error) {
+          this.#blame(await this.#survive(run, error), run.backend);
+        }
       }
     } catch (error) {
-      await this.#pipeline.drain();
+      await this.#run?.pipeline.drain();
       for (const sequence of this.#sequences) {
         this.#remove(sequence);
         sequence.fail(error);
@@ -225,10 +261,69 @@ export class Engine implements AsyncDisposable {
     }
   }
 
-  #submit(step: StepPlan<Sequence>): Promise<void> {
+  /** The device, replaced if it was lost. Rejects with `DEVICE_NOT_RESTORED`. */
+  async #ready(): Promise<DeviceRun<Sequence>> {
+    if (this.#run) return this.#run;
+    this.#life.check();
+    const { restore, state } = this.#parts;
+    invariant(restore && this.#loss, 'a device that is gone was lost and can be replaced');
+    try {
+      this.#run = new DeviceRun(await restore(this.#loss, this.#ending.signal), state);
+      return this.#run;
+    } catch (error) {
+      this.#life.check();
+      throw error;
+    }
+  }
+
+  /**
+   * Takes leave of a lost device, so that all work starts over from what the host knows; gives the steps that were under way. Rejects with the error when the device is not what failed, cannot be replaced, or was lost too often.
+   */
+  async #survive(run: DeviceRun<Sequence>, error: unknown, losses = 0): Promise<StepPlan<Sequence>[]> {
+    const lost = await run.lossBehind(error);
+    if (!lost || !this.#parts.restore) throw lost ?? error;
+    const underWay = await run.pipeline.drain();
+    this.#batcher.rollBack(underWay);
+    this.#run = undefined;
+    this.#loss = lost;
+    await run[Symbol.asyncDispose]();
+    if (losses >= MOST_LOSSES) throw givenUp(run.backend, lost);
+    return underWay;
+  }
+
+  /** Gives up, of the sequences under whose steps the device is lost time and again, the one with the most rows in them. */
+  #blame(underWay: readonly StepPlan<Sequence>[], backend: string): void {
+    const rows = new Map<Sequence, number>();
+    for (const { sequence, count } of underWay.flatMap(({ slices }) => slices)) {
+      if (this.#sequences.has(sequence)) rows.set(sequence, count + (rows.get(sequence) ?? 0));
+    }
+    let worst: Sequence | undefined;
+    for (const [sequence, count] of rows) {
+      if (++sequence.losses < MOST_LOSSES) continue;
+      if (!worst || count >= (rows.get(worst) ?? 0)) worst = sequence;
+    }
+    if (!worst) return;
+    for (const sequence of rows.keys()) sequence.losses = 0;
+    this.#remove(worst);
+    worst.fail(givenUp(backend, this.#loss));
+  }
+
+  /** Does work on the device, once more where the device was lost meanwhile. */
+  async #withDevice<T>(work: (run: DeviceRun<Sequence>) => Promise<T>): Promise<T> {
+    for (let losses = 1; ; losses++) {
+      const run = await this.#ready();
+      try {
+        return await work(run);
+      } catch (error) {
+        await this.#survive(run, error, losses);
+      }
+    }
+  }
+
+  #submit(step: StepPlan<Sequence>, { pipeline }: DeviceRun<Sequence>): Promise<void> {
     for (const { sequence, first } of step.slices) sequence.begin(first);
     if (this.#log.enabled('trace')) this.#trace(step);
-    return this.#pipeline.submit(step);
+    return pipeline.submit(step);
   }
 
   readonly #deliver = (sequence: Sequence, token: SampledToken): void => {
@@ -240,4 +335,9 @@ export class Engine implements AsyncDisposable {
   #trace({ rows, outputs, slices }: StepPlan<Sequence>): void {
     this.#log.trace('step', { rows, outputs, sequences: slices.length, waiting: this.#batcher.waiting });
   }
+}
+
+function givenUp(device: string, lost: Error | undefined): RocmforgeError {
+  const why = lost?.message ?? 'no reason given';
+  return new RocmforgeError('DEVICE_NOT_RESTORED', { device, attempts: MOST_LOSSES, why }, { cause: lost });
 }

@@ -24,7 +24,7 @@ function nothing(): void {}
 class Job<S extends JobSequence> {
   readonly #tokens: Int32Array;
   readonly #report: Float32Array;
-  step: StepPlan<S> = { slices: [], rows: 0, outputs: 0 };
+  step: StepPlan<S> = { slices: [], rows: 0, outputs: 0, capacity: 0 };
   done: Promise<void> = Promise.resolve();
 
   constructor(
@@ -93,7 +93,7 @@ export class JobPipeline<S extends JobSequence> {
 
   /** Writes a step's inputs and queues it. Rejects when weights cannot be loaded or the step cannot be recorded. */
   async submit(step: StepPlan<S>): Promise<void> {
-    const plan = this.#plan.planFor(step.rows, step.outputs);
+    const plan = this.#plan.planFor(step.capacity, step.outputs);
     const kind = step.outputs > 0 ? 'generate' : 'forward';
     const job = this.#free.pop();
     invariant(job, 'a job is free');
@@ -116,10 +116,12 @@ export class JobPipeline<S extends JobSequence> {
     this.#free.push(job);
   }
 
-  /** Waits for all steps, come what may, and forgets them. */
-  async drain(): Promise<void> {
+  /** Waits for all steps, come what may, and forgets them; gives what they were. */
+  async drain(): Promise<StepPlan<S>[]> {
     await Promise.allSettled(this.#underWay.map(({ done }) => done));
-    this.#free.push(...this.#underWay.splice(0));
+    const dropped = this.#underWay.splice(0);
+    this.#free.push(...dropped);
+    return dropped.map(({ step }) => step);
   }
 
   #writeInputs(plan: BatchPlan, { index, step }: Job<S>): void {

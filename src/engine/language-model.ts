@@ -1,16 +1,13 @@
 import { Lifetime } from '../base/disposal.ts';
-import { fail, throwIfAborted } from '../base/errors.ts';
-import { type Logger, silentLogger } from '../base/log.ts';
-import type { BlockDecoder, Device } from '../device/index.ts';
+import { fail } from '../base/errors.ts';
+import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import { AsyncModelLoader, type LoadReport, SYNCHRONOUS } from '../load/async-model-loader.ts';
-import type { LoadProgress } from '../load/load-progress.ts';
-import type { LoadTrace } from '../load/load-trace.ts';
+import type { LoadReport } from '../load/async-model-loader.ts';
 import { ExecutionPlan } from '../model/execution-plan.ts';
-import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts';
+import type { FitPlan } from '../model/fit-plan.ts';
 import { KvCache, type KvCacheSize } from '../model/kv-cache.ts';
 import type { ModelConfig } from '../model/model-config.ts';
-import { describeModel, type ModelSource, type PlanOptions } from '../model/plan-options.ts';
+import { describeModel } from '../model/plan-options.ts';
 import { RecurrentState } from '../model/recurrent-state.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import {
@@ -30,29 +27,13 @@ import {
 } from '../text/index.ts';
 import { Engine } from './engine.ts';
 import type { PositionLogits } from './forced-logits.ts';
-import { type LoadMode, loadByMode } from './load-mode.ts';
-import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import type { GenerateOptions } from './generate-options.ts';
+import { limitsOf, type ModelOptions, type ModelParts } from './loaded-model.ts';
+import { ModelKeeper } from './model-keeper.ts';
+import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import { TextStream } from './text-stream.ts';
 
-/** How a model is made ready. */
-export interface ModelOptions extends PlanOptions, MemoryLimits {
-  /** When weights are loaded. Default `background`. */
-  readonly load?: LoadMode | undefined;
-  /** Layers that `hybrid` loads before the model is given out. Default: a quarter of them. */
-  readonly layers?: number | undefined;
-  readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
-  /** Is told of everything that takes time while loading. */
-  readonly trace?: LoadTrace | undefined;
-  readonly signal?: AbortSignal | undefined;
-  readonly logger?: Logger | undefined;
-}
-
-/** What a model is opened from. */
-export interface ModelParts extends ModelSource {
-  /** Decodes weights that do not stay as in the file. Default: the formats' own decoders, on the calling thread. */
-  readonly decoder?: BlockDecoder | undefined;
-}
+export type { ModelOptions, ModelParts } from './loaded-model.ts';
 
 /**
  * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file, its
@@ -60,10 +41,8 @@ export interface ModelParts extends ModelSource {
  */
 export class LanguageModel implements AsyncDisposable {
   readonly #parts: ModelParts;
-  readonly #plan: ExecutionPlan;
+  readonly #keeper: ModelKeeper;
   readonly #engine: Engine;
-  readonly #loader: AsyncModelLoader;
-  readonly #loading: Promise<LoadReport>;
   readonly #life = new Lifetime('the model');
   #tokenizer: Tokenizer | undefined;
   #template: ChatTemplate | undefined;
@@ -71,15 +50,11 @@ export class LanguageModel implements AsyncDisposable {
   private constructor(
     parts: ModelParts,
     readonly config: ModelConfig,
-    /** Where the memory went, in bytes. */
-    readonly fit: FitPlan,
-    of: { plan: ExecutionPlan; engine: Engine; loader: AsyncModelLoader; loading: Promise<LoadReport> },
+    of: { keeper: ModelKeeper; engine: Engine },
   ) {
     this.#parts = parts;
-    this.#plan = of.plan;
+    this.#keeper = of.keeper;
     this.#engine = of.engine;
-    this.#loader = of.loader;
-    this.#loading = of.loading;
   }
 
   /**
@@ -88,32 +63,16 @@ export class LanguageModel implements AsyncDisposable {
    * stay the caller's then.
    */
   static async open(parts: ModelParts, options: ModelOptions = {}): Promise<LanguageModel> {
-    const { device, decoder } = parts;
-    const log = options.logger ?? silentLogger;
-    const begin = performance.now();
-    const { config, cache, parts: described } = describeModel(parts, options);
-    const plan = await ExecutionPlan.compile(described);
-    const fit = plan.fit(await limitsOf(device, options));
-    log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
-    const { streamedParts, weights } = fit;
-    if (streamedParts > 0)
-      log.warn('weights do not fit: layers come anew in every step', { streamedParts, weights });
-    const sizes = options.load === 'sync' ? SYNCHRONOUS : {};
-    const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace: options.trace });
+    const { config, cache } = describeModel(parts, options);
+    const keeper = await ModelKeeper.open(parts, options);
+    const { device, plan } = keeper.current;
     try {
-      throwIfAborted(options.signal, 'loading');
-      await plan.allocate(fit, loader);
-      const mode = options.load ?? 'background';
-      const loading = loadByMode(plan, { ...options, mode, logger: log });
-      // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
-      loading.catch(() => {});
-      if (mode !== 'background') await loading;
       const state = stateOf(config, cache);
-      const engine = new Engine({ device, plan, state, logger: log });
-      return new LanguageModel(parts, config, fit, { plan, engine, loader, loading });
+      const { restore } = keeper;
+      const engine = new Engine({ device, plan, state, restore, logger: options.logger });
+      return new LanguageModel(parts, config, { keeper, engine });
     } catch (error) {
-      await loader[Symbol.asyncDispose]();
-      await plan[Symbol.asyncDispose]();
+      await keeper.current[Symbol.asyncDispose]();
       throw error;
     }
   }
@@ -124,17 +83,22 @@ export class LanguageModel implements AsyncDisposable {
     return plan.fit(await limitsOf(parts.device, options));
   }
 
+  /** Where the memory went, in bytes. */
+  get fit(): FitPlan {
+    return this.#keeper.current.fit;
+  }
+
   /**
    * Resolves with what was loaded before anything asked for it: all weights that stay in the modes `background`, `eager`
    * and `sync`. Rejects when that failed; what a step needs then is tried again.
    */
   get loaded(): Promise<LoadReport> {
-    return this.#loading;
+    return this.#keeper.current.loading;
   }
 
   /** The weights, for those who load them themselves. */
   get plan(): ExecutionPlan {
-    return this.#plan;
+    return this.#keeper.current.plan;
   }
 
   /** Positions that a sequence may have. */
@@ -144,15 +108,16 @@ export class LanguageModel implements AsyncDisposable {
 
   /** Prompt tokens of one step. */
   get batch(): number {
-    return this.#plan.shape.rows;
+    return this.plan.shape.rows;
   }
 
   get gguf(): GgufFile {
     return this.#parts.gguf;
   }
 
+  /** Another one after the device was lost. */
   get device(): Device {
-    return this.#parts.device;
+    return this.#keeper.current.device;
   }
 
   /** Made at first use, so that a model without a usable tokenizer still runs on token ids. */
@@ -204,7 +169,7 @@ export class LanguageModel implements AsyncDisposable {
 
   /** What a step moves and computes at least. */
   cost(context: CostContext): Cost {
-    return this.#plan.planFor(context.rows, context.outputs).cost(context);
+    return this.plan.planFor(context.rows, context.outputs).cost(context);
   }
 
   /** Forgets what is cached of the last conversation. */
@@ -217,10 +182,9 @@ export class LanguageModel implements AsyncDisposable {
     if (!this.#life.end()) return;
     // The engine's last step may wait for weights, which the loader then fails.
     const ending = this.#engine[Symbol.asyncDispose]();
-    await this.#loader[Symbol.asyncDispose]();
+    await this.#keeper.current.loader[Symbol.asyncDispose]();
     await ending;
-    await this.#plan[Symbol.asyncDispose]();
-    await this.device[Symbol.asyncDispose]();
+    await this.#keeper[Symbol.asyncDispose]();
     await this.#parts.decoder?.[Symbol.asyncDispose]();
     await this.gguf.dispose();
   }
@@ -249,12 +213,6 @@ export class LanguageModel implements AsyncDisposable {
     const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, signal });
     return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
   }
-}
-
-/** What the caller allows, within what the device has. */
-async function limitsOf(device: Device, { memory, weightMemory }: ModelOptions): Promise<MemoryLimits> {
-  const { free } = await device.memory();
-  return { weightMemory, memory: Math.min(free, memory ?? free) };
 }
 
 /** What sequences leave behind in a model of this kind. */

@@ -42,6 +42,8 @@ export class Sequence implements Batchable, JobSequence {
   readonly place = new SequencePlace();
   readonly sampling: Int32Array;
   readonly alternatives: number;
+  /** How often the device was lost under its steps since its last token. */
+  losses = 0;
   readonly queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
   readonly #request: GenerateRequest;
   readonly #log: Logger;
@@ -79,6 +81,7 @@ export class Sequence implements Batchable, JobSequence {
 
   /** Takes a sampled token; true when it was the last. */
   accept(token: SampledToken): boolean {
+    this.losses = 0;
     if (this.#firstToken === undefined) this.#noteFirstToken();
     if (this.#request.stopTokens.has(token.id)) return this.end('stop');
     this.ids.push(token.id);

@@ -1,5 +1,6 @@
 import { invariant } from '../base/errors.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
+import { RowTrace } from './row-trace.ts';
 
 /** A slot that no sequence uses, with the ids of the positions that its state still holds. */
 interface IdleSlot {
@@ -15,10 +16,13 @@ export class SlotPool {
   readonly #state: SequenceState;
   /** The longest idle first. */
   #idle: IdleSlot[];
+  /** How what each slot holds was computed. */
+  readonly #traces: readonly RowTrace[];
 
   constructor(state: SequenceState, slots: number) {
     this.#state = state;
     this.#idle = Array.from({ length: slots }, (_, slot) => ({ slot, ids: [] }));
+    this.#traces = Array.from({ length: slots }, () => new RowTrace());
   }
 
   get free(): number {
@@ -38,7 +42,7 @@ export class SlotPool {
     }
     if (!best) return undefined;
     this.#idle.splice(this.#idle.indexOf(best), 1);
-    this.#state.truncate(best.slot, held);
+    this.#truncate(best.slot, held);
     return { slot: best.slot, held };
   }
 
@@ -59,8 +63,15 @@ export class SlotPool {
   give(slot: number, ids: readonly number[], held = ids.length): void {
     invariant(!this.#idle.some((idle) => idle.slot === slot), `slot ${slot} is in use`);
     const known = this.#state.keepsPositions || held === ids.length ? ids : [];
-    this.#state.truncate(slot, known.length);
+    this.#truncate(slot, known.length);
     this.#idle.push({ slot, ids: known });
+  }
+
+  /** How what a slot holds was computed. Whoever has the slot notes there what is computed next. */
+  trace(slot: number): RowTrace {
+    const trace = this.#traces[slot];
+    invariant(trace, `slot ${slot} is one of ${this.#traces.length}`);
+    return trace;
   }
 
   /** Forgets what idle slots hold. */
@@ -76,8 +87,13 @@ export class SlotPool {
 
   #forget(index: number): void {
     const { slot } = this.#idle[index] as IdleSlot;
-    this.#state.truncate(slot, 0);
+    this.#truncate(slot, 0);
     this.#idle[index] = { slot, ids: [] };
+  }
+
+  #truncate(slot: number, length: number): void {
+    this.#state.truncate(slot, length);
+    this.trace(slot).truncate(length);
   }
 }
 

@@ -1,6 +1,6 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
-import type { BlockDecoder, Device, DeviceEvent, PinnedBuffer, Stream } from '../device/index.ts';
+import type { BlockDecoder, Device, DeviceEvent, FileRows, Stream } from '../device/index.ts';
 import type { ByteSource } from '../io/index.ts';
 import { type LoadBreakdown, LoadClock, type LoadPhase } from './load-clock.ts';
 import { type LoadProgress, ProgressReporter } from './load-progress.ts';
@@ -46,6 +46,25 @@ export interface LoadReport {
   readonly breakdown: LoadBreakdown;
 }
 
+/** What was read for a chunk, and where its rows begin there. */
+interface ReadRows {
+  readonly bytes: Uint8Array;
+  readonly offset: number;
+}
+
+/** Points of a chunk's way over the device, noted where somebody keeps a trace. */
+class ChunkEvents {
+  copied: DeviceEvent | undefined;
+  readonly onCopy: ((copied: DeviceEvent) => void) | undefined;
+
+  constructor(readonly before: DeviceEvent | undefined) {
+    if (before)
+      this.onCopy = (copied) => {
+        this.copied = copied;
+      };
+  }
+}
+
 const MIB = 1024 * 1024;
 const DEFAULTS = { readers: 8, streams: 4, slots: 16, slotBytes: 4 * MIB };
 
@@ -69,12 +88,12 @@ export class AsyncModelLoader implements AsyncDisposable {
   readonly #queue = new LoadQueue();
   readonly #ring: PinnedRing;
   readonly #streams: LoadStreams;
-  readonly #readers: WaitingLine<number>;
+  readonly #readers: number[];
   readonly #decoders: WaitingLine<number>;
   readonly #life = new Lifetime('the loader');
   readonly #underWay = new Set<Promise<void>>();
-  #isPumping = false;
-  #pumping: Promise<void> | undefined;
+  /** Since when chunks have waited for nothing but a slot. */
+  #waitingSince: number | undefined;
 
   /** Pins nothing yet. Throws `INVALID_ARGUMENT` for counts that are none. */
   constructor(device: Device, options: LoaderOptions = {}) {
@@ -84,11 +103,14 @@ export class AsyncModelLoader implements AsyncDisposable {
     this.#slotBytes = count('slotBytes');
     this.#decoder = decoder;
     this.#trace = trace;
-    const onPin = (pin: () => void) => this.#timed('pin', pin);
-    const slotBytes = this.#slotBytes + WINDOW_SLACK_BYTES;
-    this.#ring = new PinnedRing(device, { slots: count('slots'), slotBytes, onPin });
+    this.#ring = new PinnedRing(device, {
+      slots: count('slots'),
+      slotBytes: this.#slotBytes + WINDOW_SLACK_BYTES,
+      share: decoder.share?.bind(decoder),
+      onPin: (pin) => this.#timed('pin', pin),
+    });
     this.#streams = new LoadStreams(device, count('streams'));
-    this.#readers = lanes(count('readers'));
+    this.#readers = Array.from({ length: count('readers') }, (_, reader) => reader);
     this.#decoders = lanes(positive('threads', options.threads ?? decoder.threads));
   }
 
@@ -123,12 +145,17 @@ export class AsyncModelLoader implements AsyncDisposable {
     return { bytes, tensors, seconds, breakdown: this.#clock.since(before) };
   }
 
+  /** What everything that takes time is noted in. */
+  get trace(): LoadTrace | undefined {
+    return this.#trace;
+  }
+
   /** Begins to load one weight; others that were asked for before come first. */
   request(job: WeightJob, options: WeightLoadOptions = {}): WeightLoad {
     this.#life.check();
     const load = new WeightLoad(job, chunksOf(job, this.#slotBytes), options);
     this.#queue.add(load);
-    if (!this.#isPumping) this.#pumping = this.#pump();
+    this.#advance();
     return load;
   }
 
@@ -141,119 +168,133 @@ export class AsyncModelLoader implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#life.end()) return;
     this.#queue.fail(new RocmforgeError('DISPOSED', { what: 'the loader' }));
-    await this.#pumping;
     await Promise.all(this.#underWay);
     await this.#streams[Symbol.asyncDispose]();
     this.#ring[Symbol.dispose]();
   }
 
-  /** Gives each free slot the next chunk, until there is none. */
-  async #pump(): Promise<void> {
-    this.#isPumping = true;
-    while (this.#queue.next()) {
-      const slot = await this.#during('wait', this.#ring.take());
+  /** Starts chunks as long as there are some, a reader for each and a slot. Called whenever one of them may be free. */
+  #advance(): void {
+    for (;;) {
       const load = this.#queue.next();
-      if (load) this.#start(load, load.take(), slot);
-      else this.#ring.give(slot);
+      const isReady = load !== undefined && this.#readers.length > 0;
+      const slot = isReady ? this.#ring.take() : undefined;
+      this.#noteWaiting(isReady && !slot);
+      if (!load || !slot) return;
+      this.#start(load, load.take(), { slot, reader: this.#readers.shift() ?? 0 });
     }
-    this.#isPumping = false;
   }
 
-  #start(load: WeightLoad, chunk: Chunk, slot: RingSlot): void {
-    const moving = this.#move(load, chunk, slot)
+  #start(load: WeightLoad, chunk: Chunk, on: { slot: RingSlot; reader: number }): void {
+    const moving = this.#move(load, chunk, on)
       .catch((error: unknown) => load.fail(error))
-      .finally(() => {
-        this.#ring.give(slot);
+      .then(() => {
+        this.#ring.give(on.slot);
         this.#underWay.delete(moving);
         load.release();
+        this.#advance();
       });
     this.#underWay.add(moving);
   }
 
-  async #move(load: WeightLoad, chunk: Chunk, slot: RingSlot): Promise<void> {
-    throwIfAborted(load.options.signal, 'loading');
-    const offset = chunk.decodes
-      ? await this.#readAndDecode(load, chunk, slot)
-      : await this.#read(load, chunk, slot.pinned(windowOf(chunk).length).bytes);
-    throwIfAborted(load.options.signal, 'loading');
+  async #move(load: WeightLoad, chunk: Chunk, { slot, reader }: { slot: RingSlot; reader: number }) {
+    const { signal, onArrived } = load.options;
+    const read = await this.#read(load, chunk, { slot, reader });
+    const offset = chunk.decodes ? await this.#decode(load.job, chunk, { slot, read }) : read.offset;
+    throwIfAborted(signal, 'loading');
     if (load.failed) return;
     const on = this.#streams.take();
     load.holdBack(on.stream);
-    const before = this.#trace && on.stream.record();
-    handToStream(load.job, chunk, { pinned: slot.pinned(chunk.bytes), offset, stream: on.stream });
+    const events = new ChunkEvents(this.#trace && on.stream.record());
+    const { onCopy } = events;
+    handToStream(load.job, chunk, { pinned: slot.pinned(chunk.bytes), offset, stream: on.stream, onCopy });
     const after = on.stream.record();
     load.handOver(on.index, after);
-    await this.#arrive(chunk, on, after, before);
-    load.options.onArrived?.(chunk);
+    await this.#arrive(chunk, on, after, events);
+    onArrived?.(chunk);
   }
 
-  /** Reads a chunk; gives where its rows begin in `into`. */
-  async #read(load: WeightLoad, chunk: Chunk, into: Uint8Array): Promise<number> {
-    const lane = await this.#readers.take();
+  /** Reads a chunk, into pinned memory unless it is decoded from there; gives the reader back. */
+  async #read(
+    { options: { signal, onRead } }: WeightLoad,
+    chunk: Chunk,
+    { slot, reader }: { slot: RingSlot; reader: number },
+  ): Promise<ReadRows> {
+    const since = this.#clock.begin('read');
     try {
-      const { signal, onRead } = load.options;
-      const row = `reader ${lane}`;
-      const offset = await this.#spanned(row, chunk, this.#during('read', readChunk(chunk, into, signal)));
+      const { length } = windowOf(chunk);
+      const bytes = chunk.decodes ? slot.host(length) : slot.pinned(length).bytes;
+      const offset = await readChunk(chunk, bytes, signal);
       onRead?.();
-      return offset;
+      this.#note(`reader ${reader}`, chunk, since);
+      return { bytes, offset };
     } finally {
-      this.#readers.give(lane);
+      this.#clock.end('read', since);
+      this.#readers.unshift(reader);
+      this.#advance();
     }
   }
 
-  async #readAndDecode(load: WeightLoad, chunk: Chunk, slot: RingSlot): Promise<number> {
-    const host = slot.host(windowOf(chunk).length);
-    const offset = await this.#read(load, chunk, host);
+  /** Decodes what was read to the start of the slot's pinned memory. */
+  async #decode(
+    { weight }: WeightJob,
+    chunk: Chunk,
+    { slot, read }: { slot: RingSlot; read: ReadRows },
+  ): Promise<number> {
     const lane = await this.#decoders.take();
+    const since = this.#clock.begin('decode');
     try {
-      const become = load.job.weight.parts[chunk.part]?.format;
+      const become = weight.parts[chunk.part]?.format;
       if (!become) return fail('INTERNAL', { what: `the weight has a part ${chunk.part}` });
-      const source = host.subarray(offset, offset + chunk.fileBytes);
+      const source = read.bytes.subarray(read.offset, read.offset + chunk.fileBytes);
       const into = slot.pinned(chunk.bytes).bytes.subarray(0, chunk.bytes);
-      const { format } = chunk.tensor;
-      const decoding = this.#decoder.decode({ format, source, become, into });
-      await this.#spanned(`decoder ${lane}`, chunk, this.#during('decode', decoding));
+      await this.#decoder.decode({ format: chunk.tensor.format, source, become, into });
+      this.#note(`decoder ${lane}`, chunk, since);
       return 0;
     } finally {
+      this.#clock.end('decode', since);
       this.#decoders.give(lane);
     }
   }
 
-  async #arrive(chunk: Chunk, on: LoadStream, after: DeviceEvent, before?: DeviceEvent): Promise<void> {
+  async #arrive(chunk: Chunk, on: LoadStream, after: DeviceEvent, events: ChunkEvents): Promise<void> {
+    const since = this.#clock.begin('upload');
     try {
-      await this.#during('pack', after.completed());
+      await after.completed();
     } catch (error) {
       this.#streams.replace(on);
       throw error;
+    } finally {
+      this.#clock.end('upload', since);
     }
+    const { before, copied } = events;
     if (!before) return;
     const end = performance.now();
-    const begin = end - after.elapsedSince(before);
-    const { tensor, bytes } = chunk;
-    this.#trace?.add({ row: `stream ${on.index}`, name: tensor.name, begin, end, bytes });
+    const copyEnd = copied ? end - after.elapsedSince(copied) : end;
+    this.#note(`stream ${on.index}`, chunk, end - after.elapsedSince(before), copyEnd);
+    if (!copied) return;
+    this.#clock.add('repack', end - copyEnd);
+    this.#note(`repack ${on.index}`, chunk, copyEnd, end);
   }
 
-  async #spanned<T>(row: string, { tensor, fileBytes }: Chunk, work: Promise<T>): Promise<T> {
-    if (!this.#trace) return work;
-    const begin = performance.now();
-    const result = await work;
-    this.#trace.add({ row, name: tensor.name, begin, end: performance.now(), bytes: fileBytes });
-    return result;
+  /** Notes in the trace what has just ended. */
+  #note(row: string, { tensor, fileBytes, bytes }: Chunk, begin: number, end = performance.now()): void {
+    const moved = row.startsWith('reader') ? fileBytes : bytes;
+    this.#trace?.add({ row, name: tensor.name, begin, end, bytes: moved });
   }
 
-  async #during<T>(phase: LoadPhase, work: Promise<T>): Promise<T> {
-    const since = this.#clock.begin(phase);
-    try {
-      return await work;
-    } finally {
-      this.#clock.end(phase, since);
+  #noteWaiting(isWaiting: boolean): void {
+    if (isWaiting) this.#waitingSince ??= this.#clock.begin('wait');
+    else if (this.#waitingSince !== undefined) {
+      this.#clock.end('wait', this.#waitingSince);
+      this.#waitingSince = undefined;
     }
   }
 
-  #timed(phase: LoadPhase, work: () => void): void {
+  #timed<T>(phase: LoadPhase, work: () => T): T {
     const since = this.#clock.begin(phase);
     try {
-      work();
+      return work();
     } finally {
       this.#clock.end(phase, since);
     }
@@ -263,10 +304,10 @@ export class AsyncModelLoader implements AsyncDisposable {
 function handToStream(
   { weight, target, plain }: WeightJob,
   { part, firstRow, rowCount, bytes }: Chunk,
-  { pinned, offset, stream }: { pinned: PinnedBuffer; offset: number; stream: Stream },
+  { pinned, offset, stream, onCopy }: Pick<FileRows, 'pinned' | 'offset' | 'onCopy'> & { stream: Stream },
 ): void {
   if (!plain) {
-    stream.pack(weight, part, { pinned, offset, firstRow, rowCount }, target);
+    stream.pack(weight, part, { pinned, offset, firstRow, rowCount, onCopy }, target);
     return;
   }
   const at = target.offset + (bytes / rowCount) * firstRow;

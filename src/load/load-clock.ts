@@ -1,9 +1,10 @@
 /** What the time of a load goes into. */
-export const LOAD_PHASES = ['pin', 'read', 'decode', 'pack', 'wait'] as const;
+export const LOAD_PHASES = ['pin', 'read', 'decode', 'upload', 'repack', 'wait'] as const;
 
 /**
- * `pin`: pinning the ring. `read`: reads under way. `decode`: rows being decoded by the host. `pack`: copies to the device
- * and their way into its layout, which the device does as one. `wait`: everything stood still for want of a free slot.
+ * `pin`: pinning the ring. `read`: reads under way. `decode`: rows being decoded by the host. `upload`: rows on their way to
+ * their place on the device. `repack`: of that, the device's own time for laying them out, known where a trace is kept and
+ * the device tells it apart. `wait`: chunks waited for want of a free slot.
  */
 export type LoadPhase = (typeof LOAD_PHASES)[number];
 
@@ -22,7 +23,14 @@ export class LoadClock {
 
   constructor() {
     const zero = () => ({ busy: 0, sum: 0, underWay: 0, since: 0 });
-    this.#phases = { pin: zero(), read: zero(), decode: zero(), pack: zero(), wait: zero() };
+    this.#phases = {
+      pin: zero(),
+      read: zero(),
+      decode: zero(),
+      upload: zero(),
+      repack: zero(),
+      wait: zero(),
+    };
   }
 
   /** Notes that something begins; gives when. */
@@ -39,6 +47,13 @@ export class LoadClock {
     const now = performance.now();
     of.sum += now - since;
     if (--of.underWay === 0) of.busy += now - of.since;
+  }
+
+  /** Adds time that somebody else has measured. */
+  add(phase: LoadPhase, milliseconds: number): void {
+    const of = this.#phases[phase];
+    of.sum += milliseconds;
+    of.busy += milliseconds;
   }
 
   /** What was added up since the creation. */
@@ -63,7 +78,8 @@ export class LoadClock {
       pin: seconds('pin'),
       read: seconds('read'),
       decode: seconds('decode'),
-      pack: seconds('pack'),
+      upload: seconds('upload'),
+      repack: seconds('repack'),
       wait: seconds('wait'),
     };
   }

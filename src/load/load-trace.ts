@@ -1,3 +1,5 @@
+import type { Stream } from '../device/index.ts';
+
 /** Something that took time in one row of a trace. Times are milliseconds of `performance.now()`. */
 export interface TraceSpan {
   readonly row: string;
@@ -26,7 +28,10 @@ type TraceEvent =
       readonly args: { readonly name: string };
     };
 
-/** What went on while loading: a row a reader, a decoder and a stream. Kept only where one is handed to the loader. */
+/**
+ * What went on while loading: a row a reader, a decoder and a stream, one for what a stream's rows are laid out by, and one
+ * for the parts of the model that ran meanwhile. Kept only where one is handed to the loader.
+ */
 export class LoadTrace {
   readonly #spans: TraceSpan[] = [];
 
@@ -43,6 +48,22 @@ export class LoadTrace {
 
   add(span: TraceSpan): void {
     this.#spans.push(span);
+  }
+
+  /** Notes work that is being queued on a stream, once the device is done with it. */
+  watch(row: string, name: string, stream: Stream, queue: () => void): void {
+    const before = stream.record();
+    queue();
+    const after = stream.record();
+    after.completed().then(
+      () => {
+        const end = performance.now();
+        this.add({ row, name, begin: end - after.elapsedSince(before), end, bytes: 0 });
+      },
+      () => {
+        // The stream's error is told to whoever waits for its work.
+      },
+    );
   }
 
   /** Forgets everything. */

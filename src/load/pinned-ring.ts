@@ -1,97 +1,120 @@
-import { invariant, isRocmforgeError } from '../base/errors.ts';
-import type { Device, PinnedBuffer } from '../device/index.ts';
-import { WaitingLine } from '../base/waiting-line.ts';
+import { isRocmforgeError } from '../base/errors.ts';
+import type { Device, PinnedBuffer, SharedBlock } from '../device/index.ts';
+import { sharedBlock } from './shared-block.ts';
 
-const WASM_PAGE_BYTES = 64 * 1024;
+/** Slots of one memory begin at multiples of this: every page size there is divides it. */
+const PAGE_BYTES = 64 * 1024;
+
+/** How a ring is made. */
+export interface RingOptions {
+  readonly slots: number;
+  /** What a slot holds; one is made larger by whoever needs more. */
+  readonly slotBytes: number;
+  /** Where threads work on what is in the slots, the memory that they see; plain shared memory unless given. */
+  readonly share?: ((byteLength: number) => SharedBlock) | undefined;
+  /** Called around each pinning. */
+  onPin<T>(pin: () => T): T;
+}
 
 /** A place of the ring. What is in it is the holder's until the slot is given back. */
 export class RingSlot {
-  readonly #pin: (byteLength: number) => PinnedBuffer;
+  readonly #ring: PinnedRing;
+  readonly #index: number;
   #pinned: PinnedBuffer | undefined;
-  #host: Uint8Array | undefined;
+  #own: SharedBlock | undefined;
 
-  constructor(pin: (byteLength: number) => PinnedBuffer) {
-    this.#pin = pin;
+  constructor(ring: PinnedRing, index: number) {
+    this.#ring = ring;
+    this.#index = index;
   }
 
   /** Pinned memory of at least so many bytes; the same every time unless it was too small. Throws as `createPinned`. */
   pinned(byteLength: number): PinnedBuffer {
     if (this.#pinned && this.#pinned.byteLength >= byteLength) return this.#pinned;
     this.unpin();
-    this.#pinned = this.#pin(byteLength);
+    this.#pinned = this.#ring.pin(this.#index, byteLength);
     return this.#pinned;
   }
 
   /** Shared memory, aligned to pages, of at least so many bytes: for what is worked on before it becomes pinned memory. */
   host(byteLength: number): Uint8Array {
-    if (!this.#host || this.#host.byteLength < byteLength) {
-      this.#host = sharedPages(byteLength);
-    }
-    return this.#host.subarray(0, byteLength);
+    const known = this.#ring.host(this.#index, byteLength);
+    if (known) return known;
+    if ((this.#own?.bytes.byteLength ?? 0) < byteLength) this.#own = sharedBlock(byteLength);
+    return (this.#own as SharedBlock).bytes.subarray(0, byteLength);
   }
 
   unpin(): void {
     this.#pinned?.[Symbol.dispose]();
     this.#pinned = undefined;
-    this.#host = undefined;
   }
 }
 
 /**
  * A small set of pinned slots that files pass through. A slot is taken, filled, copied from, and given back when the device
- * has read it; whoever finds none free waits in line. Slots are pinned at their first use and kept: pinning costs more than
- * filling them.
+ * has read it. The slots lie in one memory, each with room for what is decoded and what it is decoded to; they are pinned
+ * one by one at their first use and kept: pinning costs more than filling them.
  */
 export class PinnedRing implements Disposable {
+  readonly #device: Device;
+  readonly #options: RingOptions;
+  /** Bytes of each half of a slot. */
+  readonly #halfBytes: number;
   readonly #slots: readonly RingSlot[];
-  readonly #free: WaitingLine<RingSlot>;
+  readonly #free: RingSlot[];
+  #memory: SharedBlock | undefined;
 
-  /** `onPin` is called around each pinning. */
-  constructor(device: Device, of: { slots: number; slotBytes: number; onPin(pin: () => void): void }) {
-    const create = (byteLength: number): PinnedBuffer => {
-      let pinned: PinnedBuffer | undefined;
-      of.onPin(() => {
-        pinned = createSlot(device, Math.max(of.slotBytes, byteLength));
-      });
-      invariant(pinned, 'memory was pinned or an error thrown');
-      return pinned;
-    };
-    this.#slots = Array.from({ length: of.slots }, () => new RingSlot(create));
-    this.#free = new WaitingLine(this.#slots);
+  constructor(device: Device, options: RingOptions) {
+    this.#device = device;
+    this.#options = options;
+    this.#halfBytes = Math.ceil(options.slotBytes / PAGE_BYTES) * PAGE_BYTES;
+    this.#slots = Array.from({ length: options.slots }, (_, index) => new RingSlot(this, index));
+    this.#free = [...this.#slots];
   }
 
-  /** A free slot, in the order of asking. */
-  take(): Promise<RingSlot> {
-    return this.#free.take();
+  /** A free slot, undefined when there is none. The last to be given back goes last. */
+  take(): RingSlot | undefined {
+    return this.#free.shift();
   }
 
   /** Gives a slot back; its content may be overwritten from now on. */
   give(slot: RingSlot): void {
-    this.#free.give(slot);
+    this.#free.push(slot);
+  }
+
+  /** Pins a slot's own half, shared memory where the device pins it: decoding threads then write where it copies from. */
+  pin(index: number, byteLength: number): PinnedBuffer {
+    return this.#options.onPin(() => {
+      const { slotBytes } = this.#options;
+      const own = this.#device.pin && this.#part(2 * index, byteLength);
+      if (own && this.#device.pin) {
+        try {
+          return this.#device.pin(own, 'ring slot');
+        } catch (error) {
+          // The system may pin no more, or not this; the device's own memory is the next best.
+          if (!isRocmforgeError(error, 'DRIVER_CALL')) throw error;
+        }
+      }
+      return this.#device.createPinned(Math.max(slotBytes, byteLength), 'ring slot', 'weights');
+    });
+  }
+
+  /** The half of a slot that is never pinned; undefined where it is too small. */
+  host(index: number, byteLength: number): Uint8Array | undefined {
+    return this.#part(2 * index + 1, byteLength)?.subarray(0, byteLength);
   }
 
   /** Unpins everything; no slot is used then. */
   [Symbol.dispose](): void {
     for (const slot of this.#slots) slot.unpin();
+    this.#memory?.[Symbol.dispose]();
+    this.#memory = undefined;
   }
-}
 
-/** Shared memory where the device pins it: decoding threads then write where the device copies from. */
-function createSlot(device: Device, byteLength: number): PinnedBuffer {
-  if (device.pin) {
-    try {
-      return device.pin(sharedPages(byteLength), 'ring slot');
-    } catch (error) {
-      // The system may pin no more, or not this; the device's own memory is the next best.
-      if (!isRocmforgeError(error, 'DRIVER_CALL')) throw error;
-    }
+  #part(half: number, byteLength: number): Uint8Array | undefined {
+    if (byteLength > this.#halfBytes) return undefined;
+    const { share = sharedBlock } = this.#options;
+    this.#memory ??= share(2 * this.#slots.length * this.#halfBytes);
+    return this.#memory.bytes.subarray(half * this.#halfBytes, (half + 1) * this.#halfBytes);
   }
-  return device.createPinned(byteLength, 'ring slot', 'weights');
-}
-
-/** Whole pages that threads share: only WebAssembly's memory is both. */
-function sharedPages(byteLength: number): Uint8Array {
-  const pages = Math.ceil(byteLength / WASM_PAGE_BYTES);
-  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-  return new Uint8Array(memory.buffer);
 }

@@ -54,6 +54,11 @@ export class PartScope<out C extends ModelConfig = ModelConfig> {
     fail('MODEL_TENSOR_MISSING', { tensor: this.prefix + name, architecture: this.config.architecture });
   }
 
+  /** The weights of `count` experts, `rows` rows of each, one below the other: a weight of `count * rows` rows. */
+  expertWeight(name: string, { count, rows }: { count: number; rows: number }, columns: number): Weight {
+    return this.weight(name, count * rows, columns);
+  }
+
   /** The weight, or undefined when the file has none of this name. Throws `MODEL_TENSOR_SHAPE` when it does not fit. */
   optional(name: string, rows: number, columns: number): Weight | undefined {
     const tensor = this.tensors.get(this.prefix + name);

@@ -94,6 +94,11 @@ export class BatchPlan implements Disposable {
     return kind === 'generate' ? this.parts.length : this.parts.length - 1;
   }
 
+  /** A part's name, by its number. */
+  nameOf(part: number): string {
+    return this.parts[part]?.part.name ?? '';
+  }
+
   /** Binds and records a step, or a part alone by its number, at the first call; it may be run when this resolves. */
   async prepare(step: StepKind | number): Promise<void> {
     if (this.#ready.has(step)) return;
@@ -133,7 +138,7 @@ export class BatchPlan implements Disposable {
     const executables = this.parts
       .slice(first, end)
       .map((part, i) => part.program.bind(this.#bindings(part, first + i)));
-    const label = typeof step === 'number' ? (this.parts[step]?.part.name ?? '') : step;
+    const label = typeof step === 'number' ? this.nameOf(step) : step;
     return this.device.record(executables, `${label} ${this.shape.rows}`);
   }
 

@@ -7,6 +7,7 @@ import {
   type LoadReport,
 } from '../load/async-model-loader.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
+import type { LoadTrace } from '../load/load-trace.ts';
 import { type BatchShape, stateBytes } from '../ops/value.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
 import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
@@ -37,6 +38,7 @@ export interface RunOn {
 export class ExecutionPlan implements AsyncDisposable {
   readonly #buffers: PlanBuffers;
   #weights: ModelWeights | undefined;
+  #trace: LoadTrace | undefined;
   #preparing: Promise<void> = Promise.resolve();
 
   private constructor(
@@ -117,6 +119,7 @@ export class ExecutionPlan implements AsyncDisposable {
   async allocate(fit: FitPlan, loader: AsyncModelLoader): Promise<void> {
     try {
       const parts = this.#plannedWeights();
+      this.#trace = loader.trace;
       this.#weights = new ModelWeights({ parts, placement: fit.placement, buffers: this.#buffers, loader });
       for (const [name, bytes] of this.#bufferBytes()) this.#buffers.create(name, bytes);
       for (const plan of this.plans) plan.allocate(this.parts.inFlight);
@@ -285,7 +288,9 @@ export class ExecutionPlan implements AsyncDisposable {
   async #runPart(stream: Stream, batch: BatchPlan, part: number): Promise<void> {
     const [events] = await Promise.all([this.#loaded.admit(part), batch.prepare(part)]);
     for (const event of events) stream.wait(event);
-    batch.run(stream, part);
+    if (this.#trace) {
+      this.#trace.watch('compute', batch.nameOf(part), stream, () => batch.run(stream, part));
+    } else batch.run(stream, part);
     this.#loaded.used(part, () => stream.record());
   }
 

@@ -36,6 +36,16 @@ export class ConfigReader {
     });
   }
 
+  /** A count that may be missing or zero: then it is zero. */
+  countOrZero(key: string): number {
+    return this.real(key, 0) === 0 ? 0 : this.count(key);
+  }
+
+  /** A yes or no that may be missing. */
+  flag(key: string, fallback: boolean): boolean {
+    return this.metadata.boolean(`${this.architecture}.${key}`) ?? fallback;
+  }
+
   /** A real number; a missing one, or a zero where `zeroIsMissing`, gives the fallback. */
   real(key: string, fallback?: number, zeroIsMissing = false): number {
     const name = `${this.architecture}.${key}`;

@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import type { Device, MemoryInfo } from '../device/index.ts';
+import type { Device, DeviceInfo, MemoryInfo } from '../device/index.ts';
 import { openNullDevice } from '../devices/null/index.ts';
 import { openReferenceDevice } from '../devices/reference/index.ts';
 import { reportNativeDevices } from './native-devices.ts';
@@ -84,6 +84,12 @@ export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
     fail('DEVICE_UNAVAILABLE', { device: wanted, why: 'there is one of this kind, index 0' });
   }
   return await backend.open(request, Number(index));
+}
+
+/** Opens the device that a request gave once more, after it was lost: for `auto`, of the backend that was taken then. */
+export async function reopenDevice({ backend }: DeviceInfo, request: DeviceRequest): Promise<Device> {
+  const wanted = request.device ?? 'auto';
+  return await openDevice(wanted === 'auto' ? { ...request, device: backend } : request);
 }
 
 async function openBest(request: DeviceRequest): Promise<Device> {

@@ -1,6 +1,6 @@
 import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
-import { type DeviceRequest, openDevice } from './devices.ts';
+import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
 import { openDecoder } from './open-cpu.ts';
 import { openGguf } from './open-gguf.ts';
 
@@ -9,7 +9,7 @@ export interface LoadModelOptions extends ModelOptions, DeviceRequest {}
 
 /**
  * Opens a GGUF file (a path or an http(s) address; any part of a split model), opens a device and loads the model onto it.
- * Dispose the model when done: it owns both. Rejects with the typed errors of `GgufFile.open`, `openDevice` and
+ * Dispose the model when done: it owns both. A device that is lost is opened again. Rejects with the typed errors of `GgufFile.open`, `openDevice` and
  * `LanguageModel.open`, nothing left open.
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
@@ -24,7 +24,9 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const decodes = (options.weights ?? 'blocks') !== 'blocks';
     const decoder = decodes ? keep(await openDecoder({ threads })) : undefined;
     const device = keep(await openDevice(options));
-    return await LanguageModel.open({ gguf, device, decoder, architectures: ALL_ARCHITECTURES }, options);
+    const reopen = () => reopenDevice(device.info, options);
+    const parts = { gguf, device, decoder, reopen, architectures: ALL_ARCHITECTURES };
+    return await LanguageModel.open(parts, options);
   } catch (error) {
     for (const resource of opened) await resource[Symbol.asyncDispose]();
     throw error;

@@ -21,8 +21,15 @@ const ADAPTERS: readonly GPURequestAdapterOptions[] = [
   { forceFallbackAdapter: true },
 ];
 
-/** Kernels write workgroup memory before they read it: zeroing it first takes time, and very long to compile in software. */
-const SWITCHES = ['enable-dawn-features=disable_workgroup_init'];
+/**
+ * Dawn's own switches. Kernels write workgroup memory before they read it: zeroing it first takes time, and very long to compile
+ * in software. Subgroup matrices are not standardized yet and count as unsafe. Halves are left out on older drivers of NVIDIA
+ * for faults in what our kernels do not use. Timestamps would be rounded to 100 us, as web pages are given them.
+ */
+const SWITCHES = [
+  'enable-dawn-features=disable_workgroup_init,allow_unsafe_apis,vulkan_enable_f16_on_nvidia',
+  'disable-dawn-features=timestamp_quantization',
+];
 
 let dawn: Promise<GpuProvider> | undefined;
 
@@ -33,8 +40,13 @@ export async function openWebGpu({ index = 0, ...options }: NodeWebGpuOptions = 
     const why = `adapters are numbered from 0 to ${ADAPTERS.length - 1}`;
     fail('DEVICE_UNAVAILABLE', { device: `webgpu:${index}`, why });
   }
+  return openWebGpuDevice({ ...options, gpu: await openDawn(), adapter });
+}
+
+/** The process's WebGPU. Rejects with `DEVICE_UNAVAILABLE`. */
+export function openDawn(): Promise<GpuProvider> {
   dawn ??= loadDawn();
-  return openWebGpuDevice({ ...options, gpu: await dawn, adapter });
+  return dawn;
 }
 
 /** One for the process: drivers are started once. Deno and Bun bring a GPU of their own where they have one. */

@@ -4,6 +4,9 @@ import type { Cost, CostContext } from './cost.ts';
 import type { BinaryOp, GatedOp, ScaleOp, UnaryOp } from './elementwise.ts';
 import { elementwiseCost } from './elementwise.ts';
 import { type EmbedOp, embedCost } from './embed.ts';
+import { type CombineExpertsOp, combineExpertsCost } from './experts/combine-experts.ts';
+import { type MatmulExpertsOp, matmulExpertsCost } from './experts/matmul-experts.ts';
+import { type RouteExpertsOp, routeExpertsCost } from './experts/route-experts.ts';
 import { type GroupNormOp, groupNormCost, type L2NormOp } from './group-norm.ts';
 import { type LerpOp, lerpCost } from './lerp.ts';
 import { type MatmulOp, matmulCost } from './matmul.ts';
@@ -23,6 +26,9 @@ import { type Wkv7Op, type WkvBonusOp, wkv7Cost, wkvBonusCost } from './wkv7.ts'
 export type Op =
   | EmbedOp
   | MatmulOp
+  | RouteExpertsOp
+  | MatmulExpertsOp
+  | CombineExpertsOp
   | BinaryOp
   | ScaleOp
   | UnaryOp
@@ -55,6 +61,12 @@ export function costOf(op: Op, context: CostContext): Cost {
       return embedCost(op, rows);
     case 'matmul':
       return matmulCost(op, rows);
+    case 'routeExperts':
+      return routeExpertsCost(op, rows);
+    case 'matmulExperts':
+      return matmulExpertsCost(op, rows);
+    case 'combineExperts':
+      return combineExpertsCost(op, rows);
     case 'add':
     case 'mul':
     case 'scale':
@@ -100,6 +112,12 @@ export function operandsOf(op: Op): readonly Value[] {
       return [op.ids, op.table];
     case 'matmul':
       return op.bias ? [op.x, op.weight, op.bias] : [op.x, op.weight];
+    case 'routeExperts':
+      return op.bias ? [op.logits, op.bias] : [op.logits];
+    case 'matmulExperts':
+      return [op.x, op.experts, op.weight];
+    case 'combineExperts':
+      return [op.x, op.shares];
     case 'add':
     case 'mul':
       return [op.a, op.b];
@@ -144,5 +162,6 @@ export function operandsOf(op: Op): readonly Value[] {
 /** The tensors an operator computes. */
 export function resultsOf(op: Op): readonly Tensor[] {
   if (op.kind === 'sample') return [op.tokens, op.report];
+  if (op.kind === 'routeExperts') return [op.experts, op.shares];
   return 'out' in op ? [op.out] : [];
 }

@@ -31,13 +31,23 @@ class Fake implements Batchable {
   }
 }
 
-/** A device that checks what it is given: every row's predecessors are in the slot's blocks, every id is known by then. */
+/** What a cache cell holds, and the capacity of the plan that computed it. */
+interface Cell {
+  readonly id: number;
+  readonly capacity: number;
+}
+
+/**
+ * A device that checks what it is given: every row's predecessors are in the slot's blocks, every id is known by then, and
+ * what was lost comes back from plans of the same capacity.
+ */
 class Model {
   readonly state: KvCache;
   readonly batcher: ContinuousBatcher<Fake>;
   readonly underWay: StepPlan<Fake>[] = [];
-  /** Ids by cache cell. */
-  readonly #cells = new Map<number, number>();
+  readonly #cells = new Map<number, Cell>();
+  /** What is to come back, by cache cell. */
+  readonly #lost = new Map<number, Cell>();
   #sampled: number[] = [];
 
   constructor(
@@ -45,13 +55,15 @@ class Model {
     blocks: number,
   ) {
     this.state = new KvCache({ blocks, slots: limits.slots, context: CONTEXT });
-    this.batcher = new ContinuousBatcher(limits, new SlotPool(this.state, limits.slots));
+    const capacities = [1, 8, limits.rows].filter((rows, i) => rows < limits.rows || i === 2);
+    this.batcher = new ContinuousBatcher({ ...limits, capacities }, new SlotPool(this.state, limits.slots));
   }
 
   submit(): boolean {
     const step = this.batcher.next();
     if (!step) return false;
-    assert.ok(step.rows > 0 && step.rows <= this.limits.rows && step.outputs <= this.limits.outputs);
+    assert.ok(step.rows > 0 && step.rows <= step.capacity && step.capacity <= this.limits.rows);
+    assert.ok(step.outputs <= this.limits.outputs);
     assert.equal(
       step.rows,
       step.slices.reduce((sum, { count }) => sum + count, 0),
@@ -69,7 +81,7 @@ class Model {
       };
       for (let position = 0; position < first; position++) {
         assert.equal(
-          this.#cells.get(cell(position)),
+          this.#cells.get(cell(position))?.id,
           sequence.idAt(position),
           'what came before is in the cache',
         );
@@ -81,7 +93,7 @@ class Model {
           sequence.idAt(position),
           'the id is known to the host, or sampled by the step before',
         );
-        this.#cells.set(cell(position), id as number);
+        this.#put(cell(position), { id: id as number, capacity: step.capacity });
       }
       if (output >= 0) sampled[output] = sequence.idAt(first + count);
     }
@@ -104,6 +116,28 @@ class Model {
       complete.push(sequence);
     }
     return complete;
+  }
+
+  /** Loses everything on the device; nothing of the steps under way is read. */
+  lose(sequences: readonly Fake[]): void {
+    const running = new Set(sequences.filter(({ place }) => place.slot >= 0).map(({ name }) => name));
+    for (const [cell, of] of this.#cells) {
+      if (running.has(Math.floor(of.id / 1000)) && !this.#lost.has(cell)) this.#lost.set(cell, of);
+    }
+    this.#cells.clear();
+    this.batcher.rollBack(this.underWay.splice(0));
+  }
+
+  /** A sequence that left its slot comes back as a prompt. */
+  forgive({ name }: Fake): void {
+    for (const [cell, { id }] of this.#lost) if (Math.floor(id / 1000) === name) this.#lost.delete(cell);
+  }
+
+  #put(cell: number, of: Cell): void {
+    const lost = this.#lost.get(cell);
+    if (lost?.id === of.id) assert.equal(of.capacity, lost.capacity, 'it is computed as it was before');
+    this.#lost.delete(cell);
+    this.#cells.set(cell, of);
   }
 
   #checkOwners(): void {
@@ -133,12 +167,14 @@ const setups = fc.record({
   slots: fc.integer({ min: 1, max: 4 }),
   extraBlocks: fc.nat(12),
   inFlight: fc.integer({ min: 1, max: 3 }),
+  /** Turns in which the device is lost. */
+  losses: fc.array(fc.nat(120), { maxLength: 4 }),
   sequences,
 });
 
-test('every sequence ends with its own tokens, whatever the budgets, the order and the pauses', () => {
+test('every sequence ends with its own tokens, whatever the budgets, the order, the pauses and losses of the device', () => {
   fc.assert(
-    fc.property(setups, ({ rows, slots, extraBlocks, inFlight, sequences: wanted }) => {
+    fc.property(setups, ({ rows, slots, extraBlocks, inFlight, losses, sequences: wanted }) => {
       const model = new Model({ rows, outputs: slots, slots }, CONTEXT / KV_BLOCK_SIZE + extraBlocks);
       const all = wanted.map(
         ({ prompt, tokens }, name) => new Fake(name + 1, prompt, Math.min(prompt + tokens, CONTEXT + 1)),
@@ -153,7 +189,10 @@ test('every sequence ends with its own tokens, whatever the budgets, the order a
           if (leaves !== null && turn === leaves + arrives + 1 && open.delete(sequence))
             model.batcher.remove(sequence);
         }
-        while (model.underWay.length < inFlight && model.submit());
+        while (model.underWay.length < inFlight && model.submit()) {
+          for (const sequence of all) if (sequence.place.slot < 0) model.forgive(sequence);
+        }
+        if (losses.includes(turn)) model.lose(all);
         for (const sequence of model.complete()) open.delete(sequence);
       }
       for (const [i, sequence] of all.entries()) {
@@ -164,7 +203,7 @@ test('every sequence ends with its own tokens, whatever the budgets, the order a
         if (wanted[i]?.leaves === null) assert.equal(sequence.ids.length, sequence.limit);
       }
     }),
-    { numRuns: 10_000 },
+    { numRuns: 6000 },
   );
 });
 

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import type { Device, WorkerHandle } from '../../src/device/index.ts';
-import { openCpuDevice } from '../../src/devices/cpu/index.ts';
+import type { Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import { nodeWorkerHost } from '../../src/node/worker-host.ts';
 import { failingDevice } from '../support/failing-device.ts';
+import { openMortalCpu } from '../support/mortal-cpu.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
-const SOURCE = new URL('../../src/', import.meta.url);
 const PROMPT = [1, 40, 41, 42, 43];
 const OPTIONS: ModelOptions = { context: 32, batch: 4 };
 
@@ -53,27 +50,10 @@ for (const load of ['eager', 'background'] as const) {
   });
 }
 
-/** A CPU device and its workers. */
-async function openMortal(): Promise<{ device: Device; workers: WorkerHandle[] }> {
-  const workers: WorkerHandle[] = [];
-  const host = nodeWorkerHost(new URL('node/cpu-worker.js', SOURCE), 2);
-  const start = (name: string) => {
-    const worker = host.start(name);
-    workers.push(worker);
-    return worker;
-  };
-  const kernels = (variant: string) => readFileSync(new URL(`devices/cpu/kernels.${variant}.wasm`, SOURCE));
-  const device = await openCpuDevice({
-    host: { threads: 2, start },
-    kernels: { relaxed: kernels('relaxed'), baseline: kernels('baseline') },
-  });
-  return { device, workers };
-}
-
 for (const load of ['eager', 'background'] as const) {
   test(`a device that is lost while weights are loaded: a typed error, all released: ${load}`, async () => {
     const bytes = await tinyBytes('Q8_0');
-    const { device, workers } = await openMortal();
+    const { device, lose } = await openMortalCpu();
     const source = new WatchedSource(bytes);
     const life = async () => {
       const model = await openOn(device, source, { load });
@@ -86,12 +66,12 @@ for (const load of ['eager', 'background'] as const) {
     const before = source.reads;
     source.onRead = () => {
       // A worker dies of what it cannot read, in the middle of the weights.
-      if (source.reads === before + 20) workers[0]?.post({ kind: 'bank', id: 99, memory: 'none' });
+      if (source.reads === before + 20) lose();
     };
     await assert.rejects(life(), (error) => isRocmforgeError(error, 'DEVICE_LOST'));
     await device[Symbol.asyncDispose]();
     assert.equal(device.liveObjects(), 0);
-    const second = await openMortal();
+    const second = await openMortalCpu();
     await using model = await openOn(second.device, new WatchedSource(bytes), { load });
     assert.ok((await answer(model)).length >= 0);
   });

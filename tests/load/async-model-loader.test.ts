@@ -48,7 +48,7 @@ test('progress rises to all bytes and all tensors, and the report adds up', asyn
   for (const { busy, sum } of Object.values(report.breakdown)) {
     assert.ok(busy >= 0 && sum >= busy - 1e-6 && busy <= report.seconds + 0.01);
   }
-  assert.ok(report.breakdown.read.sum > 0 && report.breakdown.pack.sum > 0 && report.breakdown.pin.sum > 0);
+  assert.ok(report.breakdown.read.sum > 0 && report.breakdown.upload.sum > 0 && report.breakdown.pin.sum > 0);
 });
 
 test('a trace has a row a reader, decoder and stream, and every byte in each of them once', async () => {

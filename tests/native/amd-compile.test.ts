@@ -3,5 +3,7 @@ import { AMD_TARGETS } from '../support/native/amd-targets.ts';
 import { allModules, modelModules } from '../support/native/lowered-modules.ts';
 
 // Every kernel is compiled for one target, dealt out like cards; tests/full/ compiles every kernel for every target.
-testClang((target, order) => allModules(target).filter((_, i) => i % AMD_TARGETS.length === order));
-await testHiprtc((target, order) => modelModules(target).filter((_, i) => i % 3 === order));
+testClang(async (target, order) =>
+  (await allModules(target)).filter((_, i) => i % AMD_TARGETS.length === order),
+);
+await testHiprtc(async (target, order) => (await modelModules(target)).filter((_, i) => i % 3 === order));

@@ -3,8 +3,10 @@ import { fixture } from './fixture.ts';
 
 /** A small random model of an architecture, with what llama.cpp computes with it. */
 export interface FamilyFixture {
-  /** The architecture. */
+  /** The architecture's name, or what else the files are called. */
   readonly name: string;
+  /** The architecture, where it is not the name. */
+  readonly architecture?: string;
   /** In what its sizes differ from the shape `tiny`. */
   readonly sizes: Partial<SyntheticShape>;
   /** How far a logit may be from the golden's, where more than `LARGEST_DIFFERENCE`. */
@@ -17,11 +19,15 @@ export const LARGEST_DIFFERENCE = 2e-3;
 /** Every architecture that is supported: what has no golden is not. */
 export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
   { name: 'llama', sizes: {} },
+  { name: 'mixtral', architecture: 'llama', sizes: { experts: 4 } },
   { name: 'qwen2', sizes: {} },
+  { name: 'qwen2moe', sizes: {} },
   { name: 'qwen3', sizes: {} },
+  { name: 'qwen3moe', sizes: { experts: 16, chosenExperts: 4 } },
   { name: 'phi3', sizes: {} },
   { name: 'chatglm', sizes: {} },
   { name: 'glm4', sizes: {} },
+  { name: 'glm4moe', sizes: { layers: 3 } },
   { name: 'gemma2', sizes: { layers: 3 } },
   // The sixth layer looks at all positions. llama.cpp looks GELU up in a table of halves, in six layers; with such a table
   // the reference device comes within 2e-4.

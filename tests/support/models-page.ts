@@ -11,10 +11,13 @@ export const FAMILY_DEVICES = [
 
 /** The text of docs/models.md for the list that the tests go by. */
 export function modelsPage(families: readonly FamilyFixture[]): string {
-  const limits = families.map(({ name, difference = LARGEST_DIFFERENCE }) => {
+  const limits = families.map(({ name, architecture, difference = LARGEST_DIFFERENCE }) => {
     const cells = FAMILY_DEVICES.map(() => `< ${difference}`);
-    const names = ALL_ARCHITECTURES.find((known) => known.names.includes(name))?.names ?? [];
-    return `| ${names.map((known) => `\`${known}\``).join(', ')} | ${cells.join(' | ')} |`;
+    const known = ALL_ARCHITECTURES.find(({ names }) => names.includes(name))?.names ?? [name];
+    const label = architecture
+      ? `\`${architecture}\` (${name})`
+      : known.map((one) => `\`${one}\``).join(', ');
+    return `| ${label} | ${cells.join(' | ')} |`;
   });
   return [
     '# Models',

@@ -1,73 +1,44 @@
-import { F32, type TensorFormat } from '../../src/formats/index.ts';
-import type { TensorInfo } from '../../src/gguf/index.ts';
-import { MemorySource } from '../../src/io/index.ts';
-import { llama } from '../../src/model/architectures/llama.ts';
-import { type DecoderConfig, DEFAULT_TRAITS } from '../../src/model/decoder/decoder-config.ts';
+import type { TensorFormat } from '../../src/formats/index.ts';
+import { GgufFile, GgufWriter, type TensorInfo } from '../../src/gguf/index.ts';
+import { MemorySink, MemorySource } from '../../src/io/index.ts';
+import { type Architecture, architectureOf } from '../../src/model/architecture.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import type { ModelConfig } from '../../src/model/model-config.ts';
 import { type GraphOptions, type ModelGraphs, recordModel } from '../../src/model/model-graphs.ts';
 import type { SyntheticShape } from '../../src/model/synthetic/shapes.ts';
+import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 
-/** The graphs of a model of these tensors, which no file holds. */
-export function syntheticGraphs(
-  shape: SyntheticShape,
-  tensors: ReadonlyMap<string, TensorInfo>,
-  options: GraphOptions,
-): ModelGraphs {
-  return recordModel(llama, configOf(shape), tensors, options);
+/** A model that no file holds: nothing can be loaded. */
+export interface SyntheticModel {
+  readonly architecture: Architecture;
+  readonly config: ModelConfig;
+  readonly tensors: ReadonlyMap<string, TensorInfo>;
 }
 
-function configOf(shape: SyntheticShape): DecoderConfig {
-  const size = shape.width / shape.heads;
-  return {
-    ...DEFAULT_TRAITS,
-    architecture: 'llama',
-    memory: 'paged',
-    layers: shape.layers,
-    width: shape.width,
-    heads: shape.heads,
-    kvHeads: shape.kvHeads,
-    keySize: size,
-    valueSize: size,
-    hidden: shape.hidden,
-    trainedContext: shape.context,
-    originalContext: shape.context,
-    normEpsilon: 1e-5,
-    rope: { dimensions: size, base: shape.ropeBase, scaling: { kind: 'none' } },
-    attentionScale: 1 / Math.sqrt(size),
-  };
-}
-
-/** The tensors of a model, without a file: nothing can be loaded. */
-export function syntheticTensors(shape: SyntheticShape, format: TensorFormat): Map<string, TensorInfo> {
+/** The model that `rocmforge synth` would write in this shape. */
+export async function syntheticModel(shape: SyntheticShape, format: TensorFormat): Promise<SyntheticModel> {
+  // The pieces of a large vocabulary are many, and nothing here reads them.
+  const plan = await syntheticPlan('synthetic', { ...shape, vocabulary: 64 }, { format });
+  const sink = new MemorySink();
+  await GgufWriter.begin(sink, { ...plan, tensors: [] });
+  await using header = await GgufFile.open(new MemorySource(sink.bytes(), 'synthetic'));
+  const architecture = architectureOf(header.metadata, ALL_ARCHITECTURES);
+  const config = architecture.configure(header.metadata, shape.architecture);
   const source = new MemorySource(new Uint8Array(0), 'nothing');
-  const tensors = new Map<string, TensorInfo>();
-  const put = (name: string, stored: TensorFormat, ...dimensions: number[]) => {
+  const tensors = plan.tensors.map(({ name, format: stored, shape: planned }): TensorInfo => {
+    const ofVocabulary = /^(token_embd|output)\.weight$/.test(name);
+    const dimensions = ofVocabulary ? [shape.width, shape.vocabulary] : planned;
     const elementCount = dimensions.reduce((product, count) => product * count, 1);
     const byteLength = (elementCount / stored.blockElements) * stored.blockBytes;
-    tensors.set(name, {
-      name,
-      format: stored,
-      shape: dimensions,
-      elementCount,
-      byteLength,
-      offset: 0,
-      source,
-    });
-  };
-  const keys = (shape.width / shape.heads) * shape.kvHeads;
-  put('token_embd.weight', format, shape.width, shape.vocabulary);
-  put('output_norm.weight', F32, shape.width);
-  put('output.weight', format, shape.width, shape.vocabulary);
-  for (let layer = 0; layer < shape.layers; layer++) {
-    const name = (part: string) => `blk.${layer}.${part}.weight`;
-    put(name('attn_norm'), F32, shape.width);
-    put(name('ffn_norm'), F32, shape.width);
-    put(name('attn_q'), format, shape.width, shape.width);
-    put(name('attn_k'), format, shape.width, keys);
-    put(name('attn_v'), format, shape.width, keys);
-    put(name('attn_output'), format, shape.width, shape.width);
-    put(name('ffn_gate'), format, shape.width, shape.hidden);
-    put(name('ffn_up'), format, shape.width, shape.hidden);
-    put(name('ffn_down'), format, shape.hidden, shape.width);
-  }
-  return tensors;
+    return { name, format: stored, shape: dimensions, elementCount, byteLength, offset: 0, source };
+  });
+  return { architecture, config, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
+}
+
+/** Its graphs. */
+export function syntheticGraphs(
+  { architecture, config, tensors }: SyntheticModel,
+  options: GraphOptions,
+): ModelGraphs {
+  return recordModel(architecture, config, tensors, options);
 }

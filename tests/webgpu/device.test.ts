@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { asBytes } from '../../src/base/bytes.ts';
 import { wholeOf } from '../../src/device/index.ts';
 import { GPU_FEATURES } from '../../src/devices/webgpu/index.ts';
-import { add, GraphBuilder, scale } from '../../src/ops/index.ts';
+import { add, GraphBuilder, scale, unary } from '../../src/ops/index.ts';
 import { LAYER_CASES } from '../support/contract/cases/layer.ts';
 import { MATMUL_CASES } from '../support/contract/cases/matmul.ts';
 import { NORM_CASES } from '../support/contract/cases/norm.ts';
@@ -84,6 +84,32 @@ describe('the WebGPU device', { skip: NO_SOFTWARE_GPU }, () => {
       [...new Float32Array(bytes.buffer)],
       [...given].map((value) => 4 * value),
     );
+  });
+
+  test('says how long each dispatch of a step took, where the GPU does', async () => {
+    const g = new GraphBuilder('two launches', { rows: 3, outputs: 1, slots: 1, blocksPerSlot: 1 });
+    const x = g.input('x', { axis: 'rows', width: 8 });
+    g.output('y', unary(g, 'gelu', scale(g, x, 3)));
+    const graph = g.finish();
+    for (const without of [[], ['timestamps']] as const) {
+      await using device = await openSoftwareGpu({ without });
+      const program = await device.compile(graph);
+      using buffer = device.createBuffer(64 << 10, 'everything');
+      const range = (at: number) => ({ buffer, offset: at << 10, byteLength: 1 << 10 });
+      const values = new Map(graph.inputs.map((tensor, i) => [tensor, range(i)]));
+      const outputs = new Map([['y', range(20)]]);
+      const executable = program.bind({ values, outputs, weights: new Map(), scratch: range(21) });
+      using step = await device.record([executable], 'two launches');
+      const times = await device.timeDispatches(step);
+      if (!device.target.timestamps) assert.equal(times, undefined);
+      else {
+        assert.deepEqual(
+          times?.map(({ name }) => name),
+          ['scale', 'gelu'],
+        );
+        assert.ok(times.every(({ nanoseconds }) => nanoseconds > 0 && nanoseconds < 60e9));
+      }
+    }
   });
 
   test('pinned memory for weights is another view after each use', async () => {

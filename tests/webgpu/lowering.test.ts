@@ -4,12 +4,13 @@ import type { GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
 import { lowerGraph } from '../../src/devices/webgpu/lowering/lower-graph.ts';
 import { Q4_0, Q4_K, Q8_0 } from '../../src/formats/index.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
-import { syntheticGraphs, syntheticTensors } from '../support/synthetic-graphs.ts';
+import { syntheticGraphs, syntheticModel } from '../support/synthetic-graphs.ts';
 
 /** A large GPU, with no more than every WebGPU has. */
 const LARGE: GpuTarget = {
   lanes: 32,
   packedDot: true,
+  timestamps: false,
   threads: 256,
   workgroupBytes: 16 << 10,
   bindingBytes: 128 << 20,
@@ -18,9 +19,9 @@ const LARGE: GpuTarget = {
   gridSize: 65535,
 };
 
-function graphsOf(rows: number, format = Q4_0) {
+async function graphsOf(rows: number, format = Q4_0) {
   const shape = { ...syntheticShape('llama-2-7b'), layers: 2 };
-  return syntheticGraphs(shape, syntheticTensors(shape, format), {
+  return syntheticGraphs(await syntheticModel(shape, format), {
     shape: { rows, outputs: 1, slots: 1, blocksPerSlot: 128 },
     blocks: 128,
     cacheType: 'f16',
@@ -31,24 +32,24 @@ function graphsOf(rows: number, format = Q4_0) {
 }
 
 for (const format of [Q4_0, Q4_K, Q8_0]) {
-  test(`a layer in ${format.name} takes at most 7 dispatches a token`, () => {
-    const [layer] = graphsOf(1, format).layers;
+  test(`a layer in ${format.name} takes at most 7 dispatches a token`, async () => {
+    const [layer] = (await graphsOf(1, format)).layers;
     assert.ok(layer);
     const { templates } = lowerGraph(layer.graph, LARGE);
     assert.ok(templates.length <= 7, templates.map(({ module }) => module.name).join(', '));
   });
 }
 
-test('plans of all capacities want their weights in one layout', () => {
-  const weightsOf = (rows: number) =>
-    graphsOf(rows).layers.map(({ graph }) =>
+test('plans of all capacities want their weights in one layout', async () => {
+  const weightsOf = async (rows: number) =>
+    (await graphsOf(rows)).layers.map(({ graph }) =>
       lowerGraph(graph, LARGE).weights.map(({ layout, parts, byteLength }) => [
         layout,
         byteLength,
         ...parts.map(({ name }) => name),
       ]),
     );
-  const [one, ...others] = [1, 2, 8, 9, 64, 512].map(weightsOf);
+  const [one, ...others] = await Promise.all([1, 2, 8, 9, 64, 512].map(weightsOf));
   for (const other of others)
     assert.deepEqual(
       other?.map((weights) => weights.sort()),

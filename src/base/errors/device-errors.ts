@@ -32,6 +32,13 @@ export const deviceErrors = {
     'Open the device again; if it happens again, look at the cause.',
     (p) => `device ${p.device} was lost: ${p.why}`,
   ),
+  DEVICE_NOT_RESTORED: entry<{ device: string; attempts: number; why: string }>(
+    503,
+    'The device was lost, and work could not go on after so many attempts.',
+    'Ask again. If it happens again, look at the cause and at the system log for the driver’s words, use a smaller --batch, ' +
+      'or run on another device (--device cpu).',
+    (p) => `device ${p.device} was lost, and ${p.attempts} attempts to go on failed: ${p.why}`,
+  ),
   DEVICE_UNAVAILABLE: entry<{ device: string; why: string }>(
     503,
     'The device could not be opened.',

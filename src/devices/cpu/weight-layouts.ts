@@ -119,7 +119,7 @@ export const WEIGHT_LAYOUTS: Readonly<Record<string, WeightLayout>> = {
 /** Rows of activations that stand interleaved in a tile for `matMat`; one row alone goes to `matVec`. */
 export const TILE_ROWS = 4;
 /** Bytes of the record of 32 quantized activations. */
-const RECORD_BYTES = 48;
+export const RECORD_BYTES = 48;
 
 /** Bytes of `rows` quantized rows of activations; more than one row are padded to whole tiles. */
 export function recordBytes(rows: number, columns: number): number {

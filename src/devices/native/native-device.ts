@@ -17,7 +17,7 @@ import { cudaBlas, hipBlas } from './blas/blas-table.ts';
 import { Driver } from './driver/driver.ts';
 import type { DriverLibrary } from './driver/driver-library.ts';
 import { checkEcho } from './echo.ts';
-import type { KernelSet, LoweredGraph, NativeTarget } from './launching/kernel-set.ts';
+import type { KernelSet, LoweredGraph, NativeTarget, PackRows, PackWay } from './launching/kernel-set.ts';
 import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type NativeExecutable, NativeProgram } from './launching/native-program.ts';
@@ -25,12 +25,13 @@ import { NativeStep } from './launching/native-step.ts';
 import { HostReads } from './memory/host-reads.ts';
 import { NativeBuffer } from './memory/native-buffer.ts';
 import { allocatePinned, type NativePinned, pinForeign } from './memory/native-pinned.ts';
+import { PinnedViews } from './memory/pinned-views.ts';
 import { StagingPool } from './memory/staging-pool.ts';
 import type { NativeContext } from './native-context.ts';
 import type { NativePlatform } from './platform.ts';
 import { CompletionPoller } from './streams/completion-poller.ts';
 import { EventPool } from './streams/event-pool.ts';
-import { HipStream, type Packing } from './streams/hip-stream.ts';
+import { HipStream } from './streams/hip-stream.ts';
 import { Timeline } from './streams/timeline.ts';
 
 /** Which GPU is opened, and with what. */
@@ -59,7 +60,7 @@ export class NativeDevice implements Device {
   readonly #launcher: Launcher;
   readonly #blas: BlasLibrary | undefined;
   readonly #created = new WeakSet<Disposable>();
-  readonly #pinned = new WeakMap<ArrayBufferLike, NativePinned>();
+  readonly #pinned = new PinnedViews();
   readonly #packers = new WeakMap<PackedWeight, LoweredGraph>();
   readonly #owned: AsyncDisposable | undefined;
 
@@ -95,7 +96,7 @@ export class NativeDevice implements Device {
       poller: new CompletionPoller(platform.scheduler),
       staging: new StagingPool({ driver, ffi, logger }, events),
       reads: new HostReads(driver, logger),
-      pinnedOf: (bytes) => this.#pinnedOf(bytes),
+      pinnedOf: (bytes) => this.#pinned.find(bytes),
       owns: (object) => this.#owns(object),
     };
     this.#timeline = new Timeline(driver, events);
@@ -117,10 +118,9 @@ export class NativeDevice implements Device {
   createPinned(byteLength: number, label: string): NativePinned {
     this.#live.check();
     const { ffi, logger } = this.#context;
-    const ended = () => this.#live.remove(pinned);
+    const ended = () => this.#unpinned(pinned);
     const pinned = allocatePinned({ driver: this.#driver, ffi, logger, ended }, byteLength, label);
-    this.#pinned.set(pinned.bytes.buffer, pinned);
-    return this.#add(pinned);
+    return this.#add(this.#pinned.add(pinned));
   }
 
   /**
@@ -130,10 +130,9 @@ export class NativeDevice implements Device {
   pin(bytes: Uint8Array, label: string): NativePinned {
     this.#live.check();
     const { ffi, logger } = this.#context;
-    const ended = () => this.#live.remove(pinned);
+    const ended = () => this.#unpinned(pinned);
     const pinned = pinForeign({ driver: this.#driver, ffi, logger, ended }, bytes, label);
-    this.#pinned.set(bytes.buffer, pinned);
-    return this.#add(pinned);
+    return this.#add(this.#pinned.add(pinned));
   }
 
   createStream(label: string): HipStream {
@@ -142,7 +141,8 @@ export class NativeDevice implements Device {
     const stream = new HipStream(label, {
       context: this.#context,
       events: { driver, events, poller, timeline: this.#timeline },
-      pack: (handle, packing) => this.#launcher.queue(this.#packing(packing), handle),
+      packWay: (rows) => this.#packWay(rows),
+      launch: (launches, handle) => this.#launcher.queue(launches, handle),
       ended: (ended) => this.#live.remove(ended),
     });
     return this.#live.add(stream);
@@ -200,19 +200,19 @@ export class NativeDevice implements Device {
     return this.#live.add(object);
   }
 
-  #packing(packing: Packing) {
-    const lowered = this.#packers.get(packing.weight);
+  #packWay(rows: PackRows): PackWay {
+    const lowered = this.#packers.get(rows.weight);
     if (!lowered) {
-      const names = packing.weight.parts.map(({ name }) => name).join(' + ');
+      const names = rows.weight.parts.map(({ name }) => name).join(' + ');
       const expected = 'a packed weight of a program that this device compiled';
       fail('BINDING', { graph: this.#driver.device, value: `pack of ${names}`, found: 'another', expected });
     }
-    return lowered.pack(packing);
+    return lowered.pack(rows);
   }
 
-  #pinnedOf(bytes: Uint8Array): NativePinned | undefined {
-    const pinned = this.#pinned.get(bytes.buffer);
-    return pinned?.holds(bytes) ? pinned : undefined;
+  #unpinned(pinned: NativePinned): void {
+    this.#pinned.remove(pinned);
+    this.#live.remove(pinned);
   }
 
   #owns(object: Disposable): void {

@@ -3,6 +3,7 @@ import type { Frame } from './frame.ts';
 import { runAttention } from './ops/attention.ts';
 import { runBinary } from './ops/binary.ts';
 import { runEmbed } from './ops/embed.ts';
+import { runCombineExperts, runMatmulExperts, runRouteExperts } from './ops/experts.ts';
 import { runGated } from './ops/gated.ts';
 import { runGatherRows } from './ops/gather-rows.ts';
 import { runGroupNorm, runL2Norm } from './ops/group-norm.ts';
@@ -28,6 +29,12 @@ export function runnerOf(op: Op): (frame: Frame) => void {
       return (frame) => runEmbed(op, frame);
     case 'matmul':
       return (frame) => runMatmul(op, frame);
+    case 'routeExperts':
+      return (frame) => runRouteExperts(op, frame);
+    case 'matmulExperts':
+      return (frame) => runMatmulExperts(op, frame);
+    case 'combineExperts':
+      return (frame) => runCombineExperts(op, frame);
     case 'add':
     case 'mul':
       return (frame) => runBinary(op, frame);

@@ -1,5 +1,16 @@
 import { RocmforgeError } from '../../base/errors.ts';
 
+/** A buffer of which it turns out later whether there was room for it. */
+export interface Allocation {
+  readonly buffer: GPUBuffer;
+  /** Resolves when it is known that there was room, rejects when there was none; undefined once that is known. */
+  readonly pending: Promise<void> | undefined;
+  /** `OUT_OF_MEMORY`, once it is known. */
+  readonly error: Error | undefined;
+}
+
+function nothing(): void {}
+
 /**
  * What goes wrong on a GPU is told later than the call that caused it. This keeps the first failure, watches allocations by
  * error scopes, and knows when the device is lost.
@@ -9,15 +20,14 @@ export class GpuFaults {
   readonly #name: string;
   readonly #device: GPUDevice;
   #error: Error | undefined;
-  #pending = new Set<Promise<void>>();
+  #hasFailedAllocations = false;
+  readonly #pending = new Set<Promise<void>>();
 
   /** `name` stands in messages. */
   constructor(device: GPUDevice, name: string) {
     this.#device = device;
     this.#name = name;
-    device.onuncapturederror = ({ error }) => {
-      this.#error ??= new RocmforgeError('GPU_REFUSED', { device: name, why: error.message });
-    };
+    device.onuncapturederror = ({ error }) => void this.#refused(error);
     this.lost = device.lost.then(({ message, reason }) => {
       const why = message || reason || 'no reason given';
       const error = new RocmforgeError('DEVICE_LOST', { device: name, why });
@@ -38,29 +48,51 @@ export class GpuFaults {
     throw this.#error ?? error;
   }
 
-  /** Runs a call that allocates; that it ran out of memory is known after `settled`, and told to `failed`. */
-  allocate<T>(what: string, bytes: number, create: () => T, failed: (error: Error) => void): T {
-    this.#device.pushErrorScope('out-of-memory');
-    try {
-      return create();
-    } finally {
-      const scope = this.#device.popErrorScope().then(
+  /** Creates a buffer within an error scope. Using it while there is no room for it does no harm to anything else. */
+  allocate(descriptor: GPUBufferDescriptor & { readonly label: string }): Allocation {
+    const device = this.#device;
+    device.pushErrorScope('out-of-memory');
+    const buffer = device.createBuffer(descriptor);
+    const allocation: { buffer: GPUBuffer; pending: Promise<void> | undefined; error: Error | undefined } = {
+      buffer,
+      error: undefined,
+      // When the device is lost, `lost` says so.
+      pending: device.popErrorScope().then(
         (error) => {
+          allocation.pending = undefined;
           if (!error) return;
-          const params = { device: this.#name, what, bytes, free: 0 };
-          failed(new RocmforgeError('OUT_OF_MEMORY', params, { cause: error }));
+          this.#hasFailedAllocations = true;
+          allocation.error = this.#outOfMemory(descriptor.label, descriptor.size, error);
+          throw allocation.error;
         },
         () => {
-          // The device is lost; `lost` says so.
+          allocation.pending = undefined;
         },
-      );
-      this.#pending.add(scope);
-      void scope.then(() => this.#pending.delete(scope));
-    }
+      ),
+    };
+    const known = (allocation.pending as Promise<void>).catch(nothing);
+    this.#pending.add(known);
+    void known.then(() => this.#pending.delete(known));
+    return allocation;
   }
 
   /** Resolves when every allocation so far is known to have succeeded or failed. */
   async settled(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  /** Keeps an error that no scope took: a bug of ours, unless it follows from memory that was not there. */
+  async #refused(error: GPUError): Promise<void> {
+    if (error.constructor.name === 'GPUOutOfMemoryError') {
+      this.#error ??= this.#outOfMemory('a buffer of the device’s own', 0, error);
+      return;
+    }
+    await this.settled();
+    if (this.#hasFailedAllocations) return;
+    this.#error ??= new RocmforgeError('GPU_REFUSED', { device: this.#name, why: error.message });
+  }
+
+  #outOfMemory(what: string, bytes: number, cause: GPUError): Error {
+    return new RocmforgeError('OUT_OF_MEMORY', { device: this.#name, what, bytes, free: 0 }, { cause });
   }
 }

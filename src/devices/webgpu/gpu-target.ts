@@ -1,10 +1,13 @@
+import { SUBGROUP_MATRICES } from './kernels/library/matrices.ts';
+import { WEIGHT_HALVES } from './kernels/weight-halves.ts';
+
 /** What a platform hands in: `navigator.gpu` in browsers and Deno, Dawn's `GPU` in Node. */
 export type GpuProvider = Pick<GPU, 'requestAdapter'> & {
   readonly wgslLanguageFeatures?: ReadonlySet<string>;
 };
 
 /** Features that make kernels faster and that each have another way where they are missing. */
-export const GPU_FEATURES = ['subgroups', 'packed-dot'] as const;
+export const GPU_FEATURES = ['subgroups', 'packed-dot', 'subgroup-matrix', 'timestamps'] as const;
 
 /** One of `GPU_FEATURES`. */
 export type GpuFeature = (typeof GPU_FEATURES)[number];
@@ -15,6 +18,10 @@ export interface GpuTarget {
   readonly lanes: number;
   /** True where WGSL has `dot4I8Packed`. */
   readonly packedDot: boolean;
+  /** Matrices of halves that subgroups multiply. */
+  readonly matrices?: GpuMatrices | undefined;
+  /** True where the GPU can say when a dispatch began and ended. */
+  readonly timestamps: boolean;
   /** Threads of a workgroup, a power of two. */
   readonly threads: number;
   /** Workgroup memory in bytes. */
@@ -24,6 +31,19 @@ export interface GpuTarget {
   readonly storageBindings: number;
   readonly uniformBytes: number;
   readonly gridSize: number;
+}
+
+/** Matrices of halves that a subgroup multiplies at once, their sums in f32. */
+export interface GpuMatrices {
+  readonly rows: number;
+  readonly outputs: number;
+  readonly depth: number;
+  /** Threads of a subgroup. */
+  readonly lanes: number;
+  /** WGSL of what `SUBGROUP_MATRICES` says. */
+  readonly text: string;
+  /** WGSL of `weight_halves`, which decodes four quants. */
+  readonly decodeText: string;
 }
 
 /** How a device is to be requested, and what its kernels may then use. */
@@ -44,6 +64,13 @@ const WANTED_LIMITS = [
   'maxUniformBufferBindingSize',
 ] as const;
 
+const SUBGROUPS: readonly GPUFeatureName[] = ['subgroups'];
+
+const TIMESTAMPS: readonly GPUFeatureName[] = ['timestamp-query'];
+
+/** What matrices need; the one of Dawn is not among the standard's names. */
+const MATRICES = ['shader-f16', 'chromium-experimental-subgroup-matrix'] as readonly GPUFeatureName[];
+
 /** More threads than this gain nothing in any kernel. */
 const MOST_THREADS = 256;
 
@@ -59,13 +86,21 @@ export function chooseTarget(
   const { limits, info, features } = adapter;
   const wants = (feature: GpuFeature) => !options.without.includes(feature);
   const subgroups = wants('subgroups') && features.has('subgroups');
+  const timestamps = wants('timestamps') && TIMESTAMPS.every((name) => features.has(name));
+  const matrices = subgroups && wants('subgroup-matrix') ? chooseMatrices(adapter) : undefined;
   const invocations = Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX);
   return {
-    requiredFeatures: subgroups ? ['subgroups'] : [],
+    requiredFeatures: [
+      ...(subgroups ? SUBGROUPS : []),
+      ...(matrices ? MATRICES : []),
+      ...(timestamps ? TIMESTAMPS : []),
+    ],
     requiredLimits: Object.fromEntries(WANTED_LIMITS.map((name) => [name, limits[name]])),
     target: {
       lanes: subgroups ? Math.max(1, info.subgroupMinSize) : 1,
       packedDot: wants('packed-dot') && languageFeatures.has('packed_4x8_integer_dot_product'),
+      matrices,
+      timestamps,
       threads: Math.min(MOST_THREADS, 2 ** Math.floor(Math.log2(invocations))),
       workgroupBytes: limits.maxComputeWorkgroupStorageSize,
       bindingBytes: Math.min(limits.maxStorageBufferBindingSize, options.bindingBytes ?? Infinity),
@@ -74,4 +109,35 @@ export function chooseTarget(
       gridSize: limits.maxComputeWorkgroupsPerDimension,
     },
   };
+}
+
+/** A shape of matrices that Dawn tells. */
+interface MatrixConfig {
+  readonly componentType: string;
+  readonly resultComponentType: string;
+  readonly M: number;
+  readonly N: number;
+  readonly K: number;
+}
+
+/** The largest matrices of halves with sums in f32 that kernels can divide their tiles into. */
+function chooseMatrices({ features, info }: GPUAdapter): GpuMatrices | undefined {
+  const {
+    subgroupMinSize,
+    subgroupMaxSize,
+    subgroupMatrixConfigs = [],
+  } = info as GPUAdapterInfo & {
+    readonly subgroupMatrixConfigs?: Iterable<MatrixConfig>;
+  };
+  if (!MATRICES.every((name) => features.has(name)) || subgroupMinSize !== subgroupMaxSize) return undefined;
+  const usable = [...subgroupMatrixConfigs].filter(
+    ({ componentType, resultComponentType, M, N, K }) =>
+      componentType === 'f16' &&
+      resultComponentType === 'f32' &&
+      [M, N, K].every((size) => size === 8 || size === 16),
+  );
+  const [best] = usable.sort((a, b) => b.M * b.N * b.K - a.M * a.N * a.K);
+  if (!best) return undefined;
+  const { M: rows, N: outputs, K: depth } = best;
+  return { rows, outputs, depth, lanes: subgroupMaxSize, text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES };
 }

@@ -6,6 +6,7 @@ export const BUFFER_USAGE = {
   copyTarget: 0x0008,
   uniform: 0x0040,
   storage: 0x0080,
+  queryResolve: 0x0200,
 } as const;
 
 /** The bits of `GPUMapMode`. */

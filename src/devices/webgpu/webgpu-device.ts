@@ -15,13 +15,13 @@ import {
 import type { OpGraph } from '../../ops/index.ts';
 import { GpuFaults } from './gpu-faults.ts';
 import type { GpuTarget } from './gpu-target.ts';
+import type { DispatchTime } from './launching/dispatch-times.ts';
 import { IndexCopies } from './launching/index-copies.ts';
 import { accessesOf, prepareLaunch } from './launching/launch.ts';
 import { PipelineStore } from './launching/pipeline-store.ts';
 import { type WebGpuExecutable, WebGpuProgram } from './launching/webgpu-program.ts';
 import { WebGpuStep } from './launching/webgpu-step.ts';
 import { lowerGraph } from './lowering/lower-graph.ts';
-import { MappedPinned } from './memory/mapped-pinned.ts';
 import { ReadbackPool } from './memory/readback-pool.ts';
 import { StagingPool } from './memory/staging-pool.ts';
 import { WebGpuBuffer } from './memory/webgpu-buffer.ts';
@@ -66,7 +66,7 @@ export class WebGpuDevice implements Device {
     this.#faults = new GpuFaults(device, info.backend);
     this.#budget = new MemoryBudget(info.backend, memoryBytes);
     this.#store = new PipelineStore(device, info.name);
-    this.#readbacks = new ReadbackPool(device);
+    this.#readbacks = new ReadbackPool(this.#faults);
     this.#staging = new StagingPool(device);
     this.#uploader = new Uploader(device, this.#store, this.#staging);
     this.#tails = new CopyTail(device, this.#store);
@@ -74,6 +74,11 @@ export class WebGpuDevice implements Device {
 
   get lost(): Promise<Error> {
     return this.#faults.lost;
+  }
+
+  /** What failed first and ended the device's usefulness: its loss, or a command that the implementation refused. */
+  get fault(): Error | undefined {
+    return this.#faults.error;
   }
 
   /** Compiles what streams need; part of opening. */
@@ -97,16 +102,13 @@ export class WebGpuDevice implements Device {
       this.#live.remove(buffer);
       this.#budget.give(byteLength);
     };
-    return this.#add(
-      new WebGpuBuffer(byteLength, label, { device: this.#device, faults: this.#faults, ended }),
-    );
+    return this.#add(new WebGpuBuffer(byteLength, label, { faults: this.#faults, ended }));
   }
 
   createPinned(byteLength: number, label: string, use: PinnedUse = 'inputs'): PinnedBuffer & Disposable {
     this.#live.check();
     if (use === 'weights') {
-      const ended = (pinned: MappedPinned) => this.#live.remove(pinned);
-      return this.#add(new MappedPinned(byteLength, label, { device: this.#device, ended }));
+      return this.#add(this.#uploader.createPinned(byteLength, label, (pinned) => this.#live.remove(pinned)));
     }
     const ended = (buffer: HostBuffer) => this.#live.remove(buffer);
     return this.#add(new HostBuffer(byteLength, label, { bytes: new Uint8Array(byteLength), ended }));
@@ -159,6 +161,15 @@ export class WebGpuDevice implements Device {
     if (this.#faults.error) throw this.#faults.error;
     const ended = (step: WebGpuStep) => this.#live.remove(step);
     return this.#add(new WebGpuStep(label, dispatches, { device: this.#device, indices, ended }));
+  }
+
+  /**
+   * Runs a step, which this device recorded, with every dispatch timed by itself; undefined where the GPU gives no timestamps.
+   * What a dispatch waits for at its start is part of its time.
+   */
+  async timeDispatches(step: Step): Promise<DispatchTime[] | undefined> {
+    this.#owns(step);
+    return this.target.timestamps ? (step as WebGpuStep).time() : undefined;
   }
 
   /** Ends the GPU under everything that uses it, as a driver's reset would. */

@@ -94,19 +94,36 @@ function recordTimeMix(scope: Scope, x: Tensor, inputs: LayerInputs): Tensor {
   const before = tokenShift(g, x, inputs.states.perSlot('time shift', width));
   const shares = scope.weight('time_mix_lerp_fused.weight', 6, width);
   const mixture = (row: number) => lerp(g, x, before, { t: shares, row });
+  const mixtures = {
+    receptance: mixture(MIXTURES.receptance),
+    decay: mixture(MIXTURES.decay),
+    key: mixture(MIXTURES.key),
+    value: mixture(MIXTURES.value),
+    rate: mixture(MIXTURES.rate),
+    gate: mixture(MIXTURES.gate),
+  };
   const vector = (name: string) => scope.weight(`time_mix_${name}.weight`, 1, width);
   const product = (of: Tensor, name: string, rows = width) =>
     linear(scope, of, { name: `time_mix_${name}`, rows });
 
-  const r = product(mixture(MIXTURES.receptance), 'receptance');
-  const slowness = product(unary(g, 'tanh', product(mixture(MIXTURES.decay), 'w1', ranks.decay)), 'w2');
-  const w = unary(g, 'exp', scale(g, unary(g, 'sigmoid', add(g, slowness, vector('w0'))), DECAY_FACTOR));
-  const key = product(mixture(MIXTURES.key), 'key');
-  const v = recordValue(scope, mixture(MIXTURES.value), inputs);
-  const rate = product(product(mixture(MIXTURES.rate), 'a1', ranks.rate), 'a2');
-  const a = unary(g, 'sigmoid', add(g, rate, vector('a0')));
-  const opened = unary(g, 'sigmoid', product(mixture(MIXTURES.gate), 'g1', ranks.gate));
+  // First all products of the row itself, then those that build on them: so devices may compute each kind at once.
+  const r = product(mixtures.receptance, 'receptance');
+  const key = product(mixtures.key, 'key');
+  const value = product(mixtures.value, 'value');
+  const decay = unary(g, 'tanh', product(mixtures.decay, 'w1', ranks.decay));
+  const rate = product(mixtures.rate, 'a1', ranks.rate);
+  const opened = unary(g, 'sigmoid', product(mixtures.gate, 'g1', ranks.gate));
+  const first = inputs.shared.get('first value');
+  const drawn = first && product(mixtures.value, 'v1', ranks.value);
+  if (!first) inputs.share('first value', value);
+
+  const slowness = unary(g, 'sigmoid', add(g, product(decay, 'w2'), vector('w0')));
+  const w = unary(g, 'exp', scale(g, slowness, DECAY_FACTOR));
+  const a = unary(g, 'sigmoid', add(g, product(rate, 'a2'), vector('a0')));
   const gate = product(opened, 'g2');
+  // From the second layer on the value is drawn towards the first layer's.
+  const share = drawn && unary(g, 'sigmoid', add(g, product(drawn, 'v2'), vector('v0')));
+  const v = first && share ? lerp(g, value, first, { t: share }) : value;
 
   const kk = l2Norm(g, mul(g, key, vector('k_k')), { size: headSize, epsilon: LENGTH_EPSILON });
   const k = lerp(g, key, mul(g, key, a), { t: vector('k_a') });
@@ -119,22 +136,6 @@ function recordTimeMix(scope: Scope, x: Tensor, inputs: LayerInputs): Tensor {
   });
   const bonus = wkvBonus(g, { r, k, v }, { weight: vector('r_k'), headSize });
   return product(mul(g, add(g, remembered, bonus), gate), 'output');
-}
-
-/** From the second layer on the value is drawn towards the first layer's. */
-function recordValue(scope: Scope, x: Tensor, { shared, share }: LayerInputs): Tensor {
-  const { g, config } = scope;
-  const { width, ranks } = config;
-  const value = linear(scope, x, { name: 'time_mix_value', rows: width });
-  const first = shared.get('first value');
-  if (!first) {
-    share('first value', value);
-    return value;
-  }
-  const inner = linear(scope, x, { name: 'time_mix_v1', rows: ranks.value });
-  const drawn = linear(scope, inner, { name: 'time_mix_v2', rows: width });
-  const t = unary(g, 'sigmoid', add(g, drawn, scope.weight('time_mix_v0.weight', 1, width)));
-  return lerp(g, value, first, { t });
 }
 
 function recordChannelMix(scope: Scope, x: Tensor, { states }: LayerInputs): Tensor {

@@ -54,5 +54,6 @@ function recordProjections(scope: Scope, x: Tensor): { q: Tensor; k: Tensor; v: 
 function normalizeHeads(scope: Scope, x: Tensor, name: string): Tensor {
   const { queryNorm, keySize } = scope.config;
   if (queryNorm === undefined) return x;
-  return normalize(scope, x, { name, size: queryNorm === 'head' ? keySize : x.width });
+  if (queryNorm === 'head, if there' && !scope.has(`${name}.weight`)) return x;
+  return normalize(scope, x, { name, size: queryNorm === 'row' ? x.width : keySize });
 }

@@ -1,4 +1,5 @@
 import type { Activation } from '../../ops/elementwise.ts';
+import type { RoutingRule } from '../../ops/experts/route-experts.ts';
 import type { RopePairs, RopeParameters } from '../../ops/rope.ts';
 import type { ConfigReader, ModelConfig } from '../model-config.ts';
 
@@ -10,8 +11,10 @@ export interface DecoderTraits {
   readonly normsBefore: boolean;
   /** ... and what it adds to the residual stream. */
   readonly normsAfter: boolean;
-  /** Norm of queries and keys: of each head, or of all heads of a row together. */
-  readonly queryNorm: 'head' | 'row' | undefined;
+  /** What the norm is called that the feed-forward reads through. */
+  readonly feedForwardNorm: 'ffn_norm' | 'post_attention_norm';
+  /** Norm of queries and keys: of each head (in some families where the file has it), or of all heads of a row together. */
+  readonly queryNorm: 'head' | 'head, if there' | 'row' | undefined;
   /** How positions enter: queries and keys are turned, or a vector is added to each embedding. */
   readonly positions: 'turned' | 'learned';
   readonly ropePairs: RopePairs;
@@ -34,6 +37,19 @@ export interface DecoderTraits {
   readonly windowPeriod: number;
   /** Turns of layers with a window, where they differ from the others'. */
   readonly windowRope: RopeParameters | undefined;
+  /** What is in the feed-forward's place; undefined where all layers have the same. */
+  readonly experts: ExpertConfig | undefined;
+}
+
+/** A mixture of experts in place of the feed-forward (Shazeer et al. 2017; Dai et al. 2024, "DeepSeekMoE"). */
+export interface ExpertConfig extends RoutingRule {
+  readonly count: number;
+  /** Width of an expert's hidden layer. */
+  readonly hidden: number;
+  /** Width of the hidden layer of the expert that all rows go to; 0 where there is none. */
+  readonly sharedHidden: number;
+  /** Layers in front that have a feed-forward. */
+  readonly leadingDense: number;
 }
 
 /** Sizes and traits of a decoder. Widths count elements. */
@@ -56,6 +72,7 @@ export const DEFAULT_TRAITS: DecoderTraits = {
   norm: 'rms',
   normsBefore: true,
   normsAfter: false,
+  feedForwardNorm: 'ffn_norm',
   queryNorm: undefined,
   positions: 'turned',
   ropePairs: 'interleaved',
@@ -69,6 +86,7 @@ export const DEFAULT_TRAITS: DecoderTraits = {
   window: undefined,
   windowPeriod: 0,
   windowRope: undefined,
+  experts: undefined,
 };
 
 /** Reads a decoder's sizes; its traits are the default ones but for those given. Throws `MODEL_CONFIG`. */
@@ -89,7 +107,8 @@ export function readDecoder(read: ConfigReader, differing: Partial<DecoderTraits
     kvHeads: read.count('attention.head_count_kv', heads),
     keySize,
     valueSize: read.count('attention.value_length', width / heads),
-    hidden: read.count('feed_forward_length'),
+    // Files of models whose layers all are mixtures may say nothing of it.
+    hidden: read.count('feed_forward_length', traits.experts?.hidden),
     trainedContext,
     originalContext: read.count('rope.scaling.original_context_length', trainedContext),
     normEpsilon: read.real(`attention.${epsilon}`),

@@ -8,6 +8,7 @@ import type { Tensor, Weight } from '../../ops/value.ts';
 import type { Architecture, LayerInputs, PartScope } from '../architecture.ts';
 import { linear } from '../blocks.ts';
 import { recordAttention } from './decoder-attention.ts';
+import { recordExperts } from './decoder-experts.ts';
 import type { DecoderConfig } from './decoder-config.ts';
 import { normalize } from './normalize.ts';
 
@@ -53,7 +54,10 @@ function recordLayer(scope: Scope, inputs: LayerInputs): Tensor {
   const read = before(scope, inputs.x, 'attn_norm');
   const mixed = after(scope, recordAttention(scope, read, inputs), 'post_attention_norm');
   const attended = add(g, inputs.x, mixed);
-  const fed = recordFeedForward(scope, before(scope, attended, 'ffn_norm'));
+  const { experts, feedForwardNorm } = scope.config;
+  const inner = before(scope, attended, feedForwardNorm);
+  const mixture = experts && inputs.index >= experts.leadingDense;
+  const fed = mixture ? recordExperts(scope, inner, experts) : recordFeedForward(scope, inner);
   return add(g, attended, after(scope, fed, 'post_ffw_norm'));
 }
 

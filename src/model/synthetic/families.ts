@@ -1,6 +1,6 @@
 import type { GgufValue } from '../../gguf/index.ts';
 import type { SyntheticShape } from './shapes.ts';
-import { count, real, text } from './values.ts';
+import { count, flag, real, text } from './values.ts';
 
 /** What a synthetic file of an architecture says and has beyond what all of them do. */
 export interface SyntheticFamily {
@@ -23,8 +23,19 @@ const OUTPUT = 'output.weight';
 
 /** The architectures that models can be made up of. */
 export const SYNTHETIC_FAMILIES: Readonly<Record<string, SyntheticFamily>> = {
-  llama: { optional: [OUTPUT] },
+  llama: { metadata: (shape) => (shape.experts ? expertMetadata(shape) : {}), optional: [OUTPUT] },
   qwen2: { optional: [OUTPUT, ...QKV_BIASES] },
+  qwen2moe: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      expert_shared_feed_forward_length: count(shape.hidden),
+    }),
+    optional: [OUTPUT, ...QKV_BIASES, 'ffn_gate_inp_shexp.weight'],
+  },
+  qwen3moe: {
+    metadata: (shape) => ({ ...expertMetadata(shape), ...headSizes(2 * (shape.width / shape.heads)) }),
+    optional: [OUTPUT],
+  },
   qwen3: { metadata: (shape) => headSizes(2 * (shape.width / shape.heads)) },
   phi3: {
     metadata: ({ context }) => ({
@@ -35,6 +46,17 @@ export const SYNTHETIC_FAMILIES: Readonly<Record<string, SyntheticFamily>> = {
   },
   chatglm: { metadata: halfTurned, optional: [OUTPUT, 'attn_qkv.weight', 'attn_qkv.bias'] },
   glm4: { metadata: halfTurned, optional: [OUTPUT, ...QKV_BIASES] },
+  glm4moe: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      ...halfTurned(shape),
+      leading_dense_block_count: count(1),
+      expert_shared_count: count(1),
+      expert_weights_norm: flag(true),
+      expert_weights_scale: real(1.5),
+    }),
+    optional: [OUTPUT, ...QKV_BIASES, 'exp_probs_b.bias', 'attn_q_norm.weight', 'attn_k_norm.weight'],
+  },
   gemma2: {
     metadata: (shape) => ({
       ...headSizes(2 * (shape.width / shape.heads)),
@@ -104,6 +126,15 @@ function rwkvMetadata({ width, heads }: SyntheticShape): Record<string, GgufValu
     'attention.iclr_lora_rank': count(ranks.rate),
     'attention.value_residual_mix_lora_rank': count(ranks.value),
     'attention.gate_lora_rank': count(ranks.gate),
+  };
+}
+
+/** Sizes of a mixture; small ones where the shape is no mixture's. */
+function expertMetadata({ experts = 6, chosenExperts = 2, expertHidden = 32 }: SyntheticShape) {
+  return {
+    expert_count: count(experts),
+    expert_used_count: count(chosenExperts),
+    expert_feed_forward_length: count(expertHidden),
   };
 }
 

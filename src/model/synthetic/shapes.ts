@@ -12,6 +12,10 @@ export interface SyntheticShape {
   readonly vocabulary: number;
   readonly context: number;
   readonly ropeBase: number;
+  /** Of a mixture: experts of a layer, those of a row, and the width of their hidden layers. */
+  readonly experts?: number;
+  readonly chosenExperts?: number;
+  readonly expertHidden?: number;
 }
 
 /** The shapes that are known by name: those of the published models, and a tiny one for tests. */
@@ -92,6 +96,20 @@ export const SYNTHETIC_SHAPES = {
     vocabulary: 128_256,
     context: 8192,
     ropeBase: 500_000,
+  },
+  'qwen3-30b-a3b': {
+    architecture: 'qwen3moe',
+    layers: 48,
+    width: 2048,
+    heads: 32,
+    kvHeads: 4,
+    hidden: 6144,
+    vocabulary: 151_936,
+    context: 40_960,
+    ropeBase: 1_000_000,
+    experts: 128,
+    chosenExperts: 8,
+    expertHidden: 768,
   },
   'rwkv7-2.9b': {
     architecture: 'rwkv7',

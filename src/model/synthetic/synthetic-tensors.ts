@@ -83,8 +83,21 @@ class WishingScope extends PartScope {
   }
 
   override weight(name: string, rows: number, columns: number): Weight {
-    const format = this.#formatOf(name, rows, columns);
     const shape = this.#request.shapes[name] ?? (rows === 1 ? [columns] : [columns, rows]);
+    return this.#wish(name, rows, shape);
+  }
+
+  override expertWeight(
+    name: string,
+    { count, rows }: { count: number; rows: number },
+    columns: number,
+  ): Weight {
+    return this.#wish(name, count * rows, [columns, rows, count]);
+  }
+
+  #wish(name: string, rows: number, shape: readonly number[]): Weight {
+    const columns = shape[0] ?? 1;
+    const format = this.#formatOf(name, rows, columns);
     const whole = this.prefix + name;
     if (!this.#wanted.has(whole)) this.#wanted.set(whole, { name: whole, format, shape });
     return this.g.weight(name, format, rows, columns);
@@ -105,7 +118,8 @@ class WishingScope extends PartScope {
 
   #formatOf(name: string, rows: number, columns: number): TensorFormat {
     const { format, outputFormat = format, shapes } = this.#request;
-    if (rows === 1 || name in shapes) return F32;
+    // As files have it: routers are small, and what they choose is not to depend on rounding.
+    if (rows === 1 || name in shapes || name.startsWith('ffn_gate_inp')) return F32;
     return fittingFormat(name === 'output.weight' ? outputFormat : format, columns);
   }
 }

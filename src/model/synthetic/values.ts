@@ -14,3 +14,8 @@ export function count(value: number): GgufValue {
 export function real(value: number): GgufValue {
   return { type: 'f32', value };
 }
+
+/** A yes or no as metadata hold it. */
+export function flag(value: boolean): GgufValue {
+  return { type: 'bool', value };
+}

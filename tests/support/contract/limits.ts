@@ -51,12 +51,16 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'l2Norm':
     case 'sample':
       return FUNCTION;
+    case 'routeExperts':
+      return FUNCTION;
+    case 'combineExperts':
     case 'wkv7':
     case 'wkvBonus':
       return SUMMED;
     case 'attention':
       return op.cache.values.type === 'f16' ? WEIGHED_IN_HALVES : SUMMED;
     case 'matmul':
+    case 'matmulExperts':
       return !exactF32 && allowsQuantizedActivations(op.weight.format) ? QUANTIZED_ACTIVATIONS : SUMMED;
   }
 }

@@ -20,21 +20,21 @@ const CLANG_FLAGS = [
   ...['-std=c++17', '-O3', '-ffp-contract=off', '-S', '-o', '-', '-'],
 ];
 
-/** Texts whose kernels must keep everything in registers: memory bounds them, and spills are memory. */
-const WITHOUT_SPILLS = ['matvec.hip', 'attention.hip'];
+/** Texts whose kernels must keep everything in registers: what they would spill goes through the memory that bounds them. */
+const WITHOUT_SPILLS = ['matvec.hip', 'attention.hip', 'attention-tiles.hip'];
 
 /** What Debian's hipRTC of ROCm 5.2 knows. */
 const HIPRTC_TARGETS = ['gfx1030', 'gfx90a'];
 
 /** Which kernels are compiled for a target; the targets have an order. */
-export type KernelChoice = (target: NativeTarget, order: number) => readonly KernelModule[];
+export type KernelChoice = (target: NativeTarget, order: number) => Promise<readonly KernelModule[]>;
 
 /** Declares a test a target: the kernels compile, and the texts bound by memory spill nothing. */
 export function testClang(choose: KernelChoice): void {
   const options = spawnSync(CLANG, ['--version']).status === 0 ? {} : missing(CLANG);
   for (const [order, target] of AMD_TARGETS.entries()) {
     test(`${CLANG} compiles kernels for ${target.name}`, options, async (t) => {
-      const modules = [...choose(target, order)];
+      const modules = [...(await choose(target, order))];
       assert.ok(modules.length > 0);
       await inParallel(modules, (module) => compileWithClang(t, module, target));
     });
@@ -50,7 +50,7 @@ export async function testHiprtc(choose: KernelChoice): Promise<void> {
     const target = AMD_TARGETS.find((known) => known.name === name);
     assert.ok(target);
     test(`hipRTC compiles kernels for ${name}`, options, async () => {
-      const modules = choose(target, order);
+      const modules = await choose(target, order);
       assert.ok(modules.length > 0);
       await Promise.all(modules.map((module) => compileWithHiprtc(compiler, module, target)));
     });

@@ -5,10 +5,10 @@ import {
   type NativeTarget,
 } from '../../../src/devices/native/index.ts';
 import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
-import { syntheticShape } from '../../../src/model/synthetic/shapes.ts';
+import { type SyntheticShape, syntheticShape } from '../../../src/model/synthetic/shapes.ts';
 import { GraphBuilder, type OpGraph } from '../../../src/ops/index.ts';
 import { ALL_CASES } from '../contract/cases/index.ts';
-import { syntheticGraphs, syntheticTensors } from '../synthetic-graphs.ts';
+import { syntheticGraphs, syntheticModel } from '../synthetic-graphs.ts';
 import { PROBE } from './probe.ts';
 
 /** Rows of a step: one sequence's token, several sequences', and a prompt's. */
@@ -17,11 +17,12 @@ const CONTEXT = 4096;
 const BLOCK_SIZE = 32;
 
 /** The graphs of a layer and of the head, in a model's real widths, for every batch size that has kernels of its own. */
-function modelGraphs(shapeName: string, format: TensorFormat): OpGraph[] {
-  const shape = { ...syntheticShape(shapeName), layers: 1 };
+async function modelGraphs(of: SyntheticShape, format: TensorFormat): Promise<OpGraph[]> {
+  const shape = { ...of, layers: 1 };
+  const model = await syntheticModel(shape, format);
   return ROWS.flatMap((rows) => {
     const slots = Math.min(rows, 8);
-    const graphs = syntheticGraphs(shape, syntheticTensors(shape, format), {
+    const graphs = syntheticGraphs(model, {
       shape: { rows, outputs: 1, slots, blocksPerSlot: CONTEXT / BLOCK_SIZE },
       blocks: (slots * CONTEXT) / BLOCK_SIZE,
       cacheType: 'f16',
@@ -49,19 +50,23 @@ function modulesOf(graphs: readonly OpGraph[], target: NativeTarget): KernelModu
 }
 
 /** The kernels of models as they are used: weights as they are most often stored, without and with shared keys. */
-export function modelModules(target: NativeTarget): KernelModule[] {
+export async function modelModules(target: NativeTarget): Promise<KernelModule[]> {
   const formats = ALL_FORMATS.filter(({ name }) => name === 'Q4_0' || name === 'Q4_K');
-  const shapes = ['llama-2-7b', 'llama-3-8b'];
-  return modulesOf(
-    shapes.flatMap((shape) => formats.flatMap((format) => modelGraphs(shape, format))),
-    target,
-  );
+  const shapes = [syntheticShape('llama-2-7b'), syntheticShape('llama-3-8b')];
+  const graphs = shapes.flatMap((shape) => formats.map((format) => modelGraphs(shape, format)));
+  return modulesOf((await Promise.all(graphs)).flat(), target);
 }
 
 /** Every kernel that models of any format and the device contract's cases ask for, and the prelude's probes. */
-export function allModules(target: NativeTarget): KernelModule[] {
+export async function allModules(target: NativeTarget): Promise<KernelModule[]> {
   const formats = ALL_FORMATS.filter(({ name }) => !/^I\d/.test(name));
-  const graphs = formats.flatMap((format) => modelGraphs('llama-2-7b', format));
-  const modules = [...modelModules(target), ...modulesOf([...graphs, ...caseGraphs()], target), PROBE];
+  const shape = syntheticShape('llama-2-7b');
+  const graphs = formats.map((format) => modelGraphs(shape, format));
+  // Heads of 256 take the most registers.
+  const common = formats.filter(({ name }) => name === 'Q4_0');
+  const large = common.map((format) => modelGraphs({ ...shape, heads: 16, kvHeads: 8 }, format));
+  const all = (await Promise.all([...graphs, ...large])).flat();
+  const own = modulesOf([...all, ...caseGraphs()], target);
+  const modules = [...(await modelModules(target)), ...own, PROBE];
   return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
 }

@@ -32,7 +32,7 @@ export function fixedKernels(modules: readonly KernelModule[], launches: () => r
       scratchBytes: 0,
       modules,
       launches: (_: GraphAddresses) => launches(),
-      pack: () => [],
+      pack: ({ target }) => ({ kind: 'copy', to: target }),
     }),
   };
 }

@@ -1,10 +1,18 @@
 import { Lifetime } from '../../../base/disposal.ts';
 import { fail, RocmforgeError } from '../../../base/errors.ts';
 import { WaitingLine } from '../../../base/waiting-line.ts';
-import type { BlockDecoder, DecodeWork, WorkerHandle, WorkerHost } from '../../../device/index.ts';
+import type {
+  BlockDecoder,
+  DecodeWork,
+  SharedBlock,
+  WorkerHandle,
+  WorkerHost,
+} from '../../../device/index.ts';
 import { chooseKernels, type KernelBytes } from '../kernel-choice.ts';
 import { MAX_WORKERS } from '../protocol/control.ts';
+import { reservedBytes } from '../protocol/reserved.ts';
 import type { DecodeAnswer, DecodeRequest } from './messages.ts';
+import { SharedMemories } from './shared-memories.ts';
 
 /** What a decoder is made of. */
 export interface CpuDecoderOptions {
@@ -24,20 +32,37 @@ export async function openCpuDecoder(options: CpuDecoderOptions): Promise<BlockD
   if (!Number.isInteger(threads) || threads < 1 || threads > MAX_WORKERS) {
     fail('INVALID_ARGUMENT', { name: 'threads', found: `${threads}`, expected: `1 to ${MAX_WORKERS}` });
   }
-  const { module } = await chooseKernels(options.kernels, true);
-  return new DecodePool(options.host, module, threads);
+  const { module, heapBase } = await chooseKernels(options.kernels, true);
+  const memories = new SharedMemories(reservedBytes(heapBase, threads));
+  return new DecodePool(options.host, { module, memories, threads });
 }
 
 class DecodePool implements BlockDecoder {
   readonly threads: number;
   readonly #seats: readonly Seat[];
   readonly #free: WaitingLine<Seat>;
+  readonly #memories: SharedMemories;
   readonly #life = new Lifetime('the decoder');
 
-  constructor(host: WorkerHost, kernels: WebAssembly.Module, threads: number) {
-    this.threads = threads;
-    this.#seats = Array.from({ length: threads }, (_, index) => new Seat(host, kernels, index));
+  constructor(
+    host: WorkerHost,
+    of: { module: WebAssembly.Module; memories: SharedMemories; threads: number },
+  ) {
+    this.threads = of.threads;
+    this.#memories = of.memories;
+    this.#seats = Array.from({ length: of.threads }, (_, index) => new Seat(host, of, index));
     this.#free = new WaitingLine(this.#seats);
+  }
+
+  share(byteLength: number): SharedBlock {
+    const block = this.#memories.create(byteLength);
+    return {
+      bytes: block.bytes,
+      [Symbol.dispose]: () => {
+        this.#memories.forget(block);
+        for (const seat of this.#seats) seat.forget(block.id);
+      },
+    };
   }
 
   async decode(work: DecodeWork): Promise<void> {
@@ -61,24 +86,39 @@ class DecodePool implements BlockDecoder {
 class Seat {
   readonly #host: WorkerHost;
   readonly #kernels: WebAssembly.Module;
-  readonly #name: string;
+  readonly #memories: SharedMemories;
+  readonly #index: number;
+  /** Memories that the worker knows, by their numbers. */
+  readonly #known = new Set<number>();
   #worker: WorkerHandle | undefined;
   #settle: ((error: Error | undefined) => void) | undefined;
   #source: Uint8Array = new Uint8Array(0);
   #into: Uint8Array = new Uint8Array(0);
 
-  constructor(host: WorkerHost, kernels: WebAssembly.Module, index: number) {
+  constructor(host: WorkerHost, of: { module: WebAssembly.Module; memories: SharedMemories }, index: number) {
     this.#host = host;
-    this.#kernels = kernels;
-    this.#name = `rocmforge decoder ${index}`;
+    this.#kernels = of.module;
+    this.#memories = of.memories;
+    this.#index = index;
   }
 
-  async decode({ format, source, become, into }: DecodeWork): Promise<void> {
+  async decode(work: DecodeWork): Promise<void> {
+    const { format, source, become, into } = work;
+    const inPlace = this.#inPlace(work);
+    if (inPlace) {
+      await this.#ask(inPlace);
+      return;
+    }
     const from = isShared(source) ? source : this.#sharedSource(source);
     const to = isShared(into) ? into : this.#sharedInto(into.byteLength);
     const halves = become.name === 'F16';
     await this.#ask({ kind: 'decode', ggmlType: format.ggmlType, source: from, into: to, halves });
     if (to !== into) into.set(to);
+  }
+
+  /** Lets go of a memory. */
+  forget(id: number): void {
+    if (this.#known.delete(id)) this.#worker?.post({ kind: 'forget', id } satisfies DecodeRequest);
   }
 
   /** Ends the worker; work under way rejects. */
@@ -104,8 +144,29 @@ class Seat {
     }
   }
 
+  /** The request where source and target lie in one memory that the kernels see. */
+  #inPlace({ format, source, become, into }: DecodeWork): DecodeRequest | undefined {
+    const memory = this.#memories.of(source);
+    if (!memory || memory !== this.#memories.of(into) || into.byteOffset % 4 !== 0) return undefined;
+    this.#worker ??= this.#start();
+    if (!this.#known.has(memory.id)) {
+      this.#known.add(memory.id);
+      this.#worker.post({ kind: 'share', id: memory.id, memory: memory.memory } satisfies DecodeRequest);
+    }
+    return {
+      kind: 'decode in place',
+      ggmlType: format.ggmlType,
+      id: memory.id,
+      source: source.byteOffset,
+      blocks: source.byteLength / format.blockBytes,
+      into: into.byteOffset,
+      halves: become.name === 'F16',
+    };
+  }
+
   #start(): WorkerHandle {
-    const worker = this.#host.start(this.#name);
+    this.#known.clear();
+    const worker = this.#host.start(`rocmforge decoder ${this.#index}`);
     worker.onMessage((message) => {
       const { failure } = message as DecodeAnswer;
       this.#settle?.(failure === undefined ? undefined : lost(failure));
@@ -114,7 +175,8 @@ class Seat {
       this.#worker = undefined;
       this.#settle?.(lost(cause.message, cause));
     });
-    worker.post({ kind: 'start', kernels: this.#kernels } satisfies DecodeRequest);
+    const start: DecodeRequest = { kind: 'start', kernels: this.#kernels, worker: this.#index };
+    worker.post(start);
     return worker;
   }
 

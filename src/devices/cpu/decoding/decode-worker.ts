@@ -17,56 +17,111 @@ export function runDecodeWorker(port: WorkerPort): void {
   port.onMessage((data) => {
     const request = data as DecodeRequest;
     if (request.kind === 'start') {
-      worker = new DecodeWorker(request.kernels);
+      worker = new DecodeWorker(request.kernels, request.worker);
       return;
     }
-    let failure: string | undefined;
-    try {
-      invariant(worker, 'a worker is started before it decodes');
-      worker.decode(request);
-    } catch (error) {
-      failure = String(error);
-    }
-    port.post({ failure } satisfies DecodeAnswer);
+    if (request.kind === 'share') worker?.share(request.id, request.memory);
+    else if (request.kind === 'forget') worker?.forget(request.id);
+    else port.post({ failure: failureOf(worker, request) } satisfies DecodeAnswer);
   });
 }
 
-class DecodeWorker {
-  readonly #bank: BankInstance;
+type Decoding = Extract<DecodeRequest, { source: unknown }>;
 
-  constructor(kernels: WebAssembly.Module) {
+function failureOf(worker: DecodeWorker | undefined, request: Decoding): string | undefined {
+  try {
+    invariant(worker, 'a worker is started before it decodes');
+    if (request.kind === 'decode') worker.decode(request);
+    else worker.decodeInPlace(request);
+    return undefined;
+  } catch (error) {
+    return String(error);
+  }
+}
+
+class DecodeWorker {
+  readonly #kernels: WebAssembly.Module;
+  readonly #index: number;
+  readonly #own: BankInstance;
+  readonly #shared = new Map<number, BankInstance>();
+
+  constructor(kernels: WebAssembly.Module, index: number) {
+    this.#kernels = kernels;
+    this.#index = index;
     const pages = Math.ceil(reservedBytes(heapBaseOf(kernels), 1) / WASM_PAGE_BYTES);
-    this.#bank = new BankInstance(kernels, sharedMemory(pages), 0);
+    this.#own = new BankInstance(kernels, sharedMemory(pages), 0);
+  }
+
+  share(id: number, memory: WebAssembly.Memory): void {
+    this.#shared.set(id, new BankInstance(this.#kernels, memory, this.#index));
+  }
+
+  forget(id: number): void {
+    this.#shared.delete(id);
   }
 
   /** Piece by piece through memory that the kernels see. */
-  decode({ ggmlType, source, into, halves }: Extract<DecodeRequest, { kind: 'decode' }>): void {
-    const format = formatOf(ggmlType);
-    invariant(format, 'blocks have a known format');
+  decode({ ggmlType, source, into, halves }: Extract<Decoding, { kind: 'decode' }>): void {
+    const format = known(ggmlType);
     const { blockBytes, blockElements } = format;
     const blocks = source.byteLength / blockBytes;
-    const most = Math.max(1, Math.floor(PIECE_ELEMENTS / blockElements));
+    const bank = this.#own;
+    const file = fileScratch(bank);
     const elementBytes = halves ? 2 : 4;
-    for (let first = 0; first < blocks; first += most) {
-      const count = Math.min(most, blocks - first);
+    forPieces(format, blocks, (first, count) => {
       const piece = source.subarray(first * blockBytes, (first + count) * blockBytes);
-      into.set(this.#decodePiece(format, piece, halves), first * blockElements * elementBytes);
-    }
+      bank.bytes(file, piece.byteLength).set(piece);
+      const floats = floatScratch(bank);
+      decoderOf(format, bank)(file, floats, count, bank.scratch);
+      const elements = count * blockElements;
+      // The file's bytes are used up.
+      if (halves) bank.kernels.narrow(floats, file, elements);
+      const decoded = bank.bytes(halves ? file : floats, elements * elementBytes);
+      into.set(decoded, first * blockElements * elementBytes);
+    });
   }
 
-  #decodePiece(format: TensorFormat, piece: Uint8Array, halves: boolean): Uint8Array {
-    const bank = this.#bank;
-    const file = bank.scratch + KERNEL_SCRATCH_BYTES;
-    const floats = file + FILE_SCRATCH_BYTES;
-    const blocks = piece.byteLength / format.blockBytes;
-    const elements = blocks * format.blockElements;
-    bank.bytes(file, piece.byteLength).set(piece);
-    decoderOf(format, bank)(file, floats, blocks, bank.scratch);
-    if (!halves) return bank.bytes(floats, 4 * elements);
-    // The file's bytes are used up.
-    bank.kernels.narrow(floats, file, elements);
-    return bank.bytes(file, 2 * elements);
+  /** Where the kernels see both ends. */
+  decodeInPlace(request: Extract<Decoding, { kind: 'decode in place' }>): void {
+    const { ggmlType, id, source, blocks, into, halves } = request;
+    const format = known(ggmlType);
+    const bank = this.#shared.get(id);
+    invariant(bank, 'memory is shared before it is worked on');
+    const decode = decoderOf(format, bank);
+    if (!halves) {
+      decode(source, into, blocks, bank.scratch);
+      return;
+    }
+    const { blockBytes, blockElements } = format;
+    const floats = floatScratch(bank);
+    forPieces(format, blocks, (first, count) => {
+      decode(source + first * blockBytes, floats, count, bank.scratch);
+      bank.kernels.narrow(floats, into + 2 * first * blockElements, count * blockElements);
+    });
   }
+}
+
+function known(ggmlType: number): TensorFormat {
+  const format = formatOf(ggmlType);
+  invariant(format, 'blocks have a known format');
+  return format;
+}
+
+function forPieces(
+  { blockElements }: TensorFormat,
+  blocks: number,
+  piece: (first: number, count: number) => void,
+): void {
+  const most = Math.max(1, Math.floor(PIECE_ELEMENTS / blockElements));
+  for (let first = 0; first < blocks; first += most) piece(first, Math.min(most, blocks - first));
+}
+
+function fileScratch({ scratch }: BankInstance): number {
+  return scratch + KERNEL_SCRATCH_BYTES;
+}
+
+function floatScratch(bank: BankInstance): number {
+  return fileScratch(bank) + FILE_SCRATCH_BYTES;
 }
 
 function heapBaseOf(kernels: WebAssembly.Module): number {

@@ -1,5 +1,5 @@
 import { fail } from '../../../base/errors.ts';
-import type { MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
+import type { MatmulExpertsOp, MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
 import type { Lowering } from '../program/lowering.ts';
 import type { Slot } from '../program/slots.ts';
 import { weightLayoutOf } from '../program/weight-layout-of.ts';
@@ -17,17 +17,20 @@ function spanOf({ format }: Weight): number {
   return format.blockElements === 256 ? 8 : 1;
 }
 
+/** What a product reads its activations from. Throws `OP_UNSUPPORTED` for a weight that is too wide for the workers' scratch. */
+export function productInput({ kind, x, weight }: MatmulOp | MatmulExpertsOp, to: Lowering): Slot {
+  if (matmulScratchBytes(MATMUL_BLOCK_ROWS, weight.columns) > KERNEL_SCRATCH_BYTES) {
+    const why = `${weight.name} is ${weight.columns} columns wide`;
+    fail('OP_UNSUPPORTED', { device: 'cpu', op: kind, why });
+  }
+  const { layout } = weightLayoutOf(weight.format);
+  return layout.activations === 'records' ? quantized(x, spanOf(weight), to) : to.tensor(x);
+}
+
 export function lowerMatmul(op: MatmulOp, to: Lowering): void {
   const { weight, out: result, bias } = op;
   const { layout } = weightLayoutOf(weight.format);
-  if (matmulScratchBytes(MATMUL_BLOCK_ROWS, weight.columns) > KERNEL_SCRATCH_BYTES) {
-    fail('OP_UNSUPPORTED', {
-      device: 'cpu',
-      op: 'matmul',
-      why: `${weight.name} is ${weight.columns} columns wide`,
-    });
-  }
-  const x = layout.activations === 'records' ? quantized(op.x, spanOf(weight), to) : to.tensor(op.x);
+  const x = productInput(op, to);
   const packed = to.weight(weight, 'matrix');
   const out = to.tensor(result);
   to.emit({

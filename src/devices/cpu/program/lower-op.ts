@@ -2,6 +2,7 @@ import type { Op } from '../../../ops/index.ts';
 import { lowerAttention, lowerKvAppend } from '../lowering/attention.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from '../lowering/elementwise.ts';
 import { lowerEmbed } from '../lowering/embed.ts';
+import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts } from '../lowering/experts.ts';
 import { lowerMatmul } from '../lowering/matmul.ts';
 import { lowerGroupNorm, lowerL2Norm, lowerLayerNorm, lowerRmsNorm } from '../lowering/norm.ts';
 import { lowerLerp, lowerTokenShift, lowerWkv7, lowerWkvBonus } from '../lowering/recurrence.ts';
@@ -17,6 +18,12 @@ export function lowerOp(op: Op, to: Lowering): void {
       return lowerEmbed(op, to);
     case 'matmul':
       return lowerMatmul(op, to);
+    case 'routeExperts':
+      return lowerRouteExperts(op, to);
+    case 'matmulExperts':
+      return lowerMatmulExperts(op, to);
+    case 'combineExperts':
+      return lowerCombineExperts(op, to);
     case 'add':
     case 'mul':
       return lowerBinary(op, to);

@@ -1,4 +1,4 @@
-import type { Activation, RopePairs, RopeParameters } from '../../../ops/index.ts';
+import type { Activation, RopePairs, RopeParameters, RoutingRule } from '../../../ops/index.ts';
 import type { BankAddress } from './command.ts';
 
 /** Where the indices of a ragged batch stand. */
@@ -38,6 +38,48 @@ export interface MatmulCall {
   readonly columns: number;
   /** Columns of the weight. */
   readonly inner: number;
+}
+
+/** Which of `columns` experts each row goes to, and with what shares. */
+export interface RouteExpertsCall {
+  readonly kind: 'routeExperts';
+  readonly at: {
+    readonly x: number;
+    readonly bias?: number;
+    readonly experts: number;
+    readonly shares: number;
+  };
+  readonly columns: number;
+  readonly rule: RoutingRule;
+}
+
+/** A matmul with `outputs` rows of the weight for each expert that a row chose. */
+export interface MatmulExpertsCall {
+  readonly kind: 'matmulExperts';
+  readonly at: {
+    readonly x: number;
+    readonly experts: number;
+    readonly weight: number;
+    readonly out: number;
+  };
+  readonly matVec: string;
+  /** What `x` is. */
+  readonly activations: 'records' | 'floats';
+  readonly columns: number;
+  readonly outputs: number;
+  /** Columns of the weight. */
+  readonly inner: number;
+  /** Parts of a row, one a choice, or 1. */
+  readonly parts: number;
+  readonly expertCount: number;
+}
+
+/** `out[r, n] = sum_j shares[r, j] * x[r, j * columns + n]`. */
+export interface CombineExpertsCall {
+  readonly kind: 'combineExperts';
+  readonly at: { readonly x: number; readonly shares: number; readonly out: number };
+  readonly columns: number;
+  readonly chosen: number;
 }
 
 /** `out = a + b` or `a * b`; `b` is a row for each row, one row for all, or one value. */
@@ -272,6 +314,9 @@ export type CallTable =
   | EmbedCall
   | QuantizeCall
   | MatmulCall
+  | RouteExpertsCall
+  | MatmulExpertsCall
+  | CombineExpertsCall
   | BinaryCall
   | ScaleCall
   | UnaryCall

@@ -4,6 +4,7 @@ import type { BankInstance } from './bank-instance.ts';
 import { attentionCall, cacheAppendCall } from './calls/attention.ts';
 import { binaryCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise.ts';
 import { embedCall } from './calls/embed.ts';
+import { combineExpertsCall, matmulExpertsCall, routeExpertsCall } from './calls/experts.ts';
 import { matmulCall, quantizeCall } from './calls/matmul.ts';
 import { groupNormCall, l2NormCall, layerNormCall, rmsNormCall, ropeCall } from './calls/norm.ts';
 import { lerpCall, tokenShiftCall, wkv7Call, wkvBonusCall } from './calls/recurrence.ts';
@@ -28,6 +29,12 @@ export function buildCall(call: CallTable, { bank, banks, capacity, axis }: Call
       return quantizeCall(call, bank);
     case 'matmul':
       return matmulCall(call, bank);
+    case 'routeExperts':
+      return routeExpertsCall(call, bank, capacity[axis]);
+    case 'matmulExperts':
+      return matmulExpertsCall(call, bank, capacity[axis]);
+    case 'combineExperts':
+      return combineExpertsCall(call, bank, capacity[axis]);
     case 'add':
     case 'mul':
       return binaryCall(call, bank);

@@ -15,27 +15,45 @@
 
 DEVICE f32 sigmoid(f32 x) { return 1.0f / (1.0f + exponential(-x)); }
 
-DEVICE f32 activation(f32 x) {
-#if ACTIVATION == ACTIVATION_SILU
-  return x / (1.0f + exponential(-x));
-#elif ACTIVATION == ACTIVATION_GELU
-  return 0.5f * x * (1.0f + error_function(x * 0.70710678f));
-#elif ACTIVATION == ACTIVATION_GELU_TANH
+// Each by its name, as texts of several functions call them.
+DEVICE f32 silu_of(f32 x) { return x / (1.0f + exponential(-x)); }
+DEVICE f32 gelu_of(f32 x) { return 0.5f * x * (1.0f + error_function(x * 0.70710678f)); }
+DEVICE f32 gelu_tanh_of(f32 x) {
   return 0.5f * x * (1.0f + hyperbolic_tangent(0.79788456f * (x + 0.044715f * x * x * x)));
-#elif ACTIVATION == ACTIVATION_GELU_QUICK
-  return x * sigmoid(1.702f * x);
-#elif ACTIVATION == ACTIVATION_RELU
-  return x > 0 || x != x ? x : 0.0f;
-#elif ACTIVATION == ACTIVATION_RELU_SQUARED
-  return x > 0 || x != x ? x * x : 0.0f;
-#elif ACTIVATION == ACTIVATION_SIGMOID
-  return sigmoid(x);
-#elif ACTIVATION == ACTIVATION_TANH
-  return hyperbolic_tangent(x);
-#elif ACTIVATION == ACTIVATION_EXP
-  return exponential(x);
-#elif ACTIVATION == ACTIVATION_SOFTPLUS
+}
+DEVICE f32 gelu_quick_of(f32 x) { return x * sigmoid(1.702f * x); }
+DEVICE f32 relu_of(f32 x) { return x > 0 || x != x ? x : 0.0f; }
+DEVICE f32 relu_squared_of(f32 x) { return x > 0 || x != x ? x * x : 0.0f; }
+DEVICE f32 sigmoid_of(f32 x) { return sigmoid(x); }
+DEVICE f32 tanh_of(f32 x) { return hyperbolic_tangent(x); }
+DEVICE f32 exp_of(f32 x) { return exponential(x); }
+DEVICE f32 softplus_of(f32 x) {
   f32 size = x < 0 ? -x : x;
   return max_of(x, 0.0f) + logarithm_of_one_plus(exponential(-size));
+}
+
+#ifdef ACTIVATION
+DEVICE f32 activation(f32 x) {
+#if ACTIVATION == ACTIVATION_SILU
+  return silu_of(x);
+#elif ACTIVATION == ACTIVATION_GELU
+  return gelu_of(x);
+#elif ACTIVATION == ACTIVATION_GELU_TANH
+  return gelu_tanh_of(x);
+#elif ACTIVATION == ACTIVATION_GELU_QUICK
+  return gelu_quick_of(x);
+#elif ACTIVATION == ACTIVATION_RELU
+  return relu_of(x);
+#elif ACTIVATION == ACTIVATION_RELU_SQUARED
+  return relu_squared_of(x);
+#elif ACTIVATION == ACTIVATION_SIGMOID
+  return sigmoid_of(x);
+#elif ACTIVATION == ACTIVATION_TANH
+  return tanh_of(x);
+#elif ACTIVATION == ACTIVATION_EXP
+  return exp_of(x);
+#elif ACTIVATION == ACTIVATION_SOFTPLUS
+  return softplus_of(x);
 #endif
 }
+#endif

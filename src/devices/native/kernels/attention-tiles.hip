@@ -80,14 +80,15 @@ struct OwnValues {
 /// Sends for a tile's keys, and takes its values into registers.
 DEVICE void load_tile(Shared& shared, OwnValues& own, const Cache& cache, const i64* cells) {
   SharedAddress keys = shared_address(shared.keys);
+  i32 own_thread = anew(thread());
   UNROLL for (i32 k = 0; k < (KEY_OCTETS + THREADS - 1) / THREADS; k++) {
-    i32 i = k * THREADS + thread(), line = i / (KEY / 8), octet = i % (KEY / 8);
+    i32 i = k * THREADS + own_thread, line = i / (KEY / 8), octet = i % (KEY / 8);
     if (KEY_OCTETS % THREADS != 0 && i >= KEY_OCTETS) continue;
     copy_16(keys + 16 * (line * KEY_LINE + octet), cache.keys + cells[line] * KEY + 8 * octet);
   }
   copies_commit();
   UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
-    i32 i = min_of(k * THREADS + i32(thread()), VALUE_PAIRS - 1), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
+    i32 i = min_of(k * THREADS + own_thread, VALUE_PAIRS - 1), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
     own.even[k] = *reinterpret_cast<const u32x4*>(cache.values + cells[2 * pair] * VALUE + 8 * octet);
     own.odd[k] = *reinterpret_cast<const u32x4*>(cache.values + cells[2 * pair + 1] * VALUE + 8 * octet);
   }
@@ -96,8 +97,9 @@ DEVICE void load_tile(Shared& shared, OwnValues& own, const Cache& cache, const 
 /// Turns the values: two positions' elements in a word.
 DEVICE void store_values(Shared& shared, const OwnValues& own) {
   u32* turned = reinterpret_cast<u32*>(shared.values);
+  i32 own_thread = anew(thread());
   UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
-    i32 i = k * THREADS + thread(), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
+    i32 i = k * THREADS + own_thread, pair = i % (KEYS / 2), octet = i / (KEYS / 2);
     if (VALUE_PAIRS % THREADS != 0 && i >= VALUE_PAIRS) continue;
     u32 even[4] = {own.even[k].x, own.even[k].y, own.even[k].z, own.even[k].w};
     u32 odd[4] = {own.odd[k].x, own.odd[k].y, own.odd[k].z, own.odd[k].w};
@@ -192,6 +194,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
         MatrixSum scores = {};
         UNROLL for (i32 step = 0; step < KEY / 32; step++) {
           multiply(scores, queries[step], load_fragment<KEY_LINE>(shared.keys, 16 * tile, step));
+          keep_order();
         }
         UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
           i32 row = matrix_row(i), column = 16 * tile + matrix_column(i), own = shared.positions[16 * wave + row];
@@ -210,6 +213,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
         Fragment weights = load_fragment<VALUE_LINE>(shared.weights[wave], 0, step);
         UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
           multiply(sums[tile], weights, load_fragment<VALUE_LINE>(shared.values, 16 * tile, step));
+          keep_order();
         }
       }
       barrier();

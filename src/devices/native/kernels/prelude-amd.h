@@ -50,6 +50,20 @@ DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); 
 DEVICE void await_inputs() {}
 DEVICE void release_successor() {}
 
+#if defined(MATRIX_WMMA) && !defined(ROCMFORGE_EMULATOR)
+/// The same value, unknown to the compiler: what follows from it is computed where it is used, and not kept from before a loop
+/// in registers that matrix fragments need.
+DEVICE i32 anew(i32 value) {
+  asm volatile("" : "+v"(value));
+  return value;
+}
+/// What stands behind is not begun before: fragments that are loaded early are registers that are taken early.
+DEVICE void keep_order() { __builtin_amdgcn_sched_barrier(0); }
+#else
+DEVICE i32 anew(i32 value) { return value; }
+DEVICE void keep_order() {}
+#endif
+
 DEVICE i32 wave_lane() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }
 DEVICE u32 shuffle_xor(u32 value, i32 mask) {
   return u32(__builtin_amdgcn_ds_bpermute((wave_lane() ^ mask) << 2, i32(value)));

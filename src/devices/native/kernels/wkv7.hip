@@ -1,46 +1,99 @@
-// RWKV-7's recurrence: a block takes a head of a slot, a thread a row of the head's matrix, which stays in registers from the
-// slot's first row to its last.
-#include "prelude.h"
+// RWKV-7's recurrence: a block takes a head of a slot; SPLIT threads take a row of the head's matrix, which stays in registers
+// from the slot's first row to its last.
+//
+//   MIXED  the operators around the recurrence are computed with it: k is drawn towards k * a, the removal key is k * removal_factors
+//          scaled to the length 1, and what comes out is normalized, joined by the token's own part, and gated
+#include "reduce.h"
 
-KERNEL(wkv7_rows, HEAD_SIZE, const i32* count, const i32* slots, const i32* positions, const f32* r, const f32* w,
-                            const f32* k, const f32* v, const f32* kk, const f32* a, f32* state, f32* out, i32 width) {
-  SHARED f32 shared_r[HEAD_SIZE];
-  SHARED f32 shared_w[HEAD_SIZE];
-  SHARED f32 shared_k[HEAD_SIZE];
-  SHARED f32 shared_removal[HEAD_SIZE];
-  SHARED f32 shared_rate[HEAD_SIZE];
+constexpr i32 THREADS = HEAD_SIZE * SPLIT, COLUMNS = HEAD_SIZE / SPLIT;
+
+#if MIXED
+#define MIXED_PARAMETERS                                                                                               \
+  , const f32 *removal_factors, const f32 *draws, const f32 *own_factors, const f32 *norm_factors, const f32 *norm_terms, \
+      const f32 *gate, f32 length_epsilon, f32 norm_epsilon
+#else
+#define MIXED_PARAMETERS , const f32* kk
+#endif
+
+/// A row's operands of the head.
+struct Shared {
+  f32 r[HEAD_SIZE], w[HEAD_SIZE], k[HEAD_SIZE], removal[HEAD_SIZE], rate[HEAD_SIZE];
+};
+
+/// Where the thread's column `c` of the matrix stands in a row: neighbours hold neighbouring fours.
+DEVICE i32 column_of(i32 part, i32 c) { return SPLIT == 1 ? c : c / 4 * (4 * SPLIT) + 4 * part + c % 4; }
+
+/// The sum over the threads of a row.
+DEVICE f32 row_sum(f32 value) {
+  UNROLL for (i32 step = SPLIT / 2; step > 0; step >>= 1) value += shuffle_xor(value, step);
+  return value;
+}
+
+#if MIXED
+/// The sum over a head's values, which every thread of a row holds alike.
+DEVICE f32 head_sum(f32 value, f32* sums) {
+  f32 sum = block_sum<THREADS / 32>(value, sums) / f32(SPLIT);
+  barrier();
+  return sum;
+}
+#endif
+
+KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* r, const f32* w,
+       const f32* k, const f32* v, const f32* a, f32* state, f32* out, i32 width MIXED_PARAMETERS) {
+  SHARED Shared shared;
+#if MIXED
+  SHARED f32 sums[(THREADS + 31) / 32];
+#endif
+  release_successor();
   await_inputs();
-  i32 slot = block_y();
-  i32 rows = *count;
-  f32* kept = state + (i64(slot) * width + i64(block_x()) * HEAD_SIZE + thread()) * HEAD_SIZE;
-  f32 line[HEAD_SIZE];
+  i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() * HEAD_SIZE;
+  f32* kept = state + (i64(slot) * width + head + own) * HEAD_SIZE;
+  f32 line[COLUMNS];
   bool loaded = false;
   for (i32 row = 0; row < rows; row++) {
     if (slots[row] != slot) continue;
     if (positions[row] == 0) {
-      for (i32 j = 0; j < HEAD_SIZE; j++) line[j] = 0;
+      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;
     } else if (!loaded) {
-      for (i32 j = 0; j < HEAD_SIZE; j++) line[j] = kept[j];
+      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = kept[column_of(part, c)];
     }
     loaded = true;
-    i64 i = i64(row) * width + i64(block_x()) * HEAD_SIZE + thread();
-    shared_r[thread()] = r[i];
-    shared_w[thread()] = w[i];
-    shared_k[thread()] = k[i];
-    shared_removal[thread()] = kk[i];
-    shared_rate[thread()] = kk[i] * a[i];
-    barrier();
-    f32 removed = 0;
-    for (i32 j = 0; j < HEAD_SIZE; j++) removed -= line[j] * shared_removal[j];
-    f32 value = v[i];
-    f32 sum = 0;
-    for (i32 j = 0; j < HEAD_SIZE; j++) {
-      line[j] = line[j] * shared_w[j] + (removed * shared_rate[j] + value * shared_k[j]);
-      sum += line[j] * shared_r[j];
+    i64 i = i64(row) * width + head + own;
+    f32 key = k[i], rate = a[i], value = v[i], received = r[i];
+#if MIXED
+    i32 n = head + own;
+    f32 removal = key * removal_factors[n];
+    removal /= max_of(length_epsilon, square_root(head_sum(removal * removal, sums)));
+    key = key + (key * rate - key) * draws[n];
+    f32 bonus = head_sum(received * key * own_factors[n], sums);
+#else
+    f32 removal = kk[i];
+#endif
+    if (part == 0) {
+      shared.r[own] = received;
+      shared.w[own] = w[i];
+      shared.k[own] = key;
+      shared.removal[own] = removal;
+      shared.rate[own] = removal * rate;
     }
-    out[i] = sum;
+    barrier();
+    f32 removed = 0, sum = 0;
+    UNROLL for (i32 c = 0; c < COLUMNS; c++) removed -= line[c] * shared.removal[column_of(part, c)];
+    removed = row_sum(removed);
+    UNROLL for (i32 c = 0; c < COLUMNS; c++) {
+      i32 j = column_of(part, c);
+      line[c] = line[c] * shared.w[j] + (removed * shared.rate[j] + value * shared.k[j]);
+      sum += line[c] * shared.r[j];
+    }
+    sum = row_sum(sum);
+#if MIXED
+    f32 mean = head_sum(sum, sums) / f32(HEAD_SIZE), off = sum - mean;
+    f32 deviation = square_root(head_sum(off * off, sums) / f32(HEAD_SIZE) + norm_epsilon);
+    sum = (off / deviation * norm_factors[n] + norm_terms[n] + value * bonus) * gate[i];
+#endif
+    if (part == 0) out[i] = sum;
     barrier();
   }
   if (!loaded) return;
-  for (i32 j = 0; j < HEAD_SIZE; j++) kept[j] = line[j];
+  UNROLL for (i32 c = 0; c < COLUMNS; c++) kept[column_of(part, c)] = line[c];
 }

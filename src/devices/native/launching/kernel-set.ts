@@ -25,16 +25,23 @@ export interface GraphAddresses {
   readonly scratch: Address;
 }
 
-/** Rows of a part of a packed weight, lying on the device as in the file from a multiple of 256 bytes on. */
+/** Rows of a part of a packed weight. */
 export interface PackRows {
   readonly weight: PackedWeight;
   readonly part: number;
   readonly firstRow: number;
   readonly rowCount: number;
-  readonly rows: Address;
   /** Where the packed weight starts. */
   readonly target: Address;
 }
+
+/**
+ * How the file's bytes of some rows come into a packed weight: copied to an address as they are, or laid out by launches that
+ * find them on the device, from a multiple of 256 bytes on.
+ */
+export type PackWay =
+  | { readonly kind: 'copy'; readonly to: Address }
+  | { readonly kind: 'launches'; launches(rows: Address): readonly Launch[] };
 
 /** A graph as kernels. */
 export interface LoweredGraph {
@@ -44,7 +51,7 @@ export interface LoweredGraph {
   readonly modules: readonly KernelModule[];
   /** What computes the graph, in order: each sees what the ones before it wrote. */
   launches(at: GraphAddresses): readonly Launch[];
-  pack(rows: PackRows): readonly Launch[];
+  pack(rows: PackRows): PackWay;
 }
 
 /** The knowledge of how operators become kernels. Pure: it allocates, compiles and launches nothing. */

@@ -25,6 +25,8 @@ export class KernelStore implements Disposable {
   readonly #parts: KernelStoreParts;
   readonly #loading = new Map<string, Promise<NativeModule>>();
   readonly #modules = new Map<string, NativeModule>();
+  /** The same by their descriptions: naming one takes longer than launching it. */
+  readonly #known = new WeakMap<KernelModule, NativeModule>();
   #disposed = false;
 
   constructor(parts: KernelStoreParts) {
@@ -38,8 +40,9 @@ export class KernelStore implements Disposable {
 
   /** A loaded kernel, ready for a launch of this shape. */
   kernel({ module, kernel, sharedBytes }: KernelLaunch): Address {
-    const loaded = this.#modules.get(moduleKey(module));
+    const loaded = this.#known.get(module) ?? this.#modules.get(moduleKey(module));
     if (!loaded) fail('KERNEL_MISSING', { kernel, found: `${moduleKey(module)} was not asked for` });
+    this.#known.set(module, loaded);
     return loaded.kernel(kernel, sharedBytes, this.#parts.target.sharedBytesPerBlock);
   }
 
@@ -93,7 +96,7 @@ export class KernelStore implements Disposable {
     }
     const { code, ...failed } = await platform.compiler.compile({
       api: target.api,
-      name: key,
+      name: module.file,
       source,
       options,
     });

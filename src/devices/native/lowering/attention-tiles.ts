@@ -3,7 +3,7 @@ import { cacheDefines } from './attention.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
-import { matrixLanes } from './product.ts';
+import { matrixCores, matrixLanes } from './matrix-cores.ts';
 
 const WAVES = 4;
 /** Rows of a wave. */
@@ -30,12 +30,20 @@ function keysFor(op: AttentionOp, to: Lowering): number | undefined {
   return KEYS.find((keys) => sharedBytes(op, keys) <= to.target.sharedBytesOptIn);
 }
 
+/** True where a wave's queries and sums stay in its registers, on matrix cores. */
+function staysInRegisters({ keySize, valueSize }: AttentionOp, { target }: Lowering): boolean {
+  const cores = matrixCores(target);
+  if (!cores) return false;
+  return (keySize / 32) * cores.fragmentWords + (valueSize / 16) * cores.sumWords <= cores.heldWords;
+}
+
 /** True for attention of many rows a sequence over a cache of half floats, whose result may be rounded to halves. */
 export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
   const { slots } = to.graph.shape;
   const many = to.capacity(op.out) >= LEAST_ROWS_A_SLOT * slots;
   const whole = op.keySize % 32 === 0 && op.valueSize % 32 === 0;
-  return many && whole && op.cache.keys.type === 'f16' && keysFor(op, to) !== undefined;
+  const fits = staysInRegisters(op, to) && keysFor(op, to) !== undefined;
+  return many && whole && op.cache.keys.type === 'f16' && fits;
 }
 
 /** Attention on the matrix cores; `out` is half floats. */

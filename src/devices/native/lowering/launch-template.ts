@@ -34,9 +34,10 @@ export interface LaunchTemplate {
   readonly programmatic: boolean;
 }
 
-/** A packed weight with the launches that bring rows of a part, as the file's bytes, into its layout. */
+/** A packed weight with the way in which rows of a part, as the file's bytes, come into its layout. */
 export interface NativeWeight extends PackedWeight {
-  pack(part: number, firstRow: number, rowCount: number): LaunchTemplate;
+  /** The launch that lays the rows out, or, where the layout's bytes are the file's, how far into the weight they belong. */
+  pack(part: number, firstRow: number, rowCount: number): LaunchTemplate | number;
 }
 
 /** A whole-number argument. */

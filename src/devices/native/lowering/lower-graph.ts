@@ -2,22 +2,17 @@ import type { Op, OpGraph } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
 import { lowerAttention, lowerKvAppend } from './attention.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
+import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts } from './experts.ts';
 import { planFusions } from './fusion/fusions.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { lowerMatmul } from './matmul.ts';
 import { lowerLayerNorm, lowerRmsNorm } from './norm.ts';
-import {
-  lowerGroupNorm,
-  lowerL2Norm,
-  lowerLerp,
-  lowerTokenShift,
-  lowerWkv7,
-  lowerWkvBonus,
-} from './recurrence.ts';
+import { lowerGroupNorm, lowerL2Norm, lowerLerp, lowerTokenShift, lowerWkvBonus } from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
+import { lowerWkv7 } from './wkv7.ts';
 
 /** Turns a recorded graph into kernel launches. Throws `OP_UNSUPPORTED` for what no kernel can do. */
 export function lowerGraph(graph: OpGraph, target: NativeTarget): LoweredProgram {
@@ -38,6 +33,12 @@ function lowerOp(op: Op, to: Lowering): void {
       return lowerEmbed(op, to);
     case 'matmul':
       return lowerMatmul(op, to);
+    case 'routeExperts':
+      return lowerRouteExperts(op, to);
+    case 'matmulExperts':
+      return lowerMatmulExperts(op, to);
+    case 'combineExperts':
+      return lowerCombineExperts(op, to);
     case 'add':
     case 'mul':
       return lowerBinary(op, to);

@@ -1,6 +1,6 @@
 import { invariant } from '../../../base/errors.ts';
 import type { Address } from '../../../device/index.ts';
-import type { GraphAddresses, LoweredGraph, PackRows } from '../launching/kernel-set.ts';
+import type { GraphAddresses, LoweredGraph, PackRows, PackWay } from '../launching/kernel-set.ts';
 import {
   f32,
   i32,
@@ -45,11 +45,15 @@ export class LoweredProgram implements LoweredGraph {
     );
   }
 
-  pack({ weight, part, firstRow, rowCount, rows, target }: PackRows): readonly Launch[] {
+  pack({ weight, part, firstRow, rowCount, target }: PackRows): PackWay {
     const own = this.weights.find((known) => known === weight);
     invariant(own, 'the weight is one of the program');
-    const template = own.pack(part, firstRow, rowCount);
-    return [launchAt(template, (place) => (place === 'source' ? rows : target))];
+    const way = own.pack(part, firstRow, rowCount);
+    if (typeof way === 'number') return { kind: 'copy', to: target + way };
+    return {
+      kind: 'launches',
+      launches: (rows) => [launchAt(way, (place) => (place === 'source' ? rows : target))],
+    };
   }
 }
 

@@ -56,7 +56,8 @@ export class Lowering implements LaunchScope {
     const known = this.#weights.get(key);
     if (known) return known;
     const weight = layout.of(parts);
-    this.#addModule(layout.module(parts));
+    const module = layout.module(parts);
+    if (module) this.#addModule(module);
     this.#weights.set(key, weight);
     return weight;
   }

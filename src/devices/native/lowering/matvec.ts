@@ -14,7 +14,8 @@ const THREADS = 256;
 /** What a matrix-vector kernel makes of its sums; the numbers are `matvec.hip`'s. */
 export const MATVEC_OUTPUT = { floats: 0, residual: 1, gated: 2, gatedQuantized: 3, heads: 4 } as const;
 
-const INPUT_CODES = { quantized: 0, floats: 1, normed: 2 } as const;
+/** Where a matrix-vector kernel finds its activations; the numbers are the kernels'. */
+export const INPUT_CODES = { quantized: 0, floats: 1, normed: 2 } as const;
 
 /** A product over weights that lie one below the other; `x` tells the rows, `outputs` counts one part's where there are two. */
 export interface Matvec {

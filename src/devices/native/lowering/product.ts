@@ -3,6 +3,7 @@ import type { NativeTarget } from '../launching/kernel-set.ts';
 import { isBlasProduct, launchBlasProduct } from './blas-product.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
+import { matrixLanes } from './matrix-cores.ts';
 import { packedFile } from './packed-formats.ts';
 import { PRODUCT_OUTPUT, type Product } from './product-plan.ts';
 import { GROUP_LAYOUT } from './weight-layout.ts';
@@ -22,11 +23,6 @@ const TILES: readonly Tile[] = [
   { outputs: 32, rows: 32 },
   { outputs: 32, rows: 64 },
 ];
-
-/** Lanes of a wave that works on a matrix fragment. */
-export function matrixLanes({ name }: NativeTarget): number {
-  return /^gfx9(?:08|0a|40|42)$/.test(name) ? 64 : 32;
-}
 
 /** The waves' sums, and before them, where copies run beside the computation, four fragments of activations a wave. */
 function sharedBytes({ outputs, rows }: Tile, waves: number, { vendor }: NativeTarget): number {

@@ -1,13 +1,9 @@
-import { fail } from '../../../base/errors.ts';
-import type { GroupNormOp, L2NormOp, LerpOp, TokenShiftOp, Wkv7Op, WkvBonusOp } from '../../../ops/index.ts';
+import type { GroupNormOp, L2NormOp, LerpOp, TokenShiftOp, WkvBonusOp } from '../../../ops/index.ts';
 import { float, int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
-
-/** A thread holds a row of a head's matrix in registers, and a block has a thread for each row. */
-const LARGEST_HEAD = 256;
 
 export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lowering): void {
   to.launch({
@@ -27,22 +23,6 @@ export function lowerLerp({ a, b, t, row, out }: LerpOp, to: Lowering): void {
     grid: [Math.ceil((to.capacity(out) * out.width) / THREADS)],
     block: THREADS,
     args: [to.count(out), a, b, shares, out, int(out.width), int(t.kind === 'weight' ? row : -1)],
-  });
-}
-
-export function lowerWkv7(op: Wkv7Op, to: Lowering): void {
-  const { r, w, k, v, kk, a, state, headSize, batch, out } = op;
-  if (headSize > LARGEST_HEAD) {
-    const why = `its heads are ${headSize} wide, more than ${LARGEST_HEAD}`;
-    fail('OP_UNSUPPORTED', { device: to.target.api, op: 'wkv7', why });
-  }
-  to.launch({
-    file: 'wkv7.hip',
-    kernel: 'wkv7_rows',
-    defines: { HEAD_SIZE: headSize },
-    grid: [out.width / headSize, to.graph.shape.slots],
-    block: headSize,
-    args: [to.count(out), batch.slots, batch.positions, r, w, k, v, kk, a, state, out, int(out.width)],
   });
 }
 

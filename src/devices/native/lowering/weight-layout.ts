@@ -9,8 +9,8 @@ import { packedBytes, packedFile } from './packed-formats.ts';
 export interface WeightLayout {
   /** Names it in `PackedWeight.layout`. */
   readonly name: string;
-  /** What packing wants compiled. */
-  module(parts: readonly Weight[]): KernelModule;
+  /** What packing wants compiled, where it wants a kernel. */
+  module(parts: readonly Weight[]): KernelModule | undefined;
   of(parts: readonly Weight[]): NativeWeight;
 }
 
@@ -35,10 +35,6 @@ function packLaunch(
   };
 }
 
-function fileModule(parts: readonly Weight[]): KernelModule {
-  return { file: 'pack-file.hip', defines: { FILE_FORMAT: fileFormat(single(parts)) } };
-}
-
 /** The header of a format's file decoder. */
 export function fileFormat(weight: Weight): string {
   return `"formats/${weight.format.name.toLowerCase().replaceAll('_', '-')}.h"`;
@@ -53,23 +49,16 @@ function single(parts: readonly Weight[]): Weight {
 /** One weight, its rows as the file holds them. */
 export const FILE_LAYOUT: WeightLayout = {
   name: 'file',
-  module: fileModule,
+  module: () => undefined,
   of: (parts) => {
     const weight = single(parts);
     const rowBytes = weightRowBytes(weight);
-    const module = fileModule(parts);
     return {
       parts,
       byteLength: weight.rows * rowBytes,
       layout: 'file',
       rowAlignment: 1,
-      pack: (_, firstRow, rowCount) => {
-        const bytes = rowCount * rowBytes;
-        const from = firstRow * rowBytes;
-        const mebibytes = Math.floor(from / 2 ** 20);
-        const args = [SOURCE, TARGET, int(mebibytes), int(from - mebibytes * 2 ** 20), int(bytes)];
-        return packLaunch(module, 'pack_bytes', [bytes, 256], args);
-      },
+      pack: (_, firstRow) => firstRow * rowBytes,
     };
   },
 };
@@ -77,14 +66,14 @@ export const FILE_LAYOUT: WeightLayout = {
 /** Vectors decoded to f32, one after the other. */
 export const FLOAT_LAYOUT: WeightLayout = {
   name: 'f32',
-  module: (parts) => fileModule(parts.slice(0, 1)),
+  module: floatModule,
   of: (parts) => {
     const [first] = parts;
     invariant(
       first && parts.every(({ format }) => format === first.format),
       'joined vectors have one format',
     );
-    const module = fileModule([first]);
+    const module = floatModule(parts);
     const stepElements = first.format.blockElements === 1 ? 1 : 8;
     const sizes = parts.map(({ rows, columns }) => rows * columns);
     const starts = sizes.map((_, i) => sizes.slice(0, i).reduce((sum, size) => sum + size, 0));
@@ -95,13 +84,23 @@ export const FLOAT_LAYOUT: WeightLayout = {
       rowAlignment: 1,
       pack: (part, firstRow, rowCount) => {
         const columns = parts[part]?.columns ?? 0;
+        const start = (starts[part] ?? 0) + firstRow * columns;
+        if (!module) return 4 * start;
         const steps = (rowCount * columns) / stepElements;
-        const args = [SOURCE, TARGET, int((starts[part] ?? 0) + firstRow * columns), int(steps)];
+        const args = [SOURCE, TARGET, int(start), int(steps)];
         return packLaunch(module, 'pack_floats', [steps, 256], args);
       },
     };
   },
 };
+
+/** Floats are as the layout wants them. */
+function floatModule(parts: readonly Weight[]): KernelModule | undefined {
+  const [first] = parts;
+  invariant(first, 'a packed weight has a part');
+  if (first.format.name === 'F32') return undefined;
+  return { file: 'pack-floats.hip', defines: { FILE_FORMAT: fileFormat(first) } };
+}
 
 /** Weights of one quantized format and width, one below the other, as planes of quants and scales. */
 export const GROUP_LAYOUT: WeightLayout = {

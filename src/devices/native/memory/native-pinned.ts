@@ -34,6 +34,11 @@ export class NativePinned implements PinnedBuffer {
     return this.#bytes;
   }
 
+  /** What the view is over, also after disposal. */
+  get buffer(): ArrayBufferLike {
+    return this.#bytes.buffer;
+  }
+
   /** Where `bytes`, a part of this memory, lies. */
   addressOf(bytes: Uint8Array): Address {
     this.#lifetime.check();

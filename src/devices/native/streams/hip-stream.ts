@@ -12,6 +12,8 @@ import {
   type Stream,
 } from '../../../device/index.ts';
 import { weightRowBytes } from '../../../ops/index.ts';
+import type { PackRows, PackWay } from '../launching/kernel-set.ts';
+import type { Launch } from '../launching/launch.ts';
 import { NativeStep } from '../launching/native-step.ts';
 import { addressOf } from '../memory/native-buffer.ts';
 import { StreamMemory } from '../memory/stream-memory.ts';
@@ -22,19 +24,11 @@ import { type EventParts, HipEvent } from './hip-event.ts';
 export interface StreamParts {
   readonly context: NativeContext;
   readonly events: EventParts;
-  /** Queues the kernels that bring rows, which lie on the device as in the file, into a packed weight. */
-  pack(stream: Address, packing: Packing): void;
+  /** How rows come into a packed weight. */
+  packWay(rows: PackRows): PackWay;
+  /** Queues launches in their order. */
+  launch(launches: readonly Launch[], stream: Address): void;
   ended(stream: HipStream): void;
-}
-
-/** Rows on the device and the weight they belong into. */
-export interface Packing {
-  readonly weight: PackedWeight;
-  readonly part: number;
-  readonly firstRow: number;
-  readonly rowCount: number;
-  readonly rows: Address;
-  readonly target: Address;
 }
 
 /** A non-blocking stream of the driver. */
@@ -131,9 +125,15 @@ export class HipStream implements Stream {
     const to = addressOf(target);
     this.#enqueue(() => {
       const { driver } = this.#parts.context;
+      const way = this.#parts.packWay({ weight, part, firstRow, rowCount, target: to });
+      if (way.kind === 'copy') {
+        driver.upload(way.to, from, bytes, this.#handle);
+        return;
+      }
       const staged = this.#rows.take(bytes);
       driver.upload(staged, from, bytes, this.#handle);
-      this.#parts.pack(this.#handle, { weight, part, firstRow, rowCount, rows: staged, target: to });
+      rows.onCopy?.(this.#record());
+      this.#parts.launch(way.launches(staged), this.#handle);
     });
   }
 

@@ -45,3 +45,16 @@ fn scale_of(row: u32, thread: u32) -> f32 {
 }
 fn factor_of(i: u32) -> vec4<f32> { return factors[i]; }
 `;
+
+/** A workgroup turns a row into halves, normalized by what the two functions say. */
+export const HALVE_ROWS = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let row = group.x;
+  if (row >= u32(counts[COUNT])) { return; }
+  let scale = scale_of(row, thread);
+  for (var i = thread; i < 8u * GROUPS; i += THREADS) {
+    y[row * 8u * GROUPS + i] = quad_halves(x[row * 8u * GROUPS + i] * (scale * factor_of(i)));
+  }
+}
+`;

@@ -55,26 +55,36 @@ fn quad_at(group: u32, q: u32) -> u32 {
 }
 `;
 
+/** The half of a group is read with all of it. */
+const HALF_OF_GROUP = /* wgsl */ `
+fn load_half(group: u32, half: u32) -> Quants { return load_quants(group); }
+fn half_quad(quants: Quants, half: u32, t: u32) -> u32 { return quad_of(quants, 4u * half + t); }
+`;
+
 /** Eight bits: quads 0 to 3 in one plane, 4 to 7 in another. */
 const LOAD_8 = /* wgsl */ `
 fn load_low(group: u32) -> vec4<u32> { return weight[group]; }
 fn load_high(group: u32) -> vec4<u32> { return weight[(HIGH_AT >> 2u) + group]; }
 fn quad_of(quants: Quants, q: u32) -> u32 { return select(quants.low[q & 3u], quants.high[q & 3u], q > 3u); }
 fn quad_at(group: u32, q: u32) -> u32 { return weight[group + select(0u, HIGH_AT >> 2u, q > 3u)][q & 3u]; }
+fn load_half(group: u32, half: u32) -> Quants {
+  return Quants(weight[group + select(0u, HIGH_AT >> 2u, half == 1u)], vec4<u32>());
+}
+fn half_quad(quants: Quants, half: u32, t: u32) -> u32 { return quants.low[t]; }
 `;
 
 const LOADS: Readonly<Record<PackedFormat['bits'], string>> = {
-  2: LOAD_2 + NO_HIGH,
-  3: LOAD_2 + highBits(2),
-  4: LOAD_4 + NO_HIGH,
-  5: LOAD_4 + highBits(4),
-  6: LOAD_4 + HIGH_PAIRS,
+  2: LOAD_2 + NO_HIGH + HALF_OF_GROUP,
+  3: LOAD_2 + highBits(2) + HALF_OF_GROUP,
+  4: LOAD_4 + NO_HIGH + HALF_OF_GROUP,
+  5: LOAD_4 + highBits(4) + HALF_OF_GROUP,
+  6: LOAD_4 + HIGH_PAIRS + HALF_OF_GROUP,
   8: LOAD_8,
 };
 
 /**
  * `load_quants(group)` brings a group into registers, `quad_of(quants, q)` gives four of its quants as bytes; `quad_at(group, q)`
- * loads no more than those.
+ * loads no more than those. `load_half` and `half_quad` do so for the first or the last 16 quants of a group.
  */
 export function loadQuantsText(bits: PackedFormat['bits']): string {
   return /* wgsl */ `

@@ -21,6 +21,15 @@ export interface KernelModule {
   readonly texts: readonly string[];
 }
 
+/** What texts must declare for the names that they use. */
+const EXTENSIONS = [
+  // It is up to us that subgroups stay together, as the analysis does not see.
+  { names: /subgroup_matrix/, directive: 'diagnostic(off, chromium.subgroup_matrix_uniformity);' },
+  { names: /subgroup_matrix/, directive: 'enable chromium_experimental_subgroup_matrix;' },
+  { names: /subgroup/, directive: 'enable subgroups;' },
+  { names: /\bf16\b/, directive: 'enable f16;' },
+] as const;
+
 /**
  * The WGSL of a module. `accesses` are the parameters' as they are bound: a parameter that is only read is bound for writing
  * where another part of its buffer is written, because WebGPU tells uses of a buffer apart, not of its parts.
@@ -29,7 +38,7 @@ export function moduleText(module: KernelModule, accesses: readonly Access[]): s
   const { parameters, constants, texts } = module;
   const body = [...new Set(texts)].join('\n');
   return [
-    ...(body.includes('subgroup') ? ['enable subgroups;'] : []),
+    ...EXTENSIONS.filter(({ names }) => names.test(body)).map(({ directive }) => directive),
     ...Object.entries(constants).map(([name, value]) => `const ${name} = ${constantText(value)};`),
     ...parameters.map(
       ({ name, type }, i) =>

@@ -18,6 +18,8 @@ export interface Launch {
 
 /** One dispatch, complete: running it only encodes it. */
 export interface Dispatch {
+  /** The kernel's. */
+  readonly name: string;
   readonly pipeline: GPUComputePipeline;
   readonly bindGroup: GPUBindGroup;
   readonly grid: readonly [number, number, number];
@@ -57,7 +59,12 @@ export async function prepareLaunch(
     ranges.map(({ buffer }) => buffer),
   );
   const kernel = await store.load(module, accesses);
-  return { pipeline: kernel.pipeline, bindGroup: bindGroup(kernel, module, ranges, device), grid };
+  return {
+    name: module.name,
+    pipeline: kernel.pipeline,
+    bindGroup: bindGroup(kernel, module, ranges, device),
+    grid,
+  };
 }
 
 /** The ranges as a kernel's bindings. */

@@ -20,6 +20,8 @@ export class PipelineStore {
   readonly #name: string;
   readonly #kernels = new Map<string, Promise<GpuKernel>>();
   readonly #loaded = new Map<string, GpuKernel>();
+  /** The loaded ones by their descriptions, for those bound as they are declared: texts take long to put together. */
+  readonly #asDeclared = new WeakMap<KernelModule, GpuKernel>();
   readonly #layouts = new Map<string, GPUBindGroupLayout>();
 
   /** `name` is the device's, for messages. */
@@ -70,6 +72,18 @@ export class PipelineStore {
       const log = lines.join('\n') || (await refused)?.message || String(cause);
       return fail('SHADER_COMPILE', { kernel: name, device: this.#name, log }, cause);
     }
+  }
+
+  /** A module that was loaded before, bound as its parameters are declared. */
+  loadedAsDeclared(module: KernelModule): GpuKernel {
+    const known = this.#asDeclared.get(module);
+    if (known) return known;
+    const kernel = this.loaded(
+      module,
+      module.parameters.map(({ access }) => access),
+    );
+    this.#asDeclared.set(module, kernel);
+    return kernel;
   }
 
   #layout(accesses: readonly Access[]): GPUBindGroupLayout {

@@ -1,5 +1,6 @@
 import { Lifetime } from '../../../base/disposal.ts';
 import type { Step } from '../../../device/index.ts';
+import { type DispatchTime, timeDispatches } from './dispatch-times.ts';
 import type { IndexCopies } from './index-copies.ts';
 import type { Dispatch } from './launch.ts';
 
@@ -35,9 +36,13 @@ export class WebGpuStep implements Step {
     const commands = this.#encoded ?? this.#encode();
     this.#encoded = undefined;
     this.#device.queue.submit([commands]);
-    queueMicrotask(() => {
-      if (!this.#lifetime.disposed) this.#encoded ??= this.#encode();
-    });
+    queueMicrotask(this.#encodeAhead);
+  }
+
+  /** Runs the step with every dispatch timed by itself. The device has timestamps. */
+  time(): Promise<DispatchTime[]> {
+    this.#lifetime.check();
+    return timeDispatches(this.#device, this.#dispatches, (encoder) => this.#indices.encode(encoder));
   }
 
   [Symbol.dispose](): void {
@@ -46,6 +51,10 @@ export class WebGpuStep implements Step {
     this.#indices.dispose();
     this.#ended(this);
   }
+
+  readonly #encodeAhead = (): void => {
+    if (!this.#lifetime.disposed) this.#encoded ??= this.#encode();
+  };
 
   #encode(): GPUCommandBuffer {
     const encoder = this.#device.createCommandEncoder({ label: this.label });

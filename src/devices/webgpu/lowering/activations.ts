@@ -1,9 +1,16 @@
 import { invariant } from '../../../base/errors.ts';
 import type { RmsNormOp, Tensor } from '../../../ops/index.ts';
+import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { QUANTIZE_GROUP } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { QUANTIZED_BEFORE, QUANTIZED_HERE } from '../kernels/matvec.ts';
-import { NORMED_INPUT, PLAIN_INPUT, QUANTIZE_ROWS, QUANTIZED_INPUT } from '../kernels/quantize.ts';
+import {
+  HALVE_ROWS,
+  NORMED_INPUT,
+  PLAIN_INPUT,
+  QUANTIZE_ROWS,
+  QUANTIZED_INPUT,
+} from '../kernels/quantize.ts';
 import type { Constant } from '../launching/kernel-module.ts';
 import { type Argument, type Lowering, type Operand, read, type Temporary, write } from './lowering.ts';
 import { quantizedBytes, quantizedScalesAt, rowBucket } from './matvec-shape.ts';
@@ -27,6 +34,7 @@ export class Activations {
   readonly #to: Lowering;
   readonly #norms = new Map<Tensor, RmsNormOp>();
   readonly #quantized = new Map<Tensor, Operand>();
+  readonly #halves = new Map<Tensor, Operand>();
 
   constructor(to: Lowering) {
     this.#to = to;
@@ -37,26 +45,33 @@ export class Activations {
     this.#norms.set(norm.out, norm);
   }
 
-  /** Says that a tensor exists in quantized form. */
-  provide(tensor: Tensor, made: Operand): void {
-    this.#quantized.set(tensor, made);
+  /** Memory for a tensor in a form that products read, which the caller fills before any does. */
+  provide(tensor: Tensor, form: 'quantized' | 'halves'): Temporary {
+    const made = this.#space(tensor, form);
+    (form === 'halves' ? this.#halves : this.#quantized).set(tensor, made);
+    return made;
   }
 
-  /** Memory for a tensor in quantized form. */
-  space(tensor: Tensor): Temporary {
-    return this.#to.temporary(quantizedBytes(this.#to.capacity(tensor), tensor.width));
+  /** A tensor as halves, in rows of whole groups. */
+  halves(x: Tensor): Operand {
+    return this.#halves.get(x) ?? this.#convert(x, 'halves');
   }
 
   /** How an integer product reads a tensor, with at most `buffers` bound for it. */
   input(x: Tensor, buffers: number): ProductInput {
     const norm = this.#norms.get(x);
     const inside = !this.#quantized.has(x) && this.#fitsInside(x) && buffers >= (norm ? 2 : 1);
-    if (!inside) return this.#before(x, this.#quantized.get(x) ?? this.#quantize(x));
+    if (!inside) return this.#before(x, this.quantized(x));
     return {
       args: this.#rawArgs(x),
-      texts: [QUANTIZED_HERE, ...this.#rawTexts(x)],
+      texts: [QUANTIZED_HERE, QUANTIZE_GROUP, QUANTIZED_INPUT, ...this.#rawTexts(x)],
       constants: { EPSILON: { f32: norm?.epsilon ?? 0 } },
     };
+  }
+
+  /** A tensor in quantized form, made where it does not exist yet. */
+  quantized(x: Tensor): Operand {
+    return this.#quantized.get(x) ?? this.#convert(x, 'quantized');
   }
 
   #before(x: Tensor, made: Operand): ProductInput {
@@ -85,18 +100,28 @@ export class Activations {
   }
 
   #rawTexts(x: Tensor): string[] {
-    if (!this.#norms.has(x)) return [QUANTIZE_GROUP, QUANTIZED_INPUT, PLAIN_INPUT];
-    const sums = reduceText(this.#to.target, { team: THREADS, threads: THREADS, name: 'all' });
-    return [QUANTIZE_GROUP, QUANTIZED_INPUT, NORMED_INPUT, sums];
+    if (!this.#norms.has(x)) return [PLAIN_INPUT];
+    return [NORMED_INPUT, reduceText(this.#to.target, { team: THREADS, threads: THREADS, name: 'all' })];
   }
 
-  #quantize(x: Tensor): Temporary {
-    const made = this.space(x);
+  #space(tensor: Tensor, form: 'quantized' | 'halves'): Temporary {
+    const rows = this.#to.capacity(tensor);
+    const bytes = form === 'halves' ? 2 * rows * tensor.width : quantizedBytes(rows, tensor.width);
+    return this.#to.temporary(bytes);
+  }
+
+  #convert(x: Tensor, form: 'quantized' | 'halves'): Temporary {
+    const made = this.provide(x, form);
     const norm = this.#norms.get(x);
     const capacity = this.#to.capacity(x);
+    const halves = form === 'halves';
+    const name = halves ? 'halve' : 'quantize';
     this.#to.launch({
-      name: norm ? 'norm_quantize' : 'quantize',
-      texts: [QUANTIZE_ROWS, ...this.#rawTexts(x)],
+      name: norm ? `norm_${name}` : name,
+      texts: [
+        ...(halves ? [HALVE_ROWS, QUAD_HALVES] : [QUANTIZE_ROWS, QUANTIZE_GROUP, QUANTIZED_INPUT]),
+        ...this.#rawTexts(x),
+      ],
       constants: {
         THREADS,
         COUNT: this.#to.countOf(x),
@@ -104,10 +129,13 @@ export class Activations {
         EPSILON: { f32: norm?.epsilon ?? 0 },
         Y_SCALES_AT: quantizedScalesAt(capacity, x.width),
       },
-      args: { counts: this.#to.counts, ...this.#rawArgs(x), y: write(made, 'array<u32>') },
+      args: {
+        counts: this.#to.counts,
+        ...this.#rawArgs(x),
+        y: write(made, halves ? 'array<vec2<u32>>' : 'array<u32>'),
+      },
       grid: [capacity],
     });
-    this.#quantized.set(x, made);
     return made;
   }
 }

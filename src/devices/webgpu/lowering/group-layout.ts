@@ -78,6 +78,7 @@ export const GROUP_LAYOUT: WeightLayout = {
     const chunks = chunksOf(rows, bindingBytes, (count) =>
       alignUp(planePlaces(format, count * groups).byteLength, BUFFER_ALIGNMENT),
     );
+    const module = packModule(format, groupPlaces(parts, chunks[0] as WeightChunk));
     return {
       parts,
       byteLength: chunks.reduce((sum, { byteLength }) => sum + byteLength, 0),
@@ -95,7 +96,7 @@ export const GROUP_LAYOUT: WeightLayout = {
           return [
             {
               kind: 'kernel',
-              module: packModule(format, groupPlaces(parts, chunks[0] as WeightChunk)),
+              module,
               target: chunk.offset,
               byteLength: chunk.byteLength,
               from: (from - start) * rowBytes,

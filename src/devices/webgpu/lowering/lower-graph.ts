@@ -4,6 +4,7 @@ import type { GpuTarget } from '../gpu-target.ts';
 import { Activations } from './activations.ts';
 import { lowerAttention, lowerKvAppend } from './attention.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
+import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts } from './experts.ts';
 import { fuseAttention } from './fusion/fuse-attention.ts';
 import { fuseGated } from './fusion/fuse-gated.ts';
 import { fuseNorm } from './fusion/fuse-norm.ts';
@@ -50,6 +51,12 @@ function lowerOp(op: Op, to: Lowering, activations: Activations): void {
       return lowerEmbed(op, to);
     case 'matmul':
       return lowerMatmul(op, to, activations);
+    case 'routeExperts':
+      return lowerRouteExperts(op, to);
+    case 'matmulExperts':
+      return lowerMatmulExperts(op, to, activations);
+    case 'combineExperts':
+      return lowerCombineExperts(op, to);
     case 'add':
     case 'mul':
       return lowerBinary(op, to);

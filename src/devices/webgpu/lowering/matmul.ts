@@ -25,7 +25,7 @@ export function launchMatmul(
   const { x, weight } = op;
   const { addend, kind, y } = of;
   if (!isMatvec(op, to)) {
-    launchProduct(to, { x, weights: [weight], y, addend, kind });
+    launchProduct(to, of.activations, { x, weights: [weight], y, addend, kind });
     return;
   }
   launchMatvec(to, of.activations, {

@@ -2,8 +2,10 @@ import type { Activation, Tensor, Weight } from '../../../ops/index.ts';
 import { ADDENDS } from '../kernels/finish.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
 import { PRODUCT, STORE_FLOATS, STORE_GATED } from '../kernels/product.ts';
+import type { Activations } from './activations.ts';
 import { type Argument, type Lowering, type Operand, write } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
+import { launchMatrixProduct } from './matrix-product.ts';
 import { denseInput } from './matvec.ts';
 
 /** Rows of a tile for few rows to many. */
@@ -19,10 +21,17 @@ export interface Product {
   readonly kind: keyof typeof ADDENDS;
   /** Gate and up are the two weights, and this is done to the gate. */
   readonly gated?: Activation;
+  /** What `y` is to hold: halves only where the product is computed on matrix units. */
+  readonly form?: 'floats' | 'halves';
 }
 
-export function launchProduct(to: Lowering, of: Product): void {
+export function launchProduct(to: Lowering, activations: Activations, of: Product): void {
   const matrix = matrixOf(of.weights, to);
+  const units = to.target.matrices;
+  if (units && matrix.packed) {
+    launchMatrixProduct(to, activations, { ...of, units });
+    return;
+  }
   const input = denseInput(of.x);
   const capacity = to.capacity(of.x);
   const tile = TILE_ROWS.find((rows) => rows >= capacity) ?? (TILE_ROWS.at(-1) as number);

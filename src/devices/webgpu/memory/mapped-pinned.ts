@@ -3,6 +3,20 @@ import { fail } from '../../../base/errors.ts';
 import type { PinnedBuffer } from '../../../device/index.ts';
 import { BUFFER_USAGE, MAP_MODE } from '../gpu-usage.ts';
 
+/** In front of what a staging buffer holds: words for the kernels that read it, a binding's alignment apart. */
+const JOB_STRIDE = 256;
+
+/** Kernels that one hand-over may have words for. */
+export const MOST_JOBS = 4;
+
+/** Where the bytes begin in the staging buffer. */
+export const HEADER_BYTES = MOST_JOBS * JOB_STRIDE;
+
+/** Where the words of a kernel begin in the staging buffer. */
+export function jobOffset(index: number): number {
+  return index * JOB_STRIDE;
+}
+
 /**
  * A staging buffer that the host writes while it is mapped and the device copies from while it is not. `bytes` is another
  * view after each hand-over, to be asked for anew.
@@ -12,6 +26,7 @@ export class MappedPinned implements PinnedBuffer {
   readonly #label: string;
   readonly #lifetime: Lifetime;
   readonly #ended: (pinned: MappedPinned) => void;
+  #mapped: ArrayBuffer | undefined;
   #bytes: Uint8Array | undefined;
 
   constructor(
@@ -22,10 +37,15 @@ export class MappedPinned implements PinnedBuffer {
     this.#label = label;
     this.#lifetime = new Lifetime(`pinned buffer ${label}`);
     this.#ended = of.ended;
-    const size = Math.ceil(Math.max(1, byteLength) / 4) * 4;
+    const size = HEADER_BYTES + Math.ceil(Math.max(1, byteLength) / 4) * 4;
     const usage = BUFFER_USAGE.mapWrite | BUFFER_USAGE.copySource;
     this.#gpu = createMapped(of.device, { size, usage, label, mappedAtCreation: true });
-    this.#bytes = new Uint8Array(this.#gpu.getMappedRange()).subarray(0, byteLength);
+    this.#map();
+  }
+
+  /** True for a view of this memory as it is mapped now. */
+  holds({ buffer }: Uint8Array): boolean {
+    return buffer === this.#mapped;
   }
 
   /** Throws `DISPOSED` after disposal, `BINDING` while the device copies from it. */
@@ -37,17 +57,20 @@ export class MappedPinned implements PinnedBuffer {
   }
 
   /**
-   * Hands the contents to `copy`, which queues copies out of the buffer given to it. Resolves when the memory is the host's
-   * again; rejects when the device is lost.
+   * Hands the contents, behind the words of the kernels that read them, to `copy`, which submits copies out of the buffer
+   * given to it. Resolves when the device is done with what `copy` submitted and the memory is the host's again; rejects when
+   * the device is lost.
    */
-  handOver(copy: (source: GPUBuffer) => void): Promise<void> {
-    this.#lifetime.check();
+  handOver(jobs: readonly Uint32Array[], copy: (source: GPUBuffer) => void): Promise<void> {
+    void this.bytes;
+    const mapped = this.#mapped as ArrayBuffer;
+    for (const [i, job] of jobs.entries()) new Uint32Array(mapped, jobOffset(i), job.length).set(job);
     this.#bytes = undefined;
+    this.#mapped = undefined;
     this.#gpu.unmap();
     copy(this.#gpu);
     return this.#gpu.mapAsync(MAP_MODE.write).then(() => {
-      if (this.#lifetime.disposed) return;
-      this.#bytes = new Uint8Array(this.#gpu.getMappedRange()).subarray(0, this.byteLength);
+      if (!this.#lifetime.disposed) this.#map();
     });
   }
 
@@ -55,6 +78,11 @@ export class MappedPinned implements PinnedBuffer {
     if (!this.#lifetime.end()) return;
     this.#ended(this);
     this.#gpu.destroy();
+  }
+
+  #map(): void {
+    this.#mapped = this.#gpu.getMappedRange();
+    this.#bytes = new Uint8Array(this.#mapped, HEADER_BYTES, this.byteLength);
   }
 }
 

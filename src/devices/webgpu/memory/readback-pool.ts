@@ -1,3 +1,4 @@
+import type { Allocation, GpuFaults } from '../gpu-faults.ts';
 import { BUFFER_USAGE, MAP_MODE } from '../gpu-usage.ts';
 
 const SMALLEST_BYTES = 256;
@@ -6,48 +7,51 @@ const LARGEST_KEPT_BYTES = 1 << 20;
 
 /** Buffers that results are copied to and mapped in, used again and again. */
 export class ReadbackPool {
-  readonly #device: GPUDevice;
-  readonly #idle = new Map<number, GPUBuffer[]>();
+  readonly #faults: GpuFaults;
+  readonly #idle = new Map<number, Allocation[]>();
 
-  constructor(device: GPUDevice) {
-    this.#device = device;
+  constructor(faults: GpuFaults) {
+    this.#faults = faults;
   }
 
-  /** A buffer of at least this size, the caller's until `read` or `give`. */
-  take(byteLength: number): GPUBuffer {
+  /** A buffer of at least this size, the caller's until `read`. */
+  take(byteLength: number): Allocation {
     const size = Math.max(SMALLEST_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
     const known = this.#idle.get(size)?.pop();
     if (known) return known;
-    return this.#device.createBuffer({ size, usage: BUFFER_USAGE.mapRead | BUFFER_USAGE.copyTarget });
+    const usage = BUFFER_USAGE.mapRead | BUFFER_USAGE.copyTarget;
+    return this.#faults.allocate({ size, usage, label: 'readback' });
   }
 
-  /** Waits for the copy into the buffer, brings its start to the host and takes the buffer back. */
-  async read(buffer: GPUBuffer, into: Uint8Array): Promise<void> {
+  /** Waits for the copy into the buffer, brings its start to the host and takes the buffer back. Rejects with `OUT_OF_MEMORY`. */
+  async read(readback: Allocation, into: Uint8Array): Promise<void> {
+    const { buffer } = readback;
+    const byteLength = Math.ceil(into.byteLength / 4) * 4;
     try {
-      await buffer.mapAsync(MAP_MODE.read, 0, Math.ceil(into.byteLength / 4) * 4);
+      await buffer.mapAsync(MAP_MODE.read, 0, byteLength);
     } catch (error) {
       buffer.destroy();
-      throw error;
+      await readback.pending;
+      throw readback.error ?? error;
     }
-    into.set(
-      new Uint8Array(buffer.getMappedRange(0, Math.ceil(into.byteLength / 4) * 4), 0, into.byteLength),
-    );
+    into.set(new Uint8Array(buffer.getMappedRange(0, byteLength), 0, into.byteLength));
     buffer.unmap();
-    this.#give(buffer);
+    this.#give(readback);
   }
 
   dispose(): void {
-    for (const buffer of [...this.#idle.values()].flat()) buffer.destroy();
+    for (const { buffer } of [...this.#idle.values()].flat()) buffer.destroy();
     this.#idle.clear();
   }
 
-  #give(buffer: GPUBuffer): void {
+  #give(readback: Allocation): void {
+    const { buffer } = readback;
     if (buffer.size > LARGEST_KEPT_BYTES) {
       buffer.destroy();
       return;
     }
     const idle = this.#idle.get(buffer.size);
-    if (idle) idle.push(buffer);
-    else this.#idle.set(buffer.size, [buffer]);
+    if (idle) idle.push(readback);
+    else this.#idle.set(buffer.size, [readback]);
   }
 }

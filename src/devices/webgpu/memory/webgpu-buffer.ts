@@ -2,7 +2,7 @@ import { alignUp } from '../../../base/bytes.ts';
 import { Lifetime } from '../../../base/disposal.ts';
 import { invariant } from '../../../base/errors.ts';
 import type { BufferRange, DeviceBuffer } from '../../../device/index.ts';
-import type { GpuFaults } from '../gpu-faults.ts';
+import type { Allocation, GpuFaults } from '../gpu-faults.ts';
 import { BUFFER_USAGE } from '../gpu-usage.ts';
 
 const USAGE = BUFFER_USAGE.storage | BUFFER_USAGE.uniform | BUFFER_USAGE.copySource | BUFFER_USAGE.copyTarget;
@@ -12,41 +12,38 @@ const PADDING = 16;
 
 /** One allocation on the device, rounded up to whole vectors. */
 export class WebGpuBuffer implements DeviceBuffer {
-  readonly #gpu: GPUBuffer;
+  readonly #allocation: Allocation;
   readonly #lifetime: Lifetime;
   readonly #ended: (buffer: WebGpuBuffer) => void;
-  #error: Error | undefined;
 
   constructor(
     readonly byteLength: number,
     readonly label: string,
-    of: { device: GPUDevice; faults: GpuFaults; ended: (buffer: WebGpuBuffer) => void },
+    of: { faults: GpuFaults; ended: (buffer: WebGpuBuffer) => void },
   ) {
     this.#lifetime = new Lifetime(`buffer ${label}`);
     this.#ended = of.ended;
     const size = alignUp(Math.max(1, byteLength), PADDING);
-    this.#gpu = of.faults.allocate(
-      label,
-      byteLength,
-      () => of.device.createBuffer({ size, usage: USAGE, label }),
-      (error) => {
-        this.#error = error;
-      },
-    );
+    this.#allocation = of.faults.allocate({ size, usage: USAGE, label });
+  }
+
+  /** Rejects with `OUT_OF_MEMORY` when it turns out that there was no room; undefined once that is known. */
+  get pending(): Promise<void> | undefined {
+    return this.#allocation.pending;
   }
 
   /** Throws `DISPOSED` after disposal, `OUT_OF_MEMORY` when it turned out that there was no room. */
   get gpu(): GPUBuffer {
     this.#lifetime.check();
-    if (this.#error) throw this.#error;
-    return this.#gpu;
+    if (this.#allocation.error) throw this.#allocation.error;
+    return this.#allocation.buffer;
   }
 
   /** Work that is queued keeps the memory until it is done. */
   [Symbol.dispose](): void {
     if (!this.#lifetime.end()) return;
     this.#ended(this);
-    this.#gpu.destroy();
+    this.#allocation.buffer.destroy();
   }
 }
 

@@ -5,15 +5,23 @@ import { BUFFER_USAGE } from '../gpu-usage.ts';
 import { bindGroup } from '../launching/launch.ts';
 import type { PipelineStore } from '../launching/pipeline-store.ts';
 import type { HostRows, KernelRows, WebGpuWeight } from '../lowering/webgpu-weight.ts';
-import { MappedPinned } from '../memory/mapped-pinned.ts';
+import { HEADER_BYTES, MappedPinned, MOST_JOBS } from '../memory/mapped-pinned.ts';
 import type { StagingPool } from '../memory/staging-pool.ts';
 import { gpuBufferOf } from '../memory/webgpu-buffer.ts';
+import { PackBindings } from './pack-bindings.ts';
 
-/** Bytes on their way: where the device finds them. */
-interface Source {
-  readonly buffer: GPUBuffer;
+type PackWay = HostRows | KernelRows;
+
+/** Rows in mapped memory, and where they go. */
+interface Packing {
+  readonly ways: readonly PackWay[];
+  /** Where the rows begin among the memory's bytes. */
   readonly offset: number;
+  readonly target: BufferRange;
 }
+
+/** Buffers that packing kernels read, used in turn: a copy into one need not wait for the kernel that reads the one before. */
+const SOURCES = 2;
 
 /**
  * Brings rows of weights onto the device: bytes pass through mapped memory, then either straight into the weight or through a
@@ -23,9 +31,10 @@ export class Uploader {
   readonly #device: GPUDevice;
   readonly #store: PipelineStore;
   readonly #staging: StagingPool;
-  /** What packing kernels read; work is queued in order, so one serves all. */
-  #source: GPUBuffer | undefined;
-  #jobs: GPUBuffer | undefined;
+  readonly #sources: GPUBuffer[] = [];
+  readonly #mapped = new Set<MappedPinned>();
+  readonly #bindings = new PackBindings();
+  #turn = 0;
 
   constructor(device: GPUDevice, store: PipelineStore, staging: StagingPool) {
     this.#device = device;
@@ -33,7 +42,20 @@ export class Uploader {
     this.#staging = staging;
   }
 
-  /** Queues the rows' way into `target`. Resolves when the host may write the pinned memory again. */
+  /** Mapped memory that weights are read into. */
+  createPinned(byteLength: number, label: string, ended: (pinned: MappedPinned) => void): MappedPinned {
+    const pinned = new MappedPinned(byteLength, label, {
+      device: this.#device,
+      ended: () => {
+        this.#mapped.delete(pinned);
+        ended(pinned);
+      },
+    });
+    this.#mapped.add(pinned);
+    return pinned;
+  }
+
+  /** Queues the rows' way into `target`. Resolves when the device is done with it and the host may write the memory again. */
   pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): Promise<void> {
     const own = weight as WebGpuWeight;
     const { pinned, offset, firstRow, rowCount } = rows;
@@ -41,15 +63,26 @@ export class Uploader {
     invariant(format, 'the part was checked');
     const byteLength = rowCount * weightRowBytes(format);
     const ways = own.pack(part, firstRow, rowCount);
-    const direct = pinned instanceof MappedPinned && offset % 4 === 0 && ways.every(isUntouched);
-    if (direct && pinned instanceof MappedPinned) {
-      return pinned.handOver((buffer) => {
-        for (const way of ways) this.#queue(way, { buffer, offset }, target);
-      });
-    }
+    const isDirect = offset % 4 === 0 && ways.length <= MOST_JOBS && ways.every(isUntouched);
+    if (isDirect && pinned instanceof MappedPinned) return this.#handOver(pinned, { ways, offset, target });
     const bytes = pinned.bytes.subarray(offset, offset + byteLength);
     const staged = ways.map((way) => this.#stage(way, bytes, target));
     return Promise.all(staged).then(() => {});
+  }
+
+  /**
+   * Queues the copy of whole words that lie in mapped memory. Resolves as `pack`; undefined, and nothing is queued, for other
+   * memory.
+   */
+  copy(source: Uint8Array, goal: GPUBuffer, goalOffset: number): Promise<void> | undefined {
+    const pinned = [...this.#mapped].find((candidate) => candidate.holds(source));
+    if (!pinned || source.byteOffset % 4 !== 0) return undefined;
+    const { byteOffset, byteLength } = source;
+    return pinned.handOver([], (buffer) => {
+      const encoder = this.#device.createCommandEncoder();
+      encoder.copyBufferToBuffer(buffer, byteOffset, goal, goalOffset, byteLength);
+      this.#device.queue.submit([encoder.finish()]);
+    });
   }
 
   /** What has to be compiled before rows of the weight can be packed. */
@@ -61,66 +94,78 @@ export class Uploader {
   }
 
   dispose(): void {
-    this.#source?.destroy();
-    this.#jobs?.destroy();
+    for (const source of this.#sources.splice(0)) source.destroy();
   }
 
   /** The file's bytes, or the layout's made of them, through a slot of our own. */
-  #stage(way: HostRows | KernelRows, bytes: Uint8Array, target: BufferRange): Promise<void> {
+  #stage(way: PackWay, bytes: Uint8Array, target: BufferRange): Promise<void> {
     const slot = this.#staging.take(way.kind === 'host' ? way.byteLength : bytes.byteLength);
     if (way.kind === 'host' && !way.unchanged) way.fill(bytes, slot.bytes);
     else slot.bytes.set(bytes);
-    const back = slot.handOver((buffer) => this.#queue(way, { buffer, offset: 0 }, target));
-    return this.#staging.giveAfter(slot, back);
+    return this.#staging.giveAfter(slot, this.#handOver(slot, { ways: [way], offset: 0, target }));
   }
 
-  #queue(way: HostRows | KernelRows, from: Source, target: BufferRange): void {
-    const encoder = this.#device.createCommandEncoder();
+  #handOver(pinned: MappedPinned, packing: Packing): Promise<void> {
+    const begin = HEADER_BYTES + packing.offset;
+    const jobs = packing.ways.map((way) =>
+      way.kind === 'kernel' ? Uint32Array.of(begin + way.from, ...way.job.slice(1)) : new Uint32Array(),
+    );
+    return pinned.handOver(jobs, (buffer) => {
+      const encoder = this.#device.createCommandEncoder();
+      for (const way of packing.ways) {
+        if (way.kind === 'host') copyRows(encoder, way, { buffer, begin, target: packing.target });
+      }
+      this.#packByKernels(encoder, packing, buffer);
+      this.#device.queue.submit([encoder.finish()]);
+    });
+  }
+
+  /** One copy for all kernels, their words included. */
+  #packByKernels(encoder: GPUCommandEncoder, { ways, offset, target }: Packing, staging: GPUBuffer): void {
+    const end = Math.max(0, ...ways.map((way) => (way.kind === 'kernel' ? way.from + way.fromBytes : 0)));
+    if (end === 0) return;
+    const byteLength = Math.ceil((HEADER_BYTES + offset + end) / 4) * 4;
+    const source = this.#nextSource(byteLength);
+    encoder.copyBufferToBuffer(staging, 0, source, 0, byteLength);
     const weight = gpuBufferOf(target);
-    if (way.kind === 'host') {
-      encoder.copyBufferToBuffer(
-        from.buffer,
-        from.offset,
-        weight,
-        target.offset + way.target,
-        way.byteLength,
-      );
-    } else this.#packByKernel(encoder, way, from, { buffer: weight, offset: target.offset + way.target });
-    this.#device.queue.submit([encoder.finish()]);
-  }
-
-  #packByKernel(encoder: GPUCommandEncoder, way: KernelRows, from: Source, weight: Source): void {
-    const kernel = this.#store.loaded(way.module, accesses(way));
-    const start = Math.floor((from.offset + way.from) / 4) * 4;
-    const byteLength = Math.ceil((from.offset + way.from - start + way.fromBytes) / 4) * 4;
-    const source = this.#sourceOf(byteLength);
-    const jobs = (this.#jobs ??= this.#device.createBuffer({
-      size: 16,
-      usage: BUFFER_USAGE.uniform | BUFFER_USAGE.copyTarget,
-    }));
-    const [, ...job] = way.job;
-    this.#device.queue.writeBuffer(jobs, 0, Uint32Array.of(from.offset + way.from - start, ...job));
-    encoder.copyBufferToBuffer(from.buffer, start, source, 0, byteLength);
     const pass = encoder.beginComputePass();
-    pass.setPipeline(kernel.pipeline);
-    const ranges = [
-      { buffer: jobs, offset: 0, byteLength: 16 },
-      { buffer: source, offset: 0, byteLength: source.size },
-      { ...weight, byteLength: way.byteLength },
-    ];
-    pass.setBindGroup(0, bindGroup(kernel, way.module, ranges, this.#device));
-    const most = this.#device.limits.maxComputeWorkgroupsPerDimension;
-    pass.dispatchWorkgroups(Math.min(way.workgroups, most), Math.ceil(way.workgroups / most));
+    for (const [index, way] of ways.entries()) {
+      if (way.kind === 'host') continue;
+      const kernel = this.#store.loadedAsDeclared(way.module);
+      pass.setPipeline(kernel.pipeline);
+      const range = { buffer: weight, offset: target.offset + way.target, byteLength: way.byteLength };
+      pass.setBindGroup(
+        0,
+        this.#bindings.of({ source, index, range }, (ranges) =>
+          bindGroup(kernel, way.module, ranges, this.#device),
+        ),
+      );
+      const most = this.#device.limits.maxComputeWorkgroupsPerDimension;
+      pass.dispatchWorkgroups(Math.min(way.workgroups, most), Math.ceil(way.workgroups / most));
+    }
     pass.end();
   }
 
-  #sourceOf(byteLength: number): GPUBuffer {
-    if (this.#source && this.#source.size >= byteLength) return this.#source;
-    this.#source?.destroy();
+  #nextSource(byteLength: number): GPUBuffer {
+    const index = this.#turn;
+    this.#turn = (index + 1) % SOURCES;
+    const known = this.#sources[index];
+    if (known && known.size >= byteLength) return known;
+    known?.destroy();
     const size = 2 ** Math.ceil(Math.log2(Math.max(byteLength, 1 << 16)));
-    this.#source = this.#device.createBuffer({ size, usage: BUFFER_USAGE.storage | BUFFER_USAGE.copyTarget });
-    return this.#source;
+    const usage = BUFFER_USAGE.storage | BUFFER_USAGE.uniform | BUFFER_USAGE.copyTarget;
+    const source = this.#device.createBuffer({ size, usage });
+    this.#sources[index] = source;
+    return source;
   }
+}
+
+function copyRows(
+  encoder: GPUCommandEncoder,
+  { target: at, byteLength }: HostRows,
+  { buffer, begin, target }: { buffer: GPUBuffer; begin: number; target: BufferRange },
+): void {
+  encoder.copyBufferToBuffer(buffer, begin, gpuBufferOf(target), target.offset + at, byteLength);
 }
 
 function accesses({ module }: KernelRows) {
@@ -128,6 +173,6 @@ function accesses({ module }: KernelRows) {
 }
 
 /** True for rows that go to the device as the file's bytes. */
-function isUntouched(way: HostRows | KernelRows): boolean {
+function isUntouched(way: PackWay): boolean {
   return way.kind === 'kernel' || way.unchanged;
 }

@@ -15,7 +15,7 @@ import type { GpuFaults } from '../gpu-faults.ts';
 import { BUFFER_USAGE } from '../gpu-usage.ts';
 import type { WebGpuStep } from '../launching/webgpu-step.ts';
 import type { ReadbackPool } from '../memory/readback-pool.ts';
-import { gpuBufferOf } from '../memory/webgpu-buffer.ts';
+import { gpuBufferOf, WebGpuBuffer } from '../memory/webgpu-buffer.ts';
 import type { CopyTail } from './copy-tail.ts';
 import type { Uploader } from './uploader.ts';
 
@@ -43,6 +43,8 @@ export class WebGpuStream implements Stream {
   readonly #lifetime: Lifetime;
   /** Ends of calls that the queue's own end does not tell: mappings, readbacks, events of other streams. */
   readonly #pending = new Set<Promise<void>>();
+  /** Memory that was handed over last comes back when everything before it is done: nobody need ask the queue. */
+  #isHandOverLast = false;
   #error: unknown;
 
   constructor(label: string, parts: StreamParts) {
@@ -56,10 +58,13 @@ export class WebGpuStream implements Stream {
     if (this.#failed()) return;
     const whole = source.byteLength - (source.byteLength % 4);
     const buffer = gpuBufferOf(target);
-    const { queue } = this.#parts.device;
-    if (whole > 0) queue.writeBuffer(buffer, target.offset, source as Uint8Array<ArrayBuffer>, 0, whole);
-    if (whole < source.byteLength)
-      this.#parts.tails.write(source.subarray(whole), buffer, target.offset + whole);
+    const { device, tails, uploader } = this.#parts;
+    this.#isHandOverLast = false;
+    if (whole < source.byteLength) tails.write(source.subarray(whole), buffer, target.offset + whole);
+    if (whole === 0) return;
+    const handedBack = uploader.copy(source.subarray(0, whole), buffer, target.offset);
+    if (handedBack) this.#trackHandOver(handedBack);
+    else device.queue.writeBuffer(buffer, target.offset, source as Uint8Array<ArrayBuffer>, 0, whole);
   }
 
   copy(source: BufferRange, target: BufferRange): void {
@@ -72,6 +77,7 @@ export class WebGpuStream implements Stream {
       fail('BINDING', { graph: this.#label, value: 'copy target', found, expected });
     }
     if (this.#failed()) return;
+    this.#isHandOverLast = false;
     const whole = byteLength - (byteLength % 4);
     const [from, to] = [gpuBufferOf(source), gpuBufferOf(target)];
     const { device } = this.#parts;
@@ -103,12 +109,13 @@ export class WebGpuStream implements Stream {
     this.#parts.owns(rows.pinned);
     checkRows(this.#label, weight, part, rows);
     if (this.#failed() || rows.rowCount === 0) return;
-    this.#track(this.#parts.uploader.pack(weight, part, rows, target));
+    this.#trackHandOver(this.#parts.uploader.pack(weight, part, rows, target));
   }
 
   run(step: Step): void {
     this.#lifetime.check();
     this.#parts.owns(step);
+    this.#isHandOverLast = false;
     if (!this.#failed()) (step as WebGpuStep).submit();
   }
 
@@ -137,6 +144,8 @@ export class WebGpuStream implements Stream {
     this.#lifetime.check();
     this.#parts.owns(range.buffer);
     checkRange(range, byteLength, { graph: this.#label, value });
+    const pending = range.buffer instanceof WebGpuBuffer ? range.buffer.pending : undefined;
+    if (pending) this.#track(pending);
   }
 
   #record(): HostEvent {
@@ -152,7 +161,7 @@ export class WebGpuStream implements Stream {
   async #reached(): Promise<void> {
     const pending = [...this.#pending];
     const { device, faults } = this.#parts;
-    if (!this.#failed()) await device.queue.onSubmittedWorkDone().catch(() => {});
+    if (!this.#isHandOverLast && !this.#failed()) await device.queue.onSubmittedWorkDone().catch(() => {});
     await Promise.allSettled(pending);
     await faults.settled();
     if (this.#failed()) throw this.#error;
@@ -165,12 +174,17 @@ export class WebGpuStream implements Stream {
     if (byteLength > 0) {
       const readback = readbacks.take(byteLength);
       const encoder = device.createCommandEncoder();
-      encoder.copyBufferToBuffer(gpuBufferOf(source), source.offset, readback, 0, byteLength);
+      encoder.copyBufferToBuffer(gpuBufferOf(source), source.offset, readback.buffer, 0, byteLength);
       device.queue.submit([encoder.finish()]);
       await readbacks.read(readback, into).catch((error: unknown) => faults.explain(error));
     }
     await faults.settled();
     if (this.#failed()) throw this.#error;
+  }
+
+  #trackHandOver(handedBack: Promise<void>): void {
+    this.#track(handedBack);
+    this.#isHandOverLast = true;
   }
 
   /** Keeps the end of a call for those who wait, and its error. */

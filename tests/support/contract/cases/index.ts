@@ -2,6 +2,7 @@ import type { OpCase } from '../op-case.ts';
 import { ATTENTION_CASES } from './attention.ts';
 import { ELEMENTWISE_CASES } from './elementwise.ts';
 import { EMBED_CASES } from './embed.ts';
+import { EXPERT_CASES } from './experts.ts';
 import { LAYER_CASES } from './layer.ts';
 import { MATMUL_CASES } from './matmul.ts';
 import { NORM_CASES } from './norm.ts';
@@ -21,6 +22,7 @@ export const ALL_CASES: readonly OpCase[] = [
   ...ATTENTION_CASES,
   ...RECURRENCE_CASES,
   ...SAMPLE_CASES,
+  ...EXPERT_CASES,
   ...LAYER_CASES,
 ];
 

@@ -6,7 +6,7 @@ import type { BankInstance } from '../bank-instance.ts';
 import type { Call, Chunk } from '../task.ts';
 
 /** One row stands alone, more stand in tiles. */
-function lanesOf(rows: number): number {
+export function lanesOf(rows: number): number {
   return rows === 1 ? 1 : TILE_ROWS;
 }
 

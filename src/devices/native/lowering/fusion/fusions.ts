@@ -1,13 +1,27 @@
 import type { Op, OpGraph } from '../../../../ops/index.ts';
 import type { Lowering } from '../lowering.ts';
 import { fuseAttention } from './fuse-attention.ts';
+import { fuseCombine, fuseExperts } from './fuse-experts.ts';
 import { fuseGated } from './fuse-gated.ts';
 import { fuseNorm } from './fuse-norm.ts';
+import { fuseProducts } from './fuse-products.ts';
 import { fuseResidual } from './fuse-residual.ts';
+import { fuseShift } from './fuse-shift.ts';
+import { fuseWkv7 } from './fuse-wkv7.ts';
 import type { Fuse, Fusion } from './fusion.ts';
 import { GraphUses } from './graph-uses.ts';
 
-const FUSES: readonly Fuse[] = [fuseAttention, fuseGated, fuseResidual, fuseNorm];
+const FUSES: readonly Fuse[] = [
+  fuseAttention,
+  fuseExperts,
+  fuseCombine,
+  fuseGated,
+  fuseResidual,
+  fuseNorm,
+  fuseShift,
+  fuseWkv7,
+  fuseProducts,
+];
 
 /**
  * What is launched at each operator's place. The groups are found from the front; the members of one are left out of all later

@@ -14,7 +14,7 @@ import { isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
 import { FLOAT_LAYOUT } from '../weight-layout.ts';
 import { fitsOneChunk } from './fits-one-chunk.ts';
-import { isReadQuantized } from './fuse-gated.ts';
+import { formRead } from './form-read.ts';
 
 /**
  * Queries, keys and values as one product (one each for weights of different formats) that turns them and appends to the
@@ -42,16 +42,12 @@ function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering, activations:
   const { attention, q } = heads;
   for (const group of headGroups(heads)) {
     if (isMatvec(q, to)) launchGroup(heads, group, to, activations);
-    else launchJoined(heads, group, to);
+    else launchJoined(heads, group, to, activations);
   }
-  const quantized = attention.valueSize % 32 === 0 && isReadQuantized(attention.out, uses, to);
-  if (!quantized) {
-    launchAttention(attention, to, { form: 'floats', y: attention.out });
-    return;
-  }
-  const y = activations.space(attention.out);
-  launchAttention(attention, to, { form: 'quantized', y });
-  activations.provide(attention.out, y);
+  const quantized = attention.valueSize % 32 === 0 && formRead(attention.out, uses, to) === 'quantized';
+  const form = quantized ? 'quantized' : 'floats';
+  const y = quantized ? activations.provide(attention.out, 'quantized') : attention.out;
+  launchAttention(attention, to, { form, y });
 }
 
 function biasOf(group: readonly MatmulOp[], to: Lowering) {
@@ -133,14 +129,19 @@ function launchGroup(
 }
 
 /** One product for many rows, then what turns and appends them. */
-function launchJoined(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): void {
+function launchJoined(
+  heads: HeadOps,
+  group: readonly MatmulOp[],
+  to: Lowering,
+  activations: Activations,
+): void {
   const { q, append } = heads;
   const unit = cacheUnit(append.cache);
   const width = group.reduce((sum, { out }) => sum + out.width, 0);
   const joined = to.temporary(4 * to.capacity(q.out) * width);
   const addend = biasOf(group, to);
   const weights = group.map(({ weight }) => weight);
-  launchProduct(to, { x: q.x, weights, y: joined, addend, kind: addend ? 'bias' : 'none' });
+  launchProduct(to, activations, { x: q.x, weights, y: joined, addend, kind: addend ? 'bias' : 'none' });
   const bound = headArguments(heads, group, to);
   const { threads } = to.target;
   to.launch({

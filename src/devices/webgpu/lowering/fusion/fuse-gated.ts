@@ -1,15 +1,17 @@
-import { type Fuse, type GraphUses, matchGated } from '../../../../device/index.ts';
-import type { GatedOp, MatmulOp, Tensor } from '../../../../ops/index.ts';
+import { type Fuse, matchGated } from '../../../../device/index.ts';
+import type { GatedOp, MatmulOp } from '../../../../ops/index.ts';
 import { FINISH_GATED, FINISH_GATED_QUANTIZED } from '../../kernels/finish.ts';
 import { activationText, FUNCTIONS } from '../../kernels/library/functions.ts';
 import { QUANTIZE_TEAM } from '../../kernels/library/quantize.ts';
 import { ROWS_IN_ORDER } from '../../kernels/matvec.ts';
 import type { Activations } from '../activations.ts';
 import { type Lowering, write } from '../lowering.ts';
-import { type Finish, launchMatvec, OUTPUTS_A_GROUP } from '../matvec.ts';
-import { isInteger, isMatvec, quantizedScalesAt } from '../matvec-shape.ts';
+import { takesHalves } from '../matrix-product.ts';
+import { type Finish, launchMatvec } from '../matvec.ts';
+import { isMatvec, quantizedScalesAt } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
 import { fitsOneChunk } from './fits-one-chunk.ts';
+import { formRead } from './form-read.ts';
 
 /** Gate and up as one product, with the activation behind it, in the form that a product reads next. */
 export function fuseGated(to: Lowering, activations: Activations): Fuse {
@@ -22,37 +24,32 @@ export function fuseGated(to: Lowering, activations: Activations): Fuse {
       ops: [gate, up, op],
       emit: () => {
         const weights = [gate.weight, up.weight];
-        if (!isMatvec(gate, to)) {
-          launchProduct(to, { x: gate.x, weights, y: op.out, kind: 'none', gated: op.fn });
-        } else
-          launchGated(op, { gate, quantized: isReadQuantized(op.out, uses, to), to, activations, weights });
+        const form = formRead(op.out, uses, to);
+        if (isMatvec(gate, to)) launchGated(op, { gate, form, to, activations, weights });
+        else {
+          const halves = form === 'halves' && takesHalves(gate, to);
+          const y = halves ? activations.provide(op.out, 'halves') : op.out;
+          const product = { x: gate.x, weights, y, kind: 'none', gated: op.fn } as const;
+          launchProduct(to, activations, { ...product, form: halves ? 'halves' : 'floats' });
+        }
       },
     };
   };
-}
-
-/** True for a result that only integer products of few rows read. */
-export function isReadQuantized(tensor: Tensor, uses: GraphUses, to: Lowering): boolean {
-  const readers = uses.readers(tensor);
-  const products = readers.every(
-    (reader) => reader.kind === 'matmul' && isInteger(reader) && isMatvec(reader, to),
-  );
-  return readers.length > 0 && products && tensor.width % OUTPUTS_A_GROUP === 0;
 }
 
 function launchGated(
   op: GatedOp,
   of: {
     gate: MatmulOp;
-    quantized: boolean;
+    form: ReturnType<typeof formRead>;
     to: Lowering;
     activations: Activations;
     weights: readonly MatmulOp['weight'][];
   },
 ): void {
-  const { to, activations, quantized, gate } = of;
+  const { to, activations, form, gate } = of;
   const width = op.out.width;
-  const made = quantized ? activations.space(op.out) : undefined;
+  const made = form === 'quantized' ? activations.provide(op.out, 'quantized') : undefined;
   const finish: Finish = {
     args: { y: made ? write(made, 'array<u32>') : write(op.out) },
     texts: [
@@ -71,5 +68,4 @@ function launchGated(
     whole: true,
     finish: () => finish,
   });
-  if (made) activations.provide(op.out, made);
 }

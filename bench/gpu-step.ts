@@ -1,10 +1,12 @@
 /**
- * What a step of a native device costs: `node dist/bench/native-step.js [hip|cuda] [shape] [format] [rows ...]`. A model of
- * that shape with random weights; per batch of `rows` single tokens of as many sequences (or, with `p` before the number, one
- * sequence's prompt), the time of a whole replayed step, and of each kind of launch by itself, all layers' in one graph.
+ * What a step of a GPU costs: `node dist/bench/gpu-step.js [hip|cuda|webgpu] [shape] [format] [rows ...]`. A model of that
+ * shape with random weights; per batch of `rows` single tokens of as many sequences (or, with `p` before the number, one
+ * sequence's prompt), the time of a whole step, and of each kind of launch by itself, all layers' in one step.
  */
 import { type Device, type Executable } from '../src/device/index.ts';
-import { type Launch, moduleKey } from '../src/devices/native/index.ts';
+import { type Launch as NativeLaunch, moduleKey } from '../src/devices/native/index.ts';
+import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
+import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
 import type { InputSlot } from '../src/model/batch-inputs.ts';
 import type { BatchPlan } from '../src/model/batch-plan.ts';
@@ -14,9 +16,10 @@ import { KV_BLOCK_SIZE } from '../src/model/kv-cache.ts';
 import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { openDevice } from '../src/node/devices.ts';
 import { DEFAULT_SAMPLING, weightRowBytes, writeSamplingRow } from '../src/ops/index.ts';
-import { syntheticGraphs, syntheticTensors } from '../tests/support/synthetic-graphs.ts';
+import { syntheticGraphs, syntheticModel } from '../tests/support/synthetic-graphs.ts';
 
-const REPETITIONS = 30;
+/** Milliseconds that a measurement takes at least, so that what is around the runs does not count. */
+const MEASURED = 40;
 const CHUNK_BYTES = 8 << 20;
 
 interface Work {
@@ -74,18 +77,28 @@ async function timed(
   run: (stream: ReturnType<Device['createStream']>) => void,
 ): Promise<number> {
   await using stream = device.createStream('bench');
-  for (let i = 0; i < 3; i++) run(stream);
-  await stream.synchronize();
-  const times: number[] = [];
-  for (let round = 0; round < 5; round++) {
-    const start = stream.record();
-    for (let i = 0; i < REPETITIONS; i++) run(stream);
-    const end = stream.record();
+  const several = async (repetitions: number) => {
+    const start = performance.now();
+    for (let i = 0; i < repetitions; i++) run(stream);
     await stream.synchronize();
-    await end.completed();
-    times.push(end.elapsedSince(start) / REPETITIONS);
-  }
+    return (performance.now() - start) / repetitions;
+  };
+  await several(2);
+  const repetitions = Math.ceil(MEASURED / (await several(2)));
+  const times: number[] = [];
+  for (let round = 0; round < 5; round++) times.push(await several(repetitions));
   return times.sort((a, b) => a - b)[2] ?? Number.NaN;
+}
+
+type Launch = NativeLaunch | WebGpuLaunch;
+
+/** What launches that do the same have in common. */
+function kindOf(launch: Launch): string {
+  if (!('kind' in launch))
+    return `${launch.module.name} ${Object.values(launch.module.constants).join(' ')} ${launch.grid}`;
+  return launch.kind === 'kernel'
+    ? `${launch.kernel} ${moduleKey(launch.module)} ${launch.grid}`
+    : launch.kind;
 }
 
 /** Launches gathered while the plan is bound, so that those of a kind can be timed together. */
@@ -114,10 +127,7 @@ class Recorded {
     const kinds = new Map<string, Launch[]>();
     for (const launches of this.launches) {
       for (const launch of launches) {
-        const key =
-          launch.kind === 'kernel'
-            ? `${launch.kernel} ${moduleKey(launch.module)} ${launch.grid}`
-            : launch.kind;
+        const key = kindOf(launch);
         kinds.set(key, [...(kinds.get(key) ?? []), launch]);
       }
     }
@@ -133,17 +143,17 @@ async function measure(
 ): Promise<void> {
   const slots = work.prompt ? 1 : work.rows;
   const blocksPerSlot = Math.ceil((work.past + (work.prompt ? work.rows : 1) + 64) / KV_BLOCK_SIZE);
-  const tensors = syntheticTensors(shape, format);
+  const model = await syntheticModel(shape, format);
   const outputs = work.prompt ? 1 : work.rows;
   const recorded = new Recorded(work.rows);
   const started = performance.now();
   await using plan = await ExecutionPlan.compile({
     device: recorded.watching(device),
-    tensors,
+    tensors: model.tensors,
     shape: { rows: work.rows, outputs, slots, blocksPerSlot },
     inFlight: 1,
     record: (of) =>
-      syntheticGraphs(shape, tensors, {
+      syntheticGraphs(model, {
         shape: of,
         blocks: slots * blocksPerSlot,
         cacheType: 'f16',
@@ -175,6 +185,25 @@ async function measure(
     const each = await timed(device, (stream) => stream.run(step));
     console.log(
       `  ${(1000 * each).toFixed(1).padStart(8)} us = ${launches.length} x ${((1000 * each) / launches.length).toFixed(2)}  ${kind}`,
+    );
+  }
+  if (device instanceof WebGpuDevice) await printInPlace(device, recorded);
+}
+
+/** What the dispatches of a step take where they stand, by the GPU's own clock. */
+async function printInPlace(device: WebGpuDevice, { launches }: Recorded): Promise<void> {
+  const executables = launches.map((of) => ({ program: { graph: { name: 'all' } }, launches: of }));
+  using step = await device.record(executables as unknown as Executable[], 'in place');
+  const sums = new Map<string, { count: number; nanoseconds: number }>();
+  await device.timeDispatches(step);
+  for (const { name, grid, nanoseconds } of (await device.timeDispatches(step)) ?? []) {
+    const sum = sums.get(`${name} ${grid}`) ?? { count: 0, nanoseconds: 0 };
+    sums.set(`${name} ${grid}`, { count: sum.count + 1, nanoseconds: sum.nanoseconds + nanoseconds });
+  }
+  for (const [kind, { count, nanoseconds }] of sums) {
+    const each = nanoseconds / count / 1000;
+    console.log(
+      `  ${(nanoseconds / 1000).toFixed(1).padStart(8)} us = ${count} x ${each.toFixed(2)} in place  ${kind}`,
     );
   }
 }

@@ -1,0 +1,40 @@
+import { alignUp } from '../../../base/bytes.ts';
+
+const WASM_PAGE_BYTES = 64 * 1024;
+
+/** A memory that kernels of every worker see, and what of it is handed out. */
+export interface SharedMemory {
+  readonly id: number;
+  readonly memory: WebAssembly.Memory;
+  readonly bytes: Uint8Array;
+}
+
+/** The memories in which decoding takes no copies, found by any view of them. */
+export class SharedMemories {
+  readonly #reservedBytes: number;
+  readonly #byBuffer = new WeakMap<ArrayBufferLike, SharedMemory>();
+  #count = 0;
+
+  /** `reservedBytes` at the start of each memory are the kernels': their tables, and the workers' scratch. */
+  constructor(reservedBytes: number) {
+    this.#reservedBytes = alignUp(reservedBytes, WASM_PAGE_BYTES);
+  }
+
+  /** Throws a RangeError when the platform has no room for it. */
+  create(byteLength: number): SharedMemory {
+    const pages = Math.ceil((this.#reservedBytes + byteLength) / WASM_PAGE_BYTES);
+    const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    const bytes = new Uint8Array(memory.buffer, this.#reservedBytes, byteLength);
+    const created = { id: this.#count++, memory, bytes };
+    this.#byBuffer.set(memory.buffer, created);
+    return created;
+  }
+
+  of({ buffer }: Uint8Array): SharedMemory | undefined {
+    return this.#byBuffer.get(buffer);
+  }
+
+  forget({ memory }: SharedMemory): void {
+    this.#byBuffer.delete(memory.buffer);
+  }
+}

@@ -1,0 +1,77 @@
+import { fail } from '../../../base/errors.ts';
+import {
+  type CombineExpertsOp,
+  type MatmulExpertsOp,
+  type RouteExpertsOp,
+  readsOwnPart,
+} from '../../../ops/index.ts';
+import type { Lowering } from '../program/lowering.ts';
+import { weightLayoutOf } from '../program/weight-layout-of.ts';
+import { QUAD_ROWS } from '../weight-layouts.ts';
+import { productInput } from './matmul.ts';
+
+export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
+  const { logits, bias, chosen, gate, normalized, scale, groups, chosenGroups } = op;
+  const [x, experts, shares] = [to.tensor(logits), to.tensor(op.experts), to.tensor(op.shares)];
+  const vector = bias && to.weight(bias, 'vector');
+  to.emit({
+    table: {
+      kind: 'routeExperts',
+      at: { x: x.id, experts: experts.id, shares: shares.id, ...(vector && { bias: vector.id }) },
+      columns: logits.width,
+      rule: { chosen, gate, normalized, scale, groups, chosenGroups },
+    },
+    axis: logits.axis,
+    locality: 'row',
+    local: [x],
+    reads: vector ? [vector] : [],
+    writes: [experts, shares],
+  });
+}
+
+export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
+  const { weight, outputs } = op;
+  if (outputs % QUAD_ROWS !== 0) {
+    const why = `${weight.name} has ${outputs} rows an expert, not a multiple of ${QUAD_ROWS}`;
+    fail('OP_UNSUPPORTED', { device: 'cpu', op: 'matmulExperts', why });
+  }
+  const { layout } = weightLayoutOf(weight.format);
+  const x = productInput(op, to);
+  const packed = to.weight(weight, 'matrix');
+  const [experts, out] = [to.tensor(op.experts), to.tensor(op.out)];
+  to.emit({
+    table: {
+      kind: 'matmulExperts',
+      at: { x: x.id, experts: experts.id, weight: packed.id, out: out.id },
+      matVec: layout.matVec,
+      activations: layout.activations,
+      columns: op.out.width,
+      outputs,
+      inner: weight.columns,
+      parts: readsOwnPart(op) ? op.experts.width : 1,
+      expertCount: weight.rows / outputs,
+    },
+    axis: op.out.axis,
+    locality: 'wide',
+    columnUnit: QUAD_ROWS,
+    columnBytes: packed.byteLength / weight.rows,
+    reads: [x, experts, packed],
+    writes: [out],
+  });
+}
+
+export function lowerCombineExperts(op: CombineExpertsOp, to: Lowering): void {
+  const [x, shares, out] = [to.tensor(op.x), to.tensor(op.shares), to.tensor(op.out)];
+  to.emit({
+    table: {
+      kind: 'combineExperts',
+      at: { x: x.id, shares: shares.id, out: out.id },
+      columns: op.out.width,
+      chosen: op.shares.width,
+    },
+    axis: op.out.axis,
+    locality: 'row',
+    local: [x, shares],
+    writes: [out],
+  });
+}

@@ -1,0 +1,83 @@
+// Which experts a row goes to: a block of one warp takes a row. A lane holds the experts 32 apart.
+//
+//   SIGMOID  gates are sigmoids, not a softmax     NORMALIZED  shares are divided by their sum
+#include "activation.h"
+#include "reduce.h"
+
+constexpr f32 LEAST = -1e38f;
+/// ggml's clamp of the sum that shares are divided by.
+constexpr f32 LEAST_SHARE_SUM = 6.103515625e-5f;
+
+/// Larger for larger scores, of equal ones for the lower place.
+DEVICE u64 ranked(f32 score, i32 place) {
+  u32 bits = bits_as<u32>(score);
+  bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+  return (u64(bits) << 32) | u32(~place);
+}
+
+#if GROUPS != CHOSEN_GROUPS
+constexpr i32 GROUP_SIZE = EXPERTS / GROUPS;
+
+/// Leaves the best groups, by the sum of each one's two best scores.
+DEVICE void drop_groups(f32* scores) {
+  f32 sums[GROUPS];
+  for (i32 g = 0; g < GROUPS; g++) {
+    f32 best = LEAST, second = GROUP_SIZE == 1 ? 0.0f : LEAST;
+    for (i32 i = 0; i < GROUP_SIZE; i++) {
+      f32 score = scores[g * GROUP_SIZE + i];
+      if (GROUP_SIZE > 1) second = max_of(second, min_of(score, best));
+      best = max_of(best, score);
+    }
+    sums[g] = best + second;
+  }
+  for (i32 dropped = 0; dropped < GROUPS - CHOSEN_GROUPS; dropped++) {
+    i32 least = 0;
+    for (i32 g = 1; g < GROUPS; g++) {
+      if (sums[g] <= sums[least]) least = g;
+    }
+    sums[least] = -LEAST;
+    for (i32 i = 0; i < GROUP_SIZE; i++) scores[least * GROUP_SIZE + i] = 2 * LEAST;
+  }
+}
+#endif
+
+KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, i32* experts, f32* shares, f32 scale) {
+  SHARED f32 gates[EXPERTS];
+  SHARED f32 scores[EXPERTS];
+  release_successor();
+  await_inputs();
+  i32 row = block_x();
+  if (row >= *count) return;
+  const f32* own = logits + i64(row) * EXPERTS;
+  f32 factor = 1;
+#if SIGMOID
+  for (i32 e = lane(); e < EXPERTS; e += 32) gates[e] = sigmoid(own[e]);
+#else
+  f32 largest = LEAST, sum = 0;
+  for (i32 e = lane(); e < EXPERTS; e += 32) largest = max_of(largest, own[e]);
+  largest = warp_max(largest);
+  for (i32 e = lane(); e < EXPERTS; e += 32) sum += gates[e] = exponential(own[e] - largest);
+  factor = 1.0f / warp_sum(sum);
+#endif
+  for (i32 e = lane(); e < EXPERTS; e += 32) {
+    gates[e] *= factor;
+    scores[e] = bias ? gates[e] + bias[e] : gates[e];
+  }
+  barrier();
+#if GROUPS != CHOSEN_GROUPS
+  if (lane() == 0) drop_groups(scores);
+  barrier();
+#endif
+  f32 total = 0;
+  for (i32 j = 0; j < CHOSEN; j++) {
+    u64 best = 0;
+    for (i32 e = lane(); e < EXPERTS; e += 32) best = max_of(best, ranked(scores[e], e));
+    i32 place = min_of(i32(~u32(warp_max(best))), EXPERTS - 1);
+    total += gates[place];
+    if (i32(lane()) == place % 32) scores[place] = 2 * LEAST;
+    if (lane() == 0) experts[i64(row) * CHOSEN + j] = place, shares[i64(row) * CHOSEN + j] = gates[place];
+  }
+  if (NORMALIZED) scale /= max_of(total, LEAST_SHARE_SUM);
+  if (lane() != 0) return;
+  for (i32 j = 0; j < CHOSEN; j++) shares[i64(row) * CHOSEN + j] *= scale;
+}

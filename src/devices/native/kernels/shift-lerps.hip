@@ -1,0 +1,56 @@
+// What a row and the sequence's row before it are mixed to: a thread takes a column of all rows. The row before is kept in a
+// register while rows of one sequence follow each other.
+//
+//   NORMED      rows are normalized by mean and variance first
+//   PARAMETERS  a vector of shares and a result for each mixture
+//   LERPS       stores each mixture of `value` and `before` for column `i`, at `at`
+#include "reduce.h"
+
+DEVICE f32 mix(f32 a, f32 b, f32 t) { return a + (b - a) * t; }
+
+#if NORMED
+struct Moments {
+  f32 mean, deviation;
+};
+
+DEVICE Moments moments(const f32* row, i32 width, f32 epsilon, f32* sums, f32* squares) {
+  f32 sum = 0, square = 0;
+  for (i32 c = thread(); c < width; c += 256) sum += row[c];
+  f32 mean = block_sum<8>(sum, sums) / f32(width);
+  for (i32 c = thread(); c < width; c += 256) square += (row[c] - mean) * (row[c] - mean);
+  return {mean, square_root(block_sum<8>(square, squares) / f32(width) + epsilon)};
+}
+#endif
+
+KERNEL(shift_lerps, 256, const i32* count, const i32* slots, const i32* positions, const f32* x, const f32* factors,
+       const f32* terms, f32 epsilon, f32* last, i32 width PARAMETERS) {
+#if NORMED
+  SHARED f32 sums[8];
+  SHARED f32 squares[8];
+#endif
+  release_successor();
+  await_inputs();
+  i32 i = block_x() * 256 + thread(), rows = *count, slot = -1;
+  bool inside = i < width;
+  f32 kept = 0;
+  for (i32 row = 0; row < rows; row++) {
+    i64 at = i64(row) * width + i;
+    f32 value = inside ? x[at] : 0.0f;
+#if NORMED
+    Moments of = moments(x + i64(row) * width, width, epsilon, sums, squares);
+    barrier();
+    if (inside) value = (value - of.mean) / of.deviation * factors[i] + terms[i];
+#endif
+    if (!inside) continue;
+    i32 own = slots[row];
+    if (own != slot) {
+      if (slot >= 0) last[i64(slot) * width + i] = kept;
+      kept = last[i64(own) * width + i];
+      slot = own;
+    }
+    f32 before = positions[row] == 0 ? 0.0f : kept;
+    kept = value;
+    LERPS
+  }
+  if (inside && slot >= 0) last[i64(slot) * width + i] = kept;
+}

@@ -1,0 +1,97 @@
+import { fail } from '../../../base/errors.ts';
+import {
+  type CombineExpertsOp,
+  type MatmulExpertsOp,
+  type RouteExpertsOp,
+  readsOwnPart,
+} from '../../../ops/index.ts';
+import { launchExpertMatvec } from './expert-matvec.ts';
+import type { Operand } from './launch-plan.ts';
+import { float, int, NULL } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { isPacked } from './packed-formats.ts';
+import { FILE_LAYOUT, FLOAT_LAYOUT, fileFormat } from './weight-layout.ts';
+
+/** Experts that fit a block's shared memory. */
+const MOST_EXPERTS = 4096;
+const THREADS = 256;
+
+export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
+  const { logits, bias, experts, shares, chosen, gate, normalized, scale, groups, chosenGroups } = op;
+  if (logits.width > MOST_EXPERTS) {
+    const why = `there are ${logits.width} experts, more than ${MOST_EXPERTS}`;
+    fail('OP_UNSUPPORTED', { device: to.target.api, op: 'routeExperts', why });
+  }
+  to.launch({
+    file: 'route-experts.hip',
+    kernel: 'route_experts',
+    defines: {
+      EXPERTS: logits.width,
+      CHOSEN: chosen,
+      SIGMOID: gate === 'sigmoid' ? 1 : 0,
+      NORMALIZED: normalized ? 1 : 0,
+      GROUPS: groups,
+      CHOSEN_GROUPS: chosenGroups,
+    },
+    grid: [to.capacity(logits)],
+    block: 32,
+    args: [
+      to.count(logits),
+      logits,
+      bias ? to.weight([bias], FLOAT_LAYOUT) : NULL,
+      experts,
+      shares,
+      float(scale),
+    ],
+  });
+}
+
+export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
+  if (isPacked(op.weight.format)) {
+    launchExpertMatvec(to, { of: op, weights: [op.weight], output: 'floats', y: op.out });
+  } else lowerDenseExperts(op, to);
+}
+
+/** A product whose weights are decoded to f32 as they are read. */
+function lowerDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
+  const { x, experts, weight, outputs, out } = op;
+  const chosen = experts.width;
+  to.launch({
+    file: 'expert-dense.hip',
+    kernel: 'expert_dense',
+    defines: { FILE_FORMAT: fileFormat(weight) },
+    grid: [Math.ceil(outputs / 4), to.capacity(x) * chosen],
+    block: 128,
+    args: [
+      to.count(x),
+      x,
+      to.weight([weight], FILE_LAYOUT),
+      experts,
+      out,
+      int(weight.rows / outputs),
+      int(weight.columns),
+      int(outputs),
+      int(chosen),
+      int(readsOwnPart(op) ? chosen : 1),
+    ],
+  });
+}
+
+export function lowerCombineExperts(op: CombineExpertsOp, to: Lowering): void {
+  launchCombine(op, to, { addend: NULL, y: op.out });
+}
+
+/** Adds the choices' results up, and another tensor where there is one. */
+export function launchCombine(
+  { x, shares, out }: CombineExpertsOp,
+  to: Lowering,
+  { addend, y }: { addend: Operand; y: Operand },
+): void {
+  to.launch({
+    file: 'combine-experts.hip',
+    kernel: 'combine_experts',
+    grid: [Math.ceil(out.width / THREADS), to.capacity(out)],
+    block: THREADS,
+    args: [to.count(out), x, shares, addend, y, int(out.width), int(shares.width)],
+  });
+}

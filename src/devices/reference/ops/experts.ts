@@ -1,0 +1,50 @@
+import {
+  type CombineExpertsOp,
+  type MatmulExpertsOp,
+  type RouteExpertsOp,
+  readsOwnPart,
+  routeRow,
+} from '../../../ops/index.ts';
+import type { Frame } from '../frame.ts';
+import { dot } from './dot.ts';
+
+export function runRouteExperts(op: RouteExpertsOp, frame: Frame): void {
+  const bias = op.bias && frame.vector(op.bias);
+  for (let row = 0; row < frame.rowsOf(op.logits); row++) {
+    const { experts, shares } = routeRow(frame.matrix(op.logits).read(row), bias, op);
+    frame.matrix(op.experts).write(row, experts);
+    frame.matrix(op.shares).write(row, shares);
+  }
+}
+
+export function runMatmulExperts(op: MatmulExpertsOp, frame: Frame): void {
+  const { columns } = op.weight;
+  for (let row = 0; row < frame.rowsOf(op.x); row++) {
+    const x = frame.matrix(op.x).read(row);
+    const out = new Float64Array(op.out.width);
+    frame
+      .matrix(op.experts)
+      .read(row)
+      .forEach((expert, j) => {
+        const own = readsOwnPart(op) ? x.subarray(j * columns, (j + 1) * columns) : x;
+        for (let n = 0; n < op.outputs; n++) {
+          out[j * op.outputs + n] = dot(own, frame.weightRow(op.weight, expert * op.outputs + n));
+        }
+      });
+    frame.matrix(op.out).write(row, out);
+  }
+}
+
+export function runCombineExperts({ x, shares, out }: CombineExpertsOp, frame: Frame): void {
+  for (let row = 0; row < frame.rowsOf(x); row++) {
+    const parts = frame.matrix(x).read(row);
+    const factors = frame.matrix(shares).read(row);
+    const sums = new Float64Array(out.width);
+    factors.forEach((share, j) => {
+      for (let n = 0; n < out.width; n++) {
+        sums[n] = (sums[n] as number) + share * (parts[j * out.width + n] as number);
+      }
+    });
+    frame.matrix(out).write(row, sums);
+  }
+}

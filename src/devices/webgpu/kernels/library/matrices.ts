@@ -1,0 +1,23 @@
+/** Sizes of the matrices of halves that a subgroup multiplies at once, their sums in f32. */
+export interface MatrixSizes {
+  readonly rows: number;
+  readonly outputs: number;
+  readonly depth: number;
+}
+
+/**
+ * Matrices on the GPU's own units. `left_at` and `right_at` take them out of lines of `LINE` vectors in `tile`, along which
+ * the depth runs; `multiplied` adds their product to sums, which `store_sums` writes as f32 into lines of `SUMS_LINE` vectors.
+ */
+export const SUBGROUP_MATRICES = /* wgsl */ `
+alias Left = subgroup_matrix_left<f16, MATRIX_DEPTH, MATRIX_ROWS>;
+alias Right = subgroup_matrix_right<f16, MATRIX_OUTPUTS, MATRIX_DEPTH>;
+alias Sums = subgroup_matrix_result<f32, MATRIX_OUTPUTS, MATRIX_ROWS>;
+
+fn left_at(place: u32) -> Left { return subgroupMatrixLoad<Left, row_major>(&tile, place, LINE); }
+fn right_at(place: u32) -> Right { return subgroupMatrixLoad<Right, col_major>(&tile, place, LINE); }
+fn multiplied(left: Left, right: Right, sums: Sums, lane: u32) -> Sums {
+  return subgroupMatrixMultiplyAccumulate(left, right, sums);
+}
+fn store_sums(place: u32, sums: Sums, lane: u32) { subgroupMatrixStore<row_major>(&tile, place, sums, SUMS_LINE); }
+`;

@@ -1,0 +1,138 @@
+/**
+ * Matrix products for many rows on the GPU's matrix units: a workgroup computes a tile of `TILE_ROWS` x `TILE_OUTPUTS`, each of
+ * its teams, a subgroup of `LANES`, `TEAM_ROWS` x `TEAM_OUTPUTS` of it. Slices of `DEPTH` columns, activations and decoded
+ * weights as halves, go through workgroup memory; while one is multiplied, the next is on its way to registers. `row_of` says
+ * which of the weights' rows an output of the tile is, `store_quad` what becomes of four neighbouring sums.
+ */
+export const MATRIX_PRODUCT = /* wgsl */ `
+const OCTETS = DEPTH / 8u;
+// A vector more than there are octets: neighbouring lines do not meet in a bank.
+const LINE = OCTETS + 1u;
+const PIECES = DEPTH / 16u;
+const TEAMS_ACROSS = TILE_OUTPUTS / TEAM_OUTPUTS;
+const THREADS = LANES * TEAMS_ACROSS * (TILE_ROWS / TEAM_ROWS);
+const ROW_PARTS = TEAM_ROWS / MATRIX_ROWS;
+const OUTPUT_PARTS = TEAM_OUTPUTS / MATRIX_OUTPUTS;
+const OWN_OCTETS = TILE_ROWS * OCTETS / THREADS;
+const OWN_PIECES = TILE_OUTPUTS * PIECES / THREADS;
+const WEIGHTS_AT = TILE_ROWS * LINE;
+const SUMS_LINE = TEAM_OUTPUTS / 4u;
+const ROW_OCTETS = GROUPS * 4u;
+var<workgroup> tile: array<vec4<u32>, (TILE_ROWS + TILE_OUTPUTS) * LINE>;
+
+struct Slice { first_row: u32, rows: u32, group: u32, octet: u32 }
+
+fn load(octets: ptr<function, array<vec4<u32>, OWN_OCTETS>>, pieces: ptr<function, array<Piece, OWN_PIECES>>, slice: Slice, thread: u32) {
+  for (var i = 0u; i < OWN_OCTETS; i++) {
+    let at = thread + i * THREADS;
+    (*octets)[i] = x[min(slice.first_row + at / OCTETS, slice.rows - 1u) * ROW_OCTETS + slice.octet + at % OCTETS];
+  }
+  for (var i = 0u; i < OWN_PIECES; i++) {
+    let at = thread + i * THREADS;
+    (*pieces)[i] = load_piece(row_of(slice.group, at / PIECES) * GROUPS * 2u + slice.octet / 2u + at % PIECES);
+  }
+}
+
+fn store(octets: ptr<function, array<vec4<u32>, OWN_OCTETS>>, pieces: ptr<function, array<Piece, OWN_PIECES>>, thread: u32) {
+  for (var i = 0u; i < OWN_OCTETS; i++) {
+    let at = thread + i * THREADS;
+    tile[at / OCTETS * LINE + at % OCTETS] = (*octets)[i];
+  }
+  for (var i = 0u; i < OWN_PIECES; i++) {
+    let at = thread + i * THREADS;
+    let place = WEIGHTS_AT + at / PIECES * LINE + at % PIECES * 2u;
+    let decoded = piece_octets((*pieces)[i]);
+    tile[place] = decoded[0];
+    tile[place + 1u] = decoded[1];
+  }
+}
+
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let rows = u32(counts[COUNT]);
+  let first_row = group.y * TILE_ROWS;
+  if (first_row >= rows) { return; }
+  let lane = thread % LANES;
+  let team = thread / LANES;
+  let team_row = team / TEAMS_ACROSS * TEAM_ROWS;
+  let team_output = team % TEAMS_ACROSS * TEAM_OUTPUTS;
+
+  var octets: array<vec4<u32>, OWN_OCTETS>;
+  var pieces: array<Piece, OWN_PIECES>;
+  var sums: array<array<Sums, OUTPUT_PARTS>, ROW_PARTS>;
+  load(&octets, &pieces, Slice(first_row, rows, group.x, 0u), thread);
+  for (var slice = 0u; slice < ROW_OCTETS; slice += OCTETS) {
+    store(&octets, &pieces, thread);
+    workgroupBarrier();
+    // The last slice is loaded twice: a branch would keep what is loaded from being waited for later.
+    load(&octets, &pieces, Slice(first_row, rows, group.x, min(slice + OCTETS, ROW_OCTETS - OCTETS)), thread);
+    for (var k = 0u; k < OCTETS; k += MATRIX_DEPTH / 8u) {
+      var rights: array<Right, OUTPUT_PARTS>;
+      for (var o = 0u; o < OUTPUT_PARTS; o++) {
+        rights[o] = right_at(WEIGHTS_AT + (team_output + o * MATRIX_OUTPUTS) * LINE + k);
+      }
+      for (var r = 0u; r < ROW_PARTS; r++) {
+        let left = left_at((team_row + r * MATRIX_ROWS) * LINE + k);
+        for (var o = 0u; o < OUTPUT_PARTS; o++) { sums[r][o] = multiplied(left, rights[o], sums[r][o], lane); }
+      }
+    }
+    workgroupBarrier();
+  }
+
+  let scratch = team * MATRIX_ROWS * SUMS_LINE;
+  for (var r = 0u; r < ROW_PARTS; r++) {
+    for (var o = 0u; o < OUTPUT_PARTS; o++) { store_sums(scratch + o * MATRIX_OUTPUTS / 4u, sums[r][o], lane); }
+    workgroupBarrier();
+    for (var i = lane; i < MATRIX_ROWS * SUMS_LINE; i += LANES) {
+      let row = first_row + team_row + r * MATRIX_ROWS + i / SUMS_LINE;
+      if (row < rows) { store_quad(row, group.x, team_output + i % SUMS_LINE * 4u, scratch + i); }
+    }
+    workgroupBarrier();
+  }
+}
+
+fn sums_at(place: u32) -> vec4<f32> { return bitcast<vec4<f32>>(tile[place]) * (1.0 / WEIGHT_SCALE); }
+`;
+
+/** Sums as f32, with what `addend_of` adds to them. */
+export const STORE_QUAD_FLOATS = /* wgsl */ `
+fn row_of(group: u32, output: u32) -> u32 { return min(group * TILE_OUTPUTS + output, PART_ROWS - 1u); }
+fn store_quad(row: u32, group: u32, output: u32, place: u32) {
+  let sums = sums_at(place);
+  let n = group * TILE_OUTPUTS + output;
+  for (var j = 0u; j < 4u; j++) {
+    if (n + j < PART_ROWS) { y[row * WIDTH + FIRST_ROW + n + j] = sums[j] + addend_of(row, FIRST_ROW + n + j); }
+  }
+}
+`;
+
+/** `activation(gate) * up`, given to `emit_quad`: 16 outputs of the gate and 16 of up take turns in the tile. */
+export const STORE_QUAD_GATED = /* wgsl */ `
+fn row_of(group: u32, output: u32) -> u32 {
+  let n = group * (TILE_OUTPUTS / 2u) + output / 32u * 16u + output % 16u;
+  return min(n, PART_ROWS - 1u) + output / 16u % 2u * PART_ROWS;
+}
+fn store_quad(row: u32, group: u32, output: u32, place: u32) {
+  let n = group * (TILE_OUTPUTS / 2u) + output / 32u * 16u + output % 16u;
+  if (output / 16u % 2u == 1u || n >= PART_ROWS) { return; }
+  let gate = sums_at(place);
+  let up = sums_at(place + 4u);
+  var values: vec4<f32>;
+  for (var j = 0u; j < 4u; j++) { values[j] = activation(gate[j]) * up[j]; }
+  emit_quad(row, n, values);
+}
+`;
+
+/** Four neighbouring results as f32. */
+export const EMIT_QUAD_FLOATS = /* wgsl */ `
+fn emit_quad(row: u32, n: u32, values: vec4<f32>) {
+  for (var j = 0u; j < 4u; j++) {
+    if (n + j < PART_ROWS) { y[row * WIDTH + n + j] = values[j]; }
+  }
+}
+`;
+
+/** Four neighbouring results as halves for the next product; rows are whole quads. */
+export const EMIT_QUAD_HALVES = /* wgsl */ `
+fn emit_quad(row: u32, n: u32, values: vec4<f32>) { y[(row * WIDTH + n) / 4u] = quad_halves(values); }
+`;

@@ -1,0 +1,120 @@
+import { invariant } from '../../../base/errors.ts';
+import type { MatmulOp } from '../../../ops/index.ts';
+import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
+import { ADDENDS } from '../kernels/finish.ts';
+import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
+import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
+import {
+  EMIT_QUAD_FLOATS,
+  EMIT_QUAD_HALVES,
+  MATRIX_PRODUCT,
+  STORE_QUAD_FLOATS,
+  STORE_QUAD_GATED,
+} from '../kernels/matrix-product.ts';
+import { PACKED_PIECES, WEIGHT_SCALE } from '../kernels/weight-halves.ts';
+import type { Constant } from '../launching/kernel-module.ts';
+import type { Activations } from './activations.ts';
+import { type Lowering, read, write } from './lowering.ts';
+import { matrixOf } from './matrix.ts';
+import { isInteger, isMatvec } from './matvec-shape.ts';
+import type { Product } from './product.ts';
+
+/** What a workgroup computes at once, and each of its subgroups. */
+interface Tile {
+  readonly rows: number;
+  readonly outputs: number;
+  readonly depth: number;
+  readonly teamRows: number;
+  readonly teamOutputs: number;
+}
+
+/** For few rows to many. */
+const TILES: readonly Tile[] = [
+  { rows: 32, outputs: 64, depth: 64, teamRows: 16, teamOutputs: 32 },
+  { rows: 64, outputs: 64, depth: 64, teamRows: 32, teamOutputs: 32 },
+  { rows: 128, outputs: 128, depth: 64, teamRows: 64, teamOutputs: 32 },
+];
+
+/** True for products that are computed on matrix units, of activations as halves. */
+export function takesHalves(op: MatmulOp, to: Lowering): boolean {
+  return to.target.matrices !== undefined && isInteger(op) && !isMatvec(op, to);
+}
+
+/** Workgroup memory that a tile takes: a vector more than there are octets stands between lines. */
+function tileBytes({ rows, outputs, depth }: Tile): number {
+  return 16 * (rows + outputs) * (depth / 8 + 1);
+}
+
+/** The tile for so many rows, with slices half as deep where whole ones do not fit. */
+function tileFor(capacity: number, columns: number, { workgroupBytes }: GpuTarget): Tile {
+  const tile = TILES.find(({ rows }) => rows >= capacity) ?? TILES.at(-1);
+  invariant(tile, 'there is a tile');
+  const fits = columns % tile.depth === 0 && tileBytes(tile) <= workgroupBytes;
+  return fits ? tile : { ...tile, depth: tile.depth / 2 };
+}
+
+/** A product on the target's matrix units. */
+export function launchMatrixProduct(
+  to: Lowering,
+  activations: Activations,
+  { units, ...of }: Product & { readonly units: GpuMatrices },
+): void {
+  const matrix = matrixOf(of.weights, to);
+  const capacity = to.capacity(of.x);
+  const tile = tileFor(capacity, of.x.width, to.target);
+  const parts = of.gated ? 2 : 1;
+  const width = of.weights.reduce((sum, { rows }) => sum + rows, 0) / parts;
+  const x = activations.halves(of.x);
+  for (const chunk of matrix.weight.chunks) {
+    const rows = chunk.rowCount / parts;
+    to.launch({
+      name: of.gated ? 'gated_matrix_product' : 'matrix_product',
+      texts: [
+        MATRIX_PRODUCT,
+        QUAD_HALVES,
+        PACKED_PIECES,
+        units.text,
+        units.decodeText,
+        ...matrix.texts,
+        ...storeTexts(of),
+      ],
+      constants: {
+        COUNT: to.countOf(of.x),
+        PART_ROWS: rows,
+        WIDTH: width,
+        FIRST_ROW: chunk.firstRow,
+        ...tileConstants(tile, units),
+        ...matrix.constants,
+      },
+      args: {
+        counts: to.counts,
+        weight: matrix.argument(chunk),
+        x: read(x, 'array<vec4<u32>>'),
+        ...(of.addend ? { addend: of.addend } : {}),
+        y: write(of.y, of.form === 'halves' ? 'array<vec2<u32>>' : 'array<f32>'),
+      },
+      grid: [Math.ceil((parts * rows) / tile.outputs), Math.ceil(capacity / tile.rows)],
+    });
+  }
+}
+
+function tileConstants(tile: Tile, { rows, outputs, depth, lanes }: GpuMatrices): Record<string, Constant> {
+  return {
+    LANES: lanes,
+    TILE_ROWS: tile.rows,
+    TILE_OUTPUTS: tile.outputs,
+    DEPTH: tile.depth,
+    TEAM_ROWS: tile.teamRows,
+    TEAM_OUTPUTS: tile.teamOutputs,
+    MATRIX_ROWS: rows,
+    MATRIX_OUTPUTS: outputs,
+    MATRIX_DEPTH: depth,
+    WEIGHT_SCALE: { f32: WEIGHT_SCALE },
+  };
+}
+
+function storeTexts({ gated, kind, form }: Product): string[] {
+  if (!gated) return [STORE_QUAD_FLOATS, ADDENDS[kind]];
+  const emit = form === 'halves' ? EMIT_QUAD_HALVES : EMIT_QUAD_FLOATS;
+  return [STORE_QUAD_GATED, emit, FUNCTIONS, activationText(gated)];
+}

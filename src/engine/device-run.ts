@@ -1,0 +1,41 @@
+import { isRocmforgeError } from '../base/errors.ts';
+import type { Device, Stream } from '../device/index.ts';
+import type { ExecutionPlan } from '../model/execution-plan.ts';
+import type { SequenceState } from '../model/sequence-state.ts';
+import { JobPipeline, type JobSequence } from './job-pipeline.ts';
+
+/** A model on a device: allocated, and loaded or about to be. */
+export interface EngineTarget {
+  readonly device: Device;
+  readonly plan: ExecutionPlan;
+}
+
+/** What an engine has on one device: a stream, and steps under way on it. It ends with the device. */
+export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
+  readonly plan: ExecutionPlan;
+  readonly stream: Stream;
+  readonly pipeline: JobPipeline<S>;
+  readonly backend: string;
+  #lost: Error | undefined;
+
+  constructor({ device, plan }: EngineTarget, state: SequenceState) {
+    this.plan = plan;
+    this.backend = device.info.backend;
+    this.stream = device.createStream('compute');
+    this.pipeline = new JobPipeline({ plan, state, stream: this.stream });
+    void device.lost.then((reason) => {
+      this.#lost = reason;
+    });
+  }
+
+  /** The loss of the device, when that is what is behind an error. */
+  async lossBehind(error: unknown): Promise<Error | undefined> {
+    // The news of a loss may come a turn later than the failures that follow from it.
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    return this.#lost ?? (isRocmforgeError(error, 'DEVICE_LOST') ? error : undefined);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> | PromiseLike<void> {
+    return this.stream[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,93 @@
+import { throwIfAborted } from '../base/errors.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
+import type { BlockDecoder, Device } from '../device/index.ts';
+import { AsyncModelLoader, type LoadReport, SYNCHRONOUS } from '../load/async-model-loader.ts';
+import type { LoadProgress } from '../load/load-progress.ts';
+import type { LoadTrace } from '../load/load-trace.ts';
+import { ExecutionPlan } from '../model/execution-plan.ts';
+import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts';
+import { describeModel, type ModelSource, type PlanOptions } from '../model/plan-options.ts';
+import { type LoadMode, loadByMode } from './load-mode.ts';
+
+/** How a model is made ready. */
+export interface ModelOptions extends PlanOptions, MemoryLimits {
+  /** When weights are loaded. Default `background`. */
+  readonly load?: LoadMode | undefined;
+  /** Layers that `hybrid` loads before the model is given out. Default: a quarter of them. */
+  readonly layers?: number | undefined;
+  readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
+  /** Is told of everything that takes time while loading. */
+  readonly trace?: LoadTrace | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+/** What a model is opened from. */
+export interface ModelParts extends ModelSource {
+  /** Decodes weights that do not stay as in the file. Default: the formats' own decoders, on the calling thread. */
+  readonly decoder?: BlockDecoder | undefined;
+  /**
+   * Opens the device again when it was lost, so that what runs can go on. Without it, a lost device fails whatever runs then
+   * and later.
+   */
+  readonly reopen?: (() => Promise<Device>) | undefined;
+}
+
+/** A model on one device: its plan, and the loader that brings its weights. It ends before the device, which it does not own. */
+export class LoadedModel implements AsyncDisposable {
+  private constructor(
+    readonly device: Device,
+    readonly plan: ExecutionPlan,
+    /** Where the memory went, in bytes. */
+    readonly fit: FitPlan,
+    readonly loader: AsyncModelLoader,
+    /** What the mode loads before anything asks for it. */
+    readonly loading: Promise<LoadReport>,
+  ) {}
+
+  /**
+   * Plans and allocates a model, and loads it as the mode says. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`,
+   * `OUT_OF_MEMORY`, `ABORTED` or what reading rejects with, everything released that it created.
+   */
+  static async open(parts: ModelParts, options: ModelOptions): Promise<LoadedModel> {
+    const { device, decoder } = parts;
+    const log = options.logger ?? silentLogger;
+    const begin = performance.now();
+    const plan = await ExecutionPlan.compile(describeModel(parts, options).parts);
+    const fit = plan.fit(await limitsOf(device, options));
+    log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
+    const { streamedParts, weights } = fit;
+    if (streamedParts > 0)
+      log.warn('weights do not fit: layers come anew in every step', { streamedParts, weights });
+    const sizes = options.load === 'sync' ? SYNCHRONOUS : {};
+    const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace: options.trace });
+    try {
+      throwIfAborted(options.signal, 'loading');
+      await plan.allocate(fit, loader);
+      const mode = options.load ?? 'background';
+      const loading = loadByMode(plan, { ...options, mode, logger: log });
+      // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
+      loading.catch(() => {});
+      if (mode !== 'background') await loading;
+      return new LoadedModel(device, plan, fit, loader, loading);
+    } catch (error) {
+      await loader[Symbol.asyncDispose]();
+      await plan[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.loader[Symbol.asyncDispose]();
+    await this.plan[Symbol.asyncDispose]();
+  }
+}
+
+/** What the caller allows, within what the device has. */
+export async function limitsOf(
+  device: Device,
+  { memory, weightMemory }: MemoryLimits,
+): Promise<MemoryLimits> {
+  const { free } = await device.memory();
+  return { weightMemory, memory: Math.min(free, memory ?? free) };
+}

@@ -1,0 +1,52 @@
+import type { Cost } from '../cost.ts';
+import type { Recorder } from '../recorder.ts';
+import { type Tensor, type Weight, weightRowBytes } from '../value.ts';
+
+/**
+ * A product with the weights of the experts that each row chose, which stand one below the other in `weight`:
+ * `out[r, j * outputs + n] = sum_k x[r, k (+ j * columns)] * decode(weight)[experts[r, j] * outputs + n, k]`. All choices of a
+ * row read the same `x`, or each its own part of it. Activations may be quantized as in a `matmul`.
+ */
+export interface MatmulExpertsOp {
+  readonly kind: 'matmulExperts';
+  readonly x: Tensor;
+  /** i32 [rows, chosen]: from 0 to the number of experts. */
+  readonly experts: Tensor;
+  readonly weight: Weight;
+  /** Rows of an expert's weight. */
+  readonly outputs: number;
+  readonly out: Tensor;
+}
+
+/** Multiplies by the chosen experts' weights: [x.axis, chosen * outputs]. */
+export function matmulExperts(
+  g: Recorder<MatmulExpertsOp>,
+  x: Tensor,
+  of: { experts: Tensor; weight: Weight; outputs: number },
+): Tensor {
+  const { experts, weight, outputs } = of;
+  const chosen = experts.width;
+  g.require(experts.type === 'i32' && experts.axis === x.axis, 'each row of x has experts');
+  g.require(weight.rows % outputs === 0, `${weight.name} has ${outputs} rows for each expert`);
+  const fits = x.width === weight.columns || x.width === chosen * weight.columns;
+  g.require(
+    fits,
+    `x is ${weight.columns} wide for ${weight.name}, or as wide for each choice, not ${x.width}`,
+  );
+  const out = g.temp('matmulExperts', { axis: x.axis, width: chosen * outputs });
+  g.push({ kind: 'matmulExperts', x, experts, weight, outputs, out });
+  return out;
+}
+
+/** True when each choice of a row multiplies a part of the row of its own. */
+export function readsOwnPart({ x, weight }: MatmulExpertsOp): boolean {
+  return x.width !== weight.columns;
+}
+
+/** Reads the chosen experts' weights once, as many as there are at most. */
+export function matmulExpertsCost(op: MatmulExpertsOp, rows: number): Cost {
+  const { weight, outputs, experts, out, x } = op;
+  const used = Math.min(rows * experts.width * outputs, weight.rows);
+  const flops = 2 * rows * out.width * weight.columns;
+  return { bytes: used * weightRowBytes(weight) + 4 * rows * (x.width + out.width), flops };
+}

@@ -1,0 +1,62 @@
+import type { RoutingRule } from './route-experts.ts';
+
+/** Below this a sum of shares is not divided by: ggml's clamp, the least normal half. */
+export const LEAST_SHARE_SUM = 6.103515625e-5;
+
+/** Scores that are given up hold this while experts are chosen. */
+const OUT = Number.NEGATIVE_INFINITY;
+
+/** What one row's logits come to: `experts` by falling score, of equal ones the lower first, and their shares. */
+export interface RoutedRow {
+  readonly experts: Int32Array;
+  readonly shares: Float64Array;
+}
+
+/** Routes one row as `RouteExpertsOp` says, in f64. `bias` has a value an expert where there is one. */
+export function routeRow(
+  logits: ArrayLike<number>,
+  bias: ArrayLike<number> | undefined,
+  rule: RoutingRule,
+): RoutedRow {
+  const { chosen, gate, normalized, scale } = rule;
+  const gates = gate === 'sigmoid' ? sigmoids(logits) : softmax(logits);
+  const scores = gates.map((value, i) => value + (bias?.[i] ?? 0));
+  dropGroups(scores, rule);
+  const experts = Int32Array.from({ length: chosen }, () => takeBest(scores));
+  const shares = Float64Array.from(experts, (expert) => gates[expert] as number);
+  const sum = normalized ? shares.reduce((a, b) => a + b, 0) : 1;
+  const factor = scale / (normalized ? Math.max(sum, LEAST_SHARE_SUM) : 1);
+  return { experts, shares: shares.map((share) => share * factor) };
+}
+
+function sigmoids(logits: ArrayLike<number>): Float64Array {
+  return Float64Array.from(logits, (x) => 1 / (1 + Math.exp(-x)));
+}
+
+function softmax(logits: ArrayLike<number>): Float64Array {
+  const values = Float64Array.from(logits);
+  const largest = values.reduce((a, b) => Math.max(a, b), OUT);
+  const powers = values.map((x) => Math.exp(x - largest));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / sum);
+}
+
+/** Gives up the experts of all groups but the best, by the sum of each group's two best scores. */
+function dropGroups(scores: Float64Array, { groups, chosenGroups }: RoutingRule): void {
+  if (chosenGroups === groups) return;
+  const size = scores.length / groups;
+  const sums = Float64Array.from({ length: groups }, (_, group) => {
+    const [best = OUT, second = 0] = scores.slice(group * size, (group + 1) * size).sort((a, b) => b - a);
+    return best + second;
+  });
+  const kept = new Set(Array.from({ length: chosenGroups }, () => takeBest(sums)));
+  for (let i = 0; i < scores.length; i++) if (!kept.has(Math.floor(i / size))) scores[i] = OUT;
+}
+
+/** The place of the largest score, which is given up. */
+function takeBest(scores: Float64Array): number {
+  let best = 0;
+  for (let i = 1; i < scores.length; i++) if ((scores[i] as number) > (scores[best] as number)) best = i;
+  scores[best] = OUT;
+  return best;
+}

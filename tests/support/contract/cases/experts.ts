@@ -1,0 +1,145 @@
+import { F16, F32, Q4_0, Q4_K, Q6_K, Q8_0, type TensorFormat } from '../../../../src/formats/index.ts';
+import {
+  add,
+  combineExperts,
+  gated,
+  matmul,
+  matmulExperts,
+  rmsNorm,
+  routeExperts,
+  type RoutingRule,
+} from '../../../../src/ops/index.ts';
+import type { Elements, OpCase } from '../op-case.ts';
+import { mixedBatch, plainBatch, type RaggedBatch } from '../ragged-batch.ts';
+
+const RULE: RoutingRule = {
+  chosen: 2,
+  gate: 'softmax',
+  normalized: true,
+  scale: 1,
+  groups: 1,
+  chosenGroups: 1,
+};
+
+function routeCase(name: string, experts: number, of: Partial<RoutingRule> & { biased?: boolean }): OpCase {
+  const { biased = false, ...rule } = of;
+  return {
+    op: 'routeExperts',
+    name: `${name}, ${rule.chosen ?? RULE.chosen} of ${experts}`,
+    batch: mixedBatch(),
+    record: (g) => {
+      const logits = g.input('logits', { axis: 'rows', width: experts });
+      const bias = biased ? g.weight('bias', F32, 1, experts) : undefined;
+      return { ...routeExperts(g, logits, { ...RULE, ...rule }, bias) };
+    },
+  };
+}
+
+/** Whole numbers below `count`, any number of them the same. */
+function choices(count: number) {
+  return (elements: Elements, random: () => number) => {
+    for (let i = 0; i < elements.length; i++) elements[i] = Math.floor(random() * count);
+  };
+}
+
+interface ExpertShape {
+  readonly format: TensorFormat;
+  readonly columns: number;
+  readonly outputs: number;
+  readonly batch: RaggedBatch;
+  readonly chosen?: number;
+  readonly experts?: number;
+  /** Each choice reads a part of the row of its own. */
+  readonly parts?: boolean;
+}
+
+function expertCase(of: ExpertShape): OpCase {
+  const { format, columns, outputs, batch, chosen = 3, experts: count = 5, parts = false } = of;
+  const size = `${chosen} of ${count} x ${outputs} x ${columns}`;
+  return {
+    op: 'matmulExperts',
+    name: `${format.name} ${size}${parts ? ', a part each' : ''}, ${batch.rows} rows`,
+    batch,
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: parts ? chosen * columns : columns });
+      const experts = g.input('experts', { axis: 'rows', width: chosen, type: 'i32' });
+      const weight = g.weight('weight', format, count * outputs, columns);
+      return { y: matmulExperts(g, x, { experts, weight, outputs }) };
+    },
+    fill: { experts: choices(count) },
+  };
+}
+
+function combineCase(width: number, chosen: number, batch: RaggedBatch): OpCase {
+  return {
+    op: 'combineExperts',
+    name: `${chosen} times ${width}, ${batch.rows} rows`,
+    batch,
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: chosen * width });
+      return { y: combineExperts(g, x, g.input('shares', { axis: 'rows', width: chosen })) };
+    },
+  };
+}
+
+/** A whole mixture behind its norm, the residual added: what devices like to fuse. */
+function mixtureCase(format: TensorFormat, batch: RaggedBatch): OpCase {
+  const [width, hidden, count, chosen] = [256, 96, 6, 2];
+  const inner = format.blockElements > 32 ? 256 : hidden;
+  return {
+    op: 'layer',
+    name: `mixture of experts ${format.name}, ${batch.rows} rows`,
+    batch,
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width });
+      const normed = rmsNorm(g, x, g.weight('norm', F32, 1, width), 1e-5);
+      const logits = matmul(g, normed, g.weight('router', F32, count, width));
+      const { experts, shares } = routeExperts(g, logits, { ...RULE, chosen });
+      const product = (of: typeof x, name: string, outputs: number) => {
+        const weight = g.weight(name, format, count * outputs, of === normed ? width : inner);
+        return matmulExperts(g, of, { experts, weight, outputs });
+      };
+      const hiddenLayer = gated(g, 'silu', product(normed, 'gate', inner), product(normed, 'up', inner));
+      return { y: add(g, x, combineExperts(g, product(hiddenLayer, 'down', width), shares)) };
+    },
+    limit:
+      format === F32
+        ? { nmse: 1e-9, reason: 'three products one after the other' }
+        : { nmse: 1e-3, reason: 'activations are quantized before each of two products' },
+  };
+}
+
+const FORMATS = [F32, F16, Q8_0, Q4_0, Q4_K, Q6_K];
+
+export const EXPERT_CASES: readonly OpCase[] = [
+  routeCase('softmax', 8, {}),
+  routeCase('softmax, as they are', 60, { chosen: 4, normalized: false, scale: 2.5 }),
+  routeCase('softmax', 128, { chosen: 8 }),
+  routeCase('sigmoid with biases', 16, { gate: 'sigmoid', chosen: 4, scale: 1.5, biased: true }),
+  routeCase('two of four groups', 32, {
+    gate: 'sigmoid',
+    chosen: 6,
+    groups: 4,
+    chosenGroups: 2,
+    biased: true,
+  }),
+  routeCase('groups of one', 4, { chosen: 2, groups: 4, chosenGroups: 3 }),
+  routeCase('all', 3, { chosen: 3 }),
+  ...FORMATS.flatMap((format) =>
+    [1, 2, 33].flatMap((rows) =>
+      [false, true].map((parts) =>
+        expertCase({ format, columns: 256, outputs: 20, batch: plainBatch(rows), parts }),
+      ),
+    ),
+  ),
+  expertCase({ format: F32, columns: 37, outputs: 4, batch: mixedBatch() }),
+  expertCase({ format: F32, columns: 37, outputs: 4, batch: mixedBatch(), parts: true }),
+  expertCase({ format: Q4_0, columns: 96, outputs: 68, batch: mixedBatch(), experts: 40 }),
+  expertCase({ format: Q8_0, columns: 32, outputs: 4, batch: plainBatch(5), chosen: 1, experts: 2 }),
+  combineCase(64, 2, mixedBatch()),
+  combineCase(33, 8, plainBatch(1)),
+  combineCase(7, 1, plainBatch(5)),
+  ...FORMATS.filter(({ name }) => name !== 'F16').flatMap((format) =>
+    [1, 3, 9].map((rows) => mixtureCase(format, plainBatch(rows))),
+  ),
+];

@@ -1,0 +1,71 @@
+import { chooseTarget, type GpuMatrices } from '../../src/devices/webgpu/gpu-target.ts';
+import { WebGpuDevice } from '../../src/devices/webgpu/webgpu-device.ts';
+import { openDawn } from '../../src/node/open-webgpu.ts';
+
+/** Threads that stand for a subgroup: they exchange nothing but workgroup memory. */
+const LANES = 32;
+
+/**
+ * What `SUBGROUP_MATRICES` says, without matrix units: a matrix is where it lies in the tile, and a thread has eight neighbouring
+ * sums of a row.
+ */
+const MATRICES_BY_THREADS = /* wgsl */ `
+alias Left = u32;
+alias Right = u32;
+alias Sums = array<f32, 8>;
+
+fn left_at(place: u32) -> Left { return place; }
+fn right_at(place: u32) -> Right { return place; }
+fn multiplied(left: Left, right: Right, sums: Sums, lane: u32) -> Sums {
+  var more = sums;
+  for (var i = 0u; i < 8u; i++) {
+    for (var octet = 0u; octet < 2u; octet++) {
+      let a = tile[left + lane / 2u * LINE + octet];
+      let b = tile[right + (lane % 2u * 8u + i) * LINE + octet];
+      for (var w = 0u; w < 4u; w++) { more[i] += dot(unpack2x16float(a[w]), unpack2x16float(b[w])); }
+    }
+  }
+  return more;
+}
+fn store_sums(place: u32, sums: Sums, lane: u32) {
+  for (var i = 0u; i < 2u; i++) {
+    let quad = vec4<f32>(sums[4u * i], sums[4u * i + 1u], sums[4u * i + 2u], sums[4u * i + 3u]);
+    tile[place + lane / 2u * SUMS_LINE + lane % 2u * 2u + i] = bitcast<vec4<u32>>(quad);
+  }
+}
+`;
+
+/** `weight_halves` where WGSL has no halves but in pairs. */
+const WEIGHT_HALVES_IN_PAIRS = /* wgsl */ `
+fn twice(value: f32) -> vec2<f32> {
+  return vec2<f32>(quantizeToF16(clamp(value * WEIGHT_SCALE, -65504.0, 65504.0)));
+}
+fn weight_halves(bytes: u32, scale: vec2<f32>, least: vec2<f32>) -> vec2<u32> {
+  let levels = vec4<f32>(signed_bytes(bytes) - vec4<i32>(i32(OFFSET)));
+  return vec2<u32>(pack2x16float(levels.xz * scale + least), pack2x16float(levels.yw * scale + least));
+}
+`;
+
+const EMULATED: GpuMatrices = {
+  rows: 16,
+  outputs: 16,
+  depth: 16,
+  lanes: LANES,
+  text: MATRICES_BY_THREADS,
+  decodeText: WEIGHT_HALVES_IN_PAIRS,
+};
+
+/** The software GPU with matrix units that it does not have, so that their kernels run on it. */
+export async function openWithEmulatedMatrices(): Promise<WebGpuDevice> {
+  const gpu = await openDawn();
+  const adapter = await gpu.requestAdapter();
+  if (!adapter) throw new Error('there is no adapter');
+  const chosen = chooseTarget(adapter, gpu.wgslLanguageFeatures ?? new Set(), { without: [] });
+  const { requiredFeatures, requiredLimits } = chosen;
+  const device = await adapter.requestDevice({ requiredFeatures, requiredLimits });
+  const target = { ...chosen.target, matrices: EMULATED };
+  const info = { backend: 'webgpu', name: 'emulated matrices', details: {} };
+  const opened = new WebGpuDevice({ device, target, info, memoryBytes: 2 ** 40 });
+  await opened.prepare();
+  return opened;
+}

@@ -1,0 +1,71 @@
+import type { GpuProvider } from '../../src/devices/webgpu/index.ts';
+
+/** How often each of a GPU device's calls was made. */
+export type GpuCalls = ReadonlyMap<string, number>;
+
+/** Calls that set something aside on the GPU, or make what a step is made of. */
+export const GPU_CREATIONS = [
+  'createBindGroup',
+  'createBindGroupLayout',
+  'createBuffer',
+  'createComputePipeline',
+  'createComputePipelineAsync',
+  'createPipelineLayout',
+  'createQuerySet',
+  'createShaderModule',
+] as const;
+
+const WATCHED = [...GPU_CREATIONS, 'createCommandEncoder'] as const;
+
+/** A GPU whose devices' calls are counted. */
+export interface WatchedGpu {
+  readonly gpu: GpuProvider;
+  readonly calls: Map<string, number>;
+  /** The device that was requested last. */
+  device(): GPUDevice;
+}
+
+interface Dawn {
+  create(switches: readonly string[]): GpuProvider;
+}
+
+/** Dawn, watched. The devices themselves are real. */
+export async function watchedGpu(): Promise<WatchedGpu> {
+  const name = 'webgpu';
+  const dawn = ((await import(name)) as Dawn).create(['enable-dawn-features=disable_workgroup_init']);
+  const calls = new Map<string, number>();
+  let latest: GPUDevice | undefined;
+  const watch = (owner: object, method: string) => {
+    const real = Reflect.get(owner, method) as (...args: unknown[]) => unknown;
+    const counted = (...args: unknown[]) => {
+      calls.set(method, (calls.get(method) ?? 0) + 1);
+      return real.apply(owner, args);
+    };
+    Object.defineProperty(owner, method, { value: counted });
+  };
+  const requestDevice = async (adapter: GPUAdapter, descriptor?: GPUDeviceDescriptor) => {
+    const device = await adapter.requestDevice(descriptor);
+    for (const method of WATCHED) watch(device, method);
+    for (const method of ['submit', 'writeBuffer']) watch(device.queue, method);
+    latest = device;
+    return device;
+  };
+  const gpu: GpuProvider = {
+    ...(dawn.wgslLanguageFeatures && { wgslLanguageFeatures: dawn.wgslLanguageFeatures }),
+    requestAdapter: async (options) => {
+      const adapter = await dawn.requestAdapter(options);
+      if (!adapter) return null;
+      const { info, limits, features } = adapter;
+      const request = (descriptor?: GPUDeviceDescriptor) => requestDevice(adapter, descriptor);
+      return { info, limits, features, requestDevice: request } as GPUAdapter;
+    },
+  };
+  return {
+    gpu,
+    calls,
+    device: () => {
+      if (!latest) throw new Error('no device was requested');
+      return latest;
+    },
+  };
+}

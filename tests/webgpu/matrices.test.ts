@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
+import { SUBGROUP_MATRICES } from '../../src/devices/webgpu/kernels/library/matrices.ts';
+import { WEIGHT_HALVES } from '../../src/devices/webgpu/kernels/weight-halves.ts';
+import { moduleText } from '../../src/devices/webgpu/launching/kernel-module.ts';
+import { accessesOf } from '../../src/devices/webgpu/launching/launch.ts';
+import { lowerGraph } from '../../src/devices/webgpu/lowering/lower-graph.ts';
+import { formatNamed } from '../../src/formats/index.ts';
+import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
+import { LAYER_CASES } from '../support/contract/cases/layer.ts';
+import { MATMUL_CASES } from '../support/contract/cases/matmul.ts';
+import { checkCase } from '../support/contract/operators.ts';
+import { openWithEmulatedMatrices } from '../support/emulated-matrices.ts';
+import { openNullGpu } from '../support/null-gpu.ts';
+import { NO_SOFTWARE_GPU } from '../support/software-gpu.ts';
+import { syntheticGraphs, syntheticModel } from '../support/synthetic-graphs.ts';
+
+describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
+  test('their kernels compute what the operators mean, the matrices emulated', async () => {
+    await using device = await openWithEmulatedMatrices();
+    const cases = [
+      ...MATMUL_CASES.filter(({ name }) => /^Q.*, (33|129) rows/.test(name)),
+      ...LAYER_CASES.filter(({ name }) => /^llama layer, Q8_0, f16.* (17|101) rows/.test(name)),
+      ...LAYER_CASES.filter(({ name }) => name.startsWith('results that are outputs')),
+    ];
+    assert.ok(cases.length >= 8);
+    for (const of of cases) await checkCase(device, of, {});
+  });
+
+  for (const { rows, outputs, depth } of [
+    { rows: 16, outputs: 16, depth: 16 },
+    { rows: 8, outputs: 16, depth: 16 },
+    { rows: 8, outputs: 8, depth: 8 },
+  ]) {
+    test(`Dawn takes every kernel over matrices of ${rows} x ${outputs} x ${depth}`, async () => {
+      const { gpu, device } = await openNullGpu(FEATURES);
+      const matrices = {
+        ...{ rows, outputs, depth, lanes: 32 },
+        ...{ text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES },
+      };
+      const texts = await kernelTexts({ ...LARGE, matrices });
+      assert.ok([...texts].filter((code) => code.includes('subgroup_matrix')).length >= 8);
+      for (const code of texts) {
+        device.pushErrorScope('validation');
+        device.createShaderModule({ code });
+        assert.equal((await device.popErrorScope())?.message, undefined);
+      }
+      device.destroy();
+      assert.ok(gpu);
+    });
+  }
+});
+
+const FEATURES = ['subgroups', 'shader-f16', 'chromium-experimental-subgroup-matrix'];
+
+/** A large GPU. */
+const LARGE: GpuTarget = {
+  lanes: 32,
+  packedDot: true,
+  timestamps: false,
+  threads: 256,
+  workgroupBytes: 48 << 10,
+  bindingBytes: 1 << 30,
+  storageBindings: 16,
+  uniformBytes: 64 << 10,
+  gridSize: 65535,
+};
+
+/** The texts of a layer's kernels in several formats, for some rows and many. */
+async function kernelTexts(target: GpuTarget): Promise<Set<string>> {
+  const texts = new Set<string>();
+  const shape = { ...syntheticShape('llama-2-7b'), layers: 1 };
+  for (const name of ['Q4_0', 'Q8_0', 'Q4_K', 'Q6_K', 'IQ4_XS', 'Q2_K', 'Q3_K', 'Q5_1']) {
+    const format = formatNamed(name);
+    assert.ok(format);
+    const model = await syntheticModel(shape, format);
+    for (const rows of [64, 512]) {
+      const graphs = syntheticGraphs(model, {
+        shape: { rows, outputs: 1, slots: 1, blocksPerSlot: 128 },
+        ...{ blocks: 128, cacheType: 'f16', context: 4096, tokens: 1, alternatives: 0 },
+      });
+      for (const { graph } of graphs.layers) {
+        for (const { module, args } of lowerGraph(graph, target).templates) {
+          texts.add(
+            moduleText(
+              module,
+              accessesOf(
+                module,
+                args.map(({ of }) => of),
+              ),
+            ),
+          );
+        }
+      }
+    }
+  }
+  return texts;
+}

@@ -8,7 +8,7 @@ import { type CallContext, serveCalls } from './calls/serve-calls.ts';
 import type { BrowserLoadProgress, EngineCall, ModelDescription, OpenCall } from './engine-calls.ts';
 import { LoadingWatch } from './loading-watch.ts';
 import { canShareMemory, openDecoder } from './open-cpu.ts';
-import { openDevice } from './open-device.ts';
+import { type BackendName, openDevice } from './open-device.ts';
 import { SourceOpener } from './open-source.ts';
 
 /** Answers a page's calls with one model, which `open` loads. */
@@ -57,7 +57,8 @@ async function openModel(
     const gguf = keep(await openGguf(sources, signal));
     const decoder = decodes(options) ? keep(await openDecoder(options)) : undefined;
     const device = keep(await openDevice(options));
-    const parts = { gguf, device, decoder, architectures: ALL_ARCHITECTURES };
+    const reopen = () => openDevice({ ...options, device: device.info.backend as BackendName });
+    const parts = { gguf, device, decoder, reopen, architectures: ALL_ARCHITECTURES };
     const model = await LanguageModel.open(parts, { ...options, signal, onProgress });
     opened.splice(0, opened.length, model);
     await sources.whole();

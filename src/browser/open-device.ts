@@ -4,13 +4,16 @@ import type { Device } from '../device/index.ts';
 import { openWebGpuDevice } from '../devices/webgpu/index.ts';
 import { type BrowserCpuOptions, openCpu } from './open-cpu.ts';
 
-/** The words that `BrowserDeviceRequest.device` takes. */
-export const DEVICE_NAMES = ['auto', 'webgpu', 'cpu'] as const;
+/** What a browser can open, the best first. */
+const BACKENDS = ['webgpu', 'cpu'] as const;
+
+/** One of the kinds of device that a browser can open. */
+export type BackendName = (typeof BACKENDS)[number];
 
 /** How a device is asked for in a browser. */
 export interface BrowserDeviceRequest extends BrowserCpuOptions {
   /** `auto`, the default, takes a GPU under WebGPU where there is one, and the CPU else. */
-  readonly device?: (typeof DEVICE_NAMES)[number] | undefined;
+  readonly device?: 'auto' | BackendName | undefined;
 }
 
 /**
@@ -33,7 +36,7 @@ export async function openDevice(
       return fail('INVALID_ARGUMENT', {
         name: 'device',
         found: String(wanted),
-        expected: DEVICE_NAMES.join(', '),
+        expected: ['auto', ...BACKENDS].join(', '),
       });
   }
 }

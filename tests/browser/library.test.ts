@@ -33,6 +33,7 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     open = await Site.open(folder, { isolated: false });
     site.files.set('/chat.gguf', readFileSync(CHAT_MODEL));
     site.files.set('/tiny.gguf', tiny);
+    site.files.set('/tiny-q8.gguf', await tinyBytes('Q8_0'));
     site.files.set('/page.gguf', new TextEncoder().encode('<!doctype html><p>not here</p>'.repeat(1000)));
     browser = await TestBrowser.open();
     page = await browser.page(`${site.url}/`);
@@ -146,6 +147,12 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     assert.deepEqual(site.requests, []);
     await fresh();
     assert.deepEqual((await attempt({ keep: false })).stored, []);
+  });
+
+  test('weights are decoded by workers on their way', async () => {
+    await fresh();
+    const { ids, failure } = await attempt({ weights: 'f32' }, '/tiny-q8.gguf');
+    assert.deepEqual([ids.length, failure], [4, undefined]);
   });
 
   test('a connection that breaks off is taken up where it ended', async () => {

@@ -1,15 +1,16 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
-/** A labelled field; `children` draws it under the id that the label names. */
+/** A labelled field, as wide as the form or half of it; `children` draws it under the id that the label names. */
 export function Field(props: {
   label: string;
   hint?: string | undefined;
+  half?: boolean;
   children: (id: string) => ComponentChildren;
 }) {
   const id = useId();
   return (
-    <div class="field">
+    <div class={props.half ? 'field half' : 'field'}>
       <label for={id}>
         {props.label}
         {props.hint !== undefined && <small> {props.hint}</small>}
@@ -65,7 +66,7 @@ export function Count(props: {
     props.onChange(Number.isInteger(valueAsNumber) && valueAsNumber >= least ? valueAsNumber : undefined);
   };
   return (
-    <Field label={props.label} hint={props.hint}>
+    <Field label={props.label} hint={props.hint} half>
       {(id) => (
         <input
           id={id}

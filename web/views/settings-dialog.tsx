@@ -100,7 +100,7 @@ function LoadFields({ values, change }: FieldsProps) {
         value={values.context}
         onChange={(context = DEFAULT_SETTINGS.context) => change({ context })}
       />
-      <Field label="Device">
+      <Field label="Device" half>
         {(id) => (
           <select
             id={id}

@@ -1,4 +1,5 @@
 import { options, render } from 'preact';
+import { startServiceWorker } from './start-service-worker.ts';
 import { AppState } from './state/app-state.ts';
 import { Page } from './views/page.tsx';
 
@@ -8,5 +9,4 @@ options.debounceRendering = (draw) => requestAnimationFrame(draw);
 const root = document.getElementById('app');
 if (root) render(<Page state={new AppState()} />, root);
 
-// The page works without it; only offline it does not.
-void navigator.serviceWorker?.register('./service-worker.js').catch(() => {});
+void startServiceWorker();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { accessibilityFaults } from '../support/browser/accessibility.ts';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
@@ -153,6 +154,15 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     assert.deepEqual(await accessibilityFaults(page), []);
   });
 
+  test('where its server does not isolate it and there is no GPU, it isolates itself', async () => {
+    await using plain = await Site.open(join(PROJECT_ROOT, 'dist/web'), { isolated: false });
+    const alone = await browser.page(`${plain.url}/`, 'delete Navigator.prototype.gpu');
+    await eventually(() => alone.evaluate('crossOriginIsolated'));
+    await dropFile(alone, 'alone.gguf', tiny);
+    await alone.getByRole('textbox', { name: 'Message' }).waitFor();
+    await alone.close();
+  });
+
   test('without its server it opens, loads what is kept and answers', async () => {
     await site[Symbol.asyncDispose]();
     await page.reload();
@@ -164,6 +174,15 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     assert.match(await answers().locator('.text').innerText(), /\w/);
   });
 });
+
+/** Asks again until the answer is true; a page that is just being loaded has none. */
+async function eventually(ask: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    if (await ask().catch(() => false)) return;
+    await setTimeout(100);
+  }
+  assert.fail('it never came');
+}
 
 /** The accessible text of what has the focus. */
 function focused(page: Page): Promise<string> {

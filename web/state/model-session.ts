@@ -81,13 +81,6 @@ export class ModelSession {
     this.#loading?.abort();
   }
 
-  /** Gives the model's memory back. */
-  async close(): Promise<void> {
-    this.#loading?.abort();
-    await this.#release();
-    this.status.value = { kind: 'empty' };
-  }
-
   async #release(): Promise<void> {
     const model = this.#model;
     this.#model = undefined;

@@ -45,9 +45,10 @@ export class TestBrowser implements AsyncDisposable {
     return new TestBrowser(FOLDER, profile, await launch(FOLDER, profile, look));
   }
 
-  /** A new page at an address; what it throws fails the test. */
-  async page(address: string): Promise<Page> {
+  /** A new page at an address, before whose own scripts `first` runs; what it throws fails the test. */
+  async page(address: string, first = ''): Promise<Page> {
     const page = await this.#context.newPage();
+    await page.addInitScript(first);
     page.on('pageerror', (error) => {
       throw error;
     });

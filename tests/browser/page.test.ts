@@ -158,6 +158,7 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     await using plain = await Site.open(join(PROJECT_ROOT, 'dist/web'), { isolated: false });
     const alone = await browser.page(`${plain.url}/`, 'delete Navigator.prototype.gpu');
     await eventually(() => alone.evaluate('crossOriginIsolated'));
+    await alone.getByRole('button', { name: 'Load MiniMind2 Small' }).waitFor();
     await dropFile(alone, 'alone.gguf', tiny);
     await alone.getByRole('textbox', { name: 'Message' }).waitFor();
     await alone.close();

@@ -24,10 +24,10 @@ export type LoadFlags = ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows
 
 /** The options of `loadModel` among a command's flags. */
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
-  const { context, batch, logitRows, sequences, cacheType, weights } = flags;
-  const { load, memory, weightMemory, device, threads } = flags;
-  const model = { context, batch, logitRows, sequences, cacheType, weights };
-  return { ...model, load, memory, weightMemory, device, threads };
+  const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
+  const { load, memory, weightMemory, shrinkContext, pool, device, threads } = flags;
+  const model = { context, batch, logitRows, sequences, cacheType, weights, decode };
+  return { ...model, load, memory, weightMemory, shrinkContext, pool, device, threads };
 }
 
 /** Loads the model that the flags name, showing how far it is. */

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { ModelOptions } from '../engine/language-model.ts';
 import { LOAD_MODES, type LoadMode } from '../engine/load-mode.ts';
+import { DECODE_PLACES, type DecodePlace } from '../load/weight-job.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../load/weight-policy.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 
@@ -19,9 +20,12 @@ export interface ModelFlags {
   readonly batch?: number;
   readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
   readonly weights?: WeightPolicy;
+  readonly decode?: DecodePlace;
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
+  readonly shrinkContext?: boolean;
+  readonly pool?: boolean;
   readonly loadTrace?: string;
 }
 
@@ -71,6 +75,9 @@ export function modelOptions(): Option[] {
     new Option('--weights <policy>', 'what matrices become on the device (default: blocks, as in the file)')
       .choices(WEIGHT_POLICIES)
       .helpGroup('Model:'),
+    new Option('--decode <place>', 'where matrices are decoded (default: device, where it can)')
+      .choices(DECODE_PLACES)
+      .helpGroup('Model:'),
     new Option('--load <mode>', 'when weights are loaded (default: background)')
       .choices(LOAD_MODES)
       .helpGroup('Model:'),
@@ -80,6 +87,13 @@ export function modelOptions(): Option[] {
     new Option('--weight-memory <size>', 'device memory for the weights alone, as 2.5GB')
       .argParser(byteSize)
       .helpGroup('Model:'),
+    new Option(
+      '--shrink-context',
+      'take a smaller context rather than stream layers, where the memory is short',
+    ).helpGroup('Model:'),
+    new Option('--pool', 'one allocation for the weights of a layer instead of one for each').helpGroup(
+      'Model:',
+    ),
     new Option('--load-trace <file>', 'write what loading does, for Perfetto or chrome://tracing').helpGroup(
       'Model:',
     ),

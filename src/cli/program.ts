@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { silentLogger } from '../base/log.ts';
 import { createLogger } from '../node/logger.ts';
@@ -8,7 +7,7 @@ import { EXIT, type ExitCode } from './exit-codes.ts';
 import { Interruption } from './interruption.ts';
 import { type GlobalFlags, globalOptions } from './options.ts';
 import { Output } from './output.ts';
-import { PACKAGE_ROOT } from './package-root.ts';
+import { packageVersion } from './package-root.ts';
 import { reportError } from './report-error.ts';
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code; prints everything itself. */
@@ -49,12 +48,9 @@ function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
 }
 
 function createProgram(): Command {
-  const { version } = JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as {
-    version: string;
-  };
   const program = new Command('rocmforge')
     .description('Runs large language models from GGUF files.')
-    .version(version)
+    .version(packageVersion())
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('(add --help for what there is)')
     .exitOverride();

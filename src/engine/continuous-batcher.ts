@@ -1,5 +1,5 @@
 import { RowTrace } from './row-trace.ts';
-import type { SlotPool } from './slot-pool.ts';
+import { type HeldSlot, sharedPrefix, type SlotPool } from './slot-pool.ts';
 
 /** What the batcher sees of a sequence; it keeps `place` up to date. */
 export interface Batchable {
@@ -9,6 +9,10 @@ export interface Batchable {
   readonly limit: number;
   /** True while its reader is behind: it takes part in no step. */
   readonly paused: boolean;
+  /** True while the host has yet to say what may follow its last id: it takes part in no step until then. */
+  readonly awaitsHost: boolean;
+  /** What beside its ids its state depends on: the adapters it goes through. Default none. */
+  readonly lineage?: string | undefined;
   readonly place: SequencePlace;
 }
 
@@ -56,6 +60,14 @@ export interface BatchLimits {
   readonly capacities: readonly number[];
 }
 
+/** What a batcher may do. */
+export interface BatchRules {
+  /** A row may take its id from the step before, which is not read yet. */
+  readonly chains: boolean;
+  /** Sequences join while others generate; otherwise when all of those have ended. */
+  readonly continuous: boolean;
+}
+
 /** Positions beyond its ids that a sequence is admitted with, so that it does not lose its place at once. */
 const HEADROOM = 64;
 
@@ -69,6 +81,7 @@ const HEADROOM = 64;
 export class ContinuousBatcher<S extends Batchable> {
   readonly #limits: BatchLimits;
   readonly #slots: SlotPool;
+  readonly #rules: BatchRules;
   /** In the order of admission, which is the order of arrival but for those that gave up their place. */
   readonly #running: S[] = [];
   readonly #waiting: S[] = [];
@@ -76,9 +89,10 @@ export class ContinuousBatcher<S extends Batchable> {
   readonly #repeated: StepPlan<S>[] = [];
   #steps = 0;
 
-  constructor(limits: BatchLimits, slots: SlotPool) {
+  constructor(limits: BatchLimits, slots: SlotPool, rules: BatchRules = { chains: true, continuous: true }) {
     this.#limits = limits;
     this.#slots = slots;
+    this.#rules = rules;
   }
 
   get running(): number {
@@ -161,6 +175,7 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   #goOn(draft: Draft<S>): void {
+    const isOpen = this.#isOpen;
     let decoding = 0;
     for (const sequence of this.#running) if (this.#rowsLeft(sequence) === 1) decoding++;
     for (let i = 0; i < this.#running.length; i++) {
@@ -173,7 +188,7 @@ export class ContinuousBatcher<S extends Batchable> {
         draft.add(sequence, count);
       }
     }
-    while (draft.rowsLeft > 0 && draft.hasOutput) {
+    while (isOpen && draft.rowsLeft > 0 && draft.hasOutput) {
       const admitted = this.#admit();
       if (!admitted) break;
       draft.add(admitted, Math.min(this.#rowsLeft(admitted), draft.rowsLeft));
@@ -181,12 +196,18 @@ export class ContinuousBatcher<S extends Batchable> {
     draft.capacity = this.#limits.capacities.find((capacity) => capacity >= draft.rows) ?? this.#limits.rows;
   }
 
+  /** True when sequences may join those that run. */
+  get #isOpen(): boolean {
+    return this.#rules.continuous || this.#running.every(({ place }) => place.sampledBy < 0);
+  }
+
   /** Rows that the sequence could compute in the next step. */
-  #rowsLeft({ ids, limit, paused, place }: S): number {
+  #rowsLeft({ ids, limit, paused, awaitsHost, place }: S): number {
     const total = ids.length + place.pending;
-    if (paused || total >= limit) return 0;
+    if (paused || awaitsHost || total >= limit) return 0;
     // An id that only the device knows can be used by the step behind the one that samples it, no later.
-    if (place.computed >= ids.length && place.sampledBy !== this.#steps - 1) return 0;
+    const isChained = place.computed >= ids.length;
+    if (isChained && (!this.#rules.chains || place.sampledBy !== this.#steps - 1)) return 0;
     return total - place.computed;
   }
 
@@ -203,26 +224,61 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   #admit(): S | undefined {
-    const sequence = this.#waiting[0];
-    if (!sequence || sequence.paused || sequence.place.pending > 0) return undefined;
-    const taken = this.#slots.take(sequence.ids);
+    const index = this.#waiting.findIndex((waits) => this.#isAdmissible(waits));
+    const sequence = this.#waiting[index];
+    if (!sequence) return undefined;
+    const taken = this.#take(sequence);
     if (!taken) return undefined;
     const wanted = Math.min(sequence.limit - 1, sequence.ids.length + HEADROOM);
     if (!this.#slots.reserve(taken.slot, wanted)) {
-      this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held));
+      this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held), taken.held, sequence.lineage);
       return undefined;
     }
-    this.#waiting.shift();
+    this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
     this.#running.push(sequence);
     sequence.place.slot = taken.slot;
     sequence.place.computed = taken.held;
     return sequence;
   }
 
+  #isAdmissible(sequence: S): boolean {
+    const { paused, awaitsHost, place } = sequence;
+    return !paused && !awaitsHost && place.pending === 0 && !this.#isBeingRead(sequence);
+  }
+
+  /** True while another sequence reads a longer part of this very prompt, which can be lent when it is read. */
+  #isBeingRead({ ids, lineage }: S): boolean {
+    return this.#running.some((other) => {
+      if (other.lineage !== lineage) return false;
+      const { length } = this.#heldBy(other);
+      if (other.paused || other.awaitsHost || length >= other.ids.length) return false;
+      return sharedPrefix(other.ids, ids) >= length + this.#slots.lendable;
+    });
+  }
+
+  /** A free slot, or that of a sequence whose reader is behind: it waits without one, so that it holds up nobody else. */
+  #take({ ids, lineage }: S): ReturnType<SlotPool['take']> {
+    if (this.#slots.free === 0) {
+      const index = this.#running.findIndex(({ paused, place }) => paused && place.pending === 0);
+      if (index < 0) return undefined;
+      this.#waiting.push(this.#leave(index));
+    }
+    return this.#slots.take(
+      ids,
+      this.#running.map((running) => this.#heldBy(running)),
+      lineage,
+    );
+  }
+
+  /** What a running sequence's slot holds when the steps before this one have run. */
+  #heldBy({ ids, lineage, place: { slot, computed } }: S): HeldSlot {
+    return { slot, ids, length: Math.min(computed, ids.length, this.#slots.trace(slot).length), lineage };
+  }
+
   #leave(index: number): S {
     const [sequence] = this.#running.splice(index, 1) as [S];
-    const { place, ids } = sequence;
-    this.#slots.give(place.slot, ids.slice(0, place.computed), place.computed);
+    const { place, ids, lineage } = sequence;
+    this.#slots.give(place.slot, ids.slice(0, place.computed), place.computed, lineage);
     place.slot = -1;
     place.computed = 0;
     place.lost = new RowTrace();

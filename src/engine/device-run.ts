@@ -1,8 +1,8 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import type { Device, Stream } from '../device/index.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
-import type { SequenceState } from '../model/sequence-state.ts';
-import { JobPipeline, type JobSequence } from './job-pipeline.ts';
+import { JobPipeline, type PipelineParts } from './job-pipeline.ts';
+import type { JobSequence } from './job-sequence.ts';
 
 /** A model on a device: allocated, and loaded or about to be. */
 export interface EngineTarget {
@@ -18,11 +18,11 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
   readonly backend: string;
   #lost: Error | undefined;
 
-  constructor({ device, plan }: EngineTarget, state: SequenceState) {
+  constructor({ device, plan }: EngineTarget, parts: Omit<PipelineParts, 'plan' | 'stream'>) {
     this.plan = plan;
     this.backend = device.info.backend;
     this.stream = device.createStream('compute');
-    this.pipeline = new JobPipeline({ plan, state, stream: this.stream });
+    this.pipeline = new JobPipeline({ ...parts, plan, stream: this.stream });
     void device.lost.then((reason) => {
       this.#lost = reason;
     });
@@ -35,7 +35,8 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
     return this.#lost ?? (isRocmforgeError(error, 'DEVICE_LOST') ? error : undefined);
   }
 
-  [Symbol.asyncDispose](): Promise<void> | PromiseLike<void> {
-    return this.stream[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.pipeline[Symbol.dispose]();
+    await this.stream[Symbol.asyncDispose]();
   }
 }

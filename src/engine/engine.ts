@@ -1,10 +1,18 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail, invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import type { SequenceState } from '../model/sequence-state.ts';
 import { ContinuousBatcher, type StepPlan } from './continuous-batcher.ts';
-import { DeviceRun, type EngineTarget } from './device-run.ts';
-import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
+import { DeviceRun } from './device-run.ts';
+import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
+import {
+  type EvaluateOptions,
+  FORCED_SLOT,
+  type ForcedInput,
+  forcedLogits,
+  type PositionLogits,
+} from './forced-logits.ts';
+import type { PipelineParts } from './job-pipeline.ts';
+import { DEFAULT_RUNTIME } from './runtime-options.ts';
 import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { type GenerateRequest, type GenerationEnd, Sequence } from './sequence.ts';
@@ -13,17 +21,6 @@ import { SlotPool } from './slot-pool.ts';
 
 /** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
 export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
-
-/** What an engine runs on. It owns none of it. */
-export interface EngineParts extends EngineTarget {
-  readonly state: SequenceState;
-  readonly logger?: Logger | undefined;
-  /**
-   * Brings the model onto a device again, in the same shape, after it was lost with the device; what was there is of no use
-   * to anybody by then. Without it, a lost device fails whatever runs.
-   */
-  readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<EngineTarget>) | undefined;
-}
 
 /** Losses of the device without any progress between them, after which work that was under way is given up. */
 const MOST_LOSSES = 3;
@@ -41,6 +38,9 @@ export class Engine implements AsyncDisposable {
   readonly #batcher: ContinuousBatcher<Sequence>;
   readonly #sequences = new Set<Sequence>();
   readonly #lock = new SharedLock();
+  readonly #isPipelined: boolean;
+  readonly #pipelineParts: Omit<PipelineParts, 'plan' | 'stream'>;
+  readonly #counts = { steps: 0, bytesBack: 0 };
   readonly #life = new Lifetime('the engine');
   readonly #ending = new AbortController();
   /** Undefined from the loss of the device on until somebody needs it. */
@@ -51,19 +51,36 @@ export class Engine implements AsyncDisposable {
   #driven: Promise<void> = Promise.resolve();
 
   constructor(parts: EngineParts) {
-    const { plan, state, logger } = parts;
+    const { plan, state, logger, profile } = parts;
+    const runtime = { ...DEFAULT_RUNTIME, ...parts.runtime };
     this.#parts = parts;
+    this.#isPipelined = runtime.pipelined && runtime.sampling === 'device';
+    this.#pipelineParts = { state, runtime, profile, counts: this.#counts };
     this.#log = logger ?? silentLogger;
-    this.#vocabulary = plan.vocabulary;
+    this.#vocabulary = plan.tokenIds;
     this.#slots = new SlotPool(state, plan.shape.slots);
     const capacities = plan.plans.map(({ shape }) => shape.rows);
-    this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots);
-    this.#run = new DeviceRun(parts, state);
+    const rules = { chains: this.#isPipelined, continuous: runtime.batching === 'continuous' };
+    this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
+    this.#run = new DeviceRun(parts, this.#pipelineParts);
   }
 
   /** Positions that a sequence may have. */
   get context(): number {
     return this.#parts.state.context;
+  }
+
+  /** What it has done so far. */
+  get counters(): EngineCounters {
+    const { hits = 0, misses = 0 } = this.#run?.plan.prepared ?? {};
+    return { ...this.#counts, preparedHits: hits, preparedMisses: misses };
+  }
+
+  /** What it is busy with at this moment. */
+  get activity(): EngineActivity {
+    const { slots } = this.#parts.plan.shape;
+    const sequences = Array.from(this.#sequences, (sequence) => sequence.activity());
+    return { slots, context: this.context, sequences };
   }
 
   /**
@@ -74,9 +91,14 @@ export class Engine implements AsyncDisposable {
     this.#checkPrompt(request.prompt);
     const leave = await this.#lock.share();
     const { signal } = request;
-    const sequence = new Sequence(request, this.context, this.#log);
+    const sequence = new Sequence(request, {
+      context: this.context,
+      vocabulary: this.#vocabulary,
+      log: this.#log,
+    });
     const onAbort = () => this.#abort(sequence, signal);
     try {
+      await sequence.fillMask();
       throwIfAborted(signal, 'generation');
       signal?.addEventListener('abort', onAbort, { once: true });
       this.#add(sequence);
@@ -95,13 +117,17 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Yields the logits at every position from `from` on, given all tokens before it: forced decoding. */
-  async *evaluate(ids: readonly number[], from = 0, signal?: AbortSignal): AsyncGenerator<PositionLogits> {
+  async *evaluate(
+    ids: readonly number[],
+    from = 0,
+    { signal, adapters }: EvaluateOptions = {},
+  ): AsyncGenerator<PositionLogits> {
     this.#checkPrompt(ids);
     const leave = await this.#lock.alone();
     try {
       await this.#driven;
       const { state } = this.#parts;
-      const input: ForcedInput = { ids, from, signal };
+      const input: ForcedInput = { ids, from, signal, adapters };
       let next = from;
       for (let losses = 0, done = false; !done;) {
         this.#slots.forget();
@@ -207,7 +233,6 @@ export class Engine implements AsyncDisposable {
 
   /** Ends a sequence whose reader has read enough. */
   #end(sequence: Sequence): void {
-    if (sequence.ended) return;
     this.#remove(sequence);
     sequence.stop();
   }
@@ -240,8 +265,9 @@ export class Engine implements AsyncDisposable {
       while (this.#run || this.#sequences.size > 0) {
         const run = this.#run ?? (await this.#ready());
         try {
-          const step = run.pipeline.isFull ? undefined : this.#batcher.next();
-          if (step) await this.#submit(step, run);
+          const begin = this.#parts.profile ? performance.now() : 0;
+          const step = this.#takes(run) ? this.#batcher.next() : undefined;
+          if (step) await this.#submit(step, run, begin);
           else if (run.pipeline.isEmpty) return;
           else await run.pipeline.complete(this.#deliver);
         } catch (error) {
@@ -258,17 +284,24 @@ export class Engine implements AsyncDisposable {
       this.#slots.forget();
     } finally {
       this.#isDriving = false;
+      this.#parts.profile?.pause();
     }
+  }
+
+  /** True when a step may be submitted. */
+  #takes({ pipeline }: DeviceRun<Sequence>): boolean {
+    return this.#isPipelined ? !pipeline.isFull : pipeline.isEmpty;
   }
 
   /** The device, replaced if it was lost. Rejects with `DEVICE_NOT_RESTORED`. */
   async #ready(): Promise<DeviceRun<Sequence>> {
     if (this.#run) return this.#run;
     this.#life.check();
-    const { restore, state } = this.#parts;
+    const { restore } = this.#parts;
     invariant(restore && this.#loss, 'a device that is gone was lost and can be replaced');
     try {
-      this.#run = new DeviceRun(await restore(this.#loss, this.#ending.signal), state);
+      const target = await restore(this.#loss, this.#ending.signal);
+      this.#run = new DeviceRun(target, this.#pipelineParts);
       return this.#run;
     } catch (error) {
       this.#life.check();
@@ -320,17 +353,30 @@ export class Engine implements AsyncDisposable {
     }
   }
 
-  #submit(step: StepPlan<Sequence>, { pipeline }: DeviceRun<Sequence>): Promise<void> {
+  #submit(step: StepPlan<Sequence>, { pipeline }: DeviceRun<Sequence>, begin: number): Promise<void> {
     for (const { sequence, first } of step.slices) sequence.begin(first);
     if (this.#log.enabled('trace')) this.#trace(step);
-    return pipeline.submit(step);
+    return pipeline.submit(step, begin);
   }
 
   readonly #deliver = (sequence: Sequence, token: SampledToken): void => {
     sequence.place.pending--;
     if (sequence.ended || !this.#sequences.has(sequence)) return;
     if (sequence.accept(token)) this.#remove(sequence);
+    else if (sequence.awaitsHost) void this.#fillMask(sequence);
   };
+
+  /** Lets a constrained sequence go on when its next mask is there; the others go on meanwhile. Never rejects. */
+  async #fillMask(sequence: Sequence): Promise<void> {
+    try {
+      await sequence.fillMask();
+      this.#drive();
+    } catch (error) {
+      if (!this.#sequences.has(sequence)) return;
+      this.#remove(sequence);
+      sequence.fail(error);
+    }
+  }
 
   #trace({ rows, outputs, slices }: StepPlan<Sequence>): void {
     this.#log.trace('step', { rows, outputs, sequences: slices.length, waiting: this.#batcher.waiting });

@@ -1,7 +1,10 @@
+import type { TokenConstraint } from '../text/index.ts';
 import type { SamplingParameters } from '../ops/sampling/sampling-row.ts';
 
 /** How a text is continued. What is left out takes the defaults of `DEFAULT_SAMPLING`. */
-export interface GenerateOptions extends Partial<Omit<SamplingParameters, 'logitBias' | 'logProbabilities'>> {
+export interface GenerateOptions extends Partial<
+  Omit<SamplingParameters, 'logitBias' | 'logProbabilities' | 'masked'>
+> {
   /** Most tokens to generate. Default: up to the context's end. */
   readonly maxTokens?: number;
   /** Strings that end the text; neither they nor what follows is given out. */
@@ -12,7 +15,16 @@ export interface GenerateOptions extends Partial<Omit<SamplingParameters, 'logit
   readonly logitBias?: ReadonlyMap<number, number>;
   /** Report the chosen tokens' log-probabilities with this many of the most likely tokens beside (0 to 20). */
   readonly logProbabilities?: number;
+  /** Adapters that the text goes through, by their names, and how strongly each counts: 1 as it was trained. */
+  readonly adapters?: ReadonlyMap<string, number>;
   /** Write control tokens as their names. */
   readonly special?: boolean;
+  /**
+   * The text goes on after the prompt's, so that a space before its first word belongs to it. Default: true for a text's
+   * continuation, false for an answer.
+   */
+  readonly continues?: boolean;
+  /** What may be said at all: a grammar. The caller disposes it when the text has ended. */
+  readonly constraint?: TokenConstraint | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -3,84 +3,47 @@ import type { Stream } from '../device/index.ts';
 import type { BatchPlan } from '../model/batch-plan.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
-import { MAX_LOG_PROBABILITIES, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
-import type { Slice, StepPlan } from './continuous-batcher.ts';
-import { readReport, type SampledToken } from './sampled-token.ts';
+import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
+import type { StepPlan } from './continuous-batcher.ts';
+import { HostSampler } from './host-sampler.ts';
+import { Job } from './job.ts';
+import type { JobSequence } from './job-sequence.ts';
+import type { RuntimeOptions } from './runtime-options.ts';
+import type { SampledToken } from './sampled-token.ts';
+import type { StepProfile } from './step-profile.ts';
 
-/** What a job needs of a sequence. */
-export interface JobSequence {
-  readonly ids: readonly number[];
-  /** Its row of sampling parameters. */
-  readonly sampling: Int32Array;
-  /** Most likely tokens reported beside a sampled one; -1 reports none and not even the sampled one's. */
-  readonly alternatives: number;
+/** Steps that were submitted, and the bytes of their results that were read back. */
+export interface PipelineCounts {
+  steps: number;
+  bytesBack: number;
 }
 
-const REPORT_WIDTH = 2 * (1 + MAX_LOG_PROBABILITIES);
-
-function nothing(): void {}
-
-/** A step under way: what it computes, where its inputs wait, and what it sampled once `done` has resolved. */
-class Job<S extends JobSequence> {
-  readonly #tokens: Int32Array;
-  readonly #report: Float32Array;
-  step: StepPlan<S> = { slices: [], rows: 0, outputs: 0, capacity: 0 };
-  done: Promise<void> = Promise.resolve();
-
-  constructor(
-    readonly index: number,
-    outputs: number,
-  ) {
-    this.#tokens = new Int32Array(outputs);
-    this.#report = new Float32Array(outputs * REPORT_WIDTH);
-  }
-
-  /** What an output row sampled. */
-  sampled(slice: Slice<S>): SampledToken {
-    const { output, sequence } = slice;
-    if (sequence.alternatives < 0) {
-      return { id: this.#tokens[output] as number, logProbability: undefined, alternatives: [] };
-    }
-    const row = this.#report.subarray(output * REPORT_WIDTH, (output + 1) * REPORT_WIDTH);
-    return readReport(row, sequence.alternatives);
-  }
-
-  /** Queues what brings the sampled tokens back: 4 bytes a sequence, and reports where somebody wants them. */
-  readBack(stream: Stream, plan: ExecutionPlan): void {
-    const { outputs, slices } = this.step;
-    if (outputs === 0) {
-      this.done = stream.record().completed();
-    } else {
-      const tokens = new Uint8Array(this.#tokens.buffer, 0, 4 * outputs);
-      this.done = stream.download(plan.result('tokens'), tokens);
-      if (slices.some(({ sequence }) => sequence.alternatives >= 0)) {
-        const report = new Uint8Array(this.#report.buffer, 0, 4 * REPORT_WIDTH * outputs);
-        const both = Promise.all([this.done, stream.download(plan.result('report'), report)]);
-        this.done = both.then(nothing);
-      }
-    }
-    // Whoever waits for the step sees its error; a later step's is the same one.
-    this.done.catch(nothing);
-  }
+/** What a pipeline runs on. */
+export interface PipelineParts {
+  readonly plan: ExecutionPlan;
+  readonly state: SequenceState;
+  readonly stream: Stream;
+  readonly runtime: RuntimeOptions;
+  readonly profile?: StepProfile | undefined;
+  /** Counts what it does. */
+  readonly counts: PipelineCounts;
 }
 
 /**
  * Keeps several steps under way on one stream: the small inputs of one are written while another runs, and what a step
  * sampled is read while the next one runs.
  */
-export class JobPipeline<S extends JobSequence> {
-  readonly #plan: ExecutionPlan;
-  readonly #state: SequenceState;
-  readonly #stream: Stream;
+export class JobPipeline<S extends JobSequence> implements Disposable {
+  readonly #parts: PipelineParts;
+  readonly #sampler: HostSampler | undefined;
   readonly #free: Job<S>[];
   readonly #underWay: Job<S>[] = [];
 
-  constructor(of: { plan: ExecutionPlan; state: SequenceState; stream: Stream }) {
-    this.#plan = of.plan;
-    this.#state = of.state;
-    this.#stream = of.stream;
-    const { inFlight, shape } = of.plan.parts;
-    this.#free = Array.from({ length: inFlight }, (_, index) => new Job<S>(index, shape.outputs));
+  constructor(parts: PipelineParts) {
+    const { plan, runtime } = parts;
+    this.#parts = parts;
+    this.#sampler = runtime.sampling === 'host' ? new HostSampler(plan.vocabulary) : undefined;
+    this.#free = Array.from({ length: plan.parts.inFlight }, (_, index) => new Job<S>(index, plan));
   }
 
   get isFull(): boolean {
@@ -91,17 +54,29 @@ export class JobPipeline<S extends JobSequence> {
     return this.#underWay.length === 0;
   }
 
-  /** Writes a step's inputs and queues it. Rejects when weights cannot be loaded or the step cannot be recorded. */
-  async submit(step: StepPlan<S>): Promise<void> {
-    const plan = this.#plan.planFor(step.capacity, step.outputs);
-    const kind = step.outputs > 0 ? 'generate' : 'forward';
+  /**
+   * Writes a step's inputs and queues it; `begin` is when it was asked for. Rejects when weights cannot be loaded or the step
+   * cannot be recorded.
+   */
+  async submit(step: StepPlan<S>, begin: number): Promise<void> {
+    const { plan, stream, runtime, profile } = this.#parts;
+    const batch = plan.planFor(step.capacity, step.outputs);
+    const readsLogits = this.#sampler !== undefined && step.outputs > 0;
+    const kind = step.outputs > 0 && !readsLogits ? 'generate' : 'forward';
     const job = this.#free.pop();
     invariant(job, 'a job is free');
     job.step = step;
     this.#underWay.push(job);
-    this.#writeInputs(plan, job);
-    await this.#plan.run({ stream: this.#stream, batch: plan, kind, input: plan.input(job.index) });
-    job.readBack(this.#stream, this.#plan);
+    this.#writeInputs(batch, job);
+    if (profile) job.time(profile, begin, stream);
+    if (!this.#sampler) job.uploadMasks(stream);
+    const input = batch.input(job.index);
+    await plan.run({ stream, batch, kind, input, awaitsInputs: !runtime.asyncInputs, watch: profile && job });
+    if (readsLogits) job.readLogits(stream);
+    else job.readTokens(stream);
+    job.queued(stream);
+    this.#parts.counts.steps++;
+    this.#parts.counts.bytesBack += job.bytesBack;
   }
 
   /** Waits for the oldest step and hands out what its sequences sampled. Rejects with the device's error. */
@@ -109,8 +84,15 @@ export class JobPipeline<S extends JobSequence> {
     const job = this.#underWay[0];
     invariant(job, 'a job is under way');
     await job.done;
+    const { profile } = this.#parts;
+    const arrived = profile ? performance.now() : 0;
     for (const slice of job.step.slices) {
-      if (slice.output >= 0) deliver(slice.sequence, job.sampled(slice));
+      if (slice.output >= 0) deliver(slice.sequence, job.sampled(slice, this.#sampler));
+    }
+    if (profile) {
+      const { rows } = job.step;
+      profile.add('back', arrived, performance.now(), { rows, bytes: job.bytesBack, lane: job.index });
+      void job.report(profile, arrived);
     }
     this.#underWay.shift();
     this.#free.push(job);
@@ -124,7 +106,12 @@ export class JobPipeline<S extends JobSequence> {
     return dropped.map(({ step }) => step);
   }
 
+  [Symbol.dispose](): void {
+    for (const job of this.#free) job[Symbol.dispose]();
+  }
+
   #writeInputs(plan: BatchPlan, { index, step }: Job<S>): void {
+    const { state } = this.#parts;
     const input = plan.input(index);
     const ids = input.view('ids');
     const positions = input.view('positions');
@@ -132,6 +119,7 @@ export class JobPipeline<S extends JobSequence> {
     const blocks = input.view('blocks');
     const width = plan.shape.blocksPerSlot;
     const counts = input.view('counts');
+    const { adaptersARow = 0 } = this.#parts.plan.parts;
     counts[0] = step.rows;
     counts[1] = step.outputs;
     let row = 0;
@@ -140,8 +128,9 @@ export class JobPipeline<S extends JobSequence> {
         ids[row] = sequence.ids[first + i] ?? -1 - sampled;
         positions[row] = first + i;
         slots[row] = slot;
+        if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);
       }
-      this.#state.writeBlocks(slot, blocks.subarray(slot * width, (slot + 1) * width));
+      state.writeBlocks(slot, blocks.subarray(slot * width, (slot + 1) * width));
       if (output < 0) continue;
       input.view('output_rows')[output] = row - 1;
       input.view('parameters').set(sequence.sampling, output * SAMPLING_ROW_WORDS);

@@ -1,11 +1,14 @@
 import type { Logger } from '../base/log.ts';
 import {
+  maskWords,
   SAMPLING_ROW_WORDS,
   type SamplingParameters,
   writeSamplingRow,
 } from '../ops/sampling/sampling-row.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
+import type { TokenConstraint } from '../text/index.ts';
 import { type Batchable, SequencePlace } from './continuous-batcher.ts';
-import type { JobSequence } from './job-pipeline.ts';
+import type { JobSequence } from './job-sequence.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { TokenQueue } from './token-queue.ts';
 
@@ -17,6 +20,9 @@ export interface GenerateRequest {
   readonly maxTokens: number;
   /** Ids that end the generation; they are not given out. */
   readonly stopTokens: ReadonlySet<number>;
+  /** What may be said at all; the sampling is `masked` then. It stays the caller's. */
+  readonly constraint?: TokenConstraint | undefined;
+  readonly adapters?: readonly AdapterChoice[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -32,6 +38,17 @@ export interface GenerationEnd {
   readonly generateSeconds: number;
 }
 
+/** A generation as others see it. */
+export interface SequenceActivity {
+  /** Its slot, or -1 while it waits for one. */
+  readonly slot: number;
+  readonly state: 'waiting' | 'prompt' | 'generating' | 'paused';
+  readonly promptTokens: number;
+  readonly generatedTokens: number;
+  /** Positions whose rows were planned. */
+  readonly computedTokens: number;
+}
+
 /** Tokens that may wait for their reader before the sequence pauses. */
 const QUEUED_TOKENS = 32;
 
@@ -42,26 +59,38 @@ export class Sequence implements Batchable, JobSequence {
   readonly place = new SequencePlace();
   readonly sampling: Int32Array;
   readonly alternatives: number;
+  readonly adapters: readonly AdapterChoice[];
+  readonly lineage: string | undefined;
   /** How often the device was lost under its steps since its last token. */
   losses = 0;
   readonly queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
   readonly #request: GenerateRequest;
   readonly #log: Logger;
+  readonly mask: Int32Array | undefined;
+  #isMaskFilled = false;
   #ended = false;
   #cached = 0;
   #begun: number | undefined;
   #firstToken: number | undefined;
 
-  constructor(request: GenerateRequest, context: number, log: Logger) {
-    const { prompt, sampling, maxTokens } = request;
+  constructor(request: GenerateRequest, of: { context: number; vocabulary: number; log: Logger }) {
+    const { prompt, sampling, maxTokens, constraint } = request;
+    const { context } = of;
     this.#request = request;
-    this.#log = log;
+    this.#log = of.log;
+    this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
     this.ids = [...prompt];
     // The last id is sampled from the last position and takes none itself.
     this.limit = Math.min(prompt.length + maxTokens, context + 1);
     this.alternatives = sampling.logProbabilities;
+    this.adapters = request.adapters ?? [];
+    this.lineage = lineageOf(this.adapters);
     const row = new Int32Array(SAMPLING_ROW_WORDS);
     this.sampling = row.subarray(0, writeSamplingRow(sampling, row));
+  }
+
+  get awaitsHost(): boolean {
+    return this.mask !== undefined && (this.place.pending > 0 || !this.#isMaskFilled);
   }
 
   get paused(): boolean {
@@ -72,11 +101,29 @@ export class Sequence implements Batchable, JobSequence {
     return this.#ended;
   }
 
+  /** Where it stands. */
+  activity(): SequenceActivity {
+    const { slot, computed } = this.place;
+    const promptTokens = this.#request.prompt.length;
+    const generatedTokens = this.ids.length - promptTokens;
+    const isGenerating = this.#firstToken !== undefined;
+    const going = this.paused ? 'paused' : isGenerating ? 'generating' : 'prompt';
+    const state = slot < 0 ? 'waiting' : going;
+    return { slot, state, promptTokens, generatedTokens, computedTokens: computed };
+  }
+
   /** Notes that a step with its first rows is submitted. */
   begin(cached: number): void {
     if (this.#begun !== undefined) return;
     this.#begun = performance.now();
     this.#cached = cached;
+  }
+
+  /** Finds out what may come next; without a constraint there is nothing to do. */
+  async fillMask(): Promise<void> {
+    if (!this.mask) return;
+    await this.#request.constraint?.fill(this.mask);
+    this.#isMaskFilled = true;
   }
 
   /** Takes a sampled token; true when it was the last. */
@@ -86,10 +133,17 @@ export class Sequence implements Batchable, JobSequence {
     if (this.#request.stopTokens.has(token.id)) return this.end('stop');
     this.ids.push(token.id);
     this.queue.push(token);
+    const { constraint } = this.#request;
+    this.#isMaskFilled = false;
+    constraint?.accept(token.id);
+    if (constraint?.isComplete) return this.end('stop');
     return this.ids.length >= this.limit && this.end('length');
   }
 
-  /** Ends it because its reader has read enough; tokens that it has not read are not counted. */
+  /**
+   * Ends it because its reader has read enough; tokens that it has not read are not counted, even where they are the last
+   * ones of a sequence that had come to its own end.
+   */
   stop(): void {
     this.ids.length -= this.queue.clear();
     this.end('stop');
@@ -124,4 +178,10 @@ export class Sequence implements Batchable, JobSequence {
     const seconds = (this.#firstToken - (this.#begun ?? this.#firstToken)) / 1000;
     this.#log.debug('prompt read', { tokens: this.#request.prompt.length, cached: this.#cached, seconds });
   }
+}
+
+/** What adapters make of a state beside its ids; undefined without any. */
+function lineageOf(adapters: readonly AdapterChoice[]): string | undefined {
+  if (adapters.length === 0) return undefined;
+  return adapters.map(({ index, scale }) => `${index}*${scale}`).join('+');
 }

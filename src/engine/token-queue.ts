@@ -19,8 +19,9 @@ export class TokenQueue<T, E> {
     this.#tell();
   }
 
+  /** What reads give behind the values. A later end counts instead of an earlier one, but not of a failure. */
   end(value: E): void {
-    this.#end ??= { value };
+    if (!this.#end || 'value' in this.#end) this.#end = { value };
     this.#tell();
   }
 

@@ -3,6 +3,7 @@ import {
   type Bindings,
   type BufferRange,
   type Device,
+  type DeviceEvent,
   type Program,
   type Step,
   type Stream,
@@ -26,6 +27,8 @@ export class BatchPlan implements Disposable {
   #inputs: BatchInputs | undefined;
   readonly #steps = new Map<StepKind | number, Promise<Step>>();
   readonly #ready = new Map<StepKind | number, Step>();
+  /** Steps that were released and may still run. */
+  readonly #leaving = new Set<Step>();
 
   private constructor(
     readonly device: Device,
@@ -104,7 +107,22 @@ export class BatchPlan implements Disposable {
     if (this.#ready.has(step)) return;
     const recording = this.#steps.get(step) ?? this.#record(step);
     this.#steps.set(step, recording);
-    this.#ready.set(step, await recording);
+    try {
+      this.#ready.set(step, await recording);
+    } catch (error) {
+      // The next to ask tries again.
+      this.#steps.delete(step);
+      throw error;
+    }
+  }
+
+  /** Disposes what was recorded with the weights of some parts, which are about to lose their memory. Nothing runs it. */
+  forget(parts: readonly number[]): void {
+    for (const step of ['forward', 'generate', ...parts] as const) {
+      this.#ready.get(step)?.[Symbol.dispose]();
+      this.#ready.delete(step);
+      this.#steps.delete(step);
+    }
   }
 
   isPrepared(step: StepKind | number): boolean {
@@ -124,9 +142,23 @@ export class BatchPlan implements Disposable {
     stream.run(ready);
   }
 
+  /** Forgets a prepared step; its memory is free when `queued` is reached. */
+  release(step: StepKind | number, queued: DeviceEvent): void {
+    const ready = this.#ready.get(step);
+    invariant(ready, 'the step is prepared');
+    this.#ready.delete(step);
+    this.#steps.delete(step);
+    this.#leaving.add(ready);
+    const end = () => {
+      if (this.#leaving.delete(ready)) ready[Symbol.dispose]();
+    };
+    queued.completed().then(end, end);
+  }
+
   [Symbol.dispose](): void {
-    for (const step of this.#ready.values()) step[Symbol.dispose]();
+    for (const step of [...this.#ready.values(), ...this.#leaving]) step[Symbol.dispose]();
     this.#ready.clear();
+    this.#leaving.clear();
     this.#steps.clear();
     this.#inputs?.[Symbol.dispose]();
     this.#inputs = undefined;

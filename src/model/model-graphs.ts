@@ -1,9 +1,9 @@
 import type { WeightPolicy } from '../load/weight-policy.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
 import { sample, tokenAppend } from '../ops/index.ts';
-import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
+import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, State, Tensor } from '../ops/value.ts';
-import { type Architecture, PartScope, type TensorIndex } from './architecture.ts';
+import { type Architecture, type PartOptions, PartScope, type TensorIndex } from './architecture.ts';
 import { LayerStates, type StateOptions } from './layer-states.ts';
 import type { ModelConfig } from './model-config.ts';
 
@@ -18,6 +18,7 @@ export interface GraphOptions extends StateOptions {
   readonly alternatives: number;
   /** What matrices become on the device. Default `blocks`. */
   readonly weights?: WeightPolicy;
+  readonly adapters?: PartOptions['adapters'];
 }
 
 /** One part of the model: its graph, and what the file's names of its weights begin with. */
@@ -101,7 +102,8 @@ class ModelRecorder {
     const parameters = g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' });
     const logits = this.#input(g, 'logits');
     const { alternatives } = this.options;
-    const { tokens, report } = sample(g, { logits, parameters, history: this.#history(g), alternatives });
+    const [history, masks] = [this.#history(g), this.#masks(g, logits.width)];
+    const { tokens, report } = sample(g, { logits, parameters, history, masks, alternatives });
     g.output('tokens', tokens);
     g.output('report', report);
     return { name: g.name, graph: g.finish(), prefix: '' };
@@ -112,8 +114,8 @@ class ModelRecorder {
   }
 
   #scope(g: GraphBuilder, prefix: string): PartScope {
-    const { context, weights = 'blocks' } = this.options;
-    return new PartScope(g, this.config, this.tensors, { prefix, context, weights });
+    const { context, weights = 'blocks', adapters } = this.options;
+    return new PartScope(g, this.config, this.tensors, { prefix, context, weights, adapters });
   }
 
   #output(g: GraphBuilder, name: string, tensor: Tensor): void {
@@ -128,6 +130,11 @@ class ModelRecorder {
 
   #history(g: GraphBuilder) {
     return g.state('history', 'i32', this.options.shape.slots, this.options.context);
+  }
+
+  /** Which tokens a slot's sequence may go on with; written by the engine. */
+  #masks(g: GraphBuilder, vocabulary: number) {
+    return g.state('masks', 'i32', this.options.shape.slots, maskWords(vocabulary));
   }
 
   /** Where `sampling` leaves its output of this name. */

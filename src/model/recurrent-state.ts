@@ -22,8 +22,17 @@ export class RecurrentState implements SequenceState {
     return length <= this.context;
   }
 
-  truncate(slot: number): void {
+  truncate(slot: number, length: number): number {
     this.#check(slot);
+    return length;
+  }
+
+  get lendable(): number {
+    return Infinity;
+  }
+
+  lend(): never {
+    invariant(false, "a recurrent state is nobody else's");
   }
 
   reserved(slot: number): number {

@@ -9,8 +9,16 @@ export interface SequenceState {
   readonly keepsPositions: boolean;
   /** Makes room for positions `0 .. length - 1` of the slot's sequence. False, with nothing changed, when there is none. */
   reserve(slot: number, length: number): boolean;
-  /** Forgets positions from `length` on; 0 gives the slot back whole. Anything else only where positions are kept. */
-  truncate(slot: number, length: number): void;
+  /**
+   * Forgets positions from `length` on, and gives how many the slot still has: fewer where the last of them stand in memory
+   * that another slot uses too, which must not be written. 0 gives the slot back whole; anything else only where positions
+   * are kept.
+   */
+  truncate(slot: number, length: number): number;
+  /** Positions that can be lent together; whole multiples of them can be. Infinity where none can. */
+  readonly lendable: number;
+  /** Lets the empty slot `to` use positions `0 .. length - 1` of `from` too, `length` being a multiple of `lendable`. */
+  lend(from: number, to: number, length: number): void;
   /** Positions that the slot has room for now. */
   reserved(slot: number): number;
   /** Writes the slot's row of the block table, `blocksPerSlot` entries. */

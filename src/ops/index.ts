@@ -20,6 +20,7 @@ export { type SampleRow, sampleRow } from './sampling/sample-row.ts';
 export {
   MAX_LOG_PROBABILITIES,
   MAX_LOGIT_BIASES,
+  maskWords,
   readSamplingRow,
   SAMPLING_ROW_WORDS,
   SAMPLING_WORD,

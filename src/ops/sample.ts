@@ -1,12 +1,13 @@
 import type { Cost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
-import { SAMPLING_ROW_WORDS } from './sampling/sampling-row.ts';
+import { maskWords, SAMPLING_ROW_WORDS } from './sampling/sampling-row.ts';
 import type { BatchTensors, State, Tensor } from './value.ts';
 
 /**
  * Chooses a token for each output row: `tokens[o]` from `logits[o, :]` by the chain that `parameters[o, :]` describes
  * (`sampling/sampling-row.ts` holds the row's layout, `sampling/sample-row.ts` the meaning). `history` holds the ids of the
- * row's sequence up to its position. `report[o, :]` is written where the row asks for it: the chosen token's
+ * row's sequence up to its position, `masks` a bit for each token of the vocabulary by slot: where the row's parameters ask
+ * for it, only tokens whose bit is set can be chosen. `report[o, :]` is written where the row asks for it: the chosen token's
  * log-probability and the most likely tokens with theirs, all before any stage of the chain, as pairs of (id as i32 bits,
  * natural log), first the choice.
  */
@@ -15,6 +16,7 @@ export interface SampleOp {
   readonly logits: Tensor;
   readonly parameters: Tensor;
   readonly history: State;
+  readonly masks: State;
   readonly batch: BatchTensors;
   readonly tokens: Tensor;
   readonly report: Tensor;
@@ -23,18 +25,20 @@ export interface SampleOp {
 /** Samples every output row: `tokens` i32 [outputs, 1], `report` f32 [outputs, 2 * (1 + alternatives)]. */
 export function sample(
   g: Recorder<SampleOp>,
-  of: { logits: Tensor; parameters: Tensor; history: State; alternatives: number },
+  of: { logits: Tensor; parameters: Tensor; history: State; masks: State; alternatives: number },
 ): { tokens: Tensor; report: Tensor } {
-  const { logits, parameters, history } = of;
+  const { logits, parameters, history, masks } = of;
   const fits = parameters.type === 'i32' && parameters.width === SAMPLING_ROW_WORDS;
   g.require(
     fits && parameters.axis === 'outputs',
     'sampling parameters are a row of words for each output row',
   );
   g.require(logits.axis === 'outputs', 'logits stand by output rows');
+  const isMask = masks.type === 'i32' && masks.width === maskWords(logits.width);
+  g.require(isMask && masks.rows === history.rows, 'masks hold a bit for each logit, a row for each slot');
   const tokens = g.temp('tokens', { axis: 'outputs', width: 1, type: 'i32' });
   const report = g.temp('report', { axis: 'outputs', width: 2 * (1 + of.alternatives) });
-  g.push({ kind: 'sample', logits, parameters, history, batch: g.batch, tokens, report });
+  g.push({ kind: 'sample', logits, parameters, history, masks, batch: g.batch, tokens, report });
   return { tokens, report };
 }
 

@@ -287,6 +287,33 @@ test('attention of two tokens over three positions', async () => {
   assertClose(soft.y?.slice(2, 3), [(10 * cap(1) + 100 * cap(2)) / (cap(1) + cap(2))]);
 });
 
+test('sample takes the likeliest token that the mask of its slot lets through', async () => {
+  const row = new Int32Array(2 * SAMPLING_ROW_WORDS);
+  const masked = { ...DEFAULT_SAMPLING, temperature: 0, masked: true, logProbabilities: 1 };
+  writeSamplingRow(masked, row.subarray(0, SAMPLING_ROW_WORDS));
+  writeSamplingRow(masked, row.subarray(SAMPLING_ROW_WORDS));
+  const contents = {
+    logits: [1, 3, 4, 1, 3, 4],
+    parameters: [...row],
+    history: [0, 0, 0, 0, 0, 0],
+    masks: [0b011, ...new Array<number>(63).fill(0), 0b001],
+  };
+  const shape = { rows: 2, outputs: 2, slots: 2, blocksPerSlot: 1 };
+  const batch = { ...plainBatch(2), slots: [1, 0], blocks: [[-1], [-1]], shape };
+  const { tokens, report } = await computed(batch, contents, (g) =>
+    sample(g, {
+      logits: g.input('logits', { axis: 'outputs', width: 3 }),
+      parameters: g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' }),
+      history: g.state('history', 'i32', 2, 3),
+      masks: g.state('masks', 'i32', 2, 64),
+      alternatives: 1,
+    }),
+  );
+  assert.deepEqual(tokens, [0, 1]);
+  const total = Math.log(Math.exp(1) + Math.exp(3) + Math.exp(4));
+  assertClose([report?.[1] ?? 0, report?.[3] ?? 0], [1 - total, 4 - total]);
+});
+
 test('sample chooses by the row of its output, and reports', async () => {
   const row = new Int32Array(2 * SAMPLING_ROW_WORDS);
   const greedy = { ...DEFAULT_SAMPLING, temperature: 0, logProbabilities: 1 };
@@ -309,6 +336,7 @@ test('sample chooses by the row of its output, and reports', async () => {
       logits: g.input('logits', { axis: 'outputs', width: 3 }),
       parameters: g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' }),
       history: g.state('history', 'i32', 2, 3),
+      masks: g.state('masks', 'i32', 2, 64),
       alternatives: 1,
     }),
   );

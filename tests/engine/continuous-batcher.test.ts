@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import {
   type Batchable,
+  type BatchRules,
   ContinuousBatcher,
   SequencePlace,
   type StepPlan,
@@ -17,17 +18,26 @@ class Fake implements Batchable {
   readonly ids: number[];
   readonly place = new SequencePlace();
   paused = false;
+  /** A constrained sequence: what follows an id is known some turns after it. */
+  constrained = false;
+  hostTurns = 0;
 
   constructor(
     readonly name: number,
     promptLength: number,
     readonly limit: number,
+    /** Positions at which it has the ids of all others. */
+    readonly common = 0,
   ) {
     this.ids = Array.from({ length: promptLength }, (_, i) => this.idAt(i));
   }
 
+  get awaitsHost(): boolean {
+    return this.constrained && (this.place.pending > 0 || this.hostTurns > 0);
+  }
+
   idAt(position: number): number {
-    return this.name * 1000 + position;
+    return (position < this.common ? 0 : this.name * 1000) + position;
   }
 }
 
@@ -49,14 +59,18 @@ class Model {
   /** What is to come back, by cache cell. */
   readonly #lost = new Map<number, Cell>();
   #sampled: number[] = [];
+  readonly #blocks: number;
 
   constructor(
     readonly limits: { rows: number; outputs: number; slots: number },
     blocks: number,
+    rules?: BatchRules,
   ) {
+    this.#blocks = blocks;
     this.state = new KvCache({ blocks, slots: limits.slots, context: CONTEXT });
     const capacities = [1, 8, limits.rows].filter((rows, i) => rows < limits.rows || i === 2);
-    this.batcher = new ContinuousBatcher({ ...limits, capacities }, new SlotPool(this.state, limits.slots));
+    const slots = new SlotPool(this.state, limits.slots);
+    this.batcher = new ContinuousBatcher({ ...limits, capacities }, slots, rules);
   }
 
   submit(): boolean {
@@ -72,13 +86,7 @@ class Model {
     this.#checkOwners();
     const sampled: number[] = [];
     for (const { sequence, slot, first, count, output, sampled: from } of step.slices) {
-      const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
-      this.state.writeBlocks(slot, blocks);
-      const cell = (position: number) => {
-        const block = blocks[Math.floor(position / KV_BLOCK_SIZE)] as number;
-        assert.ok(block >= 0, 'the position has a block');
-        return block * KV_BLOCK_SIZE + (position % KV_BLOCK_SIZE);
-      };
+      const cell = this.#cellsOf(slot);
       for (let position = 0; position < first; position++) {
         assert.equal(
           this.#cells.get(cell(position))?.id,
@@ -86,6 +94,10 @@ class Model {
           'what came before is in the cache',
         );
       }
+      assert.ok(
+        !sequence.constrained || first + count <= sequence.ids.length,
+        'the host knows what may follow',
+      );
       for (let position = first; position < first + count; position++) {
         const id = sequence.ids[position] ?? this.#sampled[from];
         assert.equal(
@@ -111,6 +123,7 @@ class Model {
       sequence.place.pending--;
       if (sequence.ids.length >= sequence.limit) continue;
       sequence.ids.push(sequence.idAt(first + count));
+      sequence.hostTurns = 2;
       if (sequence.ids.length < sequence.limit) continue;
       this.batcher.remove(sequence);
       complete.push(sequence);
@@ -120,9 +133,14 @@ class Model {
 
   /** Loses everything on the device; nothing of the steps under way is read. */
   lose(sequences: readonly Fake[]): void {
-    const running = new Set(sequences.filter(({ place }) => place.slot >= 0).map(({ name }) => name));
-    for (const [cell, of] of this.#cells) {
-      if (running.has(Math.floor(of.id / 1000)) && !this.#lost.has(cell)) this.#lost.set(cell, of);
+    for (const { name, place } of sequences.filter(({ place: { slot } }) => slot >= 0)) {
+      const cellOf = this.#cellsOf(place.slot);
+      for (let position = 0; position < place.computed; position++) {
+        const cell = cellOf(position);
+        const of = this.#cells.get(cell);
+        // What all begin with is computed by the first of them.
+        if (of && Math.floor(of.id / 1000) === name && !this.#lost.has(cell)) this.#lost.set(cell, of);
+      }
     }
     this.#cells.clear();
     this.batcher.rollBack(this.underWay.splice(0));
@@ -131,6 +149,17 @@ class Model {
   /** A sequence that left its slot comes back as a prompt. */
   forgive({ name }: Fake): void {
     for (const [cell, { id }] of this.#lost) if (Math.floor(id / 1000) === name) this.#lost.delete(cell);
+  }
+
+  /** Where the positions of a slot stand. */
+  #cellsOf(slot: number): (position: number) => number {
+    const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
+    this.state.writeBlocks(slot, blocks);
+    return (position) => {
+      const block = blocks[Math.floor(position / KV_BLOCK_SIZE)] as number;
+      assert.ok(block >= 0, 'the position has a block');
+      return block * KV_BLOCK_SIZE + (position % KV_BLOCK_SIZE);
+    };
   }
 
   #put(cell: number, of: Cell): void {
@@ -146,7 +175,8 @@ class Model {
       this.state.writeBlocks(slot, blocks);
       return [...blocks].filter((block) => block >= 0);
     }).flat();
-    assert.equal(new Set(owned).size, owned.length, 'no block has two owners');
+    const { size } = new Set(owned);
+    assert.equal(size + this.state.freeBlocks(), this.#blocks, 'every block is free or somebody’s');
   }
 }
 
@@ -158,6 +188,8 @@ const sequences = fc.array(
     arrives: fc.nat(30),
     pauses: fc.option(fc.nat(60)),
     leaves: fc.option(fc.nat(80)),
+    constrained: fc.boolean(),
+    common: fc.oneof(fc.constant(0), fc.nat(200)),
   }),
   { minLength: 1, maxLength: 8 },
 );
@@ -167,6 +199,7 @@ const setups = fc.record({
   slots: fc.integer({ min: 1, max: 4 }),
   extraBlocks: fc.nat(12),
   inFlight: fc.integer({ min: 1, max: 3 }),
+  rules: fc.record({ chains: fc.boolean(), continuous: fc.boolean() }),
   /** Turns in which the device is lost. */
   losses: fc.array(fc.nat(120), { maxLength: 4 }),
   sequences,
@@ -174,16 +207,20 @@ const setups = fc.record({
 
 test('every sequence ends with its own tokens, whatever the budgets, the order, the pauses and losses of the device', () => {
   fc.assert(
-    fc.property(setups, ({ rows, slots, extraBlocks, inFlight, losses, sequences: wanted }) => {
-      const model = new Model({ rows, outputs: slots, slots }, CONTEXT / KV_BLOCK_SIZE + extraBlocks);
+    fc.property(setups, ({ rows, slots, extraBlocks, inFlight, rules, losses, sequences: wanted }) => {
+      const blocks = CONTEXT / KV_BLOCK_SIZE + extraBlocks;
+      const model = new Model({ rows, outputs: slots, slots }, blocks, rules);
       const all = wanted.map(
-        ({ prompt, tokens }, name) => new Fake(name + 1, prompt, Math.min(prompt + tokens, CONTEXT + 1)),
+        ({ prompt, tokens, common }, name) =>
+          new Fake(name + 1, prompt, Math.min(prompt + tokens, CONTEXT + 1), common),
       );
+      for (const [i, sequence] of all.entries()) sequence.constrained = wanted[i]?.constrained ?? false;
       const open = new Set(all);
       for (let turn = 0; open.size > 0; turn++) {
         assert.ok(turn < 5000, 'nobody starves');
         for (const [i, sequence] of all.entries()) {
           const { arrives, pauses, leaves } = wanted[i] as (typeof wanted)[number];
+          sequence.hostTurns--;
           if (turn === arrives) model.batcher.add(sequence);
           if (pauses !== null) sequence.paused = turn >= pauses && turn < pauses + 20;
           if (leaves !== null && turn === leaves + arrives + 1 && open.delete(sequence))
@@ -207,6 +244,29 @@ test('every sequence ends with its own tokens, whatever the budgets, the order, 
   );
 });
 
+test('without chains no row takes an id that the host has not read; static batches let nobody join', () => {
+  const rules = { chains: false, continuous: false };
+  const model = new Model({ rows: 16, outputs: 4, slots: 4 }, 64, rules);
+  const [first, second] = [new Fake(1, 20, 23), new Fake(2, 3, 8)];
+  model.batcher.add(first);
+  model.submit();
+  model.batcher.add(second);
+  const counts: number[][] = [];
+  while (model.submit() || model.underWay.length > 0) {
+    counts.push(model.underWay.map(({ slices }) => slices.length));
+    assert.ok(model.underWay.every(({ slices }) => slices.every(({ sampled }) => sampled < 0)));
+    model.complete();
+    if (first.ids.length === first.limit) break;
+  }
+  assert.deepEqual(counts, [[1, 2], [2], [2], [2]], 'the second came while the first was still being read');
+  model.batcher.add(new Fake(3, 3, 5));
+  model.submit();
+  assert.deepEqual(
+    model.underWay.map(({ slices }) => slices.map(({ sequence }) => sequence.name)),
+    [[2]],
+  );
+});
+
 test('a prompt is read in slices beside sequences that generate, each of which has its row in every step', () => {
   const model = new Model({ rows: 16, outputs: 4, slots: 4 }, 64);
   const generating = [new Fake(1, 3, 100), new Fake(2, 3, 100)];
@@ -226,4 +286,19 @@ test('a prompt is read in slices beside sequences that generate, each of which h
     [1, 1, 12],
     [1, 1, 1],
   ]);
+});
+
+test('sequences that begin alike read their common beginning once', () => {
+  const model = new Model({ rows: 64, outputs: 4, slots: 4 }, 64);
+  const length = 5 * KV_BLOCK_SIZE + 7;
+  const all = [1, 2, 3, 4].map((name) => new Fake(name, length, length + 3, length));
+  for (const sequence of all) model.batcher.add(sequence);
+  let rows = 0;
+  while (model.submit()) {
+    rows += model.underWay[0]?.rows ?? 0;
+    model.complete();
+  }
+  // The last positions stand in a block of each sequence's own.
+  assert.equal(rows, length + 3 * 7 + 4 * 2);
+  assert.ok(all.every(({ ids, limit }) => ids.length === limit));
 });

@@ -7,7 +7,8 @@ import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
-import { tinyModel } from '../support/tiny-model.ts';
+import { StepProfile } from '../../src/engine/step-profile.ts';
+import { TINY, tinyModel } from '../support/tiny-model.ts';
 
 /** The device as one that gains by plans of several capacities. */
 function withCapacities(device: Device, capacities: readonly number[]): Device {
@@ -67,6 +68,15 @@ const VARIANTS: Readonly<Record<string, readonly [capacities: readonly number[],
   'four at once in small steps': [[], { sequences: 4, batch: 6 }],
   'in plans of several capacities': [[1, 2, 8], { sequences: 4 }],
   'with a cache for less than two': [[], { sequences: 4, cachePositions: 160, context: 96 }],
+  'no step queued before the last is read': [
+    [],
+    { sequences: 4, inFlight: 3, runtime: { pipelined: false } },
+  ],
+  'inputs waited for': [[], { sequences: 4, runtime: { asyncInputs: false } }],
+  'chosen on the host': [[], { sequences: 4, runtime: { sampling: 'host' } }],
+  'in batches that nobody joins': [[], { sequences: 4, runtime: { batching: 'static' } }],
+  'every step recorded anew': [[1, 2, 8], { sequences: 4, preparedSteps: 0 }],
+  'two steps kept': [[1, 2, 8], { sequences: 4, preparedSteps: 2 }],
 };
 
 const expected = alone();
@@ -76,6 +86,43 @@ for (const [name, [capacities, options]] of Object.entries(VARIANTS)) {
     assert.deepEqual(await Promise.all(REQUESTS.map((request) => idsOf(model, request))), await expected);
   });
 }
+
+test('what is counted: steps, those that were recorded already, and the bytes that come back', async () => {
+  const [request] = REQUESTS as [(typeof REQUESTS)[number]];
+  const count = async (options: ModelOptions) => {
+    await using model = await open(openReferenceDevice(), { load: 'eager', ...options });
+    const before = model.device.liveObjects();
+    const ids = await idsOf(model, request);
+    const objects = model.device.liveObjects() - before;
+    return { ...model.counters, ids: ids.length, objects };
+  };
+  const usual = await count({});
+  assert.equal(usual.preparedHits + usual.preparedMisses, usual.steps);
+  assert.equal(usual.preparedMisses, 1, 'the one step of this device is recorded once');
+  // One more may be under way when the last token is read.
+  assert.ok(usual.bytesBack >= 4 * usual.ids && usual.bytesBack <= 4 * (usual.ids + 1));
+  const anew = await count({ preparedSteps: 0, inFlight: 1 });
+  assert.deepEqual([anew.preparedHits, anew.preparedMisses], [0, anew.steps]);
+  assert.ok(anew.objects <= 1, `${anew.objects} steps are still there`);
+  const host = await count({ runtime: { sampling: 'host' } });
+  assert.equal(host.bytesBack, 4 * TINY.vocabulary * host.ids);
+});
+
+test('a profile tells of every phase of every step, and its trace is one', async () => {
+  const profile = new StepProfile({ withTrace: true });
+  await using model = await open(openReferenceDevice(), { sequences: 4, profile });
+  await Promise.all(REQUESTS.map((request) => idsOf(model, request)));
+  await model.dispose();
+  const { steps } = model.counters;
+  const counts = new Map(profile.summary().map(({ phase, count }) => [phase, count]));
+  for (const phase of ['dispatch', 'load', 'submit', 'wait', 'back', 'step'] as const)
+    assert.equal(counts.get(phase), steps, phase);
+  assert.ok((counts.get('gap') ?? 0) > 0 && profile.gapShare >= 0 && profile.gapShare < 1);
+  for (const { median, p95, most } of profile.summary()) assert.ok(median <= p95 && p95 <= most);
+  const spans = profile.trace?.spans ?? [];
+  assert.equal(spans.length, 5 * steps);
+  assert.ok(spans.every(({ begin, end }) => begin <= end));
+});
 
 test('the CPU device computes the same for a sequence whoever else is in the batch', async () => {
   await using one = await open(await openCpu(), { inFlight: 1 });

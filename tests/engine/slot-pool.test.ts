@@ -54,3 +54,37 @@ test('a state that cannot go back serves a sequence whole or not at all', () => 
   pool.give(0, count(20), 21);
   assert.deepEqual(pool.take(count(30)), { slot: 0, held: 0 });
 });
+
+test('slots lend whole blocks of what another sequence begins with, and keep the rest', () => {
+  const { state, pool } = poolOf(20, 3);
+  assert.deepEqual(pool.take(count(5)), { slot: 0, held: 0 });
+  assert.ok(pool.reserve(0, 150));
+  const used = [{ slot: 0, ids: count(150), length: 100 }];
+  assert.deepEqual(pool.take(count(150), used), { slot: 1, held: 96 });
+  assert.equal(state.freeBlocks(), 15, 'three blocks are shared');
+  pool.give(0, count(150));
+  assert.deepEqual(pool.take([...count(70), 999]), { slot: 2, held: 64 });
+  pool.give(2, count(64));
+  assert.deepEqual(pool.take([...count(150), 999]), { slot: 0, held: 150 }, 'it still holds all of it');
+  pool.give(0, count(150));
+  assert.deepEqual(pool.take([...count(40), 999]), { slot: 2, held: 32 }, 'a shared block is not written');
+});
+
+test('a slot is not emptied for another to keep its end', () => {
+  const { pool } = poolOf(20, 2);
+  for (const [slot, from] of [0, 500].entries()) {
+    assert.equal(pool.take([from])?.slot, slot);
+    assert.ok(pool.reserve(slot, 150));
+  }
+  for (const [slot, from] of [0, 500].entries()) pool.give(slot, count(150, from));
+  assert.deepEqual(pool.take([...count(70), 999]), { slot: 0, held: 70 });
+  assert.deepEqual(pool.take([...count(70, 500), 999]), { slot: 1, held: 70 });
+});
+
+test('a sequence with nothing in common takes an empty slot before one that holds something', () => {
+  const { pool } = poolOf(20, 3);
+  assert.equal(pool.take([1])?.slot, 0);
+  assert.ok(pool.reserve(0, 50));
+  pool.give(0, count(50));
+  assert.equal(pool.take([77])?.slot, 1);
+});

@@ -18,7 +18,7 @@ test('values come out in order, before the end, whether they were waited for or 
   assert.deepEqual(await queue.read(), { end: 'done' });
 });
 
-test('a failure comes at once, and only the first end counts', async () => {
+test('a failure comes at once, and no end counts after it', async () => {
   const queue = new TokenQueue<number, string>(2);
   queue.push(1);
   queue.fail(new Error('lost'));
@@ -29,4 +29,17 @@ test('a failure comes at once, and only the first end counts', async () => {
   assert.equal(cleared.clear(), 1);
   cleared.end('done');
   assert.deepEqual(await cleared.read(), { end: 'done' });
+});
+
+test('a later end counts instead of an earlier one, but not instead of a failure', async () => {
+  const queue = new TokenQueue<number, string>(2);
+  queue.push(1);
+  queue.end('length');
+  assert.equal(queue.clear(), 1);
+  queue.end('stop');
+  assert.deepEqual(await queue.read(), { end: 'stop' });
+  const failed = new TokenQueue<number, string>(2);
+  failed.fail(new Error('lost'));
+  failed.end('stop');
+  await assert.rejects(failed.read(), /lost/);
 });

@@ -18,6 +18,7 @@ import {
   lerp,
   l2Norm,
   groupNorm,
+  SAMPLING_ROW_WORDS,
   sample,
   slice,
   tokenAppend,
@@ -109,6 +110,15 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
       logits: g.input('logits', { axis: 'outputs', width: 10 }),
       parameters: g.input('p', { axis: 'outputs', width: 3, type: 'i32' }),
       history: g.state('h', 'i32', 3, 10),
+      masks: g.state('m', 'i32', 3, 64),
+      alternatives: 0,
+    }),
+  'masks of fewer bits than logits': (g) =>
+    sample(g, {
+      logits: g.input('logits', { axis: 'outputs', width: 33 }),
+      parameters: g.input('p', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' }),
+      history: g.state('h', 'i32', 3, 10),
+      masks: g.state('m', 'i32', 3, 1),
       alternatives: 0,
     }),
   'a tensor without width': (g) => rows(g, 'x', 0),

@@ -95,7 +95,8 @@ export function graphOfEverything(): OpGraph {
   g.output('ids', tokenAppend(g, history, g.state('sampled', 'i32', 4, 1)));
   const logits = matmul(g, head, g.weight('output', Q4_0, 100, 64));
   const row = g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' });
-  const { tokens, report } = sample(g, { logits, parameters: row, history, alternatives: 3 });
+  const masks = g.state('masks', 'i32', SHAPE.slots, 64);
+  const { tokens, report } = sample(g, { logits, parameters: row, history, masks, alternatives: 3 });
   g.output('tokens', tokens);
   g.output('report', report);
   return g.finish();

@@ -5,6 +5,7 @@ import { ggufErrors } from './gguf-errors.ts';
 import { ioErrors } from './io-errors.ts';
 import { modelErrors } from './model-errors.ts';
 import { nativeErrors } from './native-errors.ts';
+import { serverErrors } from './server-errors.ts';
 import { textErrors } from './text-errors.ts';
 import { toolErrors } from './tool-errors.ts';
 import { webGpuErrors } from './webgpu-errors.ts';
@@ -21,6 +22,7 @@ export const CATALOGUE = {
   ...toolErrors,
   ...webGpuErrors,
   ...browserErrors,
+  ...serverErrors,
 } as const;
 
 /** A code of the catalogue. */

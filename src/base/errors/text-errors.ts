@@ -32,6 +32,18 @@ export const textErrors = {
     'Pass ids of the same model whose tokenizer is used.',
     (p) => `token id: found ${p.id}, expected an integer from 0 to ${p.size - 1}`,
   ),
+  GRAMMAR_INVALID: entry<{ reason: string }>(
+    400,
+    'The JSON schema or the tools cannot be made into a grammar.',
+    'Correct the schema, or leave out the keywords that are not supported.',
+    (p) => `the schema cannot be held to: ${p.reason}`,
+  ),
+  GRAMMARS_MISSING: entry<Record<string, never>>(
+    501,
+    'This server was started without the library for grammars.',
+    'Ask without response_format and tool_choice, or start the server with the library.',
+    () => 'answers of a given form are not available here',
+  ),
   CHAT_TEMPLATE_MISSING: entry<{ wanted: string; known: string }>(
     422,
     'The model has no chat template of that name.',

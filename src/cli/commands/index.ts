@@ -5,6 +5,7 @@ import { devicesCommand } from './devices.ts';
 import { inspectCommand } from './inspect.ts';
 import { perplexityCommand } from './perplexity.ts';
 import { runCommand } from './run.ts';
+import { serveCommand } from './serve.ts';
 import { synthCommand } from './synth.ts';
 import { tokenizeCommand } from './tokenize.ts';
 
@@ -12,6 +13,7 @@ import { tokenizeCommand } from './tokenize.ts';
 export const COMMANDS: readonly AnyCommand[] = [
   runCommand,
   chatCommand,
+  serveCommand,
   inspectCommand,
   tokenizeCommand,
   perplexityCommand,

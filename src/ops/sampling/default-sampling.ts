@@ -14,4 +14,5 @@ export const DEFAULT_SAMPLING: SamplingParameters = {
   seed: 0,
   logProbabilities: -1,
   logitBias: new Map(),
+  masked: false,
 };

@@ -4,6 +4,7 @@ import { writeReport } from './sampling-report.ts';
 import { SAMPLING_WORD } from './sampling-row.ts';
 import type { SamplingScratch } from './sampling-scratch.ts';
 import { addLogitBias } from './stages/logit-bias.ts';
+import { forbid } from './stages/mask.ts';
 import { minP } from './stages/min-p.ts';
 import { penalize } from './stages/penalties.ts';
 import { applyTemperature } from './stages/temperature.ts';
@@ -19,6 +20,8 @@ export interface SampleRow {
   readonly row: Int32Array;
   /** The sequence's tokens, those at positions 0 to `position` at least. */
   readonly history: Int32Array;
+  /** The sequence's mask, `maskWords` of the vocabulary; read where the row asks for it. */
+  readonly mask: Int32Array;
   /** The position of the row's own token; the draw depends on it and on the seed alone. */
   readonly position: number;
   readonly scratch: SamplingScratch;
@@ -45,16 +48,18 @@ export function sampleRow(of: SampleRow): number {
   return token;
 }
 
-/** The logits after bias and penalties: the row's own where neither is asked for, else a changed copy. */
-function adjust({ logits, history, position, scratch }: SampleRow): Float32Array {
+/** The logits after mask, bias and penalties: the row's own where none is asked for, else a changed copy. */
+function adjust({ logits, history, mask, position, scratch }: SampleRow): Float32Array {
   const { words, floats } = scratch;
   const repeat = floats[SAMPLING_WORD.repeatPenalty] as number;
   const frequency = floats[SAMPLING_WORD.frequencyPenalty] as number;
   const presence = floats[SAMPLING_WORD.presencePenalty] as number;
   const window = words[SAMPLING_WORD.penaltyWindow] as number;
   const penalized = window !== 0 && (repeat !== 1 || frequency !== 0 || presence !== 0);
-  if (!penalized && words[SAMPLING_WORD.biasCount] === 0) return logits;
+  const masked = words[SAMPLING_WORD.masked] !== 0;
+  if (!penalized && !masked && words[SAMPLING_WORD.biasCount] === 0) return logits;
   scratch.logits.set(logits);
+  if (masked) forbid(scratch.logits, mask);
   addLogitBias(scratch);
   if (penalized) {
     const end = position + 1;

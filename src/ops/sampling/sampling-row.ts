@@ -1,7 +1,7 @@
 /**
- * How a sequence's tokens are chosen. The stages run in this order, each skipped at its neutral value: logit bias,
- * penalties, top-k, typical, top-p, min-p, temperature, draw. A temperature of 0 takes the most likely token after bias and
- * penalties.
+ * How a sequence's tokens are chosen. The stages run in this order, each skipped at its neutral value: mask, logit bias,
+ * penalties, top-k, typical, top-p, min-p, temperature, draw. A temperature of 0 takes the most likely token after mask, bias
+ * and penalties.
  */
 export interface SamplingParameters {
   /** Divides the logits before the draw; 0 is greedy. */
@@ -28,6 +28,8 @@ export interface SamplingParameters {
   readonly logProbabilities: number;
   /** Added to the logits of single tokens; -Infinity forbids one. At most `MAX_LOGIT_BIASES`. */
   readonly logitBias: ReadonlyMap<number, number>;
+  /** Only tokens of the sequence's mask can be chosen. */
+  readonly masked: boolean;
 }
 
 /** Most tokens reported beside a choice. */
@@ -54,7 +56,8 @@ export const SAMPLING_WORD = {
   seedHigh: 10,
   logProbabilities: 11,
   biasCount: 12,
-  biases: 13,
+  masked: 13,
+  biases: 14,
 } as const;
 
 const FLOATS = [
@@ -66,6 +69,14 @@ const FLOATS = [
   'frequencyPenalty',
   'presencePenalty',
 ] as const;
+
+/** A mask begins at a multiple of so many words, where a device can take it by itself. */
+const MASK_ALIGNMENT = 64;
+
+/** Words of a mask: a bit for each token, that of `id` being bit `id % 32` of word `id / 32`, and unused words. */
+export function maskWords(vocabulary: number): number {
+  return MASK_ALIGNMENT * Math.ceil(vocabulary / (32 * MASK_ALIGNMENT));
+}
 
 /** Words (32 bits each) of a parameter row: the width of the `sample` operator's `parameters` tensor, type i32. */
 export const SAMPLING_ROW_WORDS = SAMPLING_WORD.biases + 2 * MAX_LOGIT_BIASES;
@@ -80,6 +91,7 @@ export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array
   row[SAMPLING_WORD.seedHigh] = Math.floor(parameters.seed / 2 ** 32) | 0;
   row[SAMPLING_WORD.logProbabilities] = parameters.logProbabilities;
   row[SAMPLING_WORD.biasCount] = parameters.logitBias.size;
+  row[SAMPLING_WORD.masked] = parameters.masked ? 1 : 0;
   let at: number = SAMPLING_WORD.biases;
   for (const [id, bias] of parameters.logitBias) {
     row[at++] = id;
@@ -109,6 +121,7 @@ export function readSamplingRow(row: Int32Array): SamplingParameters {
     penaltyWindow: word(SAMPLING_WORD.penaltyWindow),
     seed: (word(SAMPLING_WORD.seedLow) >>> 0) + (word(SAMPLING_WORD.seedHigh) >>> 0) * 2 ** 32,
     logProbabilities: word(SAMPLING_WORD.logProbabilities),
+    masked: word(SAMPLING_WORD.masked) !== 0,
     logitBias,
   };
 }

@@ -23,7 +23,7 @@ function whole(low: number, high: number): Rule {
   };
 }
 
-const RULES: Readonly<Record<Exclude<keyof SamplingParameters, 'logitBias'>, Rule>> = {
+const RULES: Readonly<Record<Exclude<keyof SamplingParameters, 'logitBias' | 'masked'>, Rule>> = {
   temperature: between(0, 100),
   topK: whole(0, LARGEST_WORD),
   topP: between(0, 1),

@@ -33,6 +33,7 @@ const parameters: fc.Arbitrary<SamplingParameters> = fc
         maxLength: MAX_LOGIT_BIASES,
       })
       .map((pairs) => new Map(pairs)),
+    masked: fc.boolean(),
   })
   .map((record) => ({ ...record }));
 

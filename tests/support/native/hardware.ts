@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { wholeOf } from '../../../src/device/index.ts';
 import { LanguageModel } from '../../../src/index.ts';
 import {
   cudaDriver,
@@ -13,10 +15,12 @@ import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
 import type { NodeNativePlatform } from '../../../src/node/native-platform.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testDeviceContract } from '../contract/index.ts';
+import { LOSS_CASES } from '../device-loss.ts';
 import { testFamilies } from '../family-tests.ts';
 import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
 import { openTestPlatform } from './emulator.ts';
 import { HARDWARE_TESTS } from './hardware-tests.ts';
+import { Polynomial } from './polynomial.ts';
 import { PRELUDE_TESTS } from './prelude-tests.ts';
 import { Prober } from './probe.ts';
 
@@ -43,6 +47,7 @@ export async function testHardware(
     openNativeDevice({ library, ordinal: 0, platform, kernels });
   testDeviceContract(name, async () => open());
   testBeyondContract(name, open);
+  testLoss(name, open);
   const device: GoldenDevice = {
     name,
     exact: true,
@@ -70,6 +75,21 @@ function openLibrary(
   }
 }
 
+/** Large enough for the driver to unmap it at once. */
+const UNMAPPED_BYTES = 256 << 20;
+
+/** Texts go on when a kernel's fault has ended the context. */
+function testLoss(device: string, open: () => NativeDevice): void {
+  const openMortal = async () => {
+    const opened = open();
+    const polynomial = await Polynomial.on(opened, UNMAPPED_BYTES);
+    return { device: opened, lose: () => polynomial.fault() };
+  };
+  for (const { name, run } of LOSS_CASES.filter(({ anyBatch }) => !anyBatch)) {
+    test(`${device}: ${name}`, () => run(openMortal));
+  }
+}
+
 function testBeyondContract(device: string, open: (kernels?: typeof NATIVE_KERNELS) => NativeDevice): void {
   for (const [name, body] of HARDWARE_TESTS) {
     test(`${device}: ${name}`, async () => {
@@ -77,6 +97,17 @@ function testBeyondContract(device: string, open: (kernels?: typeof NATIVE_KERNE
       await body(device);
     });
   }
+  test(`${device}: a device that is open twice outlives its twin`, async () => {
+    await using stays = open();
+    const leaves = open();
+    using buffer = stays.createBuffer(1 << 20, 'stays');
+    await leaves[Symbol.asyncDispose]();
+    await using stream = stays.createStream('stays');
+    stream.upload(new Uint8Array(1 << 20).fill(3), wholeOf(buffer));
+    const back = new Uint8Array(1 << 20);
+    await stream.download(wholeOf(buffer), back);
+    assert.ok(back.every((byte) => byte === 3));
+  });
   for (const [name, body] of PRELUDE_TESTS) {
     test(`${device}: ${name}`, async () => {
       const prober = new Prober();

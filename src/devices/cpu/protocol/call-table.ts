@@ -284,6 +284,7 @@ export interface SampleCall {
     readonly logits: number;
     readonly parameters: number;
     readonly history: number;
+    readonly masks: number;
     readonly outputRows: number;
     readonly tokens: number;
     readonly report: number;
@@ -292,6 +293,7 @@ export interface SampleCall {
   readonly vocabulary: number;
   readonly historyRows: number;
   readonly historyWidth: number;
+  readonly maskWidth: number;
   readonly reportWidth: number;
   readonly rows: number;
 }

@@ -87,19 +87,23 @@ function bindContexts(library: NativeLibrary, results: ResultSpace) {
   const retain = call('cuDevicePrimaryCtxRetain', 'address', 'i32');
   const release = call('cuDevicePrimaryCtxRelease_v2', 'i32');
   const setCurrent = call('cuCtxSetCurrent', 'address');
-  const contexts = new Map<number, Address>();
+  /** A device may be open several times in one process, for a model each. */
+  const contexts = new Map<number, { readonly address: Address; readonly users: number }>();
   return {
     retain: (ordinal) => {
       const status = retain(results.address, ordinal);
-      if (status === 0) contexts.set(ordinal, results.pointer());
+      const users = (contexts.get(ordinal)?.users ?? 0) + 1;
+      if (status === 0) contexts.set(ordinal, { address: results.pointer(), users });
       return status;
     },
     use: (ordinal) => {
       const context = contexts.get(ordinal);
-      return context === undefined ? INVALID_VALUE : setCurrent(context);
+      return context ? setCurrent(context.address) : INVALID_VALUE;
     },
     release: (ordinal): Status => {
-      contexts.delete(ordinal);
+      const { address = 0, users = 1 } = contexts.get(ordinal) ?? {};
+      if (users > 1) contexts.set(ordinal, { address, users: users - 1 });
+      else contexts.delete(ordinal);
       return release(ordinal);
     },
   } satisfies Partial<DriverCalls>;

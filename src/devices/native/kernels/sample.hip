@@ -15,7 +15,8 @@
 #define WORD_SEED_HIGH 10
 #define WORD_LOG_PROBABILITIES 11
 #define WORD_BIAS_COUNT 12
-#define WORD_BIASES 13
+#define WORD_MASKED 13
+#define WORD_BIASES 14
 
 struct Parameters {
   const i32* words;
@@ -41,13 +42,18 @@ ROUTINE void penalize(f32* logits, i32 vocabulary, const i32* history, i32 start
   }
 }
 
-/// The logits after bias and penalties: the row's own where neither is asked for, else a changed copy.
-ROUTINE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i32* history, i32 position, const Parameters& of) {
+/// The logits after mask, bias and penalties: the row's own where none is asked for, else a changed copy.
+ROUTINE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i32* history, const i32* mask,
+                          i32 position, const Parameters& of) {
   i32 window = of.words[WORD_PENALTY_WINDOW], biases = of.words[WORD_BIAS_COUNT];
   bool penalized = window != 0 && (of.real(WORD_REPEAT_PENALTY) != 1 || of.real(WORD_FREQUENCY_PENALTY) != 0 ||
                                    of.real(WORD_PRESENCE_PENALTY) != 0);
-  if (!penalized && biases == 0) return logits;
-  for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) copy[i] = logits[i];
+  bool masked = of.words[WORD_MASKED] != 0;
+  if (!penalized && !masked && biases == 0) return logits;
+  for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) {
+    bool allowed = !masked || ((u32(mask[i >> 5]) >> (i & 31)) & 1u);
+    copy[i] = allowed ? logits[i] : MINUS_INFINITY;
+  }
   barrier();
   for (i32 i = thread(); i < biases; i += SAMPLE_THREADS) {
     i32 id = of.words[WORD_BIASES + 2 * i];
@@ -260,7 +266,7 @@ ROUTINE void write_report(const Tokens& tokens, i32 token, i32 wanted, f32* repo
 }
 
 KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i32* parameters, i32 parameter_words,
-       const i32* history, i32 history_width, const i32* output_rows, const i32* slots, const i32* positions, f32* copies,
+       const i32* history, i32 history_width, const i32* masks, i32 mask_words, const i32* output_rows, const i32* slots, const i32* positions, f32* copies,
        i32* tokens, f32* reports, i32 vocabulary, i32 alternatives) {
   SHARED Workspace shared;
   await_inputs();
@@ -270,7 +276,8 @@ KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i
   Parameters of = {parameters + i64(output) * parameter_words};
   const f32* raw = logits + i64(output) * vocabulary;
   const i32* past = history + i64(slots[row]) * history_width;
-  Tokens all = {adjust(raw, copies + i64(output) * vocabulary, vocabulary, past, position, of), nullptr, vocabulary};
+  const i32* mask = masks + i64(slots[row]) * mask_words;
+  Tokens all = {adjust(raw, copies + i64(output) * vocabulary, vocabulary, past, mask, position, of), nullptr, vocabulary};
   i32 token;
   if (of.real(WORD_TEMPERATURE) > 0) {
     token = draw(all, of, position, shared);

@@ -3,7 +3,7 @@ import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 
 export function lowerSample(op: SampleOp, to: Lowering): void {
-  const { logits, parameters, history, batch, tokens, report } = op;
+  const { logits, parameters, history, masks, batch, tokens, report } = op;
   const outputs = to.capacity(tokens);
   to.launch({
     file: 'sample.hip',
@@ -17,6 +17,8 @@ export function lowerSample(op: SampleOp, to: Lowering): void {
       int(parameters.width),
       history,
       int(history.width),
+      masks,
+      int(masks.width),
       batch.outputRows,
       batch.slots,
       batch.positions,

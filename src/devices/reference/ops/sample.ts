@@ -11,6 +11,7 @@ export function runSample(op: SampleOp, frame: Frame): void {
       logits: Float32Array.from(frame.matrix(op.logits).read(output)),
       row: Int32Array.from(frame.matrix(op.parameters).read(output)),
       history: Int32Array.from(frame.matrix(op.history).read(slot)),
+      mask: Int32Array.from(frame.matrix(op.masks).read(slot)),
       position: frame.matrix(op.batch.positions).scalar(row),
       scratch,
       report,

@@ -197,13 +197,20 @@ fn penalize(words: u32, past: u32, start: u32, end: u32, thread: u32) {
   }
 }
 
-// Makes a copy of the logits with bias and penalties where they are asked for.
+// Whether the mask lets a token be chosen.
+fn is_allowed(mask: u32, id: u32) -> bool { return ((masks[mask + (id >> 5u)] >> (id & 31u)) & 1u) != 0u; }
+
+// Makes a copy of the logits with mask, bias and penalties where they are asked for.
 fn adjust(words: u32, slot: u32, position: u32, thread: u32) {
   let window = word(words, WORD_PENALTY_WINDOW);
   let biases = u32(word(words, WORD_BIAS_COUNT));
   let penalized = window != 0 && (number(words, WORD_REPEAT_PENALTY) != 1.0 || number(words, WORD_FREQUENCY_PENALTY) != 0.0 || number(words, WORD_PRESENCE_PENALTY) != 0.0);
-  if (!penalized && biases == 0u) { return; }
-  for (var i = thread; i < VOCABULARY; i += THREADS) { copies[row_logits + i] = logits[row_logits + i]; }
+  let masked = word(words, WORD_MASKED) != 0;
+  if (!penalized && !masked && biases == 0u) { return; }
+  for (var i = thread; i < VOCABULARY; i += THREADS) {
+    let allowed = !masked || is_allowed(slot * MASK_WORDS, i);
+    copies[row_logits + i] = select(-infinity(), logits[row_logits + i], allowed);
+  }
   storageBarrier();
   for (var i = thread; i < biases; i += THREADS) {
     let id = word(words, WORD_BIASES + 2u * i);

@@ -9,7 +9,7 @@ import { type Lowering, read, write } from './lowering.ts';
 const THREADS = 256;
 
 export function lowerSample(op: SampleOp, to: Lowering): void {
-  const { logits, parameters, history, batch, tokens, report } = op;
+  const { logits, parameters, history, masks, batch, tokens, report } = op;
   const outputs = to.capacity(tokens);
   to.launch({
     name: 'sample',
@@ -20,6 +20,7 @@ export function lowerSample(op: SampleOp, to: Lowering): void {
       VOCABULARY: logits.width,
       PARAMETER_WORDS: parameters.width,
       POSITIONS: history.width,
+      MASK_WORDS: masks.width,
       ALTERNATIVES: report.width / 2 - 1,
     },
     args: {
@@ -30,6 +31,7 @@ export function lowerSample(op: SampleOp, to: Lowering): void {
       logits: read(logits),
       parameters: read(parameters, 'array<i32>'),
       history: read(history, 'array<i32>'),
+      masks: read(masks, 'array<u32>'),
       copies: write(to.temporary(4 * outputs * logits.width)),
       tokens: write(tokens, 'array<i32>'),
       report: write(report, 'array<u32>'),

@@ -1,5 +1,6 @@
 import {
   DEFAULT_SAMPLING,
+  maskWords,
   SAMPLING_ROW_WORDS,
   type SamplingParameters,
   sample,
@@ -32,6 +33,7 @@ function sampleCase(name: string, { vocabulary, rows, count = 7, logits }: Sampl
         logits: g.input('logits', { axis: 'outputs', width: vocabulary }),
         parameters: g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' }),
         history: g.state('history', 'i32', g.shape.slots, 40),
+        masks: g.state('masks', 'i32', g.shape.slots, maskWords(vocabulary)),
         alternatives: ALTERNATIVES,
       }),
     pairs: ['report'],
@@ -44,6 +46,10 @@ function sampleCase(name: string, { vocabulary, rows, count = 7, logits }: Sampl
           const row = elements.subarray(i * SAMPLING_ROW_WORDS, (i + 1) * SAMPLING_ROW_WORDS) as Int32Array;
           writeSamplingRow({ ...PLAIN, seed: 77 + i, ...rows[i % rows.length] }, row);
         }
+      },
+      masks: (elements, random) => {
+        for (let i = 0; i < elements.length; i++)
+          elements[i] = random() < 0.2 ? -1 : (random() * 2 ** 32) | 0;
       },
       history: (elements, random) => {
         for (let i = 0; i < elements.length; i++) elements[i] = Math.floor(random() * vocabulary);
@@ -111,6 +117,16 @@ export const SAMPLE_CASES: readonly OpCase[] = [
   sampleCase('the chain', { vocabulary: 1000, rows: [CHAIN, { ...CHAIN, typicalP: 1 }] }),
   sampleCase('defaults', { vocabulary: 32_000, rows: [DEFAULT_SAMPLING], count: 3 }),
   sampleCase('the whole vocabulary', { vocabulary: 32_000, rows: [{ topP: 0.9 }, {}], count: 4 }),
+  sampleCase('masks', {
+    vocabulary: 1000,
+    rows: [
+      { masked: true, logProbabilities: ALTERNATIVES },
+      { masked: true, temperature: 0 },
+      { masked: true, ...CHAIN, logitBias: new Map([[4, 9]]) },
+      {},
+    ],
+  }),
+  sampleCase('a mask of fewer tokens than a word', { vocabulary: 37, rows: [{ masked: true }, {}] }),
   sampleCase('only one token is left', {
     vocabulary: 10,
     rows: [{ logProbabilities: ALTERNATIVES }, { temperature: 0, logProbabilities: ALTERNATIVES }],

@@ -12,13 +12,16 @@ interface OutputRow {
 
 /** Samples in TypeScript: a row is a few passes over the logits, and the draw is the same on every device. */
 export function sampleCall(of: SampleCall, bank: BankInstance, outputs: number): Call {
-  const { at, vocabulary, historyRows, historyWidth, reportWidth } = of;
+  const { at, vocabulary, historyRows, historyWidth, maskWidth, reportWidth } = of;
   const outputRows = bank.words(at.outputRows, outputs);
   const positions = bank.words(at.positions, of.rows);
   const slots = bank.words(at.slots, of.rows);
   const tokens = bank.words(at.tokens, outputs);
   const histories = Array.from({ length: historyRows }, (_, slot) =>
     bank.words(at.history + 4 * slot * historyWidth, historyWidth),
+  );
+  const masks = Array.from({ length: historyRows }, (_, slot) =>
+    bank.words(at.masks + 4 * slot * maskWidth, maskWidth),
   );
   const rows: OutputRow[] = Array.from({ length: outputs }, (_, output) => ({
     logits: bank.floats(at.logits + 4 * output * vocabulary, vocabulary),
@@ -32,10 +35,12 @@ export function sampleCall(of: SampleCall, bank: BankInstance, outputs: number):
       scratch ??= new SamplingScratch(vocabulary);
       for (let output = firstRow; output < endRow; output++) {
         const row = outputRows[output] as number;
-        const history = histories[slots[row] ?? -1];
+        const slot = slots[row] ?? -1;
+        const history = histories[slot];
+        const mask = masks[slot];
         const views = rows[output];
-        if (!history || !views) continue;
-        tokens[output] = sampleRow({ ...views, history, position: positions[row] as number, scratch });
+        if (!history || !mask || !views) continue;
+        tokens[output] = sampleRow({ ...views, history, mask, position: positions[row] as number, scratch });
       }
     },
   };

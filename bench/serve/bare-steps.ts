@@ -1,0 +1,38 @@
+import type { LanguageModel } from '../../src/engine/language-model.ts';
+import { DEFAULT_SAMPLING, writeSamplingRow } from '../../src/ops/index.ts';
+
+const ROUNDS = 5;
+
+/**
+ * Milliseconds of a step that gives a token to each of `rows` sequences, behind `past` positions each: the same step again
+ * and again, nothing read back. The model must be idle; what it had cached is gone.
+ */
+export async function bareStep(model: LanguageModel, rows: number, past: number): Promise<number> {
+  const { plan, device } = model;
+  const batch = plan.planFor(rows, rows);
+  const input = batch.input(0);
+  input.view('counts').set([rows, rows]);
+  const words = input.view('parameters').length / batch.shape.outputs;
+  for (let row = 0; row < rows; row++) {
+    input.view('ids')[row] = 100 + row;
+    input.view('positions')[row] = past;
+    input.view('slots')[row] = row;
+    input.view('output_rows')[row] = row;
+    const parameters = input.view('parameters').subarray(row * words, (row + 1) * words);
+    writeSamplingRow({ ...DEFAULT_SAMPLING, temperature: 0 }, parameters);
+  }
+  input.view('blocks').forEach((_, i, blocks) => {
+    blocks[i] = i;
+  });
+  const repetitions = 64;
+  await using stream = device.createStream('bare steps');
+  const times: number[] = [];
+  for (let round = 0; round <= ROUNDS; round++) {
+    const begin = performance.now();
+    for (let i = 0; i < repetitions; i++) await plan.run({ stream, batch, kind: 'generate', input });
+    await stream.synchronize();
+    if (round > 0) times.push((performance.now() - begin) / repetitions);
+  }
+  model.reset();
+  return times.sort((a, b) => a - b)[ROUNDS >> 1] ?? Number.NaN;
+}

@@ -1,0 +1,71 @@
+import { entry } from './entry.ts';
+
+/** Failures of requests to the HTTP server. */
+export const serverErrors = {
+  REQUEST_INVALID: entry<{ field: string; problem: string }>(
+    400,
+    'The request’s body is not what the endpoint takes.',
+    'Correct the named field; /openapi.json describes every endpoint.',
+    (p) => `${p.field}: ${p.problem}`,
+  ),
+  REQUEST_NOT_JSON: entry<{ found: string }>(
+    415,
+    'The request’s body is not declared as JSON.',
+    'Send the header content-type: application/json. It is asked for so that no web page can post here unnoticed.',
+    (p) => `content-type: found ${p.found}, expected application/json`,
+  ),
+  REQUEST_TOO_LARGE: entry<{ limit: number }>(
+    413,
+    'The request’s body is larger than the server accepts.',
+    'Send less, or start the server with a larger --max-body.',
+    (p) => `the body has more than the ${p.limit} bytes that are accepted`,
+  ),
+  REQUEST_TIMEOUT: entry<{ seconds: number }>(
+    408,
+    'The request took longer than the server allows.',
+    'Ask for fewer tokens, or start the server with a larger --time-limit.',
+    (p) => `the request took longer than ${p.seconds} s`,
+  ),
+  ROUTE_NOT_FOUND: entry<{ method: string; path: string }>(
+    404,
+    'The server has no endpoint at this address.',
+    'Correct the address; /openapi.json lists every endpoint.',
+    (p) => `${p.method} ${p.path}: there is no such endpoint`,
+  ),
+  METHOD_NOT_ALLOWED: entry<{ method: string; path: string; allowed: string }>(
+    405,
+    'The endpoint does not take requests of this method.',
+    'Use the method that the Allow header names.',
+    (p) => `${p.path}: found ${p.method}, expected ${p.allowed}`,
+  ),
+  KEY_INVALID: entry<{ found: string }>(
+    401,
+    'The request carries none of the server’s API keys.',
+    'Send a key of the server as authorization: Bearer KEY, or as x-api-key.',
+    (p) => `API key: found ${p.found}, expected one of the server's`,
+  ),
+  MODEL_NOT_FOUND: entry<{ model: string; known: string }>(
+    404,
+    'The server has no model of this name.',
+    'Use one of the names that /v1/models lists.',
+    (p) => `model ${p.model} is not served; there are: ${p.known}`,
+  ),
+  SERVER_BUSY: entry<{ active: number; seconds: number }>(
+    429,
+    'The server works on as many requests as it accepts.',
+    'Try again after the seconds in Retry-After, or start the server with a larger --queue.',
+    (p) => `${p.active} requests are running or waiting; try again in ${p.seconds} s`,
+  ),
+  SERVER_DRAINING: entry<Record<string, never>>(
+    503,
+    'The server is shutting down.',
+    'Send the request to another server, or here again when it is back.',
+    () => 'the server finishes what it has begun and takes nothing new',
+  ),
+  ADDRESS_IN_USE: entry<{ address: string; reason: string }>(
+    500,
+    'The server cannot listen at the address asked for.',
+    'Choose another --port or --host, or end what listens there.',
+    (p) => `cannot listen at ${p.address}: ${p.reason}`,
+  ),
+} as const;

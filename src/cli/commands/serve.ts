@@ -1,0 +1,149 @@
+import { Option } from 'commander';
+import { fail } from '../../base/errors.ts';
+import type { CliCommand, CommandContext } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { BUNDLED_MODEL } from '../load.ts';
+import {
+  type DeviceFlags,
+  deviceOptions,
+  type ModelFlags,
+  realNumber,
+  repeated,
+  wholeNumber,
+} from '../options.ts';
+import { modelOptions } from '../options.ts';
+import { packageVersion } from '../package-root.ts';
+
+interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags {
+  readonly model?: readonly string[];
+  readonly models?: string;
+  readonly maxModels: number;
+  readonly host?: string;
+  readonly port?: number;
+  readonly parallel: number;
+  readonly cachePositions?: number;
+  readonly queue?: number;
+  readonly apiKey?: readonly string[];
+  readonly cors?: readonly string[];
+  readonly maxBody?: number;
+  readonly timeLimit?: number;
+}
+
+/** `rocmforge serve`: an HTTP server with OpenAI's and Anthropic's APIs. */
+export const serveCommand: CliCommand<ServeFlags> = {
+  name: 'serve',
+  summary: 'answer HTTP requests in the shape of OpenAI’s and Anthropic’s APIs',
+  options: [...whatOptions(), ...whereOptions(), ...deviceOptions()],
+  examples: [
+    ['serve', 'the bundled model at http://127.0.0.1:8080/v1'],
+    ['serve -m model.gguf --parallel 8 -c 8192 --port 9000', 'eight requests at once, a longer context'],
+    ['serve --models ./models --max-models 2', 'every model of a folder, loaded when it is asked for'],
+    ['serve -m small=a.gguf -m large=b.gguf --max-models 2', 'two models under names of your choice'],
+    ['serve --host 0.0.0.0 --api-key "$KEY" --cors https://example.com', 'for other machines, with a key'],
+  ],
+  run: ({ flags }, context) => serve(flags, context),
+};
+
+function whatOptions(): Option[] {
+  const shared = modelOptions().filter(({ long }) => long !== '--model');
+  const own = [
+    new Option(
+      '-m, --model <location>',
+      'GGUF file or address, or NAME=LOCATION; repeatable (default: the bundled model)',
+    ).argParser(repeated),
+    new Option('--models <folder>', 'serve every GGUF file of a folder').conflicts('model'),
+    new Option('--max-models <count>', 'models that are loaded at the same time')
+      .argParser(wholeNumber(1))
+      .default(1),
+    new Option('-p, --parallel <count>', 'sequences that a model generates at once')
+      .argParser(wholeNumber(1))
+      .default(4),
+    new Option(
+      '--cache-positions <count>',
+      'positions of the KV cache for all sequences together (default: the context for each)',
+    ).argParser(wholeNumber(1)),
+  ];
+  return [...own, ...shared].map((option) => option.helpGroup('Model:'));
+}
+
+function whereOptions(): Option[] {
+  return [
+    new Option('--host <address>', 'where to listen (default: 127.0.0.1, this machine alone)'),
+    new Option('--port <number>', 'where to listen; 0 takes a free one (default: 8080)').argParser(
+      wholeNumber(0),
+    ),
+    new Option('--queue <count>', 'requests that may wait; more get 429 (default: 64)').argParser(
+      wholeNumber(0),
+    ),
+    new Option('--api-key <key>', 'ask requests for a key; repeatable')
+      .argParser(repeated)
+      .env('ROCMFORGE_API_KEY'),
+    new Option('--cors <origin>', 'let pages of an origin use the server, * for all; repeatable').argParser(
+      repeated,
+    ),
+    new Option('--max-body <bytes>', 'most bytes of a request (default: 16 MiB)').argParser(wholeNumber(1)),
+    new Option('--time-limit <seconds>', 'most seconds of a request (default: 600)').argParser(realNumber),
+  ].map((option) => option.helpGroup('Server:'));
+}
+
+async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCode> {
+  // The other commands start faster without the server's libraries.
+  const {
+    HttpListener,
+    ModelServer,
+    PrometheusMetrics,
+    createLogger,
+    modelFilesIn,
+    modelSources,
+    openGrammarRealm,
+  } = await import('../../node/serve.ts');
+  const { output, signal } = context;
+  const {
+    context: positions,
+    batch,
+    cacheType,
+    device,
+    threads,
+    parallel: sequences,
+    cachePositions,
+  } = flags;
+  const opened = { context: positions, batch, cacheType, device, threads, sequences, cachePositions };
+  const locations = flags.models ? await modelFilesIn(flags.models) : (flags.model ?? [BUNDLED_MODEL]);
+  if (locations.length === 0) {
+    fail('INVALID_ARGUMENT', { name: '--models', found: 'a folder without one', expected: 'GGUF files' });
+  }
+  const logger = createLogger({
+    level: context.flags.quiet ? 'warn' : (context.flags.log ?? 'info'),
+    json: context.flags.logJson ?? false,
+  });
+  const { maxModels, queue, maxBody, timeLimit } = flags;
+  await using server = new ModelServer({
+    models: await modelSources(locations, { ...opened, logger }),
+    mostModels: maxModels,
+    parallel: sequences * maxModels,
+    ...(queue === undefined ? {} : { queue }),
+    ...(maxBody === undefined ? {} : { maxBody }),
+    ...(timeLimit === undefined ? {} : { timeLimit }),
+    keys: flags.apiKey ?? [],
+    origins: flags.cors ?? [],
+    metrics: new PrometheusMetrics(),
+    openGrammarRealm,
+    logger,
+    version: packageVersion(),
+  });
+  await using listener = await HttpListener.open(server.fetch, { host: flags.host, port: flags.port });
+  logger.info('listening', { url: listener.url, models: locations.length });
+  await output.line(`listening at ${listener.url}`);
+  await Promise.race([server.loaded, aborted(signal)]);
+  await aborted(signal);
+  logger.info('draining');
+  await Promise.all([server.drain(), listener.drain()]);
+  return EXIT.ok;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,38 @@
+import type { Logger } from '../base/log.ts';
+import type { SequenceState } from '../model/sequence-state.ts';
+import type { EngineTarget } from './device-run.ts';
+import type { RuntimeOptions } from './runtime-options.ts';
+import type { SequenceActivity } from './sequence.ts';
+import type { StepProfile } from './step-profile.ts';
+
+/** What an engine runs on. It owns none of it. */
+export interface EngineParts extends EngineTarget {
+  readonly state: SequenceState;
+  readonly logger?: Logger | undefined;
+  /**
+   * Brings the model onto a device again, in the same shape, after it was lost with the device; what was there is of no use
+   * to anybody by then. Without it, a lost device fails whatever runs.
+   */
+  readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<EngineTarget>) | undefined;
+  /** Default: everything on. */
+  readonly runtime?: Partial<RuntimeOptions> | undefined;
+  /** Is told where the time of steps goes. */
+  readonly profile?: StepProfile | undefined;
+}
+
+/** What an engine has done so far. */
+export interface EngineCounters {
+  readonly steps: number;
+  /** Bytes of results that were read back. */
+  readonly bytesBack: number;
+  /** Whole steps that were recorded already when they were wanted, and those that were not, since the device was opened. */
+  readonly preparedHits: number;
+  readonly preparedMisses: number;
+}
+
+/** What an engine is busy with, in the order of arrival. */
+export interface EngineActivity {
+  readonly slots: number;
+  readonly context: number;
+  readonly sequences: readonly SequenceActivity[];
+}

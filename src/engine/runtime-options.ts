@@ -1,0 +1,22 @@
+/**
+ * The engine's mechanisms, each of which can be switched off to see what it is worth. The places that steps' inputs and
+ * results wait in (`inFlight`) and the steps that stay recorded (`preparedSteps`) are options of the plan.
+ */
+export interface RuntimeOptions {
+  /** A step is queued before what the last one sampled is read: its rows take their ids on the device. */
+  readonly pipelined: boolean;
+  /** A step is queued right behind the upload of its inputs. Otherwise the host waits for the upload. */
+  readonly asyncInputs: boolean;
+  /** Where tokens are chosen. On the host, all logits are read back, and steps cannot be pipelined. */
+  readonly sampling: 'device' | 'host';
+  /** Whether sequences join while others generate, or wait until all of those have ended. */
+  readonly batching: 'continuous' | 'static';
+}
+
+/** Everything on. */
+export const DEFAULT_RUNTIME: RuntimeOptions = {
+  pipelined: true,
+  asyncInputs: true,
+  sampling: 'device',
+  batching: 'continuous',
+};

@@ -1,0 +1,69 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fail } from '../base/errors.ts';
+import type { ModelSource } from '../server/index.ts';
+import { type LoadModelOptions, loadModel } from './load-model.ts';
+
+const EXTENSION = '.gguf';
+/** The parts of a split model but the first. */
+const LATER_PART = /-(?!00001)\d{5}-of-\d{5}$/;
+const FIRST_PART = /-00001-of-\d{5}$/;
+
+/** The name under which a file is served: its own without the extension and the part's number. */
+export function modelName(location: string): string {
+  const name = basename(location.split(/[?#]/, 1)[0] as string);
+  const stem = name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : name;
+  return stem.replace(FIRST_PART, '');
+}
+
+/**
+ * Models to be served, from locations of the form `PATH` or `NAME=PATH`, opened with the same options. Rejects with
+ * `INVALID_ARGUMENT` where two would have one name.
+ */
+export async function modelSources(
+  locations: readonly string[],
+  options: LoadModelOptions,
+): Promise<ModelSource[]> {
+  const sources = new Map<string, ModelSource>();
+  for (const text of locations) {
+    const [, named, path = text] = /^([\w.:-]+)=(.+)$/s.exec(text) ?? [];
+    const id = named ?? modelName(path);
+    if (sources.has(id)) {
+      fail('INVALID_ARGUMENT', {
+        name: 'model',
+        found: `two of the name ${id}`,
+        expected: 'NAME=PATH to tell them apart',
+      });
+    }
+    sources.set(id, await sourceOf(id, path, options));
+  }
+  return [...sources.values()];
+}
+
+/** The GGUF files in a folder, sorted by name; split models count once. Rejects with `INVALID_ARGUMENT`. */
+export async function modelFilesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: unknown) =>
+    fail('INVALID_ARGUMENT', { name: 'models', found: folder, expected: 'a folder that can be read' }, error),
+  );
+  const files = names.filter(
+    (name) => name.endsWith(EXTENSION) && !LATER_PART.test(name.slice(0, -EXTENSION.length)),
+  );
+  return files.sort().map((name) => join(folder, name));
+}
+
+async function sourceOf(id: string, location: string, options: LoadModelOptions): Promise<ModelSource> {
+  const modified = await stat(location).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => Date.now(),
+  );
+  return {
+    id,
+    created: Math.floor(modified / 1000),
+    open: ({ signal, onProgress }) =>
+      loadModel(location, {
+        ...options,
+        signal,
+        onProgress: ({ bytes, totalBytes }) => onProgress(totalBytes > 0 ? bytes / totalBytes : 0),
+      }),
+  };
+}

@@ -1,0 +1,87 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { GenerationFigures, RequestFigures, ServerGauges, ServerMetrics } from '../server/index.ts';
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const TOKEN_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
+
+/** The server's counters for Prometheus, with those of the process. */
+export class PrometheusMetrics implements ServerMetrics {
+  readonly #registry = new Registry();
+  readonly #registers = [this.#registry];
+  readonly #requests = new Histogram({
+    name: 'rocmforge_request_duration_seconds',
+    help: 'Requests by endpoint and status, from the first byte read to the last one sent.',
+    labelNames: ['endpoint', 'status'],
+    buckets: SECONDS,
+    registers: this.#registers,
+  });
+  readonly #refused = new Counter({
+    name: 'rocmforge_requests_refused_total',
+    help: 'Requests that were refused because the server was busy or shutting down.',
+    labelNames: ['reason'],
+    registers: this.#registers,
+  });
+  readonly #tokens = new Counter({
+    name: 'rocmforge_tokens_total',
+    help: 'Tokens of prompts (computed or found in the cache) and generated ones.',
+    labelNames: ['model', 'kind'],
+    registers: this.#registers,
+  });
+  readonly #prompt = new Histogram({
+    name: 'rocmforge_prompt_seconds',
+    help: 'From the first step of a prompt to its first token.',
+    labelNames: ['model'],
+    buckets: SECONDS,
+    registers: this.#registers,
+  });
+  readonly #token = new Histogram({
+    name: 'rocmforge_token_seconds',
+    help: 'Mean time between the tokens of a sequence.',
+    labelNames: ['model'],
+    buckets: TOKEN_SECONDS,
+    registers: this.#registers,
+  });
+  readonly #active = this.#gauge('rocmforge_active_requests', 'Requests that generate or wait for it.');
+  readonly #loaded = this.#gauge('rocmforge_model_loaded', 'The part of a model that is loaded.', ['model']);
+  readonly #sequences = this.#gauge('rocmforge_sequences', 'Sequences by what they are doing.', [
+    'model',
+    'state',
+  ]);
+
+  constructor() {
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  request({ endpoint, status, seconds }: RequestFigures): void {
+    this.#requests.observe({ endpoint, status: String(status) }, seconds);
+  }
+
+  refused(reason: 'busy' | 'draining'): void {
+    this.#refused.inc({ reason });
+  }
+
+  generation(figures: GenerationFigures): void {
+    const { model, promptTokens, cachedTokens, generatedTokens } = figures;
+    this.#tokens.inc({ model, kind: 'prompt_computed' }, promptTokens - cachedTokens);
+    this.#tokens.inc({ model, kind: 'prompt_cached' }, cachedTokens);
+    this.#tokens.inc({ model, kind: 'generated' }, generatedTokens);
+    this.#prompt.observe({ model }, figures.promptSeconds);
+    if (generatedTokens > 1) {
+      this.#token.observe({ model }, figures.generateSeconds / (generatedTokens - 1));
+    }
+  }
+
+  async exposition({ models, activeRequests }: ServerGauges): Promise<{ contentType: string; text: string }> {
+    this.#active.set(activeRequests);
+    this.#sequences.reset();
+    for (const { id, progress, model } of models) {
+      this.#loaded.set({ model: id }, progress);
+      for (const { state } of model?.activity.sequences ?? []) this.#sequences.inc({ model: id, state });
+    }
+    return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
+  }
+
+  #gauge(name: string, help: string, labelNames: string[] = []): Gauge {
+    return new Gauge({ name, help, labelNames, registers: this.#registers });
+  }
+}

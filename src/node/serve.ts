@@ -1,0 +1,6 @@
+export { ModelServer } from '../server/index.ts';
+export { openGrammarRealm } from './grammar-realm.ts';
+export { HttpListener } from './http-listener.ts';
+export { createLogger } from './logger.ts';
+export { modelFilesIn, modelSources } from './model-files.ts';
+export { PrometheusMetrics } from './prometheus-metrics.ts';

@@ -1,0 +1,119 @@
+import type { TextEnd } from '../../engine/text-stream.ts';
+import type { ChoiceEvent } from '../generation/choice-event.ts';
+import type { Begun } from '../generation/run-task.ts';
+import { freshId } from '../fresh-id.ts';
+
+/** An event of Anthropic's streams. */
+export interface MessageEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+interface TextBlock {
+  readonly type: 'text';
+  text: string;
+}
+
+interface ToolBlock {
+  readonly type: 'tool_use';
+  readonly id: string;
+  readonly name: string;
+  json: string;
+}
+
+/** Builds a message of Anthropic's API out of a generation's events, and the events that stream it. */
+export class MessageWriter {
+  readonly #head: object;
+  readonly #promptTokens: number;
+  readonly #blocks: (TextBlock | ToolBlock)[] = [];
+  #end: { end: TextEnd; isCalling: boolean } | undefined;
+
+  constructor({ id: model, promptTokens }: Begun) {
+    this.#head = { id: freshId('msg_'), type: 'message', role: 'assistant', model };
+    this.#promptTokens = promptTokens;
+  }
+
+  /** The first event of a stream. */
+  start(): MessageEvent {
+    const usage = { input_tokens: this.#promptTokens, output_tokens: 0 };
+    const message = { ...this.#head, content: [], stop_reason: null, stop_sequence: null, usage };
+    return { type: 'message_start', message };
+  }
+
+  /** The events that stream what happened. */
+  *take(event: Exclude<ChoiceEvent, { kind: 'begin' }>): Generator<MessageEvent, void> {
+    if (event.kind === 'end') {
+      this.#end = { end: event.end, isCalling: event.finish === 'calls' };
+      if (this.#blocks.length === 0) yield* this.#open({ type: 'text', text: '' });
+      yield this.#stop();
+      yield { type: 'message_delta', delta: this.#ending(), usage: this.#usage() };
+      yield { type: 'message_stop' };
+    } else if (event.kind === 'text') {
+      if (event.text === '') return;
+      if (this.#blocks.at(-1)?.type !== 'text') yield* this.#open({ type: 'text', text: '' });
+      (this.#blocks.at(-1) as TextBlock).text += event.text;
+      yield this.#delta({ type: 'text_delta', text: event.text });
+    } else if (event.kind === 'call') {
+      yield* this.#open({ type: 'tool_use', id: event.id, name: event.name, json: '' });
+    } else {
+      (this.#blocks.at(-1) as ToolBlock).json += event.text;
+      yield this.#delta({ type: 'input_json_delta', partial_json: event.text });
+    }
+  }
+
+  /** The whole message, when the generation has ended. */
+  message(): object {
+    const content = this.#blocks.map((block) => {
+      if (block.type === 'text') return block;
+      const { type, id, name } = block;
+      return { type, id, name, input: parsed(block.json) };
+    });
+    return { ...this.#head, content, ...this.#ending(), usage: this.#usage() };
+  }
+
+  *#open(block: TextBlock | ToolBlock): Generator<MessageEvent, void> {
+    if (this.#blocks.length > 0) yield this.#stop();
+    this.#blocks.push(block);
+    const { type } = block;
+    const begun = type === 'text' ? { type, text: '' } : { type, id: block.id, name: block.name, input: {} };
+    yield { type: 'content_block_start', index: this.#blocks.length - 1, content_block: begun };
+  }
+
+  #delta(delta: object): MessageEvent {
+    return { type: 'content_block_delta', index: this.#blocks.length - 1, delta };
+  }
+
+  #stop(): MessageEvent {
+    return { type: 'content_block_stop', index: this.#blocks.length - 1 };
+  }
+
+  #ending(): { stop_reason: string; stop_sequence: string | null } {
+    const stop = this.#end?.end.stop;
+    if (this.#end?.isCalling) return { stop_reason: 'tool_use', stop_sequence: null };
+    if (stop !== undefined) return { stop_reason: 'stop_sequence', stop_sequence: stop };
+    return {
+      stop_reason: this.#end?.end.reason === 'length' ? 'max_tokens' : 'end_turn',
+      stop_sequence: null,
+    };
+  }
+
+  /** Anthropic counts cached tokens apart from the others. */
+  #usage(): object {
+    const { cachedTokens = 0, generatedTokens = 0 } = this.#end?.end ?? {};
+    return {
+      input_tokens: this.#promptTokens - cachedTokens,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: cachedTokens,
+      output_tokens: generatedTokens,
+    };
+  }
+}
+
+/** The arguments of a call; a call that was cut off has none. */
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return {};
+  }
+}

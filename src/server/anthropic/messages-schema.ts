@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import type { ChatMessage, ChatTool, ChatToolCall } from '../../text/index.ts';
+import { invalid } from '../endpoint.ts';
+import { jsonSchema, toolName, type ToolUse } from '../generation/answer-form.ts';
+import { modelField, tokensField } from '../generation/sampling-fields.ts';
+
+const block = z.looseObject({ type: z.string() });
+const content = z.union([z.string(), z.array(block)]);
+
+const message = z.object({ role: z.enum(['user', 'assistant']), content });
+
+const tool = z.looseObject({
+  name: toolName,
+  description: z.string().nullish(),
+  input_schema: jsonSchema,
+});
+
+/** What a request says of the conversation itself. */
+export const conversationFields = {
+  model: modelField,
+  system: content.nullish(),
+  messages: z.array(message).min(1),
+  tools: z.array(tool).max(128).nullish(),
+};
+
+/** A request for an answer, as Anthropic's API reference describes it. */
+export const messagesBody = z.object({
+  ...conversationFields,
+  max_tokens: tokensField,
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  top_k: z.int().nullish(),
+  stop_sequences: z.array(z.string()).max(16).nullish(),
+  stream: z.boolean().nullish(),
+  tool_choice: z
+    .object({
+      type: z.enum(['auto', 'any', 'tool', 'none']),
+      name: z.string().nullish(),
+      disable_parallel_tool_use: z.boolean().nullish(),
+    })
+    .nullish(),
+  metadata: z.unknown().optional(),
+});
+
+/** A conversation without what governs the answer. */
+export type Conversation = Pick<z.output<typeof messagesBody>, 'messages' | 'system'>;
+
+/** The functions of a request. Throws `REQUEST_INVALID`. */
+export function toolUseOf(of: Pick<z.output<typeof messagesBody>, 'tools' | 'tool_choice'>): ToolUse {
+  const { tools, tool_choice: choice } = of;
+  const functions = (tools ?? []).map(({ name, description, input_schema: parameters }): ChatTool => ({
+    type: 'function',
+    function: { name, ...(description ? { description } : {}), parameters },
+  }));
+  const isParallel = choice?.disable_parallel_tool_use !== true;
+  if (choice?.type === 'tool') {
+    return {
+      tools: functions,
+      choice: { name: choice.name ?? invalid('tool_choice.name', 'expected a tool') },
+      isParallel,
+    };
+  }
+  return {
+    tools: functions,
+    choice: choice?.type === 'any' ? 'required' : (choice?.type ?? 'auto'),
+    isParallel,
+  };
+}
+
+type Block = z.output<typeof block>;
+
+/** Turns in the shape that templates read; results of tools become turns of their own. Throws `REQUEST_INVALID`. */
+export function chatMessagesOf({ system, messages }: Conversation): ChatMessage[] {
+  const turns: ChatMessage[] = [];
+  if (system) turns.push({ role: 'system', content: plainText(system, 'system') });
+  for (const [index, turn] of messages.entries()) {
+    const field = `messages.${index}.content`;
+    if (typeof turn.content === 'string') turns.push({ role: turn.role, content: turn.content });
+    else if (turn.role === 'assistant') turns.push(assistantTurn(turn.content, field));
+    else turns.push(...userTurns(turn.content, field));
+  }
+  return turns;
+}
+
+function assistantTurn(blocks: readonly Block[], field: string): ChatMessage {
+  const calls = blocks.filter(({ type }) => type === 'tool_use').map((call) => toolCall(call, field));
+  const text = plainText(
+    blocks.filter(({ type }) => type !== 'tool_use' && type !== 'thinking'),
+    field,
+  );
+  return { role: 'assistant', content: text, ...(calls.length > 0 ? { tool_calls: calls } : {}) };
+}
+
+function toolCall({ id, name, input }: Block, field: string): ChatToolCall {
+  if (typeof name !== 'string') invalid(field, 'a tool_use block has a name');
+  const values = typeof input === 'object' && input !== null ? (input as Record<string, unknown>) : {};
+  return { id: String(id), type: 'function', function: { name, arguments: values } };
+}
+
+function userTurns(blocks: readonly Block[], field: string): ChatMessage[] {
+  const results = blocks.filter(({ type }) => type === 'tool_result');
+  const rest = blocks.filter(({ type }) => type !== 'tool_result');
+  const turns: ChatMessage[] = results.map((result) => ({
+    role: 'tool',
+    tool_call_id: String(result.tool_use_id),
+    content: plainText((result.content ?? '') as string | readonly Block[], field),
+  }));
+  if (rest.length > 0) turns.push({ role: 'user', content: plainText(rest, field) });
+  return turns;
+}
+
+function plainText(from: string | readonly Block[], field: string): string {
+  if (typeof from === 'string') return from;
+  if (!Array.isArray(from)) invalid(field, 'expected text');
+  const texts = (from as readonly Block[]).map(({ type, text }, index) =>
+    type === 'text' && typeof text === 'string'
+      ? text
+      : invalid(`${field}.${index}`, 'only text is understood'),
+  );
+  return texts.join('');
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import type { LanguageModel } from '../../engine/language-model.ts';
+import type { Call } from '../call.ts';
+import { json, postEndpoint } from '../endpoint.ts';
+import type { StreamEvent } from '../event-stream.ts';
+import { answerForm, chatPrompt } from '../generation/answer-form.ts';
+import { respondWithEvents } from '../generation/respond.ts';
+import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
+import { present } from '../generation/sampling-fields.ts';
+import { type MessageEvent, MessageWriter } from './message-writer.ts';
+import { chatMessagesOf, conversationFields, messagesBody, toolUseOf } from './messages-schema.ts';
+
+type MessagesBody = z.output<typeof messagesBody>;
+
+/** `POST /v1/messages`, as Anthropic's API reference describes it. */
+export const messagesEndpoint = postEndpoint({
+  path: '/v1/messages',
+  summary: 'Answers a conversation, in the shape of Anthropic’s API.',
+  dialect: 'anthropic',
+  body: messagesBody,
+  handle: answer,
+});
+
+const countBody = z.object(conversationFields);
+
+/** `POST /v1/messages/count_tokens`. */
+export const countTokensEndpoint = postEndpoint({
+  path: '/v1/messages/count_tokens',
+  summary: 'Counts the tokens of a conversation.',
+  dialect: 'anthropic',
+  body: countBody,
+  handle: async (request, call) => {
+    using lease = await call.server.pool.acquire(request.model ?? undefined, call.signal);
+    const use = toolUseOf({ ...request, tool_choice: undefined });
+    return json({ input_tokens: chatPrompt(lease.model, chatMessagesOf(request), { use }).length });
+  },
+});
+
+async function answer(request: MessagesBody, call: Call): Promise<Response> {
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const writer = new MessageWriter(begun);
+  if (request.stream) return respondWithEvents(call, begun, streamed(writer, begun));
+  for await (const event of begun.events) for (const _event of writer.take(event));
+  return json(writer.message());
+}
+
+function taskOf(request: MessagesBody, model: LanguageModel): GenerationTask {
+  const use = toolUseOf(request);
+  const prompt = chatPrompt(model, chatMessagesOf(request), { use });
+  const options = present({
+    temperature: request.temperature,
+    topP: request.top_p,
+    topK: request.top_k,
+    stop: request.stop_sequences,
+    maxTokens: request.max_tokens,
+    continues: false,
+  });
+  return { prompt, options, choices: 1, form: answerForm(model, { kind: 'text' }, use) };
+}
+
+async function* streamed(writer: MessageWriter, begun: Begun): AsyncGenerator<StreamEvent, void> {
+  yield named(writer.start());
+  for await (const event of begun.events) for (const made of writer.take(event)) yield named(made);
+}
+
+function named(event: MessageEvent): StreamEvent {
+  return { name: event.type, data: JSON.stringify(event) };
+}

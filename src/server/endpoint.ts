@@ -1,0 +1,77 @@
+import type { z } from 'zod';
+import { fail } from '../base/errors.ts';
+import type { Call } from './call.ts';
+import type { ErrorDialect } from './error-response.ts';
+
+/** An address of the server and what answers there. The OpenAPI document is made from these. */
+export interface Endpoint {
+  readonly method: 'GET' | 'POST';
+  /** The path as OpenAPI writes it: `/v1/models/{model}`. */
+  readonly path: string;
+  readonly summary: string;
+  readonly dialect: ErrorDialect;
+  /** Answers without an API key. */
+  readonly isOpen: boolean;
+  /** What a body must be. */
+  readonly body?: z.ZodType;
+  handle(call: Call): Promise<Response>;
+}
+
+/** An endpoint that only tells something. `parameters` holds what the path's `{name}` stood for. */
+export function getEndpoint(of: {
+  path: string;
+  summary: string;
+  isOpen?: boolean;
+  handle: (call: Call) => Response | Promise<Response>;
+}): Endpoint {
+  const handle = async (call: Call) => of.handle(call);
+  return { method: 'GET', dialect: 'openai', isOpen: false, ...of, handle };
+}
+
+/** An endpoint that takes JSON. The body is checked against the schema before anything else happens. */
+export function postEndpoint<T extends z.ZodType>(of: {
+  path: string;
+  summary: string;
+  dialect?: ErrorDialect;
+  body: T;
+  handle: (body: z.output<T>, call: Call) => Response | Promise<Response>;
+}): Endpoint {
+  return {
+    method: 'POST',
+    dialect: 'openai',
+    isOpen: false,
+    ...of,
+    handle: async (call) => of.handle(await readBody(call.request, of.body), call),
+  };
+}
+
+/** Rejects with `REQUEST_NOT_JSON` and `REQUEST_INVALID`. */
+async function readBody<T extends z.ZodType>(request: Request, schema: T): Promise<z.output<T>> {
+  const type = request.headers.get('content-type');
+  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type ?? '')) {
+    fail('REQUEST_NOT_JSON', { found: type ?? 'none' });
+  }
+  const text = await request.text();
+  const result = schema.safeParse(parseJson(text));
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  return invalid(issue?.path.map(String).join('.') ?? '', issue?.message ?? 'is not valid');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    return fail('REQUEST_INVALID', { field: 'body', problem: 'it is not JSON' }, error);
+  }
+}
+
+/** Throws `REQUEST_INVALID` for a field of the body. */
+export function invalid(field: string, problem: string): never {
+  fail('REQUEST_INVALID', { field: field || 'body', problem });
+}
+
+/** A response of one JSON value. */
+export function json(value: unknown, status = 200): Response {
+  return Response.json(value, { status });
+}

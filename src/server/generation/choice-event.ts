@@ -1,0 +1,36 @@
+import type { LanguageModel } from '../../engine/language-model.ts';
+import type { SampledToken } from '../../engine/sampled-token.ts';
+import type { TextEnd } from '../../engine/text-stream.ts';
+
+/** Why a choice ended: by itself or a stop string, at a limit, or to have functions called. */
+export type Finish = 'stop' | 'length' | 'calls';
+
+/** What a generation says while it runs, whatever the API; `choice` counts from 0. The first event is `begin`. */
+export type ChoiceEvent =
+  | {
+      readonly kind: 'begin';
+      /** The name under which the model is served. */
+      readonly id: string;
+      readonly model: LanguageModel;
+      readonly prompt: readonly number[];
+    }
+  | {
+      readonly kind: 'text';
+      readonly choice: number;
+      readonly text: string;
+      /** The token behind the text; undefined for what was held back before. */
+      readonly token: SampledToken | undefined;
+    }
+  | {
+      readonly kind: 'call';
+      readonly choice: number;
+      /** Counts the choice's calls from 0. */
+      readonly call: number;
+      readonly id: string;
+      readonly name: string;
+    }
+  | { readonly kind: 'arguments'; readonly choice: number; readonly call: number; readonly text: string }
+  | { readonly kind: 'end'; readonly choice: number; readonly finish: Finish; readonly end: TextEnd };
+
+/** Events after the first. */
+export type ChoiceEvents = AsyncGenerator<Exclude<ChoiceEvent, { kind: 'begin' }>, void>;

@@ -1,0 +1,32 @@
+/**
+ * Everything that several generators yield, in the order it comes. Each is asked for its next value only when its last one
+ * was taken. They are all ended when the merged one is left or one of them fails.
+ */
+export function mergeStreams<T>(streams: readonly AsyncGenerator<T, void>[]): AsyncGenerator<T, void> {
+  const [only] = streams;
+  return only && streams.length === 1 ? only : merge(streams);
+}
+
+async function* merge<T>(streams: readonly AsyncGenerator<T, void>[]): AsyncGenerator<T, void> {
+  const waiting = new Map<number, Promise<{ index: number; next: IteratorResult<T, void> }>>();
+  const ask = (index: number) => {
+    const next = (streams[index] as AsyncGenerator<T, void>).next();
+    waiting.set(
+      index,
+      next.then((result) => ({ index, next: result })),
+    );
+  };
+  try {
+    for (const index of streams.keys()) ask(index);
+    while (waiting.size > 0) {
+      const { index, next } = await Promise.race(waiting.values());
+      waiting.delete(index);
+      if (next.done) continue;
+      yield next.value;
+      ask(index);
+    }
+  } finally {
+    for (const promise of waiting.values()) promise.catch(() => undefined);
+    await Promise.allSettled(streams.map((stream) => stream.return()));
+  }
+}

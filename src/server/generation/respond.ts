@@ -1,0 +1,37 @@
+import type { Call } from '../call.ts';
+import { errorBody } from '../error-response.ts';
+import { eventStream, type StreamEvent } from '../event-stream.ts';
+import type { Begun } from './run-task.ts';
+
+/**
+ * Answers with events made from a generation's. An error on the way becomes the last event; a client that leaves ends the
+ * generation.
+ */
+export function respondWithEvents(
+  call: Call,
+  begun: Begun,
+  events: AsyncGenerator<StreamEvent, void>,
+): Response {
+  call.isStreaming = true;
+  const leave = () => {
+    call.abort();
+    void begun.events.return().then(() => call.end());
+  };
+  return eventStream(withErrors(call, events), leave);
+}
+
+async function* withErrors(
+  call: Call,
+  events: AsyncGenerator<StreamEvent, void>,
+): AsyncGenerator<StreamEvent, void> {
+  try {
+    yield* events;
+    call.end(200);
+  } catch (error) {
+    const typed = call.errorOf(error);
+    const { dialect } = call.endpoint;
+    const data = JSON.stringify(errorBody(typed, dialect));
+    yield dialect === 'anthropic' ? { name: 'error', data } : { data };
+    call.end(typed.status);
+  }
+}

@@ -1,0 +1,147 @@
+import type { GenerateOptions } from '../../engine/generate-options.ts';
+import type { LanguageModel } from '../../engine/language-model.ts';
+import type { SampledToken } from '../../engine/sampled-token.ts';
+import type { TextEnd } from '../../engine/text-stream.ts';
+import { type AnswerPart, ToolCallParser } from '../../text/index.ts';
+import type { Call } from '../call.ts';
+import { freshId } from '../fresh-id.ts';
+import type { AnswerForm } from './answer-form.ts';
+import type { ChoiceEvent, ChoiceEvents } from './choice-event.ts';
+import { mergeStreams } from './merge-streams.ts';
+
+/** What an endpoint asks of a model, whatever the API. */
+export interface GenerationTask {
+  readonly prompt: readonly number[];
+  readonly options: GenerateOptions;
+  /** Answers to the same prompt. */
+  readonly choices: number;
+  /** What each answer is held to. Default: text of any kind. */
+  readonly form?: AnswerForm;
+}
+
+/** A generation that has begun: what is known at once, and the events to come. */
+export interface Begun {
+  /** The name under which the model is served. */
+  readonly id: string;
+  readonly model: LanguageModel;
+  readonly prompt: readonly number[];
+  readonly promptTokens: number;
+  readonly events: ChoiceEvents;
+}
+
+/**
+ * Runs a task on the model of a name: lets it in, loads the model, and resolves when the first token is there, so that
+ * whatever is wrong with the request is known before anything is answered. Everything is given back when the events end or
+ * are left. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and what loading and generating reject with.
+ */
+export async function begin(
+  call: Call,
+  modelId: string | undefined,
+  prepare: (model: LanguageModel) => GenerationTask,
+): Promise<Begun> {
+  const events = run(call, modelId, prepare);
+  const first = await events.next();
+  if (first.done || first.value.kind !== 'begin') throw new Error('a generation begins with its first event');
+  const { id, model, prompt } = first.value;
+  return { id, model, prompt, promptTokens: prompt.length, events: events as ChoiceEvents };
+}
+
+async function* run(
+  call: Call,
+  modelId: string | undefined,
+  prepare: (model: LanguageModel) => GenerationTask,
+): AsyncGenerator<ChoiceEvent, void> {
+  const { pool, gate } = call.server;
+  using _place = gate.enter();
+  using lease = await pool.acquire(modelId, call.signal);
+  const { model } = lease;
+  const task = prepare(model);
+  // Each choice listens to a signal of its own: one signal with a hundred listeners looks like a leak.
+  const stops = Array.from({ length: task.choices }, () => new AbortController());
+  const stop = () => {
+    for (const controller of stops) controller.abort();
+  };
+  call.signal.addEventListener('abort', stop);
+  if (call.signal.aborted) stop();
+  const choices = stops.map(({ signal }, choice) => runChoice(call, { model, task, choice, signal }));
+  const merged = mergeStreams(choices);
+  const totals = new Totals(call, lease.id);
+  try {
+    let next = await merged.next();
+    yield { kind: 'begin', id: lease.id, model, prompt: task.prompt };
+    while (!next.done) {
+      if (next.value.kind === 'end') totals.add(next.value.end);
+      yield next.value;
+      next = await merged.next();
+    }
+  } finally {
+    await merged.return();
+    call.signal.removeEventListener('abort', stop);
+    totals.report(task.prompt.length);
+  }
+}
+
+async function* runChoice(
+  call: Call,
+  of: { model: LanguageModel; task: GenerationTask; choice: number; signal: AbortSignal },
+): ChoiceEvents {
+  const { model, choice, signal } = of;
+  const { prompt, options, form } = of.task;
+  using constraint = form?.grammar && (await call.server.grammars.constrain(model, form.grammar));
+  const calls = form?.calls && new ToolCallParser(form.calls.dialect, form.calls.names);
+  // Choices of one seed would all be the same.
+  const seed = options.seed === undefined ? {} : { seed: options.seed + choice };
+  const stream = model.generate(prompt, { ...options, ...seed, constraint, signal });
+  for await (const { text, token } of stream) {
+    if (!calls) yield { kind: 'text', choice, text, token };
+    else yield* partEvents(choice, calls.push(text), token);
+  }
+  if (calls) yield* partEvents(choice, calls.flush(), undefined);
+  const { end } = stream;
+  const isCalling = calls !== undefined && calls.calls > 0 && end.reason === 'stop';
+  yield { kind: 'end', choice, finish: isCalling ? 'calls' : end.reason, end };
+}
+
+/** The events of an answer's parts; the token goes with the first text, or with an empty one. */
+function* partEvents(
+  choice: number,
+  parts: Iterable<AnswerPart>,
+  token: SampledToken | undefined,
+): Generator<Exclude<ChoiceEvent, { kind: 'begin' | 'end' }>, void> {
+  let said = token;
+  for (const part of parts) {
+    if (part.kind === 'text') {
+      yield { kind: 'text', choice, text: part.text, token: said };
+      said = undefined;
+    } else if (part.kind === 'call') {
+      yield { kind: 'call', choice, call: part.call, id: freshId('call_'), name: part.name };
+    } else yield { kind: 'arguments', choice, call: part.call, text: part.text };
+  }
+  if (said) yield { kind: 'text', choice, text: '', token: said };
+}
+
+/** Adds up what the choices took, for the log and the metrics. */
+class Totals {
+  readonly #call: Call;
+  readonly #model: string;
+  #generated = 0;
+  #cached = 0;
+
+  constructor(call: Call, model: string) {
+    this.#call = call;
+    this.#model = model;
+  }
+
+  add(end: TextEnd): void {
+    this.#generated += end.generatedTokens;
+    this.#cached = Math.max(this.#cached, end.cachedTokens);
+    const { promptTokens, cachedTokens, generatedTokens, promptSeconds, generateSeconds } = end;
+    const figures = { promptTokens, cachedTokens, generatedTokens, promptSeconds, generateSeconds };
+    this.#call.server.metrics.generation({ model: this.#model, ...figures });
+  }
+
+  report(promptTokens: number): void {
+    const facts = { promptTokens, cachedTokens: this.#cached, generatedTokens: this.#generated };
+    this.#call.note({ model: this.#model, ...facts });
+  }
+}

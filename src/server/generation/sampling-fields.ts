@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import type { GenerateOptions } from '../../engine/generate-options.ts';
+import { MAX_LOG_PROBABILITIES } from '../../ops/index.ts';
+
+/** Most stop strings of a request. */
+const MOST_STOPS = 16;
+/** Most answers to one prompt. */
+const MOST_CHOICES = 128;
+
+/** How a token is chosen and where a text ends, in the names that OpenAI's API and llama.cpp's server share. */
+export const samplingFields = {
+  temperature: z.number().nullish().describe('Divides the logits; 0 takes the most likely token always.'),
+  top_k: z.int().nullish().describe('Keeps the k most likely tokens; 0 keeps all.'),
+  top_p: z.number().nullish().describe('Keeps the likeliest tokens up to this sum.'),
+  min_p: z.number().nullish().describe('Keeps tokens at least this part as likely as the likeliest.'),
+  typical_p: z.number().nullish().describe('Keeps the most typical tokens up to this sum.'),
+  repeat_penalty: z.number().nullish().describe('Makes recent tokens less likely; 1 is off.'),
+  frequency_penalty: z.number().nullish().describe('Subtracted for each recent occurrence.'),
+  presence_penalty: z.number().nullish().describe('Subtracted once for what occurred recently.'),
+  penalty_window: z.int().nullish().describe('How many tokens penalties look back; -1 is all.'),
+  seed: z.int().nullish().describe('Same seed, same text. -1 and nothing choose a fresh one.'),
+  logit_bias: z
+    .record(z.string().regex(/^\d+$/, 'its keys are token ids'), z.number())
+    .nullish()
+    .describe('Added to the logits of single token ids.'),
+  stop: z
+    .union([z.string(), z.array(z.string()).max(MOST_STOPS)])
+    .nullish()
+    .describe('Strings that end the text; they are not part of it.'),
+  ignore_eos: z.boolean().nullish().describe("Goes on after the model's own end."),
+};
+
+/** A request's choice of tokens and end. */
+export type SamplingBody = z.output<z.ZodObject<typeof samplingFields>>;
+
+/** `n` of OpenAI's APIs. */
+export const choicesField = z
+  .int()
+  .min(1)
+  .max(MOST_CHOICES)
+  .nullish()
+  .describe('Answers to the same prompt.');
+
+/** `top_logprobs` and its like. */
+export const logprobsField = z.int().min(0).max(MAX_LOG_PROBABILITIES).nullish();
+
+/** A limit in tokens. */
+export const tokensField = z.int().min(1).nullish();
+
+/** `stream_options` of OpenAI's APIs. */
+export const streamFields = {
+  stream: z.boolean().nullish().describe('Sends the text as server-sent events while it is generated.'),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+};
+
+/** Which model answers. */
+export const modelField = z.string().nullish().describe('A name of /v1/models. Default: the first.');
+
+/** The engine's options for a request's fields; ranges are checked by the engine. */
+export function generateOptions(body: SamplingBody, rest: Partial<GenerateOptions> = {}): GenerateOptions {
+  const { seed, logit_bias, stop } = body;
+  return present({
+    temperature: body.temperature,
+    topK: body.top_k,
+    topP: body.top_p,
+    minP: body.min_p,
+    typicalP: body.typical_p,
+    repeatPenalty: body.repeat_penalty,
+    frequencyPenalty: body.frequency_penalty,
+    presencePenalty: body.presence_penalty,
+    penaltyWindow: body.penalty_window,
+    seed: seed === -1 ? undefined : seed,
+    logitBias: logit_bias && new Map(Object.entries(logit_bias).map(([id, bias]) => [Number(id), bias])),
+    stop: typeof stop === 'string' ? [stop] : stop,
+    ignoreEnd: body.ignore_eos,
+    ...rest,
+  });
+}
+
+/** The properties that have a value. */
+export function present(of: {
+  [K in keyof GenerateOptions]: GenerateOptions[K] | null | undefined;
+}): GenerateOptions {
+  const entries = Object.entries(of).filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(entries) as GenerateOptions;
+}

@@ -1,0 +1,210 @@
+import { fail, throwIfAborted } from '../base/errors.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
+import type { LanguageModel } from '../engine/language-model.ts';
+
+/** A model that can be served: its name, and how it is opened when somebody asks for it. */
+export interface ModelSource {
+  readonly id: string;
+  /** When the model was made, in seconds since 1970. */
+  readonly created: number;
+  /** Opens the model; `onProgress` takes the part that is loaded, from 0 to 1. */
+  open(of: { signal: AbortSignal; onProgress: (part: number) => void }): Promise<LanguageModel>;
+}
+
+/** Where a served model stands. */
+export interface ModelStatus {
+  readonly id: string;
+  readonly created: number;
+  readonly state: 'unloaded' | 'loading' | 'ready';
+  /** The part that is loaded, from 0 to 1. */
+  readonly progress: number;
+  /** Requests that use or await it. */
+  readonly users: number;
+  /** The model itself while it is ready. */
+  readonly model: LanguageModel | undefined;
+}
+
+/** A model that stays loaded until the lease is disposed. */
+export interface ModelLease extends Disposable {
+  /** The name under which it is served. */
+  readonly id: string;
+  readonly model: LanguageModel;
+}
+
+/** A model that has, or is about to have, memory. */
+interface Resident {
+  readonly entry: Entry;
+  model: LanguageModel | undefined;
+}
+
+/** What the pool knows of a model. */
+class Entry {
+  /** Shared by everyone who asks; gone when it failed or the model was evicted. */
+  loading: Promise<LanguageModel> | undefined;
+  model: LanguageModel | undefined;
+  progress = 0;
+  users = 0;
+  lastUse = 0;
+
+  constructor(readonly source: ModelSource) {}
+
+  status(): ModelStatus {
+    const { source, model, progress, users } = this;
+    const state = model ? 'ready' : this.loading ? 'loading' : 'unloaded';
+    return { id: source.id, created: source.created, state, progress, users, model };
+  }
+
+  forget(): void {
+    this.loading = undefined;
+    this.model = undefined;
+    this.progress = 0;
+  }
+}
+
+/**
+ * The served models. One is loaded when it is first asked for, once however many ask; when more would be loaded than may
+ * be, the one that was not used for the longest time goes first, as soon as nobody uses it. Requests get their models in the
+ * order of asking, so that a busy model cannot keep another one out. The pool owns the models.
+ */
+export class ModelPool implements AsyncDisposable {
+  readonly #entries: ReadonlyMap<string, Entry>;
+  readonly #most: number;
+  readonly #log: Logger;
+  readonly #ending = new AbortController();
+  readonly #resident = new Set<Resident>();
+  /** Resolves when everyone who asked before has room for its model; one at a time makes room. */
+  #room: Promise<void> = Promise.resolve();
+  #wake: (() => void) | undefined;
+  #clock = 0;
+
+  constructor(sources: readonly ModelSource[], of: { most: number; logger?: Logger | undefined }) {
+    this.#entries = new Map(sources.map((source) => [source.id, new Entry(source)]));
+    this.#most = of.most;
+    this.#log = of.logger ?? silentLogger;
+  }
+
+  /** All models in the order they were given. */
+  list(): ModelStatus[] {
+    return Array.from(this.#entries.values(), (entry) => entry.status());
+  }
+
+  /** Throws `MODEL_NOT_FOUND`. */
+  statusOf(id: string): ModelStatus {
+    return this.#find(id).status();
+  }
+
+  /**
+   * The model of this name, the first one where none is given, loaded if need be. Rejects with `MODEL_NOT_FOUND`, `ABORTED`
+   * and what opening rejects with; the next who asks tries again then.
+   */
+  async acquire(id: string | undefined, signal?: AbortSignal): Promise<ModelLease> {
+    const entry = this.#find(id);
+    // Not counted as a user yet: whoever makes room may be waiting for this very model to be left.
+    await settled(this.#room, signal);
+    throwIfAborted(this.#ending.signal, 'the server');
+    entry.users++;
+    entry.lastUse = ++this.#clock;
+    let isHeld = true;
+    const release = () => {
+      if (!isHeld) return;
+      isHeld = false;
+      entry.users--;
+      this.#wake?.();
+    };
+    try {
+      entry.loading ??= this.#open(entry);
+      const model = await settled(entry.loading, signal);
+      return { id: entry.source.id, model, [Symbol.dispose]: release };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** Ends loads and disposes all models. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort();
+    this.#wake?.();
+    const loading = Array.from(this.#entries.values(), async (entry) => entry.loading);
+    await Promise.allSettled(loading);
+    await Promise.all(Array.from(this.#resident, (resident) => this.#evict(resident)));
+  }
+
+  #find(id: string | undefined): Entry {
+    const [first] = this.#entries.values();
+    const entry = id === undefined ? first : this.#entries.get(id);
+    return (
+      entry ?? fail('MODEL_NOT_FOUND', { model: String(id), known: [...this.#entries.keys()].join(', ') })
+    );
+  }
+
+  async #open(entry: Entry): Promise<LanguageModel> {
+    const { source } = entry;
+    const { signal } = this.#ending;
+    const begin = performance.now();
+    const resident: Resident = { entry, model: undefined };
+    try {
+      this.#room = this.#room.then(() => this.#makeRoom(resident));
+      await this.#room;
+      throwIfAborted(signal, 'the server');
+      const onProgress = (part: number) => {
+        entry.progress = part;
+      };
+      const model = await source.open({ signal, onProgress });
+      resident.model = model;
+      entry.model = model;
+      entry.progress = 1;
+      this.#log.info('model loaded', { model: source.id, ms: Math.round(performance.now() - begin) });
+      return model;
+    } catch (error) {
+      entry.forget();
+      this.#leave(resident);
+      throw error;
+    }
+  }
+
+  /** Evicts models that nobody uses until there is room for one more. */
+  async #makeRoom(resident: Resident): Promise<void> {
+    while (this.#resident.size >= this.#most && !this.#ending.signal.aborted) {
+      const idle = [...this.#resident].filter(({ model, entry }) => model && entry.users === 0);
+      const [oldest] = idle.sort((a, b) => a.entry.lastUse - b.entry.lastUse);
+      if (oldest) await this.#evict(oldest);
+      else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    }
+    this.#resident.add(resident);
+  }
+
+  /** From here on, whoever asks for the model loads it anew. */
+  async #evict(resident: Resident): Promise<void> {
+    resident.entry.forget();
+    await resident.model?.dispose();
+    this.#leave(resident);
+    this.#log.info('model released', { model: resident.entry.source.id });
+  }
+
+  #leave(resident: Resident): void {
+    this.#resident.delete(resident);
+    this.#wake?.();
+  }
+}
+
+/** The promise's outcome, or `ABORTED` as soon as the signal fires; the work itself goes on for others. */
+function settled<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      try {
+        throwIfAborted(signal, 'the request');
+      } catch (error) {
+        reject(error as Error);
+      }
+    };
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

@@ -1,0 +1,77 @@
+import type { TextEnd } from '../../engine/text-stream.ts';
+import type { Tokenizer } from '../../text/index.ts';
+import type { ChoiceEvent, Finish } from '../generation/choice-event.ts';
+import { type ContentLogprob, contentLogprob } from './logprobs.ts';
+import { usageOf } from './usage.ts';
+
+/** OpenAI's words for why an answer ended. */
+export const FINISH_REASONS: Readonly<Record<Finish, string>> = {
+  stop: 'stop',
+  length: 'length',
+  calls: 'tool_calls',
+};
+
+interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  arguments: string;
+}
+
+interface Choice {
+  text: string;
+  readonly calls: ToolCall[];
+  readonly logprobs: ContentLogprob[];
+  finish: Finish;
+}
+
+/** Gathers the events of a chat's choices into the whole answer. */
+export class ChatAnswer {
+  readonly #tokenizer: Tokenizer;
+  readonly #withLogprobs: boolean;
+  readonly #choices: Choice[] = [];
+  readonly #ends: TextEnd[] = [];
+
+  constructor(tokenizer: Tokenizer, withLogprobs: boolean) {
+    this.#tokenizer = tokenizer;
+    this.#withLogprobs = withLogprobs;
+  }
+
+  add(event: Exclude<ChoiceEvent, { kind: 'begin' }>): void {
+    const choice = (this.#choices[event.choice] ??= { text: '', calls: [], logprobs: [], finish: 'stop' });
+    if (event.kind === 'text') {
+      choice.text += event.text;
+      if (event.token && this.#withLogprobs) {
+        choice.logprobs.push(contentLogprob(this.#tokenizer, event.token));
+      }
+    } else if (event.kind === 'call') {
+      choice.calls.push({ id: event.id, name: event.name, arguments: '' });
+    } else if (event.kind === 'arguments') {
+      (choice.calls[event.call] as ToolCall).arguments += event.text;
+    } else {
+      choice.finish = event.finish;
+      this.#ends.push(event.end);
+    }
+  }
+
+  /** `choices` and `usage` of the response. */
+  finish(promptTokens: number): object {
+    const choices = this.#choices.map((choice, index) => ({
+      index,
+      message: messageOf(choice),
+      logprobs: this.#withLogprobs ? { content: choice.logprobs, refusal: null } : null,
+      finish_reason: FINISH_REASONS[choice.finish],
+    }));
+    return { choices, usage: usageOf(promptTokens, this.#ends) };
+  }
+}
+
+function messageOf({ text, calls }: Choice): object {
+  const message = { role: 'assistant', content: text, refusal: null };
+  if (calls.length === 0) return message;
+  const tool_calls = calls.map(({ id, name, arguments: text_ }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: text_ },
+  }));
+  return { ...message, content: text === '' ? null : text, tool_calls };
+}

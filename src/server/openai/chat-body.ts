@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import {
+  choicesField,
+  logprobsField,
+  modelField,
+  samplingFields,
+  streamFields,
+  tokensField,
+} from '../generation/sampling-fields.ts';
+import { jsonSchema, type TextForm, type ToolUse } from '../generation/answer-form.ts';
+import { chatTools, messageSchema, toolSchema } from './chat-messages.ts';
+
+const responseFormat = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text') }),
+  z.object({ type: z.literal('json_object') }),
+  z.object({ type: z.literal('json_schema'), json_schema: z.looseObject({ schema: jsonSchema }) }),
+]);
+
+/** A chat request, as OpenAI's API reference describes it. */
+export const chatBody = z.object({
+  model: modelField,
+  messages: z.array(messageSchema).min(1),
+  ...samplingFields,
+  ...streamFields,
+  n: choicesField,
+  max_tokens: tokensField,
+  max_completion_tokens: tokensField,
+  logprobs: z.boolean().nullish(),
+  top_logprobs: logprobsField,
+  response_format: responseFormat.nullish(),
+  tools: z.array(toolSchema).max(128).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(['none', 'auto', 'required']),
+      z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) }),
+    ])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  chat_template_kwargs: z
+    .record(z.string(), z.unknown())
+    .nullish()
+    .describe('Variables for the chat template, such as enable_thinking.'),
+});
+
+/** A chat request. */
+export type ChatBody = z.output<typeof chatBody>;
+
+/** What a chat request wants the text to be. */
+export function textFormOf({ response_format: format }: ChatBody): TextForm {
+  if (format?.type === 'json_object') return { kind: 'json' };
+  if (format?.type === 'json_schema') return { kind: 'schema', schema: format.json_schema.schema };
+  return { kind: 'text' };
+}
+
+/** The functions of a chat request. */
+export function toolUseOf({ tools, tool_choice, parallel_tool_calls }: ChatBody): ToolUse | undefined {
+  const choice =
+    typeof tool_choice === 'object' ? (tool_choice?.function ?? 'auto') : (tool_choice ?? 'auto');
+  return { tools: chatTools(tools ?? []), choice, isParallel: parallel_tool_calls !== false };
+}

@@ -1,0 +1,61 @@
+import type { TextEnd } from '../../engine/text-stream.ts';
+import type { StreamEvent } from '../event-stream.ts';
+import type { ChoiceEvent } from '../generation/choice-event.ts';
+import type { Begun } from '../generation/run-task.ts';
+import { FINISH_REASONS } from './chat-answer.ts';
+import type { ChatBody } from './chat-body.ts';
+import { contentLogprob } from './logprobs.ts';
+import { usageOf } from './usage.ts';
+
+/** What every chunk of a response begins with. */
+export interface ResponseHead {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+}
+
+/** The last event of OpenAI's streams. */
+export const DONE: StreamEvent = { data: '[DONE]' };
+
+/** A generation's events as the chunks of a streamed chat. */
+export async function* chatChunks(
+  request: ChatBody,
+  begun: Begun,
+  head: ResponseHead,
+): AsyncGenerator<StreamEvent, void> {
+  const withUsage = request.stream_options?.include_usage === true;
+  const base = { ...head, object: 'chat.completion.chunk', ...(withUsage ? { usage: null } : {}) };
+  const chunk = (choice: object): StreamEvent => ({ data: JSON.stringify({ ...base, choices: [choice] }) });
+  const choices = request.n ?? 1;
+  for (let index = 0; index < choices; index++) {
+    yield chunk({ index, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null });
+  }
+  const ends: TextEnd[] = [];
+  for await (const event of begun.events) {
+    const { choice: index } = event;
+    if (event.kind === 'end') {
+      ends.push(event.end);
+      yield chunk({ index, delta: {}, logprobs: null, finish_reason: FINISH_REASONS[event.finish] });
+      continue;
+    }
+    const delta = deltaOf(event);
+    const token = request.logprobs && event.kind === 'text' ? event.token : undefined;
+    if (!delta && !token) continue;
+    const logprobs = token && { content: [contentLogprob(begun.model.tokenizer, token)], refusal: null };
+    yield chunk({ index, delta: delta ?? { content: '' }, logprobs: logprobs ?? null, finish_reason: null });
+  }
+  if (withUsage) {
+    const usage = usageOf(begun.promptTokens, ends);
+    yield { data: JSON.stringify({ ...base, choices: [], usage }) };
+  }
+  yield DONE;
+}
+
+/** What an event adds to a message; nothing while a character or a stop string is incomplete. */
+function deltaOf(event: Exclude<ChoiceEvent, { kind: 'begin' | 'end' }>): object | undefined {
+  if (event.kind === 'text') return event.text === '' ? undefined : { content: event.text };
+  const { call: index } = event;
+  if (event.kind === 'arguments') return { tool_calls: [{ index, function: { arguments: event.text } }] };
+  const { id, name } = event;
+  return { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import type { ChatMessage, ChatTool } from '../../text/index.ts';
+import { invalid } from '../endpoint.ts';
+import { jsonSchema, toolName } from '../generation/answer-form.ts';
+
+const textPart = z.looseObject({ type: z.string(), text: z.string().nullish() });
+
+const functionCall = z.object({
+  id: z.string().nullish(),
+  type: z.literal('function').nullish(),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
+
+/** A turn of a conversation as OpenAI's chat has it. */
+export const messageSchema = z.looseObject({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+  content: z.union([z.string(), z.array(textPart)]).nullish(),
+  name: z.string().nullish(),
+  reasoning_content: z.string().nullish(),
+  tool_calls: z.array(functionCall).nullish(),
+  tool_call_id: z.string().nullish(),
+});
+
+/** A function that the model may call, as OpenAI's chat has it. */
+export const toolSchema = z.object({
+  type: z.literal('function'),
+  function: z.looseObject({
+    name: toolName,
+    description: z.string().nullish(),
+    parameters: jsonSchema.nullish(),
+    strict: z.boolean().nullish(),
+  }),
+});
+
+/** Turns in the shape that templates read. Throws `REQUEST_INVALID` for parts that are no text. */
+export function chatMessages(messages: readonly z.output<typeof messageSchema>[]): ChatMessage[] {
+  return messages.map(({ role, content, name, reasoning_content, tool_calls, tool_call_id }, index) => ({
+    role: role === 'developer' ? 'system' : role,
+    content: textOf(content, `messages.${index}.content`),
+    ...(name ? { name } : {}),
+    ...(reasoning_content ? { reasoning_content } : {}),
+    ...(tool_call_id ? { tool_call_id } : {}),
+    ...(tool_calls?.length
+      ? {
+          tool_calls: tool_calls.map((call) => ({
+            ...(call.id ? { id: call.id } : {}),
+            type: 'function' as const,
+            function: call.function,
+          })),
+        }
+      : {}),
+  }));
+}
+
+/** The text of a content that may be written in parts. */
+export function textOf(
+  content: string | readonly z.output<typeof textPart>[] | null | undefined,
+  field: string,
+): string {
+  if (typeof content === 'string') return content;
+  const parts = (content ?? []).map(({ type, text }, index) => {
+    const isText = type === 'text' || type === 'input_text' || type === 'output_text';
+    return isText && typeof text === 'string'
+      ? text
+      : invalid(`${field}.${index}`, 'only text is understood');
+  });
+  return parts.join('');
+}
+
+/** Functions in the shape that templates read. */
+export function chatTools(tools: readonly z.output<typeof toolSchema>[]): ChatTool[] {
+  return tools.map(({ type, function: { name, description, parameters } }) => ({
+    type,
+    function: {
+      name,
+      ...(description ? { description } : {}),
+      parameters: parameters ?? { type: 'object', properties: {} },
+    },
+  }));
+}

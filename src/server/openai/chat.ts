@@ -1,0 +1,42 @@
+import type { LanguageModel } from '../../engine/language-model.ts';
+import type { Call } from '../call.ts';
+import { json, postEndpoint } from '../endpoint.ts';
+import { answerForm, chatPrompt } from '../generation/answer-form.ts';
+import { respondWithEvents } from '../generation/respond.ts';
+import { begin, type GenerationTask } from '../generation/run-task.ts';
+import { generateOptions } from '../generation/sampling-fields.ts';
+import { ChatAnswer } from './chat-answer.ts';
+import { chatChunks } from './chat-chunks.ts';
+import { type ChatBody, chatBody, textFormOf, toolUseOf } from './chat-body.ts';
+import { chatMessages } from './chat-messages.ts';
+import { freshId, nowSeconds } from '../fresh-id.ts';
+
+/** `POST /v1/chat/completions`, as OpenAI's API reference describes it. */
+export const chatEndpoint = postEndpoint({
+  path: '/v1/chat/completions',
+  summary: 'Answers a conversation.',
+  body: chatBody,
+  handle: answerChat,
+});
+
+async function answerChat(request: ChatBody, call: Call): Promise<Response> {
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const head = { id: freshId('chatcmpl-'), created: nowSeconds(), model: begun.id };
+  if (request.stream) return respondWithEvents(call, begun, chatChunks(request, begun, head));
+  const answer = new ChatAnswer(begun.model.tokenizer, request.logprobs === true);
+  for await (const event of begun.events) answer.add(event);
+  return json({ ...head, object: 'chat.completion', ...answer.finish(begun.promptTokens) });
+}
+
+function taskOf(request: ChatBody, model: LanguageModel): GenerationTask {
+  const { chat_template_kwargs: variables, logprobs, top_logprobs, n } = request;
+  const use = toolUseOf(request);
+  const prompt = chatPrompt(model, chatMessages(request.messages), {
+    use,
+    variables: variables ?? undefined,
+  });
+  const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
+  const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
+  const options = generateOptions(request, { maxTokens, logProbabilities, continues: false });
+  return { prompt, options, choices: n ?? 1, form: answerForm(model, textFormOf(request), use) };
+}

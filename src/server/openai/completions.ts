@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextEnd } from '../../engine/text-stream.ts';
+import type { Call } from '../call.ts';
+import { invalid, json, postEndpoint } from '../endpoint.ts';
+import type { StreamEvent } from '../event-stream.ts';
+import { respondWithEvents } from '../generation/respond.ts';
+import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
+import {
+  choicesField,
+  generateOptions,
+  logprobsField,
+  modelField,
+  samplingFields,
+  streamFields,
+  tokensField,
+} from '../generation/sampling-fields.ts';
+import { FINISH_REASONS } from './chat-answer.ts';
+import { DONE, type ResponseHead } from './chat-chunks.ts';
+import { completionLogprobs, type ContentLogprob, contentLogprob } from './logprobs.ts';
+import { freshId, nowSeconds } from '../fresh-id.ts';
+import { usageOf } from './usage.ts';
+
+/** What OpenAI's completions generate unless asked otherwise. */
+const DEFAULT_MAX_TOKENS = 16;
+
+const body = z.object({
+  model: modelField,
+  prompt: z
+    .union([z.string(), z.array(z.string()).length(1), z.array(z.int()).min(1)])
+    .describe('A text, or token ids.'),
+  ...samplingFields,
+  ...streamFields,
+  n: choicesField,
+  max_tokens: tokensField,
+  logprobs: logprobsField,
+  echo: z.boolean().nullish().describe('Begins the answer with the prompt.'),
+  suffix: z.string().nullish(),
+});
+
+type CompletionBody = z.output<typeof body>;
+
+/** `POST /v1/completions`, as OpenAI's API reference describes it. */
+export const completionsEndpoint = postEndpoint({
+  path: '/v1/completions',
+  summary: 'Continues a text.',
+  body,
+  handle: complete,
+});
+
+async function complete(request: CompletionBody, call: Call): Promise<Response> {
+  if (request.suffix) invalid('suffix', 'filling in the middle is not supported');
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const head = { id: freshId('cmpl-'), created: nowSeconds(), model: begun.id, object: 'text_completion' };
+  if (request.stream) return respondWithEvents(call, begun, chunks(request, begun, head));
+  const choices: CompletionChoice[] = [];
+  for await (const event of begun.events) {
+    const choice = (choices[event.choice] ??= new CompletionChoice(request, begun));
+    if (event.kind === 'text') choice.take(event.text, event.token);
+    if (event.kind === 'end') choice.end = event.end;
+  }
+  const ends = choices.map(({ end }) => end).filter((end) => end !== undefined);
+  const answers = choices.map((choice, index) => ({ index, ...choice.piece() }));
+  return json({ ...head, choices: answers, usage: usageOf(begun.promptTokens, ends) });
+}
+
+function taskOf(request: CompletionBody, model: LanguageModel): GenerationTask {
+  const { prompt, n } = request;
+  const text = typeof prompt === 'string' ? prompt : typeof prompt[0] === 'string' ? prompt[0] : undefined;
+  const ids = text === undefined ? (prompt as number[]) : model.tokenizer.encode(text);
+  const maxTokens = request.max_tokens ?? DEFAULT_MAX_TOKENS;
+  const logProbabilities = request.logprobs ?? -1;
+  const options = generateOptions(request, { maxTokens, logProbabilities, continues: true });
+  return { prompt: ids, options, choices: n ?? 1 };
+}
+
+/** A choice while it grows. */
+class CompletionChoice {
+  readonly #begun: Begun;
+  readonly #withLogprobs: boolean;
+  readonly #content: ContentLogprob[] = [];
+  #text = '';
+  #offset = 0;
+  end: TextEnd | undefined;
+
+  constructor(request: CompletionBody, begun: Begun) {
+    this.#begun = begun;
+    this.#withLogprobs = typeof request.logprobs === 'number';
+    if (request.echo) this.#text = begun.model.tokenizer.decode(begun.prompt);
+    this.#offset = this.#text.length;
+  }
+
+  take(text: string, token: Parameters<typeof contentLogprob>[1] | undefined): void {
+    this.#text += text;
+    if (token && this.#withLogprobs) this.#content.push(contentLogprob(this.#begun.model.tokenizer, token));
+  }
+
+  /** Everything since the last piece, the prompt included where it is echoed. */
+  piece(): { text: string; logprobs: object | null; finish_reason: string | null } {
+    const text = this.#text;
+    const content = this.#content.splice(0);
+    const logprobs = this.#withLogprobs ? completionLogprobs(content, this.#offset) : null;
+    this.#text = '';
+    this.#offset += content.reduce((sum, { token }) => sum + token.length, 0);
+    return { text, logprobs, finish_reason: this.end ? FINISH_REASONS[this.end.reason] : null };
+  }
+}
+
+async function* chunks(
+  request: CompletionBody,
+  begun: Begun,
+  head: ResponseHead & { object: string },
+): AsyncGenerator<StreamEvent, void> {
+  const withUsage = request.stream_options?.include_usage === true;
+  const base = { ...head, ...(withUsage ? { usage: null } : {}) };
+  const choices = Array.from({ length: request.n ?? 1 }, () => new CompletionChoice(request, begun));
+  for await (const event of begun.events) {
+    const choice = choices[event.choice] as CompletionChoice;
+    if (event.kind === 'text') choice.take(event.text, event.token);
+    if (event.kind === 'end') choice.end = event.end;
+    const piece = choice.piece();
+    if (piece.text === '' && piece.finish_reason === null && !piece.logprobs) continue;
+    yield { data: JSON.stringify({ ...base, choices: [{ index: event.choice, ...piece }] }) };
+  }
+  if (withUsage) {
+    const ends = choices.map(({ end }) => end).filter((end) => end !== undefined);
+    const usage = usageOf(begun.promptTokens, ends);
+    yield { data: JSON.stringify({ ...base, choices: [], usage }) };
+  }
+  yield DONE;
+}

@@ -1,0 +1,36 @@
+import type { Call } from '../call.ts';
+import { getEndpoint, json } from '../endpoint.ts';
+import type { ModelStatus } from '../model-pool.ts';
+
+/** `GET /v1/models`, as OpenAI's API reference describes it. */
+export const modelsEndpoint = getEndpoint({
+  path: '/v1/models',
+  summary: 'Lists the models, the default one first.',
+  handle: ({ server }) => json({ object: 'list', data: server.pool.list().map(modelObject) }),
+});
+
+/** `GET /v1/models/{model}`. */
+export const modelEndpoint = getEndpoint({
+  path: '/v1/models/{model}',
+  summary: 'Tells about one model.',
+  handle: (call) => json(modelObject(call.server.pool.statusOf(nameIn(call)))),
+});
+
+function nameIn({ request }: Call): string {
+  const path = new URL(request.url).pathname.slice('/v1/models/'.length);
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+/** A model as OpenAI lists it, with what is known of it while it is loaded. */
+function modelObject({ id, created, state, model }: ModelStatus): object {
+  const loaded = model && {
+    context_length: model.context,
+    architecture: model.config.architecture,
+    name: model.gguf.metadata.string('general.name'),
+  };
+  return { id, object: 'model', created, owned_by: 'rocmforge', state, ...loaded };
+}

@@ -1,0 +1,170 @@
+import type { TextEnd } from '../../engine/text-stream.ts';
+import type { ChoiceEvent } from '../generation/choice-event.ts';
+import type { Begun } from '../generation/run-task.ts';
+import { type ContentLogprob, contentLogprob } from './logprobs.ts';
+import type { ResponsesBody } from './responses-schema.ts';
+import { freshId, nowSeconds } from '../fresh-id.ts';
+
+/** An event of a streamed response, without its number. */
+export interface ResponseEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+interface MessageItem {
+  readonly type: 'message';
+  readonly id: string;
+  text: string;
+  readonly logprobs: ContentLogprob[];
+}
+
+interface CallItem {
+  readonly type: 'function_call';
+  readonly id: string;
+  readonly call_id: string;
+  readonly name: string;
+  arguments: string;
+}
+
+type Status = 'in_progress' | 'completed' | 'incomplete';
+
+/** Builds a response of OpenAI's API out of a generation's events, and the events that stream it. */
+export class ResponseWriter {
+  readonly #request: ResponsesBody;
+  readonly #begun: Begun;
+  readonly #id = freshId('resp_');
+  readonly #created = nowSeconds();
+  readonly #items: (MessageItem | CallItem)[] = [];
+  #end: TextEnd | undefined;
+
+  constructor(request: ResponsesBody, begun: Begun) {
+    this.#request = request;
+    this.#begun = begun;
+  }
+
+  /** The first events of a stream. */
+  *start(): Generator<ResponseEvent, void> {
+    yield { type: 'response.created', response: this.response() };
+    yield { type: 'response.in_progress', response: this.response() };
+  }
+
+  /** The events that stream what happened. */
+  *take(event: Exclude<ChoiceEvent, { kind: 'begin' }>): Generator<ResponseEvent, void> {
+    if (event.kind === 'text') yield* this.#text(event);
+    else if (event.kind === 'call') {
+      const item = { id: freshId('fc_'), call_id: event.id, name: event.name, arguments: '' };
+      yield* this.#open({ type: 'function_call', ...item });
+    } else if (event.kind === 'arguments') {
+      const item = this.#items.at(-1) as CallItem;
+      item.arguments += event.text;
+      yield { type: 'response.function_call_arguments.delta', ...this.#place(), delta: event.text };
+    } else {
+      if (this.#items.length === 0) yield* this.#open(newMessage());
+      this.#end = event.end;
+      yield* this.#close();
+      const type = this.#status() === 'completed' ? 'response.completed' : 'response.incomplete';
+      yield { type, response: this.response() };
+    }
+  }
+
+  /** The response as far as it is. */
+  response(): object {
+    const { max_output_tokens, temperature, top_p, instructions, metadata } = this.#request;
+    const { parallel_tool_calls, text, tool_choice, tools } = this.#request;
+    const status = this.#status();
+    return {
+      id: this.#id,
+      object: 'response',
+      created_at: this.#created,
+      status,
+      error: null,
+      incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+      instructions: instructions ?? null,
+      max_output_tokens: max_output_tokens ?? null,
+      metadata: metadata ?? {},
+      model: this.#begun.id,
+      output: this.#items.map((item) => itemObject(item, status)),
+      parallel_tool_calls: parallel_tool_calls !== false,
+      previous_response_id: null,
+      store: false,
+      temperature: temperature ?? null,
+      text: text ?? { format: { type: 'text' } },
+      tool_choice: tool_choice ?? 'auto',
+      tools: tools ?? [],
+      top_p: top_p ?? null,
+      usage: this.#end ? this.#usage(this.#end) : null,
+    };
+  }
+
+  *#text({ text, token }: ChoiceEvent & { kind: 'text' }): Generator<ResponseEvent, void> {
+    const wanted = typeof this.#request.top_logprobs === 'number' ? token : undefined;
+    if (text === '' && !wanted) return;
+    if (this.#items.at(-1)?.type !== 'message') yield* this.#open(newMessage());
+    const item = this.#items.at(-1) as MessageItem;
+    const logprobs = wanted ? [contentLogprob(this.#begun.model.tokenizer, wanted)] : [];
+    item.text += text;
+    item.logprobs.push(...logprobs);
+    yield { type: 'response.output_text.delta', ...this.#place(), content_index: 0, delta: text, logprobs };
+  }
+
+  *#open(item: MessageItem | CallItem): Generator<ResponseEvent, void> {
+    if (this.#items.length > 0) yield* this.#close();
+    this.#items.push(item);
+    const output_index = this.#items.length - 1;
+    const begun = { ...itemObject(item, 'in_progress'), ...(item.type === 'message' ? { content: [] } : {}) };
+    yield { type: 'response.output_item.added', output_index, item: begun };
+    if (item.type !== 'message') return;
+    const part = { type: 'output_text', text: '', annotations: [], logprobs: [] };
+    yield { type: 'response.content_part.added', ...this.#place(), content_index: 0, part };
+  }
+
+  *#close(): Generator<ResponseEvent, void> {
+    const item = this.#items.at(-1) as MessageItem | CallItem;
+    const place = this.#place();
+    if (item.type === 'message') {
+      const { text, logprobs } = item;
+      const [part] = contentOf(item);
+      yield { type: 'response.output_text.done', ...place, content_index: 0, text, logprobs };
+      yield { type: 'response.content_part.done', ...place, content_index: 0, part };
+    } else {
+      const { name, arguments: whole } = item;
+      yield { type: 'response.function_call_arguments.done', ...place, name, arguments: whole };
+    }
+    const { output_index } = place;
+    yield { type: 'response.output_item.done', output_index, item: itemObject(item, 'completed') };
+  }
+
+  #place(): { item_id: string; output_index: number } {
+    const output_index = this.#items.length - 1;
+    return { item_id: (this.#items[output_index] as MessageItem).id, output_index };
+  }
+
+  #status(): Status {
+    if (!this.#end) return 'in_progress';
+    return this.#end.reason === 'length' ? 'incomplete' : 'completed';
+  }
+
+  #usage({ cachedTokens, generatedTokens }: TextEnd): object {
+    const { promptTokens } = this.#begun;
+    return {
+      input_tokens: promptTokens,
+      input_tokens_details: { cached_tokens: cachedTokens },
+      output_tokens: generatedTokens,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: promptTokens + generatedTokens,
+    };
+  }
+}
+
+function newMessage(): MessageItem {
+  return { type: 'message', id: freshId('msg_'), text: '', logprobs: [] };
+}
+
+function itemObject(item: MessageItem | CallItem, status: Status): object {
+  if (item.type === 'function_call') return { ...item, status };
+  return { type: item.type, id: item.id, status, role: 'assistant', content: contentOf(item) };
+}
+
+function contentOf({ text, logprobs }: MessageItem): object[] {
+  return [{ type: 'output_text', text, annotations: [], logprobs }];
+}

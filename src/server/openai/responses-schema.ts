@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import type { ChatMessage } from '../../text/index.ts';
+import { invalid } from '../endpoint.ts';
+import { jsonSchema, type TextForm, toolName, type ToolUse } from '../generation/answer-form.ts';
+import { logprobsField, modelField, tokensField } from '../generation/sampling-fields.ts';
+import { chatTools, textOf } from './chat-messages.ts';
+
+const part = z.looseObject({ type: z.string(), text: z.string().nullish() });
+
+const item = z.looseObject({
+  type: z.string().nullish(),
+  role: z.enum(['system', 'developer', 'user', 'assistant']).nullish(),
+  content: z.union([z.string(), z.array(part)]).nullish(),
+});
+
+const textFormat = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text') }),
+  z.object({ type: z.literal('json_object') }),
+  z.looseObject({ type: z.literal('json_schema'), schema: jsonSchema }),
+]);
+
+const tool = z.looseObject({
+  type: z.literal('function', 'only functions are supported'),
+  name: toolName,
+  description: z.string().nullish(),
+  parameters: jsonSchema.nullish(),
+});
+
+/** A request for a response, as OpenAI's API reference describes it. */
+export const responsesBody = z.object({
+  model: modelField,
+  input: z.union([z.string(), z.array(item).min(1)]),
+  instructions: z.string().nullish(),
+  max_output_tokens: tokensField,
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  top_logprobs: logprobsField,
+  stream: z.boolean().nullish(),
+  text: z.looseObject({ format: textFormat.nullish() }).nullish(),
+  tools: z.array(tool).max(128).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(['none', 'auto', 'required']),
+      z.object({ type: z.literal('function'), name: z.string() }),
+    ])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  store: z.boolean().nullish().describe('Responses are not stored, whatever is asked for.'),
+  previous_response_id: z.string().nullish(),
+  metadata: z.record(z.string(), z.string()).nullish(),
+});
+
+/** A responses request. */
+export type ResponsesBody = z.output<typeof responsesBody>;
+
+/** What a request wants the text to be. */
+export function textFormOf({ text }: ResponsesBody): TextForm {
+  const format = text?.format;
+  if (format?.type === 'json_object') return { kind: 'json' };
+  return format?.type === 'json_schema' ? { kind: 'schema', schema: format.schema } : { kind: 'text' };
+}
+
+/** The functions of a request. */
+export function toolUseOf({ tools, tool_choice, parallel_tool_calls }: ResponsesBody): ToolUse {
+  const functions = (tools ?? []).map((described) => ({ type: 'function' as const, function: described }));
+  return {
+    tools: chatTools(functions),
+    choice: tool_choice ?? 'auto',
+    isParallel: parallel_tool_calls !== false,
+  };
+}
+
+/** Turns in the shape that templates read. Throws `REQUEST_INVALID` for items that are not understood. */
+export function chatMessagesOfItems({ input, instructions }: ResponsesBody): ChatMessage[] {
+  const turns: ChatMessage[] = instructions ? [{ role: 'system', content: instructions }] : [];
+  if (typeof input === 'string') return [...turns, { role: 'user', content: input }];
+  for (const [index, entry] of input.entries()) {
+    const field = `input.${index}`;
+    const { type = 'message', role, content } = entry;
+    if (type === 'message' && role) {
+      const turn = {
+        role: role === 'developer' ? 'system' : role,
+        content: textOf(content, `${field}.content`),
+      };
+      turns.push(turn);
+    } else if (type === 'function_call') addCall(turns, entry, field);
+    else if (type === 'function_call_output') turns.push(resultTurn(entry, field));
+    // What a model thought is not read again.
+    else if (type !== 'reasoning') invalid(field, `items of type ${type} are not understood`);
+  }
+  return turns;
+}
+
+/** Calls that stand side by side belong to one turn. */
+function addCall(turns: ChatMessage[], entry: z.output<typeof item>, field: string): void {
+  const { name, arguments: text, call_id: id } = entry;
+  if (typeof name !== 'string' || typeof text !== 'string' || typeof id !== 'string') {
+    invalid(field, 'a function_call has call_id, name and arguments');
+  }
+  const call = { id, type: 'function' as const, function: { name, arguments: text } };
+  const last = turns.at(-1);
+  if (last?.role === 'assistant') {
+    turns[turns.length - 1] = { ...last, tool_calls: [...(last.tool_calls ?? []), call] };
+  } else turns.push({ role: 'assistant', content: '', tool_calls: [call] });
+}
+
+function resultTurn({ call_id: id, output }: z.output<typeof item>, field: string): ChatMessage {
+  if (typeof id !== 'string' || typeof output !== 'string') {
+    invalid(field, 'a function_call_output has call_id and output, both texts');
+  }
+  return { role: 'tool', tool_call_id: id, content: output };
+}

@@ -1,0 +1,58 @@
+import type { LanguageModel } from '../../engine/language-model.ts';
+import type { Call } from '../call.ts';
+import { invalid, json, postEndpoint } from '../endpoint.ts';
+import type { StreamEvent } from '../event-stream.ts';
+import { answerForm, chatPrompt } from '../generation/answer-form.ts';
+import { respondWithEvents } from '../generation/respond.ts';
+import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
+import { present } from '../generation/sampling-fields.ts';
+import { ResponseWriter } from './response-writer.ts';
+import {
+  chatMessagesOfItems,
+  type ResponsesBody,
+  responsesBody,
+  textFormOf,
+  toolUseOf,
+} from './responses-schema.ts';
+
+/** `POST /v1/responses`, as OpenAI's API reference describes it, without storage and built-in tools. */
+export const responsesEndpoint = postEndpoint({
+  path: '/v1/responses',
+  summary: 'Answers an input, in the shape of OpenAI’s responses.',
+  body: responsesBody,
+  handle: respond,
+});
+
+async function respond(request: ResponsesBody, call: Call): Promise<Response> {
+  if (request.previous_response_id) {
+    invalid('previous_response_id', 'responses are not stored; send the whole conversation as input');
+  }
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const writer = new ResponseWriter(request, begun);
+  if (request.stream) return respondWithEvents(call, begun, streamed(writer, begun));
+  for await (const event of begun.events) for (const _event of writer.take(event));
+  return json(writer.response());
+}
+
+function taskOf(request: ResponsesBody, model: LanguageModel): GenerationTask {
+  const use = toolUseOf(request);
+  const prompt = chatPrompt(model, chatMessagesOfItems(request), { use });
+  const options = present({
+    temperature: request.temperature,
+    topP: request.top_p,
+    maxTokens: request.max_output_tokens,
+    logProbabilities: request.top_logprobs ?? -1,
+    continues: false,
+  });
+  return { prompt, options, choices: 1, form: answerForm(model, textFormOf(request), use) };
+}
+
+async function* streamed(writer: ResponseWriter, begun: Begun): AsyncGenerator<StreamEvent, void> {
+  let sequence_number = 0;
+  const named = (event: { type: string }): StreamEvent => {
+    const data = JSON.stringify({ ...event, sequence_number: sequence_number++ });
+    return { name: event.type, data };
+  };
+  for (const event of writer.start()) yield named(event);
+  for await (const event of begun.events) for (const made of writer.take(event)) yield named(made);
+}

@@ -1,0 +1,166 @@
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { cors } from 'hono/cors';
+import { fail, RocmforgeError } from '../base/errors.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
+import type { OpenGrammarRealm } from '../text/index.ts';
+import { ApiKeys } from './api-keys.ts';
+import { Call, type ServerParts } from './call.ts';
+import type { Endpoint } from './endpoint.ts';
+import { ENDPOINTS } from './endpoints.ts';
+import { type ErrorDialect, errorResponse } from './error-response.ts';
+import { Grammars } from './grammars.ts';
+import { NO_METRICS, type ServerMetrics } from './metrics.ts';
+import { ModelPool, type ModelSource } from './model-pool.ts';
+import { RequestGate } from './request-gate.ts';
+
+/** How a server is set up. */
+export interface ServerOptions {
+  /** The models by name; the first serves requests that name none. */
+  readonly models: readonly ModelSource[];
+  /** Models that are loaded at once, before the server calls itself healthy. Default: the first. */
+  readonly preload?: readonly string[];
+  /** Models that may be loaded at the same time. Default 1. */
+  readonly mostModels?: number;
+  /** Requests that generate at once: the sequences that each model was opened for. Default 1. */
+  readonly parallel?: number;
+  /** Requests that may wait beyond those; more are refused with 429. Default 64. */
+  readonly queue?: number;
+  /** Most bytes of a body. Default 16 MiB. */
+  readonly maxBody?: number;
+  /** Seconds that a request may take. Default 600. */
+  readonly timeLimit?: number;
+  /** Keys of which a request must carry one. Default: none is asked for. */
+  readonly keys?: readonly string[];
+  /** Origins whose pages may use the server, `*` for all. Default: none but its own. */
+  readonly origins?: readonly string[];
+  /** The library for grammars. Without it, answers of a given form are refused. */
+  readonly openGrammarRealm?: OpenGrammarRealm;
+  readonly metrics?: ServerMetrics;
+  readonly logger?: Logger;
+  /** What the server calls its own version. */
+  readonly version?: string;
+}
+
+const DEFAULT_QUEUE = 64;
+const DEFAULT_MAX_BODY = 16 * 2 ** 20;
+const DEFAULT_TIME_LIMIT = 600;
+
+/**
+ * An HTTP server without a socket: requests in, responses out, so that the same code runs behind Node's listener and in a
+ * service worker. It owns the models that it loads.
+ */
+export class ModelServer implements AsyncDisposable {
+  readonly #app = new Hono<{ Bindings: Record<string, unknown> }>();
+  readonly #parts: ServerParts;
+  readonly #calls = new Set<Call>();
+  readonly #loaded: Promise<void>;
+  #isDraining = false;
+  #hasLoaded = false;
+
+  constructor(options: ServerOptions) {
+    const { models, mostModels = 1, parallel = 1, queue = DEFAULT_QUEUE, metrics = NO_METRICS } = options;
+    const { logger = silentLogger, timeLimit = DEFAULT_TIME_LIMIT, version = '0' } = options;
+    const [first] = models;
+    if (!first) fail('INVALID_ARGUMENT', { name: 'models', found: 'none', expected: 'at least one model' });
+    const preloads = options.preload ?? [first.id];
+    if (preloads.length > mostModels) {
+      const expected = `at most the ${mostModels} that may be loaded at once`;
+      fail('INVALID_ARGUMENT', { name: 'preload', found: `${preloads.length} models`, expected });
+    }
+    const pool = new ModelPool(models, { most: mostModels, logger });
+    const gate = new RequestGate(parallel, queue);
+    const isDraining = () => this.#isDraining;
+    const hasLoaded = () => this.#hasLoaded;
+    const grammars = new Grammars(options.openGrammarRealm);
+    this.#parts = {
+      pool,
+      gate,
+      grammars,
+      metrics,
+      logger,
+      timeLimit,
+      version,
+      preloads,
+      isDraining,
+      hasLoaded,
+    };
+    this.#route(options);
+    this.#loaded = this.#preload(preloads);
+    this.#loaded.catch(() => undefined);
+  }
+
+  /** Resolves when the models to be loaded at once are loaded; rejects with what kept one from it. */
+  get loaded(): Promise<void> {
+    return this.#loaded;
+  }
+
+  /** Answers a request. Never rejects. */
+  readonly fetch = async (request: Request): Promise<Response> => this.#app.fetch(request);
+
+  /** Refuses new requests and resolves when those under way have ended. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    await this.#parts.gate.empty();
+  }
+
+  /** Ends what is under way and releases the models. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDraining = true;
+    for (const call of this.#calls) call.abort();
+    await this.#parts.gate.empty();
+    await this.#parts.pool[Symbol.asyncDispose]();
+  }
+
+  async #preload(ids: readonly string[]): Promise<void> {
+    const leases = await Promise.all(ids.map((id) => this.#parts.pool.acquire(id)));
+    for (const lease of leases) lease[Symbol.dispose]();
+    this.#hasLoaded = true;
+  }
+
+  #route(options: ServerOptions): void {
+    const app = this.#app;
+    const { origins = [], maxBody = DEFAULT_MAX_BODY } = options;
+    const keys = new ApiKeys(options.keys ?? []);
+    if (origins.length > 0) app.use(cors({ origin: origins.includes('*') ? '*' : [...origins] }));
+    const tooLarge = () => fail('REQUEST_TOO_LARGE', { limit: maxBody });
+    app.use(bodyLimit({ maxSize: maxBody, onError: tooLarge }));
+    for (const endpoint of ENDPOINTS) {
+      const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1{.+}');
+      app.on(endpoint.method, path, ({ req }) => this.#answer(endpoint, req.raw, keys));
+    }
+    app.notFound(({ req }) => errorResponse(missing(req.method, req.path), dialectOf(req.path)));
+    app.onError((error, { req }) => errorResponse(error, dialectOf(req.path)));
+  }
+
+  async #answer(endpoint: Endpoint, request: Request, keys: ApiKeys): Promise<Response> {
+    const call = new Call(this.#parts, request, endpoint, () => this.#calls.delete(call));
+    this.#calls.add(call);
+    try {
+      if (!endpoint.isOpen) await keys.check(request.headers);
+      if (this.#isDraining && endpoint.method === 'POST') fail('SERVER_DRAINING', {});
+      const response = await endpoint.handle(call);
+      response.headers.set('x-request-id', call.id);
+      if (!call.isStreaming) call.end(response.status);
+      return response;
+    } catch (error) {
+      const typed = call.errorOf(error);
+      if (typed.code === 'SERVER_BUSY') this.#parts.metrics.refused('busy');
+      if (typed.code === 'SERVER_DRAINING') this.#parts.metrics.refused('draining');
+      call.end(typed.status);
+      return errorResponse(typed, endpoint.dialect);
+    }
+  }
+}
+
+/** Why an address has no answer. */
+function missing(method: string, path: string): RocmforgeError {
+  const allowed = ENDPOINTS.filter((endpoint) => endpoint.path === path).map((endpoint) => endpoint.method);
+  if (allowed.length === 0) return new RocmforgeError('ROUTE_NOT_FOUND', { method, path });
+  return new RocmforgeError('METHOD_NOT_ALLOWED', { method, path, allowed: allowed.join(', ') });
+}
+
+/** Errors of addresses below Anthropic's have its shape, whether or not there is an endpoint. */
+function dialectOf(path: string): ErrorDialect {
+  return path.startsWith('/v1/messages') ? 'anthropic' : 'openai';
+}

@@ -1,0 +1,15 @@
+import type { Call } from '../call.ts';
+import { getEndpoint } from '../endpoint.ts';
+
+/** `GET /metrics`: what the server counted, for Prometheus. */
+export const metricsEndpoint = getEndpoint({
+  path: '/metrics',
+  summary: 'Counters, gauges and histograms in Prometheus’ text format.',
+  handle: metrics,
+});
+
+async function metrics({ server }: Call): Promise<Response> {
+  const gauges = { models: server.pool.list(), activeRequests: server.gate.active };
+  const { contentType, text } = await server.metrics.exposition(gauges);
+  return new Response(text, { headers: { 'content-type': contentType } });
+}

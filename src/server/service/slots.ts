@@ -1,0 +1,25 @@
+import type { Call } from '../call.ts';
+import { getEndpoint, json } from '../endpoint.ts';
+
+/** `GET /slots`: what each loaded model is busy with. */
+export const slotsEndpoint = getEndpoint({
+  path: '/slots',
+  summary: 'Lists the sequences that run or wait, model by model.',
+  handle: slots,
+});
+
+function slots({ server }: Call): Response {
+  const models = server.pool.list().flatMap(({ id, model }) => {
+    if (!model) return [];
+    const { slots: count, context, sequences } = model.activity;
+    const listed = sequences.map((sequence) => ({
+      slot: sequence.slot < 0 ? null : sequence.slot,
+      state: sequence.state,
+      prompt_tokens: sequence.promptTokens,
+      generated_tokens: sequence.generatedTokens,
+      computed_tokens: sequence.computedTokens,
+    }));
+    return [{ model: id, slots: count, context, sequences: listed }];
+  });
+  return json({ active_requests: server.gate.active, parallel: server.gate.parallel, models });
+}

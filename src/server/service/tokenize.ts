@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { Call } from '../call.ts';
+import { json, postEndpoint } from '../endpoint.ts';
+import { modelField } from '../generation/sampling-fields.ts';
+
+const text = z.object({
+  model: modelField,
+  content: z.string(),
+  add_special: z.boolean().default(false).describe('Adds what the model wants around a text.'),
+  parse_special: z.boolean().default(true).describe('Reads the names of control tokens as those.'),
+  with_pieces: z.boolean().default(false).describe('Tells the text of each token, or its bytes.'),
+});
+
+/** `POST /tokenize`, as llama.cpp's server has it. */
+export const tokenizeEndpoint = postEndpoint({
+  path: '/tokenize',
+  summary: 'Turns a text into token ids.',
+  body: text,
+  handle: tokenize,
+});
+
+async function tokenize(request: z.output<typeof text>, call: Call): Promise<Response> {
+  using lease = await call.server.pool.acquire(request.model ?? undefined, call.signal);
+  const { tokenizer } = lease.model;
+  const { content, add_special: addSpecial, parse_special: parseSpecial } = request;
+  const ids = tokenizer.encode(content, { addSpecial, parseSpecial });
+  if (!request.with_pieces) return json({ tokens: ids });
+  return json({ tokens: ids.map((id) => ({ id, piece: pieceOf(tokenizer.tokenBytes(id)) })) });
+}
+
+function pieceOf(bytes: Uint8Array): string | number[] {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return Array.from(bytes);
+  }
+}
+
+const ids = z.object({ model: modelField, tokens: z.array(z.int()) });
+
+/** `POST /detokenize`, as llama.cpp's server has it. */
+export const detokenizeEndpoint = postEndpoint({
+  path: '/detokenize',
+  summary: 'Turns token ids into text.',
+  body: ids,
+  handle: async ({ model, tokens }, call) => {
+    using lease = await call.server.pool.acquire(model ?? undefined, call.signal);
+    return json({ content: lease.model.tokenizer.decode(tokens, { special: true, keepLeadingSpace: true }) });
+  },
+});

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import { runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
+
+/** A server process of a tiny model, and where it listens. */
+async function startServer(t: TestContext, ...flags: readonly string[]) {
+  const cli = startCli(
+    t,
+    'serve',
+    '-m',
+    `tiny=${await tinyModelFile(t)}`,
+    '--port',
+    '0',
+    '-t',
+    '1',
+    ...flags,
+  );
+  cli.process.stdin.end();
+  const [line] = (await once(cli.process.stdout, 'data')) as [Buffer];
+  const url = /^listening at (http:\S+)\n/.exec(line.toString())?.[1];
+  assert.ok(url, line.toString());
+  for (;;) {
+    const health = await fetch(`${url}/health`);
+    if (health.ok) return { ...cli, url };
+    const { status, progress } = (await health.json()) as { status: string; progress: number };
+    assert.equal(status, 'loading');
+    assert.ok(progress >= 0 && progress < 1);
+  }
+}
+
+const ASK = { messages: [{ role: 'user', content: 'hi' }], temperature: 0, ignore_eos: true };
+
+function ask(url: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    body: JSON.stringify({ ...ASK, ...body }),
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+}
+
+test('SIGTERM lets what has begun end, and the process with it', async (t) => {
+  const { process: server, url, result } = await startServer(t, '--log-json');
+  const answer = await ask(url, { stream: true, max_tokens: 200 });
+  const reader = answer.body?.getReader();
+  await reader?.read();
+  server.kill('SIGTERM');
+  let text = '';
+  const decoder = new TextDecoder();
+  for (let next = await reader?.read(); next && !next.done; next = await reader?.read()) {
+    text += decoder.decode(next.value);
+  }
+  assert.ok(text.endsWith('data: [DONE]\n\n'));
+  const { code, stderr } = await result;
+  assert.equal(code, 0, stderr);
+  const lines = stderr.trim().split('\n');
+  const logged = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const request = logged.find(
+    ({ msg, endpoint }) => msg === 'request' && endpoint === '/v1/chat/completions',
+  );
+  assert.equal(request?.generatedTokens, 200);
+  assert.equal(request?.model, 'tiny');
+  assert.ok(!stderr.includes('"hi"'), 'no prompt is logged');
+});
+
+test('a key is asked for where one is set, and metrics count', async (t) => {
+  const { process: server, url, result } = await startServer(t, '--api-key', 'secret', '-q');
+  assert.equal((await ask(url, { max_tokens: 2 })).status, 401);
+  assert.equal((await ask(url, { max_tokens: 2 }, { authorization: 'Bearer wrong' })).status, 401);
+  assert.equal((await ask(url, { max_tokens: 2 }, { 'x-api-key': 'secret' })).status, 200);
+  const authorization = 'Bearer secret';
+  const metrics = await (await fetch(`${url}/metrics`, { headers: { authorization } })).text();
+  assert.match(metrics, /rocmforge_tokens_total\{model="tiny",kind="generated"\} 2\n/);
+  assert.match(
+    metrics,
+    /rocmforge_request_duration_seconds_count\{endpoint="\/v1\/chat\/completions",status="401"\} 2\n/,
+  );
+  server.kill('SIGTERM');
+  assert.deepEqual(await result, { code: 0, signal: null, stdout: `listening at ${url}\n`, stderr: '' });
+});
+
+test('an address that is taken and a model that is none are told', async (t) => {
+  const { url } = await startServer(t, '-q');
+  const taken = await runCli(t, ['serve', '--port', new URL(url).port]);
+  assert.equal(taken.code, 1);
+  assert.match(taken.stderr, /cannot listen at 127\.0\.0\.1:\d+: .*EADDRINUSE/);
+  const missing = await runCli(t, ['serve', '-m', '/nowhere/model.gguf', '--port', '0', '-q']);
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /nowhere/);
+});

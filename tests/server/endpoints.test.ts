@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ENDPOINTS } from '../../src/server/endpoints.ts';
+import { eventsOf, post, tinyServer } from '../support/test-server.ts';
+
+const GREEDY = { temperature: 0, max_tokens: 6, ignore_eos: true };
+const ASK = { messages: [{ role: 'user', content: 'hi' }], ...GREEDY };
+
+async function jsonOf(response: Response) {
+  assert.equal(response.status, 200, await response.clone().text());
+  return response.json() as Promise<Record<string, unknown>>;
+}
+
+test('a chat streamed is the same as the chat in one piece', async (t) => {
+  const server = await tinyServer(t);
+  const whole = await jsonOf(await server.fetch(post('/v1/chat/completions', ASK)));
+  assert.equal(whole.object, 'chat.completion');
+  const [choice] = whole.choices as { message: { content: string }; finish_reason: string }[];
+  assert.equal(choice?.finish_reason, 'length');
+  const options = { stream: true, stream_options: { include_usage: true } };
+  const response = await server.fetch(post('/v1/chat/completions', { ...ASK, ...options }));
+  assert.match(response.headers.get('content-type') ?? '', /^text\/event-stream/);
+  const text = await response.text();
+  assert.ok(text.endsWith('data: [DONE]\n\n'));
+  const events = eventsOf(text) as { choices: { delta: { content?: string } }[]; usage: object }[];
+  const said = events.map(({ choices: [first] }) => first?.delta.content ?? '').join('');
+  assert.equal(said, choice?.message.content);
+  const counts = (usage: unknown) => {
+    const { prompt_tokens, completion_tokens, total_tokens } = usage as Record<string, number>;
+    return [prompt_tokens, completion_tokens, total_tokens];
+  };
+  assert.deepEqual(counts(events.at(-1)?.usage), counts(whole.usage));
+});
+
+test('all four APIs give the same greedy answer and count the same tokens', async (t) => {
+  const server = await tinyServer(t);
+  const chat = await jsonOf(await server.fetch(post('/v1/chat/completions', { ...ASK, ignore_eos: false })));
+  const expected = (chat.choices as { message: { content: string } }[])[0]?.message.content;
+  const responses = await jsonOf(
+    await server.fetch(post('/v1/responses', { input: 'hi', temperature: 0, max_output_tokens: 6 })),
+  );
+  const [item] = responses.output as { content: { text: string }[] }[];
+  assert.equal(item?.content[0]?.text, expected);
+  const ask = { messages: ASK.messages, temperature: 0, max_tokens: 6 };
+  const message = await jsonOf(await server.fetch(post('/v1/messages', ask)));
+  const [block] = message.content as { text: string }[];
+  assert.equal(block?.text, expected);
+  const prompt = await jsonOf(
+    await server.fetch(post('/tokenize', { content: 'user: hi\n', add_special: true })),
+  );
+  const completion = await jsonOf(
+    await server.fetch(post('/v1/completions', { prompt: prompt.tokens, temperature: 0, max_tokens: 6 })),
+  );
+  const [text] = completion.choices as { text: string }[];
+  assert.equal(text?.text, expected);
+  const { prompt_tokens: prompts, completion_tokens: generated } = completion.usage as Record<string, number>;
+  assert.equal((chat.usage as Record<string, number>).prompt_tokens, prompts);
+  const counted = responses.usage as Record<string, number>;
+  assert.deepEqual([counted.input_tokens, counted.output_tokens], [prompts, generated]);
+  const { input_tokens: fresh, cache_read_input_tokens: cached } = message.usage as Record<string, number>;
+  assert.equal((fresh as number) + (cached as number), prompts);
+  const count = await jsonOf(
+    await server.fetch(post('/v1/messages/count_tokens', { messages: ASK.messages })),
+  );
+  assert.equal(count.input_tokens, prompts);
+});
+
+test('n choices of a seed differ from one another and repeat as a whole', async (t) => {
+  const server = await tinyServer(t);
+  const ask = { ...ASK, n: 3, seed: 7, temperature: 1.5, top_k: 0, top_p: 1, min_p: 0 };
+  const texts = async () => {
+    const answer = await jsonOf(await server.fetch(post('/v1/chat/completions', ask)));
+    const choices = answer.choices as { index: number; message: { content: string } }[];
+    assert.deepEqual(
+      choices.map(({ index }) => index),
+      [0, 1, 2],
+    );
+    return choices.map(({ message }) => message.content);
+  };
+  const first = await texts();
+  assert.equal(new Set(first).size, 3);
+  assert.deepEqual(await texts(), first);
+});
+
+test('choices share their prompt: all but its last positions are computed once', async (t) => {
+  const server = await tinyServer(t);
+  const ask = { ...ASK, messages: [{ role: 'user', content: 'x'.repeat(80) }] };
+  type Answer = {
+    choices: { message: object }[];
+    usage: { prompt_tokens_details: { cached_tokens: number } };
+  };
+  const answer = async (body: object) =>
+    (await jsonOf(await server.fetch(post('/v1/chat/completions', body)))) as unknown as Answer;
+  const four = await answer({ ...ask, n: 4 });
+  assert.equal(four.usage.prompt_tokens_details.cached_tokens, 64);
+  const one = await answer(ask);
+  for (const { message } of four.choices) assert.deepEqual(message, one.choices[0]?.message);
+  const other = await answer({ ...ask, messages: [{ role: 'user', content: `${'x'.repeat(70)}y` }] });
+  assert.ok(other.usage.prompt_tokens_details.cached_tokens >= 64, 'another request that begins alike');
+});
+
+test('log-probabilities come in both shapes and agree', async (t) => {
+  const server = await tinyServer(t);
+  const chat = await jsonOf(
+    await server.fetch(post('/v1/chat/completions', { ...ASK, logprobs: true, top_logprobs: 3 })),
+  );
+  const [choice] = chat.choices as { logprobs: { content: { logprob: number; top_logprobs: object[] }[] } }[];
+  const content = choice?.logprobs.content ?? [];
+  assert.equal(content.length, 6);
+  assert.ok(content.every(({ top_logprobs: top }) => top.length === 3));
+  const { tokens } = await jsonOf(
+    await server.fetch(post('/tokenize', { content: 'user: hi\n', add_special: true })),
+  );
+  const text = await jsonOf(
+    await server.fetch(post('/v1/completions', { prompt: tokens, ...GREEDY, logprobs: 3 })),
+  );
+  const [older] = text.choices as { logprobs: { token_logprobs: number[]; text_offset: number[] } }[];
+  assert.deepEqual(
+    older?.logprobs.token_logprobs,
+    content.map(({ logprob }) => logprob),
+  );
+  assert.equal(older?.logprobs.text_offset[0], 0);
+});
+
+test('a stop string ends the answer and is named by the API that names it', async (t) => {
+  const server = await tinyServer(t);
+  const bias = { 68: 100 };
+  const forced = { messages: ASK.messages, temperature: 0, max_tokens: 9, logit_bias: bias };
+  const plain = await jsonOf(await server.fetch(post('/v1/chat/completions', forced)));
+  assert.equal((plain.choices as { message: { content: string } }[])[0]?.message.content, 'AAAAAAAAA');
+  const stopped = await jsonOf(await server.fetch(post('/v1/chat/completions', { ...forced, stop: 'AAA' })));
+  const [choice] = stopped.choices as { message: { content: string }; finish_reason: string }[];
+  assert.deepEqual([choice?.message.content, choice?.finish_reason], ['', 'stop']);
+});
+
+test('tokens go there and back', async (t) => {
+  const server = await tinyServer(t);
+  const content = 'Grüße, 世界! hi';
+  const { tokens } = await jsonOf(await server.fetch(post('/tokenize', { content })));
+  assert.equal((await jsonOf(await server.fetch(post('/detokenize', { tokens })))).content, ` ${content}`);
+  const { tokens: pieces } = await jsonOf(
+    await server.fetch(post('/tokenize', { content, with_pieces: true })),
+  );
+  assert.equal((pieces as unknown[]).length, (tokens as unknown[]).length);
+});
+
+test('requests that cannot be meant get a typed error in the shape of their API', async (t) => {
+  const server = await tinyServer(t);
+  const long = 'x'.repeat(200);
+  const cases: [path: string, body: unknown, status: number, code: string, param?: string][] = [
+    ['/v1/chat/completions', {}, 400, 'REQUEST_INVALID', 'messages'],
+    [
+      '/v1/chat/completions',
+      { messages: [{ role: 'nobody', content: 'x' }] },
+      400,
+      'REQUEST_INVALID',
+      'messages.0.role',
+    ],
+    ['/v1/chat/completions', { ...ASK, n: 0 }, 400, 'REQUEST_INVALID', 'n'],
+    ['/v1/chat/completions', { ...ASK, top_logprobs: 21 }, 400, 'REQUEST_INVALID', 'top_logprobs'],
+    ['/v1/chat/completions', { ...ASK, temperature: -1 }, 400, 'INVALID_ARGUMENT'],
+    ['/v1/chat/completions', { ...ASK, logit_bias: { x: 1 } }, 400, 'REQUEST_INVALID', 'logit_bias.x'],
+    ['/v1/chat/completions', { ...ASK, model: 'other' }, 404, 'MODEL_NOT_FOUND'],
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: long }] }, 400, 'CONTEXT_OVERFLOW'],
+    [
+      '/v1/chat/completions',
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },
+      400,
+      'REQUEST_INVALID',
+      'messages.0.content.0',
+    ],
+    ['/v1/completions', { prompt: [1, 2, 3_000_000] }, 400, 'TOKEN_OUT_OF_RANGE'],
+    [
+      '/v1/responses',
+      { input: 'x', previous_response_id: 'y' },
+      400,
+      'REQUEST_INVALID',
+      'previous_response_id',
+    ],
+    ['/v1/embeddings', { input: 'x' }, 400, 'EMBEDDINGS_UNSUPPORTED'],
+    ['/detokenize', { tokens: [-1] }, 400, 'TOKEN_OUT_OF_RANGE'],
+    ['/v1/nothing', {}, 404, 'ROUTE_NOT_FOUND'],
+    ['/health', {}, 405, 'METHOD_NOT_ALLOWED'],
+  ];
+  for (const [path, body, status, code, param] of cases) {
+    for (const stream of [false, true]) {
+      const response = await server.fetch(post(path, { ...(body as object), stream }));
+      const { error } = (await response.json()) as { error: Record<string, unknown> };
+      assert.deepEqual([response.status, error.code, error.param], [status, code, param ?? null], path);
+      assert.equal(typeof error.message, 'string');
+    }
+  }
+  const anthropic = await server.fetch(post('/v1/messages', {}));
+  const body = (await anthropic.json()) as { type: string; error: { type: string } };
+  assert.deepEqual([anthropic.status, body.type, body.error.type], [400, 'error', 'invalid_request_error']);
+  const bare = new Request('http://server/v1/chat/completions', { method: 'POST', body: '{}' });
+  assert.equal((await server.fetch(bare)).status, 415);
+});
+
+test('the OpenAPI document describes every endpoint and what its body must be', async (t) => {
+  const server = await tinyServer(t);
+  const document = await jsonOf(await server.fetch(new Request('http://server/openapi.json')));
+  const paths = document.paths as Record<string, Record<string, { requestBody?: object }>>;
+  for (const { path, method, body } of ENDPOINTS.filter((endpoint) => endpoint.path !== '/openapi.json')) {
+    const operation = paths[path]?.[method.toLowerCase()];
+    assert.ok(operation, path);
+    assert.equal(operation.requestBody !== undefined, body !== undefined, path);
+  }
+});
+
+test('models and slots say what is there', async (t) => {
+  const server = await tinyServer(t);
+  const { data } = await jsonOf(await server.fetch(new Request('http://server/v1/models')));
+  const [listed] = data as { id: string; context_length: number }[];
+  assert.deepEqual([listed?.id, listed?.context_length], ['tiny', 128]);
+  assert.deepEqual(await jsonOf(await server.fetch(new Request('http://server/v1/models/tiny'))), listed);
+  assert.equal((await server.fetch(new Request('http://server/v1/models/none'))).status, 404);
+  const response = await server.fetch(
+    post('/v1/chat/completions', { ...ASK, max_tokens: 100, stream: true }),
+  );
+  const slots = await jsonOf(await server.fetch(new Request('http://server/slots')));
+  const [model] = slots.models as { slots: number; sequences: { slot: number; prompt_tokens: number }[] }[];
+  assert.equal(model?.slots, 4);
+  assert.equal(model?.sequences.length, 1);
+  assert.ok((model?.sequences[0]?.slot ?? -1) >= 0);
+  await response.body?.cancel();
+});

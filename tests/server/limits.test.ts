@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import type { ModelServer } from '../../src/server/index.ts';
+import { eventsOf, listen, post, tinyServer } from '../support/test-server.ts';
+
+const CHAT = '/v1/chat/completions';
+const ASK = { messages: [{ role: 'user', content: 'hi' }], temperature: 0, ignore_eos: true, max_tokens: 4 };
+const LONG = { ...ASK, max_tokens: 100, stream: true };
+
+async function errorOf(response: Response): Promise<Record<string, unknown>> {
+  return ((await response.json()) as { error: Record<string, unknown> }).error;
+}
+
+/** Resolves when the server works on nothing. */
+async function untilIdle(server: ModelServer): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const slots = await server.fetch(new Request('http://server/slots'));
+    const { active_requests: active } = (await slots.json()) as { active_requests: number };
+    if (active === 0) return;
+    assert.ok(tries < 500, `${active} requests are still there`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** What a server answers to bytes, until it closes the connection. */
+async function exchange(url: string, bytes: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write(bytes);
+  return text(socket);
+}
+
+test('more requests than may wait are refused with 429, and told when to come back', async (t) => {
+  const server = await tinyServer(t, { parallel: 1, queue: 1 });
+  const [first, second] = [server.fetch(post(CHAT, LONG)), server.fetch(post(CHAT, ASK))];
+  const refused = await server.fetch(post(CHAT, ASK));
+  assert.equal(refused.status, 429);
+  assert.ok(Number(refused.headers.get('retry-after')) >= 1);
+  assert.equal((await errorOf(refused)).code, 'SERVER_BUSY');
+  await (await first).text();
+  assert.equal((await second).status, 200);
+  assert.equal((await server.fetch(post(CHAT, ASK))).status, 200);
+});
+
+test('a request that takes too long is ended, in a stream by an event', async (t) => {
+  const server = await tinyServer(t, { timeLimit: 0.5, parallel: 1 });
+  const streamed = await server.fetch(post(CHAT, LONG));
+  // Nobody reads: the text cannot end within its time.
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  const events = eventsOf(await streamed.text()) as { error?: { code: string } }[];
+  assert.equal(events.at(-1)?.error?.code, 'REQUEST_TIMEOUT');
+  await untilIdle(server);
+  const whole = await server.fetch(post(CHAT, { ...ASK, n: 100, max_tokens: 100 }));
+  assert.deepEqual([whole.status, (await errorOf(whole)).code], [408, 'REQUEST_TIMEOUT']);
+  await untilIdle(server);
+});
+
+test('readers that do not read hold up nobody else', async (t) => {
+  const server = await tinyServer(t, { parallel: 2 });
+  const slow = await Promise.all([1, 2, 3].map(() => server.fetch(post(CHAT, LONG))));
+  const response = await server.fetch(post(CHAT, { ...LONG, stream: false }));
+  const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
+  for (const late of slow) {
+    const events = eventsOf(await late.text()) as { choices: { delta: { content?: string } }[] }[];
+    const said = events.map(({ choices: [choice] }) => choice?.delta.content ?? '').join('');
+    assert.equal(said, choices[0]?.message.content, 'what they read at last is whole');
+  }
+});
+
+test('clients that vanish leave nothing behind', async (t) => {
+  const server = await tinyServer(t, { parallel: 4 });
+  const url = await listen(t, server);
+  const body = JSON.stringify(LONG);
+  const head = `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+  const clients = Array.from({ length: 24 }, async (_, i) => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.on('error', () => undefined);
+    if (i % 3 === 0) socket.write(head + body.slice(0, 10));
+    else socket.write(head + body);
+    if (i % 3 === 1) await new Promise((resolve) => socket.once('data', resolve));
+    else await new Promise((resolve) => setTimeout(resolve, i));
+    socket.destroy();
+  });
+  await Promise.all(clients);
+  await untilIdle(server);
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+  const after = await fetch(`${url}${CHAT}`, {
+    method: 'POST',
+    body: JSON.stringify(ASK),
+    headers: { 'content-type': 'application/json' },
+  });
+  assert.equal(after.status, 200);
+});
+
+test('bodies of 100 MB are refused, declared or not', async (t) => {
+  const url = await listen(t, await tinyServer(t));
+  const megabyte = new Uint8Array(2 ** 20).fill(0x20);
+  const headers = { 'content-type': 'application/json' };
+  const declared = await fetch(`${url}${CHAT}`, {
+    method: 'POST',
+    headers,
+    body: new Uint8Array(100 * 2 ** 20),
+  }).catch(() => undefined);
+  if (declared) assert.equal(declared.status, 413);
+  let sent = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (sent++ < 100) controller.enqueue(megabyte);
+      else controller.close();
+    },
+  });
+  const init = { method: 'POST', headers, body: endless, duplex: 'half' };
+  const streamed = await fetch(`${url}${CHAT}`, init as RequestInit).catch(() => undefined);
+  if (streamed) assert.equal(streamed.status, 413);
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+});
+
+test('a declared body that is too large is told so at once', async (t) => {
+  const url = await listen(t, await tinyServer(t, { maxBody: 100 }));
+  const headers = 'host: x\r\ncontent-type: application/json\r\ncontent-length: 101\r\nconnection: close';
+  const answer = await exchange(url, `POST ${CHAT} HTTP/1.1\r\n${headers}\r\n\r\n${' '.repeat(101)}`);
+  assert.match(answer, /^HTTP\/1\.1 413 /);
+  assert.match(answer, /"REQUEST_TOO_LARGE"/);
+});
+
+test('garbage behind a request, headers without end and broken chunks get a proper status', async (t) => {
+  const url = await listen(t, await tinyServer(t), { readSeconds: 1 });
+  const get = 'GET /health HTTP/1.1\r\nhost: x\r\n\r\n';
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const answers = text(socket);
+  socket.write(get + get);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  socket.write('\u0000\u0001 garbage \r\n\r\n');
+  assert.deepEqual(
+    Array.from((await answers).matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => status),
+    ['200', '200', '400'],
+  );
+  assert.match(await exchange(url, `${get}${get}\u0000\u0001 garbage \r\n\r\n`), /^HTTP\/1\.1 400 /);
+  assert.match(await exchange(url, `GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
+  const chunked = `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n`;
+  assert.match(await exchange(url, chunked), /^HTTP\/1\.1 400 /);
+  assert.match(
+    await exchange(url, 'GET /health HTTP/1.1\r\nhost: x\r\n'),
+    /^HTTP\/1\.1 408 /,
+    'the head never ends',
+  );
+  assert.equal((await fetch(`${url}/health`)).status, 200);
+});
+
+test('pages of other origins are let in where they are named', async (t) => {
+  const closed = await tinyServer(t);
+  const origin = 'https://example.com';
+  const plain = await closed.fetch(new Request('http://server/v1/models', { headers: { origin } }));
+  assert.equal(plain.headers.get('access-control-allow-origin'), null);
+  const open = await tinyServer(t, { origins: [origin], keys: ['k'] });
+  const headers = {
+    origin,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization',
+  };
+  const preflight = await open.fetch(new Request(`http://server${CHAT}`, { method: 'OPTIONS', headers }));
+  assert.equal(preflight.status, 204);
+  assert.equal(preflight.headers.get('access-control-allow-origin'), origin);
+  const other = await open.fetch(
+    new Request('http://server/v1/models', { headers: { origin: 'https://other.com' } }),
+  );
+  assert.equal(other.headers.get('access-control-allow-origin'), null);
+  assert.equal(other.status, 401);
+});
+
+test('a server that drains finishes what it has begun and takes nothing new', async (t) => {
+  const server = await tinyServer(t);
+  const streamed = await server.fetch(post(CHAT, LONG));
+  const drained = server.drain();
+  const refused = await server.fetch(post(CHAT, ASK));
+  assert.deepEqual([refused.status, (await errorOf(refused)).code], [503, 'SERVER_DRAINING']);
+  assert.equal((await server.fetch(new Request('http://server/health'))).status, 503);
+  assert.ok((await streamed.text()).endsWith('data: [DONE]\n\n'));
+  await drained;
+});

@@ -1,0 +1,79 @@
+import type { TestContext } from 'node:test';
+import type { Device } from '../../src/device/index.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { openGrammarRealm } from '../../src/node/grammar-realm.ts';
+import { HttpListener, type ListenOptions } from '../../src/node/http-listener.ts';
+import { loadModel } from '../../src/node/load-model.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
+import { type ModelSource, ModelServer, type ServerOptions } from '../../src/server/index.ts';
+import { BUNDLED } from './run-cli.ts';
+import { tinyModel } from './tiny-model.ts';
+
+/** A tiny random model by name, on the CPU device unless asked otherwise. */
+export function tinySource(
+  id = 'tiny',
+  options: ModelOptions = {},
+  openDevice: () => Device | Promise<Device> = () => openCpu({ threads: 1, memoryLimit: 2 ** 30 }),
+): ModelSource {
+  return {
+    id,
+    created: 1_700_000_000,
+    open: async ({ onProgress, signal }) => {
+      const device = await openDevice();
+      const parts = { gguf: await tinyModel(), device, architectures: ALL_ARCHITECTURES };
+      const progress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number }) =>
+        onProgress(bytes / totalBytes);
+      return LanguageModel.open(parts, { ...options, signal, onProgress: progress });
+    },
+  };
+}
+
+/** The bundled model on the CPU device. */
+export function bundledSource(options: ModelOptions = {}): ModelSource {
+  return {
+    id: 'minimind2',
+    created: 1_700_000_000,
+    open: ({ signal }) => loadModel(BUNDLED, { device: 'cpu', threads: 2, ...options, signal }),
+  };
+}
+
+/** A server of a tiny model, there until the test ends. */
+export async function tinyServer(t: TestContext, options: Partial<ServerOptions> = {}): Promise<ModelServer> {
+  const { parallel = 4 } = options;
+  const models = [tinySource('tiny', { sequences: parallel })];
+  const server = new ModelServer({ models, parallel, openGrammarRealm, ...options });
+  t.after(() => server[Symbol.asyncDispose]());
+  await server.loaded;
+  return server;
+}
+
+/** A server behind a socket of this machine, there until the test ends. */
+export async function listen(
+  t: TestContext,
+  server: ModelServer,
+  options: ListenOptions = {},
+): Promise<string> {
+  const listener = await HttpListener.open(server.fetch, { port: 0, ...options });
+  t.after(() => listener[Symbol.asyncDispose]());
+  return listener.url;
+}
+
+/** A POST of a value as JSON. */
+export function post(path: string, body: unknown, init: RequestInit = {}): Request {
+  const headers = { 'content-type': 'application/json', ...(init.headers as Record<string, string>) };
+  return new Request(`http://server${path}`, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    ...init,
+    headers,
+  });
+}
+
+/** The JSON values of a stream's events, `[DONE]` left out. */
+export function eventsOf(text: string): unknown[] {
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('data: ') && line !== 'data: [DONE]')
+    .map((line) => JSON.parse(line.slice('data: '.length)));
+}

@@ -82,7 +82,7 @@ function AnswerFields({ values, change }: FieldsProps) {
       />
       <Count
         label="Seed"
-        hint="the same seed repeats an answer"
+        hint="repeats an answer"
         least={0}
         placeholder="random"
         value={values.seed}

@@ -46,8 +46,12 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     this.#free = Array.from({ length: plan.parts.inFlight }, (_, index) => new Job<S>(index, plan));
   }
 
+  /**
+   * True while no other step can be queued. Where layers are streamed, queueing takes as long as a step: what the one before
+   * it sampled is read first.
+   */
   get isFull(): boolean {
-    return this.#free.length === 0;
+    return this.#free.length === 0 || (this.#parts.plan.isStreamed && !this.isEmpty);
   }
 
   get isEmpty(): boolean {

@@ -1,17 +1,16 @@
-import { alignUp } from '../base/bytes.ts';
 import { fail, invariant } from '../base/errors.ts';
-import { BUFFER_ALIGNMENT, type BufferRange, type MemoryRules, type Stream } from '../device/index.ts';
+import type { BufferRange, Stream } from '../device/index.ts';
 import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-model-loader.ts';
-import { sizesFor } from '../load/loader-sizes.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
-import { type BatchShape, stateBytes, weightRowBytes } from '../ops/value.ts';
-import { BatchInputs, type InputSlot } from './batch-inputs.ts';
+import { type BatchShape, stateBytes } from '../ops/value.ts';
+import type { InputSlot } from './batch-inputs.ts';
 import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
 import type { Residency } from '../load/residency.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
 import type { PlannedWeight } from './layer-plan.ts';
+import { bufferBytesOf, memoryWanted, plannedWeights } from './memory-wanted.ts';
 import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './plan-options.ts';
@@ -114,34 +113,9 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** What `allocate` and loading will take, obeying the limits. Throws `MODEL_TOO_LARGE` where nothing does. */
   fit(limits: MemoryLimits = {}): FitPlan {
-    const cache = new Set(
-      this.#largest.parts.flatMap(({ part }) => part.graph.states.map((s) => part.prefix + s.name)),
-    );
-    const buffers = [...this.#bufferBytes()];
-    const bytesOf = (isCache: boolean) =>
-      buffers
-        .filter(([name]) => cache.has(name) === isCache)
-        .map(([, bytes]) => alignUp(bytes, BUFFER_ALIGNMENT));
-    const { memoryRules: rules } = this.parts.device;
-    const { inFlight, poolWeights, context } = this.parts;
-    const parts = this.#plannedWeights();
-    const movedBytes = parts.flat().flatMap(partBytes);
-    return fitPlan(
-      {
-        parts: parts.map(bytesByKey),
-        streamable: {
-          layers: this.#largest.graphs.layers.map((_, layer) => this.#partOf(layer)),
-          head: this.#head,
-        },
-        poolBytes: poolWeights ? rules.largestBuffer : undefined,
-        rules,
-        cache: bytesOf(true),
-        scratch: [...bytesOf(false), ...this.plans.flatMap((plan) => inputBytes(plan, inFlight, rules))],
-        loader: (isStreamed) => sizesFor(movedBytes, isStreamed),
-        context,
-      },
-      limits,
-    );
+    const layers = this.#largest.graphs.layers.map((_, layer) => this.#partOf(layer));
+    const streamable = { layers, head: this.#head };
+    return fitPlan(memoryWanted({ parts: this.parts, plans: this.plans, streamable }), limits);
   }
 
   /**
@@ -152,7 +126,7 @@ export class ExecutionPlan implements AsyncDisposable {
     try {
       this.#trace = loader.trace;
       if (residency) await this.#reserve(fit, residency);
-      const parts = this.#plannedWeights();
+      const parts = plannedWeights(this.plans);
       this.#weights = new ModelWeights({
         parts,
         placement: fit.placement,
@@ -162,7 +136,7 @@ export class ExecutionPlan implements AsyncDisposable {
         decodedOnDevice: await this.#decodedOnDevice(parts),
         onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
-      for (const [name, bytes] of this.#bufferBytes()) this.#buffers.create(name, bytes);
+      for (const [name, bytes] of bufferBytesOf(this.plans)) this.#buffers.create(name, bytes);
       for (const plan of this.plans) plan.allocate(this.parts.inFlight);
     } catch (error) {
       await this[Symbol.asyncDispose]();
@@ -394,41 +368,7 @@ export class ExecutionPlan implements AsyncDisposable {
     }
     return keys;
   }
-
-  /** Of each part, those of all plans, each once. */
-  #plannedWeights(): PlannedWeight[][] {
-    return this.#largest.parts.map((_, part) => {
-      const weights = this.plans.flatMap(({ parts }) => parts[part]?.weights ?? []);
-      return [...new Map(weights.map((weight) => [weight.key, weight])).values()];
-    });
-  }
-
-  /** Plans run one after the other and share every buffer. */
-  #bufferBytes(): Map<string, number> {
-    const bytes = new Map<string, number>();
-    for (const plan of this.plans) {
-      for (const [name, wanted] of plan.bufferBytes()) {
-        bytes.set(name, Math.max(wanted, bytes.get(name) ?? 0));
-      }
-    }
-    return bytes;
-  }
 }
 
 /** The embedding's number among the parts; the layers follow. */
 const EMBEDDING = 0;
-
-/** Bytes of each tensor of a weight, in the file or as it is packed, whichever is more. */
-function partBytes({ packed, tensors }: PlannedWeight): number[] {
-  return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
-}
-
-function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {
-  return new Map(weights.map(({ key, packed }) => [key, packed.byteLength]));
-}
-
-/** Sizes of the small inputs' buffers, those in pinned memory only where that is the device's own. */
-function inputBytes({ shape }: BatchPlan, inFlight: number, { pinnedInside }: MemoryRules): number[] {
-  const count = pinnedInside ? 1 + inFlight : 1;
-  return Array.from({ length: count }, () => BatchInputs.byteLength(shape));
-}

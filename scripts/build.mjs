@@ -1,10 +1,11 @@
-// Builds dist/: the CPU kernels with AssemblyScript (once per change of their text), then everything else with tsc.
+// Builds dist/: the CPU kernels with AssemblyScript (once per change of their text), everything else with tsc, and the page.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildWeb } from './build-web.mjs';
 import { writeKernelGrids } from './kernel-grids.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -52,3 +53,4 @@ execFileSync(process.execPath, [tsc, '-p', root], { stdio: 'inherit' });
 cpSync(join(root, 'src/devices/native/kernels'), join(root, 'dist/src/devices/native/kernels'), {
   recursive: true,
 });
+await buildWeb();

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { softwareGpuEnvironment } from './software-gpu.mjs';
+import { unpackChromium } from './unpack-chromium.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const tests = join(root, 'dist/tests');
@@ -27,12 +27,20 @@ if (files.length === 0) {
 }
 // Node leaves a core to itself, which on two cores is half of them.
 const concurrency = Math.max(2, availableParallelism() - 1);
+const chromium = await unpackChromium(root);
+// A process finds SwiftShader as its only Vulkan driver, and tests find the browser. `LD_LIBRARY_PATH` is read when a process
+// starts, so that a running one cannot set it for itself.
+const environment = chromium && {
+  LD_LIBRARY_PATH: [chromium, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':'),
+  VK_DRIVER_FILES: join(chromium, 'vk_swiftshader_icd.json'),
+  ROCMFORGE_TEST_CHROMIUM: chromium,
+};
 const run = spawnSync(
   process.execPath,
   ['--enable-source-maps', '--test', `--test-concurrency=${concurrency}`, '--test-reporter=spec', ...files],
   {
     stdio: 'inherit',
-    env: { ...process.env, ...(await softwareGpuEnvironment(root)) },
+    env: { ...process.env, ...environment },
   },
 );
 process.exit(run.status ?? 1);

@@ -13,7 +13,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['model'],
   ['engine'],
   ['server'],
-  ['node'],
+  ['node', 'browser'],
   ['cli', 'index.ts'],
 ];
 

@@ -1,4 +1,5 @@
 import { baseErrors } from './base-errors.ts';
+import { browserErrors } from './browser-errors.ts';
 import { deviceErrors } from './device-errors.ts';
 import { ggufErrors } from './gguf-errors.ts';
 import { ioErrors } from './io-errors.ts';
@@ -20,6 +21,7 @@ export const CATALOGUE = {
   ...nativeErrors,
   ...toolErrors,
   ...webGpuErrors,
+  ...browserErrors,
   ...serverErrors,
 } as const;
 

@@ -1,3 +1,5 @@
+import { floatText } from './library/float-text.ts';
+
 /**
  * What `RopeTurns` computes, with the same roundings: (cos, sin) of a pair for the row's position. `free_angle` and
  * `turn_of` are texts of their own.
@@ -35,7 +37,7 @@ export function yarnTurnText(shares: Float32Array): string {
   const high = rest.map(Math.fround);
   const low = rest.map((value, i) => value - (high[i] as number));
   const table = (values: readonly number[]) =>
-    `array<f32, ${values.length}>(${values.map(bitsOf).join(', ')})`;
+    `array<f32, ${values.length}>(${values.map(floatText).join(', ')})`;
   return /* wgsl */ `
 const SHARES = ${table([...shares])};
 const REST_HIGH = ${table(high)};
@@ -50,11 +52,6 @@ fn turn_of(free: f32, squeezed: f32, pair: u32) -> f32 {
   return mixed + opaque_value(free * shares[pair]);
 }
 `;
-}
-
-function bitsOf(value: number): string {
-  const [bits] = new Uint32Array(Float32Array.of(value).buffer);
-  return `bitcast<f32>(0x${(bits as number).toString(16)}u)`;
 }
 
 /** `turned(at, in_head)`: the value of element `at`, turned with its partner; wants `x_of`. */

@@ -1,3 +1,5 @@
+import { floatText } from '../kernels/library/float-text.ts';
+
 /** How a kernel uses a buffer: `uniform` and `read` leave it as it is. */
 export type Access = 'uniform' | 'read' | 'write';
 
@@ -56,6 +58,5 @@ function spaceOf(access: Access): string {
 function constantText(value: Constant): string {
   if (typeof value === 'boolean') return String(value);
   if (typeof value === 'number') return `${value}u`;
-  const [bits] = new Uint32Array(Float32Array.of(value.f32).buffer);
-  return `bitcast<f32>(0x${(bits as number).toString(16)}u)`;
+  return floatText(value.f32);
 }

@@ -1,0 +1,103 @@
+// Builds dist/web: the chat page with everything it needs, to be served from any path. The CPU kernels must have been built.
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, posix, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
+const KERNELS = ['kernels.relaxed.wasm', 'kernels.baseline.wasm'];
+
+const OPTIONS = {
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: 'es2022',
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  legalComments: 'linked',
+  logLevel: 'warning',
+};
+
+/** Scripts lie in `browser/` because they name workers and kernels by address relative to themselves, as in the sources. */
+function buildScripts(out) {
+  const entryPoints = {
+    'browser/app': 'web/app.tsx',
+    'browser/engine-worker': 'src/browser/engine-worker.ts',
+    'browser/cpu-worker': 'src/browser/cpu-worker.ts',
+    'browser/decode-worker': 'src/browser/decode-worker.ts',
+    styles: 'web/styles/index.css',
+  };
+  const inRoot = Object.entries(entryPoints).map(([name, file]) => [name, join(ROOT, file)]);
+  return build({
+    ...OPTIONS,
+    entryPoints: Object.fromEntries(inRoot),
+    outdir: out,
+    splitting: true,
+    chunkNames: 'browser/[name]-[hash]',
+  });
+}
+
+function copyFiles(out) {
+  for (const file of readdirSync(join(ROOT, 'web/static')))
+    cpSync(join(ROOT, 'web/static', file), join(out, file));
+  mkdirSync(join(out, 'devices/cpu'), { recursive: true });
+  for (const kernels of KERNELS) {
+    cpSync(join(ROOT, 'dist/src/devices/cpu', kernels), join(out, 'devices/cpu', kernels));
+  }
+}
+
+/** The models of the repository, beside the page, with what tells that they arrived whole. */
+function addModels(out) {
+  mkdirSync(join(out, 'models'));
+  const models = JSON.parse(readFileSync(join(ROOT, 'web/models.json'), 'utf8'));
+  const listed = models.map((model) => {
+    const source = join(ROOT, 'models', model.file);
+    try {
+      linkSync(source, join(out, 'models', model.file));
+    } catch {
+      // Another file system.
+      cpSync(source, join(out, 'models', model.file));
+    }
+    const sha256 = createHash('sha256').update(readFileSync(source)).digest('hex');
+    return { ...model, bytes: statSync(source).size, sha256 };
+  });
+  writeFileSync(join(out, 'models/models.json'), JSON.stringify(listed));
+}
+
+/** The service worker knows the page's files by name, and by their hash when they change. */
+async function buildServiceWorker(out) {
+  const files = readdirSync(out, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !/\.(gguf|txt)$/.test(entry.name))
+    .map((entry) => relative(out, join(entry.parentPath, entry.name)).replaceAll('\\', posix.sep))
+    .sort();
+  const hash = createHash('sha256');
+  for (const file of files) hash.update(file).update(readFileSync(join(out, file)));
+  const define = {
+    SHELL_FILES: JSON.stringify(files),
+    SHELL_VERSION: JSON.stringify(hash.digest('hex').slice(0, 16)),
+  };
+  const entryPoints = [join(ROOT, 'web/service-worker.ts')];
+  await build({ ...OPTIONS, format: 'iife', entryPoints, outdir: out, define });
+}
+
+/** Writes the page into `out`. */
+export async function buildWeb(out = join(ROOT, 'dist/web')) {
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  copyFiles(out);
+  addModels(out);
+  await buildScripts(out);
+  await buildServiceWorker(out);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildWeb();

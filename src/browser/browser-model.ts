@@ -1,0 +1,80 @@
+import { Lifetime } from '../base/disposal.ts';
+import { RocmforgeError } from '../base/errors.ts';
+import type { GenerateOptions } from '../engine/generate-options.ts';
+import type { LoadReport } from '../load/async-model-loader.ts';
+import type { ChatMessage, ChatRenderOptions } from '../text/index.ts';
+import type { CallClient } from './calls/call-client.ts';
+import type { EngineCall, ModelDescription } from './engine-calls.ts';
+import { RemoteTextStream } from './remote-text-stream.ts';
+
+/** A model that runs in a worker of its own, with the methods of Node's `LanguageModel`. It owns the worker. */
+export class BrowserModel implements AsyncDisposable, ModelDescription {
+  readonly name: string;
+  readonly architecture: string;
+  readonly context: number;
+  readonly batch: number;
+  readonly byteLength: number;
+  readonly device: ModelDescription['device'];
+  readonly fit: ModelDescription['fit'];
+  readonly #client: CallClient;
+  readonly #life = new Lifetime('the model');
+
+  /** Made by `loadModel`. */
+  constructor(client: CallClient, of: ModelDescription) {
+    this.#client = client;
+    this.name = of.name;
+    this.architecture = of.architecture;
+    this.context = of.context;
+    this.batch = of.batch;
+    this.byteLength = of.byteLength;
+    this.device = of.device;
+    this.fit = of.fit;
+  }
+
+  /** Resolves with what was loaded before anything asked for it; rejects when that failed. */
+  get loaded(): Promise<LoadReport> {
+    return this.#ask({ name: 'loaded' }) as Promise<LoadReport>;
+  }
+
+  /** Answers a conversation, written down by the model's own template. The stream rejects as Node's throws and rejects. */
+  chat(
+    messages: readonly ChatMessage[],
+    { signal, ...options }: GenerateOptions & ChatRenderOptions = {},
+  ): RemoteTextStream {
+    this.#life.check();
+    return new RemoteTextStream(this.#client, { name: 'chat', messages, options }, signal);
+  }
+
+  /** Continues a text or token ids. The stream rejects as Node's throws and rejects. */
+  generate(
+    prompt: string | readonly number[],
+    { signal, ...options }: GenerateOptions = {},
+  ): RemoteTextStream {
+    this.#life.check();
+    return new RemoteTextStream(this.#client, { name: 'generate', prompt, options }, signal);
+  }
+
+  /** Forgets what is cached of the last conversation. */
+  async reset(): Promise<void> {
+    await this.#ask({ name: 'reset' });
+  }
+
+  /** Releases everything, and ends the worker. */
+  async dispose(): Promise<void> {
+    if (!this.#life.end()) return;
+    try {
+      await this.#client.call({ name: 'dispose' } satisfies EngineCall);
+    } finally {
+      await this.#client.end(new RocmforgeError('DISPOSED', { what: 'the model' }));
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  #ask(call: EngineCall): Promise<unknown> {
+    this.#life.check();
+    return this.#client.call(call);
+  }
+}

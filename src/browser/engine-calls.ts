@@ -1,0 +1,62 @@
+import type { DeviceInfo } from '../device/index.ts';
+import type { ModelOptions } from '../engine/language-model.ts';
+import type { GenerateOptions } from '../engine/generate-options.ts';
+import type { LoadProgress } from '../load/load-progress.ts';
+import type { FitPlan } from '../model/fit-plan.ts';
+import type { ChatMessage, ChatRenderOptions } from '../text/index.ts';
+import type { BrowserDeviceRequest } from './open-device.ts';
+import type { OpenSourceOptions, SourceLocation } from './open-source.ts';
+import type { DownloadProgress } from './store/download-progress.ts';
+
+/** How far a model has come: into the browser's storage, and onto the device. Both at once while it downloads. */
+export type BrowserLoadProgress = DownloadProgress | LoadProgress;
+
+/** What crosses to the engine's worker: options without functions and signals. */
+export interface OpenCall {
+  readonly name: 'open';
+  readonly location: SourceLocation;
+  readonly options: Omit<ModelOptions, 'onProgress' | 'signal' | 'logger' | 'trace'> &
+    BrowserDeviceRequest &
+    Pick<OpenSourceOptions, 'keep' | 'headers' | 'sha256'>;
+}
+
+/** A conversation to be answered. */
+export interface ChatCall {
+  readonly name: 'chat';
+  readonly messages: readonly ChatMessage[];
+  readonly options: Omit<GenerateOptions, 'signal'> & ChatRenderOptions;
+}
+
+/** A text or token ids to be continued. */
+export interface GenerateCall {
+  readonly name: 'generate';
+  readonly prompt: string | readonly number[];
+  readonly options: Omit<GenerateOptions, 'signal'>;
+}
+
+/** What the page asks of the worker. */
+export type EngineCall =
+  | OpenCall
+  | ChatCall
+  | GenerateCall
+  /** Tells how loading goes until it has ended; asked before `open`. */
+  | { readonly name: 'progress' }
+  | { readonly name: 'loaded' }
+  | { readonly name: 'reset' }
+  | { readonly name: 'dispose' };
+
+/** An opened model, as the page knows it. */
+export interface ModelDescription {
+  /** What the file calls the model, or the file's own name. */
+  readonly name: string;
+  readonly architecture: string;
+  /** Positions that a sequence may have. */
+  readonly context: number;
+  /** Prompt tokens of one step. */
+  readonly batch: number;
+  /** Bytes of its files. */
+  readonly byteLength: number;
+  readonly device: { readonly info: DeviceInfo };
+  /** Where the memory went, in bytes. */
+  readonly fit: FitPlan;
+}

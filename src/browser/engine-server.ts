@@ -1,0 +1,107 @@
+import { invariant, isRocmforgeError } from '../base/errors.ts';
+import type { WorkerPort } from '../device/index.ts';
+import { LanguageModel } from '../engine/language-model.ts';
+import type { TextEnd, TextStream } from '../engine/text-stream.ts';
+import { GgufFile } from '../gguf/index.ts';
+import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
+import { type CallContext, serveCalls } from './calls/serve-calls.ts';
+import type { BrowserLoadProgress, EngineCall, ModelDescription, OpenCall } from './engine-calls.ts';
+import { LoadingWatch } from './loading-watch.ts';
+import { canShareMemory, openDecoder } from './open-cpu.ts';
+import { type BackendName, openDevice } from './open-device.ts';
+import { SourceOpener } from './open-source.ts';
+
+/** Answers a page's calls with one model, which `open` loads. */
+export function runEngineServer(port: WorkerPort): void {
+  const loading = new LoadingWatch();
+  let model: LanguageModel | undefined;
+  const opened = (): LanguageModel => {
+    invariant(model, 'a model is opened before it is used');
+    return model;
+  };
+  serveCalls(port, async (request, context) => {
+    const call = request as EngineCall;
+    switch (call.name) {
+      case 'progress':
+        return loading.watch(context);
+      case 'open':
+        model = await loading.during(openModel(call, context.signal, (progress) => loading.tell(progress)));
+        return describe(model);
+      case 'chat':
+        return sendText(opened().chat(call.messages, { ...call.options, signal: context.signal }), context);
+      case 'generate':
+        return sendText(opened().generate(call.prompt, { ...call.options, signal: context.signal }), context);
+      case 'loaded':
+        return opened().loaded;
+      case 'reset':
+        return opened().reset();
+      case 'dispose':
+        return model?.dispose();
+    }
+  });
+}
+
+/** Loads a model while it is still on its way, and gives it out when all of it is there and checked. */
+async function openModel(
+  { location, options }: OpenCall,
+  signal: AbortSignal,
+  onProgress: (progress: BrowserLoadProgress) => void,
+): Promise<LanguageModel> {
+  const sources = new SourceOpener(location, { ...options, signal, onProgress });
+  const opened: AsyncDisposable[] = [];
+  const keep = <T extends AsyncDisposable>(resource: T): T => {
+    opened.unshift(resource);
+    return resource;
+  };
+  try {
+    const gguf = keep(await openGguf(sources, signal));
+    const decoder = decodes(options) ? keep(await openDecoder(options)) : undefined;
+    const device = keep(await openDevice(options));
+    const reopen = () => openDevice({ ...options, device: device.info.backend as BackendName });
+    const parts = { gguf, device, decoder, reopen, architectures: ALL_ARCHITECTURES };
+    const model = await LanguageModel.open(parts, { ...options, signal, onProgress });
+    opened.splice(0, opened.length, model);
+    await sources.whole();
+    return model;
+  } catch (error) {
+    for (const resource of opened) await resource[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** What turns out to be no model is not kept. */
+async function openGguf(sources: SourceOpener, signal: AbortSignal): Promise<GgufFile> {
+  try {
+    const first = await sources.first();
+    return await GgufFile.open(first, { signal, resolveSibling: (name) => sources.sibling(name) });
+  } catch (error) {
+    if (isRocmforgeError(error) && error.code.startsWith('GGUF_')) await sources.discard();
+    throw error;
+  }
+}
+
+/** Whether weights are decoded by workers of their own; where those may not share memory, the engine's worker does it. */
+function decodes({ weights = 'blocks' }: OpenCall['options']): boolean {
+  return weights !== 'blocks' && canShareMemory();
+}
+
+/** Sends the pieces of a text; its end is the answer. */
+async function sendText(text: TextStream, context: CallContext): Promise<TextEnd | undefined> {
+  for await (const chunk of text) {
+    await context.send(chunk);
+    if (context.left) return undefined;
+  }
+  return text.end;
+}
+
+function describe({ gguf, config, context, batch, device, fit }: LanguageModel): ModelDescription {
+  return {
+    name: gguf.metadata.string('general.name') ?? gguf.name,
+    architecture: config.architecture,
+    context,
+    batch,
+    byteLength: gguf.byteLength,
+    device: { info: device.info },
+    fit,
+  };
+}

@@ -1,0 +1,68 @@
+import { fail } from '../base/errors.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
+import type { Device } from '../device/index.ts';
+import { openWebGpuDevice } from '../devices/webgpu/index.ts';
+import { type BrowserCpuOptions, openCpu } from './open-cpu.ts';
+
+/** What a browser can open, the best first. */
+const BACKENDS = ['webgpu', 'cpu'] as const;
+
+/** One of the kinds of device that a browser can open. */
+export type BackendName = (typeof BACKENDS)[number];
+
+/** How a device is asked for in a browser. */
+export interface BrowserDeviceRequest extends BrowserCpuOptions {
+  /** `auto`, the default, takes a GPU under WebGPU where there is one, and the CPU else. */
+  readonly device?: 'auto' | BackendName | undefined;
+}
+
+/**
+ * Opens the device asked for. Rejects with `INVALID_ARGUMENT`, and with `DEVICE_UNAVAILABLE`, which for `auto` says why
+ * each was not taken.
+ */
+export async function openDevice(
+  request: BrowserDeviceRequest = {},
+  logger: Logger = silentLogger,
+): Promise<Device> {
+  const { device: wanted = 'auto' } = request;
+  switch (wanted) {
+    case 'webgpu':
+      return openWebGpu(true);
+    case 'cpu':
+      return openCpu(request);
+    case 'auto':
+      return openBest(request, logger);
+    default:
+      return fail('INVALID_ARGUMENT', {
+        name: 'device',
+        found: String(wanted),
+        expected: ['auto', ...BACKENDS].join(', '),
+      });
+  }
+}
+
+async function openBest(request: BrowserDeviceRequest, logger: Logger): Promise<Device> {
+  const reasons: string[] = [];
+  for (const open of [() => openWebGpu(false), () => openCpu(request)]) {
+    try {
+      return await open();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      logger.debug('device not available', { reason });
+      reasons.push(reason);
+    }
+  }
+  return fail('DEVICE_UNAVAILABLE', { device: 'auto', why: reasons.join('; ') });
+}
+
+/** Software is slower than the CPU device, so that it is taken only where it was asked for. */
+async function openWebGpu(software: boolean): Promise<Device> {
+  const gpu = (navigator as Partial<Pick<Navigator, 'gpu'>>).gpu;
+  if (!gpu) {
+    const why = globalThis.isSecureContext
+      ? 'the browser has no WebGPU, or it is switched off'
+      : 'browsers give WebGPU to pages from https or localhost only';
+    fail('DEVICE_UNAVAILABLE', { device: 'webgpu', why });
+  }
+  return openWebGpuDevice({ gpu, software });
+}

@@ -1,0 +1,52 @@
+import { throwIfAborted } from '../../base/errors.ts';
+import { CheckedSource } from '../../io/index.ts';
+import type { Download } from './download.ts';
+import type { OpfsFile } from './opfs-file.ts';
+
+/** What a stored source reads from. */
+export interface StoredFile {
+  readonly name: string;
+  readonly size: number;
+  readonly file: OpfsFile;
+  /** Still under way; reads then wait for their bytes. */
+  readonly download?: Download;
+  /** Ends a download that nobody waits for any more. */
+  readonly cancel?: () => void;
+}
+
+/** A model in the browser's own storage, whole or on its way there. */
+export class StoredSource extends CheckedSource {
+  readonly #stored: StoredFile;
+  #pending: Promise<void> | undefined;
+
+  constructor(stored: StoredFile) {
+    super(stored.name, stored.size);
+    this.#stored = stored;
+    this.#pending = stored.download?.done.then(() => {
+      this.#pending = undefined;
+    });
+    this.#pending?.catch(() => {});
+  }
+
+  /** Resolves when all bytes are there and have the hash that they should have. */
+  async whole(): Promise<void> {
+    await this.#pending;
+  }
+
+  protected async fill(offset: number, into: Uint8Array, signal?: AbortSignal): Promise<void> {
+    await this.#stored.download?.reached(offset + into.byteLength);
+    throwIfAborted(signal, `reading ${this.name}`);
+    await this.#stored.file.read(offset, into);
+  }
+
+  protected async release(): Promise<void> {
+    if (!this.#pending) return this.#stored.file.close();
+    this.#stored.cancel?.();
+    // The download closes the file that it could not finish.
+    const finished = await this.#pending.then(
+      () => true,
+      () => false,
+    );
+    if (finished) this.#stored.file.close();
+  }
+}

@@ -1,0 +1,63 @@
+import type { WorkerHandle, WorkerHost, WorkerPort } from '../device/index.ts';
+
+/** A dedicated worker of the page or of another worker. */
+export class BrowserWorker implements WorkerHandle {
+  readonly #worker: Worker;
+  readonly #onFailure: ((error: Error) => void)[] = [];
+  #ended = false;
+
+  constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.addEventListener('error', (event) => {
+      event.preventDefault();
+      this.#fail(new Error(event.message || 'its script could not be loaded'));
+    });
+    worker.addEventListener('messageerror', () => this.#fail(new Error('a message could not be read')));
+  }
+
+  post(message: unknown): void {
+    this.#worker.postMessage(message);
+  }
+
+  onMessage(listener: (message: unknown) => void): void {
+    this.#worker.addEventListener('message', ({ data }: MessageEvent<unknown>) => listener(data));
+  }
+
+  onFailure(listener: (error: Error) => void): void {
+    this.#onFailure.push(listener);
+  }
+
+  /** A page lives as long as it is shown, whatever its workers do. */
+  hold(): void {}
+
+  async terminate(): Promise<void> {
+    this.#ended = true;
+    this.#worker.terminate();
+  }
+
+  #fail(error: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    for (const listener of this.#onFailure) listener(error);
+  }
+}
+
+/** Starts as many workers as a device asks for. */
+export function browserWorkerHost(threads: number, start: (name: string) => Worker): WorkerHost {
+  return { threads, start: (name) => new BrowserWorker(start(name)) };
+}
+
+/** What a worker's global scope has; TypeScript's own description of it cannot stand beside the one of pages. */
+interface WorkerScope {
+  postMessage(message: unknown): void;
+  addEventListener(type: 'message', listener: (event: MessageEvent<unknown>) => void): void;
+}
+
+/** The channel to whoever started this worker. */
+export function ownWorkerPort(): WorkerPort {
+  const scope = globalThis as unknown as WorkerScope;
+  return {
+    post: (message) => scope.postMessage(message),
+    onMessage: (listener) => scope.addEventListener('message', ({ data }) => listener(data)),
+  };
+}

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import type { Page } from 'playwright-core';
+import { accessibilityFaults } from '../support/browser/accessibility.ts';
+import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
+import { Site } from '../support/browser/site.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
+import { tinyBytes } from '../support/tiny-model.ts';
+
+const MODEL = 'models/minimind2-small-q4_k_m.gguf';
+const PHONE = { width: 390, height: 780 };
+const tiny = await tinyBytes('F32');
+
+describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
+  let site: Site;
+  let browser: TestBrowser;
+  let page: Page;
+  const button = (name: string | RegExp) => page.getByRole('button', { name });
+  const message = () => page.getByRole('textbox', { name: 'Message' });
+  const answers = () => page.getByRole('list', { name: 'Conversation' }).locator('.answer');
+
+  before(async () => {
+    site = await Site.open(join(PROJECT_ROOT, 'dist/web'));
+    site.files.set(`/${MODEL}`, readFileSync(join(PROJECT_ROOT, MODEL)));
+    browser = await TestBrowser.open({ viewport: PHONE });
+    page = await browser.page(`${site.url}/`);
+  });
+
+  after(async () => {
+    await browser[Symbol.asyncDispose]();
+    await site[Symbol.asyncDispose]();
+  });
+
+  test('loads the model beside it by keyboard alone, and says how far it is', async () => {
+    await button('Load MiniMind2 Small').waitFor();
+    assert.deepEqual(await accessibilityFaults(page), []);
+    site.behaviour.stallAfter = 7_000_000;
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    assert.match(await focused(page), /Load MiniMind2 Small/);
+    await page.keyboard.press('Enter');
+    const bar = page.getByRole('progressbar', { name: 'Loading MiniMind2 Small' });
+    await page.locator('[role=progressbar][aria-valuenow="39"]').waitFor();
+    assert.match((await bar.getAttribute('aria-valuetext')) ?? '', /Downloading: \d.* of 17\.5 MB/);
+    assert.equal(await focused(page), 'Cancel');
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await page.keyboard.press('Enter');
+    await button('Load MiniMind2 Small').waitFor();
+    site.resume();
+    await button('Load MiniMind2 Small').click();
+    await message().waitFor();
+    assert.match(site.requests.at(-1) ?? '', /bytes=[1-9]/);
+    assert.deepEqual(await accessibilityFaults(page), []);
+  });
+
+  test('answers, with Enter to send and Shift+Enter for a line, and tells screen readers', async () => {
+    await page.keyboard.type('What is the');
+    await page.keyboard.press('Shift+Enter');
+    await page.keyboard.type('capital of France?');
+    assert.equal(await message().inputValue(), 'What is the\ncapital of France?');
+    await page.keyboard.press('Enter');
+    await button('Copy the answer').waitFor();
+    const text = (await answers().locator('.text').innerText()).trim();
+    assert.match(text, /\w/);
+    assert.match(await answers().locator('.numbers').innerText(), /^\d+ tokens?( · [\d.]+ tokens\/s)?$/);
+    const said = (await page.getByRole('log').innerText()).replaceAll(/\s+/g, ' ').trim();
+    assert.equal(said, text.replaceAll(/\s+/g, ' '));
+    assert.equal(await message().inputValue(), '');
+    assert.deepEqual(await accessibilityFaults(page), []);
+  });
+
+  test('settings are used, and kept', async () => {
+    await button('Settings').click();
+    const dialog = page.getByRole('dialog', { name: 'Settings' });
+    await dialog.getByLabel('Temperature').fill('0');
+    await dialog.getByLabel('Most tokens of an answer').fill('5');
+    await dialog.getByLabel('System prompt').fill('You are a pirate.');
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await button('New conversation').click();
+    await button('Write a short poem.').click();
+    await answers()
+      .getByText(/^5 tokens/)
+      .waitFor();
+    await page.reload();
+    await button('Settings').click();
+    assert.equal(await dialog.getByLabel('Temperature').inputValue(), '0');
+    assert.equal(await dialog.getByLabel('System prompt').inputValue(), 'You are a pirate.');
+    await dialog.getByRole('button', { name: 'Reset' }).click();
+    await dialog.locator('textarea:placeholder-shown').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+  });
+
+  test('Escape and the button stop an answer, which stays as it is', async () => {
+    await button('Load MiniMind2 Small').click();
+    // What the model repeats without an end, where it may.
+    await button('Settings').click();
+    const dialog = page.getByRole('dialog', { name: 'Settings' });
+    await dialog.getByLabel('Temperature').fill('0');
+    await dialog.getByLabel('Repetition penalty').fill('1');
+    await dialog.getByLabel('Most tokens of an answer').fill('4000');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    for (const [count, stop] of [
+      [1, () => page.keyboard.press('Escape')],
+      [2, () => button('Stop').click()],
+    ] as const) {
+      await message().fill('Tell me a very long story about a ship.');
+      await page.keyboard.press('Enter');
+      await answers()
+        .nth(count - 1)
+        .locator('.text')
+        .waitFor();
+      await stop();
+      await answers()
+        .nth(count - 1)
+        .getByText('Stopped')
+        .waitFor();
+      assert.equal(await answers().count(), count);
+    }
+    await button('New conversation').click();
+    await page.getByRole('heading', { name: 'Say something.' }).waitFor();
+  });
+
+  test('a dropped file is loaded and kept, shown with its size, and deleted', async () => {
+    await dropFile(page, 'dropped.gguf', tiny);
+    await message().waitFor();
+    await button('Model: dropped.gguf').click();
+    const dialog = page.getByRole('dialog', { name: 'Models' });
+    await dialog.getByText(/^\d+ kB · used/).waitFor();
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await dialog.getByRole('button', { name: 'Delete dropped.gguf from this browser' }).click();
+    await dialog.getByRole('alert').getByText('is in use').waitFor();
+    await dialog.getByRole('button', { name: 'Load MiniMind2 Small' }).click();
+    await button('Model: MiniMind2 Small').click();
+    await dialog.getByRole('button', { name: 'Delete dropped.gguf from this browser' }).click();
+    await dialog.getByText('dropped.gguf').first().waitFor({ state: 'detached' });
+    await page.keyboard.press('Escape');
+  });
+
+  test('what cannot be loaded is said', async () => {
+    await page.reload();
+    await page.getByLabel('A GGUF file’s address').fill(`${site.url}/absent.gguf`);
+    await page.keyboard.press('Enter');
+    const alert = page.getByRole('alert');
+    await alert.getByText('absent.gguf was not loaded').waitFor();
+    assert.match(await alert.innerText(), /status 404[^]*Check the address/);
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    assert.deepEqual(await accessibilityFaults(page), []);
+  });
+
+  test('where its server does not isolate it and there is no GPU, it isolates itself', async () => {
+    await using plain = await Site.open(join(PROJECT_ROOT, 'dist/web'), { isolated: false });
+    const alone = await browser.page(`${plain.url}/`, 'delete Navigator.prototype.gpu');
+    await eventually(() => alone.evaluate('crossOriginIsolated'));
+    await alone.getByRole('button', { name: 'Load MiniMind2 Small' }).waitFor();
+    await dropFile(alone, 'alone.gguf', tiny);
+    await alone.getByRole('textbox', { name: 'Message' }).waitFor();
+    await alone.close();
+  });
+
+  test('without its server it opens, loads what is kept and answers', async () => {
+    await site[Symbol.asyncDispose]();
+    await page.reload();
+    await button('Load MiniMind2 Small').click();
+    await message().waitFor();
+    await message().fill('Hi');
+    await page.keyboard.press('Enter');
+    await button('Copy the answer').waitFor();
+    assert.match(await answers().locator('.text').innerText(), /\w/);
+  });
+});
+
+/** Asks again until the answer is true; a page that is just being loaded has none. */
+async function eventually(ask: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    if (await ask().catch(() => false)) return;
+    await setTimeout(100);
+  }
+  assert.fail('it never came');
+}
+
+/** The accessible text of what has the focus. */
+function focused(page: Page): Promise<string> {
+  return page.evaluate(`document.activeElement?.textContent?.trim() ?? ''`);
+}
+
+/** Drops a file on the page, as a user would from a folder. */
+async function dropFile(page: Page, name: string, bytes: Uint8Array): Promise<void> {
+  const given = JSON.stringify({ name, base64: Buffer.from(bytes).toString('base64') });
+  await page.evaluate(`(async ({ name, base64 }) => {
+    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([bytes], name));
+    for (const type of ['dragover', 'drop']) {
+      document.body.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
+    }
+  })(${given})`);
+}

@@ -1,0 +1,75 @@
+/** The page's files, relative to it, and what changes when one of them does; put in by the build. */
+declare const SHELL_FILES: readonly string[];
+declare const SHELL_VERSION: string;
+
+/** What a service worker's scope has; TypeScript's own description of it cannot stand beside the one of pages. */
+interface ServiceWorkerScope {
+  readonly registration: { readonly scope: string };
+  readonly clients: { claim(): Promise<void> };
+  skipWaiting(): Promise<void>;
+  addEventListener(type: 'install' | 'activate', listener: (event: ExtendableEvent) => void): void;
+  addEventListener(type: 'fetch', listener: (event: FetchEvent) => void): void;
+}
+
+interface ExtendableEvent extends Event {
+  waitUntil(work: Promise<unknown>): void;
+}
+
+interface FetchEvent extends ExtendableEvent {
+  readonly request: Request;
+  respondWith(response: Promise<Response>): void;
+}
+
+const worker = globalThis as unknown as ServiceWorkerScope;
+const PREFIX = `rocmforge ${worker.registration.scope} `;
+const SHELL = PREFIX + SHELL_VERSION;
+
+/** What lets workers share memory, which the CPU device needs, wherever the page is served from. */
+const ISOLATION = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-embedder-policy': 'require-corp',
+};
+
+worker.addEventListener('install', (event) => {
+  event.waitUntil(fillShell().then(() => worker.skipWaiting()));
+});
+
+worker.addEventListener('activate', (event) => {
+  event.waitUntil(dropOldShells().then(() => worker.clients.claim()));
+});
+
+worker.addEventListener('fetch', (event) => {
+  const address = shellAddress(event.request);
+  // Models pass by: they are kept elsewhere, and in pieces.
+  if (address !== undefined) event.respondWith(fromShell(address, event.request));
+});
+
+async function fillShell(): Promise<void> {
+  const shell = await caches.open(SHELL);
+  const addresses = SHELL_FILES.map((file) => new URL(file, worker.registration.scope).href);
+  await shell.addAll(addresses.map((address) => new Request(address, { cache: 'reload' })));
+}
+
+async function dropOldShells(): Promise<void> {
+  for (const name of await caches.keys()) {
+    if (name.startsWith(PREFIX) && name !== SHELL) await caches.delete(name);
+  }
+}
+
+/** The address of the file of the page that is asked for; undefined for everything else. */
+function shellAddress({ method, url }: Request): string | undefined {
+  const { scope } = worker.registration;
+  const [address = ''] = url.split(/[?#]/);
+  if (method !== 'GET' || !address.startsWith(scope)) return undefined;
+  const file = address.slice(scope.length) || 'index.html';
+  return SHELL_FILES.includes(file) ? new URL(file, scope).href : undefined;
+}
+
+async function fromShell(address: string, request: Request): Promise<Response> {
+  const shell = await caches.open(SHELL);
+  const response = (await shell.match(address)) ?? (await fetch(request));
+  const headers = new Headers(response.headers);
+  for (const [name, value] of Object.entries(ISOLATION)) headers.set(name, value);
+  const { status, statusText } = response;
+  return new Response(response.body, { status, statusText, headers });
+}

@@ -1,0 +1,59 @@
+import { signal } from '@preact/signals';
+import { ModelStore, type StorageRoom, type StoredModel } from '../../src/browser/index.ts';
+
+/** A model that is served beside the page. */
+export interface ServedModel {
+  readonly file: string;
+  readonly title: string;
+  readonly about: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** Where a served model lies. */
+export function addressOf({ file }: ServedModel): string {
+  return new URL(`./models/${file}`, document.baseURI).href;
+}
+
+/** The models that there are to choose from: those beside the page, and those that the browser keeps. */
+export class ModelShelf {
+  readonly served = signal<readonly ServedModel[]>([]);
+  readonly stored = signal<readonly StoredModel[]>([]);
+  readonly room = signal<StorageRoom | undefined>(undefined);
+  /** Why the browser keeps none, or why one could not be removed. */
+  readonly problem = signal<unknown>(undefined);
+
+  /** Looks again. Never rejects. */
+  async refresh(): Promise<void> {
+    await Promise.all([this.#findServed(), this.#findStored()]);
+  }
+
+  async remove(model: StoredModel): Promise<void> {
+    try {
+      this.problem.value = undefined;
+      await (await ModelStore.open()).remove(model);
+    } catch (error) {
+      this.problem.value = error;
+    }
+    await this.#findStored();
+  }
+
+  async #findServed(): Promise<void> {
+    try {
+      const response = await fetch('./models/models.json');
+      if (response.ok) this.served.value = (await response.json()) as ServedModel[];
+    } catch {
+      // A page served without models has none.
+    }
+  }
+
+  async #findStored(): Promise<void> {
+    try {
+      const store = await ModelStore.open();
+      this.stored.value = await store.list();
+      this.room.value = await store.room();
+    } catch (error) {
+      this.problem.value = error;
+    }
+  }
+}

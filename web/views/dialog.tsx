@@ -1,0 +1,36 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { CloseIcon } from './icons.tsx';
+
+/** A dialog over the page, closed by its button, by Escape and by a click beside it. Focus returns to where it was. */
+export function Dialog(props: {
+  title: string;
+  kind: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
+  const { title, kind, onClose, children } = props;
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog
+      ref={dialog}
+      class={`dialog ${kind}`}
+      aria-labelledby={`${kind}-title`}
+      onClose={onClose}
+      onClick={({ target }) => {
+        if (target === dialog.current) dialog.current?.close();
+      }}
+    >
+      <div class="dialog-body">
+        <header class="dialog-head">
+          <h2 id={`${kind}-title`}>{title}</h2>
+          <button type="button" class="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>
+            <CloseIcon />
+          </button>
+        </header>
+        {children}
+      </div>
+    </dialog>
+  );
+}

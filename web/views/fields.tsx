@@ -1,0 +1,83 @@
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+
+/** A labelled field, as wide as the form or half of it; `children` draws it under the id that the label names. */
+export function Field(props: {
+  label: string;
+  hint?: string | undefined;
+  half?: boolean;
+  children: (id: string) => ComponentChildren;
+}) {
+  const id = useId();
+  return (
+    <div class={props.half ? 'field half' : 'field'}>
+      <label for={id}>
+        {props.label}
+        {props.hint !== undefined && <small> {props.hint}</small>}
+      </label>
+      {props.children(id)}
+    </div>
+  );
+}
+
+/** A number chosen by a slider, from `min` (0 where not given) to `max`. */
+export function Range(props: {
+  label: string;
+  hint: string;
+  min?: number;
+  max: number;
+  value: number;
+  onChange: (value: number) => void;
+}) {
+  return (
+    <Field label={props.label} hint={props.hint}>
+      {(id) => (
+        <div class="row">
+          <input
+            id={id}
+            type="range"
+            min={props.min ?? 0}
+            max={props.max}
+            step={0.05}
+            value={props.value}
+            onInput={({ currentTarget }) => props.onChange(Number(currentTarget.value))}
+          />
+          <output for={id} class="numbers">
+            {props.value.toFixed(2)}
+          </output>
+        </div>
+      )}
+    </Field>
+  );
+}
+
+/** A whole number; undefined where there is none, or one below `least`. */
+export function Count(props: {
+  label: string;
+  hint?: string;
+  least?: number;
+  placeholder?: string;
+  value: number | undefined;
+  onChange: (value: number | undefined) => void;
+}) {
+  const { least = 1 } = props;
+  const onChange = ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
+    const { valueAsNumber } = currentTarget;
+    props.onChange(Number.isInteger(valueAsNumber) && valueAsNumber >= least ? valueAsNumber : undefined);
+  };
+  return (
+    <Field label={props.label} hint={props.hint} half>
+      {(id) => (
+        <input
+          id={id}
+          type="number"
+          min={least}
+          step={1}
+          value={props.value ?? ''}
+          placeholder={props.placeholder}
+          onChange={onChange}
+        />
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,36 @@
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+/** Bytes as people write them: 17.5 MB. */
+export function formatBytes(bytes: number): string {
+  const power = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
+  const value = bytes / 1000 ** power;
+  return `${value.toFixed(power === 0 || value >= 100 ? 0 : 1)} ${UNITS[power] ?? ''}`;
+}
+
+/** A rate given in billions of bytes a second. */
+export function formatRate(gigabytesPerSecond: number): string {
+  return gigabytesPerSecond >= 0.1
+    ? `${gigabytesPerSecond.toFixed(2)} GB/s`
+    : `${formatBytes(gigabytesPerSecond * 1e9)}/s`;
+}
+
+/** `2 minutes ago`, in the browser's language. */
+export function formatAge(date: Date, now = Date.now()): string {
+  const seconds = (date.getTime() - now) / 1000;
+  const format = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+  const [unit, length] = AGES.find(([, limit]) => -seconds >= limit) ?? ['second', 1];
+  return format.format(Math.round(seconds / length), unit);
+}
+
+const AGES: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+];
+
+/** What went wrong, and what to do about it where that is known. */
+export function explain(error: unknown): { message: string; fix: string | undefined } {
+  const message = error instanceof Error ? error.message : String(error);
+  const fix = error instanceof Error && 'fix' in error ? String(error.fix) : undefined;
+  return { message, fix };
+}

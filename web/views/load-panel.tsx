@@ -1,0 +1,59 @@
+import { useEffect, useRef } from 'preact/hooks';
+import type { BrowserLoadProgress } from '../../src/browser/index.ts';
+import { formatBytes, formatRate } from './format.ts';
+
+/** What the phases are called. */
+const PHASES: Record<BrowserLoadProgress['phase'], string> = {
+  checking: 'Checking what is here already',
+  downloading: 'Downloading',
+  reading: 'Loading onto the device',
+  finishing: 'Loading onto the device',
+  ready: 'Loading onto the device',
+};
+
+/** A model on its way, and how to stop it. */
+export function LoadPanel(props: {
+  title: string;
+  progress: BrowserLoadProgress | undefined;
+  onCancel: () => void;
+}) {
+  const { title, progress, onCancel } = props;
+  const cancel = useRef<HTMLButtonElement>(null);
+  // What was focused before is gone with the button that began this.
+  useEffect(() => cancel.current?.focus(), []);
+  const { bytes = 0, totalBytes } = progress ?? {};
+  const share = totalBytes === undefined ? undefined : Math.floor((100 * bytes) / Math.max(1, totalBytes));
+  const phase = progress ? PHASES[progress.phase] : 'Opening';
+  const amount =
+    totalBytes === undefined ? formatBytes(bytes) : `${formatBytes(bytes)} of ${formatBytes(totalBytes)}`;
+  return (
+    <section class="load" aria-label={`Loading ${title}`}>
+      <h1>{title}</h1>
+      <div
+        class="bar"
+        role="progressbar"
+        aria-label={`Loading ${title}`}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={share}
+        aria-valuetext={progress ? `${phase}: ${amount}` : phase}
+      >
+        <div
+          class={share === undefined ? 'bar-fill waiting' : 'bar-fill'}
+          style={{ width: `${share ?? 100}%` }}
+        />
+      </div>
+      <p class="load-facts">
+        <span>{phase}</span>
+        {progress && (
+          <span class="numbers">
+            {amount} · {formatRate(progress.gigabytesPerSecond)}
+          </span>
+        )}
+      </p>
+      <button type="button" ref={cancel} onClick={onCancel}>
+        Cancel
+      </button>
+    </section>
+  );
+}

@@ -1,0 +1,128 @@
+import type { AppState } from '../state/app-state.ts';
+import { DEFAULT_SETTINGS, type SettingValues } from '../state/settings.ts';
+import { Dialog } from './dialog.tsx';
+import { Count, Field, Range } from './fields.tsx';
+
+/** How answers are chosen, and how models are loaded. */
+export function SettingsDialog({ state }: { state: AppState }) {
+  const { settings, session, dialog } = state;
+  const change = (changed: Partial<SettingValues>) => {
+    settings.value = { ...settings.value, ...changed };
+  };
+  const reload = () => {
+    dialog.value = undefined;
+    void session.reload();
+  };
+  return (
+    <Dialog title="Settings" kind="settings" onClose={() => (dialog.value = undefined)}>
+      <form class="fields" onSubmit={(event) => event.preventDefault()}>
+        <AnswerFields values={settings.value} change={change} />
+        <h3>When a model is loaded</h3>
+        <LoadFields values={settings.value} change={change} />
+        <div class="row end">
+          <button type="button" onClick={() => (settings.value = DEFAULT_SETTINGS)}>
+            Reset
+          </button>
+          {session.status.value.kind === 'ready' && (
+            <button type="button" class="primary" onClick={reload}>
+              Reload the model
+            </button>
+          )}
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+interface FieldsProps {
+  readonly values: SettingValues;
+  readonly change: (changed: Partial<SettingValues>) => void;
+}
+
+function AnswerFields({ values, change }: FieldsProps) {
+  return (
+    <>
+      <Field label="System prompt">
+        {(id) => (
+          <textarea
+            id={id}
+            rows={3}
+            value={values.system}
+            placeholder="Who the model is, and how it should answer"
+            onInput={({ currentTarget }) => change({ system: currentTarget.value })}
+          />
+        )}
+      </Field>
+      <Range
+        label="Temperature"
+        hint="0 takes the likeliest word"
+        max={2}
+        value={values.temperature}
+        onChange={(temperature) => change({ temperature })}
+      />
+      <Range
+        label="Top-p"
+        hint="1 leaves all words in"
+        max={1}
+        value={values.topP}
+        onChange={(topP) => change({ topP })}
+      />
+      <Range
+        label="Repetition penalty"
+        hint="1 is off"
+        min={1}
+        max={1.5}
+        value={values.repeatPenalty}
+        onChange={(repeatPenalty) => change({ repeatPenalty })}
+      />
+      <Count
+        label="Most tokens of an answer"
+        value={values.maxTokens}
+        onChange={(maxTokens = DEFAULT_SETTINGS.maxTokens) => change({ maxTokens })}
+      />
+      <Count
+        label="Seed"
+        hint="repeats an answer"
+        least={0}
+        placeholder="random"
+        value={values.seed}
+        onChange={(seed) => change({ seed })}
+      />
+    </>
+  );
+}
+
+function LoadFields({ values, change }: FieldsProps) {
+  return (
+    <>
+      <Count
+        label="Context in tokens"
+        value={values.context}
+        onChange={(context = DEFAULT_SETTINGS.context) => change({ context })}
+      />
+      <Field label="Device" half>
+        {(id) => (
+          <select
+            id={id}
+            value={values.device}
+            onChange={({ currentTarget }) =>
+              change({ device: currentTarget.value as SettingValues['device'] })
+            }
+          >
+            <option value="auto">The best there is</option>
+            <option value="webgpu">GPU (WebGPU)</option>
+            <option value="cpu">CPU (WebAssembly)</option>
+          </select>
+        )}
+      </Field>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={values.keep}
+          onChange={({ currentTarget }) => change({ keep: currentTarget.checked })}
+        />
+        Keep models in this browser
+      </label>
+    </>
+  );
+}

@@ -1,4 +1,4 @@
-import { LOSS_CASES } from '../support/device-loss.ts';
+import { FAULT_CASE, LOSS_CASES } from '../support/device-loss.ts';
 import { emulatedTests, STATUS } from '../support/native/emulator.ts';
 
 const emulated = await emulatedTests('gfx1100');
@@ -12,3 +12,10 @@ for (const { name, run } of LOSS_CASES.filter(({ anyBatch }) => !anyBatch)) {
     }),
   );
 }
+
+emulated(FAULT_CASE.name, (emulator) =>
+  FAULT_CASE.run(async () => ({
+    device: emulator.device(),
+    lose: () => emulator.control.lose(STATUS.illegalAddress),
+  })),
+);

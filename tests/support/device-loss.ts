@@ -127,6 +127,17 @@ export interface LossCase {
   run(open: () => Promise<MortalDevice>): Promise<void>;
 }
 
+/** What has to hold on a device that cannot be opened again in this process. */
+export const FAULT_CASE: LossCase = {
+  name: 'a fault that ends the device for good fails everyone who waits, and leaves nothing',
+  async run(open) {
+    await using mortal = await MortalModel.open(open);
+    mortal.loseAt(2);
+    const waiting = [1, 2].map((seed) => mortal.ids(promptOf(5, seed)));
+    for (const one of waiting) await rejects(one, 'DEVICE_NOT_RESTORED');
+  },
+};
+
 /** What has to hold on every device when it is lost. */
 export const LOSS_CASES: readonly LossCase[] = [
   {

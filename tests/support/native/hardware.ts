@@ -15,7 +15,7 @@ import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
 import type { NodeNativePlatform } from '../../../src/node/native-platform.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testDeviceContract } from '../contract/index.ts';
-import { LOSS_CASES } from '../device-loss.ts';
+import { FAULT_CASE } from '../device-loss.ts';
 import { testFamilies } from '../family-tests.ts';
 import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
 import { openTestPlatform } from './emulator.ts';
@@ -47,7 +47,6 @@ export async function testHardware(
     openNativeDevice({ library, ordinal: 0, platform, kernels });
   testDeviceContract(name, async () => open());
   testBeyondContract(name, open);
-  testLoss(name, open);
   const device: GoldenDevice = {
     name,
     exact: true,
@@ -78,16 +77,20 @@ function openLibrary(
 /** Large enough for the driver to unmap it at once. */
 const UNMAPPED_BYTES = 256 << 20;
 
-/** Texts go on when a kernel's fault has ended the context. */
-function testLoss(device: string, open: () => NativeDevice): void {
-  const openMortal = async () => {
-    const opened = open();
-    const polynomial = await Polynomial.on(opened, UNMAPPED_BYTES);
-    return { device: opened, lose: () => polynomial.fault() };
-  };
-  for (const { name, run } of LOSS_CASES.filter(({ anyBatch }) => !anyBatch)) {
-    test(`${device}: ${name}`, () => run(openMortal));
-  }
+/** Declares what holds when a kernel's fault has ended the driver's context: in a process of its own, for which it is final. */
+export async function testFault(driver: 'hip' | 'cuda'): Promise<void> {
+  const platform = await openTestPlatform({});
+  after(() => platform[Symbol.asyncDispose]());
+  const library = openLibrary(driver, platform, {});
+  const skip = 'reason' in library ? library.reason : false;
+  test(`${driver}: ${FAULT_CASE.name}`, { skip }, () =>
+    FAULT_CASE.run(async () => {
+      if ('reason' in library) throw new Error(library.reason);
+      const device = openNativeDevice({ library, ordinal: 0, platform, kernels: NATIVE_KERNELS });
+      const polynomial = await Polynomial.on(device, UNMAPPED_BYTES);
+      return { device, lose: () => polynomial.fault() };
+    }),
+  );
 }
 
 function testBeyondContract(device: string, open: (kernels?: typeof NATIVE_KERNELS) => NativeDevice): void {

@@ -1,0 +1,3 @@
+import { testFault } from '../support/native/hardware.ts';
+
+await testFault('cuda');

@@ -96,7 +96,7 @@ fn drop_groups(thread: u32) {
 
 /**
  * A workgroup computes `OUTPUTS` outputs of a choice of a row, as far as they lie in the chunk of the weight. Wants
- * `row_product(row, lane)` of one row of activations, which is row `x_row()`.
+ * `load_ahead(row, lane)` and `row_product(row, ahead, lane)` of one row of activations, which is row `x_row()`.
  */
 export const MATMUL_EXPERTS = /* wgsl */ `
 const TEAMS = THREADS / 32u;
@@ -113,7 +113,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let n = group.x * OUTPUTS + item * TEAMS + thread / 32u;
     let row = expert * EXPERT_ROWS + min(n, EXPERT_ROWS - 1u);
     let inside = row >= FIRST_ROW && row - FIRST_ROW < CHUNK_ROWS;
-    let sum = team_sum(row_product(select(0u, row - FIRST_ROW, inside), lane)[0], thread);
+    let own = select(0u, row - FIRST_ROW, inside);
+    let sum = team_sum(row_product(own, load_ahead(own, lane), lane)[0], thread);
     if (inside && lane == 0u && n < EXPERT_ROWS) { y[choice * EXPERT_ROWS + n] = sum; }
   }
 }
@@ -130,7 +131,8 @@ fn activations_of(r: u32, g: u32) -> Quantized {
 
 /** f32 products of decoded weights; wants `x4`. */
 export const EXPERT_DENSE_PRODUCT = /* wgsl */ `
-fn row_product(row: u32, lane: u32) -> array<f32, 1> {
+fn load_ahead(row: u32, lane: u32) -> u32 { return 0u; }
+fn row_product(row: u32, ahead: u32, lane: u32) -> array<f32, 1> {
   var sum = 0.0;
   for (var k = lane; k < QUADS; k += 32u) { sum += dot(weight4(row, k), x4(x_row(), k)); }
   return array<f32, 1>(sum);

@@ -21,11 +21,12 @@ import {
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { QUANTIZE_GROUP } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
-import { PACKED_PRODUCT, X4_ALIGNED, X4_UNALIGNED } from '../kernels/matvec.ts';
+import { X4_ALIGNED, X4_UNALIGNED } from '../kernels/matvec.ts';
 import type { Activations, ProductInput } from './activations.ts';
 import { launchElementwise } from './elementwise.ts';
 import { type Lowering, read, write } from './lowering.ts';
 import { type Matrix, matrixOf } from './matrix.ts';
+import { packedProduct } from './matvec.ts';
 import { quantizedScalesAt } from './matvec-shape.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
@@ -122,10 +123,11 @@ function inputOf(
   { matrix, activations, to }: { matrix: Matrix; activations: Activations; to: Lowering },
 ): ProductInput {
   if (matrix.packed) {
+    const product = packedProduct(weight.columns, to.target);
     return {
       args: { x: read(activations.quantized(x), 'array<vec4<u32>>') },
-      texts: [PACKED_PRODUCT, EXPERT_ACTIVATIONS, QUANTIZE_GROUP],
-      constants: { X_SCALES_AT: quantizedScalesAt(to.capacity(x), x.width) },
+      texts: [...product.texts, EXPERT_ACTIVATIONS, QUANTIZE_GROUP],
+      constants: { ...product.constants, X_SCALES_AT: quantizedScalesAt(to.capacity(x), x.width) },
     };
   }
   const { columns } = weight;

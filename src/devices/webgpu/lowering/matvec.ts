@@ -1,4 +1,5 @@
 import type { Tensor, Weight } from '../../../ops/index.ts';
+import type { GpuTarget } from '../gpu-target.ts';
 import { ADDENDS, FINISH_FLOATS } from '../kernels/finish.ts';
 import { GROUP_PRODUCT } from '../kernels/group-product.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
@@ -98,15 +99,23 @@ function inputOf(
     return { ...dense, texts: [DENSE_PRODUCT, ...dense.texts] };
   }
   const input = activations.input(x, buffers);
-  const { unroll } = activations.target;
-  const rounds = Math.ceil(x.width / 32 / TEAM);
-  const counts = { ROUNDS: rounds, AHEAD: unroll ? Math.min(MOST_AHEAD, rounds) : 1 };
-  const product = unroll ? unrolled(PACKED_PRODUCT, counts) : PACKED_PRODUCT;
+  const product = packedProduct(x.width, activations.target);
   return {
     ...input,
-    texts: [product, GROUP_PRODUCT, ...input.texts],
-    constants: { ...input.constants, ...counts },
+    texts: [...product.texts, ...input.texts],
+    constants: { ...input.constants, ...product.constants },
   };
+}
+
+/** Integer products of rows of so many columns: `load_ahead` and `row_product`. */
+export function packedProduct(
+  columns: number,
+  { unroll }: GpuTarget,
+): Pick<ProductInput, 'texts' | 'constants'> {
+  const rounds = Math.ceil(columns / 32 / TEAM);
+  const counts = { ROUNDS: rounds, AHEAD: unroll ? Math.min(MOST_AHEAD, rounds) : 1 };
+  const product = unroll ? unrolled(PACKED_PRODUCT, counts) : PACKED_PRODUCT;
+  return { texts: [product, GROUP_PRODUCT], constants: counts };
 }
 
 /** Activations four at a time: `x4(row, quad)`. */

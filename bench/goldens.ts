@@ -5,7 +5,15 @@ import { F32 } from '../src/formats/index.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
 import { FAMILY_FIXTURES, familyPaths } from '../tests/support/family-fixtures.ts';
-import { referenceSequences } from './peer/forced-logits.ts';
+import {
+  adapterPath,
+  LORA_ADAPTERS,
+  LORA_BASE,
+  LORA_GOLDEN,
+  LORA_MIXTURES,
+  writeAdapter,
+} from '../tests/support/lora-fixtures.ts';
+import { referenceEmbeddings, referenceSequences } from './peer/forced-logits.ts';
 import { installPeer } from './peer/install-peer.ts';
 
 // Makes the small random model of each architecture and its golden, computed by llama.cpp through node-llama-cpp:
@@ -28,9 +36,26 @@ for (const family of FAMILY_FIXTURES) {
   mkdirSync(dirname(path), { recursive: true });
   const shape = syntheticShape('tiny', { architecture, ...sizes });
   await writeSyntheticModel({ path, name: 'tiny', shape, format: F32, seed: 1 });
-  const sequences = await referenceSequences(module, path, TEXTS);
+  const reference = family.encodes ? referenceEmbeddings : referenceSequences;
+  const sequences: readonly object[] = await reference(module, path, TEXTS);
   writeFileSync(golden, sequences.map((sequence) => `${JSON.stringify(sequence)}\n`).join(''));
   console.log(basename(golden));
 }
+if (wanted.length === 0 || wanted.includes('lora')) await writeLoraGolden();
 // The library's threads would keep the process alive.
 process.exit(0);
+
+/** Two adapters of the small Llama, and what llama.cpp computes with one, the other, and both. */
+async function writeLoraGolden(): Promise<void> {
+  const lines: string[] = [];
+  for (const { file, rank, alpha, targets, seed } of LORA_ADAPTERS) {
+    await writeAdapter(file, { rank, alpha, targets, seed });
+  }
+  for (const scales of LORA_MIXTURES) {
+    const adapters = Object.entries(scales).map(([name, scale]) => ({ filePath: adapterPath(name), scale }));
+    const sequences = await referenceSequences(module, LORA_BASE, TEXTS, adapters);
+    lines.push(...sequences.map((sequence) => JSON.stringify({ ...sequence, adapters: scales })));
+  }
+  writeFileSync(LORA_GOLDEN, lines.map((line) => `${line}\n`).join(''));
+  console.log(basename(LORA_GOLDEN));
+}

@@ -94,8 +94,10 @@ type Launch = NativeLaunch | WebGpuLaunch;
 
 /** What launches that do the same have in common. */
 function kindOf(launch: Launch): string {
-  if (!('kind' in launch))
-    return `${launch.module.name} ${Object.values(launch.module.constants).join(' ')} ${launch.grid}`;
+  if (!('kind' in launch)) {
+    const { name, constants } = launch.module;
+    return `${name} ${JSON.stringify(Object.values(constants)).replaceAll(/[^-\w.,]/g, '')} ${launch.grid}`;
+  }
   return launch.kind === 'kernel'
     ? `${launch.kernel} ${moduleKey(launch.module)} ${launch.grid}`
     : launch.kind;
@@ -152,6 +154,7 @@ async function measure(
     tensors: model.tensors,
     shape: { rows: work.rows, outputs, slots, blocksPerSlot },
     inFlight: 1,
+    context: blocksPerSlot * KV_BLOCK_SIZE,
     record: (of) =>
       syntheticGraphs(model, {
         shape: of,

@@ -1,6 +1,7 @@
 /** rocmforge for Node: load a GGUF model and continue texts with it. */
 export { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from './base/errors.ts';
 export type { Logger } from './base/log.ts';
+export type { Embedding, EmbedOptions } from './engine/embedding.ts';
 export type { PositionLogits } from './engine/forced-logits.ts';
 export type { GenerationEnd } from './engine/sequence.ts';
 export type { GenerateOptions } from './engine/generate-options.ts';
@@ -19,6 +20,7 @@ export { GgufLoader, type GgufLoaderOptions } from './load/gguf-loader.ts';
 export { LazyTensor, type TensorState } from './load/lazy-tensor.ts';
 export type { LoadProgress } from './load/load-progress.ts';
 export { LoadTrace } from './load/load-trace.ts';
+export { Residency, type ResidencyOptions } from './load/residency.ts';
 export { ALL_ARCHITECTURES } from './model/architectures/index.ts';
 export { ExecutionPlan } from './model/execution-plan.ts';
 export { type DeviceReport, openDevice, reportDevices } from './node/devices.ts';

@@ -18,6 +18,7 @@ import { openDecoder } from '../../src/node/open-cpu.ts';
 import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
 import { type LoadMeasurement, measureLoad } from './measure-load.ts';
 import { printModes } from './modes.ts';
+import { printRepeats } from './repeats.ts';
 import { printSweeps, printTensorSizes } from './sweeps.ts';
 import type { WeightJob } from '../../src/load/weight-job.ts';
 import { busyShares, timelineSvg } from './timeline.ts';
@@ -59,7 +60,8 @@ await using decoder = await openDecoder();
     const beforePlan = performance.now();
     await using plan = await ExecutionPlan.fromGguf(source, loader, { weights, context: 512 });
     const planned = performance.now() - beforePlan;
-    const jobs = plan.weights.map(({ job }) => job);
+    const planJobs = plan.weights.map(({ job }) => job);
+    const jobs = planJobs.map((job) => ({ ...job, decode: 'host' as const }));
     const options: LoaderOptions = weights === 'blocks' ? {} : { decoder };
     const sync = await measureLoad(device, jobs, { ...options, ...SYNCHRONOUS }, 1);
     const ours = await measureLoad(device, jobs, options, rounds);
@@ -67,6 +69,9 @@ await using decoder = await openDecoder();
     console.log(row('synchronous', sync));
     console.log(row('asynchronous', ours));
     console.log(`${(sync.seconds / ours.seconds).toFixed(2)} times as fast`);
+    if (planJobs.some(({ decode }) => decode === 'device')) {
+      console.log(row('on the device', await measureLoad(device, planJobs, {}, rounds)));
+    }
     await drawTimeline(weights, device, { jobs, options });
     if (!values.quick) await printSweeps(device, jobs, options, rounds);
   }
@@ -78,6 +83,10 @@ await using decoder = await openDecoder();
 }
 console.log('\nlatency by load mode');
 await printModes(path, open);
+if (!values.quick) {
+  console.log('\none model again and again');
+  await printRepeats(path, open);
+}
 
 /** Writes the trace of one load and its picture. */
 async function drawTimeline(

@@ -21,6 +21,10 @@ interface Peer {
 }
 
 interface PeerModel {
+  createEmbeddingContext(options: object): Promise<{
+    getEmbeddingFor(ids: readonly number[]): Promise<{ vector: readonly number[] }>;
+    dispose(): Promise<void>;
+  }>;
   createContext(options: object): Promise<{ getSequence(): PeerSequence; dispose(): Promise<void> }>;
 }
 
@@ -35,7 +39,52 @@ export async function referenceSequences(
   module: string,
   modelPath: string,
   texts: readonly (readonly number[])[],
+  adapters: readonly { filePath: string; scale: number }[] = [],
 ): Promise<ReferenceSequence[]> {
+  const model = await openPeerModel(module, modelPath);
+  const sequences: ReferenceSequence[] = [];
+  for (const ids of texts) {
+    // A context each, so that nothing is left of the text before.
+    const context = await model.createContext({
+      contextSize: 64,
+      threads: { ideal: 1, min: 1 },
+      flashAttention: false,
+      ...(adapters.length > 0 ? { lora: { adapters } } : {}),
+      experimentalKvCacheKeyType: 'F32',
+      experimentalKvCacheValueType: 'F32',
+    });
+    sequences.push(await decode(context.getSequence(), ids));
+    await context.dispose();
+  }
+  return sequences;
+}
+
+/** What the reference program makes of texts: one vector each. */
+export interface ReferenceEmbedding {
+  readonly ids: readonly number[];
+  readonly vector: readonly number[];
+}
+
+/** Computes embeddings with llama.cpp's CPU build, as the model pools them. */
+export async function referenceEmbeddings(
+  module: string,
+  modelPath: string,
+  texts: readonly (readonly number[])[],
+): Promise<ReferenceEmbedding[]> {
+  const model = await openPeerModel(module, modelPath);
+  const embeddings: ReferenceEmbedding[] = [];
+  for (const ids of texts) {
+    const context = await model.createEmbeddingContext({ contextSize: 64, threads: 1 });
+    const read = [...ids];
+    const { vector } = await context.getEmbeddingFor(read);
+    // The program may put ids of its own around the text's.
+    embeddings.push({ ids: read, vector: vector.map(rounded) });
+    await context.dispose();
+  }
+  return embeddings;
+}
+
+async function openPeerModel(module: string, modelPath: string): Promise<PeerModel> {
   const { getLlama } = (await import(pathToFileURL(module).href)) as Peer;
   const llama = await getLlama({
     gpu: false,
@@ -44,21 +93,7 @@ export async function referenceSequences(
     maxThreads: 1,
     logLevel: 'error',
   });
-  const model = await llama.loadModel({ modelPath, gpuLayers: 0 });
-  const sequences: ReferenceSequence[] = [];
-  for (const ids of texts) {
-    // A context each, so that nothing is left of the text before.
-    const context = await model.createContext({
-      contextSize: 64,
-      threads: { ideal: 1, min: 1 },
-      flashAttention: false,
-      experimentalKvCacheKeyType: 'F32',
-      experimentalKvCacheValueType: 'F32',
-    });
-    sequences.push(await decode(context.getSequence(), ids));
-    await context.dispose();
-  }
-  return sequences;
+  return llama.loadModel({ modelPath, gpuLayers: 0 });
 }
 
 async function decode(sequence: PeerSequence, ids: readonly number[]): Promise<ReferenceSequence> {

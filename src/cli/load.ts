@@ -25,10 +25,10 @@ export type LoadFlags = ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows
 
 /** The options of `loadModel` among a command's flags. */
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
-  const { context, batch, logitRows, sequences, cacheType, weights } = flags;
-  const { load, memory, weightMemory, speculation, device, threads } = flags;
-  const model = { context, batch, logitRows, sequences, cacheType, weights };
-  return { ...model, load, memory, weightMemory, speculation, device, threads };
+  const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
+  const { load, memory, weightMemory, shrinkContext, pool, speculation, device, threads } = flags;
+  const model = { context, batch, logitRows, sequences, cacheType, weights, decode, speculation };
+  return { ...model, load, memory, weightMemory, shrinkContext, pool, device, threads };
 }
 
 /** Loads the model that the flags name, showing how far it is. */

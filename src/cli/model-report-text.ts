@@ -54,8 +54,8 @@ function tokenizerText(model: string | undefined, vocabulary: number | undefined
 
 function memoryText(need: MemoryNeed): string {
   if ('unknown' in need) return `not known: ${need.unknown}`;
-  const { weights, cache, scratch, staging, total, streamedParts } = need.fit;
-  const parts = Object.entries({ weights, cache, scratch, staging }).map(
+  const { weights, cache, scratch, ring, margin, total, streamedParts } = need.fit;
+  const parts = Object.entries({ weights, cache, scratch, ring, margin }).map(
     ([name, bytes]) => `${name} ${formatBytes(bytes)}`,
   );
   const streamed = streamedParts > 0 ? `; ${streamedParts} layers are streamed` : '';
@@ -65,14 +65,18 @@ function memoryText(need: MemoryNeed): string {
 /** Where the memory goes, a line each. */
 export function fitText(need: MemoryNeed): string {
   if ('unknown' in need) return `${need.unknown}\n`;
-  const { weights, cache, scratch, staging, total, streamedParts, allWeights, slots, slotBytes } = need.fit;
-  const staying = streamedParts === 0 ? 'all of them stay' : `of ${formatBytes(allWeights)}`;
+  const { weights, cache, scratch, ring, margin, total, onDevice } = need.fit;
+  const { streamedParts, allWeights, allocations, slots, slotBytes } = need.fit;
+  const staying =
+    streamedParts === 0 ? `all of them stay, in ${allocations} buffers` : `of ${formatBytes(allWeights)}`;
   const rows: [string, number, string][] = [
     ['weights', weights, staying],
     ['cache', cache, `for ${need.context} positions`],
     ['scratch', scratch, 'between operators'],
-    ['staging', staging, 'pinned on the host while weights are loaded'],
-    ['total', total, `${formatBytes(need.free)} are free on ${need.device}`],
+    ['ring', ring, 'pinned while weights are loaded'],
+    ['margin', margin, 'for the device itself'],
+    ['total', total, ''],
+    ['on device', onDevice, `${formatBytes(need.free)} are free on ${need.device}`],
   ];
   const streamed =
     streamedParts === 0

@@ -3,7 +3,6 @@ import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
 import type { GgufFile, MetadataValue } from '../gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { type FitSummary, summaryOf } from '../model/fit-plan.ts';
-import { DEFAULT_CONTEXT } from '../model/plan-options.ts';
 import { type DeviceRequest, openDevice } from '../node/devices.ts';
 import { chatTemplateNames } from '../text/index.ts';
 
@@ -116,10 +115,8 @@ export async function memoryNeed(
   try {
     await using device = await openDevice(request);
     const fit = await LanguageModel.fit({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
-    const trained = summarize(gguf).trainedContext ?? DEFAULT_CONTEXT;
-    const context = options.context ?? Math.min(trained, DEFAULT_CONTEXT);
     const { free } = await device.memory();
-    return { device: device.info.backend, context, free, fit: summaryOf(fit) };
+    return { device: device.info.backend, context: fit.context, free, fit: summaryOf(fit) };
   } catch (error) {
     if (!isRocmforgeError(error) || isRocmforgeError(error, 'INVALID_ARGUMENT')) throw error;
     return { unknown: error.message };

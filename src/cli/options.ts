@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { ModelOptions } from '../engine/language-model.ts';
 import { LOAD_MODES, type LoadMode } from '../engine/load-mode.ts';
+import { DECODE_PLACES, type DecodePlace } from '../load/weight-job.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../load/weight-policy.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 
@@ -20,9 +21,12 @@ export interface ModelFlags {
   readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
   readonly weights?: WeightPolicy;
   readonly speculation?: number;
+  readonly decode?: DecodePlace;
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
+  readonly shrinkContext?: boolean;
+  readonly pool?: boolean;
   readonly loadTrace?: string;
   readonly profile?: string | true | undefined;
 }
@@ -79,6 +83,9 @@ export function modelOptions(): Option[] {
     new Option('--weights <policy>', 'what matrices become on the device (default: blocks, as in the file)')
       .choices(WEIGHT_POLICIES)
       .helpGroup('Model:'),
+    new Option('--decode <place>', 'where matrices are decoded (default: device, where it can)')
+      .choices(DECODE_PLACES)
+      .helpGroup('Model:'),
     new Option('--load <mode>', 'when weights are loaded (default: background)')
       .choices(LOAD_MODES)
       .helpGroup('Model:'),
@@ -92,6 +99,13 @@ export function modelOptions(): Option[] {
       '--profile [file]',
       'say where the time of the steps went; with a file, write a trace for Perfetto too',
     ).helpGroup('Model:'),
+    new Option(
+      '--shrink-context',
+      'take a smaller context rather than stream layers, where the memory is short',
+    ).helpGroup('Model:'),
+    new Option('--pool', 'one allocation for the weights of a layer instead of one for each').helpGroup(
+      'Model:',
+    ),
     new Option('--load-trace <file>', 'write what loading does, for Perfetto or chrome://tracing').helpGroup(
       'Model:',
     ),

@@ -1,6 +1,7 @@
+import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { OpGraph } from '../ops/graph.ts';
-import type { DeviceBuffer, PinnedBuffer, PinnedUse } from './memory.ts';
-import type { Executable, Program, Step } from './program.ts';
+import type { DeviceBuffer, MemoryRules, PinnedBuffer, PinnedUse } from './memory.ts';
+import type { Executable, PackedWeight, Program, Step } from './program.ts';
 import type { Stream } from './stream.ts';
 
 /** What a device is, for people and for `rocmforge devices`. */
@@ -29,6 +30,7 @@ export interface Device extends AsyncDisposable {
   readonly info: DeviceInfo;
   /** Resolves with the reason when the device can no longer be used; never rejects. */
   readonly lost: Promise<Error>;
+  readonly memoryRules: MemoryRules;
   memory(): Promise<MemoryInfo>;
   /** Memory on the device, its contents undefined. `label` names it in messages and traces. Throws `OUT_OF_MEMORY`. */
   createBuffer(byteLength: number, label: string): DeviceBuffer;
@@ -51,6 +53,11 @@ export interface Device extends AsyncDisposable {
   rowCapacities(rows: number): readonly number[];
   /** Chooses kernels, scratch and weight layouts for a graph, from its description alone. */
   compile(graph: OpGraph): Promise<Program>;
+  /**
+   * Readies the device for rows of another format than a part's, which it decodes while it packs them; false where it does
+   * not. Absent on a device that never does. Bit for bit what the formats' own decoders give.
+   */
+  readyToDecode?(weight: PackedWeight, part: number, format: TensorFormat): Promise<boolean>;
   /** Captures executables, in this order, into one replayable step. */
   record(executables: readonly Executable[], label: string): Promise<Step>;
   /** Buffers, pinned buffers, streams and steps that were created and not yet disposed. */

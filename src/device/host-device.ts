@@ -6,6 +6,7 @@ import { HostBuffer } from './host-memory.ts';
 import { type HostExecutable, HostProgram, type HostProgramParts } from './host-program.ts';
 import { HostStream, type HostWork } from './host-stream.ts';
 import { LiveObjects } from './live-objects.ts';
+import { memoryRules } from './memory.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import type { Executable, Program, Step } from './program.ts';
 import type { Stream } from './stream.ts';
@@ -53,6 +54,7 @@ class HostStep implements Step {
 export class HostDevice implements Device {
   readonly info: DeviceInfo;
   readonly lost = new Promise<Error>(() => {});
+  readonly memoryRules = memoryRules();
   readonly #parts: HostDeviceParts;
   readonly #live: LiveObjects;
   readonly #budget: MemoryBudget;

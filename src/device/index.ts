@@ -13,8 +13,8 @@ export type {
 } from './ffi.ts';
 export { GraphUses } from './fusion/graph-uses.ts';
 export { matchGated } from './fusion/match-gated.ts';
-export { headGroups, type HeadOps, matchHeads } from './fusion/match-heads.ts';
-export { matchResidual } from './fusion/match-residual.ts';
+export { formatGroups, type HeadOps, matchHeads } from './fusion/match-heads.ts';
+export { matchResidual, type Residual } from './fusion/match-residual.ts';
 export { type Fuse, type Fusion, planFusions } from './fusion/plan-fusions.ts';
 export { HostDevice, type HostDeviceParts } from './host-device.ts';
 export { HostEvent } from './host-event.ts';
@@ -26,6 +26,8 @@ export {
   BUFFER_ALIGNMENT,
   type BufferRange,
   type DeviceBuffer,
+  type MemoryRules,
+  memoryRules,
   type PinnedBuffer,
   type PinnedUse,
   wholeOf,
@@ -33,7 +35,7 @@ export {
 export { MemoryBudget } from './memory-budget.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { checkRange, type RangeUse } from './range-check.ts';
-export { checkRows } from './rows-check.ts';
+export { checkRows, fileRowsBytes } from './rows-check.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan } from './scratch-plan.ts';
 export type { DeviceEvent, FileRows, Stream } from './stream.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

@@ -33,3 +33,28 @@ export const BUFFER_ALIGNMENT = 256;
 export function wholeOf(buffer: DeviceBuffer): BufferRange {
   return { buffer, offset: 0, byteLength: buffer.byteLength };
 }
+
+/** How a device gives out memory: what is planned with before anything is allocated. */
+export interface MemoryRules {
+  /** Bytes that buffers of these sizes take together, rounded as the driver rounds. */
+  footprint(byteLengths: readonly number[]): number;
+  /** Bytes that the device takes for itself while it runs a model: code, recorded steps. */
+  readonly own: number;
+  /** Whether rows wait on the device until they are packed: as many bytes a stream as the largest chunk has. */
+  readonly stagesRows: boolean;
+  /** Bytes of the largest buffer. */
+  readonly largestBuffer: number;
+  /** Whether pinned memory comes out of the memory of the buffers. */
+  readonly pinnedInside: boolean;
+}
+
+/** The rules of memory that rounds nothing, with what differs. */
+export function memoryRules(of: Partial<MemoryRules> = {}): MemoryRules {
+  const { footprint = totalOf, own = 0, largestBuffer = Number.MAX_SAFE_INTEGER } = of;
+  const { stagesRows = false, pinnedInside = true } = of;
+  return { footprint, own, stagesRows, largestBuffer, pinnedInside };
+}
+
+function totalOf(byteLengths: readonly number[]): number {
+  return byteLengths.reduce((sum, bytes) => sum + bytes, 0);
+}

@@ -1,7 +1,14 @@
-import { fail } from '../base/errors.ts';
-import { weightRowBytes } from '../ops/value.ts';
+import { fail, invariant } from '../base/errors.ts';
 import type { PackedWeight } from './program.ts';
 import type { FileRows } from './stream.ts';
+
+/** Bytes of rows of a part as they lie in pinned memory. */
+export function fileRowsBytes(weight: PackedWeight, part: number, rows: FileRows): number {
+  const of = weight.parts[part];
+  invariant(of, 'the weight has the part');
+  const format = rows.format ?? of.format;
+  return rows.rowCount * (of.columns / format.blockElements) * format.blockBytes;
+}
 
 /** Throws `BINDING` unless the rows are rows of that part and lie within the pinned buffer. */
 export function checkRows(graph: string, weight: PackedWeight, part: number, rows: FileRows): void {
@@ -19,7 +26,7 @@ export function checkRows(graph: string, weight: PackedWeight, part: number, row
   if (!Number.isSafeInteger(end) || rows.firstRow < 0 || rows.rowCount < 0 || end > of.rows) {
     fail('BINDING', { ...use, found: `rows ${rows.firstRow} to ${end}`, expected: `rows within ${of.rows}` });
   }
-  const bytes = rows.rowCount * weightRowBytes(of);
+  const bytes = fileRowsBytes(weight, part, rows);
   if (rows.offset < 0 || rows.offset + bytes > rows.pinned.byteLength) {
     fail('BINDING', {
       ...use,

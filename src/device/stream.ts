@@ -1,3 +1,4 @@
+import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { BufferRange, PinnedBuffer } from './memory.ts';
 import type { PackedWeight, Step } from './program.ts';
 
@@ -7,6 +8,8 @@ export interface FileRows {
   readonly offset: number;
   readonly firstRow: number;
   readonly rowCount: number;
+  /** Their own format where it is not the part's: only such as the device has said to decode. */
+  readonly format?: TensorFormat | undefined;
   /** Is given an event between the copy and what lays the rows out, by devices that do the one after the other. */
   readonly onCopy?: ((copied: DeviceEvent) => void) | undefined;
 }

@@ -13,6 +13,8 @@ export interface Batchable {
   readonly awaitsHost: boolean;
   /** Ids that may follow those, to be computed with them and dropped again where they are wrong. */
   readonly guesses: readonly number[];
+  /** What beside its ids its state depends on: the adapters it goes through. Default none. */
+  readonly lineage?: string | undefined;
   readonly place: SequencePlace;
 }
 
@@ -237,11 +239,11 @@ export class ContinuousBatcher<S extends Batchable> {
     const index = this.#waiting.findIndex((waits) => this.#isAdmissible(waits));
     const sequence = this.#waiting[index];
     if (!sequence) return undefined;
-    const taken = this.#take(sequence.ids);
+    const taken = this.#take(sequence);
     if (!taken) return undefined;
     const wanted = Math.min(sequence.limit - 1, sequence.ids.length + HEADROOM);
     if (!this.#slots.reserve(taken.slot, wanted)) {
-      this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held));
+      this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held), taken.held, sequence.lineage);
       return undefined;
     }
     this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
@@ -251,13 +253,15 @@ export class ContinuousBatcher<S extends Batchable> {
     return sequence;
   }
 
-  #isAdmissible({ ids, paused, awaitsHost, place }: S): boolean {
-    return !paused && !awaitsHost && place.pending === 0 && !this.#isBeingRead(ids);
+  #isAdmissible(sequence: S): boolean {
+    const { paused, awaitsHost, place } = sequence;
+    return !paused && !awaitsHost && place.pending === 0 && !this.#isBeingRead(sequence);
   }
 
   /** True while another sequence reads a longer part of this very prompt, which can be lent when it is read. */
-  #isBeingRead(ids: readonly number[]): boolean {
+  #isBeingRead({ ids, lineage }: S): boolean {
     return this.#running.some((other) => {
+      if (other.lineage !== lineage) return false;
       const { length } = this.#heldBy(other);
       if (other.paused || other.awaitsHost || length >= other.ids.length) return false;
       return sharedPrefix(other.ids, ids) >= length + this.#slots.lendable;
@@ -265,7 +269,7 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   /** A free slot, or that of a sequence whose reader is behind: it waits without one, so that it holds up nobody else. */
-  #take(ids: readonly number[]): ReturnType<SlotPool['take']> {
+  #take({ ids, lineage }: S): ReturnType<SlotPool['take']> {
     if (this.#slots.free === 0) {
       const index = this.#running.findIndex(({ paused, place }) => paused && place.pending === 0);
       if (index < 0) return undefined;
@@ -274,18 +278,19 @@ export class ContinuousBatcher<S extends Batchable> {
     return this.#slots.take(
       ids,
       this.#running.map((running) => this.#heldBy(running)),
+      lineage,
     );
   }
 
   /** What a running sequence's slot holds when the steps before this one have run. */
-  #heldBy({ ids, place: { slot, computed } }: S): HeldSlot {
-    return { slot, ids, length: Math.min(computed, ids.length, this.#slots.trace(slot).length) };
+  #heldBy({ ids, lineage, place: { slot, computed } }: S): HeldSlot {
+    return { slot, ids, length: Math.min(computed, ids.length, this.#slots.trace(slot).length), lineage };
   }
 
   #leave(index: number): S {
     const [sequence] = this.#running.splice(index, 1) as [S];
-    const { place, ids } = sequence;
-    this.#slots.give(place.slot, ids.slice(0, place.computed), place.computed);
+    const { place, ids, lineage } = sequence;
+    this.#slots.give(place.slot, ids.slice(0, place.computed), place.computed, lineage);
     place.slot = -1;
     place.computed = 0;
     place.lost = new RowTrace();

@@ -5,7 +5,13 @@ import { checkIds, checkShift } from './check-request.ts';
 import { ContinuousBatcher, type Slice, type StepPlan } from './continuous-batcher.ts';
 import { DeviceRun } from './device-run.ts';
 import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
-import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
+import {
+  type EvaluateOptions,
+  FORCED_SLOT,
+  type ForcedInput,
+  forcedLogits,
+  type PositionLogits,
+} from './forced-logits.ts';
 import type { PipelineParts, Sampled } from './job-pipeline.ts';
 import { DEFAULT_RUNTIME } from './runtime-options.ts';
 import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
@@ -52,7 +58,7 @@ export class Engine implements AsyncDisposable {
     this.#isPipelined = runtime.pipelined && runtime.sampling === 'device';
     this.#pipelineParts = { state, runtime, profile, counts: this.#counts };
     this.#log = logger ?? silentLogger;
-    this.#vocabulary = plan.vocabulary;
+    this.#vocabulary = plan.tokenIds;
     this.#slots = new SlotPool(state, plan.shape.slots);
     const capacities = plan.plans.map(({ shape }) => shape.rows);
     const rules = { chains: this.#isPipelined, continuous: runtime.batching === 'continuous' };
@@ -114,13 +120,17 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Yields the logits at every position from `from` on, given all tokens before it: forced decoding. */
-  async *evaluate(ids: readonly number[], from = 0, signal?: AbortSignal): AsyncGenerator<PositionLogits> {
+  async *evaluate(
+    ids: readonly number[],
+    from = 0,
+    { signal, adapters }: EvaluateOptions = {},
+  ): AsyncGenerator<PositionLogits> {
     this.#checkPrompt(ids);
     const leave = await this.#lock.alone();
     try {
       await this.#driven;
       const { state } = this.#parts;
-      const input: ForcedInput = { ids, from, signal };
+      const input: ForcedInput = { ids, from, signal, adapters };
       let next = from;
       for (let losses = 0, done = false; !done;) {
         this.#slots.forget();

@@ -1,6 +1,7 @@
 import { invariant, throwIfAborted } from '../base/errors.ts';
 import type { Stream } from '../device/index.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 
 /** The logits of one position, valid until the next one is asked for. */
@@ -9,11 +10,18 @@ export interface PositionLogits {
   readonly logits: Float32Array;
 }
 
+/** What forced decoding may be told beside the ids. */
+export interface EvaluateOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly adapters?: readonly AdapterChoice[] | undefined;
+}
+
 /** The tokens that are decoded, and the first position whose logits are wanted. */
 export interface ForcedInput {
   readonly ids: readonly number[];
   readonly from: number;
   readonly signal: AbortSignal | undefined;
+  readonly adapters?: readonly AdapterChoice[] | undefined;
 }
 
 /** The slot it uses; nobody else may use the state meanwhile. */
@@ -22,7 +30,7 @@ export const FORCED_SLOT = 0;
 /** Yields the logits at every position from `from` on, given all tokens before it, in batches of as many as the plan takes. */
 export async function* forcedLogits(
   on: { plan: ExecutionPlan; state: SequenceState; stream: Stream },
-  { ids, from, signal }: ForcedInput,
+  { ids, from, signal, adapters = [] }: ForcedInput,
 ): AsyncGenerator<PositionLogits> {
   const { plan, stream } = on;
   const { rows, outputs } = plan.shape;
@@ -32,7 +40,7 @@ export async function* forcedLogits(
     throwIfAborted(signal, 'evaluation');
     const wanted = at >= from;
     const end = Math.min(ids.length, wanted ? at + Math.min(rows, outputs) : Math.min(at + rows, from));
-    await forward(on, ids.slice(at, end), { first: at, outputs: wanted ? end - at : 0 });
+    await forward(on, ids.slice(at, end), { first: at, outputs: wanted ? end - at : 0, adapters });
     if (wanted) {
       const bytes = new Uint8Array(logits.buffer, 0, (end - at) * vocabulary * 4);
       await stream.download(plan.result('logits'), bytes);
@@ -50,7 +58,7 @@ export async function* forcedLogits(
 async function forward(
   { plan, state, stream }: { plan: ExecutionPlan; state: SequenceState; stream: Stream },
   ids: readonly number[],
-  { first, outputs }: { first: number; outputs: number },
+  { first, outputs, adapters }: { first: number; outputs: number; adapters: readonly AdapterChoice[] },
 ): Promise<void> {
   invariant(
     state.reserve(FORCED_SLOT, first + ids.length),
@@ -61,6 +69,10 @@ async function forward(
   input.view('counts').set([ids.length, outputs]);
   input.view('ids').set(ids);
   input.view('slots').fill(FORCED_SLOT);
+  input.view('reach').fill(first + ids.length - 1);
+  input.view('types').fill(0);
+  const { adaptersARow = 0 } = plan.parts;
+  for (let row = 0; row < ids.length; row++) input.writeAdapters(row, adaptersARow, adapters);
   for (let row = 0; row < ids.length; row++) input.view('positions')[row] = first + row;
   for (let i = 0; i < outputs; i++) input.view('output_rows')[i] = ids.length - outputs + i;
   state.writeBlocks(FORCED_SLOT, input.view('blocks'));

@@ -128,6 +128,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const blocks = input.view('blocks');
     const width = plan.shape.blocksPerSlot;
     const counts = input.view('counts');
+    const { adaptersARow = 0 } = this.#parts.plan.parts;
     counts[0] = step.rows;
     counts[1] = step.outputs;
     let row = 0;
@@ -138,6 +139,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
         ids[row] = known[at] ?? (sampled >= 0 ? -1 - sampled : (guesses[at - known.length] as number));
         positions[row] = first + i;
         slots[row] = slot;
+        if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);
       }
       state.writeBlocks(slot, blocks.subarray(slot * width, (slot + 1) * width));
       for (let i = 0; i < outputs; i++) {

@@ -1,3 +1,5 @@
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
+
 /** What a job needs of a sequence. */
 export interface JobSequence {
   readonly ids: readonly number[];
@@ -9,4 +11,6 @@ export interface JobSequence {
   readonly alternatives: number;
   /** The tokens that may follow its last id, `maskWords` of the vocabulary; undefined where all may. */
   readonly mask: Int32Array | undefined;
+  /** What its rows go through; none without adapters. */
+  readonly adapters?: readonly AdapterChoice[] | undefined;
 }

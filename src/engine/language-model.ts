@@ -3,11 +3,12 @@ import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
-import { ExecutionPlan } from '../model/execution-plan.ts';
+import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { FitPlan } from '../model/fit-plan.ts';
 import { KvCache, type KvCacheSize } from '../model/kv-cache.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { ModelConfig } from '../model/model-config.ts';
-import { describeModel } from '../model/plan-options.ts';
+import { planWithin } from '../model/plan-within.ts';
 import { RecurrentState } from '../model/recurrent-state.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import {
@@ -25,6 +26,7 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
+import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
 import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
 import type { PositionLogits } from './forced-logits.ts';
@@ -38,7 +40,7 @@ export type { ModelOptions, ModelParts } from './loaded-model.ts';
 
 /**
  * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file, its
- * device and its decoder.
+ * decoder and, unless it shares one, its device.
  */
 export class LanguageModel implements AsyncDisposable {
   readonly #parts: ModelParts;
@@ -64,9 +66,9 @@ export class LanguageModel implements AsyncDisposable {
    * stay the caller's then.
    */
   static async open(parts: ModelParts, options: ModelOptions = {}): Promise<LanguageModel> {
-    const { config, cache } = describeModel(parts, options);
     const keeper = await ModelKeeper.open(parts, options);
-    const { device, plan } = keeper.current;
+    const { device, plan, description } = keeper.current;
+    const { config, cache } = description;
     try {
       const state = stateOf(config, cache);
       const { restore } = keeper;
@@ -81,8 +83,7 @@ export class LanguageModel implements AsyncDisposable {
 
   /** The memory that `open` would take, from the file's header alone. Rejects with `MODEL_TOO_LARGE` as it does. */
   static async fit(parts: ModelParts, options: ModelOptions = {}): Promise<FitPlan> {
-    await using plan = await ExecutionPlan.compile(describeModel(parts, options).parts);
-    return plan.fit(await limitsOf(parts.device, options));
+    return (await planWithin(parts, options, await limitsOf(parts, options))).fit;
   }
 
   /** Where the memory went, in bytes. */
@@ -165,9 +166,27 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.counters;
   }
 
+  /**
+   * The vector of a text or token ids, of length 1 unless `normalized` is false. Rejects with `EMBEDDINGS_UNSUPPORTED` for
+   * models that continue texts, `CONTEXT_OVERFLOW`, or as `evaluate`.
+   */
+  async embed(input: string | readonly number[], options: EmbedOptions = {}): Promise<Embedding> {
+    this.#life.check();
+    const { pooling, architecture } = this.config;
+    if (!pooling || pooling === 'none') fail('EMBEDDINGS_UNSUPPORTED', { model: architecture });
+    const ids = typeof input === 'string' ? this.tokenizer.encode(input) : input;
+    const rows = this.#engine.evaluate(ids, 0, { signal: options.signal });
+    const vector = await pooledRows(rows, { pooling, width: this.config.width, count: ids.length });
+    return { vector: (options.normalized ?? true) ? unitVector(vector) : vector, tokens: ids.length };
+  }
+
   /** The logits at every position of `ids` from `from` on. */
-  evaluate(ids: readonly number[], from = 0, signal?: AbortSignal): AsyncGenerator<PositionLogits> {
-    return this.#engine.evaluate(ids, from, signal);
+  evaluate(
+    ids: readonly number[],
+    from = 0,
+    { signal, adapters }: Pick<GenerateOptions, 'signal' | 'adapters'> = {},
+  ): AsyncGenerator<PositionLogits> {
+    return this.#engine.evaluate(ids, from, { signal, adapters: this.#adaptersOf(adapters) });
   }
 
   /**
@@ -198,7 +217,7 @@ export class LanguageModel implements AsyncDisposable {
     this.#engine.reset();
   }
 
-  /** Releases engine, plan, device, decoder and file. */
+  /** Releases engine, plan, decoder and file, and the device unless it is shared. */
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
     // The engine's last step may wait for weights, which the loader then fails.
@@ -214,6 +233,19 @@ export class LanguageModel implements AsyncDisposable {
     return this.dispose();
   }
 
+  /** The adapters that a request names. Throws `INVALID_ARGUMENT` for those that the model was not opened with. */
+  #adaptersOf(wanted: GenerateOptions['adapters']): AdapterChoice[] {
+    if (!wanted || wanted.size === 0) return [];
+    const { adapters } = this.#parts;
+    if (adapters) return adapters.choose(wanted);
+    const [name] = wanted.keys();
+    return fail('INVALID_ARGUMENT', {
+      name: 'adapters',
+      found: `${name}`,
+      expected: 'none: none were loaded',
+    });
+  }
+
   #requireRecurrent(): void {
     this.#life.check();
     const { memory, architecture } = this.config;
@@ -222,6 +254,7 @@ export class LanguageModel implements AsyncDisposable {
 
   #stream(prompt: readonly number[], options: GenerateOptions): TextStream {
     this.#life.check();
+    if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
     const {
       maxTokens = Number.POSITIVE_INFINITY,
       stop = [],
@@ -234,15 +267,9 @@ export class LanguageModel implements AsyncDisposable {
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
     const sampling = samplingOf(options);
-    const tokens = this.#engine.generate({
-      prompt,
-      sampling,
-      maxTokens,
-      stopTokens,
-      constraint,
-      shift,
-      signal,
-    });
+    const adapters = this.#adaptersOf(options.adapters);
+    const request = { prompt, sampling, maxTokens, stopTokens, adapters, constraint, shift, signal };
+    const tokens = this.#engine.generate(request);
     return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
   }
 }

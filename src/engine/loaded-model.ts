@@ -4,15 +4,17 @@ import type { BlockDecoder, Device } from '../device/index.ts';
 import { AsyncModelLoader, type LoadReport, SYNCHRONOUS } from '../load/async-model-loader.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
-import { ExecutionPlan } from '../model/execution-plan.ts';
+import type { Residency } from '../load/residency.ts';
+import type { ExecutionPlan } from '../model/execution-plan.ts';
 import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts';
-import { describeModel, type ModelSource, type PlanOptions } from '../model/plan-options.ts';
+import type { ModelDescription, ModelSource, PlanOptions } from '../model/plan-options.ts';
+import { type PlannedModel, planWithin } from '../model/plan-within.ts';
 import { type LoadMode, loadByMode } from './load-mode.ts';
 import type { RuntimeOptions } from './runtime-options.ts';
 import type { StepProfile } from './step-profile.ts';
 
 /** How a model is made ready. */
-export interface ModelOptions extends PlanOptions, MemoryLimits {
+export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
   /** When weights are loaded. Default `background`. */
   readonly load?: LoadMode | undefined;
   /** Layers that `hybrid` loads before the model is given out. Default: a quarter of them. */
@@ -37,45 +39,59 @@ export interface ModelParts extends ModelSource {
    * and later.
    */
   readonly reopen?: (() => Promise<Device>) | undefined;
+  /** Shares the device's memory with other models. The device is not the model's then. */
+  readonly residency?: Residency | undefined;
 }
 
 /** A model on one device: its plan, and the loader that brings its weights. It ends before the device, which it does not own. */
 export class LoadedModel implements AsyncDisposable {
+  readonly plan: ExecutionPlan;
+  /** Where the memory went, in bytes. */
+  readonly fit: FitPlan;
+  readonly description: ModelDescription;
+  /** What it was planned for at last: the context may be smaller than the one asked for. */
+  readonly options: PlanOptions;
+
   private constructor(
     readonly device: Device,
-    readonly plan: ExecutionPlan,
-    /** Where the memory went, in bytes. */
-    readonly fit: FitPlan,
+    { plan, fit, description, options }: PlannedModel,
     readonly loader: AsyncModelLoader,
     /** What the mode loads before anything asks for it. */
     readonly loading: Promise<LoadReport>,
-  ) {}
+  ) {
+    this.plan = plan;
+    this.fit = fit;
+    this.description = description;
+    this.options = options;
+  }
 
   /**
    * Plans and allocates a model, and loads it as the mode says. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`,
    * `OUT_OF_MEMORY`, `ABORTED` or what reading rejects with, everything released that it created.
    */
   static async open(parts: ModelParts, options: ModelOptions): Promise<LoadedModel> {
-    const { device, decoder } = parts;
+    const { device, decoder, residency } = parts;
     const log = options.logger ?? silentLogger;
     const begin = performance.now();
-    const plan = await ExecutionPlan.compile(describeModel(parts, options).parts);
-    const fit = plan.fit(await limitsOf(device, options));
+    const planned = await planWithin(parts, options, await limitsOf(parts, options));
+    const { plan, fit } = planned;
     log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
-    const { streamedParts, weights } = fit;
+    const { streamedParts, weights, context } = fit;
+    if (options.context !== undefined && context < options.context)
+      log.warn('memory is short: the context is smaller', { context, asked: options.context });
     if (streamedParts > 0)
       log.warn('weights do not fit: layers come anew in every step', { streamedParts, weights });
-    const sizes = options.load === 'sync' ? SYNCHRONOUS : {};
+    const sizes = options.load === 'sync' ? { ...fit.loader, ...SYNCHRONOUS } : fit.loader;
     const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace: options.trace });
     try {
       throwIfAborted(options.signal, 'loading');
-      await plan.allocate(fit, loader);
+      await plan.allocate(fit, loader, residency);
       const mode = options.load ?? 'background';
       const loading = loadByMode(plan, { ...options, mode, logger: log });
       // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
       loading.catch(() => {});
       if (mode !== 'background') await loading;
-      return new LoadedModel(device, plan, fit, loader, loading);
+      return new LoadedModel(device, planned, loader, loading);
     } catch (error) {
       await loader[Symbol.asyncDispose]();
       await plan[Symbol.asyncDispose]();
@@ -91,9 +107,9 @@ export class LoadedModel implements AsyncDisposable {
 
 /** What the caller allows, within what the device has. */
 export async function limitsOf(
-  device: Device,
-  { memory, weightMemory }: MemoryLimits,
+  { device, residency }: ModelParts,
+  { memory, weightMemory }: ModelOptions,
 ): Promise<MemoryLimits> {
-  const { free } = await device.memory();
-  return { weightMemory, memory: Math.min(free, memory ?? free) };
+  const free = residency ? residency.forWeights : (await device.memory()).free;
+  return { weightMemory, memory, free };
 }

@@ -6,7 +6,7 @@ import { LoadedModel, type ModelOptions, type ModelParts } from './loaded-model.
 /** Milliseconds before each attempt to open a lost device again: a driver may take a while to come back. */
 const PAUSES = [0, 250, 1000];
 
-/** Keeps a model on a device: when that is lost, opens it again and brings the model back onto it. Owns the device. */
+/** Keeps a model on a device: when that is lost, opens it again and brings the model back onto it. Owns the device, unless it is shared. */
 export class ModelKeeper implements AsyncDisposable {
   readonly #parts: ModelParts;
   readonly #options: ModelOptions;
@@ -73,7 +73,7 @@ export class ModelKeeper implements AsyncDisposable {
     const device = await reopen();
     try {
       // Whoever waited for the model to be loaded has seen it loaded.
-      const options = { ...this.#options, onProgress: undefined, signal };
+      const options = { ...this.#options, ...this.#current.options, onProgress: undefined, signal };
       return await LoadedModel.open({ ...this.#parts, device }, options);
     } catch (error) {
       await device[Symbol.asyncDispose]();
@@ -83,7 +83,7 @@ export class ModelKeeper implements AsyncDisposable {
 
   async #leave(): Promise<void> {
     await this.#current[Symbol.asyncDispose]();
-    await this.#current.device[Symbol.asyncDispose]();
+    if (!this.#parts.residency) await this.#current.device[Symbol.asyncDispose]();
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type SamplingParameters,
   writeSamplingRow,
 } from '../ops/sampling/sampling-row.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { TokenConstraint } from '../text/index.ts';
 import { type Batchable, SequencePlace } from './continuous-batcher.ts';
 import type { JobSequence } from './job-sequence.ts';
@@ -25,6 +26,7 @@ export interface GenerateRequest {
   readonly constraint?: TokenConstraint | undefined;
   /** What happens when the context is full. Default: the generation ends. */
   readonly shift?: ContextShift | undefined;
+  readonly adapters?: readonly AdapterChoice[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -79,6 +81,8 @@ export class Sequence implements Batchable, JobSequence {
   readonly place = new SequencePlace();
   readonly sampling: Int32Array;
   readonly alternatives: number;
+  readonly adapters: readonly AdapterChoice[];
+  readonly lineage: string | undefined;
   /** How often the device was lost under its steps since its last token. */
   losses = 0;
   guesses: readonly number[] = [];
@@ -106,6 +110,8 @@ export class Sequence implements Batchable, JobSequence {
     this.ids = [...prompt];
     this.limit = this.#mostIds();
     this.alternatives = sampling.logProbabilities;
+    this.adapters = request.adapters ?? [];
+    this.lineage = lineageOf(this.adapters);
     const row = new Int32Array(SAMPLING_ROW_WORDS);
     this.sampling = row.subarray(0, writeSamplingRow(sampling, row));
   }
@@ -235,4 +241,10 @@ export class Sequence implements Batchable, JobSequence {
     const seconds = (this.#firstToken - (this.#begun ?? this.#firstToken)) / 1000;
     this.#log.debug('prompt read', { tokens: this.#request.prompt.length, cached: this.#cached, seconds });
   }
+}
+
+/** What adapters make of a state beside its ids; undefined without any. */
+function lineageOf(adapters: readonly AdapterChoice[]): string | undefined {
+  if (adapters.length === 0) return undefined;
+  return adapters.map(({ index, scale }) => `${index}*${scale}`).join('+');
 }

@@ -2,12 +2,20 @@ import { invariant } from '../base/errors.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import { RowTrace } from './row-trace.ts';
 
-/** A slot whose state holds the positions of the first `length` ids. */
-export interface HeldSlot {
-  readonly slot: number;
+/** What a state is made from. */
+interface Origin {
   readonly ids: readonly number[];
+  /** What beside the ids makes it: only sequences of the same go on from it. Default none. */
+  readonly lineage?: string | undefined;
+}
+
+/** A slot whose state holds the positions of the first `length` ids. */
+export interface HeldSlot extends Origin {
+  readonly slot: number;
   readonly length: number;
 }
+
+const EMPTY = { ids: [], length: 0 };
 
 /**
  * Hands out the slots of a sequence state. A slot that was given back keeps what it holds, for the next sequence that
@@ -23,7 +31,7 @@ export class SlotPool {
 
   constructor(state: SequenceState, slots: number) {
     this.#state = state;
-    this.#idle = Array.from({ length: slots }, (_, slot) => ({ slot, ids: [], length: 0 }));
+    this.#idle = Array.from({ length: slots }, (_, slot) => ({ slot, ...EMPTY }));
     this.#traces = Array.from({ length: slots }, () => new RowTrace());
   }
 
@@ -40,10 +48,15 @@ export class SlotPool {
    * Takes a slot with as much as can be had of the beginning of `ids`, the last id left out, because its logits are wanted:
    * the slot and the positions it holds already. Slots that are in use lend what they hold. Undefined when no slot is free.
    */
-  take(ids: readonly number[], used: readonly HeldSlot[] = []): { slot: number; held: number } | undefined {
-    const own = this.#bestOf(this.#idle, ids);
+  take(
+    ids: readonly number[],
+    used: readonly HeldSlot[] = [],
+    lineage?: string,
+  ): { slot: number; held: number } | undefined {
+    const wanted = { ids, lineage };
+    const own = this.#bestOf(this.#idle, wanted);
     if (!own) return undefined;
-    const lender = this.#bestOf([...used, ...this.#idle], ids) ?? own;
+    const lender = this.#bestOf([...used, ...this.#idle], wanted) ?? own;
     const lent = lender.held - (lender.held % this.#state.lendable);
     const receiver =
       this.#idle.find(({ length }) => length === 0) ??
@@ -74,11 +87,11 @@ export class SlotPool {
    * Takes a slot back, whose state holds the positions of `ids`, or of more of them, `held`, because a step was queued
    * behind the last one that was read.
    */
-  give(slot: number, ids: readonly number[], held = ids.length): void {
+  give(slot: number, ids: readonly number[], held = ids.length, lineage?: string): void {
     invariant(!this.#idle.some((idle) => idle.slot === slot), `slot ${slot} is in use`);
     const known = this.#state.keepsPositions || held === ids.length ? ids : [];
     const kept = this.#truncate(slot, known.length);
-    this.#idle.push({ slot, ids: known, length: kept });
+    this.#idle.push({ slot, ids: known, lineage, length: kept });
   }
 
   /** How what a slot holds was computed. Whoever has the slot notes there what is computed next. */
@@ -99,10 +112,10 @@ export class SlotPool {
   }
 
   /** The slot that holds most of the beginning of `ids`, and how much; of equal ones an empty one, else the first. */
-  #bestOf(slots: readonly HeldSlot[], ids: readonly number[]): { of: HeldSlot; held: number } | undefined {
+  #bestOf(slots: readonly HeldSlot[], wanted: Origin): { of: HeldSlot; held: number } | undefined {
     let best: { of: HeldSlot; held: number } | undefined;
     for (const of of slots) {
-      const held = this.#reusable(of, ids);
+      const held = this.#reusable(of, wanted);
       const isBetter =
         !best || held > best.held || (held === best.held && of.length === 0 && best.of.length > 0);
       if (isBetter) best = { of, held };
@@ -111,15 +124,16 @@ export class SlotPool {
   }
 
   /** Positions of a slot that serve a sequence. A state that cannot go back serves it whole or not at all. */
-  #reusable({ ids, length }: HeldSlot, wanted: readonly number[]): number {
-    const shared = Math.min(length, sharedPrefix(ids, wanted));
+  #reusable({ ids, lineage, length }: HeldSlot, wanted: Origin): number {
+    if (lineage !== wanted.lineage) return 0;
+    const shared = Math.min(length, sharedPrefix(ids, wanted.ids));
     return this.#state.keepsPositions || shared === length ? shared : 0;
   }
 
   #forget(index: number): void {
     const { slot } = this.#idle[index] as HeldSlot;
     this.#truncate(slot, 0);
-    this.#idle[index] = { slot, ids: [], length: 0 };
+    this.#idle[index] = { slot, ...EMPTY };
   }
 
   #truncate(slot: number, length: number): number {

@@ -6,6 +6,7 @@ import { type LoadBreakdown, LoadClock, type LoadPhase } from './load-clock.ts';
 import { type LoadProgress, ProgressReporter } from './load-progress.ts';
 import { LoadQueue } from './load-queue.ts';
 import { type LoadStream, LoadStreams } from './load-streams.ts';
+import { DEFAULT_SIZES, type LoaderSizes } from './loader-sizes.ts';
 import type { LoadTrace } from './load-trace.ts';
 import { PinnedRing, type RingSlot } from './pinned-ring.ts';
 import { readChunk, WINDOW_SLACK_BYTES, windowOf } from './read-window.ts';
@@ -15,16 +16,9 @@ import { type Chunk, chunksOf, type WeightJob } from './weight-job.ts';
 import { allOrNone, WeightLoad, type WeightLoadOptions } from './weight-load.ts';
 
 /** How a loader is sized. Every count has a default that saturates a PCIe 5 link from the page cache. */
-export interface LoaderOptions {
-  /** Reads in flight. */
-  readonly readers?: number | undefined;
-  /** Streams that carry copies to the device. */
-  readonly streams?: number | undefined;
+export interface LoaderOptions extends Partial<LoaderSizes> {
   /** Chunks that are decoded at once, where weights are decoded on the host. Default: all that the decoder does at once. */
   readonly threads?: number | undefined;
-  /** Pinned slots: chunks that are anywhere between the file and the device. */
-  readonly slots?: number | undefined;
-  readonly slotBytes?: number | undefined;
   /** Decodes on the host; the caller's. Default: the formats' own decoders, on the calling thread. */
   readonly decoder?: BlockDecoder | undefined;
   /** Is told of everything that takes time. */
@@ -65,12 +59,6 @@ class ChunkEvents {
   }
 }
 
-const MIB = 1024 * 1024;
-const DEFAULTS = { readers: 8, streams: 4, slots: 16, slotBytes: 4 * MIB };
-
-/** Host memory that a loader pins unless options say otherwise. */
-export const DEFAULT_RING_BYTES = DEFAULTS.slots * (DEFAULTS.slotBytes + WINDOW_SLACK_BYTES);
-
 /** One chunk after the other, read, decoded on one thread and copied before the next is begun: what loaders usually do. */
 export const SYNCHRONOUS: LoaderOptions = { readers: 1, streams: 1, threads: 1, slots: 1 };
 
@@ -98,8 +86,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   /** Pins nothing yet. Throws `INVALID_ARGUMENT` for counts that are none. */
   constructor(device: Device, options: LoaderOptions = {}) {
     const { decoder = scalarDecoder, trace } = options;
-    const count = (name: 'readers' | 'streams' | 'slots' | 'slotBytes') =>
-      positive(name, options[name] ?? DEFAULTS[name]);
+    const count = (name: keyof LoaderSizes) => positive(name, options[name] ?? DEFAULT_SIZES[name]);
     this.#slotBytes = count('slotBytes');
     this.#decoder = decoder;
     this.#trace = trace;
@@ -303,11 +290,12 @@ export class AsyncModelLoader implements AsyncDisposable {
 
 function handToStream(
   { weight, target, plain }: WeightJob,
-  { part, firstRow, rowCount, bytes }: Chunk,
+  { part, firstRow, rowCount, bytes, tensor, decodes }: Chunk,
   { pinned, offset, stream, onCopy }: Pick<FileRows, 'pinned' | 'offset' | 'onCopy'> & { stream: Stream },
 ): void {
   if (!plain) {
-    stream.pack(weight, part, { pinned, offset, firstRow, rowCount, onCopy }, target);
+    const format = decodes ? undefined : tensor.format;
+    stream.pack(weight, part, { pinned, offset, firstRow, rowCount, format, onCopy }, target);
     return;
   }
   const at = target.offset + (bytes / rowCount) * firstRow;

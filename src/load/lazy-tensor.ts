@@ -1,3 +1,4 @@
+import { invariant } from '../base/errors.ts';
 import type { BufferRange, DeviceEvent } from '../device/index.ts';
 import type { AsyncModelLoader } from './async-model-loader.ts';
 import type { WeightJob } from './weight-job.ts';
@@ -9,30 +10,41 @@ export type TensorState = 'unloaded' | 'loading' | 'resident' | 'evicted';
 /** For what waits for nothing. */
 const NO_EVENTS: Promise<readonly DeviceEvent[]> = Promise.resolve([]);
 
+/** A job whose memory may not be set aside yet. */
+export type PlacelessJob = Omit<WeightJob, 'target'> & Partial<Pick<WeightJob, 'target'>>;
+
 /**
  * A weight that is loaded when it is first asked for, once however many ask. A load that fails rejects for all who wait and
- * leaves the tensor unloaded: the next to ask tries again. Its memory is set aside by its owner.
+ * leaves the tensor unloaded: the next to ask tries again. Its memory is set aside by its owner, before it is asked for.
  */
 export class LazyTensor {
-  readonly job: WeightJob;
+  readonly #of: PlacelessJob;
   readonly #loader: AsyncModelLoader;
-  readonly #range: Promise<BufferRange>;
+  #job: WeightJob | undefined;
+  /** Made once, so that a hit makes nothing. */
+  #range: Promise<BufferRange> | undefined;
   #state: TensorState = 'unloaded';
   #load: WeightLoad | undefined;
 
-  constructor(job: WeightJob, loader: AsyncModelLoader) {
-    this.job = job;
+  constructor(of: PlacelessJob, loader: AsyncModelLoader) {
+    this.#of = of;
     this.#loader = loader;
-    this.#range = Promise.resolve(job.target);
+    if (of.target) this.place(of.target);
+  }
+
+  /** How it is loaded to where it has its place. */
+  get job(): WeightJob {
+    invariant(this.#job, 'a weight that is loaded has memory');
+    return this.#job;
   }
 
   /** The file's names of what it is made of. */
   get names(): readonly string[] {
-    return this.job.tensors.map(({ name }) => name);
+    return this.#of.tensors.map(({ name }) => name);
   }
 
   get byteLength(): number {
-    return this.job.weight.byteLength;
+    return this.#of.weight.byteLength;
   }
 
   get state(): TensorState {
@@ -69,10 +81,18 @@ export class LazyTensor {
 
   /** Where it lies, when it is there. */
   ready(): Promise<BufferRange> {
-    if (this.#state === 'resident') return this.#range;
+    if (this.#state === 'resident' && this.#range) return this.#range;
+    const { target } = this.job;
     const load = this.request();
     this.#loader.hurry(load);
-    return load.done.then(() => this.#range);
+    return load.done.then(() => target);
+  }
+
+  /** Gives it memory, while it is not loaded. */
+  place(target: BufferRange): void {
+    invariant(this.#load === undefined, 'a weight is placed before it is loaded');
+    this.#job = { ...this.#of, target };
+    this.#range = Promise.resolve(target);
   }
 
   /** Forgets it, because something else takes its place; whoever asks again loads it again. */
@@ -80,6 +100,11 @@ export class LazyTensor {
     if (this.#load === undefined) return;
     this.#load = undefined;
     this.#state = 'evicted';
+  }
+
+  /** Resolves when nothing writes its memory any more. */
+  async settled(): Promise<void> {
+    await this.#load?.done.catch(() => {});
   }
 
   #settle(load: WeightLoad, state: TensorState): void {

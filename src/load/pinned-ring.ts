@@ -5,6 +5,9 @@ import { sharedBlock } from './shared-block.ts';
 /** Slots of one memory begin at multiples of this: every page size there is divides it. */
 const PAGE_BYTES = 64 * 1024;
 
+/** A larger ring is no one memory: WebAssembly's end at 4 GiB. */
+const MOST_SHARED_BYTES = 2 ** 31;
+
 /** How a ring is made. */
 export interface RingOptions {
   readonly slots: number;
@@ -112,9 +115,10 @@ export class PinnedRing implements Disposable {
   }
 
   #part(half: number, byteLength: number): Uint8Array | undefined {
-    if (byteLength > this.#halfBytes) return undefined;
+    const ringBytes = 2 * this.#slots.length * this.#halfBytes;
+    if (byteLength > this.#halfBytes || ringBytes > MOST_SHARED_BYTES) return undefined;
     const { share = sharedBlock } = this.#options;
-    this.#memory ??= share(2 * this.#slots.length * this.#halfBytes);
+    this.#memory ??= share(ringBytes);
     return this.#memory.bytes.subarray(half * this.#halfBytes, (half + 1) * this.#halfBytes);
   }
 }

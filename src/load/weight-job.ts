@@ -1,7 +1,13 @@
 import type { BufferRange, PackedWeight } from '../device/index.ts';
 import type { TensorFormat } from '../formats/index.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
-import { type Weight, weightRowBytes } from '../ops/value.ts';
+import { weightRowBytes } from '../ops/value.ts';
+
+/** Where weights are decoded that do not stay as in the file. */
+export const DECODE_PLACES = ['device', 'host'] as const;
+
+/** One of `DECODE_PLACES`. */
+export type DecodePlace = (typeof DECODE_PLACES)[number];
 
 /**
  * A packed weight, where it goes, and the file's tensors for its parts. A part whose format is not its tensor's is decoded
@@ -11,6 +17,8 @@ export interface WeightJob {
   readonly weight: PackedWeight;
   readonly target: BufferRange;
   readonly tensors: readonly TensorInfo[];
+  /** Where a part whose format is not its tensor's is decoded; the device has said that it does. Default: on the host. */
+  readonly decode?: DecodePlace | undefined;
   /** The rows are copied to the target one behind the other, not packed: for tensors that no program reads. */
   readonly plain?: boolean;
 }
@@ -42,9 +50,9 @@ export interface Chunk {
   /** Where its rows begin in the tensor's source. */
   readonly fileOffset: number;
   readonly fileBytes: number;
-  /** Bytes of the rows in the weight's format. */
+  /** Bytes of the rows as they are handed to the device. */
   readonly bytes: number;
-  /** The weight's format is not the tensor's. */
+  /** The host decodes them to the weight's format. */
   readonly decodes: boolean;
 }
 
@@ -52,13 +60,14 @@ export interface Chunk {
 const LEAST_ROW_ALIGNMENT = 4;
 
 /** Cuts a job into chunks of at most `slotBytes`, or of as few rows as the weight's layout allows. */
-export function chunksOf({ weight, tensors }: WeightJob, slotBytes: number): Chunk[] {
+export function chunksOf({ weight, tensors, decode }: WeightJob, slotBytes: number): Chunk[] {
   const chunks: Chunk[] = [];
   weight.parts.forEach((of, part) => {
     const tensor = tensors[part] as TensorInfo;
-    const rowBytes = weightRowBytes(of);
     const fileRowBytes = (of.columns / tensor.format.blockElements) * tensor.format.blockBytes;
-    const most = rowsAChunk(of, Math.max(weight.rowAlignment, LEAST_ROW_ALIGNMENT), slotBytes);
+    const decodes = of.format !== tensor.format && decode !== 'device';
+    const rowBytes = decodes ? weightRowBytes(of) : fileRowBytes;
+    const most = rowsAChunk(rowBytes, Math.max(weight.rowAlignment, LEAST_ROW_ALIGNMENT), slotBytes);
     for (let firstRow = 0; firstRow < of.rows; firstRow += most) {
       const rowCount = Math.min(most, of.rows - firstRow);
       chunks.push({
@@ -69,13 +78,13 @@ export function chunksOf({ weight, tensors }: WeightJob, slotBytes: number): Chu
         fileOffset: tensor.offset + firstRow * fileRowBytes,
         fileBytes: rowCount * fileRowBytes,
         bytes: rowCount * rowBytes,
-        decodes: of.format !== tensor.format,
+        decodes,
       });
     }
   });
   return chunks;
 }
 
-function rowsAChunk(weight: Weight, alignment: number, slotBytes: number): number {
-  return Math.max(alignment, Math.floor(slotBytes / weightRowBytes(weight) / alignment) * alignment);
+function rowsAChunk(rowBytes: number, alignment: number, slotBytes: number): number {
+  return Math.max(alignment, Math.floor(slotBytes / rowBytes / alignment) * alignment);
 }

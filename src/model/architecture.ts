@@ -18,6 +18,8 @@ export interface PartOptions {
   readonly context: number;
   /** What matrices become on the device. */
   readonly weights: WeightPolicy;
+  /** Adapters that there are, and how many a row goes through at once. */
+  readonly adapters?: { readonly count: number; readonly chosen: number } | undefined;
 }
 
 /**

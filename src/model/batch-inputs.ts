@@ -7,6 +7,7 @@ import {
   type PinnedBuffer,
 } from '../device/index.ts';
 import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
+import { type AdapterChoice, MOST_ADAPTERS_A_ROW } from './lora/adapter-set.ts';
 import { type BatchShape, ELEMENT_BYTES, type Tensor, tensorBytes } from '../ops/value.ts';
 
 /** The small inputs of a step, and the words each of them takes for a batch shape. The largest stands last. */
@@ -15,6 +16,10 @@ const INPUTS = {
   ids: (shape: BatchShape) => shape.rows,
   positions: (shape: BatchShape) => shape.rows,
   slots: (shape: BatchShape) => shape.rows,
+  reach: (shape: BatchShape) => shape.rows,
+  types: (shape: BatchShape) => shape.rows,
+  adapters: (shape: BatchShape) => shape.rows * MOST_ADAPTERS_A_ROW,
+  adapter_scales: (shape: BatchShape) => shape.rows * MOST_ADAPTERS_A_ROW,
   output_rows: (shape: BatchShape) => shape.outputs,
   blocks: (shape: BatchShape) => shape.slots * shape.blocksPerSlot,
   parameters: (shape: BatchShape) => shape.outputs * SAMPLING_ROW_WORDS,
@@ -38,6 +43,8 @@ function layoutOf(shape: BatchShape): { offsets: ReadonlyMap<string, number>; by
 export class InputSlot implements Disposable {
   readonly pinned: PinnedBuffer;
   readonly #views: Record<InputName, Int32Array>;
+  /** `adapter_scales`, which are no whole numbers. */
+  readonly #scales: Float32Array;
 
   constructor(device: Device, shape: BatchShape) {
     const { offsets, byteLength } = layoutOf(shape);
@@ -45,6 +52,8 @@ export class InputSlot implements Disposable {
     const { buffer, byteOffset } = this.pinned.bytes;
     const view = (name: InputName) =>
       new Int32Array(buffer, byteOffset + (offsets.get(name) as number), INPUTS[name](shape));
+    const scales = view('adapter_scales');
+    this.#scales = new Float32Array(scales.buffer, scales.byteOffset, scales.length);
     this.#views = Object.fromEntries(NAMES.map((name) => [name, view(name)])) as Record<
       InputName,
       Int32Array
@@ -54,6 +63,15 @@ export class InputSlot implements Disposable {
   /** The words of an input. */
   view(name: InputName): Int32Array {
     return this.#views[name];
+  }
+
+  /** Notes through which of `chosen` adapters a row goes; those that it does not use count nothing. */
+  writeAdapters(row: number, chosen: number, choices: readonly AdapterChoice[]): void {
+    for (let i = 0; i < chosen; i++) {
+      const { index = 0, scale = 0 } = choices[i] ?? {};
+      this.view('adapters')[row * chosen + i] = index;
+      this.#scales[row * chosen + i] = scale;
+    }
   }
 
   [Symbol.dispose](): void {

@@ -107,7 +107,22 @@ export class BatchPlan implements Disposable {
     if (this.#ready.has(step)) return;
     const recording = this.#steps.get(step) ?? this.#record(step);
     this.#steps.set(step, recording);
-    this.#ready.set(step, await recording);
+    try {
+      this.#ready.set(step, await recording);
+    } catch (error) {
+      // The next to ask tries again.
+      this.#steps.delete(step);
+      throw error;
+    }
+  }
+
+  /** Disposes what was recorded with the weights of some parts, which are about to lose their memory. Nothing runs it. */
+  forget(parts: readonly number[]): void {
+    for (const step of ['forward', 'generate', ...parts] as const) {
+      this.#ready.get(step)?.[Symbol.dispose]();
+      this.#ready.delete(step);
+      this.#steps.delete(step);
+    }
   }
 
   isPrepared(step: StepKind | number): boolean {

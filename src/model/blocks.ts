@@ -1,18 +1,28 @@
 import { add, mul } from '../ops/elementwise.ts';
 import { matmul } from '../ops/matmul.ts';
 import type { Tensor } from '../ops/value.ts';
+import { recordAdapters } from './lora/record-adapters.ts';
 import type { PartScope } from './architecture.ts';
+
+/** A product's weight by its name, its rows, and where the file's scale of it counts. */
+interface LinearOptions {
+  readonly name: string;
+  readonly rows: number;
+  readonly scale?: 'before' | 'after' | 'never';
+}
 
 /**
  * Multiplies by `<name>.weight` with the file's optional `<name>.bias` and `<name>.scale`. The scale (one value, written
  * beside NVFP4 weights) belongs to the weight, so it comes `before` the bias, unless the model's files were made for
- * llama.cpp's feed-forward, which scales `after` it, or does not scale at all (`never`).
+ * llama.cpp's feed-forward, which scales `after` it, or does not scale at all (`never`). What the rows' adapters add comes last.
  */
-export function linear(
-  scope: PartScope,
-  x: Tensor,
-  of: { name: string; rows: number; scale?: 'before' | 'after' | 'never' },
-): Tensor {
+export function linear(scope: PartScope, x: Tensor, of: LinearOptions): Tensor {
+  const adapted = recordAdapters(scope, x, of);
+  const product = recordProduct(scope, x, of);
+  return adapted ? add(scope.g, product, adapted) : product;
+}
+
+function recordProduct(scope: PartScope, x: Tensor, of: LinearOptions): Tensor {
   const weight = scope.weight(`${of.name}.weight`, of.rows, x.width);
   const bias = scope.optional(`${of.name}.bias`, 1, of.rows);
   const { scale: order = 'before' } = of;

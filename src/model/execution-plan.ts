@@ -1,17 +1,15 @@
+import { alignUp } from '../base/bytes.ts';
 import { fail, invariant } from '../base/errors.ts';
-import type { BufferRange, Stream } from '../device/index.ts';
-import {
-  type AsyncModelLoader,
-  DEFAULT_RING_BYTES,
-  type LoadOptions,
-  type LoadReport,
-} from '../load/async-model-loader.ts';
+import { BUFFER_ALIGNMENT, type BufferRange, type MemoryRules, type Stream } from '../device/index.ts';
+import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-model-loader.ts';
+import { sizesFor } from '../load/loader-sizes.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
-import { type BatchShape, stateBytes } from '../ops/value.ts';
+import { type BatchShape, stateBytes, weightRowBytes } from '../ops/value.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
 import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
+import type { Residency } from '../load/residency.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
 import type { PlannedWeight } from './layer-plan.ts';
 import { ModelWeights } from './model-weights.ts';
@@ -53,6 +51,8 @@ export class ExecutionPlan implements AsyncDisposable {
   #weights: ModelWeights | undefined;
   #trace: LoadTrace | undefined;
   #preparing: Promise<void> = Promise.resolve();
+  /** Gives back what was reserved of shared memory. */
+  #release: () => void = () => {};
 
   private constructor(
     readonly parts: PlanParts,
@@ -88,8 +88,7 @@ export class ExecutionPlan implements AsyncDisposable {
   ): Promise<ExecutionPlan> {
     const plan = await ExecutionPlan.compile(describeModel(source, options).parts);
     const { free } = await source.device.memory();
-    const memory = Math.min(free, options.memory ?? free);
-    await plan.allocate(plan.fit({ ...options, memory }), loader);
+    await plan.allocate(plan.fit({ free, ...options }), loader);
     return plan;
   }
 
@@ -103,6 +102,12 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#largest.graphs.boundaries.get('logits')?.width ?? 0;
   }
 
+  /** Ids that the embedding knows: as many as there are logits, but for encoders. */
+  get tokenIds(): number {
+    const { ops } = this.#largest.graphs.embedding.graph;
+    return ops.find((op) => op.kind === 'embed')?.table.rows ?? 0;
+  }
+
   get layerCount(): number {
     return this.#largest.graphs.layers.length;
   }
@@ -113,28 +118,50 @@ export class ExecutionPlan implements AsyncDisposable {
       this.#largest.parts.flatMap(({ part }) => part.graph.states.map((s) => part.prefix + s.name)),
     );
     const buffers = [...this.#bufferBytes()];
-    const inputs = this.plans.map(({ shape }) => (1 + this.parts.inFlight) * BatchInputs.byteLength(shape));
+    const bytesOf = (isCache: boolean) =>
+      buffers
+        .filter(([name]) => cache.has(name) === isCache)
+        .map(([, bytes]) => alignUp(bytes, BUFFER_ALIGNMENT));
+    const { memoryRules: rules } = this.parts.device;
+    const { inFlight, poolWeights, context } = this.parts;
+    const parts = this.#plannedWeights();
+    const movedBytes = parts.flat().flatMap(partBytes);
     return fitPlan(
       {
-        parts: this.#plannedWeights().map(bytesByKey),
+        parts: parts.map(bytesByKey),
         streamable: {
           layers: this.#largest.graphs.layers.map((_, layer) => this.#partOf(layer)),
           head: this.#head,
         },
-        cache: sum(buffers.filter(([name]) => cache.has(name)).map(([, bytes]) => bytes)),
-        scratch: sum(buffers.filter(([name]) => !cache.has(name)).map(([, bytes]) => bytes)) + sum(inputs),
-        staging: DEFAULT_RING_BYTES,
+        poolBytes: poolWeights ? rules.largestBuffer : undefined,
+        rules,
+        cache: bytesOf(true),
+        scratch: [...bytesOf(false), ...this.plans.flatMap((plan) => inputBytes(plan, inFlight, rules))],
+        loader: (isStreamed) => sizesFor(movedBytes, isStreamed),
+        context,
       },
       limits,
     );
   }
 
-  /** Creates every buffer as `fit` planned. The loader is the caller's. On failure everything created is released. */
-  async allocate(fit: FitPlan, loader: AsyncModelLoader): Promise<void> {
+  /**
+   * Creates every buffer as `fit` planned; weights in shared memory get theirs when they are needed. The loader is the
+   * caller's. On failure everything created is released.
+   */
+  async allocate(fit: FitPlan, loader: AsyncModelLoader, residency?: Residency): Promise<void> {
     try {
-      const parts = this.#plannedWeights();
       this.#trace = loader.trace;
-      this.#weights = new ModelWeights({ parts, placement: fit.placement, buffers: this.#buffers, loader });
+      if (residency) await this.#reserve(fit, residency);
+      const parts = this.#plannedWeights();
+      this.#weights = new ModelWeights({
+        parts,
+        placement: fit.placement,
+        buffers: this.#buffers,
+        loader,
+        residency,
+        decodedOnDevice: await this.#decodedOnDevice(parts),
+        onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
+      });
       for (const [name, bytes] of this.#bufferBytes()) this.#buffers.create(name, bytes);
       for (const plan of this.plans) plan.allocate(this.parts.inFlight);
     } catch (error) {
@@ -183,7 +210,8 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** `preloadAll` while steps may run, each part as soon as its weights are there; the step of single tokens is recorded meanwhile. */
   async loadInBackground(options: LoadOptions = {}): Promise<LoadReport> {
-    this.#preparing = this.#prepareTokenStep();
+    // Where models share memory, what a step names may still move.
+    if (!this.#loaded.areShared) this.#preparing = this.#prepareTokenStep();
     const report = await this.preloadAll(options);
     await this.#preparing;
     return report;
@@ -191,10 +219,13 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** The lazy tensor that holds a tensor of the file, loaded. Rejects with `INVALID_ARGUMENT` where the model has none. */
   async getOrLoadTensor(name: string): Promise<LazyTensor> {
-    const tensor = this.#loaded.tensors.find(({ names }) => names.includes(name));
-    if (!tensor) fail('INVALID_ARGUMENT', { name: 'tensor', found: name, expected: 'a weight of the model' });
-    await tensor.ready();
-    return tensor;
+    for (const [part, { tensors }] of this.#loaded.parts.entries()) {
+      const tensor = tensors.find(({ names }) => names.includes(name));
+      if (!tensor) continue;
+      await this.#ready(part, [tensor]);
+      return tensor;
+    }
+    return fail('INVALID_ARGUMENT', { name: 'tensor', found: name, expected: 'a weight of the model' });
   }
 
   /** The embedding's weights, loaded. */
@@ -226,13 +257,17 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   async run(on: RunOn): Promise<void> {
     const { stream, batch, kind, input } = on;
-    if (!this.#loaded.areResident) return this.#runParts(on);
-    if (!this.prepared.has(batch, kind)) await batch.prepare(kind);
-    on.watch?.ready();
-    batch.upload(stream, input);
-    if (on.awaitsInputs) await stream.synchronize();
-    batch.run(stream, kind);
-    this.prepared.used(batch, kind, stream);
+    if (!this.#loaded.holdAll()) return this.#runParts(on);
+    try {
+      if (!this.prepared.has(batch, kind)) await batch.prepare(kind);
+      on.watch?.ready();
+      batch.upload(stream, input);
+      if (on.awaitsInputs) await stream.synchronize();
+      batch.run(stream, kind);
+      this.prepared.used(batch, kind, stream);
+    } finally {
+      this.#loaded.giveBackAll(stream);
+    }
     return undefined;
   }
 
@@ -266,8 +301,11 @@ export class ExecutionPlan implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#preparing;
+    await this.#weights?.dispose();
     for (const plan of this.plans) plan[Symbol.dispose]();
     this.#buffers[Symbol.dispose]();
+    this.#release();
+    this.#release = () => {};
   }
 
   get #largest(): BatchPlan {
@@ -289,11 +327,27 @@ export class ExecutionPlan implements AsyncDisposable {
     return EMBEDDING + 1 + layer;
   }
 
-  async #ready(part: number): Promise<readonly LazyTensor[]> {
-    await this.#loaded.admit(part);
-    const tensors = this.#loaded.parts[part]?.tensors ?? [];
-    await Promise.all(tensors.map((tensor) => tensor.ready()));
-    return tensors;
+  async #ready(
+    part: number,
+    tensors = this.#loaded.parts[part]?.tensors ?? [],
+  ): Promise<readonly LazyTensor[]> {
+    await this.#loaded.hold(part);
+    try {
+      if (this.#loaded.isStreamed(part)) await this.#loaded.admit(part);
+      await Promise.all(tensors.map((tensor) => tensor.ready()));
+      return tensors;
+    } finally {
+      this.#loaded.giveBack(part);
+    }
+  }
+
+  /** All but the weights that stay for as long as nobody else needs their memory. */
+  async #reserve({ onDevice, placement }: FitPlan, residency: Residency): Promise<void> {
+    const { memoryRules } = this.parts.device;
+    const shared = memoryRules.footprint(placement.resident.map(({ byteLength }) => byteLength));
+    const bytes = onDevice - shared;
+    await residency.reserve(bytes);
+    this.#release = () => residency.free(bytes);
   }
 
   /** Records what single tokens run when everything is there; what cannot be recorded says so when it is run. */
@@ -311,12 +365,34 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   async #runPart(stream: Stream, batch: BatchPlan, part: number): Promise<void> {
-    const [events] = await Promise.all([this.#loaded.admit(part), batch.prepare(part)]);
-    for (const event of events) stream.wait(event);
-    if (this.#trace) {
-      this.#trace.watch('compute', batch.nameOf(part), stream, () => batch.run(stream, part));
-    } else batch.run(stream, part);
-    this.#loaded.used(part, () => stream.record());
+    const weights = this.#loaded;
+    await weights.hold(part);
+    try {
+      const [events] = await Promise.all([weights.admit(part), batch.prepare(part)]);
+      for (const event of events) stream.wait(event);
+      if (this.#trace) {
+        this.#trace.watch('compute', batch.nameOf(part), stream, () => batch.run(stream, part));
+      } else batch.run(stream, part);
+      weights.used(part, stream);
+    } finally {
+      weights.giveBack(part);
+    }
+  }
+
+  /** Keys of the weights that do not stay as in the file and that the device decodes, readied for that. */
+  async #decodedOnDevice(parts: readonly (readonly PlannedWeight[])[]): Promise<ReadonlySet<string>> {
+    const { device, decode } = this.parts;
+    const keys = new Set<string>();
+    if (decode === 'host' || !device.readyToDecode) return keys;
+    for (const { key, packed, tensors } of parts.flat()) {
+      const ready: boolean[] = [];
+      for (const [part, { format }] of tensors.entries()) {
+        if (format === packed.parts[part]?.format) continue;
+        ready.push(await device.readyToDecode(packed, part, format));
+      }
+      if (ready.length > 0 && ready.every(Boolean)) keys.add(key);
+    }
+    return keys;
   }
 
   /** Of each part, those of all plans, each once. */
@@ -342,10 +418,17 @@ export class ExecutionPlan implements AsyncDisposable {
 /** The embedding's number among the parts; the layers follow. */
 const EMBEDDING = 0;
 
+/** Bytes of each tensor of a weight, in the file or as it is packed, whichever is more. */
+function partBytes({ packed, tensors }: PlannedWeight): number[] {
+  return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
+}
+
 function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {
   return new Map(weights.map(({ key, packed }) => [key, packed.byteLength]));
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+/** Sizes of the small inputs' buffers, those in pinned memory only where that is the device's own. */
+function inputBytes({ shape }: BatchPlan, inFlight: number, { pinnedInside }: MemoryRules): number[] {
+  const count = pinnedInside ? 1 + inFlight : 1;
+  return Array.from({ length: count }, () => BatchInputs.byteLength(shape));
 }

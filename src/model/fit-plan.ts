@@ -1,32 +1,38 @@
 import { formatBytes } from '../base/bytes.ts';
-import { fail } from '../base/errors.ts';
-import {
-  leastWeightBytes,
-  type PartBytes,
-  placeWeights,
-  type StreamableParts,
-  type WeightPlacement,
-} from './weight-placement.ts';
+import { fail, invariant } from '../base/errors.ts';
+import type { MemoryRules } from '../device/index.ts';
+import { type LoaderSizes, ringBytes } from '../load/loader-sizes.ts';
+import { buffersOf, placements, type WeightPlacement, type WeightsToPlace } from './weight-placement.ts';
 
 /** What memory a model may take, in bytes. */
 export interface MemoryLimits {
   /** For everything. */
   readonly memory?: number | undefined;
-  /** For the weights on the device alone. */
+  /** For the buffers of the weights on the device alone, before the driver rounds. */
   readonly weightMemory?: number | undefined;
+  /** What the device has free. */
+  readonly free?: number | undefined;
 }
 
-/** Where a model's memory goes, in bytes, computed from metadata before anything is allocated. */
+/** Where a model's memory goes, in bytes, computed from metadata before anything is allocated. Rounded as the driver rounds. */
 export interface FitPlan {
   /** Device memory of the weights: all of them, or what stays and the slots that the rest passes through. */
   readonly weights: number;
-  /** KV cache and token history for the asked context. */
+  /** KV cache and token history for the context. */
   readonly cache: number;
   /** Scratch, boundaries between parts, logits, small inputs. */
   readonly scratch: number;
-  /** Host memory that the file passes through while it loads. */
-  readonly staging: number;
+  /** Pinned memory that the file passes through while it loads. */
+  readonly ring: number;
+  /** What it is loaded with, so that the ring is as large. */
+  readonly loader: LoaderSizes;
+  /** What the device takes for itself: code, recorded steps, rows that wait to be packed. */
+  readonly margin: number;
   readonly total: number;
+  /** How much of the total lies on the device. */
+  readonly onDevice: number;
+  /** Positions that a sequence may have. */
+  readonly context: number;
   /** Layers, and perhaps the head, whose weights come anew in every step. */
   readonly streamedParts: number;
   /** Which weights stay, and which pass through slots. */
@@ -34,44 +40,98 @@ export interface FitPlan {
 }
 
 /** A plan's numbers, for people and programs. */
-export interface FitSummary extends Omit<FitPlan, 'placement'> {
+export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader'> {
   /** Bytes of all weights in the device's layouts, streamed ones included. */
   readonly allWeights: number;
+  /** Buffers that hold the weights that stay. */
+  readonly allocations: number;
   /** Places that streamed layers pass through, and the bytes of each. */
   readonly slots: number;
   readonly slotBytes: number;
 }
 
 /** The numbers alone. */
-export function summaryOf({ placement, ...numbers }: FitPlan): FitSummary {
-  const { weightBytes: allWeights, slots, slotBytes } = placement;
-  return { ...numbers, allWeights, slots, slotBytes };
+export function summaryOf({ placement, loader: _, ...numbers }: FitPlan): FitSummary {
+  const { weightBytes: allWeights, resident, slots, slotBytes } = placement;
+  return { ...numbers, allWeights, allocations: resident.length, slots, slotBytes };
 }
 
 /** What a plan is made from. */
-export interface MemoryWanted extends Pick<FitPlan, 'cache' | 'scratch' | 'staging'> {
-  /** Bytes of the weights of each part, by key. */
-  readonly parts: readonly PartBytes[];
-  readonly streamable: StreamableParts;
+export interface MemoryWanted extends WeightsToPlace {
+  readonly rules: MemoryRules;
+  /** Sizes of the buffers of the cache. */
+  readonly cache: readonly number[];
+  /** Sizes of all other buffers. */
+  readonly scratch: readonly number[];
+  /** What the weights are loaded with, where some of them come anew in every step or where none do. */
+  loader(isStreamed: boolean): LoaderSizes;
+  readonly context: number;
 }
 
 /** Decides which weights stay within the limits. Throws `MODEL_TOO_LARGE` with the numbers where no choice does. */
 export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
-  const { cache, scratch, staging } = wanted;
-  const { memory = Number.POSITIVE_INFINITY, weightMemory = Number.POSITIVE_INFINITY } = limits;
-  const budget = Math.min(weightMemory, memory - cache - scratch - staging);
-  const placement = placeWeights(wanted.parts, wanted.streamable, budget);
-  if (!placement) {
-    const least = leastWeightBytes(wanted.parts, wanted.streamable);
-    fail('MODEL_TOO_LARGE', {
-      needed: formatBytes(least + cache + scratch + staging),
-      free: formatBytes(Math.min(memory, weightMemory + cache + scratch + staging)),
-      weights: formatBytes(least),
-      cache: formatBytes(cache),
-      scratch: formatBytes(scratch),
-    });
+  let least: FitPlan | undefined;
+  for (const placement of placements(wanted)) {
+    const plan = planWith(wanted, placement);
+    if (isWithin(plan, limits)) return plan;
+    if (!least || plan.weights < least.weights) least = plan;
   }
-  const weights = placement.byteLength;
-  const total = weights + cache + scratch + staging;
-  return { weights, cache, scratch, staging, total, streamedParts: placement.streamed.length, placement };
+  invariant(least, 'there is always a placement');
+  return refuse(least, limits);
+}
+
+function planWith({ rules, context, ...wanted }: MemoryWanted, placement: WeightPlacement): FitPlan {
+  const loader = wanted.loader(placement.streamed.length > 0);
+  const ring = ringBytes(loader);
+  // Small buffers share the driver's units, so that what each kind takes depends on what was there before.
+  const sizes = buffersOf(placement);
+  const weights = rules.footprint(sizes);
+  sizes.push(...wanted.cache);
+  const cache = rules.footprint(sizes) - weights;
+  sizes.push(...wanted.scratch);
+  const scratch = rules.footprint(sizes) - weights - cache;
+  const waiting = rules.stagesRows ? loader.streams * loader.slotBytes : 0;
+  const margin = rules.own + waiting;
+  const buffers = weights + cache + scratch + margin;
+  return {
+    weights,
+    cache,
+    scratch,
+    ring,
+    loader,
+    margin,
+    total: buffers + ring,
+    onDevice: rules.pinnedInside ? buffers + ring : buffers,
+    context,
+    streamedParts: placement.streamed.length,
+    placement,
+  };
+}
+
+/** True when a plan obeys the limits. */
+function isWithin(plan: FitPlan, limits: MemoryLimits): boolean {
+  return boundsOf(plan, limits).every(([bytes, most]) => bytes <= most);
+}
+
+/** What is limited, and by how much. */
+function boundsOf({ total, onDevice, placement }: FitPlan, limits: MemoryLimits): [number, number][] {
+  const { memory, free, weightMemory } = limits;
+  const none = Number.POSITIVE_INFINITY;
+  const weights = buffersOf(placement).reduce((sum, bytes) => sum + bytes, 0);
+  return [
+    [total, memory ?? none],
+    [onDevice, free ?? none],
+    [weights, weightMemory ?? none],
+  ];
+}
+
+function refuse(plan: FitPlan, limits: MemoryLimits): never {
+  const [needed, free] = boundsOf(plan, limits).find(([bytes, most]) => bytes > most) ?? [plan.total, 0];
+  return fail('MODEL_TOO_LARGE', {
+    needed: formatBytes(needed),
+    free: formatBytes(free),
+    weights: formatBytes(plan.weights),
+    cache: formatBytes(plan.cache),
+    scratch: formatBytes(plan.scratch),
+  });
 }

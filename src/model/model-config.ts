@@ -12,7 +12,12 @@ export interface ModelConfig {
   readonly width: number;
   /** Positions that the model was trained for. */
   readonly trainedContext: number;
+  /** How an encoder's rows become one vector; undefined for models that continue texts. Encoders give rows in the logits' place. */
+  readonly pooling?: Pooling;
 }
+
+/** What of an encoder's rows makes up a text's vector: their mean, the first, the last, or each by itself. */
+export type Pooling = 'mean' | 'first' | 'last' | 'none';
 
 /** The values of `rope.scaling.type`; of `longrope` all is in the rotation factors. */
 const ROPE_SCALINGS: readonly string[] = ['none', 'linear', 'yarn', 'longrope'];

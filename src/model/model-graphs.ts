@@ -3,7 +3,7 @@ import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
 import { sample, tokenAppend } from '../ops/index.ts';
 import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, State, Tensor } from '../ops/value.ts';
-import { type Architecture, PartScope, type TensorIndex } from './architecture.ts';
+import { type Architecture, type PartOptions, PartScope, type TensorIndex } from './architecture.ts';
 import { LayerStates, type StateOptions } from './layer-states.ts';
 import type { ModelConfig } from './model-config.ts';
 
@@ -18,6 +18,7 @@ export interface GraphOptions extends StateOptions {
   readonly alternatives: number;
   /** What matrices become on the device. Default `blocks`. */
   readonly weights?: WeightPolicy;
+  readonly adapters?: PartOptions['adapters'];
 }
 
 /** One part of the model: its graph, and what the file's names of its weights begin with. */
@@ -113,8 +114,8 @@ class ModelRecorder {
   }
 
   #scope(g: GraphBuilder, prefix: string): PartScope {
-    const { context, weights = 'blocks' } = this.options;
-    return new PartScope(g, this.config, this.tensors, { prefix, context, weights });
+    const { context, weights = 'blocks', adapters } = this.options;
+    return new PartScope(g, this.config, this.tensors, { prefix, context, weights, adapters });
   }
 
   #output(g: GraphBuilder, name: string, tensor: Tensor): void {

@@ -10,7 +10,7 @@ import {
 
 /** The memory of a plan by name; disposed together, and on failure as far as it was created. */
 export class PlanBuffers implements Disposable {
-  readonly #buffers: DeviceBuffer[] = [];
+  readonly #buffers = new Map<string, DeviceBuffer>();
   readonly #ranges = new Map<string, BufferRange>();
 
   constructor(readonly device: Device) {}
@@ -20,7 +20,7 @@ export class PlanBuffers implements Disposable {
     const known = this.#ranges.get(name);
     if (known) return known.buffer;
     const buffer = this.device.createBuffer(alignUp(byteLength, BUFFER_ALIGNMENT), name);
-    this.#buffers.push(buffer);
+    this.#buffers.set(name, buffer);
     this.#ranges.set(name, wholeOf(buffer));
     return buffer;
   }
@@ -31,6 +31,11 @@ export class PlanBuffers implements Disposable {
     this.#ranges.set(name, range);
   }
 
+  /** The memory of a name, if it has any. */
+  find(name: string): BufferRange | undefined {
+    return this.#ranges.get(name);
+  }
+
   /** The memory of a name that was created or placed before. */
   get(name: string): BufferRange {
     const range = this.#ranges.get(name);
@@ -38,8 +43,16 @@ export class PlanBuffers implements Disposable {
     return range;
   }
 
+  /** Forgets a name, and disposes the buffer that was created by it. */
+  remove(name: string): void {
+    this.#ranges.delete(name);
+    this.#buffers.get(name)?.[Symbol.dispose]();
+    this.#buffers.delete(name);
+  }
+
   [Symbol.dispose](): void {
-    for (const buffer of this.#buffers.splice(0)) buffer[Symbol.dispose]();
+    for (const buffer of this.#buffers.values()) buffer[Symbol.dispose]();
+    this.#buffers.clear();
     this.#ranges.clear();
   }
 }

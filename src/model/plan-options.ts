@@ -1,10 +1,12 @@
 import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
+import type { DecodePlace } from '../load/weight-job.ts';
 import type { WeightPolicy } from '../load/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
 import { type Architecture, architectureOf } from './architecture.ts';
 import { blocksFor, type KvCacheSize } from './kv-cache.ts';
+import type { AdapterSet } from './lora/adapter-set.ts';
 import type { ModelConfig } from './model-config.ts';
 import { recordModel } from './model-graphs.ts';
 import type { PlanParts } from './plan-parts.ts';
@@ -14,12 +16,16 @@ export interface ModelSource {
   readonly gguf: GgufFile;
   readonly device: Device;
   readonly architectures: readonly Architecture[];
+  /** Adapters that requests may choose from. */
+  readonly adapters?: AdapterSet | undefined;
 }
 
 /** What a model is compiled for. */
 export interface PlanOptions {
   /** Positions that a sequence may have. Default: what the model was trained for, at most `DEFAULT_CONTEXT`. */
   readonly context?: number | undefined;
+  /** Whether the context may become smaller, where all weights stay with a smaller one only. Default false. */
+  readonly shrinkContext?: boolean | undefined;
   /** Prompt tokens of one step. Default 512. */
   readonly batch?: number | undefined;
   /** Positions of a step whose logits `evaluate` gets at once. Default 1: enough to generate. */
@@ -41,6 +47,10 @@ export interface PlanOptions {
   readonly cacheType?: 'f16' | 'f32' | undefined;
   /** What matrices become on the device. Default `blocks`: they stay as in the file. */
   readonly weights?: WeightPolicy | undefined;
+  /** One buffer for the weights of a layer instead of one for each. Default false. */
+  readonly pool?: boolean | undefined;
+  /** Where matrices that do not stay as in the file are decoded. Default: on the device, where it can. */
+  readonly decode?: DecodePlace | undefined;
 }
 
 /** Positions that a sequence may have unless asked otherwise. */
@@ -65,10 +75,14 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
+  // An encoder sees a text as a whole, and all its rows are wanted.
+  const batch = config.pooling ? context : (options.batch ?? DEFAULT_BATCH);
   const generating = slots * (1 + (config.memory === 'paged' ? (options.speculation ?? 0) : 0));
-  const rows = Math.min(Math.max(options.batch ?? DEFAULT_BATCH, generating), context * slots);
-  const outputs = Math.min(Math.max(generating, options.logitRows ?? 1), rows);
-  const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
+  const rows = Math.min(Math.max(batch, generating), context * slots);
+  const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
+  const { adapters } = source;
+  const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
+  const tensors = new Map([...own, ...(adapters?.tensors ?? [])]);
   const blocks = Math.max(blocksFor(context), blocksFor(options.cachePositions ?? context * slots));
   const graphOptions = {
     blocks,
@@ -77,14 +91,19 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     context,
     alternatives: MAX_LOG_PROBABILITIES,
     weights: options.weights ?? 'blocks',
+    adapters: adapters && { count: adapters.names.length, chosen: adapters.chosen },
   } as const;
   const parts: PlanParts = {
     device,
     tensors,
     record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
     shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
+    decode: options.decode,
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
     preparedSteps: options.preparedSteps,
+    context,
+    poolWeights: options.pool,
+    adaptersARow: adapters?.chosen ?? 0,
   };
   return { config, parts, cache: { blocks, slots, context } };
 }

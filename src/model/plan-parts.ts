@@ -1,4 +1,5 @@
 import type { Device } from '../device/index.ts';
+import type { DecodePlace } from '../load/weight-job.ts';
 import type { BatchShape } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import type { ModelGraphs } from './model-graphs.ts';
@@ -11,8 +12,16 @@ export interface PlanParts {
   record(shape: BatchShape): ModelGraphs;
   /** The largest shape. Smaller ones, where the device gains by them, have fewer rows and outputs and all else alike. */
   readonly shape: BatchShape;
+  /** Where weights are decoded that do not stay as in the file. Default: on the device, where it can. */
+  readonly decode?: DecodePlace | undefined;
   /** Steps that may be under way at once. */
   readonly inFlight: number;
   /** Whole steps that stay recorded. Default: as `PreparedSteps`. */
   readonly preparedSteps?: number | undefined;
+  /** Positions that a sequence may have. */
+  readonly context: number;
+  /** Whether the weights of a part lie in one buffer. Default: each has its own. */
+  readonly poolWeights?: boolean | undefined;
+  /** Adapters that a row goes through at once; 0 without adapters. */
+  readonly adaptersARow?: number;
 }

@@ -1,13 +1,6 @@
 import { fail } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { Device, DeviceInfo, MemoryInfo } from '../device/index.ts';
-import { openNullDevice } from '../devices/null/index.ts';
-import { openReferenceDevice } from '../devices/reference/index.ts';
-import { reportNativeDevices } from './native-devices.ts';
-import { openCpu } from './open-cpu.ts';
-import { openNative } from './open-native.ts';
-import { openWebGpu } from './open-webgpu.ts';
-import { reportWebGpu } from './webgpu-devices.ts';
 
 /** How a device is asked for. */
 export interface DeviceRequest {
@@ -39,30 +32,55 @@ interface Backend {
   report?(): Promise<readonly DeviceReport[]>;
 }
 
-/** What Node can open, the best first. */
+/** What Node can open, the best first. The code of a backend is read when it is wanted: reading all takes a tenth of a second. */
 const BACKENDS: readonly Backend[] = [
   {
     name: 'hip',
     automatic: true,
-    open: ({ logger }, index) => openNative({ driver: 'hip', index, logger }),
-    report: () => reportNativeDevices('hip'),
+    open: (request, index) => openGpu('hip', request, index),
+    report: () => reportGpus('hip'),
   },
   {
     name: 'cuda',
     automatic: true,
-    open: ({ logger }, index) => openNative({ driver: 'cuda', index, logger }),
-    report: () => reportNativeDevices('cuda'),
+    open: (request, index) => openGpu('cuda', request, index),
+    report: () => reportGpus('cuda'),
   },
   {
     name: 'webgpu',
     automatic: true,
-    open: ({ device }, index) => openWebGpu({ index, software: device !== undefined && device !== 'auto' }),
-    report: reportWebGpu,
+    open: async ({ device }, index) => {
+      const { openWebGpu } = await import('./open-webgpu.ts');
+      return openWebGpu({ index, software: device !== undefined && device !== 'auto' });
+    },
+    report: async () => (await import('./webgpu-devices.ts')).reportWebGpu(),
   },
-  { name: 'cpu', automatic: true, open: openCpu },
-  { name: 'reference', automatic: false, open: async () => openReferenceDevice() },
-  { name: 'null', automatic: false, open: async () => openNullDevice() },
+  {
+    name: 'cpu',
+    automatic: true,
+    open: async (request) => (await import('./open-cpu.ts')).openCpu(request),
+  },
+  {
+    name: 'reference',
+    automatic: false,
+    open: async () => (await import('../devices/reference/index.ts')).openReferenceDevice(),
+  },
+  {
+    name: 'null',
+    automatic: false,
+    open: async () => (await import('../devices/null/index.ts')).openNullDevice(),
+  },
 ];
+
+async function openGpu(driver: 'hip' | 'cuda', { logger }: DeviceRequest, index: number): Promise<Device> {
+  const { openNative } = await import('./open-native.ts');
+  return openNative({ driver, index, logger });
+}
+
+async function reportGpus(driver: 'hip' | 'cuda'): Promise<readonly DeviceReport[]> {
+  const { reportNativeDevices } = await import('./native-devices.ts');
+  return reportNativeDevices(driver);
+}
 
 /** The words that `DeviceRequest.device` takes. */
 export const DEVICE_NAMES: readonly string[] = ['auto', ...BACKENDS.map(({ name }) => name)];

@@ -41,7 +41,7 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
     'int munmap(uintptr_t, size_t)',
   );
   const mincore: (address: number, length: number, pages: Uint8Array) => number = c.func(
-    'int mincore(uintptr_t, size_t, _Out_ unsigned char *)',
+    'int mincore(uintptr_t, size_t, void *)',
   );
   const page = new Uint8Array(1);
   return {

@@ -32,11 +32,11 @@ export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
   });
 }
 
-/** Opens SIMD decoders on worker threads, one for each physical core that the process may use. They start at first use. */
+/** Opens SIMD decoders on worker threads, on three of four cores: the others read and copy. They start at first use. */
 export async function openDecoder(
   options: { readonly threads?: number | undefined } = {},
 ): Promise<BlockDecoder> {
-  const host = nodeWorkerHost(DECODE_WORKER, usableCores());
+  const host = nodeWorkerHost(DECODE_WORKER, Math.ceil(0.75 * usableCores()));
   return openCpuDecoder({ ...options, host, kernels: await kernelBytes() });
 }
 

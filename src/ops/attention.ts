@@ -23,7 +23,7 @@ export interface KvAppendOp {
 
 /**
  * `out[r, h] = sum_p softmax_p(cap(scale * q[r, h] · key[p])) * value[p]` over the positions of the row's sequence from
- * `max(0, position - window + 1)` to its own `position`, keys and values shared by `heads / kvHeads` heads.
+ * `max(0, reach - window + 1)` to the row's `reach`, which is its own position unless said otherwise, keys and values shared by `heads / kvHeads` heads.
  * `cap(s) = softCap * tanh(s / softCap)` where a soft cap is given (Gemma 2).
  */
 export interface AttentionOp extends AttentionParameters {
@@ -31,6 +31,8 @@ export interface AttentionOp extends AttentionParameters {
   readonly q: Tensor;
   readonly cache: PagedCache;
   readonly batch: BatchTensors;
+  /** i32 [rows, 1]: the last position that a row looks at. */
+  readonly reach: Tensor;
   readonly out: Tensor;
 }
 
@@ -51,12 +53,15 @@ export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, 
   g.push({ kind: 'kvAppend', k, v, cache, batch: g.batch });
 }
 
-/** Causal attention of every row over its own sequence: f32 [rows, heads * valueSize]. */
+/**
+ * Attention of every row over its own sequence: f32 [rows, heads * valueSize]. It is causal unless `reach` says how far rows
+ * look, i32 [rows, 1].
+ */
 export function attention(
   g: Recorder<AttentionOp>,
   q: Tensor,
   cache: PagedCache,
-  of: AttentionParameters,
+  { reach = g.batch.positions, ...of }: AttentionParameters & { readonly reach?: Tensor },
 ): Tensor {
   g.require(of.heads % of.kvHeads === 0, `${of.kvHeads} key heads divide ${of.heads} heads evenly`);
   g.require(
@@ -68,8 +73,9 @@ export function attention(
     cache.values.width === of.kvHeads * of.valueSize,
     `values are ${of.kvHeads} x ${of.valueSize} wide`,
   );
+  g.require(reach.type === 'i32' && reach.width === 1, 'each row has a last position that it looks at');
   const out = g.temp('attention', { axis: 'rows', width: of.heads * of.valueSize });
-  g.push({ kind: 'attention', q, cache, batch: g.batch, out, ...of });
+  g.push({ kind: 'attention', q, cache, batch: g.batch, reach, out, ...of });
   return out;
 }
 

@@ -151,7 +151,7 @@ export function operandsOf(op: Op): readonly Value[] {
     case 'kvAppend':
       return [op.k, op.v, op.cache.keys, op.cache.values];
     case 'attention':
-      return [op.q, op.cache.keys, op.cache.values];
+      return [op.q, op.reach, op.cache.keys, op.cache.values];
     case 'gatherRows':
       return [op.x];
     case 'sample':

@@ -5,9 +5,11 @@ import type { Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
+import { LoadTrace } from '../../src/load/load-trace.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { checkPools } from '../support/load-pools.ts';
 import { TINY, tinyBytes } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
@@ -114,12 +116,21 @@ test('in the background the first layer runs before the last one is read', async
   const last = gguf.tensors.find(({ name }) => name === 'blk.2.ffn_down.weight');
   // Layer 1 has to be queued before the last layer can be read: otherwise this test would never end.
   source.onRead = (offset) => (offset === last?.offset ? held : undefined);
-  await using model = await LanguageModel.open({ gguf, device: watched, architectures: ALL_ARCHITECTURES });
+  const trace = new LoadTrace();
+  const parts = { gguf, device: watched, architectures: ALL_ARCHITECTURES };
+  await using model = await LanguageModel.open(parts, { trace });
   await tokensOf(model);
   assert.deepEqual(
     ran.slice(0, 4).map((label) => label.replace(/ \d+$/, '')),
     ['embedding', 'layer 0', 'layer 1', 'layer 2'],
   );
+  const computed = trace.spans.filter(({ row }) => row === 'compute');
+  const uploaded = trace.spans.filter(({ row }) => row.startsWith('stream'));
+  assert.deepEqual(
+    computed.slice(0, 3).map(({ name }) => name),
+    ['embedding', 'layer 0', 'layer 1'],
+  );
+  assert.ok(Math.max(...uploaded.map(({ end }) => end)) > (computed[1]?.end ?? Number.POSITIVE_INFINITY));
 });
 
 test('a weight that cannot be read fails the generation; the next one tries again', async () => {
@@ -153,7 +164,7 @@ test('disposing a model that is still loading releases everything, and does not 
   const source = new WatchedSource(await tinyBytes('Q8_0'));
   const gguf = await GgufFile.open(source);
   source.reads = 0;
-  source.onRead = () => new Promise((resolve) => setTimeout(resolve, 5));
+  source.onRead = () => new Promise((resolve) => setTimeout(resolve, 50));
   const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
   const model = await LanguageModel.open(parts);
   const answering = assert.rejects(tokensOf(model));
@@ -192,6 +203,40 @@ for (const [name, openDevice] of [
     }
   });
 }
+
+for (const [name, openDevice] of [
+  ['reference', async () => openReferenceDevice()],
+  ['cpu', () => openCpu({ threads: 2 })],
+] as const) {
+  test(`weights in pools are the same bytes at other places: ${name}`, async () => {
+    await using device = await openDevice();
+    await checkPools(device);
+    assert.equal(device.liveObjects(), 0);
+  });
+}
+
+test('a context that may become smaller does so before layers are streamed', async () => {
+  const { model: asked } = await open({ load: 'lazy', context: 4096 });
+  const { total, cache, context } = asked.fit;
+  await asked.dispose();
+  assert.equal(context, 4096);
+  const memory = total - Math.floor(cache / 2);
+  const { model } = await open({ load: 'lazy', context: 4096, shrinkContext: true, memory });
+  await using _ = model;
+  assert.ok(model.context >= 1900 && model.context <= 2048, `${model.context} positions`);
+  assert.equal(model.context, model.fit.context);
+  assert.equal(model.fit.streamedParts, 0);
+  assert.ok(model.fit.total <= memory);
+  assert.deepEqual(await tokensOf(model), await expectedTokens());
+  // Where it must not, and where it would not help.
+  await assert.rejects(open({ context: 4096, memory }), (error) =>
+    isRocmforgeError(error, 'MODEL_TOO_LARGE'),
+  );
+  const weightMemory = Math.floor(0.9 * model.fit.weights);
+  const { model: streamed } = await open({ context: 4096, shrinkContext: true, weightMemory });
+  assert.deepEqual([streamed.context, streamed.fit.streamedParts], [4096, TINY.layers]);
+  await streamed.dispose();
+});
 
 test('what cannot be streamed either is refused with the numbers', async () => {
   await assert.rejects(open({ weightMemory: 1000 }), (error) => isRocmforgeError(error, 'MODEL_TOO_LARGE'));

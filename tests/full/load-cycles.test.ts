@@ -3,6 +3,8 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadModel } from '../../src/node/load-model.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
+import { checkCycles } from '../support/load-cycles.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 
@@ -53,4 +55,9 @@ test('eight models of four files are loaded at once', async (t) => {
   for (let round = 0; round < 5; round++) {
     assert.deepEqual(await Promise.all([...paths, ...paths].map(answer)), [...alone, ...alone]);
   }
+});
+
+test('a hundred models come and go on one device, eight at once', async () => {
+  await using device = await openCpu({ threads: 2 });
+  await checkCycles({ device, loads: 100, files: 4, rounds: 5 });
 });

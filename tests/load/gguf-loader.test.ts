@@ -49,7 +49,14 @@ for (const [name, openDevice] of DEVICES) {
         gguf.tensors.map((tensor) => tensor.name),
       );
       for (const streams of [1, 5, 16]) {
-        const sizes = { streams, readers: 1 + streams, slots: 2 * streams, slotBytes: 1024 * streams };
+        const threads = streams === 1 ? 1 : 2;
+        const sizes = {
+          streams,
+          threads,
+          readers: 1 + streams,
+          slots: 2 * streams,
+          slotBytes: 1024 * streams,
+        };
         await using loader = new GgufLoader(gguf, device, { weights, decoder, ...sizes });
         const found = await loader.loadToGpuAsync();
         for (const [tensor, { shape, format }] of found) {

@@ -96,13 +96,18 @@ test('a tensor of the wrong shape is refused by name', async () => {
 test('compiling reads and allocates nothing; the plan says what allocation takes', async () => {
   await using gguf = await tinyModel();
   const device = openNullDevice();
-  await using plan = await ExecutionPlan.compile({ device, inFlight: 2, ...(await graphsOf(gguf)) });
+  await using plan = await ExecutionPlan.compile({
+    device,
+    inFlight: 2,
+    context: 128,
+    ...(await graphsOf(gguf)),
+  });
   assert.equal(device.liveObjects(), 0);
   const { free } = await device.memory();
   const fit = plan.fit();
   await using loader = new AsyncModelLoader(device);
   await plan.allocate(fit, loader);
   const taken = free - (await device.memory()).free;
-  const planned = fit.total - fit.staging;
+  const planned = fit.total - fit.ring;
   assert.ok(Math.abs(taken - planned) <= 0.02 * planned, `${taken} bytes were taken, ${planned} planned`);
 });

@@ -2,9 +2,17 @@ import assert from 'node:assert/strict';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
+import { BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
+import { Residency } from '../../src/load/residency.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { checkCycles } from '../support/load-cycles.ts';
+import { checkLoadFaults } from '../support/load-faults.ts';
+import { checkPools } from '../support/load-pools.ts';
+import { openDecoder } from '../../src/node/open-cpu.ts';
+import { LoadTrace } from '../../src/load/load-trace.ts';
+import { decodesAsTheHost } from '../support/native/device-decoding.ts';
 import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
@@ -44,10 +52,10 @@ emulated('every load mode gives the same tokens', async (emulator) => {
 emulated('streamed layers give the same tokens, also after a pass that broke off', async (emulator) => {
   const { expected, weights } = await on(emulator, { load: 'eager' }, async (model) => ({
     expected: await tokensOf(model),
-    weights: model.fit.weights,
+    weights: model.fit.placement.weightBytes,
   }));
   await on(emulator, { weightMemory: Math.floor(0.9 * weights) }, async (model, source) => {
-    assert.ok(model.fit.streamedParts > 0 && model.fit.weights < 0.9 * weights);
+    assert.ok(model.fit.streamedParts > 0);
     assert.deepEqual(await tokensOf(model), expected);
     for (const after of [2, 11]) {
       source.failFrom = source.reads + after;
@@ -72,13 +80,103 @@ emulated('where shared memory cannot be pinned, the device pins its own', async 
 emulated('tensors by name arrive as the synchronous loader brings them', (emulator) =>
   withDevice(emulator, async (device) => {
     await using gguf = await tinyModel('Q4_0');
-    for (const weights of ['blocks', 'f32'] as const) {
+    await using decoder = await openDecoder({ threads: 3 });
+    for (const weights of ['blocks', 'f16', 'f32'] as const) {
       await using baseline = new GgufLoader(gguf, device, { weights });
       const expected = await baseline.loadToGpu();
-      await using loader = new GgufLoader(gguf, device, { weights, streams: 5, slots: 7, slotBytes: 5000 });
+      const sizes = { streams: 5, slots: 7, slotBytes: 5000 };
+      await using loader = new GgufLoader(gguf, device, { weights, decoder, ...sizes });
       for (const [name, tensor] of await loader.loadToGpuAsync()) {
         assert.deepEqual(await tensor.toHostBytes(), await expected.get(name)?.toHostBytes(), name);
       }
     }
   }),
+);
+
+emulated('models come and go on one device without growth', (emulator) =>
+  withDevice(emulator, (device) =>
+    checkCycles({
+      device,
+      loads: 2,
+      files: 1,
+      rounds: 1,
+      driverObjects: () => emulator.live(),
+    }),
+  ),
+);
+
+emulated('whatever goes wrong with the file, nothing stays behind and a second load works', (emulator, t) =>
+  withDevice(emulator, (device) => checkLoadFaults(t, device, 'some')),
+);
+
+emulated('a device that is lost while weights are loaded: a typed error, all released', async (emulator) => {
+  for (const load of ['eager', 'background'] as const) {
+    const device = emulator.device();
+    const source = new WatchedSource(bytes);
+    const gguf = await GgufFile.open(source);
+    const { reads } = source;
+    source.onRead = () => {
+      if (source.reads === reads + 10) emulator.control.lose(STATUS.illegalAddress);
+    };
+    const opening = LanguageModel.open(
+      { gguf, device, architectures: ALL_ARCHITECTURES },
+      { load, batch: 2 },
+    );
+    const life = opening.then(async (model) => {
+      await using _ = model;
+      await tokensOf(model);
+    });
+    await assert.rejects(life, (error) => isRocmforgeError(error, 'DEVICE_LOST'));
+    await device[Symbol.asyncDispose]();
+    assert.deepEqual(emulator.live(), {});
+    emulator.control.reset();
+  }
+  assert.ok((await on(emulator, {}, tokensOf)).length > 0);
+});
+
+emulated('weights in pools are the same bytes at other places', (emulator) =>
+  withDevice(emulator, checkPools),
+);
+
+emulated('two models in memory for one and a half say what each says alone', async (emulator) => {
+  const alone = await on(emulator, {}, async (model) => ({ fit: model.fit, ids: await tokensOf(model) }));
+  await withDevice(emulator, async (device) => {
+    const { fit } = alone;
+    const memory = 2 * (fit.onDevice - fit.weights) + Math.ceil(1.5 * fit.weights);
+    const residency = await Residency.open(device, { memory });
+    const open = async () => {
+      const gguf = await GgufFile.open(new WatchedSource(bytes));
+      const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+      return LanguageModel.open(parts, { context: 32, batch: 2 });
+    };
+    await using first = await open();
+    await using second = await open();
+    for (const model of [first, second, first]) {
+      model.reset();
+      assert.deepEqual(await tokensOf(model), alone.ids);
+    }
+    assert.ok([...first.plan.weights, ...second.plan.weights].some(({ state }) => state === 'evicted'));
+  });
+});
+
+emulated('rows of other formats are decoded on the device as on the host', (emulator) =>
+  withDevice(emulator, (device) => decodesAsTheHost(device, [BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K])),
+);
+
+emulated(
+  'weights decoded on the device give the same tokens, and fewer bytes are moved',
+  async (emulator) => {
+    const run = async (options: ModelOptions) => {
+      const trace = new LoadTrace();
+      const tokens = await on(emulator, { weights: 'f32', load: 'eager', trace, ...options }, tokensOf);
+      const rows = trace.spans.filter(({ row }) => row.startsWith('stream'));
+      return { tokens, rows: trace.rows, bytes: rows.reduce((sum, span) => sum + span.bytes, 0) };
+    };
+    const host = await run({ decode: 'host' });
+    const device = await run({});
+    assert.deepEqual(device.tokens, host.tokens);
+    assert.ok(host.rows.includes('decoder 0') && !host.rows.includes('repack 0'));
+    assert.ok(!device.rows.includes('decoder 0') && device.rows.includes('repack 0'));
+    assert.ok(device.bytes < host.bytes / 2);
+  },
 );

@@ -6,31 +6,41 @@ import { openDawn } from '../../src/node/open-webgpu.ts';
 const LANES = 32;
 
 /**
- * What `SUBGROUP_MATRICES` says, without matrix units: a matrix is where it lies in the tile, and a thread has eight neighbouring
- * sums of a row.
+ * What `SUBGROUP_MATRICES` says, without matrix units: a thread has eight neighbouring sums of a row, that row of a left matrix,
+ * and where a right matrix lies.
  */
 const MATRICES_BY_THREADS = /* wgsl */ `
-alias Left = u32;
-alias Right = u32;
+alias Left = array<vec4<u32>, 2>;
 alias Sums = array<f32, 8>;
+struct Right { place: u32, line: u32, rows: bool }
 
-fn left_at(place: u32) -> Left { return place; }
-fn right_at(place: u32) -> Right { return place; }
+fn left_at(place: u32, line: u32, lane: u32) -> Left {
+  let at = place + lane / 2u * line;
+  return Left(tile[at], tile[at + 1u]);
+}
+fn right_at(place: u32, line: u32) -> Right { return Right(place, line, false); }
+fn right_rows_at(place: u32, line: u32) -> Right { return Right(place, line, true); }
+fn half_of(vector: vec4<u32>, i: u32) -> f32 { return unpack2x16float(vector[i / 2u])[i % 2u]; }
 fn multiplied(left: Left, right: Right, sums: Sums, lane: u32) -> Sums {
   var more = sums;
+  var own = left;
   for (var i = 0u; i < 8u; i++) {
+    let n = lane % 2u * 8u + i;
     for (var octet = 0u; octet < 2u; octet++) {
-      let a = tile[left + lane / 2u * LINE + octet];
-      let b = tile[right + (lane % 2u * 8u + i) * LINE + octet];
-      for (var w = 0u; w < 4u; w++) { more[i] += dot(unpack2x16float(a[w]), unpack2x16float(b[w])); }
+      let column = tile[right.place + n * right.line * u32(!right.rows) + octet * u32(!right.rows)];
+      for (var j = 0u; j < 8u; j++) {
+        var b = half_of(column, j);
+        if (right.rows) { b = half_of(tile[right.place + (8u * octet + j) * right.line + n / 8u], n % 8u); }
+        more[i] = fma(half_of(own[octet], j), b, more[i]);
+      }
     }
   }
   return more;
 }
-fn store_sums(place: u32, sums: Sums, lane: u32) {
+fn store_sums(place: u32, line: u32, sums: Sums, lane: u32) {
   for (var i = 0u; i < 2u; i++) {
     let quad = vec4<f32>(sums[4u * i], sums[4u * i + 1u], sums[4u * i + 2u], sums[4u * i + 3u]);
-    tile[place + lane / 2u * SUMS_LINE + lane % 2u * 2u + i] = bitcast<vec4<u32>>(quad);
+    tile[place + lane / 2u * line + lane % 2u * 2u + i] = bitcast<vec4<u32>>(quad);
   }
 }
 `;

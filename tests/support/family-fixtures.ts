@@ -9,6 +9,8 @@ export interface FamilyFixture {
   readonly architecture?: string;
   /** In what its sizes differ from the shape `tiny`. */
   readonly sizes: Partial<SyntheticShape>;
+  /** Whether a text becomes a vector; the golden then holds vectors. */
+  readonly encodes?: true;
   /** How far a logit may be from the golden's, where more than `LARGEST_DIFFERENCE`. */
   readonly difference?: number;
 }
@@ -37,6 +39,8 @@ export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
   { name: 'gpt2', sizes: { kvHeads: 4 } },
   // llama.cpp's kernel reads heads of 64 values, whatever the file says.
   { name: 'rwkv7', sizes: { width: 64, heads: 1, kvHeads: 1 } },
+  { name: 'bert', encodes: true, sizes: { kvHeads: 4 } },
+  { name: 'nomic-bert', encodes: true, sizes: { kvHeads: 4 } },
 ];
 
 /** Where a fixture's model and golden lie. */

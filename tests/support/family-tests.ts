@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { FAMILY_FIXTURES, familyPaths, LARGEST_DIFFERENCE } from './family-fixtures.ts';
+import { FAMILY_FIXTURES, type FamilyFixture, familyPaths, LARGEST_DIFFERENCE } from './family-fixtures.ts';
 import type { GoldenDevice } from './golden-tests.ts';
 import { decodeForced, openForGolden, readGolden } from './goldens.ts';
 
@@ -8,15 +9,38 @@ import { decodeForced, openForGolden, readGolden } from './goldens.ts';
 export function testFamilies(device: GoldenDevice): void {
   const declare = device.declare ?? test;
   for (const family of FAMILY_FIXTURES) {
-    declare(`${family.name} matches its golden on ${device.name}`, async () => {
-      const { model: path, golden } = familyPaths(family);
-      const sequences = await readGolden(golden);
-      await using model = await openForGolden(path, sequences, device.open);
-      const { difference = LARGEST_DIFFERENCE } = family;
-      const report = await decodeForced(model, sequences);
-      assert.ok(report.maxDifference < difference, `a logit differs by ${report.maxDifference}`);
-      assert.equal(report.clearAgreement, 1);
-      assert.ok(report.greedyAgrees, 'what the golden generated comes out again');
-    });
+    const { name, encodes } = family;
+    const claim = encodes ? `${name} embeds as its golden` : `${name} matches its golden`;
+    declare(`${claim} on ${device.name}`, () => (encodes ? testEncoder : testDecoder)(family, device));
   }
+}
+
+async function testDecoder(family: FamilyFixture, device: GoldenDevice): Promise<void> {
+  const { model: path, golden } = familyPaths(family);
+  const sequences = await readGolden(golden);
+  await using model = await openForGolden(path, sequences, device.open);
+  const { difference = LARGEST_DIFFERENCE } = family;
+  const report = await decodeForced(model, sequences);
+  assert.ok(report.maxDifference < difference, `a logit differs by ${report.maxDifference}`);
+  assert.equal(report.clearAgreement, 1);
+  assert.ok(report.greedyAgrees, 'what the golden generated comes out again');
+}
+
+async function testEncoder(family: FamilyFixture, device: GoldenDevice): Promise<void> {
+  const { model: path, golden } = familyPaths(family);
+  const texts = await readEmbeddings(golden);
+  await using model = await device.open(path, { cacheType: 'f32' });
+  for (const { ids, vector } of texts) {
+    const embedded = await model.embed(ids, { normalized: false });
+    assert.equal(embedded.tokens, ids.length);
+    const differences = vector.map((value, i) => Math.abs(value - (embedded.vector[i] ?? Number.NaN)));
+    const largest = Math.max(...differences);
+    assert.ok(largest < LARGEST_DIFFERENCE, `a value differs by ${largest}`);
+  }
+}
+
+/** The texts of an encoder's golden, and what llama.cpp makes of each. */
+async function readEmbeddings(path: string): Promise<{ ids: number[]; vector: number[] }[]> {
+  const lines = (await readFile(path, 'utf8')).trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as { ids: number[]; vector: number[] });
 }

@@ -11,20 +11,17 @@ export const FAMILY_DEVICES = [
 
 /** The text of docs/models.md for the list that the tests go by. */
 export function modelsPage(families: readonly FamilyFixture[]): string {
-  const limits = families.map(({ name, architecture, difference = LARGEST_DIFFERENCE }) => {
-    const cells = FAMILY_DEVICES.map(() => `< ${difference}`);
-    const known = ALL_ARCHITECTURES.find(({ names }) => names.includes(name))?.names ?? [name];
-    const label = architecture
-      ? `\`${architecture}\` (${name})`
-      : known.map((one) => `\`${one}\``).join(', ');
-    return `| ${label} | ${cells.join(' | ')} |`;
+  const limits = families.map((family) => {
+    const cells = FAMILY_DEVICES.map(() => `< ${family.difference ?? LARGEST_DIFFERENCE}`);
+    return `| ${labelOf(family)} | ${cells.join(' | ')} |`;
   });
   return [
     '# Models',
     '',
     'A GGUF file runs when its `general.architecture` is in this table. For each of them a small random model (f32 weights,',
     '`rocmforge synth tiny --arch …`) is decoded by llama.cpp and by every device, two texts and what follows them greedily:',
-    'the number is how far a logit may be from llama.cpp’s at any position. The greedy ids are equal.',
+    'the number is how far a logit may be from llama.cpp’s at any position. The greedy ids are equal. Of encoders the',
+    'vectors of both texts are compared.',
     '',
     `| architecture | ${FAMILY_DEVICES.map(({ device }) => `\`${device}\``).join(' | ')} |`,
     `|---|${FAMILY_DEVICES.map(() => '---|').join('')}`,
@@ -38,4 +35,11 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
     'This page is written by `npm run docs` from the list in `tests/support/family-fixtures.ts`.',
     '',
   ].join('\n');
+}
+
+function labelOf({ name, architecture, encodes }: FamilyFixture): string {
+  if (encodes) return `\`${name}\` (embeddings)`;
+  if (architecture) return `\`${architecture}\` (${name})`;
+  const known = ALL_ARCHITECTURES.find(({ names }) => names.includes(name))?.names ?? [name];
+  return known.map((one) => `\`${one}\``).join(', ');
 }

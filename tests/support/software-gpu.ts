@@ -1,4 +1,3 @@
-import { after } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { WebGpuDevice } from '../../src/devices/webgpu/index.ts';
 import { type NodeWebGpuOptions, openWebGpu } from '../../src/node/open-webgpu.ts';
@@ -10,15 +9,14 @@ const FOUND = process.env['VK_DRIVER_FILES'] !== undefined;
 export const NO_SOFTWARE_GPU: string | false =
   FOUND || process.env['CI'] !== undefined ? false : 'no software GPU: run the tests by scripts/test.mjs';
 
-const opened: WebGpuDevice[] = [];
-
-/** Opens the software GPU. A command that it refuses fails the test file, whoever was told of it. */
+/** Opens the software GPU. A command that it refused fails its disposal, whoever was told of it before. */
 export async function openSoftwareGpu(options: NodeWebGpuOptions = {}): Promise<WebGpuDevice> {
   const device = await openWebGpu(options);
-  opened.push(device);
+  const dispose = device[Symbol.asyncDispose].bind(device);
+  const disposeAndCheck = async () => {
+    await dispose();
+    if (isRocmforgeError(device.fault, 'GPU_REFUSED')) throw device.fault;
+  };
+  Object.defineProperty(device, Symbol.asyncDispose, { value: disposeAndCheck });
   return device;
 }
-
-after(() => {
-  for (const { fault } of opened) if (isRocmforgeError(fault, 'GPU_REFUSED')) throw fault;
-});

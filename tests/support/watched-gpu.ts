@@ -21,6 +21,8 @@ const WATCHED = [...GPU_CREATIONS, 'createCommandEncoder'] as const;
 export interface WatchedGpu {
   readonly gpu: GpuProvider;
   readonly calls: Map<string, number>;
+  /** Buffers that were created and not destroyed. */
+  readonly buffers: ReadonlySet<GPUBuffer>;
   /** The device that was requested last. */
   device(): GPUDevice;
 }
@@ -34,18 +36,26 @@ export async function watchedGpu(): Promise<WatchedGpu> {
   const name = 'webgpu';
   const dawn = ((await import(name)) as Dawn).create(['enable-dawn-features=disable_workgroup_init']);
   const calls = new Map<string, number>();
+  const buffers = new Set<GPUBuffer>();
   let latest: GPUDevice | undefined;
-  const watch = (owner: object, method: string) => {
+  const watch = (owner: object, method: string, then: (result: unknown) => void = () => {}) => {
     const real = Reflect.get(owner, method) as (...args: unknown[]) => unknown;
     const counted = (...args: unknown[]) => {
       calls.set(method, (calls.get(method) ?? 0) + 1);
-      return real.apply(owner, args);
+      const result = real.apply(owner, args);
+      then(result);
+      return result;
     };
     Object.defineProperty(owner, method, { value: counted });
   };
+  const watchBuffer = (created: unknown) => {
+    const buffer = created as GPUBuffer;
+    buffers.add(buffer);
+    watch(buffer, 'destroy', () => buffers.delete(buffer));
+  };
   const requestDevice = async (adapter: GPUAdapter, descriptor?: GPUDeviceDescriptor) => {
     const device = await adapter.requestDevice(descriptor);
-    for (const method of WATCHED) watch(device, method);
+    for (const method of WATCHED) watch(device, method, method === 'createBuffer' ? watchBuffer : undefined);
     for (const method of ['submit', 'writeBuffer']) watch(device.queue, method);
     latest = device;
     return device;
@@ -63,6 +73,7 @@ export async function watchedGpu(): Promise<WatchedGpu> {
   return {
     gpu,
     calls,
+    buffers,
     device: () => {
       if (!latest) throw new Error('no device was requested');
       return latest;

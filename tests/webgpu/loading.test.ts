@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile, loadTensorFloats } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
+import { Residency } from '../../src/load/residency.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { checkCycles } from '../support/load-cycles.ts';
+import { checkLoadFaults } from '../support/load-faults.ts';
+import { checkPools } from '../support/load-pools.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
+import { WatchedSource } from '../support/watched-source.ts';
 
 const bytes = await tinyBytes('Q8_0');
 
@@ -59,4 +65,53 @@ describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
       assert.deepEqual(await tensor.toHost(), await loadTensorFloats(gguf.requireTensor(name)), name);
     }
   });
+
+  test('models come and go on one device, also when a file fails, lie in pools as elsewhere, and share memory', async (t) => {
+    await using device = await openSoftwareGpu();
+    await checkCycles({ device, loads: 2, files: 1, rounds: 1 });
+    await checkLoadFaults(t, device, 'some');
+    await checkPools(device);
+    await checkSharing(device);
+  });
+
+  test('a device that is lost while weights are loaded: a typed error, all released', async () => {
+    const device = await openSoftwareGpu();
+    const source = new WatchedSource(bytes);
+    const parts = { gguf: await GgufFile.open(source), device, architectures: ALL_ARCHITECTURES };
+    const { reads } = source;
+    source.onRead = () => {
+      if (source.reads === reads + 10) device.lose();
+    };
+    const life = async () => {
+      await using model = await LanguageModel.open(parts, { context: 32, batch: 2 });
+      await model.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+    };
+    await assert.rejects(life(), (error) => isRocmforgeError(error, 'DEVICE_LOST'));
+    await device[Symbol.asyncDispose]();
+    assert.equal(device.liveObjects(), 0);
+  });
 });
+
+/** Two models in memory for one and a half. */
+async function checkSharing(device: Device): Promise<void> {
+  const open = async (residency: Residency) => {
+    const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
+    const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+    return LanguageModel.open(parts, { context: 32, batch: 2 });
+  };
+  const say = (model: LanguageModel) =>
+    model.generate([1, 40, 41], { temperature: 0, maxTokens: 3, ignoreEnd: true }).text();
+  const alone = await open(await Residency.open(device));
+  const expected = await say(alone);
+  const { onDevice, weights } = alone.fit;
+  await alone.dispose();
+  const memory = 2 * (onDevice - weights) + Math.ceil(1.5 * weights);
+  const residency = await Residency.open(device, { memory });
+  await using first = await open(residency);
+  await using second = await open(residency);
+  for (const model of [first, second, first]) {
+    model.reset();
+    assert.equal(await say(model), expected);
+  }
+  assert.ok([...first.plan.weights, ...second.plan.weights].some(({ state }) => state === 'evicted'));
+}

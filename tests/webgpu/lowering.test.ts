@@ -11,6 +11,7 @@ const LARGE: GpuTarget = {
   lanes: 32,
   packedDot: true,
   timestamps: false,
+  unroll: true,
   threads: 256,
   workgroupBytes: 16 << 10,
   bindingBytes: 128 << 20,

@@ -8,11 +8,11 @@ import { tinyModel } from '../support/tiny-model.ts';
 import { GPU_CREATIONS, watchedGpu } from '../support/watched-gpu.ts';
 
 describe('a step on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
-  test('makes no buffers, bind groups or pipelines, and two command buffers: its own and the way back', async () => {
-    const { gpu, calls } = await watchedGpu();
+  test('makes no buffers, bind groups or pipelines, and two command buffers; a model leaves none of its buffers', async () => {
+    const { gpu, calls, buffers } = await watchedGpu();
     const device = await openWebGpuDevice({ gpu });
     const parts = { gguf: await tinyModel('Q4_0'), device, architectures: ALL_ARCHITECTURES };
-    await using model = await LanguageModel.open(parts, { context: 64, batch: 4, load: 'eager' });
+    const model = await LanguageModel.open(parts, { context: 64, batch: 4, load: 'eager' });
     const tokens = async (maxTokens: number) => {
       model.reset();
       await model.generate([1, 5, 9, 7, 3, 8], { temperature: 0, ignoreEnd: true, maxTokens }).text();
@@ -33,6 +33,12 @@ describe('a step on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
         ['createCommandEncoder', 2],
         ['submit', 2],
       ],
+    );
+    assert.ok(buffers.size > 10);
+    await model.dispose();
+    assert.deepEqual(
+      [...buffers].map(({ label }) => label),
+      [],
     );
   });
 });

@@ -45,6 +45,24 @@ export const modelErrors = {
     'Save states of recurrent models (RWKV); others use what they have cached again by themselves.',
     (p) => `${p.architecture} has a cache of positions, not a recurrent state`,
   ),
+  ADAPTER_INVALID: entry<{ adapter: string; found: string; expected: string }>(
+    422,
+    'An adapter does not fit the model.',
+    'Use a LoRA adapter in GGUF that was made for this model.',
+    (p) => `adapter ${p.adapter}: found ${p.found}, expected ${p.expected}`,
+  ),
+  EMBEDDINGS_UNSUPPORTED: entry<{ model: string }>(
+    400,
+    'Embeddings were asked of a model that continues texts.',
+    'Use an encoder, such as BERT or nomic-bert.',
+    (p) => `${p.model} has no pooled output`,
+  ),
+  GENERATION_UNSUPPORTED: entry<{ model: string }>(
+    400,
+    'Text was asked of a model that only computes embeddings.',
+    'Ask it for embeddings, or use a model that continues texts.',
+    (p) => `${p.model} is an encoder and continues no text`,
+  ),
   PROMPT_EMPTY: entry<Record<string, never>>(
     400,
     'The prompt has no tokens.',

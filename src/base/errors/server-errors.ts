@@ -50,12 +50,6 @@ export const serverErrors = {
     'Use one of the names that /v1/models lists.',
     (p) => `model ${p.model} is not served; there are: ${p.known}`,
   ),
-  EMBEDDINGS_UNSUPPORTED: entry<{ model: string }>(
-    400,
-    'The model computes no embeddings.',
-    'Use an embedding model.',
-    (p) => `model ${p.model} computes no embeddings`,
-  ),
   SERVER_BUSY: entry<{ active: number; seconds: number }>(
     429,
     'The server works on as many requests as it accepts.',

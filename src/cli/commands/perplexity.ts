@@ -78,7 +78,7 @@ async function judgeByText(flags: PerplexityFlags, path: string, context: Comman
   const chunks = perplexityChunks(ids, { context: size, begin, chunks: flags.chunks });
   output.note(`${ids.length} tokens, ${chunks.length} chunks of ${size}`);
   let last: PerplexityEstimate | undefined;
-  const evaluate = (given: readonly number[], from: number) => model.evaluate(given, from, signal);
+  const evaluate = (given: readonly number[], from: number) => model.evaluate(given, from, { signal });
   for await (const estimate of estimatePerplexity(chunks, evaluate)) {
     last = estimate;
     output.note(`[${estimate.chunk}/${estimate.chunks}] ${estimate.perplexity.toFixed(4)}`);
@@ -101,7 +101,7 @@ async function judgeByGolden(
   await using _model = model;
   const decoding = new ForcedDecoding();
   for (const sequence of sequences) {
-    await decoding.compare(sequence, model.evaluate(sequence.ids, sequence.from, context.signal));
+    await decoding.compare(sequence, model.evaluate(sequence.ids, sequence.from, { signal: context.signal }));
     context.output.note(`${decoding.report().sequences} of ${sequences.length} sequences`);
   }
   const report = decoding.report();

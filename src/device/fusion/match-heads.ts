@@ -54,10 +54,10 @@ function areAlike({ q, k, v, turnedQ, turnedK }: HeadOps): boolean {
   );
 }
 
-/** Neighbours among queries, keys and values whose weights have one format. */
-export function headGroups({ q, k, v }: HeadOps): MatmulOp[][] {
+/** Neighbours among products whose weights have one format. */
+export function formatGroups(products: readonly MatmulOp[]): MatmulOp[][] {
   const groups: MatmulOp[][] = [];
-  for (const product of [q, k, v]) {
+  for (const product of products) {
     const last = groups.at(-1);
     if (last?.[0]?.weight.format === product.weight.format) last.push(product);
     else groups.push([product]);

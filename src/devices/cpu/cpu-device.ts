@@ -5,6 +5,8 @@ import {
   type Executable,
   LiveObjects,
   type MemoryInfo,
+  type MemoryRules,
+  memoryRules,
   type Program,
   type Step,
   type Stream,
@@ -13,7 +15,7 @@ import {
 import type { OpGraph } from '../../ops/index.ts';
 import { CpuStep } from './host/cpu-step.ts';
 import { CpuStream, type StreamContext } from './host/cpu-stream.ts';
-import { TransferSlots } from './host/transfer-slots.ts';
+import { TRANSFER_BYTES, TransferSlots } from './host/transfer-slots.ts';
 import { WorkQueue } from './host/work-queue.ts';
 import { WorkerTeam } from './host/worker-team.ts';
 import { chooseKernels, type KernelBytes } from './kernel-choice.ts';
@@ -73,6 +75,7 @@ interface Opened {
 class CpuDevice implements Device {
   readonly info: DeviceInfo;
   readonly lost: Promise<Error>;
+  readonly memoryRules: MemoryRules;
   readonly #live = new LiveObjects('device cpu');
   readonly #team: WorkerTeam;
   readonly #queue: WorkQueue;
@@ -103,6 +106,7 @@ class CpuDevice implements Device {
       spread: options.spread ?? 1,
       onBank: ({ id, memory }) => this.#team.broadcast({ kind: 'bank', id, memory }),
     });
+    this.memoryRules = memoryRules({ own: TRANSFER_BYTES, largestBuffer: this.#banks.largestRange });
     this.#streams = this.#streamContext();
   }
 

@@ -11,6 +11,7 @@ import {
   type Program,
   type Step,
 } from '../../device/index.ts';
+import type { TensorFormat } from '../../formats/index.ts';
 import type { OpGraph } from '../../ops/index.ts';
 import { BlasLibrary } from './blas/blas-library.ts';
 import { cudaBlas, hipBlas } from './blas/blas-table.ts';
@@ -22,6 +23,7 @@ import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type NativeExecutable, NativeProgram } from './launching/native-program.ts';
 import { NativeStep } from './launching/native-step.ts';
+import { NATIVE_MEMORY } from './memory/memory-rules.ts';
 import { HostReads } from './memory/host-reads.ts';
 import { NativeBuffer } from './memory/native-buffer.ts';
 import { allocatePinned, type NativePinned, pinForeign } from './memory/native-pinned.ts';
@@ -53,6 +55,7 @@ export class NativeDevice implements Device {
   readonly info: DeviceInfo;
   readonly target: NativeTarget;
   readonly lost: Promise<Error>;
+  readonly memoryRules = NATIVE_MEMORY;
   readonly #kernels: KernelSet;
   readonly #context: NativeContext;
   readonly #timeline: Timeline;
@@ -160,6 +163,13 @@ export class NativeDevice implements Device {
     this.#live.check();
     for (const weight of lowered.weights) this.#packers.set(weight, lowered);
     return new NativeProgram(graph, lowered, (object) => this.#owns(object));
+  }
+
+  async readyToDecode(weight: PackedWeight, part: number, format: TensorFormat): Promise<boolean> {
+    this.#live.check();
+    const module = this.#packers.get(weight)?.decodes(weight, part, format);
+    if (module) await this.#store.load([module]);
+    return module !== undefined;
   }
 
   async record(executables: readonly Executable[], label: string): Promise<Step> {

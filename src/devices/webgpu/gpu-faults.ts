@@ -15,7 +15,7 @@ function nothing(): void {}
  * What goes wrong on a GPU is told later than the call that caused it. This keeps the first failure, watches allocations by
  * error scopes, and knows when the device is lost.
  */
-export class GpuFaults {
+export class GpuFaults implements Disposable {
   readonly lost: Promise<Error>;
   readonly #name: string;
   readonly #device: GPUDevice;
@@ -79,6 +79,11 @@ export class GpuFaults {
   /** Resolves when every allocation so far is known to have succeeded or failed. */
   async settled(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  /** A device with a listener is never collected as garbage. */
+  [Symbol.dispose](): void {
+    this.#device.onuncapturederror = null;
   }
 
   /** Keeps an error that no scope took: a bug of ours, unless it follows from memory that was not there. */

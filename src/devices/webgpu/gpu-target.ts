@@ -22,6 +22,8 @@ export interface GpuTarget {
   readonly matrices?: GpuMatrices | undefined;
   /** True where the GPU can say when a dispatch began and ended. */
   readonly timestamps: boolean;
+  /** True where short loops are written out in the texts; compilers for processors take long over that. */
+  readonly unroll: boolean;
   /** Threads of a workgroup, a power of two. */
   readonly threads: number;
   /** Workgroup memory in bytes. */
@@ -101,6 +103,7 @@ export function chooseTarget(
       packedDot: wants('packed-dot') && languageFeatures.has('packed_4x8_integer_dot_product'),
       matrices,
       timestamps,
+      unroll: !info.isFallbackAdapter,
       threads: Math.min(MOST_THREADS, 2 ** Math.floor(Math.log2(invocations))),
       workgroupBytes: limits.maxComputeWorkgroupStorageSize,
       bindingBytes: Math.min(limits.maxStorageBufferBindingSize, options.bindingBytes ?? Infinity),
@@ -139,5 +142,8 @@ function chooseMatrices({ features, info }: GPUAdapter): GpuMatrices | undefined
   const [best] = usable.sort((a, b) => b.M * b.N * b.K - a.M * a.N * a.K);
   if (!best) return undefined;
   const { M: rows, N: outputs, K: depth } = best;
-  return { rows, outputs, depth, lanes: subgroupMaxSize, text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES };
+  return {
+    ...{ rows, outputs, depth, lanes: subgroupMaxSize },
+    ...{ text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES },
+  };
 }

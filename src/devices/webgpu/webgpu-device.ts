@@ -7,6 +7,8 @@ import {
   LiveObjects,
   MemoryBudget,
   type MemoryInfo,
+  type MemoryRules,
+  memoryRules,
   type PinnedBuffer,
   type PinnedUse,
   type Program,
@@ -35,6 +37,9 @@ import { WebGpuStream } from './streams/webgpu-stream.ts';
  */
 const ROW_CAPACITIES = [1, 8, 64];
 
+/** What Vulkan's driver was seen to take besides the buffers and the mapped memory that weights pass through. */
+const OWN_BYTES = 16 << 20;
+
 /** What a device is made of. */
 export interface WebGpuDeviceParts {
   readonly device: GPUDevice;
@@ -48,6 +53,7 @@ export interface WebGpuDeviceParts {
 export class WebGpuDevice implements Device {
   readonly info: DeviceInfo;
   readonly target: GpuTarget;
+  readonly memoryRules: MemoryRules;
   readonly #device: GPUDevice;
   readonly #faults: GpuFaults;
   readonly #budget: MemoryBudget;
@@ -63,6 +69,7 @@ export class WebGpuDevice implements Device {
     this.info = info;
     this.target = target;
     this.#device = device;
+    this.memoryRules = memoryRules({ own: OWN_BYTES, largestBuffer: device.limits.maxBufferSize });
     this.#faults = new GpuFaults(device, info.backend);
     this.#budget = new MemoryBudget(info.backend, memoryBytes);
     this.#store = new PipelineStore(device, info.name);
@@ -188,6 +195,7 @@ export class WebGpuDevice implements Device {
     this.#staging.dispose();
     this.#uploader.dispose();
     this.#device.destroy();
+    this.#faults[Symbol.dispose]();
   }
 
   #add<T extends Disposable>(object: T): T {

@@ -1,4 +1,5 @@
 import type { Architecture } from '../architecture.ts';
+import { bert } from './bert.ts';
 import { chatglm } from './chatglm.ts';
 import { gemma2 } from './gemma2.ts';
 import { gemma3 } from './gemma3.ts';
@@ -32,4 +33,5 @@ export const ALL_ARCHITECTURES: readonly Architecture[] = [
   starcoder2,
   gpt2,
   rwkv7,
+  bert,
 ];

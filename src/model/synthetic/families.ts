@@ -6,6 +6,8 @@ import { count, flag, real, text } from './values.ts';
 export interface SyntheticFamily {
   /** Metadata below the architecture's name, by key. */
   readonly metadata?: (shape: SyntheticShape) => Readonly<Record<string, GgufValue>>;
+  /** Metadata of the tokenizer, by key. */
+  readonly tokenizer?: (shape: SyntheticShape) => Readonly<Record<string, GgufValue>>;
   /** Tensors that a file of the architecture may have or not, and this one has: names within a layer, or the whole model. */
   readonly optional?: readonly string[];
   /** Shapes, columns first, of tensors that files hold in f32 and with more dimensions than rows and columns. */
@@ -88,6 +90,16 @@ export const SYNTHETIC_FAMILIES: Readonly<Record<string, SyntheticFamily>> = {
       'ffn_down.bias',
     ],
   },
+  bert: {
+    metadata: () => ({ 'attention.causal': flag(false), pooling_type: count(1) }),
+    tokenizer: tokenTypes,
+    optional: ['token_types.weight', ...QKV_BIASES, 'attn_output.bias', 'ffn_up.bias', 'ffn_down.bias'],
+  },
+  'nomic-bert': {
+    metadata: () => ({ 'attention.causal': flag(false), pooling_type: count(2) }),
+    tokenizer: tokenTypes,
+    optional: ['token_types.weight', 'attn_qkv.weight'],
+  },
   rwkv7: {
     metadata: rwkvMetadata,
     shapes: ({ width }) => ({ 'time_mix_lerp_fused.weight': [width, 1, 1, 6] }),
@@ -145,6 +157,11 @@ function headSizes(size: number): Record<string, GgufValue> {
     'attention.value_length': count(size),
     'rope.dimension_count': count(size),
   };
+}
+
+/** As many as there are pieces: of a file that does not exist, no other count is known. */
+function tokenTypes({ vocabulary }: SyntheticShape): Record<string, GgufValue> {
+  return { token_type_count: count(vocabulary) };
 }
 
 function halfTurned({ width, heads }: SyntheticShape): Record<string, GgufValue> {

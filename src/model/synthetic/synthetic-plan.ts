@@ -18,6 +18,9 @@ export async function syntheticPlan(
   const family = familyOf(shape);
   const metadata = new Map([...modelMetadata(name, shape), ...familyMetadata(shape, family)]);
   for (const [key, value] of tokenizerMetadata(shape.vocabulary)) metadata.set(key, value);
+  for (const [key, value] of Object.entries(family.tokenizer?.(shape) ?? {})) {
+    metadata.set(`tokenizer.ggml.${key}`, value);
+  }
   const architecture = ALL_ARCHITECTURES.find(({ names }) => names.includes(shape.architecture));
   invariant(architecture, `${shape.architecture} is an architecture`);
   await using header = await headerOf([...metadata]);

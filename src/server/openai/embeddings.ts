@@ -1,23 +1,73 @@
 import { z } from 'zod';
-import { fail } from '../../base/errors.ts';
+import type { Embedding } from '../../engine/embedding.ts';
+import type { LanguageModel } from '../../engine/language-model.ts';
 import type { Call } from '../call.ts';
-import { postEndpoint } from '../endpoint.ts';
+import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
+
+/** Texts of one request, as OpenAI limits them. */
+const MOST_INPUTS = 2048;
 
 const body = z.object({
   model: modelField,
-  input: z.union([z.string(), z.array(z.string()).min(1), z.array(z.int()).min(1)]),
+  input: z
+    .union([
+      z.string().min(1),
+      z.array(z.string().min(1)).min(1).max(MOST_INPUTS),
+      z.array(z.int()).min(1),
+      z.array(z.array(z.int()).min(1)).min(1).max(MOST_INPUTS),
+    ])
+    .describe('A text or several; or token ids, of one text or several.'),
+  encoding_format: z.enum(['float', 'base64']).nullish().describe('base64 holds f32, little-endian.'),
+  dimensions: z.int().positive().nullish(),
+  user: z.string().nullish(),
 });
 
-/** `POST /v1/embeddings`. Generative models have no pooled output, so that each is refused by name. */
+type EmbeddingsBody = z.output<typeof body>;
+
+/** `POST /v1/embeddings`, as OpenAI's API reference describes it. Vectors have the length 1. */
 export const embeddingsEndpoint = postEndpoint({
   path: '/v1/embeddings',
   summary: 'Computes embeddings, with models that have them.',
   body,
-  handle: refuse,
+  handle: embed,
 });
 
-function refuse({ model }: z.output<typeof body>, { server }: Call): never {
-  const { id } = model ? server.pool.statusOf(model) : (server.pool.list()[0] as { id: string });
-  fail('EMBEDDINGS_UNSUPPORTED', { model: id });
+async function embed(request: EmbeddingsBody, call: Call): Promise<Response> {
+  const { pool, gate } = call.server;
+  using _place = gate.enter();
+  using lease = await pool.acquire(request.model ?? undefined, call.signal);
+  checkDimensions(request, lease.model);
+  const data = [];
+  let tokens = 0;
+  for (const [index, input] of inputsOf(request).entries()) {
+    const made = await lease.model.embed(input, { signal: call.signal });
+    tokens += made.tokens;
+    data.push({ object: 'embedding', index, embedding: encoded(made, request) });
+  }
+  call.note({ model: lease.id, promptTokens: tokens });
+  const usage = { prompt_tokens: tokens, total_tokens: tokens };
+  return json({ object: 'list', data, model: lease.id, usage });
+}
+
+function checkDimensions({ dimensions }: EmbeddingsBody, { config }: LanguageModel): void {
+  if (dimensions === undefined || dimensions === null || dimensions === config.width) return;
+  invalid('dimensions', `the model's embeddings have ${config.width}`);
+}
+
+/** Texts, each as a string or as its token ids. */
+function inputsOf({ input }: EmbeddingsBody): (string | number[])[] {
+  if (typeof input === 'string') return [input];
+  return isIds(input) ? [input] : input;
+}
+
+function isIds(input: string[] | number[] | number[][]): input is number[] {
+  return typeof input[0] === 'number';
+}
+
+function encoded({ vector }: Embedding, { encoding_format }: EmbeddingsBody): number[] | string {
+  if (encoding_format !== 'base64') return Array.from(vector);
+  const view = new DataView(new ArrayBuffer(4 * vector.length));
+  vector.forEach((value, i) => view.setFloat32(4 * i, value, true));
+  return btoa(String.fromCharCode(...new Uint8Array(view.buffer)));
 }

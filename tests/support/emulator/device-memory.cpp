@@ -12,6 +12,9 @@ constexpr size_t kPage = 4 << 10;
 constexpr size_t kAlignment = 256;
 constexpr size_t kAddressSpace = 1ull << 38;  // reserved once and never given out twice: a use after release faults
 constexpr size_t kDefaultLimit = 4ull << 30;
+constexpr size_t kUnit = 2 << 20;  // what CUDA's driver maps at once
+constexpr size_t kLargestShared = 1 << 20;  // larger allocations have units of their own
+constexpr size_t kSmall = 512;
 constexpr uint8_t kTail = 0xab;
 
 size_t roundUp(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -27,7 +30,9 @@ DeviceMemory::DeviceMemory() : limit_(kDefaultLimit) {
 void* DeviceMemory::allocate(size_t bytes) {
   std::lock_guard lock(mutex_);
   const size_t padded = roundUp(bytes, kAlignment), pages = roundUp(padded, kPage);
-  if (bytes > limit_ || used_ + bytes > limit_) return nullptr;
+  const size_t large = bytes > kLargestShared ? roundUp(bytes, kUnit) : 0;
+  const size_t small = large ? 0 : roundUp(bytes, kSmall);
+  if (large_ + large + roundUp(small_ + small, kUnit) > limit_) return nullptr;
   if (next_ + kPage + pages + kPage > begin_ + kAddressSpace) return nullptr;
   char* const firstPage = next_ + kPage;
   if (mprotect(firstPage, pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
@@ -36,7 +41,8 @@ void* DeviceMemory::allocate(size_t bytes) {
   memset(firstPage, 0xff, pages);
   memset(address + bytes, kTail, padded - bytes);
   live_[address] = {bytes, pages, firstPage};
-  used_ += bytes;
+  large_ += large;
+  small_ += small;
   return address;
 }
 
@@ -50,7 +56,8 @@ DeviceMemory::Release DeviceMemory::release(void* address) {
     overrun |= static_cast<uint8_t>(*at) != kTail;
   madvise(allocation.firstPage, allocation.pages, MADV_DONTNEED);
   mprotect(allocation.firstPage, allocation.pages, PROT_NONE);
-  used_ -= allocation.bytes;
+  if (allocation.bytes > kLargestShared) large_ -= roundUp(allocation.bytes, kUnit);
+  else small_ -= roundUp(allocation.bytes, kSmall);
   live_.erase(found);
   return overrun ? Release::overrun : Release::ok;
 }
@@ -81,9 +88,9 @@ size_t DeviceMemory::limit() {
   std::lock_guard lock(mutex_);
   return limit_;
 }
-size_t DeviceMemory::used() {
+size_t DeviceMemory::taken() {
   std::lock_guard lock(mutex_);
-  return used_;
+  return large_ + roundUp(small_, kUnit);
 }
 size_t DeviceMemory::count() {
   std::lock_guard lock(mutex_);

@@ -26,7 +26,8 @@ class DeviceMemory {
 
   void setLimit(size_t bytes);
   size_t limit();
-  size_t used();
+  // Bytes as a driver counts them: in units of 2 MiB, which small allocations share.
+  size_t taken();
   size_t count();
 
  private:
@@ -37,7 +38,8 @@ class DeviceMemory {
   std::mutex mutex_;
   char* begin_;
   char* next_;
-  size_t limit_, used_ = 0;
+  size_t limit_;
+  size_t large_ = 0, small_ = 0;  // what is taken, small allocations before they share units
   std::map<char*, Allocation> live_;
 };
 

@@ -100,7 +100,8 @@ extern "C" EXPORTED const char* hipGetErrorString(int status) {
 HIP_CALL hipMemGetInfo(size_t* free, size_t* total) {
   if (const Status failed = state().enter("hipMemGetInfo")) return failed;
   *total = state().memory.limit();
-  *free = *total - state().memory.used();
+  const size_t taken = state().memory.taken();
+  *free = taken < *total ? *total - taken : 0;
   return kSuccess;
 }
 

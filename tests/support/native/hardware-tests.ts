@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { wholeOf } from '../../../src/device/index.ts';
 import type { NativeDevice } from '../../../src/devices/native/index.ts';
+import { ALL_FORMATS } from '../../../src/formats/index.ts';
+import { decodesAsTheHost } from './device-decoding.ts';
 import { Polynomial } from './polynomial.ts';
 
 /** What holds on every GPU, real or emulated, beyond the device contract. */
@@ -13,6 +15,7 @@ export const HARDWARE_TESTS: readonly (readonly [
   ['a step is captured once and replayed 1 000 times', replayed],
   ['1 000 objects of each kind come and go', cycles],
   ['shared memory of JavaScript is pinned', pinsShared],
+  ['every format is decoded as the host does', (device) => decodesAsTheHost(device, ALL_FORMATS)],
   ['more than the device has is a typed error', outOfMemory],
 ];
 

@@ -15,10 +15,12 @@ import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
 import type { NodeNativePlatform } from '../../../src/node/native-platform.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testDeviceContract } from '../contract/index.ts';
+import { LOSS_CASES } from '../device-loss.ts';
 import { testFamilies } from '../family-tests.ts';
 import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
 import { openTestPlatform } from './emulator.ts';
 import { HARDWARE_TESTS } from './hardware-tests.ts';
+import { Polynomial } from './polynomial.ts';
 import { PRELUDE_TESTS } from './prelude-tests.ts';
 import { Prober } from './probe.ts';
 
@@ -45,6 +47,7 @@ export async function testHardware(
     openNativeDevice({ library, ordinal: 0, platform, kernels });
   testDeviceContract(name, async () => open());
   testBeyondContract(name, open);
+  testLoss(name, open);
   const device: GoldenDevice = {
     name,
     exact: true,
@@ -69,6 +72,21 @@ function openLibrary(
     return new DriverLibrary(platform.ffi, TABLES[driver], places.driver);
   } catch (error) {
     return { reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Large enough for the driver to unmap it at once. */
+const UNMAPPED_BYTES = 256 << 20;
+
+/** Texts go on when a kernel's fault has ended the context. */
+function testLoss(device: string, open: () => NativeDevice): void {
+  const openMortal = async () => {
+    const opened = open();
+    const polynomial = await Polynomial.on(opened, UNMAPPED_BYTES);
+    return { device: opened, lose: () => polynomial.fault() };
+  };
+  for (const { name, run } of LOSS_CASES.filter(({ anyBatch }) => !anyBatch)) {
+    test(`${device}: ${name}`, () => run(openMortal));
   }
 }
 

@@ -30,15 +30,15 @@ export class Polynomial implements Disposable {
     this.#y = of.y;
   }
 
-  /** Leaves nothing behind where it rejects. */
-  static async on(device: Device): Promise<Polynomial> {
+  /** On buffers of `byteLength` each. Leaves nothing behind where it rejects. */
+  static async on(device: Device, byteLength = 256): Promise<Polynomial> {
     const g = new GraphBuilder('polynomial', { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 });
     const x = g.input('x', { axis: 'rows', width: WIDTH });
     g.output('y', unary(g, 'relu', mul(g, add(g, scale(g, x, 3), x), x)));
     const program = await device.compile(g.finish());
     const buffers: DeviceBuffer[] = [];
-    const range = (byteLength = 256): BufferRange => {
-      const buffer = device.createBuffer(byteLength, 'polynomial');
+    const range = (wanted = 0): BufferRange => {
+      const buffer = device.createBuffer(Math.max(byteLength, wanted), 'polynomial');
       buffers.push(buffer);
       return wholeOf(buffer);
     };
@@ -68,6 +68,19 @@ export class Polynomial implements Disposable {
     const result = new Float32Array(WIDTH);
     await stream.download(this.#y, asBytes(result));
     return [...result];
+  }
+
+  /** Computes on memory that was given back: the device is lost of that, where buffers are large enough to be unmapped. */
+  fault(): void {
+    for (const buffer of this.#buffers) buffer[Symbol.dispose]();
+    const stream = this.#device.createStream('fault');
+    stream.run(this.#step);
+    const event = stream.record();
+    try {
+      while (!event.query());
+    } catch {
+      // The event says that the device is lost.
+    }
   }
 
   async #upload(counts: BufferRange): Promise<void> {

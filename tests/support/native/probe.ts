@@ -33,6 +33,7 @@ export function fixedKernels(modules: readonly KernelModule[], launches: () => r
       modules,
       launches: (_: GraphAddresses) => launches(),
       pack: ({ target }) => ({ kind: 'copy', to: target }),
+      decodes: () => undefined,
     }),
   };
 }

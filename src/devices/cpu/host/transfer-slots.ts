@@ -6,6 +6,9 @@ export const SLOT_BYTES = 64 * 1024;
 
 const SLOTS = 16;
 
+/** Bytes of all of them. */
+export const TRANSFER_BYTES = SLOTS * SLOT_BYTES;
+
 /** A piece of shared memory that a transfer passes through. */
 export interface TransferSlot {
   readonly bytes: Uint8Array;
@@ -36,7 +39,7 @@ export class TransferSlots {
   }
 
   #create(): void {
-    const all = this.#banks.allocate(SLOTS * SLOT_BYTES, 'transfer slots');
+    const all = this.#banks.allocate(TRANSFER_BYTES, 'transfer slots');
     this.#allocation = all;
     for (let i = 0; i < SLOTS; i++) {
       const offset = all.offset + i * SLOT_BYTES;

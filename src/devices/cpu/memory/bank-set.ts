@@ -43,15 +43,24 @@ export class BankSet {
     return { total, free: Math.max(0, total - this.#used) };
   }
 
+  /** Bytes of the largest range. */
+  get largestRange(): number {
+    const { byteLength, reservedBytes, stagingBytes } = this.#options.limits;
+    return byteLength - reservedBytes - stagingBytes;
+  }
+
   /** Throws `OUT_OF_MEMORY`, with `what` as the subject, when the limit or the platform does not allow it. */
   allocate(byteLength: number, what: string): Allocation {
     const { free } = this.info();
     if (byteLength > free) fail('OUT_OF_MEMORY', { device: 'cpu', what, bytes: byteLength, free });
     const allocation = this.#inBanks(byteLength) ?? this.#inNewBank(byteLength);
     if (!allocation) {
-      const { byteLength: all, reservedBytes, stagingBytes } = this.#options.limits;
-      const largest = all - reservedBytes - stagingBytes;
-      fail('OUT_OF_MEMORY', { device: 'cpu', what, bytes: byteLength, free: Math.min(free, largest) });
+      fail('OUT_OF_MEMORY', {
+        device: 'cpu',
+        what,
+        bytes: byteLength,
+        free: Math.min(free, this.largestRange),
+      });
     }
     this.#used += byteLength;
     return allocation;

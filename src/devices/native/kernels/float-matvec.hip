@@ -1,7 +1,8 @@
-// Products of up to ROWS rows of f32 activations with weights that are numbers, several of them in one launch. A warp takes
-// LINES outputs, whose weights are on their way before the activations are there.
+// Products of up to ROWS rows of f32 activations with weights that are numbers, several of them in one launch. A team of
+// warps takes LINES outputs, whose weights are on their way before the activations are there.
 //
 //   WEIGHT      0 f32   1 f16   2 bf16
+//   TEAM        warps that share lines, each taking a part of the columns
 //   PARAMETERS  the parameters of all products
 //   CHOOSE      finds the product that the block belongs to: `product`, `x`, `weight`, `outputs`, `columns`, `first_block`
 //   FINISH      stores what becomes of `value`, output `n` of a row, at `at` among the product's outputs
@@ -13,6 +14,8 @@
 constexpr i32 ELEMENTS = WEIGHT == 0 ? 4 : 8;
 /// Vectors of a line that a lane loads at once.
 constexpr i32 DEPTH = 4;
+/// Vectors that a team loads side by side.
+constexpr i32 STEP = 32 * TEAM;
 
 struct Batch {
   u32x4 vectors[DEPTH][LINES];
@@ -35,8 +38,9 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, 2, const i32* count PARAMETERS) {
   const f32* x = nullptr;
   const u8* weight = nullptr;
   CHOOSE
-  i32 warp = thread() >> 5, line = (block - first_block) * (WARPS * LINES) + warp * LINES;
-  i32 vectors = columns / ELEMENTS, rounds = (vectors + 32 * DEPTH - 1) / (32 * DEPTH);
+  i32 team = (thread() >> 5) / TEAM, member = thread() & (32 * TEAM - 1);
+  i32 line = (block - first_block) * (WARPS / TEAM * LINES) + team * LINES;
+  i32 vectors = columns / ELEMENTS, rounds = (vectors + STEP * DEPTH - 1) / (STEP * DEPTH);
   const u32x4* lines[LINES];
   UNROLL for (i32 l = 0; l < LINES; l++) {
     lines[l] = reinterpret_cast<const u32x4*>(weight) + i64(min_of(line + l, outputs - 1)) * vectors;
@@ -44,7 +48,7 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, 2, const i32* count PARAMETERS) {
   auto load = [&](Batch& batch, i32 round) {
     if (round >= rounds) return;
     UNROLL for (i32 u = 0; u < DEPTH; u++) {
-      i32 at = min_of((round * DEPTH + u) * 32 + i32(lane()), vectors - 1);
+      i32 at = min_of((round * DEPTH + u) * STEP + member, vectors - 1);
       UNROLL for (i32 l = 0; l < LINES; l++) batch.vectors[u][l] = load_once(lines[l] + at);
     }
   };
@@ -58,7 +62,7 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, 2, const i32* count PARAMETERS) {
   auto take = [&](Batch& batch, i32 round) {
     if (round >= rounds) return;
     UNROLL for (i32 u = 0; u < DEPTH; u++) {
-      i32 at = (round * DEPTH + u) * 32 + i32(lane());
+      i32 at = (round * DEPTH + u) * STEP + member;
       if (at < vectors) {
         f32 weights[LINES][ELEMENTS];
         UNROLL for (i32 l = 0; l < LINES; l++) {
@@ -87,6 +91,7 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, 2, const i32* count PARAMETERS) {
     take(even, round);
     take(odd, round + 1);
   }
+#if TEAM == 1
   f32 value = 0;
   UNROLL for (i32 r = 0; r < ROWS; r++) {
     UNROLL for (i32 l = 0; l < LINES; l++) {
@@ -94,7 +99,20 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, 2, const i32* count PARAMETERS) {
       if (i32(lane()) == r * LINES + l) value = sum;
     }
   }
-  i32 row = lane() / LINES, n = line + lane() % LINES;
+#else
+  SHARED f32 shares[WARPS][ROWS * LINES];
+  UNROLL for (i32 r = 0; r < ROWS; r++) {
+    UNROLL for (i32 l = 0; l < LINES; l++) {
+      f32 sum = warp_sum(sums[r][l]);
+      if (lane() == 0) shares[thread() >> 5][r * LINES + l] = sum;
+    }
+  }
+  barrier();
+  if (member >= ROWS * LINES) return;
+  f32 value = 0;
+  UNROLL for (i32 w = 0; w < TEAM; w++) value += shares[team * TEAM + w][member];
+#endif
+  i32 row = member / LINES, n = line + member % LINES;
   if (row >= ROWS || row >= rows || n >= outputs) return;
   i64 at = i64(row) * outputs + n;
   FINISH

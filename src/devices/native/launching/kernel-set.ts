@@ -1,4 +1,5 @@
 import type { Address, PackedWeight } from '../../../device/index.ts';
+import type { TensorFormat } from '../../../formats/index.ts';
 import type { OpGraph, State, Tensor } from '../../../ops/index.ts';
 import type { DeviceAttributes } from '../driver/driver-calls.ts';
 import type { KernelModule, Launch } from './launch.ts';
@@ -31,6 +32,8 @@ export interface PackRows {
   readonly part: number;
   readonly firstRow: number;
   readonly rowCount: number;
+  /** Their own format, where it is not the part's. */
+  readonly format?: TensorFormat | undefined;
   /** Where the packed weight starts. */
   readonly target: Address;
 }
@@ -52,6 +55,8 @@ export interface LoweredGraph {
   /** What computes the graph, in order: each sees what the ones before it wrote. */
   launches(at: GraphAddresses): readonly Launch[];
   pack(rows: PackRows): PackWay;
+  /** The text that `pack` names for rows of another format than the part's; undefined where such rows cannot be packed. */
+  decodes(weight: PackedWeight, part: number, format: TensorFormat): KernelModule | undefined;
 }
 
 /** The knowledge of how operators become kernels. Pure: it allocates, compiles and launches nothing. */

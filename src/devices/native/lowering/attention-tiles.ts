@@ -67,7 +67,7 @@ export function launchTiles(op: AttentionOp, to: Lowering, out: Operand): void {
       to.count(op.out),
       op.q,
       batch.slots,
-      batch.positions,
+      op.reach,
       batch.blocks,
       int(batch.blocks.width),
       int(cache.blockSize),

@@ -111,7 +111,7 @@ export function launchAttention(op: AttentionOp, to: Lowering, plan: AttentionPl
       to.count(op.out),
       op.q,
       batch.slots,
-      batch.positions,
+      op.reach,
       batch.blocks,
       int(batch.blocks.width),
       int(cache.blockSize),

@@ -7,8 +7,9 @@ import { MATVEC_ROWS, rowBucket } from './matvec-shape.ts';
 import { FILE_LAYOUT, FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
-/** Outputs of a block: eight warps, two lines each. */
-const OUTPUTS_A_BLOCK = 16;
+const WARPS = 8;
+/** Outputs that a team of warps takes at a time. */
+const LINES = 2;
 
 /** The numbers that `float-matvec.hip` knows formats by. */
 const WEIGHT_CODES: Readonly<Record<string, number>> = { F32: 0, F16: 1, BF16: 2 };
@@ -32,16 +33,18 @@ export function isFloatMatvec({ x, weight }: MatmulOp, to: Lowering): boolean {
 export function launchFloatMatvec(to: Lowering, products: readonly FloatProduct[]): void {
   const [first] = products as [FloatProduct];
   const { x, weight } = first.op;
+  const team = teamFor(products, to);
   let blocks = 0;
   const starts = products.map(({ op }) => {
     const start = blocks;
-    blocks += Math.ceil(op.weight.rows / OUTPUTS_A_BLOCK);
+    blocks += blocksOf(op, team);
     return start;
   });
   to.launch({
     file: 'float-matvec.hip',
     kernel: 'float_matvec',
     defines: {
+      TEAM: team,
       WEIGHT: WEIGHT_CODES[weight.format.name] as number,
       ROWS: rowBucket(to.capacity(x)),
       PARAMETERS: products.map(parametersOf).join(''),
@@ -52,6 +55,16 @@ export function launchFloatMatvec(to: Lowering, products: readonly FloatProduct[
     block: THREADS,
     args: [to.count(x), ...products.flatMap((product, p) => argumentsOf(product, starts[p] as number, to))],
   });
+}
+
+function blocksOf({ weight }: MatmulOp, team: number): number {
+  return Math.ceil(weight.rows / ((WARPS / team) * LINES));
+}
+
+/** Warps that share an output: all of a block where there would be too few blocks for the processors. */
+function teamFor(products: readonly FloatProduct[], to: Lowering): number {
+  const blocks = products.reduce((sum, { op }) => sum + blocksOf(op, 1), 0);
+  return blocks < to.target.multiprocessors ? WARPS : 1;
 }
 
 function parametersOf({ op, chain }: FloatProduct, p: number): string {

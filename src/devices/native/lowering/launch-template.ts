@@ -1,4 +1,5 @@
 import type { PackedWeight } from '../../../device/index.ts';
+import type { TensorFormat } from '../../../formats/index.ts';
 import type { State, Tensor } from '../../../ops/index.ts';
 import type { BlasShape, KernelModule } from '../launching/launch.ts';
 
@@ -34,10 +35,19 @@ export interface LaunchTemplate {
   readonly programmatic: boolean;
 }
 
+/** Rows of a part, in the part's format unless another is named. */
+export interface RowRange {
+  readonly firstRow: number;
+  readonly rowCount: number;
+  readonly format?: TensorFormat | undefined;
+}
+
 /** A packed weight with the way in which rows of a part, as the file's bytes, come into its layout. */
 export interface NativeWeight extends PackedWeight {
-  /** The launch that lays the rows out, or, where the layout's bytes are the file's, how far into the weight they belong. */
-  pack(part: number, firstRow: number, rowCount: number): LaunchTemplate | number;
+  /** What decodes rows of another format than the part's on their way into the layout; absent or undefined where nothing does. */
+  decodes?(part: number, format: TensorFormat): KernelModule | undefined;
+  /** The launch that lays rows out, or, where the layout's bytes are the file's, how far into the weight they belong. */
+  pack(part: number, rows: RowRange): LaunchTemplate | number;
 }
 
 /** A whole-number argument. */

@@ -3,7 +3,7 @@ import type { NativeTarget } from '../launching/kernel-set.ts';
 import { lowerAttention, lowerKvAppend } from './attention.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
 import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts } from './experts.ts';
-import { planFusions } from './fusion/fusions.ts';
+import { fusionsOf } from './fusion/fusions.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { lowerMatmul } from './matmul.ts';
@@ -17,11 +17,11 @@ import { lowerWkv7 } from './wkv7.ts';
 /** Turns a recorded graph into kernel launches. Throws `OP_UNSUPPORTED` for what no kernel can do. */
 export function lowerGraph(graph: OpGraph, target: NativeTarget): LoweredProgram {
   const to = new Lowering(graph, target);
-  const fusions = planFusions(graph, to);
+  const fusions = fusionsOf(graph, to);
   for (const op of graph.ops) {
     const fused = fusions.get(op);
     if (!fused) lowerOp(op, to);
-    else for (const fusion of fused) fusion.emit(to);
+    else for (const fusion of fused) fusion.emit();
   }
   return to.finish();
 }

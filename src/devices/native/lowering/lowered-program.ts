@@ -1,5 +1,6 @@
 import { invariant } from '../../../base/errors.ts';
-import type { Address } from '../../../device/index.ts';
+import type { Address, PackedWeight } from '../../../device/index.ts';
+import type { TensorFormat } from '../../../formats/index.ts';
 import type { GraphAddresses, LoweredGraph, PackRows, PackWay } from '../launching/kernel-set.ts';
 import {
   f32,
@@ -45,15 +46,23 @@ export class LoweredProgram implements LoweredGraph {
     );
   }
 
-  pack({ weight, part, firstRow, rowCount, target }: PackRows): PackWay {
-    const own = this.weights.find((known) => known === weight);
-    invariant(own, 'the weight is one of the program');
-    const way = own.pack(part, firstRow, rowCount);
+  decodes(weight: PackedWeight, part: number, format: TensorFormat): KernelModule | undefined {
+    return this.#own(weight).decodes?.(part, format);
+  }
+
+  pack({ weight, part, target, ...rows }: PackRows): PackWay {
+    const way = this.#own(weight).pack(part, rows);
     if (typeof way === 'number') return { kind: 'copy', to: target + way };
     return {
       kind: 'launches',
-      launches: (rows) => [launchAt(way, (place) => (place === 'source' ? rows : target))],
+      launches: (staged) => [launchAt(way, (place) => (place === 'source' ? staged : target))],
     };
+  }
+
+  #own(weight: PackedWeight): NativeWeight {
+    const own = this.weights.find((known) => known === weight);
+    invariant(own, 'the weight is one of the program');
+    return own;
   }
 }
 

@@ -1,8 +1,9 @@
 import { invariant } from '../../../base/errors.ts';
+import { F32, type TensorFormat } from '../../../formats/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import { weightRowBytes } from '../../../ops/index.ts';
 import type { KernelModule } from '../launching/launch.ts';
-import { type Arg, int, type LaunchTemplate, type NativeWeight } from './launch-template.ts';
+import { type Arg, int, type LaunchTemplate, long, type NativeWeight } from './launch-template.ts';
 import { packedBytes, packedFile } from './packed-formats.ts';
 
 /** A way to lay weights out on the device. */
@@ -36,8 +37,30 @@ function packLaunch(
 }
 
 /** The header of a format's file decoder. */
-export function fileFormat(weight: Weight): string {
-  return `"formats/${weight.format.name.toLowerCase().replaceAll('_', '-')}.h"`;
+export function fileFormat({ format }: { readonly format: TensorFormat }): string {
+  return `"formats/${format.name.toLowerCase().replaceAll('_', '-')}.h"`;
+}
+
+/** What decodes rows of a format on the device. */
+export function decodeModule(format: TensorFormat): KernelModule {
+  return { file: 'pack-floats.hip', defines: { FILE_FORMAT: fileFormat({ format }) } };
+}
+
+/** True where rows of `format` may be decoded to `become` on the device. */
+export function canDecode(format: TensorFormat, become: TensorFormat): boolean {
+  return format !== become && (become.name === 'F32' || become.name === 'F16');
+}
+
+/** The launch that decodes `elements` of a format, to stand from byte `offset` of the weight on. */
+function decodeLaunch(
+  format: TensorFormat,
+  become: TensorFormat,
+  { elements, offset }: { elements: number; offset: number },
+): LaunchTemplate {
+  const steps = elements / (format.blockElements === 1 ? 1 : 8);
+  const kernel = become.name === 'F16' ? 'pack_as_halves' : 'pack_floats';
+  const args = [SOURCE, { ...TARGET, offset }, long(steps)];
+  return packLaunch(decodeModule(format), kernel, [steps, 256], args);
 }
 
 function single(parts: readonly Weight[]): Weight {
@@ -46,7 +69,7 @@ function single(parts: readonly Weight[]): Weight {
   return weight;
 }
 
-/** One weight, its rows as the file holds them. */
+/** One weight, its rows as the file holds them, or decoded to its format. */
 export const FILE_LAYOUT: WeightLayout = {
   name: 'file',
   module: () => undefined,
@@ -58,7 +81,12 @@ export const FILE_LAYOUT: WeightLayout = {
       byteLength: weight.rows * rowBytes,
       layout: 'file',
       rowAlignment: 1,
-      pack: (_, firstRow) => firstRow * rowBytes,
+      decodes: (_, format) => (canDecode(format, weight.format) ? decodeModule(format) : undefined),
+      pack: (_, { firstRow, rowCount, format = weight.format }) => {
+        const offset = firstRow * rowBytes;
+        if (format === weight.format) return offset;
+        return decodeLaunch(format, weight.format, { elements: rowCount * weight.columns, offset });
+      },
     };
   },
 };
@@ -66,15 +94,13 @@ export const FILE_LAYOUT: WeightLayout = {
 /** Vectors decoded to f32, one after the other. */
 export const FLOAT_LAYOUT: WeightLayout = {
   name: 'f32',
-  module: floatModule,
+  module: ([first]) => (first && first.format !== F32 ? decodeModule(first.format) : undefined),
   of: (parts) => {
     const [first] = parts;
     invariant(
       first && parts.every(({ format }) => format === first.format),
       'joined vectors have one format',
     );
-    const module = floatModule(parts);
-    const stepElements = first.format.blockElements === 1 ? 1 : 8;
     const sizes = parts.map(({ rows, columns }) => rows * columns);
     const starts = sizes.map((_, i) => sizes.slice(0, i).reduce((sum, size) => sum + size, 0));
     return {
@@ -82,25 +108,15 @@ export const FLOAT_LAYOUT: WeightLayout = {
       byteLength: 4 * sizes.reduce((sum, size) => sum + size, 0),
       layout: 'f32',
       rowAlignment: 1,
-      pack: (part, firstRow, rowCount) => {
+      pack: (part, { firstRow, rowCount }) => {
         const columns = parts[part]?.columns ?? 0;
-        const start = (starts[part] ?? 0) + firstRow * columns;
-        if (!module) return 4 * start;
-        const steps = (rowCount * columns) / stepElements;
-        const args = [SOURCE, TARGET, int(start), int(steps)];
-        return packLaunch(module, 'pack_floats', [steps, 256], args);
+        const offset = 4 * ((starts[part] ?? 0) + firstRow * columns);
+        if (first.format === F32) return offset;
+        return decodeLaunch(first.format, F32, { elements: rowCount * columns, offset });
       },
     };
   },
 };
-
-/** Floats are as the layout wants them. */
-function floatModule(parts: readonly Weight[]): KernelModule | undefined {
-  const [first] = parts;
-  invariant(first, 'a packed weight has a part');
-  if (first.format.name === 'F32') return undefined;
-  return { file: 'pack-floats.hip', defines: { FILE_FORMAT: fileFormat(first) } };
-}
 
 /** Weights of one quantized format and width, one below the other, as planes of quants and scales. */
 export const GROUP_LAYOUT: WeightLayout = {
@@ -118,7 +134,7 @@ export const GROUP_LAYOUT: WeightLayout = {
       byteLength: packedBytes(first.format, rows * groups),
       layout: `groups ${first.format.name}`,
       rowAlignment: 1,
-      pack: (part, firstRow, rowCount) => {
+      pack: (part, { firstRow, rowCount }) => {
         const start = (starts[part] ?? 0) + firstRow;
         const args = [SOURCE, TARGET, int(rows), int(groups), int(start), int(rowCount)];
         return packLaunch(module, 'pack_groups', [rowCount * groups, 128], args);

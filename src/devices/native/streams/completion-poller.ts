@@ -17,7 +17,9 @@ const PAUSE_MILLISECONDS = 1;
 export class CompletionPoller {
   readonly #scheduler: Scheduler;
   readonly #now: () => number;
-  #watched: Pollable[] = [];
+  readonly #watched: Pollable[] = [];
+  /** One for all turns: there are many, and nothing is to become garbage in them. */
+  readonly #nextTurn = () => this.#turn();
   #running = false;
   #lastEnd = 0;
 
@@ -31,18 +33,28 @@ export class CompletionPoller {
     if (this.#running) return;
     this.#running = true;
     this.#lastEnd = this.#now();
-    this.#scheduler.soon(() => this.#turn());
+    this.#scheduler.soon(this.#nextTurn);
   }
 
   #turn(): void {
-    const watched = this.#watched;
-    this.#watched = [];
-    const open = watched.filter((object) => !object.poll());
-    if (open.length < watched.length) this.#lastEnd = this.#now();
-    // What was watched meanwhile, by listeners, stands behind.
-    this.#watched = [...open, ...this.#watched];
+    if (this.#dropDone()) this.#lastEnd = this.#now();
     if (this.#watched.length === 0) this.#running = false;
-    else if (this.#now() - this.#lastEnd < PATIENCE_MILLISECONDS) this.#scheduler.soon(() => this.#turn());
-    else this.#scheduler.later(() => this.#turn(), PAUSE_MILLISECONDS);
+    else if (this.#now() - this.#lastEnd < PATIENCE_MILLISECONDS) this.#scheduler.soon(this.#nextTurn);
+    else this.#scheduler.later(this.#nextTurn, PAUSE_MILLISECONDS);
+  }
+
+  /** Asks all once, in their order; true when some are done. What listeners watch meanwhile stands behind. */
+  #dropDone(): boolean {
+    const watched = this.#watched;
+    const asked = watched.length;
+    let open = 0;
+    for (let i = 0; i < asked; i++) {
+      const object = watched[i] as Pollable;
+      if (!object.poll()) watched[open++] = object;
+    }
+    if (open === asked) return false;
+    watched.copyWithin(open, asked);
+    watched.length -= asked - open;
+    return true;
   }
 }

@@ -7,11 +7,11 @@ import {
   checkRows,
   type DeviceEvent,
   type FileRows,
+  fileRowsBytes,
   type PackedWeight,
   type Step,
   type Stream,
 } from '../../../device/index.ts';
-import { weightRowBytes } from '../../../ops/index.ts';
 import type { PackRows, PackWay } from '../launching/kernel-set.ts';
 import type { Launch } from '../launching/launch.ts';
 import { NativeStep } from '../launching/native-step.ts';
@@ -114,10 +114,8 @@ export class HipStream implements Stream {
     const { pinnedOf, owns } = this.#parts.context;
     owns(rows.pinned);
     checkRows(this.#label, weight, part, rows);
-    const { firstRow, rowCount } = rows;
-    const of = weight.parts[part];
-    invariant(of, 'checkRows has seen the part');
-    const bytes = rowCount * weightRowBytes(of);
+    const { firstRow, rowCount, format } = rows;
+    const bytes = fileRowsBytes(weight, part, rows);
     if (bytes === 0) return;
     const source = rows.pinned.bytes.subarray(rows.offset, rows.offset + bytes);
     const from = pinnedOf(source)?.addressOf(source);
@@ -125,7 +123,7 @@ export class HipStream implements Stream {
     const to = addressOf(target);
     this.#enqueue(() => {
       const { driver } = this.#parts.context;
-      const way = this.#parts.packWay({ weight, part, firstRow, rowCount, target: to });
+      const way = this.#parts.packWay({ weight, part, firstRow, rowCount, format, target: to });
       if (way.kind === 'copy') {
         driver.upload(way.to, from, bytes, this.#handle);
         return;

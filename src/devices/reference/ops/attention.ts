@@ -7,7 +7,7 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
   const { cache, batch, heads, kvHeads, keySize, valueSize } = op;
   for (let row = 0; row < frame.rowsOf(op.out); row++) {
     const slot = frame.matrix(batch.slots).scalar(row);
-    const cells = visible(op, frame.matrix(batch.positions).scalar(row)).map((position) =>
+    const cells = visible(op, frame.matrix(op.reach).scalar(row)).map((position) =>
       cellOf(frame, { cache, batch, slot, position }),
     );
     const keys = cells.map((cell) => frame.matrix(cache.keys).read(cell));

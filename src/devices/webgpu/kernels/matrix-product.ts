@@ -1,8 +1,9 @@
 /**
  * Matrix products for many rows on the GPU's matrix units: a workgroup computes a tile of `TILE_ROWS` x `TILE_OUTPUTS`, each of
  * its teams, a subgroup of `LANES`, `TEAM_ROWS` x `TEAM_OUTPUTS` of it. Slices of `DEPTH` columns, activations and decoded
- * weights as halves, go through workgroup memory; while one is multiplied, the next is on its way to registers. `row_of` says
- * which of the weights' rows an output of the tile is, `store_quad` what becomes of four neighbouring sums.
+ * weights as halves, go through workgroup memory; while one is multiplied, the next is on its way to registers. A thread loads
+ * `OWN_OCTETS` and `OWN_PIECES` of a slice, a team has `ROW_PARTS` x `OUTPUT_PARTS` matrices. `row_of` says which of the weights'
+ * rows an output of the tile is, `store_quad` what becomes of four neighbouring sums.
  */
 export const MATRIX_PRODUCT = /* wgsl */ `
 const OCTETS = DEPTH / 8u;
@@ -11,10 +12,6 @@ const LINE = OCTETS + 1u;
 const PIECES = DEPTH / 16u;
 const TEAMS_ACROSS = TILE_OUTPUTS / TEAM_OUTPUTS;
 const THREADS = LANES * TEAMS_ACROSS * (TILE_ROWS / TEAM_ROWS);
-const ROW_PARTS = TEAM_ROWS / MATRIX_ROWS;
-const OUTPUT_PARTS = TEAM_OUTPUTS / MATRIX_OUTPUTS;
-const OWN_OCTETS = TILE_ROWS * OCTETS / THREADS;
-const OWN_PIECES = TILE_OUTPUTS * PIECES / THREADS;
 const WEIGHTS_AT = TILE_ROWS * LINE;
 const SUMS_LINE = TEAM_OUTPUTS / 4u;
 const ROW_OCTETS = GROUPS * 4u;
@@ -69,10 +66,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var k = 0u; k < OCTETS; k += MATRIX_DEPTH / 8u) {
       var rights: array<Right, OUTPUT_PARTS>;
       for (var o = 0u; o < OUTPUT_PARTS; o++) {
-        rights[o] = right_at(WEIGHTS_AT + (team_output + o * MATRIX_OUTPUTS) * LINE + k);
+        rights[o] = right_at(WEIGHTS_AT + (team_output + o * MATRIX_OUTPUTS) * LINE + k, LINE);
       }
       for (var r = 0u; r < ROW_PARTS; r++) {
-        let left = left_at((team_row + r * MATRIX_ROWS) * LINE + k);
+        let left = left_at((team_row + r * MATRIX_ROWS) * LINE + k, LINE, lane);
         for (var o = 0u; o < OUTPUT_PARTS; o++) { sums[r][o] = multiplied(left, rights[o], sums[r][o], lane); }
       }
     }
@@ -81,7 +78,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
   let scratch = team * MATRIX_ROWS * SUMS_LINE;
   for (var r = 0u; r < ROW_PARTS; r++) {
-    for (var o = 0u; o < OUTPUT_PARTS; o++) { store_sums(scratch + o * MATRIX_OUTPUTS / 4u, sums[r][o], lane); }
+    for (var o = 0u; o < OUTPUT_PARTS; o++) { store_sums(scratch + o * MATRIX_OUTPUTS / 4u, SUMS_LINE, sums[r][o], lane); }
     workgroupBarrier();
     for (var i = lane; i < MATRIX_ROWS * SUMS_LINE; i += LANES) {
       let row = first_row + team_row + r * MATRIX_ROWS + i / SUMS_LINE;

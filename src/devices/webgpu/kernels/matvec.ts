@@ -2,21 +2,30 @@
  * Matrix-vector products for up to `ROWS` rows of activations. A workgroup computes `OUTPUTS` outputs of each of `PARTS`
  * (two where gate and up are one product), a team of 32 threads one after the other; a thread takes the row's groups 32 apart,
  * in ascending order, so that a result does not depend on how many rows are computed with it. Texts of their own say where
- * activations come from (`prepare`), how a row is multiplied (`row_product`) and what becomes of the sums (`finish`).
+ * activations come from (`prepare`), how a row is multiplied (`row_product`), what of it is loaded before (`load_ahead`) and what
+ * becomes of the sums (`finish`).
  */
 export const MATVEC = /* wgsl */ `
 const TEAMS = THREADS / 32u;
+const ITEMS = PARTS * OUTPUTS / TEAMS;
 var<workgroup> results: array<f32, PARTS * ROWS * OUTPUTS>;
+
+fn weight_row(group: u32, place: u32) -> u32 {
+  return min(row_of(group, place % OUTPUTS), PART_ROWS - 1u) + place / OUTPUTS * PART_ROWS;
+}
 
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let rows = min(u32(counts[COUNT]), ROWS);
-  prepare(rows, thread);
   let lane = thread % 32u;
-  for (var item = 0u; item < PARTS * OUTPUTS / TEAMS; item++) {
+  // Weights are on their way while activations are prepared, and a row's while the one before is summed up.
+  var ahead = load_ahead(weight_row(group.x, thread / 32u), lane);
+  prepare(rows, thread);
+  for (var item = 0u; item < ITEMS; item++) {
     let place = item * TEAMS + thread / 32u;
-    let row = min(row_of(group.x, place % OUTPUTS), PART_ROWS - 1u) + place / OUTPUTS * PART_ROWS;
-    var sums = row_product(row, lane);
+    let loaded = ahead;
+    ahead = load_ahead(weight_row(group.x, min(item + 1u, ITEMS - 1u) * TEAMS + thread / 32u), lane);
+    var sums = row_product(weight_row(group.x, place), loaded, lane);
     for (var r = 0u; r < ROWS; r++) {
       let sum = team_sum(sums[r], thread);
       if (lane == 0u) { results[(place / OUTPUTS * ROWS + r) * OUTPUTS + place % OUTPUTS] = sum; }
@@ -29,32 +38,37 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 export const ROWS_IN_ORDER = `fn row_of(group: u32, i: u32) -> u32 { return group * OUTPUTS + i; }`;
 
-/** Integer products of quantized groups; wants `activations_of(row, group)`. */
+/** Integer products of rows of quantized groups, `AHEAD` of a thread's loaded before; wants `activations_of(row, group)` and `group_product`. */
 export const PACKED_PRODUCT = /* wgsl */ `
-fn dot_vector(a: vec4<u32>, b: vec4<u32>) -> i32 { return dot4(a.x, b.x, dot4(a.y, b.y, dot4(a.z, b.z, dot4(a.w, b.w, 0)))); }
-
-fn group_product(first: vec4<u32>, second: vec4<u32>, scales: Scales, x: Quantized) -> f32 {
-  var sums = vec2<i32>(bitcast<i32>(x.scale.y << 16u) >> 16u, bitcast<i32>(x.scale.y) >> 16u);
-  var products = vec2<i32>(dot_vector(first, x.low), dot_vector(second, x.high)) - i32(OFFSET) * sums;
-  var product: f32;
-  if (HALVES) {
-    product = dot(scales.scale, vec2<f32>(products));
-    if (MINS) { product += dot(scales.least, vec2<f32>(sums)); }
-  } else {
-    product = scales.scale.x * f32(products.x + products.y);
-    if (MINS) { product += scales.least.x * f32(sums.x + sums.y); }
+// What of a row a thread multiplies first.
+struct Ahead { quants: array<Quants, AHEAD>, scales: array<vec2<u32>, AHEAD> }
+fn load_ahead(row: u32, lane: u32) -> Ahead {
+  var ahead: Ahead;
+  for (var i = 0u; i < AHEAD; i++) {
+    let group = row * GROUPS + min(lane + 32u * i, GROUPS - 1u);
+    ahead.quants[i] = load_quants(group);
+    ahead.scales[i] = load_scales(group);
   }
-  return product * bitcast<f32>(x.scale.x);
+  return ahead;
 }
 
-fn row_product(row: u32, lane: u32) -> array<f32, ROWS> {
+fn row_product(row: u32, ahead: Ahead, lane: u32) -> array<f32, ROWS> {
+  var loaded = ahead;
   var sums: array<f32, ROWS>;
-  for (var g = lane; g < GROUPS; g += 32u) {
-    let quants = load_quants(row * GROUPS + g);
-    let scales = scales_at(row * GROUPS + g);
-    let first = vec4<u32>(levels(quad_of(quants, 0u)), levels(quad_of(quants, 1u)), levels(quad_of(quants, 2u)), levels(quad_of(quants, 3u)));
-    let second = vec4<u32>(levels(quad_of(quants, 4u)), levels(quad_of(quants, 5u)), levels(quad_of(quants, 6u)), levels(quad_of(quants, 7u)));
-    for (var r = 0u; r < ROWS; r++) { sums[r] += group_product(first, second, scales, activations_of(r, g)); }
+  for (var i = 0u; i < ROUNDS; i++) {
+    let g = lane + 32u * i;
+    if (g < GROUPS) {
+      var quants = loaded.quants[min(i, AHEAD - 1u)];
+      var raw = loaded.scales[min(i, AHEAD - 1u)];
+      if (i >= AHEAD) {
+        quants = load_quants(row * GROUPS + g);
+        raw = load_scales(row * GROUPS + g);
+      }
+      let scales = scales_of(raw, row * GROUPS + g);
+      let first = vec4<u32>(levels(quad_of(quants, 0u)), levels(quad_of(quants, 1u)), levels(quad_of(quants, 2u)), levels(quad_of(quants, 3u)));
+      let second = vec4<u32>(levels(quad_of(quants, 4u)), levels(quad_of(quants, 5u)), levels(quad_of(quants, 6u)), levels(quad_of(quants, 7u)));
+      for (var r = 0u; r < ROWS; r++) { sums[r] += group_product(first, second, scales, activations_of(r, g)); }
+    }
   }
   return sums;
 }
@@ -98,7 +112,8 @@ fn activations_of(r: u32, g: u32) -> Quantized {
 /** f32 products of decoded weights; wants `x4`. */
 export const DENSE_PRODUCT = /* wgsl */ `
 fn prepare(rows: u32, thread: u32) {}
-fn row_product(row: u32, lane: u32) -> array<f32, ROWS> {
+fn load_ahead(row: u32, lane: u32) -> u32 { return 0u; }
+fn row_product(row: u32, ahead: u32, lane: u32) -> array<f32, ROWS> {
   var sums: array<f32, ROWS>;
   for (var k = lane; k < QUADS; k += 32u) {
     let weights = weight4(row, k);

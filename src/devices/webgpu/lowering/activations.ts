@@ -1,5 +1,6 @@
 import { invariant } from '../../../base/errors.ts';
 import type { RmsNormOp, Tensor } from '../../../ops/index.ts';
+import type { GpuTarget } from '../gpu-target.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { QUANTIZE_GROUP } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
@@ -38,6 +39,11 @@ export class Activations {
 
   constructor(to: Lowering) {
     this.#to = to;
+  }
+
+  /** What the activations are made for. */
+  get target(): GpuTarget {
+    return this.#to.target;
   }
 
   /** The norm is not computed by itself: products read its result through `input`. */

@@ -133,7 +133,7 @@ export function launchAttention(op: AttentionOp, to: Lowering, result: Attention
   const shares = sharesOf(op, to);
   const capacity = to.capacity(out);
   const constants = { THREADS, COUNT: to.countOf(out), ...attentionConstants(op, shares) };
-  const cells = cellArguments(cache, batch, to);
+  const cells = cellArguments(cache, { ...batch, positions: op.reach }, to);
   const emit = emission(op, result, to);
   const teams = reduceText(to.target, { team: 32, threads: THREADS });
   const partials = to.temporary(4 * capacity * heads * shares * (op.valueSize + 2));
@@ -167,8 +167,4 @@ export function launchAttention(op: AttentionOp, to: Lowering, result: Attention
     args: { counts: to.counts, partials: read(partials), y: emit.y },
     grid: [capacity, Math.ceil((heads * op.valueSize) / THREADS)],
   });
-}
-
-export function lowerAttention(op: AttentionOp, to: Lowering): void {
-  launchAttention(op, to, { form: 'floats', y: op.out });
 }

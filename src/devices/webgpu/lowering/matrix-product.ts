@@ -4,6 +4,7 @@ import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
 import { ADDENDS } from '../kernels/finish.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
+import { unrolled } from '../kernels/library/unrolled.ts';
 import {
   EMIT_QUAD_FLOATS,
   EMIT_QUAD_HALVES,
@@ -17,7 +18,7 @@ import type { Activations } from './activations.ts';
 import { type Lowering, read, write } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
 import { isInteger, isMatvec } from './matvec-shape.ts';
-import type { Product } from './product.ts';
+import type { Product } from './product-plan.ts';
 
 /** What a workgroup computes at once, and each of its subgroups. */
 interface Tile {
@@ -67,10 +68,11 @@ export function launchMatrixProduct(
   const x = activations.halves(of.x);
   for (const chunk of matrix.weight.chunks) {
     const rows = chunk.rowCount / parts;
+    const counts = tileCounts(tile, units);
     to.launch({
       name: of.gated ? 'gated_matrix_product' : 'matrix_product',
       texts: [
-        MATRIX_PRODUCT,
+        to.target.unroll ? unrolled(MATRIX_PRODUCT, counts) : MATRIX_PRODUCT,
         QUAD_HALVES,
         PACKED_PIECES,
         units.text,
@@ -84,6 +86,7 @@ export function launchMatrixProduct(
         WIDTH: width,
         FIRST_ROW: chunk.firstRow,
         ...tileConstants(tile, units),
+        ...counts,
         ...matrix.constants,
       },
       args: {
@@ -111,6 +114,19 @@ function tileConstants(tile: Tile, { rows, outputs, depth, lanes }: GpuMatrices)
     MATRIX_DEPTH: depth,
     WEIGHT_SCALE: { f32: WEIGHT_SCALE },
   };
+}
+
+/** How much of a tile a thread loads and a team multiplies. */
+function tileCounts(tile: Tile, { rows, outputs, lanes }: GpuMatrices) {
+  const threads = (lanes * tile.rows * tile.outputs) / (tile.teamRows * tile.teamOutputs);
+  const counts = {
+    ROW_PARTS: tile.teamRows / rows,
+    OUTPUT_PARTS: tile.teamOutputs / outputs,
+    OWN_OCTETS: (tile.rows * tile.depth) / 8 / threads,
+    OWN_PIECES: (tile.outputs * tile.depth) / 16 / threads,
+  };
+  invariant(Object.values(counts).every(Number.isInteger), 'a tile is shared out evenly');
+  return counts;
 }
 
 function storeTexts({ gated, kind, form }: Product): string[] {

@@ -29,3 +29,9 @@ export function isInteger({ weight }: MatmulOp): boolean {
 export function isMatvec({ x }: MatmulOp, to: Lowering): boolean {
   return to.capacity(x) <= MATVEC_ROWS;
 }
+
+/** True for products that multiply integers: of few rows always, of more by packed dot products where there are no matrix units. */
+export function takesQuantized(op: MatmulOp, to: Lowering): boolean {
+  const { packedDot, matrices } = to.target;
+  return isInteger(op) && (isMatvec(op, to) || (packedDot && !matrices));
+}

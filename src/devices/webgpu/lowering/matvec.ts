@@ -1,6 +1,8 @@
 import type { Tensor, Weight } from '../../../ops/index.ts';
 import { ADDENDS, FINISH_FLOATS } from '../kernels/finish.ts';
+import { GROUP_PRODUCT } from '../kernels/group-product.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
+import { unrolled } from '../kernels/library/unrolled.ts';
 import {
   DENSE_PRODUCT,
   MATVEC,
@@ -17,10 +19,14 @@ import { rowBucket } from './matvec-shape.ts';
 import type { WeightChunk } from './webgpu-weight.ts';
 
 const THREADS = 256;
+/** Threads that multiply a row. */
+const TEAM = 32;
+/** Groups of a row that a thread loads ahead; more take registers that other workgroups would have. */
+const MOST_AHEAD = 4;
 /** Outputs of a workgroup: a group's elements, so that a workgroup can quantize what it computes. */
 export const OUTPUTS_A_GROUP = 32;
 /** Where few outputs would leave processors without work. */
-const OUTPUTS_A_SMALL_GROUP = 16;
+const OUTPUTS_A_SMALL_GROUP = 8;
 const FEW_OUTPUTS = 8192;
 
 /** What becomes of the sums: arguments, texts (`finish` and `row_of` among them) and constants of the kernel. */
@@ -54,7 +60,7 @@ export function launchMatvec(to: Lowering, activations: Activations, of: Matvec)
       name: of.name,
       texts: [
         MATVEC,
-        reduceText(to.target, { team: 32, threads: THREADS }),
+        reduceText(to.target, { team: TEAM, threads: THREADS }),
         ...matrix.texts,
         ...input.texts,
         ...finish.texts,
@@ -92,7 +98,15 @@ function inputOf(
     return { ...dense, texts: [DENSE_PRODUCT, ...dense.texts] };
   }
   const input = activations.input(x, buffers);
-  return { ...input, texts: [PACKED_PRODUCT, ...input.texts] };
+  const { unroll } = activations.target;
+  const rounds = Math.ceil(x.width / 32 / TEAM);
+  const counts = { ROUNDS: rounds, AHEAD: unroll ? Math.min(MOST_AHEAD, rounds) : 1 };
+  const product = unroll ? unrolled(PACKED_PRODUCT, counts) : PACKED_PRODUCT;
+  return {
+    ...input,
+    texts: [product, GROUP_PRODUCT, ...input.texts],
+    constants: { ...input.constants, ...counts },
+  };
 }
 
 /** Activations four at a time: `x4(row, quad)`. */

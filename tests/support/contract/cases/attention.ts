@@ -100,6 +100,25 @@ const long = raggedBatch({
   blockSize: 16,
 });
 
+/** Rows enough for tiles of them, of prompts that meet in a tile and of one that is far into its context. */
+const prompts = raggedBatch({
+  slices: [
+    { slot: 1, from: 100, count: 70 },
+    { slot: 0, from: 0, count: 20 },
+    { slot: 2, from: 3, count: 1 },
+  ],
+  blockSize: 16,
+});
+
+/** The same of two sequences whose rows take turns. */
+const turns = raggedBatch({
+  slices: [
+    { slot: 1, from: 30, count: 20 },
+    { slot: 0, from: 0, count: 20 },
+  ],
+  interleaved: true,
+});
+
 export const ATTENTION_CASES: readonly OpCase[] = [
   ...(['f32', 'f16'] as const).flatMap((type) => [
     attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type }),
@@ -117,6 +136,11 @@ export const ATTENTION_CASES: readonly OpCase[] = [
     const batch = raggedBatch({ slices: [{ slot: 0, from, count: 1 }], spare, blockSize: 16 });
     return attentionCase(`a row alone at ${from}`, batch, { heads: 4, kvHeads: 2, keySize: 64, type: 'f16' });
   }),
+  attentionCase('prompts', prompts, { heads: 4, kvHeads: 2, keySize: 64, type: 'f16' }),
+  attentionCase('prompts, window of 20 and soft cap', prompts, {
+    ...{ heads: 2, kvHeads: 1, keySize: 32, valueSize: 64, softCap: 5, window: 20, type: 'f16' },
+  }),
+  attentionCase('in turns', turns, { heads: 2, kvHeads: 2, keySize: 32, type: 'f16' }),
   attentionCase('window of 1', mixedBatch(), { heads: 2, kvHeads: 2, keySize: 16, window: 1 }),
   attentionCase('long window', long, { heads: 2, kvHeads: 1, keySize: 32, window: 100, type: 'f16' }),
   attentionCase('soft cap', mixedBatch(), { heads: 4, kvHeads: 2, keySize: 32, softCap: 2, scale: 1 }),

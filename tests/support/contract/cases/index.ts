@@ -9,6 +9,7 @@ import { NORM_CASES } from './norm.ts';
 import { RECURRENCE_CASES } from './recurrence.ts';
 import { ROPE_CASES } from './rope.ts';
 import { ROWS_CASES } from './rows.ts';
+import { RWKV_LAYER_CASES } from './rwkv-layer.ts';
 import { SAMPLE_CASES } from './sample.ts';
 
 /** Every case, operator by operator. */
@@ -24,6 +25,7 @@ export const ALL_CASES: readonly OpCase[] = [
   ...SAMPLE_CASES,
   ...EXPERT_CASES,
   ...LAYER_CASES,
+  ...RWKV_LAYER_CASES,
 ];
 
 /** Cases whose weights arrive in pieces: every format, and weights that a device may join. */

@@ -24,6 +24,8 @@ interface LayerShape {
   readonly cacheType: 'f32' | 'f16';
   readonly pairs: RopePairs;
   readonly batch: RaggedBatch;
+  /** Whether heads of queries and keys are normalized. */
+  readonly headNorms?: boolean;
 }
 
 const WIDTH = 256;
@@ -38,7 +40,7 @@ function tamed(elements: Elements, random: () => number): void {
 }
 
 function attentionBlock(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
-  const { format, cacheType, pairs, batch } = of;
+  const { format, cacheType, pairs, batch, headNorms = false } = of;
   const weight = (name: string, rows: number, columns = WIDTH) => g.weight(name, format, rows, columns);
   const kv = KV_HEADS * HEAD_SIZE;
   const cache = pagedCache(g, batch, { type: cacheType, keys: kv, values: kv });
@@ -47,9 +49,12 @@ function attentionBlock(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
   const q = matmul(g, normed, weight('attn_q', HEADS * HEAD_SIZE));
   const k = matmul(g, normed, weight('attn_k', kv));
   const v = matmul(g, normed, weight('attn_v', kv));
-  const turn = (heads: Tensor) => rope(g, heads, { table, headSize: HEAD_SIZE, pairs });
-  kvAppend(g, cache, turn(k), v);
-  const attended = attention(g, turn(q), cache, {
+  const turn = (heads: Tensor, norm: string) => {
+    const read = headNorms ? rmsNorm(g, heads, g.weight(norm, F32, 1, HEAD_SIZE), 1e-6) : heads;
+    return rope(g, read, { table, headSize: HEAD_SIZE, pairs });
+  };
+  kvAppend(g, cache, turn(k, 'attn_k_norm'), v);
+  const attended = attention(g, turn(q, 'attn_q_norm'), cache, {
     heads: HEADS,
     kvHeads: KV_HEADS,
     keySize: HEAD_SIZE,
@@ -82,11 +87,11 @@ function limitFor({ format, cacheType }: LayerShape): OpCase['limit'] & object {
 }
 
 function layerCase(of: LayerShape): OpCase {
-  const { format, cacheType, pairs, batch } = of;
+  const { format, cacheType, pairs, batch, headNorms = false } = of;
   const fill = fillCache(batch, KV_HEADS * HEAD_SIZE);
   return {
     op: 'layer',
-    name: `llama layer, ${format.name}, ${cacheType} cache, ${pairs}, ${batch.rows} rows`,
+    name: `llama layer, ${format.name}, ${cacheType} cache, ${pairs}${headNorms ? ', normed' : ''}, ${batch.rows} rows`,
     batch,
     record: (g) => {
       const x = g.input('x', { axis: 'rows', width: WIDTH });
@@ -159,6 +164,9 @@ export const LAYER_CASES: readonly OpCase[] = [
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: alone }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: prompts }),
   layerCase({ format: Q4_0, cacheType: 'f16', pairs: 'interleaved', batch: longPrompt }),
+  layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: alone, headNorms: true }),
+  layerCase({ format: Q8_0, cacheType: 'f32', pairs: 'interleaved', batch: mixedBatch(), headNorms: true }),
+  layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: prompts, headNorms: true }),
   ...[F32, Q8_0, Q4_K, Q6_K].map(tiedCase),
   reused,
 ];

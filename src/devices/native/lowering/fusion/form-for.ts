@@ -1,8 +1,8 @@
+import type { GraphUses } from '../../../../device/index.ts';
 import type { Tensor } from '../../../../ops/index.ts';
 import type { ActivationForm } from '../attention.ts';
 import type { Lowering } from '../lowering.ts';
 import { HALVES_CHUNK, isInteger, MATVEC_ROWS } from '../matvec-shape.ts';
-import type { GraphUses } from './graph-uses.ts';
 
 /** The form in which a result is best left: as products want it, where only products of packed weights read it. */
 export function formFor(tensor: Tensor, uses: GraphUses, to: Lowering): ActivationForm {

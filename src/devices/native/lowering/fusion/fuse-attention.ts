@@ -1,13 +1,12 @@
-import type { AttentionOp, KvAppendOp, MatmulOp, Op, RopeOp, Tensor } from '../../../../ops/index.ts';
 import {
-  attentionShares,
-  cacheDefines,
-  HEADS_A_BLOCK,
-  launchAttention,
-  mergeLaunch,
-  partialBytes,
-} from '../attention.ts';
-import { fitsTiles, launchTiles } from '../attention-tiles.ts';
+  formatGroups,
+  type Fusion,
+  type GraphUses,
+  type HeadOps,
+  matchHeads,
+} from '../../../../device/index.ts';
+import type { MatmulOp, Op, Tensor } from '../../../../ops/index.ts';
+import { cacheDefines } from '../attention.ts';
 import type { Operand } from '../launch-plan.ts';
 import { int, NULL } from '../launch-template.ts';
 import type { Lowering } from '../lowering.ts';
@@ -15,25 +14,12 @@ import { launchMatvec } from '../matvec.ts';
 import { isInteger, isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
 import { FLOAT_LAYOUT } from '../weight-layout.ts';
-import { formFor } from './form-for.ts';
-import type { Fusion } from './fusion.ts';
-import type { GraphUses } from './graph-uses.ts';
+import { planMixing } from './plan-mixing.ts';
 
 const OUTPUTS_A_BLOCK = 32;
 /** Blocks of `heads-append.hip` beyond which its threads take several values each. */
 const MANY_APPENDING_BLOCKS = 8192;
 const APPENDED_BY_THREAD = 8;
-
-/** The operators from the normed activations to the mixed heads. */
-interface HeadOps {
-  readonly q: MatmulOp;
-  readonly k: MatmulOp;
-  readonly v: MatmulOp;
-  readonly turnedQ: RopeOp;
-  readonly turnedK: RopeOp;
-  readonly append: KvAppendOp;
-  readonly attention: AttentionOp;
-}
 
 /**
  * Queries, keys and values as one product (one each for weights of different formats) that turns them and appends to the
@@ -41,86 +27,29 @@ interface HeadOps {
  */
 export function fuseAttention(op: Op, uses: GraphUses, to: Lowering): Fusion | undefined {
   if (op.kind !== 'attention') return undefined;
-  const found = findHeads(op, uses);
-  if (!found || !fits(found, uses)) return undefined;
-  if (!isMatvec(found.q, to) && groupsOf(found).length > 1) return undefined;
+  const found = matchHeads(op, uses);
+  if (!found || !fits(found)) return undefined;
+  const { q, k, v } = found;
+  if (!isMatvec(q, to) && formatGroups([q, k, v]).length > 1) return undefined;
   return { ops: Object.values(found), emit: () => launchHeads(to, found, uses) };
 }
 
-function findHeads(attention: AttentionOp, uses: GraphUses): HeadOps | undefined {
-  const turnedQ = uses.producer(attention.q);
-  if (turnedQ?.kind !== 'rope') return undefined;
-  const q = uses.producer(turnedQ.x);
-  if (q?.kind !== 'matmul') return undefined;
-  for (const reader of uses.readers(q.x)) {
-    if (reader.kind !== 'matmul' || reader === q) continue;
-    const turnedK = uses.onlyReader(reader.out);
-    if (turnedK?.kind !== 'rope') continue;
-    const append = uses.onlyReader(turnedK.out);
-    if (append?.kind !== 'kvAppend' || append.cache.keys !== attention.cache.keys) continue;
-    const v = uses.producer(append.v);
-    if (v?.kind !== 'matmul' || v.x !== q.x || append.k !== turnedK.out) continue;
-    return { q, k: reader, v, turnedQ, turnedK, append, attention };
-  }
-  return undefined;
-}
-
-function fits({ q, k, v, turnedQ, turnedK, append, attention }: HeadOps, uses: GraphUses) {
-  const alone =
-    uses.onlyReader(q.out) === turnedQ &&
-    uses.onlyReader(turnedQ.out) === attention &&
-    uses.onlyReader(v.out) === append;
-  const alike =
-    turnedQ.table === turnedK.table &&
-    turnedQ.headSize === turnedK.headSize &&
-    turnedQ.pairs === turnedK.pairs;
-  const whole =
-    turnedQ.pairs === 'interleaved' ||
-    (turnedQ.table.width === turnedQ.headSize && turnedQ.headSize % OUTPUTS_A_BLOCK === 0);
-  const ordered = uses.place(append) < uses.place(attention);
+function fits({ q, k, v, turnedQ }: HeadOps): boolean {
+  const { pairs, table, headSize } = turnedQ;
+  const whole = pairs === 'interleaved' || (table.width === headSize && headSize % OUTPUTS_A_BLOCK === 0);
   const widths = [q, k, v].every((product) => product.out.width % OUTPUTS_A_BLOCK === 0);
-  const biases = [q, k, v].filter((product) => product.bias).length;
-  const products = [q, k, v].every(isInteger);
-  return alone && alike && whole && ordered && widths && products && (biases === 0 || biases === 3);
-}
-
-/** Neighbours among queries, keys and values whose weights have one format. */
-function groupsOf({ q, k, v }: HeadOps): MatmulOp[][] {
-  const groups: MatmulOp[][] = [];
-  for (const product of [q, k, v]) {
-    const last = groups.at(-1);
-    if (last?.[0]?.weight.format === product.weight.format) last.push(product);
-    else groups.push([product]);
-  }
-  return groups;
+  return whole && widths && [q, k, v].every(isInteger);
 }
 
 function launchHeads(to: Lowering, heads: HeadOps, uses: GraphUses): void {
-  const { attention } = heads;
-  const wanted = attention.valueSize % 32 === 0 ? formFor(attention.out, uses, to) : 'floats';
-  const tiled = wanted === 'halves' && fitsTiles(attention, to);
-  const shares = tiled ? 1 : attentionShares(attention, to);
-  const counters = to.capacity(attention.out) * attention.kvHeads * headBlocks(attention);
-  const arrivals = shares > 1 ? to.temporary(4 * counters) : NULL;
-  const zeroed = [arrivals, int(shares > 1 ? counters : 0)];
+  const mixing = planMixing(heads.attention, uses, to);
+  const { zeroed } = mixing;
   if (isMatvec(heads.q, to)) {
-    groupsOf(heads).forEach((group, i) => {
+    formatGroups([heads.q, heads.k, heads.v]).forEach((group, i) => {
       launchGroup(to, heads, group, i === 0 ? zeroed : [NULL, int(0)]);
     });
   } else launchJoined(to, heads, zeroed);
-  const out = wanted === 'floats' ? attention.out : to.activations.space(attention.out, wanted);
-  if (tiled) launchTiles(attention, to, out);
-  else {
-    launchAttention(attention, to, {
-      shares,
-      merge: shares > 1 ? mergeLaunch.lastBlock : mergeLaunch.none,
-      out,
-      form: wanted,
-      partials: shares > 1 ? to.temporary(partialBytes(attention, to, shares)) : NULL,
-      arrivals,
-    });
-  }
-  if (wanted !== 'floats') to.activations.provide(attention.out, wanted, out);
+  mixing.launch();
 }
 
 /** One product on the matrix cores, then what turns and appends its rows. */
@@ -166,10 +95,6 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
       ...zeroed,
     ],
   });
-}
-
-function headBlocks({ heads, kvHeads }: AttentionOp): number {
-  return Math.ceil(heads / kvHeads / HEADS_A_BLOCK);
 }
 
 function launchGroup(

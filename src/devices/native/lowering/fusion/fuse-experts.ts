@@ -1,11 +1,5 @@
-import type {
-  BinaryOp,
-  CombineExpertsOp,
-  GatedOp,
-  MatmulExpertsOp,
-  Op,
-  Tensor,
-} from '../../../../ops/index.ts';
+import { type Fusion, type GraphUses, matchResidual, type Residual } from '../../../../device/index.ts';
+import type { CombineExpertsOp, GatedOp, MatmulExpertsOp, Op, Tensor } from '../../../../ops/index.ts';
 import { readsOwnPart } from '../../../../ops/index.ts';
 import { activationCode } from '../elementwise.ts';
 import { hasFewChoices, launchExpertMatvec } from '../expert-matvec.ts';
@@ -13,8 +7,6 @@ import { launchCombine } from '../experts.ts';
 import { NULL } from '../launch-template.ts';
 import type { Lowering } from '../lowering.ts';
 import { isPacked } from '../packed-formats.ts';
-import type { Fusion } from './fusion.ts';
-import type { GraphUses } from './graph-uses.ts';
 
 /** Choices that `expert-matvec.hip` adds up. */
 const MOST_CHOICES = 32;
@@ -30,8 +22,7 @@ interface GatedExperts {
 interface WayBack {
   readonly down: MatmulExpertsOp;
   readonly combine: CombineExpertsOp;
-  readonly sum: BinaryOp | undefined;
-  readonly addend: Tensor | undefined;
+  readonly residual: Residual | undefined;
 }
 
 /**
@@ -45,9 +36,9 @@ export function fuseExperts(op: Op, uses: GraphUses, to: Lowering): Fusion | und
   const back = hasFewChoices(gated.gate, to) ? matchWayBack(op, uses) : undefined;
   const { gate, up } = gated;
   if (!back) return { ops: [gate, up, op], emit: () => launchGated(to, gated, undefined) };
-  const { down, combine, sum } = back;
+  const { down, combine, residual } = back;
   return {
-    ops: [gate, up, op, down, combine, ...(sum ? [sum] : [])],
+    ops: [gate, up, op, down, combine, ...(residual ? [residual.sum] : [])],
     emit: () => {
       launchGated(to, gated, combine.shares);
       launchWayBack(to, back);
@@ -56,11 +47,11 @@ export function fuseExperts(op: Op, uses: GraphUses, to: Lowering): Fusion | und
 }
 
 /** The sum by shares and the addition of another tensor to it. */
-export function fuseCombine(op: Op, uses: GraphUses): Fusion | undefined {
-  if (op.kind !== 'combineExperts') return undefined;
-  const { sum, addend } = matchAddition(op, uses);
-  if (!sum || !addend) return undefined;
-  return { ops: [op, sum], emit: (to) => launchCombine(op, to, { addend, y: sum.out }) };
+export function fuseCombine(op: Op, uses: GraphUses, to: Lowering): Fusion | undefined {
+  const found = op.kind === 'combineExperts' ? matchResidual(op, uses) : undefined;
+  if (op.kind !== 'combineExperts' || !found) return undefined;
+  const { sum, addend } = found;
+  return { ops: [op, sum], emit: () => launchCombine(op, to, { addend, y: sum.out }) };
 }
 
 function matchGated(op: GatedOp, uses: GraphUses): GatedExperts | undefined {
@@ -83,15 +74,7 @@ function matchWayBack(op: GatedOp, uses: GraphUses): WayBack | undefined {
   if (combine?.kind !== 'combineExperts' || combine.x !== down.out) return undefined;
   const routed = combine.shares.width === down.experts.width && down.experts.width <= MOST_CHOICES;
   const whole = down.weight.columns % 32 === 0 && isPacked(down.weight.format);
-  return routed && whole ? { down, combine, ...matchAddition(combine, uses) } : undefined;
-}
-
-function matchAddition(op: CombineExpertsOp, uses: GraphUses): Pick<WayBack, 'sum' | 'addend'> {
-  const sum = uses.onlyReader(op.out);
-  if (sum?.kind !== 'add' || sum.b.kind !== 'tensor' || sum.a === sum.b) {
-    return { sum: undefined, addend: undefined };
-  }
-  return { sum, addend: sum.a === op.out ? sum.b : sum.a };
+  return routed && whole ? { down, combine, residual: matchResidual(combine, uses) } : undefined;
 }
 
 function launchGated(to: Lowering, { gate, up, op }: GatedExperts, shares: Tensor | undefined): void {
@@ -109,13 +92,13 @@ function launchGated(to: Lowering, { gate, up, op }: GatedExperts, shares: Tenso
   if (quantized) to.activations.provide(op.out, 'quantized', y);
 }
 
-function launchWayBack(to: Lowering, { down, combine, sum, addend }: WayBack): void {
+function launchWayBack(to: Lowering, { down, combine, residual }: WayBack): void {
   launchExpertMatvec(to, {
     of: down,
     weights: [down.weight],
-    output: sum ? 'residual' : 'floats',
-    y: sum ? sum.out : combine.out,
+    output: residual ? 'residual' : 'floats',
+    y: residual ? residual.sum.out : combine.out,
     added: true,
-    addend: addend ?? NULL,
+    addend: residual?.addend ?? NULL,
   });
 }

@@ -1,3 +1,4 @@
+import { type Fusion, type GraphUses, matchGated } from '../../../../device/index.ts';
 import type { GatedOp, MatmulOp, Op } from '../../../../ops/index.ts';
 import { activationCode } from '../elementwise.ts';
 import type { Lowering } from '../lowering.ts';
@@ -5,19 +6,13 @@ import { launchMatvec } from '../matvec.ts';
 import { isInteger, isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
 import { formFor } from './form-for.ts';
-import type { Fusion } from './fusion.ts';
-import type { GraphUses } from './graph-uses.ts';
 
 /** Gate and up as one product, with the activation behind it, in the form that a product reads next. */
-export function fuseGated(op: Op, uses: GraphUses): Fusion | undefined {
-  if (op.kind !== 'gated' || op.gate === op.up) return undefined;
-  const gate = uses.producer(op.gate);
-  const up = uses.producer(op.up);
-  if (gate?.kind !== 'matmul' || up?.kind !== 'matmul') return undefined;
-  const alone = uses.onlyReader(op.gate) === op && uses.onlyReader(op.up) === op;
-  const alike = gate.x === up.x && gate.weight.format === up.weight.format && !gate.bias && !up.bias;
-  if (!alone || !alike || !isInteger(gate)) return undefined;
-  return { ops: [gate, up, op], emit: (to) => launchGated(to, uses, op, [gate, up]) };
+export function fuseGated(op: Op, uses: GraphUses, to: Lowering): Fusion | undefined {
+  const found = op.kind === 'gated' ? matchGated(op, uses) : undefined;
+  if (op.kind !== 'gated' || !found || !isInteger(found.gate)) return undefined;
+  const { gate, up } = found;
+  return { ops: [gate, up, op], emit: () => launchGated(to, uses, op, [gate, up]) };
 }
 
 function launchGated(to: Lowering, uses: GraphUses, op: GatedOp, [gate, up]: [MatmulOp, MatmulOp]): void {

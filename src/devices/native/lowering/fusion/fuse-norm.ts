@@ -1,8 +1,7 @@
+import type { Fusion, GraphUses } from '../../../../device/index.ts';
 import type { Op } from '../../../../ops/index.ts';
 import type { Lowering } from '../lowering.ts';
 import { isInteger } from '../matvec-shape.ts';
-import type { Fusion } from './fusion.ts';
-import type { GraphUses } from './graph-uses.ts';
 
 /** A norm of whole rows that only integer products read: they norm for themselves, or one launch norms and quantizes. */
 export function fuseNorm(op: Op, uses: GraphUses, to: Lowering): Fusion | undefined {

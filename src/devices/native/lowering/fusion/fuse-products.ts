@@ -1,9 +1,8 @@
+import type { Fusion, GraphUses } from '../../../../device/index.ts';
 import { type MatmulOp, type Op, operandsOf, resultsOf, type Tensor } from '../../../../ops/index.ts';
 import { type FloatProduct, isFloatMatvec, launchFloatMatvec } from '../float-matvec.ts';
 import type { Lowering } from '../lowering.ts';
 import { ElementChain } from './element-chain.ts';
-import type { Fusion } from './fusion.ts';
-import type { GraphUses } from './graph-uses.ts';
 
 /** Products that one launch takes. */
 const MOST_PRODUCTS = 8;

@@ -1,10 +1,9 @@
+import type { Fusion, GraphUses } from '../../../../device/index.ts';
 import type { LayerNormOp, LerpOp, Op, TokenShiftOp, Weight } from '../../../../ops/index.ts';
 import type { Operand } from '../launch-plan.ts';
 import { float, int, NULL } from '../launch-template.ts';
 import type { Lowering } from '../lowering.ts';
 import { FLOAT_LAYOUT } from '../weight-layout.ts';
-import type { Fusion } from './fusion.ts';
-import type { GraphUses } from './graph-uses.ts';
 
 const THREADS = 256;
 /** With more rows, norms are computed once, not by every block. */

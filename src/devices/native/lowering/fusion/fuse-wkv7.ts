@@ -1,13 +1,13 @@
+import type { Fusion, GraphUses } from '../../../../device/index.ts';
 import type { Op, Tensor, Weight, Wkv7Op } from '../../../../ops/index.ts';
+import type { Lowering } from '../lowering.ts';
 import { hasWholeWarps, launchWkv7, type WkvSurroundings } from '../wkv7.ts';
-import type { Fusion } from './fusion.ts';
-import type { GraphUses } from './graph-uses.ts';
 
 /**
  * RWKV-7's recurrence with what makes its keys and what becomes of its result: the removal key `l2Norm(key * factors)`, the key
  * `lerp(key, key * a)`, then `(groupNorm + wkvBonus) * gate`.
  */
-export function fuseWkv7(op: Op, uses: GraphUses): Fusion | undefined {
+export function fuseWkv7(op: Op, uses: GraphUses, to: Lowering): Fusion | undefined {
   if (op.kind !== 'wkv7' || !hasWholeWarps(op)) return undefined;
   const before = matchKeys(op, uses);
   const after = matchResult(op, uses);
@@ -15,7 +15,7 @@ export function fuseWkv7(op: Op, uses: GraphUses): Fusion | undefined {
   const surroundings = { ...before.of, ...after.of };
   return {
     ops: [op, ...before.ops, ...after.ops],
-    emit: (to) => launchWkv7(op, to, surroundings),
+    emit: () => launchWkv7(op, to, surroundings),
   };
 }
 

@@ -3,7 +3,7 @@ import type { MatmulOp, Op, Tensor } from '../../../../ops/index.ts';
 import type { Lowering } from '../lowering.ts';
 import { takesHalves } from '../matrix-product.ts';
 import { OUTPUTS_A_GROUP } from '../matvec.ts';
-import { isInteger, isMatvec } from '../matvec-shape.ts';
+import { takesQuantized } from '../matvec-shape.ts';
 
 /** The form in which everything that reads a result takes it: quantized or halves where only such products do. */
 export function formRead(tensor: Tensor, uses: GraphUses, to: Lowering): 'floats' | 'quantized' | 'halves' {
@@ -11,6 +11,6 @@ export function formRead(tensor: Tensor, uses: GraphUses, to: Lowering): 'floats
   if (readers.length === 0 || tensor.width % OUTPUTS_A_GROUP !== 0) return 'floats';
   const all = (takes: (op: MatmulOp) => boolean) =>
     readers.every((reader: Op) => reader.kind === 'matmul' && takes(reader));
-  if (all((op) => isInteger(op) && isMatvec(op, to))) return 'quantized';
+  if (all((op) => takesQuantized(op, to))) return 'quantized';
   return all((op) => takesHalves(op, to)) ? 'halves' : 'floats';
 }

@@ -1,4 +1,10 @@
-import { type Fuse, type GraphUses, headGroups, type HeadOps, matchHeads } from '../../../../device/index.ts';
+import {
+  formatGroups,
+  type Fuse,
+  type GraphUses,
+  type HeadOps,
+  matchHeads,
+} from '../../../../device/index.ts';
 import type { MatmulOp } from '../../../../ops/index.ts';
 import { ADDENDS, FINISH_HEADS, HEAD_ROWS_BY_HALVES, HEAD_ROWS_IN_ORDER } from '../../kernels/finish.ts';
 import { HEAD_STORES, STORE_HEADS, TURN_HEADS, TURN_NOTHING } from '../../kernels/head-stores.ts';
@@ -7,6 +13,7 @@ import { GRID } from '../../kernels/library/grid.ts';
 import { cacheTexts, PAGED_CACHE } from '../../kernels/library/paged-cache.ts';
 import type { Activations } from '../activations.ts';
 import { cacheType, cacheUnit, cellArguments, launchAttention } from '../attention.ts';
+import { fitsTiles, launchTiles } from '../attention-tiles.ts';
 import { lineGrid } from '../line-grid.ts';
 import { type Lowering, read, write } from '../lowering.ts';
 import { type Finish, launchMatvec, OUTPUTS_A_GROUP } from '../matvec.ts';
@@ -31,7 +38,7 @@ export function fuseAttention(to: Lowering, activations: Activations): Fuse {
 /** Asks the same for few rows and many, so that weights are joined alike in all of a model's plans. */
 function fits(heads: HeadOps, to: Lowering): boolean {
   const { q, k, v, turnedQ } = heads;
-  const groups = headGroups(heads).map((group) => group.map(({ weight }) => weight));
+  const groups = formatGroups([q, k, v]).map((group) => group.map(({ weight }) => weight));
   if (!groups.every((weights) => fitsOneChunk(weights, to))) return false;
   const { pairs, table, headSize } = turnedQ;
   const whole = pairs === 'interleaved' || (table.width === headSize && headSize % OUTPUTS_A_GROUP === 0);
@@ -39,15 +46,29 @@ function fits(heads: HeadOps, to: Lowering): boolean {
 }
 
 function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering, activations: Activations): void {
-  const { attention, q } = heads;
-  for (const group of headGroups(heads)) {
+  const { attention, q, k, v } = heads;
+  for (const group of formatGroups([q, k, v])) {
     if (isMatvec(q, to)) launchGroup(heads, group, to, activations);
     else launchJoined(heads, group, to, activations);
   }
-  const quantized = attention.valueSize % 32 === 0 && formRead(attention.out, uses, to) === 'quantized';
-  const form = quantized ? 'quantized' : 'floats';
-  const y = quantized ? activations.provide(attention.out, 'quantized') : attention.out;
-  launchAttention(attention, to, { form, y });
+  launchResult(attention, formRead(attention.out, uses, to), to, activations);
+}
+
+/** Attention, its result in the form in which products read it, where the kernel can give it. */
+function launchResult(
+  op: HeadOps['attention'],
+  read: ReturnType<typeof formRead>,
+  to: Lowering,
+  activations: Activations,
+): void {
+  const units = fitsTiles(op, to) ? to.target.matrices : undefined;
+  if (units) {
+    const form = read === 'halves' ? 'halves' : 'floats';
+    launchTiles(op, to, { units, form, y: form === 'halves' ? activations.provide(op.out, form) : op.out });
+    return;
+  }
+  const form = read === 'quantized' && op.valueSize % 32 === 0 ? 'quantized' : 'floats';
+  launchAttention(op, to, { form, y: form === 'quantized' ? activations.provide(op.out, form) : op.out });
 }
 
 function biasOf(group: readonly MatmulOp[], to: Lowering) {

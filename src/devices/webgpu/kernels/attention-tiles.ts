@@ -1,0 +1,213 @@
+/**
+ * Attention of many rows over a paged cache of halves, on matrix units: a workgroup has `TILE_ROWS` rows of one head, each of its
+ * teams, a subgroup of `LANES`, `MATRIX_ROWS` of them, and walks over tiles of `KEYS` positions, twice: once for each row's largest
+ * score, and once for the weights beside it and the values' sums, which matrices of sums could not be scaled for. Rows of several
+ * sequences may meet in a workgroup: it walks over the positions of each run of rows of one sequence. `SHARERS` threads weigh the
+ * scores of a row, `OWN_OCTETS` of a tile each. `emit_quad` says where a result goes.
+ */
+export const ATTENTION_TILES = /* wgsl */ `
+const LOWEST = -1e30;
+const LOG2_E = 1.44269504;
+const TEAMS = TILE_ROWS / MATRIX_ROWS;
+const THREADS = TEAMS * LANES;
+// Vectors from one line to the next: neighbouring lines do not meet in a bank.
+const KEY_LINE = KEY / 8u + 1u;
+const VALUE_LINE = VALUE / 8u + 1u;
+const SCORE_LINE = KEYS / 4u + 1u;
+const WEIGHT_LINE = KEYS / 8u + 1u;
+const SCORES_AT = KEYS * max(KEY_LINE, VALUE_LINE);
+const WEIGHTS_AT = SCORES_AT + TILE_ROWS * SCORE_LINE;
+var<workgroup> tile: array<vec4<u32>, TILE_VECTORS>;
+var<workgroup> cells: array<u32, KEYS>;
+var<workgroup> shared_values: array<f32, THREADS>;
+// Where a run of rows ends, its slot, and its positions from the first to the last.
+var<workgroup> run: vec4<u32>;
+var<workgroup> run_end: atomic<u32>;
+var<workgroup> run_first: atomic<u32>;
+var<workgroup> run_last: atomic<u32>;
+
+fn slot_of(row: u32) -> u32 { return u32(slots[row >> 2u][row & 3u]); }
+fn position_of(row: u32) -> u32 { return u32(positions[row >> 2u][row & 3u]); }
+
+fn capped(score: f32) -> f32 {
+  if (SOFT_CAP > 0.0) { return SOFT_CAP * hyperbolic_tangent(score / SOFT_CAP); }
+  return score;
+}
+
+// Finds the run of rows of one sequence from start on; called by all threads at once.
+fn find_run(start: u32, rows: u32, thread: u32) {
+  if (thread == 0u) {
+    atomicStore(&run_end, rows);
+    atomicStore(&run_first, 0xffffffffu);
+    atomicStore(&run_last, 0u);
+  }
+  workgroupBarrier();
+  let own = start + thread;
+  let slot = slot_of(start);
+  if (own < rows && slot_of(own) != slot) { atomicMin(&run_end, own); }
+  workgroupBarrier();
+  if (own < atomicLoad(&run_end)) {
+    atomicMin(&run_first, position_of(own));
+    atomicMax(&run_last, position_of(own));
+  }
+  workgroupBarrier();
+  if (thread == 0u) {
+    let first = atomicLoad(&run_first);
+    let seen = select(0u, first + 1u - WINDOW, WINDOW > 0u && first >= WINDOW);
+    run = vec4<u32>(atomicLoad(&run_end), slot, seen, atomicLoad(&run_last));
+  }
+}
+
+fn find_cells(at: u32, thread: u32) {
+  for (var i = thread; i < KEYS; i += THREADS) { cells[i] = cell_of(run.y, min(at + i, run.w)); }
+}
+
+// Scores of the team's rows with a tile of positions, into its part of the tile's memory.
+fn score(queries: ptr<function, array<Left, KEY_PARTS>>, team: u32, lane: u32) {
+  for (var t = 0u; t < KEY_TILES; t++) {
+    var sums = Sums();
+    for (var k = 0u; k < KEY_PARTS; k++) {
+      let right = right_at(t * MATRIX_OUTPUTS * KEY_LINE + k * MATRIX_DEPTH / 8u, KEY_LINE);
+      sums = multiplied((*queries)[k], right, sums, lane);
+    }
+    store_sums(SCORES_AT + team * MATRIX_ROWS * SCORE_LINE + t * MATRIX_OUTPUTS / 4u, SCORE_LINE, sums, lane);
+  }
+}
+
+fn load_keys(kv_head: u32, thread: u32) {
+  for (var i = 0u; i < OWN_KEYS; i++) {
+    let place = (thread + i * THREADS) / (KEY / 8u);
+    let octet = (thread + i * THREADS) % (KEY / 8u);
+    tile[place * KEY_LINE + octet] = keys[(cells[place] * KV_HEADS + kv_head) * (KEY / 8u) + octet];
+  }
+}
+
+fn load_values(kv_head: u32, thread: u32) {
+  for (var i = 0u; i < OWN_VALUES; i++) {
+    let place = (thread + i * THREADS) / (VALUE / 8u);
+    let octet = (thread + i * THREADS) % (VALUE / 8u);
+    tile[place * VALUE_LINE + octet] = values[(cells[place] * KV_HEADS + kv_head) * (VALUE / 8u) + octet];
+  }
+}
+
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let rows = u32(counts[COUNT]);
+  let first_row = group.x * TILE_ROWS;
+  if (first_row >= rows) { return; }
+  let head = group.y;
+  let kv_head = head / GROUP;
+  let lane = thread % LANES;
+  let team = thread / LANES;
+  let end = min(first_row + TILE_ROWS, rows);
+  // The row of which the thread weighs some scores.
+  let own_row = first_row + team * MATRIX_ROWS + lane / SHARERS;
+  let own_line = team * MATRIX_ROWS + lane / SHARERS;
+  let own_part = lane % SHARERS;
+  // The row sees so many positions from the first on.
+  let own_position = position_of(min(own_row, rows - 1u));
+  let own_first = select(0u, own_position + 1u - WINDOW, WINDOW > 0u && own_position >= WINDOW);
+  let own_count = own_position + 1u - own_first;
+
+  for (var i = thread; i < TILE_ROWS * KEY / 8u; i += THREADS) {
+    let row = min(first_row + i / (KEY / 8u), rows - 1u);
+    let octet = i % (KEY / 8u);
+    let at = (row * HEADS_IN_ALL + head) * (KEY / 4u) + 2u * octet;
+    tile[i / (KEY / 8u) * KEY_LINE + octet] = vec4<u32>(halves(q[at] * SCALE), halves(q[at + 1u] * SCALE));
+  }
+  workgroupBarrier();
+  var queries: array<Left, KEY_PARTS>;
+  for (var k = 0u; k < KEY_PARTS; k++) {
+    queries[k] = left_at(team * MATRIX_ROWS * KEY_LINE + k * MATRIX_DEPTH / 8u, KEY_LINE, lane);
+  }
+  workgroupBarrier();
+
+  var most = LOWEST;
+  var total = 0.0;
+  var sums: array<Sums, VALUE_PARTS>;
+  for (var start = first_row; start < end;) {
+    find_run(start, end, thread);
+    let part = workgroupUniformLoad(&run);
+    let seen = select(0u, own_count, own_row >= start && own_row < part.x);
+
+    for (var at = part.z; at <= part.w; at += KEYS) {
+      find_cells(at, thread);
+      workgroupBarrier();
+      load_keys(kv_head, thread);
+      workgroupBarrier();
+      score(&queries, team, lane);
+      workgroupBarrier();
+      for (var i = 0u; i < OWN_QUADS; i++) {
+        let quad = i * SHARERS + own_part;
+        let scores = bitcast<vec4<f32>>(tile[SCORES_AT + own_line * SCORE_LINE + quad]);
+        for (var j = 0u; j < 4u; j++) {
+          most = max(most, select(LOWEST, capped(scores[j]), at + 4u * quad + j - own_first < seen));
+        }
+      }
+    }
+    shared_values[thread] = most;
+    workgroupBarrier();
+    for (var i = 0u; i < SHARERS; i++) { most = max(most, shared_values[thread - own_part + i]); }
+
+    for (var at = part.z; at <= part.w; at += KEYS) {
+      find_cells(at, thread);
+      workgroupBarrier();
+      load_keys(kv_head, thread);
+      workgroupBarrier();
+      score(&queries, team, lane);
+      workgroupBarrier();
+      load_values(kv_head, thread);
+      for (var i = 0u; i < OWN_OCTETS; i++) {
+        let octet = i * SHARERS + own_part;
+        var pairs: array<vec2<u32>, 2>;
+        for (var h = 0u; h < 2u; h++) {
+          let scores = bitcast<vec4<f32>>(tile[SCORES_AT + own_line * SCORE_LINE + 2u * octet + h]);
+          var weights: vec4<f32>;
+          for (var j = 0u; j < 4u; j++) {
+            let weight = exp2((capped(scores[j]) - most) * LOG2_E);
+            weights[j] = select(0.0, weight, at + 8u * octet + 4u * h + j - own_first < seen);
+          }
+          total += weights.x + weights.y + weights.z + weights.w;
+          pairs[h] = halves(weights);
+        }
+        tile[WEIGHTS_AT + own_line * WEIGHT_LINE + octet] = vec4<u32>(pairs[0], pairs[1]);
+      }
+      workgroupBarrier();
+      for (var k = 0u; k < WEIGHT_PARTS; k++) {
+        let left = left_at(WEIGHTS_AT + team * MATRIX_ROWS * WEIGHT_LINE + k * MATRIX_DEPTH / 8u, WEIGHT_LINE, lane);
+        for (var v = 0u; v < VALUE_PARTS; v++) {
+          let right = right_rows_at(k * MATRIX_DEPTH * VALUE_LINE + v * MATRIX_OUTPUTS / 8u, VALUE_LINE);
+          sums[v] = multiplied(left, right, sums[v], lane);
+        }
+      }
+      workgroupBarrier();
+    }
+    start = part.x;
+  }
+
+  shared_values[thread] = total;
+  let scratch = team * MATRIX_ROWS * MATRIX_OUTPUTS / 4u;
+  for (var v = 0u; v < VALUE_PARTS; v++) {
+    store_sums(scratch, MATRIX_OUTPUTS / 4u, sums[v], lane);
+    workgroupBarrier();
+    for (var i = lane; i < MATRIX_ROWS * MATRIX_OUTPUTS / 4u; i += LANES) {
+      let line = i / (MATRIX_OUTPUTS / 4u);
+      let row = first_row + team * MATRIX_ROWS + line;
+      var in_all = 0.0;
+      for (var s = 0u; s < SHARERS; s++) { in_all += shared_values[team * LANES + line * SHARERS + s]; }
+      let element = v * MATRIX_OUTPUTS + i % (MATRIX_OUTPUTS / 4u) * 4u;
+      let quad = bitcast<vec4<f32>>(tile[scratch + i]) / in_all;
+      if (row < rows) { emit_quad(((row * HEADS_IN_ALL + head) * VALUE + element) / 4u, quad); }
+    }
+    workgroupBarrier();
+  }
+}
+
+fn halves(values: vec4<f32>) -> vec2<u32> { return vec2<u32>(pack2x16float(values.xy), pack2x16float(values.zw)); }
+`;
+
+/** Four neighbouring results as f32. */
+export const EMIT_RESULT_FLOATS = /* wgsl */ `fn emit_quad(at: u32, values: vec4<f32>) { y[at] = values; }`;
+
+/** Four neighbouring results as halves for the next product. */
+export const EMIT_RESULT_HALVES = /* wgsl */ `fn emit_quad(at: u32, values: vec4<f32>) { y[at] = quad_halves(values); }`;

@@ -1,0 +1,131 @@
+import type { AttentionOp } from '../../../ops/index.ts';
+import type { GpuMatrices } from '../gpu-target.ts';
+import { ATTENTION_TILES, EMIT_RESULT_FLOATS, EMIT_RESULT_HALVES } from '../kernels/attention-tiles.ts';
+import { FUNCTIONS } from '../kernels/library/functions.ts';
+import { PAGED_CACHE } from '../kernels/library/paged-cache.ts';
+import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
+import { unrolled } from '../kernels/library/unrolled.ts';
+import { cellArguments, launchAttention } from './attention.ts';
+import { type Lowering, type Operand, read, write } from './lowering.ts';
+
+/** Subgroups of a workgroup. */
+const TEAMS = 4;
+/** Positions of a tile, the more the better. */
+const KEYS = [64, 32] as const;
+/** With fewer rows a sequence, a tile would be mostly empty. */
+const LEAST_ROWS_A_SLOT = 4;
+
+/** Vectors from one line of a tile to the next: `KEY_LINE` and the others of `ATTENTION_TILES`. */
+function lineVectors(size: number, bytes: number): number {
+  return (size * bytes) / 16 + 1;
+}
+
+/** The vectors of `tile` in `ATTENTION_TILES`. */
+function tileVectors(
+  { keySize, valueSize }: AttentionOp,
+  { rows, outputs }: GpuMatrices,
+  keys: number,
+): number {
+  const lines = TEAMS * rows;
+  const queries = lines * lineVectors(keySize, 2);
+  const cached = keys * lineVectors(Math.max(keySize, valueSize), 2);
+  const scores = lines * (lineVectors(keys, 4) + lineVectors(keys, 2));
+  return Math.max(queries, cached + scores, (lines * outputs) / 4);
+}
+
+/** Workgroup memory beside `tile`. */
+const otherBytes = (keys: number, lanes: number) => 4 * keys + 4 * TEAMS * lanes + 28;
+
+/** The matrices of a tile, and what of it a thread works on. */
+function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices, keys: number) {
+  const { rows, outputs, depth, lanes } = units;
+  const sharers = lanes / rows;
+  return {
+    KEY_PARTS: keySize / depth,
+    KEY_TILES: keys / outputs,
+    VALUE_PARTS: valueSize / outputs,
+    WEIGHT_PARTS: keys / depth,
+    SHARERS: sharers,
+    OWN_OCTETS: keys / 8 / sharers,
+    OWN_QUADS: keys / 4 / sharers,
+    OWN_KEYS: (keys * keySize) / 8 / (TEAMS * lanes),
+    OWN_VALUES: (keys * valueSize) / 8 / (TEAMS * lanes),
+  };
+}
+
+/** How many positions a tile has on the target; undefined where none fit. */
+function keysFor(op: AttentionOp, units: GpuMatrices, bytes: number): number | undefined {
+  return KEYS.find((keys) => {
+    const whole = Object.values(tileCounts(op, units, keys)).every(Number.isInteger);
+    return whole && 16 * tileVectors(op, units, keys) + otherBytes(keys, units.lanes) <= bytes;
+  });
+}
+
+/** True for attention of many rows a sequence over a cache of halves, on a target with matrix units. */
+export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
+  const { matrices, workgroupBytes } = to.target;
+  const many = to.capacity(op.out) >= LEAST_ROWS_A_SLOT * to.graph.shape.slots && to.capacity(op.out) > TEAMS;
+  if (!matrices || !many || op.cache.keys.type !== 'f16') return false;
+  return keysFor(op, matrices, workgroupBytes) !== undefined;
+}
+
+/** Attention in tiles on the target's matrix units. */
+export function launchTiles(
+  op: AttentionOp,
+  to: Lowering,
+  { units, form, y }: { units: GpuMatrices; form: 'floats' | 'halves'; y: Operand },
+): void {
+  const { cache, batch, heads, kvHeads } = op;
+  const keys = keysFor(op, units, to.target.workgroupBytes) ?? 0;
+  const rows = TEAMS * units.rows;
+  const cells = cellArguments(cache, batch, to);
+  const counts = tileCounts(op, units, keys);
+  to.launch({
+    name: 'attention_tiles',
+    texts: [
+      to.target.unroll ? unrolled(ATTENTION_TILES, counts) : ATTENTION_TILES,
+      form === 'halves' ? EMIT_RESULT_HALVES : EMIT_RESULT_FLOATS,
+      ...(form === 'halves' ? [QUAD_HALVES] : []),
+      units.text,
+      FUNCTIONS,
+      PAGED_CACHE,
+    ],
+    constants: {
+      COUNT: to.countOf(op.out),
+      KEY: op.keySize,
+      VALUE: op.valueSize,
+      KEYS: keys,
+      TILE_ROWS: rows,
+      TILE_VECTORS: tileVectors(op, units, keys),
+      GROUP: heads / kvHeads,
+      HEADS_IN_ALL: heads,
+      KV_HEADS: kvHeads,
+      WINDOW: op.window ?? 0,
+      SCALE: { f32: op.scale },
+      SOFT_CAP: { f32: op.softCap ?? 0 },
+      LANES: units.lanes,
+      MATRIX_ROWS: units.rows,
+      MATRIX_OUTPUTS: units.outputs,
+      MATRIX_DEPTH: units.depth,
+      ...counts,
+      ...cells.constants,
+    },
+    args: {
+      counts: to.counts,
+      ...cells.args,
+      q: read(op.q, 'array<vec4<f32>>'),
+      keys: read(cache.keys, 'array<vec4<u32>>'),
+      values: read(cache.values, 'array<vec4<u32>>'),
+      y: write(y, form === 'halves' ? 'array<vec2<u32>>' : 'array<vec4<f32>>'),
+    },
+    grid: [Math.ceil(to.capacity(op.out) / rows), heads],
+  });
+}
+
+/** Attention by itself. */
+export function lowerAttention(op: AttentionOp, to: Lowering): void {
+  const of = { form: 'floats', y: op.out } as const;
+  const units = to.target.matrices;
+  if (units && fitsTiles(op, to)) launchTiles(op, to, { ...of, units });
+  else launchAttention(op, to, of);
+}

@@ -1,0 +1,40 @@
+import type { Pooling } from '../model/model-config.ts';
+import type { PositionLogits } from './forced-logits.ts';
+
+/** How an embedding is wanted. */
+export interface EmbedOptions {
+  /** Whether the vector is scaled to the length 1. Default true. */
+  readonly normalized?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A text as a vector. */
+export interface Embedding {
+  readonly vector: Float32Array;
+  /** Tokens of the text. */
+  readonly tokens: number;
+}
+
+/** Brings an encoder's rows together: f32 [width]. */
+export async function pooledRows(
+  rows: AsyncIterable<PositionLogits>,
+  { pooling, width, count }: { pooling: Pooling; width: number; count: number },
+): Promise<Float32Array> {
+  const sums = new Float64Array(width);
+  const wanted = (position: number): boolean => {
+    if (pooling === 'first') return position === 0;
+    return pooling !== 'last' || position === count - 1;
+  };
+  for await (const { position, logits } of rows) {
+    if (!wanted(position)) continue;
+    for (let i = 0; i < width; i++) sums[i] = (sums[i] as number) + (logits[i] as number);
+  }
+  const divisor = pooling === 'mean' ? count : 1;
+  return Float32Array.from(sums, (sum) => sum / divisor);
+}
+
+/** The vector scaled to the length 1; zeros stay zeros. */
+export function unitVector(vector: Float32Array): Float32Array {
+  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
+  return length === 0 ? vector : vector.map((value) => value / length);
+}

@@ -1,0 +1,40 @@
+import { alignUp } from '../base/bytes.ts';
+import { WINDOW_SLACK_BYTES } from './read-window.ts';
+
+/** How much of a loader there is of each kind. */
+export interface LoaderSizes {
+  /** Reads in flight. */
+  readonly readers: number;
+  /** Streams that carry copies to the device. */
+  readonly streams: number;
+  /** Pinned slots: chunks that are anywhere between the file and the device. */
+  readonly slots: number;
+  readonly slotBytes: number;
+}
+
+const MIB = 2 ** 20;
+
+/**
+ * What saturates a PCIe 5 link from the page cache for as long as a load takes: half as many reads again as threads that read,
+ * so that none of these waits for the main thread to send the next.
+ */
+export const DEFAULT_SIZES: LoaderSizes = { readers: 12, streams: 4, slots: 16, slotBytes: 4 * MIB };
+
+/** What keeps it saturated while layers come anew in every step: pinning more is paid once, and turns cost less. */
+const STREAMING_SIZES: LoaderSizes = { readers: 12, streams: 4, slots: 24, slotBytes: 8 * MIB };
+
+/** Slots begin at pages. */
+const PAGE_BYTES = 64 * 1024;
+
+/** Sizes for weights that take so many bytes each, on the device or in the file, whichever is more. */
+export function sizesFor(weights: readonly number[], isStreamed: boolean): LoaderSizes {
+  const { slots, slotBytes, ...counts } = isStreamed ? STREAMING_SIZES : DEFAULT_SIZES;
+  const fitting = Math.min(slotBytes, alignUp(Math.max(1, ...weights), PAGE_BYTES));
+  const chunks = weights.reduce((sum, bytes) => sum + Math.ceil(bytes / fitting), 0);
+  return { ...counts, slots: Math.max(1, Math.min(slots, chunks)), slotBytes: fitting };
+}
+
+/** Memory that a loader of these sizes pins. */
+export function ringBytes({ slots, slotBytes }: LoaderSizes): number {
+  return slots * (slotBytes + WINDOW_SLACK_BYTES);
+}

@@ -1,0 +1,195 @@
+import { fail, invariant } from '../base/errors.ts';
+import type { Device } from '../device/index.ts';
+
+/** Weights whose memory comes and goes as one. */
+export interface Resident {
+  /** Bytes that it takes while it is there. */
+  readonly byteLength: number;
+  /** When it was used last, by the residency's clock. */
+  readonly lastUse: number;
+  /** Sets its memory aside. Throws `OUT_OF_MEMORY`, nothing set aside. */
+  create(): void;
+  /** Forgets what is in it; resolves when the device is done with the memory and has it back. */
+  release(): Promise<void>;
+}
+
+/** How much memory is shared. */
+export interface ResidencyOptions {
+  /** Bytes for everything that its models take of the device. Default: what the device has free. */
+  readonly memory?: number | undefined;
+}
+
+/** What is known of a resident that has memory. */
+interface Stay {
+  /** How many need it where it is now. */
+  holders: number;
+  leaving: Promise<void> | undefined;
+}
+
+/**
+ * The memory of a device that several models share: what a model takes besides its weights is set aside while it is open;
+ * weights stay until others need the memory, and those that were used the longest time ago go first. What is held, because
+ * work with it is being queued, never goes. The device is the caller's.
+ */
+export class Residency {
+  readonly device: Device;
+  /** Bytes for everything. */
+  readonly memory: number;
+  readonly #stays = new Map<Resident, Stay>();
+  #reserved = 0;
+  #used = 0;
+  #clock = 0;
+  /** Whoever needs room waits for who asked before. */
+  #line: Promise<unknown> = Promise.resolve();
+  #changed: () => void = () => {};
+
+  private constructor(device: Device, memory: number) {
+    this.device = device;
+    this.memory = memory;
+  }
+
+  /** Rejects with `INVALID_ARGUMENT` for a budget that is none. */
+  static async open(device: Device, options: ResidencyOptions = {}): Promise<Residency> {
+    const { free } = await device.memory();
+    const { memory = free } = options;
+    if (Number.isSafeInteger(memory) && memory > 0) return new Residency(device, memory);
+    return fail('INVALID_ARGUMENT', { name: 'memory', found: `${memory}`, expected: 'a count of bytes' });
+  }
+
+  /** Bytes that are not set aside for what models keep besides their weights. */
+  get forWeights(): number {
+    return this.memory - this.#reserved;
+  }
+
+  /** Bytes of the weights that have memory now. */
+  get weights(): number {
+    return this.#used;
+  }
+
+  /** The time, for `lastUse`. */
+  now(): number {
+    return ++this.#clock;
+  }
+
+  /** Sets bytes aside until `free`; weights make room. Rejects with `OUT_OF_MEMORY` where the models hold too much. */
+  reserve(bytes: number): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#makeRoom(bytes, 'what a model needs besides its weights');
+      this.#reserved += bytes;
+    });
+  }
+
+  /** Gives back what was reserved. */
+  free(bytes: number): void {
+    this.#reserved -= bytes;
+    this.#changed();
+  }
+
+  /** True while a resident has memory. */
+  has(resident: Resident): boolean {
+    const stay = this.#stays.get(resident);
+    return stay !== undefined && !stay.leaving;
+  }
+
+  /**
+   * Holds residents where they are, with memory of their own, which they get if they had none: `giveBack` follows. Rejects
+   * with `OUT_OF_MEMORY`, nothing held, where even all other weights leave no room.
+   */
+  async hold(residents: readonly Resident[]): Promise<void> {
+    if (this.holdIfPresent(residents)) return;
+    // All at once: who held some and waited for others could wait for somebody who does the same.
+    await this.#inTurn(async () => {
+      const held: Resident[] = [];
+      try {
+        for (const resident of residents) {
+          await this.#stays.get(resident)?.leaving;
+          if (!this.#stays.has(resident)) await this.#admit(resident, held);
+          invariant(this.holdIfPresent([resident]), 'what was admitted is there');
+          held.push(resident);
+        }
+      } catch (error) {
+        this.giveBack(held);
+        throw error;
+      }
+    });
+  }
+
+  /** Holds residents that are there; false, with none held, where one is not. */
+  holdIfPresent(residents: readonly Resident[]): boolean {
+    for (const resident of residents) if (!this.has(resident)) return false;
+    for (const resident of residents) {
+      const stay = this.#stays.get(resident);
+      if (stay) stay.holders++;
+    }
+    return true;
+  }
+
+  /** Ends a hold: the residents may go again. */
+  giveBack(residents: readonly Resident[]): void {
+    for (const resident of residents) {
+      const stay = this.#stays.get(resident);
+      // What left for good, because its model ended, is held by nobody.
+      if (stay) stay.holders--;
+    }
+    this.#changed();
+  }
+
+  /** Takes a resident's memory back, for good: its model ends. */
+  async leave(resident: Resident): Promise<void> {
+    const stay = this.#stays.get(resident);
+    if (stay) await (stay.leaving ?? this.#evict(resident, stay));
+  }
+
+  async #admit(resident: Resident, own: readonly Resident[]): Promise<void> {
+    const { byteLength } = resident;
+    await this.#makeRoom(byteLength, 'weights', own);
+    resident.create();
+    this.#used += byteLength;
+    this.#stays.set(resident, { holders: 0, leaving: undefined });
+  }
+
+  /** Lets weights go until so many bytes are free; `own` is what the asker holds already. */
+  async #makeRoom(bytes: number, what: string, own: readonly Resident[] = []): Promise<void> {
+    while (this.#used + bytes > this.forWeights) {
+      const oldest = this.#oldest();
+      if (oldest) await this.#evict(...oldest);
+      else if (this.#stays.size > own.length) await this.#change();
+      else {
+        const { backend: device } = this.device.info;
+        fail('OUT_OF_MEMORY', { device, what, bytes, free: this.forWeights - this.#used });
+      }
+    }
+  }
+
+  /** Resolves when something is held no more, or gone. */
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#changed = resolve;
+    });
+  }
+
+  /** What is not held and was used the longest time ago. */
+  #oldest(): [Resident, Stay] | undefined {
+    let oldest: [Resident, Stay] | undefined;
+    for (const [resident, stay] of this.#stays) {
+      const mayGo = stay.holders === 0 && !stay.leaving;
+      if (mayGo && (!oldest || resident.lastUse < oldest[0].lastUse)) oldest = [resident, stay];
+    }
+    return oldest;
+  }
+
+  #evict(resident: Resident, stay: Stay): Promise<void> {
+    stay.leaving = resident.release().finally(() => {
+      this.#stays.delete(resident);
+      this.#used -= resident.byteLength;
+      this.#changed();
+    });
+    return stay.leaving;
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#line.then(work);
+    this.#line = turn.catch(() => {});
+    return turn;
+  }
+}

@@ -1,0 +1,96 @@
+import { asBytes } from '../../base/bytes.ts';
+import { fail } from '../../base/errors.ts';
+import { F32 } from '../../formats/index.ts';
+import type { TensorInfo } from '../../gguf/tensor-info.ts';
+import { MemorySource } from '../../io/memory-source.ts';
+import type { TensorIndex } from '../architecture.ts';
+import type { LoraAdapter } from './lora-adapter.ts';
+
+/** Adapters that a row may go through at once. */
+export const MOST_ADAPTERS_A_ROW = 4;
+
+/** Ranks are filled up to multiples of this with zeros, as devices like rows. */
+const RANK_UNIT = 8;
+
+/** An adapter of the set by its number, and how strongly it counts. */
+export interface AdapterChoice {
+  readonly index: number;
+  readonly scale: number;
+}
+
+/**
+ * A model's adapters, their factors for each matrix one below the other, so that rows choose among them as among experts:
+ * f32 `<tensor>.lora_a` of [adapters * rank, columns] and `<tensor>.lora_b` of [adapters * rows, rank].
+ */
+export class AdapterSet {
+  private constructor(
+    readonly names: readonly string[],
+    readonly tensors: TensorIndex,
+  ) {}
+
+  /** Reads all factors into memory. Rejects with what reading rejects with. */
+  static async load(adapters: readonly LoraAdapter[], base: TensorIndex): Promise<AdapterSet> {
+    const tensors = new Map<string, TensorInfo>();
+    for (const target of new Set(adapters.flatMap(({ pairs }) => [...pairs.keys()]))) {
+      const [columns = 0, rows = 0] = base.get(target)?.shape ?? [];
+      for (const tensor of await stack(adapters, target, { columns, rows })) tensors.set(tensor.name, tensor);
+    }
+    return new AdapterSet(
+      adapters.map(({ name }) => name),
+      tensors,
+    );
+  }
+
+  /** Adapters that a row may go through at once. */
+  get chosen(): number {
+    return Math.min(this.names.length, MOST_ADAPTERS_A_ROW);
+  }
+
+  /** What names and scales mean. Throws `INVALID_ARGUMENT` for adapters that there are not, or too many. */
+  choose(scales: ReadonlyMap<string, number>): AdapterChoice[] {
+    if (scales.size > this.chosen) {
+      fail('INVALID_ARGUMENT', {
+        name: 'adapters',
+        found: `${scales.size}`,
+        expected: `at most ${this.chosen}`,
+      });
+    }
+    return [...scales].map(([name, scale]) => {
+      const index = this.names.indexOf(name);
+      if (index >= 0 && Number.isFinite(scale)) return { index, scale };
+      const expected = `finite scales of ${this.names.join(', ') || 'none'}`;
+      return fail('INVALID_ARGUMENT', { name: 'adapters', found: `${name}: ${scale}`, expected });
+    });
+  }
+}
+
+/** The adapters' factors of one matrix as two tensors, zeros where an adapter has none or a lower rank. */
+async function stack(
+  adapters: readonly LoraAdapter[],
+  target: string,
+  { columns, rows }: { columns: number; rows: number },
+): Promise<[TensorInfo, TensorInfo]> {
+  const most = Math.max(...adapters.map((adapter) => adapter.rankOf(target)));
+  const rank = Math.ceil(most / RANK_UNIT) * RANK_UNIT;
+  const a = new Float32Array(adapters.length * rank * columns);
+  const b = new Float32Array(adapters.length * rows * rank);
+  for (const [index, adapter] of adapters.entries()) {
+    const factors = await adapter.factors(target);
+    if (!factors) continue;
+    a.set(factors.a, index * rank * columns);
+    const own = adapter.rankOf(target);
+    for (let row = 0; row < rows; row++) {
+      b.set(factors.b.subarray(row * own, (row + 1) * own), (index * rows + row) * rank);
+    }
+  }
+  return [
+    inMemory(`${target}.lora_a`, a, [columns, adapters.length * rank]),
+    inMemory(`${target}.lora_b`, b, [rank, adapters.length * rows]),
+  ];
+}
+
+function inMemory(name: string, values: Float32Array, shape: readonly number[]): TensorInfo {
+  const { length: elementCount, byteLength } = values;
+  const source = new MemorySource(asBytes(values), name);
+  return { name, format: F32, shape, elementCount, byteLength, offset: 0, source };
+}

@@ -1,0 +1,34 @@
+import { combineExperts } from '../../ops/experts/combine-experts.ts';
+import { matmulExperts } from '../../ops/experts/matmul-experts.ts';
+import type { Tensor } from '../../ops/value.ts';
+import type { PartScope } from '../architecture.ts';
+
+/**
+ * What a row's adapters add to its product with `<name>.weight`; undefined where no adapter changes it. Rows choose among
+ * adapters as among experts, by the inputs `adapters` and `adapter_scales`.
+ */
+export function recordAdapters(
+  scope: PartScope,
+  x: Tensor,
+  { name, rows }: { name: string; rows: number },
+): Tensor | undefined {
+  const { g } = scope;
+  const { adapters } = scope.of;
+  const [down, up] = [`${name}.weight.lora_a`, `${name}.weight.lora_b`];
+  if (!adapters || x.axis !== 'rows' || !scope.has(down)) return undefined;
+  const { count, chosen } = adapters;
+  const rank = scope.rowsOf(down, x.width) / count;
+  const experts = g.input('adapters', { axis: 'rows', width: chosen, type: 'i32' });
+  const shares = g.input('adapter_scales', { axis: 'rows', width: chosen });
+  const low = matmulExperts(g, x, {
+    experts,
+    weight: scope.weight(down, count * rank, x.width),
+    outputs: rank,
+  });
+  const high = matmulExperts(g, low, {
+    experts,
+    weight: scope.weight(up, count * rows, rank),
+    outputs: rows,
+  });
+  return combineExperts(g, high, shares);
+}

@@ -1,0 +1,79 @@
+import { BF16, F16, F32, type TensorFormat } from '../../../../src/formats/index.ts';
+import {
+  add,
+  type GraphBuilder,
+  groupNorm,
+  l2Norm,
+  layerNorm,
+  lerp,
+  matmul,
+  mul,
+  scale,
+  type Tensor,
+  tokenShift,
+  unary,
+  wkv7,
+  wkvBonus,
+} from '../../../../src/ops/index.ts';
+import { normal } from '../case-data.ts';
+import type { Elements, OpCase } from '../op-case.ts';
+import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
+
+const WIDTH = 64;
+const HEAD_SIZE = 32;
+const RANK = 16;
+const MIXTURES = 4;
+
+/** Weights that leave the size of activations as it is. */
+function tamed(elements: Elements, random: () => number): void {
+  for (let i = 0; i < elements.length; i++) elements[i] = normal(random) / 8;
+}
+
+/** The operators of an RWKV-7 layer as its architecture records them, fewer of each kind. */
+function record(g: GraphBuilder, format: TensorFormat): Readonly<Record<string, Tensor>> {
+  const vector = (name: string) => g.weight(name, F32, 1, WIDTH);
+  const product = (x: Tensor, name: string, rows = WIDTH) =>
+    matmul(g, x, g.weight(name, format, rows, x.width));
+  const x = g.input('x', { axis: 'rows', width: WIDTH });
+  const normed = layerNorm(g, x, { weight: vector('ln'), bias: vector('ln.bias'), epsilon: 1e-5 });
+  const before = tokenShift(g, normed, g.state('last', 'f32', g.shape.slots, WIDTH));
+  const shares = g.weight('shares', F32, MIXTURES, WIDTH);
+  const [first, second, third, fourth] = Array.from({ length: MIXTURES }, (_, row) =>
+    lerp(g, normed, before, { t: shares, row }),
+  ) as [Tensor, Tensor, Tensor, Tensor];
+  const r = product(first, 'r');
+  const key = product(second, 'k');
+  const value = product(third, 'v');
+  const inner = unary(g, 'tanh', product(fourth, 'w1', RANK));
+  const rate = unary(g, 'sigmoid', add(g, product(fourth, 'a'), vector('a0')));
+  const gate = product(second, 'g');
+  const slowness = unary(g, 'sigmoid', add(g, product(inner, 'w2'), vector('w0')));
+  const w = unary(g, 'exp', scale(g, slowness, -0.6));
+  const v = lerp(g, value, x, { t: unary(g, 'sigmoid', product(inner, 'v2')) });
+  const kk = l2Norm(g, mul(g, key, vector('k_k')), { size: HEAD_SIZE, epsilon: 1e-12 });
+  const k = lerp(g, key, mul(g, key, rate), { t: vector('k_a') });
+  const state = g.state('wkv', 'f32', g.shape.slots, WIDTH * HEAD_SIZE);
+  const mixed = wkv7(g, { r, w, k, v, kk, a: rate }, { state, headSize: HEAD_SIZE });
+  const norm = { size: HEAD_SIZE, weight: vector('gn'), bias: vector('gn.bias'), epsilon: 64e-5 };
+  const bonus = wkvBonus(g, { r, k, v }, { weight: vector('r_k'), headSize: HEAD_SIZE });
+  const gated = mul(g, add(g, groupNorm(g, mixed, norm), bonus), gate);
+  return { y: add(g, x, product(gated, 'o')), w };
+}
+
+function rwkvCase(format: TensorFormat, name: string, batch: RaggedBatch): OpCase {
+  const names = ['r', 'k', 'v', 'w1', 'w2', 'a', 'g', 'v2', 'o'];
+  return {
+    op: 'layer',
+    name: `rwkv layer, ${format.name}, ${name}`,
+    batch,
+    record: (g) => record(g, format),
+    fill: { ...Object.fromEntries(names.map((weight) => [weight, tamed])), wkv: tamed },
+    limit: { nmse: 1e-9, reason: 'f32 roundings of a whole layer' },
+  };
+}
+
+export const RWKV_LAYER_CASES: readonly OpCase[] = [F32, F16, BF16].flatMap((format) => [
+  rwkvCase(format, 'the next token', raggedBatch({ slices: [{ slot: 1, from: 63, count: 1 }] })),
+  rwkvCase(format, 'mixed', mixedBatch()),
+  rwkvCase(format, 'a prompt', plainBatch(33)),
+]);

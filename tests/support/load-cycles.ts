@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import type { Device } from '../../src/device/index.ts';
+import { LanguageModel } from '../../src/engine/language-model.ts';
+import { GgufFile } from '../../src/gguf/index.ts';
+import { MemorySource } from '../../src/io/index.ts';
+import { Residency } from '../../src/load/residency.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { tinyBytes } from './tiny-model.ts';
+
+const FORMATS = ['Q8_0', 'Q4_0', 'F16', 'F32'];
+const MEBIBYTE = 2 ** 20;
+
+/** A device whose models come and go, and how often. */
+export interface Cycles {
+  readonly device: Device;
+  /** Loads of one model, one after the other. */
+  readonly loads: number;
+  /** Files among which rounds choose, at most four. */
+  readonly files: number;
+  /** Rounds in which two models of each file are loaded at once. */
+  readonly rounds: number;
+  /** Objects that the driver holds, by kind, where it tells. */
+  readonly driverObjects?: () => Readonly<Record<string, number>>;
+}
+
+/** What the process and the device hold while no model is there. */
+interface Held {
+  readonly free: number;
+  readonly live: number;
+  readonly descriptors: number;
+  readonly threads: number;
+}
+
+/** The driver's objects are pooled: how many there are depends on how much happened at once. */
+const MOST_POOLED = 16;
+
+/** Models are loaded, answer and go: afterwards everything is as it was, and the device had the same bytes each time. */
+export async function checkCycles({
+  device,
+  loads,
+  files: count,
+  rounds,
+  driverObjects,
+}: Cycles): Promise<void> {
+  const residency = await Residency.open(device);
+  const files = await Promise.all(FORMATS.slice(0, count).map((format) => tinyBytes(format)));
+  const held = async (): Promise<Held> => ({
+    free: (await device.memory()).free,
+    live: device.liveObjects(),
+    descriptors: entries('/proc/self/fd'),
+    threads: entries('/proc/self/task'),
+  });
+  const life = async (bytes: Uint8Array): Promise<string> => {
+    const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
+    const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+    await using model = await LanguageModel.open(parts, { context: 32, batch: 2 });
+    const text = await model.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+    await model.loaded;
+    return `${text} ${await weightsHash(model)}`;
+  };
+  const alone: string[] = [];
+  for (const bytes of files) alone.push(await life(bytes));
+  // Once all at once: pools of streams and of transfers have their size then.
+  assert.deepEqual(await Promise.all([...files, ...files].map(life)), [...alone, ...alone]);
+  const before = await held();
+  const driver = driverObjects?.() ?? {};
+  const { rss } = process.memoryUsage();
+  const [first] = files as [Uint8Array];
+  for (let i = 0; i < loads; i++) {
+    assert.equal(await life(first), alone[0], `load ${i}`);
+    if (i % 10 === 0) assert.deepEqual(await settled(held, before), before, `load ${i}`);
+  }
+  for (let round = 0; round < rounds; round++) {
+    assert.deepEqual(await Promise.all([...files, ...files].map(life)), [...alone, ...alone]);
+  }
+  assert.deepEqual(await settled(held, before), before);
+  for (const [kind, now] of Object.entries(driverObjects?.() ?? {})) {
+    assert.ok(now <= (driver[kind] ?? 0) + MOST_POOLED, `${now} ${kind}, ${driver[kind]} before`);
+  }
+  const grown = (process.memoryUsage().rss - rss) / MEBIBYTE;
+  assert.ok(grown < 200, `${grown.toFixed(0)} MiB more`);
+}
+
+/** Threads and events end a moment after what they served. */
+async function settled(held: () => Promise<Held>, expected: Held): Promise<Held> {
+  for (let wait = 0; ; wait++) {
+    const now = await held();
+    if (wait === 20 || JSON.stringify(now) === JSON.stringify(expected)) return now;
+    await setTimeout(50);
+  }
+}
+
+async function weightsHash({ plan, device }: LanguageModel): Promise<string> {
+  await using stream = device.createStream('check');
+  const hash = createHash('sha1');
+  for (const { job, byteLength } of plan.weights) {
+    const bytes = new Uint8Array(byteLength);
+    await stream.download({ ...job.target, byteLength }, bytes);
+    hash.update(bytes);
+  }
+  return hash.digest('hex');
+}
+
+function entries(path: string): number {
+  return process.platform === 'linux' ? readdirSync(path).length : 0;
+}

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import type { Device } from '../../src/device/index.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { Residency } from '../../src/load/residency.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { TINY, tinyModel } from './tiny-model.ts';
+
+/** What a model says, and what its weights are on the device, read back from where they lie. */
+interface Found {
+  readonly text: string;
+  readonly weights: ReadonlyMap<string, Uint8Array>;
+  readonly offsets: readonly number[];
+  readonly buffers: number;
+}
+
+/** Weights in buffers of their own and in pools: the same bytes, the same text, and shared memory makes no difference. */
+export async function checkPools(device: Device): Promise<void> {
+  const residency = await Residency.open(device);
+  const alone = await load({ pool: false });
+  const pooled = await load({ pool: true });
+  assert.ok(alone.offsets.every((offset) => offset === 0));
+  assert.ok(pooled.offsets.filter((offset) => offset > 0).length > TINY.layers);
+  assert.ok(pooled.buffers <= TINY.layers + 2, `${pooled.buffers} buffers`);
+  assert.equal(alone.buffers, alone.weights.size);
+  assert.deepEqual(pooled.weights, alone.weights);
+  assert.equal(pooled.text, alone.text);
+
+  async function load(options: ModelOptions): Promise<Found> {
+    const parts = { gguf: await tinyModel('Q8_0'), device, residency, architectures: ALL_ARCHITECTURES };
+    await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...options });
+    await model.loaded;
+    const generation = model.generate([1, 40, 41], { temperature: 0, maxTokens: 3, ignoreEnd: true });
+    const text = await generation.text();
+    const weights = new Map<string, Uint8Array>();
+    await using stream = device.createStream('read back');
+    for (const { job, names, byteLength } of model.plan.weights) {
+      const bytes = new Uint8Array(byteLength);
+      await stream.download({ ...job.target, byteLength }, bytes);
+      weights.set(`${job.weight.layout} ${names.join(' ')}`, bytes);
+    }
+    const offsets = model.plan.weights.map(({ job }) => job.target.offset);
+    return { text, weights, offsets, buffers: model.fit.placement.resident.length };
+  }
+}

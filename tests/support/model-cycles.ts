@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { type LoadModelOptions, loadModel } from '../../src/node/load-model.ts';
+
+const collect = (() => {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
+})();
+
+/** What a process holds when garbage is collected. */
+export interface Held {
+  readonly mebibytes: number;
+  readonly descriptors: number;
+  readonly threads: number;
+}
+
+/** What this process holds now. */
+export async function held(): Promise<Held> {
+  collect();
+  await setTimeout(100);
+  collect();
+  const count = (path: string) => (process.platform === 'linux' ? readdirSync(path).length : 0);
+  return {
+    mebibytes: Math.round(process.memoryUsage().rss / 2 ** 20),
+    descriptors: count('/proc/self/fd'),
+    threads: count('/proc/self/task'),
+  };
+}
+
+/** How lives of a model are repeated. */
+export interface CycleOptions extends LoadModelOptions {
+  readonly path: string;
+  readonly cycles: number;
+  /** Lives until what is kept for the next ones has settled. */
+  readonly settling: number;
+  readonly onCycle?: (cycle: number, held: Held) => void;
+}
+
+/**
+ * Loads a model, lets it generate and disposes it, again and again. Each time nothing is left of its device and the text is
+ * the same. Gives what the process held when it had settled, and at the end.
+ */
+export async function modelCycles(options: CycleOptions): Promise<{ settled: Held; end: Held }> {
+  const { path, cycles, settling, onCycle, ...load } = options;
+  let text: string | undefined;
+  let settled: Held | undefined;
+  let end: Held = await held();
+  for (let cycle = 1; cycle <= cycles; cycle++) {
+    const model = await loadModel(path, load);
+    const answer = await model.generate([1], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+    await model.dispose();
+    assert.equal(model.device.liveObjects(), 0, `cycle ${cycle}`);
+    assert.equal(answer, (text ??= answer), `cycle ${cycle}`);
+    end = await held();
+    if (cycle === settling) settled = end;
+    onCycle?.(cycle, end);
+  }
+  return { settled: settled ?? end, end };
+}

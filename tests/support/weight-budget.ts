@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import type { Device } from '../../src/device/index.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { openGguf } from '../../src/node/open-gguf.ts';
+import { BUNDLED_MODEL } from '../../src/cli/load.ts';
+import { buffersOf } from '../../src/model/weight-placement.ts';
+
+/** Of the file's size. */
+const BUDGET = 0.4;
+
+/** The bundled model says the same with a weight budget of 40 % of its size as without one. */
+export async function checkWeightBudget(openDevice: () => Promise<Device>, tokens: number): Promise<void> {
+  const whole = await say(openDevice, tokens, {});
+  assert.equal(whole.streamedParts, 0);
+  const weightMemory = Math.floor(BUDGET * whole.fileBytes);
+  const little = await say(openDevice, tokens, { weightMemory });
+  assert.ok(little.streamedParts > 0);
+  assert.ok(little.weights <= weightMemory, `${little.weights} of ${weightMemory} bytes`);
+  assert.deepEqual(little.ids, whole.ids);
+}
+
+async function say(openDevice: () => Promise<Device>, tokens: number, options: ModelOptions) {
+  const gguf = await openGguf(BUNDLED_MODEL);
+  const parts = { gguf, device: await openDevice(), architectures: ALL_ARCHITECTURES };
+  await using model = await LanguageModel.open(parts, { context: 32, batch: 8, ...options });
+  const ids: number[] = [];
+  const said = model.generate('One, two,', { temperature: 0, maxTokens: tokens, ignoreEnd: true });
+  for await (const { token } of said) if (token) ids.push(token.id);
+  assert.equal(ids.length, tokens);
+  const { streamedParts, placement } = model.fit;
+  const weights = buffersOf(placement).reduce((sum, bytes) => sum + bytes, 0);
+  return { ids, weights, streamedParts, fileBytes: gguf.byteLength };
+}

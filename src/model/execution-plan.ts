@@ -1,42 +1,23 @@
 import { alignUp } from '../base/bytes.ts';
 import { fail, invariant } from '../base/errors.ts';
-import { BUFFER_ALIGNMENT, type BufferRange, type MemoryRules, type Stream } from '../device/index.ts';
+import { BUFFER_ALIGNMENT, type BufferRange, type Stream } from '../device/index.ts';
 import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-model-loader.ts';
 import { sizesFor } from '../load/loader-sizes.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
-import { type BatchShape, stateBytes, weightRowBytes } from '../ops/value.ts';
-import { BatchInputs, type InputSlot } from './batch-inputs.ts';
-import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
+import { type BatchShape, stateBytes } from '../ops/value.ts';
+import { BatchPlan, stateName } from './batch-plan.ts';
 import type { Residency } from '../load/residency.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
 import type { PlannedWeight } from './layer-plan.ts';
 import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
+import { bytesByKey, inputBytes, partBytes } from './plan-bytes.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './plan-options.ts';
 import type { PlanParts } from './plan-parts.ts';
+import type { ResultName, RunOn } from './plan-run.ts';
 import { PreparedSteps } from './prepared-steps.ts';
-
-/** Results that a step leaves on the device. */
-export type ResultName = 'logits' | 'tokens' | 'report';
-
-/** Where a run goes. */
-export interface RunOn {
-  readonly stream: Stream;
-  readonly batch: BatchPlan;
-  readonly kind: StepKind;
-  readonly input: InputSlot;
-  /** The host waits for the inputs to be on the device before it queues the step. Default false. */
-  readonly awaitsInputs?: boolean;
-  /** Is told when all that the step needs is there and its inputs are about to be queued. */
-  readonly watch?: RunWatch | undefined;
-}
-
-/** Who wants to know how a run gets on. */
-export interface RunWatch {
-  ready(): void;
-}
 
 /**
  * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity that the device
@@ -417,18 +398,3 @@ export class ExecutionPlan implements AsyncDisposable {
 
 /** The embedding's number among the parts; the layers follow. */
 const EMBEDDING = 0;
-
-/** Bytes of each tensor of a weight, in the file or as it is packed, whichever is more. */
-function partBytes({ packed, tensors }: PlannedWeight): number[] {
-  return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
-}
-
-function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {
-  return new Map(weights.map(({ key, packed }) => [key, packed.byteLength]));
-}
-
-/** Sizes of the small inputs' buffers, those in pinned memory only where that is the device's own. */
-function inputBytes({ shape }: BatchPlan, inFlight: number, { pinnedInside }: MemoryRules): number[] {
-  const count = pinnedInside ? 1 + inFlight : 1;
-  return Array.from({ length: count }, () => BatchInputs.byteLength(shape));
-}

@@ -22,6 +22,7 @@ export type { LoadProgress } from './load/load-progress.ts';
 export { LoadTrace } from './load/load-trace.ts';
 export { Residency, type ResidencyOptions } from './load/residency.ts';
 export { ALL_ARCHITECTURES } from './model/architectures/index.ts';
+export type { TapHandler, TappedValue, Taps } from './model/taps/tap.ts';
 export { ExecutionPlan } from './model/execution-plan.ts';
 export { type DeviceReport, openDevice, reportDevices } from './node/devices.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';

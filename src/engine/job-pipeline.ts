@@ -55,8 +55,12 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     );
   }
 
+  /**
+   * True while no other step can be queued. Where layers are streamed, queueing takes as long as a step: what the one before
+   * it sampled is read first.
+   */
   get isFull(): boolean {
-    return this.#free.length === 0;
+    return this.#free.length === 0 || (this.#parts.plan.isStreamed && !this.isEmpty);
   }
 
   get isEmpty(): boolean {

@@ -16,6 +16,12 @@ import { LayerPlan } from './layer-plan.ts';
 import { kindOf, type ModelGraphs, type ModelPart } from './model-graphs.ts';
 import type { PlanBuffers } from './plan-buffers.ts';
 
+/** A value by its name. */
+interface TapPlace {
+  readonly name: string;
+  readonly tensor: Tensor;
+}
+
 /** How far a step goes: `forward` ends with the logits, `generate` with the sampled tokens. */
 export type StepKind = 'forward' | 'generate';
 
@@ -71,10 +77,10 @@ export class BatchPlan implements Disposable {
   bufferBytes(): Map<string, number> {
     const bytes = new Map<string, number>();
     if (this.scratchBytes > 0) bytes.set('scratch', this.scratchBytes);
-    for (const [index, { part }] of this.parts.entries()) {
+    for (const { part } of this.parts) {
       for (const state of part.graph.states) bytes.set(stateName(part, state), stateBytes(state));
       for (const { name, tensor } of part.graph.outputs) {
-        bytes.set(streamName(name, index), tensorBytes(tensor, this.shape));
+        bytes.set(streamName(name, part.order), tensorBytes(tensor, this.shape));
       }
     }
     return bytes;
@@ -95,6 +101,15 @@ export class BatchPlan implements Disposable {
   /** How many parts a step of this kind runs, of `parts` the first. */
   partsOf(kind: StepKind): number {
     return kind === 'generate' ? this.parts.length : this.parts.length - 1;
+  }
+
+  /** The values that are looked at behind a part, and where they stand. */
+  tapsOf(part: number): readonly (TapPlace & { readonly range: BufferRange })[] {
+    const planned = this.parts[part]?.part;
+    return (planned?.taps ?? []).map(({ name, output, tensor }) => {
+      const range = this.buffers.get(streamName(output, planned?.order ?? 0));
+      return { name, tensor, range };
+    });
   }
 
   /** A part's name, by its number. */
@@ -167,25 +182,23 @@ export class BatchPlan implements Disposable {
   #record(step: StepKind | number): Promise<Step> {
     const first = typeof step === 'number' ? step : 0;
     const end = typeof step === 'number' ? step + 1 : this.partsOf(step);
-    const executables = this.parts
-      .slice(first, end)
-      .map((part, i) => part.program.bind(this.#bindings(part, first + i)));
+    const executables = this.parts.slice(first, end).map((part) => part.program.bind(this.#bindings(part)));
     const label = typeof step === 'number' ? this.nameOf(step) : step;
     return this.device.record(executables, `${label} ${this.shape.rows}`);
   }
 
-  #bindings({ part, program, weights }: LayerPlan, index: number): Bindings {
+  #bindings({ part, program, weights }: LayerPlan): Bindings {
     const { graph } = program;
     const whole = (name: string) => this.buffers.get(name);
     const values = new Map<Tensor | State, BufferRange>();
     for (const input of graph.inputs) {
       const small = this.#inputs?.rangeOf(input, this.shape);
-      values.set(input, small ?? whole(streamName(input.name, index - 1)));
+      values.set(input, small ?? whole(streamName(input.name, part.order - 1)));
     }
     for (const state of graph.states) values.set(state, whole(stateName(part, state)));
     return {
       values,
-      outputs: new Map(graph.outputs.map(({ name }) => [name, whole(streamName(name, index))])),
+      outputs: new Map(graph.outputs.map(({ name }) => [name, whole(streamName(name, part.order))])),
       weights: new Map(weights.map(({ packed, key }) => [packed, whole(key)])),
       scratch: program.scratchBytes > 0 ? whole('scratch') : undefined,
     };

@@ -1,8 +1,6 @@
-import { alignUp } from '../base/bytes.ts';
 import { fail, invariant } from '../base/errors.ts';
-import { BUFFER_ALIGNMENT, type BufferRange, type Stream } from '../device/index.ts';
+import type { BufferRange, Stream } from '../device/index.ts';
 import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-model-loader.ts';
-import { sizesFor } from '../load/loader-sizes.ts';
 import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
@@ -11,13 +9,14 @@ import { BatchPlan, stateName } from './batch-plan.ts';
 import type { Residency } from '../load/residency.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
 import type { PlannedWeight } from './layer-plan.ts';
+import { bufferBytesOf, memoryWanted, plannedWeights } from './memory-wanted.ts';
 import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
-import { bytesByKey, inputBytes, partBytes } from './plan-bytes.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './plan-options.ts';
 import type { PlanParts } from './plan-parts.ts';
 import type { ResultName, RunOn } from './plan-run.ts';
 import { PreparedSteps } from './prepared-steps.ts';
+import { showTaps } from './taps/show-taps.ts';
 
 /**
  * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity that the device
@@ -90,39 +89,14 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   get layerCount(): number {
-    return this.#largest.graphs.layers.length;
+    return this.#largest.graphs.layers.at(-1)?.order ?? 0;
   }
 
   /** What `allocate` and loading will take, obeying the limits. Throws `MODEL_TOO_LARGE` where nothing does. */
   fit(limits: MemoryLimits = {}): FitPlan {
-    const cache = new Set(
-      this.#largest.parts.flatMap(({ part }) => part.graph.states.map((s) => part.prefix + s.name)),
-    );
-    const buffers = [...this.#bufferBytes()];
-    const bytesOf = (isCache: boolean) =>
-      buffers
-        .filter(([name]) => cache.has(name) === isCache)
-        .map(([, bytes]) => alignUp(bytes, BUFFER_ALIGNMENT));
-    const { memoryRules: rules } = this.parts.device;
-    const { inFlight, poolWeights, context } = this.parts;
-    const parts = this.#plannedWeights();
-    const movedBytes = parts.flat().flatMap(partBytes);
-    return fitPlan(
-      {
-        parts: parts.map(bytesByKey),
-        streamable: {
-          layers: this.#largest.graphs.layers.map((_, layer) => this.#partOf(layer)),
-          head: this.#head,
-        },
-        poolBytes: poolWeights ? rules.largestBuffer : undefined,
-        rules,
-        cache: bytesOf(true),
-        scratch: [...bytesOf(false), ...this.plans.flatMap((plan) => inputBytes(plan, inFlight, rules))],
-        loader: (isStreamed) => sizesFor(movedBytes, isStreamed),
-        context,
-      },
-      limits,
-    );
+    const layers = this.#largest.graphs.layers.map((_, piece) => EMBEDDING + 1 + piece);
+    const streamable = { layers, head: this.#head };
+    return fitPlan(memoryWanted({ parts: this.parts, plans: this.plans, streamable }), limits);
   }
 
   /**
@@ -133,7 +107,7 @@ export class ExecutionPlan implements AsyncDisposable {
     try {
       this.#trace = loader.trace;
       if (residency) await this.#reserve(fit, residency);
-      const parts = this.#plannedWeights();
+      const parts = plannedWeights(this.plans);
       this.#weights = new ModelWeights({
         parts,
         placement: fit.placement,
@@ -143,7 +117,7 @@ export class ExecutionPlan implements AsyncDisposable {
         decodedOnDevice: await this.#decodedOnDevice(parts),
         onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
-      for (const [name, bytes] of this.#bufferBytes()) this.#buffers.create(name, bytes);
+      for (const [name, bytes] of bufferBytesOf(this.plans)) this.#buffers.create(name, bytes);
       for (const plan of this.plans) plan.allocate(this.parts.inFlight);
     } catch (error) {
       await this[Symbol.asyncDispose]();
@@ -168,7 +142,8 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** True when the weights of a layer are on the device. */
   isLayerLoaded(layer: number): boolean {
-    return this.#loaded.parts[this.#partOf(layer)]?.areResident ?? false;
+    const pieces = this.#piecesOf(layer);
+    return pieces.length > 0 && pieces.every((part) => this.#loaded.parts[part]?.areResident);
   }
 
   /** Loads all weights that stay, in the order of use. Rejects as `AsyncModelLoader.load`. */
@@ -178,10 +153,9 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** Loads embedding, head and the first layers, as far as they stay. Rejects as `AsyncModelLoader.load`. */
   preloadLayers(count: number, options: LoadOptions = {}): Promise<LoadReport> {
-    const layers = Array.from({ length: Math.min(count, this.layerCount) }, (_, layer) =>
-      this.#partOf(layer),
-    );
-    return this.preload([EMBEDDING, ...layers, this.#head], options);
+    const layers = Array.from({ length: Math.min(count, this.layerCount) }, (_, layer) => layer);
+    const pieces = layers.flatMap((layer) => this.#piecesOf(layer));
+    return this.preload([EMBEDDING, ...pieces, this.#head], options);
   }
 
   /** Loads the weights of some parts, by their numbers in the order of running, as far as they stay. */
@@ -220,8 +194,9 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** A layer's weights, loaded; those of a layer that is streamed may be gone again after the next step. */
-  getOrLoadLayerWeights(layer: number): Promise<readonly LazyTensor[]> {
-    return this.#ready(this.#partOf(layer));
+  async getOrLoadLayerWeights(layer: number): Promise<readonly LazyTensor[]> {
+    const pieces = await Promise.all(this.#piecesOf(layer).map((part) => this.#ready(part)));
+    return pieces.flat();
   }
 
   /** The smallest plan that takes so many rows and outputs. */
@@ -238,7 +213,7 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   async run(on: RunOn): Promise<void> {
     const { stream, batch, kind, input } = on;
-    if (!this.#loaded.holdAll()) return this.#runParts(on);
+    if (this.parts.taps || !this.#loaded.holdAll()) return this.#runParts(on);
     try {
       if (!this.prepared.has(batch, kind)) await batch.prepare(kind);
       on.watch?.ready();
@@ -253,8 +228,8 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** Queues one layer over what the part before it left, its weights loaded if they were not; rejects as `run`. */
-  forwardLayer(stream: Stream, batch: BatchPlan, layer: number): Promise<void> {
-    return this.#runPart(stream, batch, this.#partOf(layer));
+  async forwardLayer(stream: Stream, batch: BatchPlan, layer: number): Promise<void> {
+    for (const part of this.#piecesOf(layer)) await this.#runPart(stream, batch, part);
   }
 
   /** Where a result stands after a step, for its output rows one behind the other. */
@@ -300,12 +275,13 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** The head's number among the parts. */
   get #head(): number {
-    return this.#partOf(this.layerCount);
+    return EMBEDDING + 1 + this.#largest.graphs.layers.length;
   }
 
-  /** A layer's number among the parts. */
-  #partOf(layer: number): number {
-    return EMBEDDING + 1 + layer;
+  /** A layer's numbers among the parts: one, unless it is in pieces. */
+  #piecesOf(layer: number): number[] {
+    const { layers } = this.#largest.graphs;
+    return layers.flatMap(({ order }, piece) => (order === 1 + layer ? [EMBEDDING + 1 + piece] : []));
   }
 
   async #ready(
@@ -342,7 +318,10 @@ export class ExecutionPlan implements AsyncDisposable {
     // Many rows take long enough in each part for the next ones to come meanwhile.
     if (batch.shape.rows > 1) for (let part = 0; part < parts; part++) this.#loaded.request(part);
     batch.upload(stream, input);
-    for (let part = 0; part < parts; part++) await this.#runPart(stream, batch, part);
+    for (let part = 0; part < parts; part++) {
+      await this.#runPart(stream, batch, part);
+      if (this.parts.taps) await showTaps(this.parts.taps, { stream, batch, part, input });
+    }
   }
 
   async #runPart(stream: Stream, batch: BatchPlan, part: number): Promise<void> {
@@ -374,25 +353,6 @@ export class ExecutionPlan implements AsyncDisposable {
       if (ready.length > 0 && ready.every(Boolean)) keys.add(key);
     }
     return keys;
-  }
-
-  /** Of each part, those of all plans, each once. */
-  #plannedWeights(): PlannedWeight[][] {
-    return this.#largest.parts.map((_, part) => {
-      const weights = this.plans.flatMap(({ parts }) => parts[part]?.weights ?? []);
-      return [...new Map(weights.map((weight) => [weight.key, weight])).values()];
-    });
-  }
-
-  /** Plans run one after the other and share every buffer. */
-  #bufferBytes(): Map<string, number> {
-    const bytes = new Map<string, number>();
-    for (const plan of this.plans) {
-      for (const [name, wanted] of plan.bufferBytes()) {
-        bytes.set(name, Math.max(wanted, bytes.get(name) ?? 0));
-      }
-    }
-    return bytes;
   }
 }
 

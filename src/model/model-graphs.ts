@@ -28,6 +28,10 @@ export interface ModelPart {
   readonly prefix: string;
   /** States with a row for each slot that make up, with all layers', what a sequence leaves behind. */
   readonly slotStates?: readonly State[];
+  /** Its place in the order of running; pieces of a layer have one place. */
+  readonly order: number;
+  /** Values that somebody looks at when the part has run: their outputs. */
+  readonly taps?: readonly { readonly name: string; readonly output: string; readonly tensor: Tensor }[];
 }
 
 /** The parts in the order they run. Each reads `x` and what the embedding shares, and writes the next part's `x`. */
@@ -74,7 +78,7 @@ class ModelRecorder {
       this.#shared.push(name);
       this.#output(g, name, tensor);
     }
-    return { name: g.name, graph: g.finish(), prefix: '' };
+    return { name: g.name, graph: g.finish(), prefix: '', order: 0 };
   }
 
   layer(index: number): ModelPart {
@@ -88,13 +92,19 @@ class ModelRecorder {
     const states = new LayerStates(g, this.options);
     const inputs = { index, x: this.#input(g, 'x'), shared, share, states };
     g.output('x', this.architecture.recordLayer(this.#scope(g, prefix), inputs));
-    return { name: `layer ${index}`, graph: g.finish(), prefix, slotStates: states.slotStates };
+    return {
+      name: `layer ${index}`,
+      graph: g.finish(),
+      prefix,
+      slotStates: states.slotStates,
+      order: 1 + index,
+    };
   }
 
   head(): ModelPart {
     const g = this.#builder('head');
     this.#output(g, 'logits', this.architecture.recordHead(this.#scope(g, ''), this.#input(g, 'x')));
-    return { name: g.name, graph: g.finish(), prefix: '' };
+    return { name: g.name, graph: g.finish(), prefix: '', order: 1 + this.config.layers };
   }
 
   sampling(): ModelPart {
@@ -106,7 +116,7 @@ class ModelRecorder {
     const { tokens, report } = sample(g, { logits, parameters, history, masks, alternatives });
     g.output('tokens', tokens);
     g.output('report', report);
-    return { name: g.name, graph: g.finish(), prefix: '' };
+    return { name: g.name, graph: g.finish(), prefix: '', order: 2 + this.config.layers };
   }
 
   #builder(name: string): GraphBuilder {

@@ -10,6 +10,8 @@ import type { AdapterSet } from './lora/adapter-set.ts';
 import type { ModelConfig } from './model-config.ts';
 import { recordModel } from './model-graphs.ts';
 import type { PlanParts } from './plan-parts.ts';
+import { tapGraphs } from './taps/tap-graphs.ts';
+import type { Taps } from './taps/tap.ts';
 
 /** Where a model comes from, and where it goes. */
 export interface ModelSource {
@@ -47,6 +49,8 @@ export interface PlanOptions {
   readonly cacheType?: 'f16' | 'f32' | undefined;
   /** What matrices become on the device. Default `blocks`: they stay as in the file. */
   readonly weights?: WeightPolicy | undefined;
+  /** Who looks at values while steps run, and may replace them; steps then wait for the host at each of them. */
+  readonly taps?: Taps | undefined;
   /** One buffer for the weights of a layer instead of one for each. Default false. */
   readonly pool?: boolean | undefined;
   /** Where matrices that do not stay as in the file are decoded. Default: on the device, where it can. */
@@ -96,7 +100,11 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const parts: PlanParts = {
     device,
     tensors,
-    record: (shape) => recordModel(architecture, config, tensors, { ...graphOptions, shape }),
+    record: (shape) => {
+      const graphs = recordModel(architecture, config, tensors, { ...graphOptions, shape });
+      return options.taps ? tapGraphs(graphs, [...options.taps.keys()]) : graphs;
+    },
+    taps: options.taps,
     shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
     decode: options.decode,
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,

@@ -3,6 +3,7 @@ import type { DecodePlace } from '../load/weight-job.ts';
 import type { BatchShape } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import type { ModelGraphs } from './model-graphs.ts';
+import type { Taps } from './taps/tap.ts';
 
 /** What an execution plan is compiled from. */
 export interface PlanParts {
@@ -16,6 +17,8 @@ export interface PlanParts {
   readonly decode?: DecodePlace | undefined;
   /** Steps that may be under way at once. */
   readonly inFlight: number;
+  /** Who looks at values between pieces of the model; the graphs are recorded for their names. */
+  readonly taps?: Taps | undefined;
   /** Whole steps that stay recorded. Default: as `PreparedSteps`. */
   readonly preparedSteps?: number | undefined;
   /** Positions that a sequence may have. */

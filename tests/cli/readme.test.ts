@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { COMMANDS } from '../../src/cli/commands/index.ts';
+import { compileStrictly, examplesIn, folderInPackage } from '../support/guide-examples.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 
 const run = promisify(execFile);
@@ -22,19 +22,7 @@ test('the TypeScript example compiles strictly and runs', async (t) => {
   const folder = folderInPackage(t);
   const file = join(folder, 'example.mts');
   writeFileSync(file, example('ts'));
-  const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc');
-  const options = [
-    '--strict',
-    '--target',
-    'es2022',
-    '--module',
-    'nodenext',
-    '--types',
-    'node',
-    '--skipLibCheck',
-  ];
-  const lib = ['--lib', 'es2023,esnext.disposable,dom,dom.asynciterable'];
-  await run(process.execPath, [tsc, '--ignoreConfig', ...options, ...lib, file], { cwd: PROJECT_ROOT });
+  await compileStrictly(file);
   const example_ = join(folder, 'example.mjs');
   const { stdout, stderr } = await run(process.execPath, [example_], { cwd: PROJECT_ROOT });
   assert.match(stdout, /\S[\s\S]*\n\d+ tokens\n$/);
@@ -49,16 +37,7 @@ test('every command is in the table, and the first lines are the two commands', 
 
 /** The only block of that language. */
 function example(language: string): string {
-  const blocks = Array.from(README.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g')));
+  const blocks = examplesIn(README, language);
   assert.equal(blocks.length, 1, language);
-  return blocks[0]?.[1] ?? '';
-}
-
-/** A folder from which the package finds itself by name. */
-function folderInPackage(t: TestContext): string {
-  const parent = join(PROJECT_ROOT, 'dist/tests');
-  mkdirSync(parent, { recursive: true });
-  const folder = mkdtempSync(join(parent, 'readme-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+  return blocks[0] ?? '';
 }

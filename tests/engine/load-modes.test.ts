@@ -204,6 +204,26 @@ for (const [name, openDevice] of [
   });
 }
 
+test('where layers are streamed, a token is there before the next pass', async () => {
+  const { model: whole } = await open({ load: 'lazy' });
+  const weightMemory = Math.floor(0.9 * whole.fit.weights);
+  await whole.dispose();
+  const { source, model } = await open({ weightMemory, load: 'eager' });
+  await using _ = model;
+  const layers = model.plan.weights.reduce((sum, { job }) => {
+    const names = job.tensors.filter(({ name }) => name.startsWith('blk.'));
+    return sum + names.reduce((bytes, { byteLength }) => bytes + byteLength, 0);
+  }, 0);
+  const before = source.bytesRead;
+  let pass: number | undefined;
+  for await (const { token } of model.generate(PROMPT, GREEDY)) {
+    if (token) pass ??= source.bytesRead - before;
+  }
+  assert.ok(pass !== undefined && pass >= layers, `${pass} of ${layers} bytes`);
+  // Only what the slots hold of the next pass is on its way.
+  assert.ok(pass <= layers + 2 * model.fit.placement.slotBytes, `${pass} of ${layers} bytes`);
+});
+
 for (const [name, openDevice] of [
   ['reference', async () => openReferenceDevice()],
   ['cpu', () => openCpu({ threads: 2 })],

@@ -20,20 +20,29 @@ async function life(emulator: Emulator): Promise<string> {
 }
 
 emulated(
-  'a model out of memory at any allocation: a typed error, and nothing stays behind',
+  'a model out of memory at any allocation: a typed error or no harm, and nothing stays behind',
   async (emulator) => {
     const text = await life(emulator);
     emulator.control.reset();
     assert.equal(await life(emulator), text);
     const allocations = emulator.control.calls('hipMalloc');
     assert.ok(allocations > 20, `${allocations} allocations`);
+    let refused = 0;
     for (let nth = 1; nth <= allocations; nth++) {
       emulator.control.reset();
       emulator.control.failCall('hipMalloc', nth, STATUS.outOfMemory);
       const which = `allocation ${nth} of ${allocations}`;
-      await assert.rejects(life(emulator), (error) => isOutOfMemory(error), which);
+      // A weight whose load failed before anybody asked for it is loaded again by who asks.
+      await life(emulator).then(
+        (said) => assert.equal(said, text, which),
+        (error: unknown) => {
+          refused++;
+          assert.ok(isOutOfMemory(error), which);
+        },
+      );
       assert.deepEqual(emulator.live(), {}, which);
     }
+    assert.ok(refused > allocations / 2, `${refused} of ${allocations} refused`);
   },
 );
 

@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { FAMILY_FIXTURES, type FamilyFixture, familyPaths, LARGEST_DIFFERENCE } from './family-fixtures.ts';
 import type { GoldenDevice } from './golden-tests.ts';
+import { testTaps } from './tap-tests.ts';
 import { decodeForced, openForGolden, readGolden } from './goldens.ts';
 
-/** Every architecture's random model, against what llama.cpp computes with it. */
+/** Every architecture's random model, against what llama.cpp computes with it; and that values of one are read and replaced. */
 export function testFamilies(device: GoldenDevice): void {
   const declare = device.declare ?? test;
   for (const family of FAMILY_FIXTURES) {
@@ -13,6 +14,7 @@ export function testFamilies(device: GoldenDevice): void {
     const claim = encodes ? `${name} embeds as its golden` : `${name} matches its golden`;
     declare(`${claim} on ${device.name}`, () => (encodes ? testEncoder : testDecoder)(family, device));
   }
+  testTaps(device);
 }
 
 async function testDecoder(family: FamilyFixture, device: GoldenDevice): Promise<void> {

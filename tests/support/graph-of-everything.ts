@@ -2,6 +2,7 @@ import { F16, F32, Q4_0 } from '../../src/formats/index.ts';
 import {
   add,
   attention,
+  combineExperts,
   embed,
   GraphBuilder,
   gated,
@@ -12,11 +13,13 @@ import {
   layerNorm,
   lerp,
   matmul,
+  matmulExperts,
   mul,
   type OpGraph,
   type Tensor,
   rmsNorm,
   rope,
+  routeExperts,
   ropeTable,
   SAMPLING_ROW_WORDS,
   sample,
@@ -68,6 +71,22 @@ function recurrence(g: GraphBuilder, x: Tensor): Tensor {
   return add(g, normed, wkvBonus(g, { r, k: shifted, v: x }, of));
 }
 
+/** A mixture of four experts, 64 wide. */
+function mixture(g: GraphBuilder, x: Tensor): Tensor {
+  const rule = {
+    chosen: 2,
+    gate: 'sigmoid',
+    normalized: true,
+    scale: 1,
+    groups: 2,
+    chosenGroups: 1,
+  } as const;
+  const logits = matmul(g, x, g.weight('router', F32, 4, 64));
+  const { experts, shares } = routeExperts(g, logits, rule, g.weight('router.bias', F32, 1, 4));
+  const weight = g.weight('experts', Q4_0, 4 * 64, 64);
+  return combineExperts(g, matmulExperts(g, x, { experts, weight, outputs: 64 }), shares);
+}
+
 /** A graph in which every kind of operator occurs, optional operands given. */
 export function graphOfEverything(): OpGraph {
   const g = builder();
@@ -84,7 +103,8 @@ export function graphOfEverything(): OpGraph {
   const narrow = scale(g, mul(g, attended, g.weight('factor', F16, 1, 32)), 2);
   const both = matmul(g, narrow, g.weight('up', Q4_0, 96, 32));
   const wide = slice(g, both, { first: 32, width: 64 });
-  const sum = add(g, gated(g, 'silu', wide, unary(g, 'gelu', wide)), recurrence(g, x));
+  const inner = gated(g, 'silu', wide, unary(g, 'gelu', wide));
+  const sum = add(g, mixture(g, inner), recurrence(g, x));
   const weight = g.weight('ln', F32, 1, 64);
   const head = layerNorm(g, gatherRows(g, sum), {
     weight,

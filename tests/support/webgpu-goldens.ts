@@ -1,7 +1,7 @@
 import { loadModel } from '../../src/index.ts';
 import type { GoldenDevice } from './golden-tests.ts';
 
-/** The software GPU as goldens are held against it; products of many rows quantize no activations. */
+/** The software GPU as goldens are held against it: it quantizes activations, but not as ggml does. */
 export const WEBGPU_GOLDENS: GoldenDevice = {
   name: 'WebGPU',
   exact: true,

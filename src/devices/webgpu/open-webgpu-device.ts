@@ -50,6 +50,7 @@ function nameOf({ info }: GPUAdapter): string {
 
 function infoOf(adapter: GPUAdapter, target: GpuTarget): DeviceInfo {
   const { info, limits } = adapter;
+  const { matrices } = target;
   return {
     backend: 'webgpu',
     name: nameOf(adapter),
@@ -59,6 +60,7 @@ function infoOf(adapter: GPUAdapter, target: GpuTarget): DeviceInfo {
       software: info.isFallbackAdapter,
       subgroup: target.lanes,
       packedDot: target.packedDot,
+      matrices: matrices ? `${matrices.rows}x${matrices.outputs}x${matrices.depth}` : 'none',
       threads: target.threads,
       bufferBytes: limits.maxBufferSize,
       bindingBytes: target.bindingBytes,

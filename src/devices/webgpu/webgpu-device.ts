@@ -33,12 +33,12 @@ import { WebGpuStream } from './streams/webgpu-stream.ts';
 
 /**
  * One row has kernels that quantize for themselves, up to eight take the matrix-vector kernels, and a product's tile has
- * 64: capacities between gain little and are compiled for long. In software, where compiling takes longest, one row is enough.
+ * 64 or more: capacities between gain little and are compiled for long. In software, where compiling takes longest, one row is enough.
  */
 const ROW_CAPACITIES = [1, 8, 64];
 
-/** What Vulkan's driver was seen to take besides the buffers and the mapped memory that weights pass through. */
-const OWN_BYTES = 16 << 20;
+/** What Vulkan was seen to take on an H200 besides the buffers and the mapped memory that weights pass through. */
+const OWN_BYTES = 24 << 20;
 
 /** What a device is made of. */
 export interface WebGpuDeviceParts {

@@ -10,7 +10,7 @@
 #include "reduce.h"
 
 #define WARPS 8
-#define LINES 2
+#define LINES 1
 constexpr i32 ELEMENTS = WEIGHT == 0 ? 4 : 8;
 /// Vectors of a line that a lane loads at once.
 constexpr i32 DEPTH = 4;
@@ -33,7 +33,7 @@ DEVICE void widen(u32 word, f32* out) {
 
 DEVICE f32 mix(f32 a, f32 b, f32 t) { return a + (b - a) * t; }
 
-KERNEL_RESIDENT(float_matvec, 32 * WARPS, 2, const i32* count PARAMETERS) {
+KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count PARAMETERS) {
   i32 block = block_x(), product = 0, outputs = 0, columns = 0, first_block = 0;
   const f32* x = nullptr;
   const u8* weight = nullptr;

@@ -11,6 +11,13 @@ export type MatvecInput =
   | { readonly kind: 'floats'; readonly x: Operand }
   | { readonly kind: 'normed'; readonly x: Operand; readonly norm: Operand; readonly epsilon: number };
 
+/** Activations whose products with halves are as exact as in f32. */
+export interface SplitHalves {
+  readonly high: Temporary;
+  readonly low: Temporary;
+  readonly scales: Temporary;
+}
+
 /** Kernels quantize for themselves up to here; more rows are quantized once for all blocks. */
 const ROWS_QUANTIZED_INSIDE = 2;
 
@@ -20,6 +27,7 @@ export class Activations {
   readonly #norms = new Map<Tensor, RmsNormOp>();
   readonly #quantized = new Map<Tensor, Operand>();
   readonly #halves = new Map<Tensor, Operand>();
+  readonly #split = new Map<Tensor, SplitHalves>();
 
   constructor(to: LaunchScope) {
     this.#to = to;
@@ -65,6 +73,24 @@ export class Activations {
     });
     this.#halves.set(x, out);
     return out;
+  }
+
+  /** The tensor as two matrices of halves, and the rows' scales: see `split-halves.hip`. */
+  split(x: Tensor): SplitHalves {
+    const known = this.#split.get(x);
+    if (known) return known;
+    const rows = this.#to.capacity(x);
+    const [high, low] = [2 * rows * x.width, 2 * rows * x.width].map((bytes) => this.#to.temporary(bytes));
+    const made = { high, low, scales: this.#to.temporary(4 * rows) } as SplitHalves;
+    this.#to.launch({
+      file: 'split-halves.hip',
+      kernel: 'split_halves',
+      grid: [rows],
+      block: 256,
+      args: [this.#to.count(x), x, made.high, made.low, made.scales, int(x.width)],
+    });
+    this.#split.set(x, made);
+    return made;
   }
 
   /** The form in which matrix-vector kernels read a tensor. */

@@ -10,7 +10,7 @@ import { GROUP_LAYOUT } from './weight-layout.ts';
 /** From here on, decoding the weights for the library costs less than it saves. */
 const LEAST_ROWS = 256;
 /** What the library's kernels for Hopper want at most. */
-const WORKSPACE_BYTES = 32 << 20;
+export const WORKSPACE_BYTES = 32 << 20;
 /** `decode.h` makes weights this many times larger. */
 const WEIGHT_SCALE = 64;
 const THREADS = 256;

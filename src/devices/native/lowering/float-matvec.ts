@@ -9,7 +9,7 @@ import { FILE_LAYOUT, FLOAT_LAYOUT } from './weight-layout.ts';
 const THREADS = 256;
 const WARPS = 8;
 /** Outputs that a team of warps takes at a time. */
-const LINES = 2;
+const LINES = 1;
 
 /** The numbers that `float-matvec.hip` knows formats by. */
 const WEIGHT_CODES: Readonly<Record<string, number>> = { F32: 0, F16: 1, BF16: 2 };

@@ -5,6 +5,7 @@ import type { Lowering } from './lowering.ts';
 import { launchMatvec } from './matvec.ts';
 import { isMatvec, isProduct, rowBucket } from './matvec-shape.ts';
 import { launchProduct } from './product.ts';
+import { isSplitProduct, launchSplitProduct } from './split-product.ts';
 import { FILE_LAYOUT, FLOAT_LAYOUT, fileFormat } from './weight-layout.ts';
 
 export function lowerMatmul(op: MatmulOp, to: Lowering): void {
@@ -14,7 +15,8 @@ export function lowerMatmul(op: MatmulOp, to: Lowering): void {
     launchMatvec(to, { x, weights: [weight], outputs: weight.rows, output: 'floats', y: out, addend });
   } else if (isProduct(op, to)) {
     launchProduct(to, { x, weights: [weight], outputs: weight.rows, output: 'floats', y: out, addend });
-  } else lowerDense(op, addend, to);
+  } else if (isSplitProduct(op, to)) launchSplitProduct(op, to);
+  else lowerDense(op, addend, to);
 }
 
 /** A product whose weights are decoded to f32 as they are read. */

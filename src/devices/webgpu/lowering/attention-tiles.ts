@@ -7,11 +7,12 @@ import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { unrolled } from '../kernels/library/unrolled.ts';
 import { cellArguments, launchAttention } from './attention.ts';
 import { type Lowering, type Operand, read, write } from './lowering.ts';
+import { MATVEC_ROWS } from './matvec-shape.ts';
 
 /** Subgroups of a workgroup. */
 const TEAMS = 4;
-/** Positions of a tile, the more the better. */
-const KEYS = [64, 32] as const;
+/** Positions of a tile: with more, fewer workgroups have room on a processor at once. */
+const KEYS = 32;
 /** With fewer rows a sequence, a tile would be mostly empty. */
 const LEAST_ROWS_A_SLOT = 4;
 
@@ -21,52 +22,47 @@ function lineVectors(size: number, bytes: number): number {
 }
 
 /** The vectors of `tile` in `ATTENTION_TILES`. */
-function tileVectors(
-  { keySize, valueSize }: AttentionOp,
-  { rows, outputs }: GpuMatrices,
-  keys: number,
-): number {
+function tileVectors({ keySize, valueSize }: AttentionOp, { rows, outputs }: GpuMatrices): number {
   const lines = TEAMS * rows;
   const queries = lines * lineVectors(keySize, 2);
-  const cached = keys * lineVectors(Math.max(keySize, valueSize), 2);
-  const scores = lines * (lineVectors(keys, 4) + lineVectors(keys, 2));
+  const cached = KEYS * lineVectors(Math.max(keySize, valueSize), 2);
+  const scores = lines * (lineVectors(KEYS, 4) + lineVectors(KEYS, 2));
   return Math.max(queries, cached + scores, (lines * outputs) / 4);
 }
 
 /** Workgroup memory beside `tile`. */
-const otherBytes = (keys: number, lanes: number) => 4 * keys + 4 * TEAMS * lanes + 28;
+const otherBytes = ({ lanes }: GpuMatrices) => 4 * KEYS + 4 * TEAMS * lanes + 28;
 
 /** The matrices of a tile, and what of it a thread works on. */
-function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices, keys: number) {
+function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices) {
   const { rows, outputs, depth, lanes } = units;
   const sharers = lanes / rows;
   return {
     KEY_PARTS: keySize / depth,
-    KEY_TILES: keys / outputs,
+    KEY_TILES: KEYS / outputs,
     VALUE_PARTS: valueSize / outputs,
-    WEIGHT_PARTS: keys / depth,
+    WEIGHT_PARTS: KEYS / depth,
     SHARERS: sharers,
-    OWN_OCTETS: keys / 8 / sharers,
-    OWN_QUADS: keys / 4 / sharers,
-    OWN_KEYS: (keys * keySize) / 8 / (TEAMS * lanes),
-    OWN_VALUES: (keys * valueSize) / 8 / (TEAMS * lanes),
+    OWN_OCTETS: KEYS / 8 / sharers,
+    OWN_QUADS: KEYS / 4 / sharers,
+    OWN_KEYS: (KEYS * keySize) / 8 / (TEAMS * lanes),
+    OWN_VALUES: (KEYS * valueSize) / 8 / (TEAMS * lanes),
   };
 }
 
-/** How many positions a tile has on the target; undefined where none fit. */
-function keysFor(op: AttentionOp, units: GpuMatrices, bytes: number): number | undefined {
-  return KEYS.find((keys) => {
-    const whole = Object.values(tileCounts(op, units, keys)).every(Number.isInteger);
-    return whole && 16 * tileVectors(op, units, keys) + otherBytes(keys, units.lanes) <= bytes;
-  });
+/** True where a tile can be shared out evenly and has room on the target. */
+function fitsTarget(op: AttentionOp, units: GpuMatrices, bytes: number): boolean {
+  const whole = Object.values(tileCounts(op, units)).every(Number.isInteger);
+  return whole && 16 * tileVectors(op, units) + otherBytes(units) <= bytes;
 }
 
 /** True for attention of many rows a sequence over a cache of halves, on a target with matrix units. */
 export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
   const { matrices, workgroupBytes } = to.target;
-  const many = to.capacity(op.out) >= LEAST_ROWS_A_SLOT * to.graph.shape.slots && to.capacity(op.out) > TEAMS;
+  const rows = to.capacity(op.out);
+  const many = rows > MATVEC_ROWS && rows >= LEAST_ROWS_A_SLOT * to.graph.shape.slots;
   if (!matrices || !many || op.cache.keys.type !== 'f16') return false;
-  return keysFor(op, matrices, workgroupBytes) !== undefined;
+  return fitsTarget(op, matrices, workgroupBytes);
 }
 
 /** Attention in tiles on the target's matrix units. */
@@ -76,10 +72,9 @@ export function launchTiles(
   { units, form, y }: { units: GpuMatrices; form: 'floats' | 'halves'; y: Operand },
 ): void {
   const { cache, batch, heads, kvHeads } = op;
-  const keys = keysFor(op, units, to.target.workgroupBytes) ?? 0;
   const rows = TEAMS * units.rows;
   const cells = cellArguments(cache, batch, to);
-  const counts = tileCounts(op, units, keys);
+  const counts = tileCounts(op, units);
   to.launch({
     name: 'attention_tiles',
     texts: [
@@ -94,9 +89,9 @@ export function launchTiles(
       COUNT: to.countOf(op.out),
       KEY: op.keySize,
       VALUE: op.valueSize,
-      KEYS: keys,
+      KEYS,
       TILE_ROWS: rows,
-      TILE_VECTORS: tileVectors(op, units, keys),
+      TILE_VECTORS: tileVectors(op, units),
       GROUP: heads / kvHeads,
       HEADS_IN_ALL: heads,
       KV_HEADS: kvHeads,

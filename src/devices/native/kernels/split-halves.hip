@@ -1,0 +1,47 @@
+// Rows of f32 as two matrices of halves each, so that products with halves on the matrix cores are as exact as in f32: a row is
+// scaled by a power of two to at most 1, `high` is what halves hold of it, `low` the rest, LOW_SCALE times larger. A block a row.
+#include "reduce.h"
+
+#define THREADS 256
+constexpr f32 LOW_SCALE = 2048.0f;
+
+/// The power of two above a number; 1 for zero and for what is no number.
+DEVICE f32 power_above(f32 value) {
+  u32 exponent = bits_as<u32>(value) >> 23;
+  return exponent == 0 || exponent >= 253 ? 1.0f : bits_as<f32>((exponent + 1) << 23);
+}
+
+KERNEL(split_halves, THREADS, const i32* count, const f32* x, u16* high, u16* low, f32* scales, i32 width) {
+  SHARED f32 largest[THREADS / 32];
+  release_successor();
+  await_inputs();
+  i32 row = block_x();
+  if (row >= *count) return;
+  const f32* from = x + i64(row) * width;
+  f32 own = 0;
+  for (i32 i = thread(); i < width; i += THREADS) own = max_of(own, from[i] < 0 ? -from[i] : from[i]);
+  own = warp_max(own);
+  if (lane() == 0) largest[thread() >> 5] = own;
+  barrier();
+  UNROLL for (i32 warp = 0; warp < THREADS / 32; warp++) own = max_of(own, largest[warp]);
+  f32 scale = power_above(own), inverse = 1.0f / scale;
+  if (thread() == 0) scales[row] = scale;
+  for (i32 i = thread(); i < width; i += THREADS) {
+    f32 value = from[i] * inverse;
+    u16 upper = float_to_half(value);
+    high[i64(row) * width + i] = upper;
+    low[i64(row) * width + i] = float_to_half((value - half_to_float(upper)) * LOW_SCALE);
+  }
+}
+
+/// Brings both products of a row together.
+KERNEL(join_products, THREADS, const i32* count, const f32* high, const f32* low, const f32* scales, const f32* bias, f32* y,
+       i32 width) {
+  release_successor();
+  await_inputs();
+  i32 row = block_y(), n = block_x() * THREADS + thread();
+  if (row >= *count || n >= width) return;
+  i64 at = i64(row) * width + n;
+  f32 sum = fused_multiply_add(low[at], 1.0f / LOW_SCALE, high[at]) * scales[row];
+  y[at] = bias ? sum + bias[n] : sum;
+}

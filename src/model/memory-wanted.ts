@@ -1,0 +1,78 @@
+import { alignUp } from '../base/bytes.ts';
+import { BUFFER_ALIGNMENT, type MemoryRules } from '../device/index.ts';
+import { sizesFor } from '../load/loader-sizes.ts';
+import { weightRowBytes } from '../ops/value.ts';
+import { BatchInputs } from './batch-inputs.ts';
+import type { BatchPlan } from './batch-plan.ts';
+import type { MemoryWanted } from './fit-plan.ts';
+import type { PlannedWeight } from './layer-plan.ts';
+import type { PlanParts } from './plan-parts.ts';
+import type { StreamableParts } from './weight-placement.ts';
+
+/** Plans that share every buffer, because they run one after the other; the largest stands last. */
+export interface CompiledModel {
+  readonly parts: PlanParts;
+  readonly plans: readonly BatchPlan[];
+  readonly streamable: StreamableParts;
+}
+
+/** What a compiled model wants memory for. */
+export function memoryWanted({ parts, plans, streamable }: CompiledModel): MemoryWanted {
+  const { inFlight, poolWeights, context } = parts;
+  const { memoryRules: rules } = parts.device;
+  const cache = new Set(
+    plans.at(-1)?.parts.flatMap(({ part }) => part.graph.states.map((s) => part.prefix + s.name)),
+  );
+  const buffers = [...bufferBytesOf(plans)];
+  const bytesOf = (isCache: boolean) =>
+    buffers
+      .filter(([name]) => cache.has(name) === isCache)
+      .map(([, bytes]) => alignUp(bytes, BUFFER_ALIGNMENT));
+  const weights = plannedWeights(plans);
+  const movedBytes = weights.flat().flatMap(partBytes);
+  return {
+    parts: weights.map(bytesByKey),
+    streamable,
+    poolBytes: poolWeights ? rules.largestBuffer : undefined,
+    rules,
+    cache: bytesOf(true),
+    scratch: [...bytesOf(false), ...plans.flatMap((plan) => inputBytes(plan, inFlight, rules))],
+    loader: (isStreamed) => sizesFor(movedBytes, isStreamed),
+    context,
+  };
+}
+
+/** Of each part, those of all plans, each once. */
+export function plannedWeights(plans: readonly BatchPlan[]): PlannedWeight[][] {
+  const [first] = plans;
+  return (first?.parts ?? []).map((_, part) => {
+    const weights = plans.flatMap(({ parts }) => parts[part]?.weights ?? []);
+    return [...new Map(weights.map((weight) => [weight.key, weight])).values()];
+  });
+}
+
+/** Bytes of every buffer by name, weights and inputs left out. */
+export function bufferBytesOf(plans: readonly BatchPlan[]): Map<string, number> {
+  const bytes = new Map<string, number>();
+  for (const plan of plans) {
+    for (const [name, wanted] of plan.bufferBytes()) {
+      bytes.set(name, Math.max(wanted, bytes.get(name) ?? 0));
+    }
+  }
+  return bytes;
+}
+
+/** Bytes of each tensor of a weight, in the file or as it is packed, whichever is more. */
+function partBytes({ packed, tensors }: PlannedWeight): number[] {
+  return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
+}
+
+function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {
+  return new Map(weights.map(({ key, packed }) => [key, packed.byteLength]));
+}
+
+/** Sizes of the small inputs' buffers, those in pinned memory only where that is the device's own. */
+function inputBytes({ shape }: BatchPlan, inFlight: number, { pinnedInside }: MemoryRules): number[] {
+  const count = pinnedInside ? 1 + inFlight : 1;
+  return Array.from({ length: count }, () => BatchInputs.byteLength(shape));
+}

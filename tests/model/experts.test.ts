@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type LanguageModel, loadModel } from '../../src/index.ts';
+import { type RoutingRule, routeRow } from '../../src/ops/index.ts';
+import { familyPaths } from '../support/family-fixtures.ts';
+
+const IDS = [7, 25, 53, 30, 17, 14, 21, 38];
+const { model: PATH } = familyPaths({ name: 'glm4moe', sizes: {} });
+
+async function logitsOf(model: LanguageModel): Promise<number[]> {
+  const all: number[] = [];
+  for await (const { logits } of model.evaluate(IDS)) all.push(...logits);
+  return all;
+}
+
+test('experts that do not fit into memory are streamed, with the same logits', async () => {
+  const options = { device: 'cpu', threads: 2, context: 32, logitRows: 8 } as const;
+  await using whole = await loadModel(PATH, options);
+  const { weights } = whole.fit;
+  await using streamed = await loadModel(PATH, { ...options, weightMemory: Math.floor(0.9 * weights) });
+  assert.ok(streamed.fit.streamedParts > 0);
+  assert.ok(streamed.fit.weights <= 0.9 * weights);
+  assert.deepEqual(await logitsOf(streamed), await logitsOf(whole));
+});
+
+const RULE: RoutingRule = {
+  chosen: 2,
+  gate: 'softmax',
+  normalized: false,
+  scale: 1,
+  groups: 1,
+  chosenGroups: 1,
+};
+
+/** Shares as fractions of `whole`, rounded: gates of `ln n` are `n` of their sum. */
+function routed(gates: readonly number[], rule: Partial<RoutingRule> = {}, bias?: readonly number[]) {
+  const whole = gates.reduce((a, b) => a + b, 0);
+  const { experts, shares } = routeRow(gates.map(Math.log), bias, { ...RULE, ...rule });
+  return { experts: [...experts], shares: [...shares].map((share) => Math.round(share * whole * 1e6) / 1e6) };
+}
+
+test('rows go to the experts with the largest gates, of equal ones to the first', () => {
+  assert.deepEqual(routed([1, 4, 2, 3]), { experts: [1, 3], shares: [4, 3] });
+  assert.deepEqual(routed([1, 2, 2, 2]), { experts: [1, 2], shares: [2, 2] });
+  assert.deepEqual(routed([1, 4, 2, 1], { normalized: true, scale: 3 }), {
+    experts: [1, 2],
+    shares: [16, 8],
+  });
+});
+
+test('a bias counts for the choice alone', () => {
+  assert.deepEqual(routed([1, 4, 2, 3], {}, [1, 0, 0, 0]), { experts: [0, 1], shares: [1, 4] });
+});
+
+test('experts are chosen out of the groups whose two best have the largest sum', () => {
+  const groups = { groups: 2, chosenGroups: 1 };
+  assert.deepEqual(routed([5, 1, 1, 4, 3, 1], groups), { experts: [3, 4], shares: [4, 3] });
+  assert.deepEqual(routed([5, 3, 1, 4, 3, 1], groups), { experts: [0, 1], shares: [5, 3] });
+});

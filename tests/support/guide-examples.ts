@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { PROJECT_ROOT } from './project.ts';
+
+const run = promisify(execFile);
+
+const OPTIONS =
+  '--ignoreConfig --strict --target es2022 --module nodenext --types node --skipLibCheck ' +
+  '--lib es2023,esnext.disposable,dom,dom.asynciterable';
+
+/** The blocks of a language in a page. */
+export function examplesIn(page: string, language: string): string[] {
+  const blocks = page.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'));
+  return Array.from(blocks, ([, code = '']) => code);
+}
+
+/** Compiles a file to JavaScript beside it. Rejects with what the compiler says. */
+export async function compileStrictly(file: string): Promise<void> {
+  const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc');
+  await run(process.execPath, [tsc, ...OPTIONS.split(' '), file], { cwd: PROJECT_ROOT });
+}
+
+/** A folder from which the package finds itself by name. */
+export function folderInPackage(t: TestContext): string {
+  const parent = join(PROJECT_ROOT, 'dist/tests');
+  mkdirSync(parent, { recursive: true });
+  const folder = mkdtempSync(join(parent, 'guide-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}

@@ -27,8 +27,8 @@ export type LoadFlags = ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
   const { load, memory, weightMemory, shrinkContext, pool, speculation, device, threads } = flags;
-  const model = { context, batch, logitRows, sequences, cacheType, weights, decode };
-  return { ...model, load, memory, weightMemory, shrinkContext, pool, speculation, device, threads };
+  const model = { context, batch, logitRows, sequences, cacheType, weights, decode, speculation };
+  return { ...model, load, memory, weightMemory, shrinkContext, pool, device, threads };
 }
 
 /** Loads the model that the flags name, showing how far it is. */

@@ -20,8 +20,8 @@ export interface ModelFlags {
   readonly batch?: number;
   readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
   readonly weights?: WeightPolicy;
-  readonly decode?: DecodePlace;
   readonly speculation?: number;
+  readonly decode?: DecodePlace;
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
@@ -96,16 +96,16 @@ export function modelOptions(): Option[] {
       .argParser(byteSize)
       .helpGroup('Model:'),
     new Option(
+      '--profile [file]',
+      'say where the time of the steps went; with a file, write a trace for Perfetto too',
+    ).helpGroup('Model:'),
+    new Option(
       '--shrink-context',
       'take a smaller context rather than stream layers, where the memory is short',
     ).helpGroup('Model:'),
     new Option('--pool', 'one allocation for the weights of a layer instead of one for each').helpGroup(
       'Model:',
     ),
-    new Option(
-      '--profile [file]',
-      'say where the time of the steps went; with a file, write a trace for Perfetto too',
-    ).helpGroup('Model:'),
     new Option('--load-trace <file>', 'write what loading does, for Perfetto or chrome://tracing').helpGroup(
       'Model:',
     ),

@@ -11,10 +11,10 @@ export interface Batchable {
   readonly paused: boolean;
   /** True while the host has yet to say what may follow its last id: it takes part in no step until then. */
   readonly awaitsHost: boolean;
-  /** What beside its ids its state depends on: the adapters it goes through. Default none. */
-  readonly lineage?: string | undefined;
   /** Ids that may follow those, to be computed with them and dropped again where they are wrong. */
   readonly guesses: readonly number[];
+  /** What beside its ids its state depends on: the adapters it goes through. Default none. */
+  readonly lineage?: string | undefined;
   readonly place: SequencePlace;
 }
 

@@ -1,4 +1,4 @@
-import { isRocmforgeError } from '../base/errors.ts';
+import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import type { Device, Stream } from '../device/index.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import { JobPipeline, type PipelineParts } from './job-pipeline.ts';
@@ -9,6 +9,9 @@ export interface EngineTarget {
   readonly device: Device;
   readonly plan: ExecutionPlan;
 }
+
+/** Losses of the device without any progress between them, after which work that was under way is given up. */
+export const MOST_LOSSES = 3;
 
 /** What an engine has on one device: a stream, and steps under way on it. It ends with the device. */
 export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
@@ -39,4 +42,10 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
     this.pipeline[Symbol.dispose]();
     await this.stream[Symbol.asyncDispose]();
   }
+}
+
+/** Why work is given up: the device was lost time and again. */
+export function givenUp(device: string, lost: Error | undefined): RocmforgeError {
+  const why = lost?.message ?? 'no reason given';
+  return new RocmforgeError('DEVICE_NOT_RESTORED', { device, attempts: MOST_LOSSES, why }, { cause: lost });
 }

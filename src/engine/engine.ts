@@ -1,9 +1,9 @@
 import { Lifetime } from '../base/disposal.ts';
-import { invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
+import { invariant, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkIds, checkShift } from './check-request.ts';
 import { ContinuousBatcher, type Slice, type StepPlan } from './continuous-batcher.ts';
-import { DeviceRun } from './device-run.ts';
+import { DeviceRun, givenUp, MOST_LOSSES } from './device-run.ts';
 import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
 import {
   type EvaluateOptions,
@@ -22,9 +22,6 @@ import { SlotPool } from './slot-pool.ts';
 
 /** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
 export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
-
-/** Losses of the device without any progress between them, after which work that was under way is given up. */
-const MOST_LOSSES = 3;
 
 /**
  * Runs many sequences at once on an allocated and loaded plan: their rows are batched step by step, and while one step
@@ -395,9 +392,4 @@ export class Engine implements AsyncDisposable {
   #trace({ rows, outputs, slices }: StepPlan<Sequence>): void {
     this.#log.trace('step', { rows, outputs, sequences: slices.length, waiting: this.#batcher.waiting });
   }
-}
-
-function givenUp(device: string, lost: Error | undefined): RocmforgeError {
-  const why = lost?.message ?? 'no reason given';
-  return new RocmforgeError('DEVICE_NOT_RESTORED', { device, attempts: MOST_LOSSES, why }, { cause: lost });
 }

@@ -1,5 +1,6 @@
 import type { DeviceEvent, PinnedBuffer, Stream } from '../device/index.ts';
-import type { ExecutionPlan, RunWatch } from '../model/execution-plan.ts';
+import type { ExecutionPlan } from '../model/execution-plan.ts';
+import type { RunWatch } from '../model/plan-run.ts';
 import { MAX_LOG_PROBABILITIES, maskWords } from '../ops/sampling/sampling-row.ts';
 import type { Slice, StepPlan } from './continuous-batcher.ts';
 import type { HostSampler } from './host-sampler.ts';

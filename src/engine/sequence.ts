@@ -24,9 +24,9 @@ export interface GenerateRequest {
   readonly stopTokens: ReadonlySet<number>;
   /** What may be said at all; the sampling is `masked` then. It stays the caller's. */
   readonly constraint?: TokenConstraint | undefined;
-  readonly adapters?: readonly AdapterChoice[] | undefined;
   /** What happens when the context is full. Default: the generation ends. */
   readonly shift?: ContextShift | undefined;
+  readonly adapters?: readonly AdapterChoice[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

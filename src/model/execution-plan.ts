@@ -5,8 +5,7 @@ import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
 import { type BatchShape, stateBytes } from '../ops/value.ts';
-import type { InputSlot } from './batch-inputs.ts';
-import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
+import { BatchPlan, stateName } from './batch-plan.ts';
 import type { Residency } from '../load/residency.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
 import type { PlannedWeight } from './layer-plan.ts';
@@ -15,28 +14,9 @@ import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './plan-options.ts';
 import type { PlanParts } from './plan-parts.ts';
+import type { ResultName, RunOn } from './plan-run.ts';
 import { PreparedSteps } from './prepared-steps.ts';
 import { showTaps } from './taps/show-taps.ts';
-
-/** Results that a step leaves on the device. */
-export type ResultName = 'logits' | 'tokens' | 'report';
-
-/** Where a run goes. */
-export interface RunOn {
-  readonly stream: Stream;
-  readonly batch: BatchPlan;
-  readonly kind: StepKind;
-  readonly input: InputSlot;
-  /** The host waits for the inputs to be on the device before it queues the step. Default false. */
-  readonly awaitsInputs?: boolean;
-  /** Is told when all that the step needs is there and its inputs are about to be queued. */
-  readonly watch?: RunWatch | undefined;
-}
-
-/** Who wants to know how a run gets on. */
-export interface RunWatch {
-  ready(): void;
-}
 
 /**
  * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity that the device

@@ -79,9 +79,9 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
-  const generating = slots * (1 + (config.memory === 'paged' ? (options.speculation ?? 0) : 0));
   // An encoder sees a text as a whole, and all its rows are wanted.
   const batch = config.pooling ? context : (options.batch ?? DEFAULT_BATCH);
+  const generating = slots * (1 + (config.memory === 'paged' ? (options.speculation ?? 0) : 0));
   const rows = Math.min(Math.max(batch, generating), context * slots);
   const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
   const { adapters } = source;

@@ -1,0 +1,23 @@
+import type { Stream } from '../device/index.ts';
+import type { InputSlot } from './batch-inputs.ts';
+import type { BatchPlan, StepKind } from './batch-plan.ts';
+
+/** Results that a step leaves on the device. */
+export type ResultName = 'logits' | 'tokens' | 'report';
+
+/** Where a run goes. */
+export interface RunOn {
+  readonly stream: Stream;
+  readonly batch: BatchPlan;
+  readonly kind: StepKind;
+  readonly input: InputSlot;
+  /** The host waits for the inputs to be on the device before it queues the step. Default false. */
+  readonly awaitsInputs?: boolean;
+  /** Is told when all that the step needs is there and its inputs are about to be queued. */
+  readonly watch?: RunWatch | undefined;
+}
+
+/** Who wants to know how a run gets on. */
+export interface RunWatch {
+  ready(): void;
+}

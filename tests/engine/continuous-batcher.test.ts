@@ -273,7 +273,7 @@ test('every sequence ends with its own tokens, whatever the budgets, the order, 
         }
       },
     ),
-    { numRuns: 6000 },
+    { numRuns: 10_000 },
   );
 });
 

@@ -36,6 +36,8 @@ export class Residency {
   /** Bytes for everything. */
   readonly memory: number;
   readonly #stays = new Map<Resident, Stay>();
+  /** Whose model has ended. */
+  readonly #gone = new WeakSet<Resident>();
   #reserved = 0;
   #used = 0;
   #clock = 0;
@@ -93,7 +95,7 @@ export class Residency {
 
   /**
    * Holds residents where they are, with memory of their own, which they get if they had none: `giveBack` follows. Rejects
-   * with `OUT_OF_MEMORY`, nothing held, where even all other weights leave no room.
+   * with `OUT_OF_MEMORY`, nothing held, where even all other weights leave no room, and with `DISPOSED` once one has left.
    */
   async hold(residents: readonly Resident[]): Promise<void> {
     if (this.holdIfPresent(residents)) return;
@@ -136,6 +138,7 @@ export class Residency {
 
   /** Takes a resident's memory back, for good: its model ends. */
   async leave(resident: Resident): Promise<void> {
+    this.#gone.add(resident);
     const stay = this.#stays.get(resident);
     if (stay) await (stay.leaving ?? this.#evict(resident, stay));
   }
@@ -143,6 +146,8 @@ export class Residency {
   async #admit(resident: Resident, own: readonly Resident[]): Promise<void> {
     const { byteLength } = resident;
     await this.#makeRoom(byteLength, 'weights', own);
+    // A load in the background may have waited for room while its model was closed.
+    if (this.#gone.has(resident)) fail('DISPOSED', { what: 'the model' });
     resident.create();
     this.#used += byteLength;
     this.#stays.set(resident, { holders: 0, leaving: undefined });

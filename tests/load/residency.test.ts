@@ -67,6 +67,19 @@ test('who finds everything held waits until something is given back', async () =
   assert.deepEqual([a.isThere, b.isThere], [false, true]);
 });
 
+test('who leaves while it waits for room gets none', async () => {
+  const residency = await Residency.open(openNullDevice(), { memory: 20 });
+  const [a, b] = [new Lodger(15), new Lodger(15)];
+  await residency.hold([a]);
+  const waiting = residency.hold([b]);
+  await residency.leave(b);
+  residency.giveBack([a]);
+  await assert.rejects(waiting, (error) => isRocmforgeError(error, 'DISPOSED'));
+  assert.deepEqual([b.creations, residency.weights], [0, 0]);
+  await residency.hold([a]);
+  assert.ok(a.isThere);
+});
+
 test('what cannot have room is refused, and what was held for it given back', async () => {
   const residency = await Residency.open(openNullDevice(), { memory: 20 });
   const [a, b] = [new Lodger(15), new Lodger(15)];

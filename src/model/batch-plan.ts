@@ -9,7 +9,7 @@ import {
   type Stream,
 } from '../device/index.ts';
 import { type Cost, type CostContext, costOf } from '../ops/index.ts';
-import { type BatchShape, ELEMENT_BYTES, type State, type Tensor, tensorBytes } from '../ops/value.ts';
+import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
 import { LayerPlan } from './layer-plan.ts';
@@ -157,10 +157,10 @@ export class BatchPlan implements Disposable {
     stream.run(ready);
   }
 
-  /** Forgets a prepared step; its memory is free when `queued` is reached. */
+  /** Forgets a step, unless its weights have taken it along; its memory is free when `queued` is reached. */
   release(step: StepKind | number, queued: DeviceEvent): void {
     const ready = this.#ready.get(step);
-    invariant(ready, 'the step is prepared');
+    if (!ready) return;
     this.#ready.delete(step);
     this.#steps.delete(step);
     this.#leaving.add(ready);
@@ -213,8 +213,4 @@ function streamName(name: string, writer: number): string {
 /** Layers have caches of their own; the history and the sampled tokens are one for all parts. */
 export function stateName(part: ModelPart, state: State): string {
   return part.prefix + state.name;
-}
-
-function stateBytes({ type, rows, width }: State): number {
-  return rows * width * ELEMENT_BYTES[type];
 }

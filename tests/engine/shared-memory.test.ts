@@ -22,12 +22,17 @@ interface Opened {
   readonly model: LanguageModel;
 }
 
-async function open(format: string, device: Device, residency?: Residency): Promise<Opened> {
+async function open(
+  format: string,
+  device: Device,
+  residency?: Residency,
+  options: ModelOptions = OPTIONS,
+): Promise<Opened> {
   const source = new WatchedSource(await tinyBytes(format));
   const gguf = await GgufFile.open(source);
   source.bytesRead = 0;
   const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
-  return { source, model: await LanguageModel.open(parts, OPTIONS) };
+  return { source, model: await LanguageModel.open(parts, options) };
 }
 
 async function tokensOf({ model }: Opened, first = 40): Promise<number[]> {
@@ -95,6 +100,28 @@ test('twenty requests for a model whose weights were taken cause one load', asyn
     one.source.bytesRead,
     bytes.reduce((sum, length) => sum + length, 0),
   );
+  await one.model.dispose();
+  await other.model.dispose();
+  assert.equal(device.liveObjects(), 0);
+});
+
+test('steps that went with their weights need not be dropped to keep few', async () => {
+  const probe = await open('Q8_0', openReferenceDevice());
+  const { fit } = probe.model;
+  await probe.model.dispose();
+  await using device = openReferenceDevice();
+  const residency = await Residency.open(device, { memory: 2 * (fit.onDevice - fit.weights) + fit.weights });
+  const options = { ...OPTIONS, preparedSteps: 1 };
+  const one = await open('Q8_0', device, residency, options);
+  const other = await open('Q8_0', device, residency, options);
+  const generated = await tokensOf(one);
+  assert.deepEqual(await tokensOf(other), generated);
+  // The step that generates is gone; a whole step of another kind takes its place.
+  await one.model.plan.preloadAll();
+  let positions = 0;
+  for await (const _ of one.model.evaluate([1, 40, 41])) positions++;
+  assert.equal(positions, 3);
+  assert.deepEqual(await tokensOf(one), generated);
   await one.model.dispose();
   await other.model.dispose();
   assert.equal(device.liveObjects(), 0);

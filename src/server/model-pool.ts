@@ -180,10 +180,18 @@ export class ModelPool implements AsyncDisposable {
 
   /** From here on, whoever asks for the model loads it anew. */
   async #evict(resident: Resident): Promise<void> {
-    resident.entry.forget();
-    await resident.model?.dispose();
-    this.#leave(resident);
-    this.#log.info('model released', { model: resident.entry.source.id });
+    const { entry, model } = resident;
+    const { id } = entry.source;
+    entry.forget();
+    try {
+      await model?.dispose();
+      this.#log.info('model released', { model: id });
+    } catch (error) {
+      // Whoever makes room asked for another model: it is none of their failures.
+      this.#log.warn('model not released', { model: id, error });
+    } finally {
+      this.#leave(resident);
+    }
   }
 
   #leave(resident: Resident): void {

@@ -66,6 +66,28 @@ test('a model in use stays until it is left, and those who ask later wait behind
   assert.deepEqual(order, ['b', 'a']);
 });
 
+test('a model that cannot be released makes room all the same', async () => {
+  const source = tinySource('a', {}, openNullDevice);
+  const stubborn = {
+    ...source,
+    open: async (of: Parameters<typeof source.open>[0]) => {
+      const model = await source.open(of);
+      const dispose = model.dispose.bind(model);
+      model.dispose = async () => {
+        await dispose();
+        throw new Error('not released');
+      };
+      return model;
+    },
+  };
+  await using pool = new ModelPool([stubborn, tinySource('b', {}, openNullDevice)], { most: 1 });
+  for (const id of ['a', 'b', 'a', 'b']) (await pool.acquire(id))[Symbol.dispose]();
+  assert.deepEqual(
+    pool.list().map(({ state }) => state),
+    ['unloaded', 'ready'],
+  );
+});
+
 test('many tasks over more models than fit end, and never more are open than may be', async () => {
   let open = 0;
   let most = 0;

@@ -173,8 +173,14 @@ export class Sequence implements Batchable, JobSequence {
     this.queue.push(token);
     const { constraint } = this.#request;
     this.#isMaskFilled = false;
-    constraint?.accept(token.id);
-    if (constraint?.isComplete) return this.end('stop');
+    try {
+      constraint?.accept(token.id);
+      if (constraint?.isComplete) return this.end('stop');
+    } catch (error) {
+      // A grammar's failure is no other sequence's.
+      this.fail(error);
+      return true;
+    }
     if (this.ids.length < this.limit || this.isFull) return false;
     return this.end('length');
   }

@@ -71,16 +71,23 @@ test('a constraint that fails ends its own text alone', async () => {
   const parts = { gguf: await tinyModel(), device: openReferenceDevice(), architectures: ALL_ARCHITECTURES };
   await using model = await LanguageModel.open(parts, { sequences: 2, batch: 16 });
   const options = { temperature: 0, maxTokens: 8, ignoreEnd: true } as const;
-  const failing: TokenConstraint = {
-    fill: () => Promise.reject(new Error('no mask')),
-    accept: () => undefined,
-    isComplete: false,
-    [Symbol.dispose]: () => undefined,
-  };
-  const [failed, other] = await Promise.allSettled([
-    model.generate([5, 6], { ...options, constraint: failing }).text(),
-    model.generate([5, 6], options).text(),
-  ]);
-  assert.equal(failed.status === 'rejected' && String(failed.reason), 'Error: no mask');
-  assert.equal(other.status, 'fulfilled');
+  const rest = { isComplete: false, [Symbol.dispose]: () => undefined };
+  const failing: readonly TokenConstraint[] = [
+    { ...rest, fill: () => Promise.reject(new Error('no mask')), accept: () => undefined },
+    {
+      ...rest,
+      fill: async (mask) => void mask.fill(-1),
+      accept: () => {
+        throw new Error('no mask');
+      },
+    },
+  ];
+  for (const constraint of failing) {
+    const [failed, other] = await Promise.allSettled([
+      model.generate([5, 6], { ...options, constraint }).text(),
+      model.generate([5, 6], options).text(),
+    ]);
+    assert.equal(failed.status === 'rejected' && String(failed.reason), 'Error: no mask');
+    assert.equal(other.status, 'fulfilled');
+  }
 });

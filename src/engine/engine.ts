@@ -217,6 +217,8 @@ export class Engine implements AsyncDisposable {
   }
 
   #add(sequence: Sequence): void {
+    // It may have ended while the sequence waited for its turn.
+    this.#life.check();
     if (sequence.ids.length >= sequence.limit) {
       sequence.end('length');
       return;
@@ -305,7 +307,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Takes leave of a lost device, so that all work starts over from what the host knows; gives the steps that were under way. Rejects with the error when the device is not what failed, cannot be replaced, or was lost too often.
+   * Takes leave of a lost device, so that all work starts over from what the host knows; gives the steps that were under way.
+   * Rejects with the error when the device is not what failed, cannot be replaced, or was lost too often.
    */
   async #survive(run: DeviceRun<Sequence>, error: unknown, losses = 0): Promise<StepPlan<Sequence>[]> {
     const lost = await run.lossBehind(error);
@@ -314,6 +317,7 @@ export class Engine implements AsyncDisposable {
     this.#batcher.rollBack(underWay);
     this.#run = undefined;
     this.#loss = lost;
+    this.#parts.profile?.pause();
     await run[Symbol.asyncDispose]();
     if (losses >= MOST_LOSSES) throw givenUp(run.backend, lost);
     return underWay;

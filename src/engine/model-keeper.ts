@@ -33,8 +33,9 @@ export class ModelKeeper implements AsyncDisposable {
 
   /** How a lost device is replaced, where it can be: disposes what was on it; rejects with `DEVICE_NOT_RESTORED` or `ABORTED`. */
   get restore(): ((lost: Error, signal: AbortSignal) => Promise<LoadedModel>) | undefined {
-    const { reopen } = this.#parts;
-    if (!reopen) return undefined;
+    const { reopen, residency } = this.#parts;
+    // What is shared with other models is not one model's to replace.
+    if (!reopen || residency) return undefined;
     return (lost, signal) => {
       const restoring = this.#restore(reopen, lost, signal);
       this.#restoring = restoring.catch(() => {});

@@ -96,20 +96,29 @@ export function modelOptions(): Option[] {
       .argParser(byteSize)
       .helpGroup('Model:'),
     new Option(
-      '--profile [file]',
-      'say where the time of the steps went; with a file, write a trace for Perfetto too',
-    ).helpGroup('Model:'),
-    new Option(
       '--shrink-context',
       'take a smaller context rather than stream layers, where the memory is short',
     ).helpGroup('Model:'),
     new Option('--pool', 'one allocation for the weights of a layer instead of one for each').helpGroup(
       'Model:',
     ),
-    new Option('--load-trace <file>', 'write what loading does, for Perfetto or chrome://tracing').helpGroup(
-      'Model:',
-    ),
   ];
+}
+
+/** What loading does, of commands that load one model. */
+export function loadTraceOption(): Option {
+  return new Option(
+    '--load-trace <file>',
+    'write what loading does, for Perfetto or chrome://tracing',
+  ).helpGroup('Model:');
+}
+
+/** What steps do, of commands that end with their work. */
+export function profileOption(): Option {
+  return new Option(
+    '--profile [file]',
+    'say where the time of the steps went; with a file, write a trace for Perfetto too',
+  ).helpGroup('Model:');
 }
 
 /** How long a sequence may become. */

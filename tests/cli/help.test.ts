@@ -55,6 +55,8 @@ test('a command line that cannot be meant ends with 2 and a hint', async (t) => 
     [['runn'], /unknown command 'runn'[\s\S]*Did you mean run\?/],
     [['run', '--promt', 'x'], /unknown option '--promt'[\s\S]*Did you mean --prompt\?/],
     [['run', 'word'], /too many arguments/],
+    [['serve', '--load-trace', 'trace.json'], /unknown option '--load-trace'/],
+    [['chat', '--profile'], /unknown option '--profile'/],
     [['run', '--top-k', 'many'], /Expected a number/],
     [['run', '--context', '0'], /whole number, at least 1/],
     [['run', '--cache-type', 'f64'], /Allowed choices are f16, f32/],

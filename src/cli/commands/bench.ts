@@ -18,8 +18,10 @@ import {
   deviceOptions,
   type JsonFlags,
   jsonOption,
+  loadTraceOption,
   type ModelFlags,
   modelOptions,
+  profileOption,
   realNumber,
   wholeNumber,
 } from '../options.ts';
@@ -67,6 +69,8 @@ export const benchCommand: CliCommand<BenchFlags> = {
       .default(1.1),
     jsonOption(),
     ...modelOptions(),
+    loadTraceOption(),
+    profileOption(),
     ...deviceOptions(),
   ],
   examples: [

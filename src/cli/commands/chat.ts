@@ -6,7 +6,13 @@ import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { LineReader } from '../line-reader.ts';
 import { loadFromFlags } from '../load.ts';
-import { type DeviceFlags, deviceOptions, type ModelFlags, modelOptions } from '../options.ts';
+import {
+  type DeviceFlags,
+  deviceOptions,
+  loadTraceOption,
+  type ModelFlags,
+  modelOptions,
+} from '../options.ts';
 import { describeError } from '../report-error.ts';
 import { generateOptions, type SamplingFlags, samplingOptions } from '../sampling-options.ts';
 import { timingsOf, timingsText } from '../timings.ts';
@@ -22,6 +28,7 @@ export const chatCommand: CliCommand<ChatFlags> = {
   options: [
     new Option('--system <text>', 'what the model is told before the conversation'),
     ...modelOptions(),
+    loadTraceOption(),
     ...deviceOptions(),
     ...samplingOptions(),
   ],

@@ -12,6 +12,7 @@ import {
   deviceOptions,
   type JsonFlags,
   jsonOption,
+  loadTraceOption,
   type ModelFlags,
   modelOptions,
   realNumber,
@@ -51,6 +52,7 @@ export const perplexityCommand: CliCommand<PerplexityFlags> = {
     ).argParser(realNumber),
     jsonOption(),
     ...modelOptions(),
+    loadTraceOption(),
     ...deviceOptions(),
   ],
   examples: [

@@ -8,11 +8,12 @@ import {
   type DeviceFlags,
   deviceOptions,
   type ModelFlags,
+  modelOptions,
+  profileOption,
   realNumber,
   repeated,
   wholeNumber,
 } from '../options.ts';
-import { modelOptions } from '../options.ts';
 import { PACKAGE_ROOT, packageVersion } from '../package-root.ts';
 import { profileOf, tellProfile } from '../profile.ts';
 
@@ -65,7 +66,7 @@ function whatOptions(): Option[] {
       'positions of the KV cache for all sequences together (default: the context for each)',
     ).argParser(wholeNumber(1)),
   ];
-  return [...own, ...shared].map((option) => option.helpGroup('Model:'));
+  return [...own, ...shared, profileOption()].map((option) => option.helpGroup('Model:'));
 }
 
 function whereOptions(): Option[] {

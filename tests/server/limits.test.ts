@@ -52,9 +52,9 @@ test('a request that takes too long is ended, in a stream by an event', async (t
   const streamed = await server.fetch(post(CHAT, LONG));
   // Nobody reads: the text cannot end within its time.
   await new Promise((resolve) => setTimeout(resolve, 2200));
+  await untilIdle(server);
   const events = eventsOf(await streamed.text()) as { error?: { code: string } }[];
   assert.equal(events.at(-1)?.error?.code, 'REQUEST_TIMEOUT');
-  await untilIdle(server);
   const whole = await server.fetch(post(CHAT, { ...ASK, n: 100, max_tokens: 100 }));
   assert.deepEqual([whole.status, (await errorOf(whole)).code], [408, 'REQUEST_TIMEOUT']);
   await untilIdle(server);

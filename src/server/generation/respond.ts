@@ -15,7 +15,8 @@ export function respondWithEvents(
   call.isStreaming = true;
   const leave = () => {
     call.abort();
-    void begun.events.return().then(() => call.end());
+    const end = () => call.end();
+    void begun.events.return().then(end, end);
   };
   return eventStream(withErrors(call, events), leave);
 }

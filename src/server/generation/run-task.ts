@@ -32,7 +32,7 @@ export interface Begun {
 /**
  * Runs a task on the model of a name: lets it in, loads the model, and resolves when the first token is there, so that
  * whatever is wrong with the request is known before anything is answered. Everything is given back when the events end or
- * are left. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and what loading and generating reject with.
+ * are left, place and model as soon as the call is aborted. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and what loading and generating reject with.
  */
 export async function begin(
   call: Call,
@@ -52,7 +52,7 @@ async function* run(
   prepare: (model: LanguageModel) => GenerationTask,
 ): AsyncGenerator<ChoiceEvent, void> {
   const { pool, gate } = call.server;
-  using _place = gate.enter();
+  using place = gate.enter();
   using lease = await pool.acquire(modelId, call.signal);
   const { model } = lease;
   const task = prepare(model);
@@ -60,6 +60,9 @@ async function* run(
   const stops = Array.from({ length: task.choices }, () => new AbortController());
   const stop = () => {
     for (const controller of stops) controller.abort();
+    // Nobody may ever ask for the next event; others need not wait for that.
+    lease[Symbol.dispose]();
+    place[Symbol.dispose]();
   };
   call.signal.addEventListener('abort', stop);
   if (call.signal.aborted) stop();

@@ -5,9 +5,11 @@ export type { Embedding, EmbedOptions } from './engine/embedding.ts';
 export type { PositionLogits } from './engine/forced-logits.ts';
 export type { GenerationEnd } from './engine/sequence.ts';
 export type { GenerateOptions } from './engine/generate-options.ts';
-export { LanguageModel, type ModelOptions } from './engine/language-model.ts';
+export { LanguageModel, type ModelOptions, type ModelParts } from './engine/language-model.ts';
+export type { RuntimeOptions } from './engine/runtime-options.ts';
 export type { SequenceSnapshot } from './engine/sequence-snapshot.ts';
 export type { SampledToken, ScoredToken } from './engine/sampled-token.ts';
+export { type PhaseSummary, StepProfile } from './engine/step-profile.ts';
 export type { TextChunk, TextEnd, TextStream } from './engine/text-stream.ts';
 export {
   AsyncModelLoader,

@@ -6,7 +6,10 @@ import { LoadedModel, type ModelOptions, type ModelParts } from './loaded-model.
 /** Milliseconds before each attempt to open a lost device again: a driver may take a while to come back. */
 const PAUSES = [0, 250, 1000];
 
-/** Keeps a model on a device: when that is lost, opens it again and brings the model back onto it. Owns the device, unless it is shared. */
+/**
+ * Keeps a model on a device: when that is lost, opens it again and brings the model back onto it. Owns the device, unless it
+ * is shared.
+ */
 export class ModelKeeper implements AsyncDisposable {
   readonly #parts: ModelParts;
   readonly #options: ModelOptions;

@@ -20,7 +20,8 @@ export interface KvCacheSize {
 
 /**
  * The bookkeeping of a paged KV cache: which blocks of `KV_BLOCK_SIZE` positions belong to which slot. Slots whose sequences
- * begin alike may share full blocks, which nobody writes again. The cells themselves are states of the layers' graphs, one pair of matrices a layer, all addressed by the same block numbers.
+ * begin alike may share full blocks, which nobody writes again. The cells themselves are states of the layers' graphs, one
+ * pair of matrices a layer, all addressed by the same block numbers.
  */
 export class KvCache implements SequenceState {
   readonly context: number;

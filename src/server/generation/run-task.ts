@@ -32,7 +32,8 @@ export interface Begun {
 /**
  * Runs a task on the model of a name: lets it in, loads the model, and resolves when the first token is there, so that
  * whatever is wrong with the request is known before anything is answered. Everything is given back when the events end or
- * are left, place and model as soon as the call is aborted. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and what loading and generating reject with.
+ * are left, place and model as soon as the call is aborted. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and what loading
+ * and generating reject with.
  */
 export async function begin(
   call: Call,

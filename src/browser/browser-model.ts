@@ -1,10 +1,9 @@
 import { Lifetime } from '../base/disposal.ts';
 import { RocmforgeError } from '../base/errors.ts';
-import type { GenerateOptions } from '../engine/generate-options.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ChatMessage, ChatRenderOptions } from '../text/index.ts';
 import type { CallClient } from './calls/call-client.ts';
-import type { EngineCall, ModelDescription } from './engine-calls.ts';
+import type { BrowserGenerateOptions, EngineCall, ModelDescription } from './engine-calls.ts';
 import { RemoteTextStream } from './remote-text-stream.ts';
 
 /** A model that runs in a worker of its own, with the methods of Node's `LanguageModel`. It owns the worker. */
@@ -39,7 +38,7 @@ export class BrowserModel implements AsyncDisposable, ModelDescription {
   /** Answers a conversation, written down by the model's own template. The stream rejects as Node's throws and rejects. */
   chat(
     messages: readonly ChatMessage[],
-    { signal, ...options }: GenerateOptions & ChatRenderOptions = {},
+    { signal, ...options }: BrowserGenerateOptions & ChatRenderOptions = {},
   ): RemoteTextStream {
     this.#life.check();
     return new RemoteTextStream(this.#client, { name: 'chat', messages, options }, signal);
@@ -48,7 +47,7 @@ export class BrowserModel implements AsyncDisposable, ModelDescription {
   /** Continues a text or token ids. The stream rejects as Node's throws and rejects. */
   generate(
     prompt: string | readonly number[],
-    { signal, ...options }: GenerateOptions = {},
+    { signal, ...options }: BrowserGenerateOptions = {},
   ): RemoteTextStream {
     this.#life.check();
     return new RemoteTextStream(this.#client, { name: 'generate', prompt, options }, signal);

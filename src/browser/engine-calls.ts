@@ -11,11 +11,17 @@ import type { DownloadProgress } from './store/download-progress.ts';
 /** How far a model has come: into the browser's storage, and onto the device. Both at once while it downloads. */
 export type BrowserLoadProgress = DownloadProgress | LoadProgress;
 
+/** What Node's options hold beside functions and objects with methods, which cannot be sent to a worker. */
+export type SendableOptions = Omit<ModelOptions, 'onProgress' | 'logger' | 'trace' | 'profile' | 'taps'>;
+
+/** Node's options of a text but for the grammar, which lives outside the worker. */
+export type BrowserGenerateOptions = Omit<GenerateOptions, 'constraint'>;
+
 /** What crosses to the engine's worker: options without functions and signals. */
 export interface OpenCall {
   readonly name: 'open';
   readonly location: SourceLocation;
-  readonly options: Omit<ModelOptions, 'onProgress' | 'signal' | 'logger' | 'trace'> &
+  readonly options: Omit<SendableOptions, 'signal'> &
     BrowserDeviceRequest &
     Pick<OpenSourceOptions, 'keep' | 'headers' | 'sha256'>;
 }
@@ -24,14 +30,14 @@ export interface OpenCall {
 export interface ChatCall {
   readonly name: 'chat';
   readonly messages: readonly ChatMessage[];
-  readonly options: Omit<GenerateOptions, 'signal'> & ChatRenderOptions;
+  readonly options: Omit<BrowserGenerateOptions, 'signal'> & ChatRenderOptions;
 }
 
 /** A text or token ids to be continued. */
 export interface GenerateCall {
   readonly name: 'generate';
   readonly prompt: string | readonly number[];
-  readonly options: Omit<GenerateOptions, 'signal'>;
+  readonly options: Omit<BrowserGenerateOptions, 'signal'>;
 }
 
 /** What the page asks of the worker. */

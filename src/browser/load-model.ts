@@ -1,8 +1,13 @@
 import { RocmforgeError } from '../base/errors.ts';
-import type { ModelOptions } from '../engine/language-model.ts';
 import { BrowserModel } from './browser-model.ts';
 import { CallClient } from './calls/call-client.ts';
-import type { BrowserLoadProgress, EngineCall, ModelDescription, OpenCall } from './engine-calls.ts';
+import type {
+  BrowserLoadProgress,
+  EngineCall,
+  ModelDescription,
+  OpenCall,
+  SendableOptions,
+} from './engine-calls.ts';
 import type { BrowserDeviceRequest } from './open-device.ts';
 import type { SourceLocation } from './open-source.ts';
 import type { StoredModel } from './store/model-store.ts';
@@ -12,8 +17,7 @@ import { BrowserWorker } from './worker-host.ts';
 export type ModelLocation = string | URL | File | readonly File[] | Pick<StoredModel, 'id'>;
 
 /** How a model is loaded in a browser. */
-export interface BrowserLoadOptions
-  extends Omit<ModelOptions, 'onProgress' | 'trace' | 'logger'>, BrowserDeviceRequest {
+export interface BrowserLoadOptions extends SendableOptions, BrowserDeviceRequest {
   /**
    * Whether the model is kept in the browser's storage, from where it is loaded the next time without its server or file.
    * Default true. A model that is not kept is read by ranges, in the order and as often as it is needed.

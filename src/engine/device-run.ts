@@ -1,6 +1,7 @@
 import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import type { Device, Stream } from '../device/index.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
+import type { StepPlan } from './continuous-batcher.ts';
 import { JobPipeline, type PipelineParts } from './job-pipeline.ts';
 import type { JobSequence } from './job-sequence.ts';
 
@@ -42,6 +43,24 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
     this.pipeline[Symbol.dispose]();
     await this.stream[Symbol.asyncDispose]();
   }
+}
+
+/** Of the sequences under whose steps the device is lost time and again, the one with the most rows in them. Counts a loss. */
+export function toBlame<S extends { losses: number }>(
+  underWay: readonly StepPlan<S>[],
+  running: ReadonlySet<S>,
+): S | undefined {
+  const rows = new Map<S, number>();
+  for (const { sequence, count } of underWay.flatMap(({ slices }) => slices)) {
+    if (running.has(sequence)) rows.set(sequence, count + (rows.get(sequence) ?? 0));
+  }
+  let worst: S | undefined;
+  for (const [sequence, count] of rows) {
+    if (++sequence.losses < MOST_LOSSES) continue;
+    if (!worst || count >= (rows.get(worst) ?? 0)) worst = sequence;
+  }
+  if (worst) for (const sequence of rows.keys()) sequence.losses = 0;
+  return worst;
 }
 
 /** Why work is given up: the device was lost time and again. */

@@ -3,7 +3,7 @@ import { invariant, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkIds, checkShift } from './check-request.ts';
 import { ContinuousBatcher, type Slice, type StepPlan } from './continuous-batcher.ts';
-import { DeviceRun, givenUp, MOST_LOSSES } from './device-run.ts';
+import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from './device-run.ts';
 import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
 import {
   type EvaluateOptions,
@@ -323,19 +323,10 @@ export class Engine implements AsyncDisposable {
     return underWay;
   }
 
-  /** Gives up, of the sequences under whose steps the device is lost time and again, the one with the most rows in them. */
+  /** Gives up the sequence that is to blame for losses, if one is. */
   #blame(underWay: readonly StepPlan<Sequence>[], backend: string): void {
-    const rows = new Map<Sequence, number>();
-    for (const { sequence, count } of underWay.flatMap(({ slices }) => slices)) {
-      if (this.#sequences.has(sequence)) rows.set(sequence, count + (rows.get(sequence) ?? 0));
-    }
-    let worst: Sequence | undefined;
-    for (const [sequence, count] of rows) {
-      if (++sequence.losses < MOST_LOSSES) continue;
-      if (!worst || count >= (rows.get(worst) ?? 0)) worst = sequence;
-    }
+    const worst = toBlame(underWay, this.#sequences);
     if (!worst) return;
-    for (const sequence of rows.keys()) sequence.losses = 0;
     this.#remove(worst);
     worst.fail(givenUp(backend, this.#loss));
   }

@@ -95,3 +95,18 @@ test('scratch that is alive in one phase does not overlap', () => {
   const total = scratch.reduce((sum, { byteLength }) => sum + byteLength, 0);
   assert.ok(program.scratchBytes < total, 'memory is used again');
 });
+
+test('copies of whole tiles stay within what they copy, with any number of rows', () => {
+  for (const rows of [1, 2, 4, 5]) {
+    const g = new GraphBuilder('product', { ...SHAPE, rows });
+    const x = g.input('x', { axis: 'rows', width: 64 });
+    g.output('y', matmul(g, x, g.weight('w', Q4_0, 64, 64)));
+    const { slots } = compile(g.finish());
+    assert.ok(slots.some((slot) => slot.rows !== undefined && slot.rows.rowUnit > 1) === rows > 1);
+    for (const { name, byteLength, rows: divided } of slots) {
+      if (!divided || divided.axis !== 'rows') continue;
+      const { rowBytes, rowUnit } = divided;
+      assert.ok(Math.ceil(rows / rowUnit) * rowUnit * rowBytes <= byteLength, `${name}, ${rows} rows`);
+    }
+  }
+});

@@ -102,8 +102,10 @@ export class SlotTable {
 
   /** Scratch for the 8-bit form of a tensor. */
   quantized({ name, axis, width }: Tensor): Slot {
-    const byteLength = recordBytes(capacityOf(axis, this.#shape), width);
-    const rows = { axis, rowBytes: recordBytes(TILE_ROWS, width) / TILE_ROWS, rowUnit: TILE_ROWS };
+    const capacity = capacityOf(axis, this.#shape);
+    const byteLength = recordBytes(capacity, width);
+    // A row that has no others beside it is no tile.
+    const rows = { axis, rowBytes: recordBytes(1, width), rowUnit: capacity === 1 ? 1 : TILE_ROWS };
     return this.#add({ name: `${name} in 8 bits`, byteLength, rows, origin: { kind: 'scratch' } });
   }
 

@@ -6,7 +6,6 @@ declare const SHELL_VERSION: string;
 interface ServiceWorkerScope {
   readonly registration: { readonly scope: string };
   readonly clients: { claim(): Promise<void> };
-  skipWaiting(): Promise<void>;
   addEventListener(type: 'install' | 'activate', listener: (event: ExtendableEvent) => void): void;
   addEventListener(type: 'fetch', listener: (event: FetchEvent) => void): void;
 }
@@ -30,8 +29,9 @@ const ISOLATION = {
   'cross-origin-embedder-policy': 'require-corp',
 };
 
+// A page that is open keeps the files that it began with: the next version waits until none is.
 worker.addEventListener('install', (event) => {
-  event.waitUntil(fillShell().then(() => worker.skipWaiting()));
+  event.waitUntil(fillShell());
 });
 
 worker.addEventListener('activate', (event) => {

@@ -1,5 +1,5 @@
 import { Lifetime } from '../base/disposal.ts';
-import { RocmforgeError } from '../base/errors.ts';
+import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ChatMessage, ChatRenderOptions } from '../text/index.ts';
 import type { CallClient } from './calls/call-client.ts';
@@ -63,6 +63,9 @@ export class BrowserModel implements AsyncDisposable, ModelDescription {
     if (!this.#life.end()) return;
     try {
       await this.#client.call({ name: 'dispose' } satisfies EngineCall);
+    } catch (error) {
+      // With its worker, all that it held is gone.
+      if (!isRocmforgeError(error, 'WORKER_LOST')) throw error;
     } finally {
       await this.#client.end(new RocmforgeError('DISPOSED', { what: 'the model' }));
     }

@@ -75,7 +75,8 @@ async function openGguf(sources: SourceOpener, signal: AbortSignal): Promise<Ggu
     const first = await sources.first();
     return await GgufFile.open(first, { signal, resolveSibling: (name) => sources.sibling(name) });
   } catch (error) {
-    if (isRocmforgeError(error) && error.code.startsWith('GGUF_')) await sources.discard();
+    // Where it cannot be removed, why it is no model still says more.
+    if (isRocmforgeError(error) && error.code.startsWith('GGUF_')) await sources.discard().catch(() => {});
     throw error;
   }
 }

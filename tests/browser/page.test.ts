@@ -142,6 +142,13 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     await page.keyboard.press('Escape');
   });
 
+  test('a file that is dropped again while it loads is loaded, whatever it is called', async () => {
+    await dropFile(page, '100% tiny.gguf', tiny, 2);
+    await button('Model: 100% tiny.gguf').waitFor();
+    await message().waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+  });
+
   test('what cannot be loaded is said', async () => {
     await page.reload();
     await page.getByLabel('A GGUF file’s address').fill(`${site.url}/absent.gguf`);
@@ -190,14 +197,14 @@ function focused(page: Page): Promise<string> {
   return page.evaluate(`document.activeElement?.textContent?.trim() ?? ''`);
 }
 
-/** Drops a file on the page, as a user would from a folder. */
-async function dropFile(page: Page, name: string, bytes: Uint8Array): Promise<void> {
-  const given = JSON.stringify({ name, base64: Buffer.from(bytes).toString('base64') });
-  await page.evaluate(`(async ({ name, base64 }) => {
+/** Drops a file on the page, as a user would from a folder, once or `times` in a row. */
+async function dropFile(page: Page, name: string, bytes: Uint8Array, times = 1): Promise<void> {
+  const given = JSON.stringify({ name, times, base64: Buffer.from(bytes).toString('base64') });
+  await page.evaluate(`(async ({ name, times, base64 }) => {
     const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
     const dataTransfer = new DataTransfer();
     dataTransfer.items.add(new File([bytes], name));
-    for (const type of ['dragover', 'drop']) {
+    for (const type of Array.from({ length: times }, () => ['dragover', 'drop']).flat()) {
       document.body.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
     }
   })(${given})`);

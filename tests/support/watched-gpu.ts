@@ -1,8 +1,5 @@
 import type { GpuProvider } from '../../src/devices/webgpu/index.ts';
 
-/** How often each of a GPU device's calls was made. */
-export type GpuCalls = ReadonlyMap<string, number>;
-
 /** Calls that set something aside on the GPU, or make what a step is made of. */
 export const GPU_CREATIONS = [
   'createBindGroup',

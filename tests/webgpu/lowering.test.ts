@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
+import type { GpuMatrices, GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
+import { SUBGROUP_MATRICES } from '../../src/devices/webgpu/kernels/library/matrices.ts';
+import { WEIGHT_HALVES } from '../../src/devices/webgpu/kernels/weight-halves.ts';
 import { lowerGraph } from '../../src/devices/webgpu/lowering/lower-graph.ts';
 import { Q4_0, Q4_K, Q8_0 } from '../../src/formats/index.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
@@ -56,4 +58,26 @@ test('plans of all capacities want their weights in one layout', async () => {
       other?.map((weights) => weights.sort()),
       one?.map((weights) => weights.sort()),
     );
+});
+
+test('tiles of matrix products have room in the workgroup memory that there is', async () => {
+  const matrices: GpuMatrices = {
+    ...{ rows: 16, outputs: 16, depth: 16, lanes: 32 },
+    ...{ text: SUBGROUP_MATRICES, decodeText: WEIGHT_HALVES },
+  };
+  for (const workgroupBytes of [16 << 10, 32 << 10, 48 << 10]) {
+    for (const rows of [9, 64, 512]) {
+      const [layer] = (await graphsOf(rows)).layers;
+      assert.ok(layer);
+      const { templates } = lowerGraph(layer.graph, { ...LARGE, workgroupBytes, matrices });
+      const products = templates.filter(({ module }) => module.name.endsWith('matrix_product'));
+      assert.ok(products.length > 0);
+      for (const { module } of products) {
+        const [across, down, depth] = ['TILE_ROWS', 'TILE_OUTPUTS', 'DEPTH'].map((name) =>
+          Number(module.constants[name]),
+        ) as [number, number, number];
+        assert.ok(16 * (across + down) * (depth / 8 + 1) <= workgroupBytes, `${across} x ${down} x ${depth}`);
+      }
+    }
+  }
 });

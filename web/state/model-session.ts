@@ -2,7 +2,6 @@ import { type Signal, signal } from '@preact/signals';
 import {
   type BrowserLoadProgress,
   type BrowserModel,
-  isRocmforgeError,
   loadModel,
   type ModelLocation,
 } from '../../src/browser/index.ts';
@@ -32,6 +31,7 @@ export class ModelSession {
   readonly #settings: Signal<SettingValues>;
   #request: LoadRequest | undefined;
   #loading: AbortController | undefined;
+  #ended: Promise<void> = Promise.resolve();
   #model: BrowserModel | undefined;
 
   constructor(settings: Signal<SettingValues>) {
@@ -40,15 +40,32 @@ export class ModelSession {
 
   /** Loads a model in the place of the one that is there. Never rejects: the status says how it went. */
   async load(request: LoadRequest): Promise<void> {
-    const { title, location, sha256 } = request;
     this.#loading?.abort();
     const loading = new AbortController();
-    const { signal } = loading;
     this.#loading = loading;
     this.#request = request;
-    this.status.value = { kind: 'loading', title, progress: undefined };
+    this.status.value = { kind: 'loading', title: request.title, progress: undefined };
+    // What is loading still has its file open, which may be the one that is wanted now.
+    const before = this.#ended;
+    this.#ended = before.then(() => this.#load(request, loading));
+    await this.#ended;
+  }
+
+  /** Loads it again, as the settings are now. */
+  async reload(): Promise<void> {
+    if (this.#request) await this.load(this.#request);
+  }
+
+  /** Ends the loading; what was downloaded stays. */
+  cancel(): void {
+    this.#loading?.abort();
+  }
+
+  async #load({ title, location, sha256 }: LoadRequest, loading: AbortController): Promise<void> {
+    const { signal } = loading;
     try {
       await this.#release();
+      signal.throwIfAborted();
       const { context, device, keep } = this.#settings.value;
       let arriving = false;
       const onProgress = (progress: BrowserLoadProgress) => {
@@ -60,25 +77,15 @@ export class ModelSession {
       };
       const options = { context, device, keep, load: 'eager', sha256, signal, onProgress } as const;
       const model = await loadModel(location, options);
-      // Another model was asked for while this one's last message was on its way.
-      if (signal.aborted) return await model.dispose();
+      // It was cancelled while its last message was on its way.
+      if (signal.aborted) await model.dispose();
+      signal.throwIfAborted();
       this.#model = model;
       this.status.value = { kind: 'ready', title, model, context };
     } catch (error) {
       if (this.#loading !== loading) return;
-      const stopped = isRocmforgeError(error, 'ABORTED');
-      this.status.value = stopped ? { kind: 'empty' } : { kind: 'failed', title, error };
+      this.status.value = signal.aborted ? { kind: 'empty' } : { kind: 'failed', title, error };
     }
-  }
-
-  /** Loads it again, as the settings are now. */
-  async reload(): Promise<void> {
-    if (this.#request) await this.load(this.#request);
-  }
-
-  /** Ends the loading; what was downloaded stays. */
-  cancel(): void {
-    this.#loading?.abort();
   }
 
   async #release(): Promise<void> {

@@ -45,12 +45,13 @@ export class CallClient {
       listener.failed(this.#lost);
       return { more: () => {}, leave: () => {} };
     }
+    // What cannot cross throws here, and nobody waits for an answer to it.
+    this.#post({ kind: 'call', id, call });
     this.#listeners.set(id, {
       value: (value) => listener.value(value),
       done: (value) => (ended(), listener.done(value)),
       failed: (error) => (ended(), listener.failed(error)),
     });
-    this.#post({ kind: 'call', id, call });
     if (signal?.aborted) abort();
     signal?.addEventListener('abort', abort, { once: true });
     return {

@@ -31,10 +31,9 @@ export function serveCalls(
     const call = new RunningCall((value) => post({ kind: 'value', id, value }));
     running.set(id, call);
     answer(message.call, call)
-      .then(
-        (value) => post({ kind: 'done', id, value }),
-        (error: unknown) => post({ kind: 'failed', id, error: packError(error) }),
-      )
+      .then((value) => post({ kind: 'done', id, value }))
+      // An answer that cannot cross is a failure, too.
+      .catch((error: unknown) => post({ kind: 'failed', id, error: packError(error) }))
       .finally(() => running.delete(id));
   });
 }

@@ -234,10 +234,10 @@ export class Download {
 
   async #writeRecord(known: RemoteIdentity & { readonly sha256?: string }): Promise<void> {
     const { id, folder, record } = this.#target;
-    const { name, url } = this.#origin;
+    const { fileName, url } = this.#origin;
     const now = Date.now();
     await folder.writeRecord(id, {
-      name: fileNameOf(name),
+      name: fileName,
       url,
       added: record?.added ?? now,
       used: now,
@@ -254,12 +254,6 @@ function mayPass(error: unknown): boolean {
   return ['READ_FAILED', 'READ_SHORT', 'SOURCE_UNAVAILABLE'].some(
     (code) => isRocmforgeError(error) && error.code === code,
   );
-}
-
-/** The last part of an address or path, without its query. */
-function fileNameOf(name: string): string {
-  const path = /^[a-z]+:\/\//i.test(name) ? new URL(name).pathname : name;
-  return decodeURIComponent(path.slice(path.lastIndexOf('/') + 1)) || name;
 }
 
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -4,7 +4,25 @@ import type { Feed, Origin } from './origin.ts';
 
 /** A file on a server, with byte ranges or without. */
 export function httpOrigin(url: string, headers: Readonly<Record<string, string>> = {}): Origin {
-  return { name: url, url, key: url, open: (offset, signal) => open(url, { offset, headers, signal }) };
+  return {
+    name: url,
+    fileName: fileNameOf(url),
+    url,
+    key: url,
+    open: (offset, signal) => open(url, { offset, headers, signal }),
+  };
+}
+
+/** The last part of an address, without its query. */
+function fileNameOf(url: string): string {
+  const { pathname } = new URL(url);
+  const last = pathname.slice(pathname.lastIndexOf('/') + 1);
+  try {
+    return decodeURIComponent(last) || url;
+  } catch {
+    // A percent sign that begins no escape is allowed in an address.
+    return last;
+  }
 }
 
 async function open(

@@ -14,6 +14,8 @@ export interface Feed {
 export interface Origin {
   /** Address or file name: what errors name, and by which split models find their other parts. */
   readonly name: string;
+  /** The file's name, for people. */
+  readonly fileName: string;
   /** The address, undefined for a file. */
   readonly url: string | undefined;
   /** What tells this file from all others. */
@@ -31,6 +33,7 @@ export function fileOrigin(file: File): Origin {
   const validator = String(lastModified);
   return {
     name,
+    fileName: name,
     url: undefined,
     key: `file ${name} ${size} ${lastModified}`,
     open: async (offset) => ({ start: offset, size, validator, body: file.slice(offset).stream() }),

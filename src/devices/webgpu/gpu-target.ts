@@ -76,6 +76,9 @@ const MATRICES = ['shader-f16', 'chromium-experimental-subgroup-matrix'] as read
 /** More threads than this gain nothing in any kernel. */
 const MOST_THREADS = 256;
 
+/** Threads of a subgroup among which the smallest slice of a product's tile can be shared out. */
+const MOST_MATRIX_LANES = 32;
+
 /**
  * Chooses among what the adapter offers, `without` left out: the one place where features are chosen. `bindingBytes` narrows
  * what a binding spans.
@@ -132,7 +135,8 @@ function chooseMatrices({ features, info }: GPUAdapter): GpuMatrices | undefined
   } = info as GPUAdapterInfo & {
     readonly subgroupMatrixConfigs?: Iterable<MatrixConfig>;
   };
-  if (!MATRICES.every((name) => features.has(name)) || subgroupMinSize !== subgroupMaxSize) return undefined;
+  if (!MATRICES.every((name) => features.has(name))) return undefined;
+  if (subgroupMinSize !== subgroupMaxSize || subgroupMaxSize > MOST_MATRIX_LANES) return undefined;
   const usable = [...subgroupMatrixConfigs].filter(
     ({ componentType, resultComponentType, M, N, K }) =>
       componentType === 'f16' &&

@@ -13,8 +13,8 @@ export const NO_BROWSER: string | false =
     : 'no browser: run the tests by scripts/test.mjs, on Linux on x86-64';
 
 /**
- * WebGPU in software. Kernels are checked with bounds in Node; with them, and with workgroup memory zeroed before kernels that
- * write it first, SwiftShader compiles several times as long.
+ * WebGPU in software, with Dawn's switches as in Node: where indices are bounded once more, and workgroup memory is zeroed before
+ * kernels that write it first, SwiftShader compiles several times as long.
  */
 const FLAGS = [
   '--no-zygote',

@@ -46,12 +46,16 @@ function tileBytes({ rows, outputs, depth }: Tile): number {
   return 16 * (rows + outputs) * (depth / 8 + 1);
 }
 
-/** The tile for so many rows, with slices half as deep where whole ones do not fit. */
+/** The tile for so many rows, with slices half as deep where whole ones do not fit, and smaller where those do not either. */
 function tileFor(capacity: number, columns: number, { workgroupBytes }: GpuTarget): Tile {
-  const tile = TILES.find(({ rows }) => rows >= capacity) ?? TILES.at(-1);
-  invariant(tile, 'there is a tile');
-  const fits = columns % tile.depth === 0 && tileBytes(tile) <= workgroupBytes;
-  return fits ? tile : { ...tile, depth: tile.depth / 2 };
+  const fits = (tile: Tile) => columns % tile.depth === 0 && tileBytes(tile) <= workgroupBytes;
+  const usable = TILES.flatMap((tile) => {
+    const shallow = { ...tile, depth: tile.depth / 2 };
+    return [tile, shallow].filter(fits).slice(0, 1);
+  });
+  const tile = usable.find(({ rows }) => rows >= capacity) ?? usable.at(-1);
+  invariant(tile, 'the smallest tile has room on every target');
+  return tile;
 }
 
 /** A product on the target's matrix units. */

@@ -75,7 +75,7 @@ export class Uploader {
    * memory.
    */
   copy(source: Uint8Array, goal: GPUBuffer, goalOffset: number): Promise<void> | undefined {
-    const pinned = [...this.#mapped].find((candidate) => candidate.holds(source));
+    const pinned = this.#pinnedOf(source);
     if (!pinned || source.byteOffset % 4 !== 0) return undefined;
     const { byteOffset, byteLength } = source;
     return pinned.handOver([], (buffer) => {
@@ -95,6 +95,11 @@ export class Uploader {
 
   dispose(): void {
     for (const source of this.#sources.splice(0)) source.destroy();
+  }
+
+  #pinnedOf(source: Uint8Array): MappedPinned | undefined {
+    for (const pinned of this.#mapped) if (pinned.holds(source)) return pinned;
+    return undefined;
   }
 
   /** The file's bytes, or the layout's made of them, through a slot of our own. */

@@ -1,10 +1,3 @@
-/** Sizes of the matrices of halves that a subgroup multiplies at once, their sums in f32. */
-export interface MatrixSizes {
-  readonly rows: number;
-  readonly outputs: number;
-  readonly depth: number;
-}
-
 /**
  * Matrices on the GPU's own units, out of lines of `tile` that are `line` vectors apart: `left_at` and `right_at` take lines along
  * which the depth runs, `right_rows_at` lines along which the outputs do. `multiplied` adds a product to sums, which `store_sums`

@@ -105,25 +105,17 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     await dialog.getByLabel('Most tokens of an answer').fill('4000');
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
-    for (const [count, stop] of [
-      [1, () => page.keyboard.press('Escape')],
-      [2, () => button('Stop').click()],
-    ] as const) {
+    // Each in a conversation of its own: what the model says to the first message has no end.
+    for (const stop of [() => page.keyboard.press('Escape'), () => button('Stop').click()]) {
       await message().fill('Tell me a very long story about a ship.');
       await page.keyboard.press('Enter');
-      await answers()
-        .nth(count - 1)
-        .locator('.text')
-        .waitFor();
+      await answers().locator('.text').waitFor();
       await stop();
-      await answers()
-        .nth(count - 1)
-        .getByText('Stopped')
-        .waitFor();
-      assert.equal(await answers().count(), count);
+      await answers().getByText('Stopped').waitFor();
+      assert.equal(await answers().count(), 1);
+      await button('New conversation').click();
+      await page.getByRole('heading', { name: 'Say something.' }).waitFor();
     }
-    await button('New conversation').click();
-    await page.getByRole('heading', { name: 'Say something.' }).waitFor();
   });
 
   test('a dropped file is loaded and kept, shown with its size, and deleted', async () => {

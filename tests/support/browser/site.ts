@@ -103,7 +103,8 @@ export class Site implements AsyncDisposable {
     const first = content.subarray(begin, Math.min(end, begin + (cut ?? stallAfter ?? content.length)));
     const rest = content.subarray(begin + first.length, end);
     response.write(first, () => {
-      if (cut !== undefined) response.destroy();
+      // An end, not a reset, which would take back what the client has not read.
+      if (cut !== undefined) response.socket?.end();
       else if (stallAfter === undefined) response.end();
       else this.#stalled.push(() => response.end(rest));
     });

@@ -13,6 +13,9 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
 };
 
+/** A body that fails takes back what was not read of it: so long a client has to read before the connection is cut. */
+const TO_BE_READ_MS = 250;
+
 /** What the site does wrong or slowly with the files given to it; change it between requests. */
 export interface SiteBehaviour {
   etag: string;
@@ -103,8 +106,7 @@ export class Site implements AsyncDisposable {
     const first = content.subarray(begin, Math.min(end, begin + (cut ?? stallAfter ?? content.length)));
     const rest = content.subarray(begin + first.length, end);
     response.write(first, () => {
-      // An end, not a reset, which would take back what the client has not read.
-      if (cut !== undefined) response.socket?.end();
+      if (cut !== undefined) setTimeout(() => response.destroy(), TO_BE_READ_MS);
       else if (stallAfter === undefined) response.end();
       else this.#stalled.push(() => response.end(rest));
     });

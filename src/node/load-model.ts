@@ -1,19 +1,15 @@
 import type { BlockDecoder } from '../device/index.ts';
 import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
-import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
-import { AdapterSet } from '../model/lora/adapter-set.ts';
-import { LoraAdapter } from '../model/lora/lora-adapter.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
+import { type AdapterOptions, openAdapters } from './open-adapters.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** How a model is loaded from a path or an address. */
-export interface LoadModelOptions extends ModelOptions, DeviceRequest {
+export interface LoadModelOptions extends ModelOptions, DeviceRequest, AdapterOptions {
   /** Memory of a device that is shared with other models; no device is opened then. */
   readonly residency?: Residency | undefined;
-  /** LoRA adapters in GGUF that requests may name: paths or addresses by name. */
-  readonly adapters?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -31,40 +27,18 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
   };
   try {
     const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
-    const adapters = await openAdapters(gguf, options);
+    const adapters = await openAdapters(gguf, options, signal);
     const decodes = (options.weights ?? 'blocks') !== 'blocks';
     const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
     const shared = residency?.device;
     const device = shared ?? keep(await openDevice(options));
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
-    const parts = { gguf, device, decoder, reopen, residency, adapters, architectures: ALL_ARCHITECTURES };
+    const owned = { gguf, device, decoder, reopen, residency };
+    const parts = { ...owned, ...adapters, architectures: ALL_ARCHITECTURES };
     return await LanguageModel.open(parts, options);
   } catch (error) {
     for (const resource of opened) await resource[Symbol.asyncDispose]();
     throw error;
-  }
-}
-
-/** Reads adapters into memory, their files closed again; undefined where there are none. */
-async function openAdapters(
-  base: GgufFile,
-  { adapters = {}, signal }: LoadModelOptions,
-): Promise<AdapterSet | undefined> {
-  const names = Object.entries(adapters);
-  if (names.length === 0) return undefined;
-  const tensors = new Map(base.tensors.map((tensor) => [tensor.name, tensor]));
-  const architecture = base.metadata.string('general.architecture') ?? '';
-  const files: GgufFile[] = [];
-  try {
-    const read: LoraAdapter[] = [];
-    for (const [name, location] of names) {
-      const gguf = await openGguf(location, signal ? { signal } : {});
-      files.push(gguf);
-      read.push(LoraAdapter.read(name, gguf, { architecture, tensors }));
-    }
-    return await AdapterSet.load(read, tensors);
-  } finally {
-    for (const file of files) await file.dispose();
   }
 }
 

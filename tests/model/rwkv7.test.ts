@@ -3,29 +3,13 @@ import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { LanguageModel, ModelOptions } from '../../src/index.ts';
 import { loadModel } from '../../src/index.ts';
-import { FAMILY_FIXTURES, familyPaths } from '../support/family-fixtures.ts';
+import { familyPaths } from '../support/family-fixtures.ts';
 import { readFloats } from '../support/goldens.ts';
+import { largestDifference, logitsOf, PROMPT, RWKV7 as MODEL } from '../support/prompt-chunk-tests.ts';
 import { sharedPath } from '../support/shared.ts';
-
-const FAMILY = FAMILY_FIXTURES.find(({ name }) => name === 'rwkv7');
-assert.ok(FAMILY);
-const MODEL = familyPaths(FAMILY).model;
-const PROMPT = Array.from({ length: 45 }, (_, i) => (5 + 11 * i + i * i) % 61);
 
 function open(options: ModelOptions & { device: string }): Promise<LanguageModel> {
   return loadModel(MODEL, options);
-}
-
-async function logitsOf(model: LanguageModel, ids: readonly number[]): Promise<Float32Array[]> {
-  const rows: Float32Array[] = [];
-  for await (const { logits } of model.evaluate(ids)) rows.push(logits.slice());
-  return rows;
-}
-
-function largestDifference(a: readonly Float32Array[], b: readonly Float32Array[]): number {
-  assert.equal(a.length, b.length);
-  const rows = a.map((row, r) => Math.max(...row.map((value, i) => Math.abs(value - (b[r]?.[i] ?? NaN)))));
-  return Math.max(...rows);
 }
 
 async function generated(
@@ -41,17 +25,6 @@ async function generated(
 }
 
 for (const device of ['cpu', 'reference']) {
-  test(`a prompt in one chunk, in many and token by token on ${device}`, async () => {
-    const context = 64;
-    await using whole = await open({ device, context, batch: 64, logitRows: 64 });
-    const expected = await logitsOf(whole, PROMPT);
-    for (const batch of [7, 1]) {
-      await using model = await open({ device, context, batch, logitRows: batch });
-      const difference = largestDifference(await logitsOf(model, PROMPT), expected);
-      assert.ok(difference < 1e-4, `${batch} at once: a logit differs by ${difference}`);
-    }
-  });
-
   const trained = sharedPath('models/test-only/tiny-rwkv-7v0-834K-f32.gguf');
   const golden = sharedPath('goldens/rwkv7-834K.after-in.logits.f32');
   const skip = trained && golden ? false : 'the shared goldens and models are not beside the project';

@@ -2,17 +2,20 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { GoldenSequence } from '../../src/engine/golden.ts';
-import type { LanguageModel, ModelOptions } from '../../src/index.ts';
+import type { LanguageModel, LoadModelOptions } from '../../src/index.ts';
 import { fixture } from './fixture.ts';
 import { bestOf, decodeForced, openForGolden, readExpected, readFloats, readGolden } from './goldens.ts';
 import { PROJECT_ROOT } from './project.ts';
 import { sharedPath } from './shared.ts';
 
+/** How a golden's model is opened: the device is the test's own. */
+export type GoldenOptions = Omit<LoadModelOptions, 'device' | 'threads' | 'residency'>;
+
 /** A device that goldens are held against. */
 export interface GoldenDevice {
   readonly name: string;
   /** Opens a model on it; the model owns what it was opened from. */
-  open(path: string, options: ModelOptions): Promise<LanguageModel>;
+  open(path: string, options: GoldenOptions): Promise<LanguageModel>;
   /** Positions a sequence that a slow device computes; all without it. */
   readonly positions?: number;
   /** Sequences of a golden that a slow device computes; all without it. */
@@ -139,7 +142,7 @@ export function testQuantizedGoldens(device: GoldenDevice, models = /./): void {
     declare(device, `${name} agrees with its golden`, [path, golden], async (modelPath, goldenPath) => {
       const whole = await readGolden(goldenPath);
       const sequences = shortened(whole, device);
-      const open = (file: string, options: ModelOptions) => device.open(file, { ...options, cacheType });
+      const open = (file: string, options: GoldenOptions) => device.open(file, { ...options, cacheType });
       await using model = await openForGolden(modelPath, sequences, open);
       const report = await decodeForced(model, sequences);
       assert.ok(

@@ -46,21 +46,41 @@ struct Operands {
 /// Rows from `first` on that are a chunk; none of them begins a sequence but the first.
 struct Chunk {
   i32 first, count;
+  bool begins;
 };
 
+/// How many rows from `at` on a chunk has: a lane looks at each.
+DEVICE i32 rows_together(i32 at, i32 rows, i32 slot, const i32* slots, const i32* positions) {
+  i32 t = i32(lane()) % CHUNK, row = at + t;
+  bool belongs = row < rows && slots[row] == slot && (t == 0 || positions[row] != 0);
+  return -warp_max(belongs ? -CHUNK : -t);
+}
+
 DEVICE Chunk next_chunk(i32 at, i32 rows, i32 slot, const i32* slots, const i32* positions) {
-  while (at < rows && slots[at] != slot) {
+  i32 count = rows_together(at, rows, slot, slots, positions);
+  while (count == 0 && at < rows) {
     i32 row = at + i32(lane());
     at += -warp_max(row < rows && slots[row] == slot ? -i32(lane()) : -LANES);
+    count = rows_together(at, rows, slot, slots, positions);
   }
-  i32 count = 0;
-  UNROLL for (i32 t = 0; t < CHUNK; t++) {
-    if (count == t && at + t < rows && slots[at + t] == slot && (t == 0 || positions[at + t] != 0)) count++;
-  }
-  return {at, count};
+  return {at, count, at < rows && positions[at] == 0};
 }
 
 DEVICE const f32x4& four_of(const f32* at) { return *reinterpret_cast<const f32x4*>(at); }
+
+DEVICE f32 add_products(const f32x4& a, const f32x4& b, f32 sum) {
+  sum = fused_multiply_add(a.x, b.x, sum);
+  sum = fused_multiply_add(a.y, b.y, sum);
+  sum = fused_multiply_add(a.z, b.z, sum);
+  return fused_multiply_add(a.w, b.w, sum);
+}
+
+DEVICE void add_scaled(const f32x4& four, f32 factor, f32* sums) {
+  sums[0] = fused_multiply_add(four.x, factor, sums[0]);
+  sums[1] = fused_multiply_add(four.y, factor, sums[1]);
+  sums[2] = fused_multiply_add(four.z, factor, sums[2]);
+  sums[3] = fused_multiply_add(four.w, factor, sums[3]);
+}
 
 /// Each thread computes two rows by three columns of the products; a warp, eight rows by 24 columns.
 DEVICE void multiply_all(Shared& shared) {
@@ -71,10 +91,7 @@ DEVICE void multiply_all(Shared& shared) {
     UNROLL for (i32 c = 0; c < 3; c++) {
       f32x4 right = four_of(&shared.right[column + 8 * c][j]);
       UNROLL for (i32 l = 0; l < 2; l++) {
-        sums[l][c] += left[l].x * right.x;
-        sums[l][c] += left[l].y * right.y;
-        sums[l][c] += left[l].z * right.z;
-        sums[l][c] += left[l].w * right.w;
+        sums[l][c] = add_products(left[l], right, sums[l][c]);
       }
     }
   }
@@ -91,15 +108,26 @@ DEVICE void multiply_all(Shared& shared) {
 /// Makes `removed` of what is known of it without the chunk's rows before: a thread takes a value of all rows.
 DEVICE void solve(Shared& shared, i32 value) {
   f32 removed[CHUNK];
-  UNROLL for (i32 t = 0; t < CHUNK; t++) {
-    f32 sum = shared.removed[t][value];
-    UNROLL for (i32 s = 0; s < t; s++) sum += shared.products[t][s] * removed[s];
-    removed[t] = sum;
-    shared.removed[t][value] = sum;
+  UNROLL for (i32 t = 0; t < CHUNK; t++) removed[t] = shared.removed[t][value];
+  UNROLL for (i32 s = 0; s < CHUNK; s++) {
+    UNROLL for (i32 t = s + 1; t < CHUNK; t++) {
+      removed[t] = fused_multiply_add(shared.products[t][s], removed[s], removed[t]);
+    }
   }
+  UNROLL for (i32 t = 1; t < CHUNK; t++) shared.removed[t][value] = removed[t];
 }
 
-KERNEL(wkv7_chunks, THREADS, const i32* rows_in_use, const i32* slots, const i32* positions, const f32* r, const f32* w,
+/// The sum of `factors` by a column of `values`.
+DEVICE f32 weigh(const f32* factors, const f32 (&values)[CHUNK][SLICE], i32 column) {
+  f32 sum = 0;
+  UNROLL for (i32 s = 0; s < CHUNK; s += 4) {
+    f32x4 four = {values[s][column], values[s + 1][column], values[s + 2][column], values[s + 3][column]};
+    sum = add_products(four_of(factors + s), four, sum);
+  }
+  return sum;
+}
+
+KERNEL_RESIDENT(wkv7_chunks, THREADS, 2, const i32* rows_in_use, const i32* slots, const i32* positions, const f32* r, const f32* w,
        const f32* k, const f32* v, const f32* a, f32* state, f32* out, i32 width MIXED_PARAMETERS) {
   SHARED Shared shared;
   release_successor();
@@ -172,9 +200,8 @@ KERNEL(wkv7_chunks, THREADS, const i32* rows_in_use, const i32* slots, const i32
       shared.right[t][column] = removal * of.a[q] / decayed;
       shared.right[CHUNK + t][column] = of.k[q] / decayed;
     }
-    bool begins = positions[chunk.first] == 0;
     UNROLL for (i32 q = 0; q < SHARE; q++) {
-      if (begins) line[q] = 0;
+      if (chunk.begins) line[q] = 0;
       shared.right[2 * CHUNK + first_row + q][column] = line[q];
     }
     shared.value[own_row][own_value] = of.value;
@@ -185,27 +212,20 @@ KERNEL(wkv7_chunks, THREADS, const i32* rows_in_use, const i32* slots, const i32
     barrier();
 
     const f32 *before = shared.products[own_row], *after = shared.products[CHUNK + own_row];
-    f32 known = before[2 * CHUNK + own_value], sum = after[2 * CHUNK + own_value];
-    UNROLL for (i32 s = 0; s < CHUNK; s++) {
-      f32 value = shared.value[s][own_value];
-      known += before[CHUNK + s] * value;
-      sum += after[CHUNK + s] * value;
-    }
-    shared.removed[own_row][own_value] = known;
+    shared.removed[own_row][own_value] =
+        before[2 * CHUNK + own_value] + weigh(before + CHUNK, shared.value, own_value);
+    f32 sum = after[2 * CHUNK + own_value] + weigh(after + CHUNK, shared.value, own_value);
     barrier();
     if (id < SLICE) solve(shared, id);
     barrier();
 
-    UNROLL for (i32 s = 0; s < CHUNK; s++) sum += after[s] * shared.removed[s][own_value];
+    sum += weigh(after, shared.removed, own_value);
     if (own_row < chunk.count) out[i64(chunk.first + own_row) * width + head + slice + own_value] = sum;
     UNROLL for (i32 s = 0; s < CHUNK; s++) {
       f32 rate = shared.right[s][column], key = shared.right[CHUNK + s][column];
       UNROLL for (i32 q = 0; q < SHARE; q += 4) {
-        f32x4 removed = four_of(&shared.removed[s][first_row + q]), value = four_of(&shared.value[s][first_row + q]);
-        line[q] += removed.x * rate + value.x * key;
-        line[q + 1] += removed.y * rate + value.y * key;
-        line[q + 2] += removed.z * rate + value.z * key;
-        line[q + 3] += removed.w * rate + value.w * key;
+        add_scaled(four_of(&shared.removed[s][first_row + q]), rate, line + q);
+        add_scaled(four_of(&shared.value[s][first_row + q]), key, line + q);
       }
     }
     UNROLL for (i32 q = 0; q < SHARE; q++) line[q] *= whole;

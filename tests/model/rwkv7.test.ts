@@ -114,3 +114,15 @@ test('states of other models, and of models without, are refused', async () => {
   await using paged = await loadModel(familyPaths({ name: 'llama', sizes: {} }).model, { device: 'cpu' });
   await assert.rejects(paged.saveState(ids), (error) => isRocmforgeError(error, 'STATE_PAGED'));
 });
+
+test('a state goes on behind a million positions as behind a few', async () => {
+  const [held, next] = [PROMPT.slice(0, 20), [5, 9]];
+  await using model = await open({ device: 'cpu', context: 1_000_100 });
+  const { ids, states } = await model.saveState(held);
+  await model.restoreState({ ids, states });
+  const expected = await generated(model, [...held, ...next], 8);
+  model.reset();
+  const long = Array.from({ length: 1_000_000 }, (_, i) => i % 61);
+  await model.restoreState({ ids: long, states });
+  assert.deepEqual(await generated(model, [...long, ...next], 8), expected);
+});

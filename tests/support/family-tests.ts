@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { FAMILY_FIXTURES, type FamilyFixture, familyPaths, LARGEST_DIFFERENCE } from './family-fixtures.ts';
+import { testStreamedExperts } from './expert-tests.ts';
 import type { GoldenDevice } from './golden-tests.ts';
 import { testAdapters } from './lora-tests.ts';
 import { testPromptChunks } from './prompt-chunk-tests.ts';
@@ -19,6 +20,7 @@ export function testFamilies(device: GoldenDevice): void {
   testTaps(device);
   testAdapters(device);
   testPromptChunks(device);
+  testStreamedExperts(device);
 }
 
 async function testDecoder(family: FamilyFixture, device: GoldenDevice): Promise<void> {

@@ -6,6 +6,7 @@ import type { LanguageModel, LoadModelOptions } from '../../src/index.ts';
 import { fixture } from './fixture.ts';
 import { bestOf, decodeForced, openForGolden, readExpected, readFloats, readGolden } from './goldens.ts';
 import { PROJECT_ROOT } from './project.ts';
+import { largestDifference, logitsOf } from './prompt-chunk-tests.ts';
 import { sharedPath } from './shared.ts';
 
 /** How a golden's model is opened: the device is the test's own. */
@@ -101,9 +102,28 @@ const ALL_LOGITS = [
   { name: 'rwkv7-random-2heads-3layers-f32', file: 'rwkv7-random-2heads-3layers-f32' },
 ] as const;
 
-/** Every logit of a short text by random models, and what follows greedily. */
+/** Every logit of a short text by random models, and what follows greedily; and of a trained one the last. */
 export function testAllLogits(device: GoldenDevice): void {
   for (const { name, file } of ALL_LOGITS) testLogitsOf(device, name, file);
+  testAuthorsLogits(device);
+}
+
+/** The text `"in`, of which the authors of a small RWKV-7 give the logits that follow. */
+const AUTHORS_TEXT = [0x22, 0x69, 0x6e];
+
+function testAuthorsLogits(device: GoldenDevice): void {
+  const paths = [
+    sharedPath('models/test-only/tiny-rwkv-7v0-834K-f32.gguf'),
+    sharedPath('goldens/rwkv7-834K.after-in.logits.f32'),
+  ] as const;
+  declare(device, "tiny-rwkv-7v0-834K gives its authors' logits", paths, async (modelPath, logitsPath) => {
+    const golden = await readFloats(logitsPath);
+    await using model = await device.open(modelPath, { context: 8, batch: 4, logitRows: 4 });
+    const last = (await logitsOf(model, AUTHORS_TEXT)).slice(-1);
+    const largest = largestDifference(last, [golden]);
+    assert.ok(largest < LARGEST_DIFFERENCE, `a logit differs by ${largest}`);
+    assert.equal(bestOf(last[0] ?? golden), bestOf(golden));
+  });
 }
 
 function testLogitsOf(device: GoldenDevice, name: string, file: string): void {

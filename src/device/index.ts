@@ -38,7 +38,7 @@ export { GraphLowering, type LaunchScratch, type Temporary } from './lowering/gr
 export { type LoweringRules, lowerOps } from './lowering/lower-ops.ts';
 export { MemoryBudget } from './memory-budget.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
-export { checkRange, type RangeUse } from './range-check.ts';
+export { checkCopySizes, checkRange, type RangeUse } from './range-check.ts';
 export { checkRows, fileRowsBytes } from './rows-check.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan, ScratchUses } from './scratch-plan.ts';
 export type { DeviceEvent, FileRows, Stream } from './stream.ts';

@@ -26,6 +26,7 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
+import { detokenized } from './detokenized.ts';
 import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
 import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
@@ -270,7 +271,7 @@ export class LanguageModel implements AsyncDisposable {
     const adapters = this.#adaptersOf(options.adapters);
     const request = { prompt, sampling, maxTokens, stopTokens, adapters, constraint, shift, signal };
     const tokens = this.#engine.generate(request);
-    return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
+    return new TextStream(detokenized(tokens, { tokenizer: this.tokenizer, stop, special, continues }));
   }
 }
 

@@ -44,7 +44,7 @@ function expectedOf(of: OpCase, data: CaseData): Promise<CaseRun> {
 
 async function runOnReference(data: CaseData): Promise<CaseRun> {
   await using reference = openReferenceDevice();
-  return runCase(reference, data);
+  return await runCase(reference, data);
 }
 
 /** Asserts that a device agrees with the reference on a case, or refuses it where its options say so. */

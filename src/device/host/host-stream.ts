@@ -1,11 +1,11 @@
-import { Lifetime } from '../base/disposal.ts';
-import { invariant } from '../base/errors.ts';
+import { Lifetime } from '../../base/disposal.ts';
+import { invariant } from '../../base/errors.ts';
 import { HostEvent } from './host-event.ts';
-import type { BufferRange } from './memory.ts';
-import type { PackedWeight, Step } from './program.ts';
-import { checkCopySizes, checkRange } from './range-check.ts';
-import { checkRows } from './rows-check.ts';
-import type { DeviceEvent, FileRows, Stream } from './stream.ts';
+import type { BufferRange } from '../memory.ts';
+import type { PackedWeight, Step } from '../program.ts';
+import { checkCopySizes, checkRange } from '../range-check.ts';
+import { checkRows } from '../rows-check.ts';
+import type { DeviceEvent, FileRows, Stream } from '../stream.ts';
 
 /** What the host does when a call's turn in the queue comes. Checks of arguments are done by then. */
 export interface HostWork {

@@ -1,3 +1,4 @@
+import { alignUp } from '../base/bytes.ts';
 import { Q8_0 } from '../formats/q8-0.ts';
 
 /** Elements of a row that share a scale in a state of type `q8_0`; heads are whole numbers of them. */
@@ -7,20 +8,20 @@ export const STATE_BLOCK = 32;
 export interface StateBlockPlanes {
   /** Where the scales begin. */
   readonly scales: number;
-  /** From the scales of one row to those of the next. */
-  readonly scaleStride: number;
+  /** Of the scales of a row. */
+  readonly scaleBytes: number;
   readonly byteLength: number;
 }
 
 /**
- * A state of type `q8_0` is two planes: the quants, signed bytes, `width` a row; behind them the scales, half floats, one for
- * each `STATE_BLOCK` elements of a row, each row's filled up to whole 32-bit words. So a head's quants begin at a multiple of
- * 32 bytes, a row's scales at a word of their own, and no two rows share a word that a device without bytes has to write.
+ * A state of type `q8_0` is two planes: the quants, signed bytes, `width` a row; behind them all the scales, half floats, one
+ * for each `STATE_BLOCK` elements, and room up to a whole 32-bit word. So blocks of quants begin at multiples of 32 bytes, and
+ * a block has one number, by which both its quants and its scale are found.
  */
 export function stateBlockPlanes(rows: number, width: number): StateBlockPlanes {
   const scales = rows * width;
-  const scaleStride = 4 * Math.ceil(width / (2 * STATE_BLOCK));
-  return { scales, scaleStride, byteLength: scales + rows * scaleStride };
+  const scaleBytes = (2 * width) / STATE_BLOCK;
+  return { scales, scaleBytes, byteLength: alignUp(scales + rows * scaleBytes, 4) };
 }
 
 const INFINITE_HALF = 0x7c00;

@@ -64,20 +64,17 @@ class BlockMatrix implements Matrix {
   readonly #width: number;
   readonly #quants: Int8Array;
   readonly #scales: Uint16Array;
-  readonly #scaleStride: number;
 
   constructor({ buffer, byteOffset }: Uint8Array, rows: number, width: number) {
-    const { scales, scaleStride } = stateBlockPlanes(rows, width);
+    const { scales } = stateBlockPlanes(rows, width);
     this.#width = width;
     this.#quants = new Int8Array(buffer, byteOffset, scales);
-    this.#scaleStride = scaleStride / 2;
-    this.#scales = new Uint16Array(buffer, byteOffset + scales, rows * this.#scaleStride);
+    this.#scales = new Uint16Array(buffer, byteOffset + scales, scales / STATE_BLOCK);
   }
 
   read(row: number): Float64Array {
-    const scales = this.#scales.subarray(row * this.#scaleStride);
-    const quants = this.#quants.subarray(row * this.#width, (row + 1) * this.#width);
-    return Float64Array.from(quants, (quant, i) => quant * this.#scaleOf(scales, i));
+    const start = row * this.#width;
+    return Float64Array.from({ length: this.#width }, (_, i) => this.#element(start + i));
   }
 
   write(row: number, values: ArrayLike<number>): void {
@@ -86,15 +83,16 @@ class BlockMatrix implements Matrix {
       const start = row * this.#width + at;
       const quants = this.#quants.subarray(start, start + STATE_BLOCK);
       const scale = quantizeStateBlock(rounded.subarray(at, at + STATE_BLOCK), quants);
-      this.#scales[row * this.#scaleStride + at / STATE_BLOCK] = scale;
+      this.#scales[start / STATE_BLOCK] = scale;
     }
   }
 
   scalar(row: number): number {
-    return this.read(row)[0] as number;
+    return this.#element(row * this.#width);
   }
 
-  #scaleOf(scales: Uint16Array, element: number): number {
-    return halfToFloat(scales[Math.floor(element / STATE_BLOCK)] as number);
+  #element(at: number): number {
+    const scale = halfToFloat(this.#scales[Math.floor(at / STATE_BLOCK)] as number);
+    return scale * (this.#quants[at] as number);
   }
 }

@@ -18,13 +18,11 @@ export function stateRow(bytes: Uint8Array, state: State, row: number): Float64A
 export function stateRowBytes(bytes: Uint8Array, { type, rows, width }: State): Uint8Array[] {
   const planes = type === 'q8_0' ? stateBlockPlanes(rows, width) : undefined;
   const first = planes?.scales ?? bytes.byteLength;
-  const rowOf = (begin: number, end: number, row: number) => {
-    const stride = (end - begin) / rows;
-    return bytes.subarray(begin + row * stride, begin + (row + 1) * stride);
-  };
   return Array.from({ length: rows }, (_, row) => {
-    const own = rowOf(0, first, row);
-    return planes ? Uint8Array.from([...own, ...rowOf(first, planes.byteLength, row)]) : own;
+    const own = bytes.subarray((first / rows) * row, (first / rows) * (row + 1));
+    if (!planes) return own;
+    const at = first + row * planes.scaleBytes;
+    return Uint8Array.from([...own, ...bytes.subarray(at, at + planes.scaleBytes)]);
   });
 }
 

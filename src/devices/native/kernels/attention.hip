@@ -44,14 +44,52 @@ DEVICE void clear(Stream& stream) {
   }
 }
 
+/// A lane's elements of a head; those of a step, VECTOR of one block, share a scale where the cache is blocks.
+struct Part {
+  f32 at[STEPS * VECTOR];
+#if CACHE == 2
+  f32 scales[STEPS];
+#endif
+};
+
 /// A lane's elements of a head of `size` elements, zeros beyond it.
 template <i32 size>
-DEVICE void load_head(const CacheElement* head, i32 lane_in_stream, f32* out) {
+DEVICE void load_head(const CacheElement* head, const u16* scales, i32 lane_in_stream, Part& out) {
   UNROLL for (i32 step = 0; step < STEPS; step++) {
     i32 at = (step * STREAM_LANES + lane_in_stream) * VECTOR;
     CacheVector stored = {};
     if (at < size) stored = *reinterpret_cast<const CacheVector*>(head + at);
-    UNROLL for (i32 i = 0; i < VECTOR; i++) out[step * VECTOR + i] = at < size ? from_cache(stored.at[i]) : 0.0f;
+    UNROLL for (i32 i = 0; i < VECTOR; i++) out.at[step * VECTOR + i] = at < size ? from_cache(stored.at[i]) : 0.0f;
+#if CACHE == 2
+    out.scales[step] = at < size ? half_to_float(scales[at / 32]) : 0.0f;
+#endif
+  }
+}
+
+/// A lane's share of the product of a query and a key.
+DEVICE f32 product(const f32* q, const Part& key) {
+  f32 sum = 0;
+#if CACHE == 2
+  UNROLL for (i32 step = 0; step < STEPS; step++) {
+    f32 block = 0;
+    UNROLL for (i32 i = step * VECTOR; i < (step + 1) * VECTOR; i++) block = fused_multiply_add(q[i], key.at[i], block);
+    sum = fused_multiply_add(key.scales[step], block, sum);
+  }
+#else
+  UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) sum = fused_multiply_add(q[i], key.at[i], sum);
+#endif
+  return sum;
+}
+
+/// Adds a weighted value to a lane's sums.
+DEVICE void add_weighted(f32* sums, f32 weight, const Part& value) {
+  UNROLL for (i32 step = 0; step < STEPS; step++) {
+#if CACHE == 2
+    f32 factor = weight * value.scales[step];
+#else
+    f32 factor = weight;
+#endif
+    UNROLL for (i32 i = step * VECTOR; i < (step + 1) * VECTOR; i++) sums[i] = fused_multiply_add(factor, value.at[i], sums[i]);
   }
 }
 
@@ -59,7 +97,7 @@ DEVICE f32 capped(f32 score, f32 cap) { return cap > 0 ? cap * hyperbolic_tangen
 
 /// Keys and values of the positions that a lane's stream takes at once.
 struct Positions {
-  f32 keys[UNROLLED][STEPS * VECTOR], values[UNROLLED][STEPS * VECTOR];
+  Part keys[UNROLLED], values[UNROLLED];
 };
 
 /// Adds those of the positions that are `used`.
@@ -67,8 +105,7 @@ DEVICE void add_positions(Stream& stream, const f32 (*q)[STEPS * VECTOR], const 
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     f32 scores[UNROLLED], largest = stream.largest[h];
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
-      f32 score = 0;
-      UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) score = fused_multiply_add(q[h][i], at.keys[u][i], score);
+      f32 score = product(q[h], at.keys[u]);
       UNROLL for (i32 step = STREAM_LANES / 2; step > 0; step >>= 1) score += shuffle_xor(score, step);
       scores[u] = used[u] ? capped(score, cap) : LOWEST;
       largest = max_of(largest, scores[u]);
@@ -80,9 +117,7 @@ DEVICE void add_positions(Stream& stream, const f32 (*q)[STEPS * VECTOR], const 
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
       f32 weight = used[u] ? softmax_weight(scores[u] - largest) : 0.0f;
       stream.total[h] += weight;
-      UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) {
-        stream.sums[h][i] = fused_multiply_add(weight, at.values[u][i], stream.sums[h][i]);
-      }
+      add_weighted(stream.sums[h], weight, at.values[u]);
     }
   }
 }
@@ -118,16 +153,18 @@ struct Context {
   i32 blocks_per_slot, block_size, slot;
   const CacheElement *keys, *values;
   i64 key_stride, value_stride;
+  /// Only where the cache is blocks.
+  const u16 *key_scales, *value_scales;
 
   DEVICE_MEMBER void load(Positions& to, i32 u, i32 position, i32 lane_in_stream) const {
     i64 cell = cell_of(blocks, blocks_per_slot, block_size, slot, position);
-    load_head<KEY>(keys + cell * key_stride, lane_in_stream, to.keys[u]);
-    load_head<VALUE>(values + cell * value_stride, lane_in_stream, to.values[u]);
+    load_head<KEY>(keys + cell * key_stride, key_scales + cell * key_stride / 32, lane_in_stream, to.keys[u]);
+    load_head<VALUE>(values + cell * value_stride, value_scales + cell * value_stride / 32, lane_in_stream, to.values[u]);
   }
 };
 
 KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
-       i32 blocks_per_slot, i32 block_size, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
+       i32 blocks_per_slot, i32 block_size, i32 cells, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
        u32* arrivals, i32 capacity, i32 kv_heads, i32 splits, f32 scale, f32 cap, i32 window) {
   SHARED f32 shared_sums[STREAMS][HEADS][STEPS * STREAM_LANES * VECTOR];
   SHARED Merged shared_weights[STREAMS][HEADS];
@@ -156,6 +193,10 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   i64 key_stride = i64(kv_heads) * KEY, value_stride = i64(kv_heads) * VALUE;
   Context context = {blocks, blocks_per_slot, block_size, slots[row], keys + kv_head * KEY, values + kv_head * VALUE,
                      key_stride, value_stride};
+#if CACHE == 2
+  context.key_scales = scales_of(keys, cells, i32(key_stride)) + kv_head * (KEY / 32);
+  context.value_scales = scales_of(values, cells, i32(value_stride)) + kv_head * (VALUE / 32);
+#endif
   Positions at;
 #if ALONE
   // Only the row's own position is not in the cache yet.

@@ -1,5 +1,5 @@
 import type { AttentionOp } from '../../../ops/index.ts';
-import { cacheDefines } from './attention.ts';
+import { cacheDefines, cellArguments } from './attention.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -37,13 +37,13 @@ function staysInRegisters({ keySize, valueSize }: AttentionOp, { target }: Lower
   return (keySize / 32) * cores.fragmentWords + (valueSize / 16) * cores.sumWords <= cores.heldWords;
 }
 
-/** True for attention of many rows a sequence over a cache of half floats, whose result may be rounded to halves. */
+/** True for attention of many rows a sequence over a cache of halves or blocks, whose result may be rounded to halves. */
 export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
   const { slots } = to.graph.shape;
   const many = to.capacity(op.out) >= LEAST_ROWS_A_SLOT * slots;
   const whole = op.keySize % 32 === 0 && op.valueSize % 32 === 0;
   const fits = staysInRegisters(op, to) && keysFor(op, to) !== undefined;
-  return many && whole && op.cache.keys.type === 'f16' && fits;
+  return many && whole && op.cache.keys.type !== 'f32' && fits;
 }
 
 /** Attention on the matrix cores; `out` is half floats. */
@@ -68,9 +68,7 @@ export function launchTiles(op: AttentionOp, to: Lowering, out: Operand): void {
       op.q,
       batch.slots,
       op.reach,
-      batch.blocks,
-      int(batch.blocks.width),
-      int(cache.blockSize),
+      ...cellArguments(cache, batch),
       cache.keys,
       cache.values,
       out,

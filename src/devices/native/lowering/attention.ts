@@ -1,4 +1,4 @@
-import type { AttentionOp, KvAppendOp, PagedCache } from '../../../ops/index.ts';
+import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache, StateType } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -8,8 +8,16 @@ export const HEADS_A_BLOCK = 4;
 /** A share of the context is at least this long, so that blocks have something to do. */
 const SHORTEST_SHARE = 32;
 
-export function cacheDefines(cache: PagedCache): { CACHE_HALF: number } {
-  return { CACHE_HALF: cache.keys.type === 'f16' ? 1 : 0 };
+/** How a cache's elements are stored; the numbers are `paged-cache.h`'s CACHE. */
+const CACHE_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
+
+export function cacheDefines(cache: PagedCache): { CACHE: number } {
+  return { CACHE: CACHE_CODES[cache.keys.type] };
+}
+
+/** What finds a row's cell: arguments of every kernel that touches a cache. */
+export function cellArguments({ keys, blockSize }: PagedCache, { blocks }: BatchTensors): Operand[] {
+  return [blocks, int(blocks.width), int(blockSize), int(keys.rows)];
 }
 
 export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering): void {
@@ -23,9 +31,7 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
       to.count(k),
       batch.slots,
       batch.positions,
-      batch.blocks,
-      int(batch.blocks.width),
-      int(cache.blockSize),
+      ...cellArguments(cache, batch),
       k,
       int(k.width),
       v,
@@ -45,9 +51,9 @@ export function attentionShares(op: AttentionOp, to: Lowering): number {
   return Math.max(1, Math.min(wanted, 16, Math.ceil(context / SHORTEST_SHARE)));
 }
 
-/** Elements that one load takes: 16 bytes at most, whole in every head. */
+/** Elements that one load takes: 16 bytes at most, whole in every head; more quants would be more registers. */
 function vectorOf({ cache, keySize, valueSize }: AttentionOp): number {
-  const most = cache.keys.type === 'f16' ? 8 : 4;
+  const most = cache.keys.type === 'f32' ? 4 : 8;
   for (let vector = most; vector > 1; vector /= 2) {
     if (keySize % vector === 0 && valueSize % vector === 0) return vector;
   }
@@ -112,9 +118,7 @@ export function launchAttention(op: AttentionOp, to: Lowering, plan: AttentionPl
       op.q,
       batch.slots,
       op.reach,
-      batch.blocks,
-      int(batch.blocks.width),
-      int(cache.blockSize),
+      ...cellArguments(cache, batch),
       cache.keys,
       cache.values,
       plan.out,

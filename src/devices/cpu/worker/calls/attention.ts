@@ -55,8 +55,8 @@ const scaleBytes = (elements: number) => elements / (STATE_BLOCK / 2);
 /** Where a cache's scales begin, and how far apart those of its cells are; zeros where it has none. */
 function scalePlane({ type, cells }: CacheShape, width: number): { offset: number; stride: number } {
   if (type !== 'q8_0') return { offset: 0, stride: 0 };
-  const { scales, scaleStride } = stateBlockPlanes(cells, width);
-  return { offset: scales, stride: scaleStride };
+  const { scales, scaleBytes } = stateBlockPlanes(cells, width);
+  return { offset: scales, stride: scaleBytes };
 }
 
 /** Rows without a cell are dropped. */
@@ -78,7 +78,7 @@ export function cacheAppendCall(of: CacheAppendCall, bank: BankInstance, capacit
         const count = endColumn - firstColumn;
         if (cache) cache.set(x.subarray(from, from + count), to);
         else if (planes) {
-          const scales = at.cache + planes.scales + cell * planes.scaleStride + scaleBytes(firstColumn);
+          const scales = at.cache + planes.scales + scaleBytes(to);
           quantizeStateBlocks(at.x + 4 * from, at.cache + to, scales, count / STATE_BLOCK);
         } else narrow(at.x + 4 * from, at.cache + 2 * to, count);
       }

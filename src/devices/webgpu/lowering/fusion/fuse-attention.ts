@@ -1,11 +1,11 @@
 import {
   formatGroups,
-  type Fuse,
+  type Fusion,
   type GraphUses,
   type HeadOps,
   matchHeads,
 } from '../../../../device/index.ts';
-import type { MatmulOp } from '../../../../ops/index.ts';
+import type { MatmulOp, Op } from '../../../../ops/index.ts';
 import { ADDENDS, FINISH_HEADS, HEAD_ROWS_BY_HALVES, HEAD_ROWS_IN_ORDER } from '../../kernels/finish.ts';
 import {
   HEAD_BLOCK_STORES,
@@ -17,11 +17,11 @@ import {
 import { HEAD_VALUE, HEADS_APPEND, HEADS_APPEND_BLOCKS } from '../../kernels/heads-append.ts';
 import { GRID } from '../../kernels/library/grid.ts';
 import { blockTexts, type CellType, cacheTexts, PAGED_CACHE } from '../../kernels/library/paged-cache.ts';
-import type { Activations } from '../activations.ts';
 import { cacheType, cacheUnit, cellArguments, launchAttention, written } from '../attention.ts';
 import { fitsTiles, launchTiles } from '../attention-tiles.ts';
 import { lineGrid } from '../line-grid.ts';
-import { type Lowering, read, write } from '../lowering.ts';
+import { read, write } from '../launch-plan.ts';
+import type { Lowering } from '../lowering.ts';
 import { type Finish, finishFloats, launchMatvec, OUTPUTS_A_GROUP } from '../matvec.ts';
 import { isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
@@ -33,12 +33,10 @@ import { formRead } from './form-read.ts';
  * Queries, keys and values as one product (one each for weights of different formats) that turns them and appends to the
  * cache, then attention, its result quantized where an integer product reads it next.
  */
-export function fuseAttention(to: Lowering, activations: Activations): Fuse {
-  return (op, uses) => {
-    const heads = op.kind === 'attention' ? matchHeads(op, uses) : undefined;
-    if (!heads || !fits(heads, to)) return undefined;
-    return { ops: Object.values(heads), emit: () => launchHeads(heads, uses, to, activations) };
-  };
+export function fuseAttention(op: Op, uses: GraphUses, to: Lowering): Fusion | undefined {
+  const heads = op.kind === 'attention' ? matchHeads(op, uses) : undefined;
+  if (!heads || !fits(heads, to)) return undefined;
+  return { ops: Object.values(heads), emit: () => launchHeads(heads, uses, to) };
 }
 
 /** Asks the same for few rows and many, so that weights are joined alike in all of a model's plans. */
@@ -51,32 +49,31 @@ function fits(heads: HeadOps, to: Lowering): boolean {
   return whole && [q, k, v].every(({ out }) => out.width % OUTPUTS_A_GROUP === 0);
 }
 
-function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering, activations: Activations): void {
+function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering): void {
   const { attention, q, k, v } = heads;
   // A block of the cache may lie in two workgroups of a product: pieces of halves of a head.
   const inProducts = isMatvec(q, to) && attention.cache.keys.type !== 'q8_0';
   for (const group of formatGroups([q, k, v])) {
-    if (inProducts) launchGroup(heads, group, to, activations);
-    else launchJoined(heads, group, to, activations);
+    if (inProducts) launchGroup(heads, group, to);
+    else launchJoined(heads, group, to);
   }
-  launchResult(attention, formRead(attention.out, uses, to), to, activations);
+  launchResult(attention, formRead(attention.out, uses, to), to);
 }
 
 /** Attention, its result in the form in which products read it, where the kernel can give it. */
-function launchResult(
-  op: HeadOps['attention'],
-  read: ReturnType<typeof formRead>,
-  to: Lowering,
-  activations: Activations,
-): void {
+function launchResult(op: HeadOps['attention'], read: ReturnType<typeof formRead>, to: Lowering): void {
   const units = fitsTiles(op, to) ? to.target.matrices : undefined;
   if (units) {
     const form = read === 'halves' ? 'halves' : 'floats';
-    launchTiles(op, to, { units, form, y: form === 'halves' ? activations.provide(op.out, form) : op.out });
+    launchTiles(op, to, {
+      units,
+      form,
+      y: form === 'halves' ? to.activations.provide(op.out, form) : op.out,
+    });
     return;
   }
   const form = read === 'quantized' && op.valueSize % 32 === 0 ? 'quantized' : 'floats';
-  launchAttention(op, to, { form, y: form === 'quantized' ? activations.provide(op.out, form) : op.out });
+  launchAttention(op, to, { form, y: form === 'quantized' ? to.activations.provide(op.out, form) : op.out });
 }
 
 function biasOf(group: readonly MatmulOp[], to: Lowering) {
@@ -138,12 +135,7 @@ function headArguments(heads: HeadOps, group: readonly MatmulOp[], to: Lowering)
   };
 }
 
-function launchGroup(
-  heads: HeadOps,
-  group: readonly MatmulOp[],
-  to: Lowering,
-  activations: Activations,
-): void {
+function launchGroup(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): void {
   const { q, append, turnedQ } = heads;
   cacheUnit(append.cache);
   const addend = biasOf(group, to);
@@ -158,7 +150,7 @@ function launchGroup(
     ],
     constants: { ...headConstants(heads, group), ...bound.constants },
   };
-  launchMatvec(to, activations, {
+  launchMatvec(to, {
     name: 'heads_matvec',
     x: q.x,
     weights: group.map(({ weight }) => weight),
@@ -169,12 +161,7 @@ function launchGroup(
 }
 
 /** One product, then what turns and appends its rows. */
-function launchJoined(
-  heads: HeadOps,
-  group: readonly MatmulOp[],
-  to: Lowering,
-  activations: Activations,
-): void {
+function launchJoined(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): void {
   const { q, append } = heads;
   const isBlocks = append.cache.keys.type === 'q8_0';
   const unit = isBlocks ? 1 : cacheUnit(append.cache);
@@ -185,8 +172,8 @@ function launchJoined(
   const kind = addend ? 'bias' : 'none';
   if (isMatvec(q, to)) {
     const finish = finishFloats({ y: write(joined), width, addend, kind });
-    launchMatvec(to, activations, { name: 'matvec', x: q.x, weights, parts: 1, whole: true, finish });
-  } else launchProduct(to, activations, { x: q.x, weights, y: joined, addend, kind });
+    launchMatvec(to, { name: 'matvec', x: q.x, weights, parts: 1, whole: true, finish });
+  } else launchProduct(to, { x: q.x, weights, y: joined, addend, kind });
   const bound = headArguments(heads, group, to);
   const { threads } = to.target;
   to.launch({

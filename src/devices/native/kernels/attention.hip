@@ -8,16 +8,9 @@
 //   THREADS      of a block      ALONE   1 where the row is its step's only one: all earlier positions are old
 #include "functions.h"
 #include "halves.h"
-#include "paged-cache.h"
+#include "head-parts.h"
 #include "quantized.h"
 
-constexpr i32 STREAM_LANES_WANTED = ((KEY > VALUE ? KEY : VALUE) + VECTOR - 1) / VECTOR;
-constexpr i32 STREAM_LANES = STREAM_LANES_WANTED > 16  ? 32
-                             : STREAM_LANES_WANTED > 8 ? 16
-                             : STREAM_LANES_WANTED > 4 ? 8
-                             : STREAM_LANES_WANTED > 2 ? 4
-                                                       : 2;
-constexpr i32 STEPS = (STREAM_LANES_WANTED + STREAM_LANES - 1) / STREAM_LANES;
 constexpr i32 HEADS = GROUP < 4 ? GROUP : 4;
 constexpr i32 HEAD_BLOCKS = (GROUP + HEADS - 1) / HEADS;
 constexpr i32 STREAMS = THREADS / STREAM_LANES;
@@ -28,68 +21,15 @@ constexpr i32 LEAST_SHARE = MERGE == 2 ? 128 : 1;
 
 #define PARTIAL (VALUE + 2)
 
-struct alignas(sizeof(CacheElement) * VECTOR) CacheVector {
-  CacheElement at[VECTOR];
-};
-
 struct Stream {
-  f32 largest[HEADS], total[HEADS], sums[HEADS][STEPS * VECTOR];
+  f32 largest[HEADS], total[HEADS], sums[HEADS][OWN];
 };
 
 DEVICE void clear(Stream& stream) {
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     stream.largest[h] = LOWEST;
     stream.total[h] = 0;
-    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) stream.sums[h][i] = 0;
-  }
-}
-
-/// A lane's elements of a head; those of a step, VECTOR of one block, share a scale where the cache is blocks.
-struct Part {
-  f32 at[STEPS * VECTOR];
-#if CACHE == 2
-  f32 scales[STEPS];
-#endif
-};
-
-/// A lane's elements of a head of `size` elements, zeros beyond it.
-template <i32 size>
-DEVICE void load_head(const CacheElement* head, const u16* scales, i32 lane_in_stream, Part& out) {
-  UNROLL for (i32 step = 0; step < STEPS; step++) {
-    i32 at = (step * STREAM_LANES + lane_in_stream) * VECTOR;
-    CacheVector stored = {};
-    if (at < size) stored = *reinterpret_cast<const CacheVector*>(head + at);
-    UNROLL for (i32 i = 0; i < VECTOR; i++) out.at[step * VECTOR + i] = at < size ? from_cache(stored.at[i]) : 0.0f;
-#if CACHE == 2
-    out.scales[step] = at < size ? half_to_float(scales[at / 32]) : 0.0f;
-#endif
-  }
-}
-
-/// A lane's share of the product of a query and a key.
-DEVICE f32 product(const f32* q, const Part& key) {
-  f32 sum = 0;
-#if CACHE == 2
-  UNROLL for (i32 step = 0; step < STEPS; step++) {
-    f32 block = 0;
-    UNROLL for (i32 i = step * VECTOR; i < (step + 1) * VECTOR; i++) block = fused_multiply_add(q[i], key.at[i], block);
-    sum = fused_multiply_add(key.scales[step], block, sum);
-  }
-#else
-  UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) sum = fused_multiply_add(q[i], key.at[i], sum);
-#endif
-  return sum;
-}
-
-/// Adds a weighted value to a lane's sums.
-DEVICE void add_weighted(f32* sums, f32 weight, const Part& value) {
-  UNROLL for (i32 step = 0; step < STEPS; step++) {
-#if CACHE == 2
-    f32 factor = weight * value.scales[step];
-#else
-    f32 factor = weight;
-#endif
-    UNROLL for (i32 i = step * VECTOR; i < (step + 1) * VECTOR; i++) sums[i] = fused_multiply_add(factor, value.at[i], sums[i]);
+    UNROLL for (i32 i = 0; i < OWN; i++) stream.sums[h][i] = 0;
   }
 }
 
@@ -101,7 +41,7 @@ struct Positions {
 };
 
 /// Adds those of the positions that are `used`.
-DEVICE void add_positions(Stream& stream, const f32 (*q)[STEPS * VECTOR], const Positions& at, const bool* used, f32 cap) {
+DEVICE void add_positions(Stream& stream, const Query* q, const Positions& at, const bool* used, f32 cap) {
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     f32 scores[UNROLLED], largest = stream.largest[h];
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
@@ -113,7 +53,7 @@ DEVICE void add_positions(Stream& stream, const f32 (*q)[STEPS * VECTOR], const 
     f32 kept = softmax_weight(stream.largest[h] - largest);
     stream.largest[h] = largest;
     stream.total[h] *= kept;
-    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) stream.sums[h][i] *= kept;
+    UNROLL for (i32 i = 0; i < OWN; i++) stream.sums[h][i] *= kept;
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
       f32 weight = used[u] ? softmax_weight(scores[u] - largest) : 0.0f;
       stream.total[h] += weight;
@@ -158,8 +98,8 @@ struct Context {
 
   DEVICE_MEMBER void load(Positions& to, i32 u, i32 position, i32 lane_in_stream) const {
     i64 cell = cell_of(blocks, blocks_per_slot, block_size, slot, position);
-    load_head<KEY>(keys + cell * key_stride, key_scales + cell * key_stride / 32, lane_in_stream, to.keys[u]);
-    load_head<VALUE>(values + cell * value_stride, value_scales + cell * value_stride / 32, lane_in_stream, to.values[u]);
+    load_part<KEY>(keys + cell * key_stride, key_scales + cell * key_stride / 32, lane_in_stream, to.keys[u]);
+    load_part<VALUE>(values + cell * value_stride, value_scales + cell * value_stride / 32, lane_in_stream, to.values[u]);
   }
 };
 
@@ -209,13 +149,15 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     if (min_of(begin + u * STREAMS + stream_of, end - 1) == position) context.load(at, u, position, lane_in_stream);
   }
 #endif
-  f32 own[HEADS][STEPS * VECTOR];
+  Query own[HEADS];
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     const f32* from = q + i64(row) * heads * KEY + i64(head + (h < used_heads ? h : 0)) * KEY;
-    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) {
-      i32 element = (i / VECTOR * STREAM_LANES + lane_in_stream) * VECTOR + i % VECTOR;
-      own[h][i] = element < KEY ? from[element] * scale : 0.0f;
+    f32 elements[OWN];
+    UNROLL for (i32 i = 0; i < OWN; i++) {
+      i32 element = place_of(i / VECTOR, lane_in_stream) + i % VECTOR;
+      elements[i] = element < KEY ? from[element] * scale : 0.0f;
     }
+    set_query(own[h], elements);
   }
   Stream stream;
   clear(stream);
@@ -230,8 +172,8 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   }
 
   UNROLL for (i32 h = 0; h < HEADS; h++) {
-    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) {
-      shared_sums[stream_of][h][(i / VECTOR * STREAM_LANES + lane_in_stream) * VECTOR + i % VECTOR] = stream.sums[h][i];
+    UNROLL for (i32 i = 0; i < OWN; i++) {
+      shared_sums[stream_of][h][place_of(i / VECTOR, lane_in_stream) + i % VECTOR] = stream.sums[h][i];
     }
     if (lane_in_stream == 0) shared_weights[stream_of][h] = {stream.largest[h], stream.total[h]};
   }

@@ -69,15 +69,6 @@ export function attentionShares(op: AttentionOp, to: Lowering): number {
   return contextShares(op, { groups, wanted: 2 * to.target.multiprocessors, shortest: SHORTEST_SHARE });
 }
 
-/** Elements that one load takes: 16 bytes at most, whole in every head; more quants would be more registers. */
-function vectorOf({ cache, keySize, valueSize }: AttentionOp): number {
-  const most = cache.keys.type === 'f32' ? 4 : 8;
-  for (let vector = most; vector > 1; vector /= 2) {
-    if (keySize % vector === 0 && valueSize % vector === 0) return vector;
-  }
-  return 1;
-}
-
 /** How the shares of a row's context come together; the numbers are `attention.hip`'s MERGE. */
 export const mergeLaunch = { none: 0, apart: 1, lastBlock: 2 } as const;
 
@@ -104,6 +95,22 @@ function threadsFor(op: AttentionOp, to: Lowering): number {
   return to.capacity(op.out) * op.kvHeads < to.target.multiprocessors ? THREADS_OF_FEW : THREADS;
 }
 
+/** Elements in 16 bytes of a cache. */
+const MOST_VECTOR: Readonly<Record<StateType, number>> = { f32: 4, f16: 8, q8_0: 16, i32: 4 };
+/** The results of a block's threads at most, which come together in shared memory. */
+const MOST_SUM_BYTES = 32 << 10;
+
+/** Elements that one load takes: 16 bytes at most, whole in every head. */
+function vectorOf(op: AttentionOp, to: Lowering): number {
+  const { cache, keySize, valueSize, heads, kvHeads } = op;
+  const sums = 4 * threadsFor(op, to) * Math.min(heads / kvHeads, HEADS_A_BLOCK);
+  for (let vector = MOST_VECTOR[cache.keys.type]; vector > 1; vector /= 2) {
+    const whole = keySize % vector === 0 && valueSize % vector === 0;
+    if (whole && sums * vector <= MOST_SUM_BYTES) return vector;
+  }
+  return 1;
+}
+
 export function attentionDefines(op: AttentionOp, to: Lowering, plan: Pick<AttentionPlan, 'merge' | 'form'>) {
   return {
     THREADS: threadsFor(op, to),
@@ -112,7 +119,7 @@ export function attentionDefines(op: AttentionOp, to: Lowering, plan: Pick<Atten
     KEY: op.keySize,
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,
-    VECTOR: vectorOf(op),
+    VECTOR: vectorOf(op, to),
     MERGE: plan.merge,
     FORM: FORM_CODES[plan.form],
   };

@@ -160,6 +160,28 @@ export function testQuantizedGoldens(device: GoldenDevice, models = /./): void {
   }
 }
 
+/** What a cache of 8.5 bits an element instead of 16 may change, beside the same device's f16 cache. */
+const LARGEST_CACHE_DIFFERENCE = 0.005;
+
+/** A sequence of the bundled model over a q8_0 cache: as clear positions agree with the golden, and as likely is what follows. */
+export function testQuantizedCache(device: GoldenDevice): void {
+  const [{ model: path, golden }] = QUANTIZED_CASES;
+  declare(device, 'a q8_0 cache tells as much as an f16 one', [path, golden], async (file, goldenPath) => {
+    const sequences = shortened(await readGolden(goldenPath), { sequences: 1, ...device });
+    const reportWith = async (cacheType: 'f16' | 'q8_0') => {
+      const open = (at: string, options: ModelOptions) => device.open(at, { ...options, cacheType });
+      await using model = await openForGolden(file, sequences, open);
+      return decodeForced(model, sequences);
+    };
+    const [halves, blocks] = [await reportWith('f16'), await reportWith('q8_0')];
+    assert.notEqual(blocks.logLikelihood, halves.logLikelihood, 'the caches differ');
+    const difference = Math.abs(blocks.logLikelihood - halves.logLikelihood);
+    assert.ok(difference <= LARGEST_CACHE_DIFFERENCE, `log-likelihood differs by ${difference}`);
+    const lost = (halves.clearAgreement - blocks.clearAgreement) * halves.clearPositions;
+    assert.ok(lost < 1.5, `${lost} clear positions agree no more`);
+  });
+}
+
 function positionsOf(sequences: readonly GoldenSequence[]): number {
   return sequences.reduce((sum, { top }) => sum + top.length, 0);
 }

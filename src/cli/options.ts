@@ -72,7 +72,10 @@ export function modelOptions(): Option[] {
     new Option('-b, --batch <tokens>', 'prompt tokens of one step (default: 512)')
       .argParser(wholeNumber(1))
       .helpGroup('Model:'),
-    new Option('--cache-type <type>', 'how the KV cache is stored; q8_0 takes about half of f16 (default: f16)')
+    new Option(
+      '--cache-type <type>',
+      'how the KV cache is stored; q8_0 takes about half of f16 (default: f16)',
+    )
       .choices(CACHE_TYPES)
       .helpGroup('Model:'),
     new Option(

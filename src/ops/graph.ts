@@ -87,7 +87,10 @@ export class GraphBuilder implements Recorder<Op> {
   state(name: string, type: StateType, rows: number, width: number): State {
     const known = this.#states.get(name);
     if (known) return known;
-    this.require(type !== 'q8_0' || width % STATE_BLOCK === 0, `${name} is whole blocks of ${STATE_BLOCK} wide`);
+    this.require(
+      type !== 'q8_0' || width % STATE_BLOCK === 0,
+      `${name} is whole blocks of ${STATE_BLOCK} wide`,
+    );
     const state: State = { kind: 'state', id: this.#nextId++, name, type, rows, width };
     this.#states.set(name, state);
     return state;

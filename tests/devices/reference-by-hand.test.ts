@@ -57,7 +57,9 @@ async function computed(
   for (const state of data.graph.states) {
     const bytes = states.get(state.name);
     assert.ok(bytes);
-    numbers[state.name] = Array.from({ length: state.rows }, (_, row) => [...stateRow(bytes, state, row)]).flat();
+    numbers[state.name] = Array.from({ length: state.rows }, (_, row) => [
+      ...stateRow(bytes, state, row),
+    ]).flat();
   }
   return numbers;
 }

@@ -100,7 +100,8 @@ function compareState(
   const [haveRows, wantRows, rowsBefore] = [have, want, before].map((bytes) => stateRowBytes(bytes, state));
   const written: number[] = [];
   for (const [row, first] of (rowsBefore as Uint8Array[]).entries()) {
-    const changed = (rows: Uint8Array[] | undefined) => rows?.[row]?.findIndex((byte, k) => byte !== first[k]);
+    const changed = (rows: Uint8Array[] | undefined) =>
+      rows?.[row]?.findIndex((byte, k) => byte !== first[k]);
     if (changed(wantRows) !== -1) written.push(row);
     else assert.equal(changed(haveRows), -1, `${state.name}: row ${row} was changed`);
   }

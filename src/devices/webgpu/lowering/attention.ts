@@ -11,7 +11,13 @@ import {
 import { ATTENTION, EMIT_FLOATS, EMIT_QUANTIZED, EMIT_SHARE, MERGE_SHARES } from '../kernels/attention.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
-import { blockTexts, type CellType, cacheTexts, PAGED_CACHE, unitTexts } from '../kernels/library/paged-cache.ts';
+import {
+  blockTexts,
+  type CellType,
+  cacheTexts,
+  PAGED_CACHE,
+  unitTexts,
+} from '../kernels/library/paged-cache.ts';
 import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { KV_APPEND, KV_APPEND_BLOCKS } from '../kernels/rows.ts';

@@ -30,6 +30,7 @@ export {
 export { SamplingScratch } from './sampling/sampling-scratch.ts';
 export { validateSampling } from './sampling/validate-sampling.ts';
 export * from './slice.ts';
+export * from './state-blocks.ts';
 export * from './token-shift.ts';
 export * from './value.ts';
 export * from './wkv7.ts';

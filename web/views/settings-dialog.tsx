@@ -88,6 +88,20 @@ function LoadFields({ values, change }: FieldsProps) {
         value={values.context}
         onChange={(context = DEFAULT_SETTINGS.context) => change({ context })}
       />
+      <Field label="Memory of a conversation" half>
+        {(id) => (
+          <select
+            id={id}
+            value={values.cacheType}
+            onChange={({ currentTarget }) =>
+              change({ cacheType: currentTarget.value as SettingValues['cacheType'] })
+            }
+          >
+            <option value="f16">Exact (f16)</option>
+            <option value="q8_0">Half as much (q8_0)</option>
+          </select>
+        )}
+      </Field>
       <Field label="Device" half>
         {(id) => (
           <select

@@ -5,7 +5,7 @@ import { openReferenceDevice } from '../../../src/devices/reference/index.ts';
 import type { State, Tensor } from '../../../src/ops/index.ts';
 import { type CaseData, caseData, rowsInUse } from './case-data.ts';
 import { ALL_CASES } from './cases/index.ts';
-import { difference, elementsOf } from './compare.ts';
+import { difference, elementsOf, stateRow, stateRowBytes } from './compare.ts';
 import { type ContractContext, skipsGroup } from './contract-context.ts';
 import { type ContractOptions, selected } from './contract-options.ts';
 import { limitOf } from './limits.ts';
@@ -112,18 +112,15 @@ function compareState(
 ): void {
   const have = bytesOf(actual.states, state.name);
   const want = bytesOf(expected.states, state.name);
-  const rowBytes = before.byteLength / state.rows;
-  const written = Array.from({ length: state.rows }, (_, row) =>
-    want
-      .subarray(row * rowBytes, (row + 1) * rowBytes)
-      .some((byte, k) => byte !== before[row * rowBytes + k]),
-  );
-  const stray = have.findIndex((byte, i) => byte !== before[i] && !written[Math.floor(i / rowBytes)]);
-  assert.equal(stray, -1, `${state.name}: byte ${stray} was changed`);
-  const wanted = (_: number, i: number) => written[Math.floor(i / state.width)] === true;
-  const bound = state.type === 'i32' ? 0 : limit;
-  const [haveWritten, wantWritten] = [have, want].map((bytes) =>
-    elementsOf(bytes, state.type).filter(wanted),
-  );
-  if (haveWritten && wantWritten) assertClose(state.name, haveWritten, wantWritten, bound);
+  const [haveRows, wantRows, rowsBefore] = [have, want, before].map((bytes) => stateRowBytes(bytes, state));
+  const written: number[] = [];
+  for (const [row, first] of (rowsBefore as Uint8Array[]).entries()) {
+    const changed = (rows: Uint8Array[] | undefined) =>
+      rows?.[row]?.findIndex((byte, k) => byte !== first[k]);
+    if (changed(wantRows) !== -1) written.push(row);
+    else assert.equal(changed(haveRows), -1, `${state.name}: row ${row} was changed`);
+  }
+  const elements = (bytes: Uint8Array) =>
+    Float64Array.from(written.flatMap((row) => [...stateRow(bytes, state, row)]));
+  assertClose(state.name, elements(have), elements(want), state.type === 'i32' ? 0 : limit);
 }

@@ -109,7 +109,7 @@ const faults: Readonly<Record<string, [RegExp, (damage: Damage) => void]>> = {
     },
   ],
   'a cell of nobody': [
-    /k: byte \d+ was changed/,
+    /k: row \d+ was changed/,
     (d) => {
       const keys = d.floats(d.value('k'));
       const row = mixedBatch().blocks.flat();

@@ -85,7 +85,7 @@ export class LoadedModel implements AsyncDisposable {
     const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace: options.trace });
     try {
       throwIfAborted(options.signal, 'loading');
-      await plan.allocate(fit, loader, residency);
+      await plan.allocate(fit, loader, { residency, signal: options.signal });
       const mode = options.load ?? 'background';
       const loading = loadByMode(plan, { ...options, mode, logger: log });
       // Whoever asks for weights learns of their failure; not everybody asks `loaded`.

@@ -97,7 +97,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     PrometheusMetrics,
     createLogger,
     modelFilesIn,
-    modelSources,
+    servedModels,
     openGrammarRealm,
     pageFiles,
   } = await import('../../node/serve.ts');
@@ -115,7 +115,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   });
   const { maxModels, queue, maxBody, timeLimit } = flags;
   await using server = new ModelServer({
-    models: await modelSources(locations, { ...opened, logger }),
+    models: await servedModels(locations, { ...opened, logger }),
     mostModels: maxModels,
     parallel: sequences * maxModels,
     ...(queue === undefined ? {} : { queue }),

@@ -87,7 +87,8 @@ export class LoadedModel implements AsyncDisposable {
       throwIfAborted(options.signal, 'loading');
       await plan.allocate(fit, loader, { residency, signal: options.signal });
       const mode = options.load ?? 'background';
-      const loading = loadByMode(plan, { ...options, mode, logger: log });
+      const before = { open: parts.gguf.openSeconds, plan: (performance.now() - begin) / 1000 };
+      const loading = loadByMode(plan, { ...options, mode, logger: log, before });
       // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
       loading.catch(() => {});
       if (mode !== 'background') await loading;

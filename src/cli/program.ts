@@ -1,6 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { silentLogger } from '../base/log.ts';
-import { createLogger } from '../node/logger.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
 import { type CommandContext, examplesText, registerCommand } from './command.ts';
 import { COMMANDS } from './commands/index.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
@@ -25,7 +24,7 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   const program = createProgram();
   for (const command of COMMANDS) {
     registerCommand(program, command, async (run, json) => {
-      const context = contextOf(program.opts(), output, interruption);
+      const context = await contextOf(program.opts(), output, interruption);
       try {
         code = (await run(context)) ?? EXIT.ok;
       } catch (error) {
@@ -66,10 +65,20 @@ function createProgram(): Command {
   );
 }
 
-function contextOf(flags: GlobalFlags, output: Output, interruption: Interruption): CommandContext {
+async function contextOf(
+  flags: GlobalFlags,
+  output: Output,
+  interruption: Interruption,
+): Promise<CommandContext> {
   if (flags.quiet) output.verbosity = 'quiet';
   else if (flags.verbose) output.verbosity = 'verbose';
   output.logging = flags.log !== undefined;
-  const logger = flags.log ? createLogger({ level: flags.log, json: flags.logJson ?? false }) : silentLogger;
-  return { output, logger, interruption, signal: interruption.signal, flags };
+  return { output, logger: await loggerOf(flags), interruption, signal: interruption.signal, flags };
+}
+
+/** What logs is read where it is wanted. */
+async function loggerOf({ log: level, logJson: json = false }: GlobalFlags): Promise<Logger> {
+  if (!level) return silentLogger;
+  const { createLogger } = await import('../node/logger.ts');
+  return createLogger({ level, json });
 }

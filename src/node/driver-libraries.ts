@@ -19,6 +19,19 @@ export const COMPILERS = { hip: hipCompiler, cuda: cudaCompiler } as const;
 const opened = new Map<string, DriverLibrary>();
 
 /**
+ * Starts a driver for a GPU without the calling thread: the process can do something else for the fifth of a second that it
+ * takes. Rejects with `LIBRARY_NOT_FOUND` or `SYMBOL_NOT_FOUND`; that it starts for no GPU is for whoever opens it to find.
+ */
+export function startDriver(
+  ffi: Ffi,
+  name: DriverName,
+  { ordinal, places }: { ordinal: number; places?: readonly string[] | undefined },
+): Promise<Disposable> {
+  const table = TABLES[name];
+  return table.start(ffi, ffi.open(places ?? table.libraries), ordinal);
+}
+
+/**
  * The thread's driver of that name, looked for in `places` if not in the usual ones. Throws as `DriverLibrary` does, and
  * tries again the next time.
  */

@@ -1,6 +1,14 @@
+import { promisify } from 'node:util';
 import type koffiExports from 'koffi';
 import { fail, invariant } from '../base/errors.ts';
-import type { Ffi, NativeFunction, NativeLibrary, NativeMemory, NativeType } from '../device/index.ts';
+import type {
+  AsyncNativeFunction,
+  Ffi,
+  NativeFunction,
+  NativeLibrary,
+  NativeMemory,
+  NativeType,
+} from '../device/index.ts';
 
 /** A view of 4 GiB or more aborts Node 20. */
 const MAX_VIEW_BYTES = 2 ** 32 - 1;
@@ -19,6 +27,7 @@ const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
 
 type Koffi = typeof koffiExports;
 type KoffiLibrary = ReturnType<Koffi['load']>;
+type KoffiFunction = ReturnType<KoffiLibrary['func']>;
 
 /** How native calls are made. */
 export interface KoffiOptions {
@@ -117,9 +126,22 @@ class KoffiNativeLibrary implements NativeLibrary {
     result: R,
     parameters: P,
   ): NativeFunction<R, P> {
+    return this.#function(symbol, result, parameters) as NativeFunction<R, P>;
+  }
+
+  bindAsync<R extends NativeType, const P extends readonly NativeType[]>(
+    symbol: string,
+    result: R,
+    parameters: P,
+  ): AsyncNativeFunction<R, P> {
+    const bound = this.#function(symbol, result, parameters);
+    return promisify(bound.async) as AsyncNativeFunction<R, P>;
+  }
+
+  #function(symbol: string, result: NativeType, parameters: readonly NativeType[]): KoffiFunction {
     try {
       const types = parameters.map((type) => KOFFI_TYPES[type]);
-      return this.#library.func(symbol, KOFFI_TYPES[result], types) as NativeFunction<R, P>;
+      return this.#library.func(symbol, KOFFI_TYPES[result], types);
     } catch (cause) {
       return fail('SYMBOL_NOT_FOUND', { library: this.name, symbol }, cause);
     }

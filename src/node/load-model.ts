@@ -5,6 +5,7 @@ import type { Residency } from '../load/residency.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { AdapterSet } from '../model/lora/adapter-set.ts';
 import { LoraAdapter } from '../model/lora/lora-adapter.ts';
+import { createTokenizer, type Tokenizer } from '../text/index.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
 import { openGguf } from './open-gguf.ts';
 
@@ -24,6 +25,10 @@ export interface LoadModelOptions extends ModelOptions, DeviceRequest {
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const { signal, logger, threads, residency } = options;
+  const shared = residency?.device;
+  // A driver starts on a thread of its own: the file is looked at meanwhile.
+  const opening = shared ? Promise.resolve(shared) : openDevice(options);
+  opening.catch(() => {});
   const opened: AsyncDisposable[] = [];
   const keep = <T extends AsyncDisposable>(resource: T): T => {
     opened.unshift(resource);
@@ -34,12 +39,14 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const adapters = await openAdapters(gguf, options);
     const decodes = (options.weights ?? 'blocks') !== 'blocks';
     const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
-    const shared = residency?.device;
-    const device = shared ?? keep(await openDevice(options));
+    const tokenizer = tokenizerOf(gguf);
+    const device = await opening;
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
-    const parts = { gguf, device, decoder, reopen, residency, adapters, architectures: ALL_ARCHITECTURES };
+    const architectures = ALL_ARCHITECTURES;
+    const parts = { gguf, device, decoder, reopen, residency, adapters, architectures, tokenizer };
     return await LanguageModel.open(parts, options);
   } catch (error) {
+    if (!shared) await opening.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
     for (const resource of opened) await resource[Symbol.asyncDispose]();
     throw error;
   }
@@ -65,6 +72,15 @@ async function openAdapters(
     return await AdapterSet.load(read, tensors);
   } finally {
     for (const file of files) await file.dispose();
+  }
+}
+
+/** Undefined for a file without a usable one: its model runs on token ids, and says what is wrong when it is given a text. */
+function tokenizerOf({ metadata }: GgufFile): Tokenizer | undefined {
+  try {
+    return createTokenizer(metadata);
+  } catch {
+    return undefined;
   }
 }
 

@@ -85,9 +85,8 @@ export const runCommand: CliCommand<RunFlags> = {
     const answer = await streamAnswer(stream, form, context.output);
     if (form !== 'text') await context.output.json(resultOf({ prompt, answer, stream, loaded }));
     const { backend, name } = model.device.info;
-    context.output.note(
-      `${timingsText(timingsOf(stream.end))} | loaded in ${loaded.seconds.toFixed(2)} s | ${backend}: ${name}`,
-    );
+    const loading = `loaded in ${loaded.seconds.toFixed(2)} s${firstTokenText(answer)}`;
+    context.output.note(`${timingsText(timingsOf(stream.end))} | ${loading} | ${backend}: ${name}`);
     await loaded.tellProfile();
     return undefined;
   },
@@ -111,6 +110,10 @@ function turns(prompt: string, { system }: RunFlags): ChatMessage[] {
   return system === undefined ? [user] : [{ role: 'system', content: system }, user];
 }
 
+function firstTokenText({ firstTokenSeconds: seconds }: Answer): string {
+  return seconds === undefined ? '' : `, first token ${seconds.toFixed(2)} s after the start of the process`;
+}
+
 function resultOf(of: { prompt: string; answer: Answer; stream: TextStream; loaded: LoadedModel }) {
   const { model, seconds } = of.loaded;
   const { end } = of.stream;
@@ -125,6 +128,7 @@ function resultOf(of: { prompt: string; answer: Answer; stream: TextStream; load
     ids: of.answer.tokens.map(({ id }) => id),
     logProbabilities: scored ? of.answer.tokens : undefined,
     loadSeconds: seconds,
+    firstTokenSeconds: of.answer.firstTokenSeconds,
     ...timingsOf(end),
   };
 }

@@ -59,7 +59,7 @@ export const synthCommand: CliCommand<SynthFlags> = {
     const path = flags.output ?? `${name}-${format.name.toLowerCase()}.gguf`;
     const shape = syntheticShape(name, changesOf(flags));
     const outputFormat = flags.outputFormat ? requireFormat('output format', flags.outputFormat) : undefined;
-    const display = byteProgress(output, { doing: 'writing', done: 'wrote', name: basename(path) });
+    const display = await byteProgress(output, { doing: 'writing', done: 'wrote', name: basename(path) });
     const begin = performance.now();
     try {
       const request = { path, name, shape, format, outputFormat, seed: flags.seed, signal };

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { type Logger, silentLogger } from '../base/log.ts';
-import { type CommandContext, examplesText, registerCommand } from './command.ts';
+import { type CommandContext, describeCommand, examplesText } from './command.ts';
 import { COMMANDS } from './commands/index.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { Interruption } from './interruption.ts';
@@ -22,8 +22,12 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   });
   output.stderr.on('error', ignoreClosedPipe);
   const program = createProgram();
-  for (const command of COMMANDS) {
-    registerCommand(program, command, async (run, json) => {
+  const isNamed = COMMANDS.some(({ name }) => argv.includes(name));
+  for (const { name, summary, read } of COMMANDS) {
+    const command = program.command(name).description(summary);
+    // Where none is named, all are listed with what they take.
+    if (isNamed && !argv.includes(name)) continue;
+    describeCommand(command, await read(), async (run, json) => {
       const context = await contextOf(program.opts(), output, interruption);
       try {
         code = (await run(context)) ?? EXIT.ok;

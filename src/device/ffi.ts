@@ -65,6 +65,8 @@ export interface NativeMemory extends Disposable {
 export interface Ffi {
   /** Opens the first candidate that the system's loader finds. Throws `LIBRARY_NOT_FOUND` with each one's reason. */
   open(candidates: readonly string[]): NativeLibrary;
+  /** Lets another thread read the library that `open` would open, so that it is there then. Resolves whether there is one or not. */
+  preload(candidates: readonly string[]): Promise<void>;
   /** Zeroed memory outside the garbage collector's. */
   allocate(byteLength: number): NativeMemory;
   /** The memory at an address, less than 4 GiB of it; valid as long as the memory is. */

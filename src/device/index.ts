@@ -31,6 +31,7 @@ export {
   memoryRules,
   type PinnedBuffer,
   type PinnedUse,
+  totalOf,
   wholeOf,
 } from './memory.ts';
 export { ActivationForms } from './lowering/activation-forms.ts';

@@ -25,6 +25,9 @@ const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
   text: 'const char *',
 };
 
+/** Of `dlopen`, on Linux and macOS. */
+const RTLD_NOW = 2;
+
 type Koffi = typeof koffiExports;
 type KoffiLibrary = ReturnType<Koffi['load']>;
 type KoffiFunction = ReturnType<KoffiLibrary['func']>;
@@ -48,12 +51,18 @@ class KoffiFfi implements Ffi {
   readonly #koffi: Koffi;
   readonly #calloc: (count: number, size: number) => number;
   readonly #free: (address: number) => undefined;
+  /** Undefined where the system has another way. */
+  readonly #dlopen: ((name: string, flags: number) => Promise<number>) | undefined;
 
   constructor(koffi: Koffi) {
     this.#koffi = koffi;
     const c = koffi.load(null);
     this.#calloc = c.func('calloc', 'uintptr_t', ['size_t', 'size_t']);
     this.#free = c.func('free', 'void', ['uintptr_t']);
+    const library = new KoffiNativeLibrary('the C library', c);
+    this.#dlopen = library.has('dlopen')
+      ? library.bindAsync('dlopen', 'address', ['text', 'i32'])
+      : undefined;
   }
 
   open(candidates: readonly string[]): NativeLibrary {
@@ -69,6 +78,12 @@ class KoffiFfi implements Ffi {
       }
     }
     return fail('LIBRARY_NOT_FOUND', { library: candidates[0] ?? '', reasons: reasons.join(', ') });
+  }
+
+  async preload(candidates: readonly string[]): Promise<void> {
+    const dlopen = this.#dlopen;
+    if (!dlopen) return;
+    for (const name of candidates) if ((await dlopen(name, RTLD_NOW)) !== 0) return;
   }
 
   allocate(byteLength: number): NativeMemory {

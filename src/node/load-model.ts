@@ -1,11 +1,10 @@
 import type { BlockDecoder } from '../device/index.ts';
-import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
+import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
-import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
-import { AdapterSet } from '../model/lora/adapter-set.ts';
-import { LoraAdapter } from '../model/lora/lora-adapter.ts';
-import { createTokenizer, type Tokenizer } from '../text/index.ts';
+import type { AdapterSet } from '../model/lora/adapter-set.ts';
+import type { LoraAdapter } from '../model/lora/lora-adapter.ts';
+import type { Tokenizer } from '../text/index.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
 import { openGguf } from './open-gguf.ts';
 
@@ -26,7 +25,7 @@ export interface LoadModelOptions extends ModelOptions, DeviceRequest {
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const { signal, logger, threads, residency } = options;
   const shared = residency?.device;
-  // A driver starts on a thread of its own: the file is looked at meanwhile.
+  // A driver starts on a thread of its own: the rest of our code and the file are read meanwhile.
   const opening = shared ? Promise.resolve(shared) : openDevice(options);
   opening.catch(() => {});
   const opened: AsyncDisposable[] = [];
@@ -39,10 +38,11 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const adapters = await openAdapters(gguf, options);
     const decodes = (options.weights ?? 'blocks') !== 'blocks';
     const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
-    const tokenizer = tokenizerOf(gguf);
+    const { LanguageModel } = await import('../engine/language-model.ts');
+    const { ALL_ARCHITECTURES: architectures } = await import('../model/architectures/index.ts');
+    const tokenizer = await tokenizerOf(gguf);
     const device = await opening;
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
-    const architectures = ALL_ARCHITECTURES;
     const parts = { gguf, device, decoder, reopen, residency, adapters, architectures, tokenizer };
     return await LanguageModel.open(parts, options);
   } catch (error) {
@@ -59,6 +59,8 @@ async function openAdapters(
 ): Promise<AdapterSet | undefined> {
   const names = Object.entries(adapters);
   if (names.length === 0) return undefined;
+  const { AdapterSet } = await import('../model/lora/adapter-set.ts');
+  const { LoraAdapter } = await import('../model/lora/lora-adapter.ts');
   const tensors = new Map(base.tensors.map((tensor) => [tensor.name, tensor]));
   const architecture = base.metadata.string('general.architecture') ?? '';
   const files: GgufFile[] = [];
@@ -76,9 +78,13 @@ async function openAdapters(
 }
 
 /** Undefined for a file without a usable one: its model runs on token ids, and says what is wrong when it is given a text. */
-function tokenizerOf({ metadata }: GgufFile): Tokenizer | undefined {
+async function tokenizerOf({ metadata }: GgufFile): Promise<Tokenizer | undefined> {
+  const { createTokenizer } = await import('../text/index.ts');
   try {
-    return createTokenizer(metadata);
+    const tokenizer = createTokenizer(metadata);
+    // Tables are built for the first text.
+    tokenizer.encode('a');
+    return tokenizer;
   } catch {
     return undefined;
   }

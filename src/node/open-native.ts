@@ -33,7 +33,7 @@ export async function openNative(options: OpenNativeOptions): Promise<NativeDevi
   const compilers = places.compiler ? { [driver]: places.compiler } : {};
   const platform = await openNativePlatform({ logger, compilers });
   try {
-    using _ = await startDriver(platform.ffi, driver, { ordinal: index, places: places.driver });
+    using _ = await startDriver(platform.ffi, driver, { ordinal: index, places });
     const library = driverLibrary(platform.ffi, driver, places.driver);
     requireCompiler(platform.ffi, driver, places.compiler);
     return openNativeDevice({

@@ -26,8 +26,6 @@ const NOT_HERE: ReadonlySet<string> = new Set<keyof ModelFlags>(['model', 'load'
 
 /** `rocmforge inspect`: what a file holds, from its header alone. */
 export const inspectCommand: CliCommand<InspectFlags> = {
-  name: 'inspect',
-  summary: 'show what a GGUF file holds and what memory it takes; reads its header only',
   arguments: [new Argument('[model]', 'GGUF file or http(s) address (default: the bundled model)')],
   options: [
     new Option('--summary', 'only the summary'),

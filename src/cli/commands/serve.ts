@@ -34,8 +34,6 @@ interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags {
 
 /** `rocmforge serve`: an HTTP server with OpenAI's and Anthropic's APIs. */
 export const serveCommand: CliCommand<ServeFlags> = {
-  name: 'serve',
-  summary: 'answer HTTP requests in the shape of OpenAI’s and Anthropic’s APIs',
   options: [...whatOptions(), ...whereOptions(), ...deviceOptions()],
   examples: [
     ['serve', 'the bundled model at http://127.0.0.1:8080/v1'],

@@ -27,8 +27,6 @@ interface SynthFlags extends JsonFlags {
 
 /** `rocmforge synth`: a model file of random weights, to measure and to test with. */
 export const synthCommand: CliCommand<SynthFlags> = {
-  name: 'synth',
-  summary: 'write a model of random weights in a known shape',
   arguments: [new Argument('<shape>', 'sizes of a known model').choices(Object.keys(SYNTHETIC_SHAPES))],
   options: [
     new Option('-a, --arch <name>', "of another architecture than the shape's").choices(

@@ -126,9 +126,7 @@ function row(name: string, of: LoadMeasurement): string {
   const { seconds, gigabytesPerSecond, uploadedGigabytesPerSecond, breakdown } = of;
   // The header was opened and the model planned for all of them.
   const own = LOAD_PHASES.filter((phase) => phase !== 'open' && phase !== 'plan');
-  const phases = own.map((phase) => `${phase} ${(1000 * breakdown[phase].busy).toFixed(0)}`).join(
-    ' ',
-  );
+  const phases = own.map((phase) => `${phase} ${(1000 * breakdown[phase].busy).toFixed(0)}`).join(' ');
   const speed = `${gigabytesPerSecond.toFixed(2)} GB/s read, ${uploadedGigabytesPerSecond.toFixed(2)} GB/s uploaded`;
   const cost = `delay p99 ${of.delayMilliseconds.toFixed(1)} ms, ${of.grownMebibytes.toFixed(0)} MiB more`;
   const times = `${ms(1000 * seconds)} (the first load ${ms(1000 * of.firstSeconds)})`;

@@ -13,8 +13,8 @@ export interface DriverTable {
   /** Throws `SYMBOL_NOT_FOUND` for a library that lacks a call. */
   bind(library: NativeLibrary, results: ResultSpace): DriverCalls;
   /**
-   * Does on another thread what `init` and `retain` take long for, so that they find it done: a driver starts once for a
-   * process. What fails is left for them to find. The driver may leave again when what this resolves with is disposed.
+   * Does on another thread what `init` and `retain` take long for, so that they find it done: a process starts a driver once.
+   * What fails is left for them to find. The driver may leave again when what this resolves with is disposed.
    */
   start(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable>;
 }

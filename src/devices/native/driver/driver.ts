@@ -40,7 +40,7 @@ export class Driver {
     this.#checkRelease('release device', this.library.release(this.#options.ordinal));
   }
 
-  /** Whether a recorded step has run on the device, of whoever in this process. */
+  /** Whether a recorded step has run on the device, whoever opened it. */
   get hasRun(): boolean {
     return this.library.hasRun(this.#options.ordinal);
   }

@@ -3,6 +3,7 @@ export type { BlockDecoder, DecodeWork, SharedBlock } from './block-decoder.ts';
 export type { Device, DeviceInfo, MemoryInfo } from './device.ts';
 export type {
   Address,
+  AsyncNativeFunction,
   Ffi,
   NativeArguments,
   NativeFunction,
@@ -30,6 +31,7 @@ export {
   memoryRules,
   type PinnedBuffer,
   type PinnedUse,
+  totalOf,
   wholeOf,
 } from './memory.ts';
 export { ActivationForms } from './lowering/activation-forms.ts';

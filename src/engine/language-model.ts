@@ -131,7 +131,7 @@ export class LanguageModel implements AsyncDisposable {
 
   /** Made at first use, so that a model without a usable tokenizer still runs on token ids. */
   get tokenizer(): Tokenizer {
-    this.#tokenizer ??= createTokenizer(this.gguf.metadata);
+    this.#tokenizer ??= this.#parts.tokenizer ?? createTokenizer(this.gguf.metadata);
     return this.#tokenizer;
   }
 

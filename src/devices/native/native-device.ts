@@ -7,6 +7,7 @@ import {
   type Ffi,
   LiveObjects,
   type MemoryInfo,
+  type MemoryRules,
   type PackedWeight,
   type Program,
   type Step,
@@ -23,7 +24,7 @@ import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type NativeExecutable, NativeProgram } from './launching/native-program.ts';
 import { NativeStep } from './launching/native-step.ts';
-import { NATIVE_MEMORY } from './memory/memory-rules.ts';
+import { NATIVE_MEMORY, NATIVE_MEMORY_AGAIN } from './memory/memory-rules.ts';
 import { HostReads } from './memory/host-reads.ts';
 import { NativeBuffer } from './memory/native-buffer.ts';
 import { allocatePinned, type NativePinned, pinForeign } from './memory/native-pinned.ts';
@@ -55,7 +56,6 @@ export class NativeDevice implements Device {
   readonly info: DeviceInfo;
   readonly target: NativeTarget;
   readonly lost: Promise<Error>;
-  readonly memoryRules = NATIVE_MEMORY;
   readonly #kernels: KernelSet;
   readonly #context: NativeContext;
   readonly #timeline: Timeline;
@@ -94,6 +94,10 @@ export class NativeDevice implements Device {
     this.#timeline = new Timeline(driver, events);
     this.#store = new KernelStore({ driver, ffi, platform, target: this.target, fullTarget, logger });
     this.#launcher = new Launcher({ driver, kernels: this.#store, blas, ffi });
+  }
+
+  get memoryRules(): MemoryRules {
+    return this.#driver.hasRun ? NATIVE_MEMORY_AGAIN : NATIVE_MEMORY;
   }
 
   async memory(): Promise<MemoryInfo> {

@@ -112,7 +112,7 @@ export class HipStream implements Stream {
     const { pinnedOf, owns } = this.#parts.context;
     owns(rows.pinned);
     checkRows(this.#label, weight, part, rows);
-    const { firstRow, rowCount, format } = rows;
+    const { firstRow, rowCount, format, mostBytes = 0 } = rows;
     const bytes = fileRowsBytes(weight, part, rows);
     if (bytes === 0) return;
     const source = rows.pinned.bytes.subarray(rows.offset, rows.offset + bytes);
@@ -126,7 +126,7 @@ export class HipStream implements Stream {
         driver.upload(way.to, from, bytes, this.#handle);
         return;
       }
-      const staged = this.#rows.take(bytes);
+      const staged = this.#rows.take(Math.max(bytes, mostBytes));
       driver.upload(staged, from, bytes, this.#handle);
       rows.onCopy?.(this.#record());
       this.#parts.launch(way.launches(staged), this.#handle);

@@ -24,16 +24,14 @@ export function shortfall({ mechanism, latency, throughput, on, off }: Compared)
   return why.join('; ');
 }
 
-/** What there was to gain: without a mechanism the device waits, and no more than this waiting can be saved. */
+/** What there was to gain: no more than waiting, of the device and within a step, can be saved. */
 function gapText(load: 'alone' | 'all', on: StepFigures, off: StepFigures, least: number): string {
-  const bound = 1 / (1 - off.gapShare);
-  const host = `host ${ms(on.hostMs)} of a step of ${ms(on.stepMs)}`;
-  const waits = `the device waits ${percent(off.gapShare)} without it, ${percent(on.gapShare)} with it`;
-  const whose = load === 'alone' ? 'one sequence' : 'all';
-  if (bound < least)
-    return `${whose}: ${waits}, so ${percent(bound - 1)} is all that it could gain (${host})`;
-  const longer = off.stepMs / on.stepMs;
-  return `${whose}: ${waits}, and a step takes ${longer.toFixed(2)} times as long without it (${host})`;
+  const most = off.stepMs / (1 - off.gapShare) / on.stepMs;
+  const host = `the host is busy ${ms(on.hostMs)} a step`;
+  const steps = `steps of ${ms(on.stepMs)}, ${ms(off.stepMs)} without it`;
+  const waits = `the device waits ${percent(on.gapShare)}, ${percent(off.gapShare)} without it`;
+  const so = most < least ? `: ${percent(Math.max(0, most - 1))} is all that there is to gain` : '';
+  return `${load === 'alone' ? 'one sequence' : 'all'}: ${host}, ${steps}, ${waits}${so}`;
 }
 
 function percent(share: number): string {

@@ -107,6 +107,8 @@ test('a profile tells of every phase of every step, and its trace is one', async
   const counts = new Map(profile.summary().map(({ phase, count }) => [phase, count]));
   for (const phase of ['dispatch', 'load', 'submit', 'wait', 'back', 'step'] as const)
     assert.equal(counts.get(phase), steps, phase);
+  const { preparedHits, preparedMisses } = model.counters;
+  assert.equal(profile.hitRate, preparedHits / (preparedHits + preparedMisses));
   assert.ok((counts.get('gap') ?? 0) > 0 && profile.gapShare >= 0 && profile.gapShare < 1);
   for (const { median, p95, most } of profile.summary()) assert.ok(median <= p95 && p95 <= most);
   const spans = profile.trace?.spans ?? [];

@@ -75,6 +75,10 @@ export class LanguageModel implements AsyncDisposable {
       const { restore } = keeper;
       const { logger, speculation, runtime, profile } = options;
       const engine = new Engine({ device, plan, state, restore, logger, speculation, runtime, profile });
+      keeper.current.loading.then(
+        () => engine.rest(),
+        () => {},
+      );
       return new LanguageModel(parts, config, { keeper, engine });
     } catch (error) {
       await keeper.current[Symbol.asyncDispose]();

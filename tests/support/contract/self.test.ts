@@ -101,6 +101,14 @@ const faults: Readonly<Record<string, [RegExp, (damage: Damage) => void]>> = {
   'a changed weight': [/weight w was changed/, (d) => set(d.floats(d.weight), 3, 0)],
   'a value left out': [/element 5 is NaN/, (d) => set(d.floats(d.output), 5, Number.NaN)],
   'one wrong value': [/normalized squared error|further than/, (d) => set(d.floats(d.output), 5, 0)],
+  'a value read from beside an input': [
+    /element 5 is NaN/,
+    (d) => set(d.floats(d.output), 5, (d.floats(d.value('x'), 4).at(-1) ?? 0) + 1),
+  ],
+  'a value read a tile behind an input': [
+    /element 5 is NaN/,
+    (d) => set(d.floats(d.output), 5, (d.floats(d.value('x'), 8192).at(-1) ?? 0) + 1),
+  ],
   'values a little off': [
     /normalized squared error/,
     (d) => {

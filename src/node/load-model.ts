@@ -1,9 +1,10 @@
 import type { BlockDecoder } from '../device/index.ts';
-import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
+import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
+import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
-import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
+import type { Tokenizer } from '../text/index.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
-import { type AdapterOptions, openAdapters } from './open-adapters.ts';
+import type { AdapterOptions, OpenedAdapters } from './open-adapters.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** How a model is loaded from a path or an address. */
@@ -20,6 +21,10 @@ export interface LoadModelOptions extends ModelOptions, DeviceRequest, AdapterOp
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const { signal, logger, threads, residency } = options;
+  const shared = residency?.device;
+  // A driver starts on a thread of its own: the rest of our code and the file are read meanwhile.
+  const opening = shared ? Promise.resolve(shared) : openDevice(options);
+  opening.catch(() => {});
   const opened: AsyncDisposable[] = [];
   const keep = <T extends AsyncDisposable>(resource: T): T => {
     opened.unshift(resource);
@@ -27,18 +32,41 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
   };
   try {
     const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
-    const adapters = await openAdapters(gguf, options, signal);
+    const adapters = await adaptersOf(gguf, options);
     const decodes = (options.weights ?? 'blocks') !== 'blocks';
     const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
-    const shared = residency?.device;
-    const device = shared ?? keep(await openDevice(options));
+    const { LanguageModel } = await import('../engine/language-model.ts');
+    const { ALL_ARCHITECTURES: architectures } = await import('../model/architectures/index.ts');
+    const tokenizer = await tokenizerOf(gguf);
+    const device = await opening;
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
     const owned = { gguf, device, decoder, reopen, residency };
-    const parts = { ...owned, ...adapters, architectures: ALL_ARCHITECTURES };
+    const parts = { ...owned, ...adapters, architectures, tokenizer };
     return await LanguageModel.open(parts, options);
   } catch (error) {
+    if (!shared) await opening.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
     for (const resource of opened) await resource[Symbol.asyncDispose]();
     throw error;
+  }
+}
+
+/** Their code is read where there are any. */
+async function adaptersOf(gguf: GgufFile, options: LoadModelOptions): Promise<OpenedAdapters> {
+  if (!options.adapters) return {};
+  const { openAdapters } = await import('./open-adapters.ts');
+  return openAdapters(gguf, options, options.signal);
+}
+
+/** Undefined for a file without a usable one: its model runs on token ids, and says what is wrong when it is given a text. */
+async function tokenizerOf({ metadata }: GgufFile): Promise<Tokenizer | undefined> {
+  const { createTokenizer } = await import('../text/index.ts');
+  try {
+    const tokenizer = createTokenizer(metadata);
+    // Tables are built for the first text.
+    tokenizer.encode('a');
+    return tokenizer;
+  } catch {
+    return undefined;
   }
 }
 

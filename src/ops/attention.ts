@@ -40,12 +40,19 @@ export interface AttentionOp extends AttentionParameters {
 
 /** Head counts, sizes in elements, and what is done to the scores. */
 export interface AttentionParameters {
+  /** Heads of queries. */
   readonly heads: number;
+  /** Heads of keys and values, each shared by `heads / kvHeads` heads of queries. */
   readonly kvHeads: number;
+  /** Elements of a head of queries and keys. */
   readonly keySize: number;
+  /** Elements of a head of values. */
   readonly valueSize: number;
+  /** Factor of the scores. */
   readonly scale: number;
+  /** Positions that a row looks back at, its own among them; undefined for all. */
   readonly window: number | undefined;
+  /** Scores become `softCap * tanh(score / softCap)`. */
   readonly softCap: number | undefined;
 }
 

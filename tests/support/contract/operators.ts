@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Device } from '../../../src/device/index.ts';
 import { openReferenceDevice } from '../../../src/devices/reference/index.ts';
 import type { State, Tensor } from '../../../src/ops/index.ts';
-import { caseData, rowsInUse } from './case-data.ts';
+import { type CaseData, caseData, rowsInUse } from './case-data.ts';
 import { ALL_CASES } from './cases/index.ts';
 import { difference, elementsOf, stateRow, stateRowBytes } from './compare.ts';
 import { type ContractContext, skipsGroup } from './contract-context.ts';
@@ -31,6 +31,22 @@ function testCase(context: ContractContext, of: OpCase): void {
   test(testName(of), skip === undefined ? {} : { skip }, () => checkCase(context.device(), of, options));
 }
 
+/** What the oracle computes, once for all devices of a test file. */
+const EXPECTED = new WeakMap<OpCase, Promise<CaseRun>>();
+
+function expectedOf(of: OpCase, data: CaseData): Promise<CaseRun> {
+  const known = EXPECTED.get(of);
+  if (known) return known;
+  const computed = runOnReference(data);
+  EXPECTED.set(of, computed);
+  return computed;
+}
+
+async function runOnReference(data: CaseData): Promise<CaseRun> {
+  await using reference = openReferenceDevice();
+  return await runCase(reference, data);
+}
+
 /** Asserts that a device agrees with the reference on a case, or refuses it where its options say so. */
 export async function checkCase(device: Device, of: OpCase, options: ContractOptions): Promise<void> {
   const data = caseData(of);
@@ -41,8 +57,7 @@ export async function checkCase(device: Device, of: OpCase, options: ContractOpt
   const relaxed = selected(options.relax, testName(of))?.nmse;
   const limits = data.graph.ops.map((op) => limitOf(op, options.exactF32 ?? false));
   const limit = relaxed ?? of.limit?.nmse ?? Math.max(...limits);
-  await using reference = openReferenceDevice();
-  const expected = await runCase(reference, data);
+  const expected = await expectedOf(of, data);
   const actual = await runCase(device, data);
   assert.deepEqual(actual.violations, []);
   for (const { name, tensor } of data.graph.outputs)

@@ -23,10 +23,11 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
   /** Records steps while there is nothing to do. */
   readonly ahead: StepsAhead | undefined;
   readonly backend: string;
-  #lost: Error | undefined;
+  readonly #device: Device;
 
   constructor({ device, plan }: EngineTarget, parts: Omit<PipelineParts, 'plan' | 'stream'>) {
     this.plan = plan;
+    this.#device = device;
     this.backend = device.info.backend;
     this.stream = device.createStream('compute');
     this.pipeline = new JobPipeline({ ...parts, plan, stream: this.stream });
@@ -36,16 +37,15 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
       const ends = runtime.sampling === 'device' ? 'generate' : 'forward';
       this.ahead = new StepsAhead(plan, likelySteps(capacities, state.context, ends));
     }
-    void device.lost.then((reason) => {
-      this.#lost = reason;
-    });
   }
 
   /** The loss of the device, when that is what is behind an error. */
   async lossBehind(error: unknown): Promise<Error | undefined> {
-    // The news of a loss may come a turn later than the failures that follow from it.
-    await new Promise((resolve) => setTimeout(resolve, 0));
-    return this.#lost ?? (isRocmforgeError(error, 'DEVICE_LOST') ? error : undefined);
+    // The news of a loss may come a turn later than the failures that follow from it. Nobody waits for it before: a device that
+    // stays would hold on to whoever does.
+    const later = new Promise<undefined>((resolve) => setTimeout(resolve, 0));
+    const lost = await Promise.race([this.#device.lost, later]);
+    return lost ?? (isRocmforgeError(error, 'DEVICE_LOST') ? error : undefined);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -4,9 +4,11 @@ import type { Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
+import { MemorySource } from '../../src/io/index.ts';
 import { Residency } from '../../src/load/residency.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
@@ -146,3 +148,20 @@ test('a weight that cannot be read leaves the others in place, and is tried agai
   await one.model.dispose();
   await other.model.dispose();
 });
+
+for (const [name, open] of DEVICES) {
+  test(`${name}: a device that stays remembers no model that has gone`, async () => {
+    await using device = await open();
+    const residency = await Residency.open(device);
+    const life = async () => {
+      const gguf = await GgufFile.open(new MemorySource(await tinyBytes('Q8_0'), 'tiny.gguf'));
+      const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+      await using model = await LanguageModel.open(parts, OPTIONS);
+      await model.generate([1, 40], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+      return new WeakRef(model.plan);
+    };
+    const plans = [await life(), await life(), await life()];
+    await collectGarbage();
+    assert.ok(plans.filter((plan) => plan.deref() !== undefined).length <= 1);
+  });
+}

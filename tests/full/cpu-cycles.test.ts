@@ -1,22 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { wholeOf } from '../../src/device/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
-
-const collect = (() => {
-  setFlagsFromString('--expose-gc');
-  return runInNewContext('gc') as () => void;
-})();
-
-/** What no device holds any more must not count; memory is unmapped a moment after it was found to be garbage. */
-async function collectGarbage(): Promise<void> {
-  collect();
-  await setTimeout(500);
-  collect();
-}
+import { collectGarbage } from '../support/collect-garbage.ts';
 
 test('three hundred devices come and go without growth', async () => {
   const cycle = async () => {
@@ -27,10 +13,10 @@ test('three hundred devices come and go without growth', async () => {
     await stream.synchronize();
   };
   for (let i = 0; i < 30; i++) await cycle();
-  await collectGarbage();
+  await collectGarbage(500);
   const before = process.memoryUsage().rss;
   for (let i = 0; i < 270; i++) await cycle();
-  await collectGarbage();
+  await collectGarbage(500);
   const grown = (process.memoryUsage().rss - before) / 2 ** 20;
   assert.ok(grown < 200, `${grown} MiB more`);
 });

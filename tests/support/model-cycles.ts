@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { type LoadModelOptions, loadModel } from '../../src/node/load-model.ts';
-
-const collect = (() => {
-  setFlagsFromString('--expose-gc');
-  return runInNewContext('gc') as () => void;
-})();
+import { collectGarbage } from './collect-garbage.ts';
 
 /** What a process holds when garbage is collected. */
 export interface Held {
@@ -19,9 +12,7 @@ export interface Held {
 
 /** What this process holds now. */
 export async function held(): Promise<Held> {
-  collect();
-  await setTimeout(100);
-  collect();
+  await collectGarbage();
   const count = (path: string) => (process.platform === 'linux' ? readdirSync(path).length : 0);
   return {
     mebibytes: Math.round(process.memoryUsage().rss / 2 ** 20),

@@ -54,14 +54,15 @@ const ROW_CAPACITIES = [1, 2, 4, 16, 32, 64, 128];
 /** A GPU under HIP or CUDA. Opened by `openNativeDevice`. */
 export class NativeDevice implements Device {
   readonly info: DeviceInfo;
-  readonly target: NativeTarget;
+  readonly target: Omit<NativeTarget, 'blas'>;
   readonly lost: Promise<Error>;
   readonly #kernels: KernelSet;
   readonly #context: NativeContext;
   readonly #timeline: Timeline;
   readonly #store: KernelStore;
   readonly #launcher: Launcher;
-  readonly #blas: BlasLibrary | undefined;
+  /** Large: read while the first graphs are recorded. */
+  readonly #blas: Promise<BlasLibrary | undefined>;
   readonly #created = new WeakSet<Disposable>();
   readonly #pinned = new PinnedViews();
   readonly #packers = new WeakMap<PackedWeight, LoweredGraph>();
@@ -72,9 +73,8 @@ export class NativeDevice implements Device {
     const { ffi } = platform;
     const fullTarget = driver.target();
     this.lost = lost;
-    const blas = openBlas(driver, platform.ffi, logger);
-    this.#blas = blas;
-    this.target = { ...targetOf(driver, fullTarget), blas: blas !== undefined };
+    this.#blas = openBlas(driver, platform.ffi, logger);
+    this.target = targetOf(driver, fullTarget);
     this.info = {
       backend: library.api,
       name: driver.name(),
@@ -104,7 +104,7 @@ export class NativeDevice implements Device {
     };
     this.#timeline = new Timeline(driver, events);
     this.#store = new KernelStore({ driver, ffi, platform, target: this.target, fullTarget, logger });
-    this.#launcher = new Launcher({ driver, kernels: this.#store, blas, ffi });
+    this.#launcher = new Launcher({ driver, kernels: this.#store, ffi });
   }
 
   get memoryRules(): MemoryRules {
@@ -162,7 +162,9 @@ export class NativeDevice implements Device {
 
   async compile(graph: OpGraph): Promise<Program> {
     this.#live.check();
-    const lowered = this.#kernels.lower(graph, this.target);
+    const blas = await this.#blas;
+    this.#launcher.blas = blas;
+    const lowered = this.#kernels.lower(graph, { ...this.target, blas: blas !== undefined });
     await this.#store.load(lowered.modules);
     this.#live.check();
     for (const weight of lowered.weights) this.#packers.set(weight, lowered);
@@ -196,7 +198,7 @@ export class NativeDevice implements Device {
     this.#context.events.dispose();
     this.#launcher[Symbol.dispose]();
     this.#store[Symbol.dispose]();
-    this.#blas?.[Symbol.dispose]();
+    (await this.#blas)?.[Symbol.dispose]();
     this.#driver.release();
     await this.#owned?.[Symbol.asyncDispose]();
   }
@@ -259,9 +261,11 @@ function targetOf(driver: Driver, fullTarget: string): Omit<NativeTarget, 'blas'
 }
 
 /** The driver's BLAS library, where it is there: all products have kernels of our own as well. */
-function openBlas(driver: Driver, ffi: Ffi, logger: Logger): BlasLibrary | undefined {
+async function openBlas(driver: Driver, ffi: Ffi, logger: Logger): Promise<BlasLibrary | undefined> {
+  const table = driver.library.api === 'cuda' ? cudaBlas : hipBlas;
   try {
-    return new BlasLibrary(ffi, driver.library.api === 'cuda' ? cudaBlas : hipBlas, driver);
+    await ffi.preload(table.libraries);
+    return new BlasLibrary(ffi, table, driver);
   } catch (error) {
     logger.debug('large products run on our own kernels', {
       reason: error instanceof Error ? error.message : String(error),

@@ -26,6 +26,7 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
+import { detokenized } from './detokenized.ts';
 import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
 import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
@@ -74,6 +75,10 @@ export class LanguageModel implements AsyncDisposable {
       const { restore } = keeper;
       const { logger, speculation, runtime, profile } = options;
       const engine = new Engine({ device, plan, state, restore, logger, speculation, runtime, profile });
+      keeper.current.loading.then(
+        () => engine.rest(),
+        () => {},
+      );
       return new LanguageModel(parts, config, { keeper, engine });
     } catch (error) {
       await keeper.current[Symbol.asyncDispose]();
@@ -270,7 +275,7 @@ export class LanguageModel implements AsyncDisposable {
     const adapters = this.#adaptersOf(options.adapters);
     const request = { prompt, sampling, maxTokens, stopTokens, adapters, constraint, shift, signal };
     const tokens = this.#engine.generate(request);
-    return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
+    return new TextStream(detokenized(tokens, { tokenizer: this.tokenizer, stop, special, continues }));
   }
 }
 

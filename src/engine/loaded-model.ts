@@ -20,6 +20,7 @@ export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
   readonly load?: LoadMode | undefined;
   /** Layers that `hybrid` loads before the model is given out. Default: a quarter of them. */
   readonly layers?: number | undefined;
+  /** Is told how far loading has come. */
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** Is told of everything that takes time while loading. */
   readonly trace?: LoadTrace | undefined;
@@ -27,7 +28,9 @@ export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
   readonly runtime?: Partial<RuntimeOptions> | undefined;
   /** Is told where the time of steps goes. */
   readonly profile?: StepProfile | undefined;
+  /** Gives up loading with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
+  /** Is told of phases and steps. Default: nobody. */
   readonly logger?: Logger | undefined;
 }
 

@@ -27,7 +27,9 @@ export interface LoaderOptions extends Partial<LoaderSizes> {
 
 /** How one load is watched and ended. */
 export interface LoadOptions {
+  /** Is told how far the load has come, at every chunk. */
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
+  /** Gives up with `ABORTED`; what is under way is waited for. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -37,6 +39,7 @@ export interface LoadReport {
   readonly bytes: number;
   readonly tensors: number;
   readonly seconds: number;
+  /** What the seconds went to. */
   readonly breakdown: LoadBreakdown;
 }
 

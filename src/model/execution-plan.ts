@@ -5,7 +5,7 @@ import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
 import { type BatchShape, stateBytes } from '../ops/value.ts';
-import { BatchPlan, stateName } from './batch-plan.ts';
+import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
 import type { Residency } from '../load/residency.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
 import type { PlannedWeight } from './layer-plan.ts';
@@ -169,10 +169,7 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** `preloadAll` while steps may run, each part as soon as its weights are there; the step of single tokens is recorded meanwhile. */
   async loadInBackground(options: LoadOptions = {}): Promise<LoadReport> {
-    // Where models share memory, what a step names may still move.
-    if (!this.#loaded.areShared) this.#preparing = this.#prepareTokenStep();
-    const report = await this.preloadAll(options);
-    await this.#preparing;
+    const [report] = await Promise.all([this.preloadAll(options), this.prepareAhead(1, 'generate')]);
     return report;
   }
 
@@ -219,8 +216,9 @@ export class ExecutionPlan implements AsyncDisposable {
     const { stream, batch, kind, input } = on;
     if (this.parts.taps || !this.#loaded.holdAll()) return this.#runParts(on);
     try {
-      if (!this.prepared.has(batch, kind)) await batch.prepare(kind);
-      on.watch?.ready();
+      const wasRecorded = this.prepared.has(batch, kind);
+      if (!wasRecorded) await batch.prepare(kind);
+      on.watch?.ready(wasRecorded);
       batch.upload(stream, input);
       if (on.awaitsInputs) await stream.synchronize();
       batch.run(stream, kind);
@@ -229,6 +227,16 @@ export class ExecutionPlan implements AsyncDisposable {
       this.#loaded.giveBackAll(stream);
     }
     return undefined;
+  }
+
+  /**
+   * Records a whole step of so many rows that may be wanted soon, where there is room for one that may not be. What cannot be
+   * recorded says so when it is run.
+   */
+  prepareAhead(rows: number, kind: StepKind): Promise<void> {
+    const batch = this.planFor(rows, Math.min(rows, this.shape.outputs));
+    this.#preparing = this.#preparing.then(() => this.#guess(batch, kind));
+    return this.#preparing;
   }
 
   /** Queues one layer over what the part before it left, its weights loaded if they were not; rejects as `run`. */
@@ -315,9 +323,18 @@ export class ExecutionPlan implements AsyncDisposable {
     this.#release = () => residency.free(bytes);
   }
 
-  /** Records what single tokens run when everything is there; what cannot be recorded says so when it is run. */
-  async #prepareTokenStep(): Promise<void> {
-    await this.plans[0]?.prepare('generate').catch(() => {});
+  async #guess(batch: BatchPlan, kind: StepKind): Promise<void> {
+    if (!this.#mayPrepareAhead || batch.isPrepared(kind)) return;
+    await batch.prepare(kind).then(
+      () => this.prepared.guess(batch, kind),
+      () => {},
+    );
+  }
+
+  /** Where models share memory, what a step names may still move; layers that are streamed or looked at run one by one. */
+  get #mayPrepareAhead(): boolean {
+    const { areShared, areStreamed } = this.#loaded;
+    return !this.parts.taps && !areShared && !areStreamed && this.prepared.hasRoom;
   }
 
   async #runParts({ stream, batch, kind, input, watch }: RunOn): Promise<void> {

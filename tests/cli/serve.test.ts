@@ -71,6 +71,7 @@ test('a key is asked for where one is set, and metrics count', async (t) => {
   const authorization = 'Bearer secret';
   const metrics = await (await fetch(`${url}/metrics`, { headers: { authorization } })).text();
   assert.match(metrics, /rocmforge_tokens_total\{model="tiny",kind="generated"\} 2\n/);
+  assert.match(metrics, /rocmforge_whole_steps\{model="tiny",state="hit"\} \d/);
   assert.match(
     metrics,
     /rocmforge_request_duration_seconds_count\{endpoint="\/v1\/chat\/completions",status="401"\} 2\n/,

@@ -69,24 +69,13 @@ export class NativeDevice implements Device {
   readonly #owned: AsyncDisposable | undefined;
 
   constructor(driver: Driver, lost: Promise<Error>, options: NativeDeviceOptions) {
-    const { library, platform, logger = silentLogger, kernels, owned } = options;
+    const { platform, logger = silentLogger, kernels, owned } = options;
     const { ffi } = platform;
     const fullTarget = driver.target();
     this.lost = lost;
     this.#blas = openBlas(driver, platform.ffi, logger);
     this.target = targetOf(driver, fullTarget);
-    this.info = {
-      backend: library.api,
-      name: driver.name(),
-      details: {
-        target: fullTarget,
-        waveSize: this.target.waveSize,
-        multiprocessors: this.target.multiprocessors,
-        bus: driver.busId(),
-        driver: library.version,
-        library: library.file,
-      },
-    };
+    this.info = infoOf(driver, this.target, fullTarget);
     this.#kernels = kernels;
     this.#owned = owned;
     const events = new EventPool(driver);
@@ -243,6 +232,22 @@ export class NativeDevice implements Device {
     const expected = 'an object of this device';
     fail('BINDING', { graph: this.#driver.device, value: 'argument', found, expected });
   }
+}
+
+function infoOf(driver: Driver, target: Omit<NativeTarget, 'blas'>, fullTarget: string): DeviceInfo {
+  const { api, version, file } = driver.library;
+  return {
+    backend: api,
+    name: driver.name(),
+    details: {
+      target: fullTarget,
+      waveSize: target.waveSize,
+      multiprocessors: target.multiprocessors,
+      bus: driver.busId(),
+      driver: version,
+      library: file,
+    },
+  };
 }
 
 function targetOf(driver: Driver, fullTarget: string): Omit<NativeTarget, 'blas'> {

@@ -1,8 +1,9 @@
 import { Lifetime } from '../../../base/disposal.ts';
-import { fail, invariant } from '../../../base/errors.ts';
+import { invariant } from '../../../base/errors.ts';
 import {
   type Address,
   type BufferRange,
+  checkCopySizes,
   checkRange,
   checkRows,
   type DeviceEvent,
@@ -77,11 +78,8 @@ export class HipStream implements Stream {
   copy(source: BufferRange, target: BufferRange): void {
     this.#check('copy source', source, 0);
     this.#check('copy target', target, 0);
+    checkCopySizes(source, target, this.#label);
     const bytes = source.byteLength;
-    if (bytes !== target.byteLength) {
-      const sizes = { found: `${target.byteLength} bytes`, expected: `the source's ${bytes}` };
-      fail('BINDING', { graph: this.#label, value: 'copy target', ...sizes });
-    }
     if (bytes === 0) return;
     const from = addressOf(source);
     const to = addressOf(target);

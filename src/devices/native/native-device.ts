@@ -44,6 +44,8 @@ export interface NativeDeviceOptions {
   readonly platform: NativePlatform;
   readonly kernels: KernelSet;
   readonly logger?: Logger;
+  /** Where the driver's BLAS library is looked for, if not in the usual places. */
+  readonly blasLibraries?: readonly string[] | undefined;
   /** Disposed behind the device. */
   readonly owned?: AsyncDisposable;
 }
@@ -69,11 +71,11 @@ export class NativeDevice implements Device {
   readonly #owned: AsyncDisposable | undefined;
 
   constructor(driver: Driver, lost: Promise<Error>, options: NativeDeviceOptions) {
-    const { platform, logger = silentLogger, kernels, owned } = options;
+    const { platform, logger = silentLogger, kernels, owned, blasLibraries } = options;
     const { ffi } = platform;
     const fullTarget = driver.target();
     this.lost = lost;
-    this.#blas = openBlas(driver, platform.ffi, logger);
+    this.#blas = openBlas(driver, { ffi, logger, libraries: blasLibraries });
     this.target = targetOf(driver, fullTarget);
     this.info = infoOf(driver, this.target, fullTarget);
     this.#kernels = kernels;
@@ -266,11 +268,16 @@ function targetOf(driver: Driver, fullTarget: string): Omit<NativeTarget, 'blas'
 }
 
 /** The driver's BLAS library, where it is there: all products have kernels of our own as well. */
-async function openBlas(driver: Driver, ffi: Ffi, logger: Logger): Promise<BlasLibrary | undefined> {
+async function openBlas(
+  driver: Driver,
+  of: { ffi: Ffi; logger: Logger; libraries: readonly string[] | undefined },
+): Promise<BlasLibrary | undefined> {
+  const { ffi, logger } = of;
   const table = driver.library.api === 'cuda' ? cudaBlas : hipBlas;
+  const { libraries = table.libraries } = of;
   try {
-    await ffi.preload(table.libraries);
-    return new BlasLibrary(ffi, table, driver);
+    await ffi.preload(libraries);
+    return new BlasLibrary(ffi, { ...table, libraries }, driver);
   } catch (error) {
     logger.debug('large products run on our own kernels', {
       reason: error instanceof Error ? error.message : String(error),

@@ -9,7 +9,8 @@ import { openGguf } from '../../src/node/index.ts';
 const LOADS = 100;
 const AT_EACH_END = 10;
 const ROUNDS = 5;
-/** Of each weight. */
+/** Weights that are looked at, and how much of each. */
+const LOOKED_AT = 32;
 const LOOKED_AT_BYTES = 64 << 10;
 const MEBIBYTE = 2 ** 20;
 
@@ -56,11 +57,12 @@ export async function printRepeats(
   console.log(`other bytes on the device than at first: ${others} times`);
 }
 
-/** Of some bytes of every weight, as they are on the device. */
+/** Of some bytes of some weights, spread evenly, as they are on the device. */
 async function hashOf({ plan, device }: LanguageModel): Promise<string> {
   await using stream = device.createStream('look');
   const hash = createHash('sha1');
-  for (const { job, byteLength } of plan.weights) {
+  const step = Math.ceil(plan.weights.length / LOOKED_AT);
+  for (const { job, byteLength } of plan.weights.filter((_, i) => i % step === 0)) {
     const bytes = new Uint8Array(Math.min(byteLength, LOOKED_AT_BYTES));
     const offset = job.target.offset + alignDown((byteLength - bytes.length) / 2);
     await stream.download({ ...job.target, offset, byteLength: bytes.length }, bytes);

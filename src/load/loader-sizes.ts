@@ -26,12 +26,24 @@ export const DEFAULT_SIZES: LoaderSizes = { readers: 8, streams: 4, slots: 16, s
  */
 const STREAMING_SIZES: LoaderSizes = { readers: 16, streams: 4, slots: 24, slotBytes: 8 * MIB };
 
+/** What the main thread does for a chunk would be the bound where the host decodes: it has half as many to do it for. */
+export const DECODING_SIZES: LoaderSizes = { ...DEFAULT_SIZES, slotBytes: 8 * MIB };
+
+/** What is done with weights that changes how they are loaded best. */
+export interface LoadKind {
+  /** Some come anew in every step. */
+  readonly isStreamed: boolean;
+  /** The host decodes some. */
+  readonly isDecoded: boolean;
+}
+
 /** Slots begin at pages. */
 const PAGE_BYTES = 64 * 1024;
 
 /** Sizes for weights that take so many bytes each, on the device or in the file, whichever is more. */
-export function sizesFor(weights: readonly number[], isStreamed: boolean): LoaderSizes {
-  const { slots, slotBytes, ...counts } = isStreamed ? STREAMING_SIZES : DEFAULT_SIZES;
+export function sizesFor(weights: readonly number[], { isStreamed, isDecoded }: LoadKind): LoaderSizes {
+  const whole = isDecoded ? DECODING_SIZES : DEFAULT_SIZES;
+  const { slots, slotBytes, ...counts } = isStreamed ? STREAMING_SIZES : whole;
   const fitting = Math.min(slotBytes, alignUp(Math.max(1, ...weights), PAGE_BYTES));
   const chunks = weights.reduce((sum, bytes) => sum + Math.ceil(bytes / fitting), 0);
   return { ...counts, slots: Math.max(1, Math.min(slots, chunks)), slotBytes: fitting };

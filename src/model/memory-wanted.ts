@@ -29,6 +29,8 @@ export function memoryWanted({ parts, plans, streamable }: CompiledModel): Memor
       .filter(([name]) => cache.has(name) === isCache)
       .map(([, bytes]) => alignUp(bytes, BUFFER_ALIGNMENT));
   const weights = plannedWeights(plans);
+  const onHost = parts.decode === 'host' || !parts.device.readyToDecode;
+  const isDecoded = onHost && weights.flat().some(isConverted);
   const movedBytes = weights.flat().flatMap(partBytes);
   return {
     parts: weights.map(bytesByKey),
@@ -37,7 +39,7 @@ export function memoryWanted({ parts, plans, streamable }: CompiledModel): Memor
     rules,
     cache: bytesOf(true),
     scratch: [...bytesOf(false), ...plans.flatMap((plan) => inputBytes(plan, inFlight, rules))],
-    loader: (isStreamed) => sizesFor(movedBytes, isStreamed),
+    loader: (isStreamed) => sizesFor(movedBytes, { isStreamed, isDecoded }),
     context,
   };
 }
@@ -65,6 +67,11 @@ export function bufferBytesOf(plans: readonly BatchPlan[]): Map<string, number> 
 /** Bytes of each tensor of a weight, in the file or as it is packed, whichever is more. */
 function partBytes({ packed, tensors }: PlannedWeight): number[] {
   return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
+}
+
+/** True for a weight that does not stay as in the file. */
+function isConverted({ packed, tensors }: PlannedWeight): boolean {
+  return tensors.some(({ format }, part) => format !== packed.parts[part]?.format);
 }
 
 function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {

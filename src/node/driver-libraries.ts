@@ -1,13 +1,5 @@
 import type { Ffi } from '../device/index.ts';
-import {
-  cudaBlas,
-  cudaCompiler,
-  cudaDriver,
-  DriverLibrary,
-  hipBlas,
-  hipCompiler,
-  hipDriver,
-} from '../devices/native/index.ts';
+import { cudaCompiler, cudaDriver, DriverLibrary, hipCompiler, hipDriver } from '../devices/native/index.ts';
 
 /** The drivers that there are tables for. */
 export type DriverName = 'hip' | 'cuda';
@@ -26,11 +18,10 @@ export const COMPILERS = { hip: hipCompiler, cuda: cudaCompiler } as const;
 /** Opened drivers by name and place. A thread has one each: it keeps track of the thread's current GPU. */
 const opened = new Map<string, DriverLibrary>();
 
-const BLAS = { hip: hipBlas, cuda: cudaBlas } as const;
-
 /**
- * Starts a driver for a GPU without the calling thread: the process can do something else for the fifth of a second that it
- * takes, and the libraries that go with it are read meanwhile. Rejects with `LIBRARY_NOT_FOUND` or `SYMBOL_NOT_FOUND`; that it starts for no GPU is for whoever opens it to find.
+ * Starts a driver for a GPU without the calling thread, which can do something else for the fifth of a second that it takes;
+ * the compiler's library is read meanwhile. Rejects with `LIBRARY_NOT_FOUND` or `SYMBOL_NOT_FOUND`; that it starts for no GPU
+ * is for whoever opens it to find.
  */
 export async function startDriver(
   ffi: Ffi,
@@ -40,7 +31,7 @@ export async function startDriver(
   const table = TABLES[name];
   const starting = table.start(ffi, ffi.open(places.driver ?? table.libraries), ordinal);
   const { libraries } = COMPILERS[name];
-  await Promise.all([starting, ffi.preload(BLAS[name].libraries), ffi.preload(places.compiler ?? libraries)]);
+  await Promise.all([starting, ffi.preload(places.compiler ?? libraries)]);
   return starting;
 }
 

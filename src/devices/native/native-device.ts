@@ -56,14 +56,15 @@ const ROW_CAPACITIES = [1, 2, 4, 16, 32, 64, 128];
 /** A GPU under HIP or CUDA. Opened by `openNativeDevice`. */
 export class NativeDevice implements Device {
   readonly info: DeviceInfo;
-  readonly target: NativeTarget;
+  readonly target: Omit<NativeTarget, 'blas'>;
   readonly lost: Promise<Error>;
   readonly #kernels: KernelSet;
   readonly #context: NativeContext;
   readonly #timeline: Timeline;
   readonly #store: KernelStore;
   readonly #launcher: Launcher;
-  readonly #blas: BlasLibrary | undefined;
+  /** Large: read while the first graphs are recorded. */
+  readonly #blas: Promise<BlasLibrary | undefined>;
   readonly #created = new WeakSet<Disposable>();
   readonly #pinned = new PinnedViews();
   readonly #packers = new WeakMap<PackedWeight, LoweredGraph>();
@@ -74,9 +75,8 @@ export class NativeDevice implements Device {
     const { ffi } = platform;
     const fullTarget = driver.target();
     this.lost = lost;
-    const blas = openBlas(driver, { ffi, logger, libraries: blasLibraries });
-    this.#blas = blas;
-    this.target = { ...targetOf(driver, fullTarget), blas: blas !== undefined };
+    this.#blas = openBlas(driver, { ffi, logger, libraries: blasLibraries });
+    this.target = targetOf(driver, fullTarget);
     this.info = infoOf(driver, this.target, fullTarget);
     this.#kernels = kernels;
     this.#owned = owned;
@@ -95,7 +95,7 @@ export class NativeDevice implements Device {
     };
     this.#timeline = new Timeline(driver, events);
     this.#store = new KernelStore({ driver, ffi, platform, target: this.target, fullTarget, logger });
-    this.#launcher = new Launcher({ driver, kernels: this.#store, blas, ffi });
+    this.#launcher = new Launcher({ driver, kernels: this.#store, ffi });
   }
 
   get memoryRules(): MemoryRules {
@@ -153,7 +153,9 @@ export class NativeDevice implements Device {
 
   async compile(graph: OpGraph): Promise<Program> {
     this.#live.check();
-    const lowered = this.#kernels.lower(graph, this.target);
+    const blas = await this.#blas;
+    this.#launcher.blas = blas;
+    const lowered = this.#kernels.lower(graph, { ...this.target, blas: blas !== undefined });
     await this.#store.load(lowered.modules);
     this.#live.check();
     for (const weight of lowered.weights) this.#packers.set(weight, lowered);
@@ -187,7 +189,7 @@ export class NativeDevice implements Device {
     this.#context.events.dispose();
     this.#launcher[Symbol.dispose]();
     this.#store[Symbol.dispose]();
-    this.#blas?.[Symbol.dispose]();
+    (await this.#blas)?.[Symbol.dispose]();
     this.#driver.release();
     await this.#owned?.[Symbol.asyncDispose]();
   }
@@ -234,7 +236,7 @@ export class NativeDevice implements Device {
   }
 }
 
-function infoOf(driver: Driver, target: NativeTarget, fullTarget: string): DeviceInfo {
+function infoOf(driver: Driver, target: Omit<NativeTarget, 'blas'>, fullTarget: string): DeviceInfo {
   const { api, version, file } = driver.library;
   return {
     backend: api,
@@ -266,14 +268,16 @@ function targetOf(driver: Driver, fullTarget: string): Omit<NativeTarget, 'blas'
 }
 
 /** The driver's BLAS library, where it is there: all products have kernels of our own as well. */
-function openBlas(
+async function openBlas(
   driver: Driver,
   of: { ffi: Ffi; logger: Logger; libraries: readonly string[] | undefined },
-): BlasLibrary | undefined {
-  const { ffi, logger, libraries } = of;
+): Promise<BlasLibrary | undefined> {
+  const { ffi, logger } = of;
   const table = driver.library.api === 'cuda' ? cudaBlas : hipBlas;
+  const { libraries = table.libraries } = of;
   try {
-    return new BlasLibrary(ffi, libraries ? { ...table, libraries } : table, driver);
+    await ffi.preload(libraries);
+    return new BlasLibrary(ffi, { ...table, libraries }, driver);
   } catch (error) {
     logger.debug('large products run on our own kernels', {
       reason: error instanceof Error ? error.message : String(error),

@@ -14,7 +14,7 @@ export interface KernelStoreParts {
   readonly driver: Driver;
   readonly ffi: Ffi;
   readonly platform: NativePlatform;
-  readonly target: NativeTarget;
+  readonly target: Omit<NativeTarget, 'blas'>;
   /** The target with its features, as the driver gives it: `gfx942:sramecc+:xnack-`. */
   readonly fullTarget: string;
   readonly logger: Logger;

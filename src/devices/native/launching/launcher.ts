@@ -10,13 +10,13 @@ import type { Launch } from './launch.ts';
 export class Launcher implements Disposable {
   readonly #driver: Driver;
   readonly #kernels: KernelStore;
-  readonly #blas: BlasLibrary | undefined;
+  /** What large products run on, where there is one. */
+  blas: BlasLibrary | undefined;
   readonly #arguments: ArgumentBlock;
 
-  constructor(of: { driver: Driver; kernels: KernelStore; blas: BlasLibrary | undefined; ffi: Ffi }) {
+  constructor(of: { driver: Driver; kernels: KernelStore; ffi: Ffi }) {
     this.#driver = of.driver;
     this.#kernels = of.kernels;
-    this.#blas = of.blas;
     this.#arguments = new ArgumentBlock(of.ffi);
   }
 
@@ -32,7 +32,7 @@ export class Launcher implements Disposable {
       // Looked up before: loading is not allowed while a capture runs.
       for (const launch of launches) {
         if (launch.kind === 'kernel') this.#kernels.kernel(launch);
-        if (launch.kind === 'product') this.#blas?.prepare(launch.shape, stream);
+        if (launch.kind === 'product') this.blas?.prepare(launch.shape, stream);
       }
       this.#driver.beginCapture(stream);
       const graph = this.#captured(launches, stream);
@@ -72,8 +72,8 @@ export class Launcher implements Disposable {
     if (launch.kind === 'fill') this.#driver.fill(launch.to, launch.byte, launch.bytes, stream);
     else if (launch.kind === 'copy') this.#driver.copy(launch.to, launch.from, launch.bytes, stream);
     else if (launch.kind === 'product') {
-      invariant(this.#blas, 'only a target with a BLAS library is given its products');
-      this.#blas.multiply(launch, stream);
+      invariant(this.blas, 'only a target with a BLAS library is given its products');
+      this.blas.multiply(launch, stream);
     } else {
       const handle = this.#kernels.kernel(launch);
       const kernel = { handle, name: launch.kernel };

@@ -10,7 +10,7 @@ const LARGEST_SHARED = MIB;
 /** What small allocations are rounded to. */
 const SMALL_BYTES = 512;
 /** Captured graphs, and code that is loaded late: once for all models that a process runs. */
-const OWN_BYTES = 6 * MIB;
+const OWN_BYTES = 8 * MIB;
 
 /** How CUDA gives out memory, as measured on an H200; HIP is planned for alike. */
 export const NATIVE_MEMORY: MemoryRules = memoryRules({

@@ -3,6 +3,7 @@ import type { ModelOptions } from '../engine/language-model.ts';
 import { LOAD_MODES, type LoadMode } from '../engine/load-mode.ts';
 import { DECODE_PLACES, type DecodePlace } from '../load/weight-job.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../load/weight-policy.ts';
+import { CACHE_TYPES } from '../model/layer-states.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 
 /** Options of every command. */
@@ -71,8 +72,11 @@ export function modelOptions(): Option[] {
     new Option('-b, --batch <tokens>', 'prompt tokens of one step (default: 512)')
       .argParser(wholeNumber(1))
       .helpGroup('Model:'),
-    new Option('--cache-type <type>', 'how the KV cache is stored (default: f16)')
-      .choices(['f16', 'f32'])
+    new Option(
+      '--cache-type <type>',
+      'how the KV cache is stored; q8_0 takes about half of f16 (default: f16)',
+    )
+      .choices(CACHE_TYPES)
       .helpGroup('Model:'),
     new Option(
       '--speculation <tokens>',

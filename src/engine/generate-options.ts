@@ -29,5 +29,6 @@ export interface GenerateOptions extends Partial<
   readonly constraint?: TokenConstraint | undefined;
   /** What happens when the context is full. Default: the text ends there. */
   readonly shift?: ContextShift | undefined;
+  /** Ends the text with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -26,6 +26,7 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
+import { detokenized } from './detokenized.ts';
 import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
 import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
@@ -134,7 +135,7 @@ export class LanguageModel implements AsyncDisposable {
 
   /** Made at first use, so that a model without a usable tokenizer still runs on token ids. */
   get tokenizer(): Tokenizer {
-    this.#tokenizer ??= createTokenizer(this.gguf.metadata);
+    this.#tokenizer ??= this.#parts.tokenizer ?? createTokenizer(this.gguf.metadata);
     return this.#tokenizer;
   }
 
@@ -274,7 +275,7 @@ export class LanguageModel implements AsyncDisposable {
     const adapters = this.#adaptersOf(options.adapters);
     const request = { prompt, sampling, maxTokens, stopTokens, adapters, constraint, shift, signal };
     const tokens = this.#engine.generate(request);
-    return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
+    return new TextStream(detokenized(tokens, { tokenizer: this.tokenizer, stop, special, continues }));
   }
 }
 

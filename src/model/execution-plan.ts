@@ -103,10 +103,14 @@ export class ExecutionPlan implements AsyncDisposable {
    * Creates every buffer as `fit` planned; weights in shared memory get theirs when they are needed. The loader is the
    * caller's. On failure everything created is released.
    */
-  async allocate(fit: FitPlan, loader: AsyncModelLoader, residency?: Residency): Promise<void> {
+  async allocate(
+    fit: FitPlan,
+    loader: AsyncModelLoader,
+    { residency, signal }: { residency?: Residency | undefined; signal?: AbortSignal | undefined } = {},
+  ): Promise<void> {
     try {
       this.#trace = loader.trace;
-      if (residency) await this.#reserve(fit, residency);
+      if (residency) await this.#reserve(fit, residency, signal);
       const parts = plannedWeights(this.plans);
       this.#weights = new ModelWeights({
         parts,
@@ -307,11 +311,15 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** All but the weights that stay for as long as nobody else needs their memory. */
-  async #reserve({ onDevice, placement }: FitPlan, residency: Residency): Promise<void> {
+  async #reserve(
+    { onDevice, placement }: FitPlan,
+    residency: Residency,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { memoryRules } = this.parts.device;
     const shared = memoryRules.footprint(placement.resident.map(({ byteLength }) => byteLength));
     const bytes = onDevice - shared;
-    await residency.reserve(bytes);
+    await residency.reserve(bytes, signal);
     this.#release = () => residency.free(bytes);
   }
 

@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fail } from '../../../src/base/errors.ts';
+import { applyByKind } from '../../../src/base/kind-table.ts';
 import { type Bindings, bytesOf, HostDevice } from '../../../src/device/index.ts';
 import { Frame } from '../../../src/devices/reference/frame.ts';
 import { RUN_OPS } from '../../../src/devices/reference/run-ops.ts';
 import { F32 } from '../../../src/formats/index.ts';
-import {
-  applyOp,
-  type GraphBuilder,
-  kvAppend,
-  matmul,
-  type State,
-  type Tensor,
-} from '../../../src/ops/index.ts';
+import { type GraphBuilder, kvAppend, matmul, type State, type Tensor } from '../../../src/ops/index.ts';
 import type { OpCase } from './op-case.ts';
 import { checkCase } from './operators.ts';
 import { mixedBatch } from './ragged-batch.ts';
@@ -89,7 +83,7 @@ function faultyDevice(fault: (damage: Damage) => void): HostDevice {
       scratchBytes: 0,
       prepare: (program, bindings) => () => {
         const frame = new Frame(program, bindings);
-        for (const op of graph.ops) applyOp(RUN_OPS, op, frame);
+        for (const op of graph.ops) applyByKind(RUN_OPS, op, frame);
         fault(new Damage(bindings));
       },
     }),
@@ -123,7 +117,7 @@ const faults: Readonly<Record<string, [RegExp, (damage: Damage) => void]>> = {
     },
   ],
   'a cell of nobody': [
-    /k: byte \d+ was changed/,
+    /k: row \d+ was changed/,
     (d) => {
       const keys = d.floats(d.value('k'));
       const row = mixedBatch().blocks.flat();

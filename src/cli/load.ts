@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { LoadTrace } from '../load/load-trace.ts';
 import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
+import { adaptersOf } from './adapter-options.ts';
 import { byteProgress } from './byte-progress.ts';
 import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
@@ -28,7 +29,8 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
   const { load, memory, weightMemory, shrinkContext, pool, speculation, device, threads } = flags;
   const model = { context, batch, logitRows, sequences, cacheType, weights, decode, speculation };
-  return { ...model, load, memory, weightMemory, shrinkContext, pool, device, threads };
+  const rest = { load, memory, weightMemory, shrinkContext, pool, device, threads };
+  return { ...model, ...rest, ...adaptersOf(flags) };
 }
 
 /** Loads the model that the flags name, showing how far it is. */

@@ -4,7 +4,7 @@ import type { GgufFile } from '../gguf/index.ts';
 import type { DecodePlace } from '../load/weight-job.ts';
 import type { WeightPolicy } from '../load/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
-import { type Architecture, architectureOf } from './architecture.ts';
+import { type Architecture, architectureOf, type TensorIndex } from './architecture.ts';
 import { blocksFor, KV_BLOCK_SIZE, type KvCacheSize } from './kv-cache.ts';
 import { CACHE_TYPES, type CacheType } from './layer-states.ts';
 import type { AdapterSet } from './lora/adapter-set.ts';
@@ -21,6 +21,8 @@ export interface ModelSource {
   readonly architectures: readonly Architecture[];
   /** Adapters that requests may choose from. */
   readonly adapters?: AdapterSet | undefined;
+  /** Tensors in place of the file's of the same names: matrices that adapters were added to. */
+  readonly merged?: TensorIndex | undefined;
 }
 
 /** What a model is compiled for. */
@@ -88,7 +90,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
   const { adapters } = source;
   const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
-  const tensors = new Map([...own, ...(adapters?.tensors ?? [])]);
+  const tensors = new Map([...own, ...(source.merged ?? []), ...(adapters?.tensors ?? [])]);
   // Blocks are not shared out by positions: the last one of each sequence may be nearly empty.
   const { cachePositions = slots * blocksFor(context) * KV_BLOCK_SIZE } = options;
   const blocks = Math.max(blocksFor(context), blocksFor(cachePositions));

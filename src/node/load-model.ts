@@ -2,18 +2,15 @@ import type { BlockDecoder } from '../device/index.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
-import type { AdapterSet } from '../model/lora/adapter-set.ts';
-import type { LoraAdapter } from '../model/lora/lora-adapter.ts';
 import type { Tokenizer } from '../text/index.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
+import type { AdapterOptions, OpenedAdapters } from './open-adapters.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** How a model is loaded from a path or an address. */
-export interface LoadModelOptions extends ModelOptions, DeviceRequest {
+export interface LoadModelOptions extends ModelOptions, DeviceRequest, AdapterOptions {
   /** Memory of a device that is shared with other models; no device is opened then. */
   readonly residency?: Residency | undefined;
-  /** LoRA adapters in GGUF that requests may name: paths or addresses by name. */
-  readonly adapters?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -35,7 +32,7 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
   };
   try {
     const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
-    const adapters = await openAdapters(gguf, options);
+    const adapters = await adaptersOf(gguf, options);
     const decodes = (options.weights ?? 'blocks') !== 'blocks';
     const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
     const { LanguageModel } = await import('../engine/language-model.ts');
@@ -43,7 +40,8 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const tokenizer = await tokenizerOf(gguf);
     const device = await opening;
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
-    const parts = { gguf, device, decoder, reopen, residency, adapters, architectures, tokenizer };
+    const owned = { gguf, device, decoder, reopen, residency };
+    const parts = { ...owned, ...adapters, architectures, tokenizer };
     return await LanguageModel.open(parts, options);
   } catch (error) {
     if (!shared) await opening.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
@@ -52,29 +50,11 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
   }
 }
 
-/** Reads adapters into memory, their files closed again; undefined where there are none. */
-async function openAdapters(
-  base: GgufFile,
-  { adapters = {}, signal }: LoadModelOptions,
-): Promise<AdapterSet | undefined> {
-  const names = Object.entries(adapters);
-  if (names.length === 0) return undefined;
-  const { AdapterSet } = await import('../model/lora/adapter-set.ts');
-  const { LoraAdapter } = await import('../model/lora/lora-adapter.ts');
-  const tensors = new Map(base.tensors.map((tensor) => [tensor.name, tensor]));
-  const architecture = base.metadata.string('general.architecture') ?? '';
-  const files: GgufFile[] = [];
-  try {
-    const read: LoraAdapter[] = [];
-    for (const [name, location] of names) {
-      const gguf = await openGguf(location, signal ? { signal } : {});
-      files.push(gguf);
-      read.push(LoraAdapter.read(name, gguf, { architecture, tensors }));
-    }
-    return await AdapterSet.load(read, tensors);
-  } finally {
-    for (const file of files) await file.dispose();
-  }
+/** Their code is read where there are any. */
+async function adaptersOf(gguf: GgufFile, options: LoadModelOptions): Promise<OpenedAdapters> {
+  if (!options.adapters) return {};
+  const { openAdapters } = await import('./open-adapters.ts');
+  return openAdapters(gguf, options, options.signal);
 }
 
 /** Undefined for a file without a usable one: its model runs on token ids, and says what is wrong when it is given a text. */

@@ -12,7 +12,8 @@ describe('a step on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
     const { gpu, calls, buffers } = await watchedGpu();
     const device = await openWebGpuDevice({ gpu });
     const parts = { gguf: await tinyModel('Q4_0'), device, architectures: ALL_ARCHITECTURES };
-    const model = await LanguageModel.open(parts, { context: 64, batch: 4, load: 'eager' });
+    const runtime = { recordsAhead: false };
+    const model = await LanguageModel.open(parts, { context: 64, batch: 4, load: 'eager', runtime });
     const tokens = async (maxTokens: number) => {
       model.reset();
       await model.generate([1, 5, 9, 7, 3, 8], { temperature: 0, ignoreEnd: true, maxTokens }).text();

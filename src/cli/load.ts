@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { LoadTrace } from '../load/load-trace.ts';
-import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
+import { type DraftRequest, type LoadModelOptions, loadModel } from '../node/load-model.ts';
 import { byteProgress } from './byte-progress.ts';
 import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
@@ -28,7 +28,12 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
   const { load, memory, weightMemory, shrinkContext, pool, speculation, device, threads } = flags;
   const model = { context, batch, logitRows, sequences, cacheType, weights, decode, speculation };
-  return { ...model, load, memory, weightMemory, shrinkContext, pool, device, threads };
+  const draft = flags.draft === undefined ? undefined : draftOf(flags, flags.draft);
+  return { ...model, load, memory, weightMemory, shrinkContext, pool, device, threads, draft };
+}
+
+function draftOf({ draftTokens: tokens, draftDevice: device }: LoadFlags, path: string): DraftRequest {
+  return { path, tokens, device };
 }
 
 /** Loads the model that the flags name, showing how far it is. */

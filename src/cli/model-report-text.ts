@@ -54,8 +54,8 @@ function tokenizerText(model: string | undefined, vocabulary: number | undefined
 
 function memoryText(need: MemoryNeed): string {
   if ('unknown' in need) return `not known: ${need.unknown}`;
-  const { weights, cache, scratch, ring, margin, total, streamedParts } = need.fit;
-  const parts = Object.entries({ weights, cache, scratch, ring, margin }).map(
+  const { weights, cache, scratch, ring, margin, draft, total, streamedParts } = need.fit;
+  const parts = Object.entries({ weights, cache, scratch, ring, margin, ...(draft > 0 && { draft }) }).map(
     ([name, bytes]) => `${name} ${formatBytes(bytes)}`,
   );
   const streamed = streamedParts > 0 ? `; ${streamedParts} layers are streamed` : '';
@@ -65,7 +65,7 @@ function memoryText(need: MemoryNeed): string {
 /** Where the memory goes, a line each. */
 export function fitText(need: MemoryNeed): string {
   if ('unknown' in need) return `${need.unknown}\n`;
-  const { weights, cache, scratch, ring, margin, total, onDevice } = need.fit;
+  const { weights, cache, scratch, ring, margin, draft, total, onDevice } = need.fit;
   const { streamedParts, allWeights, allocations, slots, slotBytes } = need.fit;
   const staying =
     streamedParts === 0 ? `all of them stay, in ${allocations} buffers` : `of ${formatBytes(allWeights)}`;
@@ -75,6 +75,7 @@ export function fitText(need: MemoryNeed): string {
     ['scratch', scratch, 'between operators'],
     ['ring', ring, 'pinned while weights are loaded'],
     ['margin', margin, 'for the device itself'],
+    ...(draft > 0 ? [['draft', draft, 'all that the draft model takes'] as [string, number, string]] : []),
     ['total', total, ''],
     ['on device', onDevice, `${formatBytes(need.free)} are free on ${need.device}`],
   ];

@@ -21,6 +21,9 @@ export interface ModelFlags {
   readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
   readonly weights?: WeightPolicy;
   readonly speculation?: number;
+  readonly draft?: string;
+  readonly draftTokens?: number;
+  readonly draftDevice?: string;
   readonly decode?: DecodePlace;
   readonly load?: LoadMode;
   readonly memory?: number;
@@ -103,6 +106,20 @@ export function modelOptions(): Option[] {
       'Model:',
     ),
   ];
+}
+
+/** A second model that proposes tokens, of commands that generate. */
+export function draftOptions(): Option[] {
+  return [
+    new Option(
+      '--draft <location>',
+      'a smaller GGUF of the same vocabulary that guesses tokens; the text stays the same',
+    ).conflicts('speculation'),
+    new Option('--draft-tokens <count>', 'tokens that the draft guesses at once (default: 4)').argParser(
+      wholeNumber(1),
+    ),
+    new Option('--draft-device <name>', 'a device for the draft alone (default: the model’s)'),
+  ].map((option) => option.helpGroup('Model:'));
 }
 
 /** What loading does, of commands that load one model. */

@@ -13,6 +13,7 @@ import {
   type PositionLogits,
 } from './forced-logits.ts';
 import type { PipelineParts, Sampled } from './job-pipeline.ts';
+import { PROMPT_LOOKUP } from './prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from './runtime-options.ts';
 import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
@@ -45,6 +46,8 @@ export class Engine implements AsyncDisposable {
   #run: DeviceRun<Sequence> | undefined;
   /** Why there is none. */
   #loss: Error | undefined;
+  /** Sequences whose guesses are about to come: a step waits for them, so that they go through it together. */
+  #held = 0;
   #isDriving = false;
   #driven: Promise<void> = Promise.resolve();
 
@@ -94,6 +97,7 @@ export class Engine implements AsyncDisposable {
       context: this.context,
       vocabulary: this.#vocabulary,
       guesses: this.#parts.state.keepsPositions ? (this.#parts.speculation ?? 0) : 0,
+      proposer: this.#parts.proposer ?? PROMPT_LOOKUP,
       log: this.#log,
     });
     const onAbort = () => this.#abort(sequence, signal);
@@ -246,6 +250,7 @@ export class Engine implements AsyncDisposable {
   }
 
   #remove(sequence: Sequence): void {
+    sequence.leave();
     if (this.#sequences.delete(sequence)) this.#batcher.remove(sequence);
   }
 
@@ -287,6 +292,7 @@ export class Engine implements AsyncDisposable {
 
   /** True when a step may be submitted. */
   #takes({ pipeline }: DeviceRun<Sequence>): boolean {
+    if (this.#held > 0) return false;
     return this.#isPipelined ? !pipeline.isFull : pipeline.isEmpty;
   }
 
@@ -350,19 +356,14 @@ export class Engine implements AsyncDisposable {
   }
 
   readonly #deliver = (slice: Slice<Sequence>, from: Sampled<Sequence>): void => {
-    const { sequence, outputs } = slice;
+    const { sequence } = slice;
     sequence.place.pending--;
     if (sequence.ended || !this.#sequences.has(sequence)) return;
-    for (let row = 0; row < outputs && !sequence.ended; row++) {
-      const token = from.sampled(slice, row);
-      sequence.accept(token);
-      // The rows behind a wrong guess say nothing.
-      if (sequence.guesses[row] !== token.id) break;
-    }
-    sequence.guess();
+    sequence.acceptRows(slice, from);
     if (sequence.ended) this.#remove(sequence);
     else if (sequence.isFull) this.#shift(sequence);
-    if (!sequence.ended && sequence.awaitsHost) void this.#fillMask(sequence);
+    const ready = sequence.ended ? undefined : sequence.lookAhead();
+    if (ready) void this.#resume(sequence, ready);
   };
 
   /** Makes room in a full context; what stays of it is read again. */
@@ -372,16 +373,20 @@ export class Engine implements AsyncDisposable {
     this.#batcher.add(sequence);
   }
 
-  /** Lets a constrained sequence go on when its next mask is there; the others go on meanwhile. Never rejects. */
-  async #fillMask(sequence: Sequence): Promise<void> {
+  /** Lets a sequence go on when the host knows what it needs; the others go on meanwhile. Never rejects. */
+  async #resume(sequence: Sequence, ready: Promise<void>): Promise<void> {
+    const held = sequence.guessesSoon ? 1 : 0;
+    this.#held += held;
     try {
-      await sequence.fillMask();
-      this.#drive();
+      await ready;
     } catch (error) {
-      if (!this.#sequences.has(sequence)) return;
-      this.#remove(sequence);
-      sequence.fail(error);
+      if (this.#sequences.has(sequence)) {
+        this.#remove(sequence);
+        sequence.fail(error);
+      }
     }
+    this.#held -= held;
+    this.#drive();
   }
 
   #trace({ rows, outputs, slices }: StepPlan<Sequence>): void {

@@ -28,6 +28,8 @@ export interface FitPlan {
   readonly loader: LoaderSizes;
   /** What the device takes for itself: code, recorded steps, rows that wait to be packed. */
   readonly margin: number;
+  /** Everything that the draft model takes; 0 without one. */
+  readonly draft: number;
   readonly total: number;
   /** How much of the total lies on the device. */
   readonly onDevice: number;
@@ -100,6 +102,7 @@ function planWith({ rules, context, ...wanted }: MemoryWanted, placement: Weight
     ring,
     loader,
     margin,
+    draft: 0,
     total: buffers + ring,
     onDevice: rules.pinnedInside ? buffers + ring : buffers,
     context,

@@ -35,8 +35,9 @@ export interface PlanOptions {
   /** Sequences that generate at once; more wait for their turn. Default 1. */
   readonly sequences?: number | undefined;
   /**
-   * Tokens of a sequence that are guessed from what it repeats and computed at once, most of them; the text is the same, and
-   * comes faster the more it quotes. Recurrent models do without. Default 0.
+   * Tokens of a sequence that are guessed and computed at once, most of them: by a draft model where there is one, else from
+   * what the text repeats. The text is the same and comes faster, the more guesses come true. Recurrent models do without.
+   * Default 0, with a draft 4.
    */
   readonly speculation?: number | undefined;
   /** Positions that the KV cache holds for all sequences together. Default: the context for each of them. */

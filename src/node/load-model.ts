@@ -1,4 +1,6 @@
+import { fail } from '../base/errors.ts';
 import type { BlockDecoder } from '../device/index.ts';
+import type { DraftModel, DraftSource } from '../engine/draft-model.ts';
 import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
@@ -8,12 +10,25 @@ import { LoraAdapter } from '../model/lora/lora-adapter.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
 import { openGguf } from './open-gguf.ts';
 
+/** A smaller model of the same vocabulary that proposes tokens, which the model only checks. */
+export interface DraftRequest {
+  /** Its file: a path or an http(s) address. */
+  readonly path?: string | undefined;
+  /** An open model instead, which stays the caller's. */
+  readonly model?: LanguageModel | undefined;
+  /** Tokens that it proposes at once. Default 4. */
+  readonly tokens?: number | undefined;
+  /** A device of its own for the file, as `openDevice` takes it. Default: it shares the model's. */
+  readonly device?: string | undefined;
+}
+
 /** How a model is loaded from a path or an address. */
 export interface LoadModelOptions extends ModelOptions, DeviceRequest {
   /** Memory of a device that is shared with other models; no device is opened then. */
   readonly residency?: Residency | undefined;
   /** LoRA adapters in GGUF that requests may name: paths or addresses by name. */
   readonly adapters?: Readonly<Record<string, string>> | undefined;
+  readonly draft?: DraftRequest | undefined;
 }
 
 /**
@@ -37,10 +52,40 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const shared = residency?.device;
     const device = shared ?? keep(await openDevice(options));
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
-    const parts = { gguf, device, decoder, reopen, residency, adapters, architectures: ALL_ARCHITECTURES };
-    return await LanguageModel.open(parts, options);
+    const draft = options.draft && (await openDraft(options.draft, options));
+    const own = { gguf, device, decoder, reopen, residency, adapters, draft };
+    const speculation = options.draft?.tokens ?? options.speculation;
+    return await LanguageModel.open(
+      { ...own, architectures: ALL_ARCHITECTURES },
+      { ...options, speculation },
+    );
   } catch (error) {
     for (const resource of opened) await resource[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/**
+ * What the draft of a model is opened from, or the open one. Rejects with `INVALID_ARGUMENT` where neither or both are given,
+ * and as `loadModel`.
+ */
+export async function openDraft(
+  { path, model, device: name }: DraftRequest,
+  { signal, logger, threads }: Pick<LoadModelOptions, 'signal' | 'logger' | 'threads'>,
+): Promise<DraftModel | DraftSource> {
+  if (model && path === undefined) return model;
+  if (model || path === undefined) {
+    const found = model ? 'both' : 'neither';
+    return fail('INVALID_ARGUMENT', { name: 'draft', found, expected: 'a path or an open model' });
+  }
+  const gguf = await openGguf(path, { ...(signal && { signal }), ...(logger && { logger }) });
+  if (name === undefined) return { gguf };
+  const request = { device: name, threads, logger };
+  try {
+    const device = await openDevice(request);
+    return { gguf, device, reopen: () => reopenDevice(device.info, request) };
+  } catch (error) {
+    await gguf.dispose();
     throw error;
   }
 }

@@ -78,9 +78,10 @@ export function tinyPlan(matrix: string, changed: GgufPlan['metadata'] = []): Gg
 export async function tinyBytes(
   matrix = 'F32',
   changed: GgufPlan['metadata'] = [],
+  seed = 11,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const sink = new MemorySink();
-  const random = seededRandom(11);
+  const random = seededRandom(seed);
   const writer = await GgufWriter.begin(sink, tinyPlan(matrix, changed));
   for (const tensor of writer.layout.tensors) {
     const bytes = new Uint8Array(tensor.byteLength);
@@ -93,6 +94,10 @@ export async function tinyBytes(
 }
 
 /** A tiny Llama, opened. */
-export async function tinyModel(matrix = 'F32', changed: GgufPlan['metadata'] = []): Promise<GgufFile> {
-  return GgufFile.open(new MemorySource(await tinyBytes(matrix, changed), 'tiny.gguf'));
+export async function tinyModel(
+  matrix = 'F32',
+  changed: GgufPlan['metadata'] = [],
+  seed = 11,
+): Promise<GgufFile> {
+  return GgufFile.open(new MemorySource(await tinyBytes(matrix, changed, seed), 'tiny.gguf'));
 }

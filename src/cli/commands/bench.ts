@@ -16,6 +16,7 @@ import { loadFromFlags } from '../load.ts';
 import {
   type DeviceFlags,
   deviceOptions,
+  draftOptions,
   type JsonFlags,
   jsonOption,
   loadTraceOption,
@@ -69,6 +70,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
       .default(1.1),
     jsonOption(),
     ...modelOptions(),
+    ...draftOptions(),
     loadTraceOption(),
     profileOption(),
     ...deviceOptions(),

@@ -7,6 +7,7 @@ import { fitText, metadataText, summaryText, tensorsText } from '../model-report
 import {
   type DeviceFlags,
   deviceOptions,
+  draftOptions,
   type JsonFlags,
   jsonOption,
   type ModelFlags,
@@ -34,6 +35,7 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     new Option('--full', 'write long arrays and texts out'),
     jsonOption(),
     ...modelOptions().filter((option) => option.attributeName() !== 'model'),
+    ...draftOptions(),
     ...deviceOptions(),
   ],
   examples: [

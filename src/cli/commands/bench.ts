@@ -40,7 +40,7 @@ interface BenchFlags extends ModelFlags, DeviceFlags, JsonFlags {
 }
 
 /** Columns of a test's name. */
-const WIDTH = 14;
+const WIDTH = 22;
 
 /** `rocmforge bench`: how fast a model loads, reads and generates. */
 export const benchCommand: CliCommand<BenchFlags> = {
@@ -78,13 +78,15 @@ export const benchCommand: CliCommand<BenchFlags> = {
   examples: [
     ['bench -m model.gguf', 'pp512 and tg128, as llama-bench'],
     ['bench -m model.gguf --parallel 64 --check cpu', 'and 64 sequences at once; are the tokens right?'],
+    ['bench -m model.gguf --draft small.gguf', 'what does guessing by a smaller model gain?'],
     ['bench -p 128 -n 32 -r 3 --save before.json', 'a short one of the bundled model, to be kept'],
     ['bench -p 128 -n 32 -r 3 --compare before.json --max-ratio 1.05', 'has it become slower?'],
   ],
   async run({ flags }, context) {
     const { output, signal } = context;
     const before = flags.compare === undefined ? undefined : await readRecord(flags.compare);
-    const options = { ...flags, signal };
+    const guesses = flags.draft !== undefined || (flags.speculation ?? 0) > 0;
+    const options = { ...flags, guesses, signal };
     const size = flags.context ?? benchmarkContext(options) + 4;
     const sized = { ...flags, context: size, sequences: flags.parallel };
     const { model, seconds, tellProfile } = await loadFromFlags(sized, context);
@@ -149,8 +151,18 @@ function resultText(result: BenchmarkResult): string {
     `${speed(median)} tok/s (${speed(slowest)} to ${speed(fastest)})`,
     `${(bytesPerSecond / 1e9).toPrecision(3)} GB/s`,
     `${(flopsPerSecond / 1e12).toPrecision(3)} TFLOP/s`,
+    ...guessFacts(result),
   ];
   return `${test.padEnd(WIDTH)}${facts.join(', ')}`;
+}
+
+/** What the guesses are worth. */
+function guessFacts({ guesses }: BenchmarkResult): string[] {
+  if (!guesses) return [];
+  const { ratio, accepted } = guesses;
+  return [
+    `${ratio.toFixed(2)} x as fast as without, ${(100 * accepted).toFixed(0)} % of the guesses came true`,
+  ];
 }
 
 function checksText(device: string | undefined, checks: readonly CheckResult[]): string {

@@ -30,7 +30,7 @@ export interface BenchmarkResult {
   readonly slowest: number;
   readonly fastest: number;
   readonly all: readonly number[];
-  /** What the median moves and computes a second at least. */
+  /** What the median moves and computes a second at least, where each token takes a step. */
   readonly bytesPerSecond: number;
   readonly flopsPerSecond: number;
   /** Of a test with guesses: the median over that of the same without, and the share of guessed tokens that came true. */

@@ -146,23 +146,18 @@ function recordText({ model, modelBytes, device, loadSeconds, results }: BenchRe
 }
 
 function resultText(result: BenchmarkResult): string {
-  const { test, median, slowest, fastest, bytesPerSecond, flopsPerSecond } = result;
+  const { test, median, slowest, fastest, bytesPerSecond, flopsPerSecond, guesses } = result;
   const facts = [
     `${speed(median)} tok/s (${speed(slowest)} to ${speed(fastest)})`,
     `${(bytesPerSecond / 1e9).toPrecision(3)} GB/s`,
     `${(flopsPerSecond / 1e12).toPrecision(3)} TFLOP/s`,
-    ...guessFacts(result),
   ];
-  return `${test.padEnd(WIDTH)}${facts.join(', ')}`;
+  const shown = guesses ? [facts[0], guessText(guesses)] : facts;
+  return `${test.padEnd(WIDTH)}${shown.join(', ')}`;
 }
 
-/** What the guesses are worth. */
-function guessFacts({ guesses }: BenchmarkResult): string[] {
-  if (!guesses) return [];
-  const { ratio, accepted } = guesses;
-  return [
-    `${ratio.toFixed(2)} x as fast as without, ${(100 * accepted).toFixed(0)} % of the guesses came true`,
-  ];
+function guessText({ ratio, accepted }: NonNullable<BenchmarkResult['guesses']>): string {
+  return `${ratio.toFixed(2)} x as fast as without, ${(100 * accepted).toFixed(0)} % of the guesses came true`;
 }
 
 function checksText(device: string | undefined, checks: readonly CheckResult[]): string {

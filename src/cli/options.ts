@@ -3,6 +3,7 @@ import type { ModelOptions } from '../engine/language-model.ts';
 import { LOAD_MODES, type LoadMode } from '../engine/load-mode.ts';
 import { DECODE_PLACES, type DecodePlace } from '../load/weight-job.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../load/weight-policy.ts';
+import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 
 /** Options of every command. */
@@ -25,6 +26,7 @@ export interface ModelFlags {
   readonly draftTokens?: number;
   readonly draftDevice?: string;
   readonly decode?: DecodePlace;
+  readonly embedding?: EmbeddingPlace;
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
@@ -88,6 +90,9 @@ export function modelOptions(): Option[] {
       .helpGroup('Model:'),
     new Option('--decode <place>', 'where matrices are decoded (default: device, where it can)')
       .choices(DECODE_PLACES)
+      .helpGroup('Model:'),
+    new Option('--embedding <place>', 'where the embedding is: host, if it is too large (default: device)')
+      .choices(EMBEDDING_PLACES)
       .helpGroup('Model:'),
     new Option('--load <mode>', 'when weights are loaded (default: background)')
       .choices(LOAD_MODES)

@@ -61,7 +61,9 @@ export class Engine implements AsyncDisposable {
     this.#vocabulary = plan.tokenIds;
     this.#slots = new SlotPool(state, plan.shape.slots);
     const capacities = plan.plans.map(({ shape }) => shape.rows);
-    const rules = { chains: this.#isPipelined, continuous: runtime.batching === 'continuous' };
+    // Rows that the host looks up wait for the ids that the device draws; those of prompts do not.
+    const chains = this.#isPipelined && plan.parts.hostEmbedding === undefined;
+    const rules = { chains, continuous: runtime.batching === 'continuous' };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
     this.#run = new DeviceRun(parts, this.#pipelineParts);
   }

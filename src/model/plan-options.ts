@@ -2,9 +2,11 @@ import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { DecodePlace } from '../load/weight-job.ts';
-import type { WeightPolicy } from '../load/weight-policy.ts';
+import { formatUnder, type WeightPolicy } from '../load/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
-import { type Architecture, architectureOf } from './architecture.ts';
+import { type Architecture, architectureOf, type TensorIndex } from './architecture.ts';
+import { EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
+import type { HostTable } from './host-embedding.ts';
 import { blocksFor, type KvCacheSize } from './kv-cache.ts';
 import type { AdapterSet } from './lora/adapter-set.ts';
 import type { ModelConfig } from './model-config.ts';
@@ -50,6 +52,11 @@ export interface PlanOptions {
   readonly cacheType?: 'f16' | 'f32' | undefined;
   /** What matrices become on the device. Default `blocks`: they stay as in the file. */
   readonly weights?: WeightPolicy | undefined;
+  /**
+   * Where the embedding is. `host`: in the host's memory, for a vocabulary too large for the device; the rows of each step are
+   * decoded there and uploaded, and what a sequence says is read back before its next step. Default `device`.
+   */
+  readonly embedding?: EmbeddingPlace | undefined;
   /** Who looks at values while steps run, and may replace them; steps then wait for the host at each of them. */
   readonly taps?: Taps | undefined;
   /** One buffer for the weights of a layer instead of one for each. Default false. */
@@ -96,6 +103,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     context,
     alternatives: MAX_LOG_PROBABILITIES,
     weights: options.weights ?? 'blocks',
+    embedding: options.embedding,
     adapters: adapters && { count: adapters.names.length, chosen: adapters.chosen },
   } as const;
   const parts: PlanParts = {
@@ -105,6 +113,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
       const graphs = recordModel(architecture, config, tensors, { ...graphOptions, shape });
       return options.taps ? tapGraphs(graphs, [...options.taps.keys()]) : graphs;
     },
+    hostEmbedding: options.embedding === 'host' ? hostTable(tensors, config, options) : undefined,
     taps: options.taps,
     shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
     decode: options.decode,
@@ -115,6 +124,18 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     adaptersARow: adapters?.chosen ?? 0,
   };
   return { config, parts, cache: { blocks, slots, context } };
+}
+
+/** The embedding of a file; undefined where it has none, which recording refuses. */
+function hostTable(
+  tensors: TensorIndex,
+  { width }: ModelConfig,
+  { weights = 'blocks' }: PlanOptions,
+): HostTable | undefined {
+  const tensor = tensors.get(EMBEDDING_TABLE);
+  if (!tensor) return undefined;
+  const rows = tensor.elementCount / width;
+  return { tensor, rows, width, format: formatUnder(weights, tensor.format, rows) };
 }
 
 const COUNTS = ['context', 'batch', 'logitRows', 'sequences', 'cachePositions', 'inFlight'] as const;

@@ -47,7 +47,7 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
   try {
     const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
     const adapters = await openAdapters(gguf, options);
-    const decodes = (options.weights ?? 'blocks') !== 'blocks';
+    const decodes = (options.weights ?? 'blocks') !== 'blocks' || options.embedding === 'host';
     const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
     const shared = residency?.device;
     const device = shared ?? keep(await openDevice(options));

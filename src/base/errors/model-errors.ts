@@ -45,6 +45,12 @@ export const modelErrors = {
     'Save states of recurrent models (RWKV); others use what they have cached again by themselves.',
     (p) => `${p.architecture} has a cache of positions, not a recurrent state`,
   ),
+  EMBEDDING_TIED: entry<{ architecture: string }>(
+    422,
+    'The head of the model multiplies by the embedding, which therefore has to be on the device.',
+    'Leave out --embedding host: nothing would be saved.',
+    (p) => `this ${p.architecture} has no output matrix of its own: its embedding cannot stay on the host`,
+  ),
   DRAFT_VOCABULARY: entry<{ draft: string; found: string; expected: string }>(
     422,
     'The draft model says other tokens than the model.',

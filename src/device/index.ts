@@ -15,7 +15,7 @@ export { GraphUses } from './fusion/graph-uses.ts';
 export { matchGated } from './fusion/match-gated.ts';
 export { formatGroups, type HeadOps, matchHeads } from './fusion/match-heads.ts';
 export { matchResidual, type Residual } from './fusion/match-residual.ts';
-export { type Fuse, type Fusion, planFusions } from './fusion/plan-fusions.ts';
+export type { Fuse, Fusion } from './fusion/plan-fusions.ts';
 export { HostDevice, type HostDeviceParts } from './host-device.ts';
 export { HostEvent } from './host-event.ts';
 export { bytesOf, HostBuffer } from './host-memory.ts';
@@ -32,10 +32,14 @@ export {
   type PinnedUse,
   wholeOf,
 } from './memory.ts';
+export { ActivationForms } from './lowering/activation-forms.ts';
+export { contextShares } from './lowering/context-shares.ts';
+export { GraphLowering, type LaunchScratch, type Temporary } from './lowering/graph-lowering.ts';
+export { type LoweringRules, lowerOps } from './lowering/lower-ops.ts';
 export { MemoryBudget } from './memory-budget.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { checkRange, type RangeUse } from './range-check.ts';
 export { checkRows, fileRowsBytes } from './rows-check.ts';
-export { type Lifespan, planLifespans, planScratch, type ScratchPlan } from './scratch-plan.ts';
+export { type Lifespan, planLifespans, planScratch, type ScratchPlan, ScratchUses } from './scratch-plan.ts';
 export type { DeviceEvent, FileRows, Stream } from './stream.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

@@ -11,35 +11,47 @@ export interface Lifespan {
   readonly last: number;
 }
 
-/** Where every temporary lies in one arena. */
-export interface ScratchPlan {
-  readonly offsets: ReadonlyMap<Tensor, number>;
+/** Where values lie in one arena. */
+export interface ScratchPlan<Value> {
+  readonly offsets: ReadonlyMap<Value, number>;
   readonly byteLength: number;
+}
+
+/** Notes which steps of a straight line use which values, and places them so that no two overlap while both are alive. */
+export class ScratchUses<Value> {
+  readonly #spans = new Map<Value, { byteLength: number; first: number; last: number }>();
+
+  /** Steps are named in their order. */
+  use(value: Value, step: number, byteLength: number): void {
+    const span = this.#spans.get(value);
+    if (span) span.last = step;
+    else this.#spans.set(value, { byteLength, first: step, last: step });
+  }
+
+  plan(): ScratchPlan<Value> {
+    const { offsets, byteLength } = planLifespans([...this.#spans.values()]);
+    return {
+      offsets: new Map([...this.#spans.keys()].map((value, i) => [value, offsets[i] as number])),
+      byteLength,
+    };
+  }
 }
 
 /**
  * Places the graph's temporaries, outputs left out (they are bound from outside), so that no two overlap while both are
  * alive. A tensor lives from the operator that computes it to the last that reads it; an operator's results never share
- * bytes with its operands. A device that runs other steps than the graph's operators plans with `planLifespans`.
+ * bytes with its operands. A device that runs other steps than the graph's operators plans with `ScratchUses`.
  */
-export function planScratch(graph: OpGraph): ScratchPlan {
-  const outputs = new Set(graph.outputs.map((output) => output.tensor));
-  const spans = new Map<Tensor, { byteLength: number; first: number; last: number }>();
-  graph.ops.forEach((op, index) => {
-    for (const result of resultsOf(op)) {
-      if (outputs.has(result)) continue;
-      spans.set(result, { byteLength: tensorBytes(result, graph.shape), first: index, last: index });
-    }
-    for (const operand of operandsOf(op)) {
-      const span = operand.kind === 'tensor' ? spans.get(operand) : undefined;
-      if (span) span.last = index;
+export function planScratch(graph: OpGraph): ScratchPlan<Tensor> {
+  const outputs = new Set(graph.outputs.map(({ tensor }) => tensor));
+  const uses = new ScratchUses<Tensor>();
+  graph.ops.forEach((op, step) => {
+    for (const value of [...resultsOf(op), ...operandsOf(op)]) {
+      if (value.kind !== 'tensor' || value.role !== 'temp' || outputs.has(value)) continue;
+      uses.use(value, step, tensorBytes(value, graph.shape));
     }
   });
-  const { offsets, byteLength } = planLifespans([...spans.values()]);
-  return {
-    offsets: new Map([...spans.keys()].map((tensor, i) => [tensor, offsets[i] as number])),
-    byteLength,
-  };
+  return uses.plan();
 }
 
 interface Placed {

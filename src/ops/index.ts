@@ -11,6 +11,7 @@ export * from './group-norm.ts';
 export * from './lerp.ts';
 export * from './matmul.ts';
 export * from './norm.ts';
+export { applyOp, type OpTable } from './op-table.ts';
 export { costOf, type Op, type OpKind, operandsOf, resultsOf } from './op.ts';
 export * from './rope.ts';
 export * from './rows.ts';

@@ -22,7 +22,7 @@ import { type TokenShiftOp, tokenShiftCost } from './token-shift.ts';
 import type { Tensor, Value } from './value.ts';
 import { type Wkv7Op, type WkvBonusOp, wkv7Cost, wkvBonusCost } from './wkv7.ts';
 
-/** The closed list of operators. A device switches over `kind`; the compiler says which one it lacks. */
+/** The closed list of operators. A device has an `OpTable` of them; the compiler says which one it lacks. */
 export type Op =
   | EmbedOp
   | MatmulOp

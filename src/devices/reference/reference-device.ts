@@ -1,7 +1,7 @@
 import { bytesOf, type Device, HostDevice } from '../../device/index.ts';
-import { weightRowBytes } from '../../ops/index.ts';
+import { applyOp, weightRowBytes } from '../../ops/index.ts';
 import { Frame } from './frame.ts';
-import { runnerOf } from './runner.ts';
+import { RUN_OPS } from './run-ops.ts';
 
 /** How much memory the reference device takes at most. */
 export interface ReferenceDeviceOptions {
@@ -27,15 +27,12 @@ export function openReferenceDevice({ memoryBytes = 2 ** 33 }: ReferenceDeviceOp
         bytesOf(target).set(pinned.bytes.subarray(offset, offset + rowCount * rowBytes), firstRow * rowBytes);
       },
     },
-    compile: (graph) => {
-      const runners = graph.ops.map(runnerOf);
-      return {
-        scratchBytes: 0,
-        prepare: (program, bindings) => () => {
-          const frame = new Frame(program, bindings);
-          for (const run of runners) run(frame);
-        },
-      };
-    },
+    compile: (graph) => ({
+      scratchBytes: 0,
+      prepare: (program, bindings) => () => {
+        const frame = new Frame(program, bindings);
+        for (const op of graph.ops) applyOp(RUN_OPS, op, frame);
+      },
+    }),
   });
 }

@@ -3,9 +3,16 @@ import { test } from 'node:test';
 import { fail } from '../../../src/base/errors.ts';
 import { type Bindings, bytesOf, HostDevice } from '../../../src/device/index.ts';
 import { Frame } from '../../../src/devices/reference/frame.ts';
-import { runnerOf } from '../../../src/devices/reference/runner.ts';
+import { RUN_OPS } from '../../../src/devices/reference/run-ops.ts';
 import { F32 } from '../../../src/formats/index.ts';
-import { type GraphBuilder, kvAppend, matmul, type State, type Tensor } from '../../../src/ops/index.ts';
+import {
+  applyOp,
+  type GraphBuilder,
+  kvAppend,
+  matmul,
+  type State,
+  type Tensor,
+} from '../../../src/ops/index.ts';
 import type { OpCase } from './op-case.ts';
 import { checkCase } from './operators.ts';
 import { mixedBatch } from './ragged-batch.ts';
@@ -82,7 +89,7 @@ function faultyDevice(fault: (damage: Damage) => void): HostDevice {
       scratchBytes: 0,
       prepare: (program, bindings) => () => {
         const frame = new Frame(program, bindings);
-        for (const run of graph.ops.map(runnerOf)) run(frame);
+        for (const op of graph.ops) applyOp(RUN_OPS, op, frame);
         fault(new Damage(bindings));
       },
     }),

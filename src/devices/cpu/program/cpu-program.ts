@@ -4,16 +4,16 @@ import {
   type BufferRange,
   checkBindings,
   type Executable,
-  type Lifespan,
   type Program,
-  planLifespans,
+  type ScratchPlan,
+  ScratchUses,
 } from '../../../device/index.ts';
-import type { OpGraph } from '../../../ops/index.ts';
+import { applyOp, type OpGraph } from '../../../ops/index.ts';
 import type { BankSet } from '../memory/bank-set.ts';
 import { type Place, placeOf } from '../memory/cpu-buffer.ts';
 import { checkOverlaps } from './check-overlaps.ts';
 import { CHUNKS_A_THREAD } from './chunk-size.ts';
-import { lowerOp } from './lower-op.ts';
+import { LOWER_OPS } from './lower-ops.ts';
 import { Lowering } from './lowering.ts';
 import type { CpuPackedWeight } from './packed-weight.ts';
 import { type Phase, schedule } from './schedule.ts';
@@ -39,7 +39,7 @@ export class CpuProgram implements Program {
     this.#banks = of.banks;
     const lowering = new Lowering(graph);
     this.counts = lowering.tensor(graph.batch.counts);
-    for (const op of graph.ops) lowerOp(op, lowering);
+    for (const op of graph.ops) applyOp(LOWER_OPS, op, lowering);
     this.phases = schedule(lowering.calls, of.threads * CHUNKS_A_THREAD);
     this.#shared = sharedSlots(this.phases);
     this.slots = lowering.slots.all;
@@ -112,22 +112,14 @@ function sharedSlots(phases: readonly Phase[]): Set<Slot> {
 }
 
 /** Places scratch so that nothing shares bytes with what is alive in the same phase. */
-function planSlots(phases: readonly Phase[]): { offsets: Map<Slot, number>; byteLength: number } {
-  const spans = new Map<Slot, { byteLength: number; first: number; last: number }>();
+function planSlots(phases: readonly Phase[]): ScratchPlan<Slot> {
+  const uses = new ScratchUses<Slot>();
   phases.forEach((tasks, phase) => {
     for (const call of tasks.flatMap(({ calls }) => calls)) {
       for (const slot of [...call.writes, ...call.local, ...call.reads]) {
-        if (slot.origin.kind !== 'scratch') continue;
-        const { byteLength } = slot;
-        const span = spans.get(slot) ?? { byteLength, first: phase, last: phase };
-        span.last = phase;
-        spans.set(slot, span);
+        if (slot.origin.kind === 'scratch') uses.use(slot, phase, slot.byteLength);
       }
     }
   });
-  const { offsets, byteLength } = planLifespans([...spans.values()] satisfies Lifespan[]);
-  return {
-    offsets: new Map([...spans.keys()].map((slot, index) => [slot, offsets[index] as number])),
-    byteLength,
-  };
+  return uses.plan();
 }

@@ -1,6 +1,7 @@
 import { invariant } from '../../../base/errors.ts';
+import { ActivationForms, type Temporary } from '../../../device/index.ts';
 import type { RmsNormOp, Tensor } from '../../../ops/index.ts';
-import type { LaunchScope, Operand, Temporary } from './launch-plan.ts';
+import type { LaunchScope, Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import { canStage, halvesBytes, quantizedBytes, rowBucket } from './matvec-shape.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
@@ -21,41 +22,25 @@ export interface SplitHalves {
 /** Kernels quantize for themselves up to here; more rows are quantized once for all blocks. */
 const ROWS_QUANTIZED_INSIDE = 2;
 
-/** In which forms activations exist, so that each is made at most once and norms need no launch of their own. */
-export class Activations {
+/** Makes activations into the forms that kernels read. */
+export class Activations extends ActivationForms<'quantized' | 'halves'> {
   readonly #to: LaunchScope;
-  readonly #norms = new Map<Tensor, RmsNormOp>();
-  readonly #quantized = new Map<Tensor, Operand>();
-  readonly #halves = new Map<Tensor, Operand>();
   readonly #split = new Map<Tensor, SplitHalves>();
 
   constructor(to: LaunchScope) {
+    super((tensor, form) => {
+      const bytesOf = form === 'halves' ? halvesBytes : quantizedBytes;
+      return to.temporary(bytesOf(to.capacity(tensor), tensor.width));
+    });
     this.#to = to;
   }
 
-  /** The norm is not computed by itself: products read its result through `input`. */
-  absorb(norm: RmsNormOp): void {
-    this.#norms.set(norm.out, norm);
-  }
-
-  /** Says that a tensor exists in a form. */
-  provide(tensor: Tensor, form: 'quantized' | 'halves', made: Operand): void {
-    (form === 'halves' ? this.#halves : this.#quantized).set(tensor, made);
-  }
-
-  /** Memory for a tensor in a form. */
-  space(tensor: Tensor, form: 'quantized' | 'halves'): Temporary {
-    const rows = this.#to.capacity(tensor);
-    const { width } = tensor;
-    return this.#to.temporary(form === 'halves' ? halvesBytes(rows, width) : quantizedBytes(rows, width));
-  }
-
   /** The form in which kernels for the matrix cores read a tensor. */
-  halves(x: Tensor): Operand {
-    const known = this.#halves.get(x);
+  halves(x: Tensor): Temporary {
+    const known = this.madeOf(x, 'halves');
     if (known) return known;
-    const norm = this.#norms.get(x);
-    const out = this.space(x, 'halves');
+    const norm = this.normOf(x);
+    const out = this.provide(x, 'halves');
     this.#to.launch({
       file: 'to-halves.hip',
       kernel: 'to_halves',
@@ -71,7 +56,6 @@ export class Activations {
         float(norm?.epsilon ?? 0),
       ],
     });
-    this.#halves.set(x, out);
     return out;
   }
 
@@ -95,23 +79,21 @@ export class Activations {
 
   /** The form in which matrix-vector kernels read a tensor. */
   input(x: Tensor): MatvecInput {
-    const quantized = this.#quantized.get(x);
+    const quantized = this.madeOf(x, 'quantized');
     if (quantized) return { kind: 'quantized', x: quantized };
-    const norm = this.#norms.get(x);
+    const norm = this.normOf(x);
     const capacity = this.#to.capacity(x);
     if (rowBucket(capacity) <= ROWS_QUANTIZED_INSIDE && canStage(this.#to, capacity, x.width)) {
       if (!norm) return { kind: 'floats', x };
       const weight = this.#to.weight([norm.weight], FLOAT_LAYOUT);
       return { kind: 'normed', x: norm.x, norm: weight, epsilon: norm.epsilon };
     }
-    const made = norm ? this.#normQuantized(norm) : this.#quantize(x);
-    this.#quantized.set(x, made);
-    return { kind: 'quantized', x: made };
+    return { kind: 'quantized', x: norm ? this.#normQuantized(norm) : this.#quantize(x) };
   }
 
   #quantize(x: Tensor): Temporary {
     const rows = this.#to.capacity(x);
-    const out = this.space(x, 'quantized');
+    const out = this.provide(x, 'quantized');
     this.#to.launch({
       file: 'quantize.hip',
       kernel: 'quantize_rows',
@@ -122,10 +104,10 @@ export class Activations {
     return out;
   }
 
-  #normQuantized({ x, weight, epsilon }: RmsNormOp): Temporary {
+  #normQuantized({ x, weight, epsilon, out: normed }: RmsNormOp): Temporary {
     invariant(weight.columns === x.width, 'only norms of whole rows are absorbed');
     const rows = this.#to.capacity(x);
-    const out = this.space(x, 'quantized');
+    const out = this.provide(normed, 'quantized');
     this.#to.launch({
       file: 'norm-quantize.hip',
       kernel: 'norm_quantize',

@@ -1,7 +1,7 @@
 import type { AttentionOp } from '../../../ops/index.ts';
-import { cacheDefines } from './attention.ts';
+import { attentionArgs, cacheDefines, scoreArgs } from './attention.ts';
 import type { Operand } from './launch-plan.ts';
-import { float, int } from './launch-template.ts';
+import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixCores, matrixLanes } from './matrix-cores.ts';
 
@@ -48,7 +48,7 @@ export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
 
 /** Attention on the matrix cores; `out` is half floats. */
 export function launchTiles(op: AttentionOp, to: Lowering, out: Operand): void {
-  const { cache, batch, kvHeads, heads } = op;
+  const { cache, kvHeads, heads } = op;
   const keys = keysFor(op, to) ?? 0;
   to.launch({
     file: 'attention-tiles.hip',
@@ -63,21 +63,6 @@ export function launchTiles(op: AttentionOp, to: Lowering, out: Operand): void {
     grid: [Math.ceil(to.capacity(op.out) / (WAVES * WAVE_ROWS)), heads],
     block: WAVES * matrixLanes(to.target),
     sharedBytes: sharedBytes(op, keys),
-    args: [
-      to.count(op.out),
-      op.q,
-      batch.slots,
-      op.reach,
-      batch.blocks,
-      int(batch.blocks.width),
-      int(cache.blockSize),
-      cache.keys,
-      cache.values,
-      out,
-      int(kvHeads),
-      float(op.scale),
-      float(op.softCap ?? 0),
-      int(op.window ?? 0),
-    ],
+    args: [...attentionArgs(op, to), out, int(kvHeads), ...scoreArgs(op)],
   });
 }

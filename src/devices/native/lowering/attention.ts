@@ -1,15 +1,38 @@
-import type { AttentionOp, KvAppendOp, PagedCache } from '../../../ops/index.ts';
+import { contextShares } from '../../../device/index.ts';
+import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 
 /** Heads of one key head that a block computes at once. */
-export const HEADS_A_BLOCK = 4;
-/** A share of the context is at least this long, so that blocks have something to do. */
+const HEADS_A_BLOCK = 4;
+/** Positions that a share of the context has at least. */
 const SHORTEST_SHARE = 32;
 
 export function cacheDefines(cache: PagedCache): { CACHE_HALF: number } {
   return { CACHE_HALF: cache.keys.type === 'f16' ? 1 : 0 };
+}
+
+/** Where rows' cells in a cache are: slots, positions and block table, as kernels take them for `cell_of`. */
+export function cellArgs(
+  cache: PagedCache,
+  { slots, positions, blocks }: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>,
+): readonly Operand[] {
+  return [slots, positions, blocks, int(blocks.width), int(cache.blockSize)];
+}
+
+/** What every kernel for attention takes first: rows, queries, and the cache that they look at. */
+export function attentionArgs(
+  { q, reach, cache, batch, out }: AttentionOp,
+  to: Lowering,
+): readonly Operand[] {
+  const cells = cellArgs(cache, { ...batch, positions: reach });
+  return [to.count(out), q, ...cells, cache.keys, cache.values];
+}
+
+/** What becomes of a score, as every kernel for attention takes it. */
+export function scoreArgs({ scale, softCap = 0, window = 0 }: AttentionOp): readonly Operand[] {
+  return [float(scale), float(softCap), int(window)];
 }
 
 export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering): void {
@@ -21,11 +44,7 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
     block: 256,
     args: [
       to.count(k),
-      batch.slots,
-      batch.positions,
-      batch.blocks,
-      int(batch.blocks.width),
-      int(cache.blockSize),
+      ...cellArgs(cache, batch),
       k,
       int(k.width),
       v,
@@ -36,13 +55,15 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
   });
 }
 
+/** Blocks that a row's heads take. */
+export function headBlocks({ heads, kvHeads }: AttentionOp): number {
+  return kvHeads * Math.ceil(heads / kvHeads / HEADS_A_BLOCK);
+}
+
 /** In how many shares the context of a row is cut, so that all processors have work even for few rows. */
 export function attentionShares(op: AttentionOp, to: Lowering): number {
-  const { heads, kvHeads, cache, batch } = op;
-  const blocks = to.capacity(op.out) * kvHeads * Math.ceil(heads / kvHeads / HEADS_A_BLOCK);
-  const context = Math.min(op.window ?? Number.POSITIVE_INFINITY, batch.blocks.width * cache.blockSize);
-  const wanted = Math.floor((2 * to.target.multiprocessors) / blocks);
-  return Math.max(1, Math.min(wanted, 16, Math.ceil(context / SHORTEST_SHARE)));
+  const groups = to.capacity(op.out) * headBlocks(op);
+  return contextShares(op, { groups, wanted: 2 * to.target.multiprocessors, shortest: SHORTEST_SHARE });
 }
 
 /** Elements that one load takes: 16 bytes at most, whole in every head. */
@@ -100,32 +121,21 @@ export function partialBytes(op: AttentionOp, to: Lowering, shares: number): num
 }
 
 export function launchAttention(op: AttentionOp, to: Lowering, plan: AttentionPlan): void {
-  const { cache, batch, kvHeads, heads } = op;
   to.launch({
     file: 'attention.hip',
     kernel: 'attention',
     defines: attentionDefines(op, to, plan),
-    grid: [to.capacity(op.out), kvHeads * Math.ceil(heads / kvHeads / HEADS_A_BLOCK), plan.shares],
+    grid: [to.capacity(op.out), headBlocks(op), plan.shares],
     block: threadsFor(op, to),
     args: [
-      to.count(op.out),
-      op.q,
-      batch.slots,
-      op.reach,
-      batch.blocks,
-      int(batch.blocks.width),
-      int(cache.blockSize),
-      cache.keys,
-      cache.values,
+      ...attentionArgs(op, to),
       plan.out,
       plan.partials,
       plan.arrivals,
       int(to.capacity(op.out)),
-      int(kvHeads),
+      int(op.kvHeads),
       int(plan.shares),
-      float(op.scale),
-      float(op.softCap ?? 0),
-      int(op.window ?? 0),
+      ...scoreArgs(op),
     ],
   });
 }

@@ -1,14 +1,9 @@
+import type { Temporary } from '../../../device/index.ts';
 import type { State, Tensor, Weight } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
 import type { BlasShape } from '../launching/launch.ts';
 import type { Arg, NativeWeight } from './launch-template.ts';
 import type { WeightLayout } from './weight-layout.ts';
-
-/** Scratch of the lowering's own, alive from the first launch that names it to the last. */
-export interface Temporary {
-  readonly kind: 'temporary';
-  readonly byteLength: number;
-}
 
 /** An argument as operators give it. */
 export type Operand = Tensor | State | NativeWeight | Temporary | Arg;

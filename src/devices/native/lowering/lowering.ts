@@ -1,10 +1,10 @@
-import { fail, invariant } from '../../../base/errors.ts';
-import { type Lifespan, planLifespans } from '../../../device/index.ts';
-import { capacityOf, type OpGraph, type Tensor, tensorBytes, type Weight } from '../../../ops/index.ts';
+import { invariant } from '../../../base/errors.ts';
+import { GraphLowering, type LaunchScratch } from '../../../device/index.ts';
+import type { OpGraph, Tensor, Weight } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
 import { type KernelModule, moduleKey } from '../launching/launch.ts';
 import { Activations } from './activations.ts';
-import type { LaunchPlan, LaunchScope, Operand, ProductPlan, Temporary } from './launch-plan.ts';
+import type { LaunchPlan, LaunchScope, Operand, ProductPlan } from './launch-plan.ts';
 import type { Arg, LaunchTemplate, NativeWeight, ProductTemplate } from './launch-template.ts';
 import { LoweredProgram } from './lowered-program.ts';
 import type { WeightLayout } from './weight-layout.ts';
@@ -15,51 +15,30 @@ type PlannedLaunch =
   | { readonly plan: ProductPlan; readonly module?: undefined };
 
 /** Collects the launches of a graph, the weights they want and the scratch they share. */
-export class Lowering implements LaunchScope {
+export class Lowering extends GraphLowering<NativeWeight> implements LaunchScope {
   readonly activations = new Activations(this);
   readonly #launches: PlannedLaunch[] = [];
-  readonly #weights = new Map<string, NativeWeight>();
   readonly #modules = new Map<string, KernelModule>();
-  readonly #outputs: ReadonlySet<Tensor>;
 
   constructor(
-    readonly graph: OpGraph,
+    graph: OpGraph,
     readonly target: NativeTarget,
   ) {
-    this.#outputs = new Set(graph.outputs.map(({ tensor }) => tensor));
-  }
-
-  /** True for a tensor that is bound from outside as an output. */
-  isOutput(tensor: Tensor): boolean {
-    return this.#outputs.has(tensor);
-  }
-
-  capacity(tensor: Tensor): number {
-    return capacityOf(tensor.axis, this.graph.shape);
+    super(graph);
   }
 
   count(tensor: Tensor): Arg {
-    const { axis } = tensor;
-    if (axis !== 'rows' && axis !== 'outputs') {
-      const why = `its rows run over ${axis}`;
-      fail('OP_UNSUPPORTED', { device: this.target.api, op: tensor.name, why });
-    }
-    return { kind: 'address', of: this.graph.batch.counts, offset: axis === 'rows' ? 0 : 4 };
-  }
-
-  temporary(byteLength: number): Temporary {
-    return { kind: 'temporary', byteLength };
+    const index = this.countIndex(tensor, this.target.api);
+    return { kind: 'address', of: this.graph.batch.counts, offset: 4 * index };
   }
 
   weight(parts: readonly Weight[], layout: WeightLayout): NativeWeight {
-    const key = [layout.name, ...parts.map(({ id }) => id)].join(' ');
-    const known = this.#weights.get(key);
-    if (known) return known;
-    const weight = layout.of(parts);
-    const module = layout.module(parts);
-    if (module) this.#addModule(module);
-    this.#weights.set(key, weight);
-    return weight;
+    return this.weightOnce(parts, layout.name, () => {
+      const weight = layout.of(parts);
+      const module = layout.module(parts);
+      if (module) this.#addModule(module);
+      return weight;
+    });
   }
 
   launch(plan: LaunchPlan): void {
@@ -75,14 +54,12 @@ export class Lowering implements LaunchScope {
   }
 
   finish(): LoweredProgram {
-    const spans = this.#lifespans();
-    const { offsets, byteLength } = planLifespans([...spans.values()]);
-    const places = new Map([...spans.keys()].map((value, i) => [value, offsets[i] as number]));
+    const scratch = this.planScratch(this.#launches.map(({ plan }) => plan.args));
     return new LoweredProgram({
-      weights: [...this.#weights.values()],
-      scratchBytes: byteLength,
+      weights: this.weights,
+      scratchBytes: scratch.byteLength,
       modules: [...this.#modules.values()],
-      templates: this.#launches.map((planned) => this.#template(planned, places)),
+      templates: this.#launches.map((planned) => this.#template(planned, scratch)),
     });
   }
 
@@ -93,35 +70,8 @@ export class Lowering implements LaunchScope {
     return known ?? module;
   }
 
-  #lifespans(): Map<Tensor | Temporary, Lifespan> {
-    const spans = new Map<Tensor | Temporary, { byteLength: number; first: number; last: number }>();
-    this.#launches.forEach(({ plan }, index) => {
-      for (const operand of plan.args) {
-        const scratch = this.#scratchOf(operand);
-        if (!scratch) continue;
-        const span = spans.get(scratch);
-        const byteLength =
-          scratch.kind === 'tensor' ? tensorBytes(scratch, this.graph.shape) : scratch.byteLength;
-        if (span) span.last = index;
-        else spans.set(scratch, { byteLength, first: index, last: index });
-      }
-    });
-    return spans;
-  }
-
-  /** The operand where it lies in scratch, else undefined. */
-  #scratchOf(operand: Operand): Tensor | Temporary | undefined {
-    if (!('kind' in operand)) return undefined;
-    if (operand.kind === 'temporary') return operand;
-    const inside = operand.kind === 'tensor' && operand.role === 'temp' && !this.#outputs.has(operand);
-    return inside ? operand : undefined;
-  }
-
-  #template(
-    planned: PlannedLaunch,
-    places: ReadonlyMap<Tensor | Temporary, number>,
-  ): LaunchTemplate | ProductTemplate {
-    const args = planned.plan.args.map((operand) => this.#argument(operand, places));
+  #template(planned: PlannedLaunch, scratch: LaunchScratch): LaunchTemplate | ProductTemplate {
+    const args = planned.plan.args.map((operand) => argumentOf(operand, scratch));
     if (!planned.module) {
       const { shape, factor } = planned.plan;
       return { shape, factor, args };
@@ -139,19 +89,15 @@ export class Lowering implements LaunchScope {
       programmatic: this.target.programmatic,
     };
   }
+}
 
-  #argument(operand: Operand, places: ReadonlyMap<Tensor | Temporary, number>): Arg {
-    const scratch = this.#scratchOf(operand);
-    if (scratch) {
-      const offset = places.get(scratch);
-      invariant(offset !== undefined, 'scratch has a place');
-      return { kind: 'address', of: 'scratch', offset };
-    }
-    if (!('kind' in operand)) return { kind: 'address', of: operand, offset: 0 };
-    if (operand.kind === 'tensor' || operand.kind === 'state') {
-      return { kind: 'address', of: operand, offset: 0 };
-    }
-    invariant(operand.kind !== 'temporary', 'temporaries are scratch');
-    return operand;
+function argumentOf(operand: Operand, scratch: LaunchScratch): Arg {
+  const offset = scratch.offsetOf(operand);
+  if (offset !== undefined) return { kind: 'address', of: 'scratch', offset };
+  if (!('kind' in operand)) return { kind: 'address', of: operand, offset: 0 };
+  if (operand.kind === 'tensor' || operand.kind === 'state') {
+    return { kind: 'address', of: operand, offset: 0 };
   }
+  invariant(operand.kind !== 'temporary', 'temporaries are scratch');
+  return operand;
 }

@@ -1,6 +1,6 @@
 import { invariant } from '../../../base/errors.ts';
-import type { RmsNormOp, Tensor } from '../../../ops/index.ts';
-import type { GpuTarget } from '../gpu-target.ts';
+import { ActivationForms, type Temporary } from '../../../device/index.ts';
+import type { Tensor } from '../../../ops/index.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { QUANTIZE_GROUP } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
@@ -13,7 +13,7 @@ import {
   QUANTIZED_INPUT,
 } from '../kernels/quantize.ts';
 import type { Constant } from '../launching/kernel-module.ts';
-import { type Argument, type Lowering, type Operand, read, type Temporary, write } from './lowering.ts';
+import { type Argument, type LaunchScope, type Operand, read, write } from './launch-plan.ts';
 import { quantizedBytes, quantizedScalesAt, rowBucket } from './matvec-shape.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
@@ -30,54 +30,39 @@ export interface ProductInput {
   readonly constants: Readonly<Record<string, Constant>>;
 }
 
-/** In which forms activations exist, so that each is made at most once and norms need no launch of their own. */
-export class Activations {
-  readonly #to: Lowering;
-  readonly #norms = new Map<Tensor, RmsNormOp>();
-  readonly #quantized = new Map<Tensor, Operand>();
-  readonly #halves = new Map<Tensor, Operand>();
+/** Makes activations into the forms that kernels read. */
+export class Activations extends ActivationForms<'quantized' | 'halves'> {
+  readonly #to: LaunchScope;
 
-  constructor(to: Lowering) {
+  constructor(to: LaunchScope) {
+    super((tensor, form) => {
+      const rows = to.capacity(tensor);
+      const { width } = tensor;
+      return to.temporary(form === 'halves' ? 2 * rows * width : quantizedBytes(rows, width));
+    });
     this.#to = to;
   }
 
-  /** What the activations are made for. */
-  get target(): GpuTarget {
-    return this.#to.target;
-  }
-
-  /** The norm is not computed by itself: products read its result through `input`. */
-  absorb(norm: RmsNormOp): void {
-    this.#norms.set(norm.out, norm);
-  }
-
-  /** Memory for a tensor in a form that products read, which the caller fills before any does. */
-  provide(tensor: Tensor, form: 'quantized' | 'halves'): Temporary {
-    const made = this.#space(tensor, form);
-    (form === 'halves' ? this.#halves : this.#quantized).set(tensor, made);
-    return made;
-  }
-
   /** A tensor as halves, in rows of whole groups. */
-  halves(x: Tensor): Operand {
-    return this.#halves.get(x) ?? this.#convert(x, 'halves');
+  halves(x: Tensor): Temporary {
+    return this.madeOf(x, 'halves') ?? this.#convert(x, 'halves');
+  }
+
+  /** A tensor in quantized form, made where it does not exist yet. */
+  quantized(x: Tensor): Temporary {
+    return this.madeOf(x, 'quantized') ?? this.#convert(x, 'quantized');
   }
 
   /** How an integer product reads a tensor, with at most `buffers` bound for it. */
   input(x: Tensor, buffers: number): ProductInput {
-    const norm = this.#norms.get(x);
-    const inside = !this.#quantized.has(x) && this.#fitsInside(x) && buffers >= (norm ? 2 : 1);
+    const norm = this.normOf(x);
+    const inside = !this.madeOf(x, 'quantized') && this.#fitsInside(x) && buffers >= (norm ? 2 : 1);
     if (!inside) return this.#before(x, this.quantized(x));
     return {
       args: this.#rawArgs(x),
       texts: [QUANTIZED_HERE, QUANTIZE_GROUP, QUANTIZED_INPUT, ...this.#rawTexts(x)],
       constants: { EPSILON: { f32: norm?.epsilon ?? 0 } },
     };
-  }
-
-  /** A tensor in quantized form, made where it does not exist yet. */
-  quantized(x: Tensor): Operand {
-    return this.#quantized.get(x) ?? this.#convert(x, 'quantized');
   }
 
   #before(x: Tensor, made: Operand): ProductInput {
@@ -96,7 +81,7 @@ export class Activations {
 
   /** The tensor, or what it is the norm of, with the norm's factors. */
   #rawArgs(x: Tensor): Record<string, Argument> {
-    const norm = this.#norms.get(x);
+    const norm = this.normOf(x);
     if (!norm) return { x: read(x, 'array<vec4<f32>>') };
     invariant(norm.weight.columns === x.width, 'only norms of whole rows are absorbed');
     return {
@@ -106,19 +91,13 @@ export class Activations {
   }
 
   #rawTexts(x: Tensor): string[] {
-    if (!this.#norms.has(x)) return [PLAIN_INPUT];
+    if (!this.normOf(x)) return [PLAIN_INPUT];
     return [NORMED_INPUT, reduceText(this.#to.target, { team: THREADS, threads: THREADS, name: 'all' })];
-  }
-
-  #space(tensor: Tensor, form: 'quantized' | 'halves'): Temporary {
-    const rows = this.#to.capacity(tensor);
-    const bytes = form === 'halves' ? 2 * rows * tensor.width : quantizedBytes(rows, tensor.width);
-    return this.#to.temporary(bytes);
   }
 
   #convert(x: Tensor, form: 'quantized' | 'halves'): Temporary {
     const made = this.provide(x, form);
-    const norm = this.#norms.get(x);
+    const norm = this.normOf(x);
     const capacity = this.#to.capacity(x);
     const halves = form === 'halves';
     const name = halves ? 'halve' : 'quantize';

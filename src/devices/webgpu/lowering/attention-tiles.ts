@@ -6,7 +6,8 @@ import { PAGED_CACHE } from '../kernels/library/paged-cache.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { unrolled } from '../kernels/library/unrolled.ts';
 import { cellArguments, launchAttention } from './attention.ts';
-import { type Lowering, type Operand, read, write } from './lowering.ts';
+import { type Operand, read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { MATVEC_ROWS } from './matvec-shape.ts';
 
 /** Subgroups of a workgroup. */

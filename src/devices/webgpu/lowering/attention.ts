@@ -1,4 +1,5 @@
 import { fail } from '../../../base/errors.ts';
+import { contextShares } from '../../../device/index.ts';
 import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache } from '../../../ops/index.ts';
 import { ATTENTION, EMIT_FLOATS, EMIT_QUANTIZED, EMIT_SHARE, MERGE_SHARES } from '../kernels/attention.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
@@ -8,15 +9,15 @@ import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { KV_APPEND } from '../kernels/rows.ts';
 import { lineGrid } from './line-grid.ts';
-import { type Lowering, type Operand, read, write } from './lowering.ts';
+import { type Operand, read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { quantizedScalesAt } from './matvec-shape.ts';
 
 /** Heads of one key head that a workgroup computes at once. */
 const HEADS_A_GROUP = 4;
 const THREADS = 128;
-/** A share of the context is at least this long, so that workgroups have something to do. */
+/** Positions that a share of the context has at least. */
 const SHORTEST_SHARE = 64;
-const MOST_SHARES = 16;
 /** Workgroups that give large GPUs work; WebGPU does not tell how many processors there are. */
 const WANTED_GROUPS = 256;
 
@@ -80,12 +81,9 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
   });
 }
 
-/** In how many shares the context of a row is cut, so that a GPU has work even for few rows. */
-function sharesOf({ heads, kvHeads, cache, batch, out, window }: AttentionOp, to: Lowering): number {
-  const groups = to.capacity(out) * kvHeads * Math.ceil(heads / kvHeads / HEADS_A_GROUP);
-  const context = Math.min(window ?? Number.POSITIVE_INFINITY, batch.blocks.width * cache.blockSize);
-  const wanted = Math.floor(WANTED_GROUPS / groups);
-  return Math.max(1, Math.min(wanted, MOST_SHARES, Math.ceil(context / SHORTEST_SHARE)));
+/** Workgroups that a row's heads take. */
+function headGroups({ heads, kvHeads }: AttentionOp): number {
+  return kvHeads * Math.ceil(heads / kvHeads / HEADS_A_GROUP);
 }
 
 function attentionConstants(op: AttentionOp, shares: number) {
@@ -129,9 +127,10 @@ function emission(op: AttentionOp, { form, y }: AttentionResult, to: Lowering) {
 }
 
 export function launchAttention(op: AttentionOp, to: Lowering, result: AttentionResult): void {
-  const { cache, batch, kvHeads, heads, out } = op;
-  const shares = sharesOf(op, to);
+  const { cache, batch, heads, out } = op;
   const capacity = to.capacity(out);
+  const groups = capacity * headGroups(op);
+  const shares = contextShares(op, { groups, wanted: WANTED_GROUPS, shortest: SHORTEST_SHARE });
   const constants = { THREADS, COUNT: to.countOf(out), ...attentionConstants(op, shares) };
   const cells = cellArguments(cache, { ...batch, positions: op.reach }, to);
   const emit = emission(op, result, to);
@@ -157,7 +156,7 @@ export function launchAttention(op: AttentionOp, to: Lowering, result: Attention
       values: read(cache.values, 'array<u32>'),
       y: shares > 1 ? write(partials) : emit.y,
     },
-    grid: [capacity, kvHeads * Math.ceil(heads / kvHeads / HEADS_A_GROUP), shares],
+    grid: [capacity, headGroups(op), shares],
   });
   if (shares === 1) return;
   to.launch({

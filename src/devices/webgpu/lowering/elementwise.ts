@@ -4,7 +4,8 @@ import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import type { Constant } from '../launching/kernel-module.ts';
 import { lineGrid } from './line-grid.ts';
-import { type Argument, type Lowering, read, write } from './lowering.ts';
+import { type Argument, read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** Launches a text that gives an element's value, over all elements of a result. */

@@ -22,9 +22,10 @@ import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { QUANTIZE_GROUP } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { X4_ALIGNED, X4_UNALIGNED } from '../kernels/matvec.ts';
-import type { Activations, ProductInput } from './activations.ts';
+import type { ProductInput } from './activations.ts';
 import { launchElementwise } from './elementwise.ts';
-import { type Lowering, read, write } from './lowering.ts';
+import { read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { type Matrix, matrixOf } from './matrix.ts';
 import { packedProduct } from './matvec.ts';
 import { quantizedScalesAt } from './matvec-shape.ts';
@@ -72,10 +73,10 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
   });
 }
 
-export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering, activations: Activations): void {
+export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
   const { experts, weight, outputs, out } = op;
   const matrix = matrixOf([weight], to);
-  const input = inputOf(op, { matrix, activations, to });
+  const input = inputOf(op, matrix, to);
   const chosen = experts.width;
   const choices = to.capacity(out) * chosen;
   if (choices > to.target.gridSize) {
@@ -118,14 +119,11 @@ export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering, activation
 }
 
 /** Activations of a choice, quantized for integer products: parts of a row read as rows of their own. */
-function inputOf(
-  { x, weight }: MatmulExpertsOp,
-  { matrix, activations, to }: { matrix: Matrix; activations: Activations; to: Lowering },
-): ProductInput {
+function inputOf({ x, weight }: MatmulExpertsOp, matrix: Matrix, to: Lowering): ProductInput {
   if (matrix.packed) {
     const product = packedProduct(weight.columns, to.target);
     return {
-      args: { x: read(activations.quantized(x), 'array<vec4<u32>>') },
+      args: { x: read(to.activations.quantized(x), 'array<vec4<u32>>') },
       texts: [...product.texts, EXPERT_ACTIVATIONS, QUANTIZE_GROUP],
       constants: { ...product.constants, X_SCALES_AT: quantizedScalesAt(to.capacity(x), x.width) },
     };

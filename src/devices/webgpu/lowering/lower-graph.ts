@@ -1,7 +1,6 @@
-import { planFusions } from '../../../device/index.ts';
-import type { Op, OpGraph } from '../../../ops/index.ts';
+import { type LoweringRules, lowerOps } from '../../../device/index.ts';
+import type { OpGraph } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
-import { Activations } from './activations.ts';
 import { lowerKvAppend } from './attention.ts';
 import { lowerAttention } from './attention-tiles.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
@@ -27,79 +26,41 @@ import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
 
-const FUSES = [fuseAttention, fuseGated, fuseResidual, fuseNorm];
+const RULES: LoweringRules<Lowering> = {
+  ops: {
+    embed: lowerEmbed,
+    matmul: lowerMatmul,
+    routeExperts: lowerRouteExperts,
+    matmulExperts: lowerMatmulExperts,
+    combineExperts: lowerCombineExperts,
+    add: lowerBinary,
+    mul: lowerBinary,
+    scale: lowerScale,
+    unary: lowerUnary,
+    gated: lowerGated,
+    slice: lowerSlice,
+    lerp: lowerLerp,
+    rmsNorm: lowerRmsNorm,
+    layerNorm: lowerLayerNorm,
+    groupNorm: lowerGroupNorm,
+    l2Norm: lowerL2Norm,
+    ropeTable: lowerRopeTable,
+    rope: lowerRope,
+    tokenAppend: lowerTokenAppend,
+    kvAppend: lowerKvAppend,
+    attention: lowerAttention,
+    tokenShift: lowerTokenShift,
+    wkv7: lowerWkv7,
+    wkvBonus: lowerWkvBonus,
+    gatherRows: lowerGatherRows,
+    sample: lowerSample,
+  },
+  fuses: [fuseAttention, fuseGated, fuseResidual, fuseNorm],
+};
 
 /** Turns a recorded graph into dispatches. Throws `OP_UNSUPPORTED` for what no kernel can do. */
 export function lowerGraph(graph: OpGraph, target: GpuTarget): LoweredProgram {
   const to = new Lowering(graph, target);
-  const activations = new Activations(to);
-  const fusions = planFusions(
-    graph,
-    FUSES.map((fuse) => fuse(to, activations)),
-  );
-  for (const op of graph.ops) {
-    const fused = fusions.get(op);
-    if (!fused) lowerOp(op, to, activations);
-    else for (const fusion of fused) fusion.emit();
-  }
+  lowerOps(to, RULES);
   return to.finish();
-}
-
-/** Adds the launches of one operator by itself. */
-function lowerOp(op: Op, to: Lowering, activations: Activations): void {
-  switch (op.kind) {
-    case 'embed':
-      return lowerEmbed(op, to);
-    case 'matmul':
-      return lowerMatmul(op, to, activations);
-    case 'routeExperts':
-      return lowerRouteExperts(op, to);
-    case 'matmulExperts':
-      return lowerMatmulExperts(op, to, activations);
-    case 'combineExperts':
-      return lowerCombineExperts(op, to);
-    case 'add':
-    case 'mul':
-      return lowerBinary(op, to);
-    case 'scale':
-      return lowerScale(op, to);
-    case 'unary':
-      return lowerUnary(op, to);
-    case 'gated':
-      return lowerGated(op, to);
-    case 'slice':
-      return lowerSlice(op, to);
-    case 'lerp':
-      return lowerLerp(op, to);
-    case 'groupNorm':
-      return lowerGroupNorm(op, to);
-    case 'l2Norm':
-      return lowerL2Norm(op, to);
-    case 'tokenShift':
-      return lowerTokenShift(op, to);
-    case 'wkv7':
-      return lowerWkv7(op, to);
-    case 'wkvBonus':
-      return lowerWkvBonus(op, to);
-    case 'rmsNorm':
-      return lowerRmsNorm(op, to);
-    case 'layerNorm':
-      return lowerLayerNorm(op, to);
-    case 'ropeTable':
-      return lowerRopeTable(op, to);
-    case 'rope':
-      return lowerRope(op, to);
-    case 'tokenAppend':
-      return lowerTokenAppend(op, to);
-    case 'kvAppend':
-      return lowerKvAppend(op, to);
-    case 'attention':
-      return lowerAttention(op, to);
-    case 'gatherRows':
-      return lowerGatherRows(op, to);
-    case 'sample':
-      return lowerSample(op, to);
-    default:
-      op satisfies never;
-  }
 }

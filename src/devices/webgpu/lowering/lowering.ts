@@ -1,94 +1,31 @@
 import { fail, invariant } from '../../../base/errors.ts';
-import { type Lifespan, planLifespans } from '../../../device/index.ts';
-import {
-  capacityOf,
-  type OpGraph,
-  type State,
-  stateBytes,
-  type Tensor,
-  tensorBytes,
-  type Weight,
-} from '../../../ops/index.ts';
+import { GraphLowering, type LaunchScratch } from '../../../device/index.ts';
+import { type OpGraph, stateBytes, type Tensor, tensorBytes, type Weight } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
-import type { Access, Constant, KernelModule } from '../launching/kernel-module.ts';
+import type { KernelModule } from '../launching/kernel-module.ts';
+import { Activations } from './activations.ts';
+import { type Argument, type LaunchPlan, type LaunchScope, type Operand, read } from './launch-plan.ts';
 import type { LaunchTemplate, PlacedArgument } from './launch-template.ts';
 import type { LoweredProgram } from './lowered-program.ts';
-import type { WebGpuWeight, WeightChunk } from './webgpu-weight.ts';
+import type { WebGpuWeight } from './webgpu-weight.ts';
 import type { WeightLayout } from './weight-layout.ts';
 
-/** Scratch of the lowering's own, alive from the first launch that names it to the last. */
-export interface Temporary {
-  readonly kind: 'temporary';
-  readonly byteLength: number;
-}
-
-/** A chunk of a packed weight. */
-export interface ChunkOperand {
-  readonly kind: 'chunk';
-  readonly weight: WebGpuWeight;
-  readonly chunk: WeightChunk;
-}
-
-/** Memory as operators name it. */
-export type Operand = Tensor | State | Temporary | ChunkOperand;
-
-/** An argument: the memory, its WGSL type, and what the kernel does to it. */
-export interface Argument {
-  readonly operand: Operand;
-  readonly type: string;
-  readonly access: Access;
-}
-
-/** A launch before its scratch has a place. `args` are by the names that the texts give them. */
-export interface LaunchPlan {
-  readonly name: string;
-  readonly texts: readonly string[];
-  readonly constants?: Readonly<Record<string, Constant>>;
-  readonly args: Readonly<Record<string, Argument>>;
-  readonly grid: readonly [number, number?, number?];
-}
-
-/** Memory that a kernel leaves as it is. */
-export function read(operand: Operand, type = 'array<f32>'): Argument {
-  return { operand, type, access: 'read' };
-}
-
-/** Memory that a kernel writes. */
-export function write(operand: Operand, type = 'array<f32>'): Argument {
-  return { operand, type, access: 'write' };
-}
-
 /** Collects the launches of a graph, the weights they want and the scratch they share. */
-export class Lowering {
+export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope {
+  readonly activations = new Activations(this);
   readonly #launches: { readonly plan: LaunchPlan; readonly module: KernelModule }[] = [];
-  readonly #weights = new Map<string, WebGpuWeight>();
-  readonly #outputs: ReadonlySet<Tensor>;
 
   constructor(
-    readonly graph: OpGraph,
+    graph: OpGraph,
     readonly target: GpuTarget,
   ) {
-    this.#outputs = new Set(graph.outputs.map(({ tensor }) => tensor));
+    super(graph);
   }
 
-  /** Rows that a tensor has room for. */
-  capacity(tensor: Tensor): number {
-    return capacityOf(tensor.axis, this.graph.shape);
-  }
-
-  /** Which of the counts says how many rows of the tensor are in use, for the constant `COUNT`. */
   countOf(tensor: Tensor): number {
-    const { axis } = tensor;
-    if (axis === 'rows') return 0;
-    if (axis === 'outputs') return 1;
-    return fail('OP_UNSUPPORTED', {
-      device: 'webgpu',
-      op: tensor.name,
-      why: `its rows run over ${axis}`,
-    });
+    return this.countIndex(tensor, 'webgpu');
   }
 
-  /** How many rows are in use: `counts[COUNT]` in the texts. */
   get counts(): Argument {
     return { operand: this.graph.batch.counts, type: 'vec2<i32>', access: 'uniform' };
   }
@@ -101,21 +38,11 @@ export class Lowering {
     return { operand: tensor, type: `array<vec4<i32>, ${vectors}>`, access: 'uniform' };
   }
 
-  temporary(byteLength: number): Temporary {
-    return { kind: 'temporary', byteLength };
-  }
-
   /** The weights laid out together; naming the same ones in one layout twice gives the same value. */
   weight(parts: readonly Weight[], layout: WeightLayout): WebGpuWeight {
-    const key = [layout.name, ...parts.map(({ id }) => id)].join(' ');
-    const known = this.#weights.get(key);
-    if (known) return known;
-    const weight = layout.of(parts, this.target);
-    this.#weights.set(key, weight);
-    return weight;
+    return this.weightOnce(parts, layout.name, () => layout.of(parts, this.target));
   }
 
-  /** A weight of one chunk, as an argument. */
   vector(weight: Weight, layout: WeightLayout): Argument {
     const laidOut = this.weight([weight], layout);
     const [chunk] = laidOut.chunks;
@@ -136,36 +63,17 @@ export class Lowering {
   }
 
   finish(): LoweredProgram {
-    const spans = this.#lifespans();
-    const { offsets, byteLength } = planLifespans([...spans.values()]);
-    const places = new Map([...spans.keys()].map((value, i) => [value, offsets[i] as number]));
+    const operandsOf = ({ args }: LaunchPlan) => Object.values(args).map(({ operand }) => operand);
+    const scratch = this.planScratch(this.#launches.map(({ plan }) => operandsOf(plan)));
     return {
-      weights: [...this.#weights.values()],
-      scratchBytes: byteLength,
+      weights: this.weights,
+      scratchBytes: scratch.byteLength,
       templates: this.#launches.map(({ plan, module }): LaunchTemplate => {
         const [x, y = 1, z = 1] = plan.grid;
-        const args = Object.values(plan.args).map(({ operand }) => this.#placed(operand, places));
+        const args = operandsOf(plan).map((operand) => this.#placed(operand, scratch));
         return { module, grid: [x, y, z], args };
       }),
     };
-  }
-
-  #lifespans(): Map<Tensor | Temporary, Lifespan> {
-    const spans = new Map<Tensor | Temporary, { byteLength: number; first: number; last: number }>();
-    this.#launches.forEach(({ plan }, index) => {
-      for (const { operand } of Object.values(plan.args)) {
-        if (!this.#isScratch(operand)) continue;
-        const span = spans.get(operand);
-        if (span) span.last = index;
-        else spans.set(operand, { byteLength: this.#bytesOf(operand), first: index, last: index });
-      }
-    });
-    return spans;
-  }
-
-  #isScratch(operand: Operand): operand is Tensor | Temporary {
-    if (operand.kind === 'temporary') return true;
-    return operand.kind === 'tensor' && operand.role === 'temp' && !this.#outputs.has(operand);
   }
 
   #bytesOf(operand: Operand): number {
@@ -174,19 +82,17 @@ export class Lowering {
     return operand.kind === 'chunk' ? operand.chunk.byteLength : operand.byteLength;
   }
 
-  #placed(operand: Operand, places: ReadonlyMap<Tensor | Temporary, number>): PlacedArgument {
+  #placed(operand: Operand, scratch: LaunchScratch): PlacedArgument {
     const byteLength = this.#bytesOf(operand);
     if (byteLength > this.target.bindingBytes) {
       const name = operand.kind === 'tensor' || operand.kind === 'state' ? operand.name : 'scratch';
       const why = `${byteLength} bytes are more than the ${this.target.bindingBytes} of a binding`;
       fail('OP_UNSUPPORTED', { device: 'webgpu', op: name, why });
     }
-    if (this.#isScratch(operand)) {
-      const offset = places.get(operand);
-      invariant(offset !== undefined, 'scratch has a place');
-      return { of: 'scratch', offset, byteLength };
-    }
+    const offset = scratch.offsetOf(operand);
+    if (offset !== undefined) return { of: 'scratch', offset, byteLength };
     if (operand.kind === 'chunk') return { of: operand.weight, offset: operand.chunk.offset, byteLength };
+    invariant(operand.kind !== 'temporary', 'temporaries are scratch');
     return { of: operand, offset: 0, byteLength };
   }
 }

@@ -14,8 +14,8 @@ import {
 } from '../kernels/matrix-product.ts';
 import { PACKED_PIECES, WEIGHT_SCALE } from '../kernels/weight-halves.ts';
 import type { Constant } from '../launching/kernel-module.ts';
-import type { Activations } from './activations.ts';
-import { type Lowering, read, write } from './lowering.ts';
+import { read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
 import { isInteger, isMatvec } from './matvec-shape.ts';
 import type { Product } from './product-plan.ts';
@@ -61,7 +61,6 @@ function tileFor(capacity: number, columns: number, { workgroupBytes }: GpuTarge
 /** A product on the target's matrix units. */
 export function launchMatrixProduct(
   to: Lowering,
-  activations: Activations,
   { units, ...of }: Product & { readonly units: GpuMatrices },
 ): void {
   const matrix = matrixOf(of.weights, to);
@@ -69,7 +68,7 @@ export function launchMatrixProduct(
   const tile = tileFor(capacity, of.x.width, to.target);
   const parts = of.gated ? 2 : 1;
   const width = of.weights.reduce((sum, { rows }) => sum + rows, 0) / parts;
-  const x = activations.halves(of.x);
+  const x = to.activations.halves(of.x);
   for (const chunk of matrix.weight.chunks) {
     const rows = chunk.rowCount / parts;
     const counts = tileCounts(tile, units);

@@ -1,5 +1,5 @@
 import type { MatmulOp } from '../../../ops/index.ts';
-import type { Lowering } from './lowering.ts';
+import type { LaunchScope } from './launch-plan.ts';
 import { packedFormat } from './packed-formats.ts';
 
 /** Rows that the matrix-vector kernels take at once. */
@@ -26,12 +26,12 @@ export function isInteger({ weight }: MatmulOp): boolean {
 }
 
 /** True for products that the matrix-vector kernels compute. */
-export function isMatvec({ x }: MatmulOp, to: Lowering): boolean {
+export function isMatvec({ x }: MatmulOp, to: LaunchScope): boolean {
   return to.capacity(x) <= MATVEC_ROWS;
 }
 
 /** True for products that multiply integers: of few rows always, of more by packed dot products where there are no matrix units. */
-export function takesQuantized(op: MatmulOp, to: Lowering): boolean {
+export function takesQuantized(op: MatmulOp, to: LaunchScope): boolean {
   const { packedDot, matrices } = to.target;
   return isInteger(op) && (isMatvec(op, to) || (packedDot && !matrices));
 }

@@ -13,8 +13,9 @@ import {
   X4_UNALIGNED,
 } from '../kernels/matvec.ts';
 import type { Constant } from '../launching/kernel-module.ts';
-import type { Activations, ProductInput } from './activations.ts';
-import { type Argument, type Lowering, read } from './lowering.ts';
+import type { ProductInput } from './activations.ts';
+import { type Argument, read } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { type Matrix, matrixOf } from './matrix.ts';
 import { rowBucket } from './matvec-shape.ts';
 import type { WeightChunk } from './webgpu-weight.ts';
@@ -48,13 +49,13 @@ export interface Matvec {
   readonly whole: boolean;
 }
 
-export function launchMatvec(to: Lowering, activations: Activations, of: Matvec): void {
+export function launchMatvec(to: Lowering, of: Matvec): void {
   const matrix = matrixOf(of.weights, to);
   const capacity = to.capacity(of.x);
   for (const chunk of matrix.weight.chunks) {
     const finish = of.finish(chunk);
     const taken = storageOf(finish.args) + 1;
-    const input = inputOf(activations, of.x, { matrix, buffers: to.target.storageBindings - taken });
+    const input = inputOf(to, of.x, { matrix, buffers: to.target.storageBindings - taken });
     const rows = chunk.rowCount / of.parts;
     const outputs = of.whole || rows > FEW_OUTPUTS ? OUTPUTS_A_GROUP : OUTPUTS_A_SMALL_GROUP;
     to.launch({
@@ -90,7 +91,7 @@ function storageOf(args: Finish['args']): number {
 
 /** Activations quantized for integer products, as they are for others. */
 function inputOf(
-  activations: Activations,
+  to: Lowering,
   x: Tensor,
   { matrix, buffers }: { matrix: Matrix; buffers: number },
 ): ProductInput {
@@ -98,8 +99,8 @@ function inputOf(
     const dense = denseInput(x);
     return { ...dense, texts: [DENSE_PRODUCT, ...dense.texts] };
   }
-  const input = activations.input(x, buffers);
-  const product = packedProduct(x.width, activations.target);
+  const input = to.activations.input(x, buffers);
+  const product = packedProduct(x.width, to.target);
   return {
     ...input,
     texts: [...product.texts, ...input.texts],

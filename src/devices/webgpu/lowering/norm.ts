@@ -1,7 +1,8 @@
 import type { LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { LAYER_NORM, RMS_NORM, WITH_BIAS, WITHOUT_BIAS } from '../kernels/norm.ts';
-import { type Lowering, read, write } from './lowering.ts';
+import { read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 export function lowerRmsNorm({ x, weight, epsilon, out }: RmsNormOp, to: Lowering): void {

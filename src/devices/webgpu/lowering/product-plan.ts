@@ -1,6 +1,6 @@
 import type { Activation, Tensor, Weight } from '../../../ops/index.ts';
 import type { ADDENDS } from '../kernels/finish.ts';
-import type { Argument, Operand } from './lowering.ts';
+import type { Argument, Operand } from './launch-plan.ts';
 
 /** A product for more rows than the matrix-vector kernels take, over weights that lie one below the other. */
 export interface Product {

@@ -3,8 +3,8 @@ import { GROUP_PRODUCT } from '../kernels/group-product.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
 import { PACKED_TILES } from '../kernels/packed-tiles.ts';
 import { PRODUCT, STORE_FLOATS, STORE_GATED } from '../kernels/product.ts';
-import type { Activations } from './activations.ts';
-import { type Lowering, write } from './lowering.ts';
+import { write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
 import { launchMatrixProduct } from './matrix-product.ts';
 import type { Product } from './product-plan.ts';
@@ -14,15 +14,15 @@ import { denseInput } from './matvec.ts';
 const TILE_ROWS = [16, 32, 64];
 const TILE_OUTPUTS = 64;
 
-export function launchProduct(to: Lowering, activations: Activations, of: Product): void {
+export function launchProduct(to: Lowering, of: Product): void {
   const matrix = matrixOf(of.weights, to);
   const units = to.target.matrices;
   if (units && matrix.packed) {
-    launchMatrixProduct(to, activations, { ...of, units });
+    launchMatrixProduct(to, { ...of, units });
     return;
   }
   const integers = matrix.packed && to.target.packedDot;
-  const input = integers ? activations.input(of.x, 0) : denseInput(of.x);
+  const input = integers ? to.activations.input(of.x, 0) : denseInput(of.x);
   const capacity = to.capacity(of.x);
   const tile = TILE_ROWS.find((rows) => rows >= capacity) ?? (TILE_ROWS.at(-1) as number);
   const parts = of.gated ? 2 : 1;

@@ -11,7 +11,8 @@ import type {
 import { reduceText } from '../kernels/library/reduce.ts';
 import { GROUP_NORM, L2_NORM, lerpText, SLICE, TOKEN_SHIFT, WKV7, WKV_BONUS } from '../kernels/recurrence.ts';
 import { launchElementwise } from './elementwise.ts';
-import { type Lowering, read, write } from './lowering.ts';
+import { read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** Threads that every device has in a workgroup: a head's rows take one each. */

@@ -10,7 +10,8 @@ import {
   yarnTurnText,
 } from '../kernels/rope.ts';
 import { launchElementwise } from './elementwise.ts';
-import { type Lowering, read, write } from './lowering.ts';
+import { read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 const TABLE_THREADS = 64;

@@ -2,7 +2,8 @@ import type { EmbedOp, GatherRowsOp, TokenAppendOp } from '../../../ops/index.ts
 import { GRID } from '../kernels/library/grid.ts';
 import { EMBED, GATHER_ROWS, TOKEN_APPEND } from '../kernels/rows.ts';
 import { lineGrid } from './line-grid.ts';
-import { type Lowering, read, write } from './lowering.ts';
+import { read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
 
 export function lowerEmbed({ ids, table, out }: EmbedOp, to: Lowering): void {

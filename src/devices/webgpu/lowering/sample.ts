@@ -3,7 +3,8 @@ import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { WIDE } from '../kernels/library/wide.ts';
 import { SAMPLE } from '../kernels/sample.ts';
 import { SAMPLE_SELECT } from '../kernels/sample-select.ts';
-import { type Lowering, read, write } from './lowering.ts';
+import { read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
 
 /** A digit's sums have a thread each. */
 const THREADS = 256;

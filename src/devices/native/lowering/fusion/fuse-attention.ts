@@ -6,7 +6,7 @@ import {
   matchHeads,
 } from '../../../../device/index.ts';
 import type { MatmulOp, Op, Tensor } from '../../../../ops/index.ts';
-import { cacheDefines } from '../attention.ts';
+import { cacheDefines, cellArgs } from '../attention.ts';
 import type { Operand } from '../launch-plan.ts';
 import { int, NULL } from '../launch-template.ts';
 import type { Lowering } from '../lowering.ts';
@@ -84,11 +84,7 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
       int(q.out.width),
       int(k.out.width),
       int(v.out.width),
-      batch.slots,
-      batch.positions,
-      batch.blocks,
-      int(batch.blocks.width),
-      int(cache.blockSize),
+      ...cellArgs(cache, batch),
       turnedQ.out,
       cache.keys,
       cache.values,
@@ -122,11 +118,7 @@ function launchGroup(
       int(turnedQ.headSize),
       int(widthOf(q)),
       int(widthOf(k)),
-      batch.slots,
-      batch.positions,
-      batch.blocks,
-      int(batch.blocks.width),
-      int(cache.blockSize),
+      ...cellArgs(cache, batch),
       cache.keys,
       cache.values,
       ...zeroed,

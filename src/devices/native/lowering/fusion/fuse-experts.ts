@@ -80,7 +80,7 @@ function matchWayBack(op: GatedOp, uses: GraphUses): WayBack | undefined {
 function launchGated(to: Lowering, { gate, up, op }: GatedExperts, shares: Tensor | undefined): void {
   // Only the way back of the same fusion expects its shares to be in there already.
   const quantized = shares !== undefined && gate.outputs % 32 === 0;
-  const y = quantized ? to.activations.space(op.out, 'quantized') : op.out;
+  const y = quantized ? to.activations.provide(op.out, 'quantized') : op.out;
   launchExpertMatvec(to, {
     of: gate,
     weights: [gate.weight, up.weight],
@@ -89,7 +89,6 @@ function launchGated(to: Lowering, { gate, up, op }: GatedExperts, shares: Tenso
     activation: activationCode(op.fn),
     ...(shares ? { shares } : {}),
   });
-  if (quantized) to.activations.provide(op.out, 'quantized', y);
 }
 
 function launchWayBack(to: Lowering, { down, combine, residual }: WayBack): void {

@@ -17,12 +17,11 @@ export function fuseGated(op: Op, uses: GraphUses, to: Lowering): Fusion | undef
 
 function launchGated(to: Lowering, uses: GraphUses, op: GatedOp, [gate, up]: [MatmulOp, MatmulOp]): void {
   const form = formFor(op.out, uses, to);
-  const y = form === 'floats' ? op.out : to.activations.space(op.out, form);
+  const y = form === 'floats' ? op.out : to.activations.provide(op.out, form);
   const activation = activationCode(op.fn);
   const of = { x: gate.x, weights: [gate.weight, up.weight], outputs: gate.weight.rows, y };
   if (isMatvec(gate, to)) {
     const output = form === 'quantized' ? 'gatedQuantized' : 'gated';
     launchMatvec(to, { ...of, output, defines: { ACTIVATION: activation } });
   } else launchProduct(to, { ...of, output: form === 'halves' ? 'gatedHalves' : 'gated', activation });
-  if (form !== 'floats') to.activations.provide(op.out, form, y);
 }

@@ -8,7 +8,7 @@ import type {
   RopeOp,
   Tensor,
 } from '../../../../ops/index.ts';
-import { cacheDefines } from '../attention.ts';
+import { cacheDefines, cellArgs } from '../attention.ts';
 import type { Operand } from '../launch-plan.ts';
 import { float, int } from '../launch-template.ts';
 import type { Lowering } from '../lowering.ts';
@@ -142,11 +142,7 @@ function launchHeads(to: Lowering, of: NormedHeadOps, uses: GraphUses): void {
       int(valueSize),
       int(heads),
       int(kvHeads),
-      batch.slots,
-      batch.positions,
-      batch.blocks,
-      int(batch.blocks.width),
-      int(cache.blockSize),
+      ...cellArgs(cache, batch),
       q.turned.out as Tensor,
       cache.keys,
       cache.values,

@@ -1,6 +1,6 @@
 import type { GraphUses } from '../../../../device/index.ts';
 import type { AttentionOp } from '../../../../ops/index.ts';
-import { attentionShares, HEADS_A_BLOCK, launchAttention, mergeLaunch, partialBytes } from '../attention.ts';
+import { attentionShares, headBlocks, launchAttention, mergeLaunch, partialBytes } from '../attention.ts';
 import { fitsTiles, launchTiles } from '../attention-tiles.ts';
 import type { Operand } from '../launch-plan.ts';
 import { int, NULL } from '../launch-template.ts';
@@ -19,13 +19,12 @@ export function planMixing(attention: AttentionOp, uses: GraphUses, to: Lowering
   const wanted = attention.valueSize % 32 === 0 ? formFor(attention.out, uses, to) : 'floats';
   const tiled = wanted === 'halves' && fitsTiles(attention, to);
   const shares = tiled ? 1 : attentionShares(attention, to);
-  const { heads, kvHeads } = attention;
-  const counters = to.capacity(attention.out) * kvHeads * Math.ceil(heads / kvHeads / HEADS_A_BLOCK);
+  const counters = to.capacity(attention.out) * headBlocks(attention);
   const arrivals = shares > 1 ? to.temporary(4 * counters) : NULL;
   return {
     zeroed: [arrivals, int(shares > 1 ? counters : 0)],
     launch: () => {
-      const out = wanted === 'floats' ? attention.out : to.activations.space(attention.out, wanted);
+      const out = wanted === 'floats' ? attention.out : to.activations.provide(attention.out, wanted);
       if (tiled) launchTiles(attention, to, out);
       else {
         launchAttention(attention, to, {
@@ -37,7 +36,6 @@ export function planMixing(attention: AttentionOp, uses: GraphUses, to: Lowering
           arrivals,
         });
       }
-      if (wanted !== 'floats') to.activations.provide(attention.out, wanted, out);
     },
   };
 }

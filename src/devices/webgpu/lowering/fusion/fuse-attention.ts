@@ -1,21 +1,21 @@
 import {
   formatGroups,
-  type Fuse,
+  type Fusion,
   type GraphUses,
   type HeadOps,
   matchHeads,
 } from '../../../../device/index.ts';
-import type { MatmulOp } from '../../../../ops/index.ts';
+import type { MatmulOp, Op } from '../../../../ops/index.ts';
 import { ADDENDS, FINISH_HEADS, HEAD_ROWS_BY_HALVES, HEAD_ROWS_IN_ORDER } from '../../kernels/finish.ts';
 import { HEAD_STORES, STORE_HEADS, TURN_HEADS, TURN_NOTHING } from '../../kernels/head-stores.ts';
 import { HEADS_APPEND } from '../../kernels/heads-append.ts';
 import { GRID } from '../../kernels/library/grid.ts';
 import { cacheTexts, PAGED_CACHE } from '../../kernels/library/paged-cache.ts';
-import type { Activations } from '../activations.ts';
 import { cacheType, cacheUnit, cellArguments, launchAttention } from '../attention.ts';
 import { fitsTiles, launchTiles } from '../attention-tiles.ts';
 import { lineGrid } from '../line-grid.ts';
-import { type Lowering, read, write } from '../lowering.ts';
+import { read, write } from '../launch-plan.ts';
+import type { Lowering } from '../lowering.ts';
 import { type Finish, launchMatvec, OUTPUTS_A_GROUP } from '../matvec.ts';
 import { isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
@@ -27,12 +27,10 @@ import { formRead } from './form-read.ts';
  * Queries, keys and values as one product (one each for weights of different formats) that turns them and appends to the
  * cache, then attention, its result quantized where an integer product reads it next.
  */
-export function fuseAttention(to: Lowering, activations: Activations): Fuse {
-  return (op, uses) => {
-    const heads = op.kind === 'attention' ? matchHeads(op, uses) : undefined;
-    if (!heads || !fits(heads, to)) return undefined;
-    return { ops: Object.values(heads), emit: () => launchHeads(heads, uses, to, activations) };
-  };
+export function fuseAttention(op: Op, uses: GraphUses, to: Lowering): Fusion | undefined {
+  const heads = op.kind === 'attention' ? matchHeads(op, uses) : undefined;
+  if (!heads || !fits(heads, to)) return undefined;
+  return { ops: Object.values(heads), emit: () => launchHeads(heads, uses, to) };
 }
 
 /** Asks the same for few rows and many, so that weights are joined alike in all of a model's plans. */
@@ -45,30 +43,29 @@ function fits(heads: HeadOps, to: Lowering): boolean {
   return whole && [q, k, v].every(({ out }) => out.width % OUTPUTS_A_GROUP === 0);
 }
 
-function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering, activations: Activations): void {
+function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering): void {
   const { attention, q, k, v } = heads;
   for (const group of formatGroups([q, k, v])) {
-    if (isMatvec(q, to)) launchGroup(heads, group, to, activations);
-    else launchJoined(heads, group, to, activations);
+    if (isMatvec(q, to)) launchGroup(heads, group, to);
+    else launchJoined(heads, group, to);
   }
-  launchResult(attention, formRead(attention.out, uses, to), to, activations);
+  launchResult(attention, formRead(attention.out, uses, to), to);
 }
 
 /** Attention, its result in the form in which products read it, where the kernel can give it. */
-function launchResult(
-  op: HeadOps['attention'],
-  read: ReturnType<typeof formRead>,
-  to: Lowering,
-  activations: Activations,
-): void {
+function launchResult(op: HeadOps['attention'], read: ReturnType<typeof formRead>, to: Lowering): void {
   const units = fitsTiles(op, to) ? to.target.matrices : undefined;
   if (units) {
     const form = read === 'halves' ? 'halves' : 'floats';
-    launchTiles(op, to, { units, form, y: form === 'halves' ? activations.provide(op.out, form) : op.out });
+    launchTiles(op, to, {
+      units,
+      form,
+      y: form === 'halves' ? to.activations.provide(op.out, form) : op.out,
+    });
     return;
   }
   const form = read === 'quantized' && op.valueSize % 32 === 0 ? 'quantized' : 'floats';
-  launchAttention(op, to, { form, y: form === 'quantized' ? activations.provide(op.out, form) : op.out });
+  launchAttention(op, to, { form, y: form === 'quantized' ? to.activations.provide(op.out, form) : op.out });
 }
 
 function biasOf(group: readonly MatmulOp[], to: Lowering) {
@@ -119,12 +116,7 @@ function headArguments(heads: HeadOps, group: readonly MatmulOp[], to: Lowering)
   };
 }
 
-function launchGroup(
-  heads: HeadOps,
-  group: readonly MatmulOp[],
-  to: Lowering,
-  activations: Activations,
-): void {
+function launchGroup(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): void {
   const { q, append, turnedQ } = heads;
   cacheUnit(append.cache);
   const addend = biasOf(group, to);
@@ -139,7 +131,7 @@ function launchGroup(
     ],
     constants: { ...headConstants(heads, group), ...bound.constants },
   };
-  launchMatvec(to, activations, {
+  launchMatvec(to, {
     name: 'heads_matvec',
     x: q.x,
     weights: group.map(({ weight }) => weight),
@@ -150,19 +142,14 @@ function launchGroup(
 }
 
 /** One product for many rows, then what turns and appends them. */
-function launchJoined(
-  heads: HeadOps,
-  group: readonly MatmulOp[],
-  to: Lowering,
-  activations: Activations,
-): void {
+function launchJoined(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): void {
   const { q, append } = heads;
   const unit = cacheUnit(append.cache);
   const width = group.reduce((sum, { out }) => sum + out.width, 0);
   const joined = to.temporary(4 * to.capacity(q.out) * width);
   const addend = biasOf(group, to);
   const weights = group.map(({ weight }) => weight);
-  launchProduct(to, activations, { x: q.x, weights, y: joined, addend, kind: addend ? 'bias' : 'none' });
+  launchProduct(to, { x: q.x, weights, y: joined, addend, kind: addend ? 'bias' : 'none' });
   const bound = headArguments(heads, group, to);
   const { threads } = to.target;
   to.launch({

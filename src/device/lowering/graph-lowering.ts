@@ -1,0 +1,87 @@
+import { fail, invariant } from '../../base/errors.ts';
+import { capacityOf, type OpGraph, type Tensor, tensorBytes, type Weight } from '../../ops/index.ts';
+import type { PackedWeight } from '../program.ts';
+import { ScratchUses } from '../scratch-plan.ts';
+
+/** Scratch of a lowering's own, alive from the first launch that names it to the last. */
+export interface Temporary {
+  readonly kind: 'temporary';
+  readonly byteLength: number;
+}
+
+/** Where everything that launches keep in the program's scratch lies. */
+export interface LaunchScratch {
+  readonly byteLength: number;
+  /** How far into the scratch an operand lies; undefined for one that lies elsewhere. */
+  offsetOf(operand: object): number | undefined;
+}
+
+/** What turns a graph into launches keeps book of, whatever a launch is: rows, weights that are wanted, scratch. */
+export abstract class GraphLowering<Laid extends PackedWeight> {
+  readonly #outputs: ReadonlySet<Tensor>;
+  readonly #weights = new Map<string, Laid>();
+
+  constructor(readonly graph: OpGraph) {
+    this.#outputs = new Set(graph.outputs.map(({ tensor }) => tensor));
+  }
+
+  /** Rows that a tensor has room for. */
+  capacity(tensor: Tensor): number {
+    return capacityOf(tensor.axis, this.graph.shape);
+  }
+
+  /** Scratch of that many bytes. */
+  temporary(byteLength: number): Temporary {
+    return { kind: 'temporary', byteLength };
+  }
+
+  /** Every weight that was asked for. */
+  protected get weights(): readonly Laid[] {
+    return [...this.#weights.values()];
+  }
+
+  /** The weights laid out together, by `lay` at the first call: the same ones in one layout are laid out once. */
+  protected weightOnce(parts: readonly Weight[], layout: string, lay: () => Laid): Laid {
+    const key = [layout, ...parts.map(({ id }) => id)].join(' ');
+    const known = this.#weights.get(key);
+    if (known) return known;
+    const laid = lay();
+    this.#weights.set(key, laid);
+    return laid;
+  }
+
+  /** Which of the batch's counts says how many rows of the tensor are in use. Throws `OP_UNSUPPORTED` where none does. */
+  protected countIndex({ axis, name }: Tensor, device: string): 0 | 1 {
+    if (axis === 'rows') return 0;
+    if (axis === 'outputs') return 1;
+    return fail('OP_UNSUPPORTED', { device, op: name, why: `its rows run over ${axis}` });
+  }
+
+  /** Plans the scratch of launches, given what each of them names. */
+  protected planScratch(launches: readonly (readonly object[])[]): LaunchScratch {
+    const uses = new ScratchUses<Tensor | Temporary>();
+    launches.forEach((operands, step) => {
+      for (const operand of operands) {
+        if (this.#liesInScratch(operand)) uses.use(operand, step, this.#bytesOf(operand));
+      }
+    });
+    const { offsets, byteLength } = uses.plan();
+    const offsetOf = (operand: object) => {
+      if (!this.#liesInScratch(operand)) return undefined;
+      const offset = offsets.get(operand);
+      invariant(offset !== undefined, 'scratch has a place');
+      return offset;
+    };
+    return { byteLength, offsetOf };
+  }
+
+  #liesInScratch(operand: object): operand is Tensor | Temporary {
+    const of = operand as Partial<Tensor | Temporary>;
+    if (of.kind === 'temporary') return true;
+    return of.kind === 'tensor' && of.role === 'temp' && !this.#outputs.has(of as Tensor);
+  }
+
+  #bytesOf(value: Tensor | Temporary): number {
+    return value.kind === 'tensor' ? tensorBytes(value, this.graph.shape) : value.byteLength;
+  }
+}

@@ -1,0 +1,53 @@
+import type { OpTable } from '../../ops/index.ts';
+import type { Frame } from './frame.ts';
+import { runAttention } from './ops/attention.ts';
+import { runBinary } from './ops/binary.ts';
+import { runEmbed } from './ops/embed.ts';
+import { runCombineExperts, runMatmulExperts, runRouteExperts } from './ops/experts.ts';
+import { runGated } from './ops/gated.ts';
+import { runGatherRows } from './ops/gather-rows.ts';
+import { runGroupNorm, runL2Norm } from './ops/group-norm.ts';
+import { runKvAppend } from './ops/kv-append.ts';
+import { runLayerNorm } from './ops/layer-norm.ts';
+import { runLerp } from './ops/lerp.ts';
+import { runMatmul } from './ops/matmul.ts';
+import { runRmsNorm } from './ops/rms-norm.ts';
+import { runRope } from './ops/rope.ts';
+import { runRopeTable } from './ops/rope-table.ts';
+import { runSample } from './ops/sample.ts';
+import { runScale } from './ops/scale.ts';
+import { runSlice } from './ops/slice.ts';
+import { runTokenAppend } from './ops/token-append.ts';
+import { runTokenShift } from './ops/token-shift.ts';
+import { runUnary } from './ops/unary.ts';
+import { runWkv7, runWkvBonus } from './ops/wkv7.ts';
+
+/** What computes an operator, row after row, as its formula says. */
+export const RUN_OPS: OpTable<Frame> = {
+  embed: runEmbed,
+  matmul: runMatmul,
+  routeExperts: runRouteExperts,
+  matmulExperts: runMatmulExperts,
+  combineExperts: runCombineExperts,
+  add: runBinary,
+  mul: runBinary,
+  scale: runScale,
+  unary: runUnary,
+  gated: runGated,
+  slice: runSlice,
+  lerp: runLerp,
+  rmsNorm: runRmsNorm,
+  layerNorm: runLayerNorm,
+  groupNorm: runGroupNorm,
+  l2Norm: runL2Norm,
+  ropeTable: runRopeTable,
+  rope: runRope,
+  tokenAppend: runTokenAppend,
+  kvAppend: runKvAppend,
+  attention: runAttention,
+  tokenShift: runTokenShift,
+  wkv7: runWkv7,
+  wkvBonus: runWkvBonus,
+  gatherRows: runGatherRows,
+  sample: runSample,
+};

@@ -1,0 +1,58 @@
+import type { Temporary } from '../../../device/index.ts';
+import type { State, Tensor, Weight } from '../../../ops/index.ts';
+import type { GpuTarget } from '../gpu-target.ts';
+import type { Access, Constant } from '../launching/kernel-module.ts';
+import type { WebGpuWeight, WeightChunk } from './webgpu-weight.ts';
+import type { WeightLayout } from './weight-layout.ts';
+
+/** A chunk of a packed weight. */
+export interface ChunkOperand {
+  readonly kind: 'chunk';
+  readonly weight: WebGpuWeight;
+  readonly chunk: WeightChunk;
+}
+
+/** Memory as operators name it. */
+export type Operand = Tensor | State | Temporary | ChunkOperand;
+
+/** An argument: the memory, its WGSL type, and what the kernel does to it. */
+export interface Argument {
+  readonly operand: Operand;
+  readonly type: string;
+  readonly access: Access;
+}
+
+/** A launch before its scratch has a place. `args` are by the names that the texts give them. */
+export interface LaunchPlan {
+  readonly name: string;
+  readonly texts: readonly string[];
+  readonly constants?: Readonly<Record<string, Constant>>;
+  readonly args: Readonly<Record<string, Argument>>;
+  readonly grid: readonly [number, number?, number?];
+}
+
+/** Memory that a kernel leaves as it is. */
+export function read(operand: Operand, type = 'array<f32>'): Argument {
+  return { operand, type, access: 'read' };
+}
+
+/** Memory that a kernel writes. */
+export function write(operand: Operand, type = 'array<f32>'): Argument {
+  return { operand, type, access: 'write' };
+}
+
+/** What plans launches for a graph asks and tells. */
+export interface LaunchScope {
+  readonly target: GpuTarget;
+  /** Rows that a tensor has room for. */
+  capacity(tensor: Tensor): number;
+  /** How many rows are in use: `counts[COUNT]` in the texts. */
+  readonly counts: Argument;
+  /** Which of the counts says how many rows of the tensor are in use, for the constant `COUNT`. */
+  countOf(tensor: Tensor): number;
+  /** Scratch of that many bytes. */
+  temporary(byteLength: number): Temporary;
+  /** A weight of one chunk, as an argument. */
+  vector(weight: Weight, layout: WeightLayout): Argument;
+  launch(plan: LaunchPlan): void;
+}

@@ -28,7 +28,6 @@ import {
   type Tokenizer,
 } from '../text/index.ts';
 import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
-import { besideDraft, countingDraft, planDraft, withSpeculation } from './draft-model.ts';
 import { DraftProposer } from './draft-proposer.ts';
 import { Engine, type TokenStream } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
@@ -36,6 +35,7 @@ import type { PositionLogits } from './forced-logits.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelParts } from './loaded-model.ts';
 import { ModelKeeper } from './model-keeper.ts';
+import { besideDraft, countingDraft, planDraft, withSpeculation } from './plan-draft.ts';
 import type { GenerateRequest } from './sequence.ts';
 import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import { TextStream } from './text-stream.ts';

@@ -5,20 +5,15 @@ import { checkIds, checkShift } from './check-request.ts';
 import { ContinuousBatcher, type Slice, type StepPlan } from './continuous-batcher.ts';
 import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from './device-run.ts';
 import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
-import {
-  type EvaluateOptions,
-  FORCED_SLOT,
-  type ForcedInput,
-  forcedLogits,
-  type PositionLogits,
-} from './forced-logits.ts';
+import type { EvaluateOptions, PositionLogits } from './forced-logits.ts';
 import type { PipelineParts, Sampled } from './job-pipeline.ts';
 import { PROMPT_LOOKUP } from './prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from './runtime-options.ts';
-import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
+import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { type GenerateRequest, type GenerationEnd, Sequence } from './sequence.ts';
 import { SharedLock } from './shared-lock.ts';
+import { SoleUse } from './sole-use.ts';
 import { SlotPool } from './slot-pool.ts';
 
 /** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
@@ -37,6 +32,7 @@ export class Engine implements AsyncDisposable {
   readonly #batcher: ContinuousBatcher<Sequence>;
   readonly #sequences = new Set<Sequence>();
   readonly #lock = new SharedLock();
+  readonly #sole: SoleUse;
   readonly #isPipelined: boolean;
   readonly #pipelineParts: Omit<PipelineParts, 'plan' | 'stream'>;
   readonly #counts = { steps: 0, bytesBack: 0 };
@@ -66,6 +62,15 @@ export class Engine implements AsyncDisposable {
     const rules = { chains, continuous: runtime.batching === 'continuous' };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
     this.#run = new DeviceRun(parts, this.#pipelineParts);
+    this.#sole = new SoleUse({
+      state,
+      slots: this.#slots,
+      lock: this.#lock,
+      check: () => this.#life.check(),
+      driven: () => this.#driven,
+      ready: () => this.#ready(),
+      survive: (run, error, losses) => this.#survive(run, error, losses),
+    });
   }
 
   /** Positions that a sequence may have. */
@@ -129,79 +134,22 @@ export class Engine implements AsyncDisposable {
     { signal, adapters }: EvaluateOptions = {},
   ): AsyncGenerator<PositionLogits> {
     this.#checkPrompt(ids);
-    const leave = await this.#lock.alone();
-    try {
-      await this.#driven;
-      const { state } = this.#parts;
-      const input: ForcedInput = { ids, from, signal, adapters };
-      let next = from;
-      for (let losses = 0, done = false; !done;) {
-        this.#slots.forget();
-        const run = await this.#ready();
-        const { plan, stream } = run;
-        try {
-          for await (const found of forcedLogits({ plan, state, stream }, input)) {
-            if (found.position < next) continue;
-            next = found.position + 1;
-            losses = 0;
-            yield found;
-          }
-          done = true;
-        } catch (error) {
-          await this.#survive(run, error, ++losses);
-        }
-      }
-    } finally {
-      this.#slots.forget();
-      leave();
-    }
+    yield* this.#sole.evaluate({ ids, from, signal, adapters });
   }
 
   /** Computes `ids` and saves the recurrent state behind them. Rejects as `evaluate`. */
   async save(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
     this.#checkPrompt(ids);
-    const leave = await this.#lock.alone();
-    try {
-      await this.#driven;
-      const { state } = this.#parts;
-      return await this.#withDevice(async ({ plan, stream }) => {
-        this.#slots.forget();
-        // Nobody's logits are wanted.
-        for await (const _ of forcedLogits({ plan, state, stream }, { ids, from: ids.length, signal }));
-        return { ids: [...ids], states: await saveSlot(plan, stream, FORCED_SLOT) };
-      });
-    } finally {
-      this.#slots.forget();
-      leave();
-    }
+    return this.#sole.save(ids, signal);
   }
 
   /**
    * Puts a saved state into an idle slot, for a sequence that begins with its ids and goes on; more slots, more sequences.
    * Rejects with `INVALID_ARGUMENT` for another model's.
    */
-  async restore({ ids, states }: SequenceSnapshot): Promise<void> {
-    this.#checkPrompt(ids);
-    const leave = await this.#lock.alone();
-    try {
-      await this.#driven;
-      await this.#withDevice(async ({ plan, stream }) => {
-        const taken = this.#slots.take([]);
-        invariant(taken, 'a slot is idle while nobody else runs');
-        const { slot } = taken;
-        let held: readonly number[] = [];
-        try {
-          await restoreSlot({ plan, stream, slot }, states);
-          held = ids;
-          // As a prompt it would have been computed so.
-          this.#slots.trace(slot).note(0, ids.length, plan.shape.rows);
-        } finally {
-          this.#slots.give(slot, held);
-        }
-      });
-    } finally {
-      leave();
-    }
+  async restore(snapshot: SequenceSnapshot): Promise<void> {
+    this.#checkPrompt(snapshot.ids);
+    await this.#sole.restore(snapshot);
   }
 
   /** Forgets what ended sequences left in the cache. */
@@ -213,6 +161,7 @@ export class Engine implements AsyncDisposable {
     if (!this.#life.end()) return;
     this.#ending.abort();
     for (const sequence of this.#sequences) this.#abort(sequence, undefined);
+    await this.#sole.idle();
     await this.#driven;
     await this.#run?.[Symbol.asyncDispose]();
   }
@@ -339,18 +288,6 @@ export class Engine implements AsyncDisposable {
     worst.fail(givenUp(backend, this.#loss));
   }
 
-  /** Does work on the device, once more where the device was lost meanwhile. */
-  async #withDevice<T>(work: (run: DeviceRun<Sequence>) => Promise<T>): Promise<T> {
-    for (let losses = 1; ; losses++) {
-      const run = await this.#ready();
-      try {
-        return await work(run);
-      } catch (error) {
-        await this.#survive(run, error, losses);
-      }
-    }
-  }
-
   #submit(step: StepPlan<Sequence>, { pipeline }: DeviceRun<Sequence>, begin: number): Promise<void> {
     for (const { sequence, first } of step.slices) sequence.begin(first);
     if (this.#log.enabled('trace')) this.#trace(step);
@@ -368,11 +305,11 @@ export class Engine implements AsyncDisposable {
     if (ready) void this.#resume(sequence, ready);
   };
 
-  /** Makes room in a full context; what stays of it is read again. */
+  /** Makes room in a full context; what stays of it is read again, before others that wait get their turn. */
   #shift(sequence: Sequence): void {
     this.#batcher.remove(sequence);
     sequence.shift();
-    this.#batcher.add(sequence);
+    this.#batcher.add(sequence, { first: true });
   }
 
   /** Lets a sequence go on when the host knows what it needs; the others go on meanwhile. Never rejects. */

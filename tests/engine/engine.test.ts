@@ -194,3 +194,24 @@ test('disposal ends what generates with a typed error', async () => {
   await Promise.all([assert.rejects(rest, (error) => isRocmforgeError(error, 'DISPOSED')), model.dispose()]);
   assert.equal(model.device.liveObjects(), 0);
 });
+
+test('disposal waits for forced decoding under way, which then ends', async () => {
+  const device = await openCpu({ threads: 1 });
+  const model = await open(device, { logitRows: 2, load: 'eager' });
+  const rows = model.evaluate(promptOf(8));
+  await rows.next();
+  let isSettled = false;
+  const next = rows.next().finally(() => {
+    isSettled = true;
+  });
+  await model.dispose();
+  assert.ok(isSettled);
+  await Promise.allSettled([next]);
+  await assert.rejects(
+    (async () => {
+      for await (const _ of rows);
+    })(),
+    { code: 'DISPOSED' },
+  );
+  assert.equal(device.liveObjects(), 0);
+});

@@ -7,7 +7,7 @@ import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
 import { type Architecture, architectureOf, type TensorIndex } from './architecture.ts';
 import { EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
 import type { HostTable } from './host-embedding.ts';
-import { blocksFor, type KvCacheSize } from './kv-cache.ts';
+import { blocksFor, KV_BLOCK_SIZE, type KvCacheSize } from './kv-cache.ts';
 import type { AdapterSet } from './lora/adapter-set.ts';
 import type { ModelConfig } from './model-config.ts';
 import { recordModel } from './model-graphs.ts';
@@ -95,7 +95,9 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const { adapters } = source;
   const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
   const tensors = new Map([...own, ...(adapters?.tensors ?? [])]);
-  const blocks = Math.max(blocksFor(context), blocksFor(options.cachePositions ?? context * slots));
+  // Blocks are not shared out by positions: the last one of each sequence may be nearly empty.
+  const { cachePositions = slots * blocksFor(context) * KV_BLOCK_SIZE } = options;
+  const blocks = Math.max(blocksFor(context), blocksFor(cachePositions));
   const graphOptions = {
     blocks,
     cacheType: options.cacheType ?? 'f16',

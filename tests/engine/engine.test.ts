@@ -142,6 +142,23 @@ test('the CPU device computes the same for a sequence whoever else is in the bat
   assert.deepEqual(together, apart);
 });
 
+test('as many as the model is opened for keep their contexts beside each other', async () => {
+  // Of the last of three blocks, two positions are used.
+  await using model = await open(openReferenceDevice(), { sequences: 3, context: 66 });
+  const prompts = [3, 4, 5].map((first) => Array.from({ length: 64 }, (_, i) => first + ((i * 37) % 250)));
+  const cached = () =>
+    Promise.all(
+      prompts.map(async (prompt) => {
+        const stream = model.generate(prompt, { temperature: 0, maxTokens: 2, ignoreEnd: true });
+        await stream.text();
+        return stream.end.cachedTokens;
+      }),
+    );
+  assert.deepEqual(await cached(), [0, 0, 0]);
+  assert.deepEqual(await cached(), [63, 63, 63]);
+  assert.deepEqual(await cached(), [63, 63, 63]);
+});
+
 test('one that is aborted leaves the others alone', async () => {
   await using model = await open(openReferenceDevice(), { sequences: 3 });
   const controllers = REQUESTS.map(() => new AbortController());

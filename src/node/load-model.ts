@@ -14,7 +14,7 @@ import { openGguf } from './open-gguf.ts';
 export interface DraftRequest {
   /** Its file: a path or an http(s) address. */
   readonly path?: string | undefined;
-  /** An open model instead, which stays the caller's. */
+  /** An open model instead, which stays the caller's. It had better generate as many sequences at once as this one. */
   readonly model?: LanguageModel | undefined;
   /** Tokens that it proposes at once. Default 4. */
   readonly tokens?: number | undefined;

@@ -125,8 +125,9 @@ async function checkAgainst(
   { flags, context }: { flags: BenchFlags; context: CommandContext },
 ): Promise<CheckResult[]> {
   const size = benchmarkContext(flags) + 4;
+  const { draft: _draft, speculation: _speculation, ...plain } = flags;
   await using other = (
-    await loadFromFlags({ ...flags, device, context: size, sequences: 1, profile: undefined }, context)
+    await loadFromFlags({ ...plain, device, context: size, sequences: 1, profile: undefined }, context)
   ).model;
   const checks: CheckResult[] = [];
   for await (const check of checkBenchmark(model, other, flags)) {

@@ -28,7 +28,8 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
   const { load, memory, weightMemory, shrinkContext, pool, speculation, device, threads } = flags;
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation };
-  const model = { ...sizes, weights, decode, embedding: flags.embedding };
+  const { deterministic } = flags;
+  const model = { ...sizes, deterministic, weights, decode, embedding: flags.embedding };
   const draft = flags.draft === undefined ? undefined : draftOf(flags, flags.draft);
   return { ...model, load, memory, weightMemory, shrinkContext, pool, device, threads, draft };
 }

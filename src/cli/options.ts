@@ -25,6 +25,7 @@ export interface ModelFlags {
   readonly draft?: string;
   readonly draftTokens?: number;
   readonly draftDevice?: string;
+  readonly deterministic?: boolean;
   readonly decode?: DecodePlace;
   readonly embedding?: EmbeddingPlace;
   readonly load?: LoadMode;
@@ -76,6 +77,10 @@ export function modelOptions(): Option[] {
     new Option('-b, --batch <tokens>', 'prompt tokens of one step (default: 512)')
       .argParser(wholeNumber(1))
       .helpGroup('Model:'),
+    new Option(
+      '--deterministic',
+      'compute every row in the same way, so that texts are the same in any batch; slower on GPUs',
+    ).helpGroup('Model:'),
     new Option('--cache-type <type>', 'how the KV cache is stored (default: f16)')
       .choices(['f16', 'f32'])
       .helpGroup('Model:'),

@@ -34,10 +34,21 @@ export function planDraft(parts: ModelParts, options: ModelOptions): DraftPlan |
   const source: ModelParts = { gguf, ...where, architectures };
   const { config } = describeModel(source, {});
   checkDraft({ gguf: parts.gguf, config: model.config }, { gguf, config });
-  const { batch, sequences, cachePositions, cacheType, inFlight, preparedSteps, pool } = options;
+  const { batch, deterministic, sequences, cachePositions, cacheType, inFlight, preparedSteps, pool } =
+    options;
   const { load, memory, runtime, logger, signal } = options;
   const context = Math.min(model.parts.context, config.trainedContext);
-  const sizes = { context, batch, sequences, cachePositions, cacheType, inFlight, preparedSteps, pool };
+  const sizes = {
+    context,
+    batch,
+    deterministic,
+    sequences,
+    cachePositions,
+    cacheType,
+    inFlight,
+    preparedSteps,
+    pool,
+  };
   return { parts: source, options: { ...sizes, load, memory, runtime, logger, signal } };
 }
 

@@ -52,8 +52,9 @@ export class ExecutionPlan implements AsyncDisposable {
   static async compile(parts: PlanParts): Promise<ExecutionPlan> {
     const { device, shape, tensors } = parts;
     const buffers = new PlanBuffers(device);
+    const capacities = parts.deterministic ? [shape.rows] : device.rowCapacities(shape.rows);
     const plans = await Promise.all(
-      device.rowCapacities(shape.rows).map((rows) => {
+      capacities.map((rows) => {
         const outputs = Math.min(rows, shape.outputs);
         return BatchPlan.compile(parts.record({ ...shape, rows, outputs }), tensors, buffers);
       }),

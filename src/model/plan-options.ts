@@ -30,8 +30,14 @@ export interface PlanOptions {
   readonly context?: number | undefined;
   /** Whether the context may become smaller, where all weights stay with a smaller one only. Default false. */
   readonly shrinkContext?: boolean | undefined;
-  /** Prompt tokens of one step. Default 512. */
+  /** Prompt tokens of one step. Default 512, where deterministic 32. */
   readonly batch?: number | undefined;
+  /**
+   * Every step is computed by one plan, so that what a row gives does not depend on how many others there are: texts are the
+   * same whatever else is in a batch, guessed ahead or not. Steps of few rows take longer. The CPU needs no such thing.
+   * Default false.
+   */
+  readonly deterministic?: boolean | undefined;
   /** Positions of a step whose logits `evaluate` gets at once. Default 1: enough to generate. */
   readonly logitRows?: number | undefined;
   /** Sequences that generate at once; more wait for their turn. Default 1. */
@@ -68,6 +74,8 @@ export interface PlanOptions {
 /** Positions that a sequence may have unless asked otherwise. */
 export const DEFAULT_CONTEXT = 4096;
 const DEFAULT_BATCH = 512;
+/** Of one plan for everything: a step of one row costs what one of so many does. */
+const DETERMINISTIC_BATCH = 32;
 const DEFAULT_IN_FLIGHT = 2;
 const MOST_SPECULATION = 64;
 
@@ -88,7 +96,8 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
   // An encoder sees a text as a whole, and all its rows are wanted.
-  const batch = config.pooling ? context : (options.batch ?? DEFAULT_BATCH);
+  const usual = options.deterministic ? DETERMINISTIC_BATCH : DEFAULT_BATCH;
+  const batch = config.pooling ? context : (options.batch ?? usual);
   const generating = slots * (1 + (config.memory === 'paged' ? (options.speculation ?? 0) : 0));
   const rows = Math.min(Math.max(batch, generating), context * slots);
   const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
@@ -118,6 +127,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     hostEmbedding: options.embedding === 'host' ? hostTable(tensors, config, options) : undefined,
     taps: options.taps,
     shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
+    deterministic: options.deterministic,
     decode: options.decode,
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
     preparedSteps: options.preparedSteps,

@@ -14,6 +14,8 @@ export interface PlanParts {
   record(shape: BatchShape): ModelGraphs;
   /** The largest shape. Smaller ones, where the device gains by them, have fewer rows and outputs and all else alike. */
   readonly shape: BatchShape;
+  /** One plan, of the largest shape, computes every step. Default: one for each capacity that the device gains by. */
+  readonly deterministic?: boolean | undefined;
   /** The embedding, where it stays on the host. */
   readonly hostEmbedding?: HostTable | undefined;
   /** Where weights are decoded that do not stay as in the file. Default: on the device, where it can. */

@@ -3,20 +3,36 @@ import { cpus } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { ModelOptions } from '../src/engine/language-model.ts';
+import type { LanguageModel, ModelOptions } from '../src/engine/language-model.ts';
+import { StepProfile } from '../src/engine/step-profile.ts';
 import { Q8_0 } from '../src/formats/index.ts';
 import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { reportDevices } from '../src/node/devices.ts';
 import { loadModel } from '../src/node/load-model.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
-import { EVERYTHING, type Mechanism, MECHANISMS } from './runtime/mechanisms.ts';
-import { type Measured, measure, type Workload } from './runtime/workload.ts';
+import { EVERYTHING, type Mechanism, MECHANISMS, NOTHING_AHEAD } from './runtime/mechanisms.ts';
+import { type Compared, shortfall } from './runtime/shortfall.ts';
+import { figuresOf } from './runtime/step-figures.ts';
+import { firstTokens, type Measured, measure, runAll, runAlone, type Workload } from './runtime/workload.ts';
 
 // What each mechanism of the engine is worth: the same work with it and without it, in turns, as a ratio beside what the
-// design expected. `npm run bench:runtime -- [model.gguf ...] [--device cpu,cuda] [--slots 8] [--prompt 32] [--generate 48]
+// design expected; where it is less, what was measured that says why. `npm run bench:runtime -- [model.gguf ...] [--device cpu,cuda] [--slots 8] [--prompt 32] [--generate 48]
 // [--rounds 3] [--json]`. Without a file: small models of a Llama's and of RWKV-7's shape; without a device: all there are.
 
 const CACHE = join(fileURLToPath(new URL('../../', import.meta.url)), '.cache');
+const HEADINGS = [
+  'mechanism',
+  'expected',
+  'one seq.',
+  'all',
+  'a request',
+  'pre-built',
+  'bytes/token',
+  'idle, one',
+  'idle, all',
+];
+/** Long enough to record every shape of a step, on any device. */
+const REST_MS = 1000;
 const SHAPES: Readonly<Record<string, SyntheticShape>> = {
   llama: syntheticShape('llama-1b', {
     layers: 4,
@@ -54,16 +70,10 @@ const work: Workload = {
   generatedTokens: Number(values.generate),
 };
 
-interface Gain {
-  readonly mechanism: string;
-  readonly expected: string;
-  /** With it over without it: tokens a second of one sequence, and of all together. */
-  readonly latency: number;
-  readonly throughput: number;
+interface Gain extends Compared {
   /** Without it over with it: the mean time of a request. */
   readonly request: number;
-  readonly on: Measured;
-  readonly off: Measured;
+  readonly measured: { readonly on: Measured; readonly off: Measured };
 }
 
 async function syntheticFiles(): Promise<string[]> {
@@ -93,43 +103,96 @@ function middle(of: readonly Measured[]): Measured {
   return Object.fromEntries(keys.map((key) => [key, median(of, key)])) as unknown as Measured;
 }
 
+function open(path: string, device: string, options: ModelOptions): Promise<LanguageModel> {
+  const context = 2 * (work.promptTokens + work.generatedTokens);
+  return loadModel(path, { device, load: 'eager', context, sequences: work.slots, ...options });
+}
+
+/** Where the time of steps goes: a round of its own, because to look costs time. */
+async function figures(path: string, device: string, options: ModelOptions): Promise<Compared['on']> {
+  const profile = new StepProfile();
+  await using model = await open(path, device, { ...options, profile });
+  const alone = async () => (await runAlone(model, work)).generatedTokens;
+  const all = async () => (await runAll(model, work)).generated;
+  await alone();
+  await all();
+  return { alone: await figuresOf(profile, alone), all: await figuresOf(profile, all) };
+}
+
 /** Runs both in turns, so that what else the machine does harms both; a first round of each is not counted. */
-async function compare(path: string, device: string, mechanism: Mechanism): Promise<Gain> {
-  const open = (options: ModelOptions) => {
-    const context = 2 * (work.promptTokens + work.generatedTokens);
-    return loadModel(path, { device, load: 'eager', context, sequences: work.slots, ...options });
+async function compare(
+  path: string,
+  device: string,
+  { mechanism, look }: { mechanism: Mechanism; look: (options: ModelOptions) => Promise<Compared['on']> },
+): Promise<Gain> {
+  const [withIt, without] = [mechanism.on ?? EVERYTHING, mechanism.off];
+  const rounds = await inTurns(path, device, [withIt, without]);
+  const [on, off] = [middle(rounds[0]), middle(rounds[1])];
+  return {
+    mechanism,
+    latency: off.tokenMs / on.tokenMs,
+    throughput: on.throughput / off.throughput,
+    request: off.requestMs / on.requestMs,
+    measured: { on, off },
+    on: await look(withIt),
+    off: await look(without),
   };
-  await using on = await open(mechanism.on ?? EVERYTHING);
-  await using off = await open(mechanism.off);
-  const measured: { on: Measured[]; off: Measured[] } = { on: [], off: [] };
+}
+
+async function inTurns(
+  path: string,
+  device: string,
+  [withIt, without]: readonly [ModelOptions, ModelOptions],
+): Promise<readonly [Measured[], Measured[]]> {
+  await using on = await open(path, device, withIt);
+  await using off = await open(path, device, without);
+  const measured: readonly [Measured[], Measured[]] = [[], []];
   for (let round = 0; round <= rounds; round++) {
     const pair = [await measure(on, work), await measure(off, work)] as const;
     if (round === 0) continue;
-    measured.on.push(pair[0]);
-    measured.off.push(pair[1]);
+    measured[0].push(pair[0]);
+    measured[1].push(pair[1]);
   }
-  const [withIt, without] = [middle(measured.on), middle(measured.off)];
-  return {
-    mechanism: mechanism.name,
-    expected: mechanism.expected,
-    latency: without.tokenMs / withIt.tokenMs,
-    throughput: withIt.throughput / without.throughput,
-    request: without.requestMs / withIt.requestMs,
-    on: withIt,
-    off: without,
-  };
+  return measured;
+}
+
+/** First tokens of a model that nobody has used yet, after a rest. */
+async function firstTokensOf(path: string, device: string, options: ModelOptions) {
+  await using model = await open(path, device, options);
+  await new Promise((resolve) => setTimeout(resolve, REST_MS));
+  const times = await firstTokens(model);
+  return { times, rows: model.plan.plans.map(({ shape }) => shape.rows), counters: model.counters };
+}
+
+async function ahead(path: string, device: string) {
+  const on = await firstTokensOf(path, device, EVERYTHING);
+  return { on, off: await firstTokensOf(path, device, NOTHING_AHEAD) };
 }
 
 function row(cells: readonly string[]): string {
-  return cells.map((cell, i) => (i === 0 ? cell.padEnd(22) : cell.padStart(i === 1 ? 10 : 12))).join('');
+  return cells.map((cell, i) => (i === 0 ? cell.padEnd(22) : cell.padStart(i === 1 ? 10 : 15))).join('');
 }
 
-function gainText({ mechanism, expected, latency, throughput, request, on, off }: Gain): string {
+function gainText(gain: Gain): string {
+  const { mechanism, latency, throughput, request, measured, on, off } = gain;
+  const [least, most] = mechanism.expected;
   const ratio = (value: number) => `${value.toFixed(2)} x`;
-  const share = (value: number) => `${(100 * value).toFixed(1)} %`;
-  const bytes = `${on.bytesBackPerToken.toFixed(1)}/${off.bytesBackPerToken.toFixed(0)}`;
-  const hits = `${share(on.hitRate)}`;
-  return row([mechanism, expected, ratio(latency), ratio(throughput), ratio(request), hits, bytes]);
+  const percents = (a: number, b: number) => `${(100 * a).toFixed(1)}/${(100 * b).toFixed(1)} %`;
+  const bytes = [measured.on, measured.off].map((side) => side.bytesBackPerToken.toFixed(0)).join('/');
+  const cells = [mechanism.name, `+${least}-${most} %`, ratio(latency), ratio(throughput), ratio(request)];
+  cells.push(percents(measured.on.hitRate, measured.off.hitRate), bytes);
+  cells.push(percents(on.alone.gapShare, off.alone.gapShare), percents(on.all.gapShare, off.all.gapShare));
+  const why = shortfall(gain);
+  return row(cells) + (why === undefined ? '' : `\n    less than expected: ${why}`);
+}
+
+function aheadText({ on, off }: Awaited<ReturnType<typeof ahead>>): string {
+  const times = on.rows.map(
+    (rows, i) => `${rows}: ${(on.times[i] ?? 0).toFixed(1)}/${(off.times[i] ?? 0).toFixed(1)}`,
+  );
+  const { preparedAhead, preparedAheadUsed } = on.counters;
+  const counts = `${preparedAheadUsed} of ${preparedAhead} steps recorded ahead were wanted`;
+  return `recorded ahead, ms to the first token of the first prompt of so many rows, with/without: ${times.join(', ')}; ${counts}`;
 }
 
 const files = positionals.length > 0 ? positionals : await syntheticFiles();
@@ -139,14 +202,23 @@ if (!values.json) console.log(`${cpus()[0]?.model ?? ''}, Node ${process.version
 for (const path of files) {
   for (const device of devices) {
     if (!values.json) {
-      console.log(`\n${basename(path)} on ${device}`);
-      console.log(row(['mechanism', 'expected', 'one seq.', 'all', 'a request', 'pre-built', 'bytes/token']));
+      console.log(`\n${basename(path)} on ${device}; with the mechanism/without it`);
+      console.log(row(HEADINGS));
     }
+    const seen = new Map<ModelOptions, Compared['on']>();
+    const look = async (options: ModelOptions) => {
+      const known = seen.get(options) ?? (await figures(path, device, options));
+      seen.set(options, known);
+      return known;
+    };
     for (const mechanism of MECHANISMS) {
-      const gain = await compare(path, device, mechanism);
-      found.push({ model: basename(path), device, ...gain });
+      const gain = await compare(path, device, { mechanism, look });
+      found.push({ model: basename(path), device, shortfall: shortfall(gain), ...gain });
       if (!values.json) console.log(gainText(gain));
     }
+    const firsts = await ahead(path, device);
+    found.push({ model: basename(path), device, ahead: firsts });
+    if (!values.json) console.log(aheadText(firsts));
   }
 }
 if (values.json) console.log(JSON.stringify({ work, rounds, found }));

@@ -1,10 +1,12 @@
-// Builds dist/: the CPU kernels with AssemblyScript (once per change of their text), everything else with tsc, and the page.
+// Builds dist/: the CPU kernels with AssemblyScript (once per change of their text), everything else with tsc,
+// the command line, and the page.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildCli } from './build-cli.mjs';
 import { buildWeb } from './build-web.mjs';
 import { writeKernelGrids } from './kernel-grids.mjs';
 
@@ -53,4 +55,5 @@ execFileSync(process.execPath, [tsc, '-p', root], { stdio: 'inherit' });
 cpSync(join(root, 'src/devices/native/kernels'), join(root, 'dist/src/devices/native/kernels'), {
   recursive: true,
 });
+await buildCli();
 await buildWeb();

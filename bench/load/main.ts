@@ -24,7 +24,8 @@ import type { WeightJob } from '../../src/load/weight-job.ts';
 import { busyShares, timelineSvg } from './timeline.ts';
 
 // How fast weights come onto a device: the synchronous way against ours, sweeps, load modes, a trace and its picture.
-// `npm run bench:load -- [model.gguf] [--shape llama-2-7b] [--device cpu] [--weights blocks,f32] [--rounds 3] [--quick]`.
+// `npm run bench:load -- [model.gguf …] [--shape llama-2-7b] [--device cpu] [--weights blocks,f32] [--rounds 3] [--quick]`;
+// further models are loaded together with the first at the end.
 
 const CACHE = join(fileURLToPath(new URL('../../../', import.meta.url)), '.cache');
 
@@ -41,6 +42,7 @@ const { values, positionals } = parseArgs({
 const rounds = Number(values.rounds);
 mkdirSync(CACHE, { recursive: true });
 const path = positionals[0] ?? (await syntheticFile(values.shape));
+const others = positionals.slice(1);
 const open = () => openDevice({ device: values.device });
 const began = performance.now();
 await using gguf = await openGguf(path);
@@ -85,7 +87,7 @@ console.log('\nlatency by load mode');
 await printModes(path, open);
 if (!values.quick) {
   console.log('\none model again and again');
-  await printRepeats(path, open);
+  await printRepeats([path, ...others], open);
 }
 
 /** Writes the trace of the quickest of several loads, and its picture. */
@@ -122,9 +124,9 @@ function sharesOf(trace: LoadTrace): string[] {
 
 function row(name: string, of: LoadMeasurement): string {
   const { seconds, gigabytesPerSecond, uploadedGigabytesPerSecond, breakdown } = of;
-  const phases = LOAD_PHASES.map((phase) => `${phase} ${(1000 * breakdown[phase].busy).toFixed(0)}`).join(
-    ' ',
-  );
+  // The header was opened and the model planned for all of them.
+  const own = LOAD_PHASES.filter((phase) => phase !== 'open' && phase !== 'plan');
+  const phases = own.map((phase) => `${phase} ${(1000 * breakdown[phase].busy).toFixed(0)}`).join(' ');
   const speed = `${gigabytesPerSecond.toFixed(2)} GB/s read, ${uploadedGigabytesPerSecond.toFixed(2)} GB/s uploaded`;
   const cost = `delay p99 ${of.delayMilliseconds.toFixed(1)} ms, ${of.grownMebibytes.toFixed(0)} MiB more`;
   const times = `${ms(1000 * seconds)} (the first load ${ms(1000 * of.firstSeconds)})`;

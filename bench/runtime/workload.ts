@@ -1,5 +1,6 @@
 import type { EngineCounters } from '../../src/engine/engine-parts.ts';
 import type { LanguageModel } from '../../src/engine/language-model.ts';
+import type { TextEnd } from '../../src/engine/text-stream.ts';
 
 /** What is run: one sequence alone, then twice as many as there are slots, which end at different times. */
 export interface Workload {
@@ -21,34 +22,63 @@ export interface Measured {
   readonly bytesBackPerToken: number;
 }
 
+const GREEDY = { temperature: 0, ignoreEnd: true } as const;
+
 /** Runs a round. */
 export async function measure(model: LanguageModel, of: Workload): Promise<Measured> {
-  const options = { temperature: 0, ignoreEnd: true } as const;
   const before = model.counters;
+  const alone = await runAlone(model, of);
+  const all = await runAll(model, of);
+  return {
+    tokenMs: (1000 * alone.generateSeconds) / (of.generatedTokens - 1),
+    throughput: all.generated / all.seconds,
+    requestMs: all.requestMs,
+    ...countersBetween(before, model.counters, all.generated + of.generatedTokens),
+  };
+}
+
+/** Generates one sequence from a single token. */
+export async function runAlone(model: LanguageModel, { generatedTokens }: Workload): Promise<TextEnd> {
   model.reset();
-  const alone = model.generate(tokens(model, 1, 0), { ...options, maxTokens: of.generatedTokens });
-  await alone.text();
+  const stream = model.generate(tokens(model, 1, 0), { ...GREEDY, maxTokens: generatedTokens });
+  await stream.text();
+  return stream.end;
+}
+
+/** Generates twice as many sequences as there are slots. */
+export async function runAll(
+  model: LanguageModel,
+  { slots, promptTokens, generatedTokens }: Workload,
+): Promise<{ generated: number; seconds: number; requestMs: number }> {
   model.reset();
   let generated = 0;
   let waited = 0;
   const begin = performance.now();
   await Promise.all(
-    Array.from({ length: 2 * of.slots }, async (_, i) => {
+    Array.from({ length: 2 * slots }, async (_, i) => {
       // From a quarter of the longest to all of it.
-      const maxTokens = Math.ceil((of.generatedTokens * (1 + ((i * 7) % 4))) / 4);
-      const stream = model.generate(tokens(model, of.promptTokens, 1 + i), { ...options, maxTokens });
+      const maxTokens = Math.ceil((generatedTokens * (1 + ((i * 7) % 4))) / 4);
+      const stream = model.generate(tokens(model, promptTokens, 1 + i), { ...GREEDY, maxTokens });
       await stream.text();
       generated += stream.end.generatedTokens;
       waited += performance.now() - begin;
     }),
   );
   const seconds = (performance.now() - begin) / 1000;
-  return {
-    tokenMs: (1000 * alone.end.generateSeconds) / (of.generatedTokens - 1),
-    throughput: generated / seconds,
-    requestMs: waited / (2 * of.slots),
-    ...countersBetween(before, model.counters, generated + of.generatedTokens),
-  };
+  return { generated, seconds, requestMs: waited / (2 * slots) };
+}
+
+/** Milliseconds to the first token of a prompt as long as each capacity of the device's steps, each for the first time. */
+export async function firstTokens(model: LanguageModel): Promise<number[]> {
+  const times: number[] = [];
+  for (const { shape } of model.plan.plans) {
+    const count = Math.min(shape.rows, model.context - 1);
+    model.reset();
+    const stream = model.generate(tokens(model, count, shape.rows), { ...GREEDY, maxTokens: 1 });
+    await stream.text();
+    times.push(1000 * stream.end.promptSeconds);
+  }
+  return times;
 }
 
 function countersBetween(before: EngineCounters, after: EngineCounters, generated: number) {

@@ -1,10 +1,11 @@
 import { Lifetime } from '../base/disposal.ts';
 import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
+import { TextStream } from '../engine/text-stream.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ChatMessage, ChatRenderOptions } from '../text/index.ts';
 import type { CallClient } from './calls/call-client.ts';
 import type { BrowserGenerateOptions, EngineCall, ModelDescription } from './engine-calls.ts';
-import { RemoteTextStream } from './remote-text-stream.ts';
+import { remoteText } from './remote-text.ts';
 
 /** A model that runs in a worker of its own, with the methods of Node's `LanguageModel`. It owns the worker. */
 export class BrowserModel implements AsyncDisposable, ModelDescription {
@@ -39,18 +40,18 @@ export class BrowserModel implements AsyncDisposable, ModelDescription {
   chat(
     messages: readonly ChatMessage[],
     { signal, ...options }: BrowserGenerateOptions & ChatRenderOptions = {},
-  ): RemoteTextStream {
+  ): TextStream {
     this.#life.check();
-    return new RemoteTextStream(this.#client, { name: 'chat', messages, options }, signal);
+    return new TextStream(remoteText(this.#client, { name: 'chat', messages, options }, signal));
   }
 
   /** Continues a text or token ids. The stream rejects as Node's throws and rejects. */
   generate(
     prompt: string | readonly number[],
     { signal, ...options }: BrowserGenerateOptions = {},
-  ): RemoteTextStream {
+  ): TextStream {
     this.#life.check();
-    return new RemoteTextStream(this.#client, { name: 'generate', prompt, options }, signal);
+    return new TextStream(remoteText(this.#client, { name: 'generate', prompt, options }, signal));
   }
 
   /** Forgets what is cached of the last conversation. */

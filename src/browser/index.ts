@@ -1,7 +1,7 @@
 /** rocmforge for browsers: load a GGUF model into a worker, keep it, and continue texts with it. */
 export { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 export type { SampledToken, ScoredToken } from '../engine/sampled-token.ts';
-export type { TextChunk, TextEnd } from '../engine/text-stream.ts';
+export type { TextChunk, TextEnd, TextStream } from '../engine/text-stream.ts';
 export type { LoadReport } from '../load/async-model-loader.ts';
 export type { LoadProgress } from '../load/load-progress.ts';
 export type { ChatMessage, ChatTool } from '../text/index.ts';
@@ -9,6 +9,5 @@ export { BrowserModel } from './browser-model.ts';
 export type { BrowserGenerateOptions, BrowserLoadProgress } from './engine-calls.ts';
 export { type BrowserLoadOptions, loadModel, type ModelLocation } from './load-model.ts';
 export type { BrowserDeviceRequest } from './open-device.ts';
-export type { RemoteTextStream } from './remote-text-stream.ts';
 export type { DownloadProgress } from './store/download-progress.ts';
 export { ModelStore, type StorageRoom, type StoredModel } from './store/model-store.ts';

@@ -27,6 +27,7 @@ export interface BrowserLoadOptions extends SendableOptions, BrowserDeviceReques
   readonly sha256?: string | undefined;
   /** Headers of every request, such as an authorization. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Is told how far the download and the load have come. */
   readonly onProgress?: ((progress: BrowserLoadProgress) => void) | undefined;
 }
 

@@ -10,14 +10,18 @@ export type AnswerForm = 'text' | 'json' | 'json-lines';
 export interface Answer {
   readonly text: string;
   readonly tokens: readonly SampledToken[];
+  /** When the first token came, in seconds since the process began; undefined where none did. */
+  readonly firstTokenSeconds: number | undefined;
 }
 
 /** Reads an answer to its end, writing it as it comes unless it is wanted as one object. */
 export async function streamAnswer(stream: TextStream, form: AnswerForm, output: Output): Promise<Answer> {
   let text = '';
   const tokens: SampledToken[] = [];
+  let firstTokenSeconds: number | undefined;
   try {
     for await (const chunk of stream) {
+      firstTokenSeconds ??= performance.now() / 1000;
       text += chunk.text;
       if (chunk.token) tokens.push(chunk.token);
       if (form === 'text') await output.write(chunk.text);
@@ -28,7 +32,7 @@ export async function streamAnswer(stream: TextStream, form: AnswerForm, output:
   } finally {
     if (form === 'text' && text !== '' && !text.endsWith('\n')) await output.line();
   }
-  return { text, tokens };
+  return { text, tokens, firstTokenSeconds };
 }
 
 function pieceOf({ text, token }: TextChunk) {

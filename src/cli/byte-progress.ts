@@ -1,4 +1,3 @@
-import { SingleBar } from 'cli-progress';
 import { formatBytes } from '../base/bytes.ts';
 import type { Output } from './output.ts';
 
@@ -19,11 +18,13 @@ export interface ProgressLabels {
 }
 
 /** A progress for the stream that `output` shows notes on. */
-export function byteProgress(output: Output, labels: ProgressLabels): ByteProgress {
+export async function byteProgress(output: Output, labels: ProgressLabels): Promise<ByteProgress> {
   return output.bars ? progressBar(output, labels) : progressLines(output, labels);
 }
 
-function progressBar(output: Output, { doing, name }: ProgressLabels): ByteProgress {
+async function progressBar(output: Output, { doing, name }: ProgressLabels): Promise<ByteProgress> {
+  // Its code is read where there is a terminal.
+  const { SingleBar } = await import('cli-progress');
   const bar = new SingleBar({
     stream: output.stderr,
     format: `${doing} ${name} [{bar}] {percentage}% of {size}`,

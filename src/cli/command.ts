@@ -29,8 +29,6 @@ export type Example = readonly [commandLine: string, does: string];
  * prints them and chooses the exit code. What it resolves with is the exit code; nothing means 0.
  */
 export interface CliCommand<Flags = unknown> {
-  readonly name: string;
-  readonly summary: string;
   readonly arguments?: readonly Argument[];
   readonly options: readonly Option[];
   readonly examples: readonly Example[];
@@ -48,9 +46,8 @@ export type StartCommand = (
   json: boolean,
 ) => Promise<void>;
 
-/** Adds a command to the program; `start` is called when the command line names it. */
-export function registerCommand(program: Command, definition: AnyCommand, start: StartCommand): void {
-  const command = program.command(definition.name).description(definition.summary);
+/** Says what a command of the program takes and does; `start` is called when the command line names it. */
+export function describeCommand(command: Command, definition: AnyCommand, start: StartCommand): void {
   for (const argument of definition.arguments ?? []) command.addArgument(argument);
   for (const option of definition.options) command.addOption(option);
   command.addHelpText('after', examplesText(definition.examples));

@@ -45,7 +45,7 @@ export async function loadFromFlags(
 ): Promise<LoadedModel> {
   const location = flags.model ?? BUNDLED_MODEL;
   const begin = performance.now();
-  const display = byteProgress(output, { doing: 'loading', done: 'loaded', name: basename(location) });
+  const display = await byteProgress(output, { doing: 'loading', done: 'loaded', name: basename(location) });
   const trace = flags.loadTrace === undefined ? undefined : new LoadTrace();
   const profile = profileOf(flags);
   try {

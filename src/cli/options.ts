@@ -4,6 +4,7 @@ import { LOAD_MODES, type LoadMode } from '../engine/load-mode.ts';
 import { DECODE_PLACES, type DecodePlace } from '../load/weight-job.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../load/weight-policy.ts';
 import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.ts';
+import { CACHE_TYPES } from '../model/layer-states.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 
 /** Options of every command. */
@@ -81,8 +82,11 @@ export function modelOptions(): Option[] {
       '--deterministic',
       'compute every row in the same way, so that texts are the same in any batch; slower on GPUs',
     ).helpGroup('Model:'),
-    new Option('--cache-type <type>', 'how the KV cache is stored (default: f16)')
-      .choices(['f16', 'f32'])
+    new Option(
+      '--cache-type <type>',
+      'how the KV cache is stored; q8_0 takes about half of f16 (default: f16)',
+    )
+      .choices(CACHE_TYPES)
       .helpGroup('Model:'),
     new Option(
       '--speculation <tokens>',

@@ -44,7 +44,11 @@ function profileText(profile: StepProfile): string {
     ],
     profile.summary().map(cellsOf),
   );
-  return `${table}\nthe device waited for the host ${(100 * profile.gapShare).toFixed(1)} % of the time`;
+  const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+  const { gapShare, hitRate } = profile;
+  const recorded =
+    hitRate === undefined ? '' : `\n${percent(hitRate)} of the steps were recorded when they were wanted`;
+  return `${table}\nthe device waited for the host ${percent(gapShare)} of the time${recorded}`;
 }
 
 function cellsOf({ phase, count, mean, median, p95, most }: PhaseSummary): string[] {

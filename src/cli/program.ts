@@ -1,7 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { silentLogger } from '../base/log.ts';
-import { createLogger } from '../node/logger.ts';
-import { type CommandContext, examplesText, registerCommand } from './command.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
+import { type CommandContext, describeCommand, examplesText } from './command.ts';
 import { COMMANDS } from './commands/index.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { Interruption } from './interruption.ts';
@@ -23,9 +22,13 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   });
   output.stderr.on('error', ignoreClosedPipe);
   const program = createProgram();
-  for (const command of COMMANDS) {
-    registerCommand(program, command, async (run, json) => {
-      const context = contextOf(program.opts(), output, interruption);
+  const isNamed = COMMANDS.some(({ name }) => argv.includes(name));
+  for (const { name, summary, read } of COMMANDS) {
+    const command = program.command(name).description(summary);
+    // Where none is named, all are listed with what they take.
+    if (isNamed && !argv.includes(name)) continue;
+    describeCommand(command, await read(), async (run, json) => {
+      const context = await contextOf(program.opts(), output, interruption);
       try {
         code = (await run(context)) ?? EXIT.ok;
       } catch (error) {
@@ -66,10 +69,20 @@ function createProgram(): Command {
   );
 }
 
-function contextOf(flags: GlobalFlags, output: Output, interruption: Interruption): CommandContext {
+async function contextOf(
+  flags: GlobalFlags,
+  output: Output,
+  interruption: Interruption,
+): Promise<CommandContext> {
   if (flags.quiet) output.verbosity = 'quiet';
   else if (flags.verbose) output.verbosity = 'verbose';
   output.logging = flags.log !== undefined;
-  const logger = flags.log ? createLogger({ level: flags.log, json: flags.logJson ?? false }) : silentLogger;
-  return { output, logger, interruption, signal: interruption.signal, flags };
+  return { output, logger: await loggerOf(flags), interruption, signal: interruption.signal, flags };
+}
+
+/** What logs is read where it is wanted. */
+async function loggerOf({ log: level, logJson: json = false }: GlobalFlags): Promise<Logger> {
+  if (!level) return silentLogger;
+  const { createLogger } = await import('../node/logger.ts');
+  return createLogger({ level, json });
 }

@@ -30,6 +30,11 @@ export type NativeFunction<R extends NativeType, P extends readonly NativeType[]
   ...values: NativeArguments<P>
 ) => NativeValues[R];
 
+/** A bound function that runs on another thread of the process, and resolves when the native one returns. */
+export type AsyncNativeFunction<R extends NativeType, P extends readonly NativeType[]> = (
+  ...values: NativeArguments<P>
+) => Promise<NativeValues[R]>;
+
 /** A shared library that was opened. It stays loaded until the process ends. */
 export interface NativeLibrary {
   /** The candidate that was found. */
@@ -41,6 +46,12 @@ export interface NativeLibrary {
     result: R,
     parameters: P,
   ): NativeFunction<R, P>;
+  /** As `bind`, for calls that take long and keep nothing with the calling thread. */
+  bindAsync<R extends NativeType, const P extends readonly NativeType[]>(
+    symbol: string,
+    result: R,
+    parameters: P,
+  ): AsyncNativeFunction<R, P>;
 }
 
 /** Native memory that the process owns, for structures and arguments. Nothing may touch `bytes` after disposal. */
@@ -54,6 +65,8 @@ export interface NativeMemory extends Disposable {
 export interface Ffi {
   /** Opens the first candidate that the system's loader finds. Throws `LIBRARY_NOT_FOUND` with each one's reason. */
   open(candidates: readonly string[]): NativeLibrary;
+  /** Lets another thread read the library that `open` would open, so that it is there then. Resolves whether there is one or not. */
+  preload(candidates: readonly string[]): Promise<void>;
   /** Zeroed memory outside the garbage collector's. */
   allocate(byteLength: number): NativeMemory;
   /** The memory at an address, less than 4 GiB of it; valid as long as the memory is. */

@@ -3,6 +3,7 @@ export type { BlockDecoder, DecodeWork, SharedBlock } from './block-decoder.ts';
 export type { Device, DeviceInfo, MemoryInfo } from './device.ts';
 export type {
   Address,
+  AsyncNativeFunction,
   Ffi,
   NativeArguments,
   NativeFunction,
@@ -16,11 +17,11 @@ export { matchGated } from './fusion/match-gated.ts';
 export { formatGroups, type HeadOps, matchHeads } from './fusion/match-heads.ts';
 export { matchResidual, type Residual } from './fusion/match-residual.ts';
 export type { Fuse, Fusion } from './fusion/plan-fusions.ts';
-export { HostDevice, type HostDeviceParts } from './host-device.ts';
-export { HostEvent } from './host-event.ts';
-export { bytesOf, HostBuffer } from './host-memory.ts';
-export { type HostExecutable, HostProgram } from './host-program.ts';
-export { HostStream, type HostWork } from './host-stream.ts';
+export { HostDevice, type HostDeviceParts } from './host/host-device.ts';
+export { HostEvent } from './host/host-event.ts';
+export { bytesOf, HostBuffer } from './host/host-memory.ts';
+export { type HostExecutable, HostProgram } from './host/host-program.ts';
+export { HostStream, type HostWork } from './host/host-stream.ts';
 export { LiveObjects } from './live-objects.ts';
 export {
   BUFFER_ALIGNMENT,
@@ -30,6 +31,7 @@ export {
   memoryRules,
   type PinnedBuffer,
   type PinnedUse,
+  totalOf,
   wholeOf,
 } from './memory.ts';
 export { ActivationForms } from './lowering/activation-forms.ts';
@@ -38,7 +40,7 @@ export { GraphLowering, type LaunchScratch, type Temporary } from './lowering/gr
 export { type LoweringRules, lowerOps } from './lowering/lower-ops.ts';
 export { MemoryBudget } from './memory-budget.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
-export { checkRange, type RangeUse } from './range-check.ts';
+export { checkCopySizes, checkRange, type RangeUse } from './range-check.ts';
 export { checkRows, fileRowsBytes } from './rows-check.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan, ScratchUses } from './scratch-plan.ts';
 export type { DeviceEvent, FileRows, Stream } from './stream.ts';

@@ -38,10 +38,10 @@ export function wholeOf(buffer: DeviceBuffer): BufferRange {
 export interface MemoryRules {
   /** Bytes that buffers of these sizes take together, rounded as the driver rounds. */
   footprint(byteLengths: readonly number[]): number;
-  /** Bytes that the device takes for itself while it runs a model: code, recorded steps. */
-  readonly own: number;
-  /** Whether rows wait on the device until they are packed: as many bytes a stream as the largest chunk has. */
-  readonly stagesRows: boolean;
+  /** Bytes that the device takes besides buffers of these sizes when it runs the model that is planned: code, recorded steps. */
+  own(byteLengths: readonly number[]): number;
+  /** Sizes of what rows wait in on the device until they are packed, where so many streams bring chunks of up to so many bytes. */
+  waiting(streams: number, chunkBytes: number): readonly number[];
   /** Bytes of the largest buffer. */
   readonly largestBuffer: number;
   /** Whether pinned memory comes out of the memory of the buffers. */
@@ -50,11 +50,12 @@ export interface MemoryRules {
 
 /** The rules of memory that rounds nothing, with what differs. */
 export function memoryRules(of: Partial<MemoryRules> = {}): MemoryRules {
-  const { footprint = totalOf, own = 0, largestBuffer = Number.MAX_SAFE_INTEGER } = of;
-  const { stagesRows = false, pinnedInside = true } = of;
-  return { footprint, own, stagesRows, largestBuffer, pinnedInside };
+  const { footprint = totalOf, own = () => 0, largestBuffer = Number.MAX_SAFE_INTEGER } = of;
+  const { waiting = () => [], pinnedInside = true } = of;
+  return { footprint, own, waiting, largestBuffer, pinnedInside };
 }
 
-function totalOf(byteLengths: readonly number[]): number {
+/** The sum of some sizes. */
+export function totalOf(byteLengths: readonly number[]): number {
   return byteLengths.reduce((sum, bytes) => sum + bytes, 0);
 }

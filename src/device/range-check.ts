@@ -25,3 +25,11 @@ export function checkRange(range: BufferRange, byteLength: number, use: RangeUse
     fail('BINDING', { ...use, found: `${range.byteLength} bytes`, expected: `at least ${byteLength}` });
   }
 }
+
+/** Throws `BINDING` unless a stream copies between ranges of one size. */
+export function checkCopySizes(source: BufferRange, target: BufferRange, stream: string): void {
+  if (source.byteLength === target.byteLength) return;
+  const found = `${target.byteLength} bytes`;
+  const expected = `the source's ${source.byteLength}`;
+  fail('BINDING', { graph: stream, value: 'copy target', found, expected });
+}

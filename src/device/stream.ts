@@ -8,6 +8,8 @@ export interface FileRows {
   readonly offset: number;
   readonly firstRow: number;
   readonly rowCount: number;
+  /** Bytes of the most rows that will be handed over, so that what they wait in is as large from the start. */
+  readonly mostBytes?: number | undefined;
   /** Their own format where it is not the part's: only such as the device has said to decode. */
   readonly format?: TensorFormat | undefined;
   /** Is given an event between the copy and what lays the rows out, by devices that do the one after the other. */

@@ -4,6 +4,7 @@ import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { StepPlan } from './continuous-batcher.ts';
 import { JobPipeline, type PipelineParts } from './job-pipeline.ts';
 import type { JobSequence } from './job-sequence.ts';
+import { likelySteps, StepsAhead } from './steps-ahead.ts';
 
 /** A model on a device: allocated, and loaded or about to be. */
 export interface EngineTarget {
@@ -19,6 +20,8 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
   readonly plan: ExecutionPlan;
   readonly stream: Stream;
   readonly pipeline: JobPipeline<S>;
+  /** Records steps while there is nothing to do. */
+  readonly ahead: StepsAhead | undefined;
   readonly backend: string;
   #lost: Error | undefined;
 
@@ -27,6 +30,12 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
     this.backend = device.info.backend;
     this.stream = device.createStream('compute');
     this.pipeline = new JobPipeline({ ...parts, plan, stream: this.stream });
+    const { runtime, state } = parts;
+    if (runtime.recordsAhead) {
+      const capacities = plan.plans.map(({ shape }) => shape.rows);
+      const ends = runtime.sampling === 'device' ? 'generate' : 'forward';
+      this.ahead = new StepsAhead(plan, likelySteps(capacities, state.context, ends));
+    }
     void device.lost.then((reason) => {
       this.#lost = reason;
     });
@@ -40,6 +49,7 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.ahead?.[Symbol.asyncDispose]();
     this.pipeline[Symbol.dispose]();
     await this.stream[Symbol.asyncDispose]();
   }

@@ -5,6 +5,7 @@ import type { PositionLogits } from './forced-logits.ts';
 export interface EmbedOptions {
   /** Whether the vector is scaled to the length 1. Default true. */
   readonly normalized?: boolean | undefined;
+  /** Gives up with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -33,6 +33,9 @@ export interface EngineCounters {
   /** Whole steps that were recorded already when they were wanted, and those that were not, since the device was opened. */
   readonly preparedHits: number;
   readonly preparedMisses: number;
+  /** Whole steps that were recorded before they were wanted, and those of them that were wanted since. */
+  readonly preparedAhead: number;
+  readonly preparedAheadUsed: number;
 }
 
 /** What an engine is busy with, in the order of arrival. */

@@ -80,8 +80,9 @@ export class Engine implements AsyncDisposable {
 
   /** What it has done so far. */
   get counters(): EngineCounters {
-    const { hits = 0, misses = 0 } = this.#run?.plan.prepared ?? {};
-    return { ...this.#counts, preparedHits: hits, preparedMisses: misses };
+    const { hits = 0, misses = 0, guessed = 0, guessedRight = 0 } = this.#run?.plan.prepared ?? {};
+    const prepared = { preparedHits: hits, preparedMisses: misses };
+    return { ...this.#counts, ...prepared, preparedAhead: guessed, preparedAheadUsed: guessedRight };
   }
 
   /** What it is busy with at this moment. */
@@ -152,6 +153,11 @@ export class Engine implements AsyncDisposable {
     await this.#sole.restore(snapshot);
   }
 
+  /** Unless something runs, begins to record steps that may come when something does. */
+  rest(): void {
+    if (!this.#isDriving && !this.#life.disposed) this.#run?.ahead?.begin();
+  }
+
   /** Forgets what ended sequences left in the cache. */
   reset(): void {
     this.#slots.forget();
@@ -209,6 +215,7 @@ export class Engine implements AsyncDisposable {
   #drive(): void {
     if (this.#isDriving) return;
     this.#isDriving = true;
+    this.#run?.ahead?.stop();
     this.#driven = this.#runSteps();
   }
 
@@ -238,6 +245,7 @@ export class Engine implements AsyncDisposable {
     } finally {
       this.#isDriving = false;
       this.#parts.profile?.pause();
+      this.rest();
     }
   }
 

@@ -12,7 +12,9 @@ export interface PositionLogits {
 
 /** What forced decoding may be told beside the ids. */
 export interface EvaluateOptions {
+  /** Gives up with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
+  /** Adapters that all rows go through. */
   readonly adapters?: readonly AdapterChoice[] | undefined;
 }
 

@@ -48,6 +48,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   /** Made for the first step whose logits are read back. */
   #logits: Float32Array | undefined;
   #times: { begin: number; written: number; ready: number; queued: number; follows: boolean } | undefined;
+  #wasRecorded: boolean | undefined;
   #begin: DeviceEvent | undefined;
   #end: DeviceEvent | undefined;
   step: StepPlan<S> = { slices: [], rows: 0, outputs: 0, capacity: 0 };
@@ -130,8 +131,9 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     this.#begin = stream.record();
   }
 
-  ready(): void {
+  ready(wasRecorded?: boolean): void {
     if (this.#times) this.#times.ready = performance.now();
+    this.#wasRecorded = wasRecorded;
   }
 
   /** Notes that everything is queued. */
@@ -146,6 +148,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     const [times, begin, end] = [this.#times, this.#begin, this.#end];
     if (!times || !begin || !end) return;
     const of = { rows: this.step.rows, bytes: this.bytesBack, lane: this.index };
+    if (this.#wasRecorded !== undefined) profile.wanted(this.#wasRecorded);
     profile.add('dispatch', times.begin, times.written, of);
     profile.add('load', times.written, times.ready, of);
     profile.add('submit', times.ready, times.queued, of);

@@ -27,6 +27,7 @@ import {
   encodeChat,
   type Tokenizer,
 } from '../text/index.ts';
+import { detokenized } from './detokenized.ts';
 import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
 import { DraftProposer } from './draft-proposer.ts';
 import { Engine, type TokenStream } from './engine.ts';
@@ -74,6 +75,10 @@ export class LanguageModel implements AsyncDisposable {
     const state = stateOf(this.config, description.cache);
     const on = { device, plan, state, restore };
     this.#engine = new Engine({ ...on, logger, speculation, proposer, runtime, profile });
+    keeper.current.loading.then(
+      () => this.#engine.rest(),
+      () => {},
+    );
   }
 
   /**
@@ -182,7 +187,7 @@ export class LanguageModel implements AsyncDisposable {
 
   /** Made at first use, so that a model without a usable tokenizer still runs on token ids. */
   get tokenizer(): Tokenizer {
-    this.#tokenizer ??= createTokenizer(this.gguf.metadata);
+    this.#tokenizer ??= this.#parts.tokenizer ?? createTokenizer(this.gguf.metadata);
     return this.#tokenizer;
   }
 
@@ -330,7 +335,7 @@ export class LanguageModel implements AsyncDisposable {
     const adapters = this.#adaptersOf(options.adapters);
     const how = { adapters, constraint, shift, speculation, signal };
     const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, ...how });
-    return new TextStream(tokens, { tokenizer: this.tokenizer, stop, special, continues });
+    return new TextStream(detokenized(tokens, { tokenizer: this.tokenizer, stop, special, continues }));
   }
 }
 

@@ -18,12 +18,17 @@ export interface LoadModeOptions extends LoadOptions {
   /** Layers that `hybrid` loads before the others are asked for. Default: a quarter of them. */
   readonly layers?: number | undefined;
   readonly logger: Logger;
+  /** Seconds that went by before the first byte of a weight was asked for. */
+  readonly before: Readonly<Record<'open' | 'plan', number>>;
 }
 
 /** Loads what the mode wants before anything asks for it. */
 export async function loadByMode(plan: ExecutionPlan, options: LoadModeOptions): Promise<LoadReport> {
   try {
-    const report = await begin(plan, options);
+    const loaded = await begin(plan, options);
+    const { open, plan: planned } = options.before;
+    const before = { open: { busy: open, sum: open }, plan: { busy: planned, sum: planned } };
+    const report = { ...loaded, breakdown: { ...loaded.breakdown, ...before } };
     options.logger.debug('loaded', { mode: options.mode, ...report });
     return report;
   } catch (error) {

@@ -10,6 +10,7 @@ import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts
 import type { ModelDescription, ModelSource, PlanOptions } from '../model/plan-options.ts';
 import { type PlannedModel, planWithin } from '../model/plan-within.ts';
 import type { DraftModel, DraftSource } from './draft-model.ts';
+import type { Tokenizer } from '../text/index.ts';
 import { type LoadMode, loadByMode } from './load-mode.ts';
 import type { RuntimeOptions } from './runtime-options.ts';
 import type { StepProfile } from './step-profile.ts';
@@ -20,6 +21,7 @@ export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
   readonly load?: LoadMode | undefined;
   /** Layers that `hybrid` loads before the model is given out. Default: a quarter of them. */
   readonly layers?: number | undefined;
+  /** Is told how far loading has come. */
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /** Is told of everything that takes time while loading. */
   readonly trace?: LoadTrace | undefined;
@@ -27,12 +29,16 @@ export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
   readonly runtime?: Partial<RuntimeOptions> | undefined;
   /** Is told where the time of steps goes. */
   readonly profile?: StepProfile | undefined;
+  /** Gives up loading with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
+  /** Is told of phases and steps. Default: nobody. */
   readonly logger?: Logger | undefined;
 }
 
 /** What a model is opened from. */
 export interface ModelParts extends ModelSource {
+  /** The file's, where it was made already. Default: made at its first use. */
+  readonly tokenizer?: Tokenizer | undefined;
   /** Decodes weights that do not stay as in the file. Default: the formats' own decoders, on the calling thread. */
   readonly decoder?: BlockDecoder | undefined;
   /**
@@ -90,9 +96,10 @@ export class LoadedModel implements AsyncDisposable {
     const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace: options.trace });
     try {
       throwIfAborted(options.signal, 'loading');
-      await plan.allocate(fit, loader, residency);
+      await plan.allocate(fit, loader, { residency, signal: options.signal });
       const mode = options.load ?? 'background';
-      const loading = loadByMode(plan, { ...options, mode, logger: log });
+      const before = { open: parts.gguf.openSeconds, plan: (performance.now() - begin) / 1000 };
+      const loading = loadByMode(plan, { ...options, mode, logger: log, before });
       // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
       loading.catch(() => {});
       if (mode !== 'background') await loading;

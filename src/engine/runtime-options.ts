@@ -9,6 +9,8 @@ export interface RuntimeOptions {
   readonly asyncInputs: boolean;
   /** Where tokens are chosen. On the host, all logits are read back, and steps cannot be pipelined. */
   readonly sampling: 'device' | 'host';
+  /** Steps that are likely to come are recorded while there is nothing to do. Otherwise each is at its first use. */
+  readonly recordsAhead: boolean;
   /** Whether sequences join while others generate, or wait until all of those have ended. */
   readonly batching: 'continuous' | 'static';
 }
@@ -18,5 +20,6 @@ export const DEFAULT_RUNTIME: RuntimeOptions = {
   pipelined: true,
   asyncInputs: true,
   sampling: 'device',
+  recordsAhead: true,
   batching: 'continuous',
 };

@@ -38,6 +38,9 @@ export class StepProfile {
   readonly #trace: LoadTrace | undefined;
   #lastEnd: DeviceEvent | undefined;
   #isPaused = true;
+  /** Whole steps, and those of them that were recorded when they were wanted. */
+  #whole = 0;
+  #recorded = 0;
 
   /** `withTrace` keeps every step, for Perfetto or `chrome://tracing`. */
   constructor({ withTrace = false } = {}) {
@@ -62,6 +65,11 @@ export class StepProfile {
     return step + gap === 0 ? 0 : gap / (step + gap);
   }
 
+  /** The part of whole steps that were recorded before they were wanted; undefined where there were none. */
+  get hitRate(): number | undefined {
+    return this.#whole === 0 ? undefined : this.#recorded / this.#whole;
+  }
+
   /** The trace of every step, where it was asked for. */
   get trace(): LoadTrace | undefined {
     return this.#trace;
@@ -72,6 +80,12 @@ export class StepProfile {
     this.#of(phase).add(end - begin);
     const { rows, bytes, lane } = step;
     this.#trace?.add({ row: `${phase} ${lane}`, name: `${rows} rows`, begin, end, bytes });
+  }
+
+  /** Notes that a whole step was wanted. */
+  wanted(wasRecorded: boolean): void {
+    this.#whole++;
+    if (wasRecorded) this.#recorded++;
   }
 
   /** Notes that a step begins; true when the one before it was followed at once, there being something to do. */

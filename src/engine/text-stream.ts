@@ -1,8 +1,6 @@
 import { invariant } from '../base/errors.ts';
-import { StopMatcher, StreamingDetokenizer, type Tokenizer } from '../text/index.ts';
-import type { TokenStream } from './engine.ts';
-import type { GenerationEnd } from './sequence.ts';
 import type { SampledToken } from './sampled-token.ts';
+import type { GenerationEnd } from './sequence.ts';
 
 /** A piece of generated text, never a part of a character. Empty while a character or a stop string is incomplete. */
 export interface TextChunk {
@@ -17,16 +15,8 @@ export interface TextEnd extends GenerationEnd {
   readonly stop: string | undefined;
 }
 
-/** How tokens become text. */
-export interface TextStreamOptions {
-  readonly tokenizer: Tokenizer;
-  /** Strings that end the text. */
-  readonly stop: readonly string[];
-  /** Control tokens come out by name. */
-  readonly special: boolean;
-  /** The text goes on after a prompt, so that a space before its first word belongs to it. */
-  readonly continues: boolean;
-}
+/** Generates a text's chunks once they are asked for, and tells `complete` how it ended. */
+export type TextSource = (complete: (end: TextEnd) => void) => AsyncGenerator<TextChunk, void>;
 
 /**
  * Text as it is generated. Iterate it once for chunks, or await `text()` for all of it; nothing runs before. Leaving the
@@ -36,8 +26,10 @@ export class TextStream implements AsyncIterable<TextChunk> {
   readonly #chunks: AsyncGenerator<TextChunk, void>;
   #end: TextEnd | undefined;
 
-  constructor(tokens: TokenStream, of: TextStreamOptions) {
-    this.#chunks = this.#run(tokens, of);
+  constructor(source: TextSource) {
+    this.#chunks = source((end) => {
+      this.#end = end;
+    });
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<TextChunk, void> {
@@ -55,30 +47,5 @@ export class TextStream implements AsyncIterable<TextChunk> {
   get end(): TextEnd {
     invariant(this.#end, 'a text stream is read to its end before its end is asked for');
     return this.#end;
-  }
-
-  async *#run(tokens: TokenStream, of: TextStreamOptions): AsyncGenerator<TextChunk, void> {
-    const detokenizer = new StreamingDetokenizer(of.tokenizer, {
-      special: of.special,
-      keepLeadingSpace: of.continues,
-    });
-    const matcher = new StopMatcher(of.stop);
-    let found: string | undefined;
-    try {
-      let next = await tokens.next();
-      while (!next.done) {
-        const { text, stop } = matcher.push(detokenizer.push(next.value.id));
-        found ??= stop;
-        yield { text, token: next.value };
-        next = await tokens.next(found !== undefined);
-      }
-      const { text, stop } = matcher.push(detokenizer.flush());
-      found ??= stop;
-      const rest = text + (found === undefined ? matcher.flush() : '');
-      if (rest !== '') yield { text: rest, token: undefined };
-      this.#end = { ...next.value, stop: found };
-    } finally {
-      await tokens.return(undefined as never);
-    }
   }
 }

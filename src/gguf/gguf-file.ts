@@ -24,7 +24,11 @@ export class GgufFile implements AsyncDisposable {
 
   readonly #byName: ReadonlyMap<string, TensorInfo>;
 
-  private constructor(parts: readonly [GgufPart, ...GgufPart[]]) {
+  private constructor(
+    parts: readonly [GgufPart, ...GgufPart[]],
+    /** How long reading the headers took. */
+    readonly openSeconds: number,
+  ) {
     this.parts = parts;
     this.metadata = parts[0].metadata;
     this.tensors = parts.flatMap((part) => part.tensors);
@@ -36,9 +40,11 @@ export class GgufFile implements AsyncDisposable {
    * opening fails. Rejects with a `GGUF_…` error for a bad file, `ABORTED`, or what reading rejects with.
    */
   static async open(source: ByteSource, options: GgufOpenOptions = {}): Promise<GgufFile> {
+    const begin = performance.now();
     try {
       const opened = await readPart(source, options);
-      return new GgufFile(splitCountOf(opened) > 1 ? await readSiblings(opened, options) : [opened]);
+      const parts = splitCountOf(opened) > 1 ? await readSiblings(opened, options) : ([opened] as const);
+      return new GgufFile(parts, (performance.now() - begin) / 1000);
     } catch (error) {
       await source.dispose();
       throw error;

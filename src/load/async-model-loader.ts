@@ -27,7 +27,9 @@ export interface LoaderOptions extends Partial<LoaderSizes> {
 
 /** How one load is watched and ended. */
 export interface LoadOptions {
+  /** Is told how far the load has come, at every chunk. */
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
+  /** Gives up with `ABORTED`; what is under way is waited for. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -37,6 +39,7 @@ export interface LoadReport {
   readonly bytes: number;
   readonly tensors: number;
   readonly seconds: number;
+  /** What the seconds went to. */
   readonly breakdown: LoadBreakdown;
 }
 
@@ -199,7 +202,8 @@ export class AsyncModelLoader implements AsyncDisposable {
     load.holdBack(on.stream);
     const events = new ChunkEvents(this.#trace && on.stream.record());
     const { onCopy } = events;
-    handToStream(load.job, chunk, { pinned: slot.pinned(chunk.bytes), offset, stream: on.stream, onCopy });
+    const rows = { pinned: slot.pinned(chunk.bytes), offset, mostBytes: this.#slotBytes, onCopy };
+    handToStream(load.job, chunk, { ...rows, stream: on.stream });
     const after = on.stream.record();
     load.handOver(on.index, after);
     await this.#arrive(chunk, on, after, events);
@@ -296,13 +300,15 @@ export class AsyncModelLoader implements AsyncDisposable {
 function handToStream(
   { weight, target, plain }: WeightJob,
   { part, firstRow, rowCount, bytes, tensor, decodes }: Chunk,
-  { pinned, offset, stream, onCopy }: Pick<FileRows, 'pinned' | 'offset' | 'onCopy'> & { stream: Stream },
+  of: Pick<FileRows, 'pinned' | 'offset' | 'mostBytes' | 'onCopy'> & { stream: Stream },
 ): void {
+  const { stream, ...from } = of;
   if (!plain) {
     const format = decodes ? undefined : tensor.format;
-    stream.pack(weight, part, { pinned, offset, firstRow, rowCount, format, onCopy }, target);
+    stream.pack(weight, part, { ...from, firstRow, rowCount, format }, target);
     return;
   }
+  const { pinned, offset } = from;
   const at = target.offset + (bytes / rowCount) * firstRow;
   const range = { buffer: target.buffer, offset: at, byteLength: bytes };
   stream.upload(pinned.bytes.subarray(offset, offset + bytes), range);

@@ -1,8 +1,9 @@
 /** What the time of a load goes into. */
-export const LOAD_PHASES = ['pin', 'read', 'decode', 'upload', 'repack', 'wait'] as const;
+export const LOAD_PHASES = ['open', 'plan', 'pin', 'read', 'decode', 'upload', 'repack', 'wait'] as const;
 
 /**
- * `pin`: pinning the ring. `read`: reads under way. `decode`: rows being decoded by the host. `upload`: rows on their way to
+ * `open`: reading the file's header. `plan`: compiling the model's programs, placing it in memory and allocating that. Both
+ * come before a model's first byte, and are nothing where weights are loaded without a model. `pin`: pinning the ring. `read`: reads under way. `decode`: rows being decoded by the host. `upload`: rows on their way to
  * their place on the device. `repack`: of that, the device's own time for laying them out, known where a trace is kept and
  * the device tells it apart. `wait`: chunks waited for want of a free slot.
  */
@@ -24,6 +25,8 @@ export class LoadClock {
   constructor() {
     const zero = () => ({ busy: 0, sum: 0, underWay: 0, since: 0 });
     this.#phases = {
+      open: zero(),
+      plan: zero(),
       pin: zero(),
       read: zero(),
       decode: zero(),
@@ -75,6 +78,8 @@ export class LoadClock {
 
   #times(seconds: (phase: LoadPhase) => PhaseTime): LoadBreakdown {
     return {
+      open: seconds('open'),
+      plan: seconds('plan'),
       pin: seconds('pin'),
       read: seconds('read'),
       decode: seconds('decode'),

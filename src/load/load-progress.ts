@@ -6,8 +6,11 @@ export interface LoadProgress {
   readonly phase: 'reading' | 'finishing' | 'ready';
   /** File bytes read and on the device. */
   readonly bytes: number;
+  /** File bytes that the load wants. */
   readonly totalBytes: number;
+  /** Tensors that are on the device whole. */
   readonly tensors: number;
+  /** Tensors that the load wants. */
   readonly totalTensors: number;
   /** The tensor that was touched last. */
   readonly tensor: string;

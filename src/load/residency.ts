@@ -1,4 +1,5 @@
-import { fail, invariant } from '../base/errors.ts';
+import { beforeAbort } from '../base/before-abort.ts';
+import { fail, invariant, throwIfAborted } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 
 /** Weights whose memory comes and goes as one. */
@@ -18,6 +19,18 @@ export interface ResidencyOptions {
   /** Bytes for everything that its models take of the device. Default: what the device has free. */
   readonly memory?: number | undefined;
 }
+
+/** Room that somebody waits for. */
+interface RoomWanted {
+  readonly bytes: number;
+  readonly what: string;
+  /** What the asker holds already. */
+  readonly own?: readonly Resident[];
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What an abort interrupts. */
+const WAITING = 'waiting for memory that other models use';
 
 /** What is known of a resident that has memory. */
 interface Stay {
@@ -73,12 +86,16 @@ export class Residency {
     return ++this.#clock;
   }
 
-  /** Sets bytes aside until `free`; weights make room. Rejects with `OUT_OF_MEMORY` where the models hold too much. */
-  reserve(bytes: number): Promise<void> {
-    return this.#inTurn(async () => {
-      await this.#makeRoom(bytes, 'what a model needs besides its weights');
+  /**
+   * Sets bytes aside until `free`; weights make room. Rejects with `OUT_OF_MEMORY` where the models hold too much, and with
+   * `ABORTED`.
+   */
+  async reserve(bytes: number, signal?: AbortSignal): Promise<void> {
+    const reserving = this.#inTurn(async () => {
+      await this.#makeRoom({ bytes, what: 'what a model needs besides its weights', signal });
       this.#reserved += bytes;
     });
+    await this.#unlessAborted(reserving, signal, () => this.free(bytes));
   }
 
   /** Gives back what was reserved. */
@@ -94,18 +111,20 @@ export class Residency {
   }
 
   /**
-   * Holds residents where they are, with memory of their own, which they get if they had none: `giveBack` follows. Rejects
-   * with `OUT_OF_MEMORY`, nothing held, where even all other weights leave no room, and with `DISPOSED` once one has left.
+   * Holds residents where they are, with memory of their own, which they get if they had none: `giveBack` follows. Rejects,
+   * nothing held, with `OUT_OF_MEMORY` where even all other weights leave no room, with `DISPOSED` once one has left, and
+   * with `ABORTED`.
    */
-  async hold(residents: readonly Resident[]): Promise<void> {
+  async hold(residents: readonly Resident[], signal?: AbortSignal): Promise<void> {
+    throwIfAborted(signal, WAITING);
     if (this.holdIfPresent(residents)) return;
     // All at once: who held some and waited for others could wait for somebody who does the same.
-    await this.#inTurn(async () => {
+    const holding = this.#inTurn(async () => {
       const held: Resident[] = [];
       try {
         for (const resident of residents) {
           await this.#stays.get(resident)?.leaving;
-          if (!this.#stays.has(resident)) await this.#admit(resident, held);
+          if (!this.#stays.has(resident)) await this.#admit(resident, held, signal);
           invariant(this.holdIfPresent([resident]), 'what was admitted is there');
           held.push(resident);
         }
@@ -114,6 +133,7 @@ export class Residency {
         throw error;
       }
     });
+    await this.#unlessAborted(holding, signal, () => this.giveBack(residents));
   }
 
   /** Holds residents that are there; false, with none held, where one is not. */
@@ -143,9 +163,9 @@ export class Residency {
     if (stay) await (stay.leaving ?? this.#evict(resident, stay));
   }
 
-  async #admit(resident: Resident, own: readonly Resident[]): Promise<void> {
+  async #admit(resident: Resident, own: readonly Resident[], signal: AbortSignal | undefined): Promise<void> {
     const { byteLength } = resident;
-    await this.#makeRoom(byteLength, 'weights', own);
+    await this.#makeRoom({ bytes: byteLength, what: 'weights', own, signal });
     // A load in the background may have waited for room while its model was closed.
     if (this.#gone.has(resident)) fail('DISPOSED', { what: 'the model' });
     resident.create();
@@ -153,16 +173,18 @@ export class Residency {
     this.#stays.set(resident, { holders: 0, leaving: undefined });
   }
 
-  /** Lets weights go until so many bytes are free; `own` is what the asker holds already. */
-  async #makeRoom(bytes: number, what: string, own: readonly Resident[] = []): Promise<void> {
+  /** Lets weights go until so many bytes are free. */
+  async #makeRoom({ bytes, what, own = [], signal }: RoomWanted): Promise<void> {
+    throwIfAborted(signal, WAITING);
     while (this.#used + bytes > this.forWeights) {
       const oldest = this.#oldest();
       if (oldest) await this.#evict(...oldest);
-      else if (this.#stays.size > own.length) await this.#change();
+      else if (this.#stays.size > own.length) await beforeAbort(this.#change(), signal, WAITING);
       else {
         const { backend: device } = this.device.info;
         fail('OUT_OF_MEMORY', { device, what, bytes, free: this.forWeights - this.#used });
       }
+      throwIfAborted(signal, WAITING);
     }
   }
 
@@ -190,6 +212,20 @@ export class Residency {
       this.#changed();
     });
     return stay.leaving;
+  }
+
+  /** The outcome of `work`, or `ABORTED` while it still waits for its turn; `undo` takes back what it does then all the same. */
+  async #unlessAborted(
+    work: Promise<void>,
+    signal: AbortSignal | undefined,
+    undo: () => void,
+  ): Promise<void> {
+    try {
+      await beforeAbort(work, signal, WAITING);
+    } catch (error) {
+      work.then(undo, () => {});
+      throw error;
+    }
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {

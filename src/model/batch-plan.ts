@@ -8,13 +8,13 @@ import {
   type Step,
   type Stream,
 } from '../device/index.ts';
-import { type Cost, type CostContext, costOf } from '../ops/index.ts';
+import { type Cost, type CostContext, costOf, type OpGraph } from '../ops/index.ts';
 import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
 import { HOST_ROWS } from './embedding-place.ts';
 import { LayerPlan } from './layer-plan.ts';
-import { kindOf, type ModelGraphs, type ModelPart } from './model-graphs.ts';
+import { areOfOneKind, type ModelGraphs, type ModelPart } from './model-graphs.ts';
 import type { PlanBuffers } from './plan-buffers.ts';
 
 /** A value by its name. */
@@ -47,13 +47,15 @@ export class BatchPlan implements Disposable {
   /** Compiles each kind of part once, all at the same time; its buffers will be found in `buffers`. Allocates nothing. */
   static async compile(graphs: ModelGraphs, tensors: TensorIndex, buffers: PlanBuffers): Promise<BatchPlan> {
     const { device } = buffers;
-    const programs = new Map<string, Promise<Program>>();
-    const plan = async (part: ModelPart): Promise<LayerPlan> => {
-      const kind = kindOf(part.graph);
-      const compiling = programs.get(kind) ?? device.compile(part.graph);
-      programs.set(kind, compiling);
-      return new LayerPlan(part, await compiling, tensors);
+    const kinds: { readonly graph: OpGraph; readonly program: Promise<Program> }[] = [];
+    const compile = (graph: OpGraph): Promise<Program> => {
+      const known = kinds.find((kind) => areOfOneKind(kind.graph, graph));
+      if (known) return known.program;
+      const program = device.compile(graph);
+      kinds.push({ graph, program });
+      return program;
     };
+    const plan = async (part: ModelPart) => new LayerPlan(part, await compile(part.graph), tensors);
     const { embedding, layers, head, sampling } = graphs;
     const parts = await Promise.all([embedding, ...layers, head, sampling].map(plan));
     return new BatchPlan(device, graphs, parts, buffers);

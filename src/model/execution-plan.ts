@@ -5,12 +5,12 @@ import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
 import { type BatchShape, stateBytes } from '../ops/value.ts';
-import { BatchPlan, stateName } from './batch-plan.ts';
+import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
 import type { Residency } from '../load/residency.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
+import { decodedOnDevice } from './decoded-on-device.ts';
 import { HOST_ROWS } from './embedding-place.ts';
 import { HostEmbedding } from './host-embedding.ts';
-import type { PlannedWeight } from './layer-plan.ts';
 import { bufferBytesOf, memoryWanted, plannedWeights } from './memory-wanted.ts';
 import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
@@ -109,10 +109,14 @@ export class ExecutionPlan implements AsyncDisposable {
    * Creates every buffer as `fit` planned; weights in shared memory get theirs when they are needed. The loader is the
    * caller's. On failure everything created is released.
    */
-  async allocate(fit: FitPlan, loader: AsyncModelLoader, residency?: Residency): Promise<void> {
+  async allocate(
+    fit: FitPlan,
+    loader: AsyncModelLoader,
+    { residency, signal }: { residency?: Residency | undefined; signal?: AbortSignal | undefined } = {},
+  ): Promise<void> {
     try {
       this.#trace = loader.trace;
-      if (residency) await this.#reserve(fit, residency);
+      if (residency) await this.#reserve(fit, residency, signal);
       const parts = plannedWeights(this.plans);
       this.#weights = new ModelWeights({
         parts,
@@ -120,7 +124,7 @@ export class ExecutionPlan implements AsyncDisposable {
         buffers: this.#buffers,
         loader,
         residency,
-        decodedOnDevice: await this.#decodedOnDevice(parts),
+        decodedOnDevice: await decodedOnDevice(this.parts, parts),
         onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
       for (const [name, bytes] of bufferBytesOf(this.plans)) this.#buffers.create(name, bytes);
@@ -179,10 +183,7 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** `preloadAll` while steps may run, each part as soon as its weights are there; the step of single tokens is recorded meanwhile. */
   async loadInBackground(options: LoadOptions = {}): Promise<LoadReport> {
-    // Where models share memory, what a step names may still move.
-    if (!this.#loaded.areShared) this.#preparing = this.#prepareTokenStep();
-    const report = await this.preloadAll(options);
-    await this.#preparing;
+    const [report] = await Promise.all([this.preloadAll(options), this.prepareAhead(1, 'generate')]);
     return report;
   }
 
@@ -229,9 +230,10 @@ export class ExecutionPlan implements AsyncDisposable {
     const { stream, batch, kind, input } = on;
     if (this.parts.taps || !this.#loaded.holdAll()) return this.#runParts(on);
     try {
-      if (!this.prepared.has(batch, kind)) await batch.prepare(kind);
+      const wasRecorded = this.prepared.has(batch, kind);
+      if (!wasRecorded) await batch.prepare(kind);
       await this.#embedding?.fill(input);
-      on.watch?.ready();
+      on.watch?.ready(wasRecorded);
       this.#upload(on);
       if (on.awaitsInputs) await stream.synchronize();
       batch.run(stream, kind);
@@ -240,6 +242,16 @@ export class ExecutionPlan implements AsyncDisposable {
       this.#loaded.giveBackAll(stream);
     }
     return undefined;
+  }
+
+  /**
+   * Records a whole step of so many rows that may be wanted soon, where there is room for one that may not be. What cannot be
+   * recorded says so when it is run.
+   */
+  prepareAhead(rows: number, kind: StepKind): Promise<void> {
+    const batch = this.planFor(rows, Math.min(rows, this.shape.outputs));
+    this.#preparing = this.#preparing.then(() => this.#guess(batch, kind));
+    return this.#preparing;
   }
 
   /** Queues one layer over what the part before it left, its weights loaded if they were not; rejects as `run`. */
@@ -315,17 +327,30 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** All but the weights that stay for as long as nobody else needs their memory. */
-  async #reserve({ onDevice, placement }: FitPlan, residency: Residency): Promise<void> {
+  async #reserve(
+    { onDevice, placement }: FitPlan,
+    residency: Residency,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { memoryRules } = this.parts.device;
     const shared = memoryRules.footprint(placement.resident.map(({ byteLength }) => byteLength));
     const bytes = onDevice - shared;
-    await residency.reserve(bytes);
+    await residency.reserve(bytes, signal);
     this.#release = () => residency.free(bytes);
   }
 
-  /** Records what single tokens run when everything is there; what cannot be recorded says so when it is run. */
-  async #prepareTokenStep(): Promise<void> {
-    await this.plans[0]?.prepare('generate').catch(() => {});
+  async #guess(batch: BatchPlan, kind: StepKind): Promise<void> {
+    if (!this.#mayPrepareAhead || batch.isPrepared(kind)) return;
+    await batch.prepare(kind).then(
+      () => this.prepared.guess(batch, kind),
+      () => {},
+    );
+  }
+
+  /** Where models share memory, what a step names may still move; layers that are streamed or looked at run one by one. */
+  get #mayPrepareAhead(): boolean {
+    const { areShared, areStreamed } = this.#loaded;
+    return !this.parts.taps && !areShared && !areStreamed && this.prepared.hasRoom;
   }
 
   #upload({ stream, batch, input }: RunOn): void {
@@ -360,22 +385,6 @@ export class ExecutionPlan implements AsyncDisposable {
     } finally {
       weights.giveBack(part);
     }
-  }
-
-  /** Keys of the weights that do not stay as in the file and that the device decodes, readied for that. */
-  async #decodedOnDevice(parts: readonly (readonly PlannedWeight[])[]): Promise<ReadonlySet<string>> {
-    const { device, decode } = this.parts;
-    const keys = new Set<string>();
-    if (decode === 'host' || !device.readyToDecode) return keys;
-    for (const { key, packed, tensors } of parts.flat()) {
-      const ready: boolean[] = [];
-      for (const [part, { format }] of tensors.entries()) {
-        if (format === packed.parts[part]?.format) continue;
-        ready.push(await device.readyToDecode(packed, part, format));
-      }
-      if (ready.length > 0 && ready.every(Boolean)) keys.add(key);
-    }
-    return keys;
   }
 }
 

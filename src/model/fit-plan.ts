@@ -96,8 +96,8 @@ function planWith({ rules, context, ...wanted }: MemoryWanted, placement: Weight
   const cache = rules.footprint(sizes) - weights;
   sizes.push(...wanted.scratch);
   const scratch = rules.footprint(sizes) - weights - cache;
-  const waiting = rules.stagesRows ? loader.streams * loader.slotBytes : 0;
-  const margin = rules.own + waiting;
+  sizes.push(...rules.waiting(loader.streams, loader.slotBytes));
+  const margin = rules.own(sizes) + rules.footprint(sizes) - weights - cache - scratch;
   const buffers = weights + cache + scratch + margin;
   const { host } = wanted;
   return {

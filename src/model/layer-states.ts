@@ -1,13 +1,32 @@
+import { fail } from '../base/errors.ts';
 import type { PagedCache } from '../ops/attention.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
-import type { ElementType, State } from '../ops/value.ts';
+import { STATE_BLOCK } from '../ops/state-blocks.ts';
+import type { State } from '../ops/value.ts';
 import { KV_BLOCK_SIZE } from './kv-cache.ts';
+
+/** How a KV cache may be stored. */
+export const CACHE_TYPES = ['f16', 'q8_0', 'f32'] as const;
+
+/**
+ * f16 and f32 hold keys and values as they are; q8_0 in blocks of 32 signed bytes with a half float as their scale, which is
+ * 8.5 bits an element, for models whose heads are whole blocks.
+ */
+export type CacheType = (typeof CACHE_TYPES)[number];
+
+/** The heads of keys and values that a position has in a cache. */
+export interface CachedHeads {
+  readonly kvHeads: number;
+  /** Elements of a head of keys, and of one of values. */
+  readonly keySize: number;
+  readonly valueSize: number;
+}
 
 /** How much memory a layer keeps between steps. */
 export interface StateOptions {
   /** Blocks of the KV cache. */
   readonly blocks: number;
-  readonly cacheType: 'f16' | 'f32';
+  readonly cacheType: CacheType;
 }
 
 /** Declares what a layer remembers of its sequences, as states of its graph. */
@@ -21,13 +40,17 @@ export class LayerStates {
     this.#options = options;
   }
 
-  /** A paged cache with keys and values of these widths a position. */
-  pagedCache(keyWidth: number, valueWidth: number): PagedCache {
-    const cells = this.#options.blocks * KV_BLOCK_SIZE;
-    const type: ElementType = this.#options.cacheType;
+  /** A paged cache. Throws `CACHE_TYPE` for heads that are no whole blocks of its type. */
+  pagedCache({ kvHeads, keySize, valueSize }: CachedHeads): PagedCache {
+    const { blocks, cacheType } = this.#options;
+    const odd = [keySize, valueSize].find((size) => size % STATE_BLOCK !== 0);
+    if (cacheType === 'q8_0' && odd !== undefined) {
+      fail('CACHE_TYPE', { cacheType, headSize: odd, block: STATE_BLOCK });
+    }
+    const cells = blocks * KV_BLOCK_SIZE;
     return {
-      keys: this.#g.state('keys', type, cells, keyWidth),
-      values: this.#g.state('values', type, cells, valueWidth),
+      keys: this.#g.state('keys', cacheType, cells, kvHeads * keySize),
+      values: this.#g.state('values', cacheType, cells, kvHeads * valueSize),
       blockSize: KV_BLOCK_SIZE,
     };
   }

@@ -164,7 +164,16 @@ class ModelRecorder {
   }
 }
 
-/** Equal for graphs that one program can serve: same operators, same shapes, same formats. */
-export function kindOf(graph: OpGraph): string {
-  return JSON.stringify(graph);
+/** True for graphs that one program can serve: same operators, same shapes, same formats. */
+export function areOfOneKind(a: OpGraph, b: OpGraph): boolean {
+  return areEqual(a, b);
+}
+
+/** Compares data; formats are what they are. */
+function areEqual(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  const [of, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  const keys = Object.keys(of);
+  return keys.length === Object.keys(other).length && keys.every((key) => areEqual(of[key], other[key]));
 }

@@ -149,7 +149,7 @@ export class ModelWeights {
   async preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
     const staying = this.#fitting(parts.filter((part) => !this.#slotOf.has(part)));
     const groups = [...new Set(staying.flatMap((part) => this.#groupsAt(part)))];
-    await this.#residency?.hold(groups);
+    await this.#residency?.hold(groups, options.signal);
     try {
       const tensors = new Set(staying.flatMap((part) => this.parts[part]?.tensors ?? []));
       const wanted = [...tensors].filter(({ isResident }) => !isResident);

@@ -8,6 +8,7 @@ import { type Architecture, architectureOf, type TensorIndex } from './architect
 import { EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
 import type { HostTable } from './host-embedding.ts';
 import { blocksFor, KV_BLOCK_SIZE, type KvCacheSize } from './kv-cache.ts';
+import { CACHE_TYPES, type CacheType } from './layer-states.ts';
 import type { AdapterSet } from './lora/adapter-set.ts';
 import type { ModelConfig } from './model-config.ts';
 import { recordModel } from './model-graphs.ts';
@@ -54,8 +55,8 @@ export interface PlanOptions {
   readonly inFlight?: number | undefined;
   /** Whole steps that stay recorded, those used last; 0 records every step anew. Default 32. */
   readonly preparedSteps?: number | undefined;
-  /** How the KV cache is stored. Default f16. */
-  readonly cacheType?: 'f16' | 'f32' | undefined;
+  /** How the KV cache is stored. Default f16; q8_0 takes 53 % of that, for models whose heads are multiples of 32 elements. */
+  readonly cacheType?: CacheType | undefined;
   /** What matrices become on the device. Default `blocks`: they stay as in the file. */
   readonly weights?: WeightPolicy | undefined;
   /**
@@ -89,6 +90,7 @@ export interface ModelDescription {
 /** Reads the metadata. Throws `INVALID_ARGUMENT`, `ARCHITECTURE_UNKNOWN` or `MODEL_CONFIG`; tensors are not looked at. */
 export function describeModel(source: ModelSource, options: PlanOptions): ModelDescription {
   checkCounts(options);
+  checkCacheType(options);
   const { gguf, device } = source;
   const { metadata } = gguf;
   const architecture = architectureOf(metadata, source.architectures);
@@ -148,6 +150,11 @@ function hostTable(
   if (!tensor) return undefined;
   const rows = tensor.elementCount / width;
   return { tensor, rows, width, format: formatUnder(weights, tensor.format, rows) };
+}
+
+function checkCacheType({ cacheType }: PlanOptions): void {
+  if (cacheType === undefined || CACHE_TYPES.includes(cacheType)) return;
+  fail('INVALID_ARGUMENT', { name: 'cacheType', found: String(cacheType), expected: CACHE_TYPES.join(', ') });
 }
 
 const COUNTS = ['context', 'batch', 'logitRows', 'sequences', 'cachePositions', 'inFlight'] as const;

@@ -13,11 +13,11 @@ export interface RunOn {
   readonly input: InputSlot;
   /** The host waits for the inputs to be on the device before it queues the step. Default false. */
   readonly awaitsInputs?: boolean;
-  /** Is told when all that the step needs is there and its inputs are about to be queued. */
+  /** Is told when all that the step needs is there and its inputs are about to be queued, and of whole steps whether they were recorded. */
   readonly watch?: RunWatch | undefined;
 }
 
 /** Who wants to know how a run gets on. */
 export interface RunWatch {
-  ready(): void;
+  ready(wasRecorded?: boolean): void;
 }

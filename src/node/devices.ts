@@ -8,6 +8,7 @@ export interface DeviceRequest {
   readonly device?: string | undefined;
   /** Threads of the CPU device. Default: the physical cores that the process may use. */
   readonly threads?: number | undefined;
+  /** Is told of what opening finds. Default: nobody. */
   readonly logger?: Logger | undefined;
 }
 
@@ -15,10 +16,14 @@ export interface DeviceRequest {
 export interface DeviceReport {
   /** What `--device` takes: `hip:0`, `cpu`; a backend alone where it has no device. */
   readonly device: string;
+  /** The part of `device` before the colon. */
   readonly backend: string;
+  /** What the device calls itself. */
   readonly name?: string;
+  /** What else there is to know, by names of the backend's. */
   readonly details?: Readonly<Record<string, string | number | boolean>>;
   readonly memory?: MemoryInfo;
+  /** Why it could not be opened. */
   readonly error?: string;
 }
 

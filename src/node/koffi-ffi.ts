@@ -1,6 +1,14 @@
+import { promisify } from 'node:util';
 import type koffiExports from 'koffi';
 import { fail, invariant } from '../base/errors.ts';
-import type { Ffi, NativeFunction, NativeLibrary, NativeMemory, NativeType } from '../device/index.ts';
+import type {
+  AsyncNativeFunction,
+  Ffi,
+  NativeFunction,
+  NativeLibrary,
+  NativeMemory,
+  NativeType,
+} from '../device/index.ts';
 
 /** A view of 4 GiB or more aborts Node 20. */
 const MAX_VIEW_BYTES = 2 ** 32 - 1;
@@ -17,8 +25,12 @@ const KOFFI_TYPES: Readonly<Record<NativeType, string>> = {
   text: 'const char *',
 };
 
+/** Of `dlopen`, on Linux and macOS. */
+const RTLD_NOW = 2;
+
 type Koffi = typeof koffiExports;
 type KoffiLibrary = ReturnType<Koffi['load']>;
+type KoffiFunction = ReturnType<KoffiLibrary['func']>;
 
 /** How native calls are made. */
 export interface KoffiOptions {
@@ -39,12 +51,18 @@ class KoffiFfi implements Ffi {
   readonly #koffi: Koffi;
   readonly #calloc: (count: number, size: number) => number;
   readonly #free: (address: number) => undefined;
+  /** Undefined where the system has another way. */
+  readonly #dlopen: ((name: string, flags: number) => Promise<number>) | undefined;
 
   constructor(koffi: Koffi) {
     this.#koffi = koffi;
     const c = koffi.load(null);
     this.#calloc = c.func('calloc', 'uintptr_t', ['size_t', 'size_t']);
     this.#free = c.func('free', 'void', ['uintptr_t']);
+    const library = new KoffiNativeLibrary('the C library', c);
+    this.#dlopen = library.has('dlopen')
+      ? library.bindAsync('dlopen', 'address', ['text', 'i32'])
+      : undefined;
   }
 
   open(candidates: readonly string[]): NativeLibrary {
@@ -60,6 +78,12 @@ class KoffiFfi implements Ffi {
       }
     }
     return fail('LIBRARY_NOT_FOUND', { library: candidates[0] ?? '', reasons: reasons.join(', ') });
+  }
+
+  async preload(candidates: readonly string[]): Promise<void> {
+    const dlopen = this.#dlopen;
+    if (!dlopen) return;
+    for (const name of candidates) if ((await dlopen(name, RTLD_NOW)) !== 0) return;
   }
 
   allocate(byteLength: number): NativeMemory {
@@ -117,9 +141,22 @@ class KoffiNativeLibrary implements NativeLibrary {
     result: R,
     parameters: P,
   ): NativeFunction<R, P> {
+    return this.#function(symbol, result, parameters) as NativeFunction<R, P>;
+  }
+
+  bindAsync<R extends NativeType, const P extends readonly NativeType[]>(
+    symbol: string,
+    result: R,
+    parameters: P,
+  ): AsyncNativeFunction<R, P> {
+    const bound = this.#function(symbol, result, parameters);
+    return promisify(bound.async) as AsyncNativeFunction<R, P>;
+  }
+
+  #function(symbol: string, result: NativeType, parameters: readonly NativeType[]): KoffiFunction {
     try {
       const types = parameters.map((type) => KOFFI_TYPES[type]);
-      return this.#library.func(symbol, KOFFI_TYPES[result], types) as NativeFunction<R, P>;
+      return this.#library.func(symbol, KOFFI_TYPES[result], types);
     } catch (cause) {
       return fail('SYMBOL_NOT_FOUND', { library: this.name, symbol }, cause);
     }

@@ -1,12 +1,12 @@
 import { fail } from '../base/errors.ts';
 import type { BlockDecoder } from '../device/index.ts';
 import type { DraftModel, DraftSource } from '../engine/draft-model.ts';
-import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
+import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
-import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
-import { AdapterSet } from '../model/lora/adapter-set.ts';
-import { LoraAdapter } from '../model/lora/lora-adapter.ts';
+import type { AdapterSet } from '../model/lora/adapter-set.ts';
+import type { LoraAdapter } from '../model/lora/lora-adapter.ts';
+import type { Tokenizer } from '../text/index.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
 import { openGguf } from './open-gguf.ts';
 
@@ -39,6 +39,10 @@ export interface LoadModelOptions extends ModelOptions, DeviceRequest {
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const { signal, logger, threads, residency } = options;
+  const shared = residency?.device;
+  // A driver starts on a thread of its own: the rest of our code and the file are read meanwhile.
+  const opening = shared ? Promise.resolve(shared) : openDevice(options);
+  opening.catch(() => {});
   const opened: AsyncDisposable[] = [];
   const keep = <T extends AsyncDisposable>(resource: T): T => {
     opened.unshift(resource);
@@ -49,17 +53,17 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const adapters = await openAdapters(gguf, options);
     const decodes = (options.weights ?? 'blocks') !== 'blocks' || options.embedding === 'host';
     const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
-    const shared = residency?.device;
-    const device = shared ?? keep(await openDevice(options));
+    const { LanguageModel } = await import('../engine/language-model.ts');
+    const { ALL_ARCHITECTURES: architectures } = await import('../model/architectures/index.ts');
+    const tokenizer = await tokenizerOf(gguf);
+    const device = await opening;
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
     const draft = options.draft && (await openDraft(options.draft, options));
     const own = { gguf, device, decoder, reopen, residency, adapters, draft };
     const speculation = options.draft?.tokens ?? options.speculation;
-    return await LanguageModel.open(
-      { ...own, architectures: ALL_ARCHITECTURES },
-      { ...options, speculation },
-    );
+    return await LanguageModel.open({ ...own, architectures, tokenizer }, { ...options, speculation });
   } catch (error) {
+    if (!shared) await opening.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
     for (const resource of opened) await resource[Symbol.asyncDispose]();
     throw error;
   }
@@ -97,6 +101,8 @@ async function openAdapters(
 ): Promise<AdapterSet | undefined> {
   const names = Object.entries(adapters);
   if (names.length === 0) return undefined;
+  const { AdapterSet } = await import('../model/lora/adapter-set.ts');
+  const { LoraAdapter } = await import('../model/lora/lora-adapter.ts');
   const tensors = new Map(base.tensors.map((tensor) => [tensor.name, tensor]));
   const architecture = base.metadata.string('general.architecture') ?? '';
   const files: GgufFile[] = [];
@@ -110,6 +116,19 @@ async function openAdapters(
     return await AdapterSet.load(read, tensors);
   } finally {
     for (const file of files) await file.dispose();
+  }
+}
+
+/** Undefined for a file without a usable one: its model runs on token ids, and says what is wrong when it is given a text. */
+async function tokenizerOf({ metadata }: GgufFile): Promise<Tokenizer | undefined> {
+  const { createTokenizer } = await import('../text/index.ts');
+  try {
+    const tokenizer = createTokenizer(metadata);
+    // Tables are built for the first text.
+    tokenizer.encode('a');
+    return tokenizer;
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fail } from '../base/errors.ts';
-import type { ModelSource } from '../server/index.ts';
+import type { ServedModel } from '../server/index.ts';
 import { type LoadModelOptions, loadModel } from './load-model.ts';
 
 const EXTENSION = '.gguf';
@@ -20,11 +20,11 @@ export function modelName(location: string): string {
  * Models to be served, from locations of the form `PATH` or `NAME=PATH`, opened with the same options. Rejects with
  * `INVALID_ARGUMENT` where two would have one name.
  */
-export async function modelSources(
+export async function servedModels(
   locations: readonly string[],
   options: LoadModelOptions,
-): Promise<ModelSource[]> {
-  const sources = new Map<string, ModelSource>();
+): Promise<ServedModel[]> {
+  const sources = new Map<string, ServedModel>();
   for (const text of locations) {
     const [, named, path = text] = /^([\w.:-]+)=(.+)$/s.exec(text) ?? [];
     const id = named ?? modelName(path);
@@ -51,7 +51,7 @@ export async function modelFilesIn(folder: string): Promise<string[]> {
   return files.sort().map((name) => join(folder, name));
 }
 
-async function sourceOf(id: string, location: string, options: LoadModelOptions): Promise<ModelSource> {
+async function sourceOf(id: string, location: string, options: LoadModelOptions): Promise<ServedModel> {
   const modified = await stat(location).then(
     ({ mtimeMs }) => mtimeMs,
     () => Date.now(),

@@ -7,7 +7,13 @@ import {
   openCompiler,
   openNativeDevice,
 } from '../devices/native/index.ts';
-import { COMPILERS, type DriverName, driverLibrary, type NativePlaces } from './driver-libraries.ts';
+import {
+  COMPILERS,
+  type DriverName,
+  driverLibrary,
+  type NativePlaces,
+  startDriver,
+} from './driver-libraries.ts';
 import { openNativePlatform } from './native-platform.ts';
 
 /** Which GPU is opened. */
@@ -27,6 +33,7 @@ export async function openNative(options: OpenNativeOptions): Promise<NativeDevi
   const compilers = places.compiler ? { [driver]: places.compiler } : {};
   const platform = await openNativePlatform({ logger, compilers });
   try {
+    using _ = await startDriver(platform.ffi, driver, { ordinal: index, places });
     const library = driverLibrary(platform.ffi, driver, places.driver);
     requireCompiler(platform.ffi, driver, places.compiler);
     return openNativeDevice({

@@ -53,6 +53,11 @@ export class PrometheusMetrics implements ServerMetrics {
     'model',
     'state',
   ]);
+  readonly #recorded = this.#gauge(
+    'rocmforge_whole_steps',
+    'Whole steps since the device was opened: ready when wanted (hit) or not (miss); recorded ahead, and wanted since.',
+    ['model', 'state'],
+  );
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
@@ -85,7 +90,13 @@ export class PrometheusMetrics implements ServerMetrics {
     this.#sequences.reset();
     for (const { id, progress, model } of models) {
       this.#loaded.set({ model: id }, progress);
-      for (const { state } of model?.activity.sequences ?? []) this.#sequences.inc({ model: id, state });
+      if (!model) continue;
+      for (const { state } of model.activity.sequences) this.#sequences.inc({ model: id, state });
+      const { preparedHits, preparedMisses, preparedAhead, preparedAheadUsed } = model.counters;
+      this.#recorded.set({ model: id, state: 'hit' }, preparedHits);
+      this.#recorded.set({ model: id, state: 'miss' }, preparedMisses);
+      this.#recorded.set({ model: id, state: 'ahead' }, preparedAhead);
+      this.#recorded.set({ model: id, state: 'ahead_used' }, preparedAheadUsed);
     }
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
   }

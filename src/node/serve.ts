@@ -2,6 +2,6 @@ export { ModelServer } from '../server/index.ts';
 export { openGrammarRealm } from './grammar-realm.ts';
 export { HttpListener } from './http-listener.ts';
 export { createLogger } from './logger.ts';
-export { modelFilesIn, modelSources } from './model-files.ts';
+export { modelFilesIn, servedModels } from './model-files.ts';
 export { PrometheusMetrics } from './prometheus-metrics.ts';
 export { pageFiles } from './page-files.ts';

@@ -1,10 +1,12 @@
 import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
-import type { BatchTensors, State, Tensor } from './value.ts';
+import { STATE_BLOCK } from './state-blocks.ts';
+import { type BatchTensors, type State, stateBytes, type Tensor } from './value.ts';
 
 /**
  * A paged cache of keys or values: positions `i * blockSize ...` of a slot's sequence lie in the cells of block
- * `blocks[slot, i]`, so `cell(slot, p) = blocks[slot, p / blockSize] * blockSize + p % blockSize`.
+ * `blocks[slot, i]`, so `cell(slot, p) = blocks[slot, p / blockSize] * blockSize + p % blockSize`. Both are of one type, f32,
+ * f16 or q8_0.
  */
 export interface PagedCache {
   readonly keys: State;
@@ -12,7 +14,7 @@ export interface PagedCache {
   readonly blockSize: number;
 }
 
-/** Writes row r of `k` and `v` into `cell(slots[r], positions[r])`, rounded to the cache's type. */
+/** Writes row r of `k` and `v` into `cell(slots[r], positions[r])`, rounded to the cache's type or quantized to it. */
 export interface KvAppendOp {
   readonly kind: 'kvAppend';
   readonly k: Tensor;
@@ -38,12 +40,19 @@ export interface AttentionOp extends AttentionParameters {
 
 /** Head counts, sizes in elements, and what is done to the scores. */
 export interface AttentionParameters {
+  /** Heads of queries. */
   readonly heads: number;
+  /** Heads of keys and values, each shared by `heads / kvHeads` heads of queries. */
   readonly kvHeads: number;
+  /** Elements of a head of queries and keys. */
   readonly keySize: number;
+  /** Elements of a head of values. */
   readonly valueSize: number;
+  /** Factor of the scores. */
   readonly scale: number;
+  /** Positions that a row looks back at, its own among them; undefined for all. */
   readonly window: number | undefined;
+  /** Scores become `softCap * tanh(score / softCap)`. */
   readonly softCap: number | undefined;
 }
 
@@ -74,6 +83,9 @@ export function attention(
     `values are ${of.kvHeads} x ${of.valueSize} wide`,
   );
   g.require(reach.type === 'i32' && reach.width === 1, 'each row has a last position that it looks at');
+  const sizes = [of.keySize, of.valueSize];
+  const whole = cache.keys.type !== 'q8_0' || sizes.every((size) => size % STATE_BLOCK === 0);
+  g.require(whole, `heads of ${sizes.join(' and ')} elements are whole blocks of a q8_0 cache`);
   const out = g.temp('attention', { axis: 'rows', width: of.heads * of.valueSize });
   g.push({ kind: 'attention', q, cache, batch: g.batch, reach, out, ...of });
   return out;
@@ -86,10 +98,10 @@ export function kvAppendCost(op: KvAppendOp, rows: number): Cost {
 
 /** Reads the attended cells once a row; two multiply-adds a cell value and query head. */
 export function attentionCost(op: AttentionOp, rows: number, attended: number): Cost {
-  const cell = op.kvHeads * (op.keySize + op.valueSize);
+  const { keys, values } = op.cache;
+  const cell = stateBytes(keys) / keys.rows + stateBytes(values) / values.rows;
   return {
-    bytes:
-      rows * (4 * (op.q.width + op.out.width) + attended * cell * (op.cache.keys.type === 'f16' ? 2 : 4)),
+    bytes: rows * (4 * (op.q.width + op.out.width) + attended * cell),
     flops: 2 * rows * attended * op.heads * (op.keySize + op.valueSize),
   };
 }

@@ -2,7 +2,17 @@ import { fail } from '../base/errors.ts';
 import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { Op } from './op.ts';
 import type { Recorder } from './recorder.ts';
-import type { Axis, BatchShape, BatchTensors, ElementType, State, Tensor, Weight } from './value.ts';
+import { STATE_BLOCK } from './state-blocks.ts';
+import type {
+  Axis,
+  BatchShape,
+  BatchTensors,
+  ElementType,
+  State,
+  StateType,
+  Tensor,
+  Weight,
+} from './value.ts';
 
 /** A result of the graph under the name by which it is bound. */
 export interface Output {
@@ -73,10 +83,14 @@ export class GraphBuilder implements Recorder<Op> {
     return weight;
   }
 
-  /** The state of this name; naming it twice gives the same value. */
-  state(name: string, type: ElementType, rows: number, width: number): State {
+  /** The state of this name; naming it twice gives the same value. Throws `GRAPH_SHAPE` for a part of a block. */
+  state(name: string, type: StateType, rows: number, width: number): State {
     const known = this.#states.get(name);
     if (known) return known;
+    this.require(
+      type !== 'q8_0' || width % STATE_BLOCK === 0,
+      `${name} is whole blocks of ${STATE_BLOCK} wide`,
+    );
     const state: State = { kind: 'state', id: this.#nextId++, name, type, rows, width };
     this.#states.set(name, state);
     return state;

@@ -11,8 +11,7 @@ export * from './group-norm.ts';
 export * from './lerp.ts';
 export * from './matmul.ts';
 export * from './norm.ts';
-export { applyOp, type OpTable } from './op-table.ts';
-export { costOf, type Op, type OpKind, operandsOf, resultsOf } from './op.ts';
+export { costOf, type Op, type OpKind, type OpTable, operandsOf, resultsOf } from './op.ts';
 export * from './rope.ts';
 export * from './rows.ts';
 export * from './sample.ts';
@@ -31,6 +30,7 @@ export {
 export { SamplingScratch } from './sampling/sampling-scratch.ts';
 export { validateSampling } from './sampling/validate-sampling.ts';
 export * from './slice.ts';
+export * from './state-blocks.ts';
 export * from './token-shift.ts';
 export * from './value.ts';
 export * from './wkv7.ts';

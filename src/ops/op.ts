@@ -1,3 +1,4 @@
+import { applyByKind, type KindTable } from '../base/kind-table.ts';
 import type { AttentionOp, KvAppendOp } from './attention.ts';
 import { attentionCost, kvAppendCost } from './attention.ts';
 import type { Cost, CostContext } from './cost.ts';
@@ -53,110 +54,76 @@ export type Op =
 /** The name of an operator. */
 export type OpKind = Op['kind'];
 
+/** What is done with each kind of operator, given a `Scope`. */
+export type OpTable<Scope, Result = void> = KindTable<Op, [Scope], Result>;
+
+const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
+  embed: embedCost,
+  matmul: matmulCost,
+  routeExperts: routeExpertsCost,
+  matmulExperts: matmulExpertsCost,
+  combineExperts: combineExpertsCost,
+  add: elementwiseCost,
+  mul: elementwiseCost,
+  scale: elementwiseCost,
+  unary: elementwiseCost,
+  gated: elementwiseCost,
+  slice: sliceCost,
+  lerp: lerpCost,
+  rmsNorm: normCost,
+  layerNorm: normCost,
+  groupNorm: groupNormCost,
+  l2Norm: groupNormCost,
+  ropeTable: ropeCost,
+  rope: ropeCost,
+  tokenAppend: (_, rows) => ({ bytes: 12 * rows, flops: 0 }),
+  kvAppend: kvAppendCost,
+  attention: (op, rows, { attended }) => attentionCost(op, rows, attended),
+  tokenShift: tokenShiftCost,
+  wkv7: wkv7Cost,
+  wkvBonus: wkvBonusCost,
+  gatherRows: (op, _, { outputs }) => gatherRowsCost(op, outputs),
+  sample: (op, _, { outputs }) => sampleCost(op, outputs),
+};
+
 /** The least that an operator moves and computes for a batch. */
 export function costOf(op: Op, context: CostContext): Cost {
   const rows = 'out' in op && op.out.axis === 'outputs' ? context.outputs : context.rows;
-  switch (op.kind) {
-    case 'embed':
-      return embedCost(op, rows);
-    case 'matmul':
-      return matmulCost(op, rows);
-    case 'routeExperts':
-      return routeExpertsCost(op, rows);
-    case 'matmulExperts':
-      return matmulExpertsCost(op, rows);
-    case 'combineExperts':
-      return combineExpertsCost(op, rows);
-    case 'add':
-    case 'mul':
-    case 'scale':
-    case 'unary':
-    case 'gated':
-      return elementwiseCost(op, rows);
-    case 'slice':
-      return sliceCost(op, rows);
-    case 'lerp':
-      return lerpCost(op, rows);
-    case 'groupNorm':
-    case 'l2Norm':
-      return groupNormCost(op, rows);
-    case 'tokenShift':
-      return tokenShiftCost(op, rows);
-    case 'wkv7':
-      return wkv7Cost(op, rows);
-    case 'wkvBonus':
-      return wkvBonusCost(op, rows);
-    case 'rmsNorm':
-    case 'layerNorm':
-      return normCost(op, rows);
-    case 'ropeTable':
-    case 'rope':
-      return ropeCost(op, rows);
-    case 'tokenAppend':
-      return { bytes: 12 * rows, flops: 0 };
-    case 'kvAppend':
-      return kvAppendCost(op, rows);
-    case 'attention':
-      return attentionCost(op, rows, context.attended);
-    case 'gatherRows':
-      return gatherRowsCost(op, context.outputs);
-    case 'sample':
-      return sampleCost(op, context.outputs);
-  }
+  return applyByKind(COSTS, op, rows, context);
 }
+
+const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
+  embed: ({ ids, table }) => [ids, table],
+  matmul: ({ x, weight, bias }) => [x, weight, bias],
+  routeExperts: ({ logits, bias }) => [logits, bias],
+  matmulExperts: ({ x, experts, weight }) => [x, experts, weight],
+  combineExperts: ({ x, shares }) => [x, shares],
+  add: ({ a, b }) => [a, b],
+  mul: ({ a, b }) => [a, b],
+  scale: ({ x }) => [x],
+  unary: ({ x }) => [x],
+  gated: ({ gate, up }) => [gate, up],
+  slice: ({ x }) => [x],
+  lerp: ({ a, b, t }) => [a, b, t],
+  rmsNorm: ({ x, weight }) => [x, weight],
+  layerNorm: ({ x, weight, bias }) => [x, weight, bias],
+  groupNorm: ({ x, weight, bias }) => [x, weight, bias],
+  l2Norm: ({ x }) => [x],
+  ropeTable: ({ positions, factors }) => [positions, factors],
+  rope: ({ x, table }) => [x, table],
+  tokenAppend: ({ history, tokens }) => [history, tokens],
+  kvAppend: ({ k, v, cache }) => [k, v, cache.keys, cache.values],
+  attention: ({ q, reach, cache }) => [q, reach, cache.keys, cache.values],
+  tokenShift: ({ x, last }) => [x, last],
+  wkv7: ({ r, w, k, v, kk, a, state }) => [r, w, k, v, kk, a, state],
+  wkvBonus: ({ r, k, v, weight }) => [r, k, v, weight],
+  gatherRows: ({ x }) => [x],
+  sample: ({ logits, parameters, history, masks }) => [logits, parameters, history, masks],
+};
 
 /** Everything an operator reads, in a fixed order; index tensors of the batch left out. */
 export function operandsOf(op: Op): readonly Value[] {
-  switch (op.kind) {
-    case 'embed':
-      return [op.ids, op.table];
-    case 'matmul':
-      return op.bias ? [op.x, op.weight, op.bias] : [op.x, op.weight];
-    case 'routeExperts':
-      return op.bias ? [op.logits, op.bias] : [op.logits];
-    case 'matmulExperts':
-      return [op.x, op.experts, op.weight];
-    case 'combineExperts':
-      return [op.x, op.shares];
-    case 'add':
-    case 'mul':
-      return [op.a, op.b];
-    case 'scale':
-    case 'unary':
-    case 'slice':
-    case 'l2Norm':
-      return [op.x];
-    case 'lerp':
-      return [op.a, op.b, op.t];
-    case 'groupNorm':
-      return [op.x, op.weight, op.bias];
-    case 'tokenShift':
-      return [op.x, op.last];
-    case 'wkv7':
-      return [op.r, op.w, op.k, op.v, op.kk, op.a, op.state];
-    case 'wkvBonus':
-      return [op.r, op.k, op.v, op.weight];
-    case 'gated':
-      return [op.gate, op.up];
-    case 'rmsNorm':
-      return [op.x, op.weight];
-    case 'layerNorm':
-      return op.bias ? [op.x, op.weight, op.bias] : [op.x, op.weight];
-    case 'ropeTable':
-      return op.factors ? [op.positions, op.factors] : [op.positions];
-    case 'rope':
-      return [op.x, op.table];
-    case 'tokenAppend':
-      return [op.history, op.tokens];
-    case 'kvAppend':
-      return [op.k, op.v, op.cache.keys, op.cache.values];
-    case 'attention':
-      return [op.q, op.reach, op.cache.keys, op.cache.values];
-    case 'gatherRows':
-      return [op.x];
-    case 'sample':
-      return [op.logits, op.parameters, op.history, op.masks];
-  }
+  return applyByKind(OPERANDS, op).filter((operand) => operand !== undefined);
 }
 
 /** The tensors an operator computes. */

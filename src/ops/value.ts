@@ -1,7 +1,11 @@
 import type { TensorFormat } from '../formats/tensor-format.ts';
+import { stateBlockPlanes } from './state-blocks.ts';
 
-/** How an activation's or a state's elements are stored. Indices are i32, everything computed is f32. */
+/** How an activation's elements are stored. Indices are i32, everything computed is f32. */
 export type ElementType = 'f32' | 'f16' | 'i32';
+
+/** How a state's elements are stored: as an activation's, or as `quantizeStateBlock` says, in `stateBlockPlanes`. */
+export type StateType = ElementType | 'q8_0';
 
 /** Bytes of one element. */
 export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { f32: 4, f16: 2, i32: 4 };
@@ -50,7 +54,7 @@ export interface State {
   readonly kind: 'state';
   readonly id: number;
   readonly name: string;
-  readonly type: ElementType;
+  readonly type: StateType;
   readonly rows: number;
   readonly width: number;
 }
@@ -88,8 +92,9 @@ export function tensorBytes(tensor: Tensor, shape: BatchShape): number {
 }
 
 /** Bytes that a state takes. */
-export function stateBytes(state: State): number {
-  return state.rows * state.width * ELEMENT_BYTES[state.type];
+export function stateBytes({ type, rows, width }: State): number {
+  if (type === 'q8_0') return stateBlockPlanes(rows, width).byteLength;
+  return rows * width * ELEMENT_BYTES[type];
 }
 
 /** Bytes of one row of a weight as the file holds it. */

@@ -1,9 +1,10 @@
+import { beforeAbort } from '../base/before-abort.ts';
 import { fail, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { LanguageModel } from '../engine/language-model.ts';
 
 /** A model that can be served: its name, and how it is opened when somebody asks for it. */
-export interface ModelSource {
+export interface ServedModel {
   readonly id: string;
   /** When the model was made, in seconds since 1970. */
   readonly created: number;
@@ -31,8 +32,8 @@ export interface ModelLease extends Disposable {
   readonly model: LanguageModel;
 }
 
-/** A model that has, or is about to have, memory. */
-interface Resident {
+/** Room for a model that is loaded, or about to be. */
+interface Seat {
   readonly entry: Entry;
   model: LanguageModel | undefined;
 }
@@ -46,7 +47,7 @@ class Entry {
   users = 0;
   lastUse = 0;
 
-  constructor(readonly source: ModelSource) {}
+  constructor(readonly source: ServedModel) {}
 
   status(): ModelStatus {
     const { source, model, progress, users } = this;
@@ -71,13 +72,13 @@ export class ModelPool implements AsyncDisposable {
   readonly #most: number;
   readonly #log: Logger;
   readonly #ending = new AbortController();
-  readonly #resident = new Set<Resident>();
+  readonly #seats = new Set<Seat>();
   /** Resolves when everyone who asked before has room for its model; one at a time makes room. */
   #room: Promise<void> = Promise.resolve();
   #wake: (() => void) | undefined;
   #clock = 0;
 
-  constructor(sources: readonly ModelSource[], of: { most: number; logger?: Logger | undefined }) {
+  constructor(sources: readonly ServedModel[], of: { most: number; logger?: Logger | undefined }) {
     this.#entries = new Map(sources.map((source) => [source.id, new Entry(source)]));
     this.#most = of.most;
     this.#log = of.logger ?? silentLogger;
@@ -100,7 +101,7 @@ export class ModelPool implements AsyncDisposable {
   async acquire(id: string | undefined, signal?: AbortSignal): Promise<ModelLease> {
     const entry = this.#find(id);
     // Not counted as a user yet: whoever makes room may be waiting for this very model to be left.
-    await settled(this.#room, signal);
+    await beforeAbort(this.#room, signal, 'the request');
     throwIfAborted(this.#ending.signal, 'the server');
     entry.users++;
     entry.lastUse = ++this.#clock;
@@ -113,7 +114,7 @@ export class ModelPool implements AsyncDisposable {
     };
     try {
       entry.loading ??= this.#open(entry);
-      const model = await settled(entry.loading, signal);
+      const model = await beforeAbort(entry.loading, signal, 'the request');
       return { id: entry.source.id, model, [Symbol.dispose]: release };
     } catch (error) {
       release();
@@ -127,7 +128,7 @@ export class ModelPool implements AsyncDisposable {
     this.#wake?.();
     const loading = Array.from(this.#entries.values(), async (entry) => entry.loading);
     await Promise.allSettled(loading);
-    await Promise.all(Array.from(this.#resident, (resident) => this.#evict(resident)));
+    await Promise.all(Array.from(this.#seats, (seat) => this.#evict(seat)));
   }
 
   #find(id: string | undefined): Entry {
@@ -142,31 +143,31 @@ export class ModelPool implements AsyncDisposable {
     const { source } = entry;
     const { signal } = this.#ending;
     const begin = performance.now();
-    const resident: Resident = { entry, model: undefined };
+    const seat: Seat = { entry, model: undefined };
     try {
-      this.#room = this.#room.then(() => this.#makeRoom(resident));
+      this.#room = this.#room.then(() => this.#makeRoom(seat));
       await this.#room;
       throwIfAborted(signal, 'the server');
       const onProgress = (part: number) => {
         entry.progress = part;
       };
       const model = await source.open({ signal, onProgress });
-      resident.model = model;
+      seat.model = model;
       entry.model = model;
       entry.progress = 1;
       this.#log.info('model loaded', { model: source.id, ms: Math.round(performance.now() - begin) });
       return model;
     } catch (error) {
       entry.forget();
-      this.#leave(resident);
+      this.#leave(seat);
       throw error;
     }
   }
 
   /** Evicts models that nobody uses until there is room for one more. */
-  async #makeRoom(resident: Resident): Promise<void> {
-    while (this.#resident.size >= this.#most && !this.#ending.signal.aborted) {
-      const idle = [...this.#resident].filter(({ model, entry }) => model && entry.users === 0);
+  async #makeRoom(seat: Seat): Promise<void> {
+    while (this.#seats.size >= this.#most && !this.#ending.signal.aborted) {
+      const idle = [...this.#seats].filter(({ model, entry }) => model && entry.users === 0);
       const [oldest] = idle.sort((a, b) => a.entry.lastUse - b.entry.lastUse);
       if (oldest) await this.#evict(oldest);
       else {
@@ -175,12 +176,12 @@ export class ModelPool implements AsyncDisposable {
         });
       }
     }
-    this.#resident.add(resident);
+    this.#seats.add(seat);
   }
 
   /** From here on, whoever asks for the model loads it anew. */
-  async #evict(resident: Resident): Promise<void> {
-    const { entry, model } = resident;
+  async #evict(seat: Seat): Promise<void> {
+    const { entry, model } = seat;
     const { id } = entry.source;
     entry.forget();
     try {
@@ -190,29 +191,12 @@ export class ModelPool implements AsyncDisposable {
       // Whoever makes room asked for another model: it is none of their failures.
       this.#log.warn('model not released', { model: id, error });
     } finally {
-      this.#leave(resident);
+      this.#leave(seat);
     }
   }
 
-  #leave(resident: Resident): void {
-    this.#resident.delete(resident);
+  #leave(seat: Seat): void {
+    this.#seats.delete(seat);
     this.#wake?.();
   }
-}
-
-/** The promise's outcome, or `ABORTED` as soon as the signal fires; the work itself goes on for others. */
-function settled<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work;
-  return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      try {
-        throwIfAborted(signal, 'the request');
-      } catch (error) {
-        reject(error as Error);
-      }
-    };
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

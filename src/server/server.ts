@@ -11,13 +11,13 @@ import { ENDPOINTS } from './endpoints.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
 import { Grammars } from './grammars.ts';
 import { NO_METRICS, type ServerMetrics } from './metrics.ts';
-import { ModelPool, type ModelSource } from './model-pool.ts';
+import { ModelPool, type ServedModel } from './model-pool.ts';
 import { RequestGate } from './request-gate.ts';
 
 /** How a server is set up. */
 export interface ServerOptions {
   /** The models by name; the first serves requests that name none. */
-  readonly models: readonly ModelSource[];
+  readonly models: readonly ServedModel[];
   /** Models that are loaded at once, before the server calls itself healthy. Default: the first. */
   readonly preload?: readonly string[];
   /** Models that may be loaded at the same time. Default 1. */

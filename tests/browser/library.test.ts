@@ -183,6 +183,32 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     assert.deepEqual(site.requests, ['/tiny.gguf bytes=150000-']);
   });
 
+  test('a record whose writing was cut off leaves what was known before', async () => {
+    await fresh();
+    await attempt({});
+    const known = await inPage(page, {}, async ({ ModelStore }) => {
+      let folder = await navigator.storage.getDirectory();
+      const store = await ModelStore.open();
+      for (const name of ['rocmforge', 'models', (await store.list())[0]?.id ?? ''])
+        folder = await folder.getDirectoryHandle(name);
+      const records: { file: FileSystemFileHandle; version: number }[] = [];
+      for await (const [name, file] of folder.entries()) {
+        if (!(file instanceof FileSystemFileHandle) || !name.endsWith('.json')) continue;
+        records.push({ file, version: JSON.parse(await (await file.getFile()).text()).version });
+      }
+      const newest = records.sort((a, b) => b.version - a.version)[0];
+      const cut = await newest?.file.createWritable();
+      await cut?.write('{"name": "ti');
+      await cut?.close();
+      return await store.list();
+    });
+    assert.deepEqual([known[0]?.name, known[0]?.size, known[0]?.complete], ['tiny.gguf', tiny.length, false]);
+    site.requests.length = 0;
+    const { stored, ids } = await attempt({ sha256: TINY_SHA256 });
+    assert.deepEqual([stored[0]?.complete, ids.length], [true, 4]);
+    assert.deepEqual(site.requests, [`/tiny.gguf bytes=${tiny.length - 1}-`]);
+  });
+
   test('another version of a file is not patched together with the first', async () => {
     await fresh();
     site.behaviour.stallAfter = 150_000;

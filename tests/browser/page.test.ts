@@ -14,6 +14,9 @@ const MODEL = 'models/minimind2-small-q4_k_m.gguf';
 const PHONE = { width: 390, height: 780 };
 const tiny = await tinyBytes('F32');
 
+/** The first answer is always the same, one without Markdown, which is heard as it is written and seen otherwise. */
+const PLAIN_ANSWER = `localStorage.getItem('rocmforge settings') ?? localStorage.setItem('rocmforge settings', '{ "seed": 1 }')`;
+
 describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
   let site: Site;
   let browser: TestBrowser;
@@ -26,7 +29,7 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     site = await Site.open(join(PROJECT_ROOT, 'dist/web'));
     site.files.set(`/${MODEL}`, readFileSync(join(PROJECT_ROOT, MODEL)));
     browser = await TestBrowser.open({ viewport: PHONE });
-    page = await browser.page(`${site.url}/`);
+    page = await browser.page(`${site.url}/`, PLAIN_ANSWER);
   });
 
   after(async () => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Command } from 'commander';
-import { registerCommand } from '../../src/cli/command.ts';
+import { describeCommand } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands/index.ts';
 import { globalOptions } from '../../src/cli/options.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
@@ -12,7 +12,8 @@ import { runCli } from '../support/run-cli.ts';
 test('the help of the program and of every command ends well and shows examples', async (t) => {
   const all = await runCli(t, ['--help']);
   assert.equal(all.code, 0);
-  for (const { name, examples } of COMMANDS) {
+  for (const { name, read } of COMMANDS) {
+    const { examples } = await read();
     assert.match(all.stdout, new RegExp(`^  ${name} `, 'm'));
     assert.ok(examples.length > 0, name);
     const one = await runCli(t, [name, '--help']);
@@ -27,13 +28,14 @@ test('the help of the program and of every command ends well and shows examples'
 });
 
 test('every example is a command line that is understood', async () => {
-  for (const { examples } of COMMANDS) {
+  for (const { read } of COMMANDS) {
+    const { examples } = await read();
     for (const [commandLine] of examples) {
       let started = 0;
       const program = new Command().exitOverride();
       for (const option of globalOptions()) program.addOption(option);
       for (const command of COMMANDS) {
-        registerCommand(program, command, async () => {
+        describeCommand(program.command(command.name), await command.read(), async () => {
           started++;
         });
       }

@@ -61,6 +61,20 @@ test('--fit says what stays and what is streamed in the memory that is given', a
   assert.ok(memory.fit.weights <= 7e6 && memory.fit.streamedParts === 8);
   const floats = await runCli(t, ['inspect', '-d', 'reference', '--fit', '--weights', 'f32']);
   assert.match(floats.stdout, /^weights +98\.5 MiB/m);
+  const cacheOf = async (type: string) => {
+    const { stdout } = await runCli(t, [
+      'inspect',
+      '-d',
+      'reference',
+      '--fit',
+      '--cache-type',
+      type,
+      '--json',
+    ]);
+    return (JSON.parse(stdout) as { memory: { fit: { cache: number } } }).memory.fit.cache;
+  };
+  const [halves, blocks] = [await cacheOf('f16'), await cacheOf('q8_0')];
+  assert.ok(blocks < 0.54 * halves && blocks > 0.53 * halves, `${blocks} of ${halves} bytes`);
   const none = await runCli(t, ['inspect', '-d', 'reference', '--fit', '--memory', '1MB']);
   assert.match(none.stdout, /^the model needs .* \(weights .*\), 976\.6 KiB are free$/m);
   const wrong = await runCli(t, ['inspect', '--fit', '--memory', 'much']);

@@ -25,7 +25,7 @@ test('progress and timings are said where they are asked for', async (t) => {
   assert.match(stderr, /^loaded tiny\.gguf: .*KiB in \d+\.\d\d s\n/);
   assert.match(
     stderr,
-    /prompt \d+ tokens, .*tok\/s \| generated 3 tokens.* \| loaded in .* s \| reference: /,
+    /prompt \d+ tokens, .*tok\/s \| generated 3 tokens.* \| loaded in .* s, first token [0-9.]+ s after the start of the process \| reference: /,
   );
   assert.equal((await runCli(t, [...base, '-v', '-q'])).stderr, '');
   assert.ok(!stderr.includes('\u001b'), 'no colours in a pipe');

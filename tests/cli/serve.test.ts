@@ -74,6 +74,7 @@ test('a key is asked for where one is set, and metrics count', async (t) => {
   assert.match(metrics, /rocmforge_tokens_total\{model="tiny",kind="generated"\} 12\n/);
   assert.match(metrics, /rocmforge_guessed_tokens_total\{model="tiny",outcome="accepted"\} [1-9]/);
   assert.match(metrics, /rocmforge_guessed_tokens_total\{model="tiny",outcome="rejected"\} 0\n/);
+  assert.match(metrics, /rocmforge_whole_steps\{model="tiny",state="hit"\} \d/);
   assert.match(
     metrics,
     /rocmforge_request_duration_seconds_count\{endpoint="\/v1\/chat\/completions",status="401"\} 2\n/,

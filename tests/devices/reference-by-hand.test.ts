@@ -28,7 +28,7 @@ import {
   writeSamplingRow,
 } from '../../src/ops/index.ts';
 import { caseData } from '../support/contract/case-data.ts';
-import { elementsOf } from '../support/contract/compare.ts';
+import { elementsOf, stateRow } from '../support/contract/compare.ts';
 import type { Elements } from '../support/contract/op-case.ts';
 import { plainBatch, type RaggedBatch } from '../support/contract/ragged-batch.ts';
 import { runCase } from '../support/contract/run-case.ts';
@@ -57,7 +57,9 @@ async function computed(
   for (const state of data.graph.states) {
     const bytes = states.get(state.name);
     assert.ok(bytes);
-    numbers[state.name] = [...elementsOf(bytes, state.type)];
+    numbers[state.name] = Array.from({ length: state.rows }, (_, row) => [
+      ...stateRow(bytes, state, row),
+    ]).flat();
   }
   return numbers;
 }
@@ -287,6 +289,16 @@ test('attention of two tokens over three positions', async () => {
   assertClose(soft.y?.slice(2, 3), [(10 * cap(1) + 100 * cap(2)) / (cap(1) + cap(2))]);
 });
 
+/** Sampling from a vocabulary of three tokens, for two slots. */
+const sampleOfThree = (g: GraphBuilder) =>
+  sample(g, {
+    logits: g.input('logits', { axis: 'outputs', width: 3 }),
+    parameters: g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' }),
+    history: g.state('history', 'i32', 2, 3),
+    masks: g.state('masks', 'i32', 2, 64),
+    alternatives: 1,
+  });
+
 test('sample takes the likeliest token that the mask of its slot lets through', async () => {
   const row = new Int32Array(2 * SAMPLING_ROW_WORDS);
   const masked = { ...DEFAULT_SAMPLING, temperature: 0, masked: true, logProbabilities: 1 };
@@ -300,15 +312,7 @@ test('sample takes the likeliest token that the mask of its slot lets through', 
   };
   const shape = { rows: 2, outputs: 2, slots: 2, blocksPerSlot: 1 };
   const batch = { ...plainBatch(2), slots: [1, 0], blocks: [[-1], [-1]], shape };
-  const { tokens, report } = await computed(batch, contents, (g) =>
-    sample(g, {
-      logits: g.input('logits', { axis: 'outputs', width: 3 }),
-      parameters: g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' }),
-      history: g.state('history', 'i32', 2, 3),
-      masks: g.state('masks', 'i32', 2, 64),
-      alternatives: 1,
-    }),
-  );
+  const { tokens, report } = await computed(batch, contents, sampleOfThree);
   assert.deepEqual(tokens, [0, 1]);
   const total = Math.log(Math.exp(1) + Math.exp(3) + Math.exp(4));
   assertClose([report?.[1] ?? 0, report?.[3] ?? 0], [1 - total, 4 - total]);
@@ -331,15 +335,7 @@ test('sample chooses by the row of its output, and reports', async () => {
     blocks: [[-1], [-1]],
     shape: { rows: 2, outputs: 2, slots: 2, blocksPerSlot: 1 },
   };
-  const { tokens, report } = await computed(batch, contents, (g) =>
-    sample(g, {
-      logits: g.input('logits', { axis: 'outputs', width: 3 }),
-      parameters: g.input('parameters', { axis: 'outputs', width: SAMPLING_ROW_WORDS, type: 'i32' }),
-      history: g.state('history', 'i32', 2, 3),
-      masks: g.state('masks', 'i32', 2, 64),
-      alternatives: 1,
-    }),
-  );
+  const { tokens, report } = await computed(batch, contents, sampleOfThree);
   assert.deepEqual(tokens, [2, 1]);
   assertClose([report?.[1] ?? 0, report?.[3] ?? 0], [ln(1 / 2), ln(1 / 2)]);
   assert.deepEqual(report?.slice(4).map(Number.isNaN), [true, true, true, true], 'no report was asked for');

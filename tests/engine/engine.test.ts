@@ -17,18 +17,7 @@ import { describeModel } from '../../src/model/plan-options.ts';
 import { StepProfile } from '../../src/engine/step-profile.ts';
 import { TINY, tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
-
-/** The device as one that gains by plans of several capacities. */
-function withCapacities(device: Device, capacities: readonly number[]): Device {
-  return new Proxy(device, {
-    get(target, key) {
-      if (key === 'rowCapacities')
-        return (rows: number) => [...capacities.filter((capacity) => capacity < rows), rows];
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-}
+import { withCapacities } from '../support/with-capacities.ts';
 
 async function open(device: Device, options: ModelOptions): Promise<LanguageModel> {
   return LanguageModel.open({ gguf: await tinyModel(), device, architectures: ALL_ARCHITECTURES }, options);
@@ -85,6 +74,7 @@ const VARIANTS: Readonly<Record<string, readonly [capacities: readonly number[],
   'in batches that nobody joins': [[], { sequences: 4, runtime: { batching: 'static' } }],
   'every step recorded anew': [[1, 2, 8], { sequences: 4, preparedSteps: 0 }],
   'two steps kept': [[1, 2, 8], { sequences: 4, preparedSteps: 2 }],
+  'no step recorded ahead': [[1, 2, 8], { sequences: 4, runtime: { recordsAhead: false } }],
 };
 
 const expected = alone();
@@ -125,6 +115,8 @@ test('a profile tells of every phase of every step, and its trace is one', async
   const counts = new Map(profile.summary().map(({ phase, count }) => [phase, count]));
   for (const phase of ['dispatch', 'load', 'submit', 'wait', 'back', 'step'] as const)
     assert.equal(counts.get(phase), steps, phase);
+  const { preparedHits, preparedMisses } = model.counters;
+  assert.equal(profile.hitRate, preparedHits / (preparedHits + preparedMisses));
   assert.ok((counts.get('gap') ?? 0) > 0 && profile.gapShare >= 0 && profile.gapShare < 1);
   for (const { median, p95, most } of profile.summary()) assert.ok(median <= p95 && p95 <= most);
   const spans = profile.trace?.spans ?? [];

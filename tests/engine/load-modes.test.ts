@@ -59,8 +59,9 @@ for (const load of LOAD_MODES) {
 test('opening a lazy model reads and uploads no byte of any weight', async () => {
   const { source, model } = await open({ load: 'lazy' });
   await using _ = model;
-  await model.loaded;
+  const { breakdown } = await model.loaded;
   assert.equal(source.reads, 0);
+  assert.deepEqual([breakdown.open.sum > 0, breakdown.plan.sum > 0, breakdown.read.sum], [true, true, 0]);
   assert.ok(model.plan.weights.every(({ state }) => state === 'unloaded'));
   assert.deepEqual(
     Array.from({ length: TINY.layers }, (_, layer) => model.plan.isLayerLoaded(layer)),

@@ -1,7 +1,10 @@
 import { loadModel } from '../../src/index.ts';
-import { testQuantizedGoldens } from '../support/golden-tests.ts';
+import { type GoldenDevice, testQuantizedCache, testQuantizedGoldens } from '../support/golden-tests.ts';
 
-testQuantizedGoldens({
+const CPU: GoldenDevice = {
   name: 'the CPU device',
   open: (path, options) => loadModel(path, { ...options, device: 'cpu' }),
-});
+};
+
+testQuantizedGoldens(CPU);
+testQuantizedCache(CPU);

@@ -67,6 +67,26 @@ test('who finds everything held waits until something is given back', async () =
   assert.deepEqual([a.isThere, b.isThere], [false, true]);
 });
 
+test('an abort ends the wait at once, in the line and at its head, and what came meanwhile is given back', async () => {
+  const residency = await Residency.open(openNullDevice(), { memory: 20 });
+  const [a, b, c] = [15, 15, 4].map((bytes) => new Lodger(bytes)) as [Lodger, Lodger, Lodger];
+  const isAborted = (error: unknown) => isRocmforgeError(error, 'ABORTED');
+  await residency.hold([a]);
+  const [first, second] = [new AbortController(), new AbortController()];
+  const head = residency.hold([b], first.signal);
+  const inLine = [residency.hold([c], second.signal), residency.reserve(1, second.signal)];
+  second.abort();
+  for (const waiting of inLine) await assert.rejects(waiting, isAborted);
+  assert.equal(c.creations, 0);
+  first.abort();
+  await assert.rejects(head, isAborted);
+  await assert.rejects(residency.hold([a], first.signal), isAborted);
+  residency.giveBack([a]);
+  await use(residency, b);
+  await use(residency, c);
+  assert.deepEqual([a.isThere, b.isThere, c.isThere, residency.forWeights], [false, true, true, 20]);
+});
+
 test('who leaves while it waits for room gets none', async () => {
   const residency = await Residency.open(openNullDevice(), { memory: 20 });
   const [a, b] = [new Lodger(15), new Lodger(15)];

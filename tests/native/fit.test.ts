@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import type { NativeDevice } from '../../src/devices/native/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { emulatedTests } from '../support/native/emulator.ts';
 import { tinyModel } from '../support/tiny-model.ts';
@@ -30,3 +31,23 @@ for (const options of CASES) {
     assert.ok(running <= margin, `${running} bytes beside the plan's buffers, ${margin} planned`);
   });
 }
+
+emulated('what the driver takes once is planned once', async (emulator) => {
+  await using first = emulator.device();
+  await using again = emulator.device();
+  const { free } = await again.memory();
+  const opened = async (device: NativeDevice, load: 'eager' | 'lazy') => {
+    const parts = { gguf: await tinyModel('Q8_0'), device, architectures: ALL_ARCHITECTURES };
+    return LanguageModel.open(parts, { context: 128, cachePositions: 65_536, batch: 2, load });
+  };
+  const before = await opened(first, 'eager');
+  const { onDevice } = before.fit;
+  await before.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+  await before.dispose();
+  await using model = await opened(again, 'eager');
+  await model.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+  assert.ok(model.fit.onDevice < onDevice);
+  const taken = free - (await again.memory()).free;
+  const planned = model.fit.onDevice;
+  assert.ok(Math.abs(taken - planned) <= 0.02 * planned, `${taken} of ${planned} bytes`);
+});

@@ -23,8 +23,14 @@ interface Memory {
   readonly resident: number;
 }
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '30' } } });
-const { minutes } = values;
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '30' },
+    // Seconds after which an answer is lost: more where others use the machine, too.
+    patience: { type: 'string', default: '180' },
+  },
+});
+const { minutes, patience } = values;
 const server = new ModelServer({
   models: [bundledSource({ sequences: 4, context: 1024 })],
   parallel: 4,
@@ -37,6 +43,8 @@ const clients = fork(fileURLToPath(new URL('soak-clients.js', import.meta.url)),
   listener.url,
   '--minutes',
   minutes,
+  '--patience',
+  patience,
 ]);
 let counts: Readonly<Record<string, number>> = {};
 clients.on('message', ({ done }: { done: typeof counts }) => {

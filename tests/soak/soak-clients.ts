@@ -6,12 +6,14 @@ import { deedsAgainst } from './deeds.ts';
 // its part or leaves somebody without an answer.
 
 const WORKERS = 8;
-/** Nobody waits longer than this for what a client does, on a slow machine either. */
-const PATIENCE_MS = 180_000;
 /** Bodies of 100 MB take the time of many others. */
 const SHARES: Readonly<Record<string, number>> = { large: 0.1 };
 
-const { values } = parseArgs({ options: { url: { type: 'string' }, minutes: { type: 'string' } } });
+const { values } = parseArgs({
+  options: { url: { type: 'string' }, minutes: { type: 'string' }, patience: { type: 'string' } },
+});
+/** Nobody waits longer than this for what a client does. */
+const patienceMs = Number(values.patience) * 1000;
 const end = performance.now() + Number(values.minutes) * 60_000;
 const random = seededRandom(1);
 const deeds = deedsAgainst(values.url ?? '', random);
@@ -25,7 +27,7 @@ async function work(): Promise<void> {
     const late = setTimeout(() => {
       console.error(`lost: ${name}`);
       process.exit(1);
-    }, PATIENCE_MS);
+    }, patienceMs);
     await deeds[name]?.();
     clearTimeout(late);
     counts[name] = (counts[name] ?? 0) + 1;

@@ -15,8 +15,12 @@ export interface SyntheticModel {
   readonly tensors: ReadonlyMap<string, TensorInfo>;
 }
 
-/** The model that `rocmforge synth` would write in this shape. */
-export async function syntheticModel(shape: SyntheticShape, format: TensorFormat): Promise<SyntheticModel> {
+/** The model that `rocmforge synth` would write in this shape; values' weights in a format of their own, where one is given. */
+export async function syntheticModel(
+  shape: SyntheticShape,
+  format: TensorFormat,
+  values: TensorFormat = format,
+): Promise<SyntheticModel> {
   // The pieces of a large vocabulary are many, and nothing here reads them.
   const plan = await syntheticPlan('synthetic', { ...shape, vocabulary: 64 }, { format });
   const sink = new MemorySink();
@@ -25,9 +29,10 @@ export async function syntheticModel(shape: SyntheticShape, format: TensorFormat
   const architecture = architectureOf(header.metadata, ALL_ARCHITECTURES);
   const config = architecture.configure(header.metadata, shape.architecture);
   const source = new MemorySource(new Uint8Array(0), 'nothing');
-  const tensors = plan.tensors.map(({ name, format: stored, shape: planned }): TensorInfo => {
+  const tensors = plan.tensors.map(({ name, format: planned, shape: plannedShape }): TensorInfo => {
+    const stored = name.endsWith('attn_v.weight') ? values : planned;
     const ofVocabulary = /^(token_embd|output)\.weight$/.test(name);
-    const dimensions = ofVocabulary ? [shape.width, shape.vocabulary] : planned;
+    const dimensions = ofVocabulary ? [shape.width, shape.vocabulary] : plannedShape;
     const elementCount = dimensions.reduce((product, count) => product * count, 1);
     const byteLength = (elementCount / stored.blockElements) * stored.blockBytes;
     return { name, format: stored, shape: dimensions, elementCount, byteLength, offset: 0, source };

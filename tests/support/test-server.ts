@@ -6,7 +6,7 @@ import { openGrammarRealm } from '../../src/node/grammar-realm.ts';
 import { HttpListener, type ListenOptions } from '../../src/node/http-listener.ts';
 import { loadModel } from '../../src/node/load-model.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
-import { type ModelSource, ModelServer, type ServerOptions } from '../../src/server/index.ts';
+import { type ServedModel, ModelServer, type ServerOptions } from '../../src/server/index.ts';
 import { BUNDLED } from './run-cli.ts';
 import { tinyModel } from './tiny-model.ts';
 
@@ -15,7 +15,7 @@ export function tinySource(
   id = 'tiny',
   options: ModelOptions = {},
   openDevice: () => Device | Promise<Device> = () => openCpu({ threads: 1, memoryLimit: 2 ** 30 }),
-): ModelSource {
+): ServedModel {
   return {
     id,
     created: 1_700_000_000,
@@ -30,7 +30,7 @@ export function tinySource(
 }
 
 /** The bundled model on the CPU device. */
-export function bundledSource(options: ModelOptions = {}): ModelSource {
+export function bundledSource(options: ModelOptions = {}): ServedModel {
   return {
     id: 'minimind2',
     created: 1_700_000_000,

@@ -18,11 +18,10 @@ import { WatchedSource } from '../support/watched-source.ts';
 
 const bytes = await tinyBytes('Q8_0');
 
-/** What a model generates, twice, and its weights' memory. The device ends with it. */
-async function generated(options: ModelOptions, opening: Promise<Device> = openSoftwareGpu()) {
-  const device = await opening;
+/** What a model generates, twice, and its weights' memory. The device ends with it, unless a residency shares it. */
+async function generated(options: ModelOptions, device: Device, residency?: Residency) {
   const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
-  const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
+  const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
   await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...options });
   const texts: number[][] = [];
   for (let round = 0; round < 2; round++) {
@@ -37,19 +36,22 @@ async function generated(options: ModelOptions, opening: Promise<Device> = openS
 
 describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
   test('tokens are the same whenever weights come, and when layers are streamed', async () => {
-    const { texts, fit } = await generated({ load: 'eager' });
+    const { texts, fit } = await generated({ load: 'eager' }, await openSoftwareGpu());
     assert.deepEqual(texts[0], texts[1]);
+    await using device = await openSoftwareGpu();
+    const residency = await Residency.open(device);
     for (const load of ['background', 'lazy'] as const) {
-      assert.deepEqual((await generated({ load })).texts, texts, load);
+      assert.deepEqual((await generated({ load }, device, residency)).texts, texts, load);
     }
-    const streamed = await generated({ weightMemory: Math.floor(0.9 * fit.weights) });
+    const weightMemory = Math.floor(0.9 * fit.weights);
+    const streamed = await generated({ weightMemory }, device, residency);
     assert.ok(streamed.fit.streamedParts > 0 && streamed.fit.weights < 0.9 * fit.weights);
     assert.deepEqual(streamed.texts, texts);
   });
 
   test('weights that were decoded on the way give the tokens of the reference', async () => {
-    const expected = await generated({ weights: 'f32' }, Promise.resolve(openReferenceDevice()));
-    assert.deepEqual((await generated({ weights: 'f32' })).texts, expected.texts);
+    const expected = await generated({ weights: 'f32' }, openReferenceDevice());
+    assert.deepEqual((await generated({ weights: 'f32' }, await openSoftwareGpu())).texts, expected.texts);
   });
 
   test('tensors by name arrive as their format decodes them', async () => {

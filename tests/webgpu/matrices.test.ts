@@ -23,7 +23,7 @@ describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
     await using device = await openWithEmulatedMatrices();
     const cases = [
       ...MATMUL_CASES.filter(({ name }) => /^Q.*, 33 rows/.test(name)),
-      ...LAYER_CASES.filter(({ name }) => /^llama layer, Q8_0, f16.* (17|101) rows/.test(name)),
+      ...LAYER_CASES.filter(({ name }) => /^llama layer, Q8_0, f16 cache, \w+, (17|101) rows/.test(name)),
       ...LAYER_CASES.filter(({ name }) => name.startsWith('results that are outputs')),
       ...ATTENTION_CASES.filter(({ name }) => /prompts|in turns/.test(name)),
     ];
@@ -87,10 +87,13 @@ async function kernelTexts(target: GpuTarget): Promise<Set<string>> {
     const format = formatNamed(name);
     assert.ok(format);
     const model = await syntheticModel(shape, format);
-    for (const rows of [64, 512]) {
+    const cacheTypes = name === 'Q4_0' ? (['f16', 'q8_0'] as const) : (['f16'] as const);
+    for (const [rows, cacheType] of [64, 512].flatMap((count) =>
+      cacheTypes.map((type) => [count, type] as const),
+    )) {
       const graphs = syntheticGraphs(model, {
         shape: { rows, outputs: 1, slots: 1, blocksPerSlot: 128 },
-        ...{ blocks: 128, cacheType: 'f16', context: 4096, tokens: 1, alternatives: 0 },
+        ...{ blocks: 128, cacheType, context: 4096, tokens: 1, alternatives: 0 },
       });
       for (const { graph } of graphs.layers) {
         for (const { module, args } of lowerGraph(graph, target).templates) {

@@ -66,7 +66,7 @@ export class ModelSession {
     try {
       await this.#release();
       signal.throwIfAborted();
-      const { context, device, keep } = this.#settings.value;
+      const { context, cacheType, device, keep } = this.#settings.value;
       let arriving = false;
       const onProgress = (progress: BrowserLoadProgress) => {
         const isArrival = progress.phase === 'checking' || progress.phase === 'downloading';
@@ -75,7 +75,8 @@ export class ModelSession {
         if (signal.aborted || (arriving && !isArrival)) return;
         this.status.value = { kind: 'loading', title, progress };
       };
-      const options = { context, device, keep, load: 'eager', sha256, signal, onProgress } as const;
+      const kept = { context, cacheType, device, keep } as const;
+      const options = { ...kept, load: 'eager', sha256, signal, onProgress } as const;
       const model = await loadModel(location, options);
       // It was cancelled while its last message was on its way.
       if (signal.aborted) await model.dispose();

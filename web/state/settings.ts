@@ -1,5 +1,5 @@
 import { effect, type Signal, signal } from '@preact/signals';
-import type { BrowserDeviceRequest } from '../../src/browser/index.ts';
+import type { BrowserDeviceRequest, BrowserLoadOptions } from '../../src/browser/index.ts';
 
 /** What the user chose. Numbers that are undefined are left to the library. */
 export interface SettingValues {
@@ -13,6 +13,8 @@ export interface SettingValues {
   readonly seed: number | undefined;
   /** Positions of a conversation; taken when a model is loaded. */
   readonly context: number;
+  /** How a conversation is kept while it goes on; taken when a model is loaded. */
+  readonly cacheType: NonNullable<BrowserLoadOptions['cacheType']>;
   readonly device: NonNullable<BrowserDeviceRequest['device']>;
   /** Whether loaded models stay in the browser. */
   readonly keep: boolean;
@@ -27,6 +29,7 @@ export const DEFAULT_SETTINGS: SettingValues = {
   maxTokens: 512,
   seed: undefined,
   context: 4096,
+  cacheType: 'f16',
   device: 'auto',
   keep: true,
 };

@@ -39,6 +39,13 @@ interface FieldsProps {
   readonly change: (changed: Partial<SettingValues>) => void;
 }
 
+/** What a slider chooses. */
+const RANGES = [
+  { name: 'temperature', label: 'Temperature', hint: '0 takes the likeliest word', max: 2 },
+  { name: 'topP', label: 'Top-p', hint: '1 leaves all words in', max: 1 },
+  { name: 'repeatPenalty', label: 'Repetition penalty', hint: '1 is off', min: 1, max: 1.5 },
+] as const;
+
 function AnswerFields({ values, change }: FieldsProps) {
   return (
     <>
@@ -53,28 +60,9 @@ function AnswerFields({ values, change }: FieldsProps) {
           />
         )}
       </Field>
-      <Range
-        label="Temperature"
-        hint="0 takes the likeliest word"
-        max={2}
-        value={values.temperature}
-        onChange={(temperature) => change({ temperature })}
-      />
-      <Range
-        label="Top-p"
-        hint="1 leaves all words in"
-        max={1}
-        value={values.topP}
-        onChange={(topP) => change({ topP })}
-      />
-      <Range
-        label="Repetition penalty"
-        hint="1 is off"
-        min={1}
-        max={1.5}
-        value={values.repeatPenalty}
-        onChange={(repeatPenalty) => change({ repeatPenalty })}
-      />
+      {RANGES.map(({ name, ...range }) => (
+        <Range key={name} {...range} value={values[name]} onChange={(value) => change({ [name]: value })} />
+      ))}
       <Count
         label="Most tokens of an answer"
         value={values.maxTokens}
@@ -100,6 +88,20 @@ function LoadFields({ values, change }: FieldsProps) {
         value={values.context}
         onChange={(context = DEFAULT_SETTINGS.context) => change({ context })}
       />
+      <Field label="Memory of a conversation" half>
+        {(id) => (
+          <select
+            id={id}
+            value={values.cacheType}
+            onChange={({ currentTarget }) =>
+              change({ cacheType: currentTarget.value as SettingValues['cacheType'] })
+            }
+          >
+            <option value="f16">Exact (f16)</option>
+            <option value="q8_0">Half as much (q8_0)</option>
+          </select>
+        )}
+      </Field>
       <Field label="Device" half>
         {(id) => (
           <select

@@ -26,6 +26,12 @@ export const modelErrors = {
     'Convert the model again, or use a model whose metadata is complete.',
     (p) => `${p.key}: found ${p.found}, expected ${p.expected}`,
   ),
+  CACHE_TYPE: entry<{ cacheType: string; headSize: number; block: number }>(
+    400,
+    'The KV cache cannot be stored as asked, because the model’s heads are not whole blocks of that type.',
+    'Store the cache in half floats (--cache-type f16).',
+    (p) => `a ${p.cacheType} cache holds blocks of ${p.block} elements, the model has heads of ${p.headSize}`,
+  ),
   MODEL_TOO_LARGE: entry<{ needed: string; free: string; weights: string; cache: string; scratch: string }>(
     507,
     'The model with its context does not fit into memory.',

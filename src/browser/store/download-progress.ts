@@ -2,6 +2,7 @@
 export interface DownloadProgress {
   /** `checking` while what an earlier download left is hashed, `downloading` then. */
   readonly phase: 'checking' | 'downloading';
+  /** Bytes that are stored, or were hashed. */
   readonly bytes: number;
   /** Undefined where the server does not tell. */
   readonly totalBytes: number | undefined;

@@ -108,9 +108,15 @@ export class Download {
     } catch (error) {
       this.#target.file.close();
       throwIfAborted(signal, `downloading ${this.#origin.name}`);
-      if (isRocmforgeError(error, 'HASH_MISMATCH')) await this.#target.folder.remove(this.#target.id);
+      if (isRocmforgeError(error, 'HASH_MISMATCH')) await this.#discard();
       throw error;
     }
+  }
+
+  /** What stays all the same is no model: its record has no hash, and whoever takes it up again looks at every byte. */
+  async #discard(): Promise<void> {
+    const { folder, id } = this.#target;
+    await folder.remove(id).catch(() => {});
   }
 
   async #receiveAll(): Promise<void> {

@@ -1,11 +1,12 @@
 import { fail } from '../../base/errors.ts';
 import { OpfsFile } from './opfs-file.ts';
-import { parseRecord, type StoreRecord } from './store-record.ts';
+import { parseRecord, type StoreRecord, type WrittenRecord } from './store-record.ts';
 
 /** Where models lie in the origin private file system: a folder each, with the file and what is known of it. */
 const PATH = ['rocmforge', 'models'];
 const MODEL = 'model.gguf';
-const RECORD = 'model.json';
+/** Written in turn, so that one is whole while the other is being written. */
+const RECORDS = ['model.json', 'model.other.json'] as const;
 
 /** A browser's folder of stored models, by id. */
 export class StoreFolder {
@@ -34,15 +35,9 @@ export class StoreFolder {
     return ids;
   }
 
-  /** What is known of a model; undefined where there is none of that id, or its record is damaged. */
+  /** What is known of a model; undefined where there is none of that id, or no record that is whole. */
   async record(id: string): Promise<StoreRecord | undefined> {
-    try {
-      const folder = await this.#root.getDirectoryHandle(id);
-      const file = await (await folder.getFileHandle(RECORD)).getFile();
-      return parseRecord(await file.text());
-    } catch {
-      return undefined;
-    }
+    return (await this.#records(id))[0]?.record;
   }
 
   /** Bytes of a model that are stored, whole or not. */
@@ -55,16 +50,16 @@ export class StoreFolder {
     }
   }
 
-  /** Workers only. Rejects with `MODEL_IN_USE`. */
+  /** Workers only. Where it is cut off, what was known before stays known. Rejects with `MODEL_IN_USE`. */
   async writeRecord(id: string, record: StoreRecord): Promise<void> {
     const folder = await this.#root.getDirectoryHandle(id, { create: true });
-    const file = await OpfsFile.open(
-      record.name,
-      await folder.getFileHandle(RECORD, { create: true }),
-      'readwrite',
-    );
+    const [newest] = await this.#records(id);
+    const name = RECORDS.find((other) => other !== newest?.file) ?? RECORDS[0];
+    const written: WrittenRecord = { ...record, version: (newest?.record.version ?? 0) + 1 };
+    const handle = await folder.getFileHandle(name, { create: true });
+    const file = await OpfsFile.open(record.name, handle, 'readwrite');
     try {
-      const bytes = new TextEncoder().encode(JSON.stringify(record));
+      const bytes = new TextEncoder().encode(JSON.stringify(written));
       file.truncate(bytes.length);
       file.write(0, bytes);
       file.flush();
@@ -86,6 +81,24 @@ export class StoreFolder {
     } catch (cause) {
       if (cause instanceof DOMException && cause.name === 'NotFoundError') return;
       fail('MODEL_IN_USE', { model: (await this.record(id))?.name ?? id }, cause);
+    }
+  }
+
+  /** The records that are whole, the newest first. */
+  async #records(id: string): Promise<{ file: string; record: WrittenRecord }[]> {
+    const read = await Promise.all(RECORDS.map((file) => this.#readRecord(id, file)));
+    return read
+      .flatMap((record, i) => (record ? [{ file: RECORDS[i] as string, record }] : []))
+      .sort((a, b) => b.record.version - a.record.version);
+  }
+
+  async #readRecord(id: string, name: string): Promise<WrittenRecord | undefined> {
+    try {
+      const folder = await this.#root.getDirectoryHandle(id);
+      const file = await (await folder.getFileHandle(name)).getFile();
+      return parseRecord(await file.text());
+    } catch {
+      return undefined;
     }
   }
 }

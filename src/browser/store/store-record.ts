@@ -15,8 +15,13 @@ export interface StoreRecord {
   readonly used: number;
 }
 
+/** A record as it is written: of two the one with the larger version counts. */
+export interface WrittenRecord extends StoreRecord {
+  readonly version: number;
+}
+
 /** Reads a record; undefined where its writing was cut off or somebody else wrote there. */
-export function parseRecord(text: string): StoreRecord | undefined {
+export function parseRecord(text: string): WrittenRecord | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -24,10 +29,11 @@ export function parseRecord(text: string): StoreRecord | undefined {
     return undefined;
   }
   if (typeof value !== 'object' || value === null) return undefined;
-  const { name, url, size, validator, sha256, added, used } = value as Record<string, unknown>;
+  const { name, url, size, validator, sha256, added, used, version = 0 } = value as Record<string, unknown>;
   const isText = (of: unknown): of is string | undefined => of === undefined || typeof of === 'string';
   const isCount = (of: unknown): of is number => typeof of === 'number' && Number.isFinite(of) && of >= 0;
   if (typeof name !== 'string' || !isCount(size) || !isCount(added) || !isCount(used)) return undefined;
+  if (!isCount(version)) return undefined;
   if (!isText(url) || !isText(validator) || !isText(sha256)) return undefined;
-  return { name, url, size, validator, sha256, added, used };
+  return { name, url, size, validator, sha256, added, used, version };
 }

@@ -44,8 +44,6 @@ const WIDTH = 22;
 
 /** `rocmforge bench`: how fast a model loads, reads and generates. */
 export const benchCommand: CliCommand<BenchFlags> = {
-  name: 'bench',
-  summary: 'measure how fast a model loads, reads a prompt and generates',
   options: [
     new Option('-p, --prompt-tokens <count>', 'length of the prompt that is read; 0 for none')
       .argParser(wholeNumber(0))

@@ -24,8 +24,6 @@ interface ChatFlags extends ModelFlags, DeviceFlags, SamplingFlags {
 
 /** `rocmforge chat`: a conversation in the terminal, or the lines of a pipe one after the other. */
 export const chatCommand: CliCommand<ChatFlags> = {
-  name: 'chat',
-  summary: 'hold a conversation; /help inside lists its commands',
   options: [
     new Option('--system <text>', 'what the model is told before the conversation'),
     ...modelOptions(),

@@ -5,8 +5,6 @@ import { type JsonFlags, jsonOption } from '../options.ts';
 
 /** `rocmforge devices`: what this machine can run models on. */
 export const devicesCommand: CliCommand<JsonFlags> = {
-  name: 'devices',
-  summary: 'list the devices of this machine',
   options: [jsonOption()],
   examples: [
     ['devices', 'what models can run on here'],

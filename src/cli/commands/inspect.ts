@@ -22,10 +22,11 @@ interface InspectFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, JsonFlags
   readonly full?: boolean;
 }
 
+/** Options of a model that say nothing about its memory: the file is the argument, and nothing of it is loaded. */
+const NOT_HERE: ReadonlySet<string> = new Set<keyof ModelFlags>(['model', 'load']);
+
 /** `rocmforge inspect`: what a file holds, from its header alone. */
 export const inspectCommand: CliCommand<InspectFlags> = {
-  name: 'inspect',
-  summary: 'show what a GGUF file holds and what memory it takes; reads its header only',
   arguments: [new Argument('[model]', 'GGUF file or http(s) address (default: the bundled model)')],
   options: [
     new Option('--summary', 'only the summary'),
@@ -34,7 +35,7 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     new Option('--fit', 'only where the memory would go, and what is streamed when it does not fit'),
     new Option('--full', 'write long arrays and texts out'),
     jsonOption(),
-    ...modelOptions().filter((option) => option.attributeName() !== 'model'),
+    ...modelOptions().filter((option) => !NOT_HERE.has(option.attributeName())),
     ...draftOptions(),
     ...deviceOptions(),
   ],

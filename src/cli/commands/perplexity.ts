@@ -34,8 +34,6 @@ const LOGIT_ROWS = 64;
 
 /** `rocmforge perplexity`: how well a model predicts a text, or how far it is from a golden. */
 export const perplexityCommand: CliCommand<PerplexityFlags> = {
-  name: 'perplexity',
-  summary: "judge a model by a text, or by a reference program's logits",
   options: [
     new Option(
       '-f, --file <path>',

@@ -1,7 +1,7 @@
 import { Option } from 'commander';
 import type { LanguageModel } from '../../engine/language-model.ts';
 import type { TextStream } from '../../engine/text-stream.ts';
-import { type ChatMessage, chatTemplateNames } from '../../text/index.ts';
+import type { ChatMessage } from '../../text/index.ts';
 import { type Answer, type AnswerForm, streamAnswer } from '../answer.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { type LoadedModel, loadFromFlags } from '../load.ts';
@@ -36,8 +36,6 @@ const DEFAULT_PROMPT = 'What is the capital of France?';
 
 /** `rocmforge run`: one prompt, one answer. */
 export const runCommand: CliCommand<RunFlags> = {
-  name: 'run',
-  summary: 'answer one prompt',
   options: [
     new Option('-p, --prompt <text>', `the prompt (default: standard input, else "${DEFAULT_PROMPT}")`),
     new Option('--system <text>', 'what the model is told before the prompt').conflicts('raw'),
@@ -82,14 +80,15 @@ export const runCommand: CliCommand<RunFlags> = {
     const prompt = asked ?? DEFAULT_PROMPT;
     if (asked === undefined) context.output.note(`> ${prompt}`);
     const how = greedy ? { ...options, temperature: 0 } : options;
-    const stream = isRaw(flags, model) ? model.generate(prompt, how) : model.chat(turns(prompt, flags), how);
+    const stream = (await isRaw(flags, model))
+      ? model.generate(prompt, how)
+      : model.chat(turns(prompt, flags), how);
     const form: AnswerForm = flags.json ? 'json' : flags.jsonStream ? 'json-lines' : 'text';
     const answer = await streamAnswer(stream, form, context.output);
     if (form !== 'text') await context.output.json(resultOf({ prompt, answer, stream, loaded }));
     const { backend, name } = model.device.info;
-    context.output.note(
-      `${timingsText(timingsOf(stream.end))} | loaded in ${loaded.seconds.toFixed(2)} s | ${backend}: ${name}`,
-    );
+    const loading = `loaded in ${loaded.seconds.toFixed(2)} s${firstTokenText(answer)}`;
+    context.output.note(`${timingsText(timingsOf(stream.end))} | ${loading} | ${backend}: ${name}`);
     await loaded.tellProfile();
     return undefined;
   },
@@ -104,13 +103,18 @@ async function askedPrompt(flags: RunFlags, { signal }: CommandContext): Promise
   return prompt === undefined || prompt.trim() === '' ? undefined : prompt;
 }
 
-function isRaw(flags: RunFlags, model: LanguageModel): boolean {
+async function isRaw(flags: RunFlags, model: LanguageModel): Promise<boolean> {
+  const { chatTemplateNames } = await import('../../text/index.ts');
   return flags.raw === true || !chatTemplateNames(model.gguf.metadata).includes('default');
 }
 
 function turns(prompt: string, { system }: RunFlags): ChatMessage[] {
   const user = { role: 'user', content: prompt };
   return system === undefined ? [user] : [{ role: 'system', content: system }, user];
+}
+
+function firstTokenText({ firstTokenSeconds: seconds }: Answer): string {
+  return seconds === undefined ? '' : `, first token ${seconds.toFixed(2)} s after the start of the process`;
 }
 
 function resultOf(of: { prompt: string; answer: Answer; stream: TextStream; loaded: LoadedModel }) {
@@ -127,6 +131,7 @@ function resultOf(of: { prompt: string; answer: Answer; stream: TextStream; load
     ids: of.answer.tokens.map(({ id }) => id),
     logProbabilities: scored ? of.answer.tokens : undefined,
     loadSeconds: seconds,
+    firstTokenSeconds: of.answer.firstTokenSeconds,
     ...timingsOf(end),
   };
 }

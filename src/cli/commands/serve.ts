@@ -35,8 +35,6 @@ interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags {
 
 /** `rocmforge serve`: an HTTP server with OpenAI's and Anthropic's APIs. */
 export const serveCommand: CliCommand<ServeFlags> = {
-  name: 'serve',
-  summary: 'answer HTTP requests in the shape of OpenAI’s and Anthropic’s APIs',
   options: [...whatOptions(), ...whereOptions(), ...deviceOptions()],
   examples: [
     ['serve', 'the bundled model at http://127.0.0.1:8080/v1'],
@@ -98,7 +96,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     PrometheusMetrics,
     createLogger,
     modelFilesIn,
-    modelSources,
+    servedModels,
     openGrammarRealm,
     pageFiles,
   } = await import('../../node/serve.ts');
@@ -116,7 +114,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   });
   const { maxModels, queue, maxBody, timeLimit } = flags;
   await using server = new ModelServer({
-    models: await modelSources(locations, { ...opened, logger }),
+    models: await servedModels(locations, { ...opened, logger }),
     mostModels: maxModels,
     parallel: sequences * maxModels,
     ...(queue === undefined ? {} : { queue }),

@@ -27,8 +27,6 @@ interface SynthFlags extends JsonFlags {
 
 /** `rocmforge synth`: a model file of random weights, to measure and to test with. */
 export const synthCommand: CliCommand<SynthFlags> = {
-  name: 'synth',
-  summary: 'write a model of random weights in a known shape',
   arguments: [new Argument('<shape>', 'sizes of a known model').choices(Object.keys(SYNTHETIC_SHAPES))],
   options: [
     new Option('-a, --arch <name>', "of another architecture than the shape's").choices(
@@ -59,7 +57,7 @@ export const synthCommand: CliCommand<SynthFlags> = {
     const path = flags.output ?? `${name}-${format.name.toLowerCase()}.gguf`;
     const shape = syntheticShape(name, changesOf(flags));
     const outputFormat = flags.outputFormat ? requireFormat('output format', flags.outputFormat) : undefined;
-    const display = byteProgress(output, { doing: 'writing', done: 'wrote', name: basename(path) });
+    const display = await byteProgress(output, { doing: 'writing', done: 'wrote', name: basename(path) });
     const begin = performance.now();
     try {
       const request = { path, name, shape, format, outputFormat, seed: flags.seed, signal };

@@ -17,8 +17,6 @@ interface TokenizeFlags extends Pick<ModelFlags, 'model'>, JsonFlags {
 
 /** `rocmforge tokenize`: text to token ids and back. */
 export const tokenizeCommand: CliCommand<TokenizeFlags> = {
-  name: 'tokenize',
-  summary: 'turn a text into token ids, or ids into text',
   arguments: [new Argument('[text]', 'the text, used to the last byte (default: standard input)')],
   options: [
     modelOption(),

@@ -1,4 +1,5 @@
-import { applyOp, type OpGraph, type OpTable } from '../../ops/index.ts';
+import { applyByKind } from '../../base/kind-table.ts';
+import type { OpGraph, OpTable } from '../../ops/index.ts';
 import { type Fuse, planFusions } from '../fusion/plan-fusions.ts';
 
 /** How a device turns operators into launches: each by itself, and some of them together. */
@@ -16,7 +17,7 @@ export function lowerOps<Lowering extends { readonly graph: OpGraph }>(
   const fusions = planFusions(to, fuses);
   for (const op of to.graph.ops) {
     const fused = fusions.get(op);
-    if (!fused) applyOp(ops, op, to);
+    if (!fused) applyByKind(ops, op, to);
     else for (const fusion of fused) fusion.emit();
   }
 }

@@ -106,7 +106,7 @@ class CpuDevice implements Device {
       spread: options.spread ?? 1,
       onBank: ({ id, memory }) => this.#team.broadcast({ kind: 'bank', id, memory }),
     });
-    this.memoryRules = memoryRules({ own: TRANSFER_BYTES, largestBuffer: this.#banks.largestRange });
+    this.memoryRules = memoryRules({ own: () => TRANSFER_BYTES, largestBuffer: this.#banks.largestRange });
     this.#streams = this.#streamContext();
   }
 

@@ -1,3 +1,5 @@
+import type { StateType } from '../../ops/index.ts';
+
 /**
  * The kernels as TypeScript sees them. Addresses are byte offsets into the one shared memory that the instance was given,
  * counts are elements. No kernel allocates, keeps state or checks its arguments; none reads or writes below `heapBase()`.
@@ -70,7 +72,7 @@ export interface KernelExports {
   ): void;
   /**
    * One token row and one key head: positions `begin` to `end - 1`. `q` and `out` are the group's query heads; `keys` and
-   * `values` the cache at this key head; `blocks` the sequence's block numbers; `parameters` written by
+   * `values` the cache at this key head, `keyScales` and `valueScales` its scales where it is q8_0; `blocks` the sequence's block numbers; `parameters` written by
    * `writeAttentionParameters`; `scratch` takes `attentionScratchBytes`.
    */
   attention(
@@ -83,7 +85,11 @@ export interface KernelExports {
     begin: number,
     end: number,
     scratch: number,
+    keyScales: number,
+    valueScales: number,
   ): void;
+  /** Quantizes `blocks` blocks of 32 f32 as `quantizeStateBlock` says. */
+  quantizeStateBlocks(x: number, quants: number, scales: number, blocks: number): void;
 }
 
 /**
@@ -136,6 +142,12 @@ export type MatMatKernel = (
   scratch: number,
 ) => void;
 
+/** How the elements of a cell are stored. */
+export type CellType = Exclude<StateType, 'i32'>;
+
+/** What `attention` calls them. */
+const CELL_CODES: Readonly<Record<CellType, number>> = { f32: 0, f16: 1, q8_0: 2 };
+
 /** What `attention` reads at `parameters`. Sizes are counts of values; cell bytes are those of all key heads of a cell. */
 export interface AttentionKernelParameters {
   readonly blockSize: number;
@@ -145,14 +157,17 @@ export interface AttentionKernelParameters {
   readonly valueSize: number;
   readonly keyCellBytes: number;
   readonly valueCellBytes: number;
+  /** Bytes of the scales of all key heads of a cell; 0 where it has none. */
+  readonly keyScaleBytes: number;
+  readonly valueScaleBytes: number;
   readonly scale: number;
   /** 0 for none. */
   readonly softCap: number;
-  readonly cacheType: 'f16' | 'f32';
+  readonly cacheType: CellType;
 }
 
 /** Bytes of `attention`'s parameters. */
-export const ATTENTION_PARAMETER_BYTES = 36;
+export const ATTENTION_PARAMETER_BYTES = 44;
 
 /** Writes the parameters of `attention` at a byte offset. */
 export function writeAttentionParameters(view: DataView, at: number, of: AttentionKernelParameters): void {
@@ -164,7 +179,9 @@ export function writeAttentionParameters(view: DataView, at: number, of: Attenti
   view.setUint32(at + 20, of.valueCellBytes, true);
   view.setFloat32(at + 24, of.scale, true);
   view.setFloat32(at + 28, of.softCap, true);
-  view.setUint32(at + 32, of.cacheType === 'f16' ? 1 : 0, true);
+  view.setUint32(at + 32, CELL_CODES[of.cacheType], true);
+  view.setUint32(at + 36, of.keyScaleBytes, true);
+  view.setUint32(at + 40, of.valueScaleBytes, true);
 }
 
 /** Bytes of scratch that `attention` wants. */

@@ -3,10 +3,10 @@ import { NativeBuffer } from './memory/native-buffer.ts';
 import { allocatePinned } from './memory/native-pinned.ts';
 import type { NativeContext } from './native-context.ts';
 
-const BYTES = 1 << 20;
+const BYTES = 64 << 10;
 
 /**
- * Sends 1 MiB to the device and back, and compares: a driver that moves no bytes is found when it is opened, not when a model
+ * Sends 64 KiB to the device and back, and compares: a driver that moves no bytes is found when it is opened, not when a model
  * answers nonsense. Throws `DRIVER_ECHO`. Waits.
  */
 export function checkEcho({ driver, ffi, logger }: Pick<NativeContext, 'driver' | 'ffi' | 'logger'>): void {

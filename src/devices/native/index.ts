@@ -1,3 +1,4 @@
+export { cudaBlas, hipBlas } from './blas/blas-table.ts';
 export { type CompilerTable, cudaCompiler, hipCompiler } from './compiler/compiler-table.ts';
 export { openCompiler, RunTimeCompiler } from './compiler/run-time-compiler.ts';
 export { cudaDriver } from './driver/cuda-driver.ts';

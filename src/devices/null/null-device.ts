@@ -2,6 +2,7 @@ import { type Device, HostDevice, planScratch } from '../../device/index.ts';
 
 /** How much memory the null device pretends to have. */
 export interface NullDeviceOptions {
+  /** Bytes that buffers may take together. */
   readonly memoryBytes?: number;
 }
 

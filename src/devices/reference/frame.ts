@@ -8,7 +8,7 @@ import {
   type Weight,
   weightRowBytes,
 } from '../../ops/index.ts';
-import { Matrix } from './matrix.ts';
+import { type Matrix, matrixOver, temporaryMatrix } from './matrix.ts';
 
 /** The values of a graph during one run: bound memory, and temporaries in f64. */
 export class Frame {
@@ -44,9 +44,9 @@ export class Frame {
     if (known) return known;
     const range = this.#ranges.get(value);
     invariant(range || value.kind === 'tensor', `the state ${value.name} is bound`);
-    const matrix = range
-      ? Matrix.over(bytesOf(range), value.type, value.width)
-      : Matrix.temporary(capacityOf((value as Tensor).axis, this.#graph.shape), value.width);
+    const { type, width } = value;
+    const rows = value.kind === 'state' ? value.rows : capacityOf(value.axis, this.#graph.shape);
+    const matrix = range ? matrixOver(bytesOf(range), { type, rows, width }) : temporaryMatrix(rows, width);
     this.#matrices.set(value, matrix);
     return matrix;
   }

@@ -1,10 +1,12 @@
+import { applyByKind } from '../../base/kind-table.ts';
 import { bytesOf, type Device, HostDevice } from '../../device/index.ts';
-import { applyOp, weightRowBytes } from '../../ops/index.ts';
+import { weightRowBytes } from '../../ops/index.ts';
 import { Frame } from './frame.ts';
 import { RUN_OPS } from './run-ops.ts';
 
 /** How much memory the reference device takes at most. */
 export interface ReferenceDeviceOptions {
+  /** Bytes that buffers may take together. Default 8 GiB. */
   readonly memoryBytes?: number;
 }
 
@@ -31,7 +33,7 @@ export function openReferenceDevice({ memoryBytes = 2 ** 33 }: ReferenceDeviceOp
       scratchBytes: 0,
       prepare: (program, bindings) => () => {
         const frame = new Frame(program, bindings);
-        for (const op of graph.ops) applyOp(RUN_OPS, op, frame);
+        for (const op of graph.ops) applyByKind(RUN_OPS, op, frame);
       },
     }),
   });

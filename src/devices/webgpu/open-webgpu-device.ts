@@ -5,7 +5,9 @@ import { WebGpuDevice } from './webgpu-device.ts';
 
 /** Which GPU is opened, and what of it is used. */
 export interface WebGpuDeviceOptions {
+  /** Where adapters come from, such as `navigator.gpu`. */
   readonly gpu: GpuProvider;
+  /** Which adapter. Default: the one that the system holds for fast. */
   readonly adapter?: GPURequestAdapterOptions;
   /** Features that are left unused where the GPU has them. */
   readonly without?: readonly GpuFeature[];

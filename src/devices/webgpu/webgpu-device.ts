@@ -8,7 +8,6 @@ import {
   MemoryBudget,
   type MemoryInfo,
   type MemoryRules,
-  memoryRules,
   type PinnedBuffer,
   type PinnedUse,
   type Program,
@@ -24,6 +23,7 @@ import { PipelineStore } from './launching/pipeline-store.ts';
 import { type WebGpuExecutable, WebGpuProgram } from './launching/webgpu-program.ts';
 import { WebGpuStep } from './launching/webgpu-step.ts';
 import { lowerGraph } from './lowering/lower-graph.ts';
+import { webGpuMemory } from './memory/memory-rules.ts';
 import { ReadbackPool } from './memory/readback-pool.ts';
 import { StagingPool } from './memory/staging-pool.ts';
 import { WebGpuBuffer } from './memory/webgpu-buffer.ts';
@@ -36,9 +36,6 @@ import { WebGpuStream } from './streams/webgpu-stream.ts';
  * 64 or more: capacities between gain little and are compiled for long. In software, where compiling takes longest, one row is enough.
  */
 const ROW_CAPACITIES = [1, 8, 64];
-
-/** What Vulkan was seen to take on an H200 besides the buffers and the mapped memory that weights pass through. */
-const OWN_BYTES = 24 << 20;
 
 /** What a device is made of. */
 export interface WebGpuDeviceParts {
@@ -69,7 +66,7 @@ export class WebGpuDevice implements Device {
     this.info = info;
     this.target = target;
     this.#device = device;
-    this.memoryRules = memoryRules({ own: OWN_BYTES, largestBuffer: device.limits.maxBufferSize });
+    this.memoryRules = webGpuMemory(device.limits.maxBufferSize);
     this.#faults = new GpuFaults(device, info.backend);
     this.#budget = new MemoryBudget(info.backend, memoryBytes);
     this.#store = new PipelineStore(device, info.name);

@@ -96,7 +96,7 @@ function recordAttention(scope: Scope, { x, shared, states }: LayerInputs): Tens
   const table = shared.get('turns');
   const turn = (of: Tensor) => (table ? rope(g, of, { table, headSize, pairs: 'halves' }) : of);
   const [q, k, v] = recordProjections(scope, x);
-  const cache = states.pagedCache(width, width);
+  const cache = states.pagedCache({ kvHeads: heads, keySize: headSize, valueSize: headSize });
   kvAppend(g, cache, turn(k), v);
   const mixed = attention(g, turn(q), cache, {
     heads,

@@ -22,7 +22,7 @@ export function recordAttention(scope: Scope, x: Tensor, inputs: LayerInputs): T
     return rope(g, normed, { table: turns, headSize: keySize, pairs: config.ropePairs });
   };
   const query = place(q, 'attn_q_norm');
-  const cache = inputs.states.pagedCache(kvHeads * keySize, kvHeads * valueSize);
+  const cache = inputs.states.pagedCache({ kvHeads, keySize, valueSize });
   kvAppend(g, cache, place(k, 'attn_k_norm'), v);
   const mixed = attention(g, query, cache, {
     heads,

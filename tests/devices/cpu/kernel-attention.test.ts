@@ -117,6 +117,8 @@ function attend(bench: KernelBench, shape: Shape, cache: Cache): Float32Array {
     ...shape,
     keyCellBytes: kvHeads * keySize * elementBytes,
     valueCellBytes: kvHeads * valueSize * elementBytes,
+    keyScaleBytes: 0,
+    valueScaleBytes: 0,
     scale: SCALE,
   };
   const p = bench.alloc(ATTENTION_PARAMETER_BYTES);
@@ -136,6 +138,8 @@ function attend(bench: KernelBench, shape: Shape, cache: Cache): Float32Array {
       shape.begin,
       shape.end,
       scratch,
+      0,
+      0,
     );
   }
   bench.checkGuards();

@@ -1,7 +1,6 @@
 import { asBytes } from '../../../src/base/bytes.ts';
-import { floatToHalf } from '../../../src/base/half.ts';
+import { matrixOver } from '../../../src/devices/reference/matrix.ts';
 import {
-  ELEMENT_BYTES,
   GraphBuilder,
   type OpGraph,
   type State,
@@ -84,9 +83,11 @@ function stateContents(state: State, of: OpCase, random: () => number): Uint8Arr
   const count = state.rows * state.width;
   const elements = state.type === 'i32' ? new Int32Array(count) : new Float32Array(count);
   (of.fill?.[state.name] ?? fillNormal)(elements, random);
-  const stored = state.type === 'f16' ? Uint16Array.from(elements, (value) => floatToHalf(value)) : elements;
   const bytes = new Uint8Array(stateBytes(state));
-  bytes.set(asBytes(stored).subarray(0, count * ELEMENT_BYTES[state.type]));
+  const stored = matrixOver(bytes, state);
+  for (let row = 0; row < state.rows; row++) {
+    stored.write(row, elements.subarray(row * state.width, (row + 1) * state.width));
+  }
   return bytes;
 }
 

@@ -1,11 +1,29 @@
 import { halfToFloat } from '../../../src/base/half.ts';
-import type { ElementType } from '../../../src/ops/index.ts';
+import { matrixOver } from '../../../src/devices/reference/matrix.ts';
+import { type ElementType, type State, stateBlockPlanes } from '../../../src/ops/index.ts';
 
 /** The elements of stored bytes as numbers. */
 export function elementsOf(bytes: Uint8Array, type: ElementType): Float64Array {
   const copy = bytes.slice().buffer;
   if (type === 'f16') return Float64Array.from(new Uint16Array(copy), (bits) => halfToFloat(bits));
   return Float64Array.from(type === 'i32' ? new Int32Array(copy) : new Float32Array(copy));
+}
+
+/** The elements of a row of a state as numbers. */
+export function stateRow(bytes: Uint8Array, state: State, row: number): Float64Array {
+  return matrixOver(bytes.slice(), state).read(row);
+}
+
+/** The bytes of each row of a state; those of quants and scales one behind the other where it has both. */
+export function stateRowBytes(bytes: Uint8Array, { type, rows, width }: State): Uint8Array[] {
+  const planes = type === 'q8_0' ? stateBlockPlanes(rows, width) : undefined;
+  const first = planes?.scales ?? bytes.byteLength;
+  return Array.from({ length: rows }, (_, row) => {
+    const own = bytes.subarray((first / rows) * row, (first / rows) * (row + 1));
+    if (!planes) return own;
+    const at = first + row * planes.scaleBytes;
+    return Uint8Array.from([...own, ...bytes.subarray(at, at + planes.scaleBytes)]);
+  });
 }
 
 /** A few standard deviations: what a single element may be off, in units of `sqrt(limit) * rms`. */

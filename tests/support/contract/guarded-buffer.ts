@@ -14,10 +14,16 @@ export function poison(bytes: Uint8Array, mark: number): Uint8Array {
   return bytes;
 }
 
-const GUARD = BUFFER_ALIGNMENT;
-const GUARD_MARK = 0xa5;
+/** As many bytes as a tile of rows of most cases takes: who reads a tile too far reads them. */
+const GUARD = 64 * BUFFER_ALIGNMENT;
+/** With it, every f16 is NaN. */
+const GUARD_MARK = 0x7f;
+const GUARD_BYTES = poison(new Uint8Array(GUARD), GUARD_MARK);
 
-/** A range inside a larger buffer whose other bytes nobody may change. */
+/**
+ * A range inside a larger buffer whose other bytes nobody may change, nor use: what is computed of them is NaN, wherever a
+ * device does not keep reads within what was bound.
+ */
 export class GuardedBuffer implements Disposable {
   readonly range: BufferRange;
   readonly #buffer: DeviceBuffer;
@@ -29,7 +35,10 @@ export class GuardedBuffer implements Disposable {
     byteLength: number,
   ) {
     const padded = Math.ceil(byteLength / 4) * 4;
-    this.#image = poison(new Uint8Array(GUARD + padded + GUARD), GUARD_MARK);
+    this.#image = new Uint8Array(GUARD + padded + GUARD);
+    this.#image.set(GUARD_BYTES);
+    poison(this.#image.subarray(GUARD, GUARD + padded), GUARD_MARK);
+    this.#image.set(GUARD_BYTES, GUARD + padded);
     this.#buffer = device.createBuffer(this.#image.byteLength, label);
     this.range = { buffer: this.#buffer, offset: GUARD, byteLength };
   }
@@ -45,12 +54,18 @@ export class GuardedBuffer implements Disposable {
     const image = new Uint8Array(this.#image.byteLength);
     await stream.download({ buffer: this.#buffer, offset: 0, byteLength: image.byteLength }, image);
     const end = GUARD + this.range.byteLength;
-    const changed = image.findIndex((byte, i) => (i < GUARD || i >= end) && byte !== this.#image[i]);
-    if (changed >= 0) violations.push(`${this.label}: byte ${changed - GUARD} beside the range was written`);
+    const changed = this.#firstChange(image, 0, GUARD) ?? this.#firstChange(image, end, image.byteLength);
+    if (changed !== undefined)
+      violations.push(`${this.label}: byte ${changed - GUARD} beside the range was written`);
     return image.subarray(GUARD, end);
   }
 
   [Symbol.dispose](): void {
     this.#buffer[Symbol.dispose]();
+  }
+
+  #firstChange(found: Uint8Array, from: number, to: number): number | undefined {
+    for (let i = from; i < to; i++) if (found[i] !== this.#image[i]) return i;
+    return undefined;
   }
 }

@@ -11,6 +11,8 @@ const FUNCTION = 1e-11;
 const SUMMED = 1e-10;
 /** Values in halves weighed by weights that are rounded to halves, as matrix cores take them: 2^-12 of each on average. */
 const WEIGHED_IN_HALVES = 6e-8;
+/** The same of blocks, whose keys and values are rounded to halves, too, in whatever direction a device's packing rounds. */
+const DECODED_TO_HALVES = 2.5e-7;
 /** Activations quantized to 8 bits in groups of 32: a step of max/127, so that the error is near 3e-5. */
 const QUANTIZED_ACTIVATIONS = 1e-4;
 
@@ -58,6 +60,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'wkvBonus':
       return SUMMED;
     case 'attention':
+      if (op.cache.values.type === 'q8_0') return DECODED_TO_HALVES;
       return op.cache.values.type === 'f16' ? WEIGHED_IN_HALVES : SUMMED;
     case 'matmul':
     case 'matmulExperts':

@@ -23,6 +23,8 @@ export interface CaseRun {
 export type Packing = 'whole' | 'pieces';
 
 const OUTPUT_MARK = 0x5a;
+/** Pieces that a weight comes in at most. */
+const MOST_PIECES = 24;
 
 /** What an output's range holds before a run. */
 export function poisonedOutput(byteLength: number): Uint8Array {
@@ -136,7 +138,7 @@ class CaseMemory implements Disposable {
     const buffer = this.#weights.get(weight);
     const bytes = of && this.#data.weights.get(of);
     if (!of || !buffer || !bytes) throw new Error('a packed weight is made of weights of its graph');
-    const step = packing === 'whole' ? of.rows : 3 * weight.rowAlignment;
+    const step = packing === 'whole' ? of.rows : pieceRows(of.rows, weight.rowAlignment);
     const rowBytes = weightRowBytes(of);
     for (const piece of shuffled(Math.ceil(of.rows / step), seededRandom(of.rows))) {
       const firstRow = piece * step;
@@ -148,6 +150,12 @@ class CaseMemory implements Disposable {
       await stream.synchronize();
     }
   }
+}
+
+/** Rows of a piece: few, and an odd multiple of the alignment. */
+function pieceRows(rows: number, alignment: number): number {
+  const units = Math.ceil(rows / alignment / MOST_PIECES);
+  return Math.max(3, units + 1 - (units % 2)) * alignment;
 }
 
 function sameBytes(a: Uint8Array, b: Uint8Array | undefined): boolean {

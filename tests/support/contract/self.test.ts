@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fail } from '../../../src/base/errors.ts';
+import { applyByKind } from '../../../src/base/kind-table.ts';
 import { type Bindings, bytesOf, HostDevice } from '../../../src/device/index.ts';
 import { Frame } from '../../../src/devices/reference/frame.ts';
 import { RUN_OPS } from '../../../src/devices/reference/run-ops.ts';
 import { F32 } from '../../../src/formats/index.ts';
-import {
-  applyOp,
-  type GraphBuilder,
-  kvAppend,
-  matmul,
-  type State,
-  type Tensor,
-} from '../../../src/ops/index.ts';
+import { type GraphBuilder, kvAppend, matmul, type State, type Tensor } from '../../../src/ops/index.ts';
 import type { OpCase } from './op-case.ts';
 import { checkCase } from './operators.ts';
 import { mixedBatch } from './ragged-batch.ts';
@@ -89,7 +83,7 @@ function faultyDevice(fault: (damage: Damage) => void): HostDevice {
       scratchBytes: 0,
       prepare: (program, bindings) => () => {
         const frame = new Frame(program, bindings);
-        for (const op of graph.ops) applyOp(RUN_OPS, op, frame);
+        for (const op of graph.ops) applyByKind(RUN_OPS, op, frame);
         fault(new Damage(bindings));
       },
     }),
@@ -107,6 +101,14 @@ const faults: Readonly<Record<string, [RegExp, (damage: Damage) => void]>> = {
   'a changed weight': [/weight w was changed/, (d) => set(d.floats(d.weight), 3, 0)],
   'a value left out': [/element 5 is NaN/, (d) => set(d.floats(d.output), 5, Number.NaN)],
   'one wrong value': [/normalized squared error|further than/, (d) => set(d.floats(d.output), 5, 0)],
+  'a value read from beside an input': [
+    /element 5 is NaN/,
+    (d) => set(d.floats(d.output), 5, (d.floats(d.value('x'), 4).at(-1) ?? 0) + 1),
+  ],
+  'a value read a tile behind an input': [
+    /element 5 is NaN/,
+    (d) => set(d.floats(d.output), 5, (d.floats(d.value('x'), 8192).at(-1) ?? 0) + 1),
+  ],
   'values a little off': [
     /normalized squared error/,
     (d) => {
@@ -115,7 +117,7 @@ const faults: Readonly<Record<string, [RegExp, (damage: Damage) => void]>> = {
     },
   ],
   'a cell of nobody': [
-    /k: byte \d+ was changed/,
+    /k: row \d+ was changed/,
     (d) => {
       const keys = d.floats(d.value('k'));
       const row = mixedBatch().blocks.flat();

@@ -9,16 +9,19 @@ import { type Emulator, emulatedTests } from './emulator.ts';
 export interface EmulatedGoldens {
   readonly floatPositions?: number;
   readonly quantizedPositions?: number;
+  /** Names of the quantized models; all without it. */
+  readonly quantizedModels?: RegExp;
 }
 
 /** Declares the goldens' tests for an emulated GPU. */
 export async function testEmulatedGoldens(target: string, limits: EmulatedGoldens = {}): Promise<void> {
   const device = await emulatedDevice(target);
-  const { floatPositions, quantizedPositions } = limits;
+  const { floatPositions, quantizedPositions, quantizedModels } = limits;
   testAllLogits(device);
   testFloatGoldens(floatPositions === undefined ? device : { ...device, positions: floatPositions });
   testQuantizedGoldens(
     quantizedPositions === undefined ? device : { ...device, positions: quantizedPositions },
+    quantizedModels,
   );
 }
 

@@ -1,12 +1,13 @@
 import { Lifetime } from '../../../base/disposal.ts';
 import { fail } from '../../../base/errors.ts';
-import type {
-  BufferRange,
-  DeviceEvent,
-  FileRows,
-  PackedWeight,
-  Step,
-  Stream,
+import {
+  type BufferRange,
+  checkCopySizes,
+  type DeviceEvent,
+  type FileRows,
+  type PackedWeight,
+  type Step,
+  type Stream,
 } from '../../../device/index.ts';
 import type { BankSet } from '../memory/bank-set.ts';
 import { ownBuffer, type Place, type PlaceUse, placeOf } from '../memory/cpu-buffer.ts';
@@ -50,14 +51,7 @@ export class CpuStream implements Stream {
   copy(source: BufferRange, target: BufferRange): void {
     const from = this.#place('copy source', source);
     const to = this.#place('copy target', target);
-    if (source.byteLength !== target.byteLength) {
-      fail('BINDING', {
-        graph: this.#label,
-        value: 'copy target',
-        found: `${target.byteLength} bytes`,
-        expected: `the source's ${source.byteLength}`,
-      });
-    }
+    checkCopySizes(source, target, this.#label);
     this.#copy(from, to, source.byteLength);
   }
 

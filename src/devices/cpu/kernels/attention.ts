@@ -7,6 +7,7 @@
  */
 import { roundToHalves, widenHalves } from './half';
 import { exp4, maxLanes, sumLanes, tanh4 } from './math';
+import { decodeStateBlocks } from './state-blocks';
 
 const CHUNK: u32 = 32;
 
@@ -19,7 +20,13 @@ const KEY_CELL_BYTES: usize = 16;
 const VALUE_CELL_BYTES: usize = 20;
 const SCALE: usize = 24;
 const SOFT_CAP: usize = 28;
-const IS_HALF: usize = 32;
+const CACHE_TYPE: usize = 32;
+const KEY_SCALE_BYTES: usize = 36;
+const VALUE_SCALE_BYTES: usize = 40;
+
+/** What `CACHE_TYPE` says: f32 is 0. */
+const HALVES: u32 = 1;
+const BLOCKS: u32 = 2;
 
 /** Scratch: addresses of the chunk's rows, then of each head 16 bytes of state and 32 weights, then widened rows. */
 const STATE: usize = 128;
@@ -30,22 +37,23 @@ const FADE: usize = 8;
 const WEIGHT_BYTES: usize = 128;
 
 /**
- * `rows[i]` becomes the address of `size` f32 of position `first + i`: the cell itself, or its halves widened into `buffer`.
- * A short chunk is filled up with its first row.
+ * `rows[i]` becomes the address of `size` f32 of position `first + i`: the cell itself, or its halves or blocks widened into
+ * `buffer`; scales are `scaleBytes` a cell. A short chunk is filled up with its first row.
  */
 @inline
-function gatherRows(rows: usize, cache: usize, cellBytes: usize, blocks: usize, p: usize, first: u32, count: u32, size: u32, buffer: usize): void {
+function gatherRows(rows: usize, cache: usize, cellBytes: usize, scales: usize, scaleBytes: usize, blocks: usize, p: usize, first: u32, count: u32, size: u32, buffer: usize): void {
   const blockSize = load<u32>(p + BLOCK_SIZE);
-  const isHalf = load<u32>(p + IS_HALF);
+  const type = load<u32>(p + CACHE_TYPE);
   for (let i: u32 = 0; i < count; i++) {
     const position = first + i;
     const block = load<u32>(blocks + ((position / blockSize) << 2));
-    const cell = cache + <usize>(block * blockSize + (position % blockSize)) * cellBytes;
-    store<usize>(rows + (i << 2), isHalf ? buffer : cell);
-    if (isHalf) {
+    const index = <usize>(block * blockSize + (position % blockSize));
+    const cell = cache + index * cellBytes;
+    store<usize>(rows + (i << 2), type ? buffer : cell);
+    if (type == HALVES) {
       for (let d: u32 = 0; d < size; d += 4) v128.store(buffer + (d << 2), widenHalves(cell + (d << 1)));
-      buffer += size << 2;
-    }
+    } else if (type == BLOCKS) decodeStateBlocks(cell, scales + index * scaleBytes, buffer, size);
+    buffer += size << 2;
   }
   for (let i = count; i < CHUNK; i++) store<usize>(rows + (i << 2), load<usize>(rows));
 }
@@ -181,14 +189,14 @@ function normalizeHeads(out: usize, group: u32, size: u32, states: usize): void 
 /**
  * `out[h] = sum over positions begin .. end - 1 of softmax(cap(scale * q[h] · key)) * value` for the `GROUP` query heads of
  * one key head. `q` and `out` hold the group's heads one behind the other; `keys` and `values` are the cache, moved on to this
- * key head; `blocks` is the sequence's row of the block table (i32); `p` points to the parameters. Head sizes are multiples
- * of 4; `end` is above `begin`. `scratch` takes 128 + 144 * GROUP + 128 * max(KEY_SIZE, VALUE_SIZE) bytes.
+ * key head, and so are their scales where they are blocks; `blocks` is the sequence's row of the block table (i32); `p` points
+ * to the parameters. Head sizes are multiples of 4, or whole blocks; `end` is above `begin`. `scratch` takes 128 + 144 * GROUP + 128 * max(KEY_SIZE, VALUE_SIZE) bytes.
  */
-export function attention(q: usize, keys: usize, values: usize, out: usize, blocks: usize, p: usize, begin: u32, end: u32, scratch: usize): void {
+export function attention(q: usize, keys: usize, values: usize, out: usize, blocks: usize, p: usize, begin: u32, end: u32, scratch: usize, keyScales: usize, valueScales: usize): void {
   const group = load<u32>(p + GROUP);
   const keySize = load<u32>(p + KEY_SIZE);
   const valueSize = load<u32>(p + VALUE_SIZE);
-  const isHalf = load<u32>(p + IS_HALF) != 0;
+  const isHalf = load<u32>(p + CACHE_TYPE) == HALVES;
   const states = scratch + STATE;
   const weights = states + STATE_BYTES * group;
   const buffer = weights + WEIGHT_BYTES * group;
@@ -199,13 +207,13 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
   }
   for (let first = begin; first < end; first += CHUNK) {
     const count = min<u32>(CHUNK, end - first);
-    gatherRows(scratch, keys, load<u32>(p + KEY_CELL_BYTES), blocks, p, first, count, keySize, buffer);
+    gatherRows(scratch, keys, load<u32>(p + KEY_CELL_BYTES), keyScales, load<u32>(p + KEY_SCALE_BYTES), blocks, p, first, count, keySize, buffer);
     for (let h: u32 = 0; h < group; h++) {
       const own = weights + WEIGHT_BYTES * h;
       const high = scoreChunk(q + (<usize>(h * keySize) << 2), scratch, own, count, p);
       weighChunk(states + STATE_BYTES * h, own, high, isHalf);
     }
-    gatherRows(scratch, values, load<u32>(p + VALUE_CELL_BYTES), blocks, p, first, count, valueSize, buffer);
+    gatherRows(scratch, values, load<u32>(p + VALUE_CELL_BYTES), valueScales, load<u32>(p + VALUE_SCALE_BYTES), blocks, p, first, count, valueSize, buffer);
     for (let h: u32 = 0; h < group; h++) {
       const fade = load<f32>(states + STATE_BYTES * h + FADE);
       addValues(out + (<usize>(h * valueSize) << 2), scratch, weights + WEIGHT_BYTES * h, count, valueSize, fade);

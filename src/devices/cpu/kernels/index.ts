@@ -11,6 +11,7 @@ export * from './rows';
 export { rope } from './rope';
 export { wkv7 } from './wkv7';
 export { attention } from './attention';
+export { quantizeStateBlocks } from './state-blocks';
 
 /** The first address that a host may use: below lie the kernels' tables. */
 export function heapBase(): usize {

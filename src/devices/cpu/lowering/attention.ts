@@ -1,5 +1,13 @@
 import { fail } from '../../../base/errors.ts';
-import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache, State, Tensor } from '../../../ops/index.ts';
+import {
+  type AttentionOp,
+  type BatchTensors,
+  type KvAppendOp,
+  type PagedCache,
+  STATE_BLOCK,
+  type State,
+  type Tensor,
+} from '../../../ops/index.ts';
 import { attentionScratchBytes } from '../kernel-exports.ts';
 import type { Lowering } from '../program/lowering.ts';
 import type { CacheShape } from '../protocol/call-table.ts';
@@ -26,6 +34,7 @@ function appendTo(cache: State, x: Tensor, of: KvAppendOp, to: Lowering): void {
     },
     axis: 'rows',
     locality: 'element',
+    columnUnit: cache.type === 'q8_0' ? STATE_BLOCK : 1,
     local: [source],
     reads: batch.slots,
     scatters: [target],

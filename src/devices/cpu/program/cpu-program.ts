@@ -1,4 +1,5 @@
 import { invariant } from '../../../base/errors.ts';
+import { applyByKind } from '../../../base/kind-table.ts';
 import {
   type Bindings,
   type BufferRange,
@@ -8,7 +9,7 @@ import {
   type ScratchPlan,
   ScratchUses,
 } from '../../../device/index.ts';
-import { applyOp, type OpGraph } from '../../../ops/index.ts';
+import type { OpGraph } from '../../../ops/index.ts';
 import type { BankSet } from '../memory/bank-set.ts';
 import { type Place, placeOf } from '../memory/cpu-buffer.ts';
 import { checkOverlaps } from './check-overlaps.ts';
@@ -39,7 +40,7 @@ export class CpuProgram implements Program {
     this.#banks = of.banks;
     const lowering = new Lowering(graph);
     this.counts = lowering.tensor(graph.batch.counts);
-    for (const op of graph.ops) applyOp(LOWER_OPS, op, lowering);
+    for (const op of graph.ops) applyByKind(LOWER_OPS, op, lowering);
     this.phases = schedule(lowering.calls, of.threads * CHUNKS_A_THREAD);
     this.#shared = sharedSlots(this.phases);
     this.slots = lowering.slots.all;

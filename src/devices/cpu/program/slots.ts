@@ -7,6 +7,7 @@ import {
   type OpGraph,
   type State,
   type Tensor,
+  stateBytes,
   tensorBytes,
 } from '../../../ops/index.ts';
 import { recordBytes, TILE_ROWS } from '../weight-layouts.ts';
@@ -81,9 +82,12 @@ export class SlotTable {
   state(state: State): Slot {
     const known = this.#byTensor.get(state);
     if (known) return known;
-    const { name, rows, width, type } = state;
-    const byteLength = rows * width * ELEMENT_BYTES[type];
-    const slot = this.#add({ name, byteLength, rows: undefined, origin: { kind: 'value', value: state } });
+    const slot = this.#add({
+      name: state.name,
+      byteLength: stateBytes(state),
+      rows: undefined,
+      origin: { kind: 'value', value: state },
+    });
     this.#byTensor.set(state, slot);
     return slot;
   }

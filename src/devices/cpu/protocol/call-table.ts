@@ -1,4 +1,5 @@
 import type { Activation, RopePairs, RopeParameters, RoutingRule } from '../../../ops/index.ts';
+import type { CellType } from '../kernel-exports.ts';
 import type { BankAddress } from './command.ts';
 
 /** Where the indices of a ragged batch stand. */
@@ -223,7 +224,7 @@ export interface TokenAppendCall {
 
 /** How a paged cache's cells are found. */
 export interface CacheShape {
-  readonly type: 'f32' | 'f16';
+  readonly type: CellType;
   readonly cells: number;
   readonly blockSize: number;
   readonly blocksPerSlot: number;

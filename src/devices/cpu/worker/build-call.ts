@@ -1,3 +1,4 @@
+import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
 import type { Axis } from '../../../ops/index.ts';
 import type { CallTable } from '../protocol/call-table.ts';
 import type { BankInstance } from './bank-instance.ts';
@@ -20,63 +21,39 @@ export interface CallPlace {
   readonly axis: Axis;
 }
 
+/** How each kind of call looks up what it needs. */
+const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, place: CallPlace], Call> = {
+  embed: embedCall,
+  quantize: quantizeCall,
+  matmul: matmulCall,
+  routeExperts: routeExpertsCall,
+  matmulExperts: matmulExpertsCall,
+  combineExperts: combineExpertsCall,
+  add: binaryCall,
+  mul: binaryCall,
+  scale: scaleCall,
+  unary: unaryCall,
+  gated: gatedCall,
+  rmsNorm: rmsNormCall,
+  layerNorm: layerNormCall,
+  groupNorm: groupNormCall,
+  l2Norm: l2NormCall,
+  lerp: lerpCall,
+  tokenShift: tokenShiftCall,
+  wkv7: wkv7Call,
+  wkvBonus: wkvBonusCall,
+  ropeTable: ropeTableCall,
+  rope: ropeCall,
+  tokenAppend: tokenAppendCall,
+  cacheAppend: cacheAppendCall,
+  attention: attentionCall,
+  gather: gatherCall,
+  slice: sliceCall,
+  sample: sampleCall,
+  stage: (call, bank, capacity, { banks }) => stageCall(call, banks(call.source.bank), bank, capacity),
+};
+
 /** Looks up everything that a call needs, once. */
-export function buildCall(call: CallTable, { bank, banks, capacity, axis }: CallPlace): Call {
-  switch (call.kind) {
-    case 'embed':
-      return embedCall(call, bank, capacity[axis]);
-    case 'quantize':
-      return quantizeCall(call, bank);
-    case 'matmul':
-      return matmulCall(call, bank);
-    case 'routeExperts':
-      return routeExpertsCall(call, bank, capacity[axis]);
-    case 'matmulExperts':
-      return matmulExpertsCall(call, bank, capacity[axis]);
-    case 'combineExperts':
-      return combineExpertsCall(call, bank, capacity[axis]);
-    case 'add':
-    case 'mul':
-      return binaryCall(call, bank);
-    case 'scale':
-      return scaleCall(call, bank);
-    case 'unary':
-      return unaryCall(call, bank);
-    case 'gated':
-      return gatedCall(call, bank);
-    case 'rmsNorm':
-      return rmsNormCall(call, bank);
-    case 'layerNorm':
-      return layerNormCall(call, bank);
-    case 'groupNorm':
-      return groupNormCall(call, bank);
-    case 'l2Norm':
-      return l2NormCall(call, bank, capacity[axis]);
-    case 'lerp':
-      return lerpCall(call, bank, capacity[axis]);
-    case 'tokenShift':
-      return tokenShiftCall(call, bank, capacity[axis]);
-    case 'wkv7':
-      return wkv7Call(call, bank, capacity[axis]);
-    case 'wkvBonus':
-      return wkvBonusCall(call, bank, capacity[axis]);
-    case 'ropeTable':
-      return ropeTableCall(call, bank, capacity[axis]);
-    case 'rope':
-      return ropeCall(call, bank);
-    case 'tokenAppend':
-      return tokenAppendCall(call, bank, capacity[axis]);
-    case 'cacheAppend':
-      return cacheAppendCall(call, bank, capacity[axis]);
-    case 'attention':
-      return attentionCall(call, bank, capacity[axis]);
-    case 'gather':
-      return gatherCall(call, bank, capacity[axis]);
-    case 'slice':
-      return sliceCall(call, bank, capacity[axis]);
-    case 'sample':
-      return sampleCall(call, bank, capacity[axis]);
-    case 'stage':
-      return stageCall(call, banks(call.source.bank), bank, capacity[axis]);
-  }
+export function buildCall(call: CallTable, place: CallPlace): Call {
+  return applyByKind(BUILDERS, call, place.bank, place.capacity[place.axis], place);
 }

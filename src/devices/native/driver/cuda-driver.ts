@@ -1,4 +1,4 @@
-import type { Address, NativeLibrary, NativeType } from '../../../device/index.ts';
+import type { Address, Ffi, NativeLibrary, NativeType } from '../../../device/index.ts';
 import {
   type DeviceAttributes,
   type DriverCalls,
@@ -6,7 +6,7 @@ import {
   type LaunchShape,
   type Status,
 } from './driver-calls.ts';
-import { INVALID_VALUE } from './driver-status.ts';
+import { INVALID_VALUE, SUCCESS } from './driver-status.ts';
 import type { DriverTable } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
 
@@ -42,7 +42,18 @@ export const cudaDriver: DriverTable = {
     ...bindMemory(library, results),
     ...bindWork(library, results),
   }),
+  start,
 };
+
+/** The primary context stays while anybody has retained it. */
+async function start(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable> {
+  const init = library.bindAsync('cuInit', 'i32', ['u32']);
+  const retain = library.bindAsync('cuDevicePrimaryCtxRetain', 'i32', ['address', 'i32']);
+  const release = library.bind('cuDevicePrimaryCtxRelease_v2', 'i32', ['i32']);
+  using context = ffi.allocate(8);
+  const started = (await init(0)) === SUCCESS && (await retain(context.address, ordinal)) === SUCCESS;
+  return { [Symbol.dispose]: () => void (started && release(ordinal)) };
+}
 
 function binder(library: NativeLibrary) {
   return <const P extends readonly NativeType[]>(symbol: string, ...parameters: P) =>

@@ -15,6 +15,8 @@ export class DriverLibrary {
   readonly calls: DriverCalls;
   readonly results: ResultSpace;
   #current: number | undefined;
+  /** Devices that are readied, by number. */
+  readonly #ready = new Map<number, { users: number; hasRun: boolean }>();
 
   /**
    * Throws `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND`, and `DEVICE_UNAVAILABLE` with the driver's words where it starts for no
@@ -44,9 +46,31 @@ export class DriverLibrary {
     return status;
   }
 
-  /** For a device that is released. */
-  forgetCurrent(): void {
+  /** Readies a device for the process, once however often it is opened. */
+  retain(ordinal: number): Status {
+    const status = this.calls.retain(ordinal);
+    const known = this.#ready.get(ordinal) ?? { users: 0, hasRun: false };
+    if (status === SUCCESS) this.#ready.set(ordinal, { ...known, users: known.users + 1 });
+    return status;
+  }
+
+  /** Undoes `retain`. */
+  release(ordinal: number): Status {
     this.#current = undefined;
+    const known = this.#ready.get(ordinal);
+    if (known && --known.users === 0) this.#ready.delete(ordinal);
+    return this.calls.release(ordinal);
+  }
+
+  /** Whether something has run on a device since it was readied: what the driver takes for that, it has. */
+  hasRun(ordinal: number): boolean {
+    return this.#ready.get(ordinal)?.hasRun ?? false;
+  }
+
+  /** Notes that something runs. */
+  runs(ordinal: number): void {
+    const known = this.#ready.get(ordinal);
+    if (known) known.hasRun = true;
   }
 
   #start(what: string, status: Status): void {

@@ -1,4 +1,4 @@
-import type { NativeLibrary } from '../../../device/index.ts';
+import type { Ffi, NativeLibrary } from '../../../device/index.ts';
 import type { DriverCalls } from './driver-calls.ts';
 import type { ResultSpace } from './result-space.ts';
 
@@ -12,4 +12,9 @@ export interface DriverTable {
   formatVersion(version: number): string;
   /** Throws `SYMBOL_NOT_FOUND` for a library that lacks a call. */
   bind(library: NativeLibrary, results: ResultSpace): DriverCalls;
+  /**
+   * Does on another thread what `init` and `retain` take long for, so that they find it done: a process starts a driver once.
+   * What fails is left for them to find. The driver may leave again when what this resolves with is disposed.
+   */
+  start(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable>;
 }

@@ -33,12 +33,16 @@ export class Driver {
 
   /** Readies the device for the process; `release` undoes it. */
   retain(): void {
-    this.#check('retain device', this.library.calls.retain(this.#options.ordinal));
+    this.#check('retain device', this.library.retain(this.#options.ordinal));
   }
 
   release(): void {
-    this.library.forgetCurrent();
-    this.#checkRelease('release device', this.library.calls.release(this.#options.ordinal));
+    this.#checkRelease('release device', this.library.release(this.#options.ordinal));
+  }
+
+  /** Whether a recorded step has run on the device, whoever opened it. */
+  get hasRun(): boolean {
+    return this.library.hasRun(this.#options.ordinal);
   }
 
   /** Makes this device the one that calls of other libraries mean. */
@@ -219,6 +223,7 @@ export class Driver {
   }
 
   instantiate(graph: Address): Address {
+    this.library.runs(this.#options.ordinal);
     return this.#handle('instantiate graph', this.#calls.instantiate(graph), { graph });
   }
 

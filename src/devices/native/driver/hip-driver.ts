@@ -1,4 +1,4 @@
-import type { NativeLibrary, NativeType } from '../../../device/index.ts';
+import type { Ffi, NativeLibrary, NativeType } from '../../../device/index.ts';
 import { type DeviceAttributes, type DriverCalls, LAUNCH_PARAMETERS } from './driver-calls.ts';
 import type { DriverTable } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
@@ -45,7 +45,14 @@ export const hipDriver: DriverTable = {
     ...bindMemory(library, results),
     ...bindWork(library, results),
   }),
+  start,
 };
+
+/** HIP readies a GPU by itself, and a started runtime stays. */
+async function start(_ffi: Ffi, library: NativeLibrary): Promise<Disposable> {
+  await library.bindAsync('hipInit', 'i32', ['u32'])(0);
+  return { [Symbol.dispose]: () => {} };
+}
 
 function binder(library: NativeLibrary) {
   return <const P extends readonly NativeType[]>(symbol: string, ...parameters: P) =>

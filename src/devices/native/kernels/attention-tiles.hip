@@ -1,12 +1,12 @@
-// Attention of many rows over a paged cache of half floats, on the matrix cores: a wave has 16 rows of one head, and all waves
+// Attention of many rows over a paged cache of half floats, or of blocks that are decoded to those, on the matrix cores: a wave has 16 rows of one head, and all waves
 // of a block walk together over tiles of KEYS positions with a running softmax (Dao 2022). Rows of several sequences may meet in
 // a block: it walks over each sequence's positions, of which the others' rows see nothing. The result is half floats.
 //
 //   KEY, VALUE   sizes of a head, multiples of 32       GROUP   query heads of a key head
+#include "cache-octets.h"
 #include "functions.h"
 #include "halves.h"
 #include "matrix.h"
-#include "paged-cache.h"
 
 #define WAVES 4
 #define THREADS (WAVES * MATRIX_LANES)
@@ -61,36 +61,55 @@ DEVICE Fragment load_queries(const f32* q, i64 width, i32 first, i32 last, i32 s
 struct Cache {
   const i32* blocks;
   i32 blocks_per_slot, block_size, kv_heads, kv_head;
-  const u16 *keys, *values;
+  const CacheElement *keys, *values;
+  /// Only where the cache is blocks.
+  const u16 *key_scales, *value_scales;
 
-  /// Notes the cells of the positions from `first` on; positions beyond the last one repeat it.
-  DEVICE_MEMBER void find(i64* cells, i32 slot, i32 first, i32 last) const {
+  /// Notes the key head's places in the cells of the positions from `first` on; positions beyond the last one repeat it.
+  DEVICE_MEMBER void find(i64* found, i32 slot, i32 first, i32 last) const {
     for (i32 i = thread(); i < KEYS; i += THREADS) {
-      cells[i] = cell_of(blocks, blocks_per_slot, block_size, slot, min_of(first + i, last)) * kv_heads + kv_head;
+      found[i] = cell_of(blocks, blocks_per_slot, block_size, slot, min_of(first + i, last)) * kv_heads + kv_head;
     }
   }
 };
 
 constexpr i32 KEY_OCTETS = KEYS * (KEY / 8), VALUE_PAIRS = KEYS / 2 * (VALUE / 8);
-constexpr i32 OWN_PAIRS = (VALUE_PAIRS + THREADS - 1) / THREADS;
+constexpr i32 OWN_KEYS = (KEY_OCTETS + THREADS - 1) / THREADS, OWN_PAIRS = (VALUE_PAIRS + THREADS - 1) / THREADS;
 struct OwnValues {
-  u32x4 even[OWN_PAIRS], odd[OWN_PAIRS];
+  Octet even[OWN_PAIRS], odd[OWN_PAIRS];
 };
 
-/// Sends for a tile's keys, and takes its values into registers.
-DEVICE void load_tile(Shared& shared, OwnValues& own, const Cache& cache, const i64* cells) {
-  SharedAddress keys = shared_address(shared.keys);
+/// Sends for a tile's keys.
+DEVICE void load_keys(Shared& shared, const Cache& cache, const i64* cells) {
   i32 own_thread = anew(thread());
-  UNROLL for (i32 k = 0; k < (KEY_OCTETS + THREADS - 1) / THREADS; k++) {
+#if CACHE == 2
+  Octet taken[OWN_KEYS];
+  UNROLL for (i32 k = 0; k < OWN_KEYS; k++) {
+    i32 i = min_of(k * THREADS + own_thread, KEY_OCTETS - 1);
+    taken[k] = load_octet<KEY>(cache.keys, cache.key_scales, cells[i / (KEY / 8)], i % (KEY / 8));
+  }
+#else
+  SharedAddress keys = shared_address(shared.keys);
+#endif
+  UNROLL for (i32 k = 0; k < OWN_KEYS; k++) {
     i32 i = k * THREADS + own_thread, line = i / (KEY / 8), octet = i % (KEY / 8);
     if (KEY_OCTETS % THREADS != 0 && i >= KEY_OCTETS) continue;
+#if CACHE == 2
+    shared.keys[line * KEY_LINE + octet] = halves_of(taken[k]);
+#else
     copy_16(keys + 16 * (line * KEY_LINE + octet), cache.keys + cells[line] * KEY + 8 * octet);
+#endif
   }
   copies_commit();
+}
+
+/// Takes a tile's values into registers.
+DEVICE void load_values(OwnValues& own, const Cache& cache, const i64* cells) {
+  i32 own_thread = anew(thread());
   UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
     i32 i = min_of(k * THREADS + own_thread, VALUE_PAIRS - 1), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
-    own.even[k] = *reinterpret_cast<const u32x4*>(cache.values + cells[2 * pair] * VALUE + 8 * octet);
-    own.odd[k] = *reinterpret_cast<const u32x4*>(cache.values + cells[2 * pair + 1] * VALUE + 8 * octet);
+    own.even[k] = load_octet<VALUE>(cache.values, cache.value_scales, cells[2 * pair], octet);
+    own.odd[k] = load_octet<VALUE>(cache.values, cache.value_scales, cells[2 * pair + 1], octet);
   }
 }
 
@@ -101,8 +120,9 @@ DEVICE void store_values(Shared& shared, const OwnValues& own) {
   UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
     i32 i = k * THREADS + own_thread, pair = i % (KEYS / 2), octet = i / (KEYS / 2);
     if (VALUE_PAIRS % THREADS != 0 && i >= VALUE_PAIRS) continue;
-    u32 even[4] = {own.even[k].x, own.even[k].y, own.even[k].z, own.even[k].w};
-    u32 odd[4] = {own.odd[k].x, own.odd[k].y, own.odd[k].z, own.odd[k].w};
+    u32x4 evens = halves_of(own.even[k]), odds = halves_of(own.odd[k]);
+    u32 even[4] = {evens.x, evens.y, evens.z, evens.w};
+    u32 odd[4] = {odds.x, odds.y, odds.z, odds.w};
     UNROLL for (i32 w = 0; w < 4; w++) {
       u32* to = turned + (8 * octet + 2 * w) * (4 * VALUE_LINE) + pair;
       to[0] = (even[w] & 0xffff) | (odd[w] << 16);
@@ -147,7 +167,7 @@ DEVICE void weigh(Shared& shared, i32 wave, f32 cap, RowState& state) {
 }
 
 KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
-       i32 blocks_per_slot, i32 block_size, const u16* keys, const u16* values, u16* out, i32 kv_heads, f32 scale, f32 cap,
+       i32 blocks_per_slot, i32 block_size, i32 cells, const CacheElement* keys, const CacheElement* values, u16* out, i32 kv_heads, f32 scale, f32 cap,
        i32 window) {
   DYNAMIC_SHARED(memory);
   Shared& shared = *reinterpret_cast<Shared*>(memory);
@@ -165,6 +185,10 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
     queries[step] = load_queries(q + i64(head) * KEY, i64(heads) * KEY, first_row + 16 * wave, used - 1, step, scale);
   }
   Cache cache = {blocks, blocks_per_slot, block_size, kv_heads, head / GROUP, keys, values};
+#if CACHE == 2
+  cache.key_scales = scales_of(keys, cells, kv_heads * KEY);
+  cache.value_scales = scales_of(values, cells, kv_heads * VALUE);
+#endif
   RowState state = {LOWEST, 0};
   MatrixSum sums[VALUE_TILES] = {};
   barrier();
@@ -184,7 +208,8 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
     barrier();
     for (i32 at = first; at <= last; at += KEYS) {
       OwnValues own;
-      load_tile(shared, own, cache, shared.cells[turn]);
+      load_keys(shared, cache, shared.cells[turn]);
+      load_values(own, cache, shared.cells[turn]);
       turn ^= 1;
       if (at + KEYS <= last) cache.find(shared.cells[turn], slot, at + KEYS, last);
       store_values(shared, own);

@@ -8,16 +8,9 @@
 //   THREADS      of a block      ALONE   1 where the row is its step's only one: all earlier positions are old
 #include "functions.h"
 #include "halves.h"
-#include "paged-cache.h"
+#include "head-parts.h"
 #include "quantized.h"
 
-constexpr i32 STREAM_LANES_WANTED = ((KEY > VALUE ? KEY : VALUE) + VECTOR - 1) / VECTOR;
-constexpr i32 STREAM_LANES = STREAM_LANES_WANTED > 16  ? 32
-                             : STREAM_LANES_WANTED > 8 ? 16
-                             : STREAM_LANES_WANTED > 4 ? 8
-                             : STREAM_LANES_WANTED > 2 ? 4
-                                                       : 2;
-constexpr i32 STEPS = (STREAM_LANES_WANTED + STREAM_LANES - 1) / STREAM_LANES;
 constexpr i32 HEADS = GROUP < 4 ? GROUP : 4;
 constexpr i32 HEAD_BLOCKS = (GROUP + HEADS - 1) / HEADS;
 constexpr i32 STREAMS = THREADS / STREAM_LANES;
@@ -28,30 +21,15 @@ constexpr i32 LEAST_SHARE = MERGE == 2 ? 128 : 1;
 
 #define PARTIAL (VALUE + 2)
 
-struct alignas(sizeof(CacheElement) * VECTOR) CacheVector {
-  CacheElement at[VECTOR];
-};
-
 struct Stream {
-  f32 largest[HEADS], total[HEADS], sums[HEADS][STEPS * VECTOR];
+  f32 largest[HEADS], total[HEADS], sums[HEADS][OWN];
 };
 
 DEVICE void clear(Stream& stream) {
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     stream.largest[h] = LOWEST;
     stream.total[h] = 0;
-    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) stream.sums[h][i] = 0;
-  }
-}
-
-/// A lane's elements of a head of `size` elements, zeros beyond it.
-template <i32 size>
-DEVICE void load_head(const CacheElement* head, i32 lane_in_stream, f32* out) {
-  UNROLL for (i32 step = 0; step < STEPS; step++) {
-    i32 at = (step * STREAM_LANES + lane_in_stream) * VECTOR;
-    CacheVector stored = {};
-    if (at < size) stored = *reinterpret_cast<const CacheVector*>(head + at);
-    UNROLL for (i32 i = 0; i < VECTOR; i++) out[step * VECTOR + i] = at < size ? from_cache(stored.at[i]) : 0.0f;
+    UNROLL for (i32 i = 0; i < OWN; i++) stream.sums[h][i] = 0;
   }
 }
 
@@ -59,16 +37,15 @@ DEVICE f32 capped(f32 score, f32 cap) { return cap > 0 ? cap * hyperbolic_tangen
 
 /// Keys and values of the positions that a lane's stream takes at once.
 struct Positions {
-  f32 keys[UNROLLED][STEPS * VECTOR], values[UNROLLED][STEPS * VECTOR];
+  Part keys[UNROLLED], values[UNROLLED];
 };
 
 /// Adds those of the positions that are `used`.
-DEVICE void add_positions(Stream& stream, const f32 (*q)[STEPS * VECTOR], const Positions& at, const bool* used, f32 cap) {
+DEVICE void add_positions(Stream& stream, const Query* q, const Positions& at, const bool* used, f32 cap) {
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     f32 scores[UNROLLED], largest = stream.largest[h];
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
-      f32 score = 0;
-      UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) score = fused_multiply_add(q[h][i], at.keys[u][i], score);
+      f32 score = product(q[h], at.keys[u]);
       UNROLL for (i32 step = STREAM_LANES / 2; step > 0; step >>= 1) score += shuffle_xor(score, step);
       scores[u] = used[u] ? capped(score, cap) : LOWEST;
       largest = max_of(largest, scores[u]);
@@ -76,13 +53,11 @@ DEVICE void add_positions(Stream& stream, const f32 (*q)[STEPS * VECTOR], const 
     f32 kept = softmax_weight(stream.largest[h] - largest);
     stream.largest[h] = largest;
     stream.total[h] *= kept;
-    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) stream.sums[h][i] *= kept;
+    UNROLL for (i32 i = 0; i < OWN; i++) stream.sums[h][i] *= kept;
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
       f32 weight = used[u] ? softmax_weight(scores[u] - largest) : 0.0f;
       stream.total[h] += weight;
-      UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) {
-        stream.sums[h][i] = fused_multiply_add(weight, at.values[u][i], stream.sums[h][i]);
-      }
+      add_weighted(stream.sums[h], weight, at.values[u]);
     }
   }
 }
@@ -118,16 +93,18 @@ struct Context {
   i32 blocks_per_slot, block_size, slot;
   const CacheElement *keys, *values;
   i64 key_stride, value_stride;
+  /// Only where the cache is blocks.
+  const u16 *key_scales, *value_scales;
 
   DEVICE_MEMBER void load(Positions& to, i32 u, i32 position, i32 lane_in_stream) const {
     i64 cell = cell_of(blocks, blocks_per_slot, block_size, slot, position);
-    load_head<KEY>(keys + cell * key_stride, lane_in_stream, to.keys[u]);
-    load_head<VALUE>(values + cell * value_stride, lane_in_stream, to.values[u]);
+    load_part<KEY>(keys + cell * key_stride, key_scales + cell * key_stride / 32, lane_in_stream, to.keys[u]);
+    load_part<VALUE>(values + cell * value_stride, value_scales + cell * value_stride / 32, lane_in_stream, to.values[u]);
   }
 };
 
 KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
-       i32 blocks_per_slot, i32 block_size, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
+       i32 blocks_per_slot, i32 block_size, i32 cells, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
        u32* arrivals, i32 capacity, i32 kv_heads, i32 splits, f32 scale, f32 cap, i32 window) {
   SHARED f32 shared_sums[STREAMS][HEADS][STEPS * STREAM_LANES * VECTOR];
   SHARED Merged shared_weights[STREAMS][HEADS];
@@ -156,6 +133,10 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   i64 key_stride = i64(kv_heads) * KEY, value_stride = i64(kv_heads) * VALUE;
   Context context = {blocks, blocks_per_slot, block_size, slots[row], keys + kv_head * KEY, values + kv_head * VALUE,
                      key_stride, value_stride};
+#if CACHE == 2
+  context.key_scales = scales_of(keys, cells, i32(key_stride)) + kv_head * (KEY / 32);
+  context.value_scales = scales_of(values, cells, i32(value_stride)) + kv_head * (VALUE / 32);
+#endif
   Positions at;
 #if ALONE
   // Only the row's own position is not in the cache yet.
@@ -168,13 +149,15 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     if (min_of(begin + u * STREAMS + stream_of, end - 1) == position) context.load(at, u, position, lane_in_stream);
   }
 #endif
-  f32 own[HEADS][STEPS * VECTOR];
+  Query own[HEADS];
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     const f32* from = q + i64(row) * heads * KEY + i64(head + (h < used_heads ? h : 0)) * KEY;
-    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) {
-      i32 element = (i / VECTOR * STREAM_LANES + lane_in_stream) * VECTOR + i % VECTOR;
-      own[h][i] = element < KEY ? from[element] * scale : 0.0f;
+    f32 elements[OWN];
+    UNROLL for (i32 i = 0; i < OWN; i++) {
+      i32 element = place_of(i / VECTOR, lane_in_stream) + i % VECTOR;
+      elements[i] = element < KEY ? from[element] * scale : 0.0f;
     }
+    set_query(own[h], elements);
   }
   Stream stream;
   clear(stream);
@@ -189,8 +172,8 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   }
 
   UNROLL for (i32 h = 0; h < HEADS; h++) {
-    UNROLL for (i32 i = 0; i < STEPS * VECTOR; i++) {
-      shared_sums[stream_of][h][(i / VECTOR * STREAM_LANES + lane_in_stream) * VECTOR + i % VECTOR] = stream.sums[h][i];
+    UNROLL for (i32 i = 0; i < OWN; i++) {
+      shared_sums[stream_of][h][place_of(i / VECTOR, lane_in_stream) + i % VECTOR] = stream.sums[h][i];
     }
     if (lane_in_stream == 0) shared_weights[stream_of][h] = {stream.largest[h], stream.total[h]};
   }

@@ -4,7 +4,7 @@
 
 KERNEL(heads_append, 256, const i32* count, const f32* joined, const f32* table, i32 turned, i32 interleaved, i32 head_size,
        i32 q_width, i32 k_width, i32 v_width, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
-       i32 block_size, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
+       i32 block_size, i32 cells, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
   release_successor();
   await_inputs();
   if (block_x() == 0 && block_y() == 0) {
@@ -31,9 +31,9 @@ KERNEL(heads_append, 256, const i32* count, const f32* joined, const f32* table,
     if (n < q_width) {
       q[i64(row) * q_width + n] = value;
     } else if (n < q_width + k_width) {
-      keys[cell * k_width + n - q_width] = to_cache(value);
+      store_cached(keys, cells, cell, k_width, n - q_width, value);
     } else {
-      values[cell * v_width + n - q_width - k_width] = to_cache(value);
+      store_cached(values, cells, cell, v_width, n - q_width - k_width, value);
     }
   }
 }

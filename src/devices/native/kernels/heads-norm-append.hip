@@ -30,7 +30,7 @@ KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 que
        const f32* own_values, i32 value_stride, i32 query_start, i32 key_start, i32 value_start, const f32* query_factors,
        const f32* key_factors, f32 query_epsilon, f32 key_epsilon, const f32* table, i32 turned, i32 interleaved, i32 head_size,
        i32 value_size, i32 heads, i32 kv_heads, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
-       i32 block_size, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
+       i32 block_size, i32 cells, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
   SHARED f32 head[HEAD_SIZE];
   SHARED f32 sums[WARPS];
   release_successor();
@@ -53,12 +53,15 @@ KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 que
   if (part < kv_heads) {
     const f32* from = own_keys + i64(row) * key_stride + key_start + part * head_size;
     normalize(head, from, key_factors, head_size, key_epsilon, sums);
-    CacheElement* to = keys + (cell * kv_heads + part) * head_size;
-    for (i32 i = thread(); i < head_size; i += THREADS) to[i] = to_cache(turn(head, turns, i, turned, interleaved));
+    for (i32 i = thread(); i < head_size; i += THREADS) {
+      f32 value = turn(head, turns, i, turned, interleaved);
+      store_cached(keys, cells, cell, kv_heads * head_size, part * head_size + i, value);
+    }
     return;
   }
   part -= kv_heads;
   const f32* from = own_values + i64(row) * value_stride + value_start + part * value_size;
-  CacheElement* to = values + (cell * kv_heads + part) * value_size;
-  for (i32 i = thread(); i < value_size; i += THREADS) to[i] = to_cache(from[i]);
+  for (i32 i = thread(); i < value_size; i += THREADS) {
+    store_cached(values, cells, cell, kv_heads * value_size, part * value_size + i, from[i]);
+  }
 }

@@ -2,12 +2,12 @@
 #include "paged-cache.h"
 
 KERNEL(kv_append, 256, const i32* count, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
-                      i32 block_size, const f32* k, i32 k_width, const f32* v, i32 v_width, CacheElement* keys,
+                      i32 block_size, i32 cells, const f32* k, i32 k_width, const f32* v, i32 v_width, CacheElement* keys,
                       CacheElement* values) {
   await_inputs();
   i32 row = block_x();
   if (row >= *count) return;
   i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[row], positions[row]);
-  for (i32 i = thread(); i < k_width; i += 256) keys[cell * k_width + i] = to_cache(k[i64(row) * k_width + i]);
-  for (i32 i = thread(); i < v_width; i += 256) values[cell * v_width + i] = to_cache(v[i64(row) * v_width + i]);
+  for (i32 i = thread(); i < k_width; i += 256) store_cached(keys, cells, cell, k_width, i, k[i64(row) * k_width + i]);
+  for (i32 i = thread(); i < v_width; i += 256) store_cached(values, cells, cell, v_width, i, v[i64(row) * v_width + i]);
 }

@@ -29,8 +29,8 @@ DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 turning, i32 interleave
 #if OUTPUT == 4
 #define HEAD_PARAMETERS                                                                                                   \
   , const f32 *table, i32 turned, i32 interleaved, i32 head_size, i32 q_width, i32 k_width, const i32 *slots,             \
-      const i32 *positions, const i32 *blocks, i32 blocks_per_slot, i32 block_size, CacheElement *keys, CacheElement *values, \
-      u32 *arrivals, i32 arrival_count
+      const i32 *positions, const i32 *blocks, i32 blocks_per_slot, i32 block_size, i32 cells, CacheElement *keys,    \
+      CacheElement *values, u32 *arrivals, i32 arrival_count
 #else
 #define HEAD_PARAMETERS
 #endif
@@ -150,9 +150,9 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
   i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[r], positions[r]);
   i32 v_width = outputs - q_width - k_width;
   if (n < q_width + k_width) {
-    keys[cell * k_width + n - q_width] = to_cache(value);
+    store_cached(keys, cells, cell, k_width, n - q_width, value);
   } else {
-    values[cell * v_width + n - q_width - k_width] = to_cache(value);
+    store_cached(values, cells, cell, v_width, n - q_width - k_width, value);
   }
 #endif
 }

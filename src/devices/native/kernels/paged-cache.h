@@ -1,4 +1,6 @@
 // Where a sequence's position lies in a paged cache, and the cache's elements.
+//
+//   CACHE   0 f32   1 half floats   2 blocks of 32 signed bytes, behind all of which half floats stand as their scales
 #pragma once
 #include "prelude.h"
 
@@ -7,7 +9,37 @@ DEVICE i64 cell_of(const i32* blocks, i32 blocks_per_slot, i32 block_size, i32 s
   return i64(block) * block_size + position % block_size;
 }
 
-#if CACHE_HALF
+#if CACHE == 2
+typedef i8 CacheElement;
+/// An element without its scale.
+DEVICE f32 from_cache(CacheElement stored) { return f32(stored); }
+
+/// The scales of all blocks, in the blocks' order.
+DEVICE const u16* scales_of(const CacheElement* cache, i32 cells, i32 width) {
+  return reinterpret_cast<const u16*>(cache + i64(cells) * width);
+}
+
+/// Stores element `i` of a cell; a warp's lanes hold the 32 elements of a block, in order. The roundings are those of ggml's
+/// `quantize_row_q8_0_ref`; magnitudes are compared as whole numbers, in which NaN is the largest.
+DEVICE void store_cached(CacheElement* cache, i32 cells, i64 cell, i32 width, i32 i, f32 value) {
+  constexpr u16 INFINITE = 0x7c00, NOT_A_NUMBER = 0x7e00;
+  u32 top = bits_as<u32>(value) & 0x7fffffffu;
+  UNROLL for (i32 step = 16; step > 0; step >>= 1) top = max_of(top, shuffle_xor(top, step));
+  f32 d = bits_as<f32>(top) / 127.0f;
+  u16 scale = float_to_half(d);
+  i32 level = 0;
+  if (scale > 0 && scale < INFINITE) {
+    f32 scaled = value * (1.0f / d);
+    i32 whole = i32(scaled);
+    f32 rest = scaled - f32(whole);
+    level = whole + i32(rest + rest);
+  }
+  i64 at = cell * width + i;
+  cache[at] = CacheElement(level);
+  if (lane() == 0) const_cast<u16*>(scales_of(cache, cells, width))[at >> 5] = scale < INFINITE ? scale : NOT_A_NUMBER;
+}
+#else
+#if CACHE == 1
 typedef u16 CacheElement;
 DEVICE CacheElement to_cache(f32 value) { return float_to_half(value); }
 DEVICE f32 from_cache(CacheElement stored) { return half_to_float(stored); }
@@ -15,4 +47,10 @@ DEVICE f32 from_cache(CacheElement stored) { return half_to_float(stored); }
 typedef f32 CacheElement;
 DEVICE CacheElement to_cache(f32 value) { return value; }
 DEVICE f32 from_cache(CacheElement stored) { return stored; }
+#endif
+
+/// Stores element `i` of a cell of `width`.
+DEVICE void store_cached(CacheElement* cache, i32 cells, i64 cell, i32 width, i32 i, f32 value) {
+  cache[cell * width + i] = to_cache(value);
+}
 #endif

@@ -56,57 +56,57 @@ export class KernelStore implements Disposable {
     const key = moduleKey(module);
     const known = this.#loading.get(key);
     if (known) return known;
-    const loading = this.#create(module, key);
+    const loading = this.#ready(module, key);
     this.#loading.set(key, loading);
     // A failure is the caller's to see; the next caller tries again.
     loading.catch(() => this.#loading.delete(key));
     return loading;
   }
 
-  async #create(module: KernelModule, key: string): Promise<NativeModule> {
-    const { platform, target, fullTarget, driver, ffi, logger } = this.#parts;
+  async #ready(module: KernelModule, key: string): Promise<NativeModule> {
+    const { platform, target, fullTarget, driver, logger } = this.#parts;
     const started = performance.now();
     const source = kernelSource(module, platform.texts);
     const options = compileOptions(target, fullTarget);
     const hash = await hashOf([driver.library.api, driver.library.version, ...options, source]);
-    const cached = await platform.cache.get(hash);
-    const load = (code: Uint8Array) => {
-      if (this.#disposed) fail('DISPOSED', { what: `device ${driver.device}` });
-      return new NativeModule({ driver, ffi, label: key }, code);
+    const ready = (from: string) => {
+      const milliseconds = Math.round(performance.now() - started);
+      logger.debug('kernel ready', { kernel: key, from, milliseconds });
     };
-    const say = (from: string) =>
-      logger.debug('kernel ready', {
-        kernel: key,
-        from,
-        milliseconds: Math.round(performance.now() - started),
-      });
+    const cached = await this.#cached(key, hash);
     if (cached) {
-      try {
-        const loaded = load(cached);
-        this.#modules.set(key, loaded);
-        say('cache');
-        return loaded;
-      } catch (error) {
-        if (!isRocmforgeError(error, 'DRIVER_CALL')) throw error;
-        logger.warn('a cached kernel does not load and is compiled again', {
-          kernel: key,
-          reason: error.message,
-        });
-      }
+      ready('cache');
+      return cached;
     }
-    const { code, ...failed } = await platform.compiler.compile({
-      api: target.api,
-      name: module.file,
-      source,
-      options,
-    });
-    if (!code)
-      fail('KERNEL_COMPILE', { kernel: key, target: fullTarget, log: 'log' in failed ? failed.log : '' });
-    const loaded = load(code);
-    this.#modules.set(key, loaded);
-    say('compiler');
-    await platform.cache.put(hash, code);
-    return loaded;
+    const result = await platform.compiler.compile({ api: target.api, name: module.file, source, options });
+    if (!result.code) fail('KERNEL_COMPILE', { kernel: key, target: fullTarget, log: result.log });
+    const compiled = this.#add(key, result.code);
+    ready('compiler');
+    await platform.cache.put(hash, result.code);
+    return compiled;
+  }
+
+  /** The module as the cache has it; undefined where it has none, or one that the driver does not take. */
+  async #cached(key: string, hash: string): Promise<NativeModule | undefined> {
+    const { platform, logger } = this.#parts;
+    const code = await platform.cache.get(hash);
+    if (!code) return undefined;
+    try {
+      return this.#add(key, code);
+    } catch (error) {
+      if (!isRocmforgeError(error, 'DRIVER_CALL')) throw error;
+      const { message: reason } = error;
+      logger.warn('a cached kernel does not load and is compiled again', { kernel: key, reason });
+      return undefined;
+    }
+  }
+
+  #add(key: string, code: Uint8Array): NativeModule {
+    const { driver, ffi } = this.#parts;
+    if (this.#disposed) fail('DISPOSED', { what: `device ${driver.device}` });
+    const module = new NativeModule({ driver, ffi, label: key }, code);
+    this.#modules.set(key, module);
+    return module;
   }
 }
 

@@ -37,13 +37,13 @@ function staysInRegisters({ keySize, valueSize }: AttentionOp, { target }: Lower
   return (keySize / 32) * cores.fragmentWords + (valueSize / 16) * cores.sumWords <= cores.heldWords;
 }
 
-/** True for attention of many rows a sequence over a cache of half floats, whose result may be rounded to halves. */
+/** True for attention of many rows a sequence over a cache of halves or blocks, whose result may be rounded to halves. */
 export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
   const { slots } = to.graph.shape;
   const many = to.capacity(op.out) >= LEAST_ROWS_A_SLOT * slots;
   const whole = op.keySize % 32 === 0 && op.valueSize % 32 === 0;
   const fits = staysInRegisters(op, to) && keysFor(op, to) !== undefined;
-  return many && whole && op.cache.keys.type === 'f16' && fits;
+  return many && whole && op.cache.keys.type !== 'f32' && fits;
 }
 
 /** Attention on the matrix cores; `out` is half floats. */

@@ -1,5 +1,5 @@
 import { contextShares } from '../../../device/index.ts';
-import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache } from '../../../ops/index.ts';
+import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache, StateType } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -9,16 +9,19 @@ const HEADS_A_BLOCK = 4;
 /** Positions that a share of the context has at least. */
 const SHORTEST_SHARE = 32;
 
-export function cacheDefines(cache: PagedCache): { CACHE_HALF: number } {
-  return { CACHE_HALF: cache.keys.type === 'f16' ? 1 : 0 };
+/** How a cache's elements are stored; the numbers are `paged-cache.h`'s CACHE. */
+const CACHE_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
+
+export function cacheDefines(cache: PagedCache): { CACHE: number } {
+  return { CACHE: CACHE_CODES[cache.keys.type] };
 }
 
-/** Where rows' cells in a cache are: slots, positions and block table, as kernels take them for `cell_of`. */
+/** Where rows' cells in a cache are: slots, positions, block table and how many cells there are, as kernels take them. */
 export function cellArgs(
   cache: PagedCache,
   { slots, positions, blocks }: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>,
 ): readonly Operand[] {
-  return [slots, positions, blocks, int(blocks.width), int(cache.blockSize)];
+  return [slots, positions, blocks, int(blocks.width), int(cache.blockSize), int(cache.keys.rows)];
 }
 
 /** What every kernel for attention takes first: rows, queries, and the cache that they look at. */
@@ -66,15 +69,6 @@ export function attentionShares(op: AttentionOp, to: Lowering): number {
   return contextShares(op, { groups, wanted: 2 * to.target.multiprocessors, shortest: SHORTEST_SHARE });
 }
 
-/** Elements that one load takes: 16 bytes at most, whole in every head. */
-function vectorOf({ cache, keySize, valueSize }: AttentionOp): number {
-  const most = cache.keys.type === 'f16' ? 8 : 4;
-  for (let vector = most; vector > 1; vector /= 2) {
-    if (keySize % vector === 0 && valueSize % vector === 0) return vector;
-  }
-  return 1;
-}
-
 /** How the shares of a row's context come together; the numbers are `attention.hip`'s MERGE. */
 export const mergeLaunch = { none: 0, apart: 1, lastBlock: 2 } as const;
 
@@ -101,6 +95,22 @@ function threadsFor(op: AttentionOp, to: Lowering): number {
   return to.capacity(op.out) * op.kvHeads < to.target.multiprocessors ? THREADS_OF_FEW : THREADS;
 }
 
+/** Elements in 16 bytes of a cache. */
+const MOST_VECTOR: Readonly<Record<StateType, number>> = { f32: 4, f16: 8, q8_0: 16, i32: 4 };
+/** The results of a block's threads at most, which come together in shared memory. */
+const MOST_SUM_BYTES = 32 << 10;
+
+/** Elements that one load takes: 16 bytes at most, whole in every head. */
+function vectorOf(op: AttentionOp, to: Lowering): number {
+  const { cache, keySize, valueSize, heads, kvHeads } = op;
+  const sums = 4 * threadsFor(op, to) * Math.min(heads / kvHeads, HEADS_A_BLOCK);
+  for (let vector = MOST_VECTOR[cache.keys.type]; vector > 1; vector /= 2) {
+    const whole = keySize % vector === 0 && valueSize % vector === 0;
+    if (whole && sums * vector <= MOST_SUM_BYTES) return vector;
+  }
+  return 1;
+}
+
 export function attentionDefines(op: AttentionOp, to: Lowering, plan: Pick<AttentionPlan, 'merge' | 'form'>) {
   return {
     THREADS: threadsFor(op, to),
@@ -109,7 +119,7 @@ export function attentionDefines(op: AttentionOp, to: Lowering, plan: Pick<Atten
     KEY: op.keySize,
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,
-    VECTOR: vectorOf(op),
+    VECTOR: vectorOf(op, to),
     MERGE: plan.merge,
     FORM: FORM_CODES[plan.form],
   };

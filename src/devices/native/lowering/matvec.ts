@@ -50,7 +50,7 @@ export function launchMatvec(to: Lowering, of: Matvec): void {
       OUTPUT: MATVEC_OUTPUT[of.output],
       STAGED: staged ? 1 : 0,
       ACTIVATION: 0,
-      CACHE_HALF: 0,
+      CACHE: 0,
       ...of.defines,
     },
     grid: [Math.ceil(of.outputs / outputs)],

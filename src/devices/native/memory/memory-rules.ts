@@ -9,7 +9,7 @@ const PAGE_BYTES = 2 * MIB;
 const LARGEST_SHARED = MIB;
 /** What small allocations are rounded to. */
 const SMALL_BYTES = 512;
-/** Captured graphs, and code that is loaded late. */
+/** Captured graphs, and code that is loaded late: once for all models that a process runs. */
 const OWN_BYTES = 6 * MIB;
 
 /** How CUDA gives out memory, as measured on an H200; HIP is planned for alike. */
@@ -23,7 +23,10 @@ export const NATIVE_MEMORY: MemoryRules = memoryRules({
     }
     return large + alignUp(small, PAGE_BYTES);
   },
-  own: OWN_BYTES,
-  stagesRows: true,
+  own: () => OWN_BYTES,
+  waiting: (streams, chunkBytes) => Array.from({ length: streams }, () => chunkBytes),
   pinnedInside: false,
 });
+
+/** The same for a device that has run a model before. */
+export const NATIVE_MEMORY_AGAIN: MemoryRules = { ...NATIVE_MEMORY, own: () => 0 };

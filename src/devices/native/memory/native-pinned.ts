@@ -79,17 +79,19 @@ export function allocatePinned(
     fail('INVALID_ARGUMENT', { name: label, found: `${byteLength} bytes`, expected: 'less than 4 GiB' });
   }
   const bytesWanted = Math.max(1, byteLength);
-  try {
-    const address = driver.allocatePinned(bytesWanted, label);
-    return new NativePinned(byteLength, label, {
-      address,
-      bytes: ffi.view(address, bytesWanted).subarray(0, byteLength),
-      pinned: true,
+  const wrap = (memory: { address: Address; bytes: Uint8Array }, pinned: boolean, free: () => void) =>
+    new NativePinned(byteLength, label, {
+      address: memory.address,
+      bytes: memory.bytes.subarray(0, byteLength),
+      pinned,
       release: () => {
         ended();
-        driver.freePinned(address);
+        free();
       },
     });
+  try {
+    const address = driver.allocatePinned(bytesWanted, label);
+    return wrap({ address, bytes: ffi.view(address, bytesWanted) }, true, () => driver.freePinned(address));
   } catch (error) {
     if (!isRocmforgeError(error, 'OUT_OF_MEMORY') && !isRocmforgeError(error, 'DRIVER_CALL')) throw error;
     logger.warn('memory could not be pinned: copies from and to it are slower', {
@@ -99,15 +101,7 @@ export function allocatePinned(
       reason: error.message,
     });
     const memory = ffi.allocate(bytesWanted);
-    return new NativePinned(byteLength, label, {
-      address: memory.address,
-      bytes: memory.bytes.subarray(0, byteLength),
-      pinned: false,
-      release: () => {
-        ended();
-        memory[Symbol.dispose]();
-      },
-    });
+    return wrap(memory, false, () => memory[Symbol.dispose]());
   }
 }
 

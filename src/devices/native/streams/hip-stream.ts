@@ -1,8 +1,9 @@
 import { Lifetime } from '../../../base/disposal.ts';
-import { fail, invariant } from '../../../base/errors.ts';
+import { invariant } from '../../../base/errors.ts';
 import {
   type Address,
   type BufferRange,
+  checkCopySizes,
   checkRange,
   checkRows,
   type DeviceEvent,
@@ -77,11 +78,8 @@ export class HipStream implements Stream {
   copy(source: BufferRange, target: BufferRange): void {
     this.#check('copy source', source, 0);
     this.#check('copy target', target, 0);
+    checkCopySizes(source, target, this.#label);
     const bytes = source.byteLength;
-    if (bytes !== target.byteLength) {
-      const sizes = { found: `${target.byteLength} bytes`, expected: `the source's ${bytes}` };
-      fail('BINDING', { graph: this.#label, value: 'copy target', ...sizes });
-    }
     if (bytes === 0) return;
     const from = addressOf(source);
     const to = addressOf(target);
@@ -114,7 +112,7 @@ export class HipStream implements Stream {
     const { pinnedOf, owns } = this.#parts.context;
     owns(rows.pinned);
     checkRows(this.#label, weight, part, rows);
-    const { firstRow, rowCount, format } = rows;
+    const { firstRow, rowCount, format, mostBytes = 0 } = rows;
     const bytes = fileRowsBytes(weight, part, rows);
     if (bytes === 0) return;
     const source = rows.pinned.bytes.subarray(rows.offset, rows.offset + bytes);
@@ -128,7 +126,7 @@ export class HipStream implements Stream {
         driver.upload(way.to, from, bytes, this.#handle);
         return;
       }
-      const staged = this.#rows.take(bytes);
+      const staged = this.#rows.take(Math.max(bytes, mostBytes));
       driver.upload(staged, from, bytes, this.#handle);
       rows.onCopy?.(this.#record());
       this.#parts.launch(way.launches(staged), this.#handle);

@@ -1,5 +1,5 @@
 /**
- * Attention of many rows over a paged cache of halves, on matrix units: a workgroup has `TILE_ROWS` rows of one head, each of its
+ * Attention of many rows over a paged cache of halves, or of blocks decoded to those, on matrix units: a workgroup has `TILE_ROWS` rows of one head, each of its
  * teams, a subgroup of `LANES`, `MATRIX_ROWS` of them, and walks over tiles of `KEYS` positions, twice: once for each row's largest
  * score, and once for the weights beside it and the values' sums, which matrices of sums could not be scaled for. Rows of several
  * sequences may meet in a workgroup: it walks over the positions of each run of rows of one sequence. `SHARERS` threads weigh the
@@ -78,7 +78,7 @@ fn load_keys(kv_head: u32, thread: u32) {
   for (var i = 0u; i < OWN_KEYS; i++) {
     let place = (thread + i * THREADS) / (KEY / 8u);
     let octet = (thread + i * THREADS) % (KEY / 8u);
-    tile[place * KEY_LINE + octet] = keys[(cells[place] * KV_HEADS + kv_head) * (KEY / 8u) + octet];
+    tile[place * KEY_LINE + octet] = key_octet((cells[place] * KV_HEADS + kv_head) * (KEY / 8u) + octet);
   }
 }
 
@@ -86,7 +86,7 @@ fn load_values(kv_head: u32, thread: u32) {
   for (var i = 0u; i < OWN_VALUES; i++) {
     let place = (thread + i * THREADS) / (VALUE / 8u);
     let octet = (thread + i * THREADS) % (VALUE / 8u);
-    tile[place * VALUE_LINE + octet] = values[(cells[place] * KV_HEADS + kv_head) * (VALUE / 8u) + octet];
+    tile[place * VALUE_LINE + octet] = value_octet((cells[place] * KV_HEADS + kv_head) * (VALUE / 8u) + octet);
   }
 }
 

@@ -29,12 +29,8 @@ fn score(start: u32, end: u32, slot: u32, kv_head: u32, thread: u32) {
   let origin = (cell * KV_HEADS + kv_head) * (KEY / UNIT);
   var sums: array<f32, HEADS>;
   for (var word = part; word < KEY / UNIT; word += 4u) {
-    let key = from_cache(keys[origin + word]);
-    for (var h = 0u; h < HEADS; h++) {
-      let at = h * KEY + word * UNIT;
-      sums[h] = fma(queries[at], key.x, sums[h]);
-      if (UNIT == 2u) { sums[h] = fma(queries[at + 1u], key.y, sums[h]); }
-    }
+    let key = key_unit(origin + word);
+    for (var h = 0u; h < HEADS; h++) { sums[h] = plus_product(sums[h], h * KEY + word * UNIT, key); }
   }
   for (var h = 0u; h < HEADS; h++) {
     let sum = four_sum(sums[h], thread);
@@ -91,7 +87,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
   let own_word = thread % SLICE_THREADS;
   let slice = thread / SLICE_THREADS;
-  var sums: array<array<vec2<f32>, OWN_WORDS>, HEADS>;
+  var sums: array<array<Unit, OWN_WORDS>, HEADS>;
   for (var start = begin; start < end; start += 32u) {
     score(start, end, slot, kv_head, thread);
     weigh(start, end, thread);
@@ -104,7 +100,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       for (var w = 0u; w < OWN_WORDS; w++) {
         let word = own_word + w * SLICE_THREADS;
         if (word < VALUE / UNIT) {
-          let value = from_cache(values[origin + word]);
+          let value = value_unit(origin + word);
           for (var h = 0u; h < HEADS; h++) { sums[h][w] += weights[h * 32u + place] * value; }
         }
       }
@@ -115,8 +111,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var h = 0u; h < HEADS; h++) {
     for (var w = 0u; w < OWN_WORDS; w++) {
       let at = h * GROUP_SUMS + (slice * OWN_WORDS * SLICE_THREADS + own_word + w * SLICE_THREADS) * UNIT;
-      slice_sums[at] = sums[h][w].x;
-      if (UNIT == 2u) { slice_sums[at + 1u] = sums[h][w].y; }
+      store_unit(at, sums[h][w]);
     }
   }
   workgroupBarrier();

@@ -23,6 +23,24 @@ fn store_value(r: u32, n: u32, first: f32, second: f32) {
   noValue: `fn store_value(r: u32, n: u32, first: f32, second: f32) {}`,
 } as const;
 
+/** The same of a cache in blocks: stores element `n`, 32 neighbouring threads a block of what is in `block_values`. */
+export const HEAD_BLOCK_STORES = {
+  key: /* wgsl */ `
+fn store_key(r: u32, n: u32, thread: u32) {
+  let cell = cell_of(u32(slots[r >> 2u][r & 3u]), u32(positions[r >> 2u][r & 3u]));
+  store_keys((cell * K_WIDTH + n) / 32u, thread);
+}
+`,
+  noKey: `fn store_key(r: u32, n: u32, thread: u32) {}`,
+  value: /* wgsl */ `
+fn store_value(r: u32, n: u32, thread: u32) {
+  let cell = cell_of(u32(slots[r >> 2u][r & 3u]), u32(positions[r >> 2u][r & 3u]));
+  store_values((cell * V_WIDTH + n) / 32u, thread);
+}
+`,
+  noValue: `fn store_value(r: u32, n: u32, thread: u32) {}`,
+} as const;
+
 /** Stores neighbouring elements from `n` of the joined row on. */
 export const STORE_HEADS = /* wgsl */ `
 fn store_heads(r: u32, n: u32, first: f32, second: f32) {

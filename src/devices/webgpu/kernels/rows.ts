@@ -47,6 +47,26 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 `;
 
+/** An element of a row's keys or values a thread, 32 of them a block of the cache. */
+export const KV_APPEND_BLOCKS = /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {
+  opaque_zero = u32(counts[0]) >> 31u;
+  let at = group_of(group, groups) * THREADS + thread;
+  let row = at / (KEY_WIDTH + VALUE_WIDTH);
+  let n = at % (KEY_WIDTH + VALUE_WIDTH);
+  let used = row < u32(counts[0]);
+  if (used && n < KEY_WIDTH) { block_values[thread] = k[row * KEY_WIDTH + n]; }
+  else if (used) { block_values[thread] = v[row * VALUE_WIDTH + n - KEY_WIDTH]; }
+  workgroupBarrier();
+  if (!used) { return; }
+  let cell = cell_of(u32(slots[row >> 2u][row & 3u]), u32(positions[row >> 2u][row & 3u]));
+  if (n < KEY_WIDTH) { store_keys((cell * KEY_WIDTH + n) / 32u, thread); }
+  else { store_values((cell * VALUE_WIDTH + n - KEY_WIDTH) / 32u, thread); }
+}
+`;
+
 /** A word of a row's keys or values a thread. */
 export const KV_APPEND = /* wgsl */ `
 @compute @workgroup_size(THREADS)

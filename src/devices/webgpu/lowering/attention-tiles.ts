@@ -2,10 +2,10 @@ import type { AttentionOp } from '../../../ops/index.ts';
 import type { GpuMatrices } from '../gpu-target.ts';
 import { ATTENTION_TILES, EMIT_RESULT_FLOATS, EMIT_RESULT_HALVES } from '../kernels/attention-tiles.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
-import { PAGED_CACHE } from '../kernels/library/paged-cache.ts';
+import { octetTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { unrolled } from '../kernels/library/unrolled.ts';
-import { cellArguments, launchAttention } from './attention.ts';
+import { cacheType, cellArguments, launchAttention } from './attention.ts';
 import { type Operand, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { MATVEC_ROWS } from './matvec-shape.ts';
@@ -57,12 +57,12 @@ function fitsTarget(op: AttentionOp, units: GpuMatrices, bytes: number): boolean
   return whole && 16 * tileVectors(op, units) + otherBytes(units) <= bytes;
 }
 
-/** True for attention of many rows a sequence over a cache of halves, on a target with matrix units. */
+/** True for attention of many rows a sequence over a cache of halves or blocks, on a target with matrix units. */
 export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
   const { matrices, workgroupBytes } = to.target;
   const rows = to.capacity(op.out);
   const many = rows > MATVEC_ROWS && rows >= LEAST_ROWS_A_SLOT * to.graph.shape.slots;
-  if (!matrices || !many || op.cache.keys.type !== 'f16') return false;
+  if (!matrices || !many || op.cache.keys.type === 'f32') return false;
   return fitsTarget(op, matrices, workgroupBytes);
 }
 
@@ -76,6 +76,7 @@ export function launchTiles(
   const rows = TEAMS * units.rows;
   const cells = cellArguments(cache, batch, to);
   const counts = tileCounts(op, units);
+  const octets = cacheType(cache) === 'q8_0' ? 'array<vec2<u32>>' : 'array<vec4<u32>>';
   to.launch({
     name: 'attention_tiles',
     texts: [
@@ -85,6 +86,7 @@ export function launchTiles(
       units.text,
       FUNCTIONS,
       PAGED_CACHE,
+      ...octetTexts(cacheType(cache)),
     ],
     constants: {
       COUNT: to.countOf(op.out),
@@ -110,8 +112,8 @@ export function launchTiles(
       counts: to.counts,
       ...cells.args,
       q: read(op.q, 'array<vec4<f32>>'),
-      keys: read(cache.keys, 'array<vec4<u32>>'),
-      values: read(cache.values, 'array<vec4<u32>>'),
+      keys: read(cache.keys, octets),
+      values: read(cache.values, octets),
       y: write(y, form === 'halves' ? 'array<vec2<u32>>' : 'array<vec4<f32>>'),
     },
     grid: [Math.ceil(to.capacity(op.out) / rows), heads],

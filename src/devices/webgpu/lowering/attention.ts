@@ -1,15 +1,28 @@
 import { fail } from '../../../base/errors.ts';
 import { contextShares } from '../../../device/index.ts';
-import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache } from '../../../ops/index.ts';
+import {
+  type AttentionOp,
+  type BatchTensors,
+  type KvAppendOp,
+  type PagedCache,
+  type State,
+  stateBlockPlanes,
+} from '../../../ops/index.ts';
 import { ATTENTION, EMIT_FLOATS, EMIT_QUANTIZED, EMIT_SHARE, MERGE_SHARES } from '../kernels/attention.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
-import { cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
+import {
+  blockTexts,
+  type CellType,
+  cacheTexts,
+  PAGED_CACHE,
+  unitTexts,
+} from '../kernels/library/paged-cache.ts';
 import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
-import { KV_APPEND } from '../kernels/rows.ts';
+import { KV_APPEND, KV_APPEND_BLOCKS } from '../kernels/rows.ts';
 import { lineGrid } from './line-grid.ts';
-import { type Operand, read, write } from './launch-plan.ts';
+import { type Argument, type Operand, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { quantizedScalesAt } from './matvec-shape.ts';
 
@@ -22,8 +35,9 @@ const SHORTEST_SHARE = 64;
 const WANTED_GROUPS = 256;
 
 /** Elements that make a word of a cache. Throws `OP_UNSUPPORTED` for halves in odd numbers. */
-export function cacheUnit({ keys, values }: PagedCache, ...sizes: readonly number[]): 1 | 2 {
+export function cacheUnit({ keys, values }: PagedCache, ...sizes: readonly number[]): 1 | 2 | 4 {
   if (keys.type === 'f32') return 1;
+  if (keys.type === 'q8_0') return 4;
   const odd = [keys.width, values.width, ...sizes].find((size) => size % 2 !== 0);
   if (odd !== undefined) {
     const why = `f16 caches hold elements in pairs, and ${odd} is odd`;
@@ -32,9 +46,16 @@ export function cacheUnit({ keys, values }: PagedCache, ...sizes: readonly numbe
   return 2;
 }
 
-/** The type of a cache's elements for `cacheTexts`. */
-export function cacheType({ keys }: PagedCache): 'f16' | 'f32' {
-  return keys.type === 'f16' ? 'f16' : 'f32';
+/** The type of a cache's elements. */
+export function cacheType({ keys }: PagedCache): CellType {
+  return keys.type === 'i32' ? 'f32' : keys.type;
+}
+
+/** Where scales begin in caches of blocks, in words. */
+export function scaleConstants({ keys, values }: PagedCache) {
+  if (keys.type !== 'q8_0') return {};
+  const wordsOf = ({ rows, width }: State) => stateBlockPlanes(rows, width).scales / 4;
+  return { KEYS_SCALES_AT: wordsOf(keys), VALUES_SCALES_AT: wordsOf(values) };
 }
 
 /** What `cell_of` wants. */
@@ -45,40 +66,58 @@ export function cellArguments(cache: PagedCache, batch: BatchTensors, to: Loweri
       positions: to.index(batch.positions),
       blocks: read(batch.blocks, 'array<i32>'),
     },
-    constants: { BLOCKS_PER_SLOT: batch.blocks.width, BLOCK_SIZE: cache.blockSize },
+    constants: {
+      BLOCKS_PER_SLOT: batch.blocks.width,
+      BLOCK_SIZE: cache.blockSize,
+      ...scaleConstants(cache),
+    },
   };
 }
 
-export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering): void {
+/** How the elements of rows are appended: a thread a word, or, in blocks, an element. */
+function appendTexts({ k, v, cache }: KvAppendOp) {
+  const type = cacheType(cache);
+  if (type === 'q8_0') {
+    return {
+      texts: [KV_APPEND_BLOCKS, ...blockTexts('keys', 'values')],
+      constants: { KEY_WIDTH: k.width, VALUE_WIDTH: v.width },
+      rowThreads: k.width + v.width,
+    };
+  }
   const unit = cacheUnit(cache);
+  return {
+    texts: [KV_APPEND, ...cacheTexts(type)],
+    constants: { KEY_WORDS: k.width / unit, VALUE_WORDS: v.width / unit },
+    rowThreads: (k.width + v.width) / unit,
+  };
+}
+
+export function lowerKvAppend(op: KvAppendOp, to: Lowering): void {
+  const { k, v, cache, batch } = op;
   const cells = cellArguments(cache, batch, to);
   const { threads } = to.target;
-  const words = (k.width + v.width) / unit;
+  const append = appendTexts(op);
+  const [kernel = '', ...texts] = append.texts;
   const same = k === v;
   to.launch({
     name: 'kv_append',
-    texts: [
-      GRID,
-      PAGED_CACHE,
-      ...cacheTexts(cacheType(cache)),
-      same ? KV_APPEND.replace(/\bv\[/g, 'k[') : KV_APPEND,
-    ],
-    constants: {
-      THREADS: threads,
-      KEY_WORDS: k.width / unit,
-      VALUE_WORDS: v.width / unit,
-      ...cells.constants,
-    },
+    texts: [GRID, PAGED_CACHE, ...texts, same ? kernel.replace(/\bv\[/g, 'k[') : kernel],
+    constants: { THREADS: threads, ...append.constants, ...cells.constants },
     args: {
       counts: to.counts,
       ...cells.args,
       k: read(k),
       ...(same ? {} : { v: read(v) }),
-      keys: write(cache.keys, 'array<u32>'),
-      values: write(cache.values, 'array<u32>'),
+      keys: written(cache, 'keys'),
+      values: written(cache, 'values'),
     },
-    grid: lineGrid(to, Math.ceil((to.capacity(k) * words) / threads)),
+    grid: lineGrid(to, Math.ceil((to.capacity(k) * append.rowThreads) / threads)),
   });
+}
+
+/** Keys or values to be appended to; blocks' scales share words. */
+export function written(cache: PagedCache, of: 'keys' | 'values'): Argument {
+  return write(cache[of], cacheType(cache) === 'q8_0' ? 'array<atomic<u32>>' : 'array<u32>');
 }
 
 /** Workgroups that a row's heads take. */
@@ -142,7 +181,7 @@ export function launchAttention(op: AttentionOp, to: Lowering, result: Attention
       ATTENTION,
       FUNCTIONS,
       PAGED_CACHE,
-      ...cacheTexts(cacheType(cache)),
+      ...unitTexts(cacheType(cache)),
       teams,
       reduceText(to.target, { team: 4, threads: THREADS, name: 'four' }),
       ...(shares > 1 ? [EMIT_SHARE] : emit.texts),

@@ -6,6 +6,7 @@ import { bindGroup } from '../launching/launch.ts';
 import type { PipelineStore } from '../launching/pipeline-store.ts';
 import type { HostRows, KernelRows, WebGpuWeight } from '../lowering/webgpu-weight.ts';
 import { HEADER_BYTES, MappedPinned, MOST_JOBS } from '../memory/mapped-pinned.ts';
+import { PACK_SOURCES, packSourceBytes } from '../memory/memory-rules.ts';
 import type { StagingPool } from '../memory/staging-pool.ts';
 import { gpuBufferOf } from '../memory/webgpu-buffer.ts';
 import { PackBindings } from './pack-bindings.ts';
@@ -19,9 +20,6 @@ interface Packing {
   readonly offset: number;
   readonly target: BufferRange;
 }
-
-/** Buffers that packing kernels read, used in turn: a copy into one need not wait for the kernel that reads the one before. */
-const SOURCES = 2;
 
 /**
  * Brings rows of weights onto the device: bytes pass through mapped memory, then either straight into the weight or through a
@@ -153,11 +151,11 @@ export class Uploader {
 
   #nextSource(byteLength: number): GPUBuffer {
     const index = this.#turn;
-    this.#turn = (index + 1) % SOURCES;
+    this.#turn = (index + 1) % PACK_SOURCES;
     const known = this.#sources[index];
     if (known && known.size >= byteLength) return known;
     known?.destroy();
-    const size = 2 ** Math.ceil(Math.log2(Math.max(byteLength, 1 << 16)));
+    const size = packSourceBytes(byteLength);
     const usage = BUFFER_USAGE.storage | BUFFER_USAGE.uniform | BUFFER_USAGE.copyTarget;
     const source = this.#device.createBuffer({ size, usage });
     this.#sources[index] = source;

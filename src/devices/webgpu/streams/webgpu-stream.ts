@@ -1,7 +1,7 @@
 import { Lifetime } from '../../../base/disposal.ts';
-import { fail } from '../../../base/errors.ts';
 import {
   type BufferRange,
+  checkCopySizes,
   checkRange,
   checkRows,
   type DeviceEvent,
@@ -70,13 +70,9 @@ export class WebGpuStream implements Stream {
   copy(source: BufferRange, target: BufferRange): void {
     this.#check('copy source', source, 0);
     this.#check('copy target', target, 0);
-    const { byteLength } = source;
-    if (byteLength !== target.byteLength) {
-      const expected = `the source's ${byteLength}`;
-      const found = `${target.byteLength} bytes`;
-      fail('BINDING', { graph: this.#label, value: 'copy target', found, expected });
-    }
+    checkCopySizes(source, target, this.#label);
     if (this.#failed()) return;
+    const { byteLength } = source;
     this.#isHandOverLast = false;
     const whole = byteLength - (byteLength % 4);
     const [from, to] = [gpuBufferOf(source), gpuBufferOf(target)];

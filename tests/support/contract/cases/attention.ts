@@ -1,17 +1,18 @@
 import {
   type AttentionParameters,
   attention,
-  type ElementType,
   type GraphBuilder,
   kvAppend,
   type PagedCache,
+  STATE_BLOCK,
+  type StateType,
 } from '../../../../src/ops/index.ts';
 import { normal } from '../case-data.ts';
 import type { Fill, OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
 
 interface CacheShape {
-  readonly type: ElementType;
+  readonly type: StateType;
   readonly keys: number;
   readonly values: number;
 }
@@ -51,7 +52,7 @@ interface AttentionShape extends Partial<AttentionParameters> {
   readonly heads: number;
   readonly kvHeads: number;
   readonly keySize: number;
-  readonly type?: ElementType;
+  readonly type?: StateType;
 }
 
 function attentionCase(name: string, batch: RaggedBatch, of: AttentionShape): OpCase {
@@ -77,7 +78,7 @@ function attentionCase(name: string, batch: RaggedBatch, of: AttentionShape): Op
   };
 }
 
-function appendCase(name: string, batch: RaggedBatch, of: CacheShape): OpCase {
+function appendCase(name: string, batch: RaggedBatch, of: CacheShape, fill?: Fill): OpCase {
   return {
     op: 'kvAppend',
     name: `${of.type}, ${of.keys} + ${of.values} wide, ${name}`,
@@ -88,8 +89,32 @@ function appendCase(name: string, batch: RaggedBatch, of: CacheShape): OpCase {
       kvAppend(g, pagedCache(g, batch, of), k, v);
       return {};
     },
+    ...(fill ? { fill: { k: fill, v: fill } } : {}),
   };
 }
+
+/** Blocks whose quantization devices do not agree on by themselves: by number, what its elements are. */
+const HARD_BLOCKS: readonly ((i: number) => number)[] = [
+  // Quants that lie in the middle of two.
+  (i) => (i === 5 ? 127 : (i % 2 === 0 ? 1 : -1) * (i + 0.5)),
+  () => 0,
+  // A scale that is a subnormal half, one that rounds to zero, one whose reciprocal is no f32.
+  (i) => (i - 9) * 1e-5,
+  (i) => (i - 9) * 1e-8,
+  (i) => (i - 9) * 2e-41,
+  // The largest scale, and one beyond the halves.
+  (i) => (i - 31) * 2.6e5,
+  (i) => (i - 31) * 2.8e5,
+  (i) => (i === 3 ? Number.NaN : i),
+  (i) => (i === 17 ? Number.NEGATIVE_INFINITY : i),
+];
+
+const hardBlocks: Fill = (elements, random) => {
+  for (let i = 0; i < elements.length; i++) {
+    const block = HARD_BLOCKS[Math.floor(i / STATE_BLOCK) % HARD_BLOCKS.length];
+    elements[i] = block?.(i % STATE_BLOCK) ?? normal(random);
+  }
+};
 
 /** One sequence far into its context, beside one that has just begun. */
 const long = raggedBatch({
@@ -99,6 +124,12 @@ const long = raggedBatch({
   ],
   blockSize: 16,
 });
+
+/** A row that has its step to itself. */
+function alone(from: number): RaggedBatch {
+  const spare = { rows: 0, outputs: 0 };
+  return raggedBatch({ slices: [{ slot: 0, from, count: 1 }], spare, blockSize: 16 });
+}
 
 /** Rows enough for tiles of them, of prompts that meet in a tile and of one that is far into its context. */
 const prompts = raggedBatch({
@@ -119,6 +150,27 @@ const turns = raggedBatch({
   interleaved: true,
 });
 
+/** A cache of blocks: of one a head, of several, of an odd number a cell; single rows, many and few of a sequence. */
+const QUANTIZED_CASES: readonly OpCase[] = [
+  attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type: 'q8_0' }),
+  attentionCase('mixed', mixedBatch({ blockSize: 1 }), { heads: 8, kvHeads: 2, keySize: 64, type: 'q8_0' }),
+  attentionCase('values of 96', mixedBatch({ blockSize: 32 }), {
+    ...{ heads: 6, kvHeads: 1, keySize: 32, valueSize: 96, type: 'q8_0' },
+  }),
+  attentionCase('long', long, { heads: 4, kvHeads: 2, keySize: 64, type: 'q8_0' }),
+  attentionCase('window of 5', mixedBatch(), { heads: 2, kvHeads: 1, keySize: 32, window: 5, type: 'q8_0' }),
+  attentionCase('a row alone at 290', alone(290), { heads: 4, kvHeads: 2, keySize: 128, type: 'q8_0' }),
+  attentionCase('prompts', prompts, { heads: 4, kvHeads: 2, keySize: 64, type: 'q8_0' }),
+  attentionCase('prompts, window of 20 and soft cap', prompts, {
+    ...{ heads: 2, kvHeads: 1, keySize: 32, valueSize: 64, softCap: 5, window: 20, type: 'q8_0' },
+  }),
+  attentionCase('in turns', turns, { heads: 2, kvHeads: 2, keySize: 32, type: 'q8_0' }),
+  appendCase('mixed', mixedBatch(), { type: 'q8_0', keys: 64, values: 64 }),
+  appendCase('mixed', mixedBatch({ blockSize: 1 }), { type: 'q8_0', keys: 32, values: 96 }),
+  appendCase('33 rows', plainBatch(33), { type: 'q8_0', keys: 256, values: 32 }),
+  appendCase('hard blocks', plainBatch(5), { type: 'q8_0', keys: 320, values: 224 }, hardBlocks),
+];
+
 export const ATTENTION_CASES: readonly OpCase[] = [
   ...(['f32', 'f16'] as const).flatMap((type) => [
     attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type }),
@@ -131,11 +183,11 @@ export const ATTENTION_CASES: readonly OpCase[] = [
   ...[1, 3, 4, 7, 33, 70].map((rows) =>
     attentionCase(`${rows} rows`, plainBatch(rows), { heads: 4, kvHeads: 2, keySize: 128 }),
   ),
-  ...[0, 1, 40, 290].map((from) => {
-    const spare = { rows: 0, outputs: 0 };
-    const batch = raggedBatch({ slices: [{ slot: 0, from, count: 1 }], spare, blockSize: 16 });
-    return attentionCase(`a row alone at ${from}`, batch, { heads: 4, kvHeads: 2, keySize: 64, type: 'f16' });
-  }),
+  ...[0, 1, 40, 290].map((from) =>
+    attentionCase(`a row alone at ${from}`, alone(from), {
+      ...{ heads: 4, kvHeads: 2, keySize: 64, type: 'f16' },
+    }),
+  ),
   attentionCase('prompts', prompts, { heads: 4, kvHeads: 2, keySize: 64, type: 'f16' }),
   attentionCase('prompts, window of 20 and soft cap', prompts, {
     ...{ heads: 2, kvHeads: 1, keySize: 32, valueSize: 64, softCap: 5, window: 20, type: 'f16' },
@@ -147,6 +199,7 @@ export const ATTENTION_CASES: readonly OpCase[] = [
   attentionCase('soft cap and window', long, { heads: 2, kvHeads: 1, keySize: 32, softCap: 5, window: 64 }),
   attentionCase('large scores', mixedBatch(), { heads: 2, kvHeads: 2, keySize: 64, scale: 4 }),
   attentionCase('odd size', mixedBatch(), { heads: 3, kvHeads: 3, keySize: 7 }),
+  ...QUANTIZED_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [
     appendCase('mixed', mixedBatch(), { type, keys: 64, values: 64 }),
     appendCase('mixed', mixedBatch({ blockSize: 1 }), { type, keys: 6, values: 10 }),

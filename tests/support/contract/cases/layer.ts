@@ -21,7 +21,7 @@ import { fillCache, pagedCache } from './attention.ts';
 
 interface LayerShape {
   readonly format: TensorFormat;
-  readonly cacheType: 'f32' | 'f16';
+  readonly cacheType: 'f32' | 'f16' | 'q8_0';
   readonly pairs: RopePairs;
   readonly batch: RaggedBatch;
   /** Whether heads of queries and keys are normalized. */
@@ -167,6 +167,9 @@ export const LAYER_CASES: readonly OpCase[] = [
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: alone, headNorms: true }),
   layerCase({ format: Q8_0, cacheType: 'f32', pairs: 'interleaved', batch: mixedBatch(), headNorms: true }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: prompts, headNorms: true }),
+  layerCase({ format: Q8_0, cacheType: 'q8_0', pairs: 'interleaved', batch: alone }),
+  layerCase({ format: Q8_0, cacheType: 'q8_0', pairs: 'halves', batch: mixedBatch() }),
+  layerCase({ format: Q8_0, cacheType: 'q8_0', pairs: 'halves', batch: prompts, headNorms: true }),
   ...[F32, Q8_0, Q4_K, Q6_K].map(tiedCase),
   reused,
 ];

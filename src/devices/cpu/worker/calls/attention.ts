@@ -1,10 +1,12 @@
 import { ATTENTION_PARAMETER_BYTES, writeAttentionParameters } from '../../kernel-exports.ts';
 import type { AttentionCall, CacheAppendCall, CacheShape } from '../../protocol/call-table.ts';
+import { STATE_BLOCK, stateBlockPlanes } from '../../../../ops/index.ts';
 import { ATTENTION_PARAMETERS } from '../../protocol/reserved.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { Call, Chunk } from '../task.ts';
 
-const BYTES = { f32: 4, f16: 2 } as const;
+/** Bytes of an element, its share of a scale left out. */
+const BYTES = { f32: 4, f16: 2, q8_0: 1 } as const;
 
 /** Where a batch's indices stand, as views. */
 class CacheIndex {
@@ -47,13 +49,24 @@ class CacheIndex {
   }
 }
 
+/** Bytes of the scales of so many elements, whole blocks. */
+const scaleBytes = (elements: number) => elements / (STATE_BLOCK / 2);
+
+/** Where a cache's scales begin, and how far apart those of its cells are; zeros where it has none. */
+function scalePlane({ type, cells }: CacheShape, width: number): { offset: number; stride: number } {
+  if (type !== 'q8_0') return { offset: 0, stride: 0 };
+  const { scales, scaleBytes } = stateBlockPlanes(cells, width);
+  return { offset: scales, stride: scaleBytes };
+}
+
 /** Rows without a cell are dropped. */
 export function cacheAppendCall(of: CacheAppendCall, bank: BankInstance, capacity: number): Call {
   const { at, columns, shape } = of;
-  const { narrow } = bank.kernels;
+  const { narrow, quantizeStateBlocks } = bank.kernels;
   const index = new CacheIndex(at, bank, { shape, capacity });
   const x = bank.floats(at.x, capacity * columns);
   const cache = shape.type === 'f32' ? bank.floats(at.cache, shape.cells * columns) : undefined;
+  const planes = shape.type === 'q8_0' ? stateBlockPlanes(shape.cells, columns) : undefined;
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
@@ -64,7 +77,10 @@ export function cacheAppendCall(of: CacheAppendCall, bank: BankInstance, capacit
         const to = cell * columns + firstColumn;
         const count = endColumn - firstColumn;
         if (cache) cache.set(x.subarray(from, from + count), to);
-        else narrow(at.x + 4 * from, at.cache + 2 * to, count);
+        else if (planes) {
+          const scales = at.cache + planes.scales + scaleBytes(to);
+          quantizeStateBlocks(at.x + 4 * from, at.cache + to, scales, count / STATE_BLOCK);
+        } else narrow(at.x + 4 * from, at.cache + 2 * to, count);
       }
     },
   };
@@ -80,6 +96,8 @@ export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: n
   const size = BYTES[shape.type];
   const window = of.window ?? Number.POSITIVE_INFINITY;
   const index = new CacheIndex(at, bank, { shape, capacity });
+  const keyPlane = scalePlane(shape, kvHeads * keySize);
+  const valuePlane = scalePlane(shape, kvHeads * valueSize);
   const parameters = new Uint8Array(ATTENTION_PARAMETER_BYTES);
   writeAttentionParameters(new DataView(parameters.buffer), 0, {
     blockSize: shape.blockSize,
@@ -88,6 +106,8 @@ export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: n
     valueSize,
     keyCellBytes: kvHeads * keySize * size,
     valueCellBytes: kvHeads * valueSize * size,
+    keyScaleBytes: keyPlane.stride,
+    valueScaleBytes: valuePlane.stride,
     scale: of.scale,
     softCap: of.softCap ?? 0,
     cacheType: shape.type,
@@ -108,7 +128,9 @@ export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: n
           const out = at.out + 4 * (row * columns + column);
           const keys = at.keys + head * keySize * size;
           const values = at.values + head * valueSize * size;
-          attention(q, keys, values, out, blocks, scratch, begin, end, work);
+          const keyScales = at.keys + keyPlane.offset + scaleBytes(head * keySize);
+          const valueScales = at.values + valuePlane.offset + scaleBytes(head * valueSize);
+          attention(q, keys, values, out, blocks, scratch, begin, end, work, keyScales, valueScales);
         }
       }
     },

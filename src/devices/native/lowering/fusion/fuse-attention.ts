@@ -30,8 +30,16 @@ export function fuseAttention(op: Op, uses: GraphUses, to: Lowering): Fusion | u
   const found = matchHeads(op, uses);
   if (!found || !fits(found)) return undefined;
   const { q, k, v } = found;
-  if (!isMatvec(q, to) && formatGroups([q, k, v]).length > 1) return undefined;
+  if (!appendsInProducts(found, to) && formatGroups([q, k, v]).length > 1) return undefined;
   return { ops: Object.values(found), emit: () => launchHeads(to, found, uses) };
+}
+
+/**
+ * True where single products turn and append what they compute. The blocks of a quantized cache must be whole in a thread block,
+ * which they are not where it has pieces of two halves of a head.
+ */
+function appendsInProducts({ q, turnedQ, append }: HeadOps, to: Lowering): boolean {
+  return isMatvec(q, to) && (append.cache.keys.type !== 'q8_0' || turnedQ.pairs === 'interleaved');
 }
 
 function fits({ q, k, v, turnedQ }: HeadOps): boolean {
@@ -44,7 +52,7 @@ function fits({ q, k, v, turnedQ }: HeadOps): boolean {
 function launchHeads(to: Lowering, heads: HeadOps, uses: GraphUses): void {
   const mixing = planMixing(heads.attention, uses, to);
   const { zeroed } = mixing;
-  if (isMatvec(heads.q, to)) {
+  if (appendsInProducts(heads, to)) {
     formatGroups([heads.q, heads.k, heads.v]).forEach((group, i) => {
       launchGroup(to, heads, group, i === 0 ? zeroed : [NULL, int(0)]);
     });
@@ -52,7 +60,7 @@ function launchHeads(to: Lowering, heads: HeadOps, uses: GraphUses): void {
   mixing.launch();
 }
 
-/** One product on the matrix cores, then what turns and appends its rows. */
+/** One product, then what turns and appends its rows. */
 function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroed: readonly Operand[]): void {
   const { cache, batch } = append;
   const width = q.out.width + k.out.width + v.out.width;
@@ -60,14 +68,16 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
   const blocks = to.capacity(q.out) * Math.ceil(width / 256);
   const each = blocks > MANY_APPENDING_BLOCKS ? APPENDED_BY_THREAD : 1;
   const biases = [q, k, v].flatMap(({ bias }) => (bias ? [bias] : []));
-  launchProduct(to, {
+  const product = {
     x: q.x,
     weights: [q.weight, k.weight, v.weight],
     outputs: width,
-    output: 'floats',
+    output: 'floats' as const,
     y: joined,
     ...(biases.length > 0 ? { addend: to.weight(biases, FLOAT_LAYOUT) } : {}),
-  });
+  };
+  if (isMatvec(q, to)) launchMatvec(to, product);
+  else launchProduct(to, product);
   to.launch({
     file: 'heads-append.hip',
     kernel: 'heads_append',

@@ -1,4 +1,9 @@
 import { HALVES } from './halves.ts';
+import { PRECISE } from './precise.ts';
+import { QUANTIZE_BLOCKS, QUANTS_OF, storeBlocksText } from './state-blocks.ts';
+
+/** How a cache's elements are stored. */
+export type CellType = 'f32' | 'f16' | 'q8_0';
 
 /** Where a slot's position lies in the cache; wants `blocks`, `BLOCKS_PER_SLOT` and `BLOCK_SIZE`. */
 export const PAGED_CACHE = /* wgsl */ `
@@ -20,7 +25,70 @@ fn cache_word(first: f32, second: f32) -> u32 { return float_to_half(first) | (f
 fn from_cache(word: u32) -> vec2<f32> { return halves_of(word); }
 `;
 
-/** `UNIT`, `cache_word` and `from_cache` for a cache of that type. */
-export function cacheTexts(type: 'f16' | 'f32'): readonly string[] {
+/** `UNIT`, `cache_word` and `from_cache` for a cache whose elements stand by themselves. */
+export function cacheTexts(type: Exclude<CellType, 'q8_0'>): readonly string[] {
   return type === 'f16' ? [HALVES, HALF_WORDS] : [FLOAT_WORDS];
 }
+
+/** What stores blocks of a quantized cache: `store_keys` and `store_values`, as far as they are wanted. */
+export function blockTexts(...caches: readonly ('keys' | 'values')[]): readonly string[] {
+  return [HALVES, PRECISE, QUANTIZE_BLOCKS, ...caches.map(storeBlocksText)];
+}
+
+/**
+ * What attention reads of a cache: a word as a `Unit` of `UNIT` elements, `key_unit` and `value_unit`; its product with as
+ * many of `queries`; and its sums into `slice_sums`.
+ */
+export function unitTexts(type: CellType): readonly string[] {
+  if (type === 'q8_0') return [HALVES, QUANTS_OF, BLOCK_UNITS];
+  return [...cacheTexts(type), PAIR_UNITS];
+}
+
+const PAIR_UNITS = /* wgsl */ `
+alias Unit = vec2<f32>;
+fn key_unit(at: u32) -> Unit { return from_cache(keys[at]); }
+fn value_unit(at: u32) -> Unit { return from_cache(values[at]); }
+fn plus_product(sum: f32, at: u32, key: Unit) -> f32 {
+  let first = fma(queries[at], key.x, sum);
+  if (UNIT == 2u) { return fma(queries[at + 1u], key.y, first); }
+  return first;
+}
+fn store_unit(at: u32, sums: Unit) {
+  slice_sums[at] = sums.x;
+  if (UNIT == 2u) { slice_sums[at + 1u] = sums.y; }
+}
+`;
+
+const BLOCK_UNITS = /* wgsl */ `
+const UNIT = 4u;
+alias Unit = vec4<f32>;
+fn scale_of(pair: u32, word: u32) -> f32 { return half_to_float((pair >> (word / 8u % 2u * 16u)) & 0xffffu); }
+fn key_unit(at: u32) -> Unit { return quants_of(keys[at]) * scale_of(keys[KEYS_SCALES_AT + at / 16u], at); }
+fn value_unit(at: u32) -> Unit { return quants_of(values[at]) * scale_of(values[VALUES_SCALES_AT + at / 16u], at); }
+fn plus_product(sum: f32, at: u32, key: Unit) -> f32 {
+  let query = vec4<f32>(queries[at], queries[at + 1u], queries[at + 2u], queries[at + 3u]);
+  return sum + dot(query, key);
+}
+fn store_unit(at: u32, sums: Unit) {
+  for (var i = 0u; i < 4u; i++) { slice_sums[at + i] = sums[i]; }
+}
+`;
+
+/** What tiles of attention read of a cache: eight elements as halves, out of vectors of halves or pairs of words of quants. */
+export function octetTexts(type: CellType): readonly string[] {
+  return type === 'q8_0' ? [HALVES, QUANTS_OF, BLOCK_OCTETS] : [HALF_OCTETS];
+}
+
+const HALF_OCTETS = /* wgsl */ `
+fn key_octet(at: u32) -> vec4<u32> { return keys[at]; }
+fn value_octet(at: u32) -> vec4<u32> { return values[at]; }
+`;
+
+const BLOCK_OCTETS = /* wgsl */ `
+fn octet_of(quants: vec2<u32>, scales: vec2<u32>, at: u32) -> vec4<u32> {
+  let scale = half_to_float((scales[at / 8u % 2u] >> (at / 4u % 2u * 16u)) & 0xffffu);
+  return vec4<u32>(halves(quants_of(quants.x) * scale), halves(quants_of(quants.y) * scale));
+}
+fn key_octet(at: u32) -> vec4<u32> { return octet_of(keys[at], keys[KEYS_SCALES_AT / 2u + at / 16u], at); }
+fn value_octet(at: u32) -> vec4<u32> { return octet_of(values[at], values[VALUES_SCALES_AT / 2u + at / 16u], at); }
+`;

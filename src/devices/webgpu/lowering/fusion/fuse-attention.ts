@@ -7,16 +7,22 @@ import {
 } from '../../../../device/index.ts';
 import type { MatmulOp, Op } from '../../../../ops/index.ts';
 import { ADDENDS, FINISH_HEADS, HEAD_ROWS_BY_HALVES, HEAD_ROWS_IN_ORDER } from '../../kernels/finish.ts';
-import { HEAD_STORES, STORE_HEADS, TURN_HEADS, TURN_NOTHING } from '../../kernels/head-stores.ts';
-import { HEADS_APPEND } from '../../kernels/heads-append.ts';
+import {
+  HEAD_BLOCK_STORES,
+  HEAD_STORES,
+  STORE_HEADS,
+  TURN_HEADS,
+  TURN_NOTHING,
+} from '../../kernels/head-stores.ts';
+import { HEAD_VALUE, HEADS_APPEND, HEADS_APPEND_BLOCKS } from '../../kernels/heads-append.ts';
 import { GRID } from '../../kernels/library/grid.ts';
-import { cacheTexts, PAGED_CACHE } from '../../kernels/library/paged-cache.ts';
-import { cacheType, cacheUnit, cellArguments, launchAttention } from '../attention.ts';
+import { blockTexts, type CellType, cacheTexts, PAGED_CACHE } from '../../kernels/library/paged-cache.ts';
+import { cacheType, cacheUnit, cellArguments, launchAttention, written } from '../attention.ts';
 import { fitsTiles, launchTiles } from '../attention-tiles.ts';
 import { lineGrid } from '../line-grid.ts';
 import { read, write } from '../launch-plan.ts';
 import type { Lowering } from '../lowering.ts';
-import { type Finish, launchMatvec, OUTPUTS_A_GROUP } from '../matvec.ts';
+import { type Finish, finishFloats, launchMatvec, OUTPUTS_A_GROUP } from '../matvec.ts';
 import { isMatvec } from '../matvec-shape.ts';
 import { launchProduct } from '../product.ts';
 import { FLOAT_LAYOUT } from '../weight-layout.ts';
@@ -45,8 +51,10 @@ function fits(heads: HeadOps, to: Lowering): boolean {
 
 function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering): void {
   const { attention, q, k, v } = heads;
+  // A block of the cache may lie in two workgroups of a product: pieces of halves of a head.
+  const inProducts = isMatvec(q, to) && attention.cache.keys.type !== 'q8_0';
   for (const group of formatGroups([q, k, v])) {
-    if (isMatvec(q, to)) launchGroup(heads, group, to);
+    if (inProducts) launchGroup(heads, group, to);
     else launchJoined(heads, group, to);
   }
   launchResult(attention, formRead(attention.out, uses, to), to);
@@ -89,29 +97,40 @@ function headConstants({ q, k, v, turnedQ }: HeadOps, group: readonly MatmulOp[]
   };
 }
 
+/** What stores keys and values, as far as there are any. */
+function storeTexts(type: CellType, { hasK, hasV }: { hasK: boolean; hasV: boolean }): readonly string[] {
+  if (type !== 'q8_0') {
+    const stores = [
+      hasK ? HEAD_STORES.key : HEAD_STORES.noKey,
+      hasV ? HEAD_STORES.value : HEAD_STORES.noValue,
+    ];
+    return [STORE_HEADS, ...stores, ...cacheTexts(type)];
+  }
+  const { key, noKey, value, noValue } = HEAD_BLOCK_STORES;
+  const caches = [...(hasK ? (['keys'] as const) : []), ...(hasV ? (['values'] as const) : [])];
+  return [hasK ? key : noKey, hasV ? value : noValue, 'const UNIT = 1u;', ...blockTexts(...caches)];
+}
+
 /** What turning and appending take: only what the group's products write. */
 function headArguments(heads: HeadOps, group: readonly MatmulOp[], to: Lowering) {
   const { q, k, v, turnedQ, append } = heads;
   const { cache, batch } = append;
   const cells = cellArguments(cache, batch, to);
-  const [hasQ, hasK, hasV] = [q, k, v].map((product) => group.includes(product));
+  const [hasQ, hasK, hasV] = [group.includes(q), group.includes(k), group.includes(v)];
   return {
     constants: cells.constants,
     texts: [
-      STORE_HEADS,
       hasQ ? HEAD_STORES.query : HEAD_STORES.noQuery,
-      hasK ? HEAD_STORES.key : HEAD_STORES.noKey,
-      hasV ? HEAD_STORES.value : HEAD_STORES.noValue,
       hasQ || hasK ? TURN_HEADS : TURN_NOTHING,
       ...(hasK || hasV ? [PAGED_CACHE] : []),
-      ...cacheTexts(cacheType(cache)),
+      ...storeTexts(cacheType(cache), { hasK, hasV }),
     ],
     args: {
       ...(hasQ || hasK ? { table: read(turnedQ.table) } : {}),
       ...(hasQ ? { y: write(turnedQ.out) } : {}),
       ...(hasK || hasV ? cells.args : {}),
-      ...(hasK ? { keys: write(cache.keys, 'array<u32>') } : {}),
-      ...(hasV ? { values: write(cache.values, 'array<u32>') } : {}),
+      ...(hasK ? { keys: written(cache, 'keys') } : {}),
+      ...(hasV ? { values: written(cache, 'values') } : {}),
     },
   };
 }
@@ -141,20 +160,25 @@ function launchGroup(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): 
   });
 }
 
-/** One product for many rows, then what turns and appends them. */
+/** One product, then what turns and appends its rows. */
 function launchJoined(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): void {
   const { q, append } = heads;
-  const unit = cacheUnit(append.cache);
+  const isBlocks = append.cache.keys.type === 'q8_0';
+  const unit = isBlocks ? 1 : cacheUnit(append.cache);
   const width = group.reduce((sum, { out }) => sum + out.width, 0);
   const joined = to.temporary(4 * to.capacity(q.out) * width);
   const addend = biasOf(group, to);
   const weights = group.map(({ weight }) => weight);
-  launchProduct(to, { x: q.x, weights, y: joined, addend, kind: addend ? 'bias' : 'none' });
+  const kind = addend ? 'bias' : 'none';
+  if (isMatvec(q, to)) {
+    const finish = finishFloats({ y: write(joined), width, addend, kind });
+    launchMatvec(to, { name: 'matvec', x: q.x, weights, parts: 1, whole: true, finish });
+  } else launchProduct(to, { x: q.x, weights, y: joined, addend, kind });
   const bound = headArguments(heads, group, to);
   const { threads } = to.target;
   to.launch({
     name: 'heads_append',
-    texts: [GRID, HEADS_APPEND, ...bound.texts],
+    texts: [GRID, HEAD_VALUE, isBlocks ? HEADS_APPEND_BLOCKS : HEADS_APPEND, ...bound.texts],
     constants: {
       THREADS: threads,
       COUNT: to.countOf(q.out),

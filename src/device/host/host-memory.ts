@@ -1,5 +1,5 @@
-import { Lifetime } from '../base/disposal.ts';
-import type { BufferRange, DeviceBuffer, PinnedBuffer } from './memory.ts';
+import { Lifetime } from '../../base/disposal.ts';
+import type { BufferRange, DeviceBuffer, PinnedBuffer } from '../memory.ts';
 
 /** Memory of a host device, and where it is told of its end. */
 export class HostBuffer implements DeviceBuffer, PinnedBuffer {

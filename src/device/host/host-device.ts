@@ -1,15 +1,15 @@
-import { Lifetime } from '../base/disposal.ts';
-import { fail } from '../base/errors.ts';
-import type { OpGraph } from '../ops/graph.ts';
-import type { Device, DeviceInfo, MemoryInfo } from './device.ts';
+import { Lifetime } from '../../base/disposal.ts';
+import { fail } from '../../base/errors.ts';
+import type { OpGraph } from '../../ops/graph.ts';
+import type { Device, DeviceInfo, MemoryInfo } from '../device.ts';
 import { HostBuffer } from './host-memory.ts';
 import { type HostExecutable, HostProgram, type HostProgramParts } from './host-program.ts';
 import { HostStream, type HostWork } from './host-stream.ts';
-import { LiveObjects } from './live-objects.ts';
-import { memoryRules } from './memory.ts';
-import { MemoryBudget } from './memory-budget.ts';
-import type { Executable, Program, Step } from './program.ts';
-import type { Stream } from './stream.ts';
+import { LiveObjects } from '../live-objects.ts';
+import { memoryRules } from '../memory.ts';
+import { MemoryBudget } from '../memory-budget.ts';
+import type { Executable, Program, Step } from '../program.ts';
+import type { Stream } from '../stream.ts';
 
 /** What distinguishes one host device from another. */
 export interface HostDeviceParts {

@@ -1,8 +1,8 @@
-import type { OpGraph } from '../ops/graph.ts';
-import { type Weight, weightRowBytes } from '../ops/value.ts';
-import { checkBindings } from './binding-check.ts';
-import type { BufferRange } from './memory.ts';
-import type { Bindings, Executable, PackedWeight, Program } from './program.ts';
+import type { OpGraph } from '../../ops/graph.ts';
+import { type Weight, weightRowBytes } from '../../ops/value.ts';
+import { checkBindings } from '../binding-check.ts';
+import type { BufferRange } from '../memory.ts';
+import type { Bindings, Executable, PackedWeight, Program } from '../program.ts';
 
 /** An executable that the host runs by calling it. */
 export interface HostExecutable extends Executable {

@@ -1,5 +1,5 @@
-import { fail } from '../base/errors.ts';
-import type { DeviceEvent } from './stream.ts';
+import { fail } from '../../base/errors.ts';
+import type { DeviceEvent } from '../stream.ts';
 
 /** An event that the host itself completes, or fails with the error of the work before it. */
 export class HostEvent implements DeviceEvent {

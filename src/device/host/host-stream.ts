@@ -1,11 +1,11 @@
-import { Lifetime } from '../base/disposal.ts';
-import { fail, invariant } from '../base/errors.ts';
+import { Lifetime } from '../../base/disposal.ts';
+import { invariant } from '../../base/errors.ts';
 import { HostEvent } from './host-event.ts';
-import type { BufferRange } from './memory.ts';
-import type { PackedWeight, Step } from './program.ts';
-import { checkRange } from './range-check.ts';
-import { checkRows } from './rows-check.ts';
-import type { DeviceEvent, FileRows, Stream } from './stream.ts';
+import type { BufferRange } from '../memory.ts';
+import type { PackedWeight, Step } from '../program.ts';
+import { checkCopySizes, checkRange } from '../range-check.ts';
+import { checkRows } from '../rows-check.ts';
+import type { DeviceEvent, FileRows, Stream } from '../stream.ts';
 
 /** What the host does when a call's turn in the queue comes. Checks of arguments are done by then. */
 export interface HostWork {
@@ -47,14 +47,7 @@ export class HostStream implements Stream {
   copy(source: BufferRange, target: BufferRange): void {
     this.#check('copy source', source, 0);
     this.#check('copy target', target, 0);
-    if (source.byteLength !== target.byteLength) {
-      fail('BINDING', {
-        graph: this.#label,
-        value: 'copy target',
-        found: `${target.byteLength} bytes`,
-        expected: `the source's ${source.byteLength}`,
-      });
-    }
+    checkCopySizes(source, target, this.#label);
     this.#push(() => this.#work.copy(source, target));
   }
 

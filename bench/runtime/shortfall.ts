@@ -1,0 +1,43 @@
+import type { Mechanism } from './mechanisms.ts';
+import type { StepFigures } from './step-figures.ts';
+
+/** What a mechanism gained, and where the time of steps went with it and without it. */
+export interface Compared {
+  readonly mechanism: Mechanism;
+  /** With it over without it: tokens a second of one sequence, and of all together. */
+  readonly latency: number;
+  readonly throughput: number;
+  readonly on: { readonly alone: StepFigures; readonly all: StepFigures };
+  readonly off: { readonly alone: StepFigures; readonly all: StepFigures };
+}
+
+/** Why a mechanism gained less than was expected of it, from what was measured; undefined where it did not. */
+export function shortfall({ mechanism, latency, throughput, on, off }: Compared): string | undefined {
+  const least = 1 + mechanism.expected[0] / 100;
+  if (Math.max(latency, throughput) >= least) return undefined;
+  if (mechanism.gainsBy === 'fuller steps') {
+    const { tokensAStep, stepMs } = on.all;
+    const slower = stepMs / off.all.stepMs;
+    return `${tokensAStep.toFixed(1)} tokens a step instead of ${off.all.tokensAStep.toFixed(1)}, each step ${slower.toFixed(2)} times as long`;
+  }
+  const why = (['alone', 'all'] as const).map((load) => gapText(load, on[load], off[load], least));
+  return why.join('; ');
+}
+
+/** What there was to gain: no more than waiting, of the device and within a step, can be saved. */
+function gapText(load: 'alone' | 'all', on: StepFigures, off: StepFigures, least: number): string {
+  const most = off.stepMs / (1 - off.gapShare) / on.stepMs;
+  const host = `the host is busy ${ms(on.hostMs)} a step`;
+  const steps = `steps of ${ms(on.stepMs)}, ${ms(off.stepMs)} without it`;
+  const waits = `the device waits ${percent(on.gapShare)}, ${percent(off.gapShare)} without it`;
+  const so = most < least ? `: ${percent(Math.max(0, most - 1))} is all that there is to gain` : '';
+  return `${load === 'alone' ? 'one sequence' : 'all'}: ${host}, ${steps}, ${waits}${so}`;
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+function ms(value: number): string {
+  return `${value.toPrecision(3)} ms`;
+}

@@ -1,0 +1,40 @@
+import type { StepPhase, StepProfile } from '../../src/engine/step-profile.ts';
+
+/** Where the time of steps went, on average. */
+export interface StepFigures {
+  /** Milliseconds a step that the host is busy with it. */
+  readonly hostMs: number;
+  /** Milliseconds that a step takes on the device. */
+  readonly stepMs: number;
+  /** The part of the time in which the device waited for the host. */
+  readonly gapShare: number;
+  readonly tokensAStep: number;
+}
+
+const HOST: readonly StepPhase[] = ['dispatch', 'load', 'submit', 'back'];
+
+/** Milliseconds of each phase so far. */
+function totals(profile: StepProfile): Map<StepPhase, number> {
+  return new Map(profile.summary().map(({ phase, mean, count }) => [phase, mean * count]));
+}
+
+/** What a profile sees while `work` runs, which gives how many tokens came of it. */
+export async function figuresOf(profile: StepProfile, work: () => Promise<number>): Promise<StepFigures> {
+  const [before, stepsBefore] = [totals(profile), stepsOf(profile)];
+  const tokens = await work();
+  // The device's times of a step come a turn later than its tokens.
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  const [after, steps] = [totals(profile), stepsOf(profile) - stepsBefore];
+  const took = (phase: StepPhase) => Math.max(0, (after.get(phase) ?? 0) - (before.get(phase) ?? 0));
+  const [step, gap] = [took('step'), took('gap')];
+  return {
+    hostMs: HOST.reduce((sum, phase) => sum + took(phase), 0) / steps,
+    stepMs: step / steps,
+    gapShare: step + gap === 0 ? 0 : gap / (step + gap),
+    tokensAStep: tokens / steps,
+  };
+}
+
+function stepsOf(profile: StepProfile): number {
+  return profile.summary().find(({ phase }) => phase === 'step')?.count ?? 0;
+}

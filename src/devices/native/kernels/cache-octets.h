@@ -1,0 +1,38 @@
+// Eight neighbouring elements of a head in a paged cache, as they are stored, on their way to halves.
+#pragma once
+#include "paged-cache.h"
+
+#if CACHE == 2
+struct Octet {
+  u32x2 quants;
+  u16 scale;
+};
+
+/// Octet `octet` of a head of SIZE elements, the `head`-th of the cache.
+template <i32 SIZE>
+DEVICE Octet load_octet(const CacheElement* cache, const u16* scales, i64 head, i32 octet) {
+  i64 at = head * SIZE + 8 * octet;
+  return {*reinterpret_cast<const u32x2*>(cache + at), scales[at / 32]};
+}
+
+/// Two quants times their scales: the byte b under the half 1024 is the half 1024 + b, and b is 128 more than the quant.
+DEVICE u32 two_halves(u32 quants, u32 selector, u32 scales) {
+  u32 lifted = choose_bytes(quants ^ 0x80808080u, 0x64646464u, selector);
+  return halves_mul(halves_sub(lifted, pack_halves(1152.0f, 1152.0f)), scales);
+}
+
+DEVICE u32x4 halves_of(const Octet& octet) {
+  u32 scales = octet.scale | (u32(octet.scale) << 16);
+  return {two_halves(octet.quants.x, 0x4140u, scales), two_halves(octet.quants.x, 0x4342u, scales),
+          two_halves(octet.quants.y, 0x4140u, scales), two_halves(octet.quants.y, 0x4342u, scales)};
+}
+#else
+typedef u32x4 Octet;
+
+template <i32 SIZE>
+DEVICE Octet load_octet(const CacheElement* cache, const u16*, i64 head, i32 octet) {
+  return *reinterpret_cast<const u32x4*>(cache + head * SIZE + 8 * octet);
+}
+
+DEVICE u32x4 halves_of(const Octet& octet) { return octet; }
+#endif

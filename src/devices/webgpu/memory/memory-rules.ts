@@ -1,0 +1,42 @@
+import { alignUp } from '../../../base/bytes.ts';
+import { type MemoryRules, memoryRules, totalOf } from '../../../device/index.ts';
+import { HEADER_BYTES } from './mapped-pinned.ts';
+
+const MIB = 2 ** 20;
+
+/** Dawn puts buffers below this size, each rounded up to a power of two, into heaps of twice as much. */
+const LARGEST_SHARED = 4 * MIB;
+const HEAP_BYTES = 2 * LARGEST_SHARED;
+/** What a buffer with memory of its own is rounded to. */
+const UNIT_BYTES = 64 * 1024;
+/** What Vulkan was seen to take on an H200 besides: commands, results on their way back, what mapped slots are rounded by. */
+const OWN_BYTES = 5.25 * MIB;
+
+/** Buffers that packing kernels read, used in turn: a copy into one need not wait for the kernel that reads the one before. */
+export const PACK_SOURCES = 2;
+
+/** Bytes of a buffer that packing kernels read so many bytes of a hand-over from. */
+export function packSourceBytes(byteLength: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(byteLength, UNIT_BYTES)));
+}
+
+/** How Dawn gives out memory over Vulkan, as measured on an H200; other implementations are planned for alike. */
+export function webGpuMemory(largestBuffer: number): MemoryRules {
+  return memoryRules({
+    own: (byteLengths) => OWN_BYTES + rounding(byteLengths),
+    waiting: (_streams, chunkBytes) =>
+      Array.from({ length: PACK_SOURCES }, () => packSourceBytes(HEADER_BYTES + chunkBytes)),
+    largestBuffer,
+  });
+}
+
+/** What Dawn's heaps leave unused. */
+function rounding(byteLengths: readonly number[]): number {
+  let taken = 0;
+  let shared = 0;
+  for (const bytes of byteLengths) {
+    if (bytes >= LARGEST_SHARED) taken += alignUp(bytes, UNIT_BYTES);
+    else shared += 2 ** Math.ceil(Math.log2(Math.max(1, bytes)));
+  }
+  return taken + alignUp(shared, HEAP_BYTES) - totalOf(byteLengths);
+}

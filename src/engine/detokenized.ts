@@ -1,0 +1,42 @@
+import { StopMatcher, StreamingDetokenizer, type Tokenizer } from '../text/index.ts';
+import type { TokenStream } from './engine.ts';
+import type { TextSource } from './text-stream.ts';
+
+/** How tokens become text. */
+export interface DetokenizedOptions {
+  readonly tokenizer: Tokenizer;
+  /** Strings that end the text. */
+  readonly stop: readonly string[];
+  /** Control tokens come out by name. */
+  readonly special: boolean;
+  /** The text goes on after a prompt, so that a space before its first word belongs to it. */
+  readonly continues: boolean;
+}
+
+/** Tokens as text. What may become a stop string is held back, and the tokens end with the first that is found. */
+export function detokenized(tokens: TokenStream, of: DetokenizedOptions): TextSource {
+  return async function* (complete) {
+    const detokenizer = new StreamingDetokenizer(of.tokenizer, {
+      special: of.special,
+      keepLeadingSpace: of.continues,
+    });
+    const matcher = new StopMatcher(of.stop);
+    let found: string | undefined;
+    try {
+      let next = await tokens.next();
+      while (!next.done) {
+        const { text, stop } = matcher.push(detokenizer.push(next.value.id));
+        found ??= stop;
+        yield { text, token: next.value };
+        next = await tokens.next(found !== undefined);
+      }
+      const { text, stop } = matcher.push(detokenizer.flush());
+      found ??= stop;
+      const rest = text + (found === undefined ? matcher.flush() : '');
+      if (rest !== '') yield { text: rest, token: undefined };
+      complete({ ...next.value, stop: found });
+    } finally {
+      await tokens.return(undefined as never);
+    }
+  };
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import type { PackedWeight } from '../../src/device/index.ts';
+import { Q4_0, Q4_K, Q6_K, type TensorFormat } from '../../src/formats/index.ts';
+import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
+import type { OpGraph } from '../../src/ops/index.ts';
+import { syntheticGraphs, syntheticModel } from './synthetic-graphs.ts';
+
+/** The graph of a 7B model's layer for so many rows, its values' weights in a format of their own where one is given. */
+export async function layerGraph(rows: number, format = Q4_0, values?: TensorFormat): Promise<OpGraph> {
+  const shape = { ...syntheticShape('llama-2-7b'), layers: 1 };
+  const { layers } = syntheticGraphs(await syntheticModel(shape, format, values), {
+    shape: { rows, outputs: 1, slots: 1, blocksPerSlot: 128 },
+    blocks: 128,
+    cacheType: 'f16',
+    context: 4096,
+    tokens: 1,
+    alternatives: 0,
+  });
+  const [layer] = layers;
+  assert.ok(layer);
+  return layer.graph;
+}
+
+/** Lowered for a token or for many rows, a layer wants the same packed weights: else a model's would be stored twice. */
+export async function checkOneLayout(weightsOf: (graph: OpGraph) => readonly PackedWeight[]): Promise<void> {
+  for (const formats of [[Q4_0], [Q4_K, Q6_K]] as const) {
+    const [one, ...others] = await Promise.all(
+      [1, 2, 8, 9, 64, 512].map(async (rows) => {
+        const weights = weightsOf(await layerGraph(rows, ...formats));
+        return weights
+          .map(({ layout, parts }) => [layout, ...parts.map(({ name }) => name)].join(' '))
+          .sort();
+      }),
+    );
+    for (const other of others) assert.deepEqual(other, one);
+  }
+}

@@ -28,5 +28,6 @@ export { ALL_ARCHITECTURES } from './model/architectures/index.ts';
 export type { TapHandler, TappedValue, Taps } from './model/taps/tap.ts';
 export { ExecutionPlan } from './model/execution-plan.ts';
 export { type DeviceReport, openDevice, reportDevices } from './node/devices.ts';
-export { type DraftRequest, type LoadModelOptions, loadModel } from './node/load-model.ts';
+export { type LoadModelOptions, loadModel } from './node/load-model.ts';
+export type { DraftRequest } from './node/open-draft.ts';
 export type { ChatMessage, ChatTool } from './text/index.ts';

@@ -2,7 +2,9 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { LoadTrace } from '../load/load-trace.ts';
-import { type DraftRequest, type LoadModelOptions, loadModel } from '../node/load-model.ts';
+import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
+import type { DraftRequest } from '../node/open-draft.ts';
+import { adaptersOf } from './adapter-options.ts';
 import { byteProgress } from './byte-progress.ts';
 import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
@@ -28,10 +30,11 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
   const { load, memory, weightMemory, shrinkContext, pool, speculation, device, threads } = flags;
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation };
-  const { deterministic } = flags;
-  const model = { ...sizes, deterministic, weights, decode, embedding: flags.embedding };
+  const { deterministic, embedding } = flags;
+  const model = { ...sizes, deterministic, weights, decode, embedding };
+  const rest = { load, memory, weightMemory, shrinkContext, pool, device, threads };
   const draft = flags.draft === undefined ? undefined : draftOf(flags, flags.draft);
-  return { ...model, load, memory, weightMemory, shrinkContext, pool, device, threads, draft };
+  return { ...model, ...rest, ...adaptersOf(flags), draft };
 }
 
 function draftOf({ draftTokens: tokens, draftDevice: device }: LoadFlags, path: string): DraftRequest {

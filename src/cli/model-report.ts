@@ -4,7 +4,8 @@ import type { GgufFile, MetadataValue } from '../gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { type FitSummary, summaryOf } from '../model/fit-plan.ts';
 import { type DeviceRequest, openDevice } from '../node/devices.ts';
-import { type LoadModelOptions, openDraft } from '../node/load-model.ts';
+import type { LoadModelOptions } from '../node/load-model.ts';
+import { openDraft } from '../node/open-draft.ts';
 import { chatTemplateNames } from '../text/index.ts';
 
 /** What a file holds, without tensors and metadata one by one. */

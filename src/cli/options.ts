@@ -6,6 +6,7 @@ import { WEIGHT_POLICIES, type WeightPolicy } from '../load/weight-policy.ts';
 import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.ts';
 import { CACHE_TYPES } from '../model/layer-states.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
+import { type AdapterFlags, adapterOptions } from './adapter-options.ts';
 
 /** Options of every command. */
 export interface GlobalFlags {
@@ -16,7 +17,7 @@ export interface GlobalFlags {
 }
 
 /** Which model and how it is made ready. */
-export interface ModelFlags {
+export interface ModelFlags extends AdapterFlags {
   readonly model?: string;
   readonly context?: number;
   readonly batch?: number;
@@ -119,6 +120,7 @@ export function modelOptions(): Option[] {
     new Option('--pool', 'one allocation for the weights of a layer instead of one for each').helpGroup(
       'Model:',
     ),
+    ...adapterOptions(),
   ];
 }
 

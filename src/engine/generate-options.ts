@@ -16,8 +16,11 @@ export interface GenerateOptions extends Partial<
   readonly logitBias?: ReadonlyMap<number, number>;
   /** Report the chosen tokens' log-probabilities with this many of the most likely tokens beside (0 to 20). */
   readonly logProbabilities?: number;
-  /** Adapters that the text goes through, by their names, and how strongly each counts: 1 as it was trained. */
-  readonly adapters?: ReadonlyMap<string, number>;
+  /**
+   * Adapters that the text goes through, by their names, and how strongly each counts: 1 as it was trained. Default: those
+   * and as strongly as the model was opened with them.
+   */
+  readonly adapters?: ReadonlyMap<string, number> | undefined;
   /** Write control tokens as their names. */
   readonly special?: boolean;
   /**

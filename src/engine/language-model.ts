@@ -43,6 +43,8 @@ import { TextStream } from './text-stream.ts';
 
 export type { ModelOptions, ModelParts } from './loaded-model.ts';
 
+const NO_ADAPTERS: ReadonlyMap<string, number> = new Map();
+
 /**
  * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file, its
  * decoder and, unless it shares one, its device.
@@ -166,6 +168,11 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.context;
   }
 
+  /** The adapters that requests may choose from, and their scales for those who do not. */
+  get adapters(): ReadonlyMap<string, number> {
+    return this.#parts.adapters?.standard ?? NO_ADAPTERS;
+  }
+
   /** Prompt tokens of one step. */
   get batch(): number {
     return this.plan.shape.rows;
@@ -238,7 +245,7 @@ export class LanguageModel implements AsyncDisposable {
     const { pooling, architecture } = this.config;
     if (!pooling || pooling === 'none') fail('EMBEDDINGS_UNSUPPORTED', { model: architecture });
     const ids = typeof input === 'string' ? this.tokenizer.encode(input) : input;
-    const rows = this.#engine.evaluate(ids, 0, { signal: options.signal });
+    const rows = this.evaluate(ids, 0, { signal: options.signal });
     const vector = await pooledRows(rows, { pooling, width: this.config.width, count: ids.length });
     return { vector: (options.normalized ?? true) ? unitVector(vector) : vector, tokens: ids.length };
   }
@@ -299,9 +306,9 @@ export class LanguageModel implements AsyncDisposable {
 
   /** The adapters that a request names. Throws `INVALID_ARGUMENT` for those that the model was not opened with. */
   #adaptersOf(wanted: GenerateOptions['adapters']): AdapterChoice[] {
-    if (!wanted || wanted.size === 0) return [];
     const { adapters } = this.#parts;
     if (adapters) return adapters.choose(wanted);
+    if (!wanted || wanted.size === 0) return [];
     const [name] = wanted.keys();
     return fail('INVALID_ARGUMENT', {
       name: 'adapters',

@@ -23,6 +23,8 @@ export interface ModelSource {
   readonly architectures: readonly Architecture[];
   /** Adapters that requests may choose from. */
   readonly adapters?: AdapterSet | undefined;
+  /** Tensors in place of the file's of the same names: matrices that adapters were added to. */
+  readonly merged?: TensorIndex | undefined;
 }
 
 /** What a model is compiled for. */
@@ -105,7 +107,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
   const { adapters } = source;
   const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
-  const tensors = new Map([...own, ...(adapters?.tensors ?? [])]);
+  const tensors = new Map([...own, ...(source.merged ?? []), ...(adapters?.tensors ?? [])]);
   // Blocks are not shared out by positions: the last one of each sequence may be nearly empty.
   const { cachePositions = slots * blocksFor(context) * KV_BLOCK_SIZE } = options;
   const blocks = Math.max(blocksFor(context), blocksFor(cachePositions));

@@ -5,6 +5,7 @@ import { completionsEndpoint } from './openai/completions.ts';
 import { embeddingsEndpoint } from './openai/embeddings.ts';
 import { modelEndpoint, modelsEndpoint } from './openai/models.ts';
 import { responsesEndpoint } from './openai/responses.ts';
+import { adaptersEndpoint } from './service/adapters.ts';
 import { healthEndpoint } from './service/health.ts';
 import { metricsEndpoint } from './service/metrics-endpoint.ts';
 import { openApiEndpoint } from './service/openapi.ts';
@@ -25,6 +26,7 @@ const DESCRIBED: readonly Endpoint[] = [
   healthEndpoint,
   metricsEndpoint,
   slotsEndpoint,
+  adaptersEndpoint,
 ];
 
 /** Everything that the server answers. */

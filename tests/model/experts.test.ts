@@ -1,27 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type LanguageModel, loadModel } from '../../src/index.ts';
 import { type RoutingRule, routeRow } from '../../src/ops/index.ts';
-import { familyPaths } from '../support/family-fixtures.ts';
-
-const IDS = [7, 25, 53, 30, 17, 14, 21, 38];
-const { model: PATH } = familyPaths({ name: 'glm4moe', sizes: {} });
-
-async function logitsOf(model: LanguageModel): Promise<number[]> {
-  const all: number[] = [];
-  for await (const { logits } of model.evaluate(IDS)) all.push(...logits);
-  return all;
-}
-
-test('experts that do not fit into memory are streamed, with the same logits', async () => {
-  const options = { device: 'cpu', threads: 2, context: 32, logitRows: 8 } as const;
-  await using whole = await loadModel(PATH, options);
-  const { weights } = whole.fit;
-  await using streamed = await loadModel(PATH, { ...options, weightMemory: Math.floor(0.9 * weights) });
-  assert.ok(streamed.fit.streamedParts > 0);
-  assert.ok(streamed.fit.weights <= 0.9 * weights);
-  assert.deepEqual(await logitsOf(streamed), await logitsOf(whole));
-});
 
 const RULE: RoutingRule = {
   chosen: 2,

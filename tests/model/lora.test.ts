@@ -1,54 +1,15 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { GoldenSequence } from '../../src/engine/golden.ts';
-import { parseGolden } from '../../src/engine/golden.ts';
 import type { LanguageModel } from '../../src/index.ts';
 import { loadModel } from '../../src/index.ts';
-import { LARGEST_DIFFERENCE } from '../support/family-fixtures.ts';
-import { bestOf } from '../support/goldens.ts';
-import { adapterPath, LORA_BASE, LORA_GOLDEN, writeAdapter } from '../support/lora-fixtures.ts';
+import { LORA_BASE, LORA_FILES, writeAdapter } from '../support/lora-fixtures.ts';
+import { type AdaptedGolden, readAdapted } from '../support/lora-tests.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
-const ADAPTERS = { first: adapterPath('first'), second: adapterPath('second') };
-
-function openWith(device: string, sequences = 1): Promise<LanguageModel> {
-  const options = { device, adapters: ADAPTERS, sequences, threads: 2, cacheType: 'f32' } as const;
+function openWith(sequences = 1): Promise<LanguageModel> {
+  const options = { device: 'cpu', adapters: LORA_FILES, sequences, threads: 2, cacheType: 'f32' } as const;
   return loadModel(LORA_BASE, { ...options, logitRows: 32, context: 64, load: 'eager' });
-}
-
-type AdaptedGolden = GoldenSequence & { readonly adapters: Readonly<Record<string, number>> };
-
-async function readAdapted(): Promise<AdaptedGolden[]> {
-  const text = await readFile(LORA_GOLDEN, 'utf8');
-  const mixtures = text
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Pick<AdaptedGolden, 'adapters'>);
-  return parseGolden(text).map((sequence, i) => ({
-    ...sequence,
-    adapters: mixtures[i]?.adapters ?? {},
-  }));
-}
-
-for (const device of ['reference', 'cpu']) {
-  test(`adapters, alone and mixed, match their golden on ${device}`, async () => {
-    await using model = await openWith(device);
-    for (const { ids, top, greedy, adapters } of await readAdapted()) {
-      const chosen = new Map(Object.entries(adapters));
-      const best: number[] = [];
-      const all = [...ids, ...greedy.slice(0, -1)];
-      for await (const { position, logits } of model.evaluate(all, 0, { adapters: chosen })) {
-        if (position >= ids.length - 1) best.push(bestOf(logits));
-        for (const [id, logit] of top[position] ?? []) {
-          const difference = Math.abs((logits[id] ?? Number.NaN) - logit);
-          assert.ok(difference < LARGEST_DIFFERENCE, `a logit differs by ${difference}`);
-        }
-      }
-      assert.deepEqual(best, greedy);
-    }
-  });
 }
 
 async function generate(
@@ -68,7 +29,7 @@ async function generate(
 }
 
 test('requests side by side go through adapters of their own', async () => {
-  await using model = await openWith('cpu', 3);
+  await using model = await openWith(3);
   const goldens = await readAdapted();
   // The same text through different adapters, one after the other and at once: no cache is taken for another's.
   const texts = goldens.filter(({ ids }) => ids.length === goldens[0]?.ids.length);
@@ -91,7 +52,7 @@ test('requests side by side go through adapters of their own', async () => {
 });
 
 test('adapters that there are not, and that do not fit, are refused', async (t) => {
-  await using model = await openWith('cpu');
+  await using model = await openWith();
   const wanted = (name: string, scale = 1) => ({ adapters: new Map([[name, scale]]) });
   assert.throws(() => model.generate([1], wanted('third')), { code: 'INVALID_ARGUMENT' });
   assert.throws(() => model.generate([1], wanted('first', Number.NaN)), { code: 'INVALID_ARGUMENT' });
@@ -101,4 +62,27 @@ test('adapters that there are not, and that do not fit, are refused', async (t) 
   await writeAdapter(path, { rank: 4, alpha: 1, targets: /token_embd/, seed: 1 });
   const misfit = loadModel(LORA_BASE, { device: 'cpu', adapters: { misfit: path } });
   await assert.rejects(misfit, { code: 'ADAPTER_INVALID' });
+});
+
+test('adapters opened with a scale are what requests go through that choose none', async () => {
+  const [golden] = (await readAdapted()).filter(({ adapters }) => Object.keys(adapters).length === 2);
+  assert.ok(golden);
+  const { ids, greedy, adapters: scales } = golden;
+  const adapters = Object.fromEntries(
+    Object.entries(LORA_FILES).map(([name, location]) => [name, { location, scale: scales[name] ?? 0 }]),
+  );
+  const options = { device: 'cpu', threads: 2, cacheType: 'f32', context: 64 } as const;
+  await using model = await loadModel(LORA_BASE, { ...options, adapters });
+  assert.deepEqual([...model.adapters], Object.entries(scales));
+  const said = async (chosen?: ReadonlyMap<string, number>) => {
+    const found: number[] = [];
+    const how = { maxTokens: 12, temperature: 0, ignoreEnd: true, adapters: chosen };
+    for await (const { token } of model.generate(ids, how)) if (token) found.push(token.id);
+    return found;
+  };
+  assert.deepEqual(await said(), greedy);
+  await using plain = await loadModel(LORA_BASE, options);
+  assert.deepEqual(await said(new Map()), await generate(plain, ids, {}), 'an empty choice is none');
+  const endless = { ...options, adapters: { first: { location: LORA_FILES.first ?? '', scale: Infinity } } };
+  await assert.rejects(loadModel(LORA_BASE, endless), { code: 'INVALID_ARGUMENT' });
 });

@@ -3,29 +3,11 @@ import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { LanguageModel, ModelOptions } from '../../src/index.ts';
 import { loadModel } from '../../src/index.ts';
-import { FAMILY_FIXTURES, familyPaths } from '../support/family-fixtures.ts';
-import { readFloats } from '../support/goldens.ts';
-import { sharedPath } from '../support/shared.ts';
-
-const FAMILY = FAMILY_FIXTURES.find(({ name }) => name === 'rwkv7');
-assert.ok(FAMILY);
-const MODEL = familyPaths(FAMILY).model;
-const PROMPT = Array.from({ length: 45 }, (_, i) => (5 + 11 * i + i * i) % 61);
+import { familyPaths } from '../support/family-fixtures.ts';
+import { PROMPT, RWKV7 as MODEL } from '../support/prompt-chunk-tests.ts';
 
 function open(options: ModelOptions & { device: string }): Promise<LanguageModel> {
   return loadModel(MODEL, options);
-}
-
-async function logitsOf(model: LanguageModel, ids: readonly number[]): Promise<Float32Array[]> {
-  const rows: Float32Array[] = [];
-  for await (const { logits } of model.evaluate(ids)) rows.push(logits.slice());
-  return rows;
-}
-
-function largestDifference(a: readonly Float32Array[], b: readonly Float32Array[]): number {
-  assert.equal(a.length, b.length);
-  const rows = a.map((row, r) => Math.max(...row.map((value, i) => Math.abs(value - (b[r]?.[i] ?? NaN)))));
-  return Math.max(...rows);
 }
 
 async function generated(
@@ -38,29 +20,6 @@ async function generated(
     if (token) ids.push(token.id);
   }
   return ids;
-}
-
-for (const device of ['cpu', 'reference']) {
-  test(`a prompt in one chunk, in many and token by token on ${device}`, async () => {
-    const context = 64;
-    await using whole = await open({ device, context, batch: 64, logitRows: 64 });
-    const expected = await logitsOf(whole, PROMPT);
-    for (const batch of [7, 1]) {
-      await using model = await open({ device, context, batch, logitRows: batch });
-      const difference = largestDifference(await logitsOf(model, PROMPT), expected);
-      assert.ok(difference < 1e-4, `${batch} at once: a logit differs by ${difference}`);
-    }
-  });
-
-  const trained = sharedPath('models/test-only/tiny-rwkv-7v0-834K-f32.gguf');
-  const golden = sharedPath('goldens/rwkv7-834K.after-in.logits.f32');
-  const skip = trained && golden ? false : 'the shared goldens and models are not beside the project';
-  test(`the authors' own logits come out on ${device}`, { skip }, async () => {
-    await using model = await loadModel(trained ?? '', { device, context: 8 });
-    const rows = await logitsOf(model, [0x22, 0x69, 0x6e]);
-    const difference = largestDifference(rows.slice(-1), [await readFloats(golden ?? '')]);
-    assert.ok(difference < 1e-4, `a logit differs by ${difference}`);
-  });
 }
 
 test('sequences of different lengths side by side are what each is alone', async () => {
@@ -140,4 +99,16 @@ test('states of other models, and of models without, are refused', async () => {
   await assert.rejects(model.restoreState(foreign), (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
   await using paged = await loadModel(familyPaths({ name: 'llama', sizes: {} }).model, { device: 'cpu' });
   await assert.rejects(paged.saveState(ids), (error) => isRocmforgeError(error, 'STATE_PAGED'));
+});
+
+test('a state goes on behind a million positions as behind a few', async () => {
+  const [held, next] = [PROMPT.slice(0, 20), [5, 9]];
+  await using model = await open({ device: 'cpu', context: 1_000_100 });
+  const { ids, states } = await model.saveState(held);
+  await model.restoreState({ ids, states });
+  const expected = await generated(model, [...held, ...next], 8);
+  model.reset();
+  const long = Array.from({ length: 1_000_000 }, (_, i) => i % 61);
+  await model.restoreState({ ids: long, states });
+  assert.deepEqual(await generated(model, [...long, ...next], 8), expected);
 });

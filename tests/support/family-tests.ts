@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { FAMILY_FIXTURES, type FamilyFixture, familyPaths, LARGEST_DIFFERENCE } from './family-fixtures.ts';
+import { testStreamedExperts } from './expert-tests.ts';
 import type { GoldenDevice } from './golden-tests.ts';
+import { testAdapters } from './lora-tests.ts';
+import { testPromptChunks } from './prompt-chunk-tests.ts';
 import { testTaps } from './tap-tests.ts';
 import { decodeForced, openForGolden, readGolden } from './goldens.ts';
 
@@ -15,6 +18,9 @@ export function testFamilies(device: GoldenDevice): void {
     declare(`${claim} on ${device.name}`, () => (encodes ? testEncoder : testDecoder)(family, device));
   }
   testTaps(device);
+  testAdapters(device);
+  testPromptChunks(device);
+  testStreamedExperts(device);
 }
 
 async function testDecoder(family: FamilyFixture, device: GoldenDevice): Promise<void> {

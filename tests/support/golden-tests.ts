@@ -2,17 +2,21 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { GoldenSequence } from '../../src/engine/golden.ts';
-import type { LanguageModel, ModelOptions } from '../../src/index.ts';
+import type { LanguageModel, LoadModelOptions } from '../../src/index.ts';
 import { fixture } from './fixture.ts';
 import { bestOf, decodeForced, openForGolden, readExpected, readFloats, readGolden } from './goldens.ts';
 import { PROJECT_ROOT } from './project.ts';
+import { largestDifference, logitsOf } from './prompt-chunk-tests.ts';
 import { sharedPath } from './shared.ts';
+
+/** How a golden's model is opened: the device is the test's own. */
+export type GoldenOptions = Omit<LoadModelOptions, 'device' | 'threads' | 'residency'>;
 
 /** A device that goldens are held against. */
 export interface GoldenDevice {
   readonly name: string;
   /** Opens a model on it; the model owns what it was opened from. */
-  open(path: string, options: ModelOptions): Promise<LanguageModel>;
+  open(path: string, options: GoldenOptions): Promise<LanguageModel>;
   /** Positions a sequence that a slow device computes; all without it. */
   readonly positions?: number;
   /** Sequences of a golden that a slow device computes; all without it. */
@@ -98,11 +102,35 @@ const ALL_LOGITS = [
   { name: 'rwkv7-random-2heads-3layers-f32', file: 'rwkv7-random-2heads-3layers-f32' },
 ] as const;
 
-/** Every logit of a short text by random models, those whose names match, and what follows greedily. */
+/**
+ * Every logit of a short text by random models, those whose names match, and what follows greedily; and of a trained one the
+ * last.
+ */
 export function testAllLogits(device: GoldenDevice, models = /./): void {
   for (const { name, file } of ALL_LOGITS) {
     if (models.test(name)) testLogitsOf(device, name, file);
   }
+  if (models.test(TRAINED)) testAuthorsLogits(device);
+}
+
+const TRAINED = 'tiny-rwkv-7v0-834K';
+
+/** The text `"in`, of which the authors of a small RWKV-7 give the logits that follow. */
+const AUTHORS_TEXT = [0x22, 0x69, 0x6e];
+
+function testAuthorsLogits(device: GoldenDevice): void {
+  const paths = [
+    sharedPath(`models/test-only/${TRAINED}-f32.gguf`),
+    sharedPath('goldens/rwkv7-834K.after-in.logits.f32'),
+  ] as const;
+  declare(device, `${TRAINED} gives its authors' logits`, paths, async (modelPath, logitsPath) => {
+    const golden = await readFloats(logitsPath);
+    await using model = await device.open(modelPath, { context: 8, batch: 4, logitRows: 4 });
+    const last = (await logitsOf(model, AUTHORS_TEXT)).slice(-1);
+    const largest = largestDifference(last, [golden]);
+    assert.ok(largest < LARGEST_DIFFERENCE, `a logit differs by ${largest}`);
+    assert.equal(bestOf(last[0] ?? golden), bestOf(golden));
+  });
 }
 
 function testLogitsOf(device: GoldenDevice, name: string, file: string): void {
@@ -141,7 +169,7 @@ export function testQuantizedGoldens(device: GoldenDevice, models = /./): void {
     declare(device, `${name} agrees with its golden`, [path, golden], async (modelPath, goldenPath) => {
       const whole = await readGolden(goldenPath);
       const sequences = shortened(whole, device);
-      const open = (file: string, options: ModelOptions) => device.open(file, { ...options, cacheType });
+      const open = (file: string, options: GoldenOptions) => device.open(file, { ...options, cacheType });
       await using model = await openForGolden(modelPath, sequences, open);
       const report = await decodeForced(model, sequences);
       assert.ok(
@@ -172,7 +200,7 @@ export function testQuantizedCache(device: GoldenDevice): void {
   declare(device, 'a q8_0 cache tells as much as an f16 one', [path, golden], async (file, goldenPath) => {
     const sequences = shortened(await readGolden(goldenPath), device);
     const reportWith = async (cacheType: 'f16' | 'q8_0') => {
-      const open = (at: string, options: ModelOptions) => device.open(at, { ...options, cacheType });
+      const open = (at: string, options: GoldenOptions) => device.open(at, { ...options, cacheType });
       await using model = await openForGolden(file, sequences, open);
       return await decodeForced(model, sequences);
     };

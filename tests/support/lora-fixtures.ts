@@ -23,6 +23,12 @@ export const LORA_ADAPTERS: readonly (AdapterShape & { readonly file: string })[
   { file: adapterPath('second'), rank: 8, alpha: 0, targets: /attn_(q|output)|ffn_(gate|up)/, seed: 12 },
 ];
 
+/** The adapters by name. */
+export const LORA_FILES: Readonly<Record<string, string>> = {
+  first: adapterPath('first'),
+  second: adapterPath('second'),
+};
+
 /** The adapters of each text of the golden, and how strongly each counts. */
 export const LORA_MIXTURES: readonly Readonly<Record<string, number>>[] = [
   { first: 1 },

@@ -32,6 +32,9 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
     '',
     ...FAMILY_DEVICES.map(({ device, test }) => `- \`${device}\`: \`${test}\``),
     '',
+    'They hold the devices to a golden of LoRA adapters too, to taps, to streamed experts, and to RWKV-7’s logits being the same',
+    'however a prompt is cut. `tests/device/native-*.test.ts` ask all of it of a real card.',
+    '',
     'This page is written by `npm run docs` from the list in `tests/support/family-fixtures.ts`.',
     '',
   ].join('\n');

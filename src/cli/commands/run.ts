@@ -67,6 +67,10 @@ export const runCommand: CliCommand<RunFlags> = {
       'a prompt for a model of your own',
     ],
     ['run -m base.gguf --raw -p "Once upon a time" -n 100', 'let a base model continue a text'],
+    [
+      'run -m model.gguf --lora law.gguf --lora terse.gguf=0.5',
+      'two LoRA adapters, one of them half as strongly',
+    ],
     ['run --json < question.txt', 'a prompt from a file, the result for a program'],
   ],
   async run({ flags }, context) {

@@ -108,6 +108,10 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   if (locations.length === 0) {
     fail('INVALID_ARGUMENT', { name: '--models', found: 'a folder without one', expected: 'GGUF files' });
   }
+  if (flags.lora && locations.length > 1) {
+    const found = `${locations.length} models`;
+    fail('INVALID_ARGUMENT', { name: '--lora', found, expected: 'the one model that the adapters are for' });
+  }
   const logger = createLogger({
     level: context.flags.quiet ? 'warn' : (context.flags.log ?? 'info'),
     json: context.flags.logJson ?? false,

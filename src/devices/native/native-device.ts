@@ -44,6 +44,8 @@ export interface NativeDeviceOptions {
   readonly platform: NativePlatform;
   readonly kernels: KernelSet;
   readonly logger?: Logger;
+  /** Where the driver's BLAS library is looked for, if not in the usual places. */
+  readonly blasLibraries?: readonly string[] | undefined;
   /** Disposed behind the device. */
   readonly owned?: AsyncDisposable;
 }
@@ -68,11 +70,11 @@ export class NativeDevice implements Device {
   readonly #owned: AsyncDisposable | undefined;
 
   constructor(driver: Driver, lost: Promise<Error>, options: NativeDeviceOptions) {
-    const { platform, logger = silentLogger, kernels, owned } = options;
+    const { platform, logger = silentLogger, kernels, owned, blasLibraries } = options;
     const { ffi } = platform;
     const fullTarget = driver.target();
     this.lost = lost;
-    const blas = openBlas(driver, platform.ffi, logger);
+    const blas = openBlas(driver, { ffi, logger, libraries: blasLibraries });
     this.#blas = blas;
     this.target = { ...targetOf(driver, fullTarget), blas: blas !== undefined };
     this.info = infoOf(driver, this.target, fullTarget);
@@ -264,9 +266,14 @@ function targetOf(driver: Driver, fullTarget: string): Omit<NativeTarget, 'blas'
 }
 
 /** The driver's BLAS library, where it is there: all products have kernels of our own as well. */
-function openBlas(driver: Driver, ffi: Ffi, logger: Logger): BlasLibrary | undefined {
+function openBlas(
+  driver: Driver,
+  of: { ffi: Ffi; logger: Logger; libraries: readonly string[] | undefined },
+): BlasLibrary | undefined {
+  const { ffi, logger, libraries } = of;
+  const table = driver.library.api === 'cuda' ? cudaBlas : hipBlas;
   try {
-    return new BlasLibrary(ffi, driver.library.api === 'cuda' ? cudaBlas : hipBlas, driver);
+    return new BlasLibrary(ffi, libraries ? { ...table, libraries } : table, driver);
   } catch (error) {
     logger.debug('large products run on our own kernels', {
       reason: error instanceof Error ? error.message : String(error),

@@ -24,43 +24,62 @@ export interface AdapterChoice {
  */
 export class AdapterSet {
   private constructor(
-    readonly names: readonly string[],
+    /** Names and the scales of those who do not choose: 0 where they do without. */
+    readonly standard: ReadonlyMap<string, number>,
     readonly tensors: TensorIndex,
   ) {}
 
-  /** Reads all factors into memory. Rejects with what reading rejects with. */
-  static async load(adapters: readonly LoraAdapter[], base: TensorIndex): Promise<AdapterSet> {
+  /**
+   * Reads all factors into memory; each adapter with its scale for those who do not choose. Rejects with `INVALID_ARGUMENT`
+   * where these are too many at once, and with what reading rejects with.
+   */
+  static async load(
+    of: readonly (readonly [LoraAdapter, scale: number])[],
+    base: TensorIndex,
+  ): Promise<AdapterSet> {
+    const adapters = of.map(([adapter]) => adapter);
     const tensors = new Map<string, TensorInfo>();
     for (const target of new Set(adapters.flatMap(({ pairs }) => [...pairs.keys()]))) {
       const [columns = 0, rows = 0] = base.get(target)?.shape ?? [];
       for (const tensor of await stack(adapters, target, { columns, rows })) tensors.set(tensor.name, tensor);
     }
-    return new AdapterSet(
-      adapters.map(({ name }) => name),
-      tensors,
-    );
+    const set = new AdapterSet(new Map(of.map(([{ name }, scale]) => [name, scale])), tensors);
+    set.choose();
+    return set;
+  }
+
+  /** In the order of their numbers. */
+  get names(): readonly string[] {
+    return [...this.standard.keys()];
   }
 
   /** Adapters that a row may go through at once. */
   get chosen(): number {
-    return Math.min(this.names.length, MOST_ADAPTERS_A_ROW);
+    return Math.min(this.standard.size, MOST_ADAPTERS_A_ROW);
   }
 
-  /** What names and scales mean. Throws `INVALID_ARGUMENT` for adapters that there are not, or too many. */
-  choose(scales: ReadonlyMap<string, number>): AdapterChoice[] {
-    if (scales.size > this.chosen) {
+  /**
+   * What names and scales mean; those that count nothing are left out. Throws `INVALID_ARGUMENT` for adapters that there are
+   * not, or too many.
+   */
+  choose(scales = this.standard): AdapterChoice[] {
+    const choices = [...scales].map(([name, scale]) => this.#choice(name, scale));
+    const counting = choices.filter(({ scale }) => scale !== 0);
+    if (counting.length > this.chosen) {
       fail('INVALID_ARGUMENT', {
         name: 'adapters',
-        found: `${scales.size}`,
+        found: `${counting.length} at once`,
         expected: `at most ${this.chosen}`,
       });
     }
-    return [...scales].map(([name, scale]) => {
-      const index = this.names.indexOf(name);
-      if (index >= 0 && Number.isFinite(scale)) return { index, scale };
-      const expected = `finite scales of ${this.names.join(', ') || 'none'}`;
-      return fail('INVALID_ARGUMENT', { name: 'adapters', found: `${name}: ${scale}`, expected });
-    });
+    return counting;
+  }
+
+  #choice(name: string, scale: number): AdapterChoice {
+    const index = this.names.indexOf(name);
+    if (index >= 0 && Number.isFinite(scale)) return { index, scale };
+    const expected = `finite scales of ${this.names.join(', ') || 'none'}`;
+    return fail('INVALID_ARGUMENT', { name: 'adapters', found: `${name}: ${scale}`, expected });
   }
 }
 

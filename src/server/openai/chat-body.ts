@@ -7,6 +7,7 @@ import {
   streamFields,
   tokensField,
 } from '../generation/sampling-fields.ts';
+import { adapterField } from '../generation/adapter-field.ts';
 import { jsonSchema, type TextForm, type ToolUse } from '../generation/answer-form.ts';
 import { chatTools, messageSchema, toolSchema } from './chat-messages.ts';
 
@@ -22,6 +23,7 @@ export const chatBody = z.object({
   messages: z.array(messageSchema).min(1),
   ...samplingFields,
   ...streamFields,
+  lora: adapterField,
   n: choicesField,
   max_tokens: tokensField,
   max_completion_tokens: tokensField,

@@ -1,6 +1,7 @@
 import type { LanguageModel } from '../../engine/language-model.ts';
 import type { Call } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
+import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { begin, type GenerationTask } from '../generation/run-task.ts';
@@ -37,6 +38,7 @@ function taskOf(request: ChatBody, model: LanguageModel): GenerationTask {
   });
   const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
-  const options = generateOptions(request, { maxTokens, logProbabilities, continues: false });
+  const adapters = adaptersOf(model, request.lora);
+  const options = generateOptions(request, { maxTokens, logProbabilities, adapters, continues: false });
   return { prompt, options, choices: n ?? 1, form: answerForm(model, textFormOf(request), use) };
 }

@@ -4,6 +4,7 @@ import type { TextEnd } from '../../engine/text-stream.ts';
 import type { Call } from '../call.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
+import { adapterField, adaptersOf } from '../generation/adapter-field.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
 import {
@@ -31,6 +32,7 @@ const body = z.object({
     .describe('A text, or token ids.'),
   ...samplingFields,
   ...streamFields,
+  lora: adapterField,
   n: choicesField,
   max_tokens: tokensField,
   logprobs: logprobsField,
@@ -70,7 +72,8 @@ function taskOf(request: CompletionBody, model: LanguageModel): GenerationTask {
   const ids = text === undefined ? (prompt as number[]) : model.tokenizer.encode(text);
   const maxTokens = request.max_tokens ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
-  const options = generateOptions(request, { maxTokens, logProbabilities, continues: true });
+  const adapters = adaptersOf(model, request.lora);
+  const options = generateOptions(request, { maxTokens, logProbabilities, adapters, continues: true });
   return { prompt: ids, options, choices: n ?? 1 };
 }
 

@@ -23,6 +23,7 @@ const LIBRARIES = {
     'target',
   ],
   'libhiprtc.so.7': ['hiprtc-api', 'target'],
+  'libhipblaslt.so.1': ['blas-api'],
 } as const;
 
 const FLAGS = [
@@ -36,10 +37,14 @@ const FLAGS = [
   '-Werror',
 ];
 
+/** What a library is linked with beside the system's. */
+const NEEDS: Readonly<Record<string, string>> = { 'libhipblaslt.so.1': 'libamdhip64.so.7' };
+
 /** Paths of the emulated libraries, as ROCm 7 splits them. */
 export interface EmulatorLibraries {
   readonly hip: string;
   readonly hiprtc: string;
+  readonly blas: string;
   /** Where what it compiles may be kept: compiled kernels fit the emulator that compiled them. */
   readonly kernels: string;
 }
@@ -60,12 +65,13 @@ export async function buildEmulator(compiler: string): Promise<EmulatorLibraries
   return {
     hip: join(folder, 'libamdhip64.so.7'),
     hiprtc: join(folder, 'libhiprtc.so.7'),
+    blas: join(folder, 'libhipblaslt.so.1'),
     kernels: join(folder, 'kernels'),
   };
 }
 
 function sourcesDigest(compiler: string): string {
-  const hash = createHash('sha256').update(JSON.stringify([SOURCES, compiler, FLAGS, LIBRARIES]));
+  const hash = createHash('sha256').update(JSON.stringify([SOURCES, compiler, FLAGS, LIBRARIES, NEEDS]));
   for (const file of readdirSync(SOURCES).sort()) {
     if (/\.(?:cpp|h)$/.test(file)) hash.update(`${file}\n`).update(readFileSync(join(SOURCES, file)));
   }
@@ -86,7 +92,17 @@ async function compileInto(folder: string, compiler: string): Promise<void> {
     await compileUnits(own, compiler);
     for (const [library, parts] of Object.entries(LIBRARIES)) {
       const objects = parts.map((unit) => join(own, `${unit}.o`));
-      await run(compiler, ['-shared', '-pthread', '-o', join(own, library), ...objects, '-ldl']);
+      const named = ['-o', join(own, library), `-Wl,-soname,${library}`];
+      const needed = NEEDS[library] === undefined ? [] : ['-L', own, `-l:${NEEDS[library]}`];
+      await run(compiler, [
+        '-shared',
+        '-pthread',
+        ...named,
+        ...objects,
+        ...needed,
+        '-Wl,-rpath,$ORIGIN',
+        '-ldl',
+      ]);
     }
     renameSync(own, folder);
   } finally {

@@ -19,6 +19,18 @@ extern "C" EXPORTED void emulatorRefuseInnerReads() { state().refusesInnerReads 
 
 extern "C" EXPORTED void emulatorLose(int status) { state().lose(static_cast<Status>(status), "a test lost the device"); }
 
+// What the emulated BLAS library needs of the driver: work on a stream, with a copy of its arguments for every time that it is
+// run.
+extern "C" EXPORTED int emulatorSubmit(const char* call, void* stream, void (*work)(const void*), const void* arguments,
+                                       size_t bytes) {
+  if (const Status failed = streamCall(call, stream)) return failed;
+  const auto* const from = static_cast<const char*>(arguments);
+  submit(stream, [work, copy = std::vector<char>(from, from + bytes)] { work(copy.data()); });
+  return kSuccess;
+}
+
+extern "C" EXPORTED int emulatorHolds(const void* address, size_t bytes) { return state().memory.holds(address, bytes); }
+
 // Waits for all streams and forgets errors, requests and counts.
 extern "C" EXPORTED void emulatorReset() {
   synchronizeAll();

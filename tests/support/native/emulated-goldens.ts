@@ -1,8 +1,15 @@
-import { LanguageModel, type ModelOptions } from '../../../src/index.ts';
+import { LanguageModel } from '../../../src/index.ts';
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
+import { openAdapters } from '../../../src/node/open-adapters.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testFamilies } from '../family-tests.ts';
-import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
+import {
+  type GoldenDevice,
+  type GoldenOptions,
+  testAllLogits,
+  testFloatGoldens,
+  testQuantizedGoldens,
+} from '../golden-tests.ts';
 import { type Emulator, emulatedTests } from './emulator.ts';
 
 /** How far an emulated GPU goes in goldens: positions a sequence, all without a number. */
@@ -46,7 +53,14 @@ async function emulatedDevice(target: string): Promise<GoldenDevice> {
 }
 
 /** The steps' rows are few, because an emulated step takes as long for those that are not in use. */
-async function openOn(emulator: Emulator, path: string, options: ModelOptions): Promise<LanguageModel> {
-  const parts = { gguf: await openGguf(path), device: emulator.device(), architectures: ALL_ARCHITECTURES };
-  return LanguageModel.open(parts, { ...options, batch: 8, logitRows: 8 });
+const MOST_ROWS = 48;
+const ROWS = 8;
+
+async function openOn(emulator: Emulator, path: string, options: GoldenOptions): Promise<LanguageModel> {
+  const gguf = await openGguf(path);
+  const adapters = await openAdapters(gguf, options);
+  const parts = { gguf, device: emulator.device(), ...adapters, architectures: ALL_ARCHITECTURES };
+  const { batch = ROWS } = options;
+  const rows = batch > MOST_ROWS ? ROWS : batch;
+  return LanguageModel.open(parts, { ...options, batch: rows, logitRows: rows });
 }

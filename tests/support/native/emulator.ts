@@ -62,6 +62,8 @@ interface Control {
 export interface EmulatedDeviceOptions {
   readonly kernels?: KernelSet;
   readonly logger?: Logger;
+  /** Whether products may run on the emulated BLAS library. Default false. */
+  readonly blas?: boolean;
 }
 
 /** The emulated driver of this process: one GPU, of the kind that the first opener asks for. */
@@ -71,19 +73,22 @@ export class Emulator implements AsyncDisposable {
   readonly platform: NodeNativePlatform;
   /** Where its run-time compiler lies. */
   readonly compilers: { readonly hip: readonly string[] };
+  /** Where its BLAS library lies. */
+  readonly blas: string;
 
-  private constructor(of: Pick<Emulator, 'library' | 'control' | 'platform' | 'compilers'>) {
+  private constructor(of: Pick<Emulator, 'library' | 'control' | 'platform' | 'compilers' | 'blas'>) {
     this.library = of.library;
     this.control = of.control;
     this.platform = of.platform;
     this.compilers = of.compilers;
+    this.blas = of.blas;
   }
 
   /** `target`: `gfx1100` (wave32), `gfx942` (wave64), ... */
   static async open(target: string): Promise<Emulator> {
     const compiler = findCompiler();
     if ('reason' in compiler) throw new Error(compiler.reason);
-    const { hip, hiprtc, kernels: cacheFolder } = await buildEmulator(compiler.command);
+    const { hip, hiprtc, blas, kernels: cacheFolder } = await buildEmulator(compiler.command);
     process.env.EMULATOR_TARGET = target;
     const compilers = { hip: [hiprtc] };
     const platform = await openTestPlatform({ cacheFolder, compilers });
@@ -100,11 +105,19 @@ export class Emulator implements AsyncDisposable {
       live: own.bind('emulatorLive', 'i32', ['text']),
       why: () => ffi.text(why()),
     };
-    return new Emulator({ library: new DriverLibrary(ffi, hipDriver, [hip]), control, platform, compilers });
+    const library = new DriverLibrary(ffi, hipDriver, [hip]);
+    return new Emulator({ library, control, platform, compilers, blas });
   }
 
-  device({ kernels = NATIVE_KERNELS, logger = silentLogger }: EmulatedDeviceOptions = {}): NativeDevice {
-    return openNativeDevice({ library: this.library, ordinal: 0, platform: this.platform, kernels, logger });
+  device({
+    kernels = NATIVE_KERNELS,
+    logger = silentLogger,
+    blas,
+  }: EmulatedDeviceOptions = {}): NativeDevice {
+    const { library, platform } = this;
+    // A BLAS library of this machine would not know the emulated driver.
+    const blasLibraries = blas ? [this.blas] : [];
+    return openNativeDevice({ library, ordinal: 0, platform, kernels, logger, blasLibraries });
   }
 
   /** How many objects of each kind the driver holds; kinds without any are left out. */

@@ -13,6 +13,7 @@ import {
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
 import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
 import type { NodeNativePlatform } from '../../../src/node/native-platform.ts';
+import { openAdapters } from '../../../src/node/open-adapters.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testDeviceContract } from '../contract/index.ts';
 import { FAULT_CASE } from '../device-loss.ts';
@@ -50,11 +51,12 @@ export async function testHardware(
   const device: GoldenDevice = {
     name,
     exact: true,
-    open: async (path, options) =>
-      LanguageModel.open(
-        { gguf: await openGguf(path), device: open(), architectures: ALL_ARCHITECTURES },
-        options,
-      ),
+    open: async (path, options) => {
+      const gguf = await openGguf(path);
+      const adapters = await openAdapters(gguf, options);
+      const parts = { gguf, device: open(), ...adapters, architectures: ALL_ARCHITECTURES };
+      return LanguageModel.open(parts, options);
+    },
   };
   testAllLogits(device);
   testFloatGoldens(device);

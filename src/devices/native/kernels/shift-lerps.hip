@@ -6,6 +6,9 @@
 //   LERPS       stores each mixture of `value` and `before` for column `i`, at `at`
 #include "reduce.h"
 
+/// Rows that are loaded at once: their stores could be to the same memory, for all that the compiler knows.
+constexpr i32 AHEAD = NORMED ? 1 : 8;
+
 DEVICE f32 mix(f32 a, f32 b, f32 t) { return a + (b - a) * t; }
 
 #if NORMED
@@ -33,24 +36,34 @@ KERNEL(shift_lerps, 256, const i32* count, const i32* slots, const i32* position
   i32 i = block_x() * 256 + thread(), rows = *count, slot = -1;
   bool inside = i < width;
   f32 kept = 0;
-  for (i32 row = 0; row < rows; row++) {
-    i64 at = i64(row) * width + i;
-    f32 value = inside ? x[at] : 0.0f;
+  for (i32 first = 0; first < rows; first += AHEAD) {
+    f32 values[AHEAD];
+    i32 owns[AHEAD], places[AHEAD];
+    UNROLL for (i32 q = 0; q < AHEAD; q++) {
+      bool used = first + q < rows;
+      values[q] = used && inside ? x[i64(first + q) * width + i] : 0.0f;
+      owns[q] = used ? slots[first + q] : -1;
+      places[q] = used ? positions[first + q] : 0;
+    }
 #if NORMED
-    Moments of = moments(x + i64(row) * width, width, epsilon, sums, squares);
+    Moments of = moments(x + i64(first) * width, width, epsilon, sums, squares);
     barrier();
-    if (inside) value = (value - of.mean) / of.deviation * factors[i] + terms[i];
+    if (inside) values[0] = (values[0] - of.mean) / of.deviation * factors[i] + terms[i];
 #endif
     if (!inside) continue;
-    i32 own = slots[row];
-    if (own != slot) {
-      if (slot >= 0) last[i64(slot) * width + i] = kept;
-      kept = last[i64(own) * width + i];
-      slot = own;
+    UNROLL for (i32 q = 0; q < AHEAD; q++) {
+      i32 own = owns[q];
+      if (own < 0) continue;
+      if (own != slot) {
+        if (slot >= 0) last[i64(slot) * width + i] = kept;
+        kept = last[i64(own) * width + i];
+        slot = own;
+      }
+      i64 at = i64(first + q) * width + i;
+      f32 value = values[q], before = places[q] == 0 ? 0.0f : kept;
+      kept = value;
+      LERPS
     }
-    f32 before = positions[row] == 0 ? 0.0f : kept;
-    kept = value;
-    LERPS
   }
   if (inside && slot >= 0) last[i64(slot) * width + i] = kept;
 }

@@ -1,6 +1,7 @@
 import { fail } from '../../../base/errors.ts';
 import type { Tensor, Weight, Wkv7Op } from '../../../ops/index.ts';
-import { float, int } from './launch-template.ts';
+import type { Operand } from './launch-plan.ts';
+import { float, int, type NativeWeight } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
@@ -8,6 +9,14 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 const LARGEST_HEAD = 256;
 /** Threads that share a row of the matrix, where its columns divide into fours for each. */
 const SPLIT = 4;
+
+/** `wkv7-chunks.hip`: the heads it is for (every RWKV-7 has such), the threads of a block, the matrix's rows of one. */
+const CHUNKED_HEAD = 64;
+const CHUNK_THREADS = 256;
+const SLICE = 16;
+/** With fewer rows, or fewer a sequence, chunks would be mostly empty. */
+const LEAST_ROWS = 16;
+const LEAST_ROWS_A_SLOT = 4;
 
 /** What is computed with the recurrence: see `wkv7.hip`. */
 export interface WkvSurroundings {
@@ -33,21 +42,65 @@ export function hasWholeWarps({ headSize }: Wkv7Op): boolean {
   return headSize % (4 * SPLIT) === 0 && headSize <= LARGEST_HEAD;
 }
 
-/** The recurrence, and what stands around it. */
+/** The recurrence, and what stands around it: chunk by chunk where a step has many rows of a sequence, else row by row. */
 export function launchWkv7(op: Wkv7Op, to: Lowering, mixed: WkvSurroundings | undefined): void {
+  if (!fitsChunks(op, to)) return launchRows(op, to, mixed);
+  if (!mixed) return launchChunks(op, to, { key: op.k, out: op.out, more: [op.kk] });
+  const { key, removalFactors, draws, lengthEpsilon } = mixed;
+  const out = to.temporary(4 * to.capacity(op.out) * op.out.width);
+  const more = [vector(removalFactors, to), vector(draws, to), float(lengthEpsilon)];
+  launchChunks(op, to, { key, out, more });
+  launchFinish(op, to, { ...mixed, recurrence: out });
+}
+
+function fitsChunks({ headSize, out }: Wkv7Op, to: Lowering): boolean {
+  const rows = to.capacity(out);
+  const many = rows >= LEAST_ROWS && rows >= LEAST_ROWS_A_SLOT * to.graph.shape.slots;
+  return many && headSize === CHUNKED_HEAD;
+}
+
+/** `more` is what the recurrence alone and the one with its surroundings do not have in common. */
+function launchChunks(
+  { r, w, v, a, state, headSize, batch, out: { width }, out: tensor }: Wkv7Op,
+  to: Lowering,
+  { key, out, more }: { key: Tensor; out: Operand; more: readonly Operand[] },
+): void {
+  to.launch({
+    file: 'wkv7-chunks.hip',
+    kernel: 'wkv7_chunks',
+    defines: { HEAD_SIZE: headSize, MIXED: more.length > 1 ? 1 : 0 },
+    grid: [width / SLICE, to.graph.shape.slots],
+    block: CHUNK_THREADS,
+    args: [to.count(tensor), batch.slots, batch.positions, r, w, key, v, a, state, out, int(width), ...more],
+  });
+}
+
+function launchFinish(
+  { r, v, a, headSize, out: { width }, out: tensor }: Wkv7Op,
+  to: Lowering,
+  of: WkvSurroundings & { readonly recurrence: Operand },
+): void {
+  const { key, draws, ownFactors, normFactors, normTerms, gate, normEpsilon, out, recurrence } = of;
+  const vectors = [draws, ownFactors, normFactors, normTerms].map((weight) => vector(weight, to));
+  const warps = to.capacity(tensor) * (width / headSize);
+  to.launch({
+    file: 'wkv7-finish.hip',
+    kernel: 'wkv7_finish',
+    defines: { HEAD_SIZE: headSize },
+    grid: [Math.ceil((32 * warps) / CHUNK_THREADS)],
+    block: CHUNK_THREADS,
+    args: [to.count(tensor), recurrence, r, key, v, a, ...vectors, gate, out, int(width), float(normEpsilon)],
+  });
+}
+
+function launchRows(op: Wkv7Op, to: Lowering, mixed: WkvSurroundings | undefined): void {
   const { r, w, k, v, kk, a, state, headSize, batch, out } = op;
   if (headSize > LARGEST_HEAD) {
     const why = `its heads are ${headSize} wide, more than ${LARGEST_HEAD}`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op: 'wkv7', why });
   }
   const split = hasWholeWarps(op) ? SPLIT : 1;
-  const vectors = mixed && [
-    mixed.removalFactors,
-    mixed.draws,
-    mixed.ownFactors,
-    mixed.normFactors,
-    mixed.normTerms,
-  ];
+  const rest = mixed ? surroundingArgs(mixed, to) : [kk];
   to.launch({
     file: 'wkv7.hip',
     kernel: 'wkv7_rows',
@@ -66,14 +119,18 @@ export function launchWkv7(op: Wkv7Op, to: Lowering, mixed: WkvSurroundings | un
       state,
       mixed?.out ?? out,
       int(out.width),
-      ...(mixed && vectors
-        ? [
-            ...vectors.map((vector) => to.weight([vector], FLOAT_LAYOUT)),
-            mixed.gate,
-            float(mixed.lengthEpsilon),
-            float(mixed.normEpsilon),
-          ]
-        : [kk]),
+      ...rest,
     ],
   });
+}
+
+function surroundingArgs(mixed: WkvSurroundings, to: Lowering): Operand[] {
+  const { removalFactors, draws, ownFactors, normFactors, normTerms, gate } = mixed;
+  const vectors = [removalFactors, draws, ownFactors, normFactors, normTerms];
+  const { lengthEpsilon, normEpsilon } = mixed;
+  return [...vectors.map((weight) => vector(weight, to)), gate, float(lengthEpsilon), float(normEpsilon)];
+}
+
+function vector(weight: Weight, to: Lowering): NativeWeight {
+  return to.weight([weight], FLOAT_LAYOUT);
 }

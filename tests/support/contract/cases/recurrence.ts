@@ -3,6 +3,7 @@ import {
   type GraphBuilder,
   groupNorm,
   l2Norm,
+  LEAST_DECAY,
   lerp,
   tokenShift,
   wkv7,
@@ -24,6 +25,21 @@ const BATCHES: Readonly<Record<string, RaggedBatch>> = {
       { slot: 0, from: 7, count: 3 },
     ],
   }),
+  'prompts in turns': raggedBatch({
+    slices: [
+      { slot: 1, from: 0, count: 9 },
+      { slot: 0, from: 7, count: 6 },
+    ],
+    interleaved: true,
+  }),
+  'prompts beside tokens': raggedBatch({
+    slices: [
+      { slot: 3, from: 40, count: 1 },
+      { slot: 1, from: 9, count: 37 },
+      { slot: 2, from: 0, count: 18 },
+      { slot: 0, from: 3, count: 1 },
+    ],
+  }),
 };
 
 function shiftCase(name: string, width: number): OpCase {
@@ -42,6 +58,10 @@ function fillShares(elements: Elements, random: () => number): void {
   for (let i = 0; i < elements.length; i++) elements[i] = random();
 }
 
+function fillDecays(elements: Elements, random: () => number): void {
+  for (let i = 0; i < elements.length; i++) elements[i] = LEAST_DECAY + (1 - LEAST_DECAY) * random();
+}
+
 function wkvCase(name: string, heads: number, headSize: number): OpCase {
   const batch = BATCHES[name] as RaggedBatch;
   const width = heads * headSize;
@@ -56,7 +76,7 @@ function wkvCase(name: string, heads: number, headSize: number): OpCase {
       const operands = { r, w, k, v, kk, a } as Parameters<typeof wkv7>[1];
       return { y: wkv7(g, operands, { state, headSize }) };
     },
-    fill: { w: fillShares, a: fillShares },
+    fill: { w: fillDecays, a: fillShares },
   };
 }
 

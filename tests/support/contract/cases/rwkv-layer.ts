@@ -20,7 +20,6 @@ import type { Elements, OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged-batch.ts';
 
 const WIDTH = 64;
-const HEAD_SIZE = 32;
 const RANK = 16;
 const MIXTURES = 4;
 
@@ -30,7 +29,7 @@ function tamed(elements: Elements, random: () => number): void {
 }
 
 /** The operators of an RWKV-7 layer as its architecture records them, fewer of each kind. */
-function record(g: GraphBuilder, format: TensorFormat): Readonly<Record<string, Tensor>> {
+function record(g: GraphBuilder, format: TensorFormat, headSize: number): Readonly<Record<string, Tensor>> {
   const vector = (name: string) => g.weight(name, F32, 1, WIDTH);
   const product = (x: Tensor, name: string, rows = WIDTH) =>
     matmul(g, x, g.weight(name, format, rows, x.width));
@@ -50,30 +49,42 @@ function record(g: GraphBuilder, format: TensorFormat): Readonly<Record<string, 
   const slowness = unary(g, 'sigmoid', add(g, product(inner, 'w2'), vector('w0')));
   const w = unary(g, 'exp', scale(g, slowness, -0.6));
   const v = lerp(g, value, x, { t: unary(g, 'sigmoid', product(inner, 'v2')) });
-  const kk = l2Norm(g, mul(g, key, vector('k_k')), { size: HEAD_SIZE, epsilon: 1e-12 });
+  const kk = l2Norm(g, mul(g, key, vector('k_k')), { size: headSize, epsilon: 1e-12 });
   const k = lerp(g, key, mul(g, key, rate), { t: vector('k_a') });
-  const state = g.state('wkv', 'f32', g.shape.slots, WIDTH * HEAD_SIZE);
-  const mixed = wkv7(g, { r, w, k, v, kk, a: rate }, { state, headSize: HEAD_SIZE });
-  const norm = { size: HEAD_SIZE, weight: vector('gn'), bias: vector('gn.bias'), epsilon: 64e-5 };
-  const bonus = wkvBonus(g, { r, k, v }, { weight: vector('r_k'), headSize: HEAD_SIZE });
+  const state = g.state('wkv', 'f32', g.shape.slots, WIDTH * headSize);
+  const mixed = wkv7(g, { r, w, k, v, kk, a: rate }, { state, headSize });
+  const norm = { size: headSize, weight: vector('gn'), bias: vector('gn.bias'), epsilon: 64e-5 };
+  const bonus = wkvBonus(g, { r, k, v }, { weight: vector('r_k'), headSize });
   const gated = mul(g, add(g, groupNorm(g, mixed, norm), bonus), gate);
   return { y: add(g, x, product(gated, 'o')), w };
 }
 
-function rwkvCase(format: TensorFormat, name: string, batch: RaggedBatch): OpCase {
+function rwkvCase(of: { format: TensorFormat; headSize: number }, name: string, batch: RaggedBatch): OpCase {
+  const { format, headSize } = of;
   const names = ['r', 'k', 'v', 'w1', 'w2', 'a', 'g', 'v2', 'o'];
   return {
     op: 'layer',
-    name: `rwkv layer, ${format.name}, ${name}`,
+    name: `rwkv layer, ${format.name}, heads of ${headSize}, ${name}`,
     batch,
-    record: (g) => record(g, format),
+    record: (g) => record(g, format, headSize),
     fill: { ...Object.fromEntries(names.map((weight) => [weight, tamed])), wkv: tamed },
     limit: { nmse: 1e-9, reason: 'f32 roundings of a whole layer' },
   };
 }
 
-export const RWKV_LAYER_CASES: readonly OpCase[] = [F32, F16, BF16].flatMap((format) => [
-  rwkvCase(format, 'the next token', raggedBatch({ slices: [{ slot: 1, from: 63, count: 1 }] })),
-  rwkvCase(format, 'mixed', mixedBatch()),
-  rwkvCase(format, 'a prompt', plainBatch(33)),
-]);
+/** Small heads, and those of every RWKV-7, which devices may have kernels of their own for. */
+const [SMALL, WHOLE] = [32, 64];
+
+export const RWKV_LAYER_CASES: readonly OpCase[] = [
+  ...[F32, F16, BF16].flatMap((format) => [
+    rwkvCase(
+      { format, headSize: SMALL },
+      'the next token',
+      raggedBatch({ slices: [{ slot: 1, from: 63, count: 1 }] }),
+    ),
+    rwkvCase({ format, headSize: SMALL }, 'mixed', mixedBatch()),
+    rwkvCase({ format, headSize: SMALL }, 'a prompt', plainBatch(33)),
+  ]),
+  rwkvCase({ format: F32, headSize: WHOLE }, 'mixed', mixedBatch()),
+  rwkvCase({ format: F32, headSize: WHOLE }, 'a prompt', plainBatch(33)),
+];

@@ -1,0 +1,48 @@
+import { InvalidArgumentError, Option } from 'commander';
+import { fail } from '../base/errors.ts';
+import { modelName } from '../node/model-files.ts';
+import type { AdapterOptions, AdapterSource } from '../node/open-adapters.ts';
+
+/** LoRA adapters, as flags. */
+export interface AdapterFlags {
+  readonly lora?: readonly AdapterSource[];
+  readonly mergeLora?: boolean;
+}
+
+/** Which adapters, and how they are applied. */
+export function adapterOptions(): Option[] {
+  return [
+    new Option(
+      '--lora <file[=scale]>',
+      'LoRA adapter in GGUF and how strongly it counts, 1 if nothing is said; repeatable',
+    ).argParser(adapter),
+    new Option(
+      '--merge-lora',
+      'add the adapters to the weights while loading: as fast as without, but the same for every request',
+    ),
+  ].map((option) => option.helpGroup('Model:'));
+}
+
+/** The library's options for flags: adapters are called as their files. Throws `INVALID_ARGUMENT` for two of one name. */
+export function adaptersOf({ lora, mergeLora }: AdapterFlags): AdapterOptions {
+  if (!lora) return {};
+  const adapters: Record<string, AdapterSource> = {};
+  for (const source of lora) {
+    const name = modelName(source.location);
+    if (Object.hasOwn(adapters, name)) {
+      const expected = 'files whose names differ';
+      fail('INVALID_ARGUMENT', { name: '--lora', found: `two of the name ${name}`, expected });
+    }
+    adapters[name] = source;
+  }
+  return { adapters, mergeAdapters: mergeLora };
+}
+
+function adapter(text: string, before: readonly AdapterSource[] = []): readonly AdapterSource[] {
+  const [, location = text, digits] = /^(.+)=([^=]*)$/s.exec(text) ?? [];
+  const scale = digits === undefined ? 1 : Number(digits);
+  if (digits?.trim() === '' || !Number.isFinite(scale)) {
+    throw new InvalidArgumentError('Expected a file, or a file, = and a number.');
+  }
+  return [...before, { location, scale }];
+}

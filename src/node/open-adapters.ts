@@ -1,0 +1,68 @@
+import { fail } from '../base/errors.ts';
+import type { GgufFile } from '../gguf/index.ts';
+import type { TensorIndex } from '../model/architecture.ts';
+import { AdapterSet } from '../model/lora/adapter-set.ts';
+import { LoraAdapter } from '../model/lora/lora-adapter.ts';
+import { mergeAdapters } from '../model/lora/merge-adapters.ts';
+import { openGguf } from './open-gguf.ts';
+
+/** Where a LoRA adapter lies, and how strongly it counts. */
+export interface AdapterSource {
+  /** A GGUF file: a path or an http(s) address. */
+  readonly location: string;
+  /** How strongly it counts for requests that do not say: 1 as it was trained. Default 0: not at all. */
+  readonly scale?: number;
+}
+
+/** A model's adapters. */
+export interface AdapterOptions {
+  /** LoRA adapters in GGUF that requests may choose from, by name. Default: none. */
+  readonly adapters?: Readonly<Record<string, string | AdapterSource>> | undefined;
+  /**
+   * Adds the adapters to the weights while these are loaded, at their scales, instead of computing them beside: steps are as
+   * fast as without adapters, and requests have no choice. Quantized matrices that are changed become F16. Default false.
+   */
+  readonly mergeAdapters?: boolean | undefined;
+}
+
+/** Adapters as a model is opened with them: beside its weights, or in place of some. */
+export interface OpenedAdapters {
+  readonly adapters?: AdapterSet;
+  readonly merged?: TensorIndex;
+}
+
+/**
+ * Reads a model's adapters into memory, their files closed again. Rejects with `ADAPTER_INVALID`, `INVALID_ARGUMENT` for a
+ * scale that is not finite, or what reading rejects with.
+ */
+export async function openAdapters(
+  base: GgufFile,
+  { adapters = {}, mergeAdapters: merges = false }: AdapterOptions,
+  signal?: AbortSignal,
+): Promise<OpenedAdapters> {
+  const sources = Object.entries(adapters).map(([name, of]) => sourceOf(name, of));
+  if (sources.length === 0) return {};
+  const tensors = new Map(base.tensors.map((tensor) => [tensor.name, tensor]));
+  const architecture = base.metadata.string('general.architecture') ?? '';
+  const files: GgufFile[] = [];
+  try {
+    const read: [LoraAdapter, number][] = [];
+    for (const { name, location, scale } of sources) {
+      const gguf = await openGguf(location, signal ? { signal } : {});
+      files.push(gguf);
+      read.push([LoraAdapter.read(name, gguf, { architecture, tensors }), scale]);
+    }
+    if (merges) return { merged: await mergeAdapters(read, tensors) };
+    return { adapters: await AdapterSet.load(read, tensors) };
+  } finally {
+    for (const file of files) await file.dispose();
+  }
+}
+
+function sourceOf(name: string, of: string | AdapterSource) {
+  const { location, scale = 0 } = typeof of === 'string' ? { location: of } : of;
+  if (!Number.isFinite(scale)) {
+    fail('INVALID_ARGUMENT', { name: `scale of ${name}`, found: `${scale}`, expected: 'a finite number' });
+  }
+  return { name, location, scale };
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Command } from 'commander';
+import { type AdapterFlags, adapterOptions, adaptersOf } from '../../src/cli/adapter-options.ts';
+import { LORA_BASE, LORA_FILES } from '../support/lora-fixtures.ts';
+import { runCli } from '../support/run-cli.ts';
+
+const { first = '', second = '' } = LORA_FILES;
+const ASK = [
+  'run',
+  '-d',
+  'reference',
+  '-m',
+  LORA_BASE,
+  '--raw',
+  '-p',
+  'a b c',
+  '-n',
+  '6',
+  '--greedy',
+  '--json',
+];
+
+test('--lora takes several adapters with their scales, beside the weights or added to them', async (t) => {
+  const said = async (...flags: string[]): Promise<number[]> => {
+    const { code, stdout, stderr } = await runCli(t, [...ASK, ...flags]);
+    assert.equal(code, 0, stderr);
+    return (JSON.parse(stdout) as { ids: number[] }).ids;
+  };
+  const both = ['--lora', `${first}=0.75`, '--lora', `${second}=-0.25`];
+  const beside = await said(...both);
+  assert.notDeepEqual(beside, await said());
+  assert.deepEqual(await said(...both, '--merge-lora'), beside);
+});
+
+function flagsOf(...args: string[]): AdapterFlags {
+  const command = new Command().exitOverride().configureOutput({ writeErr: () => {} });
+  for (const option of adapterOptions()) command.addOption(option);
+  return command.parse(args, { from: 'user' }).opts();
+}
+
+test('adapters are called as their files, and count fully unless it is said otherwise', () => {
+  assert.deepEqual(adaptersOf(flagsOf('--lora', 'a/law.gguf=-0.5', '--lora', 'b.gguf', '--merge-lora')), {
+    adapters: { law: { location: 'a/law.gguf', scale: -0.5 }, b: { location: 'b.gguf', scale: 1 } },
+    mergeAdapters: true,
+  });
+  assert.deepEqual(adaptersOf(flagsOf()), {});
+  assert.throws(() => flagsOf('--lora', 'law.gguf=much'), /Expected a file, or a file, = and a number/);
+  const twice = flagsOf('--lora', 'a/law.gguf', '--lora', 'b/law.gguf');
+  assert.throws(() => adaptersOf(twice), { code: 'INVALID_ARGUMENT', message: /two of the name law/ });
+});
+
+test('a server of several models takes no adapters', async (t) => {
+  const served = await runCli(t, ['serve', '-m', LORA_BASE, '-m', `other=${LORA_BASE}`, '--lora', first]);
+  assert.match(served.stderr, /the one model that the adapters are for/);
+  assert.notEqual(served.code, 0);
+});

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { type GoldenSequence, parseGolden } from '../../src/engine/golden.ts';
+import type { LanguageModel } from '../../src/index.ts';
+import { LARGEST_DIFFERENCE } from './family-fixtures.ts';
+import type { GoldenDevice } from './golden-tests.ts';
+import { bestOf } from './goldens.ts';
+import { LORA_BASE, LORA_FILES, LORA_GOLDEN } from './lora-fixtures.ts';
+
+/** A text of the golden, and the scales of the adapters that it went through. */
+export type AdaptedGolden = GoldenSequence & { readonly adapters: Readonly<Record<string, number>> };
+
+const OPTIONS = { sequences: 1, cacheType: 'f32', batch: 32, logitRows: 32, context: 64 } as const;
+
+/** What llama.cpp computes with a model and two adapters, alone and mixed: beside the weights, and added to them. */
+export function testAdapters(device: GoldenDevice): void {
+  const declare = device.declare ?? test;
+  declare(`adapters, alone and mixed, match their golden on ${device.name}`, async () => {
+    await using model = await device.open(LORA_BASE, { ...OPTIONS, adapters: LORA_FILES });
+    for (const golden of await readAdapted()) {
+      await compare(model, golden, new Map(Object.entries(golden.adapters)));
+    }
+  });
+  declare(`adapters that are added to the weights match their golden on ${device.name}`, async () => {
+    const golden = (await readAdapted()).at(-1);
+    assert.ok(golden && Object.keys(golden.adapters).length === 2);
+    const adapters = Object.fromEntries(
+      Object.entries(golden.adapters).map(([name, scale]) => [
+        name,
+        { location: LORA_FILES[name] ?? '', scale },
+      ]),
+    );
+    await using model = await device.open(LORA_BASE, { ...OPTIONS, adapters, mergeAdapters: true });
+    assert.equal(model.adapters.size, 0);
+    await compare(model, golden, undefined);
+  });
+}
+
+async function compare(
+  model: LanguageModel,
+  { ids, top, greedy }: AdaptedGolden,
+  adapters: ReadonlyMap<string, number> | undefined,
+): Promise<void> {
+  const best: number[] = [];
+  const all = [...ids, ...greedy.slice(0, -1)];
+  for await (const { position, logits } of model.evaluate(all, 0, { adapters })) {
+    if (position >= ids.length - 1) best.push(bestOf(logits));
+    for (const [id, logit] of top[position] ?? []) {
+      const difference = Math.abs((logits[id] ?? Number.NaN) - logit);
+      assert.ok(difference < LARGEST_DIFFERENCE, `a logit differs by ${difference}`);
+    }
+  }
+  assert.deepEqual(best, greedy);
+}
+
+/** The golden of the two adapters. */
+export async function readAdapted(): Promise<AdaptedGolden[]> {
+  const text = await readFile(LORA_GOLDEN, 'utf8');
+  const mixtures = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Pick<AdaptedGolden, 'adapters'>);
+  return parseGolden(text).map((sequence, i) => ({
+    ...sequence,
+    adapters: mixtures[i]?.adapters ?? {},
+  }));
+}

@@ -33,7 +33,7 @@ export interface PlanOptions {
   readonly context?: number | undefined;
   /** Whether the context may become smaller, where all weights stay with a smaller one only. Default false. */
   readonly shrinkContext?: boolean | undefined;
-  /** Prompt tokens of one step. Default 512, where deterministic 32. */
+  /** Prompt tokens of one step. Default 512, where deterministic 8. */
   readonly batch?: number | undefined;
   /**
    * Every step is computed by one plan, so that what a row gives does not depend on how many others there are: texts are the
@@ -78,7 +78,7 @@ export interface PlanOptions {
 export const DEFAULT_CONTEXT = 4096;
 const DEFAULT_BATCH = 512;
 /** Of one plan for everything: a step of one row costs what one of so many does. */
-const DETERMINISTIC_BATCH = 32;
+const DETERMINISTIC_BATCH = 8;
 const DEFAULT_IN_FLIGHT = 2;
 const MOST_SPECULATION = 64;
 

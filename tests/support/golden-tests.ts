@@ -19,6 +19,8 @@ export interface GoldenDevice {
   open(path: string, options: GoldenOptions): Promise<LanguageModel>;
   /** Positions a sequence that a slow device computes; all without it. */
   readonly positions?: number;
+  /** Rows of a step at most, where those that are not in use cost as much as the others. */
+  readonly rows?: number;
   /** Sequences of a golden that a slow device computes; all without it. */
   readonly sequences?: number;
   /** It does not quantize activations as ggml does: it agrees with the oracle more than with a reference that does. */

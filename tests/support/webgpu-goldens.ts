@@ -1,13 +1,13 @@
 import { loadModel } from '../../src/index.ts';
 import type { GoldenDevice } from './golden-tests.ts';
 
-/** Rows of a step at most: a software GPU takes as long for those that are not in use. */
 const ROWS = 32;
 
 /** The software GPU as goldens are held against it: it quantizes activations, but not as ggml does. */
 export const WEBGPU_GOLDENS: GoldenDevice = {
   name: 'WebGPU',
   exact: true,
+  rows: ROWS,
   open: (path, options) =>
     loadModel(path, { ...options, batch: Math.min(options.batch ?? ROWS, ROWS), device: 'webgpu' }),
 };

@@ -1,5 +1,5 @@
 import { effect, type Signal, signal } from '@preact/signals';
-import type { BrowserDeviceRequest, BrowserLoadOptions } from '../../src/browser/index.ts';
+import type { BrowserDeviceRequest } from '../../src/browser/index.ts';
 
 /** What the user chose. Numbers that are undefined are left to the library. */
 export interface SettingValues {
@@ -14,7 +14,7 @@ export interface SettingValues {
   /** Positions of a conversation; taken when a model is loaded. */
   readonly context: number;
   /** How a conversation is kept while it goes on; taken when a model is loaded. */
-  readonly cacheType: NonNullable<BrowserLoadOptions['cacheType']>;
+  readonly cacheType: 'f16' | 'q8_0';
   readonly device: NonNullable<BrowserDeviceRequest['device']>;
   /** Whether loaded models stay in the browser. */
   readonly keep: boolean;

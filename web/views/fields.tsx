@@ -81,3 +81,29 @@ export function Count(props: {
     </Field>
   );
 }
+
+/** One of a few values, which are labelled in the order of `labels`. */
+export function Choice<Value extends string>(props: {
+  label: string;
+  labels: Readonly<Record<Value, string>>;
+  value: Value;
+  onChange: (value: Value) => void;
+}) {
+  return (
+    <Field label={props.label} half>
+      {(id) => (
+        <select
+          id={id}
+          value={props.value}
+          onChange={({ currentTarget }) => props.onChange(currentTarget.value as Value)}
+        >
+          {Object.entries<string>(props.labels).map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}

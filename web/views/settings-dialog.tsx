@@ -1,7 +1,7 @@
 import type { AppState } from '../state/app-state.ts';
 import { DEFAULT_SETTINGS, type SettingValues } from '../state/settings.ts';
 import { Dialog } from './dialog.tsx';
-import { Count, Field, Range } from './fields.tsx';
+import { Choice, Count, Field, Range } from './fields.tsx';
 
 /** How answers are chosen, and how models are loaded. */
 export function SettingsDialog({ state }: { state: AppState }) {
@@ -88,35 +88,18 @@ function LoadFields({ values, change }: FieldsProps) {
         value={values.context}
         onChange={(context = DEFAULT_SETTINGS.context) => change({ context })}
       />
-      <Field label="Memory of a conversation" half>
-        {(id) => (
-          <select
-            id={id}
-            value={values.cacheType}
-            onChange={({ currentTarget }) =>
-              change({ cacheType: currentTarget.value as SettingValues['cacheType'] })
-            }
-          >
-            <option value="f16">Exact (f16)</option>
-            <option value="q8_0">Half as much (q8_0)</option>
-          </select>
-        )}
-      </Field>
-      <Field label="Device" half>
-        {(id) => (
-          <select
-            id={id}
-            value={values.device}
-            onChange={({ currentTarget }) =>
-              change({ device: currentTarget.value as SettingValues['device'] })
-            }
-          >
-            <option value="auto">The best there is</option>
-            <option value="webgpu">GPU (WebGPU)</option>
-            <option value="cpu">CPU (WebAssembly)</option>
-          </select>
-        )}
-      </Field>
+      <Choice
+        label="Memory of a conversation"
+        labels={{ f16: 'Exact (f16)', q8_0: 'Half as much (q8_0)' }}
+        value={values.cacheType}
+        onChange={(cacheType) => change({ cacheType })}
+      />
+      <Choice
+        label="Device"
+        labels={{ auto: 'The best there is', webgpu: 'GPU (WebGPU)', cpu: 'CPU (WebAssembly)' }}
+        value={values.device}
+        onChange={(device) => change({ device })}
+      />
       <label class="check">
         <input
           type="checkbox"

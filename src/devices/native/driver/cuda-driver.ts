@@ -1,4 +1,4 @@
-import type { Address, Ffi, NativeLibrary, NativeType } from '../../../device/index.ts';
+import type { Address, Ffi, NativeLibrary } from '../../../device/index.ts';
 import {
   type DeviceAttributes,
   type DriverCalls,
@@ -7,7 +7,7 @@ import {
   type Status,
 } from './driver-calls.ts';
 import { INVALID_VALUE, SUCCESS } from './driver-status.ts';
-import type { DriverTable } from './driver-table.ts';
+import { type DriverTable, statusCalls } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
 
 /** `CUdevice_attribute`. */
@@ -55,13 +55,8 @@ async function start(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise
   return { [Symbol.dispose]: () => void (started && release(ordinal)) };
 }
 
-function binder(library: NativeLibrary) {
-  return <const P extends readonly NativeType[]>(symbol: string, ...parameters: P) =>
-    library.bind(symbol, 'i32', parameters);
-}
-
 function bindDevices(library: NativeLibrary, results: ResultSpace) {
-  const call = binder(library);
+  const call = statusCalls(library);
   const init = call('cuInit', 'u32');
   const attribute = call('cuDeviceGetAttribute', 'address', 'i32', 'i32');
   const deviceCount = call('cuDeviceGetCount', 'address');
@@ -94,7 +89,7 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
 
 /** The primary contexts of devices, as the CUDA runtime would use them: shared with the other libraries that use CUDA. */
 function bindContexts(library: NativeLibrary, results: ResultSpace) {
-  const call = binder(library);
+  const call = statusCalls(library);
   const retain = call('cuDevicePrimaryCtxRetain', 'address', 'i32');
   const release = call('cuDevicePrimaryCtxRelease_v2', 'i32');
   const setCurrent = call('cuCtxSetCurrent', 'address');
@@ -121,7 +116,7 @@ function bindContexts(library: NativeLibrary, results: ResultSpace) {
 }
 
 function bindMemory(library: NativeLibrary, results: ResultSpace) {
-  const call = binder(library);
+  const call = statusCalls(library);
   const memoryInfo = call('cuMemGetInfo_v2', 'address', 'address');
   const allocate = call('cuMemAlloc_v2', 'address', 'size');
   const allocatePinned = call('cuMemHostAlloc', 'address', 'size', 'u32');
@@ -143,7 +138,7 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
 }
 
 function bindWork(library: NativeLibrary, results: ResultSpace) {
-  const call = binder(library);
+  const call = statusCalls(library);
   const createStream = call('cuStreamCreate', 'address', 'u32');
   const waitEvent = call('cuStreamWaitEvent', 'address', 'address', 'u32');
   const createEvent = call('cuEventCreate', 'address', 'u32');

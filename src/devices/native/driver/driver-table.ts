@@ -1,4 +1,4 @@
-import type { Ffi, NativeLibrary } from '../../../device/index.ts';
+import type { Ffi, NativeLibrary, NativeType } from '../../../device/index.ts';
 import type { DriverCalls } from './driver-calls.ts';
 import type { ResultSpace } from './result-space.ts';
 
@@ -17,4 +17,10 @@ export interface DriverTable {
    * What fails is left for them to find. The driver may leave again when what this resolves with is disposed.
    */
   start(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable>;
+}
+
+/** Binds a library's calls that return a status. */
+export function statusCalls(library: NativeLibrary) {
+  return <const P extends readonly NativeType[]>(symbol: string, ...parameters: P) =>
+    library.bind(symbol, 'i32', parameters);
 }

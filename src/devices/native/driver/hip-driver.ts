@@ -1,6 +1,6 @@
-import type { Ffi, NativeLibrary, NativeType } from '../../../device/index.ts';
+import type { Ffi, NativeLibrary } from '../../../device/index.ts';
 import { type DeviceAttributes, type DriverCalls, LAUNCH_PARAMETERS } from './driver-calls.ts';
-import type { DriverTable } from './driver-table.ts';
+import { type DriverTable, statusCalls } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
 
 /** `hipDeviceAttribute_t`, unchanged since ROCm 5.0. */
@@ -54,13 +54,8 @@ async function start(_ffi: Ffi, library: NativeLibrary): Promise<Disposable> {
   return { [Symbol.dispose]: () => {} };
 }
 
-function binder(library: NativeLibrary) {
-  return <const P extends readonly NativeType[]>(symbol: string, ...parameters: P) =>
-    library.bind(symbol, 'i32', parameters);
-}
-
 function bindDevices(library: NativeLibrary, results: ResultSpace) {
-  const call = binder(library);
+  const call = statusCalls(library);
   const init = call('hipInit', 'u32');
   const attribute = call('hipDeviceGetAttribute', 'address', 'i32', 'i32');
   const use = call('hipSetDevice', 'i32');
@@ -91,7 +86,7 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
 }
 
 function bindMemory(library: NativeLibrary, results: ResultSpace) {
-  const call = binder(library);
+  const call = statusCalls(library);
   const memoryInfo = call('hipMemGetInfo', 'address', 'address');
   const allocate = call('hipMalloc', 'address', 'size');
   const allocatePinned = call('hipHostMalloc', 'address', 'size', 'u32');
@@ -113,7 +108,7 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
 }
 
 function bindWork(library: NativeLibrary, results: ResultSpace) {
-  const call = binder(library);
+  const call = statusCalls(library);
   const createStream = call('hipStreamCreateWithFlags', 'address', 'u32');
   const waitEvent = call('hipStreamWaitEvent', 'address', 'address', 'u32');
   const createEvent = call('hipEventCreateWithFlags', 'address', 'u32');

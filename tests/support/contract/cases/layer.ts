@@ -24,6 +24,8 @@ interface LayerShape {
   readonly cacheType: 'f32' | 'f16' | 'q8_0';
   readonly pairs: RopePairs;
   readonly batch: RaggedBatch;
+  /** The format of the weights that make values, where it is another. */
+  readonly values?: TensorFormat;
   /** Whether heads of queries and keys are normalized. */
   readonly headNorms?: boolean;
 }
@@ -48,7 +50,7 @@ function attentionBlock(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
   const normed = rmsNorm(g, x, g.weight('attn_norm', F32, 1, WIDTH), 1e-5);
   const q = matmul(g, normed, weight('attn_q', HEADS * HEAD_SIZE));
   const k = matmul(g, normed, weight('attn_k', kv));
-  const v = matmul(g, normed, weight('attn_v', kv));
+  const v = matmul(g, normed, g.weight('attn_v', of.values ?? format, kv, WIDTH));
   const turn = (heads: Tensor, norm: string) => {
     const read = headNorms ? rmsNorm(g, heads, g.weight(norm, F32, 1, HEAD_SIZE), 1e-6) : heads;
     return rope(g, read, { table, headSize: HEAD_SIZE, pairs });
@@ -87,11 +89,12 @@ function limitFor({ format, cacheType }: LayerShape): OpCase['limit'] & object {
 }
 
 function layerCase(of: LayerShape): OpCase {
-  const { format, cacheType, pairs, batch, headNorms = false } = of;
+  const { format, cacheType, pairs, batch, values, headNorms = false } = of;
   const fill = fillCache(batch, KV_HEADS * HEAD_SIZE);
+  const formats = values ? `${format.name}, values ${values.name}` : format.name;
   return {
     op: 'layer',
-    name: `llama layer, ${format.name}, ${cacheType} cache, ${pairs}${headNorms ? ', normed' : ''}, ${batch.rows} rows`,
+    name: `llama layer, ${formats}, ${cacheType} cache, ${pairs}${headNorms ? ', normed' : ''}, ${batch.rows} rows`,
     batch,
     record: (g) => {
       const x = g.input('x', { axis: 'rows', width: WIDTH });
@@ -161,6 +164,7 @@ export const LAYER_CASES: readonly OpCase[] = [
   layerCase({ format: F32, cacheType: 'f16', pairs: 'halves', batch: mixedBatch({ blockSize: 16 }) }),
   layerCase({ format: Q8_0, cacheType: 'f32', pairs: 'interleaved', batch: plainBatch(1) }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch() }),
+  layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'interleaved', batch: mixedBatch(), values: Q4_0 }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: alone }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: prompts }),
   layerCase({ format: Q4_0, cacheType: 'f16', pairs: 'interleaved', batch: longPrompt }),

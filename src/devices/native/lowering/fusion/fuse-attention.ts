@@ -5,7 +5,7 @@ import {
   type HeadOps,
   matchHeads,
 } from '../../../../device/index.ts';
-import type { MatmulOp, Op, Tensor } from '../../../../ops/index.ts';
+import type { MatmulOp, Op, RopeOp } from '../../../../ops/index.ts';
 import { cacheDefines, cellArgs } from '../attention.ts';
 import type { Operand } from '../launch-plan.ts';
 import { int, NULL } from '../launch-template.ts';
@@ -29,8 +29,6 @@ export function fuseAttention(op: Op, uses: GraphUses, to: Lowering): Fusion | u
   if (op.kind !== 'attention') return undefined;
   const found = matchHeads(op, uses);
   if (!found || !fits(found)) return undefined;
-  const { q, k, v } = found;
-  if (!appendsInProducts(found, to) && formatGroups([q, k, v]).length > 1) return undefined;
   return { ops: Object.values(found), emit: () => launchHeads(to, found, uses) };
 }
 
@@ -49,35 +47,35 @@ function fits({ q, k, v, turnedQ }: HeadOps): boolean {
   return whole && widths && [q, k, v].every(isInteger);
 }
 
+/** Weights of different formats are laid out in the same groups for few rows and many: else a model's would be stored twice. */
 function launchHeads(to: Lowering, heads: HeadOps, uses: GraphUses): void {
-  const mixing = planMixing(heads.attention, uses, to);
-  const { zeroed } = mixing;
-  if (appendsInProducts(heads, to)) {
-    formatGroups([heads.q, heads.k, heads.v]).forEach((group, i) => {
-      launchGroup(to, heads, group, i === 0 ? zeroed : [NULL, int(0)]);
-    });
-  } else launchJoined(to, heads, zeroed);
+  const { q, k, v, attention } = heads;
+  const mixing = planMixing(attention, uses, to);
+  const launch = appendsInProducts(heads, to) ? launchAppending : launchJoined;
+  formatGroups([q, k, v]).forEach((group, i) => {
+    launch(to, heads, { group, zeroed: i === 0 ? mixing.zeroed : [NULL, int(0)] });
+  });
   mixing.launch();
 }
 
+/** Neighbours among queries, keys and values that have one format, and the counters that their launch has to zero. */
+interface HeadGroup {
+  readonly group: readonly MatmulOp[];
+  readonly zeroed: readonly Operand[];
+}
+
 /** One product, then what turns and appends its rows. */
-function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroed: readonly Operand[]): void {
+function launchJoined(to: Lowering, heads: HeadOps, { group, zeroed }: HeadGroup): void {
+  const { q, k, v, turnedQ, append } = heads;
   const { cache, batch } = append;
-  const width = q.out.width + k.out.width + v.out.width;
+  const weights = joinedWeights(to, group);
+  const width = weights.outputs;
   const joined = to.temporary(4 * to.capacity(q.out) * width);
-  const blocks = to.capacity(q.out) * Math.ceil(width / 256);
-  const each = blocks > MANY_APPENDING_BLOCKS ? APPENDED_BY_THREAD : 1;
-  const biases = [q, k, v].flatMap(({ bias }) => (bias ? [bias] : []));
-  const product = {
-    x: q.x,
-    weights: [q.weight, k.weight, v.weight],
-    outputs: width,
-    output: 'floats' as const,
-    y: joined,
-    ...(biases.length > 0 ? { addend: to.weight(biases, FLOAT_LAYOUT) } : {}),
-  };
+  const product = { ...weights, x: q.x, output: 'floats', y: joined } as const;
   if (isMatvec(q, to)) launchMatvec(to, product);
   else launchProduct(to, product);
+  const blocks = to.capacity(q.out) * Math.ceil(width / 256);
+  const each = blocks > MANY_APPENDING_BLOCKS ? APPENDED_BY_THREAD : 1;
   to.launch({
     file: 'heads-append.hip',
     kernel: 'heads_append',
@@ -87,13 +85,8 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
     args: [
       to.count(q.out),
       joined,
-      turnedQ.table,
-      int(turnedQ.table.width),
-      int(turnedQ.pairs === 'interleaved' ? 1 : 0),
-      int(turnedQ.headSize),
-      int(q.out.width),
-      int(k.out.width),
-      int(v.out.width),
+      ...turnArgs(turnedQ),
+      ...widthsIn(group, [q, k, v]),
       ...cellArgs(cache, batch),
       turnedQ.out,
       cache.keys,
@@ -103,35 +96,43 @@ function launchJoined(to: Lowering, { q, k, v, turnedQ, append }: HeadOps, zeroe
   });
 }
 
-function launchGroup(
-  to: Lowering,
-  heads: HeadOps,
-  group: readonly MatmulOp[],
-  zeroed: readonly Operand[],
-): void {
+/** One matrix-vector product that turns and appends what it computes. */
+function launchAppending(to: Lowering, heads: HeadOps, { group, zeroed }: HeadGroup): void {
   const { q, k, turnedQ, append } = heads;
   const { cache, batch } = append;
-  const widthOf = (product: MatmulOp) => (group.includes(product) ? product.out.width : 0);
-  const biases = group.flatMap(({ bias }) => (bias ? [bias] : []));
   launchMatvec(to, {
+    ...joinedWeights(to, group),
     x: q.x,
-    weights: group.map(({ weight }) => weight),
-    outputs: group.reduce((sum, { weight }) => sum + weight.rows, 0),
     output: 'heads',
-    y: turnedQ.out as Tensor,
-    ...(biases.length > 0 ? { addend: to.weight(biases, FLOAT_LAYOUT) } : {}),
+    y: turnedQ.out,
     defines: cacheDefines(cache),
     args: [
-      turnedQ.table,
-      int(turnedQ.table.width),
-      int(turnedQ.pairs === 'interleaved' ? 1 : 0),
-      int(turnedQ.headSize),
-      int(widthOf(q)),
-      int(widthOf(k)),
+      ...turnArgs(turnedQ),
+      ...widthsIn(group, [q, k]),
       ...cellArgs(cache, batch),
       cache.keys,
       cache.values,
       ...zeroed,
     ],
   });
+}
+
+/** The group's weights, one below the other, and their biases. */
+function joinedWeights(to: Lowering, group: readonly MatmulOp[]) {
+  const biases = group.flatMap(({ bias }) => (bias ? [bias] : []));
+  return {
+    weights: group.map(({ weight }) => weight),
+    outputs: group.reduce((sum, { weight }) => sum + weight.rows, 0),
+    ...(biases.length > 0 ? { addend: to.weight(biases, FLOAT_LAYOUT) } : {}),
+  };
+}
+
+/** How heads are turned. */
+function turnArgs({ table, pairs, headSize }: RopeOp): readonly Operand[] {
+  return [table, int(table.width), int(pairs === 'interleaved' ? 1 : 0), int(headSize)];
+}
+
+/** How wide each product's result is, 0 where the group does not have it. */
+function widthsIn(group: readonly MatmulOp[], products: readonly MatmulOp[]): readonly Operand[] {
+  return products.map((product) => int(group.includes(product) ? product.out.width : 0));
 }

@@ -1,6 +1,7 @@
 /** rocmforge for Node: load a GGUF model and continue texts with it. */
 export { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from './base/errors.ts';
 export type { Logger } from './base/log.ts';
+export type { DraftModel, DraftSource } from './engine/draft-model.ts';
 export type { Embedding, EmbedOptions } from './engine/embedding.ts';
 export type { PositionLogits } from './engine/forced-logits.ts';
 export type { GenerationEnd } from './engine/sequence.ts';
@@ -28,4 +29,5 @@ export type { TapHandler, TappedValue, Taps } from './model/taps/tap.ts';
 export { ExecutionPlan } from './model/execution-plan.ts';
 export { type DeviceReport, openDevice, reportDevices } from './node/devices.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';
+export type { DraftRequest } from './node/open-draft.ts';
 export type { ChatMessage, ChatTool } from './text/index.ts';

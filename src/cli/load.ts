@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { LoadTrace } from '../load/load-trace.ts';
 import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
+import type { DraftRequest } from '../node/open-draft.ts';
 import { adaptersOf } from './adapter-options.ts';
 import { byteProgress } from './byte-progress.ts';
 import type { CommandContext } from './command.ts';
@@ -28,9 +29,16 @@ export type LoadFlags = ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
   const { load, memory, weightMemory, shrinkContext, pool, speculation, device, threads } = flags;
-  const model = { context, batch, logitRows, sequences, cacheType, weights, decode, speculation };
+  const sizes = { context, batch, logitRows, sequences, cacheType, speculation };
+  const { deterministic, embedding } = flags;
+  const model = { ...sizes, deterministic, weights, decode, embedding };
   const rest = { load, memory, weightMemory, shrinkContext, pool, device, threads };
-  return { ...model, ...rest, ...adaptersOf(flags) };
+  const draft = flags.draft === undefined ? undefined : draftOf(flags, flags.draft);
+  return { ...model, ...rest, ...adaptersOf(flags), draft };
+}
+
+function draftOf({ draftTokens: tokens, draftDevice: device }: LoadFlags, path: string): DraftRequest {
+  return { path, tokens, device };
 }
 
 /** Loads the model that the flags name, showing how far it is. */

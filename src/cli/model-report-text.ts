@@ -54,18 +54,22 @@ function tokenizerText(model: string | undefined, vocabulary: number | undefined
 
 function memoryText(need: MemoryNeed): string {
   if ('unknown' in need) return `not known: ${need.unknown}`;
-  const { weights, cache, scratch, ring, margin, total, streamedParts } = need.fit;
-  const parts = Object.entries({ weights, cache, scratch, ring, margin }).map(
+  const { weights, cache, scratch, ring, margin, host, draft, total, streamedParts } = need.fit;
+  const rare = { ...(host > 0 && { host }), ...(draft > 0 && { draft }) };
+  const parts = Object.entries({ weights, cache, scratch, ring, margin, ...rare }).map(
     ([name, bytes]) => `${name} ${formatBytes(bytes)}`,
   );
   const streamed = streamedParts > 0 ? `; ${streamedParts} layers are streamed` : '';
   return `${formatBytes(total)} for a context of ${need.context} on ${need.device} (${parts.join(', ')})${streamed}`;
 }
 
+/** What most models have nothing of. */
+const RARE = new Set(['host', 'draft']);
+
 /** Where the memory goes, a line each. */
 export function fitText(need: MemoryNeed): string {
   if ('unknown' in need) return `${need.unknown}\n`;
-  const { weights, cache, scratch, ring, margin, total, onDevice } = need.fit;
+  const { weights, cache, scratch, ring, margin, host, draft, total, onDevice } = need.fit;
   const { streamedParts, allWeights, allocations, slots, slotBytes } = need.fit;
   const staying =
     streamedParts === 0 ? `all of them stay, in ${allocations} buffers` : `of ${formatBytes(allWeights)}`;
@@ -75,6 +79,8 @@ export function fitText(need: MemoryNeed): string {
     ['scratch', scratch, 'between operators'],
     ['ring', ring, 'pinned while weights are loaded'],
     ['margin', margin, 'for the device itself'],
+    ['host', host, 'the embedding, in the host’s memory'],
+    ['draft', draft, 'all that the draft model takes'],
     ['total', total, ''],
     ['on device', onDevice, `${formatBytes(need.free)} are free on ${need.device}`],
   ];
@@ -88,7 +94,9 @@ export function fitText(need: MemoryNeed): string {
       ['size', 'right'],
       ['', 'left'],
     ],
-    rows.map(([name, bytes, remark]) => [name, formatBytes(bytes), remark]),
+    rows
+      .filter(([name, bytes]) => bytes > 0 || !RARE.has(name))
+      .map(([name, bytes, remark]) => [name, formatBytes(bytes), remark]),
   );
   return table + streamed;
 }

@@ -1,9 +1,11 @@
 import { isRocmforgeError } from '../base/errors.ts';
-import { LanguageModel, type ModelOptions } from '../engine/language-model.ts';
+import { LanguageModel } from '../engine/language-model.ts';
 import type { GgufFile, MetadataValue } from '../gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { type FitSummary, summaryOf } from '../model/fit-plan.ts';
 import { type DeviceRequest, openDevice } from '../node/devices.ts';
+import type { LoadModelOptions } from '../node/load-model.ts';
+import { openDraft } from '../node/open-draft.ts';
 import { chatTemplateNames } from '../text/index.ts';
 
 /** What a file holds, without tensors and metadata one by one. */
@@ -110,11 +112,16 @@ function formatUses(gguf: GgufFile): FormatUse[] {
 export async function memoryNeed(
   gguf: GgufFile,
   request: DeviceRequest,
-  options: ModelOptions,
+  options: LoadModelOptions,
 ): Promise<MemoryNeed> {
   try {
     await using device = await openDevice(request);
-    const fit = await LanguageModel.fit({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
+    const draft = options.draft && (await openDraft(options.draft, request));
+    await using _draftFile = draft?.gguf;
+    await using _draftDevice = draft && 'device' in draft ? draft.device : undefined;
+    const speculation = options.draft?.tokens ?? options.speculation;
+    const parts = { gguf, device, draft, architectures: ALL_ARCHITECTURES };
+    const fit = await LanguageModel.fit(parts, { ...options, speculation });
     const { free } = await device.memory();
     return { device: device.info.backend, context: fit.context, free, fit: summaryOf(fit) };
   } catch (error) {

@@ -3,6 +3,7 @@ import type { ModelOptions } from '../engine/language-model.ts';
 import { LOAD_MODES, type LoadMode } from '../engine/load-mode.ts';
 import { DECODE_PLACES, type DecodePlace } from '../load/weight-job.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../load/weight-policy.ts';
+import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.ts';
 import { CACHE_TYPES } from '../model/layer-states.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';
 import { type AdapterFlags, adapterOptions } from './adapter-options.ts';
@@ -23,7 +24,12 @@ export interface ModelFlags extends AdapterFlags {
   readonly cacheType?: NonNullable<ModelOptions['cacheType']>;
   readonly weights?: WeightPolicy;
   readonly speculation?: number;
+  readonly draft?: string;
+  readonly draftTokens?: number;
+  readonly draftDevice?: string;
+  readonly deterministic?: boolean;
   readonly decode?: DecodePlace;
+  readonly embedding?: EmbeddingPlace;
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
@@ -74,6 +80,10 @@ export function modelOptions(): Option[] {
       .argParser(wholeNumber(1))
       .helpGroup('Model:'),
     new Option(
+      '--deterministic',
+      'compute every row in the same way, so that texts are the same in any batch; slower on GPUs',
+    ).helpGroup('Model:'),
+    new Option(
       '--cache-type <type>',
       'how the KV cache is stored; q8_0 takes about half of f16 (default: f16)',
     )
@@ -90,6 +100,9 @@ export function modelOptions(): Option[] {
       .helpGroup('Model:'),
     new Option('--decode <place>', 'where matrices are decoded (default: device, where it can)')
       .choices(DECODE_PLACES)
+      .helpGroup('Model:'),
+    new Option('--embedding <place>', 'where the embedding is: host, if it is too large (default: device)')
+      .choices(EMBEDDING_PLACES)
       .helpGroup('Model:'),
     new Option('--load <mode>', 'when weights are loaded (default: background)')
       .choices(LOAD_MODES)
@@ -109,6 +122,20 @@ export function modelOptions(): Option[] {
     ),
     ...adapterOptions(),
   ];
+}
+
+/** A second model that proposes tokens, of commands that generate. */
+export function draftOptions(): Option[] {
+  return [
+    new Option(
+      '--draft <location>',
+      'a smaller GGUF of the same vocabulary that guesses tokens; the text stays the same',
+    ).conflicts('speculation'),
+    new Option('--draft-tokens <count>', 'tokens that the draft guesses at once (default: 4)').argParser(
+      wholeNumber(1),
+    ),
+    new Option('--draft-device <name>', 'a device for the draft alone (default: the model’s)'),
+  ].map((option) => option.helpGroup('Model:'));
 }
 
 /** What loading does, of commands that load one model. */

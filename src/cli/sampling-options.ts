@@ -4,7 +4,10 @@ import { DEFAULT_SAMPLING, validateSampling } from '../ops/index.ts';
 import { realNumber, repeated, wholeNumber } from './options.ts';
 
 /** How a text is continued, as flags. What is left out takes the library's defaults. */
-export interface SamplingFlags extends Omit<GenerateOptions, 'logitBias' | 'signal' | 'shift'> {
+export interface SamplingFlags extends Omit<
+  GenerateOptions,
+  'logitBias' | 'signal' | 'shift' | 'speculation'
+> {
   readonly greedy?: boolean;
   readonly contextShift?: number;
   readonly logitBias?: ReadonlyMap<number, number>;

@@ -5,6 +5,9 @@ export interface Timings {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly generatedTokens: number;
+  /** Tokens that were guessed, and those of them that came true. */
+  readonly proposedTokens: number;
+  readonly acceptedTokens: number;
   readonly promptSeconds: number;
   readonly generateSeconds: number;
   readonly promptTokensPerSecond: number | undefined;
@@ -13,13 +16,16 @@ export interface Timings {
 
 /** The rates behind an ended text. */
 export function timingsOf(end: TextEnd): Timings {
-  const { promptTokens, cachedTokens, generatedTokens, promptSeconds, generateSeconds } = end;
+  const { promptTokens, cachedTokens, generatedTokens, proposedTokens, acceptedTokens } = end;
+  const { promptSeconds, generateSeconds } = end;
   // The first token is sampled with the prompt's last row; the model's own end takes a step but is no token.
   const steps = generatedTokens - 1 + (end.reason === 'stop' && end.stop === undefined ? 1 : 0);
   return {
     promptTokens,
     cachedTokens,
     generatedTokens,
+    proposedTokens,
+    acceptedTokens,
     promptSeconds,
     generateSeconds,
     promptTokensPerSecond: rate(promptTokens - cachedTokens, promptSeconds),
@@ -32,7 +38,9 @@ export function timingsText(timings: Timings): string {
   const { promptTokens, cachedTokens, generatedTokens } = timings;
   const cached = cachedTokens > 0 ? ` (${cachedTokens} cached)` : '';
   const prompt = `prompt ${promptTokens} tokens${cached}${rateText(timings.promptTokensPerSecond)}`;
-  return `${prompt} | generated ${generatedTokens} tokens${rateText(timings.generatedTokensPerSecond)}`;
+  const generated = `generated ${generatedTokens} tokens${rateText(timings.generatedTokensPerSecond)}`;
+  const guesses = `${timings.acceptedTokens} of ${timings.proposedTokens} guessed tokens came true`;
+  return [prompt, generated, ...(timings.proposedTokens > 0 ? [guesses] : [])].join(' | ');
 }
 
 function rate(count: number, seconds: number): number | undefined {

@@ -14,6 +14,8 @@ export interface BenchmarkOptions {
   /** Tokens of the prompts of those sequences. */
   readonly depth: number;
   readonly repetitions: number;
+  /** Generates once more with the guesses that the model was opened for, which are left out otherwise. Default false. */
+  readonly guesses?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -21,16 +23,18 @@ export interface BenchmarkOptions {
 export interface BenchmarkResult {
   /**
    * `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens; `64 x tg128`: generating 128 tokens in each of
-   * 64 sequences at once, whose prompts were read before.
+   * 64 sequences at once, whose prompts were read before; `tg128 guessed`: with guesses.
    */
   readonly test: string;
   readonly median: number;
   readonly slowest: number;
   readonly fastest: number;
   readonly all: readonly number[];
-  /** What the median moves and computes a second at least. */
+  /** What the median moves and computes a second at least, where each token takes a step. */
   readonly bytesPerSecond: number;
   readonly flopsPerSecond: number;
+  /** Of a test with guesses: the median over that of the same without, and the share of guessed tokens that came true. */
+  readonly guesses?: { readonly ratio: number; readonly accepted: number };
 }
 
 /** A run of the model: prompts, and how many tokens each is continued by. */
@@ -38,6 +42,7 @@ export interface BenchmarkTest {
   readonly name: string;
   readonly prompts: readonly (readonly number[])[];
   readonly generated: number;
+  readonly guesses?: true;
 }
 
 /** Positions that a model needs for a benchmark. */
@@ -62,7 +67,10 @@ export function benchmarkTests(model: LanguageModel, options: BenchmarkOptions):
     const prompts = Array.from({ length: parallel }, (_, seed) => someTokens(model, depth, seed));
     tests.push({ name: `${parallel} x tg${generatedTokens}`, prompts, generated: generatedTokens });
   }
-  return tests;
+  if (!options.guesses) return tests;
+  const guessed = (test: BenchmarkTest) =>
+    ({ ...test, name: `${test.name} guessed`, guesses: true }) as const;
+  return tests.flatMap((test) => (test.generated > 1 ? [test, guessed(test)] : [test]));
 }
 
 /**
@@ -74,34 +82,48 @@ export async function* runBenchmark(
   model: LanguageModel,
   options: BenchmarkOptions,
 ): AsyncGenerator<BenchmarkResult, void> {
+  let before: BenchmarkResult | undefined;
   for (const test of benchmarkTests(model, options)) {
     const all: number[] = [];
+    let accepted = 0;
     for (let round = 0; round <= options.repetitions; round++) {
       throwIfAborted(options.signal, 'the benchmark');
       const found = await speedOf(model, test);
-      if (round > 0) all.push(found);
+      if (round > 0) all.push(found.speed);
+      ({ accepted } = found);
     }
-    yield resultOf(test, all, costOfToken(model, test));
+    const result = resultOf(test, all, costOfToken(model, test));
+    const ratio = result.median / (before?.median ?? Number.NaN);
+    yield test.guesses ? { ...result, guesses: { ratio, accepted } } : result;
+    before = result;
   }
 }
 
-/** Tokens a second. */
-async function speedOf(model: LanguageModel, test: BenchmarkTest): Promise<number> {
+/** Tokens a second, and the share of guessed ones that came true. */
+async function speedOf(
+  model: LanguageModel,
+  test: BenchmarkTest,
+): Promise<{ speed: number; accepted: number }> {
   const { prompts, generated } = test;
   model.reset();
   if (prompts.length > 1) await continueAll(model, { ...test, generated: 1 });
   const begin = performance.now();
-  const [end] = await continueAll(model, test);
+  const ends = await continueAll(model, test);
   const seconds = (performance.now() - begin) / 1000;
-  if (prompts.length > 1) return (prompts.length * generated) / seconds;
-  if (generated === 1) return (prompts[0]?.length ?? 0) / (end?.promptSeconds ?? 0);
+  const sum = (of: (end: TextEnd) => number) => ends.reduce((total, end) => total + of(end), 0);
+  const accepted = sum((end) => end.acceptedTokens) / sum((end) => end.proposedTokens);
+  if (prompts.length > 1) return { speed: (prompts.length * generated) / seconds, accepted };
+  const [end] = ends;
+  if (generated === 1) return { speed: (prompts[0]?.length ?? 0) / (end?.promptSeconds ?? 0), accepted };
   // The first token comes with the prompt.
-  return (generated - 1) / (end?.generateSeconds ?? 0);
+  return { speed: (generated - 1) / (end?.generateSeconds ?? 0), accepted };
 }
 
 /** Continues all prompts at once, greedily. */
-async function continueAll(model: LanguageModel, { prompts, generated }: BenchmarkTest): Promise<TextEnd[]> {
-  const options = { temperature: 0, maxTokens: generated, ignoreEnd: true };
+async function continueAll(model: LanguageModel, of: BenchmarkTest): Promise<TextEnd[]> {
+  const { prompts, generated, guesses } = of;
+  const speculation = guesses ? undefined : 0;
+  const options = { temperature: 0, maxTokens: generated, ignoreEnd: true, speculation };
   const streams = prompts.map((ids) => model.generate(ids, options));
   await Promise.all(streams.map((stream) => stream.text()));
   return streams.map((stream) => stream.end);

@@ -107,8 +107,10 @@ export class ContinuousBatcher<S extends Batchable> {
     return this.#waiting.length;
   }
 
-  add(sequence: S): void {
-    this.#waiting.push(sequence);
+  /** Adds a sequence behind those that wait, or before them. */
+  add(sequence: S, { first = false } = {}): void {
+    if (first) this.#waiting.unshift(sequence);
+    else this.#waiting.push(sequence);
   }
 
   /** Takes a sequence out, complete or not. What it computed stays in its slot for the next with the same beginning. */

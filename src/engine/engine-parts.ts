@@ -1,6 +1,7 @@
 import type { Logger } from '../base/log.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import type { EngineTarget } from './device-run.ts';
+import type { Proposer } from './proposer.ts';
 import type { RuntimeOptions } from './runtime-options.ts';
 import type { SequenceActivity } from './sequence.ts';
 import type { StepProfile } from './step-profile.ts';
@@ -16,6 +17,8 @@ export interface EngineParts extends EngineTarget {
   readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<EngineTarget>) | undefined;
   /** Most ids of a sequence that are guessed and computed at once, where its state allows it. Default 0. */
   readonly speculation?: number | undefined;
+  /** Guesses them. Default: from what the sequence repeats. */
+  readonly proposer?: Proposer | undefined;
   /** Default: everything on. */
   readonly runtime?: Partial<RuntimeOptions> | undefined;
   /** Is told where the time of steps goes. */

@@ -5,19 +5,15 @@ import { checkIds, checkShift } from './check-request.ts';
 import { ContinuousBatcher, type Slice, type StepPlan } from './continuous-batcher.ts';
 import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from './device-run.ts';
 import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
-import {
-  type EvaluateOptions,
-  FORCED_SLOT,
-  type ForcedInput,
-  forcedLogits,
-  type PositionLogits,
-} from './forced-logits.ts';
+import type { EvaluateOptions, PositionLogits } from './forced-logits.ts';
 import type { PipelineParts, Sampled } from './job-pipeline.ts';
+import { PROMPT_LOOKUP } from './prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from './runtime-options.ts';
-import { restoreSlot, type SequenceSnapshot, saveSlot } from './sequence-snapshot.ts';
+import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { type GenerateRequest, type GenerationEnd, Sequence } from './sequence.ts';
 import { SharedLock } from './shared-lock.ts';
+import { SoleUse } from './sole-use.ts';
 import { SlotPool } from './slot-pool.ts';
 
 /** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
@@ -36,6 +32,7 @@ export class Engine implements AsyncDisposable {
   readonly #batcher: ContinuousBatcher<Sequence>;
   readonly #sequences = new Set<Sequence>();
   readonly #lock = new SharedLock();
+  readonly #sole: SoleUse;
   readonly #isPipelined: boolean;
   readonly #pipelineParts: Omit<PipelineParts, 'plan' | 'stream'>;
   readonly #counts = { steps: 0, bytesBack: 0 };
@@ -45,6 +42,8 @@ export class Engine implements AsyncDisposable {
   #run: DeviceRun<Sequence> | undefined;
   /** Why there is none. */
   #loss: Error | undefined;
+  /** Sequences whose guesses are about to come: a step waits for them, so that they go through it together. */
+  #held = 0;
   #isDriving = false;
   #driven: Promise<void> = Promise.resolve();
 
@@ -58,9 +57,20 @@ export class Engine implements AsyncDisposable {
     this.#vocabulary = plan.tokenIds;
     this.#slots = new SlotPool(state, plan.shape.slots);
     const capacities = plan.plans.map(({ shape }) => shape.rows);
-    const rules = { chains: this.#isPipelined, continuous: runtime.batching === 'continuous' };
+    // Rows that the host looks up wait for the ids that the device draws; those of prompts do not.
+    const chains = this.#isPipelined && plan.parts.hostEmbedding === undefined;
+    const rules = { chains, continuous: runtime.batching === 'continuous' };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
     this.#run = new DeviceRun(parts, this.#pipelineParts);
+    this.#sole = new SoleUse({
+      state,
+      slots: this.#slots,
+      lock: this.#lock,
+      check: () => this.#life.check(),
+      driven: () => this.#driven,
+      ready: () => this.#ready(),
+      survive: (run, error, losses) => this.#survive(run, error, losses),
+    });
   }
 
   /** Positions that a sequence may have. */
@@ -95,6 +105,7 @@ export class Engine implements AsyncDisposable {
       context: this.context,
       vocabulary: this.#vocabulary,
       guesses: this.#parts.state.keepsPositions ? (this.#parts.speculation ?? 0) : 0,
+      proposer: this.#parts.proposer ?? PROMPT_LOOKUP,
       log: this.#log,
     });
     const onAbort = () => this.#abort(sequence, signal);
@@ -124,79 +135,22 @@ export class Engine implements AsyncDisposable {
     { signal, adapters }: EvaluateOptions = {},
   ): AsyncGenerator<PositionLogits> {
     this.#checkPrompt(ids);
-    const leave = await this.#lock.alone();
-    try {
-      await this.#driven;
-      const { state } = this.#parts;
-      const input: ForcedInput = { ids, from, signal, adapters };
-      let next = from;
-      for (let losses = 0, done = false; !done;) {
-        this.#slots.forget();
-        const run = await this.#ready();
-        const { plan, stream } = run;
-        try {
-          for await (const found of forcedLogits({ plan, state, stream }, input)) {
-            if (found.position < next) continue;
-            next = found.position + 1;
-            losses = 0;
-            yield found;
-          }
-          done = true;
-        } catch (error) {
-          await this.#survive(run, error, ++losses);
-        }
-      }
-    } finally {
-      this.#slots.forget();
-      leave();
-    }
+    yield* this.#sole.evaluate({ ids, from, signal, adapters });
   }
 
   /** Computes `ids` and saves the recurrent state behind them. Rejects as `evaluate`. */
   async save(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
     this.#checkPrompt(ids);
-    const leave = await this.#lock.alone();
-    try {
-      await this.#driven;
-      const { state } = this.#parts;
-      return await this.#withDevice(async ({ plan, stream }) => {
-        this.#slots.forget();
-        // Nobody's logits are wanted.
-        for await (const _ of forcedLogits({ plan, state, stream }, { ids, from: ids.length, signal }));
-        return { ids: [...ids], states: await saveSlot(plan, stream, FORCED_SLOT) };
-      });
-    } finally {
-      this.#slots.forget();
-      leave();
-    }
+    return this.#sole.save(ids, signal);
   }
 
   /**
    * Puts a saved state into an idle slot, for a sequence that begins with its ids and goes on; more slots, more sequences.
    * Rejects with `INVALID_ARGUMENT` for another model's.
    */
-  async restore({ ids, states }: SequenceSnapshot): Promise<void> {
-    this.#checkPrompt(ids);
-    const leave = await this.#lock.alone();
-    try {
-      await this.#driven;
-      await this.#withDevice(async ({ plan, stream }) => {
-        const taken = this.#slots.take([]);
-        invariant(taken, 'a slot is idle while nobody else runs');
-        const { slot } = taken;
-        let held: readonly number[] = [];
-        try {
-          await restoreSlot({ plan, stream, slot }, states);
-          held = ids;
-          // As a prompt it would have been computed so.
-          this.#slots.trace(slot).note(0, ids.length, plan.shape.rows);
-        } finally {
-          this.#slots.give(slot, held);
-        }
-      });
-    } finally {
-      leave();
-    }
+  async restore(snapshot: SequenceSnapshot): Promise<void> {
+    this.#checkPrompt(snapshot.ids);
+    await this.#sole.restore(snapshot);
   }
 
   /** Unless something runs, begins to record steps that may come when something does. */
@@ -213,6 +167,7 @@ export class Engine implements AsyncDisposable {
     if (!this.#life.end()) return;
     this.#ending.abort();
     for (const sequence of this.#sequences) this.#abort(sequence, undefined);
+    await this.#sole.idle();
     await this.#driven;
     await this.#run?.[Symbol.asyncDispose]();
   }
@@ -252,6 +207,7 @@ export class Engine implements AsyncDisposable {
   }
 
   #remove(sequence: Sequence): void {
+    sequence.leave();
     if (this.#sequences.delete(sequence)) this.#batcher.remove(sequence);
   }
 
@@ -295,6 +251,7 @@ export class Engine implements AsyncDisposable {
 
   /** True when a step may be submitted. */
   #takes({ pipeline }: DeviceRun<Sequence>): boolean {
+    if (this.#held > 0) return false;
     return this.#isPipelined ? !pipeline.isFull : pipeline.isEmpty;
   }
 
@@ -339,18 +296,6 @@ export class Engine implements AsyncDisposable {
     worst.fail(givenUp(backend, this.#loss));
   }
 
-  /** Does work on the device, once more where the device was lost meanwhile. */
-  async #withDevice<T>(work: (run: DeviceRun<Sequence>) => Promise<T>): Promise<T> {
-    for (let losses = 1; ; losses++) {
-      const run = await this.#ready();
-      try {
-        return await work(run);
-      } catch (error) {
-        await this.#survive(run, error, losses);
-      }
-    }
-  }
-
   #submit(step: StepPlan<Sequence>, { pipeline }: DeviceRun<Sequence>, begin: number): Promise<void> {
     for (const { sequence, first } of step.slices) sequence.begin(first);
     if (this.#log.enabled('trace')) this.#trace(step);
@@ -358,38 +303,37 @@ export class Engine implements AsyncDisposable {
   }
 
   readonly #deliver = (slice: Slice<Sequence>, from: Sampled<Sequence>): void => {
-    const { sequence, outputs } = slice;
+    const { sequence } = slice;
     sequence.place.pending--;
     if (sequence.ended || !this.#sequences.has(sequence)) return;
-    for (let row = 0; row < outputs && !sequence.ended; row++) {
-      const token = from.sampled(slice, row);
-      sequence.accept(token);
-      // The rows behind a wrong guess say nothing.
-      if (sequence.guesses[row] !== token.id) break;
-    }
-    sequence.guess();
+    sequence.acceptRows(slice, from);
     if (sequence.ended) this.#remove(sequence);
     else if (sequence.isFull) this.#shift(sequence);
-    if (!sequence.ended && sequence.awaitsHost) void this.#fillMask(sequence);
+    const ready = sequence.ended ? undefined : sequence.lookAhead();
+    if (ready) void this.#resume(sequence, ready);
   };
 
-  /** Makes room in a full context; what stays of it is read again. */
+  /** Makes room in a full context; what stays of it is read again, before others that wait get their turn. */
   #shift(sequence: Sequence): void {
     this.#batcher.remove(sequence);
     sequence.shift();
-    this.#batcher.add(sequence);
+    this.#batcher.add(sequence, { first: true });
   }
 
-  /** Lets a constrained sequence go on when its next mask is there; the others go on meanwhile. Never rejects. */
-  async #fillMask(sequence: Sequence): Promise<void> {
+  /** Lets a sequence go on when the host knows what it needs; the others go on meanwhile. Never rejects. */
+  async #resume(sequence: Sequence, ready: Promise<void>): Promise<void> {
+    const held = sequence.guessesSoon ? 1 : 0;
+    this.#held += held;
     try {
-      await sequence.fillMask();
-      this.#drive();
+      await ready;
     } catch (error) {
-      if (!this.#sequences.has(sequence)) return;
-      this.#remove(sequence);
-      sequence.fail(error);
+      if (this.#sequences.has(sequence)) {
+        this.#remove(sequence);
+        sequence.fail(error);
+      }
     }
+    this.#held -= held;
+    this.#drive();
   }
 
   #trace({ rows, outputs, slices }: StepPlan<Sequence>): void {

@@ -32,6 +32,8 @@ export interface GenerateOptions extends Partial<
   readonly constraint?: TokenConstraint | undefined;
   /** What happens when the context is full. Default: the text ends there. */
   readonly shift?: ContextShift | undefined;
+  /** Most tokens that are guessed at once; 0 guesses none. Default: as many as the model was opened for. */
+  readonly speculation?: number | undefined;
   /** Ends the text with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
 }

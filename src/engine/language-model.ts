@@ -1,5 +1,6 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
@@ -28,12 +29,15 @@ import {
 } from '../text/index.ts';
 import { detokenized } from './detokenized.ts';
 import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
-import { Engine } from './engine.ts';
+import { DraftProposer } from './draft-proposer.ts';
+import { Engine, type TokenStream } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
 import type { PositionLogits } from './forced-logits.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelParts } from './loaded-model.ts';
 import { ModelKeeper } from './model-keeper.ts';
+import { besideDraft, countingDraft, planDraft, withSpeculation } from './plan-draft.ts';
+import type { GenerateRequest } from './sequence.ts';
 import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import { TextStream } from './text-stream.ts';
 
@@ -46,7 +50,9 @@ const NO_ADAPTERS: ReadonlyMap<string, number> = new Map();
  * decoder and, unless it shares one, its device.
  */
 export class LanguageModel implements AsyncDisposable {
+  readonly config: ModelConfig;
   readonly #parts: ModelParts;
+  readonly #ownDraft: LanguageModel | undefined;
   readonly #keeper: ModelKeeper;
   readonly #engine: Engine;
   readonly #life = new Lifetime('the model');
@@ -55,12 +61,26 @@ export class LanguageModel implements AsyncDisposable {
 
   private constructor(
     parts: ModelParts,
-    readonly config: ModelConfig,
-    of: { keeper: ModelKeeper; engine: Engine },
+    options: ModelOptions,
+    of: { keeper: ModelKeeper; ownDraft: LanguageModel | undefined },
   ) {
+    const { keeper, ownDraft } = of;
+    const { device, plan, description } = keeper.current;
+    this.config = description.config;
     this.#parts = parts;
-    this.#keeper = of.keeper;
-    this.#engine = of.engine;
+    this.#keeper = keeper;
+    this.#ownDraft = ownDraft;
+    const { restore } = keeper;
+    const { logger = silentLogger, speculation, runtime, profile } = options;
+    const draft = ownDraft ?? (parts.draft && 'generateTokens' in parts.draft ? parts.draft : undefined);
+    const proposer = draft && new DraftProposer(draft, { vocabulary: plan.tokenIds, logger });
+    const state = stateOf(this.config, description.cache);
+    const on = { device, plan, state, restore };
+    this.#engine = new Engine({ ...on, logger, speculation, proposer, runtime, profile });
+    keeper.current.loading.then(
+      () => this.#engine.rest(),
+      () => {},
+    );
   }
 
   /**
@@ -69,41 +89,73 @@ export class LanguageModel implements AsyncDisposable {
    * stay the caller's then.
    */
   static async open(parts: ModelParts, options: ModelOptions = {}): Promise<LanguageModel> {
-    const keeper = await ModelKeeper.open(parts, options);
-    const { device, plan, description } = keeper.current;
-    const { config, cache } = description;
+    const wanted = withSpeculation(parts, options);
+    let keeper: ModelKeeper | undefined;
+    const ownDraft = await LanguageModel.#openDraft(parts, wanted, () => keeper?.current.device);
     try {
-      const state = stateOf(config, cache);
-      const { restore } = keeper;
-      const { logger, speculation, runtime, profile } = options;
-      const engine = new Engine({ device, plan, state, restore, logger, speculation, runtime, profile });
-      keeper.current.loading.then(
-        () => engine.rest(),
-        () => {},
-      );
-      return new LanguageModel(parts, config, { keeper, engine });
+      keeper = await ModelKeeper.open(parts, besideDraft(wanted, ownDraft?.fit));
+      return new LanguageModel(parts, wanted, { keeper, ownDraft });
     } catch (error) {
-      await keeper.current[Symbol.asyncDispose]();
+      await keeper?.current[Symbol.asyncDispose]();
+      await ownDraft?.dispose();
       throw error;
     }
   }
 
-  /** The memory that `open` would take, from the file's header alone. Rejects with `MODEL_TOO_LARGE` as it does. */
+  /** Opens the draft where the parts have a source of one; `deviceOf` tells the device that the model has now. */
+  static async #openDraft(
+    parts: ModelParts,
+    options: ModelOptions,
+    deviceOf: () => Device | undefined,
+  ): Promise<LanguageModel | undefined> {
+    const source = parts.draft && 'generateTokens' in parts.draft ? undefined : parts.draft;
+    try {
+      const plan = planDraft(parts, options);
+      if (!plan) return undefined;
+      const reopen = async () => {
+        const device = deviceOf();
+        if (device && device !== draft.device) return device;
+        throw new Error('the model is not there again');
+      };
+      const shared = plan.parts.sharesDevice && { reopen };
+      const draft: LanguageModel = await LanguageModel.open({ ...plan.parts, ...shared }, plan.options);
+      return draft;
+    } catch (error) {
+      await source?.device?.[Symbol.asyncDispose]();
+      await source?.gguf.dispose();
+      throw error;
+    }
+  }
+
+  /**
+   * The memory that `open` would take, of a draft, too, from the files' headers alone. Rejects with `MODEL_TOO_LARGE` as it
+   * does.
+   */
   static async fit(parts: ModelParts, options: ModelOptions = {}): Promise<FitPlan> {
-    return (await planWithin(parts, options, await limitsOf(parts, options))).fit;
+    const wanted = withSpeculation(parts, options);
+    const plan = planDraft(parts, wanted);
+    const draft = plan && (await LanguageModel.fit(plan.parts, plan.options));
+    const isShared = plan?.parts.sharesDevice ?? false;
+    const { free = Number.POSITIVE_INFINITY, ...limits } = await limitsOf(parts, besideDraft(wanted, draft));
+    const left = free - (draft && isShared ? draft.onDevice : 0);
+    const { fit } = await planWithin(parts, wanted, { ...limits, free: left });
+    return draft ? countingDraft(fit, draft, isShared) : fit;
   }
 
   /** Where the memory went, in bytes. */
   get fit(): FitPlan {
-    return this.#keeper.current.fit;
+    const { fit, device } = this.#keeper.current;
+    const draft = this.#ownDraft;
+    return draft ? countingDraft(fit, draft.fit, draft.device === device) : fit;
   }
 
   /**
    * Resolves with what was loaded before anything asked for it: all weights that stay in the modes `background`, `eager`
-   * and `sync`. Rejects when that failed; what a step needs then is tried again.
+   * and `sync`, a draft's before. Rejects when that failed; what a step needs then is tried again.
    */
   get loaded(): Promise<LoadReport> {
-    return this.#keeper.current.loading;
+    const { loading } = this.#keeper.current;
+    return this.#ownDraft ? this.#ownDraft.loaded.then(() => loading) : loading;
   }
 
   /** The weights, for those who load them themselves. */
@@ -156,6 +208,12 @@ export class LanguageModel implements AsyncDisposable {
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): TextStream {
     const ids = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
     return this.#stream(ids, { continues: true, ...options });
+  }
+
+  /** Continues token ids by token ids. Throws `DISPOSED`; the stream rejects as `Engine.generate`. */
+  generateTokens(request: GenerateRequest): TokenStream {
+    this.#life.check();
+    return this.#engine.generate(request);
   }
 
   /** Answers a conversation, written down by the model's own template. Throws and rejects as `generate` and the template. */
@@ -236,6 +294,7 @@ export class LanguageModel implements AsyncDisposable {
     const ending = this.#engine[Symbol.asyncDispose]();
     await this.#keeper.current.loader[Symbol.asyncDispose]();
     await ending;
+    await this.#ownDraft?.dispose();
     await this.#keeper[Symbol.asyncDispose]();
     await this.#parts.decoder?.[Symbol.asyncDispose]();
     await this.gguf.dispose();
@@ -275,13 +334,14 @@ export class LanguageModel implements AsyncDisposable {
       continues = true,
       constraint,
       shift,
+      speculation,
       signal,
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
     const sampling = samplingOf(options);
     const adapters = this.#adaptersOf(options.adapters);
-    const request = { prompt, sampling, maxTokens, stopTokens, adapters, constraint, shift, signal };
-    const tokens = this.#engine.generate(request);
+    const how = { adapters, constraint, shift, speculation, signal };
+    const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, ...how });
     return new TextStream(detokenized(tokens, { tokenizer: this.tokenizer, stop, special, continues }));
   }
 }

@@ -9,6 +9,7 @@ import type { ExecutionPlan } from '../model/execution-plan.ts';
 import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts';
 import type { ModelDescription, ModelSource, PlanOptions } from '../model/plan-options.ts';
 import { type PlannedModel, planWithin } from '../model/plan-within.ts';
+import type { DraftModel, DraftSource } from './draft-model.ts';
 import type { Tokenizer } from '../text/index.ts';
 import { type LoadMode, loadByMode } from './load-mode.ts';
 import type { RuntimeOptions } from './runtime-options.ts';
@@ -47,6 +48,10 @@ export interface ModelParts extends ModelSource {
   readonly reopen?: (() => Promise<Device>) | undefined;
   /** Shares the device's memory with other models. The device is not the model's then. */
   readonly residency?: Residency | undefined;
+  /** The device is somebody else's, who disposes it. Default false. */
+  readonly sharesDevice?: boolean | undefined;
+  /** Proposes tokens, `speculation` of them at once, that the model only checks: a smaller model of the same vocabulary. */
+  readonly draft?: DraftModel | DraftSource | undefined;
 }
 
 /** A model on one device: its plan, and the loader that brings its weights. It ends before the device, which it does not own. */

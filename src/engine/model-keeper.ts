@@ -80,14 +80,15 @@ export class ModelKeeper implements AsyncDisposable {
       const options = { ...this.#options, ...this.#current.options, onProgress: undefined, signal };
       return await LoadedModel.open({ ...this.#parts, device }, options);
     } catch (error) {
-      await device[Symbol.asyncDispose]();
+      if (!this.#parts.sharesDevice) await device[Symbol.asyncDispose]();
       throw error;
     }
   }
 
   async #leave(): Promise<void> {
     await this.#current[Symbol.asyncDispose]();
-    if (!this.#parts.residency) await this.#current.device[Symbol.asyncDispose]();
+    const { residency, sharesDevice } = this.#parts;
+    if (!residency && !sharesDevice) await this.#current.device[Symbol.asyncDispose]();
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Proposer } from './proposer.ts';
+
 /** Ids that a repetition is recognized by: the more the surer. */
 const LONGEST = 4;
 const SHORTEST = 2;
@@ -24,3 +26,8 @@ function lastRepetition(ids: readonly number[], length: number): number {
   }
   return -1;
 }
+
+/** Proposes what `lookUp` finds. */
+export const PROMPT_LOOKUP: Proposer = {
+  follow: ({ ids }) => ({ propose: (most) => lookUp(ids, most), leave: () => {} }),
+};

@@ -8,9 +8,10 @@ import {
 } from '../ops/sampling/sampling-row.ts';
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { TokenConstraint } from '../text/index.ts';
-import { type Batchable, SequencePlace } from './continuous-batcher.ts';
+import { type Batchable, SequencePlace, type Slice } from './continuous-batcher.ts';
+import type { Sampled } from './job-pipeline.ts';
 import type { JobSequence } from './job-sequence.ts';
-import { lookUp } from './prompt-lookup.ts';
+import type { Follower, ProposedSequence, Proposer } from './proposer.ts';
 import type { SampledToken } from './sampled-token.ts';
 import { TokenQueue } from './token-queue.ts';
 
@@ -27,6 +28,8 @@ export interface GenerateRequest {
   /** What happens when the context is full. Default: the generation ends. */
   readonly shift?: ContextShift | undefined;
   readonly adapters?: readonly AdapterChoice[] | undefined;
+  /** Most ids that are guessed and computed at once; no more than the engine has room for, which is the default. */
+  readonly speculation?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -46,6 +49,9 @@ export interface GenerationEnd {
   /** Prompt tokens that were still in the cache from an earlier call. */
   readonly cachedTokens: number;
   readonly generatedTokens: number;
+  /** Ids that were guessed and computed, and those of them that came true: each of these saved a step. */
+  readonly proposedTokens: number;
+  readonly acceptedTokens: number;
   /** From the first step with a row of the prompt to the first token. */
   readonly promptSeconds: number;
   readonly generateSeconds: number;
@@ -68,6 +74,8 @@ export interface SequenceSurroundings {
   readonly vocabulary: number;
   /** Most ids that are guessed at once. */
   readonly guesses: number;
+  /** Guesses them. */
+  readonly proposer: Proposer;
   readonly log: Logger;
 }
 
@@ -75,7 +83,7 @@ export interface SequenceSurroundings {
 const QUEUED_TOKENS = 32;
 
 /** One generation on its way through the engine. */
-export class Sequence implements Batchable, JobSequence {
+export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly ids: number[];
   limit: number;
   readonly place = new SequencePlace();
@@ -90,11 +98,16 @@ export class Sequence implements Batchable, JobSequence {
   readonly #request: GenerateRequest;
   readonly #context: number;
   readonly #mostGuesses: number;
+  readonly #follower: Follower | undefined;
   readonly #log: Logger;
   readonly mask: Int32Array | undefined;
   #isMaskFilled = false;
+  #isGuessing = false;
+  #hasGuessed = false;
   #ended = false;
   #generated = 0;
+  #proposed = 0;
+  #accepted = 0;
   #cached = 0;
   #begun: number | undefined;
   #firstToken: number | undefined;
@@ -104,7 +117,7 @@ export class Sequence implements Batchable, JobSequence {
     this.#request = request;
     this.#context = of.context;
     // A mask is one for all rows of a slot.
-    this.#mostGuesses = constraint ? 0 : of.guesses;
+    this.#mostGuesses = constraint ? 0 : Math.min(of.guesses, request.speculation ?? of.guesses);
     this.#log = of.log;
     this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
     this.ids = [...prompt];
@@ -114,11 +127,16 @@ export class Sequence implements Batchable, JobSequence {
     this.lineage = lineageOf(this.adapters);
     const row = new Int32Array(SAMPLING_ROW_WORDS);
     this.sampling = row.subarray(0, writeSamplingRow(sampling, row));
+    this.#follower = this.#mostGuesses > 0 ? of.proposer.follow(this) : undefined;
+  }
+
+  get stopTokens(): ReadonlySet<number> {
+    return this.#request.stopTokens;
   }
 
   get awaitsHost(): boolean {
     const isPending = this.place.pending > 0;
-    if (this.#mostGuesses > 0) return isPending;
+    if (this.#follower) return isPending || this.#isGuessing;
     return this.mask !== undefined && (isPending || !this.#isMaskFilled);
   }
 
@@ -155,12 +173,49 @@ export class Sequence implements Batchable, JobSequence {
     this.#isMaskFilled = true;
   }
 
-  /** Drops what was computed of wrong guesses, and guesses anew what follows. */
-  guess(): void {
-    if (this.#mostGuesses === 0) return;
-    const { place, ids } = this;
-    place.computed = Math.min(place.computed, ids.length - 1);
-    this.guesses = lookUp(ids, this.#mostGuesses);
+  /**
+   * Begins to find out what the host has to say before its next step: guesses or a mask; undefined where that is known, or is
+   * still to be asked for. Rejects as the constraint.
+   */
+  lookAhead(): Promise<void> | undefined {
+    if (this.#follower) return this.#guess(this.#follower);
+    return this.awaitsHost ? this.fillMask() : undefined;
+  }
+
+  /** True while it waits for guesses that take no longer than others': where several wait, they had better go on together. */
+  get guessesSoon(): boolean {
+    return this.#isGuessing && this.#hasGuessed;
+  }
+
+  /** Takes what its rows of a step sampled, the first for the id behind the known ones, as far as the guesses were right. */
+  acceptRows(slice: Slice<this>, from: Sampled<this>): void {
+    const count = slice.outputs;
+    this.#proposed += count - 1;
+    for (let row = 0; row < count && !this.#ended; row++) {
+      const token = from.sampled(slice, row);
+      this.accept(token);
+      // The rows behind a wrong guess say nothing.
+      if (this.guesses[row] !== token.id) break;
+      if (row < count - 1) this.#accepted++;
+    }
+    // What was computed of wrong guesses is dropped.
+    if (this.#follower) this.place.computed = Math.min(this.place.computed, this.ids.length - 1);
+  }
+
+  #guess(follower: Follower): Promise<void> | undefined {
+    const most = Math.min(this.#mostGuesses, this.limit - this.ids.length - 1);
+    const found = most > 0 ? follower.propose(most) : [];
+    this.guesses = [];
+    if (!(found instanceof Promise)) {
+      this.guesses = found;
+      return undefined;
+    }
+    this.#isGuessing = true;
+    return found.then((ids) => {
+      this.guesses = ids;
+      this.#isGuessing = false;
+      this.#hasGuessed = true;
+    });
   }
 
   /** Takes a sampled token; true when it was the last. */
@@ -195,7 +250,6 @@ export class Sequence implements Batchable, JobSequence {
   shift(): void {
     const { keep = 0 } = this.#request.shift ?? {};
     this.ids.splice(keep, (this.ids.length - keep) >> 1);
-    this.guesses = [];
     this.limit = this.#mostIds();
     // Positions come again, their draws must not.
     const seed = this.sampling[SAMPLING_WORD.seedHigh] as number;
@@ -224,6 +278,8 @@ export class Sequence implements Batchable, JobSequence {
       promptTokens: this.#request.prompt.length,
       cachedTokens: this.#cached,
       generatedTokens: this.#generated,
+      proposedTokens: this.#proposed,
+      acceptedTokens: this.#accepted,
       promptSeconds: (first - begun) / 1000,
       generateSeconds: (now - first) / 1000,
     };
@@ -235,6 +291,11 @@ export class Sequence implements Batchable, JobSequence {
   fail(error: unknown): void {
     this.#ended = true;
     this.queue.fail(error);
+  }
+
+  /** Nobody goes on with it. */
+  leave(): void {
+    this.#follower?.leave();
   }
 
   /** Ids at which it ends or the context is full. The last id is sampled from the last position and takes none itself. */

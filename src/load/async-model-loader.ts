@@ -104,6 +104,11 @@ export class AsyncModelLoader implements AsyncDisposable {
     this.#decoders = lanes(positive('threads', options.threads ?? decoder.threads));
   }
 
+  /** Decodes on the host; the caller's. */
+  get decoder(): BlockDecoder {
+    return this.#decoder;
+  }
+
   /**
    * Resolves when every weight is on the device. Rejects with the first failure (`READ_…`, `SOURCE_CHANGED`, `ABORTED`, `OUT_OF_MEMORY`,
    * the device's error) when nothing of the load is under way any more.

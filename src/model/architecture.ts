@@ -2,8 +2,10 @@ import { fail } from '../base/errors.ts';
 import type { GgufMetadata } from '../gguf/metadata.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
 import { formatUnder, type WeightPolicy } from '../load/weight-policy.ts';
+import { embed } from '../ops/embed.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
 import type { Tensor, Weight } from '../ops/value.ts';
+import { EMBEDDING_TABLE, type EmbeddingPlace, HOST_ROWS } from './embedding-place.ts';
 import type { LayerStates } from './layer-states.ts';
 import type { ModelConfig } from './model-config.ts';
 
@@ -18,6 +20,8 @@ export interface PartOptions {
   readonly context: number;
   /** What matrices become on the device. */
   readonly weights: WeightPolicy;
+  /** Where the table of the token ids is. */
+  readonly embedding: EmbeddingPlace;
   /** Adapters that there are, and how many a row goes through at once. */
   readonly adapters?: { readonly count: number; readonly chosen: number } | undefined;
 }
@@ -65,12 +69,21 @@ export class PartScope<out C extends ModelConfig = ModelConfig> {
   optional(name: string, rows: number, columns: number): Weight | undefined {
     const tensor = this.tensors.get(this.prefix + name);
     if (!tensor) return undefined;
-    const fits = tensor.shape[0] === columns && tensor.elementCount === rows * columns;
-    if (!fits) {
-      const expected = rows === 1 ? `[${columns}]` : `[${columns}, ${rows}]`;
-      fail('MODEL_TENSOR_SHAPE', { tensor: tensor.name, found: `[${tensor.shape.join(', ')}]`, expected });
-    }
+    checkShape(tensor, rows, columns);
     return this.g.weight(name, formatUnder(this.of.weights, tensor.format, rows), rows, columns);
+  }
+
+  /**
+   * Looks token ids up in the embedding, `token_embd.weight`: f32 [rows, width]. Where the table stays on the host, the rows
+   * come in with the step.
+   */
+  embed(ids: Tensor): Tensor {
+    const { width } = this.config;
+    const rows = this.rowsOf(EMBEDDING_TABLE, width);
+    if (this.of.embedding === 'device') return embed(this.g, this.weight(EMBEDDING_TABLE, rows, width), ids);
+    const tensor = this.tensors.get(EMBEDDING_TABLE);
+    if (tensor) checkShape(tensor, rows, width);
+    return this.g.input(HOST_ROWS, { axis: 'rows', width });
   }
 
   /** Rows of a matrix of `columns` columns, for sizes that only the file knows (the vocabulary). */
@@ -79,6 +92,12 @@ export class PartScope<out C extends ModelConfig = ModelConfig> {
     if (!tensor) fail('MODEL_TENSOR_MISSING', { tensor: name, architecture: this.config.architecture });
     return tensor.elementCount / columns;
   }
+}
+
+function checkShape(tensor: TensorInfo, rows: number, columns: number): void {
+  if (tensor.shape[0] === columns && tensor.elementCount === rows * columns) return;
+  const expected = rows === 1 ? `[${columns}]` : `[${columns}, ${rows}]`;
+  fail('MODEL_TENSOR_SHAPE', { tensor: tensor.name, found: `[${tensor.shape.join(', ')}]`, expected });
 }
 
 /** A layer's inputs beside its weights. */

@@ -46,7 +46,12 @@ export class InputSlot implements Disposable {
   /** `adapter_scales`, which are no whole numbers. */
   readonly #scales: Float32Array;
 
-  constructor(device: Device, shape: BatchShape) {
+  constructor(
+    device: Device,
+    shape: BatchShape,
+    /** Its number among the slots of a plan. */
+    readonly index: number,
+  ) {
     const { offsets, byteLength } = layoutOf(shape);
     this.pinned = device.createPinned(byteLength, 'batch inputs');
     const { buffer, byteOffset } = this.pinned.bytes;
@@ -95,7 +100,7 @@ export class BatchInputs implements Disposable {
     const slots: InputSlot[] = [];
     this.slots = slots;
     try {
-      while (slots.length < slotCount) slots.push(new InputSlot(device, shape));
+      while (slots.length < slotCount) slots.push(new InputSlot(device, shape, slots.length));
     } catch (error) {
       this[Symbol.dispose]();
       throw error;

@@ -12,6 +12,7 @@ import { type Cost, type CostContext, costOf, type OpGraph } from '../ops/index.
 import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
 import { BatchInputs, type InputSlot } from './batch-inputs.ts';
+import { HOST_ROWS } from './embedding-place.ts';
 import { LayerPlan } from './layer-plan.ts';
 import { areOfOneKind, type ModelGraphs, type ModelPart } from './model-graphs.ts';
 import type { PlanBuffers } from './plan-buffers.ts';
@@ -81,6 +82,8 @@ export class BatchPlan implements Disposable {
     if (this.scratchBytes > 0) bytes.set('scratch', this.scratchBytes);
     for (const { part } of this.parts) {
       for (const state of part.graph.states) bytes.set(stateName(part, state), stateBytes(state));
+      const rows = part.graph.inputs.find(({ name }) => name === HOST_ROWS);
+      if (rows) bytes.set(HOST_ROWS, tensorBytes(rows, this.shape));
       for (const { name, tensor } of part.graph.outputs) {
         bytes.set(streamName(name, part.order), tensorBytes(tensor, this.shape));
       }

@@ -8,7 +8,9 @@ import { type BatchShape, stateBytes } from '../ops/value.ts';
 import { BatchPlan, stateName, type StepKind } from './batch-plan.ts';
 import type { Residency } from '../load/residency.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './fit-plan.ts';
-import type { PlannedWeight } from './layer-plan.ts';
+import { decodedOnDevice } from './decoded-on-device.ts';
+import { HOST_ROWS } from './embedding-place.ts';
+import { HostEmbedding } from './host-embedding.ts';
 import { bufferBytesOf, memoryWanted, plannedWeights } from './memory-wanted.ts';
 import { ModelWeights } from './model-weights.ts';
 import { PlanBuffers } from './plan-buffers.ts';
@@ -29,6 +31,8 @@ export class ExecutionPlan implements AsyncDisposable {
   readonly prepared: PreparedSteps;
   readonly #buffers: PlanBuffers;
   #weights: ModelWeights | undefined;
+  /** Where it stays on the host. */
+  #embedding: HostEmbedding | undefined;
   #trace: LoadTrace | undefined;
   #preparing: Promise<void> = Promise.resolve();
   /** Gives back what was reserved of shared memory. */
@@ -48,8 +52,9 @@ export class ExecutionPlan implements AsyncDisposable {
   static async compile(parts: PlanParts): Promise<ExecutionPlan> {
     const { device, shape, tensors } = parts;
     const buffers = new PlanBuffers(device);
+    const capacities = parts.deterministic ? [shape.rows] : device.rowCapacities(shape.rows);
     const plans = await Promise.all(
-      device.rowCapacities(shape.rows).map((rows) => {
+      capacities.map((rows) => {
         const outputs = Math.min(rows, shape.outputs);
         return BatchPlan.compile(parts.record({ ...shape, rows, outputs }), tensors, buffers);
       }),
@@ -85,6 +90,7 @@ export class ExecutionPlan implements AsyncDisposable {
   /** Ids that the embedding knows: as many as there are logits, but for encoders. */
   get tokenIds(): number {
     const { ops } = this.#largest.graphs.embedding.graph;
+    if (this.parts.hostEmbedding) return this.parts.hostEmbedding.rows;
     return ops.find((op) => op.kind === 'embed')?.table.rows ?? 0;
   }
 
@@ -118,11 +124,15 @@ export class ExecutionPlan implements AsyncDisposable {
         buffers: this.#buffers,
         loader,
         residency,
-        decodedOnDevice: await this.#decodedOnDevice(parts),
+        decodedOnDevice: await decodedOnDevice(this.parts, parts),
         onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
       for (const [name, bytes] of bufferBytesOf(this.plans)) this.#buffers.create(name, bytes);
       for (const plan of this.plans) plan.allocate(this.parts.inFlight);
+      const { device, hostEmbedding, inFlight: slots } = this.parts;
+      const { decoder } = loader;
+      const { rows } = this.shape;
+      if (hostEmbedding) this.#embedding = new HostEmbedding(device, hostEmbedding, { decoder, rows, slots });
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;
@@ -163,8 +173,12 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** Loads the weights of some parts, by their numbers in the order of running, as far as they stay. */
-  preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
-    return this.#loaded.preload(parts, options);
+  async preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
+    const [report] = await Promise.all([
+      this.#loaded.preload(parts, options),
+      parts.includes(EMBEDDING) ? this.#embedding?.load() : undefined,
+    ]);
+    return report;
   }
 
   /** `preloadAll` while steps may run, each part as soon as its weights are there; the step of single tokens is recorded meanwhile. */
@@ -218,8 +232,9 @@ export class ExecutionPlan implements AsyncDisposable {
     try {
       const wasRecorded = this.prepared.has(batch, kind);
       if (!wasRecorded) await batch.prepare(kind);
+      await this.#embedding?.fill(input);
       on.watch?.ready(wasRecorded);
-      batch.upload(stream, input);
+      this.#upload(on);
       if (on.awaitsInputs) await stream.synchronize();
       batch.run(stream, kind);
       this.prepared.used(batch, kind, stream);
@@ -270,6 +285,7 @@ export class ExecutionPlan implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#preparing;
     await this.#weights?.dispose();
+    await this.#embedding?.[Symbol.asyncDispose]();
     for (const plan of this.plans) plan[Symbol.dispose]();
     this.#buffers[Symbol.dispose]();
     this.#release();
@@ -337,12 +353,19 @@ export class ExecutionPlan implements AsyncDisposable {
     return !this.parts.taps && !areShared && !areStreamed && this.prepared.hasRoom;
   }
 
-  async #runParts({ stream, batch, kind, input, watch }: RunOn): Promise<void> {
+  #upload({ stream, batch, input }: RunOn): void {
+    batch.upload(stream, input);
+    this.#embedding?.upload(stream, input, this.#buffers.get(HOST_ROWS));
+  }
+
+  async #runParts(on: RunOn): Promise<void> {
+    const { stream, batch, kind, input, watch } = on;
     const parts = batch.partsOf(kind);
+    await this.#embedding?.fill(input);
     watch?.ready();
     // Many rows take long enough in each part for the next ones to come meanwhile.
     if (batch.shape.rows > 1) for (let part = 0; part < parts; part++) this.#loaded.request(part);
-    batch.upload(stream, input);
+    this.#upload(on);
     for (let part = 0; part < parts; part++) {
       await this.#runPart(stream, batch, part);
       if (this.parts.taps) await showTaps(this.parts.taps, { stream, batch, part, input });
@@ -362,22 +385,6 @@ export class ExecutionPlan implements AsyncDisposable {
     } finally {
       weights.giveBack(part);
     }
-  }
-
-  /** Keys of the weights that do not stay as in the file and that the device decodes, readied for that. */
-  async #decodedOnDevice(parts: readonly (readonly PlannedWeight[])[]): Promise<ReadonlySet<string>> {
-    const { device, decode } = this.parts;
-    const keys = new Set<string>();
-    if (decode === 'host' || !device.readyToDecode) return keys;
-    for (const { key, packed, tensors } of parts.flat()) {
-      const ready: boolean[] = [];
-      for (const [part, { format }] of tensors.entries()) {
-        if (format === packed.parts[part]?.format) continue;
-        ready.push(await device.readyToDecode(packed, part, format));
-      }
-      if (ready.length > 0 && ready.every(Boolean)) keys.add(key);
-    }
-    return keys;
   }
 }
 

@@ -28,6 +28,10 @@ export interface FitPlan {
   readonly loader: LoaderSizes;
   /** What the device takes for itself: code, recorded steps, rows that wait to be packed. */
   readonly margin: number;
+  /** Host memory of the embedding, where it stays there. */
+  readonly host: number;
+  /** Everything that the draft model takes; 0 without one. */
+  readonly draft: number;
   readonly total: number;
   /** How much of the total lies on the device. */
   readonly onDevice: number;
@@ -63,6 +67,8 @@ export interface MemoryWanted extends WeightsToPlace {
   readonly cache: readonly number[];
   /** Sizes of all other buffers. */
   readonly scratch: readonly number[];
+  /** Bytes that stay in the host's memory. */
+  readonly host: number;
   /** What the weights are loaded with, where some of them come anew in every step or where none do. */
   loader(isStreamed: boolean): LoaderSizes;
   readonly context: number;
@@ -93,6 +99,7 @@ function planWith({ rules, context, ...wanted }: MemoryWanted, placement: Weight
   sizes.push(...rules.waiting(loader.streams, loader.slotBytes));
   const margin = rules.own(sizes) + rules.footprint(sizes) - weights - cache - scratch;
   const buffers = weights + cache + scratch + margin;
+  const { host } = wanted;
   return {
     weights,
     cache,
@@ -100,8 +107,10 @@ function planWith({ rules, context, ...wanted }: MemoryWanted, placement: Weight
     ring,
     loader,
     margin,
-    total: buffers + ring,
-    onDevice: rules.pinnedInside ? buffers + ring : buffers,
+    host,
+    draft: 0,
+    total: buffers + ring + host,
+    onDevice: rules.pinnedInside ? buffers + ring + host : buffers,
     context,
     streamedParts: placement.streamed.length,
     placement,

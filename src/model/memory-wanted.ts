@@ -5,6 +5,7 @@ import { weightRowBytes } from '../ops/value.ts';
 import { BatchInputs } from './batch-inputs.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import type { MemoryWanted } from './fit-plan.ts';
+import { HostEmbedding } from './host-embedding.ts';
 import type { PlannedWeight } from './layer-plan.ts';
 import type { PlanParts } from './plan-parts.ts';
 import type { StreamableParts } from './weight-placement.ts';
@@ -38,7 +39,12 @@ export function memoryWanted({ parts, plans, streamable }: CompiledModel): Memor
     poolBytes: poolWeights ? rules.largestBuffer : undefined,
     rules,
     cache: bytesOf(true),
-    scratch: [...bytesOf(false), ...plans.flatMap((plan) => inputBytes(plan, inFlight, rules))],
+    scratch: [
+      ...bytesOf(false),
+      ...plans.flatMap((plan) => inputBytes(plan, inFlight, rules)),
+      ...hostRowBytes(parts),
+    ],
+    host: parts.hostEmbedding?.tensor.byteLength ?? 0,
     loader: (isStreamed) => sizesFor(movedBytes, { isStreamed, isDecoded }),
     context,
   };
@@ -82,4 +88,10 @@ function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {
 function inputBytes({ shape }: BatchPlan, inFlight: number, { pinnedInside }: MemoryRules): number[] {
   const count = pinnedInside ? 1 + inFlight : 1;
   return Array.from({ length: count }, () => BatchInputs.byteLength(shape));
+}
+
+/** Sizes of the places for rows of an embedding on the host, where pinned memory is the device's own. */
+function hostRowBytes({ hostEmbedding, inFlight, shape, device }: PlanParts): number[] {
+  if (!hostEmbedding || !device.memoryRules.pinnedInside) return [];
+  return Array.from({ length: inFlight }, () => HostEmbedding.slotBytes(hostEmbedding, shape.rows));
 }

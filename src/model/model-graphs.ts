@@ -1,9 +1,11 @@
+import { fail } from '../base/errors.ts';
 import type { WeightPolicy } from '../load/weight-policy.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
-import { sample, tokenAppend } from '../ops/index.ts';
+import { sample, scale, tokenAppend } from '../ops/index.ts';
 import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, State, Tensor } from '../ops/value.ts';
 import { type Architecture, type PartOptions, PartScope, type TensorIndex } from './architecture.ts';
+import { EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
 import { LayerStates, type StateOptions } from './layer-states.ts';
 import type { ModelConfig } from './model-config.ts';
 
@@ -19,6 +21,8 @@ export interface GraphOptions extends StateOptions {
   /** What matrices become on the device. Default `blocks`. */
   readonly weights?: WeightPolicy;
   readonly adapters?: PartOptions['adapters'];
+  /** Default `device`. */
+  readonly embedding?: EmbeddingPlace | undefined;
 }
 
 /** One part of the model: its graph, and what the file's names of its weights begin with. */
@@ -44,7 +48,10 @@ export interface ModelGraphs {
   readonly boundaries: ReadonlyMap<string, Tensor>;
 }
 
-/** Records all parts of a model for one batch shape. Cheap: no data is read. */
+/**
+ * Records all parts of a model for one batch shape. Cheap: no data is read. Throws `EMBEDDING_TIED` where the embedding is to
+ * stay on the host and the head reads it.
+ */
 export function recordModel(
   architecture: Architecture,
   config: ModelConfig,
@@ -55,6 +62,8 @@ export function recordModel(
   const embedding = recorder.embedding();
   const layers = Array.from({ length: config.layers }, (_, index) => recorder.layer(index));
   const head = recorder.head();
+  const isTied = head.graph.weights.some(({ name }) => name === EMBEDDING_TABLE);
+  if (options.embedding === 'host' && isTied) fail('EMBEDDING_TIED', { architecture: config.architecture });
   return { embedding, layers, head, sampling: recorder.sampling(), boundaries: recorder.boundaries };
 }
 
@@ -124,13 +133,15 @@ class ModelRecorder {
   }
 
   #scope(g: GraphBuilder, prefix: string): PartScope {
-    const { context, weights = 'blocks', adapters } = this.options;
-    return new PartScope(g, this.config, this.tensors, { prefix, context, weights, adapters });
+    const { context, weights = 'blocks', embedding = 'device', adapters } = this.options;
+    return new PartScope(g, this.config, this.tensors, { prefix, context, weights, embedding, adapters });
   }
 
   #output(g: GraphBuilder, name: string, tensor: Tensor): void {
-    g.output(name, tensor);
-    this.boundaries.set(name, tensor);
+    // A part's result has memory of its own, even where it is what came in.
+    const own = tensor.role === 'input' ? scale(g, tensor, 1) : tensor;
+    g.output(name, own);
+    this.boundaries.set(name, own);
   }
 
   #input(g: GraphBuilder, name: string): Tensor {

@@ -2,9 +2,11 @@ import { fail } from '../base/errors.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { DecodePlace } from '../load/weight-job.ts';
-import type { WeightPolicy } from '../load/weight-policy.ts';
+import { formatUnder, type WeightPolicy } from '../load/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
 import { type Architecture, architectureOf, type TensorIndex } from './architecture.ts';
+import { EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
+import type { HostTable } from './host-embedding.ts';
 import { blocksFor, KV_BLOCK_SIZE, type KvCacheSize } from './kv-cache.ts';
 import { CACHE_TYPES, type CacheType } from './layer-states.ts';
 import type { AdapterSet } from './lora/adapter-set.ts';
@@ -31,15 +33,22 @@ export interface PlanOptions {
   readonly context?: number | undefined;
   /** Whether the context may become smaller, where all weights stay with a smaller one only. Default false. */
   readonly shrinkContext?: boolean | undefined;
-  /** Prompt tokens of one step. Default 512. */
+  /** Prompt tokens of one step. Default 512, where deterministic 8. */
   readonly batch?: number | undefined;
+  /**
+   * Every step is computed by one plan, so that what a row gives does not depend on how many others there are: texts are the
+   * same whatever else is in a batch, guessed ahead or not. Steps of few rows take longer. The CPU needs no such thing.
+   * Default false.
+   */
+  readonly deterministic?: boolean | undefined;
   /** Positions of a step whose logits `evaluate` gets at once. Default 1: enough to generate. */
   readonly logitRows?: number | undefined;
   /** Sequences that generate at once; more wait for their turn. Default 1. */
   readonly sequences?: number | undefined;
   /**
-   * Tokens of a sequence that are guessed from what it repeats and computed at once, most of them; the text is the same, and
-   * comes faster the more it quotes. Recurrent models do without. Default 0.
+   * Tokens of a sequence that are guessed and computed at once, most of them: by a draft model where there is one, else from
+   * what the text repeats. The text is the same and comes faster, the more guesses come true. Recurrent models do without.
+   * Default 0, with a draft 4.
    */
   readonly speculation?: number | undefined;
   /** Positions that the KV cache holds for all sequences together. Default: the context for each of them. */
@@ -52,6 +61,11 @@ export interface PlanOptions {
   readonly cacheType?: CacheType | undefined;
   /** What matrices become on the device. Default `blocks`: they stay as in the file. */
   readonly weights?: WeightPolicy | undefined;
+  /**
+   * Where the embedding is. `host`: in the host's memory, for a vocabulary too large for the device; the rows of each step are
+   * decoded there and uploaded, and what a sequence says is read back before its next step. Default `device`.
+   */
+  readonly embedding?: EmbeddingPlace | undefined;
   /** Who looks at values while steps run, and may replace them; steps then wait for the host at each of them. */
   readonly taps?: Taps | undefined;
   /** One buffer for the weights of a layer instead of one for each. Default false. */
@@ -63,6 +77,8 @@ export interface PlanOptions {
 /** Positions that a sequence may have unless asked otherwise. */
 export const DEFAULT_CONTEXT = 4096;
 const DEFAULT_BATCH = 512;
+/** Of one plan for everything: a step of one row costs what one of so many does. */
+const DETERMINISTIC_BATCH = 8;
 const DEFAULT_IN_FLIGHT = 2;
 const MOST_SPECULATION = 64;
 
@@ -84,7 +100,8 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
   // An encoder sees a text as a whole, and all its rows are wanted.
-  const batch = config.pooling ? context : (options.batch ?? DEFAULT_BATCH);
+  const usual = options.deterministic ? DETERMINISTIC_BATCH : DEFAULT_BATCH;
+  const batch = config.pooling ? context : (options.batch ?? usual);
   const generating = slots * (1 + (config.memory === 'paged' ? (options.speculation ?? 0) : 0));
   const rows = Math.min(Math.max(batch, generating), context * slots);
   const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
@@ -101,6 +118,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     context,
     alternatives: MAX_LOG_PROBABILITIES,
     weights: options.weights ?? 'blocks',
+    embedding: options.embedding,
     adapters: adapters && { count: adapters.names.length, chosen: adapters.chosen },
   } as const;
   const parts: PlanParts = {
@@ -110,8 +128,10 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
       const graphs = recordModel(architecture, config, tensors, { ...graphOptions, shape });
       return options.taps ? tapGraphs(graphs, [...options.taps.keys()]) : graphs;
     },
+    hostEmbedding: options.embedding === 'host' ? hostTable(tensors, config, options) : undefined,
     taps: options.taps,
     shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
+    deterministic: options.deterministic,
     decode: options.decode,
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
     preparedSteps: options.preparedSteps,
@@ -120,6 +140,18 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     adaptersARow: adapters?.chosen ?? 0,
   };
   return { config, parts, cache: { blocks, slots, context } };
+}
+
+/** The embedding of a file; undefined where it has none, which recording refuses. */
+function hostTable(
+  tensors: TensorIndex,
+  { width }: ModelConfig,
+  { weights = 'blocks' }: PlanOptions,
+): HostTable | undefined {
+  const tensor = tensors.get(EMBEDDING_TABLE);
+  if (!tensor) return undefined;
+  const rows = tensor.elementCount / width;
+  return { tensor, rows, width, format: formatUnder(weights, tensor.format, rows) };
 }
 
 function checkCacheType({ cacheType }: PlanOptions): void {

@@ -2,6 +2,7 @@ import type { Device } from '../device/index.ts';
 import type { DecodePlace } from '../load/weight-job.ts';
 import type { BatchShape } from '../ops/value.ts';
 import type { TensorIndex } from './architecture.ts';
+import type { HostTable } from './host-embedding.ts';
 import type { ModelGraphs } from './model-graphs.ts';
 import type { Taps } from './taps/tap.ts';
 
@@ -13,6 +14,10 @@ export interface PlanParts {
   record(shape: BatchShape): ModelGraphs;
   /** The largest shape. Smaller ones, where the device gains by them, have fewer rows and outputs and all else alike. */
   readonly shape: BatchShape;
+  /** One plan, of the largest shape, computes every step. Default: one for each capacity that the device gains by. */
+  readonly deterministic?: boolean | undefined;
+  /** The embedding, where it stays on the host. */
+  readonly hostEmbedding?: HostTable | undefined;
   /** Where weights are decoded that do not stay as in the file. Default: on the device, where it can. */
   readonly decode?: DecodePlace | undefined;
   /** Steps that may be under way at once. */

@@ -5,12 +5,14 @@ import type { Residency } from '../load/residency.ts';
 import type { Tokenizer } from '../text/index.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
 import type { AdapterOptions, OpenedAdapters } from './open-adapters.ts';
+import { type DraftRequest, openDraft } from './open-draft.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** How a model is loaded from a path or an address. */
 export interface LoadModelOptions extends ModelOptions, DeviceRequest, AdapterOptions {
   /** Memory of a device that is shared with other models; no device is opened then. */
   readonly residency?: Residency | undefined;
+  readonly draft?: DraftRequest | undefined;
 }
 
 /**
@@ -33,16 +35,18 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
   try {
     const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
     const adapters = await adaptersOf(gguf, options);
-    const decodes = (options.weights ?? 'blocks') !== 'blocks';
+    const decodes = (options.weights ?? 'blocks') !== 'blocks' || options.embedding === 'host';
     const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
     const { LanguageModel } = await import('../engine/language-model.ts');
     const { ALL_ARCHITECTURES: architectures } = await import('../model/architectures/index.ts');
     const tokenizer = await tokenizerOf(gguf);
     const device = await opening;
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
-    const owned = { gguf, device, decoder, reopen, residency };
+    const draft = options.draft && (await openDraft(options.draft, options));
+    const speculation = options.draft?.tokens ?? options.speculation;
+    const owned = { gguf, device, decoder, reopen, residency, draft };
     const parts = { ...owned, ...adapters, architectures, tokenizer };
-    return await LanguageModel.open(parts, options);
+    return await LanguageModel.open(parts, { ...options, speculation });
   } catch (error) {
     if (!shared) await opening.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
     for (const resource of opened) await resource[Symbol.asyncDispose]();

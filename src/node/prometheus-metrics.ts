@@ -27,6 +27,12 @@ export class PrometheusMetrics implements ServerMetrics {
     labelNames: ['model', 'kind'],
     registers: this.#registers,
   });
+  readonly #guessed = new Counter({
+    name: 'rocmforge_guessed_tokens_total',
+    help: 'Tokens that a draft model or a repetition proposed, by whether the model said them.',
+    labelNames: ['model', 'outcome'],
+    registers: this.#registers,
+  });
   readonly #prompt = new Histogram({
     name: 'rocmforge_prompt_seconds',
     help: 'From the first step of a prompt to its first token.',
@@ -70,6 +76,9 @@ export class PrometheusMetrics implements ServerMetrics {
     this.#tokens.inc({ model, kind: 'prompt_computed' }, promptTokens - cachedTokens);
     this.#tokens.inc({ model, kind: 'prompt_cached' }, cachedTokens);
     this.#tokens.inc({ model, kind: 'generated' }, generatedTokens);
+    const { proposedTokens, acceptedTokens } = figures;
+    this.#guessed.inc({ model, outcome: 'accepted' }, acceptedTokens);
+    this.#guessed.inc({ model, outcome: 'rejected' }, proposedTokens - acceptedTokens);
     this.#prompt.observe({ model }, figures.promptSeconds);
     if (generatedTokens > 1) {
       this.#token.observe({ model }, figures.generateSeconds / (generatedTokens - 1));

@@ -6,6 +6,9 @@ export interface GenerationFigures {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly generatedTokens: number;
+  /** Tokens that were guessed, and those of them that came true. */
+  readonly proposedTokens: number;
+  readonly acceptedTokens: number;
   /** From the first step of the prompt to the first token. */
   readonly promptSeconds: number;
   /** From the first token to the last. */

@@ -34,6 +34,15 @@ test('the bundled model answers about France', async (t) => {
   assert.equal(stdout, 'The capital of France is Paris.\n');
 });
 
+test('as its own draft it draws the same answer, and every guess comes true', async (t) => {
+  const drawn = ['run', '--json', '-p', QUESTION, '-n', '24', '--temperature', '1', '--seed', '3'];
+  const plain = JSON.parse((await runCli(t, drawn)).stdout);
+  const guessed = JSON.parse((await runCli(t, [...drawn, '--draft', BUNDLED, '--draft-tokens', '3'])).stdout);
+  assert.deepEqual(guessed.ids, plain.ids);
+  assert.deepEqual([plain.proposedTokens, guessed.proposedTokens > 6], [0, true]);
+  assert.equal(guessed.acceptedTokens, guessed.proposedTokens);
+});
+
 const q8 = sharedPath('models/bundle/minimind2-small-q8_0.gguf');
 test('in eight bits it answers the same', { skip: q8 === undefined && 'no ../shared' }, async (t) => {
   const { stdout } = await runCli(t, ['run', '--greedy', '-m', q8 ?? '', '-p', QUESTION]);

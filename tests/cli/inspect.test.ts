@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { startRangeServer } from '../support/range-server.ts';
+import { fixture } from '../support/fixture.ts';
 import { BUNDLED, runCli } from '../support/run-cli.ts';
 
 test('the bundled model is summed up', async (t) => {
@@ -78,4 +79,18 @@ test('--fit says what stays and what is streamed in the memory that is given', a
   assert.match(none.stdout, /^the model needs .* \(weights .*\), 976\.6 KiB are free$/m);
   const wrong = await runCli(t, ['inspect', '--fit', '--memory', 'much']);
   assert.equal(wrong.code, 2);
+});
+
+test('the plan tells of an embedding on the host and of a draft', async (t) => {
+  const model = fixture('families/llama.gguf');
+  const fit = ['inspect', model, '-d', 'reference', '--fit', '--json'];
+  const fitOf = async (...flags: string[]) =>
+    JSON.parse((await runCli(t, [...fit, ...flags])).stdout).memory.fit;
+  const usual = await fitOf('--speculation', '4');
+  const both = await fitOf('--embedding', 'host', '--draft', model);
+  assert.deepEqual([usual.host, usual.draft], [0, 0]);
+  assert.ok(both.host > 0 && both.weights <= usual.weights - both.host);
+  const { weights, cache, scratch, ring, margin, host, draft } = both;
+  assert.ok(draft > usual.weights);
+  assert.equal(both.total, weights + cache + scratch + ring + margin + host + draft);
 });

@@ -64,13 +64,16 @@ test('SIGTERM lets what has begun end, and the process with it', async (t) => {
 });
 
 test('a key is asked for where one is set, and metrics count', async (t) => {
-  const { process: server, url, result } = await startServer(t, '--api-key', 'secret', '-q');
+  const draft = ['--draft', await tinyModelFile(t), '--draft-tokens', '3'];
+  const { process: server, url, result } = await startServer(t, '--api-key', 'secret', '-q', ...draft);
   assert.equal((await ask(url, { max_tokens: 2 })).status, 401);
   assert.equal((await ask(url, { max_tokens: 2 }, { authorization: 'Bearer wrong' })).status, 401);
-  assert.equal((await ask(url, { max_tokens: 2 }, { 'x-api-key': 'secret' })).status, 200);
+  assert.equal((await ask(url, { max_tokens: 12 }, { 'x-api-key': 'secret' })).status, 200);
   const authorization = 'Bearer secret';
   const metrics = await (await fetch(`${url}/metrics`, { headers: { authorization } })).text();
-  assert.match(metrics, /rocmforge_tokens_total\{model="tiny",kind="generated"\} 2\n/);
+  assert.match(metrics, /rocmforge_tokens_total\{model="tiny",kind="generated"\} 12\n/);
+  assert.match(metrics, /rocmforge_guessed_tokens_total\{model="tiny",outcome="accepted"\} [1-9]/);
+  assert.match(metrics, /rocmforge_guessed_tokens_total\{model="tiny",outcome="rejected"\} 0\n/);
   assert.match(metrics, /rocmforge_whole_steps\{model="tiny",state="hit"\} \d/);
   assert.match(
     metrics,

@@ -84,3 +84,15 @@ test('more than half of the context cannot be kept', async () => {
   }
   assert.equal((await idsOf(model, PROMPT, { ...GREEDY, maxTokens: 60, shift: { keep: 24 } })).length, 60);
 });
+
+test('who makes room goes on before those that wait for a place', async () => {
+  await using model = await open({ sequences: 1 });
+  const heard: string[] = [];
+  const say = async (name: string, options: GenerateOptions) => {
+    for await (const { token } of model.generate(PROMPT, { ...GREEDY, ...options }))
+      if (token) heard.push(name);
+  };
+  const shift = { keep: KEEP };
+  await Promise.all([say('long', { maxTokens: 80, shift }), say('waits', { maxTokens: 3 })]);
+  assert.equal(heard.lastIndexOf('long') < heard.indexOf('waits'), true, heard.join(' '));
+});

@@ -7,8 +7,16 @@ import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { setTimeout } from 'node:timers/promises';
+import { Engine } from '../../src/engine/engine.ts';
+import { GgufFile } from '../../src/gguf/index.ts';
+import { AsyncModelLoader } from '../../src/load/async-model-loader.ts';
+import { ExecutionPlan } from '../../src/model/execution-plan.ts';
+import { KvCache } from '../../src/model/kv-cache.ts';
+import { describeModel } from '../../src/model/plan-options.ts';
 import { StepProfile } from '../../src/engine/step-profile.ts';
-import { TINY, tinyModel } from '../support/tiny-model.ts';
+import { TINY, tinyBytes, tinyModel } from '../support/tiny-model.ts';
+import { WatchedSource } from '../support/watched-source.ts';
 import { withCapacities } from '../support/with-capacities.ts';
 
 async function open(device: Device, options: ModelOptions): Promise<LanguageModel> {
@@ -202,4 +210,34 @@ test('disposal ends what generates with a typed error', async () => {
   })();
   await Promise.all([assert.rejects(rest, (error) => isRocmforgeError(error, 'DISPOSED')), model.dispose()]);
   assert.equal(model.device.liveObjects(), 0);
+});
+
+test('disposal waits for forced decoding under way, which then ends', async () => {
+  const source = new WatchedSource(await tinyBytes());
+  const gguf = await GgufFile.open(source);
+  const device = openReferenceDevice();
+  const from = { gguf, device, architectures: ALL_ARCHITECTURES };
+  const loader = new AsyncModelLoader(device);
+  const plan = await ExecutionPlan.fromGguf(from, loader, { context: 32 });
+  const engine = new Engine({ device, plan, state: new KvCache(describeModel(from, { context: 32 }).cache) });
+  const order: string[] = [];
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const asked = new Promise<void>((resolve) => {
+    source.onRead = () => (resolve(), held);
+  });
+  const rows = engine.evaluate([1, 2, 3]);
+  const first = rows.next().then(() => order.push('computed'));
+  await asked;
+  const disposed = engine[Symbol.asyncDispose]().then(() => order.push('disposed'));
+  await setTimeout(20);
+  assert.deepEqual(order, []);
+  release();
+  await Promise.all([first, disposed]);
+  assert.deepEqual(order, ['computed', 'disposed']);
+  await assert.rejects(rows.next(), { code: 'DISPOSED' });
+  for (const part of [loader, plan, device, gguf]) await part[Symbol.asyncDispose]();
+  assert.equal(device.liveObjects(), 0);
 });

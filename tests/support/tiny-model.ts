@@ -74,14 +74,26 @@ export function tinyPlan(matrix: string, changed: GgufPlan['metadata'] = []): Gg
   };
 }
 
+/** In what a tiny model differs from the usual one. */
+interface TinyOptions {
+  /** Other weights for another seed. */
+  readonly seed?: number;
+  /** The head has a matrix of its own. */
+  readonly hasHead?: boolean;
+}
+
 /** The bytes of a tiny Llama with seeded random weights. */
 export async function tinyBytes(
   matrix = 'F32',
   changed: GgufPlan['metadata'] = [],
+  { seed = 11, hasHead = false }: TinyOptions = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
   const sink = new MemorySink();
-  const random = seededRandom(11);
-  const writer = await GgufWriter.begin(sink, tinyPlan(matrix, changed));
+  const random = seededRandom(seed);
+  const plan = tinyPlan(matrix, changed);
+  const head = { name: 'output.weight', format: format(matrix), shape: [TINY.width, TINY.vocabulary] };
+  const tensors = hasHead ? [...plan.tensors, head] : plan.tensors;
+  const writer = await GgufWriter.begin(sink, { ...plan, tensors });
   for (const tensor of writer.layout.tensors) {
     const bytes = new Uint8Array(tensor.byteLength);
     if (tensor.shape.length === 1) new Float32Array(bytes.buffer).fill(1);
@@ -93,6 +105,10 @@ export async function tinyBytes(
 }
 
 /** A tiny Llama, opened. */
-export async function tinyModel(matrix = 'F32', changed: GgufPlan['metadata'] = []): Promise<GgufFile> {
-  return GgufFile.open(new MemorySource(await tinyBytes(matrix, changed), 'tiny.gguf'));
+export async function tinyModel(
+  matrix = 'F32',
+  changed: GgufPlan['metadata'] = [],
+  options: TinyOptions = {},
+): Promise<GgufFile> {
+  return GgufFile.open(new MemorySource(await tinyBytes(matrix, changed, options), 'tiny.gguf'));
 }

@@ -119,3 +119,17 @@ test('a schema that the library cannot take is refused, and texts under way go o
   assert.deepEqual(allowed(mask, tokenizer.vocabularySize), before);
   using _again = await source.constrain({ kind: 'schema', schema: SCHEMA });
 });
+
+test('a library that could not be started is started again for the next who asks', async () => {
+  const tokenizer = await tinyTokenizer();
+  let openings = 0;
+  // The first instance for trials and the first for texts do not start.
+  const flaky = () =>
+    ++openings % 2 === 1 ? Promise.reject(new Error('not there yet')) : openGrammarRealm();
+  const source = new GrammarSource(tokenizer, tokenizer.vocabularySize, flaky);
+  for (let failures = 0; failures < 2; failures++)
+    await assert.rejects(source.constrain({ kind: 'json' }), { message: 'not there yet' });
+  using constraint = await source.constrain({ kind: 'json' });
+  assert.ok(!constraint.isComplete);
+  assert.equal(openings, 4);
+});

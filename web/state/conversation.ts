@@ -95,7 +95,10 @@ export class Conversation {
 
   #messages() {
     const system = this.#settings.value.system.trim();
-    const said = this.turns.value.filter(({ text }) => text !== '');
+    const { value: all } = this.turns;
+    // A question that was not answered by a word was as good as not asked: two of them in a row no template takes.
+    const isUnanswered = (i: number) => all[i + 1]?.role === 'assistant' && all[i + 1]?.text === '';
+    const said = all.filter(({ role, text }, i) => text !== '' && !(role === 'user' && isUnanswered(i)));
     const turns = said.map(({ role, text }) => ({ role, content: text }));
     return system === '' ? turns : [{ role: 'system', content: system }, ...turns];
   }

@@ -51,6 +51,24 @@ export const modelErrors = {
     'Save states of recurrent models (RWKV); others use what they have cached again by themselves.',
     (p) => `${p.architecture} has a cache of positions, not a recurrent state`,
   ),
+  EMBEDDING_TIED: entry<{ architecture: string }>(
+    422,
+    'The head of the model multiplies by the embedding, which therefore has to be on the device.',
+    'Leave out --embedding host: nothing would be saved.',
+    (p) => `this ${p.architecture} has no output matrix of its own: its embedding cannot stay on the host`,
+  ),
+  DRAFT_VOCABULARY: entry<{ draft: string; found: string; expected: string }>(
+    422,
+    'The draft model says other tokens than the model.',
+    'Use a smaller model of the same family, whose vocabulary is the same, or --speculation without a draft.',
+    (p) => `the vocabulary of the draft ${p.draft}: found ${p.found}, expected ${p.expected}`,
+  ),
+  DRAFT_UNSUPPORTED: entry<{ model: string; found: string; expected: string }>(
+    422,
+    'A model of this kind cannot take back wrong guesses.',
+    'Leave out --draft, or use models with a cache of positions for both: no recurrent ones (RWKV) and no encoders.',
+    (p) => `speculation with a draft: ${p.model} has ${p.found}, expected ${p.expected}`,
+  ),
   ADAPTER_INVALID: entry<{ adapter: string; found: string; expected: string }>(
     422,
     'An adapter does not fit the model.',

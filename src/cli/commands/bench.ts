@@ -16,6 +16,7 @@ import { loadFromFlags } from '../load.ts';
 import {
   type DeviceFlags,
   deviceOptions,
+  draftOptions,
   type JsonFlags,
   jsonOption,
   loadTraceOption,
@@ -39,7 +40,7 @@ interface BenchFlags extends ModelFlags, DeviceFlags, JsonFlags {
 }
 
 /** Columns of a test's name. */
-const WIDTH = 14;
+const WIDTH = 22;
 
 /** `rocmforge bench`: how fast a model loads, reads and generates. */
 export const benchCommand: CliCommand<BenchFlags> = {
@@ -67,6 +68,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
       .default(1.1),
     jsonOption(),
     ...modelOptions(),
+    ...draftOptions(),
     loadTraceOption(),
     profileOption(),
     ...deviceOptions(),
@@ -74,13 +76,15 @@ export const benchCommand: CliCommand<BenchFlags> = {
   examples: [
     ['bench -m model.gguf', 'pp512 and tg128, as llama-bench'],
     ['bench -m model.gguf --parallel 64 --check cpu', 'and 64 sequences at once; are the tokens right?'],
+    ['bench -m model.gguf --draft small.gguf', 'what does guessing by a smaller model gain?'],
     ['bench -p 128 -n 32 -r 3 --save before.json', 'a short one of the bundled model, to be kept'],
     ['bench -p 128 -n 32 -r 3 --compare before.json --max-ratio 1.05', 'has it become slower?'],
   ],
   async run({ flags }, context) {
     const { output, signal } = context;
     const before = flags.compare === undefined ? undefined : await readRecord(flags.compare);
-    const options = { ...flags, signal };
+    const guesses = flags.draft !== undefined || (flags.speculation ?? 0) > 0;
+    const options = { ...flags, guesses, signal };
     const size = flags.context ?? benchmarkContext(options) + 4;
     const sized = { ...flags, context: size, sequences: flags.parallel };
     const { model, seconds, tellProfile } = await loadFromFlags(sized, context);
@@ -119,8 +123,9 @@ async function checkAgainst(
   { flags, context }: { flags: BenchFlags; context: CommandContext },
 ): Promise<CheckResult[]> {
   const size = benchmarkContext(flags) + 4;
+  const { draft: _draft, speculation: _speculation, ...plain } = flags;
   await using other = (
-    await loadFromFlags({ ...flags, device, context: size, sequences: 1, profile: undefined }, context)
+    await loadFromFlags({ ...plain, device, context: size, sequences: 1, profile: undefined }, context)
   ).model;
   const checks: CheckResult[] = [];
   for await (const check of checkBenchmark(model, other, flags)) {
@@ -140,13 +145,18 @@ function recordText({ model, modelBytes, device, loadSeconds, results }: BenchRe
 }
 
 function resultText(result: BenchmarkResult): string {
-  const { test, median, slowest, fastest, bytesPerSecond, flopsPerSecond } = result;
+  const { test, median, slowest, fastest, bytesPerSecond, flopsPerSecond, guesses } = result;
   const facts = [
     `${speed(median)} tok/s (${speed(slowest)} to ${speed(fastest)})`,
     `${(bytesPerSecond / 1e9).toPrecision(3)} GB/s`,
     `${(flopsPerSecond / 1e12).toPrecision(3)} TFLOP/s`,
   ];
-  return `${test.padEnd(WIDTH)}${facts.join(', ')}`;
+  const shown = guesses ? [facts[0], guessText(guesses)] : facts;
+  return `${test.padEnd(WIDTH)}${shown.join(', ')}`;
+}
+
+function guessText({ ratio, accepted }: NonNullable<BenchmarkResult['guesses']>): string {
+  return `${ratio.toFixed(2)} x as fast as without, ${(100 * accepted).toFixed(0)} % of the guesses came true`;
 }
 
 function checksText(device: string | undefined, checks: readonly CheckResult[]): string {

@@ -9,6 +9,7 @@ import { loadFromFlags } from '../load.ts';
 import {
   type DeviceFlags,
   deviceOptions,
+  draftOptions,
   loadTraceOption,
   type ModelFlags,
   modelOptions,
@@ -26,6 +27,7 @@ export const chatCommand: CliCommand<ChatFlags> = {
   options: [
     new Option('--system <text>', 'what the model is told before the conversation'),
     ...modelOptions(),
+    ...draftOptions(),
     loadTraceOption(),
     ...deviceOptions(),
     ...samplingOptions(),

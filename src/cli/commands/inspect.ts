@@ -7,6 +7,7 @@ import { fitText, metadataText, summaryText, tensorsText } from '../model-report
 import {
   type DeviceFlags,
   deviceOptions,
+  draftOptions,
   type JsonFlags,
   jsonOption,
   type ModelFlags,
@@ -35,6 +36,7 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     new Option('--full', 'write long arrays and texts out'),
     jsonOption(),
     ...modelOptions().filter((option) => !NOT_HERE.has(option.attributeName())),
+    ...draftOptions(),
     ...deviceOptions(),
   ],
   examples: [

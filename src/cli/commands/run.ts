@@ -8,6 +8,7 @@ import { type LoadedModel, loadFromFlags } from '../load.ts';
 import {
   type DeviceFlags,
   deviceOptions,
+  draftOptions,
   type JsonFlags,
   jsonOption,
   loadTraceOption,
@@ -53,6 +54,7 @@ export const runCommand: CliCommand<RunFlags> = {
       'with --json: log-probabilities, with this many of the likeliest tokens',
     ).argParser(wholeNumber(0)),
     ...modelOptions(),
+    ...draftOptions(),
     loadTraceOption(),
     profileOption(),
     ...deviceOptions(),

@@ -7,6 +7,7 @@ import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
 import {
   type DeviceFlags,
   deviceOptions,
+  draftOptions,
   type ModelFlags,
   modelOptions,
   profileOption,
@@ -64,7 +65,7 @@ function whatOptions(): Option[] {
       'positions of the KV cache for all sequences together (default: the context for each)',
     ).argParser(wholeNumber(1)),
   ];
-  return [...own, ...shared, profileOption()].map((option) => option.helpGroup('Model:'));
+  return [...own, ...shared, ...draftOptions(), profileOption()].map((option) => option.helpGroup('Model:'));
 }
 
 function whereOptions(): Option[] {

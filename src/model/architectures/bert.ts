@@ -71,7 +71,7 @@ function recordEmbedding(scope: Scope, ids: Tensor) {
   const { width } = config;
   const table = (name: string, rows = scope.rowsOf(`${name}.weight`, width)) =>
     scope.weight(`${name}.weight`, rows, width);
-  let x = embed(g, table('token_embd'), ids);
+  let x = scope.embed(ids);
   if (scope.has('token_types.weight')) {
     const types = g.input('types', { axis: 'rows', width: 1, type: 'i32' });
     x = add(g, x, embed(g, table('token_types'), types));

@@ -1,5 +1,4 @@
 import { add, mul, scale, unary } from '../../ops/elementwise.ts';
-import { embed } from '../../ops/embed.ts';
 import { groupNorm, l2Norm } from '../../ops/group-norm.ts';
 import { lerp } from '../../ops/lerp.ts';
 import { matmul } from '../../ops/matmul.ts';
@@ -77,9 +76,7 @@ function normalize(scope: Scope, x: Tensor, name: string): Tensor {
 }
 
 function recordEmbedding(scope: Scope, ids: Tensor) {
-  const { width } = scope.config;
-  const table = scope.weight('token_embd.weight', scope.rowsOf('token_embd.weight', width), width);
-  return { x: normalize(scope, embed(scope.g, table, ids), 'token_embd_norm'), shared: new Map() };
+  return { x: normalize(scope, scope.embed(ids), 'token_embd_norm'), shared: new Map() };
 }
 
 function recordLayer(scope: Scope, inputs: LayerInputs): Tensor {

@@ -23,9 +23,8 @@ export const decoder: Pick<Architecture<DecoderConfig>, 'recordEmbedding' | 'rec
 
 function recordEmbedding(scope: Scope, ids: Tensor) {
   const { g, config } = scope;
-  const { width, embeddingScale } = config;
-  const table = scope.weight('token_embd.weight', scope.rowsOf('token_embd.weight', width), width);
-  const embedded = embed(g, table, ids);
+  const { embeddingScale } = config;
+  const embedded = scope.embed(ids);
   const scaled = embeddingScale === 1 ? embedded : scale(g, embedded, embeddingScale);
   if (config.positions === 'learned') return { x: addPositions(scope, scaled), shared: new Map() };
   const shared = new Map([['turns', ropeTable(g, config.rope, ropeFactors(scope))]]);

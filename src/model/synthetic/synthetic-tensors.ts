@@ -77,6 +77,7 @@ class WishingScope extends PartScope {
       prefix,
       context: request.config.trainedContext,
       weights: 'blocks',
+      embedding: 'device',
     });
     this.#request = request;
     this.#wanted = wanted;

@@ -139,9 +139,7 @@ class Totals {
   add(end: TextEnd): void {
     this.#generated += end.generatedTokens;
     this.#cached = Math.max(this.#cached, end.cachedTokens);
-    const { promptTokens, cachedTokens, generatedTokens, promptSeconds, generateSeconds } = end;
-    const figures = { promptTokens, cachedTokens, generatedTokens, promptSeconds, generateSeconds };
-    this.#call.server.metrics.generation({ model: this.#model, ...figures });
+    this.#call.server.metrics.generation({ ...end, model: this.#model });
   }
 
   report(promptTokens: number): void {

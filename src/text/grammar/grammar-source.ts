@@ -24,6 +24,12 @@ const MOST_WHITESPACE = 8;
 
 const ANY_OBJECT = JSON.stringify({ type: 'object' });
 
+/** The library, started, with a compiler in it. */
+interface Instance {
+  readonly realm: GrammarRealm;
+  readonly compiler: GrammarCompiler;
+}
+
 /**
  * Compiles grammars for one tokenizer. A description is tried out in an instance of the library of its own first, so that
  * one that the library cannot take ends nobody else's generation.
@@ -33,8 +39,8 @@ export class GrammarSource {
   readonly #vocabulary: number;
   readonly #open: OpenGrammarRealm;
   readonly #compiled = new Map<string, Promise<CompiledGrammar>>();
-  #main: Promise<{ realm: GrammarRealm; compiler: GrammarCompiler }> | undefined;
-  #trial: Promise<{ realm: GrammarRealm; compiler: GrammarCompiler }> | undefined;
+  #main: Promise<Instance> | undefined;
+  #trial: Promise<Instance> | undefined;
 
   /** `vocabulary` counts the logits of a position; ids beyond the tokenizer's are never allowed. */
   constructor(tokenizer: Tokenizer, vocabulary: number, open: OpenGrammarRealm) {
@@ -46,8 +52,7 @@ export class GrammarSource {
   /** A constraint for one text. Rejects with `GRAMMAR_INVALID`. */
   async constrain(grammar: Grammar): Promise<TokenConstraint> {
     const compiled = await this.#compile(grammar);
-    this.#main ??= this.#start(this.#tokenizer);
-    const { realm } = await this.#main;
+    const { realm } = await this.#forTexts();
     const matcher = await realm.library.GrammarMatcher.createGrammarMatcher(compiled);
     return {
       fill: async (mask) => mask.set(await matcher.getNextTokenBitmask()),
@@ -67,10 +72,9 @@ export class GrammarSource {
       this.#compiled.set(key, known);
       return known;
     }
-    const compiled = this.#tryOut(grammar).then(async () => {
-      this.#main ??= this.#start(this.#tokenizer);
-      return compileWith((await this.#main).compiler, grammar);
-    });
+    const compiled = this.#tryOut(grammar).then(async () =>
+      compileWith((await this.#forTexts()).compiler, grammar),
+    );
     this.#compiled.set(key, compiled);
     compiled.catch(() => this.#compiled.delete(key));
     for (const [oldest, old] of this.#compiled) {
@@ -83,8 +87,7 @@ export class GrammarSource {
 
   async #tryOut(grammar: Grammar): Promise<void> {
     checkSize(grammar);
-    this.#trial ??= this.#start(undefined);
-    const { realm, compiler } = await this.#trial;
+    const { realm, compiler } = await this.#forTrials();
     try {
       const compiled = await compileWith(compiler, grammar);
       const matcher = await realm.library.GrammarMatcher.createGrammarMatcher(compiled);
@@ -97,8 +100,25 @@ export class GrammarSource {
     }
   }
 
+  /** What could not be started is started again for the next who asks. */
+  #forTexts(): Promise<Instance> {
+    this.#main ??= this.#start(this.#tokenizer).catch((error: unknown) => {
+      this.#main = undefined;
+      throw error;
+    });
+    return this.#main;
+  }
+
+  #forTrials(): Promise<Instance> {
+    this.#trial ??= this.#start(undefined).catch((error: unknown) => {
+      this.#trial = undefined;
+      throw error;
+    });
+    return this.#trial;
+  }
+
   /** An instance for a tokenizer, or for plain bytes, which is enough to see whether a grammar can be compiled. */
-  async #start(tokenizer: Tokenizer | undefined) {
+  async #start(tokenizer: Tokenizer | undefined): Promise<Instance> {
     const realm = await this.#open();
     const { GrammarCompiler: Compiler, TokenizerInfo } = realm.library;
     const spellings = tokenizer ? spellingsOf(tokenizer) : [...byteCharacters(), ''];

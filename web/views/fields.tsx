@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 
 /** A labelled field, as wide as the form or half of it; `children` draws it under the id that the label names. */
 export function Field(props: {
@@ -51,7 +51,7 @@ export function Range(props: {
   );
 }
 
-/** A whole number; undefined where there is none, or one below `least`. */
+/** A whole number; undefined where there is none, or one below `least`. While it is typed, it stays as it is typed. */
 export function Count(props: {
   label: string;
   hint?: string;
@@ -61,8 +61,10 @@ export function Count(props: {
   onChange: (value: number | undefined) => void;
 }) {
   const { least = 1 } = props;
-  const onChange = ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
-    const { valueAsNumber } = currentTarget;
+  const [typed, setTyped] = useState<string>();
+  const onInput = ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
+    const { value, valueAsNumber } = currentTarget;
+    setTyped(value);
     props.onChange(Number.isInteger(valueAsNumber) && valueAsNumber >= least ? valueAsNumber : undefined);
   };
   return (
@@ -73,9 +75,10 @@ export function Count(props: {
           type="number"
           min={least}
           step={1}
-          value={props.value ?? ''}
+          value={typed ?? props.value ?? ''}
           placeholder={props.placeholder}
-          onChange={onChange}
+          onInput={onInput}
+          onBlur={() => setTyped(undefined)}
         />
       )}
     </Field>

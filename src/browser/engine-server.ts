@@ -4,6 +4,7 @@ import { LanguageModel } from '../engine/language-model.ts';
 import type { TextEnd, TextStream } from '../engine/text-stream.ts';
 import { GgufFile } from '../gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
+import { decodesOnHost } from '../model/plan-options.ts';
 import { type CallContext, serveCalls } from './calls/serve-calls.ts';
 import type { BrowserLoadProgress, EngineCall, ModelDescription, OpenCall } from './engine-calls.ts';
 import { LoadingWatch } from './loading-watch.ts';
@@ -82,8 +83,8 @@ async function openGguf(sources: SourceOpener, signal: AbortSignal): Promise<Ggu
 }
 
 /** Whether weights are decoded by workers of their own; where those may not share memory, the engine's worker does it. */
-function decodes({ weights = 'blocks' }: OpenCall['options']): boolean {
-  return weights !== 'blocks' && canShareMemory();
+function decodes(options: OpenCall['options']): boolean {
+  return decodesOnHost(options) && canShareMemory();
 }
 
 /** Sends the pieces of a text; its end is the answer. */

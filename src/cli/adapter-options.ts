@@ -25,7 +25,11 @@ export function adapterOptions(): Option[] {
 
 /** The library's options for flags: adapters are called as their files. Throws `INVALID_ARGUMENT` for two of one name. */
 export function adaptersOf({ lora, mergeLora }: AdapterFlags): AdapterOptions {
-  if (!lora) return {};
+  if (!lora) {
+    if (mergeLora)
+      fail('INVALID_ARGUMENT', { name: '--merge-lora', found: 'no --lora', expected: 'adapters' });
+    return {};
+  }
   const adapters: Record<string, AdapterSource> = {};
   for (const source of lora) {
     const name = modelName(source.location);
@@ -39,7 +43,8 @@ export function adaptersOf({ lora, mergeLora }: AdapterFlags): AdapterOptions {
 }
 
 function adapter(text: string, before: readonly AdapterSource[] = []): readonly AdapterSource[] {
-  const [, location = text, digits] = /^(.+)=([^=]*)$/s.exec(text) ?? [];
+  // What an address asks for has equals signs of its own.
+  const [, location = text, digits] = /^([^?]+)=([^=]*)$/s.exec(text) ?? [];
   const scale = digits === undefined ? 1 : Number(digits);
   if (digits?.trim() === '' || !Number.isFinite(scale)) {
     throw new InvalidArgumentError('Expected a file, or a file, = and a number.');

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { fail } from '../base/errors.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { LoadTrace } from '../load/load-trace.ts';
 import { type LoadModelOptions, loadModel } from '../node/load-model.ts';
@@ -33,12 +34,19 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { deterministic, embedding } = flags;
   const model = { ...sizes, deterministic, weights, decode, embedding };
   const rest = { load, memory, weightMemory, shrinkContext, pool, device, threads };
-  const draft = flags.draft === undefined ? undefined : draftOf(flags, flags.draft);
-  return { ...model, ...rest, ...adaptersOf(flags), draft };
+  return { ...model, ...rest, ...adaptersOf(flags), draft: draftOf(flags) };
 }
 
-function draftOf({ draftTokens: tokens, draftDevice: device }: LoadFlags, path: string): DraftRequest {
-  return { path, tokens, device };
+function draftOf({
+  draft: path,
+  draftTokens: tokens,
+  draftDevice: device,
+}: LoadFlags): DraftRequest | undefined {
+  if (path !== undefined) return { path, tokens, device };
+  for (const [name, value] of Object.entries({ '--draft-tokens': tokens, '--draft-device': device })) {
+    if (value !== undefined) fail('INVALID_ARGUMENT', { name, found: 'no --draft', expected: 'a draft' });
+  }
+  return undefined;
 }
 
 /** Loads the model that the flags name, showing how far it is. */

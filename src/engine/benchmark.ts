@@ -111,7 +111,8 @@ async function speedOf(
   const ends = await continueAll(model, test);
   const seconds = (performance.now() - begin) / 1000;
   const sum = (of: (end: TextEnd) => number) => ends.reduce((total, end) => total + of(end), 0);
-  const accepted = sum((end) => end.acceptedTokens) / sum((end) => end.proposedTokens);
+  const proposed = sum((end) => end.proposedTokens);
+  const accepted = proposed === 0 ? 0 : sum((end) => end.acceptedTokens) / proposed;
   if (prompts.length > 1) return { speed: (prompts.length * generated) / seconds, accepted };
   const [end] = ends;
   if (generated === 1) return { speed: (prompts[0]?.length ?? 0) / (end?.promptSeconds ?? 0), accepted };

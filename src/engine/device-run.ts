@@ -34,7 +34,7 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
     const { runtime, state } = parts;
     if (runtime.recordsAhead) {
       const capacities = plan.plans.map(({ shape }) => shape.rows);
-      const ends = runtime.sampling === 'device' ? 'generate' : 'forward';
+      const ends = plan.generates && runtime.sampling === 'device' ? 'generate' : 'forward';
       this.ahead = new StepsAhead(plan, likelySteps(capacities, state.context, ends));
     }
   }

@@ -1,6 +1,6 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { readSamplingRow, SAMPLING_WORD, type SamplingParameters } from '../ops/index.ts';
+import { readSamplingRow, type SamplingParameters, seedOf } from '../ops/index.ts';
 import type { TokenStream } from './engine.ts';
 import type { Follower, ProposedSequence, Proposer } from './proposer.ts';
 import type { GenerateRequest } from './sequence.ts';
@@ -83,9 +83,4 @@ class DraftFollower implements Follower {
     }
     return proposed;
   }
-}
-
-function seedOf(row: Int32Array): number {
-  const [low, high] = [SAMPLING_WORD.seedLow, SAMPLING_WORD.seedHigh].map((at) => (row[at] as number) >>> 0);
-  return (low as number) + (high as number) * 2 ** 32;
 }

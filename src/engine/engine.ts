@@ -67,7 +67,10 @@ export class Engine implements AsyncDisposable {
       slots: this.#slots,
       lock: this.#lock,
       check: () => this.#life.check(),
-      driven: () => this.#driven,
+      driven: () => {
+        this.#run?.ahead?.stop();
+        return this.#driven;
+      },
       ready: () => this.#ready(),
       survive: (run, error, losses) => this.#survive(run, error, losses),
     });
@@ -125,6 +128,7 @@ export class Engine implements AsyncDisposable {
       signal?.removeEventListener('abort', onAbort);
       this.#remove(sequence);
       leave();
+      this.rest();
     }
   }
 
@@ -155,7 +159,8 @@ export class Engine implements AsyncDisposable {
 
   /** Unless something runs, begins to record steps that may come when something does. */
   rest(): void {
-    if (!this.#isDriving && !this.#life.disposed) this.#run?.ahead?.begin();
+    const isIdle = !this.#isDriving && this.#sequences.size === 0 && !this.#life.disposed;
+    if (isIdle) this.#run?.ahead?.begin();
   }
 
   /** Forgets what ended sequences left in the cache. */

@@ -29,8 +29,10 @@ export class StepsAhead implements AsyncDisposable {
   readonly #plan: ExecutionPlan;
   readonly #likely: readonly LikelyStep[];
   #next = 0;
+  #isIdle = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #recording: Promise<void> = Promise.resolve();
+  /** The step that is being recorded. */
+  #recording: Promise<void> | undefined;
 
   constructor(plan: ExecutionPlan, likely: readonly LikelyStep[]) {
     this.#plan = plan;
@@ -39,13 +41,15 @@ export class StepsAhead implements AsyncDisposable {
 
   /** There is nothing to do: begins in a moment, if all weights are there, whose loading it would hold up. */
   begin(): void {
+    this.#isIdle = true;
     const isDone = this.#next === this.#likely.length;
-    if (isDone || this.#timer !== undefined || !this.#plan.isGpuLoaded) return;
+    if (isDone || this.#recording || this.#timer !== undefined || !this.#plan.isGpuLoaded) return;
     this.#timer = setTimeout(this.#record, REST_MS);
   }
 
   /** There is something to do. */
   stop(): void {
+    this.#isIdle = false;
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
@@ -57,10 +61,13 @@ export class StepsAhead implements AsyncDisposable {
 
   /** Records a step and comes back for the next, so that whoever asks meanwhile waits for one at most. */
   readonly #record = (): void => {
+    this.#timer = undefined;
     const step = this.#likely[this.#next];
-    if (!step) return this.stop();
+    if (!step) return;
     this.#next++;
-    this.#recording = this.#plan.prepareAhead(step.rows, step.kind);
-    this.#timer = setTimeout(this.#record, 0);
+    this.#recording = this.#plan.prepareAhead(step.rows, step.kind).then(() => {
+      this.#recording = undefined;
+      if (this.#isIdle) this.#timer = setTimeout(this.#record, 0);
+    });
   };
 }

@@ -87,6 +87,11 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#largest.graphs.boundaries.get('logits')?.width ?? 0;
   }
 
+  /** True for a model that says which token may follow; what an encoder gives is no logits. */
+  get generates(): boolean {
+    return this.tokenIds === this.vocabulary;
+  }
+
   /** Ids that the embedding knows: as many as there are logits, but for encoders. */
   get tokenIds(): number {
     const { ops } = this.#largest.graphs.embedding.graph;
@@ -183,7 +188,8 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** `preloadAll` while steps may run, each part as soon as its weights are there; the step of single tokens is recorded meanwhile. */
   async loadInBackground(options: LoadOptions = {}): Promise<LoadReport> {
-    const [report] = await Promise.all([this.preloadAll(options), this.prepareAhead(1, 'generate')]);
+    const token = this.prepareAhead(1, this.generates ? 'generate' : 'forward');
+    const [report] = await Promise.all([this.preloadAll(options), token]);
     return report;
   }
 

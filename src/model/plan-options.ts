@@ -5,7 +5,7 @@ import type { DecodePlace } from '../load/weight-job.ts';
 import { formatUnder, type WeightPolicy } from '../load/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../ops/index.ts';
 import { type Architecture, architectureOf, type TensorIndex } from './architecture.ts';
-import { EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
+import { EMBEDDING_PLACES, EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
 import type { HostTable } from './host-embedding.ts';
 import { blocksFor, KV_BLOCK_SIZE, type KvCacheSize } from './kv-cache.ts';
 import { CACHE_TYPES, type CacheType } from './layer-states.ts';
@@ -92,7 +92,8 @@ export interface ModelDescription {
 /** Reads the metadata. Throws `INVALID_ARGUMENT`, `ARCHITECTURE_UNKNOWN` or `MODEL_CONFIG`; tensors are not looked at. */
 export function describeModel(source: ModelSource, options: PlanOptions): ModelDescription {
   checkCounts(options);
-  checkCacheType(options);
+  checkChoice('cacheType', options.cacheType, CACHE_TYPES);
+  checkChoice('embedding', options.embedding, EMBEDDING_PLACES);
   const { gguf, device } = source;
   const { metadata } = gguf;
   const architecture = architectureOf(metadata, source.architectures);
@@ -142,6 +143,11 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   return { config, parts, cache: { blocks, slots, context } };
 }
 
+/** Whether the host decodes blocks for a model: what its workers are for. */
+export function decodesOnHost({ weights = 'blocks', embedding }: PlanOptions): boolean {
+  return weights !== 'blocks' || embedding === 'host';
+}
+
 /** The embedding of a file; undefined where it has none, which recording refuses. */
 function hostTable(
   tensors: TensorIndex,
@@ -154,9 +160,9 @@ function hostTable(
   return { tensor, rows, width, format: formatUnder(weights, tensor.format, rows) };
 }
 
-function checkCacheType({ cacheType }: PlanOptions): void {
-  if (cacheType === undefined || CACHE_TYPES.includes(cacheType)) return;
-  fail('INVALID_ARGUMENT', { name: 'cacheType', found: String(cacheType), expected: CACHE_TYPES.join(', ') });
+function checkChoice<T extends string>(name: string, found: T | undefined, choices: readonly T[]): void {
+  if (found === undefined || choices.includes(found)) return;
+  fail('INVALID_ARGUMENT', { name, found: String(found), expected: choices.join(', ') });
 }
 
 const COUNTS = ['context', 'batch', 'logitRows', 'sequences', 'cachePositions', 'inFlight'] as const;

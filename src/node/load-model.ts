@@ -35,8 +35,8 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
   try {
     const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
     const adapters = await adaptersOf(gguf, options);
-    const decodes = (options.weights ?? 'blocks') !== 'blocks' || options.embedding === 'host';
-    const decoder = decodes ? keep(await decoderOn(threads)) : undefined;
+    const { decodesOnHost } = await import('../model/plan-options.ts');
+    const decoder = decodesOnHost(options) ? keep(await decoderOn(threads)) : undefined;
     const { LanguageModel } = await import('../engine/language-model.ts');
     const { ALL_ARCHITECTURES: architectures } = await import('../model/architectures/index.ts');
     const tokenizer = await tokenizerOf(gguf);

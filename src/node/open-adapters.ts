@@ -10,7 +10,7 @@ import { openGguf } from './open-gguf.ts';
 export interface AdapterSource {
   /** A GGUF file: a path or an http(s) address. */
   readonly location: string;
-  /** How strongly it counts for requests that do not say: 1 as it was trained. Default 0: not at all. */
+  /** How strongly it counts for requests that do not say: 1 as it was trained. Default 0: not at all; merged, 1. */
   readonly scale?: number;
 }
 
@@ -40,7 +40,7 @@ export async function openAdapters(
   { adapters = {}, mergeAdapters: merges = false }: AdapterOptions,
   signal?: AbortSignal,
 ): Promise<OpenedAdapters> {
-  const sources = Object.entries(adapters).map(([name, of]) => sourceOf(name, of));
+  const sources = Object.entries(adapters).map(([name, of]) => sourceOf(name, of, merges ? 1 : 0));
   if (sources.length === 0) return {};
   const tensors = new Map(base.tensors.map((tensor) => [tensor.name, tensor]));
   const architecture = base.metadata.string('general.architecture') ?? '';
@@ -59,8 +59,8 @@ export async function openAdapters(
   }
 }
 
-function sourceOf(name: string, of: string | AdapterSource) {
-  const { location, scale = 0 } = typeof of === 'string' ? { location: of } : of;
+function sourceOf(name: string, of: string | AdapterSource, standard: number) {
+  const { location, scale = standard } = typeof of === 'string' ? { location: of } : of;
   if (!Number.isFinite(scale)) {
     fail('INVALID_ARGUMENT', { name: `scale of ${name}`, found: `${scale}`, expected: 'a finite number' });
   }

@@ -24,6 +24,7 @@ export {
   readSamplingRow,
   SAMPLING_ROW_WORDS,
   SAMPLING_WORD,
+  seedOf,
   type SamplingParameters,
   writeSamplingRow,
 } from './sampling/sampling-row.ts';

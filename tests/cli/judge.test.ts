@@ -93,6 +93,21 @@ test('a golden is compared, and limits that are missed fail', async (t) => {
   assert.match(neither.stderr, /--file or --golden/);
 });
 
+test('bench says what guessing by a draft gains', async (t) => {
+  const model = await tinyModelFile(t);
+  const draft = ['--draft', model, '--draft-device', 'reference', '--draft-tokens', '2', '--deterministic'];
+  const { code, stdout, stderr } = await runCli(t, ['bench', '-m', model, ...BENCH, ...draft, '--json']);
+  assert.equal(code, 0, stderr);
+  const { results } = JSON.parse(stdout);
+  const guessed = results.find(({ test: name }: { test: string }) => name.includes('guessed'));
+  assert.equal(guessed?.guesses.accepted, 1, stdout);
+  assert.ok(guessed.guesses.ratio > 0);
+  assert.doesNotMatch(stderr, /NaN/);
+  const alone = await runCli(t, ['bench', '-m', model, ...BENCH, '--draft-tokens', '2']);
+  assert.equal(alone.code, 2);
+  assert.match(alone.stderr, /--draft-tokens .*no --draft/);
+});
+
 test('bench saves, compares, and fails when it is slower than allowed', async (t) => {
   const model = await tinyModelFile(t);
   const path = join(temporaryFolder(t), 'before.json');

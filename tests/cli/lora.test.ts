@@ -45,6 +45,12 @@ test('adapters are called as their files, and count fully unless it is said othe
     mergeAdapters: true,
   });
   assert.deepEqual(adaptersOf(flagsOf()), {});
+  assert.throws(() => adaptersOf(flagsOf('--merge-lora')), {
+    code: 'INVALID_ARGUMENT',
+    message: /no --lora/,
+  });
+  const { lora } = flagsOf('--lora', 'https://example.com/law.gguf?download=1');
+  assert.deepEqual(lora, [{ location: 'https://example.com/law.gguf?download=1', scale: 1 }]);
   assert.throws(() => flagsOf('--lora', 'law.gguf=much'), /Expected a file, or a file, = and a number/);
   const twice = flagsOf('--lora', 'a/law.gguf', '--lora', 'b/law.gguf');
   assert.throws(() => adaptersOf(twice), { code: 'INVALID_ARGUMENT', message: /two of the name law/ });

@@ -27,6 +27,8 @@ test('a head that reads the embedding keeps it on the device', async () => {
   const parts = { gguf: await tinyModel(), device, architectures: ALL_ARCHITECTURES };
   const opened = LanguageModel.open(parts, { embedding: 'host' });
   await assert.rejects(opened, (error) => isRocmforgeError(error, 'EMBEDDING_TIED'));
+  const embedding = 'Host' as 'host';
+  await assert.rejects(LanguageModel.open(parts, { embedding }), { code: 'INVALID_ARGUMENT' });
   assert.equal(device.liveObjects(), 0);
 });
 

@@ -35,6 +35,19 @@ export function testAdapters(device: GoldenDevice): void {
     assert.equal(model.adapters.size, 0);
     await compare(model, golden, undefined);
   });
+  declare(`an adapter that is added to the weights counts fully on ${device.name}`, async () => {
+    const golden = (await readAdapted()).find(({ adapters }) => isOneWhole(adapters));
+    const [name = ''] = Object.keys(golden?.adapters ?? {});
+    const adapters = { [name]: LORA_FILES[name] ?? '' };
+    await using model = await device.open(LORA_BASE, { ...OPTIONS, adapters, mergeAdapters: true });
+    assert.ok(golden);
+    await compare(model, golden, undefined);
+  });
+}
+
+function isOneWhole(adapters: AdaptedGolden['adapters']): boolean {
+  const scales = Object.values(adapters);
+  return scales.length === 1 && scales[0] === 1;
 }
 
 async function compare(

@@ -30,11 +30,12 @@ export async function mergeAdapters(
     if (!matrix) continue;
     const additions: Addition[] = [];
     for (const [adapter, scale] of adapters) {
-      const factors = await adapter.factors(target);
+      const factors = scale === 0 ? undefined : await adapter.factors(target);
       if (!factors) continue;
       const { a, b } = factors;
       additions.push({ rank: adapter.rankOf(target), a, b: b.map((value) => value * scale) });
     }
+    if (additions.length === 0) continue;
     const source = new MergedSource(matrix, additions);
     merged.set(target, { ...matrix, format: source.format, byteLength: source.size, offset: 0, source });
   }

@@ -119,9 +119,15 @@ export function readSamplingRow(row: Int32Array): SamplingParameters {
     frequencyPenalty: float('frequencyPenalty'),
     presencePenalty: float('presencePenalty'),
     penaltyWindow: word(SAMPLING_WORD.penaltyWindow),
-    seed: (word(SAMPLING_WORD.seedLow) >>> 0) + (word(SAMPLING_WORD.seedHigh) >>> 0) * 2 ** 32,
+    seed: seedOf(row),
     logProbabilities: word(SAMPLING_WORD.logProbabilities),
     masked: word(SAMPLING_WORD.masked) !== 0,
     logitBias,
   };
+}
+
+/** The seed in a row of parameters. */
+export function seedOf(row: Int32Array): number {
+  const word = (at: number) => (row[at] as number) >>> 0;
+  return word(SAMPLING_WORD.seedLow) + word(SAMPLING_WORD.seedHigh) * 2 ** 32;
 }

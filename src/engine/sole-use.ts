@@ -60,7 +60,7 @@ export class SoleUse {
           }
           done = true;
         } catch (error) {
-          await this.#parts.survive(run, error, ++losses);
+          await this.#survive(run, error, ++losses);
         }
       }
     } finally {
@@ -117,9 +117,16 @@ export class SoleUse {
       try {
         return await this.#work(() => work(run));
       } catch (error) {
-        await this.#parts.survive(run, error, losses);
+        await this.#survive(run, error, losses);
       }
     }
+  }
+
+  /** Takes leave of a lost device, which the engine's end waits for, too. */
+  #survive(run: Run, error: unknown, losses: number): Promise<unknown> {
+    const leaving = this.#parts.survive(run, error, losses);
+    this.#underWay = leaving;
+    return leaving;
   }
 
   async #begin(): Promise<Run> {

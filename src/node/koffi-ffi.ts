@@ -83,7 +83,8 @@ class KoffiFfi implements Ffi {
   async preload(candidates: readonly string[]): Promise<void> {
     const dlopen = this.#dlopen;
     if (!dlopen) return;
-    for (const name of candidates) if ((await dlopen(name, RTLD_NOW)) !== 0) return;
+    // What cannot be read ahead is read, or refused, by `open`.
+    for (const name of candidates) if ((await dlopen(name, RTLD_NOW).catch(() => 0)) !== 0) return;
   }
 
   allocate(byteLength: number): NativeMemory {

@@ -15,9 +15,14 @@ async function open(options: ModelOptions): Promise<LanguageModel> {
   return LanguageModel.open(parts, { load: 'eager', sequences: 2, batch: 16, context: 64, ...options });
 }
 
-/** Resolves when as many steps were recorded ahead; the test ends without it when they never are. */
+const MOST_TURNS = 10_000;
+
+/** Resolves when as many steps were recorded ahead. Rejects when they never are. */
 async function recorded(model: LanguageModel, count: number): Promise<void> {
-  while (model.counters.preparedAhead < count) await new Promise((resolve) => setTimeout(resolve, 1));
+  for (let turn = 0; model.counters.preparedAhead < count; turn++) {
+    assert.ok(turn < MOST_TURNS, `${model.counters.preparedAhead} of ${count} steps were recorded ahead`);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
 }
 
 /** Prompts of several lengths, one after the other. */

@@ -75,7 +75,6 @@ export class NativeDevice implements Device {
     const { ffi } = platform;
     const fullTarget = driver.target();
     this.lost = lost;
-    this.#blas = openBlas(driver, { ffi, logger, libraries: blasLibraries });
     this.target = targetOf(driver, fullTarget);
     this.info = infoOf(driver, this.target, fullTarget);
     this.#kernels = kernels;
@@ -96,6 +95,8 @@ export class NativeDevice implements Device {
     this.#timeline = new Timeline(driver, events);
     this.#store = new KernelStore({ driver, ffi, platform, target: this.target, fullTarget, logger });
     this.#launcher = new Launcher({ driver, kernels: this.#store, ffi });
+    // Last: whatever throws before leaves nothing under way.
+    this.#blas = openBlas(driver, { ffi, logger, libraries: blasLibraries });
   }
 
   get memoryRules(): MemoryRules {
@@ -154,7 +155,8 @@ export class NativeDevice implements Device {
   async compile(graph: OpGraph): Promise<Program> {
     this.#live.check();
     const blas = await this.#blas;
-    this.#launcher.blas = blas;
+    this.#live.check();
+    this.#launcher.useBlas(blas);
     const lowered = this.#kernels.lower(graph, { ...this.target, blas: blas !== undefined });
     await this.#store.load(lowered.modules);
     this.#live.check();

@@ -1,6 +1,7 @@
-// Attention of many rows over a paged cache of half floats, or of blocks that are decoded to those, on the matrix cores: a wave has 16 rows of one head, and all waves
-// of a block walk together over tiles of KEYS positions with a running softmax (Dao 2022). Rows of several sequences may meet in
-// a block: it walks over each sequence's positions, of which the others' rows see nothing. The result is half floats.
+// Attention of many rows over a paged cache of half floats, or of blocks that are decoded to those, on the matrix cores: a
+// wave has 16 rows of one head, and all waves of a block walk together over tiles of KEYS positions with a running softmax
+// (Dao 2022). Rows of several sequences may meet in a block: it walks over each sequence's positions, of which the others'
+// rows see nothing. The result is half floats.
 //
 //   KEY, VALUE   sizes of a head, multiples of 32       GROUP   query heads of a key head
 #include "cache-octets.h"

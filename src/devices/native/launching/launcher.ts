@@ -10,14 +10,18 @@ import type { Launch } from './launch.ts';
 export class Launcher implements Disposable {
   readonly #driver: Driver;
   readonly #kernels: KernelStore;
-  /** What large products run on, where there is one. */
-  blas: BlasLibrary | undefined;
   readonly #arguments: ArgumentBlock;
+  #blas: BlasLibrary | undefined;
 
   constructor(of: { driver: Driver; kernels: KernelStore; ffi: Ffi }) {
     this.#driver = of.driver;
     this.#kernels = of.kernels;
     this.#arguments = new ArgumentBlock(of.ffi);
+  }
+
+  /** From now on large products run on this library, which is read while the first of them are recorded. */
+  useBlas(library: BlasLibrary | undefined): void {
+    this.#blas = library;
   }
 
   /** Queues launches in their order. Their kernels are loaded. */
@@ -32,7 +36,7 @@ export class Launcher implements Disposable {
       // Looked up before: loading is not allowed while a capture runs.
       for (const launch of launches) {
         if (launch.kind === 'kernel') this.#kernels.kernel(launch);
-        if (launch.kind === 'product') this.blas?.prepare(launch.shape, stream);
+        if (launch.kind === 'product') this.#blas?.prepare(launch.shape, stream);
       }
       this.#driver.beginCapture(stream);
       const graph = this.#captured(launches, stream);
@@ -72,8 +76,8 @@ export class Launcher implements Disposable {
     if (launch.kind === 'fill') this.#driver.fill(launch.to, launch.byte, launch.bytes, stream);
     else if (launch.kind === 'copy') this.#driver.copy(launch.to, launch.from, launch.bytes, stream);
     else if (launch.kind === 'product') {
-      invariant(this.blas, 'only a target with a BLAS library is given its products');
-      this.blas.multiply(launch, stream);
+      invariant(this.#blas, 'only a target with a BLAS library is given its products');
+      this.#blas.multiply(launch, stream);
     } else {
       const handle = this.#kernels.kernel(launch);
       const kernel = { handle, name: launch.kernel };

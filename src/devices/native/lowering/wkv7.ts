@@ -45,11 +45,11 @@ export function hasWholeWarps({ headSize }: Wkv7Op): boolean {
 /** The recurrence, and what stands around it: chunk by chunk where a step has many rows of a sequence, else row by row. */
 export function launchWkv7(op: Wkv7Op, to: Lowering, mixed: WkvSurroundings | undefined): void {
   if (!fitsChunks(op, to)) return launchRows(op, to, mixed);
-  if (!mixed) return launchChunks(op, to, { key: op.k, out: op.out, more: [op.kk] });
+  if (!mixed) return launchChunks(op, to, { key: op.k, out: op.out, isMixed: false, more: [op.kk] });
   const { key, removalFactors, draws, lengthEpsilon } = mixed;
   const out = to.temporary(4 * to.capacity(op.out) * op.out.width);
   const more = [vector(removalFactors, to), vector(draws, to), float(lengthEpsilon)];
-  launchChunks(op, to, { key, out, more });
+  launchChunks(op, to, { key, out, isMixed: true, more });
   launchFinish(op, to, { ...mixed, recurrence: out });
 }
 
@@ -63,12 +63,13 @@ function fitsChunks({ headSize, out }: Wkv7Op, to: Lowering): boolean {
 function launchChunks(
   { r, w, v, a, state, headSize, batch, out: { width }, out: tensor }: Wkv7Op,
   to: Lowering,
-  { key, out, more }: { key: Tensor; out: Operand; more: readonly Operand[] },
+  of: { key: Tensor; out: Operand; isMixed: boolean; more: readonly Operand[] },
 ): void {
+  const { key, out, isMixed, more } = of;
   to.launch({
     file: 'wkv7-chunks.hip',
     kernel: 'wkv7_chunks',
-    defines: { HEAD_SIZE: headSize, MIXED: more.length > 1 ? 1 : 0 },
+    defines: { HEAD_SIZE: headSize, MIXED: isMixed ? 1 : 0 },
     grid: [width / SLICE, to.graph.shape.slots],
     block: CHUNK_THREADS,
     args: [to.count(tensor), batch.slots, batch.positions, r, w, key, v, a, state, out, int(width), ...more],

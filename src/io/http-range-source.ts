@@ -1,3 +1,4 @@
+import { beforeAbort } from '../base/before-abort.ts';
 import { fail, isRocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { CheckedSource } from './checked-source.ts';
 import {
@@ -80,7 +81,7 @@ export class HttpRangeSource extends CheckedSource {
     const end = offset + into.byteLength;
     for (let index = Math.floor(offset / blockBytes); index * blockBytes < end; index++) {
       const start = index * blockBytes;
-      const block = await unlessAborted(this.#block(index), signal, `reading ${this.name}`);
+      const block = await beforeAbort(this.#block(index), signal, `reading ${this.name}`);
       const from = Math.max(offset, start);
       into.set(block.subarray(from - start, Math.min(end - start, blockBytes)), from - offset);
     }
@@ -171,22 +172,6 @@ async function readFirstBlock(remote: Remote, response: Response, range: RangeRe
   const found = await readBodyInto(response, block);
   if (found !== expected) fail('READ_SHORT', { source: remote.url, offset: 0, length: expected, found });
   return block;
-}
-
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, what: string): Promise<T> {
-  if (!signal) return work;
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      try {
-        throwIfAborted(signal, what);
-      } catch (error) {
-        reject(error);
-      }
-    };
-    signal.addEventListener('abort', stop, { once: true });
-    const done = () => signal.removeEventListener('abort', stop);
-    work.then(resolve, reject).finally(done);
-  });
 }
 
 function reasonOf(error: unknown): string {

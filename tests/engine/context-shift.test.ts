@@ -4,6 +4,7 @@ import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { idsOf } from '../support/ids-of.ts';
 import { tinyModel } from '../support/tiny-model.ts';
 
 const CONTEXT = 48;
@@ -14,16 +15,6 @@ const GREEDY = { temperature: 0, ignoreEnd: true } as const;
 async function open(options: ModelOptions = {}): Promise<LanguageModel> {
   const parts = { gguf: await tinyModel(), device: openReferenceDevice(), architectures: ALL_ARCHITECTURES };
   return LanguageModel.open(parts, { context: CONTEXT, ...options });
-}
-
-async function idsOf(
-  model: LanguageModel,
-  prompt: readonly number[],
-  options: GenerateOptions,
-): Promise<number[]> {
-  const ids: number[] = [];
-  for await (const { token } of model.generate(prompt, options)) if (token) ids.push(token.id);
-  return ids;
 }
 
 /** The same by hand: a prompt of what stays, each time the context is full. */

@@ -15,6 +15,7 @@ import { ExecutionPlan } from '../../src/model/execution-plan.ts';
 import { KvCache } from '../../src/model/kv-cache.ts';
 import { describeModel } from '../../src/model/plan-options.ts';
 import { StepProfile } from '../../src/engine/step-profile.ts';
+import { idsOf } from '../support/ids-of.ts';
 import { TINY, tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 import { withCapacities } from '../support/with-capacities.ts';
@@ -39,13 +40,8 @@ const REQUESTS = Array.from({ length: 10 }, (_, i) => ({
   } satisfies GenerateOptions,
 }));
 
-async function idsOf(
-  model: LanguageModel,
-  { prompt, options }: (typeof REQUESTS)[number],
-): Promise<number[]> {
-  const ids: number[] = [];
-  for await (const { token } of model.generate(prompt, options)) if (token) ids.push(token.id);
-  return ids;
+function answer(model: LanguageModel, { prompt, options }: (typeof REQUESTS)[number]): Promise<number[]> {
+  return idsOf(model, prompt, options);
 }
 
 async function alone(): Promise<number[][]> {
@@ -53,7 +49,7 @@ async function alone(): Promise<number[][]> {
   const all: number[][] = [];
   for (const request of REQUESTS) {
     model.reset();
-    all.push(await idsOf(model, request));
+    all.push(await answer(model, request));
   }
   return all;
 }
@@ -81,7 +77,7 @@ const expected = alone();
 for (const [name, [capacities, options]] of Object.entries(VARIANTS)) {
   test(`the same tokens as alone: ${name}`, async () => {
     await using model = await open(withCapacities(openReferenceDevice(), capacities), options);
-    assert.deepEqual(await Promise.all(REQUESTS.map((request) => idsOf(model, request))), await expected);
+    assert.deepEqual(await Promise.all(REQUESTS.map((request) => answer(model, request))), await expected);
   });
 }
 
@@ -90,7 +86,7 @@ test('what is counted: steps, those that were recorded already, and the bytes th
   const count = async (options: ModelOptions) => {
     await using model = await open(openReferenceDevice(), { load: 'eager', ...options });
     const before = model.device.liveObjects();
-    const ids = await idsOf(model, request);
+    const ids = await answer(model, request);
     const objects = model.device.liveObjects() - before;
     return { ...model.counters, ids: ids.length, objects };
   };
@@ -109,7 +105,7 @@ test('what is counted: steps, those that were recorded already, and the bytes th
 test('a profile tells of every phase of every step, and its trace is one', async () => {
   const profile = new StepProfile({ withTrace: true });
   await using model = await open(openReferenceDevice(), { sequences: 4, profile });
-  await Promise.all(REQUESTS.map((request) => idsOf(model, request)));
+  await Promise.all(REQUESTS.map((request) => answer(model, request)));
   await model.dispose();
   const { steps } = model.counters;
   const counts = new Map(profile.summary().map(({ phase, count }) => [phase, count]));
@@ -128,8 +124,8 @@ test('the CPU device computes the same for a sequence whoever else is in the bat
   await using one = await open(await openCpu(), { inFlight: 1 });
   await using many = await open(await openCpu(), { sequences: 5 });
   const [apart, together] = await Promise.all([
-    Promise.all(REQUESTS.map((request) => idsOf(one, request))),
-    Promise.all(REQUESTS.map((request) => idsOf(many, request))),
+    Promise.all(REQUESTS.map((request) => answer(one, request))),
+    Promise.all(REQUESTS.map((request) => answer(many, request))),
   ]);
   assert.deepEqual(together, apart);
 });
@@ -179,7 +175,7 @@ test('a reader that does not read holds up nobody else', async () => {
     [Symbol.asyncIterator]();
   await slow.next();
   const request = REQUESTS[3] as (typeof REQUESTS)[number];
-  for (let i = 0; i < 4; i++) assert.deepEqual(await idsOf(model, request), (await expected)[3]);
+  for (let i = 0; i < 4; i++) assert.deepEqual(await answer(model, request), (await expected)[3]);
   let rest = 0;
   while (!(await slow.next()).done) rest++;
   assert.ok(rest >= 89);
@@ -193,9 +189,9 @@ test('forced decoding waits for those who generate, and they for it', async () =
     return positions;
   };
   const [first, positions, second] = await Promise.all([
-    idsOf(model, REQUESTS[5] as (typeof REQUESTS)[number]),
+    answer(model, REQUESTS[5] as (typeof REQUESTS)[number]),
     evaluate(),
-    idsOf(model, REQUESTS[6] as (typeof REQUESTS)[number]),
+    answer(model, REQUESTS[6] as (typeof REQUESTS)[number]),
   ]);
   assert.equal(positions, promptOf(4).length);
   assert.deepEqual([first, second], [(await expected)[5], (await expected)[6]]);

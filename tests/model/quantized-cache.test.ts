@@ -2,13 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
-import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { idsOf } from '../support/ids-of.ts';
 import { tinyModel } from '../support/tiny-model.ts';
 
 const u32 = (value: number) => ({ type: 'u32', value }) as const;
+
+const GREEDY = { temperature: 0, ignoreEnd: true } as const;
 
 /** The tiny Llama with the same matrices as heads of 32. */
 const WIDE_HEADS = [
@@ -21,18 +23,6 @@ async function open(device: Device, options: ModelOptions): Promise<LanguageMode
   return LanguageModel.open({ gguf, device, architectures: ALL_ARCHITECTURES }, options);
 }
 
-async function idsOf(
-  model: LanguageModel,
-  prompt: readonly number[],
-  options: GenerateOptions,
-): Promise<number[]> {
-  const ids: number[] = [];
-  for await (const { token } of model.generate(prompt, { ignoreEnd: true, ...options })) {
-    if (token) ids.push(token.id);
-  }
-  return ids;
-}
-
 const BEGINNING = Array.from({ length: 70 }, (_, i) => 3 + ((i * 37) % 256));
 /** Texts that begin alike by whole blocks of the cache, by a part of one, and not at all. */
 const PROMPTS = [70, 70, 64, 40, 0, 33, 70, 1].map((alike, i) => [
@@ -42,7 +32,7 @@ const PROMPTS = [70, 70, 64, 40, 0, 33, 70, 1].map((alike, i) => [
 
 test('a sequence over a q8_0 cache says the same alone and among others on the CPU', async () => {
   const options = { cacheType: 'q8_0', context: 128 } as const;
-  const greedy = (i: number) => ({ temperature: 0, maxTokens: 6 + 3 * i });
+  const greedy = (i: number) => ({ ...GREEDY, maxTokens: 6 + 3 * i });
   const alone: number[][] = [];
   {
     await using model = await open(await openCpu({ threads: 1 }), { ...options, inFlight: 1 });
@@ -62,13 +52,13 @@ test('a full context of q8_0 makes room as one that is read anew', async () => {
   const options = { cacheType: 'q8_0', context: 48 } as const;
   const prompt = BEGINNING.slice(0, 20);
   await using model = await open(openReferenceDevice(), options);
-  const shifted = await idsOf(model, prompt, { temperature: 0, maxTokens: 60, shift: { keep: 4 } });
+  const shifted = await idsOf(model, prompt, { ...GREEDY, maxTokens: 60, shift: { keep: 4 } });
   model.reset();
-  const first = await idsOf(model, prompt, { temperature: 0, maxTokens: 60 });
+  const first = await idsOf(model, prompt, { ...GREEDY, maxTokens: 60 });
   const kept = [...prompt, ...first];
   kept.splice(4, (kept.length - 4) >> 1);
   model.reset();
-  const more = await idsOf(model, kept, { temperature: 0, maxTokens: 60 - first.length });
+  const more = await idsOf(model, kept, { ...GREEDY, maxTokens: 60 - first.length });
   assert.deepEqual(shifted.slice(0, first.length + more.length), [...first, ...more]);
 });
 

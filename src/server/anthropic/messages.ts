@@ -3,6 +3,7 @@ import type { LanguageModel } from '../../engine/language-model.ts';
 import type { Call } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
+import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
@@ -53,6 +54,7 @@ function taskOf(request: MessagesBody, model: LanguageModel): GenerationTask {
     topK: request.top_k,
     stop: request.stop_sequences,
     maxTokens: request.max_tokens,
+    adapters: adaptersOf(model, request.lora),
     continues: false,
   });
   return { prompt, options, choices: 1, form: answerForm(model, { kind: 'text' }, use) };

@@ -2,6 +2,7 @@ import type { LanguageModel } from '../../engine/language-model.ts';
 import type { Call } from '../call.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
+import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
@@ -42,6 +43,7 @@ function taskOf(request: ResponsesBody, model: LanguageModel): GenerationTask {
     topP: request.top_p,
     maxTokens: request.max_output_tokens,
     logProbabilities: request.top_logprobs ?? -1,
+    adapters: adaptersOf(model, request.lora),
     continues: false,
   });
   return { prompt, options, choices: 1, form: answerForm(model, textFormOf(request), use) };

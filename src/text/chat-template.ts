@@ -102,8 +102,20 @@ export function chatTemplateNames(metadata: TokenizerMetadata): string[] {
  * the template wrote it.
  */
 export function encodeChat(tokenizer: Tokenizer, rendered: string): number[] {
-  const { bos, addBos } = tokenizer.special;
-  const ids = tokenizer.encode(rendered, { addSpecial: false, parseSpecial: true });
+  return begun(tokenizer, tokenizer.encode(rendered, { addSpecial: false, parseSpecial: true }));
+}
+
+/** The same ids, encoded in turns with whatever else the thread has to do. Rejects with `ABORTED` when the signal fires. */
+export async function encodeChatInTurns(
+  tokenizer: Tokenizer,
+  rendered: string,
+  signal?: AbortSignal,
+): Promise<number[]> {
+  const options = { addSpecial: false, parseSpecial: true, ...(signal && { signal }) };
+  return begun(tokenizer, await tokenizer.encodeInTurns(rendered, options));
+}
+
+function begun({ special: { bos, addBos } }: Tokenizer, ids: number[]): number[] {
   return addBos && bos !== undefined && ids[0] !== bos ? [bos, ...ids] : ids;
 }
 

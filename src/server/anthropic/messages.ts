@@ -33,21 +33,27 @@ export const countTokensEndpoint = postEndpoint({
   handle: async (request, call) => {
     using lease = await call.server.pool.acquire(request.model ?? undefined, call.signal);
     const use = toolUseOf({ ...request, tool_choice: undefined });
-    return json({ input_tokens: chatPrompt(lease.model, chatMessagesOf(request), { use }).length });
+    const { signal } = call;
+    const prompt = await chatPrompt(lease.model, chatMessagesOf(request), { use, signal });
+    return json({ input_tokens: prompt.length });
   },
 });
 
 async function answer(request: MessagesBody, call: Call): Promise<Response> {
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const writer = new MessageWriter(begun);
   if (request.stream) return respondWithEvents(call, begun, streamed(writer, begun));
   for await (const event of begun.events) for (const _event of writer.take(event));
   return json(writer.message());
 }
 
-function taskOf(request: MessagesBody, model: LanguageModel): GenerationTask {
+async function taskOf(
+  request: MessagesBody,
+  model: LanguageModel,
+  signal: AbortSignal,
+): Promise<GenerationTask> {
   const use = toolUseOf(request);
-  const prompt = chatPrompt(model, chatMessagesOf(request), { use });
+  const prompt = await chatPrompt(model, chatMessagesOf(request), { use, signal });
   const options = present({
     temperature: request.temperature,
     topP: request.top_p,

@@ -55,7 +55,8 @@ async function writeVariantsGolden(): Promise<void> {
   for (const variant of FAMILY_VARIANTS) {
     const path = join(folder, 'variant.gguf');
     await writeVariant(variant, path);
-    const sequences = await referenceSequences(module, path, TEXTS.slice(0, 1));
+    const reference = variant.encodes ? referenceEmbeddings : referenceSequences;
+    const sequences: readonly object[] = await reference(module, path, TEXTS.slice(0, 1));
     lines.push(...sequences.map((sequence) => JSON.stringify({ variant: variant.name, ...sequence })));
   }
   rmSync(folder, { recursive: true });

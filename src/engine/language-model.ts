@@ -29,7 +29,7 @@ import {
   type Tokenizer,
 } from '../text/index.ts';
 import { detokenized } from './detokenized.ts';
-import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
+import { type Embedding, type EmbedOptions, pooledRows, poolingOf, unitVector } from './embedding.ts';
 import { DraftProposer } from './draft-proposer.ts';
 import { Engine, type TokenStream } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
@@ -246,13 +246,12 @@ export class LanguageModel implements AsyncDisposable {
 
   /**
    * The vector of a text or token ids, of length 1 unless `normalized` is false. Rejects with `EMBEDDINGS_UNSUPPORTED` for
-   * models that continue texts, `CONTEXT_OVERFLOW`, or as `evaluate`.
+   * models that continue texts and encoders without a pooling kind, `CONTEXT_OVERFLOW`, or as `evaluate`.
    */
   async embed(input: string | readonly number[], options: EmbedOptions = {}): Promise<Embedding> {
     this.#life.check();
-    const { pooling, architecture } = this.config;
-    if (!pooling || pooling === 'none') fail('EMBEDDINGS_UNSUPPORTED', { model: architecture });
     const { signal } = options;
+    const pooling = poolingOf(this.config, options);
     const turns = signal ? { signal } : {};
     const ids = typeof input === 'string' ? await this.tokenizer.encodeInTurns(input, turns) : input;
     const rows = this.evaluate(ids, 0, { signal });

@@ -17,6 +17,8 @@ export interface FamilyVariant {
   /** Optional tensors that it has beyond the architecture's, and that it has not. */
   readonly having?: readonly string[];
   readonly without?: readonly string[];
+  /** Whether a text becomes a vector; the golden then holds vectors. */
+  readonly encodes?: true;
   /** How far a logit may be from the golden's, where more than `LARGEST_DIFFERENCE`: llama.cpp's table of GELU. */
   readonly difference?: number;
 }
@@ -36,6 +38,14 @@ const COORDINATES: GgufValue = { type: 'array', element: 'i32', values: [1, 1, 0
 /** Which layers have the window, each by itself. */
 function layers(...windowed: boolean[]): GgufValue {
   return { type: 'array', element: 'bool', values: windowed };
+}
+
+/** An encoder's sizes, and how it pools. */
+function pooled(
+  kind: number,
+  more: FamilyVariant['metadata'] = {},
+): Pick<FamilyVariant, 'sizes' | 'metadata'> {
+  return { sizes: { kvHeads: 4 }, metadata: { pooling_type: count(kind), ...more } };
 }
 
 /** What is computed on the CPU as llama.cpp computes it, beside the list of `FAMILY_FIXTURES`. */
@@ -135,6 +145,20 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
   { name: 'starcoder2, not tied', architecture: 'starcoder2', without: QKV_BIASES, having: [OUTPUT] },
   { name: 'gpt2, tied', architecture: 'gpt2', sizes: { kvHeads: 4 }, without: [OUTPUT] },
   { name: 'rwkv7, two heads', architecture: 'rwkv7', sizes: { width: 128, heads: 2, kvHeads: 2, layers: 3 } },
+  { name: 'bert, first row', architecture: 'bert', encodes: true, ...pooled(2) },
+  {
+    name: 'bert, last row, no types',
+    architecture: 'bert',
+    encodes: true,
+    ...pooled(3),
+    without: ['token_types.weight'],
+  },
+  {
+    name: 'nomic-bert, mean, linear scaling',
+    architecture: 'nomic-bert',
+    encodes: true,
+    ...pooled(1, LINEAR),
+  },
 ];
 
 /** What llama.cpp computes of each, a line a text, the variant's name beside the sequence. */

@@ -39,11 +39,16 @@ test('--log shows where a failure comes from', async (t) => {
 });
 
 test('with --json a failure is an object on stderr', async (t) => {
-  const { code, stdout, stderr } = await runCli(t, ['inspect', 'none.gguf', '--json']);
-  assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
-  const { error } = JSON.parse(stderr);
-  assert.equal(error.code, 'SOURCE_UNAVAILABLE');
-  assert.equal(typeof error.fix, 'string');
+  for (const asked of [
+    ['inspect', 'none.gguf', '--json'],
+    ['run', '-m', 'none.gguf', '-p', 'hi', '--json-stream'],
+  ]) {
+    const { code, stdout, stderr } = await runCli(t, asked);
+    assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
+    const { error } = JSON.parse(stderr);
+    assert.equal(error.code, 'SOURCE_UNAVAILABLE');
+    assert.equal(typeof error.fix, 'string');
+  }
 });
 
 test('a model too large for memory is refused before it is loaded', async (t) => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { BUNDLED, MAIN, runCli, tinyModelFile } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
+import { tinyBytes } from '../support/tiny-model.ts';
 
 /** Runs the compiled bin with a file as its standard output. */
 function runOnto(stdout: number, args: readonly string[]) {
@@ -60,6 +61,15 @@ test('with --json a failure is an object on stderr', async (t) => {
     assert.equal(error.code, 'SOURCE_UNAVAILABLE');
     assert.equal(typeof error.fix, 'string');
   }
+});
+
+test('what a file says of itself does not steer the terminal', async (t) => {
+  const path = join(temporaryFolder(t), 'model.gguf');
+  const architecture = { type: 'string', value: 'x\u001b]0;title\u0007' } as const;
+  writeFileSync(path, await tinyBytes('F32', [['general.architecture', architecture]]));
+  const { code, stderr } = await runCli(t, ['run', '-m', path, '-p', 'hi']);
+  assert.equal(code, 1);
+  assert.match(stderr, /x\\u001b\]0;title\\u0007/);
 });
 
 test('a result that cannot be written is a failure', async (t) => {

@@ -71,6 +71,11 @@ test('a time limit that is longer than timers is none; one that is no time is re
   }
 });
 
+test('an empty key is refused: anybody would have it', async (t) => {
+  const opening = tinyServer(t, { keys: ['secret', ''] });
+  await assert.rejects(opening, (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
+});
+
 test('readers that do not read hold up nobody else', async (t) => {
   const server = await tinyServer(t, { parallel: 2 });
   const slow = await Promise.all([1, 2, 3].map(() => server.fetch(post(CHAT, LONG))));

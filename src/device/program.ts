@@ -1,6 +1,6 @@
 import type { OpGraph } from '../ops/graph.ts';
 import type { State, Tensor, Weight } from '../ops/value.ts';
-import type { BufferRange } from './memory.ts';
+import type { BufferRange, DeviceBuffer } from './memory.ts';
 
 /**
  * A weight as a program wants it on the device: one or several of the graph's weights, joined and laid out its own way.
@@ -40,6 +40,8 @@ export interface Bindings {
 /** A program with addresses, ready to be recorded. */
 export interface Executable {
   readonly program: Program;
+  /** The memory that it is bound to, which outlives every step recorded from it. */
+  readonly buffers: ReadonlySet<DeviceBuffer>;
 }
 
 /** A captured sequence of executables; replayed by `Stream.run`. */

@@ -11,6 +11,7 @@ import { MemorySource } from '../../src/io/index.ts';
 import { Residency } from '../../src/load/residency.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { checkFailedCreations } from '../support/failed-creations.ts';
 import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
 import { checkPools } from '../support/load-pools.ts';
@@ -77,9 +78,15 @@ describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
   test('models come and go on one device, also when a file fails, lie in pools as elsewhere, and share memory', async (t) => {
     await using device = await openSoftwareGpu();
     await checkCycles({ device, loads: 2, files: 1, rounds: 1 });
-    await checkLoadFaults(t, device, 'some');
+    await checkLoadFaults(t, device);
     await checkPools(device);
     await checkSharing(device);
+  });
+
+  test('whatever cannot be created, nothing stays behind and a second load works', async () => {
+    await using device = await openSoftwareGpu();
+    await checkFailedCreations(device, { load: 'eager', step: 1 });
+    await checkFailedCreations(device, { load: 'background', step: 7 });
   });
 
   for (const weights of ['blocks', 'f32'] as const) {

@@ -3,7 +3,7 @@
  * shape with random weights; per batch of `rows` single tokens of as many sequences (or, with `p` before the number, one
  * sequence's prompt), the time of a whole step, and of each kind of launch by itself, all layers' in one step.
  */
-import { type Device, type Executable } from '../src/device/index.ts';
+import type { Device, DeviceBuffer, Executable } from '../src/device/index.ts';
 import { type Launch as NativeLaunch, moduleKey } from '../src/devices/native/index.ts';
 import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
@@ -183,7 +183,8 @@ async function measure(
     `${name}: ${milliseconds.toFixed(3)} ms, ${perSecond.toFixed(0)} tok/s (compiled in ${(compiled - started).toFixed(0)} ms)`,
   );
   for (const [kind, launches] of recorded.kinds()) {
-    const executable = { program: { graph: { name: kind } }, launches } as unknown as Executable;
+    const of = { program: { graph: { name: kind } }, buffers: new Set<DeviceBuffer>(), launches };
+    const executable = of as unknown as Executable;
     using step = await device.record([executable], kind);
     const each = await timed(device, (stream) => stream.run(step));
     console.log(

@@ -57,7 +57,7 @@ export const completionsEndpoint = postEndpoint({
 
 async function complete(request: CompletionBody, call: Call): Promise<Response> {
   if (request.suffix) invalid('suffix', 'filling in the middle is not supported');
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const head = { id: freshId('cmpl-'), created: nowSeconds(), model: begun.id, object: 'text_completion' };
   if (request.stream) return respondWithEvents(call, begun, chunks(request, begun, head));
   const choices: CompletionChoice[] = [];
@@ -71,10 +71,15 @@ async function complete(request: CompletionBody, call: Call): Promise<Response> 
   return json({ ...head, choices: answers, usage: usageOf(begun.promptTokens, ends) });
 }
 
-function taskOf(request: CompletionBody, model: LanguageModel): GenerationTask {
+async function taskOf(
+  request: CompletionBody,
+  model: LanguageModel,
+  signal: AbortSignal,
+): Promise<GenerationTask> {
   const { prompt: given, n } = request;
   const prompt = typeof given === 'string' || isIds(given) ? given : (given[0] as string | number[]);
-  const ids = typeof prompt === 'string' ? model.tokenizer.encode(prompt) : prompt;
+  const ids =
+    typeof prompt === 'string' ? await model.tokenizer.encodeInTurns(prompt, { signal }) : prompt;
   const maxTokens = request.max_tokens ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
   const adapters = adaptersOf(model, request.lora);

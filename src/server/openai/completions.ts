@@ -78,8 +78,7 @@ async function taskOf(
 ): Promise<GenerationTask> {
   const { prompt: given, n } = request;
   const prompt = typeof given === 'string' || isIds(given) ? given : (given[0] as string | number[]);
-  const ids =
-    typeof prompt === 'string' ? await model.tokenizer.encodeInTurns(prompt, { signal }) : prompt;
+  const ids = typeof prompt === 'string' ? await model.tokenizer.encodeInTurns(prompt, { signal }) : prompt;
   const maxTokens = request.max_tokens ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
   const adapters = adaptersOf(model, request.lora);

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { ByteSource } from '../../src/io/index.ts';
 import { FileSource, MappedSource, openSource } from '../../src/node/index.ts';
@@ -90,6 +91,15 @@ test('what is no readable file is SOURCE_UNAVAILABLE, at once', async (t) => {
   for (const path of paths) {
     await assert.rejects(openSource(path), { code: 'SOURCE_UNAVAILABLE' });
     await assert.rejects(openSource(path, { mmap: false }), { code: 'SOURCE_UNAVAILABLE' });
+  }
+});
+
+test('an address of a file is its path; one that is none is SOURCE_UNAVAILABLE', async (t) => {
+  const path = contentFile(t);
+  await using source = await openSource(pathToFileURL(path));
+  assert.equal(source.size, SIZE);
+  for (const address of ['file://elsewhere/model.gguf', 'file:///a%2Fb.gguf']) {
+    await assert.rejects(openSource(address), { code: 'SOURCE_UNAVAILABLE' });
   }
 });
 

@@ -183,7 +183,7 @@ async function measure(
     `${name}: ${milliseconds.toFixed(3)} ms, ${perSecond.toFixed(0)} tok/s (compiled in ${(compiled - started).toFixed(0)} ms)`,
   );
   for (const [kind, launches] of recorded.kinds()) {
-    const executable = { program: { graph: { name: kind } }, launches } as unknown as Executable;
+    const executable = executableOf(kind, launches);
     using step = await device.record([executable], kind);
     const each = await timed(device, (stream) => stream.run(step));
     console.log(
@@ -193,10 +193,15 @@ async function measure(
   if (device instanceof WebGpuDevice) await printInPlace(device, recorded);
 }
 
+/** An executable of launches that a plan had recorded; the plan keeps their memory. */
+function executableOf(name: string, launches: readonly Launch[]): Executable {
+  return { program: { graph: { name } }, buffers: new Set(), launches } as unknown as Executable;
+}
+
 /** What the dispatches of a step take where they stand, by the GPU's own clock. */
 async function printInPlace(device: WebGpuDevice, { launches }: Recorded): Promise<void> {
-  const executables = launches.map((of) => ({ program: { graph: { name: 'all' } }, launches: of }));
-  using step = await device.record(executables as unknown as Executable[], 'in place');
+  const executables = launches.map((of) => executableOf('all', of));
+  using step = await device.record(executables, 'in place');
   const sums = new Map<string, { count: number; nanoseconds: number }>();
   await device.timeDispatches(step);
   for (const { name, grid, nanoseconds } of (await device.timeDispatches(step)) ?? []) {

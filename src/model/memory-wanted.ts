@@ -44,6 +44,7 @@ export function memoryWanted({ parts, plans, streamable }: CompiledModel): Memor
       ...plans.flatMap((plan) => inputBytes(plan, inFlight, rules)),
       ...hostRowBytes(parts),
     ],
+    pages: weights.map((part) => (parts.device.pinReadOnly ? mappedBytes(part, onHost) : 0)),
     host: parts.hostEmbedding?.tensor.byteLength ?? 0,
     loader: (isStreamed) => sizesFor(movedBytes, { isStreamed, isDecoded }),
     context,
@@ -73,6 +74,13 @@ export function bufferBytesOf(plans: readonly BatchPlan[]): Map<string, number> 
 /** Bytes of each tensor of a weight, in the file or as it is packed, whichever is more. */
 function partBytes({ packed, tensors }: PlannedWeight): number[] {
   return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
+}
+
+/** Bytes of the tensors whose rows are moved as they stand in a file that can be mapped. */
+function mappedBytes(weights: readonly PlannedWeight[], decodedOnHost: boolean): number {
+  const moved = weights.filter((weight) => !(decodedOnHost && isConverted(weight)));
+  const mapped = moved.flatMap(({ tensors }) => tensors.filter(({ source }) => source.map));
+  return mapped.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 /** True for a weight that does not stay as in the file. */

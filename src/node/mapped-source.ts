@@ -1,4 +1,5 @@
 import { fail } from '../base/errors.ts';
+import type { MappedRange } from '../io/index.ts';
 import { FileSource, type OpenedFile, openRegularFile } from './file-source.ts';
 import { loadMemoryMapper, MAP_ALIGNMENT, type Mapping, type MemoryMapper } from './memory-mapper.ts';
 
@@ -57,6 +58,17 @@ export class MappedSource extends FileSource {
     return this.#window(index)?.bytes.subarray(start, start + length);
   }
 
+  /** A mapping beside the windows: drivers pin a page of a mapping only once, and ranges share the pages where they meet. */
+  async map(offset: number, length: number): Promise<MappedRange | undefined> {
+    this.checkRange(offset, length);
+    const lead = offset % MAP_ALIGNMENT;
+    const mapping = this.#mapped(offset - lead, lead + length);
+    if (!mapping) return undefined;
+    if (await mapping.populate()) return { bytes: mapping.bytes, lead, [Symbol.dispose]: mapping.unmap };
+    mapping.unmap();
+    return undefined;
+  }
+
   /** Looks at a few pages of a longer range. */
   protected override isCold(offset: number, length: number): boolean {
     if (length < LEAST_DIRECT_BYTES) return false;
@@ -78,10 +90,15 @@ export class MappedSource extends FileSource {
     const known = this.#windows.get(index);
     if (known) return known;
     const start = index * this.#stride;
+    const window = this.#mapped(start, Math.min(2 * this.#stride, this.size - start));
+    if (window) this.#windows.set(index, window);
+    return window;
+  }
+
+  /** Undefined where the system maps no more. */
+  #mapped(offset: number, length: number): Mapping | undefined {
     try {
-      const window = this.#mapper.map(this.handle.fd, start, Math.min(2 * this.#stride, this.size - start));
-      this.#windows.set(index, window);
-      return window;
+      return this.#mapper.map(this.handle.fd, offset, length);
     } catch {
       return undefined;
     }

@@ -1,3 +1,5 @@
+import { promisify } from 'node:util';
+
 /** Maps ranges of open files into memory, read-only. */
 export interface MemoryMapper {
   /** Maps `length` bytes from `offset` on, a multiple of `MAP_ALIGNMENT`. Throws when the system refuses. */
@@ -9,6 +11,11 @@ export interface Mapping {
   readonly bytes: Uint8Array;
   /** True when the page at this offset is in memory, as far as the system tells. */
   isResident(offset: number): boolean;
+  /**
+   * Brings all of it into memory, on another thread. False where the system cannot, or where the file has become shorter than
+   * the mapping.
+   */
+  populate(): Promise<boolean>;
   unmap(): void;
 }
 
@@ -18,9 +25,15 @@ export const MAP_ALIGNMENT = 64 << 10;
 /** The smallest page there is. Where pages are larger, the system may refuse to tell, and they count as resident. */
 const PAGE_BYTES = 4096;
 
-/** `PROT_READ` and `MAP_PRIVATE`: the same numbers on Linux and macOS. */
+/**
+ * `PROT_READ` and `MAP_SHARED`: the same numbers on Linux and macOS. Nobody writes to the memory, so that a private mapping
+ * would be the same, but for drivers that pin its pages: they would make a copy of each.
+ */
 const PROT_READ = 1;
-const MAP_PRIVATE = 2;
+const MAP_SHARED = 1;
+
+/** Linux 5.14 and later; other systems refuse it. */
+const MADV_POPULATE_READ = 22;
 
 /**
  * A mapper over the C library, through koffi, which is an optional dependency. Rejects with a plain error that says why
@@ -43,10 +56,12 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
   const mincore: (address: number, length: number, pages: Uint8Array) => number = c.func(
     'int mincore(uintptr_t, size_t, void *)',
   );
+  const madvise = c.func('int madvise(uintptr_t, size_t, int)');
+  const advise = promisify(madvise.async) as (...of: [number, number, number]) => Promise<number>;
   const page = new Uint8Array(1);
   return {
     map(fd, offset, length) {
-      const address = mmap(null, length, PROT_READ, MAP_PRIVATE, fd, offset);
+      const address = mmap(null, length, PROT_READ, MAP_SHARED, fd, offset);
       // MAP_FAILED is -1, the one address that does not fit a double.
       if (typeof address === 'bigint' || address === 0)
         throw new Error(`mmap failed, errno ${koffi.errno()}`);
@@ -57,6 +72,7 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
           page[0] = 0;
           return mincore(at - (at % PAGE_BYTES), 1, page) !== 0 || (page[0] & 1) === 1;
         },
+        populate: async () => (await advise(address, length, MADV_POPULATE_READ)) === 0,
         unmap: () => {
           munmap(address, length);
         },

@@ -1,4 +1,4 @@
-/** A range of a source in memory of its own: no other range lies in one of its pages. Its owner disposes it. */
+/** A range of a source in memory of its own: no other one lies in one of its pages. Its owner disposes it. */
 export interface MappedRange extends Disposable {
   /** Whole pages. They must not be written to, nor touched after disposal; what changes in the source changes in them. */
   readonly bytes: Uint8Array;

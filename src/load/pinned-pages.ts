@@ -52,13 +52,17 @@ export class PinnedPages implements AsyncDisposable {
   readonly #looks = new Map<ByteSource, Promise<void>>();
   #wanted: Stretch[] = [];
   #working: Promise<void> | undefined;
+  /** Bytes that may still be pinned. */
   #left: number;
+  /** False once nothing more is pinned. */
+  #goesOn: boolean;
 
   /** Pins nothing yet. */
   constructor(device: Device, options: PinnedPagesOptions) {
     this.#device = device;
     this.#options = options;
-    this.#left = device.pinReadOnly ? options.mostBytes : 0;
+    this.#left = options.mostBytes;
+    this.#goesOn = options.mostBytes > 0 && device.pinReadOnly !== undefined;
   }
 
   /** The chunks of a weight that comes again and again: the same ones each time. */
@@ -109,7 +113,7 @@ export class PinnedPages implements AsyncDisposable {
   }
 
   #want(chunks: readonly Chunk[]): void {
-    if (this.#left === 0) return;
+    if (!this.#goesOn) return;
     this.#wanted.push(...stretchesOf(chunks.filter(({ decodes, tensor }) => !decodes && tensor.source.map)));
     if (this.#wanted.length > 0) this.#working ??= this.#work();
   }
@@ -122,23 +126,19 @@ export class PinnedPages implements AsyncDisposable {
   async #pin({ chunks, offset, length }: Stretch): Promise<void> {
     const [first] = chunks as [Chunk];
     const { source } = first.tensor;
-    if (length > this.#left) return this.#refuse(source, 'the memory for it is used up');
+    // It begins and ends somewhere within pages.
+    const taken = alignUp(length, PAGE_BYTES) + PAGE_BYTES;
+    if (taken > this.#left) return this.#refuse(source, 'the memory for it is used up');
+    this.#left -= taken;
     const since = performance.now();
     let range: MappedRange | undefined;
     try {
       range = await source.map?.(offset, length);
       if (!range) return this.#refuse(source, 'the system does not map it');
       const { bytes, lead } = range;
-      const taken = alignUp(bytes.byteLength, PAGE_BYTES);
-      const pinned =
-        taken <= this.#left
-          ? this.#options.onPin(first, since, () => this.#device.pinReadOnly?.(bytes, 'file pages'))
-          : undefined;
-      if (!pinned) {
-        range[Symbol.dispose]();
-        return this.#refuse(source, 'the memory for it is used up');
-      }
-      this.#left -= taken;
+      const pin = () => this.#device.pinReadOnly?.(bytes, 'file pages');
+      const pinned = this.#goesOn ? this.#options.onPin(first, since, pin) : undefined;
+      if (!pinned) return range[Symbol.dispose]();
       this.#held.push({ pinned, range });
       for (const chunk of chunks) this.#rows.set(chunk, { pinned, offset: lead + chunk.fileOffset - offset });
     } catch (error) {
@@ -150,13 +150,13 @@ export class PinnedPages implements AsyncDisposable {
 
   /** The first refusal is the last try. */
   #refuse(source: ByteSource, reason: string): void {
-    if (this.#left > 0)
+    if (this.#goesOn)
       this.#options.logger.debug('no more of a file is pinned', { file: source.name, reason });
     this.#stop();
   }
 
   #stop(): void {
-    this.#left = 0;
+    this.#goesOn = false;
     this.#wanted = [];
   }
 }

@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { MappedRange } from '../io/index.ts';
 import { FileSource, type OpenedFile, openRegularFile } from './file-source.ts';
+import { MappedRanges } from './mapped-ranges.ts';
 import { loadMemoryMapper, MAP_ALIGNMENT, type Mapping, type MemoryMapper } from './memory-mapper.ts';
 
 /** A view of more than 4 GiB aborts Node 20; windows start every half of this. */
@@ -27,11 +28,13 @@ export class MappedSource extends FileSource {
   readonly #mapper: MemoryMapper;
   readonly #stride: number;
   readonly #windows = new Map<number, Mapping>();
+  readonly #ranges: MappedRanges;
 
   private constructor(file: OpenedFile, mapper: MemoryMapper, windowBytes: number) {
     super(file);
     this.#mapper = mapper;
     this.#stride = windowBytes / 2;
+    this.#ranges = new MappedRanges(mapper, file.handle.fd);
   }
 
   /** Rejects with `SOURCE_UNAVAILABLE` when the file cannot be read or nothing can be mapped on this machine. */
@@ -58,15 +61,9 @@ export class MappedSource extends FileSource {
     return this.#window(index)?.bytes.subarray(start, start + length);
   }
 
-  /** A mapping beside the windows: drivers pin a page of a mapping only once, and ranges share the pages where they meet. */
   async map(offset: number, length: number): Promise<MappedRange | undefined> {
     this.checkRange(offset, length);
-    const lead = offset % MAP_ALIGNMENT;
-    const mapping = this.#mapped(offset - lead, lead + length);
-    if (!mapping) return undefined;
-    if (await mapping.populate()) return { bytes: mapping.bytes, lead, [Symbol.dispose]: mapping.unmap };
-    mapping.unmap();
-    return undefined;
+    return this.#ranges.map(offset, length);
   }
 
   /** Looks at a few pages of a longer range. */
@@ -90,15 +87,10 @@ export class MappedSource extends FileSource {
     const known = this.#windows.get(index);
     if (known) return known;
     const start = index * this.#stride;
-    const window = this.#mapped(start, Math.min(2 * this.#stride, this.size - start));
-    if (window) this.#windows.set(index, window);
-    return window;
-  }
-
-  /** Undefined where the system maps no more. */
-  #mapped(offset: number, length: number): Mapping | undefined {
     try {
-      return this.#mapper.map(this.handle.fd, offset, length);
+      const window = this.#mapper.map(this.handle.fd, start, Math.min(2 * this.#stride, this.size - start));
+      this.#windows.set(index, window);
+      return window;
     } catch {
       return undefined;
     }

@@ -6,16 +6,22 @@ export interface MemoryMapper {
   map(fd: number, offset: number, length: number): Mapping;
 }
 
+/** A part of an open file. */
+export interface FileRange {
+  readonly fd: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
 /** Memory of one mapped range. Touching it after `unmap` crashes the process. */
 export interface Mapping {
   readonly bytes: Uint8Array;
   /** True when the page at this offset is in memory, as far as the system tells. */
   isResident(offset: number): boolean;
-  /**
-   * Brings all of it into memory, on another thread. False where the system cannot, or where the file has become shorter than
-   * the mapping.
-   */
-  populate(): Promise<boolean>;
+  /** Maps another range, from a multiple of `MAP_ALIGNMENT` on, over what lies at one. Throws when the system refuses. */
+  replace(at: number, range: FileRange): void;
+  /** Brings a part into memory, on another thread. False where the system cannot, or where the file has become shorter. */
+  populate(at: number, length: number): Promise<boolean>;
   unmap(): void;
 }
 
@@ -31,6 +37,7 @@ const PAGE_BYTES = 4096;
  */
 const PROT_READ = 1;
 const MAP_SHARED = 1;
+const MAP_FIXED = 16;
 
 /** Linux 5.14 and later; other systems refuse it. */
 const MADV_POPULATE_READ = 22;
@@ -43,13 +50,13 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
   const { default: koffi } = await import('koffi');
   const c = koffi.load(null);
   const mmap: (
-    hint: null,
+    hint: number,
     length: number,
     protection: number,
     flags: number,
     fd: number,
     offset: number,
-  ) => number | bigint = c.func('uintptr_t mmap(void *, size_t, int, int, int, int64_t)');
+  ) => number | bigint = c.func('uintptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)');
   const munmap: (address: number | bigint, length: number) => number = c.func(
     'int munmap(uintptr_t, size_t)',
   );
@@ -59,12 +66,15 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
   const madvise = c.func('int madvise(uintptr_t, size_t, int)');
   const advise = promisify(madvise.async) as (...of: [number, number, number]) => Promise<number>;
   const page = new Uint8Array(1);
+  const mapAt = (hint: number, flags: number, { fd, offset, length }: FileRange): number => {
+    const address = mmap(hint, length, PROT_READ, flags, fd, offset);
+    // MAP_FAILED is -1, the one address that does not fit a double.
+    if (typeof address === 'bigint' || address === 0) throw new Error(`mmap failed, errno ${koffi.errno()}`);
+    return address;
+  };
   return {
     map(fd, offset, length) {
-      const address = mmap(null, length, PROT_READ, MAP_SHARED, fd, offset);
-      // MAP_FAILED is -1, the one address that does not fit a double.
-      if (typeof address === 'bigint' || address === 0)
-        throw new Error(`mmap failed, errno ${koffi.errno()}`);
+      const address = mapAt(0, MAP_SHARED, { fd, offset, length });
       return {
         bytes: new Uint8Array(koffi.view(address, length)),
         isResident: (offset) => {
@@ -72,7 +82,8 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
           page[0] = 0;
           return mincore(at - (at % PAGE_BYTES), 1, page) !== 0 || (page[0] & 1) === 1;
         },
-        populate: async () => (await advise(address, length, MADV_POPULATE_READ)) === 0,
+        replace: (at, range) => void mapAt(address + at, MAP_SHARED | MAP_FIXED, range),
+        populate: async (at, length) => (await advise(address + at, length, MADV_POPULATE_READ)) === 0,
         unmap: () => {
           munmap(address, length);
         },

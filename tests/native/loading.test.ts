@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
@@ -10,10 +12,13 @@ import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
 import { checkPools } from '../support/load-pools.ts';
+import { openGguf } from '../../src/node/open-gguf.ts';
 import { openDecoder } from '../../src/node/open-cpu.ts';
 import { LoadTrace } from '../../src/load/load-trace.ts';
 import { decodesAsTheHost } from '../support/native/device-decoding.ts';
 import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
+import { pinsFiles } from '../support/native/hardware-tests.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
@@ -67,6 +72,39 @@ emulated('streamed layers give the same tokens, also after a pass that broke off
   });
   assert.deepEqual(emulator.live(), {});
 });
+
+emulated('layers are streamed from pinned pages of the file, also after a refusal', async (emulator, t) => {
+  const path = join(temporaryFolder(t), 'model.gguf');
+  writeFileSync(path, bytes);
+  const { expected, weights } = await on(emulator, { load: 'eager' }, async (model) => ({
+    expected: await tokensOf(model),
+    weights: model.fit.placement.weightBytes,
+  }));
+  const pinned: number[] = [];
+  for (const refuses of [false, true]) {
+    const gguf = await openGguf(path);
+    const parts = { gguf, device: emulator.device({ pinsReadOnly: true }), architectures: ALL_ARCHITECTURES };
+    const trace = new LoadTrace();
+    const { add } = trace;
+    trace.add = (span) => {
+      add.call(trace, span);
+      if (!refuses || span.row !== 'pages') return;
+      for (let nth = 1; nth <= 20; nth++)
+        emulator.control.failCall('hipHostRegister', nth, STATUS.outOfMemory);
+    };
+    const options = { context: 32, batch: 2, weightMemory: Math.floor(0.9 * weights), trace };
+    await using model = await LanguageModel.open(parts, { ...options, hostMemory: 2 ** 30 });
+    for (let i = 0; i < 6; i++) assert.deepEqual(await tokensOf(model), expected);
+    pinned.push(trace.spans.filter(({ row }) => row === 'pages').length);
+  }
+  const [usually = 0, refused = 0] = pinned;
+  assert.ok(refused > 0 && refused < usually, `${pinned}`);
+  assert.deepEqual(emulator.live(), {});
+});
+
+emulated('pages of a file are pinned where the driver says so', (emulator) =>
+  withDevice(emulator, pinsFiles, { pinsReadOnly: true }),
+);
 
 emulated('where shared memory cannot be pinned, the device pins its own', async (emulator) => {
   const expected = await on(emulator, {}, tokensOf);

@@ -74,7 +74,7 @@ async function cycles(device: NativeDevice): Promise<void> {
 }
 
 /** Two ranges that meet within a page, each in a mapping of its own. */
-async function pinsFiles(device: NativeDevice): Promise<void> {
+export async function pinsFiles(device: NativeDevice): Promise<void> {
   // HIP's drivers say nothing about it.
   assert.ok(device.pinReadOnly || device.info.backend === 'hip');
   if (!device.pinReadOnly) return;

@@ -70,7 +70,7 @@ class ChunkEvents {
   }
 }
 
-/** Chunks on their way out of pinned pages at once: two milliseconds of the link's time. More of them are slower by 7 %. */
+/** Chunks on their way out of pinned pages at once: more than two milliseconds of the link's time. More are not faster. */
 const MOST_COPIES = 16;
 
 /** One chunk after the other, read, decoded on one thread and copied before the next is begun: what loaders usually do. */

@@ -27,20 +27,19 @@ interface Stretch {
   readonly length: number;
 }
 
-/** Takes the main thread 3 ms to pin on an H200's host, and is large enough for views of all of them to be few. */
-const STRETCH_BYTES = 2 ** 26;
+/** Takes the main thread less than 1 ms to pin on an H200's host, so that reads go on. */
+const STRETCH_BYTES = 2 ** 24;
 
 /** Every page size there is divides it. */
 const PAGE_BYTES = 2 ** 16;
 
-/** Giving a stretch back takes half a millisecond: other work has its turn between so many. */
-const GIVEN_BACK_AT_ONCE = 8;
+/** Giving a stretch back takes a tenth of a millisecond or more: other work has its turn between so many. */
+const GIVEN_BACK_AT_ONCE = 16;
 
 /**
  * Pages of files that stay pinned, so that weights which come anew in every step are copied by the device straight from the
  * system's cache. They are pinned one stretch after the other behind the back of what is loaded, from the second time on that
- * a weight is asked for: the first time brings the file into the cache. Whatever refuses ends it, and the rest goes on being
- * read.
+ * a weight is asked for: until then it may have been wanted once. Whatever refuses ends it, and the rest goes on being read.
  */
 export class PinnedPages implements AsyncDisposable {
   readonly #device: Device;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
@@ -73,32 +74,55 @@ emulated('streamed layers give the same tokens, also after a pass that broke off
   assert.deepEqual(emulator.live(), {});
 });
 
-emulated('layers are streamed from pinned pages of the file, also after a refusal', async (emulator, t) => {
+/** A model whose layers are streamed from pinned pages; `onPin` is called behind the first that are pinned. */
+async function onPages<T>(
+  t: TestContext,
+  emulator: Emulator,
+  { onPin = () => {}, use }: { onPin?: () => void; use: (model: LanguageModel) => Promise<T> },
+): Promise<{ result: T; pinned: number }> {
   const path = join(temporaryFolder(t), 'model.gguf');
   writeFileSync(path, bytes);
-  const { expected, weights } = await on(emulator, { load: 'eager' }, async (model) => ({
-    expected: await tokensOf(model),
-    weights: model.fit.placement.weightBytes,
-  }));
-  const pinned: number[] = [];
-  for (const refuses of [false, true]) {
-    const gguf = await openGguf(path);
-    const parts = { gguf, device: emulator.device({ pinsReadOnly: true }), architectures: ALL_ARCHITECTURES };
-    const trace = new LoadTrace();
-    const { add } = trace;
-    trace.add = (span) => {
-      add.call(trace, span);
-      if (!refuses || span.row !== 'pages') return;
+  const weights = await on(emulator, { load: 'lazy' }, async ({ fit }) => fit.placement.weightBytes);
+  const trace = new LoadTrace();
+  const { add } = trace;
+  let pinned = 0;
+  trace.add = (span) => {
+    add.call(trace, span);
+    if (span.row === 'pages' && ++pinned === 1) onPin();
+  };
+  const gguf = await openGguf(path);
+  const parts = { gguf, device: emulator.device({ pinsReadOnly: true }), architectures: ALL_ARCHITECTURES };
+  const limits = { weightMemory: Math.floor(0.9 * weights), hostMemory: 2 ** 30 };
+  await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...limits, trace });
+  return { result: await use(model), pinned };
+}
+
+emulated(
+  'layers are streamed from pinned pages of the file, as far as the driver pins',
+  async (emulator, t) => {
+    const expected = await on(emulator, { load: 'eager' }, tokensOf);
+    const use = async (model: LanguageModel) => {
+      for (let i = 0; i < 6; i++) assert.deepEqual(await tokensOf(model), expected);
+    };
+    const all = await onPages(t, emulator, { use });
+    const onPin = () => {
       for (let nth = 1; nth <= 20; nth++)
         emulator.control.failCall('hipHostRegister', nth, STATUS.outOfMemory);
     };
-    const options = { context: 32, batch: 2, weightMemory: Math.floor(0.9 * weights), trace };
-    await using model = await LanguageModel.open(parts, { ...options, hostMemory: 2 ** 30 });
-    for (let i = 0; i < 6; i++) assert.deepEqual(await tokensOf(model), expected);
-    pinned.push(trace.spans.filter(({ row }) => row === 'pages').length);
-  }
-  const [usually = 0, refused = 0] = pinned;
-  assert.ok(refused > 0 && refused < usually, `${pinned}`);
+    const some = await onPages(t, emulator, { onPin, use });
+    assert.ok(some.pinned > 0 && some.pinned < all.pinned, `${some.pinned} of ${all.pinned}`);
+    assert.deepEqual(emulator.live(), {});
+  },
+);
+
+emulated('a device that is lost while pages are pinned: a typed error, all released', async (emulator, t) => {
+  const onPin = () => emulator.control.lose(STATUS.illegalAddress);
+  const use = async (model: LanguageModel) => {
+    for (;;) await tokensOf(model);
+  };
+  await assert.rejects(onPages(t, emulator, { onPin, use }), (error) =>
+    isRocmforgeError(error, 'DEVICE_LOST'),
+  );
   assert.deepEqual(emulator.live(), {});
 });
 

@@ -93,7 +93,8 @@ export class LoadedModel implements AsyncDisposable {
     if (streamedParts > 0)
       log.warn('weights do not fit: layers come anew in every step', { streamedParts, weights });
     const sizes = options.load === 'sync' ? { ...fit.loader, ...SYNCHRONOUS } : fit.loader;
-    const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace: options.trace });
+    const { trace, hostMemory } = options;
+    const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace, hostMemory, logger: log });
     try {
       throwIfAborted(options.signal, 'loading');
       await plan.allocate(fit, loader, { residency, signal: options.signal });
@@ -120,8 +121,8 @@ export class LoadedModel implements AsyncDisposable {
 /** What the caller allows, within what the device has. */
 export async function limitsOf(
   { device, residency }: ModelParts,
-  { memory, weightMemory }: ModelOptions,
+  { memory, weightMemory, hostMemory }: ModelOptions,
 ): Promise<MemoryLimits> {
   const free = residency ? residency.forWeights : (await device.memory()).free;
-  return { weightMemory, memory, free };
+  return { weightMemory, memory, hostMemory, free };
 }

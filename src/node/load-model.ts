@@ -4,6 +4,7 @@ import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
 import type { Tokenizer } from '../text/index.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
+import { defaultHostMemory } from './host-memory.ts';
 import type { AdapterOptions, OpenedAdapters } from './open-adapters.ts';
 import { type DraftRequest, openDraft } from './open-draft.ts';
 import { openGguf } from './open-gguf.ts';
@@ -46,7 +47,8 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const speculation = options.draft?.tokens ?? options.speculation;
     const owned = { gguf, device, decoder, reopen, residency, draft };
     const parts = { ...owned, ...adapters, architectures, tokenizer };
-    return await LanguageModel.open(parts, { ...options, speculation });
+    const hostMemory = options.hostMemory ?? defaultHostMemory();
+    return await LanguageModel.open(parts, { ...options, speculation, hostMemory });
   } catch (error) {
     if (!shared) await opening.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
     for (const resource of opened) await resource[Symbol.asyncDispose]();

@@ -19,6 +19,7 @@ import type { OpGraph } from '../../ops/index.ts';
 import { BlasLibrary } from './blas/blas-library.ts';
 import { cudaBlas, hipBlas } from './blas/blas-table.ts';
 import { Driver } from './driver/driver.ts';
+import type { PageAccess } from './driver/driver-calls.ts';
 import type { DriverLibrary } from './driver/driver-library.ts';
 import { checkEcho } from './echo.ts';
 import type { KernelSet, LoweredGraph, NativeTarget, PackRows, PackWay } from './launching/kernel-set.ts';
@@ -60,6 +61,7 @@ export class NativeDevice implements Device {
   readonly info: DeviceInfo;
   readonly target: Omit<NativeTarget, 'blas'>;
   readonly lost: Promise<Error>;
+  readonly pinReadOnly: ((bytes: Uint8Array, label: string) => NativePinned) | undefined;
   readonly #kernels: KernelSet;
   readonly #context: NativeContext;
   readonly #timeline: Timeline;
@@ -94,6 +96,7 @@ export class NativeDevice implements Device {
       pinnedOf: (bytes) => this.#pinned.find(bytes),
       owns: (object) => this.#owns(object),
     };
+    if (driver.pinsReadOnly) this.pinReadOnly = (bytes, label) => this.#pinForeign(bytes, label, 'read');
     this.#timeline = new Timeline(driver, events);
     this.#store = new KernelStore({ driver, ffi, platform, target: this.target, fullTarget, logger });
     this.#launcher = new Launcher({ driver, kernels: this.#store, ffi });
@@ -131,11 +134,7 @@ export class NativeDevice implements Device {
    * detour. The memory must outlive the pinned buffer. Throws `DRIVER_CALL` where it cannot be pinned.
    */
   pin(bytes: Uint8Array, label: string): NativePinned {
-    this.#live.check();
-    const { ffi, logger } = this.#context;
-    const ended = () => this.#unpinned(pinned);
-    const pinned = pinForeign({ driver: this.#driver, ffi, logger, ended }, bytes, label);
-    return this.#add(this.#pinned.add(pinned));
+    return this.#pinForeign(bytes, label, 'write');
   }
 
   createStream(label: string): HipStream {
@@ -212,6 +211,15 @@ export class NativeDevice implements Device {
   #add<T extends Disposable>(object: T): T {
     this.#created.add(object);
     return this.#live.add(object);
+  }
+
+  #pinForeign(bytes: Uint8Array, label: string, access: PageAccess): NativePinned {
+    this.#live.check();
+    const { ffi, logger } = this.#context;
+    const ended = () => this.#unpinned(pinned);
+    const parts = { driver: this.#driver, ffi, logger, ended };
+    const pinned = pinForeign(parts, bytes, { label, access });
+    return this.#add(this.#pinned.add(pinned));
   }
 
   #packWay(rows: PackRows): PackWay {

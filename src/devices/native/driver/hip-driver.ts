@@ -74,6 +74,8 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
     deviceName: (ordinal) => deviceName(results.address, results.byteLength, ordinal),
     busId: (ordinal) => busId(results.address, results.byteLength, ordinal),
     attribute: (which, ordinal) => attribute(results.address, ATTRIBUTES[which], ordinal),
+    // Its flag for this is CUDA's alone (8 means another thing here), and nobody has measured what becomes of a file's pages.
+    pinsReadOnly: () => false,
     target: (ordinal) => {
       const status = properties(results.address, ordinal);
       return { status, name: status === 0 ? results.text(targetOffset) : '' };

@@ -202,7 +202,8 @@ export class AsyncModelLoader implements AsyncDisposable {
     load.holdBack(on.stream);
     const events = new ChunkEvents(this.#trace && on.stream.record());
     const { onCopy } = events;
-    const rows = { pinned: slot.pinned(chunk.bytes), offset, mostBytes: this.#slotBytes, onCopy };
+    const pinned = slot.pinned(offset + chunk.bytes);
+    const rows = { pinned, offset, mostBytes: this.#slotBytes, onCopy };
     handToStream(load.job, chunk, { ...rows, stream: on.stream });
     const after = on.stream.record();
     load.handOver(on.index, after);
@@ -219,7 +220,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     const since = this.#clock.begin('read');
     try {
       const { length } = windowOf(chunk);
-      const bytes = chunk.decodes ? slot.host(length) : slot.pinned(length).bytes;
+      const bytes = chunk.decodes ? slot.host(length) : slot.fillable(length);
       const offset = await readChunk(chunk, bytes, signal);
       onRead?.();
       this.#note(`reader ${reader}`, chunk, since);
@@ -243,7 +244,7 @@ export class AsyncModelLoader implements AsyncDisposable {
       const become = weight.parts[chunk.part]?.format;
       if (!become) return fail('INTERNAL', { what: `the weight has a part ${chunk.part}` });
       const source = read.bytes.subarray(read.offset, read.offset + chunk.fileBytes);
-      const into = slot.pinned(chunk.bytes).bytes.subarray(0, chunk.bytes);
+      const into = slot.fillable(chunk.bytes).subarray(0, chunk.bytes);
       await this.#decoder.decode({ format: chunk.tensor.format, source, become, into });
       this.#note(`decoder ${lane}`, chunk, since);
       return 0;

@@ -43,16 +43,20 @@ export const cudaDriver: DriverTable = {
     ...bindWork(library, results),
   }),
   start,
+  ready,
 };
 
+async function start(library: NativeLibrary): Promise<void> {
+  await library.bindAsync('cuInit', 'i32', ['u32'])(0);
+}
+
 /** The primary context stays while anybody has retained it. */
-async function start(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable> {
-  const init = library.bindAsync('cuInit', 'i32', ['u32']);
+async function ready(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable> {
   const retain = library.bindAsync('cuDevicePrimaryCtxRetain', 'i32', ['address', 'i32']);
   const release = library.bind('cuDevicePrimaryCtxRelease_v2', 'i32', ['i32']);
   using context = ffi.allocate(8);
-  const started = (await init(0)) === SUCCESS && (await retain(context.address, ordinal)) === SUCCESS;
-  return { [Symbol.dispose]: () => void (started && release(ordinal)) };
+  const isReady = (await retain(context.address, ordinal)) === SUCCESS;
+  return { [Symbol.dispose]: () => void (isReady && release(ordinal)) };
 }
 
 function bindDevices(library: NativeLibrary, results: ResultSpace) {

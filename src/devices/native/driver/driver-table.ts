@@ -13,10 +13,12 @@ export interface DriverTable {
   /** Throws `SYMBOL_NOT_FOUND` for a library that lacks a call. */
   bind(library: NativeLibrary, results: ResultSpace): DriverCalls;
   /**
-   * Does on another thread what `init` and `retain` take long for, so that they find it done: a process starts a driver once.
-   * What fails is left for them to find. The driver may leave again when what this resolves with is disposed.
+   * Does on another thread what `init` takes long for, so that it finds it done: a process starts a driver once. What fails is
+   * left for it to find.
    */
-  start(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable>;
+  start(library: NativeLibrary): Promise<void>;
+  /** The same for `retain`, of a started driver. The device may leave again when what this resolves with is disposed. */
+  ready(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable>;
 }
 
 /** Binds a library's calls that return a status. */

@@ -1,4 +1,4 @@
-import type { Ffi, NativeLibrary } from '../../../device/index.ts';
+import type { NativeLibrary } from '../../../device/index.ts';
 import { type DeviceAttributes, type DriverCalls, LAUNCH_PARAMETERS } from './driver-calls.ts';
 import { type DriverTable, statusCalls } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
@@ -46,11 +46,15 @@ export const hipDriver: DriverTable = {
     ...bindWork(library, results),
   }),
   start,
+  ready,
 };
 
-/** HIP readies a GPU by itself, and a started runtime stays. */
-async function start(_ffi: Ffi, library: NativeLibrary): Promise<Disposable> {
+async function start(library: NativeLibrary): Promise<void> {
   await library.bindAsync('hipInit', 'i32', ['u32'])(0);
+}
+
+/** HIP readies a GPU by itself, when it is first used. */
+async function ready(): Promise<Disposable> {
   return { [Symbol.dispose]: () => {} };
 }
 

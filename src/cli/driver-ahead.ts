@@ -1,0 +1,47 @@
+import type { DriverName } from '../node/driver-libraries.ts';
+import { COMMANDS } from './commands/index.ts';
+
+/** The drivers that `auto` tries, in its order. */
+const DRIVERS: readonly DriverName[] = ['hip', 'cuda'];
+
+/**
+ * Begins to start the driver that the command line is going to need, if any, before the rest of our code is read: that takes
+ * half as long as a driver's start, which needs no thread of ours. Whatever keeps it from starting is found again, and told,
+ * by the command that opens the device.
+ */
+export async function startDriverAhead(argv: readonly string[]): Promise<void> {
+  const names = driversFor(argv);
+  if (names.length === 0) return;
+  const [{ loadKoffiFfi }, { startDriver }] = await Promise.all([
+    import('../node/koffi-ffi.ts'),
+    import('../node/driver-libraries.ts'),
+  ]);
+  const ffi = await loadKoffiFfi().catch(() => undefined);
+  if (!ffi) return;
+  for (const name of names) {
+    try {
+      startDriver(ffi, name).started.catch(() => {});
+      return;
+    } catch {
+      // No such driver here.
+    }
+  }
+}
+
+/** The drivers of which a command line, as `runProgram` takes it, needs the first that there is. */
+export function driversFor(argv: readonly string[]): readonly DriverName[] {
+  const command = COMMANDS.find(({ name }) => argv.includes(name));
+  if (!command?.opensDevice || argv.includes('--help') || argv.includes('-h')) return [];
+  const device = deviceIn(argv) ?? 'auto';
+  return device === 'auto' ? DRIVERS : DRIVERS.filter((name) => name === device.split(':')[0]);
+}
+
+/** What `-d` or `--device` says, written in one of the four ways. */
+function deviceIn(argv: readonly string[]): string | undefined {
+  for (const [index, word] of argv.entries()) {
+    if (word === '-d' || word === '--device') return argv[index + 1];
+    const [, device] = /^(?:--device=|-d)(.+)$/.exec(word) ?? [];
+    if (device !== undefined) return device;
+  }
+  return undefined;
+}

@@ -70,7 +70,7 @@ export class KernelStore implements Disposable {
     const started = performance.now();
     const source = kernelSource(module, platform.texts);
     const options = compileOptions(target, fullTarget);
-    const hash = await hashOf([driver.library.api, driver.library.version, ...options, source]);
+    const hash = await hashOf([driver.library.api, driver.library.version, ...options].join(' '), source);
     const ready = (from: string) => {
       const milliseconds = Math.round(performance.now() - started);
       logger.debug('kernel ready', { kernel: key, from, milliseconds });
@@ -113,8 +113,8 @@ export class KernelStore implements Disposable {
   }
 }
 
-async function hashOf(parts: readonly string[]): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify(parts));
+async function hashOf(target: string, source: string): Promise<string> {
+  const bytes = new TextEncoder().encode(`${target}\n${source}`);
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

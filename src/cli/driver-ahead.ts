@@ -1,12 +1,12 @@
 import type { DriverName } from '../node/driver-libraries.ts';
 import { COMMANDS } from './commands/index.ts';
 
-/** The drivers that `auto` tries, in its order. */
-const DRIVERS: readonly DriverName[] = ['hip', 'cuda'];
+/** The drivers that `auto` tries, all at once here: first the one whose library is read in no time. */
+const DRIVERS: readonly DriverName[] = ['cuda', 'hip'];
 
 /**
- * Begins to start the driver that the command line is going to need, if any, before the rest of our code is read: that takes
- * half as long as a driver's start, which needs no thread of ours. Whatever keeps it from starting is found again, and told,
+ * Begins to start the drivers that the command line is going to try, if any, before the rest of our code is read: that takes
+ * half as long as a driver's start, which needs no thread of ours. Whatever keeps one from starting is found again, and told,
  * by the command that opens the device.
  */
 export async function startDriverAhead(argv: readonly string[]): Promise<void> {
@@ -17,18 +17,10 @@ export async function startDriverAhead(argv: readonly string[]): Promise<void> {
     import('../node/driver-libraries.ts'),
   ]);
   const ffi = await loadKoffiFfi().catch(() => undefined);
-  if (!ffi) return;
-  for (const name of names) {
-    try {
-      startDriver(ffi, name).started.catch(() => {});
-      return;
-    } catch {
-      // No such driver here.
-    }
-  }
+  if (ffi) for (const name of names) startDriver(ffi, name).catch(() => {});
 }
 
-/** The drivers of which a command line, as `runProgram` takes it, needs the first that there is. */
+/** The drivers that a command line, as `runProgram` takes it, is going to try. */
 export function driversFor(argv: readonly string[]): readonly DriverName[] {
   const command = COMMANDS.find(({ name }) => argv.includes(name));
   if (!command?.opensDevice || argv.includes('--help') || argv.includes('-h')) return [];

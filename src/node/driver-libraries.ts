@@ -1,5 +1,4 @@
 import type { Ffi } from '../device/index.ts';
-import { cudaBlas, hipBlas } from '../devices/native/blas/blas-table.ts';
 import { cudaCompiler, hipCompiler } from '../devices/native/compiler/compiler-table.ts';
 import { cudaDriver } from '../devices/native/driver/cuda-driver.ts';
 import { DriverLibrary } from '../devices/native/driver/driver-library.ts';
@@ -19,42 +18,47 @@ const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
 /** The compilers that go with the drivers. */
 export const COMPILERS = { hip: hipCompiler, cuda: cudaCompiler } as const;
 
-const BLAS = { hip: hipBlas, cuda: cudaBlas } as const;
-
 /** Drivers that were started, and opened ones, by name and place. A thread has one each: it keeps track of the thread's current GPU. */
-const starts = new Map<string, DriverStart>();
+const started = new Map<string, Promise<StartedDriver>>();
 const opened = new Map<string, DriverLibrary>();
 
-/** A driver that starts, once for a process, whoever began it. */
-export interface DriverStart {
+/** A driver whose devices can be asked for their facts, unless it started for none: that is for whoever opens it to find. */
+export interface StartedDriver {
   /**
-   * Resolves when devices can be asked for their facts; rejects with `SYMBOL_NOT_FOUND`. That the driver does not start is for
-   * whoever opens it to find.
+   * Readies a device, so that opening it finds that done, and reads the compiler's library meanwhile. The device may leave
+   * again when what this resolves with is disposed.
    */
-  readonly started: Promise<void>;
-  /** Readies a device, so that opening it finds that done; it may leave again when what this resolves with is disposed. */
   ready(ordinal: number): Promise<Disposable>;
 }
 
 /**
  * Starts a driver without the calling thread, which can do something else for the tenth of a second that it takes, and for
- * another one that a device takes to be readied; the libraries of the compiler and of products are read meanwhile. Throws
- * `LIBRARY_NOT_FOUND`.
+ * the other one that it takes to ready a device: once for a process, whoever asks. Rejects with `LIBRARY_NOT_FOUND` or
+ * `SYMBOL_NOT_FOUND`.
  */
-export function startDriver(ffi: Ffi, name: DriverName, places: NativePlaces = {}): DriverStart {
+export function startDriver(ffi: Ffi, name: DriverName, places: NativePlaces = {}): Promise<StartedDriver> {
   const key = JSON.stringify([name, places.driver, places.compiler]);
-  const known = starts.get(key);
+  const known = started.get(key);
   if (known) return known;
+  const starting = start(ffi, name, places);
+  started.set(key, starting);
+  // Who asks next tries again.
+  starting.catch(() => started.delete(key));
+  return starting;
+}
+
+async function start(ffi: Ffi, name: DriverName, places: NativePlaces): Promise<StartedDriver> {
   const table = TABLES[name];
-  const library = ffi.open(places.driver ?? table.libraries);
-  const starting = [table.start(library), ffi.preload(places.compiler ?? COMPILERS[name].libraries)];
-  void ffi.preload(BLAS[name].libraries);
-  const start: DriverStart = {
-    started: Promise.all(starting).then(() => {}),
-    ready: (ordinal) => table.ready(ffi, library, ordinal),
+  const { driver = table.libraries, compiler = COMPILERS[name].libraries } = places;
+  const library = ffi.open(driver);
+  await table.start(library);
+  return {
+    ready: async (ordinal) => {
+      // The system's loader reads one library at a time, and a driver that starts reads some: so this one waited.
+      const [device] = await Promise.all([table.ready(ffi, library, ordinal), ffi.preload(compiler)]);
+      return device;
+    },
   };
-  starts.set(key, start);
-  return start;
 }
 
 /**

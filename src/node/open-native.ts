@@ -37,14 +37,13 @@ export async function openNative(options: OpenNativeOptions): Promise<NativeDevi
   const { ffi } = platform;
   let device: NativeDevice | undefined;
   try {
-    const start = startDriver(ffi, driver, places);
-    await start.started;
+    const started = await startDriver(ffi, driver, places);
     const library = driverLibrary(ffi, driver, places.driver);
-    requireCompiler(ffi, driver, places.compiler);
     const on = { library, ordinal: index, platform, kernels: NATIVE_KERNELS };
     device = describeNativeDevice({ ...on, logger, owned: platform });
     onDescribed?.(device);
-    using _ = await start.ready(index);
+    using _ = await started.ready(index);
+    requireCompiler(ffi, driver, places.compiler);
     device.open();
     return device;
   } catch (error) {

@@ -4,14 +4,14 @@ import { driversFor } from '../../src/cli/driver-ahead.ts';
 
 test('the driver that a command line needs is known before it is parsed', () => {
   const cases: readonly (readonly [commandLine: string, drivers: readonly string[]])[] = [
-    ['run', ['hip', 'cuda']],
-    ['--log debug chat -m model.gguf', ['hip', 'cuda']],
-    ['run --device auto', ['hip', 'cuda']],
+    ['run', ['cuda', 'hip']],
+    ['--log debug chat -m model.gguf', ['cuda', 'hip']],
+    ['run --device auto', ['cuda', 'hip']],
     ['run -d cuda', ['cuda']],
     ['bench --device=hip:1', ['hip']],
     ['serve -dcuda:0', ['cuda']],
     ['run --device cpu', []],
-    ['run --device', ['hip', 'cuda']],
+    ['run --device', ['cuda', 'hip']],
     ['perplexity --device webgpu', []],
     ['run --device nonsense', []],
     ['run --help', []],

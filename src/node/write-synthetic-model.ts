@@ -2,12 +2,11 @@ import { rm } from 'node:fs/promises';
 import { GgufWriter } from '../gguf/index.ts';
 import { type RandomWeightsOptions, writeRandomWeights } from '../model/synthetic/random-weights.ts';
 import type { SyntheticShape } from '../model/synthetic/shapes.ts';
-import { syntheticPlan } from '../model/synthetic/synthetic-plan.ts';
-import type { SyntheticFormats } from '../model/synthetic/synthetic-tensors.ts';
+import { type SyntheticPlanOptions, syntheticPlan } from '../model/synthetic/synthetic-plan.ts';
 import { FileSink } from './file-sink.ts';
 
 /** What model is written, and where. */
-export interface SyntheticModelRequest extends SyntheticFormats, RandomWeightsOptions {
+export interface SyntheticModelRequest extends SyntheticPlanOptions, RandomWeightsOptions {
   readonly path: string;
   /** Goes into `general.name`. */
   readonly name: string;

@@ -144,6 +144,18 @@ test('tokens go there and back', async (t) => {
   assert.equal((pieces as unknown[]).length, (tokens as unknown[]).length);
 });
 
+test('a long text does not keep others waiting', async (t) => {
+  const server = await tinyServer(t);
+  const answered: string[] = [];
+  const tokenize = async (name: string, content: string) => {
+    const response = await server.fetch(post('/tokenize', { content }));
+    assert.equal(response.status, 200);
+    answered.push(name);
+  };
+  await Promise.all([tokenize('long', 'hi there, '.repeat(50_000)), tokenize('short', 'hi')]);
+  assert.deepEqual(answered, ['short', 'long']);
+});
+
 test('requests that cannot be meant get a typed error in the shape of their API', async (t) => {
   const server = await tinyServer(t);
   const long = 'x'.repeat(200);

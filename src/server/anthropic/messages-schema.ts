@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ChatMessage, ChatTool, ChatToolCall } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { jsonSchema, toolName, type ToolUse } from '../generation/answer-form.ts';
+import { adapterField } from '../generation/adapter-field.ts';
 import { modelField, tokensField } from '../generation/sampling-fields.ts';
 
 const block = z.looseObject({ type: z.string() });
@@ -31,6 +32,7 @@ export const messagesBody = z.object({
   top_p: z.number().nullish(),
   top_k: z.int().nullish(),
   stop_sequences: z.array(z.string()).max(16).nullish(),
+  lora: adapterField,
   stream: z.boolean().nullish(),
   tool_choice: z
     .object({

@@ -38,7 +38,7 @@ export interface Begun {
 export async function begin(
   call: Call,
   modelId: string | undefined,
-  prepare: (model: LanguageModel) => GenerationTask,
+  prepare: (model: LanguageModel) => Promise<GenerationTask>,
 ): Promise<Begun> {
   const events = run(call, modelId, prepare);
   const first = await events.next();
@@ -50,13 +50,13 @@ export async function begin(
 async function* run(
   call: Call,
   modelId: string | undefined,
-  prepare: (model: LanguageModel) => GenerationTask,
+  prepare: (model: LanguageModel) => Promise<GenerationTask>,
 ): AsyncGenerator<ChoiceEvent, void> {
   const { pool, gate } = call.server;
   using place = gate.enter();
   using lease = await pool.acquire(modelId, call.signal);
   const { model } = lease;
-  const task = prepare(model);
+  const task = await prepare(model);
   // Each choice listens to a signal of its own: one signal with a hundred listeners looks like a leak.
   const stops = Array.from({ length: task.choices }, () => new AbortController());
   const stop = () => {

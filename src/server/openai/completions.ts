@@ -52,7 +52,7 @@ export const completionsEndpoint = postEndpoint({
 
 async function complete(request: CompletionBody, call: Call): Promise<Response> {
   if (request.suffix) invalid('suffix', 'filling in the middle is not supported');
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const head = { id: freshId('cmpl-'), created: nowSeconds(), model: begun.id, object: 'text_completion' };
   if (request.stream) return respondWithEvents(call, begun, chunks(request, begun, head));
   const choices: CompletionChoice[] = [];
@@ -66,10 +66,15 @@ async function complete(request: CompletionBody, call: Call): Promise<Response> 
   return json({ ...head, choices: answers, usage: usageOf(begun.promptTokens, ends) });
 }
 
-function taskOf(request: CompletionBody, model: LanguageModel): GenerationTask {
+async function taskOf(
+  request: CompletionBody,
+  model: LanguageModel,
+  signal: AbortSignal,
+): Promise<GenerationTask> {
   const { prompt, n } = request;
   const text = typeof prompt === 'string' ? prompt : typeof prompt[0] === 'string' ? prompt[0] : undefined;
-  const ids = text === undefined ? (prompt as number[]) : model.tokenizer.encode(text);
+  const ids =
+    text === undefined ? (prompt as number[]) : await model.tokenizer.encodeInTurns(text, { signal });
   const maxTokens = request.max_tokens ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
   const adapters = adaptersOf(model, request.lora);

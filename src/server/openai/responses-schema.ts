@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ChatMessage } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
+import { adapterField } from '../generation/adapter-field.ts';
 import { jsonSchema, type TextForm, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { logprobsField, modelField, tokensField } from '../generation/sampling-fields.ts';
 import { chatTools, textOf } from './chat-messages.ts';
@@ -35,6 +36,7 @@ export const responsesBody = z.object({
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
   top_logprobs: logprobsField,
+  lora: adapterField,
   stream: z.boolean().nullish(),
   text: z.looseObject({ format: textFormat.nullish() }).nullish(),
   tools: z.array(tool).max(128).nullish(),

@@ -49,13 +49,14 @@ export function startDriver(ffi: Ffi, name: DriverName, places: NativePlaces = {
 
 async function start(ffi: Ffi, name: DriverName, places: NativePlaces): Promise<StartedDriver> {
   const table = TABLES[name];
-  const { driver = table.libraries, compiler = COMPILERS[name].libraries } = places;
-  const library = ffi.open(driver);
-  await table.start(library);
+  const { companions, libraries } = COMPILERS[name];
+  const { driver = table.libraries, compiler = libraries } = places;
+  if (table.isLarge) await ffi.preload(driver);
+  const ready = await table.start(ffi, ffi.open(driver));
   return {
     ready: async (ordinal) => {
-      // The system's loader reads one library at a time, and a driver that starts reads some: so this one waited.
-      const [device] = await Promise.all([table.ready(ffi, library, ordinal), ffi.preload(compiler)]);
+      // The system's loader reads one library at a time, and a driver that starts reads some: so these waited.
+      const [device] = await Promise.all([ready(ordinal), ffi.preload(companions), ffi.preload(compiler)]);
       return device;
     },
   };

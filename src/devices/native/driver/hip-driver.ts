@@ -1,6 +1,6 @@
-import type { NativeLibrary } from '../../../device/index.ts';
+import type { Ffi, NativeLibrary } from '../../../device/index.ts';
 import { type DeviceAttributes, type DriverCalls, LAUNCH_PARAMETERS } from './driver-calls.ts';
-import { type DriverTable, statusCalls } from './driver-table.ts';
+import { type DriverTable, type ReadyDevice, statusCalls } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
 
 /** `hipDeviceAttribute_t`, unchanged since ROCm 5.0. */
@@ -45,17 +45,14 @@ export const hipDriver: DriverTable = {
     ...bindMemory(library, results),
     ...bindWork(library, results),
   }),
+  isLarge: true,
   start,
-  ready,
 };
 
-async function start(library: NativeLibrary): Promise<void> {
-  await library.bindAsync('hipInit', 'i32', ['u32'])(0);
-}
-
 /** HIP readies a GPU by itself, when it is first used. */
-async function ready(): Promise<Disposable> {
-  return { [Symbol.dispose]: () => {} };
+async function start(_ffi: Ffi, library: NativeLibrary): Promise<ReadyDevice> {
+  await library.bindAsync('hipInit', 'i32', ['u32'])(0);
+  return async () => ({ [Symbol.dispose]: () => {} });
 }
 
 function bindDevices(library: NativeLibrary, results: ResultSpace) {

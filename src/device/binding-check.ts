@@ -1,7 +1,7 @@
 import { fail } from '../base/errors.ts';
 import { stateBytes, tensorBytes } from '../ops/value.ts';
-import type { BufferRange } from './memory.ts';
-import type { Bindings, Program } from './program.ts';
+import type { BufferRange, DeviceBuffer } from './memory.ts';
+import type { Bindings, Executable, Program } from './program.ts';
 import { checkRange } from './range-check.ts';
 
 /** Throws `BINDING` unless everything that the program's graph wants from outside is there, aligned and large enough. */
@@ -25,4 +25,15 @@ export function checkBindings(program: Program, bindings: Bindings): void {
     check(`weight ${names}`, bindings.weights.get(weight), weight.byteLength);
   }
   if (program.scratchBytes > 0) check('scratch', bindings.scratch, program.scratchBytes);
+}
+
+/** Every buffer that bindings name, once. */
+export function boundBuffers({ values, outputs, weights, scratch }: Bindings): ReadonlySet<DeviceBuffer> {
+  const ranges = [...values.values(), ...outputs.values(), ...weights.values()];
+  return new Set([...ranges, ...(scratch ? [scratch] : [])].map(({ buffer }) => buffer));
+}
+
+/** Every buffer that executables are bound to, once. */
+export function buffersOf(executables: readonly Executable[]): ReadonlySet<DeviceBuffer> {
+  return new Set(executables.flatMap(({ buffers }) => [...buffers]));
 }

@@ -32,11 +32,11 @@ export interface Device extends AsyncDisposable {
   readonly lost: Promise<Error>;
   readonly memoryRules: MemoryRules;
   memory(): Promise<MemoryInfo>;
-  /** Memory on the device, its contents undefined. `label` names it in messages and traces. Throws `OUT_OF_MEMORY`. */
+  /** Memory on the device, its contents undefined. `label` names it in messages and traces. Throws `OUT_OF_MEMORY`, `INVALID_ARGUMENT`. */
   createBuffer(byteLength: number, label: string): DeviceBuffer;
   /**
    * Host memory that the device copies from and into without a detour, its contents undefined. For `inputs` unless said
-   * otherwise.
+   * otherwise. Throws `INVALID_ARGUMENT`.
    */
   createPinned(byteLength: number, label: string, use?: PinnedUse): PinnedBuffer;
   /**
@@ -58,7 +58,10 @@ export interface Device extends AsyncDisposable {
    * not. Absent on a device that never does. Bit for bit what the formats' own decoders give.
    */
   readyToDecode?(weight: PackedWeight, part: number, format: TensorFormat): Promise<boolean>;
-  /** Captures executables, in this order, into one replayable step. */
+  /**
+   * Captures executables, in this order, into one replayable step. Rejects with `BINDING` for another device's, `DISPOSED`
+   * where memory that one is bound to is gone.
+   */
   record(executables: readonly Executable[], label: string): Promise<Step>;
   /** Buffers, pinned buffers, streams and steps that were created and not yet disposed. */
   liveObjects(): number;

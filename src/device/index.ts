@@ -1,5 +1,6 @@
-export { checkBindings } from './binding-check.ts';
+export { boundBuffers, buffersOf, checkBindings } from './binding-check.ts';
 export type { BlockDecoder, DecodeWork, SharedBlock } from './block-decoder.ts';
+export { checkByteLength } from './byte-length.ts';
 export type { Device, DeviceInfo, MemoryInfo } from './device.ts';
 export type {
   Address,

@@ -1,6 +1,7 @@
+import type { TensorFormat } from '../formats/index.ts';
 import type { OpGraph } from '../ops/graph.ts';
 import type { State, Tensor, Weight } from '../ops/value.ts';
-import type { BufferRange } from './memory.ts';
+import type { BufferRange, DeviceBuffer } from './memory.ts';
 
 /**
  * A weight as a program wants it on the device: one or several of the graph's weights, joined and laid out its own way.
@@ -15,6 +16,11 @@ export interface PackedWeight {
   readonly layout: string;
   /** `Stream.pack` takes rows from a multiple of this on; a chunk that is not the last holds a multiple of it. */
   readonly rowAlignment: number;
+  /**
+   * True where rows that are handed over in this format wait on the device for a kernel that lays them out, in the memory that
+   * `MemoryRules.waiting` plans; false or absent where they are copied to their place.
+   */
+  waits?(format: TensorFormat): boolean;
 }
 
 /** A compiled graph. It holds no device memory of its own and may be bound any number of times. */
@@ -40,6 +46,8 @@ export interface Bindings {
 /** A program with addresses, ready to be recorded. */
 export interface Executable {
   readonly program: Program;
+  /** The memory that it is bound to, which outlives every step recorded from it. */
+  readonly buffers: ReadonlySet<DeviceBuffer>;
 }
 
 /** A captured sequence of executables; replayed by `Stream.run`. */

@@ -87,6 +87,26 @@ emulated('1 000 objects of each kind come and go without a trace', (emulator) =>
   }),
 );
 
+emulated(
+  'events outlive their device: it has waited for them, and the driver is not asked',
+  async (emulator) => {
+    const device = emulator.device();
+    const event = device.createStream('short').record();
+    const timed = device.createStream('timed').record();
+    await timed.completed();
+    await device[Symbol.asyncDispose]();
+    assert.equal(event.query(), true);
+    await event.completed();
+    await withDevice(emulator, async (next) => {
+      await using stream = next.createStream('next');
+      stream.wait(event);
+      const later = stream.record();
+      await later.completed();
+      assert.throws(() => later.elapsedSince(timed), { code: 'INVALID_ARGUMENT' });
+    });
+  },
+);
+
 emulated('events that nobody asks are used again once they are garbage or disposed', (emulator) =>
   withDevice(emulator, async (device) => {
     await using stream = device.createStream('events');

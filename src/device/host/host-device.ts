@@ -1,6 +1,8 @@
 import { Lifetime } from '../../base/disposal.ts';
 import { fail } from '../../base/errors.ts';
 import type { OpGraph } from '../../ops/graph.ts';
+import { buffersOf } from '../binding-check.ts';
+import { checkByteLength } from '../byte-length.ts';
 import type { Device, DeviceInfo, MemoryInfo } from '../device.ts';
 import { HostBuffer } from './host-memory.ts';
 import { type HostExecutable, HostProgram, type HostProgramParts } from './host-program.ts';
@@ -105,6 +107,7 @@ export class HostDevice implements Device {
 
   async record(executables: readonly Executable[], label: string): Promise<Step> {
     this.#live.check();
+    for (const buffer of buffersOf(executables)) this.#owns(buffer);
     const step = new HostStep(label, executables as readonly HostExecutable[], (ended) =>
       this.#live.remove(ended),
     );
@@ -122,6 +125,7 @@ export class HostDevice implements Device {
 
   #create(byteLength: number, label: string, allocate: (byteLength: number) => Uint8Array): HostBuffer {
     this.#live.check();
+    checkByteLength(byteLength);
     this.#budget.take(byteLength, label);
     const ended = (buffer: HostBuffer) => {
       this.#live.remove(buffer);

@@ -1,7 +1,6 @@
 import type { OpGraph } from '../../ops/graph.ts';
 import { type Weight, weightRowBytes } from '../../ops/value.ts';
-import { checkBindings } from '../binding-check.ts';
-import type { BufferRange } from '../memory.ts';
+import { boundBuffers, checkBindings } from '../binding-check.ts';
 import type { Bindings, Executable, PackedWeight, Program } from '../program.ts';
 
 /** An executable that the host runs by calling it. */
@@ -35,8 +34,9 @@ export class HostProgram implements Program {
 
   bind(bindings: Bindings): HostExecutable {
     checkBindings(this, bindings);
-    for (const range of rangesOf(bindings)) this.#parts.owns(range.buffer);
-    return { program: this, run: this.#parts.prepare(this, bindings) };
+    const buffers = boundBuffers(bindings);
+    for (const buffer of buffers) this.#parts.owns(buffer);
+    return { program: this, buffers, run: this.#parts.prepare(this, bindings) };
   }
 }
 
@@ -48,8 +48,4 @@ function fileRowsOf(weight: Weight): PackedWeight {
     layout: 'file',
     rowAlignment: 1,
   };
-}
-
-function rangesOf({ values, outputs, weights, scratch }: Bindings): BufferRange[] {
-  return [...values.values(), ...outputs.values(), ...weights.values(), ...(scratch ? [scratch] : [])];
 }

@@ -1,5 +1,6 @@
 import { fail, RocmforgeError } from '../../base/errors.ts';
 import {
+  checkByteLength,
   type Device,
   type DeviceInfo,
   type Executable,
@@ -21,7 +22,7 @@ import { WorkerTeam } from './host/worker-team.ts';
 import { chooseKernels, type KernelBytes } from './kernel-choice.ts';
 import { type BankLimits, LARGEST_BANK } from './memory/bank.ts';
 import { BankSet } from './memory/bank-set.ts';
-import { CpuBuffer } from './memory/cpu-buffer.ts';
+import { CpuBuffer, ownBuffer } from './memory/cpu-buffer.ts';
 import { buildStep } from './program/build-step.ts';
 import { CpuExecutable, CpuProgram } from './program/cpu-program.ts';
 import { MAX_WORKERS } from './protocol/control.ts';
@@ -117,9 +118,7 @@ class CpuDevice implements Device {
 
   createBuffer(byteLength: number, label: string): CpuBuffer {
     this.#live.check();
-    if (!(Number.isSafeInteger(byteLength) && byteLength >= 0)) {
-      fail('INVALID_ARGUMENT', { name: 'byteLength', found: `${byteLength}`, expected: 'a count of bytes' });
-    }
+    checkByteLength(byteLength);
     const allocation = this.#banks.allocate(byteLength, label);
     const released = (buffer: CpuBuffer) => this.#live.remove(buffer);
     return this.#live.add(new CpuBuffer(label, allocation, { banks: this.#banks, released }));
@@ -175,6 +174,8 @@ class CpuDevice implements Device {
   }
 
   #own(executable: Executable, label: string): CpuExecutable {
+    const use = { graph: label, value: 'executable', banks: this.#banks };
+    for (const buffer of executable.buffers) ownBuffer(buffer, use);
     if (executable instanceof CpuExecutable && executable.program.isOf(this.#banks)) return executable;
     const found = 'an executable of another device';
     return fail('BINDING', { graph: label, value: 'executable', found, expected: 'one of this device' });

@@ -1,6 +1,8 @@
 import { fail, isRocmforgeError, RocmforgeError } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import {
+  buffersOf,
+  checkByteLength,
   type Device,
   type DeviceInfo,
   type Executable,
@@ -136,12 +138,14 @@ export class NativeDevice implements Device {
 
   createBuffer(byteLength: number, label: string): NativeBuffer {
     this.#live.check();
+    checkByteLength(byteLength);
     const buffer = new NativeBuffer(this.#driver, byteLength, label, (ended) => this.#live.remove(ended));
     return this.#add(buffer);
   }
 
   createPinned(byteLength: number, label: string): NativePinned {
     this.#live.check();
+    checkByteLength(byteLength);
     const { ffi, logger } = this.#context;
     const ended = () => this.#unpinned(pinned);
     const pinned = allocatePinned({ driver: this.#driver, ffi, logger, ended }, byteLength, label);
@@ -199,6 +203,7 @@ export class NativeDevice implements Device {
 
   async record(executables: readonly Executable[], label: string): Promise<Step> {
     this.#live.check();
+    for (const buffer of buffersOf(executables)) this.#owns(buffer);
     const launches = executables.flatMap((executable) => (executable as NativeExecutable).launches);
     const graph = this.#launcher.capture(launches);
     const ended = (step: NativeStep) => this.#live.remove(step);

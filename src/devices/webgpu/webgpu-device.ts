@@ -1,5 +1,7 @@
 import { fail } from '../../base/errors.ts';
 import {
+  buffersOf,
+  checkByteLength,
   type Device,
   type DeviceInfo,
   type Executable,
@@ -97,6 +99,7 @@ export class WebGpuDevice implements Device {
 
   createBuffer(byteLength: number, label: string): WebGpuBuffer {
     this.#live.check();
+    checkByteLength(byteLength);
     const { maxBufferSize } = this.#device.limits;
     if (byteLength > maxBufferSize) {
       fail('OUT_OF_MEMORY', { device: 'webgpu', what: label, bytes: byteLength, free: maxBufferSize });
@@ -111,6 +114,7 @@ export class WebGpuDevice implements Device {
 
   createPinned(byteLength: number, label: string, use: PinnedUse = 'inputs'): PinnedBuffer & Disposable {
     this.#live.check();
+    checkByteLength(byteLength);
     if (use === 'weights') {
       return this.#add(this.#uploader.createPinned(byteLength, label, (pinned) => this.#live.remove(pinned)));
     }
@@ -157,14 +161,21 @@ export class WebGpuDevice implements Device {
   async record(executables: readonly Executable[], label: string): Promise<Step> {
     this.#live.check();
     await this.#faults.settled();
+    for (const buffer of buffersOf(executables)) this.#owns(buffer);
     const launches = executables.flatMap((executable) => (executable as WebGpuExecutable).launches);
     const indices = new IndexCopies(this.#device, launches);
-    const dispatches = await Promise.all(
-      launches.map((launch) => prepareLaunch(indices.applyTo(launch), this.#store, this.#device)),
-    );
-    if (this.#faults.error) throw this.#faults.error;
-    const ended = (step: WebGpuStep) => this.#live.remove(step);
-    return this.#add(new WebGpuStep(label, dispatches, { device: this.#device, indices, ended }));
+    try {
+      const dispatches = await Promise.all(
+        launches.map((launch) => prepareLaunch(indices.applyTo(launch), this.#store, this.#device)),
+      );
+      this.#live.check();
+      if (this.#faults.error) throw this.#faults.error;
+      const ended = (step: WebGpuStep) => this.#live.remove(step);
+      return this.#add(new WebGpuStep(label, dispatches, { device: this.#device, indices, ended }));
+    } catch (error) {
+      indices.dispose();
+      throw error;
+    }
   }
 
   /**

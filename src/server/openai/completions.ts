@@ -28,8 +28,13 @@ const DEFAULT_MAX_TOKENS = 16;
 const body = z.object({
   model: modelField,
   prompt: z
-    .union([z.string(), z.array(z.string()).length(1), z.array(z.int()).min(1)])
-    .describe('A text, or token ids.'),
+    .union([
+      z.string(),
+      z.array(z.string()).length(1),
+      z.array(z.int()).min(1),
+      z.array(z.array(z.int()).min(1)).length(1),
+    ])
+    .describe('A text, or token ids; either may be the only one of a list.'),
   ...samplingFields,
   ...streamFields,
   lora: adapterField,
@@ -71,15 +76,18 @@ async function taskOf(
   model: LanguageModel,
   signal: AbortSignal,
 ): Promise<GenerationTask> {
-  const { prompt, n } = request;
-  const text = typeof prompt === 'string' ? prompt : typeof prompt[0] === 'string' ? prompt[0] : undefined;
-  const ids =
-    text === undefined ? (prompt as number[]) : await model.tokenizer.encodeInTurns(text, { signal });
+  const { prompt: given, n } = request;
+  const prompt = typeof given === 'string' || isIds(given) ? given : (given[0] as string | number[]);
+  const ids = typeof prompt === 'string' ? await model.tokenizer.encodeInTurns(prompt, { signal }) : prompt;
   const maxTokens = request.max_tokens ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
   const adapters = adaptersOf(model, request.lora);
   const options = generateOptions(request, { maxTokens, logProbabilities, adapters, continues: true });
   return { prompt: ids, options, choices: n ?? 1 };
+}
+
+function isIds(list: string[] | number[] | number[][]): list is number[] {
+  return typeof list[0] === 'number';
 }
 
 /** A choice while it grows. */

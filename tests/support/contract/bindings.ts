@@ -79,6 +79,17 @@ export function testBindings(context: ContractContext): void {
     assert.throws(() => stream.run(step), { code: 'DISPOSED' });
   });
 
+  contractTest(context, 'bindings: what is bound to memory that is gone is not recorded', async () => {
+    const device = context.device();
+    const before = device.liveObjects();
+    const program = await device.compile(sampleGraph().graph);
+    const { buffer, bindings } = bindAll(device, program);
+    const executable = program.bind(bindings);
+    buffer[Symbol.dispose]();
+    await assert.rejects(device.record([executable], 'late'), { code: 'DISPOSED' });
+    assert.equal(device.liveObjects(), before);
+  });
+
   contractTest(context, 'bindings: every weight of a graph is part of a packed weight', async () => {
     const device = context.device();
     const { graph } = sampleGraph();

@@ -97,6 +97,16 @@ function testRanges(context: ContractContext): void {
     await assert.rejects(async () => stream.download(short, new Uint8Array(512)), { code: 'BINDING' });
   });
 
+  contractTest(context, 'memory: sizes that count no bytes are refused', async () => {
+    const device = context.device();
+    const before = device.liveObjects();
+    for (const size of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      assert.throws(() => device.createBuffer(size, 'odd'), { code: 'INVALID_ARGUMENT' });
+      assert.throws(() => device.createPinned(size, 'odd'), { code: 'INVALID_ARGUMENT' });
+    }
+    assert.equal(device.liveObjects(), before);
+  });
+
   contractTest(
     context,
     'memory: more than there is throws OUT_OF_MEMORY, and nothing stays behind',

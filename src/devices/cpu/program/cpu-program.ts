@@ -2,8 +2,10 @@ import { invariant } from '../../../base/errors.ts';
 import { applyByKind } from '../../../base/kind-table.ts';
 import {
   type Bindings,
+  boundBuffers,
   type BufferRange,
   checkBindings,
+  type DeviceBuffer,
   type Executable,
   type Program,
   type ScratchPlan,
@@ -54,7 +56,7 @@ export class CpuProgram implements Program {
     checkBindings(this, bindings);
     const places = this.slots.map((slot) => this.#placeOf(slot, bindings));
     checkOverlaps(this.graph.name, this.phases, places);
-    return new CpuExecutable(this, places);
+    return new CpuExecutable(this, places, boundBuffers(bindings));
   }
 
   /** True for a slot that several tasks name. */
@@ -86,6 +88,7 @@ export class CpuExecutable implements Executable {
   constructor(
     readonly program: CpuProgram,
     readonly places: readonly Place[],
+    readonly buffers: ReadonlySet<DeviceBuffer>,
   ) {}
 }
 

@@ -2,6 +2,7 @@ import { invariant } from '../../../base/errors.ts';
 import {
   type Address,
   type Bindings,
+  boundBuffers,
   type BufferRange,
   checkBindings,
   type Executable,
@@ -43,8 +44,8 @@ export class NativeProgram implements Program {
   bind(bindings: Bindings): NativeExecutable {
     checkBindings(this, bindings);
     const { values, outputs, weights, scratch } = bindings;
-    const ranges = [...values.values(), ...outputs.values(), ...weights.values()];
-    for (const range of scratch ? [...ranges, scratch] : ranges) this.#owns(range.buffer);
+    const buffers = boundBuffers(bindings);
+    for (const buffer of buffers) this.#owns(buffer);
     const addresses = new Map<Tensor | State, Address>();
     for (const [value, range] of values) addresses.set(value, addressOf(range));
     for (const { name, tensor } of this.graph.outputs) {
@@ -55,7 +56,7 @@ export class NativeProgram implements Program {
       weight: (weight) => addressOf(bound(weights.get(weight))),
       scratch: scratch ? addressOf(scratch) : 0,
     });
-    return { program: this, launches };
+    return { program: this, buffers, launches };
   }
 }
 

@@ -22,7 +22,12 @@ export class EventPool {
   }
 
   give(handle: Address): void {
-    if (this.#all.has(handle)) this.#idle.push(handle);
+    if (this.holds(handle)) this.#idle.push(handle);
+  }
+
+  /** False once the driver's event is destroyed. */
+  holds(handle: Address): boolean {
+    return this.#all.has(handle);
   }
 
   /** Takes the handle back when `owner` is collected as garbage. */

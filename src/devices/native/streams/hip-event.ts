@@ -52,8 +52,9 @@ export class HipEvent implements DeviceEvent, Disposable {
     return event;
   }
 
-  /** The driver's event; undefined once the point was seen to be reached. */
+  /** The driver's event; undefined once the point was seen to be reached, or the device is disposed. */
   get handle(): Address | undefined {
+    this.#outliveDevice();
     return this.#handle;
   }
 
@@ -76,15 +77,20 @@ export class HipEvent implements DeviceEvent, Disposable {
 
   /** Waits without giving other work a turn. For opening a device, not for the token loop. */
   synchronize(): void {
-    if (this.#handle !== undefined) this.#parts.driver.synchronizeEvent(this.#handle);
+    const { handle } = this;
+    if (handle !== undefined) this.#parts.driver.synchronizeEvent(handle);
     invariant(this.query(), 'an event that was waited for is reached');
   }
 
   elapsedSince(earlier: DeviceEvent): number {
-    const from = earlier instanceof HipEvent && earlier.query() ? earlier.#time : undefined;
+    const from = this.#isBeside(earlier) && earlier.query() ? earlier.#time : undefined;
     if (from === undefined || !this.query() || this.#time === undefined) {
-      const expected = 'two completed events of one device';
-      fail('INVALID_ARGUMENT', { name: 'elapsedSince', found: 'an event that has not completed', expected });
+      const found = 'an event that has not completed, or of another device';
+      fail('INVALID_ARGUMENT', {
+        name: 'elapsedSince',
+        found,
+        expected: 'two completed events of one device',
+      });
     }
     return this.#time - from;
   }
@@ -101,6 +107,7 @@ export class HipEvent implements DeviceEvent, Disposable {
 
   /** Asks the driver; true when there is nothing left to wait for. */
   poll(): boolean {
+    this.#outliveDevice();
     if (this.#settled || this.#handle === undefined) return true;
     try {
       if (!this.#parts.driver.queryEvent(this.#handle)) return false;
@@ -120,6 +127,18 @@ export class HipEvent implements DeviceEvent, Disposable {
     if (this.#handle === undefined || this.#waiting.length > 0) return;
     this.#parts.events.unwatch(this);
     this.#parts.events.give(this.#handle);
+    this.#handle = undefined;
+    this.#settle();
+  }
+
+  /** True for an event of the same device. */
+  #isBeside(other: DeviceEvent): other is HipEvent {
+    return other instanceof HipEvent && other.#parts.timeline === this.#parts.timeline;
+  }
+
+  /** A disposed device has waited for all its work, and has no events any more. */
+  #outliveDevice(): void {
+    if (this.#handle === undefined || this.#parts.events.holds(this.#handle)) return;
     this.#handle = undefined;
     this.#settle();
   }

@@ -1,6 +1,7 @@
 import { invariant } from '../../../base/errors.ts';
 import {
   type Bindings,
+  boundBuffers,
   type BufferRange,
   checkBindings,
   type Executable,
@@ -43,8 +44,8 @@ export class WebGpuProgram implements Program {
   bind(bindings: Bindings): WebGpuExecutable {
     checkBindings(this, bindings);
     const { values, outputs, weights, scratch } = bindings;
-    const ranges = [...values.values(), ...outputs.values(), ...weights.values()];
-    for (const range of scratch ? [...ranges, scratch] : ranges) this.#owns(range.buffer);
+    const buffers = boundBuffers(bindings);
+    for (const buffer of buffers) this.#owns(buffer);
     const places = new Map<Tensor | State, BufferRange>(values);
     for (const { name, tensor } of this.graph.outputs) places.set(tensor, bound(outputs.get(name)));
     const rangeOf = (place: Place): BufferRange => {
@@ -59,7 +60,7 @@ export class WebGpuProgram implements Program {
         return { buffer: gpuBufferOf(range), offset: range.offset + offset, byteLength };
       }),
     }));
-    return { program: this, launches };
+    return { program: this, buffers, launches };
   }
 }
 

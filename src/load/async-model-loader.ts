@@ -245,7 +245,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   async #move(load: WeightLoad, chunk: Chunk, { slot, reader }: { slot: RingSlot; reader: number }) {
     const read = await this.#read(load, chunk, { slot, reader });
     const offset = chunk.decodes ? await this.#decode(load.job, chunk, { slot, read }) : read.offset;
-    await this.#hand(load, chunk, { pinned: slot.pinned(chunk.bytes), offset });
+    await this.#hand(load, chunk, { pinned: slot.pinned(offset + chunk.bytes), offset });
   }
 
   async #copy(load: WeightLoad, chunk: Chunk, rows: PinnedRows): Promise<void> {
@@ -282,7 +282,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     const since = this.#clock.begin('read');
     try {
       const { length } = windowOf(chunk);
-      const bytes = chunk.decodes ? slot.host(length) : slot.pinned(length).bytes;
+      const bytes = chunk.decodes ? slot.host(length) : slot.fillable(length);
       const offset = await readChunk(chunk, bytes, signal);
       onRead?.();
       this.#note(`reader ${reader}`, chunk, since);
@@ -306,7 +306,7 @@ export class AsyncModelLoader implements AsyncDisposable {
       const become = weight.parts[chunk.part]?.format;
       if (!become) return fail('INTERNAL', { what: `the weight has a part ${chunk.part}` });
       const source = read.bytes.subarray(read.offset, read.offset + chunk.fileBytes);
-      const into = slot.pinned(chunk.bytes).bytes.subarray(0, chunk.bytes);
+      const into = slot.fillable(chunk.bytes).subarray(0, chunk.bytes);
       await this.#decoder.decode({ format: chunk.tensor.format, source, become, into });
       this.#note(`decoder ${lane}`, chunk, since);
       return 0;

@@ -7,7 +7,7 @@ import {
   type Status,
 } from './driver-calls.ts';
 import { INVALID_VALUE, SUCCESS } from './driver-status.ts';
-import { type DriverTable, statusCalls } from './driver-table.ts';
+import { type DriverTable, type ReadyDevice, statusCalls } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
 
 /** `CUdevice_attribute`. */
@@ -45,17 +45,24 @@ export const cudaDriver: DriverTable = {
     ...bindMemory(library, results),
     ...bindWork(library, results),
   }),
+  isLarge: false,
   start,
 };
 
-/** The primary context stays while anybody has retained it. */
-async function start(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable> {
+/**
+ * The primary context stays while anybody has retained it. All calls are looked up before: that waits for the system's loader
+ * while it reads another library.
+ */
+async function start(ffi: Ffi, library: NativeLibrary): Promise<ReadyDevice> {
   const init = library.bindAsync('cuInit', 'i32', ['u32']);
   const retain = library.bindAsync('cuDevicePrimaryCtxRetain', 'i32', ['address', 'i32']);
   const release = library.bind('cuDevicePrimaryCtxRelease_v2', 'i32', ['i32']);
-  using context = ffi.allocate(8);
-  const started = (await init(0)) === SUCCESS && (await retain(context.address, ordinal)) === SUCCESS;
-  return { [Symbol.dispose]: () => void (started && release(ordinal)) };
+  await init(0);
+  return async (ordinal) => {
+    using context = ffi.allocate(8);
+    const isReady = (await retain(context.address, ordinal)) === SUCCESS;
+    return { [Symbol.dispose]: () => void (isReady && release(ordinal)) };
+  };
 }
 
 function bindDevices(library: NativeLibrary, results: ResultSpace) {

@@ -1,6 +1,6 @@
 import type { Ffi, NativeLibrary } from '../../../device/index.ts';
 import { type DeviceAttributes, type DriverCalls, LAUNCH_PARAMETERS } from './driver-calls.ts';
-import { type DriverTable, statusCalls } from './driver-table.ts';
+import { type DriverTable, type ReadyDevice, statusCalls } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
 
 /** `hipDeviceAttribute_t`, unchanged since ROCm 5.0. */
@@ -45,13 +45,14 @@ export const hipDriver: DriverTable = {
     ...bindMemory(library, results),
     ...bindWork(library, results),
   }),
+  isLarge: true,
   start,
 };
 
-/** HIP readies a GPU by itself, and a started runtime stays. */
-async function start(_ffi: Ffi, library: NativeLibrary): Promise<Disposable> {
+/** HIP readies a GPU by itself, when it is first used. */
+async function start(_ffi: Ffi, library: NativeLibrary): Promise<ReadyDevice> {
   await library.bindAsync('hipInit', 'i32', ['u32'])(0);
-  return { [Symbol.dispose]: () => {} };
+  return async () => ({ [Symbol.dispose]: () => {} });
 }
 
 function bindDevices(library: NativeLibrary, results: ResultSpace) {

@@ -1,10 +1,12 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { F32 } from '../src/formats/index.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
 import { FAMILY_FIXTURES, familyPaths } from '../tests/support/family-fixtures.ts';
+import { FAMILY_VARIANTS, VARIANTS_GOLDEN, writeVariant } from '../tests/support/family-variants.ts';
 import {
   adapterPath,
   LORA_ADAPTERS,
@@ -17,7 +19,7 @@ import { referenceEmbeddings, referenceSequences } from './peer/forced-logits.ts
 import { installPeer } from './peer/install-peer.ts';
 
 // Makes the small random model of each architecture and its golden, computed by llama.cpp through node-llama-cpp:
-// `npm run goldens -- [architecture ...]`.
+// `npm run goldens -- [architecture | lora | variants ...]`.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -42,8 +44,25 @@ for (const family of FAMILY_FIXTURES) {
   console.log(basename(golden));
 }
 if (wanted.length === 0 || wanted.includes('lora')) await writeLoraGolden();
+if (wanted.length === 0 || wanted.includes('variants')) await writeVariantsGolden();
 // The library's threads would keep the process alive.
 process.exit(0);
+
+/** What llama.cpp computes of each variant's model, which is not kept: tests write it again. */
+async function writeVariantsGolden(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'rocmforge-'));
+  const lines: string[] = [];
+  for (const variant of FAMILY_VARIANTS) {
+    const path = join(folder, 'variant.gguf');
+    await writeVariant(variant, path);
+    const reference = variant.encodes ? referenceEmbeddings : referenceSequences;
+    const sequences: readonly object[] = await reference(module, path, TEXTS.slice(0, 1));
+    lines.push(...sequences.map((sequence) => JSON.stringify({ variant: variant.name, ...sequence })));
+  }
+  rmSync(folder, { recursive: true });
+  writeFileSync(VARIANTS_GOLDEN, lines.map((line) => `${line}\n`).join(''));
+  console.log(basename(VARIANTS_GOLDEN));
+}
 
 /** Two adapters of the small Llama, and what llama.cpp computes with one, the other, and both. */
 async function writeLoraGolden(): Promise<void> {

@@ -7,6 +7,8 @@ import { openGguf } from '../../src/node/index.ts';
 
 /** What a mode costs for a prompt of one length, in milliseconds from the open file and device on. */
 interface ModeTimes {
+  /** Of it, what planning took: programs, memory, addresses; no weight moves. */
+  readonly plan: number;
   /** Until the model is given out: planned, allocated, and loaded as far as the mode says. */
   readonly open: number;
   /** Until the first token. */
@@ -15,6 +17,8 @@ interface ModeTimes {
   readonly lastByte: number;
   /** Until the first layer has been computed, where it was while weights were still to come. */
   readonly firstLayer: number | undefined;
+  /** A layer's share from the model on to the first token, and of the same prompt again, with every weight there. */
+  readonly layer: { readonly first: number; readonly cached: number };
 }
 
 /** How much is prompted. */
@@ -22,18 +26,23 @@ const PROMPTS = [16, 512];
 
 /** Prints the latency of each mode as a table, and what a layer costs first and cached. */
 export async function printModes(path: string, openDevice: () => Promise<Device>): Promise<void> {
-  const heads = ['mode', 'model open', ...PROMPTS.map((length) => `first token of ${length}`)];
-  const layers = ['layer first', 'layer cached'];
+  const lengths = PROMPTS.flatMap((length) => [`first token of ${length}`, 'layer first / cached']);
+  const heads = ['mode', 'plan', 'model open', ...lengths];
+  const layers = ["a layer's weights", 'cached'];
   console.log(line([...heads, ...layers]));
   const notes: string[] = [];
   for (const mode of LOAD_MODES) {
     const times: ModeTimes[] = [];
     for (const length of PROMPTS) times.push(await modeTimes(path, { mode, length, openDevice }));
     const layer = await layerTimes(path, mode, openDevice);
-    const tokens = times.map(({ firstToken }) => milliseconds(firstToken));
-    const cached = `${(1000 * layer.cached).toFixed(1)} us`;
+    const [first] = times;
+    const tokens = times.flatMap(({ firstToken, layer: share }) => [
+      milliseconds(firstToken),
+      `${share.first.toFixed(2)} / ${milliseconds(share.cached)}`,
+    ]);
+    const weights = [milliseconds(layer.first), `${(1000 * layer.cached).toFixed(1)} us`];
     console.log(
-      line([mode, milliseconds(times[0]?.open ?? 0), ...tokens, milliseconds(layer.first), cached]),
+      line([mode, milliseconds(first?.plan ?? 0), milliseconds(first?.open ?? 0), ...tokens, ...weights]),
     );
     notes.push(...times.map((of, i) => `${mode}, prompt of ${PROMPTS[i]}: ${orderOf(of)}`));
     if (mode === 'lazy') notes.push(`a weight that is there: ${(1e6 * layer.hit).toFixed(0)} ns`);
@@ -60,13 +69,26 @@ async function modeTimes(
   await using model = await LanguageModel.open(parts, { load: of.mode, context: 1024, trace });
   const open = performance.now() - begin;
   const prompt = Array.from({ length: of.length }, (_, i) => 3 + ((i * 37) % 200));
-  await model.generate(prompt, { temperature: 0, maxTokens: 1, ignoreEnd: true }).text();
+  const generate = () => model.generate(prompt, { temperature: 0, maxTokens: 1, ignoreEnd: true }).text();
+  await generate();
   const firstToken = performance.now() - begin;
-  await model.loaded;
+  const { breakdown } = await model.loaded;
   const ends = (row: string) => trace.spans.filter((span) => span.row.startsWith(row)).map(({ end }) => end);
   const lastByte = Math.max(begin, ...ends('stream'), ...ends('repack')) - begin;
   const [, layer] = ends('compute');
-  return { open, firstToken, lastByte, firstLayer: layer === undefined ? undefined : layer - begin };
+  const firstLayer = layer === undefined ? undefined : layer - begin;
+  const { layerCount } = model.plan;
+  // Whole steps are recorded at their first use, unless one was before.
+  for (let warm = 0; warm < 2; warm++) await repeat();
+  const share = { first: (firstToken - open) / layerCount, cached: (await repeat()) / layerCount };
+  return { plan: 1000 * breakdown.plan.sum, open, firstToken, lastByte, firstLayer, layer: share };
+
+  async function repeat(): Promise<number> {
+    model.reset();
+    const again = performance.now();
+    await generate();
+    return performance.now() - again;
+  }
 }
 
 /** What the weights of a layer cost after the model was given out: when first asked for, and when asked again. */
@@ -99,5 +121,5 @@ function milliseconds(ms: number): string {
 }
 
 function line(cells: readonly string[]): string {
-  return cells.map((cell, i) => (i === 0 ? cell.padEnd(12) : cell.padStart(20))).join('');
+  return cells.map((cell, i) => (i === 0 ? cell.padEnd(12) : cell.padStart(22))).join('');
 }

@@ -7,6 +7,9 @@ import { measureLoad } from './measure-load.ts';
 
 const MIB = 1 << 20;
 
+/** The largest tensor that is measured. */
+const LARGEST_TENSOR = 1 << 30;
+
 /** What is varied, one at a time, the rest standing as usual. */
 const SWEEPS: { readonly [K in keyof LoaderOptions]?: readonly number[] } = {
   readers: [1, 2, 4, 8, 16],
@@ -39,11 +42,17 @@ export async function printSweeps(
   }
 }
 
-/** Prints GB/s for tensors of each size, cut from the file. */
-export async function printTensorSizes(device: Device, source: ByteSource): Promise<void> {
+/** Prints GB/s for tensors of each size, cut from the file, which is read round and round where it is shorter. */
+export async function printTensorSizes(device: Device, file: ByteSource): Promise<void> {
   const cells: string[] = [];
-  for (let size = 4096; size <= Math.min(2 ** 30, source.size); size *= 4) {
-    const count = Math.max(1, Math.min(Math.floor((256 * MIB) / size), Math.floor(source.size / size), 4096));
+  const source = repeated(file, LARGEST_TENSOR);
+  for (let size = 4096; size <= LARGEST_TENSOR; size *= 4) {
+    const shown = size < MIB ? `${size / 1024} KiB` : `${size / MIB} MiB`;
+    if (size > device.memoryRules.largestBuffer || size > (await device.memory()).free) {
+      cells.push(`${shown}: no room on the device`);
+      continue;
+    }
+    const count = Math.max(1, Math.min(Math.floor((256 * MIB) / size), 4096));
     using target = device.createBuffer(size, 'tensor');
     const jobs = Array.from({ length: count }, (_, i) => {
       const tensor = {
@@ -60,10 +69,23 @@ export async function printTensorSizes(device: Device, source: ByteSource): Prom
     await using loader = new AsyncModelLoader(device);
     await loader.load(jobs);
     const { seconds, bytes } = await loader.load(jobs);
-    const shown = size < MIB ? `${size / 1024} KiB` : `${size / MIB} MiB`;
     cells.push(`${shown}: ${(bytes / seconds / 1e9).toFixed(2)}`);
   }
   console.log(cells.join('   '));
+}
+
+/** At least `size` bytes: a source, and behind its end its beginning again. */
+function repeated(source: ByteSource, size: number): ByteSource {
+  if (source.size >= size) return source;
+  const read = async (offset: number, into: Uint8Array, signal?: AbortSignal): Promise<void> => {
+    for (let done = 0; done < into.byteLength;) {
+      const at = (offset + done) % source.size;
+      const length = Math.min(into.byteLength - done, source.size - at);
+      await source.read(at, into.subarray(done, done + length), signal);
+      done += length;
+    }
+  };
+  return { name: source.name, size, read, dispose: async () => {}, [Symbol.asyncDispose]: async () => {} };
 }
 
 function powersUpTo(most: number): number[] {

@@ -54,7 +54,8 @@ export function describeCommand(command: Command, definition: AnyCommand, start:
   command.action(() => {
     const flags = command.opts();
     const call = { args: command.processedArgs, flags: flags as never };
-    return start((context) => definition.run(call, context), flags.json === true);
+    const isForProgram = flags.json === true || flags.jsonStream === true;
+    return start((context) => definition.run(call, context), isForProgram);
   });
 }
 

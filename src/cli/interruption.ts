@@ -2,16 +2,17 @@ import { EXIT } from './exit-codes.ts';
 
 /**
  * What Ctrl-C does: the first one aborts `signal`, so that the work ends and everything is disposed; one more ends the
- * process at once. A command with a better use of Ctrl-C takes it over for a while.
+ * process at once. A command with a better use of Ctrl-C takes it over for a while; SIGTERM always means the whole.
  */
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();
-  readonly #handle = () => this.interrupt();
+  readonly #interrupted = () => this.interrupt();
+  readonly #terminated = () => this.#endOrLeave();
   #taken: (() => void) | undefined;
 
   constructor() {
-    process.on('SIGINT', this.#handle);
-    process.on('SIGTERM', this.#handle);
+    process.on('SIGINT', this.#interrupted);
+    process.on('SIGTERM', this.#terminated);
   }
 
   /** Given to everything that takes long. */
@@ -22,8 +23,7 @@ export class Interruption implements Disposable {
   /** As if Ctrl-C was pressed: for a terminal in raw mode, where it comes as a key. */
   interrupt(): void {
     if (this.#taken) this.#taken();
-    else if (this.signal.aborted) leaveAtOnce();
-    else this.end();
+    else this.#endOrLeave();
   }
 
   /** Aborts the work, whoever has taken Ctrl-C over. */
@@ -40,8 +40,13 @@ export class Interruption implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    process.off('SIGINT', this.#handle);
-    process.off('SIGTERM', this.#handle);
+    process.off('SIGINT', this.#interrupted);
+    process.off('SIGTERM', this.#terminated);
+  }
+
+  #endOrLeave(): void {
+    if (this.signal.aborted) leaveAtOnce();
+    else this.end();
   }
 }
 

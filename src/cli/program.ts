@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { type CommandContext, describeCommand, examplesText } from './command.ts';
 import { COMMANDS } from './commands/index.ts';
@@ -7,17 +8,18 @@ import { Interruption } from './interruption.ts';
 import { type GlobalFlags, globalOptions } from './options.ts';
 import { Output } from './output.ts';
 import { packageVersion } from './package-root.ts';
-import { reportError } from './report-error.ts';
+import { describeError, reportError } from './report-error.ts';
 
 /** Runs the command line `argv` (without node and script) and resolves with the exit code; prints everything itself. */
 export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   const output = new Output();
   using interruption = new Interruption();
   let code: ExitCode = EXIT.ok;
-  let readerLeft = false;
-  output.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    readerLeft = true;
+  /** How the command that runs tells of failures. */
+  let report: ((error: unknown) => ExitCode) | undefined;
+  let failure: NodeJS.ErrnoException | undefined;
+  output.stdout.on('error', (error) => {
+    failure ??= error;
     interruption.end();
   });
   output.stderr.on('error', ignoreClosedPipe);
@@ -29,10 +31,11 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     if (isNamed && !argv.includes(name)) continue;
     describeCommand(command, await read(), async (run, json) => {
       const context = await contextOf(program.opts(), output, interruption);
+      report = (error) => reportError(error, json, context);
       try {
         code = (await run(context)) ?? EXIT.ok;
       } catch (error) {
-        code = reportError(error, json, context);
+        code = report(error);
       }
     });
   }
@@ -42,8 +45,14 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     if (!(error instanceof CommanderError)) throw error;
     code = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   }
+  if (!failure) return code;
   // Whoever closed the pipe has what it wanted.
-  return readerLeft ? EXIT.ok : code;
+  if (failure.code === 'EPIPE') return EXIT.ok;
+  const params = { path: 'standard output', reason: failure.message };
+  const error = new RocmforgeError('WRITE_FAILED', params, { cause: failure });
+  if (report) return report(error);
+  output.warn(describeError(error, output));
+  return EXIT.failure;
 }
 
 function ignoreClosedPipe(error: NodeJS.ErrnoException): void {

@@ -2,6 +2,7 @@ import { isRocmforgeError } from '../base/errors.ts';
 import type { CommandContext } from './command.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import type { Output } from './output.ts';
+import { printable } from './table.ts';
 
 /** Prints why a command failed and chooses the exit code. A stack is shown for our own bugs and with `--log`. */
 export function reportError(
@@ -24,7 +25,10 @@ export function reportError(
 
 /** What went wrong and what to do about it, for people. */
 export function describeError(error: unknown, output: Output): string {
-  const message = `${output.styled('red', 'error:')} ${error instanceof Error ? error.message : String(error)}`;
+  const said = error instanceof Error ? error.message : String(error);
+  // Files and servers have a say in it.
+  const lines = said.split('\n').map(printable).join('\n');
+  const message = `${output.styled('red', 'error:')} ${lines}`;
   return isRocmforgeError(error) ? `${message}\n${output.styled('cyan', 'fix:')}   ${error.fix}` : message;
 }
 

@@ -1,4 +1,5 @@
 import { fail, throwIfAborted } from '../base/errors.ts';
+import { timerSpan } from '../base/timer-span.ts';
 
 /** How long to wait for standard input. */
 export interface StandardInputOptions {
@@ -14,7 +15,8 @@ export async function readStandardInput(options: StandardInputOptions): Promise<
   throwIfAborted(options.signal, 'reading standard input');
   const first = new AbortController();
   const { waitSeconds } = options;
-  const timer = waitSeconds === undefined ? undefined : setTimeout(() => first.abort(), waitSeconds * 1000);
+  const timer =
+    waitSeconds === undefined ? undefined : setTimeout(() => first.abort(), timerSpan(waitSeconds));
   const chunks: Uint8Array[] = [];
   try {
     const either = AbortSignal.any([options.signal, first.signal]);

@@ -44,14 +44,14 @@ export interface MemoryRules {
   waiting(streams: number, chunkBytes: number): readonly number[];
   /** Bytes of the largest buffer. */
   readonly largestBuffer: number;
-  /** Whether pinned memory comes out of the memory of the buffers. */
-  readonly pinnedInside: boolean;
+  /** Whether pinned memory for this comes out of the memory of the buffers. */
+  pinnedInside(use: PinnedUse): boolean;
 }
 
 /** The rules of memory that rounds nothing, with what differs. */
 export function memoryRules(of: Partial<MemoryRules> = {}): MemoryRules {
   const { footprint = totalOf, own = () => 0, largestBuffer = Number.MAX_SAFE_INTEGER } = of;
-  const { waiting = () => [], pinnedInside = true } = of;
+  const { waiting = () => [], pinnedInside = () => true } = of;
   return { footprint, own, waiting, largestBuffer, pinnedInside };
 }
 

@@ -1,3 +1,4 @@
+import type { TensorFormat } from '../formats/index.ts';
 import type { OpGraph } from '../ops/graph.ts';
 import type { State, Tensor, Weight } from '../ops/value.ts';
 import type { BufferRange, DeviceBuffer } from './memory.ts';
@@ -15,6 +16,11 @@ export interface PackedWeight {
   readonly layout: string;
   /** `Stream.pack` takes rows from a multiple of this on; a chunk that is not the last holds a multiple of it. */
   readonly rowAlignment: number;
+  /**
+   * True where rows that are handed over in this format wait on the device for a kernel that lays them out, in the memory that
+   * `MemoryRules.waiting` plans; false or absent where they are copied to their place.
+   */
+  waits?(format: TensorFormat): boolean;
 }
 
 /** A compiled graph. It holds no device memory of its own and may be bound any number of times. */

@@ -11,6 +11,14 @@ export function checkIds(ids: readonly number[], of: { context: number; vocabula
   }
 }
 
+/** Throws `INVALID_ARGUMENT` for limits that are no numbers of tokens. */
+export function checkLimits(of: { maxTokens: number; speculation: number | undefined }): void {
+  for (const [name, value = 0] of Object.entries(of)) {
+    if (value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && value >= 0)) continue;
+    fail('INVALID_ARGUMENT', { name, found: String(value), expected: 'a whole number of tokens' });
+  }
+}
+
 /** Throws `INVALID_ARGUMENT` where a full context could not make room. */
 export function checkShift(shift: ContextShift | undefined, context: number): void {
   const most = Math.floor(context / 2);

@@ -71,7 +71,8 @@ class DraftFollower implements Follower {
     const { signal } = this.#ending;
     const proposed: number[] = [];
     try {
-      const tokens = this.#draft.generateTokens({ prompt: ids, sampling, maxTokens, stopTokens, signal });
+      const request = { prompt: ids, sampling, maxTokens, stopTokens, logged: 'trace', signal } as const;
+      const tokens = this.#draft.generateTokens(request);
       for await (const { id } of tokens) {
         if (id >= this.#options.vocabulary) break;
         proposed.push(id);

@@ -1,10 +1,16 @@
-import type { Pooling } from '../model/model-config.ts';
+import { fail } from '../base/errors.ts';
+import type { ModelConfig, Pooling } from '../model/model-config.ts';
 import type { PositionLogits } from './forced-logits.ts';
+
+/** What makes one vector of several rows. */
+export type VectorPooling = Exclude<Pooling, 'none'>;
 
 /** How an embedding is wanted. */
 export interface EmbedOptions {
   /** Whether the vector is scaled to the length 1. Default true. */
   readonly normalized?: boolean | undefined;
+  /** How the rows become one vector. Default: as the file says. */
+  readonly pooling?: VectorPooling | undefined;
   /** Gives up with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -16,10 +22,27 @@ export interface Embedding {
   readonly tokens: number;
 }
 
+/** How a model's rows become one vector. Throws `EMBEDDINGS_UNSUPPORTED`. */
+export function poolingOf(
+  { architecture: model, pooling: own }: ModelConfig,
+  { pooling: wanted }: EmbedOptions,
+): VectorPooling {
+  if (own === undefined) {
+    fail('EMBEDDINGS_UNSUPPORTED', { model, found: 'a model that continues texts', expected: 'an encoder' });
+  }
+  const pooling = wanted ?? own;
+  if (pooling !== 'none') return pooling;
+  return fail('EMBEDDINGS_UNSUPPORTED', {
+    model,
+    found: 'no pooling in its file',
+    expected: 'one to be asked for',
+  });
+}
+
 /** Brings an encoder's rows together: f32 [width]. */
 export async function pooledRows(
   rows: AsyncIterable<PositionLogits>,
-  { pooling, width, count }: { pooling: Pooling; width: number; count: number },
+  { pooling, width, count }: { pooling: VectorPooling; width: number; count: number },
 ): Promise<Float32Array> {
   const sums = new Float64Array(width);
   const wanted = (position: number): boolean => {

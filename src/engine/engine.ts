@@ -1,7 +1,7 @@
 import { Lifetime } from '../base/disposal.ts';
-import { invariant, throwIfAborted } from '../base/errors.ts';
+import { invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import { checkIds, checkShift } from './check-request.ts';
+import { checkIds, checkLimits, checkShift } from './check-request.ts';
 import { ContinuousBatcher, type Slice, type StepPlan } from './continuous-batcher.ts';
 import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from './device-run.ts';
 import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
@@ -65,7 +65,7 @@ export class Engine implements AsyncDisposable {
     this.#sole = new SoleUse({
       state,
       slots: this.#slots,
-      lock: this.#lock,
+      alone: (signal) => this.#lock.alone(signal),
       check: () => this.#life.check(),
       driven: () => {
         this.#run?.ahead?.stop();
@@ -97,13 +97,15 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Yields tokens until a stop token, `next(true)`, the most tokens asked for, or the context's end. Rejects with
-   * `PROMPT_EMPTY`, `CONTEXT_OVERFLOW`, `TOKEN_OUT_OF_RANGE`, `ABORTED` or the device's error.
+   * `PROMPT_EMPTY`, `CONTEXT_OVERFLOW`, `TOKEN_OUT_OF_RANGE`, `INVALID_ARGUMENT`, `ABORTED` or the device's error.
    */
   async *generate(request: GenerateRequest): TokenStream {
     this.#checkPrompt(request.prompt);
-    checkShift(request.shift, this.context);
-    const leave = await this.#lock.share();
+    const { maxTokens, speculation, shift } = request;
+    checkLimits({ maxTokens, speculation });
+    checkShift(shift, this.context);
     const { signal } = request;
+    const leave = await this.#lock.share(signal);
     const sequence = new Sequence(request, {
       context: this.context,
       vocabulary: this.#vocabulary,
@@ -171,6 +173,7 @@ export class Engine implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#life.end()) return;
     this.#ending.abort();
+    this.#lock.refuse(new RocmforgeError('DISPOSED', { what: 'the engine' }));
     for (const sequence of this.#sequences) this.#abort(sequence, undefined);
     await this.#sole.idle();
     await this.#driven;

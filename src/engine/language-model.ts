@@ -25,10 +25,11 @@ import {
   ChatTemplate,
   createTokenizer,
   encodeChat,
+  encodeChatInTurns,
   type Tokenizer,
 } from '../text/index.ts';
 import { detokenized } from './detokenized.ts';
-import { type Embedding, type EmbedOptions, pooledRows, unitVector } from './embedding.ts';
+import { type Embedding, type EmbedOptions, pooledRows, poolingOf, unitVector } from './embedding.ts';
 import { DraftProposer } from './draft-proposer.ts';
 import { Engine, type TokenStream } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
@@ -218,12 +219,19 @@ export class LanguageModel implements AsyncDisposable {
 
   /** Answers a conversation, written down by the model's own template. Throws and rejects as `generate` and the template. */
   chat(messages: readonly ChatMessage[], options: GenerateOptions & ChatRenderOptions = {}): TextStream {
-    return this.#stream(this.chatPrompt(messages, options), { continues: false, ...options });
+    const ids = encodeChat(this.tokenizer, this.chatTemplate.render(messages, options));
+    return this.#stream(ids, { continues: false, ...options });
   }
 
-  /** The token ids of a conversation, as `chat` reads it. Throws as the template. */
-  chatPrompt(messages: readonly ChatMessage[], options: ChatRenderOptions = {}): number[] {
-    return encodeChat(this.tokenizer, this.chatTemplate.render(messages, options));
+  /**
+   * The token ids of a conversation, as `chat` reads it; a long one is encoded in turns with whatever else the thread has to
+   * do. Rejects as the template throws, and with `ABORTED` when the signal fires.
+   */
+  async chatPrompt(
+    messages: readonly ChatMessage[],
+    options: ChatRenderOptions & { readonly signal?: AbortSignal } = {},
+  ): Promise<number[]> {
+    return encodeChatInTurns(this.tokenizer, this.chatTemplate.render(messages, options), options.signal);
   }
 
   /** What the engine is busy with. */
@@ -238,14 +246,15 @@ export class LanguageModel implements AsyncDisposable {
 
   /**
    * The vector of a text or token ids, of length 1 unless `normalized` is false. Rejects with `EMBEDDINGS_UNSUPPORTED` for
-   * models that continue texts, `CONTEXT_OVERFLOW`, or as `evaluate`.
+   * models that continue texts and encoders without a pooling kind, `CONTEXT_OVERFLOW`, or as `evaluate`.
    */
   async embed(input: string | readonly number[], options: EmbedOptions = {}): Promise<Embedding> {
     this.#life.check();
-    const { pooling, architecture } = this.config;
-    if (!pooling || pooling === 'none') fail('EMBEDDINGS_UNSUPPORTED', { model: architecture });
-    const ids = typeof input === 'string' ? this.tokenizer.encode(input) : input;
-    const rows = this.evaluate(ids, 0, { signal: options.signal });
+    const { signal } = options;
+    const pooling = poolingOf(this.config, options);
+    const turns = signal ? { signal } : {};
+    const ids = typeof input === 'string' ? await this.tokenizer.encodeInTurns(input, turns) : input;
+    const rows = this.evaluate(ids, 0, { signal });
     const vector = await pooledRows(rows, { pooling, width: this.config.width, count: ids.length });
     return { vector: (options.normalized ?? true) ? unitVector(vector) : vector, tokens: ids.length };
   }

@@ -1,4 +1,4 @@
-import type { Logger } from '../base/log.ts';
+import type { LogFields, Logger } from '../base/log.ts';
 import {
   maskWords,
   SAMPLING_ROW_WORDS,
@@ -30,6 +30,8 @@ export interface GenerateRequest {
   readonly adapters?: readonly AdapterChoice[] | undefined;
   /** Most ids that are guessed and computed at once; no more than the engine has room for, which is the default. */
   readonly speculation?: number | undefined;
+  /** At which level its phases are logged: `trace` for what is a step of something larger. Default `debug`. */
+  readonly logged?: 'debug' | 'trace' | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -284,7 +286,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
       generateSeconds: (now - first) / 1000,
     };
     this.queue.end(end);
-    this.#log.debug('generated', { ...end });
+    this.#note('generated', { ...end });
     return true;
   }
 
@@ -306,7 +308,11 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   #noteFirstToken(): void {
     this.#firstToken = performance.now();
     const seconds = (this.#firstToken - (this.#begun ?? this.#firstToken)) / 1000;
-    this.#log.debug('prompt read', { tokens: this.#request.prompt.length, cached: this.#cached, seconds });
+    this.#note('prompt read', { tokens: this.#request.prompt.length, cached: this.#cached, seconds });
+  }
+
+  #note(phase: string, fields: LogFields): void {
+    this.#log[this.#request.logged ?? 'debug'](phase, fields);
   }
 }
 

@@ -4,7 +4,6 @@ import type { DeviceRun } from './device-run.ts';
 import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
 import { restoreSlot, saveSlot, type SequenceSnapshot } from './sequence-snapshot.ts';
 import type { Sequence } from './sequence.ts';
-import type { SharedLock } from './shared-lock.ts';
 import type { SlotPool } from './slot-pool.ts';
 
 type Run = DeviceRun<Sequence>;
@@ -13,7 +12,8 @@ type Run = DeviceRun<Sequence>;
 export interface SoleUseParts {
   readonly state: SequenceState;
   readonly slots: SlotPool;
-  readonly lock: SharedLock;
+  /** Resolves, when nobody else runs, with what ends the turn. Rejects with `ABORTED` or `DISPOSED`. */
+  alone(signal: AbortSignal | undefined): Promise<() => void>;
   /** Throws `DISPOSED` when the engine has ended. */
   check(): void;
   /** Resolves when no step is under way. */
@@ -40,8 +40,8 @@ export class SoleUse {
 
   /** Yields the logits at every position from `from` on. */
   async *evaluate(input: ForcedInput): AsyncGenerator<PositionLogits> {
-    const { lock, slots, state } = this.#parts;
-    const leave = await lock.alone();
+    const { slots, state } = this.#parts;
+    const leave = await this.#parts.alone(input.signal);
     try {
       let next = input.from;
       for (let losses = 0, done = false; !done;) {
@@ -71,8 +71,8 @@ export class SoleUse {
 
   /** Computes `ids` and saves the recurrent state behind them. */
   async save(ids: readonly number[], signal: AbortSignal | undefined): Promise<SequenceSnapshot> {
-    const { lock, slots, state } = this.#parts;
-    const leave = await lock.alone();
+    const { slots, state } = this.#parts;
+    const leave = await this.#parts.alone(signal);
     try {
       return await this.#withDevice(async ({ plan, stream }) => {
         slots.forget();
@@ -88,8 +88,8 @@ export class SoleUse {
 
   /** Puts a saved state into an idle slot. */
   async restore({ ids, states }: SequenceSnapshot): Promise<void> {
-    const { lock, slots } = this.#parts;
-    const leave = await lock.alone();
+    const { slots } = this.#parts;
+    const leave = await this.#parts.alone(undefined);
     try {
       await this.#withDevice(async ({ plan, stream }) => {
         const taken = slots.take([]);

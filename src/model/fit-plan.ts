@@ -67,6 +67,8 @@ export interface MemoryWanted extends WeightsToPlace {
   readonly cache: readonly number[];
   /** Sizes of all other buffers. */
   readonly scratch: readonly number[];
+  /** Rows of some weight wait on the device to be laid out. */
+  readonly waits: boolean;
   /** Bytes that stay in the host's memory. */
   readonly host: number;
   /** What the weights are loaded with, where some of them come anew in every step or where none do. */
@@ -96,7 +98,7 @@ function planWith({ rules, context, ...wanted }: MemoryWanted, placement: Weight
   const cache = rules.footprint(sizes) - weights;
   sizes.push(...wanted.scratch);
   const scratch = rules.footprint(sizes) - weights - cache;
-  sizes.push(...rules.waiting(loader.streams, loader.slotBytes));
+  if (wanted.waits) sizes.push(...rules.waiting(loader.streams, loader.slotBytes));
   const margin = rules.own(sizes) + rules.footprint(sizes) - weights - cache - scratch;
   const buffers = weights + cache + scratch + margin;
   const { host } = wanted;
@@ -110,7 +112,8 @@ function planWith({ rules, context, ...wanted }: MemoryWanted, placement: Weight
     host,
     draft: 0,
     total: buffers + ring + host,
-    onDevice: rules.pinnedInside ? buffers + ring + host : buffers,
+    onDevice:
+      buffers + (rules.pinnedInside('weights') ? ring : 0) + (rules.pinnedInside('inputs') ? host : 0),
     context,
     streamedParts: placement.streamed.length,
     placement,

@@ -1,5 +1,6 @@
 import { alignUp } from '../base/bytes.ts';
 import { BUFFER_ALIGNMENT, type MemoryRules } from '../device/index.ts';
+import type { TensorFormat } from '../formats/index.ts';
 import { sizesFor } from '../load/loader-sizes.ts';
 import { weightRowBytes } from '../ops/value.ts';
 import { BatchInputs } from './batch-inputs.ts';
@@ -32,6 +33,9 @@ export function memoryWanted({ parts, plans, streamable }: CompiledModel): Memor
   const weights = plannedWeights(plans);
   const onHost = parts.decode === 'host' || !parts.device.readyToDecode;
   const isDecoded = onHost && weights.flat().some(isConverted);
+  const waits = weights
+    .flat()
+    .some((weight) => handedOver(weight, onHost).some((format) => weight.packed.waits?.(format)));
   const movedBytes = weights.flat().flatMap(partBytes);
   return {
     parts: weights.map(bytesByKey),
@@ -44,6 +48,7 @@ export function memoryWanted({ parts, plans, streamable }: CompiledModel): Memor
       ...plans.flatMap((plan) => inputBytes(plan, inFlight, rules)),
       ...hostRowBytes(parts),
     ],
+    waits,
     host: parts.hostEmbedding?.tensor.byteLength ?? 0,
     loader: (isStreamed) => sizesFor(movedBytes, { isStreamed, isDecoded }),
     context,
@@ -75,6 +80,11 @@ function partBytes({ packed, tensors }: PlannedWeight): number[] {
   return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
 }
 
+/** The formats that a weight's tensors come to the device in. */
+function handedOver({ packed, tensors }: PlannedWeight, isDecodedOnHost: boolean): TensorFormat[] {
+  return tensors.map((tensor, part) => (isDecodedOnHost && packed.parts[part]?.format) || tensor.format);
+}
+
 /** True for a weight that does not stay as in the file. */
 function isConverted({ packed, tensors }: PlannedWeight): boolean {
   return tensors.some(({ format }, part) => format !== packed.parts[part]?.format);
@@ -85,13 +95,13 @@ function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {
 }
 
 /** Sizes of the small inputs' buffers, those in pinned memory only where that is the device's own. */
-function inputBytes({ shape }: BatchPlan, inFlight: number, { pinnedInside }: MemoryRules): number[] {
-  const count = pinnedInside ? 1 + inFlight : 1;
+function inputBytes({ shape }: BatchPlan, inFlight: number, rules: MemoryRules): number[] {
+  const count = rules.pinnedInside('inputs') ? 1 + inFlight : 1;
   return Array.from({ length: count }, () => BatchInputs.byteLength(shape));
 }
 
 /** Sizes of the places for rows of an embedding on the host, where pinned memory is the device's own. */
 function hostRowBytes({ hostEmbedding, inFlight, shape, device }: PlanParts): number[] {
-  if (!hostEmbedding || !device.memoryRules.pinnedInside) return [];
+  if (!hostEmbedding || !device.memoryRules.pinnedInside('inputs')) return [];
   return Array.from({ length: inFlight }, () => HostEmbedding.slotBytes(hostEmbedding, shape.rows));
 }

@@ -19,6 +19,11 @@ export interface ModelConfig {
 /** What of an encoder's rows makes up a text's vector: their mean, the first, the last, or each by itself. */
 export type Pooling = 'mean' | 'first' | 'last' | 'none';
 
+/**
+ * Which layers look back only as far as a window: of every so many all but the last, all of them (0), or those that say so.
+ */
+export type WindowPattern = number | readonly boolean[];
+
 /** The values of `rope.scaling.type`; of `longrope` all is in the rotation factors. */
 const ROPE_SCALINGS: readonly string[] = ['none', 'linear', 'yarn', 'longrope'];
 
@@ -29,16 +34,11 @@ export class ConfigReader {
     readonly architecture: string,
   ) {}
 
-  /** A count that must be there, unless a fallback is given. */
+  /** A count that must be there, unless a fallback is given. Files may repeat it for each layer. */
   count(key: string, fallback?: number): number {
-    const name = `${this.architecture}.${key}`;
-    const found = this.metadata.number(name) ?? fallback;
+    const found = this.#stored(key) ?? fallback;
     if (found !== undefined && Number.isSafeInteger(found) && found > 0) return found;
-    fail('MODEL_CONFIG', {
-      key: name,
-      found: String(found ?? 'nothing'),
-      expected: 'a positive whole number',
-    });
+    this.refuse(key, String(found ?? 'nothing'), 'a positive whole number');
   }
 
   /** A count that may be missing or zero: then it is zero. */
@@ -53,11 +53,35 @@ export class ConfigReader {
 
   /** A real number; a missing one, or a zero where `zeroIsMissing`, gives the fallback. */
   real(key: string, fallback?: number, zeroIsMissing = false): number {
-    const name = `${this.architecture}.${key}`;
-    const stored = this.metadata.number(name);
+    const stored = this.#stored(key);
     const found = stored === undefined || (zeroIsMissing && stored === 0) ? fallback : stored;
     if (found !== undefined && Number.isFinite(found)) return found;
-    fail('MODEL_CONFIG', { key: name, found: String(found ?? 'nothing'), expected: 'a number' });
+    this.refuse(key, String(found ?? 'nothing'), 'a number');
+  }
+
+  /**
+   * Which layers look back only as far as the window, as `attention.sliding_window_pattern` says it: a period, or each layer's
+   * own value.
+   */
+  windowPattern(fallback: number): WindowPattern {
+    const key = 'attention.sliding_window_pattern';
+    const name = `${this.architecture}.${key}`;
+    if (this.metadata.lengthOf(name) === undefined) return this.real(key, fallback);
+    if (this.metadata.typeOf(name) === 'bool[]') return this.metadata.booleans(name) ?? [];
+    return Array.from(this.metadata.numbers(name) ?? [], (value) => value !== 0);
+  }
+
+  /** Whether positions have several coordinates, each with frequencies of its own ("M-RoPE" of models that see). */
+  hasCoordinates(): boolean {
+    const [first = 0, second = 0] = Array.from(
+      this.metadata.numbers(`${this.architecture}.rope.dimension_sections`) ?? [],
+    );
+    return first > 0 && second > 0;
+  }
+
+  /** Throws `MODEL_CONFIG` for a value that does not go together with the others. */
+  refuse(key: string, found: string, expected: string): never {
+    fail('MODEL_CONFIG', { key: `${this.architecture}.${key}`, found, expected });
   }
 
   /** RoPE of `dimensions` values a head as `rope.*` describes it; a scaling factor of 0 or 1 is no scaling. */
@@ -66,14 +90,23 @@ export class ConfigReader {
     return { dimensions, base, scaling: this.#ropeScaling(trainedContext) };
   }
 
+  /** A number, or what all of an array's values are: llama.cpp takes either for what may differ by layer. */
+  #stored(key: string): number | undefined {
+    const name = `${this.architecture}.${key}`;
+    if (this.metadata.lengthOf(name) === undefined) return this.metadata.number(name);
+    const values = Array.from(this.metadata.numbers(name) ?? []);
+    if (values.every((value) => value === values[0])) return values[0];
+    this.refuse(key, values.join(', '), 'one value for all layers');
+  }
+
   #ropeScaling(trainedContext: number): RopeScaling {
-    const key = `${this.architecture}.rope.scaling.type`;
-    const kind = this.metadata.string(key);
+    const key = 'rope.scaling.type';
+    const kind = this.metadata.string(`${this.architecture}.${key}`);
     const legacy = this.metadata.number(`${this.architecture}.rope.scale_linear`);
     const factor = this.real('rope.scaling.factor', legacy ?? 1, true);
     const attention = this.real('rope.scaling.attn_factor', 1, true);
     if (kind !== undefined && !ROPE_SCALINGS.includes(kind)) {
-      fail('MODEL_CONFIG', { key, found: kind, expected: ROPE_SCALINGS.join(', ') });
+      this.refuse(key, kind, ROPE_SCALINGS.join(', '));
     }
     if (kind !== 'yarn' && attention === 1) {
       return kind === 'none' || factor === 1 ? { kind: 'none' } : { kind: 'linear', factor };

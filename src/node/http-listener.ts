@@ -53,8 +53,8 @@ export class HttpListener implements AsyncDisposable {
       },
     }) as Server;
     server.maxHeadersCount = MOST_HEADERS;
-    server.listen(port, host);
     try {
+      server.listen(port, host);
       await once(server, 'listening');
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);

@@ -1,13 +1,13 @@
-import { rm } from 'node:fs/promises';
+import { realpath, rename, rm, stat } from 'node:fs/promises';
+import { fail } from '../base/errors.ts';
 import { GgufWriter } from '../gguf/index.ts';
 import { type RandomWeightsOptions, writeRandomWeights } from '../model/synthetic/random-weights.ts';
 import type { SyntheticShape } from '../model/synthetic/shapes.ts';
-import { syntheticPlan } from '../model/synthetic/synthetic-plan.ts';
-import type { SyntheticFormats } from '../model/synthetic/synthetic-tensors.ts';
+import { type SyntheticPlanOptions, syntheticPlan } from '../model/synthetic/synthetic-plan.ts';
 import { FileSink } from './file-sink.ts';
 
 /** What model is written, and where. */
-export interface SyntheticModelRequest extends SyntheticFormats, RandomWeightsOptions {
+export interface SyntheticModelRequest extends SyntheticPlanOptions, RandomWeightsOptions {
   readonly path: string;
   /** Goes into `general.name`. */
   readonly name: string;
@@ -15,20 +15,37 @@ export interface SyntheticModelRequest extends SyntheticFormats, RandomWeightsOp
 }
 
 /**
- * Writes a GGUF file of random weights and returns its length in bytes. On failure or abort no file is left. Rejects with
+ * Writes a GGUF file of random weights and returns its length in bytes. It has another name until it is complete: on failure
+ * or abort no file is left, and a file of its name stays what it was, for those who have it open, too. Rejects with
  * `INVALID_ARGUMENT`, `WRITE_FAILED` or `ABORTED`.
  */
 export async function writeSyntheticModel(request: SyntheticModelRequest): Promise<number> {
   const plan = await syntheticPlan(request.name, request.shape, request);
-  const sink = await FileSink.create(request.path);
+  const target = await realpath(request.path).catch(() => request.path);
+  const part = (await isDevice(target)) ? undefined : `${target}.part`;
+  const sink = await FileSink.create(part ?? target);
   try {
     const writer = await GgufWriter.begin(sink, plan);
     await writeRandomWeights(writer, request);
     await sink.dispose();
+    if (part !== undefined) await rename(part, target).catch((cause: unknown) => notRenamed(target, cause));
     return writer.layout.byteLength;
   } catch (error) {
     await sink.dispose();
-    await rm(request.path, { force: true });
+    if (part !== undefined) await rm(part, { force: true });
     throw error;
   }
+}
+
+/** True for what is no file, such as a pipe: it takes what is written and is not ours to replace. */
+function isDevice(path: string): Promise<boolean> {
+  return stat(path).then(
+    (stats) => !stats.isFile(),
+    () => false,
+  );
+}
+
+function notRenamed(path: string, cause: unknown): never {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return fail('WRITE_FAILED', { path, reason }, cause);
 }

@@ -7,8 +7,15 @@ import { fail } from '../base/errors.ts';
 export class ApiKeys {
   readonly #hashes: Promise<ReadonlySet<string>> | undefined;
 
-  /** Without a key, every request is let in. */
+  /** Without a key, every request is let in. Throws `INVALID_ARGUMENT` for an empty one, which anybody would have. */
   constructor(keys: readonly string[]) {
+    if (keys.includes('')) {
+      fail('INVALID_ARGUMENT', {
+        name: 'keys',
+        found: 'an empty one',
+        expected: 'keys of a letter at least',
+      });
+    }
     if (keys.length > 0) this.#hashes = Promise.all(keys.map(hashOf)).then((hashes) => new Set(hashes));
   }
 

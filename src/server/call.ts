@@ -1,4 +1,5 @@
 import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
+import { timerSpan } from '../base/timer-span.ts';
 import type { Logger } from '../base/log.ts';
 import type { ErrorDialect } from './error-response.ts';
 import { typedError } from './error-response.ts';
@@ -52,7 +53,7 @@ export class Call {
     this.#timer = setTimeout(() => {
       this.#isLate = true;
       this.abort();
-    }, server.timeLimit * 1000);
+    }, timerSpan(server.timeLimit));
   }
 
   /** Fires when the client left, the time is over, or the server stops. */

@@ -1,7 +1,11 @@
 import type { z } from 'zod';
 import { fail } from '../base/errors.ts';
+import { isDeeper } from '../base/json-depth.ts';
 import type { Call } from './call.ts';
 import type { ErrorDialect } from './error-response.ts';
+
+/** How deeply a body may be nested: templates and grammars walk through it. */
+const DEEPEST = 256;
 
 /** An address of the server and what answers there. The OpenAPI document is made from these. */
 export interface Endpoint {
@@ -59,6 +63,11 @@ async function readBody<T extends z.ZodType>(request: Request, schema: T): Promi
 }
 
 function parseJson(text: string): unknown {
+  const value = parsed(text);
+  return isDeeper(text, DEEPEST) ? invalid('body', `it is nested more than ${DEEPEST} deep`) : value;
+}
+
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -65,6 +65,13 @@ export class ModelServer implements AsyncDisposable {
     const { logger = silentLogger, timeLimit = DEFAULT_TIME_LIMIT, version = '0' } = options;
     const [first] = models;
     if (!first) fail('INVALID_ARGUMENT', { name: 'models', found: 'none', expected: 'at least one model' });
+    if (!(timeLimit > 0)) {
+      fail('INVALID_ARGUMENT', {
+        name: 'timeLimit',
+        found: `${timeLimit}`,
+        expected: 'seconds, more than 0',
+      });
+    }
     const preloads = options.preload ?? [first.id];
     if (preloads.length > mostModels) {
       const expected = `at most the ${mostModels} that may be loaded at once`;

@@ -6,6 +6,17 @@ import type { TokenizerMetadata } from './tokenizer-metadata.ts';
 
 const KEY = 'tokenizer.chat_template';
 
+/**
+ * Templates of which a file may hold the name alone: llama.cpp's converter writes RWKV World's so where it does not find the
+ * template itself. The model ends its turns with an empty line.
+ */
+const NAMED: Readonly<Record<string, string>> = {
+  'rwkv-world':
+    "{% set names = {'system': 'System', 'user': 'User', 'assistant': 'Assistant'} %}" +
+    "{% for message in messages %}{{ names[message.role] + ': ' + message.content | trim + '\\n\\n' }}{% endfor %}" +
+    "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}",
+};
+
 /** What a template may use besides the messages. */
 export interface ChatRenderOptions {
   /** Ends with the beginning of the assistant's turn. Default true. */
@@ -44,7 +55,8 @@ export class ChatTemplate {
 
   /**
    * The template of a GGUF file: `tokenizer.chat_template`, or the variant `tokenizer.chat_template.NAME`. Without a name,
-   * the variant `tool_use` renders conversations with tools. Throws `CHAT_TEMPLATE_MISSING` and `CHAT_TEMPLATE_INVALID`.
+   * the variant `tool_use` renders conversations with tools. Throws `CHAT_TEMPLATE_MISSING`, and `CHAT_TEMPLATE_INVALID` also
+   * for a text that is the same whatever the messages are.
    */
   static read(metadata: TokenizerMetadata, tokenizer: Tokenizer, name?: string): ChatTemplate {
     const key = name === undefined || name === 'default' ? KEY : `${KEY}.${name}`;
@@ -56,7 +68,7 @@ export class ChatTemplate {
       });
     }
     const toolSource = name === undefined ? metadata.string(`${KEY}.tool_use`) : undefined;
-    return new ChatTemplate(source, tokensOf(tokenizer), toolSource);
+    return new ChatTemplate(templateOf(source), tokensOf(tokenizer), toolSource);
   }
 
   /** Throws `CHAT_TEMPLATE_REJECTED` where the template refuses the conversation, `CHAT_TEMPLATE_FAILED` where it breaks. */
@@ -90,9 +102,27 @@ export function chatTemplateNames(metadata: TokenizerMetadata): string[] {
  * the template wrote it.
  */
 export function encodeChat(tokenizer: Tokenizer, rendered: string): number[] {
-  const { bos, addBos } = tokenizer.special;
-  const ids = tokenizer.encode(rendered, { addSpecial: false, parseSpecial: true });
+  return begun(tokenizer, tokenizer.encode(rendered, { addSpecial: false, parseSpecial: true }));
+}
+
+/** The same ids, encoded in turns with whatever else the thread has to do. Rejects with `ABORTED` when the signal fires. */
+export async function encodeChatInTurns(
+  tokenizer: Tokenizer,
+  rendered: string,
+  signal?: AbortSignal,
+): Promise<number[]> {
+  const options = { addSpecial: false, parseSpecial: true, ...(signal && { signal }) };
+  return begun(tokenizer, await tokenizer.encodeInTurns(rendered, options));
+}
+
+function begun({ special: { bos, addBos } }: Tokenizer, ids: number[]): number[] {
   return addBos && bos !== undefined && ids[0] !== bos ? [bos, ...ids] : ids;
+}
+
+function templateOf(found: string): string {
+  if (Object.hasOwn(NAMED, found)) return NAMED[found] as string;
+  if (/\{[{%]/.test(found)) return found;
+  fail('CHAT_TEMPLATE_INVALID', { reason: `"${found.slice(0, 40)}" has no place for the messages` });
 }
 
 function tokensOf(tokenizer: Tokenizer): TemplateTokens {

@@ -4,6 +4,7 @@ export {
   ChatTemplate,
   chatTemplateNames,
   encodeChat,
+  encodeChatInTurns,
   type TemplateTokens,
 } from './chat-template.ts';
 export type { GrammarLibrary, GrammarRealm, OpenGrammarRealm } from './grammar/grammar-realm.ts';

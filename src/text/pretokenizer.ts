@@ -21,33 +21,49 @@ export class Pretokenizer {
     );
   }
 
-  split(text: string): string[] {
-    let pieces = [text];
-    for (const { regex, grouped } of this.#rules) {
-      const cut: string[] = [];
-      for (const piece of pieces) splitPiece(piece, regex, grouped, cut);
-      pieces = cut;
-    }
+  /** The words of a text in order, some at a time, so that a long text need not be cut at once. */
+  words(text: string): Iterable<readonly string[]> {
+    let pieces: Iterable<readonly string[]> = [[text]];
+    for (const { regex, grouped } of this.#rules) pieces = cutFurther(pieces, regex, grouped);
     return pieces;
   }
 }
+
+/** Words that are handed on together. */
+const TOGETHER = 256;
 
 /** The models' patterns mean Unicode's White_Space by `\s`, which is not JavaScript's. */
 function compile(source: string): RegExp {
   return new RegExp(source.replaceAll('\\s', '\\p{White_Space}').replaceAll('\\S', '\\P{White_Space}'), 'gu');
 }
 
-function splitPiece(piece: string, regex: RegExp, grouped: boolean, out: string[]): void {
-  let end = 0;
-  regex.lastIndex = 0;
-  for (let match = regex.exec(piece); match !== null; match = regex.exec(piece)) {
-    if (match.index > end) out.push(piece.slice(end, match.index));
-    if (grouped) pushGroups(match[0], out);
-    else out.push(match[0]);
-    end = regex.lastIndex;
+function* cutFurther(
+  pieces: Iterable<readonly string[]>,
+  regex: RegExp,
+  grouped: boolean,
+): Generator<readonly string[], void> {
+  let cut: string[] = [];
+  for (const some of pieces) {
+    for (const piece of some) {
+      let end = 0;
+      for (;;) {
+        // Others may have used the expression since.
+        regex.lastIndex = end;
+        const match = regex.exec(piece);
+        if (match === null) break;
+        if (match.index > end) cut.push(piece.slice(end, match.index));
+        if (grouped) pushGroups(match[0], cut);
+        else cut.push(match[0]);
+        end = regex.lastIndex;
+        if (cut.length < TOGETHER) continue;
+        yield cut;
+        cut = [];
+      }
+      if (end === 0) cut.push(piece);
+      else if (end < piece.length) cut.push(piece.slice(end));
+    }
   }
-  if (end === 0) out.push(piece);
-  else if (end < piece.length) out.push(piece.slice(end));
+  yield cut;
 }
 
 function pushGroups(run: string, out: string[]): void {

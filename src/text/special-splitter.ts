@@ -1,3 +1,4 @@
+import type { Steps } from '../base/turns.ts';
 import { TOKEN_TYPES } from './token-type.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
@@ -9,6 +10,9 @@ export interface StripRules {
   readonly left: ReadonlySet<number>;
   readonly right: ReadonlySet<number>;
 }
+
+/** Tokens that are cut out between two pauses. */
+const AT_ONCE = 1 << 10;
 
 interface SpecialEntry {
   readonly id: number;
@@ -38,24 +42,26 @@ export class SpecialSplitter {
   }
 
   /** `parseSpecial`: whether control and unknown tokens are cut out, too. */
-  split(text: string, parseSpecial: boolean): Fragment[] {
+  *split(text: string, parseSpecial: boolean): Steps<Fragment[]> {
     let fragments: Fragment[] = text === '' ? [] : [text];
     for (const entry of this.#entries) {
       if (entry.onlyWhenParsed && !parseSpecial) continue;
+      yield;
       if (!text.includes(entry.text)) continue;
       const cut: Fragment[] = [];
       for (const fragment of fragments) {
         if (typeof fragment === 'number') cut.push(fragment);
-        else this.#cut(fragment, entry, cut);
+        else yield* this.#cut(fragment, entry, cut);
       }
       fragments = cut;
     }
     return fragments;
   }
 
-  #cut(fragment: string, entry: SpecialEntry, out: Fragment[]): void {
+  *#cut(fragment: string, entry: SpecialEntry, out: Fragment[]): Steps {
     let rest = fragment;
-    for (;;) {
+    for (let found = 1; ; found++) {
+      if (found % AT_ONCE === 0) yield;
       const at = rest.indexOf(entry.text);
       if (at < 0) break;
       const end = this.#strip.left.has(entry.id) ? trimmedEnd(rest, at) : at;

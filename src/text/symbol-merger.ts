@@ -1,3 +1,4 @@
+import { finish, type Steps } from '../base/turns.ts';
 import { MergeQueue } from './merge-queue.ts';
 
 /** Which neighbouring symbols join, and in what order. Symbols are non-negative integers of the caller's meaning. */
@@ -9,8 +10,8 @@ export interface PairMerges {
 }
 
 const GONE = -1;
-/** Scratch above this many symbols is not kept for the next call. */
-const KEPT_SYMBOLS = 1 << 16;
+/** Symbols that are merged at once; their scratch is kept. */
+const AT_ONCE = 1 << 11;
 
 /**
  * Joins neighbours until none has a rank: always the lowest rank, the leftmost among equals. A linked list under a heap,
@@ -18,29 +19,56 @@ const KEPT_SYMBOLS = 1 << 16;
  */
 export class SymbolMerger {
   readonly #merges: PairMerges;
-  #next = new Int32Array(64);
-  #previous = new Int32Array(64);
-  #queue = new MergeQueue();
+  readonly #kept: Merging;
 
   constructor(merges: PairMerges) {
     this.#merges = merges;
+    this.#kept = new Merging(merges, AT_ONCE);
   }
 
   /** Merges the first `count` symbols in place and returns how many are left. */
   merge(symbols: Int32Array, count: number): number {
+    return finish(this.mergeSteps(symbols, count));
+  }
+
+  /** `merge` with pauses; while it pauses, other symbols may be merged. */
+  *mergeSteps(symbols: Int32Array, count: number): Steps<number> {
     if (count < 2) return count;
-    this.#reserve(count);
+    if (count <= AT_ONCE) return finish(this.#kept.steps(symbols, count));
+    return yield* new Merging(this.#merges, count).steps(symbols, count);
+  }
+}
+
+/** The scratch of merging up to so many symbols. */
+class Merging {
+  readonly #merges: PairMerges;
+  readonly #next: Int32Array;
+  readonly #previous: Int32Array;
+  readonly #queue = new MergeQueue();
+
+  constructor(merges: PairMerges, capacity: number) {
+    this.#merges = merges;
+    this.#next = new Int32Array(capacity);
+    this.#previous = new Int32Array(capacity);
+  }
+
+  *steps(symbols: Int32Array, count: number): Steps<number> {
     const next = this.#next;
     const previous = this.#previous;
     for (let i = 0; i < count; i++) {
       next[i] = i + 1;
       previous[i] = i - 1;
     }
-    for (let i = 0; i + 1 < count; i++) this.#propose(symbols, i, i + 1);
-    while (this.#queue.length > 0) this.#mergeFirst(symbols, count);
+    for (let i = 0; i + 1 < count; i++) {
+      this.#propose(symbols, i, i + 1);
+      if (i % AT_ONCE === AT_ONCE - 1) yield;
+    }
+    for (let merged = 1; this.#queue.length > 0; merged++) {
+      this.#mergeFirst(symbols, count);
+      if (merged % AT_ONCE === 0) yield;
+    }
     let length = 0;
     for (let i = 0; i < count; i = next[i] as number) symbols[length++] = symbols[i] as number;
-    if (count > KEPT_SYMBOLS) this.#release();
     return length;
   }
 
@@ -68,18 +96,5 @@ export class SymbolMerger {
   #propose(symbols: Int32Array, left: number, right: number): void {
     const rank = this.#merges.rankOf(symbols[left] as number, symbols[right] as number);
     if (rank >= 0) this.#queue.push(rank, left);
-  }
-
-  #reserve(count: number): void {
-    if (count <= this.#next.length) return;
-    const capacity = 2 ** Math.ceil(Math.log2(count));
-    this.#next = new Int32Array(capacity);
-    this.#previous = new Int32Array(capacity);
-  }
-
-  #release(): void {
-    this.#next = new Int32Array(64);
-    this.#previous = new Int32Array(64);
-    this.#queue = new MergeQueue();
   }
 }

@@ -36,6 +36,11 @@ export interface Tokenizer {
   readonly marksTextStart: boolean;
   /** The ids of a text. Lone surrogates count as U+FFFD. */
   encode(text: string, options?: EncodeOptions): number[];
+  /**
+   * The same ids; a long text is encoded in turns with whatever else the thread has to do. Rejects with `ABORTED` when the
+   * signal fires.
+   */
+  encodeInTurns(text: string, options?: EncodeOptions & { readonly signal?: AbortSignal }): Promise<number[]>;
   /** The text of ids; bytes that are no UTF-8 become U+FFFD. Throws `TOKEN_OUT_OF_RANGE`. */
   decode(ids: Iterable<number>, options?: DecodeOptions): string;
   /** The bytes that a token stands for, control tokens by their names. Not to be changed. Throws `TOKEN_OUT_OF_RANGE`. */

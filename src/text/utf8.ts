@@ -11,6 +11,20 @@ export function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
+/** A text in stretches of about so many UTF-16 units, no character cut in two. */
+export function* stretchesOf(text: string, units: number): Generator<string, void> {
+  for (let start = 0; start < text.length;) {
+    let end = Math.min(text.length, start + units);
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end++;
+    yield text.slice(start, end);
+    start = end;
+  }
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
+}
+
 /** The bytes with a space for each U+2581, which is how SentencePiece spells spaces. */
 export function unescapeSpaces(bytes: Uint8Array): Uint8Array {
   const out = new Uint8Array(bytes.length);

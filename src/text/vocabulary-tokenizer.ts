@@ -1,4 +1,5 @@
 import { fail } from '../base/errors.ts';
+import { finish, inTurns, type Steps } from '../base/turns.ts';
 import { byteValue } from './models/byte-tokens.ts';
 import type { SubwordModel } from './models/subword-model.ts';
 import { SpecialSplitter, type StripRules } from './special-splitter.ts';
@@ -49,12 +50,22 @@ export class VocabularyTokenizer implements Tokenizer {
     return this.#vocabulary.size;
   }
 
-  encode(text: string, { addSpecial = true, parseSpecial = false }: EncodeOptions = {}): number[] {
+  encode(text: string, options: EncodeOptions = {}): number[] {
+    return finish(this.#encode(text, options));
+  }
+
+  encodeInTurns(text: string, options: EncodeOptions & { signal?: AbortSignal } = {}): Promise<number[]> {
+    return inTurns(this.#encode(text, options), 'encoding the text', options.signal);
+  }
+
+  *#encode(text: string, { addSpecial = true, parseSpecial = false }: EncodeOptions): Steps<number[]> {
     this.#splitter ??= new SpecialSplitter(this.#vocabulary, this.#parts.strip);
     const ids: number[] = addSpecial ? [...this.#parts.prefix] : [];
     let afterSpecial = true;
-    for (const fragment of this.#splitter.split(wellFormed(text), parseSpecial)) {
-      afterSpecial = this.#encodeFragment(fragment, afterSpecial, ids);
+    for (const fragment of yield* this.#splitter.split(wellFormed(text), parseSpecial)) {
+      if (typeof fragment === 'number') ids.push(fragment);
+      else yield* this.#parts.subwords.encode(fragment, afterSpecial, ids);
+      afterSpecial = typeof fragment === 'number';
     }
     if (addSpecial) ids.push(...this.#parts.suffix);
     return ids;
@@ -102,15 +113,6 @@ export class VocabularyTokenizer implements Tokenizer {
   isControl(id: number): boolean {
     const type = this.#vocabulary.types[id];
     return type === TOKEN_TYPES.control || type === TOKEN_TYPES.unknown;
-  }
-
-  #encodeFragment(fragment: string | number, afterSpecial: boolean, ids: number[]): boolean {
-    if (typeof fragment === 'number') {
-      ids.push(fragment);
-      return true;
-    }
-    this.#parts.subwords.encode(fragment, afterSpecial, ids);
-    return false;
   }
 
   #computeBytes(id: number): Uint8Array {

@@ -45,6 +45,15 @@ export class Vocabulary {
     return this.#spellings.length;
   }
 
+  /** Bytes of the longest spelling. */
+  get longest(): number {
+    let longest = 0;
+    for (let id = 0; id < this.size; id++) {
+      longest = Math.max(longest, this.#spellings.end(id) - this.#spellings.start(id));
+    }
+    return longest;
+  }
+
   /** The token's spelling in the file; U+FFFD stands for what is not UTF-8. */
   text(id: number): string {
     return this.#decoder.decode(this.#spellings.bytesAt(id));

@@ -58,3 +58,14 @@ test('Ctrl-C stops the answer and keeps the session; without an answer it leaves
   const { code, signal } = await result;
   assert.deepEqual({ code, signal }, { code: 130, signal: null });
 });
+
+test('SIGTERM ends the answer and the conversation', async (t) => {
+  const model = await tinyModelFile(t);
+  const { process, result } = startCli(t, 'chat', '-d', 'reference', '-m', model, '--ignore-end', '-v');
+  process.stdin.write('hi\nhi again\n');
+  await once(process.stdout, 'data');
+  process.kill('SIGTERM');
+  const { code, stderr } = await result;
+  assert.equal(code, 130);
+  assert.doesNotMatch(stderr, /generated/, 'no answer was read to its end');
+});

@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { BUNDLED, runCli, tinyModelFile } from '../support/run-cli.ts';
+import { BUNDLED, MAIN, runCli, tinyModelFile } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
+import { tinyBytes } from '../support/tiny-model.ts';
+
+/** Runs the compiled bin with a file as its standard output. */
+function runOnto(stdout: number, args: readonly string[]) {
+  const stdio = ['ignore', stdout, 'pipe'] as const;
+  return spawnSync(process.execPath, [MAIN, ...args], {
+    stdio: [...stdio],
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+}
 
 test('a failure is said with what to do, without a stack, and ends with 1', async (t) => {
   const folder = temporaryFolder(t);
@@ -39,11 +51,43 @@ test('--log shows where a failure comes from', async (t) => {
 });
 
 test('with --json a failure is an object on stderr', async (t) => {
-  const { code, stdout, stderr } = await runCli(t, ['inspect', 'none.gguf', '--json']);
-  assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
-  const { error } = JSON.parse(stderr);
-  assert.equal(error.code, 'SOURCE_UNAVAILABLE');
-  assert.equal(typeof error.fix, 'string');
+  for (const asked of [
+    ['inspect', 'none.gguf', '--json'],
+    ['run', '-m', 'none.gguf', '-p', 'hi', '--json-stream'],
+  ]) {
+    const { code, stdout, stderr } = await runCli(t, asked);
+    assert.deepEqual({ code, stdout }, { code: 1, stdout: '' });
+    const { error } = JSON.parse(stderr);
+    assert.equal(error.code, 'SOURCE_UNAVAILABLE');
+    assert.equal(typeof error.fix, 'string');
+  }
+});
+
+test('what a file says of itself does not steer the terminal', async (t) => {
+  const path = join(temporaryFolder(t), 'model.gguf');
+  const architecture = { type: 'string', value: 'x\u001b]0;title\u0007' } as const;
+  writeFileSync(path, await tinyBytes('F32', [['general.architecture', architecture]]));
+  const { code, stderr } = await runCli(t, ['run', '-m', path, '-p', 'hi']);
+  assert.equal(code, 1);
+  assert.match(stderr, /x\\u001b\]0;title\\u0007/);
+});
+
+test('a result that cannot be written is a failure', async (t) => {
+  if (!existsSync('/dev/full')) return t.diagnostic('no /dev/full here: the full disk was not tried');
+  const full = openSync('/dev/full', 'w');
+  t.after(() => closeSync(full));
+  const model = await tinyModelFile(t);
+  for (const asked of [
+    ['tokenize', 'hi'],
+    ['run', '-d', 'reference', '-m', model, '-p', 'hi', '-n', '9'],
+  ]) {
+    const plain = runOnto(full, asked);
+    assert.equal(plain.status, 1);
+    assert.match(plain.stderr, /^error: standard output cannot be written: ENOSPC[^\n]*\nfix: [^\n]*\n$/);
+    const forProgram = runOnto(full, [...asked, '--json']);
+    assert.equal(forProgram.status, 1);
+    assert.equal(JSON.parse(forProgram.stderr).error.code, 'WRITE_FAILED');
+  }
 });
 
 test('a model too large for memory is refused before it is loaded', async (t) => {

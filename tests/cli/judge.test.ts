@@ -56,10 +56,10 @@ test('synth refuses formats and shapes that it does not know', async (t) => {
 test('Ctrl-C during synth leaves no file', async (t) => {
   const path = join(temporaryFolder(t), 'big.gguf');
   const { process: synth, result } = startCli(t, 'synth', 'llama-2-7b', '-f', 'q8_0', '-o', path, '-v');
-  while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (!existsSync(`${path}.part`)) await new Promise((resolve) => setTimeout(resolve, 20));
   synth.kill('SIGINT');
   assert.equal((await result).code, 130);
-  assert.ok(!existsSync(path));
+  assert.ok(!existsSync(path) && !existsSync(`${path}.part`));
 });
 
 test('perplexity of a text, by chunks', async (t) => {

@@ -82,6 +82,16 @@ test('a model that is its own draft is always right, greedy or drawn, and saves 
   assert.ok(own.steps < 0.45 * steps, `${own.steps} steps instead of ${steps}`);
 });
 
+test('the log has a line for each text, and the rounds of its draft only among the single steps', async () => {
+  const lines: string[] = [];
+  const say = (level: string) => (message: string) => lines.push(`${level} ${message}`);
+  const levels = { warn: say('warn'), info: say('info'), debug: say('debug'), trace: say('trace') };
+  await saidWith(tinyModel(), { logger: { enabled: () => true, ...levels } });
+  const count = (line: string) => lines.filter((one) => one === line).length;
+  assert.equal(count('debug generated'), 2 * REQUESTS.length);
+  assert.ok(count('trace generated') > 2 * REQUESTS.length);
+});
+
 test('a draft that rounds more coarsely is often right, one that is another model seldom; no token changes', async () => {
   const { texts } = await expected;
   const near = await saidWith(tinyModel('BF16'), { sequences: 2, speculation: 3 });

@@ -208,6 +208,23 @@ test('disposal ends what generates with a typed error', async () => {
   assert.equal(model.device.liveObjects(), 0);
 });
 
+test('who waits for one that holds the device may give up, and ends with the model', async () => {
+  const model = await open(openReferenceDevice(), { sequences: 2 });
+  const held = model.evaluate(promptOf(1));
+  await held.next();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const given = [model.generate(promptOf(1), { signal }).text(), model.evaluate([3], 0, { signal }).next()];
+  controller.abort();
+  for (const gone of given) await assert.rejects(gone, (error) => isRocmforgeError(error, 'ABORTED'));
+  const late = [model.generate(promptOf(1)).text(), model.evaluate([3]).next()];
+  const ended = late.map((gone) => assert.rejects(gone, (error) => isRocmforgeError(error, 'DISPOSED')));
+  await model.dispose();
+  await Promise.all(ended);
+  await assert.rejects(held.next(), (error) => isRocmforgeError(error, 'DISPOSED'));
+  assert.equal(model.device.liveObjects(), 0);
+});
+
 test('disposal waits for forced decoding under way, which then ends', async () => {
   const source = new WatchedSource(await tinyBytes());
   const gguf = await GgufFile.open(source);

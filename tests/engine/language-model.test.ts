@@ -154,6 +154,11 @@ test('bad prompts and options are refused with typed errors', async () => {
     () => model.generate('hi', { logProbabilities: 21 }),
     (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'),
   );
+  for (const limit of [Number.NaN, -1, 2.5]) {
+    await rejects(model.generate('hi', { maxTokens: limit }).text(), 'INVALID_ARGUMENT');
+    await rejects(model.generate('hi', { speculation: limit }).text(), 'INVALID_ARGUMENT');
+  }
+  assert.equal(await model.generate('hi', { maxTokens: 0 }).text(), '');
   await rejects(open({ context: 0 }), 'INVALID_ARGUMENT');
 });
 

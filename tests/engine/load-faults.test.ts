@@ -10,7 +10,7 @@ import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { Residency } from '../../src/load/residency.ts';
 import { kernelBytes, openCpu } from '../../src/node/open-cpu.ts';
 import { nodeWorkerHost } from '../../src/node/worker-host.ts';
-import { failingDevice } from '../support/failing-device.ts';
+import { checkFailedCreations } from '../support/failed-creations.ts';
 import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
 import { openMortalCpu } from '../support/mortal-cpu.ts';
@@ -29,31 +29,18 @@ async function openOn(device: Device, source: WatchedSource, options: ModelOptio
   return LanguageModel.open(parts, { ...OPTIONS, ...options });
 }
 
-for (const load of ['eager', 'background'] as const) {
-  test(`whatever cannot be created, nothing stays behind and a second load works: ${load}`, async () => {
-    await using device = openReferenceDevice();
-    const failing = failingDevice(device);
-    const bytes = await tinyBytes();
-    const life = async () => {
-      failing.created = 0;
-      await using model = await openOn(failing.device, new WatchedSource(bytes), { load });
-      return await answer(model);
-    };
-    const text = await life();
-    assert.equal(device.liveObjects(), 0);
-    const { created } = failing;
-    assert.ok(created > 30, `${created} creations`);
-    for (let nth = 1; nth <= created; nth += load === 'eager' ? 1 : 7) {
-      failing.failAt = nth;
-      await life().then(
-        (found) => assert.equal(found, text),
-        (error: unknown) => assert.match(String(error), /no (?:create|compile|record)/),
-      );
-      assert.equal(device.liveObjects(), 0, `creation ${nth} of ${created}`);
-      failing.failAt = undefined;
-    }
-    assert.equal(await life(), text);
-  });
+const DEVICES: readonly [string, () => Promise<Device>][] = [
+  ['reference', async () => openReferenceDevice()],
+  ['cpu', () => openCpu({ threads: 2 })],
+];
+
+for (const [name, openDevice] of DEVICES) {
+  for (const load of ['eager', 'background'] as const) {
+    test(`whatever cannot be created, nothing stays behind and a second load works: ${name}, ${load}`, async () => {
+      await using device = await openDevice();
+      await checkFailedCreations(device, { load, step: load === 'eager' ? 1 : 7 });
+    });
+  }
 }
 
 for (const load of ['eager', 'background'] as const) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import type { Device } from '../../src/device/index.ts';
+import { type Device, type DeviceBuffer, wholeOf } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
@@ -132,6 +132,47 @@ test('in the background the first layer runs before the last one is read', async
     ['embedding', 'layer 0', 'layer 1'],
   );
   assert.ok(Math.max(...uploaded.map(({ end }) => end)) > (computed[1]?.end ?? Number.POSITIVE_INFINITY));
+});
+
+test('a layer can be computed by itself, and loads its own weights alone', async () => {
+  await using device = openReferenceDevice();
+  const buffers = new Map<string, DeviceBuffer>();
+  const watched = new Proxy(device, {
+    get(target, name) {
+      const value = Reflect.get(target, name) as unknown;
+      if (name === Symbol.asyncDispose) return async () => {};
+      if (name !== 'createBuffer')
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      return (byteLength: number, label: string) => {
+        const buffer = target.createBuffer(byteLength, label);
+        buffers.set(label, buffer);
+        return buffer;
+      };
+    },
+  });
+  const { model } = await open({ load: 'lazy' }, watched);
+  await using _ = model;
+  const { plan } = model;
+  const last = TINY.layers - 1;
+  await using stream = device.createStream('layer');
+  await plan.forwardLayer(stream, plan.planFor(1, 1), last);
+  await stream.synchronize();
+  assert.deepEqual(
+    [0, 1, 2].map((layer) => plan.isLayerLoaded(layer)),
+    [false, false, true],
+  );
+  // What a whole step leaves on the device is what its last layer computes from it once more.
+  for await (const logits of model.evaluate([1, 40, 41], 2)) assert.ok(logits);
+  const left = buffers.get(`x ${last % 2 === 0 ? 1 : 0}`);
+  assert.ok(left);
+  const once = new Uint8Array(4 * TINY.width);
+  await stream.download(wholeOf(left), once);
+  assert.ok(once.some((byte) => byte !== 0));
+  stream.upload(new Uint8Array(once.byteLength), wholeOf(left));
+  await plan.forwardLayer(stream, plan.planFor(1, 1), last);
+  const again = new Uint8Array(once.byteLength);
+  await stream.download(wholeOf(left), again);
+  assert.deepEqual(again, once);
 });
 
 test('a weight that cannot be read fails the generation; the next one tries again', async () => {

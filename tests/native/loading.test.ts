@@ -7,6 +7,7 @@ import { GgufFile } from '../../src/gguf/index.ts';
 import { Residency } from '../../src/load/residency.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { checkFailedCreations } from '../support/failed-creations.ts';
 import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
 import { checkPools } from '../support/load-pools.ts';
@@ -106,7 +107,11 @@ emulated('models come and go on one device without growth', (emulator) =>
 );
 
 emulated('whatever goes wrong with the file, nothing stays behind and a second load works', (emulator, t) =>
-  withDevice(emulator, (device) => checkLoadFaults(t, device, 'some')),
+  withDevice(emulator, (device) => checkLoadFaults(t, device)),
+);
+
+emulated('whatever cannot be created, nothing stays behind and a second load works', (emulator) =>
+  withDevice(emulator, (device) => checkFailedCreations(device, { load: 'eager', step: 1 })),
 );
 
 emulated('a device that is lost while weights are loaded: a typed error, all released', async (emulator) => {

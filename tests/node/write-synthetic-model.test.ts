@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
@@ -8,7 +16,7 @@ import { loadTensorFloats } from '../../src/gguf/index.ts';
 import { loadModel } from '../../src/index.ts';
 import { SYNTHETIC_SHAPES, syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { SMALLEST_VOCABULARY, syntheticVocabulary } from '../../src/model/synthetic/vocabulary.ts';
-import { openGguf } from '../../src/node/index.ts';
+import { FileSource, openGguf } from '../../src/node/index.ts';
 import { type SyntheticModelRequest, writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
 import { FAMILY_FIXTURES, familyPaths } from '../support/family-fixtures.ts';
 import { temporaryFolder } from '../support/temporary.ts';
@@ -91,14 +99,43 @@ test('an architecture that nothing is made up of is refused', async (t) => {
   await assert.rejects(writing, (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
 });
 
-test('nothing is left of a file that was aborted', async (t) => {
-  const path = join(temporaryFolder(t), 'tiny.gguf');
-  const controller = new AbortController();
-  const writing = writeSyntheticModel(
-    tiny(path, { signal: controller.signal, onProgress: () => controller.abort() }),
-  );
-  await assert.rejects(writing, (error) => isRocmforgeError(error, 'ABORTED'));
-  assert.ok(!existsSync(path));
+test('nothing is left of a file that was aborted, and what stood in its place stays', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'tiny.gguf');
+  const aborted = async () => {
+    const controller = new AbortController();
+    const writing = writeSyntheticModel(
+      tiny(path, { signal: controller.signal, onProgress: () => controller.abort() }),
+    );
+    await assert.rejects(writing, (error) => isRocmforgeError(error, 'ABORTED'));
+  };
+  await aborted();
+  assert.deepEqual(readdirSync(folder), []);
+  writeFileSync(path, 'before');
+  await aborted();
+  assert.equal(readFileSync(path, 'utf8'), 'before');
+  assert.deepEqual(readdirSync(folder), ['tiny.gguf']);
+});
+
+test('a file is replaced under nobody who has it open, and links lead to the new one', async (t) => {
+  const folder = temporaryFolder(t);
+  const [path, link] = [join(folder, 'tiny.gguf'), join(folder, 'link.gguf')];
+  await writeSyntheticModel(tiny(path));
+  const before = readFileSync(path);
+  symlinkSync(path, link);
+  await using open = await FileSource.open(path);
+  await writeSyntheticModel(tiny(link, { seed: 2 }));
+  const read = new Uint8Array(open.size);
+  await open.read(0, read);
+  assert.ok(before.equals(read));
+  assert.ok(!before.equals(readFileSync(path)));
+  assert.ok(lstatSync(link).isSymbolicLink());
+});
+
+test('what is no file is written to and left alone', { skip: !existsSync('/dev/full') }, async () => {
+  const writing = writeSyntheticModel(tiny('/dev/full'));
+  await assert.rejects(writing, (error) => isRocmforgeError(error, 'WRITE_FAILED'));
+  assert.ok(lstatSync('/dev/full').isCharacterDevice());
 });
 
 test('the made-up vocabulary encodes any text and gives it back', async (t) => {

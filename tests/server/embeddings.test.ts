@@ -58,10 +58,17 @@ test('texts are tokenized; what cannot be is refused', async (t) => {
   const openai = await client(t);
   const one = await openai.embeddings.create({ model: 'bert', input: 'a b' });
   assert.equal(one.data.length, 1);
+  const vectorOf = async (pooling: object) => {
+    const made = await openai.embeddings.create({ model: 'bert', input: [3, 5, 7], ...pooling });
+    return made.data[0]?.embedding;
+  };
+  assert.deepEqual(await vectorOf({ pooling: 'mean' }), await vectorOf({}));
+  assert.notDeepEqual(await vectorOf({ pooling: 'cls' }), await vectorOf({}));
   const refused = [
     { model: 'tiny', input: 'x' },
     { model: 'bert', input: [] as string[] },
     { model: 'bert', input: 'x', dimensions: 7 },
+    { model: 'bert', input: 'x', pooling: 'none' },
     { model: 'bert', input: Array.from({ length: 4096 }, () => 5) },
   ];
   for (const request of refused)

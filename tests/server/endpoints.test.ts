@@ -67,8 +67,8 @@ test('all four APIs give the same greedy answer and count the same tokens', asyn
 
 test('n choices of a seed differ from one another and repeat as a whole', async (t) => {
   const server = await tinyServer(t);
-  const ask = { ...ASK, n: 3, seed: 7, temperature: 1.5, top_k: 0, top_p: 1, min_p: 0 };
-  const texts = async () => {
+  const texts = async (seed: number) => {
+    const ask = { ...ASK, n: 3, seed, temperature: 1.5, top_k: 0, top_p: 1, min_p: 0 };
     const answer = await jsonOf(await server.fetch(post('/v1/chat/completions', ask)));
     const choices = answer.choices as { index: number; message: { content: string } }[];
     assert.deepEqual(
@@ -77,9 +77,11 @@ test('n choices of a seed differ from one another and repeat as a whole', async 
     );
     return choices.map(({ message }) => message.content);
   };
-  const first = await texts();
-  assert.equal(new Set(first).size, 3);
-  assert.deepEqual(await texts(), first);
+  for (const seed of [7, Number.MAX_SAFE_INTEGER - 1]) {
+    const first = await texts(seed);
+    assert.equal(new Set(first).size, 3);
+    assert.deepEqual(await texts(seed), first);
+  }
 });
 
 test('choices share their prompt: all but its last positions are computed once', async (t) => {
@@ -144,6 +146,18 @@ test('tokens go there and back', async (t) => {
   assert.equal((pieces as unknown[]).length, (tokens as unknown[]).length);
 });
 
+test('a long text does not keep others waiting', async (t) => {
+  const server = await tinyServer(t);
+  const answered: string[] = [];
+  const tokenize = async (name: string, content: string) => {
+    const response = await server.fetch(post('/tokenize', { content }));
+    assert.equal(response.status, 200);
+    answered.push(name);
+  };
+  await Promise.all([tokenize('long', 'hi there, '.repeat(50_000)), tokenize('short', 'hi')]);
+  assert.deepEqual(answered, ['short', 'long']);
+});
+
 test('requests that cannot be meant get a typed error in the shape of their API', async (t) => {
   const server = await tinyServer(t);
   const long = 'x'.repeat(200);
@@ -195,6 +209,59 @@ test('requests that cannot be meant get a typed error in the shape of their API'
   assert.deepEqual([anthropic.status, body.type, body.error.type], [400, 'error', 'invalid_request_error']);
   const bare = new Request('http://server/v1/chat/completions', { method: 'POST', body: '{}' });
   assert.equal((await server.fetch(bare)).status, 415);
+});
+
+test('bodies that are nested too deep are refused before anything walks through them', async (t) => {
+  const server = await tinyServer(t);
+  const nested = (levels: number) => '{"a":'.repeat(levels) + '0' + '}'.repeat(levels);
+  const ask = async (levels: number) => {
+    const schema = `{"type":"json_schema","json_schema":{"schema":${nested(levels)}}}`;
+    const body = `{"messages":[{"role":"user","content":"[{\\"[{"}],"max_tokens":1,"response_format":${schema}}`;
+    const response = await server.fetch(post('/v1/chat/completions', {}, { body }));
+    return [response.status, ((await response.json()) as { error?: { code: string } }).error?.code];
+  };
+  assert.deepEqual(await ask(100), [400, 'GRAMMAR_INVALID']);
+  assert.deepEqual(await ask(100_000), [400, 'REQUEST_INVALID']);
+});
+
+test('what clients send of earlier turns is read', async (t) => {
+  const server = await tinyServer(t);
+  const hi = { role: 'user', content: 'hi' };
+  const count = async (messages: readonly object[], more: object = {}) => {
+    const body = { model: 'tiny', messages, max_tokens: 1, ...more };
+    const response = await server.fetch(post('/v1/messages', body));
+    const { usage } = (await response.json()) as { usage?: Record<string, number> };
+    return usage && (usage.input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0);
+  };
+  const said = { type: 'text', text: 'so' };
+  const thoughts = [
+    { type: 'thinking', thinking: 'hm', signature: 'x' },
+    { type: 'redacted_thinking', data: 'x' },
+  ];
+  const plain = await count([hi, { role: 'assistant', content: [said] }, hi]);
+  assert.equal(await count([hi, { role: 'assistant', content: [...thoughts, said] }, hi]), plain);
+  assert.equal(await count([hi], { system: [] }), await count([hi]));
+  for (const content of [[null], 5, {}, [[]]]) {
+    const result = { type: 'tool_result', tool_use_id: 'a', content };
+    const refused = await server.fetch(
+      post('/v1/messages', { messages: [{ role: 'user', content: [result] }] }),
+    );
+    assert.equal(refused.status, 400);
+  }
+  const prompts = async (path: string, bodies: readonly object[]) => {
+    const usages = bodies.map(async (body) => {
+      const response = await server.fetch(post(path, body));
+      const { usage } = (await response.json()) as { usage: Record<string, number> };
+      return usage.prompt_tokens ?? usage.input_tokens;
+    });
+    return new Set(await Promise.all(usages)).size;
+  };
+  const output = (of: unknown) => [{ type: 'function_call_output', call_id: 'a', output: of }];
+  const parts = [{ type: 'input_text', text: 'r' }];
+  const outputs = [{ input: output('r') }, { input: output(parts) }];
+  assert.equal(await prompts('/v1/responses', outputs), 1);
+  const lists = [[3, 4], [[3, 4]]].map((prompt) => ({ prompt, max_tokens: 1 }));
+  assert.equal(await prompts('/v1/completions', lists), 1);
 });
 
 test('the OpenAPI document describes every endpoint and what its body must be', async (t) => {

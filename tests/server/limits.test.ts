@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { isRocmforgeError } from '../../src/base/errors.ts';
 import { pageFiles } from '../../src/node/page-files.ts';
 import type { ModelServer } from '../../src/server/index.ts';
 import { temporaryFolder } from '../support/temporary.ts';
@@ -58,6 +59,21 @@ test('a request that takes too long is ended, in a stream by an event', async (t
   const whole = await server.fetch(post(CHAT, { ...ASK, n: 100, max_tokens: 100 }));
   assert.deepEqual([whole.status, (await errorOf(whole)).code], [408, 'REQUEST_TIMEOUT']);
   await untilIdle(server);
+});
+
+test('a time limit that is longer than timers is none; one that is no time is refused', async (t) => {
+  const server = await tinyServer(t, { timeLimit: 2 ** 40 });
+  assert.equal((await server.fetch(post(CHAT, ASK))).status, 200);
+  for (const timeLimit of [0, -1, Number.NaN]) {
+    await assert.rejects(tinyServer(t, { timeLimit }), (error) =>
+      isRocmforgeError(error, 'INVALID_ARGUMENT'),
+    );
+  }
+});
+
+test('an empty key is refused: anybody would have it', async (t) => {
+  const opening = tinyServer(t, { keys: ['secret', ''] });
+  await assert.rejects(opening, (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
 });
 
 test('readers that do not read hold up nobody else', async (t) => {

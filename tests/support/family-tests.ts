@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import type { LanguageModel } from '../../src/index.ts';
 import { FAMILY_FIXTURES, type FamilyFixture, familyPaths, LARGEST_DIFFERENCE } from './family-fixtures.ts';
 import { testStreamedExperts } from './expert-tests.ts';
 import type { GoldenDevice } from './golden-tests.ts';
@@ -36,19 +37,18 @@ async function testDecoder(family: FamilyFixture, device: GoldenDevice): Promise
 
 async function testEncoder(family: FamilyFixture, device: GoldenDevice): Promise<void> {
   const { model: path, golden } = familyPaths(family);
-  const texts = await readEmbeddings(golden);
   await using model = await device.open(path, { cacheType: 'f32' });
-  for (const { ids, vector } of texts) {
+  await checkEmbeddings(model, await readFile(golden, 'utf8'));
+}
+
+/** Holds a model to the lines of a golden: texts, and the vectors that llama.cpp makes of them. */
+export async function checkEmbeddings(model: LanguageModel, golden: string): Promise<void> {
+  for (const line of golden.trim().split('\n')) {
+    const { ids, vector } = JSON.parse(line) as { ids: number[]; vector: number[] };
     const embedded = await model.embed(ids, { normalized: false });
     assert.equal(embedded.tokens, ids.length);
     const differences = vector.map((value, i) => Math.abs(value - (embedded.vector[i] ?? Number.NaN)));
     const largest = Math.max(...differences);
     assert.ok(largest < LARGEST_DIFFERENCE, `a value differs by ${largest}`);
   }
-}
-
-/** The texts of an encoder's golden, and what llama.cpp makes of each. */
-async function readEmbeddings(path: string): Promise<{ ids: number[]; vector: number[] }[]> {
-  const lines = (await readFile(path, 'utf8')).trim().split('\n');
-  return lines.map((line) => JSON.parse(line) as { ids: number[]; vector: number[] });
 }

@@ -40,12 +40,13 @@ export function adapterPath(name: string): string {
   return fixture(`families/llama.${name}-lora.gguf`);
 }
 
-/** Writes a random adapter for some matrices of the base model. */
+/** Writes a random adapter for some matrices of a model. */
 export async function writeAdapter(
   path: string,
   { rank, alpha, targets, seed }: AdapterShape,
+  model = LORA_BASE,
 ): Promise<void> {
-  await using base = await openGguf(LORA_BASE);
+  await using base = await openGguf(model);
   const matrices = base.tensors.filter(({ name, shape }) => shape.length === 2 && targets.test(name));
   const random = seededRandom(seed);
   const tensors = matrices.flatMap(({ name, shape: [columns = 0, rows = 0] }) => [

@@ -35,6 +35,9 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
     'They hold the devices to a golden of LoRA adapters too, to taps, to streamed experts, and to RWKV-7’s logits being the same',
     'however a prompt is cut. `tests/device/native-*.test.ts` ask all of it of a real card.',
     '',
+    'What files of a family vary in (heads, biases, tied embeddings, RoPE scaling, windows by layer, OLMo 3 under OLMo 2’s name,',
+    'the text half of GLM-4.1V) is held against llama.cpp on the CPU: `tests/goldens/variants.test.ts`.',
+    '',
     'This page is written by `npm run docs` from the list in `tests/support/family-fixtures.ts`.',
     '',
   ].join('\n');

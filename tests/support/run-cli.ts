@@ -7,7 +7,8 @@ import { PROJECT_ROOT } from './project.ts';
 import { temporaryFolder } from './temporary.ts';
 import { tinyBytes } from './tiny-model.ts';
 
-const MAIN = join(PROJECT_ROOT, 'dist/src/cli/rocmforge.cjs');
+/** The compiled bin. */
+export const MAIN = join(PROJECT_ROOT, 'dist/src/cli/rocmforge.cjs');
 
 /** The model that comes with the package. */
 export const BUNDLED = join(PROJECT_ROOT, 'models/minimind2-small-q4_k_m.gguf');

@@ -17,6 +17,6 @@ export async function openSoftwareGpu(options: NodeWebGpuOptions = {}): Promise<
     await dispose();
     if (isRocmforgeError(device.fault, 'GPU_REFUSED')) throw device.fault;
   };
-  Object.defineProperty(device, Symbol.asyncDispose, { value: disposeAndCheck });
+  Object.defineProperty(device, Symbol.asyncDispose, { value: disposeAndCheck, configurable: true });
   return device;
 }

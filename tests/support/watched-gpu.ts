@@ -43,7 +43,7 @@ export async function watchedGpu(): Promise<WatchedGpu> {
       then(result);
       return result;
     };
-    Object.defineProperty(owner, method, { value: counted });
+    Object.defineProperty(owner, method, { value: counted, configurable: true });
   };
   const watchBuffer = (created: unknown) => {
     const buffer = created as GPUBuffer;

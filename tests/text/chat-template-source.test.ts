@@ -32,7 +32,7 @@ test('the bos token stands first once, whether or not the template writes it', (
 test('variants by name, and the variant for tools where tools are given', () => {
   const metadata = metadataOf({
     ...TOKENS,
-    'tokenizer.chat_template.rag': 'rag',
+    'tokenizer.chat_template.rag': 'rag {{ bos_token }}',
     'tokenizer.chat_template': 'plain {{ bos_token }}{{ eos_token }}',
     'tokenizer.chat_template.tool_use': 'tools {{ tools | length }}',
   });
@@ -41,7 +41,7 @@ test('variants by name, and the variant for tools where tools are given', () => 
   const template = ChatTemplate.read(metadata, tokenizer);
   assert.equal(template.render(HI), 'plain <s></s>');
   assert.equal(template.render(HI, { tools: [{ type: 'function', function: { name: 'f' } }] }), 'tools 1');
-  assert.equal(ChatTemplate.read(metadata, tokenizer, 'rag').render(HI), 'rag');
+  assert.equal(ChatTemplate.read(metadata, tokenizer, 'rag').render(HI), 'rag <s>');
 });
 
 test('a missing template is an error that names what there is', () => {
@@ -54,6 +54,27 @@ test('a missing template is an error that names what there is', () => {
   assert.throws(
     () => ChatTemplate.read(one, createTokenizer(one), 'rag'),
     (error) => isRocmforgeError(error, 'CHAT_TEMPLATE_MISSING') && error.message.includes('default'),
+  );
+});
+
+test("RWKV World's template by its name alone, and other names as an error", () => {
+  const named = (name: string) => {
+    const metadata = metadataOf({ ...TOKENS, 'tokenizer.chat_template': name });
+    return ChatTemplate.read(metadata, createTokenizer(metadata));
+  };
+  const turns = [
+    { role: 'system', content: 'Be brief.' },
+    ...HI,
+    { role: 'assistant', content: ' Ho ' },
+    ...HI,
+  ];
+  assert.equal(
+    named('rwkv-world').render(turns),
+    'System: Be brief.\n\nUser: Hi\n\nAssistant: Ho\n\nUser: Hi\n\nAssistant:',
+  );
+  assert.throws(
+    () => named('chatglm4'),
+    (error) => isRocmforgeError(error, 'CHAT_TEMPLATE_INVALID') && error.message.includes('chatglm4'),
   );
 });
 

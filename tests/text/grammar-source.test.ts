@@ -120,6 +120,38 @@ test('a schema that the library cannot take is refused, and texts under way go o
   using _again = await source.constrain({ kind: 'schema', schema: SCHEMA });
 });
 
+test('grammars that are asked for at the same time each get an answer of their own', async () => {
+  const tokenizer = await tinyTokenizer();
+  const source = sourceOf(tokenizer);
+  // More than are kept compiled; every fifth is wrong.
+  const answers = Array.from({ length: 70 }, (_, i) => {
+    const property = { [`k${i}`]: { type: i % 5 === 4 ? `type-${i}-` : 'string' } };
+    return source.constrain({ kind: 'schema', schema: { type: 'object', properties: property } });
+  });
+  for (const [i, answer] of (await Promise.allSettled(answers)).entries()) {
+    if (answer.status === 'fulfilled') answer.value[Symbol.dispose]();
+    else {
+      assert.ok(isRocmforgeError(answer.reason, 'GRAMMAR_INVALID'));
+      const named = answer.reason.message.match(/type-\d+-/g);
+      assert.deepEqual(named, [`type-${i}-`], 'the reason is its own');
+    }
+    assert.equal(answer.status, i % 5 === 4 ? 'rejected' : 'fulfilled');
+  }
+});
+
+test('what cannot be written as JSON, or is nested too deep for that, is no grammar', async () => {
+  const source = sourceOf(await tinyTokenizer());
+  const circular: Record<string, unknown> = { type: 'object' };
+  circular.properties = { again: circular };
+  let deep: unknown = {};
+  for (let i = 0; i < 20_000; i++) deep = { not: deep };
+  for (const schema of [circular, deep]) {
+    await assert.rejects(source.constrain({ kind: 'schema', schema }), (error) =>
+      isRocmforgeError(error, 'GRAMMAR_INVALID'),
+    );
+  }
+});
+
 test('a library that could not be started is started again for the next who asks', async () => {
   const tokenizer = await tinyTokenizer();
   let openings = 0;

@@ -55,6 +55,18 @@ for (const [name, dialect] of Object.entries({ HERMES, LLAMA })) {
   });
 }
 
+test('text behind calls keeps its spaces and lines, however it is cut into pieces', () => {
+  const written = `${HERMES.begin('add')}{}${HERMES.end}`;
+  const behind = '\n\nAll is  done.\n\n Truly so.\n';
+  fc.assert(
+    fc.property(lengths, (pieces) => {
+      const { text, calls } = read(HERMES, `${written}\n${written}${behind}`, pieces);
+      assert.deepEqual([text, calls.length], [behind, 2]);
+      assert.equal(read(HERMES, `${written} \n`, pieces).text, '');
+    }),
+  );
+});
+
 test('text without calls comes out as it is, whatever it ends with', () => {
   fc.assert(
     fc.property(fc.string(), fc.integer({ min: 0, max: 10 }), lengths, (text, count, pieces) => {

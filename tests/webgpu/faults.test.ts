@@ -53,6 +53,30 @@ describe('faults of a WebGPU device', { skip: NO_SOFTWARE_GPU }, () => {
     for (const { buffer } of readbacks) buffer.destroy();
   });
 
+  test('memory that cannot be mapped is a typed error, and what is mapped after it serves', async () => {
+    const { gpu, device: raw } = await watchedGpu();
+    await using device = await openWebGpuDevice({ gpu });
+    const live = device.liveObjects();
+    const pin = (bytes: number) => device.createPinned(bytes, 'slot', 'weights');
+    assert.throws(() => pin(raw().limits.maxBufferSize), { code: 'OUT_OF_MEMORY' });
+    const { createBuffer } = raw();
+    const refuse = () => {
+      throw new RangeError('no memory to map');
+    };
+    Object.defineProperty(raw(), 'createBuffer', { value: refuse, configurable: true });
+    assert.throws(() => pin(256), { code: 'OUT_OF_MEMORY' });
+    Object.defineProperty(raw(), 'createBuffer', { value: createBuffer });
+    assert.equal(device.liveObjects(), live);
+    using target = device.createBuffer(256, 'target');
+    using pinned = pin(256);
+    pinned.bytes.fill(7);
+    await using stream = device.createStream('mapped');
+    stream.upload(pinned.bytes, wholeOf(target));
+    const bytes = new Uint8Array(256);
+    await stream.download(wholeOf(target), bytes);
+    assert.ok(bytes.every((byte) => byte === 7));
+  });
+
   test('a command that the implementation refuses fails the next wait, and is told', async () => {
     const { gpu, device: raw } = await watchedGpu();
     await using device = await openWebGpuDevice({ gpu });

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import type { Device } from '../../src/device/index.ts';
+import { type Device, totalOf } from '../../src/device/index.ts';
+import { BUFFER_USAGE } from '../../src/devices/webgpu/gpu-usage.ts';
+import { openWebGpuDevice } from '../../src/devices/webgpu/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile, loadTensorFloats } from '../../src/gguf/index.ts';
@@ -9,14 +11,19 @@ import { MemorySource } from '../../src/io/index.ts';
 import { Residency } from '../../src/load/residency.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { checkFailedCreations } from '../support/failed-creations.ts';
 import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
 import { checkPools } from '../support/load-pools.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
+import { watchedGpu } from '../support/watched-gpu.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
 const bytes = await tinyBytes('Q8_0');
+
+/** Buffers that the host maps: the ring's slots, results on their way back. */
+const MAPPABLE = BUFFER_USAGE.mapRead | BUFFER_USAGE.mapWrite;
 
 /** What a model generates, twice, and its weights' memory. The device ends with it, unless a residency shares it. */
 async function generated(options: ModelOptions, device: Device, residency?: Residency) {
@@ -71,10 +78,36 @@ describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
   test('models come and go on one device, also when a file fails, lie in pools as elsewhere, and share memory', async (t) => {
     await using device = await openSoftwareGpu();
     await checkCycles({ device, loads: 2, files: 1, rounds: 1 });
-    await checkLoadFaults(t, device, 'some');
+    await checkLoadFaults(t, device);
     await checkPools(device);
     await checkSharing(device);
   });
+
+  test('whatever cannot be created, nothing stays behind and a second load works', async () => {
+    await using device = await openSoftwareGpu();
+    await checkFailedCreations(device, { load: 'eager', step: 1 });
+    await checkFailedCreations(device, { load: 'background', step: 7 });
+  });
+
+  for (const weights of ['blocks', 'f32'] as const) {
+    test(`buffers are created once, as they were planned: weights as ${weights}`, async () => {
+      const { gpu, buffers, calls } = await watchedGpu();
+      const device = await openWebGpuDevice({ gpu });
+      const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
+      const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
+      const options = { context: 64, batch: 2, load: 'lazy', weights } as const;
+      await using model = await LanguageModel.open(parts, options);
+      await model.plan.preloadAll();
+      const { fit } = model;
+      const own = [...buffers].filter(({ usage }) => (usage & MAPPABLE) === 0);
+      const taken = own.reduce((sum, { size }) => sum + size, 0);
+      const { streams, slotBytes } = fit.loader;
+      const waiting = weights === 'blocks' ? device.memoryRules.waiting(streams, slotBytes) : [];
+      const planned = fit.weights + fit.cache + fit.scratch + totalOf(waiting);
+      assert.equal(calls.get('createBuffer'), buffers.size, 'no buffer gave way to another');
+      assert.ok(Math.abs(taken - planned) <= 0.02 * planned, `${taken} bytes, ${planned} planned`);
+    });
+  }
 
   test('a device that is lost while weights are loaded: a typed error, all released', async () => {
     const device = await openSoftwareGpu();

@@ -75,11 +75,11 @@ export const modelErrors = {
     'Use a LoRA adapter in GGUF that was made for this model.',
     (p) => `adapter ${p.adapter}: found ${p.found}, expected ${p.expected}`,
   ),
-  EMBEDDINGS_UNSUPPORTED: entry<{ model: string }>(
+  EMBEDDINGS_UNSUPPORTED: entry<{ model: string; found: string; expected: string }>(
     400,
-    'Embeddings were asked of a model that continues texts.',
-    'Use an encoder, such as BERT or nomic-bert.',
-    (p) => `${p.model} has no pooled output`,
+    'Embeddings were asked of a model that continues texts, or of an encoder whose file does not say how rows become one vector.',
+    'Use an encoder, such as BERT or nomic-bert; where its file names no pooling, ask for one: mean, cls or last.',
+    (p) => `embeddings of ${p.model}: found ${p.found}, expected ${p.expected}`,
   ),
   GENERATION_UNSUPPORTED: entry<{ model: string }>(
     400,

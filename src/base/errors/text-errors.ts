@@ -52,9 +52,9 @@ export const textErrors = {
   ),
   CHAT_TEMPLATE_INVALID: entry<{ reason: string }>(
     422,
-    'The chat template is not a Jinja template that can be parsed.',
+    'The chat template is not a Jinja template of a conversation.',
     'Pass a corrected template in its place, or convert the model again.',
-    (p) => `chat template: found a syntax error (${p.reason}), expected Jinja`,
+    (p) => `chat template: found no Jinja (${p.reason})`,
   ),
   CHAT_TEMPLATE_REJECTED: entry<{ reason: string }>(
     400,

@@ -27,9 +27,12 @@ export const gemma2: Architecture<DecoderConfig> = {
       attentionSoftCap: read.real('attn_logit_softcapping', 50),
       logitSoftCap: read.real('final_logit_softcapping', 30),
       window: read.count('attention.sliding_window', 4096),
-      windowPeriod: 2,
+      windowPattern: read.windowPattern(2),
     };
-    return readDecoder(read, traits);
+    const config = readDecoder(read, traits);
+    const { rope } = config;
+    const base = read.real('rope.freq_base_swa', rope.base);
+    return { ...config, windowRope: base === rope.base ? undefined : { ...rope, base } };
   },
   ...decoder,
 };

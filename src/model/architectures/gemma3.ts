@@ -25,7 +25,7 @@ export const gemma3: Architecture<DecoderConfig> = {
       attentionScale: read.count('block_count') === LAYERS_OF_27B ? 1 / Math.sqrt(width / heads) : undefined,
       logitSoftCap: read.real('final_logit_softcapping', 0) || undefined,
       window: read.real('attention.sliding_window', 0) || undefined,
-      windowPeriod: 6,
+      windowPattern: read.windowPattern(6),
       windowRope: { dimensions, base: read.real('rope.freq_base_swa', 10_000), scaling: { kind: 'none' } },
     };
     return readDecoder(read, traits);

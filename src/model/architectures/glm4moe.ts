@@ -1,4 +1,3 @@
-import { fail } from '../../base/errors.ts';
 import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
@@ -7,28 +6,21 @@ import { ConfigReader } from '../model-config.ts';
 
 /**
  * GLM 4.5: a few layers with a feed-forward, then mixtures whose choice is biased, with an expert of all rows; halves of a part
- * of each head turned (GLM team 2025). The layers behind the last that predict further tokens are left out.
+ * of each head turned (GLM team 2025).
  */
 export const glm4moe: Architecture<DecoderConfig> = {
   names: ['glm4moe'],
   configure(metadata, architecture) {
     const read = new ConfigReader(metadata, architecture);
     const experts = readExperts(read, { gate: 'sigmoid' });
-    if (!experts) {
-      fail('MODEL_CONFIG', {
-        key: 'glm4moe.expert_count',
-        found: 'nothing',
-        expected: 'a positive whole number',
-      });
-    }
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
     const shared = read.countOrZero('expert_shared_count') * experts.hidden;
-    const config = readDecoder(read, {
+    return readDecoder(read, {
       ropePairs: 'halves',
       queryNorm: 'head, if there',
       feedForwardNorm: 'post_attention_norm',
       experts: { ...experts, sharedHidden: shared },
     });
-    return { ...config, layers: config.layers - read.countOrZero('nextn_predict_layers') };
   },
   ...decoder,
 };

@@ -1,7 +1,7 @@
 import type { Activation } from '../../ops/elementwise.ts';
 import type { RoutingRule } from '../../ops/experts/route-experts.ts';
 import type { RopePairs, RopeParameters } from '../../ops/rope.ts';
-import type { ConfigReader, ModelConfig } from '../model-config.ts';
+import type { ConfigReader, ModelConfig, WindowPattern } from '../model-config.ts';
 
 /** In what the families of decoders differ. */
 export interface DecoderTraits {
@@ -33,8 +33,8 @@ export interface DecoderTraits {
   readonly logitSoftCap: number | undefined;
   /** Positions that a row may look back on, itself included, in layers with a window; undefined for all. */
   readonly window: number | undefined;
-  /** Every so many layers one looks at all positions, the last of them; 0 where all have the window. */
-  readonly windowPeriod: number;
+  /** Which layers have the window. */
+  readonly windowPattern: WindowPattern;
   /** Turns of layers with a window, where they differ from the others'. */
   readonly windowRope: RopeParameters | undefined;
   /** What is in the feed-forward's place; undefined where all layers have the same. */
@@ -84,12 +84,15 @@ export const DEFAULT_TRAITS: DecoderTraits = {
   attentionSoftCap: undefined,
   logitSoftCap: undefined,
   window: undefined,
-  windowPeriod: 0,
+  windowPattern: 0,
   windowRope: undefined,
   experts: undefined,
 };
 
-/** Reads a decoder's sizes; its traits are the default ones but for those given. Throws `MODEL_CONFIG`. */
+/**
+ * Reads a decoder's sizes; its traits are the default ones but for those given. Layers that stand behind the last to predict
+ * further tokens are left out. Throws `MODEL_CONFIG`.
+ */
 export function readDecoder(read: ConfigReader, differing: Partial<DecoderTraits> = {}): DecoderConfig {
   const traits = { ...DEFAULT_TRAITS, ...differing };
   const width = read.count('embedding_length');
@@ -97,11 +100,15 @@ export function readDecoder(read: ConfigReader, differing: Partial<DecoderTraits
   const keySize = read.count('attention.key_length', width / heads);
   const trainedContext = read.count('context_length');
   const epsilon = traits.norm === 'rms' ? 'layer_norm_rms_epsilon' : 'layer_norm_epsilon';
-  return {
+  const layers = read.count('block_count');
+  const predicting = read.countOrZero('nextn_predict_layers');
+  if (predicting >= layers)
+    read.refuse('nextn_predict_layers', `${predicting}`, `less than ${layers} layers`);
+  const config: DecoderConfig = {
     ...traits,
     architecture: read.architecture,
     memory: 'paged',
-    layers: read.count('block_count'),
+    layers: layers - predicting,
     width,
     heads,
     kvHeads: read.count('attention.head_count_kv', heads),
@@ -115,9 +122,22 @@ export function readDecoder(read: ConfigReader, differing: Partial<DecoderTraits
     rope: read.rope(read.count('rope.dimension_count', keySize), trainedContext),
     attentionScale: traits.attentionScale ?? read.real('attention.scale', 1 / Math.sqrt(keySize), true),
   };
+  checkSizes(read, config);
+  return config;
 }
 
 /** Whether a layer looks back only as far as the window. */
-export function hasWindow({ window, windowPeriod }: DecoderConfig, layer: number): boolean {
-  return window !== undefined && (windowPeriod === 0 || layer % windowPeriod < windowPeriod - 1);
+export function hasWindow({ window, windowPattern: pattern }: DecoderConfig, layer: number): boolean {
+  if (window === undefined || pattern === 0) return window !== undefined;
+  return typeof pattern === 'number' ? layer % pattern < pattern - 1 : pattern[layer] === true;
+}
+
+/** Sizes that no layer could be recorded with. */
+function checkSizes(read: ConfigReader, config: DecoderConfig): void {
+  const { heads, kvHeads, keySize, rope } = config;
+  if (heads % kvHeads !== 0)
+    read.refuse('attention.head_count_kv', `${kvHeads}`, `a divisor of ${heads} heads`);
+  if (rope.dimensions % 2 !== 0 || rope.dimensions > keySize) {
+    read.refuse('rope.dimension_count', `${rope.dimensions}`, `an even number of at most ${keySize}`);
+  }
 }

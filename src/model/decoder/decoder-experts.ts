@@ -21,12 +21,16 @@ export function readExperts(
   const count = read.countOrZero('expert_count');
   if (count === 0) return undefined;
   const chosen = read.count('expert_used_count');
+  if (chosen > count) read.refuse('expert_used_count', `${chosen}`, `at most ${count}`);
   const groups = read.countOrZero('expert_group_count') || 1;
+  if (count % groups !== 0) read.refuse('expert_group_count', `${groups}`, `a divisor of ${count} experts`);
+  // The first files of Qwen's mixtures name the width of all chosen experts together.
+  const together = read.countOrZero('feed_forward_length');
   const code = read.real('expert_gating_func', 0);
   return {
     count,
     chosen,
-    hidden: of.hidden ?? read.count('expert_feed_forward_length'),
+    hidden: of.hidden ?? read.count('expert_feed_forward_length', together / chosen || undefined),
     sharedHidden: read.countOrZero('expert_shared_feed_forward_length'),
     gate: GATE_CODES[code as keyof typeof GATE_CODES] ?? of.gate ?? 'softmax',
     normalized: read.flag('expert_weights_norm', of.normalized ?? false),

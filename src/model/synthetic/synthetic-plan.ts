@@ -9,13 +9,21 @@ import { type SyntheticFormats, syntheticTensors } from './synthetic-tensors.ts'
 import { tokenizerMetadata } from './tokenizer-metadata.ts';
 import { count, real, text } from './values.ts';
 
-/** Everything of a model's file but its weights: metadata, a made-up vocabulary, and the tensors' names and shapes. */
+/** In what a synthetic model may differ from others of its shape. */
+export interface SyntheticPlanOptions extends SyntheticFormats {
+  /** What the file says and has in the place of what `SYNTHETIC_FAMILIES` says for the architecture. */
+  readonly family?: SyntheticFamily | undefined;
+}
+
+/**
+ * Everything of a model's file but its weights: metadata, a made-up vocabulary, and the tensors' names and shapes. Rejects with
+ * `INVALID_ARGUMENT` for an unknown architecture and with what the architecture throws for metadata that do not go together.
+ */
 export async function syntheticPlan(
   name: string,
   shape: SyntheticShape,
-  formats: SyntheticFormats,
+  { family = familyOf(shape), ...formats }: SyntheticPlanOptions,
 ): Promise<GgufPlan> {
-  const family = familyOf(shape);
   const metadata = new Map([...modelMetadata(name, shape), ...familyMetadata(shape, family)]);
   for (const [key, value] of tokenizerMetadata(shape.vocabulary)) metadata.set(key, value);
   for (const [key, value] of Object.entries(family.tokenizer?.(shape) ?? {})) {

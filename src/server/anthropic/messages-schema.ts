@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ChatMessage, ChatTool, ChatToolCall } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { jsonSchema, toolName, type ToolUse } from '../generation/answer-form.ts';
+import { adapterField } from '../generation/adapter-field.ts';
 import { modelField, tokensField } from '../generation/sampling-fields.ts';
 
 const block = z.looseObject({ type: z.string() });
@@ -31,6 +32,7 @@ export const messagesBody = z.object({
   top_p: z.number().nullish(),
   top_k: z.int().nullish(),
   stop_sequences: z.array(z.string()).max(16).nullish(),
+  lora: adapterField,
   stream: z.boolean().nullish(),
   tool_choice: z
     .object({
@@ -69,10 +71,14 @@ export function toolUseOf(of: Pick<z.output<typeof messagesBody>, 'tools' | 'too
 
 type Block = z.output<typeof block>;
 
+/** Blocks of an answer that nobody reads again. */
+const THOUGHTS: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
+
 /** Turns in the shape that templates read; results of tools become turns of their own. Throws `REQUEST_INVALID`. */
 export function chatMessagesOf({ system, messages }: Conversation): ChatMessage[] {
   const turns: ChatMessage[] = [];
-  if (system) turns.push({ role: 'system', content: plainText(system, 'system') });
+  const instructions = plainText(system ?? '', 'system');
+  if (instructions !== '') turns.push({ role: 'system', content: instructions });
   for (const [index, turn] of messages.entries()) {
     const field = `messages.${index}.content`;
     if (typeof turn.content === 'string') turns.push({ role: turn.role, content: turn.content });
@@ -85,7 +91,7 @@ export function chatMessagesOf({ system, messages }: Conversation): ChatMessage[
 function assistantTurn(blocks: readonly Block[], field: string): ChatMessage {
   const calls = blocks.filter(({ type }) => type === 'tool_use').map((call) => toolCall(call, field));
   const text = plainText(
-    blocks.filter(({ type }) => type !== 'tool_use' && type !== 'thinking'),
+    blocks.filter(({ type }) => type !== 'tool_use' && !THOUGHTS.has(type)),
     field,
   );
   return { role: 'assistant', content: text, ...(calls.length > 0 ? { tool_calls: calls } : {}) };
@@ -103,16 +109,20 @@ function userTurns(blocks: readonly Block[], field: string): ChatMessage[] {
   const turns: ChatMessage[] = results.map((result) => ({
     role: 'tool',
     tool_call_id: String(result.tool_use_id),
-    content: plainText((result.content ?? '') as string | readonly Block[], field),
+    content: resultText(result, field),
   }));
   if (rest.length > 0) turns.push({ role: 'user', content: plainText(rest, field) });
   return turns;
 }
 
+function resultText({ content: found }: Block, field: string): string {
+  const { success, data } = content.nullish().safeParse(found);
+  return success ? plainText(data ?? '', field) : invalid(field, 'the content of a tool_result is text');
+}
+
 function plainText(from: string | readonly Block[], field: string): string {
   if (typeof from === 'string') return from;
-  if (!Array.isArray(from)) invalid(field, 'expected text');
-  const texts = (from as readonly Block[]).map(({ type, text }, index) =>
+  const texts = from.map(({ type, text }, index) =>
     type === 'text' && typeof text === 'string'
       ? text
       : invalid(`${field}.${index}`, 'only text is understood'),

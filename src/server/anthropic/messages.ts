@@ -3,6 +3,7 @@ import type { LanguageModel } from '../../engine/language-model.ts';
 import type { Call } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
+import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
@@ -32,27 +33,34 @@ export const countTokensEndpoint = postEndpoint({
   handle: async (request, call) => {
     using lease = await call.server.pool.acquire(request.model ?? undefined, call.signal);
     const use = toolUseOf({ ...request, tool_choice: undefined });
-    return json({ input_tokens: chatPrompt(lease.model, chatMessagesOf(request), { use }).length });
+    const { signal } = call;
+    const prompt = await chatPrompt(lease.model, chatMessagesOf(request), { use, signal });
+    return json({ input_tokens: prompt.length });
   },
 });
 
 async function answer(request: MessagesBody, call: Call): Promise<Response> {
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const writer = new MessageWriter(begun);
   if (request.stream) return respondWithEvents(call, begun, streamed(writer, begun));
   for await (const event of begun.events) for (const _event of writer.take(event));
   return json(writer.message());
 }
 
-function taskOf(request: MessagesBody, model: LanguageModel): GenerationTask {
+async function taskOf(
+  request: MessagesBody,
+  model: LanguageModel,
+  signal: AbortSignal,
+): Promise<GenerationTask> {
   const use = toolUseOf(request);
-  const prompt = chatPrompt(model, chatMessagesOf(request), { use });
+  const prompt = await chatPrompt(model, chatMessagesOf(request), { use, signal });
   const options = present({
     temperature: request.temperature,
     topP: request.top_p,
     topK: request.top_k,
     stop: request.stop_sequences,
     maxTokens: request.max_tokens,
+    adapters: adaptersOf(model, request.lora),
     continues: false,
   });
   return { prompt, options, choices: 1, form: answerForm(model, { kind: 'text' }, use) };

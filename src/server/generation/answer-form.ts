@@ -44,15 +44,19 @@ export const toolName = z.string().regex(/^[\w.-]{1,64}$/, 'a name of 1 to 64 le
 /** A JSON schema. */
 export const jsonSchema = z.record(z.string(), z.unknown());
 
-/** The prompt of a conversation with tools, and the form of its answer. */
+/** The prompt of a conversation with tools. Rejects as `LanguageModel.chatPrompt`. */
 export function chatPrompt(
   model: LanguageModel,
   messages: readonly ChatMessage[],
-  of: { use?: ToolUse | undefined; variables?: Readonly<Record<string, unknown>> | undefined },
-): number[] {
-  const { use, variables } = of;
+  of: {
+    use?: ToolUse | undefined;
+    variables?: Readonly<Record<string, unknown>> | undefined;
+    signal: AbortSignal;
+  },
+): Promise<number[]> {
+  const { use, variables, signal } = of;
   const tools = use && use.choice !== 'none' && use.tools.length > 0 ? use.tools : undefined;
-  const rest = variables ? { variables } : {};
+  const rest = { signal, ...(variables && { variables }) };
   if (!tools) return model.chatPrompt(messages, rest);
   if (model.chatTemplate.source.includes('tools')) return model.chatPrompt(messages, { ...rest, tools });
   return model.chatPrompt(withToolsExplained(messages, tools), rest);

@@ -38,7 +38,7 @@ export interface Begun {
 export async function begin(
   call: Call,
   modelId: string | undefined,
-  prepare: (model: LanguageModel) => GenerationTask,
+  prepare: (model: LanguageModel) => Promise<GenerationTask>,
 ): Promise<Begun> {
   const events = run(call, modelId, prepare);
   const first = await events.next();
@@ -50,13 +50,13 @@ export async function begin(
 async function* run(
   call: Call,
   modelId: string | undefined,
-  prepare: (model: LanguageModel) => GenerationTask,
+  prepare: (model: LanguageModel) => Promise<GenerationTask>,
 ): AsyncGenerator<ChoiceEvent, void> {
   const { pool, gate } = call.server;
   using place = gate.enter();
   using lease = await pool.acquire(modelId, call.signal);
   const { model } = lease;
-  const task = prepare(model);
+  const task = await prepare(model);
   // Each choice listens to a signal of its own: one signal with a hundred listeners looks like a leak.
   const stops = Array.from({ length: task.choices }, () => new AbortController());
   const stop = () => {
@@ -93,8 +93,7 @@ async function* runChoice(
   const { prompt, options, form } = of.task;
   using constraint = form?.grammar && (await call.server.grammars.constrain(model, form.grammar));
   const calls = form?.calls && new ToolCallParser(form.calls.dialect, form.calls.names);
-  // Choices of one seed would all be the same.
-  const seed = options.seed === undefined ? {} : { seed: options.seed + choice };
+  const seed = options.seed === undefined ? {} : { seed: seedOf(options.seed, choice) };
   const stream = model.generate(prompt, { ...options, ...seed, constraint, signal });
   for await (const { text, token } of stream) {
     if (!calls) yield { kind: 'text', choice, text, token };
@@ -104,6 +103,12 @@ async function* runChoice(
   const { end } = stream;
   const isCalling = calls !== undefined && calls.calls > 0 && end.reason === 'stop';
   yield { kind: 'end', choice, finish: isCalling ? 'calls' : end.reason, end };
+}
+
+/** Choices of one seed would all be the same; behind the largest comes 0. */
+function seedOf(seed: number, choice: number): number {
+  const left = Number.MAX_SAFE_INTEGER - seed;
+  return choice <= left ? seed + choice : choice - left - 1;
 }
 
 /** The events of an answer's parts; the token goes with the first text, or with an empty one. */

@@ -21,7 +21,7 @@ export const chatEndpoint = postEndpoint({
 });
 
 async function answerChat(request: ChatBody, call: Call): Promise<Response> {
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const head = { id: freshId('chatcmpl-'), created: nowSeconds(), model: begun.id };
   if (request.stream) return respondWithEvents(call, begun, chatChunks(request, begun, head));
   const answer = new ChatAnswer(begun.model.tokenizer, request.logprobs === true);
@@ -29,12 +29,13 @@ async function answerChat(request: ChatBody, call: Call): Promise<Response> {
   return json({ ...head, object: 'chat.completion', ...answer.finish(begun.promptTokens) });
 }
 
-function taskOf(request: ChatBody, model: LanguageModel): GenerationTask {
+async function taskOf(request: ChatBody, model: LanguageModel, signal: AbortSignal): Promise<GenerationTask> {
   const { chat_template_kwargs: variables, logprobs, top_logprobs, n } = request;
   const use = toolUseOf(request);
-  const prompt = chatPrompt(model, chatMessages(request.messages), {
+  const prompt = await chatPrompt(model, chatMessages(request.messages), {
     use,
     variables: variables ?? undefined,
+    signal,
   });
   const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;

@@ -28,8 +28,13 @@ const DEFAULT_MAX_TOKENS = 16;
 const body = z.object({
   model: modelField,
   prompt: z
-    .union([z.string(), z.array(z.string()).length(1), z.array(z.int()).min(1)])
-    .describe('A text, or token ids.'),
+    .union([
+      z.string(),
+      z.array(z.string()).length(1),
+      z.array(z.int()).min(1),
+      z.array(z.array(z.int()).min(1)).length(1),
+    ])
+    .describe('A text, or token ids; either may be the only one of a list.'),
   ...samplingFields,
   ...streamFields,
   lora: adapterField,
@@ -52,7 +57,7 @@ export const completionsEndpoint = postEndpoint({
 
 async function complete(request: CompletionBody, call: Call): Promise<Response> {
   if (request.suffix) invalid('suffix', 'filling in the middle is not supported');
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const head = { id: freshId('cmpl-'), created: nowSeconds(), model: begun.id, object: 'text_completion' };
   if (request.stream) return respondWithEvents(call, begun, chunks(request, begun, head));
   const choices: CompletionChoice[] = [];
@@ -66,15 +71,23 @@ async function complete(request: CompletionBody, call: Call): Promise<Response> 
   return json({ ...head, choices: answers, usage: usageOf(begun.promptTokens, ends) });
 }
 
-function taskOf(request: CompletionBody, model: LanguageModel): GenerationTask {
-  const { prompt, n } = request;
-  const text = typeof prompt === 'string' ? prompt : typeof prompt[0] === 'string' ? prompt[0] : undefined;
-  const ids = text === undefined ? (prompt as number[]) : model.tokenizer.encode(text);
+async function taskOf(
+  request: CompletionBody,
+  model: LanguageModel,
+  signal: AbortSignal,
+): Promise<GenerationTask> {
+  const { prompt: given, n } = request;
+  const prompt = typeof given === 'string' || isIds(given) ? given : (given[0] as string | number[]);
+  const ids = typeof prompt === 'string' ? await model.tokenizer.encodeInTurns(prompt, { signal }) : prompt;
   const maxTokens = request.max_tokens ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
   const adapters = adaptersOf(model, request.lora);
   const options = generateOptions(request, { maxTokens, logProbabilities, adapters, continues: true });
   return { prompt: ids, options, choices: n ?? 1 };
+}
+
+function isIds(list: string[] | number[] | number[][]): list is number[] {
+  return typeof list[0] === 'number';
 }
 
 /** A choice while it grows. */

@@ -20,6 +20,10 @@ const body = z.object({
     .describe('A text or several; or token ids, of one text or several.'),
   encoding_format: z.enum(['float', 'base64']).nullish().describe('base64 holds f32, little-endian.'),
   dimensions: z.int().positive().nullish(),
+  pooling: z
+    .enum(['mean', 'cls', 'last'])
+    .nullish()
+    .describe('How the rows of a text become one vector. Default: as the file says.'),
   user: z.string().nullish(),
 });
 
@@ -38,10 +42,11 @@ async function embed(request: EmbeddingsBody, call: Call): Promise<Response> {
   using _place = gate.enter();
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
   checkDimensions(request, lease.model);
+  const pooling = request.pooling === 'cls' ? 'first' : (request.pooling ?? undefined);
   const data = [];
   let tokens = 0;
   for (const [index, input] of inputsOf(request).entries()) {
-    const made = await lease.model.embed(input, { signal: call.signal });
+    const made = await lease.model.embed(input, { pooling, signal: call.signal });
     tokens += made.tokens;
     data.push({ object: 'embedding', index, embedding: encoded(made, request) });
   }

@@ -1,16 +1,19 @@
 import { z } from 'zod';
 import type { ChatMessage } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
+import { adapterField } from '../generation/adapter-field.ts';
 import { jsonSchema, type TextForm, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { logprobsField, modelField, tokensField } from '../generation/sampling-fields.ts';
 import { chatTools, textOf } from './chat-messages.ts';
 
 const part = z.looseObject({ type: z.string(), text: z.string().nullish() });
 
+const text = z.union([z.string(), z.array(part)]);
+
 const item = z.looseObject({
   type: z.string().nullish(),
   role: z.enum(['system', 'developer', 'user', 'assistant']).nullish(),
-  content: z.union([z.string(), z.array(part)]).nullish(),
+  content: text.nullish(),
 });
 
 const textFormat = z.discriminatedUnion('type', [
@@ -35,6 +38,7 @@ export const responsesBody = z.object({
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
   top_logprobs: logprobsField,
+  lora: adapterField,
   stream: z.boolean().nullish(),
   text: z.looseObject({ format: textFormat.nullish() }).nullish(),
   tools: z.array(tool).max(128).nullish(),
@@ -93,11 +97,11 @@ export function chatMessagesOfItems({ input, instructions }: ResponsesBody): Cha
 
 /** Calls that stand side by side belong to one turn. */
 function addCall(turns: ChatMessage[], entry: z.output<typeof item>, field: string): void {
-  const { name, arguments: text, call_id: id } = entry;
-  if (typeof name !== 'string' || typeof text !== 'string' || typeof id !== 'string') {
+  const { name, arguments: json, call_id: id } = entry;
+  if (typeof name !== 'string' || typeof json !== 'string' || typeof id !== 'string') {
     invalid(field, 'a function_call has call_id, name and arguments');
   }
-  const call = { id, type: 'function' as const, function: { name, arguments: text } };
+  const call = { id, type: 'function' as const, function: { name, arguments: json } };
   const last = turns.at(-1);
   if (last?.role === 'assistant') {
     turns[turns.length - 1] = { ...last, tool_calls: [...(last.tool_calls ?? []), call] };
@@ -105,8 +109,9 @@ function addCall(turns: ChatMessage[], entry: z.output<typeof item>, field: stri
 }
 
 function resultTurn({ call_id: id, output }: z.output<typeof item>, field: string): ChatMessage {
-  if (typeof id !== 'string' || typeof output !== 'string') {
+  const { success, data } = text.safeParse(output);
+  if (typeof id !== 'string' || !success) {
     invalid(field, 'a function_call_output has call_id and output, both texts');
   }
-  return { role: 'tool', tool_call_id: id, content: output };
+  return { role: 'tool', tool_call_id: id, content: textOf(data, `${field}.output`) };
 }

@@ -2,6 +2,7 @@ import type { LanguageModel } from '../../engine/language-model.ts';
 import type { Call } from '../call.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
+import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
@@ -27,21 +28,26 @@ async function respond(request: ResponsesBody, call: Call): Promise<Response> {
   if (request.previous_response_id) {
     invalid('previous_response_id', 'responses are not stored; send the whole conversation as input');
   }
-  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model));
+  const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const writer = new ResponseWriter(request, begun);
   if (request.stream) return respondWithEvents(call, begun, streamed(writer, begun));
   for await (const event of begun.events) for (const _event of writer.take(event));
   return json(writer.response());
 }
 
-function taskOf(request: ResponsesBody, model: LanguageModel): GenerationTask {
+async function taskOf(
+  request: ResponsesBody,
+  model: LanguageModel,
+  signal: AbortSignal,
+): Promise<GenerationTask> {
   const use = toolUseOf(request);
-  const prompt = chatPrompt(model, chatMessagesOfItems(request), { use });
+  const prompt = await chatPrompt(model, chatMessagesOfItems(request), { use, signal });
   const options = present({
     temperature: request.temperature,
     topP: request.top_p,
     maxTokens: request.max_output_tokens,
     logProbabilities: request.top_logprobs ?? -1,
+    adapters: adaptersOf(model, request.lora),
     continues: false,
   });
   return { prompt, options, choices: 1, form: answerForm(model, textFormOf(request), use) };

@@ -23,7 +23,8 @@ async function tokenize(request: z.output<typeof text>, call: Call): Promise<Res
   using lease = await call.server.pool.acquire(request.model ?? undefined, call.signal);
   const { tokenizer } = lease.model;
   const { content, add_special: addSpecial, parse_special: parseSpecial } = request;
-  const ids = tokenizer.encode(content, { addSpecial, parseSpecial });
+  const { signal } = call;
+  const ids = await tokenizer.encodeInTurns(content, { addSpecial, parseSpecial, signal });
   if (!request.with_pieces) return json({ tokens: ids });
   return json({ tokens: ids.map((id) => ({ id, piece: pieceOf(tokenizer.tokenBytes(id)) })) });
 }

@@ -1,5 +1,6 @@
 import type { CompiledGrammar, GrammarCompiler, StructuralTagFormat } from '@mlc-ai/web-xgrammar';
 import { fail } from '../../base/errors.ts';
+import { isDeeper } from '../../base/json-depth.ts';
 import { byteCharacters } from '../byte-alphabet.ts';
 import type { Tokenizer } from '../tokenizer.ts';
 import type { GrammarRealm, OpenGrammarRealm } from './grammar-realm.ts';
@@ -30,6 +31,12 @@ interface Instance {
   readonly compiler: GrammarCompiler;
 }
 
+/** A compiled grammar, and how many are about to begin a text of it. */
+interface Kept {
+  readonly compiled: Promise<CompiledGrammar>;
+  users: number;
+}
+
 /**
  * Compiles grammars for one tokenizer. A description is tried out in an instance of the library of its own first, so that
  * one that the library cannot take ends nobody else's generation.
@@ -38,7 +45,9 @@ export class GrammarSource {
   readonly #tokenizer: Tokenizer;
   readonly #vocabulary: number;
   readonly #open: OpenGrammarRealm;
-  readonly #compiled = new Map<string, Promise<CompiledGrammar>>();
+  readonly #compiled = new Map<string, Kept>();
+  /** Resolves when nothing is tried out. */
+  #trials: Promise<unknown> = Promise.resolve();
   #main: Promise<Instance> | undefined;
   #trial: Promise<Instance> | undefined;
 
@@ -51,42 +60,53 @@ export class GrammarSource {
 
   /** A constraint for one text. Rejects with `GRAMMAR_INVALID`. */
   async constrain(grammar: Grammar): Promise<TokenConstraint> {
-    const compiled = await this.#compile(grammar);
-    const { realm } = await this.#forTexts();
-    const matcher = await realm.library.GrammarMatcher.createGrammarMatcher(compiled);
-    return {
-      fill: async (mask) => mask.set(await matcher.getNextTokenBitmask()),
-      accept: (id) => void matcher.acceptToken(id),
-      get isComplete() {
-        return matcher.isTerminated();
-      },
-      [Symbol.dispose]: () => matcher.dispose(),
-    };
+    const kept = this.#kept(grammar);
+    kept.users++;
+    try {
+      const compiled = await kept.compiled;
+      const { realm } = await this.#forTexts();
+      const matcher = await realm.library.GrammarMatcher.createGrammarMatcher(compiled);
+      return {
+        fill: async (mask) => mask.set(await matcher.getNextTokenBitmask()),
+        accept: (id) => void matcher.acceptToken(id),
+        get isComplete() {
+          return matcher.isTerminated();
+        },
+        [Symbol.dispose]: () => matcher.dispose(),
+      };
+    } finally {
+      kept.users--;
+    }
   }
 
-  #compile(grammar: Grammar): Promise<CompiledGrammar> {
-    const key = JSON.stringify(grammar);
+  /** The grammar among those that are kept, the latest asked for last. */
+  #kept(grammar: Grammar): Kept {
+    const key = textOf(grammar);
     const known = this.#compiled.get(key);
-    if (known) {
-      this.#compiled.delete(key);
-      this.#compiled.set(key, known);
-      return known;
-    }
-    const compiled = this.#tryOut(grammar).then(async () =>
-      compileWith((await this.#forTexts()).compiler, grammar),
-    );
-    this.#compiled.set(key, compiled);
-    compiled.catch(() => this.#compiled.delete(key));
-    for (const [oldest, old] of this.#compiled) {
+    this.#compiled.delete(key);
+    const kept = known ?? { compiled: this.#compile(grammar), users: 0 };
+    this.#compiled.set(key, kept);
+    if (known) return known;
+    kept.compiled.catch(() => this.#compiled.delete(key));
+    for (const [oldest, { compiled, users }] of this.#compiled) {
       if (this.#compiled.size <= MOST_COMPILED) break;
+      if (users > 0 || oldest === key) continue;
       this.#compiled.delete(oldest);
-      void old.then((grammar_) => grammar_.dispose()).catch(() => undefined);
+      void compiled.then((old) => old.dispose()).catch(() => undefined);
     }
-    return compiled;
+    return kept;
+  }
+
+  async #compile(grammar: Grammar): Promise<CompiledGrammar> {
+    // One after the other: what ends an instance, and what it says of that, is then one grammar's.
+    const trial = this.#trials.then(() => this.#tryOut(grammar));
+    this.#trials = trial.catch(() => {});
+    await trial;
+    const { compiler } = await this.#forTexts();
+    return compileWith(compiler, grammar);
   }
 
   async #tryOut(grammar: Grammar): Promise<void> {
-    checkSize(grammar);
     const { realm, compiler } = await this.#forTrials();
     try {
       const compiled = await compileWith(compiler, grammar);
@@ -145,16 +165,21 @@ function spellingsOf(tokenizer: Tokenizer): string[] {
   });
 }
 
-function checkSize(grammar: Grammar): void {
-  const text = JSON.stringify(grammar);
+/** The grammar as JSON. Throws `GRAMMAR_INVALID` for one that is too long, too deep, or cannot be written. */
+function textOf(grammar: Grammar): string {
+  const text = written(grammar);
   if (text.length > LONGEST) {
     fail('GRAMMAR_INVALID', { reason: `it is ${text.length} characters long, at most ${LONGEST} are taken` });
   }
-  let depth = 0;
-  for (const character of text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '')) {
-    if (character === '{' || character === '[') depth++;
-    else if (character === '}' || character === ']') depth--;
-    if (depth > DEEPEST) fail('GRAMMAR_INVALID', { reason: `it is nested more than ${DEEPEST} deep` });
+  if (isDeeper(text, DEEPEST)) fail('GRAMMAR_INVALID', { reason: `it is nested more than ${DEEPEST} deep` });
+  return text;
+}
+
+function written(grammar: Grammar): string {
+  try {
+    return JSON.stringify(grammar);
+  } catch (error) {
+    return fail('GRAMMAR_INVALID', { reason: `it cannot be written as JSON: ${String(error)}` }, error);
   }
 }
 

@@ -1,4 +1,5 @@
 import { fail } from '../../base/errors.ts';
+import type { Steps } from '../../base/turns.ts';
 import { bytesOfSpelling } from '../byte-alphabet.ts';
 import type { PretokenizerKind } from '../pretokenizer-kinds.ts';
 import { StringList } from '../string-list.ts';
@@ -34,10 +35,10 @@ export class BytePairModel implements SubwordModel {
     this.#merges = merges;
   }
 
-  encode(text: string, _afterSpecial: boolean, out: number[]): void {
+  encode(text: string, _afterSpecial: boolean, out: number[]): Steps {
     const { vocabulary, kind, unknown } = this.#options;
     this.#encoder ??= new WordEncoder(vocabulary, kind, this.#merges, unknown);
-    this.#encoder.encode(text, out);
+    return this.#encoder.encode(text, out);
   }
 
   bytesOf(id: number): Uint8Array {

@@ -1,8 +1,11 @@
+import type { Steps } from '../../base/turns.ts';
 import { ByteTrie } from '../byte-trie.ts';
 import { utf8Bytes } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import type { SubwordModel } from './subword-model.ts';
 
+/** Tokens that are found between two pauses. */
+const AT_ONCE = 1 << 12;
 const BACKSLASH = 0x5c;
 const HEX = 0x78;
 /** What the letters t, n and r stand for after a backslash. */
@@ -23,10 +26,11 @@ export class RwkvModel implements SubwordModel {
     this.#unknown = unknown;
   }
 
-  encode(text: string, _afterSpecial: boolean, out: number[]): void {
+  *encode(text: string, _afterSpecial: boolean, out: number[]): Steps {
     this.#trie ??= this.#createTrie();
     const bytes = utf8Bytes(text);
-    for (let offset = 0; offset < bytes.length; ) {
+    for (let offset = 0, found = 1; offset < bytes.length; found++) {
+      if (found % AT_ONCE === 0) yield;
       const { id, length } = this.#trie.longest(bytes, offset);
       if (length > 0) out.push(id);
       else if (this.#unknown !== undefined) out.push(this.#unknown);

@@ -1,10 +1,14 @@
+import type { Steps } from '../../base/turns.ts';
 import { SymbolMerger } from '../symbol-merger.ts';
-import { unescapeSpaces, utf8Bytes } from '../utf8.ts';
+import { stretchesOf, unescapeSpaces, utf8Bytes } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import { byteTokenIds } from './byte-tokens.ts';
 import { ScoreMerges } from './score-merges.ts';
 import type { SubwordModel } from './subword-model.ts';
 import { SymbolTable } from './symbol-table.ts';
+
+/** Characters, or symbols, that are handled between two pauses. */
+const AT_ONCE = 1 << 12;
 
 interface Encoder {
   readonly table: SymbolTable;
@@ -28,16 +32,19 @@ export class SentencePieceModel implements SubwordModel {
     this.#unknown = unknown;
   }
 
-  encode(text: string, afterSpecial: boolean, out: number[]): void {
+  *encode(text: string, afterSpecial: boolean, out: number[]): Steps {
     this.#encoder ??= this.#createEncoder();
     const { table, merger, byteIds } = this.#encoder;
-    const prefix = this.#addSpacePrefix && afterSpecial ? '\u2581' : '';
-    const escaped = prefix + text.replaceAll(' ', '\u2581');
-    const symbols = new Int32Array(escaped.length);
+    const symbols = new Int32Array(text.length + 1);
     let count = 0;
-    for (const character of escaped) symbols[count++] = table.symbolOf(character);
-    count = merger.merge(symbols, count);
+    if (this.#addSpacePrefix && afterSpecial) symbols[count++] = table.symbolOf('\u2581');
+    for (const stretch of stretchesOf(text, AT_ONCE)) {
+      if (count > 1) yield;
+      for (const character of stretch.replaceAll(' ', '\u2581')) symbols[count++] = table.symbolOf(character);
+    }
+    count = yield* merger.mergeSteps(symbols, count);
     for (let i = 0; i < count; i++) {
+      if (i % AT_ONCE === AT_ONCE - 1) yield;
       const symbol = symbols[i] as number;
       if (table.isToken(symbol)) {
         out.push(symbol);

@@ -1,3 +1,4 @@
+import type { Steps } from '../../base/turns.ts';
 import { ByteTrie } from '../byte-trie.ts';
 import { TOKEN_TYPES } from '../token-type.ts';
 import type { TokenizerMetadata } from '../tokenizer-metadata.ts';
@@ -8,6 +9,8 @@ import type { SubwordModel } from './subword-model.ts';
 
 const SPACE = 0x20;
 const ESCAPED_SPACE = utf8Bytes('\u2581');
+/** Characters that are handled between two pauses. */
+const AT_ONCE = 1 << 12;
 /** How much worse than the worst token an unknown character scores. */
 const UNKNOWN_PENALTY = 10;
 
@@ -36,17 +39,17 @@ export class UnigramModel implements SubwordModel {
     this.#mergeSpaces = options.metadata.boolean('tokenizer.ggml.remove_extra_whitespaces') ?? false;
   }
 
-  encode(text: string, _afterSpecial: boolean, out: number[]): void {
+  *encode(text: string, _afterSpecial: boolean, out: number[]): Steps {
     this.#tables ??= createTables(this.#options.vocabulary, this.#options.metadata);
-    const bytes = this.#normalize(utf8Bytes(text), this.#tables);
-    for (const id of this.#bestPath(bytes, this.#tables)) out.push(id);
+    const bytes = yield* this.#normalize(utf8Bytes(text), this.#tables);
+    for (const id of yield* this.#bestPath(bytes, this.#tables)) out.push(id);
   }
 
   bytesOf(id: number): Uint8Array {
     return unescapeSpaces(this.#options.vocabulary.bytes(id));
   }
 
-  #normalize(text: Uint8Array, tables: Tables): Uint8Array {
+  *#normalize(text: Uint8Array, tables: Tables): Steps<Uint8Array> {
     const out: number[] = [];
     let inWord = false;
     let prefixed = false;
@@ -63,17 +66,18 @@ export class UnigramModel implements SubwordModel {
       inWord = false;
       if (!this.#mergeSpaces) out.push(...ESCAPED_SPACE);
     };
-    for (let offset = 0; offset < text.length; ) {
+    for (let offset = 0, seen = 1; offset < text.length; seen++) {
+      if (seen % AT_ONCE === 0) yield;
       const userDefined = tables.userDefined.longest(text, offset).length;
       const rule = userDefined > 0 ? undefined : tables.charsmap?.match(text, offset);
       const length = rule?.length ?? (userDefined || characterLength(text[offset] as number));
       for (const byte of rule?.bytes ?? text.subarray(offset, offset + length)) append(byte);
       offset += length;
     }
-    return Uint8Array.from(out);
+    return new Uint8Array(out);
   }
 
-  #bestPath(text: Uint8Array, { tokens, unknownScore }: Tables): number[] {
+  *#bestPath(text: Uint8Array, { tokens, unknownScore }: Tables): Steps<number[]> {
     const { vocabulary, unknown = -1 } = this.#options;
     const scores = new Float64Array(text.length + 1).fill(Number.NEGATIVE_INFINITY);
     const ids = new Int32Array(text.length + 1);
@@ -85,7 +89,8 @@ export class UnigramModel implements SubwordModel {
       starts[end] = start;
     };
     scores[0] = 0;
-    for (let start = 0; start < text.length; ) {
+    for (let start = 0, seen = 1; start < text.length; seen++) {
+      if (seen % AT_ONCE === 0) yield;
       const length = Math.min(characterLength(text[start] as number), text.length - start);
       const base = scores[start] as number;
       let covered = false;

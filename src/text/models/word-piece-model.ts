@@ -1,4 +1,5 @@
 import type { TokenizerMetadata } from '../tokenizer-metadata.ts';
+import type { Steps } from '../../base/turns.ts';
 import { unescapeSpaces, utf8Bytes } from '../utf8.ts';
 import type { Vocabulary } from '../vocabulary.ts';
 import type { SubwordModel } from './subword-model.ts';
@@ -10,13 +11,15 @@ const LONGEST_WORD = 100;
 /** Removed by BERT's cleaning: everything that is neither text nor whitespace. */
 const CONTROL = /[\ufffd\p{C}]/gu;
 const PUNCTUATION = /[\p{P}!-/:-@[-`{-~]/u;
-const IDEOGRAPH = new RegExp(
-  [
-    '[\\u4e00-\\u9fff\\u3400-\\u4dbf\\uf900-\\ufaff',
-    '\\u{20000}-\\u{2a6df}\\u{2a700}-\\u{2b73f}\\u{2b740}-\\u{2b81f}\\u{2b920}-\\u{2ceaf}\\u{2f800}-\\u{2fa1f}]',
-  ].join(''),
-  'u',
-);
+const IDEOGRAPHS = [
+  '\\u4e00-\\u9fff\\u3400-\\u4dbf\\uf900-\\ufaff',
+  '\\u{20000}-\\u{2a6df}\\u{2a700}-\\u{2b73f}\\u{2b740}-\\u{2b81f}\\u{2b920}-\\u{2ceaf}\\u{2f800}-\\u{2fa1f}',
+].join('');
+const IDEOGRAPH = new RegExp(`[${IDEOGRAPHS}]`, 'u');
+/** Before these no word goes on, whatever is done to the text on either side. */
+const CUT = new RegExp(`[\\p{White_Space}${IDEOGRAPHS}]`, 'gu');
+/** UTF-16 units that are encoded between two pauses, where the text has a place to cut. */
+const AT_ONCE = 1 << 10;
 
 /** BERT's WordPiece (Devlin et al. 2018): basic tokens, each cut greedily into the longest known pieces. */
 export class WordPieceModel implements SubwordModel {
@@ -32,9 +35,14 @@ export class WordPieceModel implements SubwordModel {
     this.#stripAccents = metadata.boolean('tokenizer.ggml.normalizer.strip_accents') ?? this.#lowercase;
   }
 
-  encode(text: string, _afterSpecial: boolean, out: number[]): void {
-    for (const word of this.#normalize(text).split(/\p{White_Space}+/u)) {
-      for (const token of splitPunctuation(word)) this.#encodeWord(token, out);
+  *encode(text: string, _afterSpecial: boolean, out: number[]): Steps {
+    for (let start = 0; start < text.length; ) {
+      if (start > 0) yield;
+      const end = nextCut(text, start + AT_ONCE);
+      for (const word of this.#normalize(text.slice(start, end)).split(/\p{White_Space}+/u)) {
+        for (const token of splitPunctuation(word)) this.#encodeWord(token, out);
+      }
+      start = end;
     }
   }
 
@@ -69,6 +77,11 @@ export class WordPieceModel implements SubwordModel {
     }
     return ids;
   }
+}
+
+function nextCut(text: string, from: number): number {
+  CUT.lastIndex = from;
+  return CUT.exec(text)?.index ?? text.length;
 }
 
 /** Punctuation and ideographs stand alone; all else between them stays together. */

@@ -16,6 +16,8 @@ export class ToolCallParser {
   #state: 'text' | 'head' | 'arguments' | 'tail' = 'text';
   /** What was read and is not clear yet: of a trigger, or of a call's beginning or end. */
   #read = '';
+  /** Whitespace behind a call, which is no text unless text follows; undefined elsewhere. */
+  #gap: string | undefined;
   #calls = 0;
   #depth = 0;
   #inString = false;
@@ -66,6 +68,7 @@ export class ToolCallParser {
       const rest = this.#read.slice(begin.length);
       this.#read = '';
       this.#state = 'arguments';
+      this.#gap = undefined;
       yield { kind: 'call', call: this.#calls++, name };
       return rest;
     }
@@ -102,13 +105,16 @@ export class ToolCallParser {
     if (this.#read.length < this.#dialect.end.length) return '';
     this.#read = '';
     this.#state = 'text';
+    this.#gap = '';
     return piece.slice(missing);
   }
 
-  /** Line ends between calls are no text. */
-  *#text(text: string): Generator<AnswerPart, void> {
-    if (text === '' || (this.#calls > 0 && text.trim() === '')) return;
-    yield { kind: 'text', text };
+  *#text(piece: string): Generator<AnswerPart, void> {
+    const text = (this.#gap ?? '') + piece;
+    if (text === '') return;
+    const isGap = this.#gap !== undefined && text.trim() === '';
+    this.#gap = isGap ? text : undefined;
+    if (!isGap) yield { kind: 'text', text };
   }
 }
 

@@ -81,6 +81,7 @@ export const FILE_LAYOUT: WeightLayout = {
       byteLength: weight.rows * rowBytes,
       layout: 'file',
       rowAlignment: 1,
+      waits: (format) => format !== weight.format,
       decodes: (_, format) => (canDecode(format, weight.format) ? decodeModule(format) : undefined),
       pack: (_, { firstRow, rowCount, format = weight.format }) => {
         const offset = firstRow * rowBytes;
@@ -108,6 +109,7 @@ export const FLOAT_LAYOUT: WeightLayout = {
       byteLength: 4 * sizes.reduce((sum, size) => sum + size, 0),
       layout: 'f32',
       rowAlignment: 1,
+      waits: () => first.format !== F32,
       pack: (part, { firstRow, rowCount }) => {
         const columns = parts[part]?.columns ?? 0;
         const offset = 4 * ((starts[part] ?? 0) + firstRow * columns);
@@ -134,6 +136,7 @@ export const GROUP_LAYOUT: WeightLayout = {
       byteLength: packedBytes(first.format, rows * groups),
       layout: `groups ${first.format.name}`,
       rowAlignment: 1,
+      waits: () => true,
       pack: (part, { firstRow, rowCount }) => {
         const start = (starts[part] ?? 0) + firstRow;
         const args = [SOURCE, TARGET, int(rows), int(groups), int(start), int(rowCount)];

@@ -25,7 +25,7 @@ export const NATIVE_MEMORY: MemoryRules = memoryRules({
   },
   own: () => OWN_BYTES,
   waiting: (streams, chunkBytes) => Array.from({ length: streams }, () => chunkBytes),
-  pinnedInside: false,
+  pinnedInside: () => false,
 });
 
 /** The same for a device that has run a model before. */

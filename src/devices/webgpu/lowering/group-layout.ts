@@ -84,6 +84,7 @@ export const GROUP_LAYOUT: WeightLayout = {
       byteLength: chunks.reduce((sum, { byteLength }) => sum + byteLength, 0),
       layout: `groups ${first.format.name}`,
       rowAlignment: groups % unitGroups(format) === 0 ? 1 : 2,
+      waits: () => true,
       chunks,
       pack: (part, firstRow, rowCount): KernelRows[] => {
         const start = (starts[part] as number) + firstRow;

@@ -86,12 +86,18 @@ export class MappedPinned implements PinnedBuffer {
   }
 }
 
-/** A buffer that cannot be mapped for want of memory is a RangeError at once. */
+/**
+ * A buffer that cannot be mapped for want of memory is a RangeError at once. One beyond the GPU's limit would be mapped all the
+ * same, and refused when it is used.
+ */
 function createMapped(device: GPUDevice, of: GPUBufferDescriptor): GPUBuffer {
+  const { maxBufferSize } = device.limits;
+  const refuse = (free: number, cause?: unknown) =>
+    fail('OUT_OF_MEMORY', { device: 'webgpu', what: of.label ?? 'staging', bytes: of.size, free }, cause);
+  if (of.size > maxBufferSize) refuse(maxBufferSize);
   try {
     return device.createBuffer(of);
   } catch (cause) {
-    const params = { device: 'webgpu', what: of.label ?? 'staging', bytes: of.size, free: 0 };
-    return fail('OUT_OF_MEMORY', params, cause);
+    return refuse(0, cause);
   }
 }

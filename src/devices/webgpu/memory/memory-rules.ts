@@ -9,15 +9,21 @@ const LARGEST_SHARED = 4 * MIB;
 const HEAP_BYTES = 2 * LARGEST_SHARED;
 /** What a buffer with memory of its own is rounded to. */
 const UNIT_BYTES = 64 * 1024;
-/** What Vulkan was seen to take on an H200 besides: commands, results on their way back, what mapped slots are rounded by. */
+/**
+ * What is taken besides: the 4 MiB that Dawn writes small inputs through, results on their way back, what mapped slots are
+ * rounded by, and Vulkan's commands as seen on an H200.
+ */
 const OWN_BYTES = 5.25 * MIB;
 
 /** Buffers that packing kernels read, used in turn: a copy into one need not wait for the kernel that reads the one before. */
 export const PACK_SOURCES = 2;
 
-/** Bytes of a buffer that packing kernels read so many bytes of a hand-over from. */
-export function packSourceBytes(byteLength: number): number {
-  return 2 ** Math.ceil(Math.log2(Math.max(byteLength, UNIT_BYTES)));
+/**
+ * Bytes of a buffer that packing kernels read what was handed over in mapped memory of this size from. Told by the memory, not
+ * by what is in it: a buffer that grew with what comes would take its place anew each time, in an order that nobody can plan.
+ */
+export function packSourceBytes(mappedBytes: number): number {
+  return alignUp(HEADER_BYTES + mappedBytes, UNIT_BYTES);
 }
 
 /** How Dawn gives out memory over Vulkan, as measured on an H200; other implementations are planned for alike. */
@@ -25,8 +31,10 @@ export function webGpuMemory(largestBuffer: number): MemoryRules {
   return memoryRules({
     own: (byteLengths) => OWN_BYTES + rounding(byteLengths),
     waiting: (_streams, chunkBytes) =>
-      Array.from({ length: PACK_SOURCES }, () => packSourceBytes(HEADER_BYTES + chunkBytes)),
+      Array.from({ length: PACK_SOURCES }, () => packSourceBytes(chunkBytes)),
     largestBuffer,
+    // Inputs are the process's own memory until they are written.
+    pinnedInside: (use) => use === 'weights',
   });
 }
 

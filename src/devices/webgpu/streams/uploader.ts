@@ -21,6 +21,12 @@ interface Packing {
   readonly target: BufferRange;
 }
 
+/** Mapped memory that was handed over, and how much the host may have written there. */
+interface HandedOver {
+  readonly buffer: GPUBuffer;
+  readonly byteLength: number;
+}
+
 /**
  * Brings rows of weights onto the device: bytes pass through mapped memory, then either straight into the weight or through a
  * buffer that a packing kernel reads. All work goes to the one queue in the order of the calls.
@@ -118,18 +124,18 @@ export class Uploader {
       for (const way of packing.ways) {
         if (way.kind === 'host') copyRows(encoder, way, { buffer, begin, target: packing.target });
       }
-      this.#packByKernels(encoder, packing, buffer);
+      this.#packByKernels(encoder, packing, { buffer, byteLength: pinned.byteLength });
       this.#device.queue.submit([encoder.finish()]);
     });
   }
 
   /** One copy for all kernels, their words included. */
-  #packByKernels(encoder: GPUCommandEncoder, { ways, offset, target }: Packing, staging: GPUBuffer): void {
+  #packByKernels(encoder: GPUCommandEncoder, { ways, offset, target }: Packing, mapped: HandedOver): void {
     const end = Math.max(0, ...ways.map((way) => (way.kind === 'kernel' ? way.from + way.fromBytes : 0)));
     if (end === 0) return;
     const byteLength = Math.ceil((HEADER_BYTES + offset + end) / 4) * 4;
-    const source = this.#nextSource(byteLength);
-    encoder.copyBufferToBuffer(staging, 0, source, 0, byteLength);
+    const source = this.#nextSource(packSourceBytes(mapped.byteLength));
+    encoder.copyBufferToBuffer(mapped.buffer, 0, source, 0, byteLength);
     const weight = gpuBufferOf(target);
     const pass = encoder.beginComputePass();
     for (const [index, way] of ways.entries()) {
@@ -149,13 +155,12 @@ export class Uploader {
     pass.end();
   }
 
-  #nextSource(byteLength: number): GPUBuffer {
+  #nextSource(size: number): GPUBuffer {
     const index = this.#turn;
     this.#turn = (index + 1) % PACK_SOURCES;
     const known = this.#sources[index];
-    if (known && known.size >= byteLength) return known;
+    if (known && known.size >= size) return known;
     known?.destroy();
-    const size = packSourceBytes(byteLength);
     const usage = BUFFER_USAGE.storage | BUFFER_USAGE.uniform | BUFFER_USAGE.copyTarget;
     const source = this.#device.createBuffer({ size, usage });
     this.#sources[index] = source;

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parseGolden } from '../../src/engine/golden.ts';
+import { loadModel } from '../../src/index.ts';
+import { isRocmforgeError } from '../../src/base/errors.ts';
+import { checkEmbeddings } from '../support/family-tests.ts';
+import { LARGEST_DIFFERENCE } from '../support/family-fixtures.ts';
+import { FAMILY_VARIANTS, VARIANTS_GOLDEN, writeVariant } from '../support/family-variants.ts';
+import { fixture } from '../support/fixture.ts';
+import { decodeForced, openForGolden } from '../support/goldens.ts';
+import { temporaryFolder } from '../support/temporary.ts';
+
+const goldens = (await readFile(VARIANTS_GOLDEN, 'utf8')).split('\n');
+
+for (const variant of FAMILY_VARIANTS) {
+  const { name, difference = LARGEST_DIFFERENCE } = variant;
+  test(`${name}: as llama.cpp has it`, async (t) => {
+    const lines = goldens.filter((line) => line.startsWith(`{"variant":${JSON.stringify(name)},`));
+    const path = join(temporaryFolder(t), 'variant.gguf');
+    await writeVariant(variant, path);
+    if (variant.encodes) return testEncoder(path, lines);
+    const sequences = parseGolden(lines.join('\n'));
+    await using model = await openForGolden(path, sequences, (file, options) =>
+      loadModel(file, { ...options, device: 'cpu' }),
+    );
+    const report = await decodeForced(model, sequences);
+    assert.ok(report.maxDifference < difference, `a logit differs by ${report.maxDifference}`);
+    assert.equal(report.clearAgreement, 1);
+    assert.ok(report.greedyAgrees, 'what the golden generated comes out again');
+  });
+}
+
+async function testEncoder(path: string, lines: readonly string[]): Promise<void> {
+  await using model = await loadModel(path, { device: 'cpu', cacheType: 'f32' });
+  await checkEmbeddings(model, lines.join('\n'));
+}
+
+test('an encoder whose file names no pooling has vectors by the one that is asked for', async (t) => {
+  const path = join(temporaryFolder(t), 'bert.gguf');
+  const [architecture, sizes] = ['bert', { kvHeads: 4 }] as const;
+  await writeVariant({ name: 'bert', architecture, sizes, metadata: { pooling_type: undefined } }, path);
+  await using model = await loadModel(path, { device: 'cpu', cacheType: 'f32' });
+  await using mean = await loadModel(fixture('families/bert.gguf'), { device: 'cpu', cacheType: 'f32' });
+  await assert.rejects(model.embed([3, 5, 7]), (error) => isRocmforgeError(error, 'EMBEDDINGS_UNSUPPORTED'));
+  const [asked, own, first] = await Promise.all([
+    model.embed([3, 5, 7], { pooling: 'mean' }),
+    mean.embed([3, 5, 7]),
+    mean.embed([3, 5, 7], { pooling: 'first' }),
+  ]);
+  assert.deepEqual(asked.vector, own.vector);
+  assert.notDeepEqual(first.vector, own.vector);
+});

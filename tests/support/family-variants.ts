@@ -1,0 +1,191 @@
+import { F32 } from '../../src/formats/index.ts';
+import type { GgufValue } from '../../src/gguf/index.ts';
+import { SYNTHETIC_FAMILIES, type SyntheticFamily } from '../../src/model/synthetic/families.ts';
+import { type SyntheticShape, syntheticShape } from '../../src/model/synthetic/shapes.ts';
+import { count, flag, real, text } from '../../src/model/synthetic/values.ts';
+import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
+import { fixture } from './fixture.ts';
+
+/** In what a file differs from the small random one of its architecture: as files of the family do that are about. */
+export interface FamilyVariant {
+  readonly name: string;
+  readonly architecture: string;
+  /** In what its sizes differ from the shape `tiny`. */
+  readonly sizes?: Partial<SyntheticShape>;
+  /** Metadata below the architecture's name, by key; undefined takes one away. */
+  readonly metadata?: Readonly<Record<string, GgufValue | undefined>>;
+  /** Optional tensors that it has beyond the architecture's, and that it has not. */
+  readonly having?: readonly string[];
+  readonly without?: readonly string[];
+  /** Whether a text becomes a vector; the golden then holds vectors. */
+  readonly encodes?: true;
+  /** How far a logit may be from the golden's, where more than `LARGEST_DIFFERENCE`: llama.cpp's table of GELU. */
+  readonly difference?: number;
+}
+
+const OUTPUT = 'output.weight';
+const QKV_BIASES = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];
+const LONG_AND_SHORT = ['rope_factors_long.weight', 'rope_factors_short.weight'];
+const YARN = {
+  'rope.scaling.type': text('yarn'),
+  'rope.scaling.factor': real(4),
+  'rope.scaling.original_context_length': count(16),
+};
+const LINEAR = { 'rope.scaling.type': text('linear'), 'rope.scaling.factor': real(4) };
+const HEADS_OF_16 = { 'attention.key_length': count(16), 'attention.value_length': count(16) };
+const COORDINATES: GgufValue = { type: 'array', element: 'i32', values: [1, 1, 0, 0] };
+
+/** Which layers have the window, each by itself. */
+function layers(...windowed: boolean[]): GgufValue {
+  return { type: 'array', element: 'bool', values: windowed };
+}
+
+/** An encoder's sizes, and how it pools. */
+function pooled(
+  kind: number,
+  more: FamilyVariant['metadata'] = {},
+): Pick<FamilyVariant, 'sizes' | 'metadata'> {
+  return { sizes: { kvHeads: 4 }, metadata: { pooling_type: count(kind), ...more } };
+}
+
+/** What is computed on the CPU as llama.cpp computes it, beside the list of `FAMILY_FIXTURES`. */
+export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
+  {
+    name: 'llama, YaRN',
+    architecture: 'llama',
+    metadata: { ...YARN, 'rope.scaling.attn_factor': real(1.3) },
+  },
+  { name: 'llama, linear scaling', architecture: 'llama', metadata: LINEAR },
+  { name: 'llama, factors of Llama 3', architecture: 'llama', having: ['rope_freqs.weight'] },
+  {
+    name: 'llama, biases',
+    architecture: 'llama',
+    having: [...QKV_BIASES, 'attn_output.bias', 'ffn_gate.bias', 'ffn_up.bias', 'ffn_down.bias'],
+  },
+  {
+    name: 'llama, three heads on one, of 16, tied',
+    architecture: 'llama',
+    sizes: { width: 48, heads: 3, kvHeads: 1 },
+    metadata: { ...HEADS_OF_16, 'rope.dimension_count': count(16) },
+    without: [OUTPUT],
+  },
+  {
+    name: 'llama, sizes for each layer',
+    architecture: 'llama',
+    metadata: { 'attention.head_count_kv': { type: 'array', element: 'u32', values: [2, 2] } },
+  },
+  { name: 'mixtral, one expert', architecture: 'llama', sizes: { experts: 3, chosenExperts: 1 } },
+  { name: 'qwen2, tied, no biases', architecture: 'qwen2', without: [OUTPUT, ...QKV_BIASES], metadata: YARN },
+  {
+    name: 'qwen2moe, its first files',
+    architecture: 'qwen2moe',
+    sizes: { hidden: 64 },
+    metadata: { expert_feed_forward_length: undefined, expert_shared_feed_forward_length: undefined },
+  },
+  { name: 'qwen3, YaRN, not tied', architecture: 'qwen3', metadata: YARN, having: [OUTPUT] },
+  { name: 'phi3, long factors', architecture: 'phi3', metadata: { 'rope.scaling.type': text('longrope') } },
+  {
+    name: 'phi3, short factors, a part of each head',
+    architecture: 'phi3',
+    sizes: { context: 1024 },
+    metadata: { 'rope.scaling.original_context_length': count(512), 'rope.dimension_count': count(6) },
+    without: [OUTPUT],
+  },
+  {
+    name: 'phi3, no factors, query, key and value apart',
+    architecture: 'phi3',
+    metadata: { 'rope.scaling.attn_factor': undefined },
+    without: [...LONG_AND_SHORT, 'attn_qkv.weight'],
+  },
+  {
+    name: 'chatglm, query, key and value apart',
+    architecture: 'chatglm',
+    without: ['attn_qkv.weight', 'attn_qkv.bias'],
+    having: QKV_BIASES,
+  },
+  {
+    name: 'glm4, heads of 16, one matrix',
+    architecture: 'glm4',
+    metadata: HEADS_OF_16,
+    without: QKV_BIASES,
+    having: ['attn_qkv.weight', 'attn_qkv.bias'],
+  },
+  { name: 'GLM-4.1V', architecture: 'glm4', metadata: { 'rope.dimension_sections': COORDINATES } },
+  {
+    name: 'GLM-4.5-Air',
+    architecture: 'glm4moe',
+    sizes: { layers: 3 },
+    metadata: { expert_weights_norm: flag(false), expert_shared_count: count(2) },
+    without: ['attn_q_norm.weight', 'attn_k_norm.weight'],
+  },
+  {
+    name: 'gemma2, a period and turns of its own',
+    architecture: 'gemma2',
+    sizes: { layers: 3 },
+    metadata: { 'attention.sliding_window_pattern': count(3), 'rope.freq_base_swa': real(1000) },
+    difference: 3e-3,
+  },
+  {
+    name: 'gemma3, layers by themselves',
+    architecture: 'gemma3',
+    sizes: { layers: 3 },
+    metadata: { 'attention.sliding_window_pattern': layers(false, true, true) },
+    difference: 3e-3,
+  },
+  {
+    name: 'OLMo 3',
+    architecture: 'olmo2',
+    sizes: { layers: 4 },
+    metadata: {
+      'attention.sliding_window': count(8),
+      'attention.sliding_window_pattern': layers(true, true, true, false),
+      ...YARN,
+    },
+  },
+  { name: 'starcoder2, not tied', architecture: 'starcoder2', without: QKV_BIASES, having: [OUTPUT] },
+  { name: 'gpt2, tied', architecture: 'gpt2', sizes: { kvHeads: 4 }, without: [OUTPUT] },
+  { name: 'rwkv7, two heads', architecture: 'rwkv7', sizes: { width: 128, heads: 2, kvHeads: 2, layers: 3 } },
+  { name: 'bert, first row', architecture: 'bert', encodes: true, ...pooled(2) },
+  {
+    name: 'bert, last row, no types',
+    architecture: 'bert',
+    encodes: true,
+    ...pooled(3),
+    without: ['token_types.weight'],
+  },
+  {
+    name: 'nomic-bert, mean, linear scaling',
+    architecture: 'nomic-bert',
+    encodes: true,
+    ...pooled(1, LINEAR),
+  },
+];
+
+/** What llama.cpp computes of each, a line a text, the variant's name beside the sequence. */
+export const VARIANTS_GOLDEN = fixture('families/variants.jsonl');
+
+/** Writes a variant's model, the same bytes each time. */
+export async function writeVariant(variant: FamilyVariant, path: string): Promise<void> {
+  const { architecture, sizes } = variant;
+  const shape = syntheticShape('tiny', { architecture, ...sizes });
+  const family = familyOfVariant(variant);
+  await writeSyntheticModel({ path, name: 'tiny', shape, family, format: F32, seed: 1 });
+}
+
+/** The architecture's synthetic family with the variant's differences. */
+export function familyOfVariant({
+  architecture,
+  metadata,
+  having = [],
+  without = [],
+}: FamilyVariant): SyntheticFamily {
+  const family = SYNTHETIC_FAMILIES[architecture] ?? {};
+  return {
+    ...family,
+    metadata: (shape) => {
+      const all = Object.entries({ ...family.metadata?.(shape), ...metadata });
+      return Object.fromEntries(all.filter((entry): entry is [string, GgufValue] => entry[1] !== undefined));
+    },
+    optional: [...(family.optional ?? []).filter((name) => !without.includes(name)), ...having],
+  };
+}

@@ -3,7 +3,7 @@
  * shape with random weights; per batch of `rows` single tokens of as many sequences (or, with `p` before the number, one
  * sequence's prompt), the time of a whole step, and of each kind of launch by itself, all layers' in one step.
  */
-import { type Device, type Executable } from '../src/device/index.ts';
+import type { Device, Executable } from '../src/device/index.ts';
 import { type Launch as NativeLaunch, moduleKey } from '../src/devices/native/index.ts';
 import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';

@@ -17,7 +17,7 @@ const penalty = fc.float({ min: -100, max: 100, noNaN: true });
 
 const parameters: fc.Arbitrary<SamplingParameters> = fc
   .record({
-    temperature: fc.float({ min: 0, max: 100, noNaN: true }),
+    temperature: fc.oneof(fc.constant(0), fc.float({ min: 2 ** -126, max: 100, noNaN: true })),
     topK: fc.nat(),
     topP: share,
     minP: share,
@@ -46,6 +46,14 @@ test('parameters survive being written as a row', () => {
       assert.deepEqual(readSamplingRow(row), given);
     }),
   );
+});
+
+test('a temperature that is no normal f32 is written as 0', () => {
+  const row = new Int32Array(SAMPLING_ROW_WORDS);
+  for (const temperature of [2 ** -127, 1e-42, 1e-300]) {
+    writeSamplingRow({ ...DEFAULT_SAMPLING, temperature }, row);
+    assert.equal(readSamplingRow(row).temperature, 0);
+  }
 });
 
 test('the defaults are valid', () => {

@@ -3,7 +3,7 @@
  * shape with random weights; per batch of `rows` single tokens of as many sequences (or, with `p` before the number, one
  * sequence's prompt), the time of a whole step, and of each kind of launch by itself, all layers' in one step.
  */
-import type { Device, DeviceBuffer, Executable } from '../src/device/index.ts';
+import { type Device, type Executable } from '../src/device/index.ts';
 import { type Launch as NativeLaunch, moduleKey } from '../src/devices/native/index.ts';
 import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
@@ -183,8 +183,7 @@ async function measure(
     `${name}: ${milliseconds.toFixed(3)} ms, ${perSecond.toFixed(0)} tok/s (compiled in ${(compiled - started).toFixed(0)} ms)`,
   );
   for (const [kind, launches] of recorded.kinds()) {
-    const of = { program: { graph: { name: kind } }, buffers: new Set<DeviceBuffer>(), launches };
-    const executable = of as unknown as Executable;
+    const executable = executableOf(kind, launches);
     using step = await device.record([executable], kind);
     const each = await timed(device, (stream) => stream.run(step));
     console.log(
@@ -194,10 +193,15 @@ async function measure(
   if (device instanceof WebGpuDevice) await printInPlace(device, recorded);
 }
 
+/** An executable of launches that a plan had recorded; the plan keeps their memory. */
+function executableOf(name: string, launches: readonly Launch[]): Executable {
+  return { program: { graph: { name } }, buffers: new Set(), launches } as unknown as Executable;
+}
+
 /** What the dispatches of a step take where they stand, by the GPU's own clock. */
 async function printInPlace(device: WebGpuDevice, { launches }: Recorded): Promise<void> {
-  const executables = launches.map((of) => ({ program: { graph: { name: 'all' } }, launches: of }));
-  using step = await device.record(executables as unknown as Executable[], 'in place');
+  const executables = launches.map((of) => executableOf('all', of));
+  using step = await device.record(executables, 'in place');
   const sums = new Map<string, { count: number; nanoseconds: number }>();
   await device.timeDispatches(step);
   for (const { name, grid, nanoseconds } of (await device.timeDispatches(step)) ?? []) {

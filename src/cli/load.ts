@@ -29,11 +29,11 @@ export type LoadFlags = ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows
 /** The options of `loadModel` among a command's flags. */
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
-  const { load, memory, weightMemory, shrinkContext, pool, speculation, device, threads } = flags;
+  const { load, memory, weightMemory, hostMemory, shrinkContext, pool, speculation } = flags;
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation };
-  const { deterministic, embedding } = flags;
+  const { deterministic, embedding, device, threads } = flags;
   const model = { ...sizes, deterministic, weights, decode, embedding };
-  const rest = { load, memory, weightMemory, shrinkContext, pool, device, threads };
+  const rest = { load, memory, weightMemory, hostMemory, shrinkContext, pool, device, threads };
   return { ...model, ...rest, ...adaptersOf(flags), draft: draftOf(flags) };
 }
 

@@ -64,12 +64,12 @@ function memoryText(need: MemoryNeed): string {
 }
 
 /** What most models have nothing of. */
-const RARE = new Set(['host', 'draft']);
+const RARE = new Set(['host', 'draft', 'pinned']);
 
 /** Where the memory goes, a line each. */
 export function fitText(need: MemoryNeed): string {
   if ('unknown' in need) return `${need.unknown}\n`;
-  const { weights, cache, scratch, ring, margin, host, draft, total, onDevice } = need.fit;
+  const { weights, cache, scratch, ring, margin, host, draft, total, onDevice, pinned } = need.fit;
   const { streamedParts, allWeights, allocations, slots, slotBytes } = need.fit;
   const staying =
     streamedParts === 0 ? `all of them stay, in ${allocations} buffers` : `of ${formatBytes(allWeights)}`;
@@ -82,6 +82,7 @@ export function fitText(need: MemoryNeed): string {
     ['host', host, 'the embedding, in the host’s memory'],
     ['draft', draft, 'all that the draft model takes'],
     ['total', total, ''],
+    ['pinned', pinned, 'pages of the file beside it, for layers that come anew'],
     ['on device', onDevice, `${formatBytes(need.free)} are free on ${need.device}`],
   ];
   const streamed =

@@ -4,6 +4,7 @@ import type { GgufFile, MetadataValue } from '../gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { type FitSummary, summaryOf } from '../model/fit-plan.ts';
 import { type DeviceRequest, openDevice } from '../node/devices.ts';
+import { defaultHostMemory } from '../node/host-memory.ts';
 import type { LoadModelOptions } from '../node/load-model.ts';
 import { openDraft } from '../node/open-draft.ts';
 import { chatTemplateNames } from '../text/index.ts';
@@ -121,7 +122,8 @@ export async function memoryNeed(
     await using _draftDevice = draft && 'device' in draft ? draft.device : undefined;
     const speculation = options.draft?.tokens ?? options.speculation;
     const parts = { gguf, device, draft, architectures: ALL_ARCHITECTURES };
-    const fit = await LanguageModel.fit(parts, { ...options, speculation });
+    const hostMemory = options.hostMemory ?? defaultHostMemory();
+    const fit = await LanguageModel.fit(parts, { ...options, speculation, hostMemory });
     const { free } = await device.memory();
     return { device: device.info.backend, context: fit.context, free, fit: summaryOf(fit) };
   } catch (error) {

@@ -33,6 +33,7 @@ export interface ModelFlags extends AdapterFlags {
   readonly load?: LoadMode;
   readonly memory?: number;
   readonly weightMemory?: number;
+  readonly hostMemory?: number;
   readonly shrinkContext?: boolean;
   readonly pool?: boolean;
   readonly loadTrace?: string;
@@ -112,6 +113,12 @@ export function modelOptions(): Option[] {
       .helpGroup('Model:'),
     new Option('--weight-memory <size>', 'device memory for the weights alone, as 2.5GB')
       .argParser(byteSize)
+      .helpGroup('Model:'),
+    new Option(
+      '--host-memory <size>',
+      'host memory that may stay pinned for streamed layers, 0 for none (default: half of what is available)',
+    )
+      .argParser((text) => (text.trim() === '0' ? 0 : byteSize(text)))
       .helpGroup('Model:'),
     new Option(
       '--shrink-context',

@@ -45,6 +45,11 @@ export interface Device extends AsyncDisposable {
    * memory threads share.
    */
   pin?(bytes: Uint8Array, label: string): PinnedBuffer;
+  /**
+   * As `pin`, of pages that may only be read, such as those of a mapped file. Absent where the device or its driver does not
+   * copy from such pages.
+   */
+  readonly pinReadOnly?: ((bytes: Uint8Array, label: string) => PinnedBuffer) | undefined;
   createStream(label: string): Stream;
   /**
    * The capacities for which a model of at most `rows` token rows is worth compiling: ascending, the last is `rows`. A device

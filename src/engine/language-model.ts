@@ -9,7 +9,7 @@ import type { FitPlan } from '../model/fit-plan.ts';
 import { KvCache, type KvCacheSize } from '../model/kv-cache.ts';
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { ModelConfig } from '../model/model-config.ts';
-import { planWithin } from '../model/plan-within.ts';
+import { type CompiledModel, compileModel, planWithin } from '../model/plan-within.ts';
 import { RecurrentState } from '../model/recurrent-state.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import {
@@ -101,6 +101,14 @@ export class LanguageModel implements AsyncDisposable {
       await ownDraft?.dispose();
       throw error;
     }
+  }
+
+  /**
+   * Compiles a model for what `open` is to be called with, to be handed to it: all that a device can do which is being opened.
+   * Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_CONFIG`, or as the device's `compile`.
+   */
+  static compile(parts: ModelParts, options: ModelOptions = {}): Promise<CompiledModel> {
+    return compileModel(parts, withSpeculation(parts, options));
   }
 
   /** Opens the draft where the parts have a source of one; `deviceOf` tells the device that the model has now. */

@@ -8,7 +8,7 @@ import type { Residency } from '../load/residency.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts';
 import type { ModelDescription, ModelSource, PlanOptions } from '../model/plan-options.ts';
-import { type PlannedModel, planWithin } from '../model/plan-within.ts';
+import { type CompiledModel, type PlannedModel, planWithin } from '../model/plan-within.ts';
 import type { DraftModel, DraftSource } from './draft-model.ts';
 import type { Tokenizer } from '../text/index.ts';
 import { type LoadMode, loadByMode } from './load-mode.ts';
@@ -39,6 +39,8 @@ export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
 export interface ModelParts extends ModelSource {
   /** The file's, where it was made already. Default: made at its first use. */
   readonly tokenizer?: Tokenizer | undefined;
+  /** The model as `LanguageModel.compile` compiled it for the same device and options. Default: it is compiled when it is opened. */
+  readonly compiled?: Promise<CompiledModel> | undefined;
   /** Decodes weights that do not stay as in the file. Default: the formats' own decoders, on the calling thread. */
   readonly decoder?: BlockDecoder | undefined;
   /**
@@ -84,7 +86,7 @@ export class LoadedModel implements AsyncDisposable {
     const { device, decoder, residency } = parts;
     const log = options.logger ?? silentLogger;
     const begin = performance.now();
-    const planned = await planWithin(parts, options, await limitsOf(parts, options));
+    const planned = await planWithin(parts, options, await limitsOf(parts, options), parts.compiled);
     const { plan, fit } = planned;
     log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
     const { streamedParts, weights, context } = fit;
@@ -93,7 +95,8 @@ export class LoadedModel implements AsyncDisposable {
     if (streamedParts > 0)
       log.warn('weights do not fit: layers come anew in every step', { streamedParts, weights });
     const sizes = options.load === 'sync' ? { ...fit.loader, ...SYNCHRONOUS } : fit.loader;
-    const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace: options.trace });
+    const { trace, hostMemory } = options;
+    const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace, hostMemory, logger: log });
     try {
       throwIfAborted(options.signal, 'loading');
       await plan.allocate(fit, loader, { residency, signal: options.signal });
@@ -120,8 +123,8 @@ export class LoadedModel implements AsyncDisposable {
 /** What the caller allows, within what the device has. */
 export async function limitsOf(
   { device, residency }: ModelParts,
-  { memory, weightMemory }: ModelOptions,
+  { memory, weightMemory, hostMemory }: ModelOptions,
 ): Promise<MemoryLimits> {
   const free = residency ? residency.forWeights : (await device.memory()).free;
-  return { weightMemory, memory, free };
+  return { weightMemory, memory, hostMemory, free };
 }

@@ -78,7 +78,7 @@ export class ModelKeeper implements AsyncDisposable {
     try {
       // Whoever waited for the model to be loaded has seen it loaded.
       const options = { ...this.#options, ...this.#current.options, onProgress: undefined, signal };
-      return await LoadedModel.open({ ...this.#parts, device }, options);
+      return await LoadedModel.open({ ...this.#parts, device, compiled: undefined }, options);
     } catch (error) {
       if (!this.#parts.sharesDevice) await device[Symbol.asyncDispose]();
       throw error;

@@ -1,3 +1,11 @@
+/** A range of a source in memory of its own: no other one lies in one of its pages. Its owner disposes it. */
+export interface MappedRange extends Disposable {
+  /** Whole pages. They must not be written to, nor touched after disposal; what changes in the source changes in them. */
+  readonly bytes: Uint8Array;
+  /** Where the range begins in them. */
+  readonly lead: number;
+}
+
 /**
  * Bytes that can be read by range: a file, a Blob, memory, a remote file.
  *
@@ -28,6 +36,12 @@ export interface ByteSource extends AsyncDisposable {
    * view must not be written to, nor touched after the source is disposed.
    */
   view?(offset: number, length: number): Uint8Array | undefined;
+
+  /**
+   * The same bytes without a copy, read into memory where they were not there yet: for devices that copy from them again and
+   * again. Undefined where the source cannot. What it gives may outlive the source.
+   */
+  map?(offset: number, length: number): Promise<MappedRange | undefined>;
 
   /** Rejects with `SOURCE_CHANGED` when the content is known to have changed since the source was opened. */
   checkUnchanged?(): Promise<void>;

@@ -1,6 +1,6 @@
 export { BlobSource } from './blob-source.ts';
 export type { ByteSink } from './byte-sink.ts';
-export type { ByteSource, SourceResolver } from './byte-source.ts';
+export type { ByteSource, MappedRange, SourceResolver } from './byte-source.ts';
 export { CheckedSource } from './checked-source.ts';
 export { checkSameFile, parseRangeResponse, type RemoteIdentity } from './http-range-response.ts';
 export { type HttpRangeOptions, HttpRangeSource } from './http-range-source.ts';

@@ -1,5 +1,6 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
 import type { BlockDecoder, Device, DeviceEvent, FileRows, Stream } from '../device/index.ts';
 import type { ByteSource } from '../io/index.ts';
 import { type LoadBreakdown, LoadClock, type LoadPhase } from './load-clock.ts';
@@ -8,6 +9,7 @@ import { LoadQueue } from './load-queue.ts';
 import { type LoadStream, LoadStreams } from './load-streams.ts';
 import { DEFAULT_SIZES, type LoaderSizes } from './loader-sizes.ts';
 import type { LoadTrace } from './load-trace.ts';
+import { PinnedPages, type PinnedRows } from './pinned-pages.ts';
 import { PinnedRing, type RingSlot } from './pinned-ring.ts';
 import { readChunk, WINDOW_SLACK_BYTES, windowOf } from './read-window.ts';
 import { scalarDecoder } from './scalar-decoder.ts';
@@ -19,10 +21,16 @@ import { allOrNone, WeightLoad, type WeightLoadOptions } from './weight-load.ts'
 export interface LoaderOptions extends Partial<LoaderSizes> {
   /** Chunks that are decoded at once, where weights are decoded on the host. Default: all that the decoder does at once. */
   readonly threads?: number | undefined;
+  /**
+   * Host memory, in bytes, that may stay pinned for weights that come again and again: pages of their file, from which the
+   * device then copies by itself. Default 0.
+   */
+  readonly hostMemory?: number | undefined;
   /** Decodes on the host; the caller's. Default: the formats' own decoders, on the calling thread. */
   readonly decoder?: BlockDecoder | undefined;
   /** Is told of everything that takes time. */
   readonly trace?: LoadTrace | undefined;
+  readonly logger?: Logger | undefined;
 }
 
 /** How one load is watched and ended. */
@@ -62,6 +70,9 @@ class ChunkEvents {
   }
 }
 
+/** Chunks on their way out of pinned pages at once: more than two milliseconds of the link's time. More are not faster. */
+const MOST_COPIES = 16;
+
 /** One chunk after the other, read, decoded on one thread and copied before the next is begun: what loaders usually do. */
 export const SYNCHRONOUS: LoaderOptions = { readers: 1, streams: 1, threads: 1, slots: 1 };
 
@@ -78,17 +89,24 @@ export class AsyncModelLoader implements AsyncDisposable {
   readonly #clock = new LoadClock();
   readonly #queue = new LoadQueue();
   readonly #ring: PinnedRing;
+  readonly #pages: PinnedPages;
   readonly #streams: LoadStreams;
   readonly #readers: number[];
   readonly #decoders: WaitingLine<number>;
   readonly #life = new Lifetime('the loader');
   readonly #underWay = new Set<Promise<void>>();
+  /** Chunks that are being copied out of pinned pages. */
+  #copies = 0;
   /** Since when chunks have waited for nothing but a slot. */
   #waitingSince: number | undefined;
 
   /** Pins nothing yet. Throws `INVALID_ARGUMENT` for counts that are none. */
   constructor(device: Device, options: LoaderOptions = {}) {
-    const { decoder = scalarDecoder, trace } = options;
+    const { decoder = scalarDecoder, trace, hostMemory: mostBytes = 0, logger = silentLogger } = options;
+    if (!(Number.isSafeInteger(mostBytes) && mostBytes >= 0)) {
+      const expected = 'a count of bytes';
+      fail('INVALID_ARGUMENT', { name: 'hostMemory', found: String(mostBytes), expected });
+    }
     const count = (name: keyof LoaderSizes) => positive(name, options[name] ?? DEFAULT_SIZES[name]);
     this.#slotBytes = count('slotBytes');
     this.#decoder = decoder;
@@ -98,6 +116,15 @@ export class AsyncModelLoader implements AsyncDisposable {
       slotBytes: this.#slotBytes + WINDOW_SLACK_BYTES,
       share: decoder.share?.bind(decoder),
       onPin: (pin) => this.#timed('pin', pin),
+    });
+    this.#pages = new PinnedPages(device, {
+      mostBytes,
+      logger,
+      onPin: (chunk, since, pin) => {
+        const pinned = this.#timed('pin', pin);
+        this.#note('pages', chunk, since);
+        return pinned;
+      },
     });
     this.#streams = new LoadStreams(device, count('streams'));
     this.#readers = Array.from({ length: count('readers') }, (_, reader) => reader);
@@ -148,7 +175,9 @@ export class AsyncModelLoader implements AsyncDisposable {
   /** Begins to load one weight; others that were asked for before come first. */
   request(job: WeightJob, options: WeightLoadOptions = {}): WeightLoad {
     this.#life.check();
-    const load = new WeightLoad(job, chunksOf(job, this.#slotBytes), options);
+    const slotBytes = this.#slotBytes;
+    const chunks = job.comesAgain ? this.#pages.chunksOf(job, slotBytes) : chunksOf(job, slotBytes);
+    const load = new WeightLoad(job, chunks, options);
     this.#queue.add(load);
     this.#advance();
     return load;
@@ -166,12 +195,23 @@ export class AsyncModelLoader implements AsyncDisposable {
     await Promise.all(this.#underWay);
     await this.#streams[Symbol.asyncDispose]();
     this.#ring[Symbol.dispose]();
+    await this.#pages[Symbol.asyncDispose]();
   }
 
-  /** Starts chunks as long as there are some, a reader for each and a slot. Called whenever one of them may be free. */
+  /**
+   * Starts chunks as long as there are some: those whose pages are pinned, and others with a reader for each and a slot. Called
+   * whenever one of them may be free.
+   */
   #advance(): void {
     for (;;) {
       const load = this.#queue.next();
+      const rows = load?.next && this.#pages.rowsOf(load.next);
+      if (load && rows) {
+        this.#noteWaiting(false);
+        if (this.#copies === MOST_COPIES) return;
+        this.#startCopy(load, load.take(), rows);
+        continue;
+      }
       const isReady = load !== undefined && this.#readers.length > 0;
       const slot = isReady ? this.#ring.take() : undefined;
       this.#noteWaiting(isReady && !slot);
@@ -181,10 +221,20 @@ export class AsyncModelLoader implements AsyncDisposable {
   }
 
   #start(load: WeightLoad, chunk: Chunk, on: { slot: RingSlot; reader: number }): void {
-    const moving = this.#move(load, chunk, on)
+    this.#track(load, this.#move(load, chunk, on), () => this.#ring.give(on.slot));
+  }
+
+  #startCopy(load: WeightLoad, chunk: Chunk, rows: PinnedRows): void {
+    this.#copies++;
+    this.#track(load, this.#copy(load, chunk, rows), () => this.#copies--);
+  }
+
+  /** Sees a chunk to its end, come what may. */
+  #track(load: WeightLoad, move: Promise<void>, end: () => void): void {
+    const moving = move
       .catch((error: unknown) => load.fail(error))
       .then(() => {
-        this.#ring.give(on.slot);
+        end();
         this.#underWay.delete(moving);
         load.release();
         this.#advance();
@@ -193,17 +243,30 @@ export class AsyncModelLoader implements AsyncDisposable {
   }
 
   async #move(load: WeightLoad, chunk: Chunk, { slot, reader }: { slot: RingSlot; reader: number }) {
-    const { signal, onArrived } = load.options;
     const read = await this.#read(load, chunk, { slot, reader });
     const offset = chunk.decodes ? await this.#decode(load.job, chunk, { slot, read }) : read.offset;
+    await this.#hand(load, chunk, { pinned: slot.pinned(offset + chunk.bytes), offset });
+  }
+
+  async #copy(load: WeightLoad, chunk: Chunk, rows: PinnedRows): Promise<void> {
+    load.unchanged ??= this.#pages.checkUnchanged(load.job);
+    await load.unchanged;
+    load.options.onRead?.();
+    await this.#hand(load, chunk, rows);
+  }
+
+  /** Hands rows to a stream; resolves when they are on the device. */
+  async #hand(load: WeightLoad, chunk: Chunk, of: PinnedRows): Promise<void> {
+    const { signal, onArrived } = load.options;
     throwIfAborted(signal, 'loading');
     if (load.failed) return;
     const on = this.#streams.take();
     load.holdBack(on.stream);
     const events = new ChunkEvents(this.#trace && on.stream.record());
     const { onCopy } = events;
-    const rows = { pinned: slot.pinned(chunk.bytes), offset, mostBytes: this.#slotBytes, onCopy };
-    handToStream(load.job, chunk, { ...rows, stream: on.stream });
+    const { pinned, offset } = of;
+    const rows = { pinned, offset, mostBytes: this.#slotBytes, onCopy, stream: on.stream };
+    handToStream(load.job, chunk, rows);
     const after = on.stream.record();
     load.handOver(on.index, after);
     await this.#arrive(chunk, on, after, events);
@@ -219,7 +282,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     const since = this.#clock.begin('read');
     try {
       const { length } = windowOf(chunk);
-      const bytes = chunk.decodes ? slot.host(length) : slot.pinned(length).bytes;
+      const bytes = chunk.decodes ? slot.host(length) : slot.fillable(length);
       const offset = await readChunk(chunk, bytes, signal);
       onRead?.();
       this.#note(`reader ${reader}`, chunk, since);
@@ -243,7 +306,7 @@ export class AsyncModelLoader implements AsyncDisposable {
       const become = weight.parts[chunk.part]?.format;
       if (!become) return fail('INTERNAL', { what: `the weight has a part ${chunk.part}` });
       const source = read.bytes.subarray(read.offset, read.offset + chunk.fileBytes);
-      const into = slot.pinned(chunk.bytes).bytes.subarray(0, chunk.bytes);
+      const into = slot.fillable(chunk.bytes).subarray(0, chunk.bytes);
       await this.#decoder.decode({ format: chunk.tensor.format, source, become, into });
       this.#note(`decoder ${lane}`, chunk, since);
       return 0;

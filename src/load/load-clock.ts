@@ -3,7 +3,7 @@ export const LOAD_PHASES = ['open', 'plan', 'pin', 'read', 'decode', 'upload', '
 
 /**
  * `open`: reading the file's header. `plan`: compiling the model's programs, placing it in memory and allocating that. Both
- * come before a model's first byte, and are nothing where weights are loaded without a model. `pin`: pinning the ring. `read`:
+ * come before a model's first byte, and are nothing where weights are loaded without a model. `pin`: pinning the ring and pages. `read`:
  * reads under way. `decode`: rows being decoded by the host. `upload`: rows on their way to their place on the device.
  * `repack`: of that, the device's own time for laying them out, known where a trace is kept and the device tells it apart.
  * `wait`: chunks waited for want of a free slot.

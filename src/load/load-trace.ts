@@ -29,8 +29,8 @@ type TraceEvent =
     };
 
 /**
- * What went on while loading: a row a reader, a decoder and a stream, one for what a stream's rows are laid out by, and one
- * for the parts of the model that ran meanwhile. Kept only where one is handed to the loader.
+ * What went on while loading: a row a reader, a decoder and a stream, one for what a stream's rows are laid out by, one for
+ * pages that are pinned, and one for the parts of the model that ran meanwhile. Kept only where one is handed to the loader.
  */
 export class LoadTrace {
   readonly #spans: TraceSpan[] = [];

@@ -22,9 +22,10 @@ export const DEFAULT_SIZES: LoaderSizes = { readers: 8, streams: 4, slots: 16, s
 
 /**
  * What keeps it saturated while layers come anew in every step: pinning more is paid once, turns cost less, and no thread
- * that reads waits for the main thread to send the next read.
+ * that reads waits for the main thread to send the next read. One stream copies while the other's rows are laid out; copies
+ * of more at once take turns on the link, which costs 3 %.
  */
-const STREAMING_SIZES: LoaderSizes = { readers: 16, streams: 4, slots: 24, slotBytes: 8 * MIB };
+const STREAMING_SIZES: LoaderSizes = { readers: 16, streams: 2, slots: 24, slotBytes: 8 * MIB };
 
 /** What the main thread does for a chunk would be the bound where the host decodes: it has half as many to do it for. */
 export const DECODING_SIZES: LoaderSizes = { ...DEFAULT_SIZES, slotBytes: 8 * MIB };

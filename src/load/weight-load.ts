@@ -34,6 +34,8 @@ export interface WeightLoadOptions {
 export class WeightLoad {
   readonly job: WeightJob;
   readonly options: WeightLoadOptions;
+  /** Settles when its files were looked at, where that is wanted. */
+  unchanged: Promise<void> | undefined;
   readonly #queued = new Outcome<readonly DeviceEvent[]>();
   readonly #done = new Outcome<void>();
   readonly #chunks: readonly Chunk[];
@@ -73,6 +75,11 @@ export class WeightLoad {
 
   get failed(): boolean {
     return this.#failure !== undefined;
+  }
+
+  /** The chunk that `take` gives, while `hasMore`. */
+  get next(): Chunk | undefined {
+    return this.#chunks[this.#next];
   }
 
   /** Takes the next chunk; `release` follows when it is done with, come what may. */

@@ -10,6 +10,11 @@ export interface MemoryLimits {
   readonly memory?: number | undefined;
   /** For the buffers of the weights on the device alone, before the driver rounds. */
   readonly weightMemory?: number | undefined;
+  /**
+   * Host memory, in bytes, that may stay pinned for layers that come anew in every step: pages of the file, from which the
+   * device copies by itself. Beside all other limits, because the pages are the system's cache of the file.
+   */
+  readonly hostMemory?: number | undefined;
   /** What the device has free. */
   readonly free?: number | undefined;
 }
@@ -30,6 +35,8 @@ export interface FitPlan {
   readonly margin: number;
   /** Host memory of the embedding, where it stays there. */
   readonly host: number;
+  /** Pages of the file that stay pinned for streamed layers, most of them; in no sum. */
+  readonly pinned: number;
   /** Everything that the draft model takes; 0 without one. */
   readonly draft: number;
   readonly total: number;
@@ -71,6 +78,8 @@ export interface MemoryWanted extends WeightsToPlace {
   readonly waits: boolean;
   /** Bytes that stay in the host's memory. */
   readonly host: number;
+  /** Of each part, bytes of the file that the device could copy from by itself. */
+  readonly pages: readonly number[];
   /** What the weights are loaded with, where some of them come anew in every step or where none do. */
   loader(isStreamed: boolean): LoaderSizes;
   readonly context: number;
@@ -80,7 +89,7 @@ export interface MemoryWanted extends WeightsToPlace {
 export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
   let least: FitPlan | undefined;
   for (const placement of placements(wanted)) {
-    const plan = planWith(wanted, placement);
+    const plan = planWith(wanted, placement, limits);
     if (isWithin(plan, limits)) return plan;
     if (!least || plan.weights < least.weights) least = plan;
   }
@@ -88,7 +97,11 @@ export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
   return refuse(least, limits);
 }
 
-function planWith({ rules, context, ...wanted }: MemoryWanted, placement: WeightPlacement): FitPlan {
+function planWith(
+  { rules, context, ...wanted }: MemoryWanted,
+  placement: WeightPlacement,
+  { hostMemory = 0 }: MemoryLimits,
+): FitPlan {
   const loader = wanted.loader(placement.streamed.length > 0);
   const ring = ringBytes(loader);
   // Small buffers share the driver's units, so that what each kind takes depends on what was there before.
@@ -101,7 +114,8 @@ function planWith({ rules, context, ...wanted }: MemoryWanted, placement: Weight
   if (wanted.waits) sizes.push(...rules.waiting(loader.streams, loader.slotBytes));
   const margin = rules.own(sizes) + rules.footprint(sizes) - weights - cache - scratch;
   const buffers = weights + cache + scratch + margin;
-  const { host } = wanted;
+  const { host, pages } = wanted;
+  const streamed = placement.streamed.reduce((sum, { part }) => sum + (pages[part] ?? 0), 0);
   return {
     weights,
     cache,
@@ -110,6 +124,7 @@ function planWith({ rules, context, ...wanted }: MemoryWanted, placement: Weight
     loader,
     margin,
     host,
+    pinned: Math.min(hostMemory, streamed),
     draft: 0,
     total: buffers + ring + host,
     onDevice:

@@ -49,6 +49,7 @@ export function memoryWanted({ parts, plans, streamable }: CompiledModel): Memor
       ...hostRowBytes(parts),
     ],
     waits,
+    pages: weights.map((part) => (parts.device.pinReadOnly ? mappedBytes(part, onHost) : 0)),
     host: parts.hostEmbedding?.tensor.byteLength ?? 0,
     loader: (isStreamed) => sizesFor(movedBytes, { isStreamed, isDecoded }),
     context,
@@ -83,6 +84,13 @@ function partBytes({ packed, tensors }: PlannedWeight): number[] {
 /** The formats that a weight's tensors come to the device in. */
 function handedOver({ packed, tensors }: PlannedWeight, isDecodedOnHost: boolean): TensorFormat[] {
   return tensors.map((tensor, part) => (isDecodedOnHost && packed.parts[part]?.format) || tensor.format);
+}
+
+/** Bytes of the tensors whose rows are moved as they stand in a file that can be mapped. */
+function mappedBytes(weights: readonly PlannedWeight[], decodedOnHost: boolean): number {
+  const moved = weights.filter((weight) => !(decodedOnHost && isConverted(weight)));
+  const mapped = moved.flatMap(({ tensors }) => tensors.filter(({ source }) => source.map));
+  return mapped.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 /** True for a weight that does not stay as in the file. */

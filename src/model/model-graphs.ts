@@ -67,9 +67,13 @@ export function recordModel(
   return { embedding, layers, head, sampling: recorder.sampling(), boundaries: recorder.boundaries };
 }
 
+/** What layers of one kind share. */
+type LayerKind = Pick<ModelPart, 'graph' | 'slotStates'>;
+
 class ModelRecorder {
   readonly boundaries = new Map<string, Tensor>();
   readonly #shared: string[] = [];
+  readonly #kinds: LayerKind[] = [];
 
   constructor(
     readonly architecture: Architecture,
@@ -101,13 +105,8 @@ class ModelRecorder {
     const states = new LayerStates(g, this.options);
     const inputs = { index, x: this.#input(g, 'x'), shared, share, states };
     g.output('x', this.architecture.recordLayer(this.#scope(g, prefix), inputs));
-    return {
-      name: `layer ${index}`,
-      graph: g.finish(),
-      prefix,
-      slotStates: states.slotStates,
-      order: 1 + index,
-    };
+    const kind = this.#kindOf({ graph: g.finish(), slotStates: states.slotStates });
+    return { name: `layer ${index}`, ...kind, prefix, order: 1 + index };
   }
 
   head(): ModelPart {
@@ -126,6 +125,13 @@ class ModelRecorder {
     g.output('tokens', tokens);
     g.output('report', report);
     return { name: g.name, graph: g.finish(), prefix: '', order: 2 + this.config.layers };
+  }
+
+  /** The first layer's of the same kind: others are garbage at once, and told apart without another look. */
+  #kindOf(layer: LayerKind): LayerKind {
+    const known = this.#kinds.find(({ graph }) => areOfOneKind(graph, layer.graph));
+    if (!known) this.#kinds.push(layer);
+    return known ?? layer;
   }
 
   #builder(name: string): GraphBuilder {
@@ -169,11 +175,16 @@ export function areOfOneKind(a: OpGraph, b: OpGraph): boolean {
   return areEqual(a, b);
 }
 
-/** Compares data; formats are what they are. */
+/** Compares data; formats are what they are. Loops, because a model's start compares some hundred graphs. */
 function areEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   const [of, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
-  const keys = Object.keys(of);
-  return keys.length === Object.keys(other).length && keys.every((key) => areEqual(of[key], other[key]));
+  let more = 0;
+  for (const key in of) {
+    if (!areEqual(of[key], other[key])) return false;
+    more++;
+  }
+  for (const _ in other) more--;
+  return more === 0;
 }

@@ -49,11 +49,13 @@ export class ModelWeights {
     this.#residency = residency;
     placeInSlots(of);
     const tensors = new Map<string, LazyTensor>();
+    const streamed = new Set(placement.streamed.flatMap(({ offsets }) => [...offsets.keys()]));
     for (const { key, packed, tensors: files } of parts.flat()) {
       if (tensors.has(key)) continue;
       const target = buffers.find(key);
       const decode = decodedOnDevice.has(key) ? 'device' : 'host';
-      const job = { weight: packed, tensors: files, decode, ...(target && { target }) } as const;
+      const comesAgain = streamed.has(key);
+      const job = { weight: packed, tensors: files, decode, comesAgain, ...(target && { target }) } as const;
       tensors.set(key, new LazyTensor(job, of.loader));
     }
     this.tensors = [...tensors.values()];

@@ -4,10 +4,14 @@ import type { FitPlan, MemoryLimits } from './fit-plan.ts';
 import { KV_BLOCK_SIZE } from './kv-cache.ts';
 import { describeModel, type ModelDescription, type ModelSource, type PlanOptions } from './plan-options.ts';
 
-/** A model that was compiled, and where its memory goes. Nothing of it is allocated. */
-export interface PlannedModel {
+/** A model that was compiled, from its metadata alone. Nothing of it is allocated. */
+export interface CompiledModel {
   readonly description: ModelDescription;
   readonly plan: ExecutionPlan;
+}
+
+/** A model that was compiled, and where its memory goes. */
+export interface PlannedModel extends CompiledModel {
   readonly fit: FitPlan;
   /** What it is planned for: the context may be smaller than the one asked for. */
   readonly options: PlanOptions;
@@ -18,17 +22,23 @@ const SMALLEST_CONTEXT = 256;
 /** What is saved by a smaller context is not all of a kind: the first guess may still be too large. */
 const ATTEMPTS = 3;
 
+/** Compiles a model for its device. Rejects as `describeModel`, or as the device's `compile`. */
+export async function compileModel(source: ModelSource, options: PlanOptions): Promise<CompiledModel> {
+  const description = describeModel(source, options);
+  return { description, plan: await ExecutionPlan.compile(description.parts) };
+}
+
 /**
- * Compiles a model and plans its memory. Where it does not fit: with `shrinkContext`, the largest context with which all
+ * Compiles a model, unless `compiled` is there for the same source and options, and plans its memory. Where it does not fit: with `shrinkContext`, the largest context with which all
  * weights stay; else layers are streamed. Rejects with `MODEL_TOO_LARGE` where neither helps, or as `describeModel`.
  */
 export async function planWithin(
   source: ModelSource,
   options: PlanOptions,
   limits: MemoryLimits,
+  compiled: Promise<CompiledModel> = compileModel(source, options),
 ): Promise<PlannedModel> {
-  const description = describeModel(source, options);
-  const plan = await ExecutionPlan.compile(description.parts);
+  const { description, plan } = await compiled;
   const asked = tryFit(plan, limits);
   const isWhole = 'fit' in asked && asked.fit.streamedParts === 0;
   const smaller =
@@ -51,8 +61,7 @@ async function shrink(
     const share = context / plan.parts.context;
     const scaled = cachePositions && Math.max(context, Math.floor(cachePositions * share));
     const fitting = { ...options, context, cachePositions: scaled, shrinkContext: false };
-    const description = describeModel(source, fitting);
-    const smaller = await ExecutionPlan.compile(description.parts);
+    const { description, plan: smaller } = await compileModel(source, fitting);
     const found = tryFit(smaller, limits);
     if ('fit' in found && found.fit.streamedParts === 0) {
       return { description, plan: smaller, fit: found.fit, options: fitting };

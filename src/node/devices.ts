@@ -27,12 +27,26 @@ export interface DeviceReport {
   readonly error?: string;
 }
 
+/** Is given a device that is still being opened, when its `compile` may be called, and nothing else yet. */
+type OnDescribed = (device: Device) => void;
+
+/** A device that is being opened. */
+export interface DeviceOpening {
+  /**
+   * The device as soon as its `compile` may be called, for what needs no more: it may be another one in the end, or none. For
+   * most devices that is when they are opened. Never rejects.
+   */
+  readonly described: Promise<Device | undefined>;
+  /** Rejects as `openDevice`. */
+  readonly opened: Promise<Device>;
+}
+
 /** A backend of this platform: how to open and how to list its devices. */
 interface Backend {
   readonly name: string;
   /** Taken for `auto`, in the order of the list, and listed. */
   readonly automatic: boolean;
-  open(request: DeviceRequest, index: number): Promise<Device>;
+  open(request: DeviceRequest, index: number, onDescribed: OnDescribed): Promise<Device>;
   /** Its devices where there may be several. */
   report?(): Promise<readonly DeviceReport[]>;
 }
@@ -42,13 +56,13 @@ const BACKENDS: readonly Backend[] = [
   {
     name: 'hip',
     automatic: true,
-    open: (request, index) => openGpu('hip', request, index),
+    open: (request, index, onDescribed) => openGpu('hip', { ...request, index, onDescribed }),
     report: () => reportGpus('hip'),
   },
   {
     name: 'cuda',
     automatic: true,
-    open: (request, index) => openGpu('cuda', request, index),
+    open: (request, index, onDescribed) => openGpu('cuda', { ...request, index, onDescribed }),
     report: () => reportGpus('cuda'),
   },
   {
@@ -77,9 +91,12 @@ const BACKENDS: readonly Backend[] = [
   },
 ];
 
-async function openGpu(driver: 'hip' | 'cuda', { logger }: DeviceRequest, index: number): Promise<Device> {
+async function openGpu(
+  driver: 'hip' | 'cuda',
+  { logger, index, onDescribed }: DeviceRequest & { index: number; onDescribed: OnDescribed },
+): Promise<Device> {
   const { openNative } = await import('./open-native.ts');
-  return openNative({ driver, index, logger });
+  return openNative({ driver, index, logger, onDescribed });
 }
 
 async function reportGpus(driver: 'hip' | 'cuda'): Promise<readonly DeviceReport[]> {
@@ -94,9 +111,23 @@ export const DEVICE_NAMES: readonly string[] = ['auto', ...BACKENDS.map(({ name 
  * Opens the device asked for; `auto` takes the first that opens, and the log says why the better ones did not. Rejects with
  * `INVALID_ARGUMENT` for a name that is none and with `DEVICE_UNAVAILABLE`, or what else keeps the device from being opened.
  */
-export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
+export function openDevice(request: DeviceRequest = {}): Promise<Device> {
+  return open(request, () => {});
+}
+
+/** Begins what `openDevice` does, for those who have something to do meanwhile. */
+export function beginDevice(request: DeviceRequest): DeviceOpening {
+  let onDescribed: OnDescribed = () => {};
+  const early = new Promise<Device>((resolve) => {
+    onDescribed = resolve;
+  });
+  const opened = open(request, onDescribed);
+  return { opened, described: Promise.race([early, opened]).catch(() => undefined) };
+}
+
+async function open(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {
   const wanted = request.device ?? 'auto';
-  if (wanted === 'auto') return await openBest(request);
+  if (wanted === 'auto') return await openBest(request, onDescribed);
   const [, name, index = '0'] = /^(\w+)(?::(\d+))?$/.exec(wanted) ?? [];
   const backend = BACKENDS.find((known) => known.name === name);
   if (!backend) {
@@ -106,7 +137,7 @@ export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
   if (!backend.report && Number(index) !== 0) {
     fail('DEVICE_UNAVAILABLE', { device: wanted, why: 'there is one of this kind, index 0' });
   }
-  return await backend.open(request, Number(index));
+  return await backend.open(request, Number(index), onDescribed);
 }
 
 /** Opens the device that a request gave once more, after it was lost: for `auto`, of the backend that was taken then. */
@@ -115,12 +146,12 @@ export async function reopenDevice({ backend }: DeviceInfo, request: DeviceReque
   return await openDevice(wanted === 'auto' ? { ...request, device: backend } : request);
 }
 
-async function openBest(request: DeviceRequest): Promise<Device> {
+async function openBest(request: DeviceRequest, onDescribed: OnDescribed): Promise<Device> {
   const { logger = silentLogger } = request;
   let failure: unknown;
-  for (const { name, open } of BACKENDS.filter(({ automatic }) => automatic)) {
+  for (const { name, open: openOf } of BACKENDS.filter(({ automatic }) => automatic)) {
     try {
-      const device = await open(request, 0);
+      const device = await openOf(request, 0, onDescribed);
       logger.debug('device opened', { device: name, name: device.info.name });
       return device;
     } catch (error) {
@@ -141,9 +172,9 @@ export async function reportDevices(): Promise<DeviceReport[]> {
 }
 
 /** The one device of a backend. */
-async function reportOnly({ name: backend, open }: Backend): Promise<DeviceReport[]> {
+async function reportOnly({ name: backend, open: openOf }: Backend): Promise<DeviceReport[]> {
   try {
-    await using device = await open({}, 0);
+    await using device = await openOf({}, 0, () => {});
     const { name, details } = device.info;
     return [{ device: backend, backend, name, details, memory: await device.memory() }];
   } catch (error) {

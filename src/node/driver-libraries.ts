@@ -1,5 +1,8 @@
 import type { Ffi } from '../device/index.ts';
-import { cudaCompiler, cudaDriver, DriverLibrary, hipCompiler, hipDriver } from '../devices/native/index.ts';
+import { cudaCompiler, hipCompiler } from '../devices/native/compiler/compiler-table.ts';
+import { cudaDriver } from '../devices/native/driver/cuda-driver.ts';
+import { DriverLibrary } from '../devices/native/driver/driver-library.ts';
+import { hipDriver } from '../devices/native/driver/hip-driver.ts';
 
 /** The drivers that there are tables for. */
 export type DriverName = 'hip' | 'cuda';
@@ -15,24 +18,48 @@ const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
 /** The compilers that go with the drivers. */
 export const COMPILERS = { hip: hipCompiler, cuda: cudaCompiler } as const;
 
-/** Opened drivers by name and place. A thread has one each: it keeps track of the thread's current GPU. */
+/** Drivers that were started, and opened ones, by name and place. A thread has one each: it keeps track of the thread's current GPU. */
+const started = new Map<string, Promise<StartedDriver>>();
 const opened = new Map<string, DriverLibrary>();
 
+/** A driver whose devices can be asked for their facts, unless it started for none: that is for whoever opens it to find. */
+export interface StartedDriver {
+  /**
+   * Readies a device, so that opening it finds that done, and reads the compiler's library meanwhile. The device may leave
+   * again when what this resolves with is disposed.
+   */
+  ready(ordinal: number): Promise<Disposable>;
+}
+
 /**
- * Starts a driver for a GPU without the calling thread, which can do something else for the fifth of a second that it takes;
- * the compiler's library is read meanwhile. Rejects with `LIBRARY_NOT_FOUND` or `SYMBOL_NOT_FOUND`; that it starts for no GPU
- * is for whoever opens it to find.
+ * Starts a driver without the calling thread, which can do something else for the tenth of a second that it takes, and for
+ * the other one that it takes to ready a device: once for a process, whoever asks. Rejects with `LIBRARY_NOT_FOUND` or
+ * `SYMBOL_NOT_FOUND`.
  */
-export async function startDriver(
-  ffi: Ffi,
-  name: DriverName,
-  { ordinal, places }: { ordinal: number; places: NativePlaces },
-): Promise<Disposable> {
-  const table = TABLES[name];
-  const starting = table.start(ffi, ffi.open(places.driver ?? table.libraries), ordinal);
-  const { libraries } = COMPILERS[name];
-  await Promise.all([starting, ffi.preload(places.compiler ?? libraries)]);
+export function startDriver(ffi: Ffi, name: DriverName, places: NativePlaces = {}): Promise<StartedDriver> {
+  const key = JSON.stringify([name, places.driver, places.compiler]);
+  const known = started.get(key);
+  if (known) return known;
+  const starting = start(ffi, name, places);
+  started.set(key, starting);
+  // Who asks next tries again.
+  starting.catch(() => started.delete(key));
   return starting;
+}
+
+async function start(ffi: Ffi, name: DriverName, places: NativePlaces): Promise<StartedDriver> {
+  const table = TABLES[name];
+  const { companions, libraries } = COMPILERS[name];
+  const { driver = table.libraries, compiler = libraries } = places;
+  if (table.isLarge) await ffi.preload(driver);
+  const ready = await table.start(ffi, ffi.open(driver));
+  return {
+    ready: async (ordinal) => {
+      // The system's loader reads one library at a time, and a driver that starts reads some: so these waited.
+      const [device] = await Promise.all([ready(ordinal), ffi.preload(companions), ffi.preload(compiler)]);
+      return device;
+    },
+  };
 }
 
 /**

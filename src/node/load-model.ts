@@ -3,7 +3,8 @@ import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
 import type { Tokenizer } from '../text/index.ts';
-import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
+import { beginDevice, type DeviceRequest, reopenDevice } from './devices.ts';
+import { defaultHostMemory } from './host-memory.ts';
 import type { AdapterOptions, OpenedAdapters } from './open-adapters.ts';
 import { type DraftRequest, openDraft } from './open-draft.ts';
 import { openGguf } from './open-gguf.ts';
@@ -23,10 +24,10 @@ export interface LoadModelOptions extends ModelOptions, DeviceRequest, AdapterOp
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const { signal, logger, threads, residency } = options;
-  const shared = residency?.device;
-  // A driver starts on a thread of its own: the rest of our code and the file are read meanwhile.
-  const opening = shared ? Promise.resolve(shared) : openDevice(options);
-  opening.catch(() => {});
+  const shared = residency && Promise.resolve(residency.device);
+  // A driver starts on a thread of its own: the rest of our code and the file are read meanwhile, and the model is compiled.
+  const opening = shared ? { described: shared, opened: shared } : beginDevice(options);
+  opening.opened.catch(() => {});
   const opened: AsyncDisposable[] = [];
   const keep = <T extends AsyncDisposable>(resource: T): T => {
     opened.unshift(resource);
@@ -40,15 +41,21 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const { LanguageModel } = await import('../engine/language-model.ts');
     const { ALL_ARCHITECTURES: architectures } = await import('../model/architectures/index.ts');
     const tokenizer = await tokenizerOf(gguf);
-    const device = await opening;
+    const source = { gguf, decoder, residency, ...adapters, architectures, tokenizer };
+    // What a draft changes is known when it is open.
+    const described = options.draft ? undefined : await opening.described;
+    const compiling = described && LanguageModel.compile({ ...source, device: described }, options);
+    compiling?.catch(() => {});
+    const device = await opening.opened;
+    const compiled = device === described ? compiling : undefined;
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
     const draft = options.draft && (await openDraft(options.draft, options));
     const speculation = options.draft?.tokens ?? options.speculation;
-    const owned = { gguf, device, decoder, reopen, residency, draft };
-    const parts = { ...owned, ...adapters, architectures, tokenizer };
-    return await LanguageModel.open(parts, { ...options, speculation });
+    const parts = { ...source, device, reopen, draft, compiled };
+    const hostMemory = options.hostMemory ?? defaultHostMemory();
+    return await LanguageModel.open(parts, { ...options, speculation, hostMemory });
   } catch (error) {
-    if (!shared) await opening.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
+    if (!shared) await opening.opened.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
     for (const resource of opened) await resource[Symbol.asyncDispose]();
     throw error;
   }

@@ -1,5 +1,7 @@
 import { fail } from '../base/errors.ts';
+import type { MappedRange } from '../io/index.ts';
 import { FileSource, type OpenedFile, openRegularFile } from './file-source.ts';
+import { MappedRanges } from './mapped-ranges.ts';
 import { loadMemoryMapper, MAP_ALIGNMENT, type Mapping, type MemoryMapper } from './memory-mapper.ts';
 
 /** A view of more than 4 GiB aborts Node 20; windows start every half of this. */
@@ -26,11 +28,13 @@ export class MappedSource extends FileSource {
   readonly #mapper: MemoryMapper;
   readonly #stride: number;
   readonly #windows = new Map<number, Mapping>();
+  readonly #ranges: MappedRanges;
 
   private constructor(file: OpenedFile, mapper: MemoryMapper, windowBytes: number) {
     super(file);
     this.#mapper = mapper;
     this.#stride = windowBytes / 2;
+    this.#ranges = new MappedRanges(mapper, file.handle.fd);
   }
 
   /** Rejects with `SOURCE_UNAVAILABLE` when the file cannot be read or nothing can be mapped on this machine. */
@@ -55,6 +59,11 @@ export class MappedSource extends FileSource {
     const start = offset - index * this.#stride;
     if (start + length > 2 * this.#stride) return undefined;
     return this.#window(index)?.bytes.subarray(start, start + length);
+  }
+
+  async map(offset: number, length: number): Promise<MappedRange | undefined> {
+    this.checkRange(offset, length);
+    return this.#ranges.map(offset, length);
   }
 
   /** Looks at a few pages of a longer range. */

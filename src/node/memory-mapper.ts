@@ -1,7 +1,16 @@
+import { promisify } from 'node:util';
+
 /** Maps ranges of open files into memory, read-only. */
 export interface MemoryMapper {
   /** Maps `length` bytes from `offset` on, a multiple of `MAP_ALIGNMENT`. Throws when the system refuses. */
   map(fd: number, offset: number, length: number): Mapping;
+}
+
+/** A part of an open file. */
+export interface FileRange {
+  readonly fd: number;
+  readonly offset: number;
+  readonly length: number;
 }
 
 /** Memory of one mapped range. Touching it after `unmap` crashes the process. */
@@ -9,6 +18,10 @@ export interface Mapping {
   readonly bytes: Uint8Array;
   /** True when the page at this offset is in memory, as far as the system tells. */
   isResident(offset: number): boolean;
+  /** Maps another range, from a multiple of `MAP_ALIGNMENT` on, over what lies at one. Throws when the system refuses. */
+  replace(at: number, range: FileRange): void;
+  /** Brings a part into memory, on another thread. False where the system cannot, or where the file has become shorter. */
+  populate(at: number, length: number): Promise<boolean>;
   unmap(): void;
 }
 
@@ -18,9 +31,16 @@ export const MAP_ALIGNMENT = 64 << 10;
 /** The smallest page there is. Where pages are larger, the system may refuse to tell, and they count as resident. */
 const PAGE_BYTES = 4096;
 
-/** `PROT_READ` and `MAP_PRIVATE`: the same numbers on Linux and macOS. */
+/**
+ * `PROT_READ` and `MAP_SHARED`: the same numbers on Linux and macOS. Nobody writes to the memory, so that a private mapping
+ * would be the same, but for drivers that pin its pages: they would make a copy of each.
+ */
 const PROT_READ = 1;
-const MAP_PRIVATE = 2;
+const MAP_SHARED = 1;
+const MAP_FIXED = 16;
+
+/** Linux 5.14 and later; other systems refuse it. */
+const MADV_POPULATE_READ = 22;
 
 /**
  * A mapper over the C library, through koffi, which is an optional dependency. Rejects with a plain error that says why
@@ -30,26 +50,31 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
   const { default: koffi } = await import('koffi');
   const c = koffi.load(null);
   const mmap: (
-    hint: null,
+    hint: number,
     length: number,
     protection: number,
     flags: number,
     fd: number,
     offset: number,
-  ) => number | bigint = c.func('uintptr_t mmap(void *, size_t, int, int, int, int64_t)');
+  ) => number | bigint = c.func('uintptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)');
   const munmap: (address: number | bigint, length: number) => number = c.func(
     'int munmap(uintptr_t, size_t)',
   );
   const mincore: (address: number, length: number, pages: Uint8Array) => number = c.func(
     'int mincore(uintptr_t, size_t, void *)',
   );
+  const madvise = c.func('int madvise(uintptr_t, size_t, int)');
+  const advise = promisify(madvise.async) as (...of: [number, number, number]) => Promise<number>;
   const page = new Uint8Array(1);
+  const mapAt = (hint: number, flags: number, { fd, offset, length }: FileRange): number => {
+    const address = mmap(hint, length, PROT_READ, flags, fd, offset);
+    // MAP_FAILED is -1, the one address that does not fit a double.
+    if (typeof address === 'bigint' || address === 0) throw new Error(`mmap failed, errno ${koffi.errno()}`);
+    return address;
+  };
   return {
     map(fd, offset, length) {
-      const address = mmap(null, length, PROT_READ, MAP_PRIVATE, fd, offset);
-      // MAP_FAILED is -1, the one address that does not fit a double.
-      if (typeof address === 'bigint' || address === 0)
-        throw new Error(`mmap failed, errno ${koffi.errno()}`);
+      const address = mapAt(0, MAP_SHARED, { fd, offset, length });
       return {
         bytes: new Uint8Array(koffi.view(address, length)),
         isResident: (offset) => {
@@ -57,6 +82,8 @@ export async function loadMemoryMapper(): Promise<MemoryMapper> {
           page[0] = 0;
           return mincore(at - (at % PAGE_BYTES), 1, page) !== 0 || (page[0] & 1) === 1;
         },
+        replace: (at, range) => void mapAt(address + at, MAP_SHARED | MAP_FIXED, range),
+        populate: async (at, length) => (await advise(address + at, length, MADV_POPULATE_READ)) === 0,
         unmap: () => {
           munmap(address, length);
         },

@@ -11,7 +11,9 @@ const FIRST_PART = /-00001-of-\d{5}$/;
 
 /** The name under which a file is served: its own without the extension and the part's number. */
 export function modelName(location: string): string {
-  const name = basename(location.split(/[?#]/, 1)[0] as string);
+  // In a path, these are letters like others.
+  const address = /^https?:\/\//i.test(location) ? (location.split(/[?#]/, 1)[0] as string) : location;
+  const name = basename(address);
   const stem = name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : name;
   return stem.replace(FIRST_PART, '');
 }

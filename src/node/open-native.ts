@@ -2,10 +2,10 @@ import { fail, isRocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { Ffi } from '../device/index.ts';
 import {
+  describeNativeDevice,
   NATIVE_KERNELS,
   type NativeDevice,
   openCompiler,
-  openNativeDevice,
 } from '../devices/native/index.ts';
 import {
   COMPILERS,
@@ -22,6 +22,8 @@ export interface OpenNativeOptions {
   readonly index: number;
   readonly logger?: Logger | undefined;
   readonly places?: NativePlaces;
+  /** Is given the device while it is being readied, when `compile` may be called; that may fail yet. */
+  readonly onDescribed?: ((device: NativeDevice) => void) | undefined;
 }
 
 /**
@@ -29,23 +31,23 @@ export interface OpenNativeOptions {
  * `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND` or `DEVICE_UNAVAILABLE`, nothing left open.
  */
 export async function openNative(options: OpenNativeOptions): Promise<NativeDevice> {
-  const { driver, index, logger = silentLogger, places = {} } = options;
+  const { driver, index, logger = silentLogger, places = {}, onDescribed } = options;
   const compilers = places.compiler ? { [driver]: places.compiler } : {};
   const platform = await openNativePlatform({ logger, compilers });
+  const { ffi } = platform;
+  let device: NativeDevice | undefined;
   try {
-    using _ = await startDriver(platform.ffi, driver, { ordinal: index, places });
-    const library = driverLibrary(platform.ffi, driver, places.driver);
-    requireCompiler(platform.ffi, driver, places.compiler);
-    return openNativeDevice({
-      library,
-      ordinal: index,
-      platform,
-      kernels: NATIVE_KERNELS,
-      logger,
-      owned: platform,
-    });
+    const started = await startDriver(ffi, driver, places);
+    const library = driverLibrary(ffi, driver, places.driver);
+    const on = { library, ordinal: index, platform, kernels: NATIVE_KERNELS };
+    device = describeNativeDevice({ ...on, logger, owned: platform });
+    onDescribed?.(device);
+    using _ = await started.ready(index);
+    requireCompiler(ffi, driver, places.compiler);
+    device.open();
+    return device;
   } catch (error) {
-    await platform[Symbol.asyncDispose]();
+    await (device ?? platform)[Symbol.asyncDispose]();
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { isRocmforgeError } from '../base/errors.ts';
+import { fail, isRocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { type ByteSource, type HttpRangeOptions, HttpRangeSource } from '../io/index.ts';
 import { FileSource } from './file-source.ts';
@@ -27,7 +27,7 @@ export async function openSource(
       ...(options.signal ? { signal: options.signal } : {}),
     });
   }
-  const path = /^file:\/\//i.test(name) ? fileURLToPath(name) : name;
+  const path = /^file:\/\//i.test(name) ? pathOf(name) : name;
   const logger = options.logger ?? silentLogger;
   if (options.mmap === false) return FileSource.open(path);
   try {
@@ -37,5 +37,15 @@ export async function openSource(
     const file = await FileSource.open(path);
     logger.debug('reading by position instead of memory mapping', { path, reason: error.message });
     return file;
+  }
+}
+
+/** Throws `SOURCE_UNAVAILABLE` for an address that is no file of this machine. */
+function pathOf(url: string): string {
+  try {
+    return fileURLToPath(url);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    return fail('SOURCE_UNAVAILABLE', { source: url, reason }, cause);
   }
 }

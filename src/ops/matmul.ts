@@ -4,7 +4,8 @@ import type { Tensor, Weight } from './value.ts';
 
 /**
  * `out[r, n] = sum_k x[r, k] * decode(weight)[n, k] (+ bias[n])`. A device may quantize `x` to 8 bits in groups of 32 when
- * the weight itself is quantized; with F32, F16 and BF16 weights it multiplies in f32.
+ * the weight itself is quantized, or round it to halves, what is beyond those cut to the largest; with F32, F16 and BF16 weights
+ * it multiplies in f32.
  */
 export interface MatmulOp {
   readonly kind: 'matmul';

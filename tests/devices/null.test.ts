@@ -16,6 +16,7 @@ testDeviceContract('null', async () => openNullDevice(), {
         'steps: executables',
         'packing',
         'operator',
+        'isolation',
       ],
     },
   ],

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { type Device, type DeviceBuffer, wholeOf } from '../../src/device/index.ts';
@@ -9,7 +11,10 @@ import { LoadTrace } from '../../src/load/load-trace.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
+import { openGguf } from '../../src/node/open-gguf.ts';
 import { checkPools } from '../support/load-pools.ts';
+import { openMappings } from '../support/open-handles.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 import { TINY, tinyBytes } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
@@ -245,6 +250,44 @@ for (const [name, openDevice] of [
     }
   });
 }
+
+test('layers that are streamed from pinned pages of the file give the same tokens', async (t) => {
+  const path = join(temporaryFolder(t), 'model.gguf');
+  writeFileSync(path, await tinyBytes('Q8_0'));
+  const { model: whole } = await open({ load: 'lazy' });
+  const weightMemory = Math.floor(0.9 * whole.fit.weights);
+  await whole.dispose();
+  const device = openReferenceDevice();
+  const trace = new LoadTrace();
+  const model = await LanguageModel.open(
+    { gguf: await openGguf(path), device, architectures: ALL_ARCHITECTURES, sharesDevice: true },
+    { weightMemory, hostMemory: 2 ** 30, trace },
+  );
+  const layers = model.plan.weights.filter(({ names }) => names[0]?.startsWith('blk.'));
+  const bytes = layers.flatMap(({ job }) => job.tensors.map(({ byteLength }) => byteLength));
+  assert.equal(
+    model.fit.pinned,
+    bytes.reduce((sum, length) => sum + length),
+  );
+  const expected = await expectedTokens();
+  let pages = 0;
+  for (let pass = 0; pass < 100; pass++) {
+    trace.clear();
+    assert.deepEqual(await tokensOf(model), expected);
+    const rows = (kind: string) => trace.spans.filter(({ row }) => row.startsWith(kind)).length;
+    pages += rows('pages');
+    if (rows('reader') > 0) continue;
+    // Of three layers in two slots, one has a slot for itself.
+    assert.equal(pages, (bytes.length * 2) / 3);
+    assert.ok(rows('stream') >= GREEDY.maxTokens * pages);
+    break;
+  }
+  assert.ok(pages > 0);
+  await model.dispose();
+  assert.equal(device.liveObjects(), 0);
+  assert.equal(openMappings(path) ?? 0, 0);
+  await device[Symbol.asyncDispose]();
+});
 
 test('where layers are streamed, a token is there before the next pass', async () => {
   const { model: whole } = await open({ load: 'lazy' });

@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { F32 } from '../../src/formats/index.ts';
 import type { GgufValue } from '../../src/gguf/index.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { SYNTHETIC_FAMILIES } from '../../src/model/synthetic/families.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 import { count } from '../../src/model/synthetic/values.ts';
@@ -60,4 +62,9 @@ test('layers behind the last that predict further tokens are no layers of the mo
   const plan = await syntheticPlan('predicting', shape, { format: F32, family: familyOfVariant(variant) });
   const layers = new Set(plan.tensors.map(({ name }) => /^blk\.(\d+)\./.exec(name)?.[1]));
   assert.deepEqual([...layers].filter(Boolean), ['0', '1']);
+});
+
+test('a model of every architecture can be made up', () => {
+  const names = ALL_ARCHITECTURES.flatMap((architecture) => architecture.names);
+  assert.deepEqual(Object.keys(SYNTHETIC_FAMILIES).sort(), [...names].sort());
 });

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
@@ -11,10 +14,13 @@ import { checkFailedCreations } from '../support/failed-creations.ts';
 import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
 import { checkPools } from '../support/load-pools.ts';
+import { openGguf } from '../../src/node/open-gguf.ts';
 import { openDecoder } from '../../src/node/open-cpu.ts';
 import { LoadTrace } from '../../src/load/load-trace.ts';
 import { decodesAsTheHost } from '../support/native/device-decoding.ts';
 import { type Emulator, emulatedTests, STATUS, withDevice } from '../support/native/emulator.ts';
+import { pinsFiles } from '../support/native/hardware-tests.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
@@ -68,6 +74,62 @@ emulated('streamed layers give the same tokens, also after a pass that broke off
   });
   assert.deepEqual(emulator.live(), {});
 });
+
+/** A model whose layers are streamed from pinned pages; `onPin` is called behind the first that are pinned. */
+async function onPages<T>(
+  t: TestContext,
+  emulator: Emulator,
+  { onPin = () => {}, use }: { onPin?: () => void; use: (model: LanguageModel) => Promise<T> },
+): Promise<{ result: T; pinned: number }> {
+  const path = join(temporaryFolder(t), 'model.gguf');
+  writeFileSync(path, bytes);
+  const weights = await on(emulator, { load: 'lazy' }, async ({ fit }) => fit.placement.weightBytes);
+  const trace = new LoadTrace();
+  const { add } = trace;
+  let pinned = 0;
+  trace.add = (span) => {
+    add.call(trace, span);
+    if (span.row === 'pages' && ++pinned === 1) onPin();
+  };
+  const gguf = await openGguf(path);
+  const parts = { gguf, device: emulator.device({ pinsReadOnly: true }), architectures: ALL_ARCHITECTURES };
+  const limits = { weightMemory: Math.floor(0.9 * weights), hostMemory: 2 ** 30 };
+  await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...limits, trace });
+  return { result: await use(model), pinned };
+}
+
+emulated(
+  'layers are streamed from pinned pages of the file, as far as the driver pins',
+  async (emulator, t) => {
+    const expected = await on(emulator, { load: 'eager' }, tokensOf);
+    const use = async (model: LanguageModel) => {
+      for (let i = 0; i < 6; i++) assert.deepEqual(await tokensOf(model), expected);
+    };
+    const all = await onPages(t, emulator, { use });
+    const onPin = () => {
+      for (let nth = 1; nth <= 20; nth++)
+        emulator.control.failCall('hipHostRegister', nth, STATUS.outOfMemory);
+    };
+    const some = await onPages(t, emulator, { onPin, use });
+    assert.ok(some.pinned > 0 && some.pinned < all.pinned, `${some.pinned} of ${all.pinned}`);
+    assert.deepEqual(emulator.live(), {});
+  },
+);
+
+emulated('a device that is lost while pages are pinned: a typed error, all released', async (emulator, t) => {
+  const onPin = () => emulator.control.lose(STATUS.illegalAddress);
+  const use = async (model: LanguageModel) => {
+    for (;;) await tokensOf(model);
+  };
+  await assert.rejects(onPages(t, emulator, { onPin, use }), (error) =>
+    isRocmforgeError(error, 'DEVICE_LOST'),
+  );
+  assert.deepEqual(emulator.live(), {});
+});
+
+emulated('pages of a file are pinned where the driver says so', (emulator) =>
+  withDevice(emulator, pinsFiles, { pinsReadOnly: true }),
+);
 
 emulated('where shared memory cannot be pinned, the device pins its own', async (emulator) => {
   const expected = await on(emulator, {}, tokensOf);

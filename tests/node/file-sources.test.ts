@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { ByteSource } from '../../src/io/index.ts';
 import { FileSource, MappedSource, openSource } from '../../src/node/index.ts';
@@ -93,6 +94,15 @@ test('what is no readable file is SOURCE_UNAVAILABLE, at once', async (t) => {
   }
 });
 
+test('an address of a file is its path; one that is none is SOURCE_UNAVAILABLE', async (t) => {
+  const path = contentFile(t);
+  await using source = await openSource(pathToFileURL(path));
+  assert.equal(source.size, SIZE);
+  for (const address of ['file://elsewhere/model.gguf', 'file:///a%2Fb.gguf']) {
+    await assert.rejects(openSource(address), { code: 'SOURCE_UNAVAILABLE' });
+  }
+});
+
 test('mapped views equal positional reads on both sides of every window boundary', async (t) => {
   const path = contentFile(t);
   const stride = 64 << 10;
@@ -120,6 +130,35 @@ test('mapped views equal positional reads on both sides of every window boundary
   assert.equal(openMappings(path) ?? 0, 0);
   assert.equal(openDescriptors(path) ?? 0, 0);
   assert.throws(() => source.view(0, 1), { code: 'DISPOSED' });
+});
+
+test('a mapped range has pages of its own, follows the file, and outlives the source', async (t) => {
+  const path = contentFile(t);
+  const source = await mapped(t, path);
+  if (!source) return;
+  const ranges = await Promise.all([source.map(70_000, 5000), source.map(75_000, SIZE - 75_000)]);
+  if (!ranges[0]) return t.skip('the system brings no mapping into memory');
+  await assert.rejects(source.map(SIZE, 1), { code: 'READ_OUT_OF_RANGE' });
+  const fd = openSync(path, 'r+');
+  writeSync(fd, 'changed', 70_000);
+  closeSync(fd);
+  await source.dispose();
+  const [first, second] = ranges.map((range) => range?.bytes.subarray(range.lead));
+  assert.equal(new TextDecoder().decode(first?.subarray(0, 7)), 'changed');
+  assert.deepEqual(second, content.slice(75_000));
+  assert.ok((openMappings(path) ?? 1) > 0);
+  for (const range of ranges) range?.[Symbol.dispose]();
+  assert.equal(openMappings(path) ?? 0, 0);
+  return undefined;
+});
+
+test('of a file that became shorter, what is gone is not mapped', async (t) => {
+  const path = contentFile(t);
+  await using source = await mapped(t, path);
+  if (!source) return;
+  truncateSync(path, 100_000);
+  assert.equal(await source.map(200_000, 1000), undefined);
+  assert.equal(openMappings(path) ?? 0, 0);
 });
 
 test('a file of more than 4 GiB is viewed everywhere', async (t) => {

@@ -12,6 +12,7 @@ import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { ATTENTION_CASES } from '../support/contract/cases/attention.ts';
 import { LAYER_CASES } from '../support/contract/cases/layer.ts';
 import { MATMUL_CASES } from '../support/contract/cases/matmul.ts';
+import { checkIsolation, ISOLATION_CASES } from '../support/contract/isolation.ts';
 import { checkCase } from '../support/contract/operators.ts';
 import { openWithEmulatedMatrices } from '../support/emulated-matrices.ts';
 import { openNullGpu } from '../support/null-gpu.ts';
@@ -29,6 +30,7 @@ describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
     ];
     assert.ok(cases.length >= 10);
     for (const of of cases) await checkCase(device, of, {});
+    for (const of of ISOLATION_CASES.slice(0, 1)) await checkIsolation(device, of);
   });
 
   for (const { rows, outputs, depth } of [

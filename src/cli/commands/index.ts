@@ -4,6 +4,8 @@ import type { AnyCommand } from '../command.ts';
 export interface NamedCommand {
   readonly name: string;
   readonly summary: string;
+  /** Whether it opens the device that `--device` names, whatever else it is told. */
+  readonly opensDevice?: true;
   read(): Promise<AnyCommand>;
 }
 
@@ -12,16 +14,19 @@ export const COMMANDS: readonly NamedCommand[] = [
   {
     name: 'run',
     summary: 'answer one prompt',
+    opensDevice: true,
     read: async () => (await import('./run.ts')).runCommand,
   },
   {
     name: 'chat',
     summary: 'hold a conversation; /help inside lists its commands',
+    opensDevice: true,
     read: async () => (await import('./chat.ts')).chatCommand,
   },
   {
     name: 'serve',
     summary: 'answer HTTP requests in the shape of OpenAI’s and Anthropic’s APIs',
+    opensDevice: true,
     read: async () => (await import('./serve.ts')).serveCommand,
   },
   {
@@ -37,11 +42,13 @@ export const COMMANDS: readonly NamedCommand[] = [
   {
     name: 'perplexity',
     summary: "judge a model by a text, or by a reference program's logits",
+    opensDevice: true,
     read: async () => (await import('./perplexity.ts')).perplexityCommand,
   },
   {
     name: 'bench',
     summary: 'measure how fast a model loads, reads a prompt and generates',
+    opensDevice: true,
     read: async () => (await import('./bench.ts')).benchCommand,
   },
   {

@@ -21,6 +21,9 @@ interface SynthFlags extends JsonFlags {
   readonly heads?: number;
   readonly kvHeads?: number;
   readonly hidden?: number;
+  readonly experts?: number;
+  readonly chosenExperts?: number;
+  readonly expertHidden?: number;
   readonly vocab?: number;
   readonly trainedContext?: number;
 }
@@ -41,6 +44,9 @@ export const synthCommand: CliCommand<SynthFlags> = {
     size('--heads', 'attention heads', 1),
     size('--kv-heads', 'heads of keys and values', 1),
     size('--hidden', 'width of the feed-forward', 1),
+    size('--experts', 'experts of a layer; Mixtral is llama with some', 1),
+    size('--chosen-experts', 'experts that each row goes to', 1),
+    size('--expert-hidden', "width of an expert's hidden layer", 1),
     size('--vocab', 'pieces of the made-up vocabulary', 5),
     size('--trained-context', 'positions that the model says it was trained for', 1),
     jsonOption(),
@@ -49,6 +55,7 @@ export const synthCommand: CliCommand<SynthFlags> = {
     ['synth llama-2-7b -f q4_0', 'a file of 3.8 GB for benchmarks'],
     ['synth llama-1b -f q8_0 --layers 2 -o short.gguf', 'the same layers, fewer of them'],
     ['synth tiny --arch gemma3 -f f32 --layers 6 -o gemma3.gguf', 'a small file of another architecture'],
+    ['synth tiny --experts 4 -f f32 -o mixtral.gguf', 'a small Mixtral'],
     ['synth llama-tiny -f q4_k -o tiny.gguf --seed 7', 'a small file for a test'],
   ],
   async run({ args, flags }, { output, signal }) {
@@ -95,9 +102,13 @@ function changesOf(flags: SynthFlags): Partial<SyntheticShape> {
     heads,
     kvHeads,
     hidden,
+    experts,
+    chosenExperts,
+    expertHidden,
     vocab: vocabulary,
     trainedContext: context,
   } = flags;
-  const changes = { architecture, layers, width, heads, kvHeads, hidden, vocabulary, context };
+  const sizes = { layers, width, heads, kvHeads, hidden, experts, chosenExperts, expertHidden };
+  const changes = { architecture, ...sizes, vocabulary, context };
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }

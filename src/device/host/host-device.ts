@@ -82,6 +82,15 @@ export class HostDevice implements Device {
     return this.#create(byteLength, label, (length) => new Uint8Array(length));
   }
 
+  /** What the host reads needs no pinning, and takes no more memory. */
+  pinReadOnly(bytes: Uint8Array, label: string): HostBuffer {
+    this.#live.check();
+    const ended = (buffer: HostBuffer) => this.#live.remove(buffer);
+    const buffer = new HostBuffer(bytes.byteLength, label, { bytes, ended });
+    this.#created.add(buffer);
+    return this.#live.add(buffer);
+  }
+
   createStream(label: string): Stream {
     this.#live.check();
     const { moves } = this.#parts;

@@ -13,18 +13,18 @@ export function checkEcho({ driver, ffi, logger }: Pick<NativeContext, 'driver' 
   using buffer = new NativeBuffer(driver, BYTES, 'echo', () => {});
   using sent = allocatePinned({ driver, ffi, logger }, BYTES, 'echo sent');
   using received = allocatePinned({ driver, ffi, logger }, BYTES, 'echo received');
-  sent.bytes.forEach((_, i) => {
-    sent.bytes[i] = (i * 167 + (i >> 8) * 13 + (i >> 16)) & 0xff;
-  });
-  received.bytes.fill(0);
+  const [words, echo] = [sent.bytes, received.bytes];
+  for (let i = 0; i < BYTES; i++) words[i] = (i * 167 + (i >> 8) * 13 + (i >> 16)) & 0xff;
+  echo.fill(0);
   const stream = driver.createStream('echo');
   try {
-    driver.upload(buffer.address, sent.addressOf(sent.bytes), BYTES, stream);
-    driver.download(received.addressOf(received.bytes), buffer.address, BYTES, stream);
+    driver.upload(buffer.address, sent.addressOf(words), BYTES, stream);
+    driver.download(received.addressOf(echo), buffer.address, BYTES, stream);
     driver.synchronizeStream(stream);
   } finally {
     driver.destroyStream(stream);
   }
-  const wrong = received.bytes.reduce((count, byte, i) => count + (byte === sent.bytes[i] ? 0 : 1), 0);
+  let wrong = 0;
+  for (let i = 0; i < BYTES; i++) if (echo[i] !== words[i]) wrong++;
   if (wrong > 0) fail('DRIVER_ECHO', { device: driver.device, bytes: BYTES, wrong });
 }

@@ -1,4 +1,4 @@
-import { fail, isRocmforgeError } from '../../base/errors.ts';
+import { fail, isRocmforgeError, RocmforgeError } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import {
   buffersOf,
@@ -19,6 +19,7 @@ import type { OpGraph } from '../../ops/index.ts';
 import { BlasLibrary } from './blas/blas-library.ts';
 import { cudaBlas, hipBlas } from './blas/blas-table.ts';
 import { Driver } from './driver/driver.ts';
+import type { PageAccess } from './driver/driver-calls.ts';
 import type { DriverLibrary } from './driver/driver-library.ts';
 import { checkEcho } from './echo.ts';
 import type { KernelSet, LoweredGraph, NativeTarget, PackRows, PackWay } from './launching/kernel-set.ts';
@@ -33,6 +34,7 @@ import { allocatePinned, type NativePinned, pinForeign } from './memory/native-p
 import { PinnedViews } from './memory/pinned-views.ts';
 import { StagingPool } from './memory/staging-pool.ts';
 import type { NativeContext } from './native-context.ts';
+import { Opening } from './opening.ts';
 import type { NativePlatform } from './platform.ts';
 import { CompletionPoller } from './streams/completion-poller.ts';
 import { EventPool } from './streams/event-pool.ts';
@@ -55,11 +57,15 @@ export interface NativeDeviceOptions {
 /** Rows for which a step is worth recording by itself. */
 const ROW_CAPACITIES = [1, 2, 4, 16, 32, 64, 128];
 
-/** A GPU under HIP or CUDA. Opened by `openNativeDevice`. */
+/**
+ * A GPU under HIP or CUDA, made by `describeNativeDevice` or `openNativeDevice`. Until `open` was called, `compile` may be
+ * called, which waits for it, and nothing else.
+ */
 export class NativeDevice implements Device {
   readonly info: DeviceInfo;
   readonly target: Omit<NativeTarget, 'blas'>;
   readonly lost: Promise<Error>;
+  readonly pinReadOnly: ((bytes: Uint8Array, label: string) => NativePinned) | undefined;
   readonly #kernels: KernelSet;
   readonly #context: NativeContext;
   readonly #timeline: Timeline;
@@ -71,6 +77,7 @@ export class NativeDevice implements Device {
   readonly #pinned = new PinnedViews();
   readonly #packers = new WeakMap<PackedWeight, LoweredGraph>();
   readonly #owned: AsyncDisposable | undefined;
+  readonly #opening = new Opening();
 
   constructor(driver: Driver, lost: Promise<Error>, options: NativeDeviceOptions) {
     const { platform, logger = silentLogger, kernels, owned, blasLibraries } = options;
@@ -94,11 +101,33 @@ export class NativeDevice implements Device {
       pinnedOf: (bytes) => this.#pinned.find(bytes),
       owns: (object) => this.#owns(object),
     };
+    if (driver.pinsReadOnly) this.pinReadOnly = (bytes, label) => this.#pinForeign(bytes, label, 'read');
     this.#timeline = new Timeline(driver, events);
-    this.#store = new KernelStore({ driver, ffi, platform, target: this.target, fullTarget, logger });
+    const { opened } = this.#opening;
+    this.#store = new KernelStore({ driver, ffi, platform, target: this.target, fullTarget, logger, opened });
     this.#launcher = new Launcher({ driver, kernels: this.#store, ffi });
     // Last: whatever throws before leaves nothing under way.
     this.#blas = openBlas(driver, { ffi, logger, libraries: blasLibraries });
+  }
+
+  /**
+   * Readies the device, sends it bytes and compares what comes back. Throws `DEVICE_UNAVAILABLE`, with which everything that
+   * waits rejects; the device is of no use then and wants to be disposed.
+   */
+  open(): void {
+    const { driver, ffi, logger } = this.#context;
+    this.#live.check();
+    try {
+      driver.retain();
+      this.#opening.isRetained = true;
+      checkEcho({ driver, ffi, logger });
+    } catch (error) {
+      this.#release();
+      const reason = unavailable(driver, error);
+      this.#opening.fail(reason);
+      throw reason;
+    }
+    this.#opening.succeed();
   }
 
   get memoryRules(): MemoryRules {
@@ -131,11 +160,7 @@ export class NativeDevice implements Device {
    * detour. The memory must outlive the pinned buffer. Throws `DRIVER_CALL` where it cannot be pinned.
    */
   pin(bytes: Uint8Array, label: string): NativePinned {
-    this.#live.check();
-    const { ffi, logger } = this.#context;
-    const ended = () => this.#unpinned(pinned);
-    const pinned = pinForeign({ driver: this.#driver, ffi, logger, ended }, bytes, label);
-    return this.#add(this.#pinned.add(pinned));
+    return this.#pinForeign(bytes, label, 'write');
   }
 
   createStream(label: string): HipStream {
@@ -190,6 +215,7 @@ export class NativeDevice implements Device {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#live.ended) return;
+    this.#opening.fail(new RocmforgeError('DISPOSED', { what: `device ${this.#driver.device}` }));
     await this.#live.disposeAll();
     this.#context.staging.dispose();
     this.#timeline.dispose();
@@ -197,8 +223,13 @@ export class NativeDevice implements Device {
     this.#launcher[Symbol.dispose]();
     this.#store[Symbol.dispose]();
     (await this.#blas)?.[Symbol.dispose]();
-    this.#driver.release();
+    this.#release();
     await this.#owned?.[Symbol.asyncDispose]();
+  }
+
+  #release(): void {
+    if (this.#opening.isRetained) this.#driver.release();
+    this.#opening.isRetained = false;
   }
 
   get #driver(): Driver {
@@ -212,6 +243,15 @@ export class NativeDevice implements Device {
   #add<T extends Disposable>(object: T): T {
     this.#created.add(object);
     return this.#live.add(object);
+  }
+
+  #pinForeign(bytes: Uint8Array, label: string, access: PageAccess): NativePinned {
+    this.#live.check();
+    const { ffi, logger } = this.#context;
+    const ended = () => this.#unpinned(pinned);
+    const parts = { driver: this.#driver, ffi, logger, ended };
+    const pinned = pinForeign(parts, bytes, { label, access });
+    return this.#add(this.#pinned.add(pinned));
   }
 
   #packWay(rows: PackRows): PackWay {
@@ -294,11 +334,11 @@ async function openBlas(
 }
 
 /**
- * Opens a GPU, after sending it bytes and comparing what comes back. Throws `DEVICE_UNAVAILABLE` with the reason; what was
- * opened until then is closed.
+ * A GPU by what its started driver tells of it: `compile` may be called, and `open` when the device was readied. Throws
+ * `DEVICE_UNAVAILABLE` with the reason.
  */
-export function openNativeDevice(options: NativeDeviceOptions): NativeDevice {
-  const { library, ordinal, platform, logger = silentLogger } = options;
+export function describeNativeDevice(options: NativeDeviceOptions): NativeDevice {
+  const { library, ordinal, logger = silentLogger } = options;
   if (!Number.isInteger(ordinal) || ordinal < 0 || ordinal >= library.deviceCount) {
     const why = `there are ${library.deviceCount} devices, numbered from 0`;
     fail('DEVICE_UNAVAILABLE', { device: `${library.api}:${ordinal}`, why });
@@ -309,20 +349,25 @@ export function openNativeDevice(options: NativeDeviceOptions): NativeDevice {
   });
   const driver = new Driver(library, { ordinal, logger, onLost });
   try {
-    driver.retain();
-  } catch (error) {
-    return unavailable(driver, error);
-  }
-  try {
-    checkEcho({ driver, ffi: platform.ffi, logger });
     return new NativeDevice(driver, lost, options);
   } catch (error) {
-    driver.release();
-    return unavailable(driver, error);
+    throw unavailable(driver, error);
   }
 }
 
-function unavailable({ device }: Driver, error: unknown): never {
+/** Opens a GPU. Throws `DEVICE_UNAVAILABLE` with the reason; what was opened until then is closed. */
+export function openNativeDevice(options: NativeDeviceOptions): NativeDevice {
+  const device = describeNativeDevice(options);
+  try {
+    device.open();
+    return device;
+  } catch (error) {
+    void device[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function unavailable({ device }: Driver, error: unknown): Error {
   const why = isRocmforgeError(error) ? `${error.message}. ${error.fix}` : String(error);
-  return fail('DEVICE_UNAVAILABLE', { device, why }, error);
+  return new RocmforgeError('DEVICE_UNAVAILABLE', { device, why }, { cause: error });
 }

@@ -23,9 +23,15 @@ const QKV_BIASES = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];
 const LAYER_NORM_BIASES = ['attn_norm.bias', 'ffn_norm.bias', 'output_norm.bias'];
 const OUTPUT = 'output.weight';
 
+const llama: SyntheticFamily = {
+  metadata: (shape) => (shape.experts ? expertMetadata(shape) : {}),
+  optional: [OUTPUT],
+};
+
 /** The architectures that models can be made up of. */
 export const SYNTHETIC_FAMILIES: Readonly<Record<string, SyntheticFamily>> = {
-  llama: { metadata: (shape) => (shape.experts ? expertMetadata(shape) : {}), optional: [OUTPUT] },
+  llama,
+  mistral: llama,
   qwen2: { optional: [OUTPUT, ...QKV_BIASES] },
   qwen2moe: {
     metadata: (shape) => ({

@@ -4,7 +4,7 @@
  * and penalties.
  */
 export interface SamplingParameters {
-  /** Divides the logits before the draw; 0 is greedy. */
+  /** Divides the logits before the draw; 0, or less than a normal f32, is greedy. */
   readonly temperature: number;
   /** Keeps the k most likely tokens; 0 keeps all. */
   readonly topK: number;
@@ -81,10 +81,14 @@ export function maskWords(vocabulary: number): number {
 /** Words (32 bits each) of a parameter row: the width of the `sample` operator's `parameters` tensor, type i32. */
 export const SAMPLING_ROW_WORDS = SAMPLING_WORD.biases + 2 * MAX_LOGIT_BIASES;
 
+/** The least normal f32: GPUs may take what is smaller for zero. */
+const LEAST_NORMAL = 2 ** -126;
+
 /** Writes the parameters as a row of `SAMPLING_ROW_WORDS` words; gives the words in use, from the first on. */
 export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array): number {
   const floats = new Float32Array(row.buffer, row.byteOffset, row.length);
   for (const name of FLOATS) floats[SAMPLING_WORD[name]] = parameters[name];
+  if (parameters.temperature < LEAST_NORMAL) floats[SAMPLING_WORD.temperature] = 0;
   row[SAMPLING_WORD.topK] = parameters.topK;
   row[SAMPLING_WORD.penaltyWindow] = parameters.penaltyWindow;
   row[SAMPLING_WORD.seedLow] = (parameters.seed % 2 ** 32) | 0;

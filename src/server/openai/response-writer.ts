@@ -11,9 +11,12 @@ export interface ResponseEvent {
   readonly [field: string]: unknown;
 }
 
+type Status = 'in_progress' | 'completed' | 'incomplete';
+
 interface MessageItem {
   readonly type: 'message';
   readonly id: string;
+  status: Status;
   text: string;
   readonly logprobs: ContentLogprob[];
 }
@@ -24,9 +27,8 @@ interface CallItem {
   readonly call_id: string;
   readonly name: string;
   arguments: string;
+  status: Status;
 }
-
-type Status = 'in_progress' | 'completed' | 'incomplete';
 
 /** Builds a response of OpenAI's API out of a generation's events, and the events that stream it. */
 export class ResponseWriter {
@@ -53,7 +55,7 @@ export class ResponseWriter {
     if (event.kind === 'text') yield* this.#text(event);
     else if (event.kind === 'call') {
       const item = { id: freshId('fc_'), call_id: event.id, name: event.name, arguments: '' };
-      yield* this.#open({ type: 'function_call', ...item });
+      yield* this.#open({ type: 'function_call', ...item, status: 'in_progress' });
     } else if (event.kind === 'arguments') {
       const item = this.#items.at(-1) as CallItem;
       item.arguments += event.text;
@@ -61,8 +63,9 @@ export class ResponseWriter {
     } else {
       if (this.#items.length === 0) yield* this.#open(newMessage());
       this.#end = event.end;
-      yield* this.#close();
-      const type = this.#status() === 'completed' ? 'response.completed' : 'response.incomplete';
+      const status = this.#status();
+      yield* this.#close(status);
+      const type = status === 'completed' ? 'response.completed' : 'response.incomplete';
       yield { type, response: this.response() };
     }
   }
@@ -83,7 +86,7 @@ export class ResponseWriter {
       max_output_tokens: max_output_tokens ?? null,
       metadata: metadata ?? {},
       model: this.#begun.id,
-      output: this.#items.map((item) => itemObject(item, status)),
+      output: this.#items.map(itemObject),
       parallel_tool_calls: parallel_tool_calls !== false,
       previous_response_id: null,
       store: false,
@@ -108,18 +111,20 @@ export class ResponseWriter {
   }
 
   *#open(item: MessageItem | CallItem): Generator<ResponseEvent, void> {
-    if (this.#items.length > 0) yield* this.#close();
+    if (this.#items.length > 0) yield* this.#close('completed');
     this.#items.push(item);
     const output_index = this.#items.length - 1;
-    const begun = { ...itemObject(item, 'in_progress'), ...(item.type === 'message' ? { content: [] } : {}) };
+    const begun = { ...itemObject(item), ...(item.type === 'message' ? { content: [] } : {}) };
     yield { type: 'response.output_item.added', output_index, item: begun };
     if (item.type !== 'message') return;
     const part = { type: 'output_text', text: '', annotations: [], logprobs: [] };
     yield { type: 'response.content_part.added', ...this.#place(), content_index: 0, part };
   }
 
-  *#close(): Generator<ResponseEvent, void> {
+  /** Ends the last item; what a limit cut off is incomplete. */
+  *#close(status: Status): Generator<ResponseEvent, void> {
     const item = this.#items.at(-1) as MessageItem | CallItem;
+    item.status = status;
     const place = this.#place();
     if (item.type === 'message') {
       const { text, logprobs } = item;
@@ -131,7 +136,7 @@ export class ResponseWriter {
       yield { type: 'response.function_call_arguments.done', ...place, name, arguments: whole };
     }
     const { output_index } = place;
-    yield { type: 'response.output_item.done', output_index, item: itemObject(item, 'completed') };
+    yield { type: 'response.output_item.done', output_index, item: itemObject(item) };
   }
 
   #place(): { item_id: string; output_index: number } {
@@ -157,12 +162,13 @@ export class ResponseWriter {
 }
 
 function newMessage(): MessageItem {
-  return { type: 'message', id: freshId('msg_'), text: '', logprobs: [] };
+  return { type: 'message', id: freshId('msg_'), status: 'in_progress', text: '', logprobs: [] };
 }
 
-function itemObject(item: MessageItem | CallItem, status: Status): object {
-  if (item.type === 'function_call') return { ...item, status };
-  return { type: item.type, id: item.id, status, role: 'assistant', content: contentOf(item) };
+function itemObject(item: MessageItem | CallItem): object {
+  if (item.type === 'function_call') return { ...item };
+  const { type, id, status } = item;
+  return { type, id, status, role: 'assistant', content: contentOf(item) };
 }
 
 function contentOf({ text, logprobs }: MessageItem): object[] {

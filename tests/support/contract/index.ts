@@ -4,6 +4,7 @@ import type { Device } from '../../../src/device/index.ts';
 import { testBindings } from './bindings.ts';
 import type { ContractContext } from './contract-context.ts';
 import type { ContractOptions } from './contract-options.ts';
+import { testIsolation } from './isolation.ts';
 import { testMemory } from './memory.ts';
 import { testOperators } from './operators.ts';
 import { testPacking } from './packing.ts';
@@ -15,7 +16,7 @@ export type { ContractOptions, TestSelection } from './contract-options.ts';
 /**
  * Everything that the device contract and the operator contract promise, as tests of one device. Operators are compared
  * with the reference device. Names start with their group (`memory`, `streams`, `bindings`, `steps`, `packing`, `operator
- * KIND`), by which `options` selects.
+ * KIND`, `isolation`), by which `options` selects.
  */
 export function testDeviceContract(
   name: string,
@@ -40,6 +41,7 @@ export function testDeviceContract(
     testSteps(context);
     testPacking(context);
     testOperators(context);
+    testIsolation(context);
     test('nothing is alive when all is disposed', () => assert.equal(context.device().liveObjects(), 0));
     after(async () => {
       await opened?.[Symbol.asyncDispose]();

@@ -5,6 +5,7 @@ import type { Logger } from '../../../src/base/log.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import {
   DriverLibrary,
+  type DriverTable,
   hipDriver,
   type KernelSet,
   NATIVE_KERNELS,
@@ -62,6 +63,8 @@ interface Control {
 export interface EmulatedDeviceOptions {
   readonly kernels?: KernelSet;
   readonly logger?: Logger;
+  /** Whether the driver pins pages that may only be read, as CUDA's do. Default false, as HIP's. */
+  readonly pinsReadOnly?: boolean;
   /** Whether products may run on the emulated BLAS library. Default false. */
   readonly blas?: boolean;
 }
@@ -113,11 +116,22 @@ export class Emulator implements AsyncDisposable {
     kernels = NATIVE_KERNELS,
     logger = silentLogger,
     blas,
+    pinsReadOnly,
   }: EmulatedDeviceOptions = {}): NativeDevice {
-    const { library, platform } = this;
+    const { platform } = this;
+    const library = pinsReadOnly ? this.#pinning : this.library;
     // A BLAS library of this machine would not know the emulated driver.
     const blasLibraries = blas ? [this.blas] : [];
     return openNativeDevice({ library, ordinal: 0, platform, kernels, logger, blasLibraries });
+  }
+
+  get #pinning(): DriverLibrary {
+    const { bind } = hipDriver;
+    const table: DriverTable = {
+      ...hipDriver,
+      bind: (...of) => ({ ...bind(...of), pinsReadOnly: () => true }),
+    };
+    return new DriverLibrary(this.platform.ffi, table, [this.library.file]);
   }
 
   /** How many objects of each kind the driver holds; kinds without any are left out. */

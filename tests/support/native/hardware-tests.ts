@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { wholeOf } from '../../../src/device/index.ts';
 import type { NativeDevice } from '../../../src/devices/native/index.ts';
 import { ALL_FORMATS } from '../../../src/formats/index.ts';
+import { MappedSource } from '../../../src/node/index.ts';
 import { decodesAsTheHost } from './device-decoding.ts';
 import { Polynomial } from './polynomial.ts';
 
@@ -15,6 +19,7 @@ export const HARDWARE_TESTS: readonly (readonly [
   ['a step is captured once and replayed 1 000 times', replayed],
   ['1 000 objects of each kind come and go', cycles],
   ['shared memory of JavaScript is pinned', pinsShared],
+  ['pages of a file are pinned where the driver copies from them', pinsFiles],
   ['every format is decoded as the host does', (device) => decodesAsTheHost(device, ALL_FORMATS)],
   ['more than the device has is a typed error', outOfMemory],
 ];
@@ -66,6 +71,39 @@ async function cycles(device: NativeDevice): Promise<void> {
   assert.equal(device.liveObjects(), 0);
   // The driver keeps some memory of its own, far less than the 1 000 MiB that came and went.
   assert.ok(before - (await device.memory()).free < 64 << 20);
+}
+
+/** Two ranges that meet within a page, each in a mapping of its own. */
+export async function pinsFiles(device: NativeDevice): Promise<void> {
+  // HIP's drivers say nothing about it.
+  assert.ok(device.pinReadOnly || device.info.backend === 'hip');
+  if (!device.pinReadOnly) return;
+  const content = Uint8Array.from({ length: 3 << 20 }, (_, i) => (i * 31) >> 3);
+  const folder = mkdtempSync(join(tmpdir(), 'rocmforge-'));
+  try {
+    const path = join(folder, 'content.bin');
+    writeFileSync(path, content);
+    await using source = await MappedSource.open(path);
+    await using stream = device.createStream('stream');
+    const held: Disposable[] = [];
+    for (const [offset, length] of [
+      [5000, 1_000_001],
+      [1_005_001, content.byteLength - 1_005_001],
+    ] as const) {
+      const range = await source.map(offset, length);
+      assert.ok(range, 'the system maps files');
+      held.push(device.pinReadOnly(range.bytes, 'file'), range);
+      using buffer = device.createBuffer(length, 'buffer');
+      const rows = range.bytes.subarray(range.lead, range.lead + length);
+      stream.upload(rows, wholeOf(buffer));
+      const back = new Uint8Array(length);
+      await stream.download(wholeOf(buffer), back);
+      assert.equal(Buffer.compare(back, content.subarray(offset, offset + length)), 0);
+    }
+    for (const memory of held) memory[Symbol.dispose]();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 async function pinsShared(device: NativeDevice): Promise<void> {

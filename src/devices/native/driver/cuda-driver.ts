@@ -7,7 +7,7 @@ import {
   type Status,
 } from './driver-calls.ts';
 import { INVALID_VALUE, SUCCESS } from './driver-status.ts';
-import { type DriverTable, statusCalls } from './driver-table.ts';
+import { type DriverTable, type ReadyDevice, statusCalls } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
 
 /** `CUdevice_attribute`. */
@@ -21,12 +21,15 @@ const ATTRIBUTES: DeviceAttributes = {
 };
 const COMPUTE_CAPABILITY_MAJOR = 75;
 const COMPUTE_CAPABILITY_MINOR = 76;
+const READ_ONLY_HOST_REGISTER_SUPPORTED = 113;
 
 const STREAM_NON_BLOCKING = 1;
 const EVENT_DEFAULT = 0;
 /** Every context may use the memory. */
 const HOST_ALLOC_PORTABLE = 1;
 const HOST_REGISTER_PORTABLE = 1;
+/** The device only reads the pages: those of a file that is mapped for reading are refused without it. */
+const HOST_REGISTER_READ_ONLY = 8;
 /** Other threads may allocate while this one captures. */
 const CAPTURE_THREAD_LOCAL = 1;
 /** `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`. */
@@ -42,17 +45,24 @@ export const cudaDriver: DriverTable = {
     ...bindMemory(library, results),
     ...bindWork(library, results),
   }),
+  isLarge: false,
   start,
 };
 
-/** The primary context stays while anybody has retained it. */
-async function start(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable> {
+/**
+ * The primary context stays while anybody has retained it. All calls are looked up before: that waits for the system's loader
+ * while it reads another library.
+ */
+async function start(ffi: Ffi, library: NativeLibrary): Promise<ReadyDevice> {
   const init = library.bindAsync('cuInit', 'i32', ['u32']);
   const retain = library.bindAsync('cuDevicePrimaryCtxRetain', 'i32', ['address', 'i32']);
   const release = library.bind('cuDevicePrimaryCtxRelease_v2', 'i32', ['i32']);
-  using context = ffi.allocate(8);
-  const started = (await init(0)) === SUCCESS && (await retain(context.address, ordinal)) === SUCCESS;
-  return { [Symbol.dispose]: () => void (started && release(ordinal)) };
+  await init(0);
+  return async (ordinal) => {
+    using context = ffi.allocate(8);
+    const isReady = (await retain(context.address, ordinal)) === SUCCESS;
+    return { [Symbol.dispose]: () => void (isReady && release(ordinal)) };
+  };
 }
 
 function bindDevices(library: NativeLibrary, results: ResultSpace) {
@@ -73,6 +83,9 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
     deviceName: (ordinal) => deviceName(results.address, results.byteLength, ordinal),
     busId: (ordinal) => busId(results.address, results.byteLength, ordinal),
     attribute: (which, ordinal) => attribute(results.address, ATTRIBUTES[which], ordinal),
+    pinsReadOnly: (ordinal) =>
+      attribute(results.address, READ_ONLY_HOST_REGISTER_SUPPORTED, ordinal) === SUCCESS &&
+      results.int() !== 0,
     target: (ordinal) => {
       const major = attribute(results.address, COMPUTE_CAPABILITY_MAJOR, ordinal);
       const minor = attribute(results.address + 4, COMPUTE_CAPABILITY_MINOR, ordinal);
@@ -128,7 +141,8 @@ function bindMemory(library: NativeLibrary, results: ResultSpace) {
     free: call('cuMemFree_v2', 'address'),
     allocatePinned: (bytes) => allocatePinned(results.address, bytes, HOST_ALLOC_PORTABLE),
     freePinned: call('cuMemFreeHost', 'address'),
-    pin: (address, bytes) => pin(address, bytes, HOST_REGISTER_PORTABLE),
+    pin: (address, bytes, access) =>
+      pin(address, bytes, HOST_REGISTER_PORTABLE | (access === 'read' ? HOST_REGISTER_READ_ONLY : 0)),
     unpin: call('cuMemHostUnregister', 'address'),
     upload: call('cuMemcpyHtoDAsync_v2', 'address', 'address', 'size', 'address'),
     download: call('cuMemcpyDtoHAsync_v2', 'address', 'address', 'size', 'address'),

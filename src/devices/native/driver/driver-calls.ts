@@ -15,6 +15,9 @@ export interface DeviceAttributes<T = number> {
   readonly l2Bytes: T;
 }
 
+/** What may be done with pages of host memory. */
+export type PageAccess = 'read' | 'write';
+
 /**
  * The calls of a GPU driver, HIP's and CUDA's brought to one form. What a call gives lies in the `ResultSpace` it was bound
  * with: a pointer, a handle, an integer. `stream`, `event`, `module` and the like are handles. Nothing here waits but what
@@ -32,6 +35,8 @@ export interface DriverCalls {
   busId(ordinal: number): Status;
   /** Gives an integer. */
   attribute(which: keyof DeviceAttributes, ordinal: number): Status;
+  /** Whether the device copies from pinned pages that may only be read. */
+  pinsReadOnly(ordinal: number): boolean;
   /** The compiler's name of the device's instruction set: `gfx1100`, `sm_90`. */
   target(ordinal: number): { readonly status: Status; readonly name: string };
   /** Readies a device for this process; `release` is its opposite. */
@@ -48,7 +53,8 @@ export interface DriverCalls {
   /** Gives an address. */
   allocatePinned(bytes: number): Status;
   freePinned(address: Address): Status;
-  pin(address: Address, bytes: number): Status;
+  /** `access`: what the process may do with the pages; `read` only where `pinsReadOnly` says so. */
+  pin(address: Address, bytes: number, access: PageAccess): Status;
   unpin(address: Address): Status;
   upload(to: Address, from: Address, bytes: number, stream: Address): Status;
   download(to: Address, from: Address, bytes: number, stream: Address): Status;

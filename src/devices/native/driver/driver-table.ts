@@ -8,16 +8,21 @@ export interface DriverTable {
   readonly api: 'hip' | 'cuda';
   /** File names of the library, the newest version first. */
   readonly libraries: readonly string[];
+  /** Whether the library takes so long to read that another thread had better do it. */
+  readonly isLarge: boolean;
   /** `7.0.51831` from what the driver gives as its version. */
   formatVersion(version: number): string;
   /** Throws `SYMBOL_NOT_FOUND` for a library that lacks a call. */
   bind(library: NativeLibrary, results: ResultSpace): DriverCalls;
   /**
-   * Does on another thread what `init` and `retain` take long for, so that they find it done: a process starts a driver once.
-   * What fails is left for them to find. The driver may leave again when what this resolves with is disposed.
+   * Does on another thread what `init` takes long for, so that it finds it done: a process starts a driver once. What fails is
+   * left for it to find. Resolves with what does the same for `retain`.
    */
-  start(ffi: Ffi, library: NativeLibrary, ordinal: number): Promise<Disposable>;
+  start(ffi: Ffi, library: NativeLibrary): Promise<ReadyDevice>;
 }
+
+/** Readies a device on another thread. It may leave again when what this resolves with is disposed. */
+export type ReadyDevice = (ordinal: number) => Promise<Disposable>;
 
 /** Binds a library's calls that return a status. */
 export function statusCalls(library: NativeLibrary) {

@@ -1,7 +1,7 @@
 import { fail } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/log.ts';
 import type { Address, MemoryInfo } from '../../../device/index.ts';
-import type { DeviceAttributes, LaunchShape, Status } from './driver-calls.ts';
+import type { DeviceAttributes, LaunchShape, PageAccess, Status } from './driver-calls.ts';
 import type { DriverLibrary } from './driver-library.ts';
 import { hintFor, isLost, NOT_READY, OUT_OF_MEMORY, SUCCESS } from './driver-status.ts';
 
@@ -95,10 +95,15 @@ export class Driver {
     this.#checkRelease('free pinned', this.#calls.freePinned(address));
   }
 
+  /** Whether pages that may only be read can be pinned. */
+  get pinsReadOnly(): boolean {
+    return this.library.calls.pinsReadOnly(this.#options.ordinal);
+  }
+
   /** Pins memory that is somebody else's, until `unpin`. */
-  pin(address: Address, bytes: number): void {
-    this.#trace('pin', { address, bytes });
-    this.#check('pin', this.#calls.pin(address, bytes));
+  pin(address: Address, bytes: number, access: PageAccess): void {
+    this.#trace('pin', { address, bytes, access });
+    this.#check('pin', this.#calls.pin(address, bytes, access));
   }
 
   unpin(address: Address): void {

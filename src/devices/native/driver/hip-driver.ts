@@ -1,6 +1,6 @@
 import type { Ffi, NativeLibrary } from '../../../device/index.ts';
 import { type DeviceAttributes, type DriverCalls, LAUNCH_PARAMETERS } from './driver-calls.ts';
-import { type DriverTable, statusCalls } from './driver-table.ts';
+import { type DriverTable, type ReadyDevice, statusCalls } from './driver-table.ts';
 import type { ResultSpace } from './result-space.ts';
 
 /** `hipDeviceAttribute_t`, unchanged since ROCm 5.0. */
@@ -45,13 +45,14 @@ export const hipDriver: DriverTable = {
     ...bindMemory(library, results),
     ...bindWork(library, results),
   }),
+  isLarge: true,
   start,
 };
 
-/** HIP readies a GPU by itself, and a started runtime stays. */
-async function start(_ffi: Ffi, library: NativeLibrary): Promise<Disposable> {
+/** HIP readies a GPU by itself, when it is first used. */
+async function start(_ffi: Ffi, library: NativeLibrary): Promise<ReadyDevice> {
   await library.bindAsync('hipInit', 'i32', ['u32'])(0);
-  return { [Symbol.dispose]: () => {} };
+  return async () => ({ [Symbol.dispose]: () => {} });
 }
 
 function bindDevices(library: NativeLibrary, results: ResultSpace) {
@@ -74,6 +75,8 @@ function bindDevices(library: NativeLibrary, results: ResultSpace) {
     deviceName: (ordinal) => deviceName(results.address, results.byteLength, ordinal),
     busId: (ordinal) => busId(results.address, results.byteLength, ordinal),
     attribute: (which, ordinal) => attribute(results.address, ATTRIBUTES[which], ordinal),
+    // Its flag for this is CUDA's alone (8 means another thing here), and nobody has measured what becomes of a file's pages.
+    pinsReadOnly: () => false,
     target: (ordinal) => {
       const status = properties(results.address, ordinal);
       return { status, name: status === 0 ? results.text(targetOffset) : '' };

@@ -1,7 +1,7 @@
 // Attention of many rows over a paged cache of half floats, or of blocks that are decoded to those, on the matrix cores: a
 // wave has 16 rows of one head, and all waves of a block walk together over tiles of KEYS positions with a running softmax
 // (Dao 2022). Rows of several sequences may meet in a block: it walks over each sequence's positions, of which the others'
-// rows see nothing. The result is half floats.
+// rows see nothing, and writes its rows' results. The result is half floats.
 //
 //   KEY, VALUE   sizes of a head, multiples of 32       GROUP   query heads of a key head
 #include "cache-octets.h"
@@ -191,7 +191,6 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
   cache.value_scales = scales_of(values, cells, kv_heads * VALUE);
 #endif
   RowState state = {LOWEST, 0};
-  MatrixSum sums[VALUE_TILES] = {};
   barrier();
   u64 done = 0;
   for (i32 leader = 0; leader < rows; leader++) {
@@ -204,6 +203,8 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
       last = max_of(last, shared.positions[i]);
     }
     first = window > 0 && first >= window ? first - window + 1 : 0;
+    // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are nobody's.
+    MatrixSum sums[VALUE_TILES] = {};
     i32 turn = 0;
     cache.find(shared.cells[turn], slot, first, last);
     barrier();
@@ -244,25 +245,27 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
       }
       barrier();
     }
-  }
-  if (thread() % (MATRIX_LANES / 16) == 0) {
-    shared.factors[wave][thread() % MATRIX_LANES / (MATRIX_LANES / 16)] = 1.0f / state.total;
-  }
-  warp_barrier();
-  // The tiles' memory is free: the results go through it.
-  u16* results = reinterpret_cast<u16*>(memory) + wave * (16 * VALUE);
-  UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
-    f32 factor = shared.factors[wave][matrix_row(i)];
-    UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
-      i32 element = 16 * tile + matrix_column(i);
-      results[matrix_row(i) * VALUE + element] = float_to_half(within_halves(sums[tile].at[i] * factor));
+    if (thread() % (MATRIX_LANES / 16) == 0) {
+      shared.factors[wave][thread() % MATRIX_LANES / (MATRIX_LANES / 16)] = 1.0f / state.total;
     }
-  }
-  warp_barrier();
-  for (i32 i = thread() % MATRIX_LANES; i < 16 * (VALUE / 4); i += MATRIX_LANES) {
-    i32 row = 16 * wave + i / (VALUE / 4), element = 4 * (i % (VALUE / 4));
-    if (row >= rows) continue;
-    u16* to = out + i64(first_row + row) * halves_width(heads * VALUE) + half_place(head * VALUE + element);
-    *reinterpret_cast<u32x2*>(to) = reinterpret_cast<const u32x2*>(results)[i];
+    warp_barrier();
+    // The tiles' memory is free: the results go through it.
+    u16* results = reinterpret_cast<u16*>(memory) + wave * (16 * VALUE);
+    UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
+      f32 factor = shared.factors[wave][matrix_row(i)];
+      UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
+        i32 element = 16 * tile + matrix_column(i);
+        results[matrix_row(i) * VALUE + element] = float_to_half(within_halves(sums[tile].at[i] * factor));
+      }
+    }
+    warp_barrier();
+    for (i32 i = thread() % MATRIX_LANES; i < 16 * (VALUE / 4); i += MATRIX_LANES) {
+      i32 row = 16 * wave + i / (VALUE / 4), element = 4 * (i % (VALUE / 4));
+      if (shared.slots[row] != slot) continue;
+      u16* to = out + i64(first_row + row) * halves_width(heads * VALUE) + half_place(head * VALUE + element);
+      *reinterpret_cast<u32x2*>(to) = reinterpret_cast<const u32x2*>(results)[i];
+    }
+    // The next sequence's tiles go where the results were.
+    barrier();
   }
 }

@@ -2,15 +2,17 @@ import { codebookText } from '../lowering/codebook-text.ts';
 import type { KernelTexts } from '../platform.ts';
 import type { KernelModule } from './launch.ts';
 
-/** A line of a text, and what it includes where it does: a file of our own, or a definition that may hold one. */
-interface Line {
+/** Lines of a text, or one that includes: a file of our own, or a definition that may hold one. */
+interface Piece {
   readonly text: string;
   readonly name?: string | undefined;
   readonly macro?: string | undefined;
+  /** The number of the line behind it. */
+  readonly next: number;
 }
 
-/** Lines of texts that were read: a model's kernels are made of the same few files. */
-const read = new WeakMap<KernelTexts, Map<string, readonly Line[]>>();
+/** Pieces of texts that were read: a model's kernels are made of the same few files. */
+const read = new WeakMap<KernelTexts, Map<string, readonly Piece[]>>();
 
 /**
  * A module's whole text: its definitions, then the file with every `#include` of our own replaced by the included text, once
@@ -25,11 +27,11 @@ export function kernelSource({ file, defines }: KernelModule, texts: KernelTexts
     if (seen.has(name)) return [];
     seen.add(name);
     const lines: string[] = [`#line 1 "${name}"`];
-    linesOf(name, texts).forEach((line, index) => {
-      const included = includedFile(line, defines);
-      if (included === undefined) lines.push(line.text);
-      else lines.push(...expand(included), `#line ${index + 2} "${name}"`);
-    });
+    for (const piece of piecesOf(name, texts)) {
+      const included = includedFile(piece, defines);
+      if (included === undefined) lines.push(piece.text);
+      else lines.push(...expand(included), `#line ${piece.next} "${name}"`);
+    }
     return lines;
   };
   return `${[...definitions, ...expand(file)].join('\n')}\n`;
@@ -38,21 +40,37 @@ export function kernelSource({ file, defines }: KernelModule, texts: KernelTexts
 const INCLUDE = /^\s*#\s*include\s+(?:"([^"]+)"|([A-Za-z_]\w*))\s*$/;
 
 /** Throws `KERNEL_MISSING`. */
-function linesOf(name: string, texts: KernelTexts): readonly Line[] {
-  const files = read.get(texts) ?? new Map<string, readonly Line[]>();
+function piecesOf(name: string, texts: KernelTexts): readonly Piece[] {
+  const files = read.get(texts) ?? new Map<string, readonly Piece[]>();
   read.set(texts, files);
-  const lines = files.get(name) ?? (codebookText(name) ?? texts.read(name)).split('\n').map(parseLine);
-  files.set(name, lines);
-  return lines;
+  const pieces = files.get(name) ?? parse(codebookText(name) ?? texts.read(name));
+  files.set(name, pieces);
+  return pieces;
 }
 
-function parseLine(text: string): Line {
-  const [, name, macro] = INCLUDE.exec(text) ?? [];
-  return { text: text.trim() === '#pragma once' ? '' : text, name, macro };
+function parse(file: string): Piece[] {
+  const pieces: Piece[] = [];
+  let plain: string[] = [];
+  const end = (next: number) => {
+    if (plain.length > 0) pieces.push({ text: plain.join('\n'), next });
+    plain = [];
+  };
+  const lines = file.split('\n');
+  lines.forEach((text, index) => {
+    const [found, name, macro] = INCLUDE.exec(text) ?? [];
+    if (found === undefined) {
+      plain.push(text.trim() === '#pragma once' ? '' : text);
+      return;
+    }
+    end(index + 1);
+    pieces.push({ text, name, macro, next: index + 2 });
+  });
+  end(lines.length + 1);
+  return pieces;
 }
 
 /** The file that a line includes, by its name or by a definition that holds it. */
-function includedFile({ name, macro }: Line, defines: KernelModule['defines']): string | undefined {
+function includedFile({ name, macro }: Piece, defines: KernelModule['defines']): string | undefined {
   if (name !== undefined || macro === undefined) return name;
   const value = defines[macro];
   return isIncludeName(value) ? value.slice(1, -1) : undefined;

@@ -18,6 +18,8 @@ export interface KernelStoreParts {
   /** The target with its features, as the driver gives it: `gfx942:sramecc+:xnack-`. */
   readonly fullTarget: string;
   readonly logger: Logger;
+  /** Resolves when code can be loaded onto the device. */
+  readonly opened: Promise<void>;
 }
 
 /** The compiled kernels of one device: each text once, from the cache where it is there. */
@@ -33,7 +35,7 @@ export class KernelStore implements Disposable {
     this.#parts = parts;
   }
 
-  /** Compiles and loads what is not loaded yet. Rejects with `KERNEL_COMPILE`. */
+  /** Compiles and loads what is not loaded yet. Rejects with `KERNEL_COMPILE`, or as `opened`. */
   async load(modules: readonly KernelModule[]): Promise<void> {
     await Promise.all(modules.map((module) => this.#load(module)));
   }
@@ -68,7 +70,7 @@ export class KernelStore implements Disposable {
     const started = performance.now();
     const source = kernelSource(module, platform.texts);
     const options = compileOptions(target, fullTarget);
-    const hash = await hashOf([driver.library.api, driver.library.version, ...options, source]);
+    const hash = await hashOf([driver.library.api, driver.library.version, ...options].join(' '), source);
     const ready = (from: string) => {
       const milliseconds = Math.round(performance.now() - started);
       logger.debug('kernel ready', { kernel: key, from, milliseconds });
@@ -80,7 +82,7 @@ export class KernelStore implements Disposable {
     }
     const result = await platform.compiler.compile({ api: target.api, name: module.file, source, options });
     if (!result.code) fail('KERNEL_COMPILE', { kernel: key, target: fullTarget, log: result.log });
-    const compiled = this.#add(key, result.code);
+    const compiled = await this.#add(key, result.code);
     ready('compiler');
     await platform.cache.put(hash, result.code);
     return compiled;
@@ -92,7 +94,7 @@ export class KernelStore implements Disposable {
     const code = await platform.cache.get(hash);
     if (!code) return undefined;
     try {
-      return this.#add(key, code);
+      return await this.#add(key, code);
     } catch (error) {
       if (!isRocmforgeError(error, 'DRIVER_CALL')) throw error;
       const { message: reason } = error;
@@ -101,8 +103,9 @@ export class KernelStore implements Disposable {
     }
   }
 
-  #add(key: string, code: Uint8Array): NativeModule {
-    const { driver, ffi } = this.#parts;
+  async #add(key: string, code: Uint8Array): Promise<NativeModule> {
+    const { driver, ffi, opened } = this.#parts;
+    await opened;
     if (this.#disposed) fail('DISPOSED', { what: `device ${driver.device}` });
     const module = new NativeModule({ driver, ffi, label: key }, code);
     this.#modules.set(key, module);
@@ -110,8 +113,8 @@ export class KernelStore implements Disposable {
   }
 }
 
-async function hashOf(parts: readonly string[]): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify(parts));
+async function hashOf(target: string, source: string): Promise<string> {
+  const bytes = new TextEncoder().encode(`${target}\n${source}`);
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

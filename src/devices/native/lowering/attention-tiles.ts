@@ -18,16 +18,25 @@ function lineOctets(size: number): number {
   return Math.floor((size / 8 + 3) / 8) * 8 + 4;
 }
 
-/** The size of `Shared` in `attention-tiles.hip`. */
-function sharedBytes({ keySize, valueSize }: AttentionOp, keys: number): number {
+/** The tiles and scores in `Shared` of `attention-tiles.hip`. */
+function tileBytes({ keySize, valueSize }: AttentionOp, keys: number): number {
   const rows = WAVES * WAVE_ROWS;
   const tiles = keys * lineOctets(keySize) + (valueSize + rows) * lineOctets(keys);
-  return 16 * tiles + 4 * rows * (keys + 4) + 4 * rows + 16 * keys + 8 * rows;
+  return 16 * tiles + 4 * rows * (keys + 4);
 }
 
-/** How many positions a tile has on the target; undefined where none fit. */
+/** The size of `Shared`: what rows and cells are stands behind the tiles. */
+function sharedBytes(op: AttentionOp, keys: number): number {
+  const rows = WAVES * WAVE_ROWS;
+  return tileBytes(op, keys) + 4 * rows + 16 * keys + 8 * rows;
+}
+
+/** How many positions a tile has on the target; undefined where none fit, or the results not where the tiles were. */
 function keysFor(op: AttentionOp, to: Lowering): number | undefined {
-  return KEYS.find((keys) => sharedBytes(op, keys) <= to.target.sharedBytesOptIn);
+  const resultBytes = 2 * WAVES * WAVE_ROWS * op.valueSize;
+  return KEYS.find(
+    (keys) => sharedBytes(op, keys) <= to.target.sharedBytesOptIn && resultBytes <= tileBytes(op, keys),
+  );
 }
 
 /** True where a wave's queries and sums stay in its registers, on matrix cores. */

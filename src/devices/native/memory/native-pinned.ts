@@ -3,6 +3,7 @@ import { fail, isRocmforgeError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/log.ts';
 import type { Address, Ffi, PinnedBuffer } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
+import type { PageAccess } from '../driver/driver-calls.ts';
 
 /** A view over native memory cannot be larger. */
 const MOST_BYTES = 2 ** 32 - 1;
@@ -105,14 +106,17 @@ export function allocatePinned(
   }
 }
 
-/** Pins memory that is the caller's and stays it, such as a WebAssembly memory. Throws `DRIVER_CALL` when it cannot be. */
+/**
+ * Pins memory that is the caller's and stays it, such as a WebAssembly memory or a mapped file. Throws `DRIVER_CALL` when it
+ * cannot be.
+ */
 export function pinForeign(
   { driver, ffi, ended = () => {} }: PinnedParts,
   bytes: Uint8Array,
-  label: string,
+  { label, access }: { readonly label: string; readonly access: PageAccess },
 ): NativePinned {
   const address = ffi.addressOf(bytes);
-  driver.pin(address, bytes.byteLength);
+  driver.pin(address, bytes.byteLength, access);
   return new NativePinned(bytes.byteLength, label, {
     address,
     bytes,

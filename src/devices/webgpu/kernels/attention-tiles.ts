@@ -2,8 +2,8 @@
  * Attention of many rows over a paged cache of halves, or of blocks decoded to those, on matrix units: a workgroup has `TILE_ROWS` rows of one head, each of its
  * teams, a subgroup of `LANES`, `MATRIX_ROWS` of them, and walks over tiles of `KEYS` positions, twice: once for each row's largest
  * score, and once for the weights beside it and the values' sums, which matrices of sums could not be scaled for. Rows of several
- * sequences may meet in a workgroup: it walks over the positions of each run of rows of one sequence. `SHARERS` threads weigh the
- * scores of a row, `OWN_OCTETS` of a tile each. `emit_quad` says where a result goes.
+ * sequences may meet in a workgroup: it walks over the positions of each run of rows of one sequence, and writes the run's results.
+ * `SHARERS` threads weigh the scores of a row, `OWN_OCTETS` of a tile each. `emit_quad` says where a result goes.
  */
 export const ATTENTION_TILES = /* wgsl */ `
 const LOWEST = -1e30;
@@ -124,11 +124,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
   var most = LOWEST;
   var total = 0.0;
-  var sums: array<Sums, VALUE_PARTS>;
   for (var start = first_row; start < end;) {
     find_run(start, end, thread);
     let part = workgroupUniformLoad(&run);
     let seen = select(0u, own_count, own_row >= start && own_row < part.x);
+    // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are nobody's.
+    var sums: array<Sums, VALUE_PARTS>;
 
     for (var at = part.z; at <= part.w; at += KEYS) {
       find_cells(at, thread);
@@ -182,24 +183,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       }
       workgroupBarrier();
     }
-    start = part.x;
-  }
 
-  shared_values[thread] = total;
-  let scratch = team * MATRIX_ROWS * MATRIX_OUTPUTS / 4u;
-  for (var v = 0u; v < VALUE_PARTS; v++) {
-    store_sums(scratch, MATRIX_OUTPUTS / 4u, sums[v], lane);
-    workgroupBarrier();
-    for (var i = lane; i < MATRIX_ROWS * MATRIX_OUTPUTS / 4u; i += LANES) {
-      let line = i / (MATRIX_OUTPUTS / 4u);
-      let row = first_row + team * MATRIX_ROWS + line;
-      var in_all = 0.0;
-      for (var s = 0u; s < SHARERS; s++) { in_all += shared_values[team * LANES + line * SHARERS + s]; }
-      let element = v * MATRIX_OUTPUTS + i % (MATRIX_OUTPUTS / 4u) * 4u;
-      let quad = bitcast<vec4<f32>>(tile[scratch + i]) / in_all;
-      if (row < rows) { emit_quad(((row * HEADS_IN_ALL + head) * VALUE + element) / 4u, quad); }
+    shared_values[thread] = total;
+    let scratch = team * MATRIX_ROWS * MATRIX_OUTPUTS / 4u;
+    for (var v = 0u; v < VALUE_PARTS; v++) {
+      store_sums(scratch, MATRIX_OUTPUTS / 4u, sums[v], lane);
+      workgroupBarrier();
+      for (var i = lane; i < MATRIX_ROWS * MATRIX_OUTPUTS / 4u; i += LANES) {
+        let line = i / (MATRIX_OUTPUTS / 4u);
+        let row = first_row + team * MATRIX_ROWS + line;
+        var in_all = 0.0;
+        for (var s = 0u; s < SHARERS; s++) { in_all += shared_values[team * LANES + line * SHARERS + s]; }
+        let element = v * MATRIX_OUTPUTS + i % (MATRIX_OUTPUTS / 4u) * 4u;
+        let quad = bitcast<vec4<f32>>(tile[scratch + i]) / in_all;
+        if (row >= start && row < part.x) { emit_quad(((row * HEADS_IN_ALL + head) * VALUE + element) / 4u, quad); }
+      }
+      workgroupBarrier();
     }
-    workgroupBarrier();
+    start = part.x;
   }
 }
 

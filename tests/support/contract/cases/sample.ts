@@ -114,6 +114,11 @@ export const SAMPLE_CASES: readonly OpCase[] = [
     rows: [{ temperature: 0, logProbabilities: ALTERNATIVES }],
     logits: (i) => (i * 7) % 5,
   }),
+  sampleCase('temperatures near 0, with ties', {
+    vocabulary: 100,
+    rows: [{ temperature: 1e-42 }, { temperature: 1e-42, typicalP: 0.5 }, { temperature: 2e-38, topP: 0.5 }],
+    logits: (i) => (i * 7) % 5,
+  }),
   sampleCase('the chain', { vocabulary: 1000, rows: [CHAIN, { ...CHAIN, typicalP: 1 }] }),
   sampleCase('defaults', { vocabulary: 32_000, rows: [DEFAULT_SAMPLING], count: 3 }),
   sampleCase('the whole vocabulary', { vocabulary: 32_000, rows: [{ topP: 0.9 }, {}], count: 4 }),

@@ -1,0 +1,39 @@
+import type { DriverName } from '../node/driver-libraries.ts';
+import { COMMANDS } from './commands/index.ts';
+
+/** The drivers that `auto` tries, all at once here: first the one whose library is read in no time. */
+const DRIVERS: readonly DriverName[] = ['cuda', 'hip'];
+
+/**
+ * Begins to start the drivers that the command line is going to try, if any, before the rest of our code is read: that takes
+ * half as long as a driver's start, which needs no thread of ours. Whatever keeps one from starting is found again, and told,
+ * by the command that opens the device.
+ */
+export async function startDriverAhead(argv: readonly string[]): Promise<void> {
+  const names = driversFor(argv);
+  if (names.length === 0) return;
+  const [{ loadKoffiFfi }, { startDriver }] = await Promise.all([
+    import('../node/koffi-ffi.ts'),
+    import('../node/driver-libraries.ts'),
+  ]);
+  const ffi = await loadKoffiFfi().catch(() => undefined);
+  if (ffi) for (const name of names) startDriver(ffi, name).catch(() => {});
+}
+
+/** The drivers that a command line, as `runProgram` takes it, is going to try. */
+export function driversFor(argv: readonly string[]): readonly DriverName[] {
+  const command = COMMANDS.find(({ name }) => argv.includes(name));
+  if (!command?.opensDevice || argv.includes('--help') || argv.includes('-h')) return [];
+  const device = deviceIn(argv) ?? 'auto';
+  return device === 'auto' ? DRIVERS : DRIVERS.filter((name) => name === device.split(':')[0]);
+}
+
+/** What `-d` or `--device` says, written in one of the four ways. */
+function deviceIn(argv: readonly string[]): string | undefined {
+  for (const [index, word] of argv.entries()) {
+    if (word === '-d' || word === '--device') return argv[index + 1];
+    const [, device] = /^(?:--device=|-d)(.+)$/.exec(word) ?? [];
+    if (device !== undefined) return device;
+  }
+  return undefined;
+}

@@ -1,0 +1,178 @@
+import { alignUp } from '../base/bytes.ts';
+import { RocmforgeError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import type { Device, PinnedBuffer } from '../device/index.ts';
+import type { ByteSource, MappedRange } from '../io/index.ts';
+import { type Chunk, chunksOf, type WeightJob } from './weight-job.ts';
+
+/** Rows of a file in memory that the device copies from. */
+export interface PinnedRows {
+  readonly pinned: PinnedBuffer;
+  readonly offset: number;
+}
+
+/** How pages are pinned. */
+export interface PinnedPagesOptions {
+  /** Bytes that may be pinned at once. */
+  readonly mostBytes: number;
+  readonly logger: Logger;
+  /** Called around each pinning of a tensor's pages, which began with reading them into memory at `since`. */
+  onPin<T>(chunk: Chunk, since: number, pin: () => T): T;
+}
+
+/** Consecutive chunks of one tensor, which are pinned as one. */
+interface Stretch {
+  readonly chunks: readonly Chunk[];
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** Takes the main thread less than 1 ms to pin on an H200's host, so that reads go on. */
+const STRETCH_BYTES = 2 ** 24;
+
+/** Every page size there is divides it. */
+const PAGE_BYTES = 2 ** 16;
+
+/** Giving a stretch back takes a tenth of a millisecond or more: other work has its turn between so many. */
+const GIVEN_BACK_AT_ONCE = 16;
+
+/**
+ * Pages of files that stay pinned, so that weights which come anew in every step are copied by the device straight from the
+ * system's cache. They are pinned one stretch after the other behind the back of what is loaded, from the second time on that
+ * a weight is asked for: until then it may have been wanted once. Whatever refuses ends it, and the rest goes on being read.
+ */
+export class PinnedPages implements AsyncDisposable {
+  readonly #device: Device;
+  readonly #options: PinnedPagesOptions;
+  readonly #known = new WeakMap<WeightJob, { readonly chunks: readonly Chunk[]; isWanted: boolean }>();
+  readonly #rows = new Map<Chunk, PinnedRows>();
+  readonly #held: { readonly pinned: PinnedBuffer; readonly range: MappedRange }[] = [];
+  /** Sources that are being looked at. */
+  readonly #looks = new Map<ByteSource, Promise<void>>();
+  #wanted: Stretch[] = [];
+  #working: Promise<void> | undefined;
+  /** Bytes that may still be pinned. */
+  #left: number;
+  /** False once nothing more is pinned. */
+  #goesOn: boolean;
+
+  /** Pins nothing yet. */
+  constructor(device: Device, options: PinnedPagesOptions) {
+    this.#device = device;
+    this.#options = options;
+    this.#left = options.mostBytes;
+    this.#goesOn = options.mostBytes > 0 && device.pinReadOnly !== undefined;
+  }
+
+  /** The chunks of a weight that comes again and again: the same ones each time. */
+  chunksOf(job: WeightJob, slotBytes: number): readonly Chunk[] {
+    const known = this.#known.get(job);
+    if (!known) {
+      const chunks = chunksOf(job, slotBytes);
+      this.#known.set(job, { chunks, isWanted: false });
+      return chunks;
+    }
+    if (!known.isWanted) {
+      known.isWanted = true;
+      this.#want(known.chunks);
+    }
+    return known.chunks;
+  }
+
+  /** Where a chunk's rows lie; undefined where its pages are not pinned. */
+  rowsOf(chunk: Chunk): PinnedRows | undefined {
+    return this.#rows.get(chunk);
+  }
+
+  /** Rejects with `SOURCE_CHANGED` where the pages are no longer those of the file that was opened. */
+  async checkUnchanged({ tensors }: WeightJob): Promise<void> {
+    for (const source of new Set(tensors.map((tensor) => tensor.source))) await this.#look(source);
+  }
+
+  /** Gives everything back; nothing copies from it any more. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop();
+    await this.#working;
+    this.#rows.clear();
+    for (let held = this.#held.pop(); held; held = this.#held.pop()) {
+      held.pinned[Symbol.dispose]();
+      held.range[Symbol.dispose]();
+      if (this.#held.length % GIVEN_BACK_AT_ONCE === 0)
+        await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+  }
+
+  /** Of several that ask at once, one looks. */
+  #look(source: ByteSource): Promise<void> | undefined {
+    const known = this.#looks.get(source);
+    if (known || !source.checkUnchanged) return known;
+    const look = source.checkUnchanged().finally(() => this.#looks.delete(source));
+    this.#looks.set(source, look);
+    return look;
+  }
+
+  #want(chunks: readonly Chunk[]): void {
+    if (!this.#goesOn) return;
+    this.#wanted.push(...stretchesOf(chunks.filter(({ decodes, tensor }) => !decodes && tensor.source.map)));
+    if (this.#wanted.length > 0) this.#working ??= this.#work();
+  }
+
+  async #work(): Promise<void> {
+    for (let next = this.#wanted.shift(); next; next = this.#wanted.shift()) await this.#pin(next);
+    this.#working = undefined;
+  }
+
+  async #pin({ chunks, offset, length }: Stretch): Promise<void> {
+    const [first] = chunks as [Chunk];
+    const { source } = first.tensor;
+    // It begins and ends somewhere within pages.
+    const taken = alignUp(length, PAGE_BYTES) + PAGE_BYTES;
+    if (taken > this.#left) return this.#refuse(source, 'the memory for it is used up');
+    this.#left -= taken;
+    const since = performance.now();
+    let range: MappedRange | undefined;
+    try {
+      range = await source.map?.(offset, length);
+      if (!range) return this.#refuse(source, 'the system does not map it');
+      const { bytes, lead } = range;
+      const pin = () => this.#device.pinReadOnly?.(bytes, 'file pages');
+      const pinned = this.#goesOn ? this.#options.onPin(first, since, pin) : undefined;
+      if (!pinned) return range[Symbol.dispose]();
+      this.#held.push({ pinned, range });
+      for (const chunk of chunks) this.#rows.set(chunk, { pinned, offset: lead + chunk.fileOffset - offset });
+    } catch (error) {
+      range?.[Symbol.dispose]();
+      this.#refuse(source, error instanceof RocmforgeError ? error.message : String(error));
+    }
+    return undefined;
+  }
+
+  /** The first refusal is the last try. */
+  #refuse(source: ByteSource, reason: string): void {
+    if (this.#goesOn)
+      this.#options.logger.debug('no more of a file is pinned', { file: source.name, reason });
+    this.#stop();
+  }
+
+  #stop(): void {
+    this.#goesOn = false;
+    this.#wanted = [];
+  }
+}
+
+/** Chunks that lie one behind the other, together. */
+function stretchesOf(chunks: readonly Chunk[]): Stretch[] {
+  const stretches: Stretch[] = [];
+  let begin = 0;
+  let length = 0;
+  chunks.forEach(({ fileBytes }, i) => {
+    length += fileBytes;
+    const next = chunks[i + 1];
+    if (next?.part === chunks[begin]?.part && length + (next?.fileBytes ?? 0) <= STRETCH_BYTES) return;
+    const own = chunks.slice(begin, i + 1);
+    stretches.push({ chunks: own, offset: own[0]?.fileOffset ?? 0, length });
+    begin = i + 1;
+    length = 0;
+  });
+  return stretches;
+}

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import type { Device } from '../../../src/device/index.ts';
+import { caseData } from './case-data.ts';
+import { LAYER_CASES } from './cases/layer.ts';
+import { type ContractContext, contractTest, skipsGroup } from './contract-context.ts';
+import type { Fill, OpCase } from './op-case.ts';
+import { runCase } from './run-case.ts';
+
+/** Layers whose rows are prompts of several sequences, which meet in a device's tiles. */
+export const ISOLATION_CASES: readonly OpCase[] = LAYER_CASES.filter(({ name }) =>
+  /(f16 cache, halves|q8_0 cache, halves, normed), 101 rows$/.test(name),
+);
+
+/** What is no number in one sequence's cache may not reach the rows of another. */
+export function testIsolation(context: ContractContext): void {
+  if (skipsGroup(context, 'isolation')) return;
+  for (const of of ISOLATION_CASES) {
+    contractTest(context, `isolation: NaN stays in its sequence, ${of.name}`, () =>
+      checkIsolation(context.device(), of),
+    );
+  }
+}
+
+/** Runs a layer twice, once with NaN for a sequence's first values, and compares the other sequences' rows bit for bit. */
+export async function checkIsolation(device: Device, of: OpCase): Promise<void> {
+  const { batch } = of;
+  const slot = batch.slots.at(-1) as number;
+  const cell = (batch.blocks[slot]?.[0] as number) * batch.blockSize;
+  const values: Fill = (elements, random) => {
+    of.fill?.['values']?.(elements, random);
+    const width = elements.length / batch.cells;
+    elements.fill(Number.NaN, cell * width, (cell + 1) * width);
+  };
+  const rows = await rowsOf(device, of);
+  const poisoned = await rowsOf(device, { ...of, fill: { ...of.fill, values } });
+  for (const [row, own] of batch.slots.entries()) {
+    if (own !== slot) assert.deepEqual(poisoned[row], rows[row], `row ${row} of slot ${own}`);
+  }
+}
+
+async function rowsOf(device: Device, of: OpCase): Promise<Float32Array[]> {
+  const bytes = (await runCase(device, caseData(of))).outputs.get('y');
+  assert.ok(bytes, 'the layer has a result');
+  const rowBytes = bytes.byteLength / of.batch.shape.rows;
+  return of.batch.slots.map(
+    (_, row) => new Float32Array(bytes.slice(row * rowBytes, (row + 1) * rowBytes).buffer),
+  );
+}

@@ -75,7 +75,13 @@ export async function openWithEmulatedMatrices(): Promise<WebGpuDevice> {
   const device = await adapter.requestDevice({ requiredFeatures, requiredLimits });
   const target = { ...chosen.target, matrices: EMULATED };
   const info = { backend: 'webgpu', name: 'emulated matrices', details: {} };
-  const opened = new WebGpuDevice({ device, target, info, memoryBytes: 2 ** 40 });
+  const opened = new WebGpuDevice({
+    device,
+    target,
+    info,
+    memoryBytes: 2 ** 40,
+    shared: { hasLoaded: false },
+  });
   await opened.prepare();
   return opened;
 }

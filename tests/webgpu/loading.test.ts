@@ -104,6 +104,7 @@ describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
       const { streams, slotBytes } = fit.loader;
       const waiting = weights === 'blocks' ? device.memoryRules.waiting(streams, slotBytes) : [];
       const planned = fit.weights + fit.cache + fit.scratch + totalOf(waiting);
+      assert.ok(model.plan.fit().margin < fit.margin, 'what is taken once is planned once');
       assert.equal(calls.get('createBuffer'), buffers.size, 'no buffer gave way to another');
       assert.ok(Math.abs(taken - planned) <= 0.02 * planned, `${taken} bytes, ${planned} planned`);
     });

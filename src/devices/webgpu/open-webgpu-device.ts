@@ -1,6 +1,7 @@
 import { fail, isRocmforgeError } from '../../base/errors.ts';
 import type { DeviceInfo } from '../../device/index.ts';
 import { chooseTarget, type GpuFeature, type GpuProvider, type GpuTarget } from './gpu-target.ts';
+import type { SharedGpu } from './memory/memory-rules.ts';
 import { WebGpuDevice } from './webgpu-device.ts';
 
 /** Which GPU is opened, and what of it is used. */
@@ -22,6 +23,8 @@ export interface WebGpuDeviceOptions {
 /** More than any GPU has. */
 const NO_BOUND = 2 ** 44;
 
+const sharedBy = new WeakMap<GpuProvider, SharedGpu>();
+
 /** Opens a GPU. Rejects with `DEVICE_UNAVAILABLE` and the reason. */
 export async function openWebGpuDevice(options: WebGpuDeviceOptions): Promise<WebGpuDevice> {
   const { gpu, without = [], memoryBytes = NO_BOUND, bindingBytes } = options;
@@ -35,7 +38,9 @@ export async function openWebGpuDevice(options: WebGpuDeviceOptions): Promise<We
     const chosen = chooseTarget(adapter, wgslLanguageFeatures, { without, bindingBytes });
     const { requiredFeatures, requiredLimits, target } = chosen;
     const device = await adapter.requestDevice({ requiredFeatures, requiredLimits });
-    const opened = new WebGpuDevice({ device, target, info: infoOf(adapter, target), memoryBytes });
+    const shared = sharedBy.get(gpu) ?? { hasLoaded: false };
+    sharedBy.set(gpu, shared);
+    const opened = new WebGpuDevice({ device, target, info: infoOf(adapter, target), memoryBytes, shared });
     await opened.prepare();
     return opened;
   } catch (error) {

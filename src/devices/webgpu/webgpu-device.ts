@@ -25,7 +25,7 @@ import { PipelineStore } from './launching/pipeline-store.ts';
 import { type WebGpuExecutable, WebGpuProgram } from './launching/webgpu-program.ts';
 import { WebGpuStep } from './launching/webgpu-step.ts';
 import { lowerGraph } from './lowering/lower-graph.ts';
-import { webGpuMemory } from './memory/memory-rules.ts';
+import { type SharedGpu, webGpuMemory } from './memory/memory-rules.ts';
 import { ReadbackPool } from './memory/readback-pool.ts';
 import { StagingPool } from './memory/staging-pool.ts';
 import { WebGpuBuffer } from './memory/webgpu-buffer.ts';
@@ -46,14 +46,15 @@ export interface WebGpuDeviceParts {
   readonly info: DeviceInfo;
   /** Bytes that buffers may take together; WebGPU does not tell how many there are. */
   readonly memoryBytes: number;
+  readonly shared: SharedGpu;
 }
 
 /** A GPU under WebGPU. Opened by `openWebGpuDevice`. */
 export class WebGpuDevice implements Device {
   readonly info: DeviceInfo;
   readonly target: GpuTarget;
-  readonly memoryRules: MemoryRules;
   readonly #device: GPUDevice;
+  readonly #shared: SharedGpu;
   readonly #faults: GpuFaults;
   readonly #budget: MemoryBudget;
   readonly #live = new LiveObjects('device webgpu');
@@ -64,11 +65,11 @@ export class WebGpuDevice implements Device {
   readonly #uploader: Uploader;
   readonly #tails: CopyTail;
 
-  constructor({ device, target, info, memoryBytes }: WebGpuDeviceParts) {
+  constructor({ device, target, info, memoryBytes, shared }: WebGpuDeviceParts) {
     this.info = info;
     this.target = target;
     this.#device = device;
-    this.memoryRules = webGpuMemory(device.limits.maxBufferSize);
+    this.#shared = shared;
     this.#faults = new GpuFaults(device, info.backend);
     this.#budget = new MemoryBudget(info.backend, memoryBytes);
     this.#store = new PipelineStore(device, info.name);
@@ -90,6 +91,10 @@ export class WebGpuDevice implements Device {
   /** Compiles what streams need; part of opening. */
   async prepare(): Promise<void> {
     await this.#tails.prepare();
+  }
+
+  get memoryRules(): MemoryRules {
+    return webGpuMemory(this.#device.limits.maxBufferSize, this.#shared);
   }
 
   async memory(): Promise<MemoryInfo> {
@@ -116,6 +121,7 @@ export class WebGpuDevice implements Device {
     this.#live.check();
     checkByteLength(byteLength);
     if (use === 'weights') {
+      this.#shared.hasLoaded = true;
       return this.#add(this.#uploader.createPinned(byteLength, label, (pinned) => this.#live.remove(pinned)));
     }
     const ended = (buffer: HostBuffer) => this.#live.remove(buffer);

@@ -14,6 +14,8 @@ const UNIT_BYTES = 64 * 1024;
  * rounded by, and Vulkan's commands as seen on an H200.
  */
 const OWN_BYTES = 5.25 * MIB;
+/** What Vulkan was seen to take on an H200 when the first weights of a process come, for all its devices. */
+const ONCE_BYTES = 4 * MIB;
 
 /** Buffers that packing kernels read, used in turn: a copy into one need not wait for the kernel that reads the one before. */
 export const PACK_SOURCES = 2;
@@ -26,10 +28,16 @@ export function packSourceBytes(mappedBytes: number): number {
   return alignUp(HEADER_BYTES + mappedBytes, UNIT_BYTES);
 }
 
+/** What the devices of one implementation in one process have in common. */
+export interface SharedGpu {
+  /** Weights have come to one of them. */
+  hasLoaded: boolean;
+}
+
 /** How Dawn gives out memory over Vulkan, as measured on an H200; other implementations are planned for alike. */
-export function webGpuMemory(largestBuffer: number): MemoryRules {
+export function webGpuMemory(largestBuffer: number, { hasLoaded }: SharedGpu): MemoryRules {
   return memoryRules({
-    own: (byteLengths) => OWN_BYTES + rounding(byteLengths),
+    own: (byteLengths) => OWN_BYTES + (hasLoaded ? 0 : ONCE_BYTES) + rounding(byteLengths),
     waiting: (_streams, chunkBytes) =>
       Array.from({ length: PACK_SOURCES }, () => packSourceBytes(chunkBytes)),
     largestBuffer,

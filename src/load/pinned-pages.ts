@@ -16,40 +16,30 @@ export interface PinnedPagesOptions {
   /** Bytes that may be pinned at once. */
   readonly mostBytes: number;
   readonly logger: Logger;
-  /** Called around each pinning of a tensor's pages, which began with reading them into memory at `since`. */
+  /** Called around the pinning of a chunk's pages, which began with reading them into memory at `since`. */
   onPin<T>(chunk: Chunk, since: number, pin: () => T): T;
 }
-
-/** Consecutive chunks of one tensor, which are pinned as one. */
-interface Stretch {
-  readonly chunks: readonly Chunk[];
-  readonly offset: number;
-  readonly length: number;
-}
-
-/** Takes the main thread less than 1 ms to pin on an H200's host, so that reads go on. */
-const STRETCH_BYTES = 2 ** 24;
 
 /** Every page size there is divides it. */
 const PAGE_BYTES = 2 ** 16;
 
-/** Giving a stretch back takes a tenth of a millisecond or more: other work has its turn between so many. */
-const GIVEN_BACK_AT_ONCE = 16;
+/** Giving a chunk's pages back takes a fifth of a millisecond: other work has its turn between so many. */
+const GIVEN_BACK_AT_ONCE = 32;
 
 /**
  * Pages of files that stay pinned, so that weights which come anew in every step are copied by the device straight from the
- * system's cache. They are pinned one stretch after the other behind the back of what is loaded, from the second time on that
- * a weight is asked for: until then it may have been wanted once. Whatever refuses ends it, and the rest goes on being read.
+ * system's cache. They are pinned one chunk after the other behind the back of what is loaded, which is so little at once that
+ * reads go on at their pace, from the second time on that a weight is asked for: until then it may have been wanted once.
+ * Whatever refuses ends it, and the rest goes on being read.
  */
 export class PinnedPages implements AsyncDisposable {
   readonly #device: Device;
   readonly #options: PinnedPagesOptions;
   readonly #known = new WeakMap<WeightJob, { readonly chunks: readonly Chunk[]; isWanted: boolean }>();
-  readonly #rows = new Map<Chunk, PinnedRows>();
-  readonly #held: { readonly pinned: PinnedBuffer; readonly range: MappedRange }[] = [];
+  readonly #rows = new Map<Chunk, PinnedRows & { readonly range: MappedRange }>();
   /** Sources that are being looked at. */
   readonly #looks = new Map<ByteSource, Promise<void>>();
-  #wanted: Stretch[] = [];
+  #wanted: Chunk[] = [];
   #working: Promise<void> | undefined;
   /** Bytes that may still be pinned. */
   #left: number;
@@ -93,13 +83,13 @@ export class PinnedPages implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop();
     await this.#working;
-    this.#rows.clear();
-    for (let held = this.#held.pop(); held; held = this.#held.pop()) {
-      held.pinned[Symbol.dispose]();
-      held.range[Symbol.dispose]();
-      if (this.#held.length % GIVEN_BACK_AT_ONCE === 0)
-        await new Promise((resolve) => setTimeout(resolve, 0));
+    let given = 0;
+    for (const { pinned, range } of this.#rows.values()) {
+      pinned[Symbol.dispose]();
+      range[Symbol.dispose]();
+      if (++given % GIVEN_BACK_AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve, 0));
     }
+    this.#rows.clear();
   }
 
   /** Of several that ask at once, one looks. */
@@ -113,7 +103,7 @@ export class PinnedPages implements AsyncDisposable {
 
   #want(chunks: readonly Chunk[]): void {
     if (!this.#goesOn) return;
-    this.#wanted.push(...stretchesOf(chunks.filter(({ decodes, tensor }) => !decodes && tensor.source.map)));
+    this.#wanted.push(...chunks.filter(({ decodes, tensor }) => !decodes && tensor.source.map));
     if (this.#wanted.length > 0) this.#working ??= this.#work();
   }
 
@@ -122,24 +112,23 @@ export class PinnedPages implements AsyncDisposable {
     this.#working = undefined;
   }
 
-  async #pin({ chunks, offset, length }: Stretch): Promise<void> {
-    const [first] = chunks as [Chunk];
-    const { source } = first.tensor;
+  async #pin(chunk: Chunk): Promise<void> {
+    const { fileOffset, fileBytes } = chunk;
+    const { source } = chunk.tensor;
     // It begins and ends somewhere within pages.
-    const taken = alignUp(length, PAGE_BYTES) + PAGE_BYTES;
+    const taken = alignUp(fileBytes, PAGE_BYTES) + PAGE_BYTES;
     if (taken > this.#left) return this.#refuse(source, 'the memory for it is used up');
     this.#left -= taken;
     const since = performance.now();
     let range: MappedRange | undefined;
     try {
-      range = await source.map?.(offset, length);
+      range = await source.map?.(fileOffset, fileBytes);
       if (!range) return this.#refuse(source, 'the system does not map it');
       const { bytes, lead } = range;
       const pin = () => this.#device.pinReadOnly?.(bytes, 'file pages');
-      const pinned = this.#goesOn ? this.#options.onPin(first, since, pin) : undefined;
+      const pinned = this.#goesOn ? this.#options.onPin(chunk, since, pin) : undefined;
       if (!pinned) return range[Symbol.dispose]();
-      this.#held.push({ pinned, range });
-      for (const chunk of chunks) this.#rows.set(chunk, { pinned, offset: lead + chunk.fileOffset - offset });
+      this.#rows.set(chunk, { pinned, offset: lead, range });
     } catch (error) {
       range?.[Symbol.dispose]();
       this.#refuse(source, error instanceof RocmforgeError ? error.message : String(error));
@@ -158,21 +147,4 @@ export class PinnedPages implements AsyncDisposable {
     this.#goesOn = false;
     this.#wanted = [];
   }
-}
-
-/** Chunks that lie one behind the other, together. */
-function stretchesOf(chunks: readonly Chunk[]): Stretch[] {
-  const stretches: Stretch[] = [];
-  let begin = 0;
-  let length = 0;
-  chunks.forEach(({ fileBytes }, i) => {
-    length += fileBytes;
-    const next = chunks[i + 1];
-    if (next?.part === chunks[begin]?.part && length + (next?.fileBytes ?? 0) <= STRETCH_BYTES) return;
-    const own = chunks.slice(begin, i + 1);
-    stretches.push({ chunks: own, offset: own[0]?.fileOffset ?? 0, length });
-    begin = i + 1;
-    length = 0;
-  });
-  return stretches;
 }

@@ -17,6 +17,7 @@ import type { PackRows, PackWay } from '../launching/kernel-set.ts';
 import type { Launch } from '../launching/launch.ts';
 import { NativeStep } from '../launching/native-step.ts';
 import { addressOf } from '../memory/native-buffer.ts';
+import { NativePinned } from '../memory/native-pinned.ts';
 import { StreamMemory } from '../memory/stream-memory.ts';
 import type { NativeContext } from '../native-context.ts';
 import { type EventParts, HipEvent } from './hip-event.ts';
@@ -109,15 +110,14 @@ export class HipStream implements Stream {
 
   pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void {
     this.#check('pack target', target, weight.byteLength);
-    const { pinnedOf, owns } = this.#parts.context;
-    owns(rows.pinned);
+    const { pinned } = rows;
+    this.#parts.context.owns(pinned);
+    invariant(pinned instanceof NativePinned, 'a native device pins native memory');
     checkRows(this.#label, weight, part, rows);
     const { firstRow, rowCount, format, mostBytes = 0 } = rows;
     const bytes = fileRowsBytes(weight, part, rows);
     if (bytes === 0) return;
-    const source = rows.pinned.bytes.subarray(rows.offset, rows.offset + bytes);
-    const from = pinnedOf(source)?.addressOf(source);
-    invariant(from !== undefined, 'pinned memory of this device has an address');
+    const from = pinned.addressOf(pinned.bytes.subarray(rows.offset));
     const to = addressOf(target);
     this.#enqueue(() => {
       const { driver } = this.#parts.context;

@@ -69,8 +69,11 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     const text = (await answers().locator('.text').innerText()).trim();
     assert.match(text, /\w/);
     assert.match(await answers().locator('.numbers').innerText(), /^\d+ tokens?( · [\d.]+ tokens\/s)?$/);
+    const spoken = text.replaceAll(/\s+/g, ' ');
+    // The last sentence is said once the answer has been drawn.
+    await page.getByRole('log').filter({ hasText: spoken }).waitFor({ state: 'attached' });
     const said = (await page.getByRole('log').innerText()).replaceAll(/\s+/g, ' ').trim();
-    assert.equal(said, text.replaceAll(/\s+/g, ' '));
+    assert.equal(said, spoken);
     assert.equal(await message().inputValue(), '');
     assert.deepEqual(await accessibilityFaults(page), []);
   });

@@ -11,14 +11,11 @@ const LONGEST_WORD = 100;
 /** Removed by BERT's cleaning: everything that is neither text nor whitespace. */
 const CONTROL = /[\ufffd\p{C}]/gu;
 const PUNCTUATION = /[\p{P}!-/:-@[-`{-~]/u;
-const IDEOGRAPHS = [
-  '\\u4e00-\\u9fff\\u3400-\\u4dbf\\uf900-\\ufaff',
-  '\\u{20000}-\\u{2a6df}\\u{2a700}-\\u{2b73f}\\u{2b740}-\\u{2b81f}\\u{2b920}-\\u{2ceaf}\\u{2f800}-\\u{2fa1f}',
-].join('');
-const IDEOGRAPH = new RegExp(`[${IDEOGRAPHS}]`, 'u');
-/** Before these no word goes on, whatever is done to the text on either side. */
-const CUT = new RegExp(`[\\p{White_Space}${IDEOGRAPHS}]`, 'gu');
-/** UTF-16 units that are encoded between two pauses, where the text has a place to cut. */
+const IDEOGRAPH =
+  /[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/u;
+/** Before these, that is before all but marks, a text can be cut and normalized piece by piece. */
+const CUT = /\P{M}/gu;
+/** UTF-16 units that are encoded between two pauses, and the marks that follow them. */
 const AT_ONCE = 1 << 10;
 
 /** BERT's WordPiece (Devlin et al. 2018): basic tokens, each cut greedily into the longest known pieces. */
@@ -36,14 +33,24 @@ export class WordPieceModel implements SubwordModel {
   }
 
   *encode(text: string, _afterSpecial: boolean, out: number[]): Steps {
+    let word = '';
+    let length = 0;
     for (let start = 0; start < text.length; ) {
       if (start > 0) yield;
       const end = nextCut(text, start + AT_ONCE);
-      for (const word of this.#normalize(text.slice(start, end)).split(/\p{White_Space}+/u)) {
-        for (const token of splitPunctuation(word)) this.#encodeWord(token, out);
+      for (const character of this.#normalize(text.slice(start, end))) {
+        if (!standsAlone(character)) {
+          if (length++ < LONGEST_WORD) word += character;
+          continue;
+        }
+        this.#encodeWord(word, length, out);
+        if (character !== ' ') this.#encodeWord(character, 1, out);
+        word = '';
+        length = 0;
       }
       start = end;
     }
+    this.#encodeWord(word, length, out);
   }
 
   bytesOf(id: number): Uint8Array {
@@ -58,9 +65,10 @@ export class WordPieceModel implements SubwordModel {
     return bare.replace(/\P{Lowercase}/gu, (character) => character.toLowerCase());
   }
 
-  #encodeWord(word: string, out: number[]): void {
-    if (word === '') return;
-    const pieces = [...word].length > LONGEST_WORD ? undefined : this.#pieces(utf8Bytes(WORD_START + word));
+  /** `length` counts characters; those of a word that is too long need not all be there. */
+  #encodeWord(word: string, length: number, out: number[]): void {
+    if (length === 0) return;
+    const pieces = length > LONGEST_WORD ? undefined : this.#pieces(utf8Bytes(WORD_START + word));
     if (pieces !== undefined) out.push(...pieces);
     else if (this.#unknown !== undefined) out.push(this.#unknown);
   }
@@ -84,19 +92,7 @@ function nextCut(text: string, from: number): number {
   return CUT.exec(text)?.index ?? text.length;
 }
 
-/** Punctuation and ideographs stand alone; all else between them stays together. */
-function splitPunctuation(word: string): string[] {
-  const tokens: string[] = [];
-  let run = '';
-  for (const character of word) {
-    if (!PUNCTUATION.test(character) && !IDEOGRAPH.test(character)) {
-      run += character;
-      continue;
-    }
-    if (run !== '') tokens.push(run);
-    tokens.push(character);
-    run = '';
-  }
-  if (run !== '') tokens.push(run);
-  return tokens;
+/** Punctuation and ideographs are words of their own; so is the space, which is none. */
+function standsAlone(character: string): boolean {
+  return character === ' ' || PUNCTUATION.test(character) || IDEOGRAPH.test(character);
 }

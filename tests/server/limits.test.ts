@@ -43,6 +43,9 @@ test('more requests than may wait are refused with 429, and told when to come ba
   assert.equal(refused.status, 429);
   assert.ok(Number(refused.headers.get('retry-after')) >= 1);
   assert.equal((await errorOf(refused)).code, 'SERVER_BUSY');
+  // What only counts tokens holds the thread, too.
+  const counting = [post('/tokenize', { content: 'hi' }), post('/v1/messages/count_tokens', ASK)];
+  for (const request of counting) assert.equal((await server.fetch(request)).status, 429);
   await (await first).text();
   assert.equal((await second).status, 200);
   assert.equal((await server.fetch(post(CHAT, ASK))).status, 200);

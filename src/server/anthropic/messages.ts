@@ -31,7 +31,10 @@ export const countTokensEndpoint = postEndpoint({
   dialect: 'anthropic',
   body: countBody,
   handle: async (request, call) => {
-    using lease = await call.server.pool.acquire(request.model ?? undefined, call.signal);
+    const { pool, gate } = call.server;
+    // Each encoding holds the thread for a turn: no more of them than of other requests.
+    using _place = gate.enter();
+    using lease = await pool.acquire(request.model ?? undefined, call.signal);
     const use = toolUseOf({ ...request, tool_choice: undefined });
     const { signal } = call;
     const prompt = await chatPrompt(lease.model, chatMessagesOf(request), { use, signal });

@@ -20,7 +20,10 @@ export const tokenizeEndpoint = postEndpoint({
 });
 
 async function tokenize(request: z.output<typeof text>, call: Call): Promise<Response> {
-  using lease = await call.server.pool.acquire(request.model ?? undefined, call.signal);
+  const { pool, gate } = call.server;
+  // Each encoding holds the thread for a turn: no more of them than of other requests.
+  using _place = gate.enter();
+  using lease = await pool.acquire(request.model ?? undefined, call.signal);
   const { tokenizer } = lease.model;
   const { content, add_special: addSpecial, parse_special: parseSpecial } = request;
   const { signal } = call;

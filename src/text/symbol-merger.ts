@@ -26,12 +26,7 @@ export class SymbolMerger {
     this.#kept = new Merging(merges, AT_ONCE);
   }
 
-  /** Merges the first `count` symbols in place and returns how many are left. */
-  merge(symbols: Int32Array, count: number): number {
-    return finish(this.mergeSteps(symbols, count));
-  }
-
-  /** `merge` with pauses; while it pauses, other symbols may be merged. */
+  /** Merges the first `count` symbols in place and returns how many are left. While it pauses, other symbols may be merged. */
   *mergeSteps(symbols: Int32Array, count: number): Steps<number> {
     if (count < 2) return count;
     if (count <= AT_ONCE) return finish(this.#kept.steps(symbols, count));

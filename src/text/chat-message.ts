@@ -1,3 +1,8 @@
+import { isDeeper } from '../base/json-depth.ts';
+
+/** Arguments that are nested deeper stay text: templates write objects level by level, and would exhaust the stack. */
+const DEEPEST = 256;
+
 /** A tool call of an assistant's message; `arguments` as an object, or as JSON text as OpenAI's API has it. */
 export interface ChatToolCall {
   readonly id?: string;
@@ -38,7 +43,7 @@ export function withParsedArguments(message: ChatMessage): ChatMessage {
 
 function parseArguments(call: ChatToolCall): ChatToolCall {
   const text = call.function?.arguments;
-  if (typeof text !== 'string') return call;
+  if (typeof text !== 'string' || isDeeper(text, DEEPEST)) return call;
   try {
     const parsed: unknown = JSON.parse(text);
     if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return call;

@@ -111,7 +111,7 @@ function addCall(turns: ChatMessage[], entry: z.output<typeof item>, field: stri
 function resultTurn({ call_id: id, output }: z.output<typeof item>, field: string): ChatMessage {
   const { success, data } = text.safeParse(output);
   if (typeof id !== 'string' || !success) {
-    invalid(field, 'a function_call_output has call_id and output, both texts');
+    invalid(field, 'a function_call_output has call_id, a text, and output, a text or its parts');
   }
   return { role: 'tool', tool_call_id: id, content: textOf(data, `${field}.output`) };
 }

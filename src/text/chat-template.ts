@@ -68,7 +68,11 @@ export class ChatTemplate {
       });
     }
     const toolSource = name === undefined ? metadata.string(`${KEY}.tool_use`) : undefined;
-    return new ChatTemplate(templateOf(source), tokensOf(tokenizer), toolSource);
+    return new ChatTemplate(
+      templateOf(source),
+      tokensOf(tokenizer),
+      toolSource === undefined ? undefined : templateOf(toolSource),
+    );
   }
 
   /** Throws `CHAT_TEMPLATE_REJECTED` where the template refuses the conversation, `CHAT_TEMPLATE_FAILED` where it breaks. */

@@ -76,6 +76,15 @@ test("RWKV World's template by its name alone, and other names as an error", () 
     () => named('chatglm4'),
     (error) => isRocmforgeError(error, 'CHAT_TEMPLATE_INVALID') && error.message.includes('chatglm4'),
   );
+  const forTools = metadataOf({
+    ...TOKENS,
+    'tokenizer.chat_template': '{{ messages }}',
+    'tokenizer.chat_template.tool_use': 'hermes',
+  });
+  assert.throws(
+    () => ChatTemplate.read(forTools, createTokenizer(forTools)),
+    (error) => isRocmforgeError(error, 'CHAT_TEMPLATE_INVALID') && error.message.includes('hermes'),
+  );
 });
 
 test('bad templates give typed errors', () => {
@@ -121,4 +130,14 @@ test('strftime', () => {
   assert.equal(strftime(date, '%Y-%m-%d %H:%M:%S'), '2024-02-05 13:07:09');
   assert.equal(strftime(date, '%d %B %Y, %b %y, %A %a, %j'), '05 February 2024, Feb 24, Monday Mon, 036');
   assert.equal(strftime(date, '%I %p, %-d %-m, 100%% %Q'), '01 PM, 5 2, 100% %Q');
+});
+
+test('arguments that are nested too deep for a template stay the text they are', () => {
+  const template = new ChatTemplate('{{ messages[0].tool_calls[0].function.arguments | tojson }}');
+  const rendered = (text: string) =>
+    template.render([{ role: 'assistant', tool_calls: [{ function: { name: 'f', arguments: text } }] }]);
+  const nested = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+  assert.equal(rendered('{"a":1}'), '{"a": 1}');
+  for (const levels of [5000, 100_000])
+    assert.equal(rendered(nested(levels)), JSON.stringify(nested(levels)));
 });

@@ -20,9 +20,9 @@ export class Interruption implements Disposable {
     return this.#controller.signal;
   }
 
-  /** As if Ctrl-C was pressed: for a terminal in raw mode, where it comes as a key. */
+  /** As if Ctrl-C was pressed: for a terminal in raw mode, where it comes as a key. Once all is to end, nobody has it. */
   interrupt(): void {
-    if (this.#taken) this.#taken();
+    if (this.#taken && !this.signal.aborted) this.#taken();
     else this.#endOrLeave();
   }
 

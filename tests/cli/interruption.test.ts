@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Interruption } from '../../src/cli/interruption.ts';
+
+test('Ctrl-C is with who took it over until all is to end; then it ends the process', (t) => {
+  using interruption = new Interruption();
+  const exit = t.mock.method(process, 'exit', () => undefined as never);
+  let taken = 0;
+  interruption.take(() => taken++);
+  interruption.interrupt();
+  assert.deepEqual([taken, exit.mock.callCount()], [1, 0]);
+  interruption.end();
+  interruption.interrupt();
+  assert.deepEqual([taken, exit.mock.calls.map(({ arguments: [code] }) => code)], [1, [130]]);
+});

@@ -78,7 +78,7 @@ export const modelErrors = {
   EMBEDDINGS_UNSUPPORTED: entry<{ model: string; found: string; expected: string }>(
     400,
     'Embeddings were asked of a model that continues texts, or of an encoder whose file does not say how rows become one vector.',
-    'Use an encoder, such as BERT or nomic-bert; where its file names no pooling, ask for one: mean, cls or last.',
+    'Use an encoder, such as BERT or nomic-bert; where its file names no pooling, ask for one: mean, last, or the first row (in the library `first`, over HTTP `cls`).',
     (p) => `embeddings of ${p.model}: found ${p.found}, expected ${p.expected}`,
   ),
   GENERATION_UNSUPPORTED: entry<{ model: string }>(

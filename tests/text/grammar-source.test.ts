@@ -29,13 +29,13 @@ function allowed(mask: Int32Array, count: number): number[] {
   return ids;
 }
 
-/** A text drawn at random from what the grammar allows, as far as `most` tokens; undefined when it did not end. */
+/** A text drawn at random from what the grammar allows; undefined when it did not end within so many tokens. */
 async function randomText(source: GrammarSource, grammar: Grammar, tokenizer: Tokenizer, seed: number) {
   using constraint = await source.constrain(grammar);
   const random = seededRandom(seed);
   const mask = new Int32Array(Math.ceil(tokenizer.vocabularySize / 32));
   const ids: number[] = [];
-  while (ids.length < 400) {
+  while (ids.length < 800) {
     await constraint.fill(mask);
     const choices = allowed(mask, tokenizer.vocabularySize);
     assert.ok(choices.length > 0, 'something may always follow');
@@ -164,4 +164,45 @@ test('a library that could not be started is started again for the next who asks
   using constraint = await source.constrain({ kind: 'json' });
   assert.ok(!constraint.isComplete);
   assert.equal(openings, 4);
+});
+
+/** An object whose properties are all there and can have one value each. */
+function wideSchema(count: number): unknown {
+  const names = Array.from({ length: count }, (_, i) => `k${i}`);
+  const properties = Object.fromEntries(names.map((name, i) => [name, { const: i }]));
+  return { type: 'object', properties, required: names };
+}
+
+test('a wide object is written on one line', async () => {
+  const tokenizer = await bundledTokenizer();
+  const grammar: Grammar = { kind: 'schema', schema: wideSchema(60) };
+  const text = await randomText(sourceOf(tokenizer), grammar, tokenizer, 1);
+  const expected = Array.from({ length: 60 }, (_, i) => `"k${i}": ${i}`).join(', ');
+  assert.equal(text, `{${expected}}`);
+});
+
+test('a schema of too many parts is refused before the library sees it, and the limit is named', async () => {
+  const tokenizer = await tinyTokenizer();
+  const source = new GrammarSource(tokenizer, tokenizer.vocabularySize, () =>
+    assert.fail('the library is not needed'),
+  );
+  const anyOf = (count: number) => ({ anyOf: Array.from({ length: count }, () => true) });
+  const tag = (count: number) => ({
+    type: 'tag' as const,
+    begin: '<a>',
+    content: { type: 'json_schema' as const, json_schema: anyOf(count) },
+    end: '</a>',
+  });
+  const elements = Array.from({ length: 5 }, () => tag(1000));
+  const refused: [Grammar, string][] = [
+    [{ kind: 'schema', schema: wideSchema(1100) }, '1024'],
+    [{ kind: 'tags', format: tag(1100) }, '1024'],
+    [{ kind: 'tags', format: { type: 'or', elements } }, '4096'],
+  ];
+  for (const [grammar, limit] of refused) {
+    await assert.rejects(
+      source.constrain(grammar),
+      (error) => isRocmforgeError(error, 'GRAMMAR_INVALID') && error.message.includes(limit),
+    );
+  }
 });

@@ -17,11 +17,21 @@ export type Grammar =
 /** Longest description of a grammar in UTF-16 units, and how deeply it may be nested: both cost time and stack. */
 const LONGEST = 128 * 1024;
 const DEEPEST = 64;
+/**
+ * Parts of one schema, and of all in a description: the library compiles at one go, in a time that grows with the square of
+ * a schema's parts and comes to a third of a second at this many.
+ */
+const MOST_PARTS = 1024;
+const MOST_PARTS_OF_ALL = 4 * MOST_PARTS;
 /** Compiled grammars that are kept for the next request. */
 const MOST_COMPILED = 64;
 
 /** Spaces and line ends between two parts of JSON: a model that is lost in them finds out again. */
 const MOST_WHITESPACE = 8;
+/** Schemas of more parts are written on one line: to count whitespace makes them twenty times as slow to compile. */
+const MOST_PARTS_WITH_WHITESPACE = 48;
+/** The indentation that stands for none and no line ends. */
+const ONE_LINE = -1;
 
 const ANY_OBJECT = JSON.stringify({ type: 'object' });
 
@@ -153,6 +163,8 @@ function compileWith(compiler: GrammarCompiler, grammar: Grammar): Promise<Compi
   if (grammar.kind === 'tags') return compiler.compileStructuralTag(grammar.format);
   const isStrict = grammar.kind === 'schema';
   const schema = grammar.kind === 'json' ? ANY_OBJECT : JSON.stringify(grammar.schema);
+  const isOneLine = isStrict && partsOf(grammar.schema) > MOST_PARTS_WITH_WHITESPACE;
+  if (isOneLine) return compiler.compileJSONSchema(schema, false, ONE_LINE, undefined, isStrict);
   return compiler.compileJSONSchema(schema, true, undefined, undefined, isStrict, MOST_WHITESPACE);
 }
 
@@ -165,14 +177,45 @@ function spellingsOf(tokenizer: Tokenizer): string[] {
   });
 }
 
-/** The grammar as JSON. Throws `GRAMMAR_INVALID` for one that is too long, too deep, or cannot be written. */
+/** The grammar as JSON. Throws `GRAMMAR_INVALID` for one that is too long, too deep, has too many parts, or cannot be written. */
 function textOf(grammar: Grammar): string {
   const text = written(grammar);
   if (text.length > LONGEST) {
     fail('GRAMMAR_INVALID', { reason: `it is ${text.length} characters long, at most ${LONGEST} are taken` });
   }
   if (isDeeper(text, DEEPEST)) fail('GRAMMAR_INVALID', { reason: `it is nested more than ${DEEPEST} deep` });
+  let all = 0;
+  for (const schema of grammar.kind === 'schema' ? [grammar.schema] : schemasIn(grammar)) {
+    const parts = partsOf(schema);
+    checkParts('a schema', parts, MOST_PARTS);
+    all += parts;
+  }
+  checkParts('all its schemas', all, MOST_PARTS_OF_ALL);
   return text;
+}
+
+function checkParts(what: string, found: number, most: number): void {
+  if (found <= most) return;
+  const reason = `${what} of ${found} parts (properties, items, alternatives), at most ${most} are taken: ask for less at once`;
+  fail('GRAMMAR_INVALID', { reason });
+}
+
+/** The schemas in a description of tagged text. */
+function* schemasIn(value: unknown): Generator<unknown, void> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, part] of Object.entries(value)) {
+    if (key === 'json_schema') yield part;
+    else yield* schemasIn(part);
+  }
+}
+
+/** How many schemas a schema is made of: whatever in it can be one is counted. */
+function partsOf(schema: unknown): number {
+  if (typeof schema === 'boolean') return 1;
+  if (typeof schema !== 'object' || schema === null) return 0;
+  let parts = Array.isArray(schema) ? 0 : 1;
+  for (const part of Object.values(schema)) parts += partsOf(part);
+  return parts;
 }
 
 function written(grammar: Grammar): string {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import { type Device, type DeviceBuffer, wholeOf } from '../../src/device/index.ts';
+import { type Device, type DeviceBuffer, MemoryBudget, wholeOf } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
@@ -261,7 +261,7 @@ test('layers that are streamed from pinned pages of the file give the same token
   const trace = new LoadTrace();
   const model = await LanguageModel.open(
     { gguf: await openGguf(path), device, architectures: ALL_ARCHITECTURES, sharesDevice: true },
-    { weightMemory, hostMemory: 2 ** 30, trace },
+    { weightMemory, hostMemory: new MemoryBudget('host', 2 ** 30), trace },
   );
   const layers = model.plan.weights.filter(({ names }) => names[0]?.startsWith('blk.'));
   const bytes = layers.flatMap(({ job }) => job.tensors.map(({ byteLength }) => byteLength));

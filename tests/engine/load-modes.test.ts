@@ -271,6 +271,7 @@ test('layers that are streamed from pinned pages of the file give the same token
   );
   const expected = await expectedTokens();
   let pages = 0;
+  let fromPagesAlone = false;
   for (let pass = 0; pass < 100; pass++) {
     trace.clear();
     assert.deepEqual(await tokensOf(model), expected);
@@ -280,9 +281,10 @@ test('layers that are streamed from pinned pages of the file give the same token
     // Of three layers in two slots, one has a slot for itself.
     assert.equal(pages, (bytes.length * 2) / 3);
     assert.ok(rows('stream') >= GREEDY.maxTokens * pages);
+    fromPagesAlone = true;
     break;
   }
-  assert.ok(pages > 0);
+  assert.ok(fromPagesAlone, `every pass read the file; ${pages} reads of pages`);
   await model.dispose();
   assert.equal(device.liveObjects(), 0);
   assert.equal(openMappings(path) ?? 0, 0);

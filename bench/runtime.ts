@@ -3,12 +3,12 @@ import { cpus } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { LanguageModel, ModelOptions } from '../src/engine/language-model.ts';
+import type { LanguageModel } from '../src/engine/language-model.ts';
 import { StepProfile } from '../src/engine/step-profile.ts';
 import { Q8_0 } from '../src/formats/index.ts';
 import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { reportDevices } from '../src/node/devices.ts';
-import { loadModel } from '../src/node/load-model.ts';
+import { type LoadModelOptions, loadModel } from '../src/node/load-model.ts';
 import { writeSyntheticModel } from '../src/node/write-synthetic-model.ts';
 import { EVERYTHING, type Mechanism, MECHANISMS, NOTHING_AHEAD } from './runtime/mechanisms.ts';
 import { type Compared, shortfall } from './runtime/shortfall.ts';
@@ -103,13 +103,13 @@ function middle(of: readonly Measured[]): Measured {
   return Object.fromEntries(keys.map((key) => [key, median(of, key)])) as unknown as Measured;
 }
 
-function open(path: string, device: string, options: ModelOptions): Promise<LanguageModel> {
+function open(path: string, device: string, options: LoadModelOptions): Promise<LanguageModel> {
   const context = 2 * (work.promptTokens + work.generatedTokens);
   return loadModel(path, { device, load: 'eager', context, sequences: work.slots, ...options });
 }
 
 /** Where the time of steps goes: a round of its own, because to look costs time. */
-async function figures(path: string, device: string, options: ModelOptions): Promise<Compared['on']> {
+async function figures(path: string, device: string, options: LoadModelOptions): Promise<Compared['on']> {
   const profile = new StepProfile();
   await using model = await open(path, device, { ...options, profile });
   const alone = async () => (await runAlone(model, work)).generatedTokens;
@@ -123,7 +123,7 @@ async function figures(path: string, device: string, options: ModelOptions): Pro
 async function compare(
   path: string,
   device: string,
-  { mechanism, look }: { mechanism: Mechanism; look: (options: ModelOptions) => Promise<Compared['on']> },
+  { mechanism, look }: { mechanism: Mechanism; look: (options: LoadModelOptions) => Promise<Compared['on']> },
 ): Promise<Gain> {
   const [withIt, without] = [mechanism.on ?? EVERYTHING, mechanism.off];
   const rounds = await inTurns(path, device, [withIt, without]);
@@ -142,7 +142,7 @@ async function compare(
 async function inTurns(
   path: string,
   device: string,
-  [withIt, without]: readonly [ModelOptions, ModelOptions],
+  [withIt, without]: readonly [LoadModelOptions, LoadModelOptions],
 ): Promise<readonly [Measured[], Measured[]]> {
   await using on = await open(path, device, withIt);
   await using off = await open(path, device, without);
@@ -157,7 +157,7 @@ async function inTurns(
 }
 
 /** First tokens of a model that nobody has used yet, after a rest. */
-async function firstTokensOf(path: string, device: string, options: ModelOptions) {
+async function firstTokensOf(path: string, device: string, options: LoadModelOptions) {
   await using model = await open(path, device, options);
   await new Promise((resolve) => setTimeout(resolve, REST_MS));
   const times = await firstTokens(model);
@@ -205,8 +205,8 @@ for (const path of files) {
       console.log(`\n${basename(path)} on ${device}; with the mechanism/without it`);
       console.log(row(HEADINGS));
     }
-    const seen = new Map<ModelOptions, Compared['on']>();
-    const look = async (options: ModelOptions) => {
+    const seen = new Map<LoadModelOptions, Compared['on']>();
+    const look = async (options: LoadModelOptions) => {
       const known = seen.get(options) ?? (await figures(path, device, options));
       seen.set(options, known);
       return known;

@@ -1,6 +1,7 @@
 /** rocmforge for Node: load a GGUF model and continue texts with it. */
 export { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from './base/errors.ts';
 export type { Logger } from './base/log.ts';
+export { MemoryBudget } from './device/index.ts';
 export type { DraftModel, DraftSource } from './engine/draft-model.ts';
 export type { Embedding, EmbedOptions } from './engine/embedding.ts';
 export type { PositionLogits } from './engine/forced-logits.ts';

@@ -1,4 +1,4 @@
-import type { ModelOptions } from '../../src/engine/language-model.ts';
+import type { LoadModelOptions } from '../../src/node/load-model.ts';
 
 /** Something that the engine does to be faster. */
 export interface Mechanism {
@@ -8,13 +8,13 @@ export interface Mechanism {
   /** Whether it keeps the device from waiting for the host, or makes more of a step. */
   readonly gainsBy: 'shorter gaps' | 'fuller steps';
   /** The options with it, where it cannot do its part with everything else on. */
-  readonly on?: ModelOptions;
+  readonly on?: LoadModelOptions;
   /** The options without it. */
-  readonly off: ModelOptions;
+  readonly off: LoadModelOptions;
 }
 
 /** Everything on, with three places for steps. */
-export const EVERYTHING: ModelOptions = { inFlight: 3 };
+export const EVERYTHING: LoadModelOptions = { inFlight: 3 };
 
 const READ_BEFORE_NEXT = { inFlight: 3, runtime: { pipelined: false } } as const;
 
@@ -50,4 +50,4 @@ export const MECHANISMS: readonly Mechanism[] = [
 ];
 
 /** Without steps that are recorded while there is nothing to do. What it gains is a first token, once for each shape. */
-export const NOTHING_AHEAD: ModelOptions = { inFlight: 3, runtime: { recordsAhead: false } };
+export const NOTHING_AHEAD: LoadModelOptions = { inFlight: 3, runtime: { recordsAhead: false } };

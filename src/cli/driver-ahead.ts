@@ -4,6 +4,9 @@ import { COMMANDS } from './commands/index.ts';
 /** The drivers that `auto` tries, all at once here: first the one whose library is read in no time. */
 const DRIVERS: readonly DriverName[] = ['cuda', 'hip'];
 
+/** What is answered without any device. */
+const ASKING: readonly string[] = ['-h', '--help', '-V', '--version'];
+
 /**
  * Begins to start the drivers that the command line is going to try, if any, before the rest of our code is read: that takes
  * half as long as a driver's start, which needs no thread of ours. Whatever keeps one from starting is found again, and told,
@@ -22,18 +25,19 @@ export async function startDriverAhead(argv: readonly string[]): Promise<void> {
 
 /** The drivers that a command line, as `runProgram` takes it, is going to try. */
 export function driversFor(argv: readonly string[]): readonly DriverName[] {
-  const command = COMMANDS.find(({ name }) => argv.includes(name));
-  if (!command?.opensDevice || argv.includes('--help') || argv.includes('-h')) return [];
+  const named = argv.map((word) => COMMANDS.find(({ name }) => name === word));
+  const command = named.find((found) => found !== undefined);
+  if (!command?.opensDevice || argv.some((word) => ASKING.includes(word))) return [];
   const device = deviceIn(argv) ?? 'auto';
   return device === 'auto' ? DRIVERS : DRIVERS.filter((name) => name === device.split(':')[0]);
 }
 
-/** What `-d` or `--device` says, written in one of the four ways. */
+/** What the last `-d` or `--device` says, written in one of the four ways. */
 function deviceIn(argv: readonly string[]): string | undefined {
+  let device: string | undefined;
   for (const [index, word] of argv.entries()) {
-    if (word === '-d' || word === '--device') return argv[index + 1];
-    const [, device] = /^(?:--device=|-d)(.+)$/.exec(word) ?? [];
-    if (device !== undefined) return device;
+    if (word === '-d' || word === '--device') device = argv[index + 1];
+    else device = /^(?:--device=|-d)(.+)$/.exec(word)?.[1] ?? device;
   }
-  return undefined;
+  return device;
 }

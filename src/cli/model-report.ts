@@ -4,7 +4,7 @@ import type { GgufFile, MetadataValue } from '../gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { type FitSummary, summaryOf } from '../model/fit-plan.ts';
 import { type DeviceRequest, openDevice } from '../node/devices.ts';
-import { defaultHostMemory } from '../node/host-memory.ts';
+import { hostMemoryOf } from '../node/host-memory.ts';
 import type { LoadModelOptions } from '../node/load-model.ts';
 import { openDraft } from '../node/open-draft.ts';
 import { chatTemplateNames } from '../text/index.ts';
@@ -122,7 +122,7 @@ export async function memoryNeed(
     await using _draftDevice = draft && 'device' in draft ? draft.device : undefined;
     const speculation = options.draft?.tokens ?? options.speculation;
     const parts = { gguf, device, draft, architectures: ALL_ARCHITECTURES };
-    const hostMemory = options.hostMemory ?? defaultHostMemory();
+    const hostMemory = hostMemoryOf(options.hostMemory);
     const fit = await LanguageModel.fit(parts, { ...options, speculation, hostMemory });
     const { free } = await device.memory();
     return { device: device.info.backend, context: fit.context, free, fit: summaryOf(fit) };

@@ -18,7 +18,8 @@ export class ModelKeeper implements AsyncDisposable {
   #restoring: Promise<unknown> = Promise.resolve();
 
   private constructor(parts: ModelParts, options: ModelOptions, current: LoadedModel) {
-    this.#parts = parts;
+    // What was compiled for the first device would keep it.
+    this.#parts = { ...parts, compiled: undefined };
     this.#options = options;
     this.#log = options.logger ?? silentLogger;
     this.#current = current;
@@ -78,7 +79,7 @@ export class ModelKeeper implements AsyncDisposable {
     try {
       // Whoever waited for the model to be loaded has seen it loaded.
       const options = { ...this.#options, ...this.#current.options, onProgress: undefined, signal };
-      return await LoadedModel.open({ ...this.#parts, device, compiled: undefined }, options);
+      return await LoadedModel.open({ ...this.#parts, device }, options);
     } catch (error) {
       if (!this.#parts.sharesDevice) await device[Symbol.asyncDispose]();
       throw error;

@@ -1,7 +1,7 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import type { BlockDecoder, Device, DeviceEvent, FileRows, Stream } from '../device/index.ts';
+import type { BlockDecoder, Device, DeviceEvent, FileRows, MemoryBudget, Stream } from '../device/index.ts';
 import type { ByteSource } from '../io/index.ts';
 import { type LoadBreakdown, LoadClock, type LoadPhase } from './load-clock.ts';
 import { type LoadProgress, ProgressReporter } from './load-progress.ts';
@@ -22,10 +22,10 @@ export interface LoaderOptions extends Partial<LoaderSizes> {
   /** Chunks that are decoded at once, where weights are decoded on the host. Default: all that the decoder does at once. */
   readonly threads?: number | undefined;
   /**
-   * Host memory, in bytes, that may stay pinned for weights that come again and again: pages of their file, from which the
-   * device then copies by itself. Default 0.
+   * Host memory that may stay pinned for weights that come again and again: pages of their file, from which the device then
+   * copies by itself. Loaders may share it. Default: none is pinned.
    */
-  readonly hostMemory?: number | undefined;
+  readonly hostMemory?: MemoryBudget | undefined;
   /** Decodes on the host; the caller's. Default: the formats' own decoders, on the calling thread. */
   readonly decoder?: BlockDecoder | undefined;
   /** Is told of everything that takes time. */
@@ -102,11 +102,7 @@ export class AsyncModelLoader implements AsyncDisposable {
 
   /** Pins nothing yet. Throws `INVALID_ARGUMENT` for counts that are none. */
   constructor(device: Device, options: LoaderOptions = {}) {
-    const { decoder = scalarDecoder, trace, hostMemory: mostBytes = 0, logger = silentLogger } = options;
-    if (!(Number.isSafeInteger(mostBytes) && mostBytes >= 0)) {
-      const expected = 'a count of bytes';
-      fail('INVALID_ARGUMENT', { name: 'hostMemory', found: String(mostBytes), expected });
-    }
+    const { decoder = scalarDecoder, trace, hostMemory, logger = silentLogger } = options;
     const count = (name: keyof LoaderSizes) => positive(name, options[name] ?? DEFAULT_SIZES[name]);
     this.#slotBytes = count('slotBytes');
     this.#decoder = decoder;
@@ -118,7 +114,7 @@ export class AsyncModelLoader implements AsyncDisposable {
       onPin: (pin) => this.#timed('pin', pin),
     });
     this.#pages = new PinnedPages(device, {
-      mostBytes,
+      budget: hostMemory,
       logger,
       onPin: (chunk, since, pin) => {
         const pinned = this.#timed('pin', pin);
@@ -193,9 +189,9 @@ export class AsyncModelLoader implements AsyncDisposable {
     if (!this.#life.end()) return;
     this.#queue.fail(new RocmforgeError('DISPOSED', { what: 'the loader' }));
     await Promise.all(this.#underWay);
+    await using _pages = this.#pages;
+    using _ring = this.#ring;
     await this.#streams[Symbol.asyncDispose]();
-    this.#ring[Symbol.dispose]();
-    await this.#pages[Symbol.asyncDispose]();
   }
 
   /**

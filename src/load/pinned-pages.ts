@@ -1,7 +1,7 @@
 import { alignUp } from '../base/bytes.ts';
 import { RocmforgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import type { Device, PinnedBuffer } from '../device/index.ts';
+import { type Device, MemoryBudget, type PinnedBuffer } from '../device/index.ts';
 import type { ByteSource, MappedRange } from '../io/index.ts';
 import { type Chunk, chunksOf, type WeightJob } from './weight-job.ts';
 
@@ -13,11 +13,18 @@ export interface PinnedRows {
 
 /** How pages are pinned. */
 export interface PinnedPagesOptions {
-  /** Bytes that may be pinned at once. */
-  readonly mostBytes: number;
+  /** What is pinned is taken from it, and given back. Default: there is none. */
+  readonly budget?: MemoryBudget | undefined;
   readonly logger: Logger;
   /** Called around the pinning of a chunk's pages, which began with reading them into memory at `since`. */
   onPin<T>(chunk: Chunk, since: number, pin: () => T): T;
+}
+
+/** Pages of a chunk that are pinned. */
+interface Held extends PinnedRows {
+  readonly range: MappedRange;
+  /** What they took of the budget. */
+  readonly taken: number;
 }
 
 /** Every page size there is divides it. */
@@ -36,13 +43,12 @@ export class PinnedPages implements AsyncDisposable {
   readonly #device: Device;
   readonly #options: PinnedPagesOptions;
   readonly #known = new WeakMap<WeightJob, { readonly chunks: readonly Chunk[]; isWanted: boolean }>();
-  readonly #rows = new Map<Chunk, PinnedRows & { readonly range: MappedRange }>();
+  readonly #budget: MemoryBudget;
+  readonly #rows = new Map<Chunk, Held>();
   /** Sources that are being looked at. */
   readonly #looks = new Map<ByteSource, Promise<void>>();
   #wanted: Chunk[] = [];
   #working: Promise<void> | undefined;
-  /** Bytes that may still be pinned. */
-  #left: number;
   /** False once nothing more is pinned. */
   #goesOn: boolean;
 
@@ -50,8 +56,8 @@ export class PinnedPages implements AsyncDisposable {
   constructor(device: Device, options: PinnedPagesOptions) {
     this.#device = device;
     this.#options = options;
-    this.#left = options.mostBytes;
-    this.#goesOn = options.mostBytes > 0 && device.pinReadOnly !== undefined;
+    this.#budget = options.budget ?? new MemoryBudget('host', 0);
+    this.#goesOn = this.#budget.total > 0 && device.pinReadOnly !== undefined;
   }
 
   /** The chunks of a weight that comes again and again: the same ones each time. */
@@ -79,17 +85,35 @@ export class PinnedPages implements AsyncDisposable {
     for (const source of new Set(tensors.map((tensor) => tensor.source))) await this.#look(source);
   }
 
-  /** Gives everything back; nothing copies from it any more. */
+  /**
+   * Gives everything back; nothing copies from it any more. Rejects with the first `DRIVER_CALL` where the driver refuses to
+   * unpin, when everything else is given back.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop();
     await this.#working;
+    const refusals: unknown[] = [];
     let given = 0;
-    for (const { pinned, range } of this.#rows.values()) {
-      pinned[Symbol.dispose]();
-      range[Symbol.dispose]();
+    for (const held of this.#rows.values()) {
+      try {
+        this.#giveBack(held);
+      } catch (error) {
+        refusals.push(error);
+      }
       if (++given % GIVEN_BACK_AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve, 0));
     }
     this.#rows.clear();
+    if (refusals.length > 0) throw refusals[0];
+  }
+
+  /** Pages that the driver does not unpin are unmapped all the same: the system keeps them as long as somebody holds them. */
+  #giveBack({ pinned, range, taken }: Held): void {
+    this.#budget.give(taken);
+    try {
+      pinned[Symbol.dispose]();
+    } finally {
+      range[Symbol.dispose]();
+    }
   }
 
   /** Of several that ask at once, one looks. */
@@ -117,23 +141,27 @@ export class PinnedPages implements AsyncDisposable {
     const { source } = chunk.tensor;
     // It begins and ends somewhere within pages.
     const taken = alignUp(fileBytes, PAGE_BYTES) + PAGE_BYTES;
-    if (taken > this.#left) return this.#refuse(source, 'the memory for it is used up');
-    this.#left -= taken;
+    if (taken > this.#budget.info.free) return this.#refuse(source, 'the memory for it is used up');
+    this.#budget.take(taken, 'file pages');
     const since = performance.now();
     let range: MappedRange | undefined;
     try {
       range = await source.map?.(fileOffset, fileBytes);
-      if (!range) return this.#refuse(source, 'the system does not map it');
-      const { bytes, lead } = range;
-      const pin = () => this.#device.pinReadOnly?.(bytes, 'file pages');
-      const pinned = this.#goesOn ? this.#options.onPin(chunk, since, pin) : undefined;
-      if (!pinned) return range[Symbol.dispose]();
-      this.#rows.set(chunk, { pinned, offset: lead, range });
+      if (!range) this.#refuse(source, 'the system does not map it');
+      const pinned = range && this.#goesOn ? this.#pinRange(chunk, range, since) : undefined;
+      if (range && pinned) {
+        this.#rows.set(chunk, { pinned, offset: range.lead, range, taken });
+        return;
+      }
     } catch (error) {
-      range?.[Symbol.dispose]();
       this.#refuse(source, error instanceof RocmforgeError ? error.message : String(error));
     }
-    return undefined;
+    range?.[Symbol.dispose]();
+    this.#budget.give(taken);
+  }
+
+  #pinRange(chunk: Chunk, { bytes }: MappedRange, since: number): PinnedBuffer | undefined {
+    return this.#options.onPin(chunk, since, () => this.#device.pinReadOnly?.(bytes, 'file pages'));
   }
 
   /** The first refusal is the last try. */

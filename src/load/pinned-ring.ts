@@ -36,7 +36,8 @@ export class RingSlot {
    * is pinned five times as fast, because its pages are there, and those who fill it are many. Throws as `createPinned`.
    */
   fillable(byteLength: number): Uint8Array {
-    if (this.#holds(byteLength)) return (this.#pinned as PinnedBuffer).bytes;
+    // Memory of the device's own, where the slot's half was refused, stays what is filled: `pinned` would give it unfilled.
+    if (this.#pinned) return this.pinned(byteLength).bytes;
     return this.#ring.pinnable(this.#index, byteLength) ?? this.pinned(byteLength).bytes;
   }
 
@@ -45,7 +46,7 @@ export class RingSlot {
    * small. Throws as `createPinned`.
    */
   pinned(byteLength: number): PinnedBuffer {
-    if (this.#holds(byteLength)) return this.#pinned as PinnedBuffer;
+    if (this.#pinned && this.#pinned.byteLength >= byteLength) return this.#pinned;
     this.unpin();
     this.#pinned = this.#ring.pin(this.#index, byteLength);
     return this.#pinned;
@@ -62,10 +63,6 @@ export class RingSlot {
   unpin(): void {
     this.#pinned?.[Symbol.dispose]();
     this.#pinned = undefined;
-  }
-
-  #holds(byteLength: number): boolean {
-    return this.#pinned !== undefined && this.#pinned.byteLength >= byteLength;
   }
 }
 

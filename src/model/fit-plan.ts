@@ -1,6 +1,6 @@
 import { formatBytes } from '../base/bytes.ts';
 import { fail, invariant } from '../base/errors.ts';
-import type { MemoryRules } from '../device/index.ts';
+import type { MemoryBudget, MemoryRules } from '../device/index.ts';
 import { type LoaderSizes, ringBytes } from '../load/loader-sizes.ts';
 import { buffersOf, placements, type WeightPlacement, type WeightsToPlace } from './weight-placement.ts';
 
@@ -11,10 +11,10 @@ export interface MemoryLimits {
   /** For the buffers of the weights on the device alone, before the driver rounds. */
   readonly weightMemory?: number | undefined;
   /**
-   * Host memory, in bytes, that may stay pinned for layers that come anew in every step: pages of the file, from which the
-   * device copies by itself. Beside all other limits, because the pages are the system's cache of the file.
+   * Host memory that may stay pinned for layers that come anew in every step: pages of the file, from which the device copies
+   * by itself. Models may share it. Beside all other limits, because the pages are the system's cache of the file.
    */
-  readonly hostMemory?: number | undefined;
+  readonly hostMemory?: MemoryBudget | undefined;
   /** What the device has free. */
   readonly free?: number | undefined;
 }
@@ -100,7 +100,7 @@ export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
 function planWith(
   { rules, context, ...wanted }: MemoryWanted,
   placement: WeightPlacement,
-  { hostMemory = 0 }: MemoryLimits,
+  { hostMemory }: MemoryLimits,
 ): FitPlan {
   const loader = wanted.loader(placement.streamed.length > 0);
   const ring = ringBytes(loader);
@@ -124,7 +124,7 @@ function planWith(
     loader,
     margin,
     host,
-    pinned: Math.min(hostMemory, streamed),
+    pinned: Math.min(hostMemory?.info.free ?? 0, streamed),
     draft: 0,
     total: buffers + ring + host,
     onDevice:

@@ -66,7 +66,11 @@ export class ConfigReader {
   windowPattern(fallback: number): WindowPattern {
     const key = 'attention.sliding_window_pattern';
     const name = `${this.architecture}.${key}`;
-    if (this.metadata.lengthOf(name) === undefined) return this.real(key, fallback);
+    if (!this.#isPerLayer(key)) {
+      const period = this.real(key, fallback);
+      if (Number.isSafeInteger(period) && period >= 0) return period;
+      this.refuse(key, String(period), 'a whole number that is not negative');
+    }
     if (this.metadata.typeOf(name) === 'bool[]') return this.metadata.booleans(name) ?? [];
     return Array.from(this.metadata.numbers(name) ?? [], (value) => value !== 0);
   }
@@ -93,10 +97,23 @@ export class ConfigReader {
   /** A number, or what all of an array's values are: llama.cpp takes either for what may differ by layer. */
   #stored(key: string): number | undefined {
     const name = `${this.architecture}.${key}`;
-    if (this.metadata.lengthOf(name) === undefined) return this.metadata.number(name);
-    const values = Array.from(this.metadata.numbers(name) ?? []);
-    if (values.every((value) => value === values[0])) return values[0];
-    this.refuse(key, values.join(', '), 'one value for all layers');
+    if (!this.#isPerLayer(key)) return this.metadata.number(name);
+    const values = this.metadata.requireNumbers(name);
+    for (let layer = 1; layer < values.length; layer++) {
+      if (values[layer] === values[0]) continue;
+      this.refuse(key, `${values[0]} and ${values[layer]}`, 'one value for all layers');
+    }
+    return values[0];
+  }
+
+  /** Whether the file has a value for each layer, those that predict further tokens included: no more and no fewer. */
+  #isPerLayer(key: string): boolean {
+    const length = this.metadata.lengthOf(`${this.architecture}.${key}`);
+    if (length === undefined) return false;
+    // Not `count`: that would ask here again where the count of layers is an array itself.
+    const layers = this.metadata.requireNumber(`${this.architecture}.block_count`);
+    if (length !== layers) this.refuse(key, `${length} values`, `one for each of ${layers} layers`);
+    return true;
   }
 
   #ropeScaling(trainedContext: number): RopeScaling {

@@ -29,8 +29,9 @@ export async function compileModel(source: ModelSource, options: PlanOptions): P
 }
 
 /**
- * Compiles a model, unless `compiled` is there for the same source and options, and plans its memory. Where it does not fit: with `shrinkContext`, the largest context with which all
- * weights stay; else layers are streamed. Rejects with `MODEL_TOO_LARGE` where neither helps, or as `describeModel`.
+ * Compiles a model, unless `compiled` is there for the same source and options, and plans its memory. Where it does not
+ * fit: with `shrinkContext`, the largest context with which all weights stay; else layers are streamed. Rejects with
+ * `MODEL_TOO_LARGE` where neither helps, or as `describeModel`.
  */
 export async function planWithin(
   source: ModelSource,

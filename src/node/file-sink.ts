@@ -13,9 +13,9 @@ export class FileSink implements ByteSink, AsyncDisposable {
     this.#handle = handle;
   }
 
-  /** Rejects with `WRITE_FAILED`. */
-  static async create(path: string): Promise<FileSink> {
-    const handle = await open(path, 'w').catch((cause: unknown) => writeFailed(path, cause));
+  /** Rejects with `WRITE_FAILED`; where there must be no file of that name yet (`isNew`), also for one. */
+  static async create(path: string, isNew = false): Promise<FileSink> {
+    const handle = await open(path, isNew ? 'wx' : 'w').catch((cause: unknown) => writeFailed(path, cause));
     return new FileSink(path, handle);
   }
 

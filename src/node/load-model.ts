@@ -4,16 +4,21 @@ import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
 import type { Tokenizer } from '../text/index.ts';
 import { beginDevice, type DeviceRequest, reopenDevice } from './devices.ts';
-import { defaultHostMemory } from './host-memory.ts';
+import { hostMemoryOf } from './host-memory.ts';
 import type { AdapterOptions, OpenedAdapters } from './open-adapters.ts';
 import { type DraftRequest, openDraft } from './open-draft.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** How a model is loaded from a path or an address. */
-export interface LoadModelOptions extends ModelOptions, DeviceRequest, AdapterOptions {
+export interface LoadModelOptions extends Omit<ModelOptions, 'hostMemory'>, DeviceRequest, AdapterOptions {
   /** Memory of a device that is shared with other models; no device is opened then. */
   readonly residency?: Residency | undefined;
   readonly draft?: DraftRequest | undefined;
+  /**
+   * Host memory, in bytes, that may stay pinned for this model's streamed layers; 0 for none. Default: half of what is
+   * available, for all models of the process together.
+   */
+  readonly hostMemory?: number | undefined;
 }
 
 /**
@@ -24,6 +29,7 @@ export interface LoadModelOptions extends ModelOptions, DeviceRequest, AdapterOp
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const { signal, logger, threads, residency } = options;
+  const hostMemory = hostMemoryOf(options.hostMemory);
   const shared = residency && Promise.resolve(residency.device);
   // A driver starts on a thread of its own: the rest of our code and the file are read meanwhile, and the model is compiled.
   const opening = shared ? { described: shared, opened: shared } : beginDevice(options);
@@ -44,7 +50,8 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const source = { gguf, decoder, residency, ...adapters, architectures, tokenizer };
     // What a draft changes is known when it is open.
     const described = options.draft ? undefined : await opening.described;
-    const compiling = described && LanguageModel.compile({ ...source, device: described }, options);
+    const compiling =
+      described && LanguageModel.compile({ ...source, device: described }, { ...options, hostMemory });
     compiling?.catch(() => {});
     const device = await opening.opened;
     const compiled = device === described ? compiling : undefined;
@@ -52,7 +59,6 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const draft = options.draft && (await openDraft(options.draft, options));
     const speculation = options.draft?.tokens ?? options.speculation;
     const parts = { ...source, device, reopen, draft, compiled };
-    const hostMemory = options.hostMemory ?? defaultHostMemory();
     return await LanguageModel.open(parts, { ...options, speculation, hostMemory });
   } catch (error) {
     if (!shared) await opening.opened.then((device) => device[Symbol.asyncDispose]()).catch(() => {});

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { cpus, freemem } from 'node:os';
+import { cpus } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { fail } from '../base/errors.ts';
 import type { BlockDecoder, Device } from '../device/index.ts';
@@ -27,7 +27,7 @@ export async function openCpu(options: NodeCpuOptions = {}): Promise<Device> {
     ...options,
     host: nodeWorkerHost(WORKER, usableCores()),
     kernels: await kernelBytes(),
-    memoryLimit: options.memoryLimit ?? availableMemory(),
+    memoryLimit: options.memoryLimit ?? process.availableMemory(),
     name: cpus()[0]?.model ?? 'CPU',
   });
 }
@@ -46,11 +46,6 @@ export async function kernelBytes(): Promise<KernelBytes> {
   setFlagsFromString('--experimental-wasm-relaxed-simd');
   const [relaxed, baseline] = await Promise.all([kernels('relaxed'), kernels('baseline')]);
   return { relaxed, baseline };
-}
-
-/** Bytes that the process may still use: the system's estimate, within the control group's limit. */
-function availableMemory(): number {
-  return process.availableMemory?.() ?? freemem();
 }
 
 async function kernels(variant: 'relaxed' | 'baseline'): Promise<Uint8Array<ArrayBuffer>> {

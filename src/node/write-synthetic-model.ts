@@ -1,4 +1,6 @@
-import { realpath, rename, rm, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, sep } from 'node:path';
 import { fail } from '../base/errors.ts';
 import { GgufWriter } from '../gguf/index.ts';
 import { type RandomWeightsOptions, writeRandomWeights } from '../model/synthetic/random-weights.ts';
@@ -21,19 +23,33 @@ export interface SyntheticModelRequest extends SyntheticPlanOptions, RandomWeigh
  */
 export async function writeSyntheticModel(request: SyntheticModelRequest): Promise<number> {
   const plan = await syntheticPlan(request.name, request.shape, request);
-  const target = await realpath(request.path).catch(() => request.path);
-  const part = (await isDevice(target)) ? undefined : `${target}.part`;
-  const sink = await FileSink.create(part ?? target);
+  const target = await targetOf(request.path);
+  const part = (await isDevice(target)) ? undefined : `${target}.${randomUUID()}`;
+  const sink = await FileSink.create(part ?? target, part !== undefined);
   try {
     const writer = await GgufWriter.begin(sink, plan);
     await writeRandomWeights(writer, request);
     await sink.dispose();
-    if (part !== undefined) await rename(part, target).catch((cause: unknown) => notRenamed(target, cause));
+    if (part !== undefined) await rename(part, target).catch((cause: unknown) => notWritten(target, cause));
     return writer.layout.byteLength;
   } catch (error) {
     await sink.dispose();
     if (part !== undefined) await rm(part, { force: true });
     throw error;
+  }
+}
+
+/** Where a file of that name is, or is going to be: behind all links, whose last may lead to nothing yet. */
+async function targetOf(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (cause) {
+    // Links in a circle would be followed for ever.
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ELOOP') return notWritten(path, cause);
+    const link = await readlink(path).catch(() => undefined);
+    if (link === undefined) return path;
+    // Not normalized: `..` behind a link to a folder is for the system to follow.
+    return targetOf(isAbsolute(link) ? link : `${dirname(path)}${sep}${link}`);
   }
 }
 
@@ -45,7 +61,7 @@ function isDevice(path: string): Promise<boolean> {
   );
 }
 
-function notRenamed(path: string, cause: unknown): never {
+function notWritten(path: string, cause: unknown): never {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return fail('WRITE_FAILED', { path, reason }, cause);
 }

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import { type Device, type DeviceBuffer, wholeOf } from '../../src/device/index.ts';
+import { type Device, type DeviceBuffer, MemoryBudget, wholeOf } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
@@ -261,7 +261,7 @@ test('layers that are streamed from pinned pages of the file give the same token
   const trace = new LoadTrace();
   const model = await LanguageModel.open(
     { gguf: await openGguf(path), device, architectures: ALL_ARCHITECTURES, sharesDevice: true },
-    { weightMemory, hostMemory: 2 ** 30, trace },
+    { weightMemory, hostMemory: new MemoryBudget('host', 2 ** 30), trace },
   );
   const layers = model.plan.weights.filter(({ names }) => names[0]?.startsWith('blk.'));
   const bytes = layers.flatMap(({ job }) => job.tensors.map(({ byteLength }) => byteLength));
@@ -271,6 +271,7 @@ test('layers that are streamed from pinned pages of the file give the same token
   );
   const expected = await expectedTokens();
   let pages = 0;
+  let fromPagesAlone = false;
   for (let pass = 0; pass < 100; pass++) {
     trace.clear();
     assert.deepEqual(await tokensOf(model), expected);
@@ -280,9 +281,10 @@ test('layers that are streamed from pinned pages of the file give the same token
     // Of three layers in two slots, one has a slot for itself.
     assert.equal(pages, (bytes.length * 2) / 3);
     assert.ok(rows('stream') >= GREEDY.maxTokens * pages);
+    fromPagesAlone = true;
     break;
   }
-  assert.ok(pages > 0);
+  assert.ok(fromPagesAlone, `every pass read the file; ${pages} reads of pages`);
   await model.dispose();
   assert.equal(device.liveObjects(), 0);
   assert.equal(openMappings(path) ?? 0, 0);

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { isRocmforgeError } from '../../src/base/errors.ts';
+import { isRocmforgeError, RocmforgeError } from '../../src/base/errors.ts';
 import type { Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { F16, F32 } from '../../src/formats/index.ts';
+import { GgufFile } from '../../src/gguf/index.ts';
 import { AsyncModelLoader, type LoaderOptions, SYNCHRONOUS } from '../../src/load/async-model-loader.ts';
 import type { LoadProgress } from '../../src/load/load-progress.ts';
 import { LoadTrace } from '../../src/load/load-trace.ts';
-import { tinyModel } from '../support/tiny-model.ts';
+import { openSource } from '../../src/node/index.ts';
+import { temporaryFolder } from '../support/temporary.ts';
+import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { arrived, expected, jobFor, jobsFor } from '../support/weight-jobs.ts';
 
 const SIZES: readonly (LoaderOptions & { readonly rowAlignment: number })[] = [
@@ -165,6 +170,34 @@ test('pinned memory that is refused fails the load; the next one works', async (
   await assert.rejects(loader.load(jobs), /no more/);
   await loader.load(jobs);
   for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
+});
+
+test('where a driver refuses to pin the ring, every byte still arrives', async (t) => {
+  const path = join(temporaryFolder(t), 'model.gguf');
+  writeFileSync(path, await tinyBytes('F32'));
+  await using gguf = await GgufFile.open(await openSource(path, { mmap: false }));
+  await using device = openReferenceDevice();
+  let refusals = 0;
+  const refusing = new Proxy(device, {
+    get(target, name) {
+      if (name === 'pin') {
+        return () => {
+          refusals++;
+          throw new RocmforgeError('DRIVER_CALL', { device: '', call: '', status: 1, text: '', hint: '' });
+        };
+      }
+      const value = Reflect.get(target, name) as unknown;
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  // Chunks of several slots' size, which begin here and there in the pages that are read for them.
+  for (const slotBytes of [64, 500, 3000]) {
+    const jobs = jobsFor(gguf, device, { rowAlignment: 64 });
+    await using loader = new AsyncModelLoader(refusing, { slots: 1, slotBytes });
+    await loader.load(jobs);
+    for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
+  }
+  assert.ok(refusals > 0);
 });
 
 for (const name of ['readers', 'streams', 'slots', 'slotBytes', 'threads'] as const) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { isRocmforgeError, RocmforgeError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
-import type { Device } from '../../src/device/index.ts';
+import { type Device, MemoryBudget } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { F32 } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
@@ -37,7 +37,7 @@ interface Again {
 async function again(
   t: TestContext,
   device: Device,
-  { hostMemory = MUCH, ...options }: LoaderOptions & JobOptions = {},
+  { hostMemory = new MemoryBudget('host', MUCH), ...options }: LoaderOptions & JobOptions = {},
 ): Promise<Again> {
   const path = join(temporaryFolder(t), 'model.gguf');
   writeFileSync(path, bytes);
@@ -95,19 +95,21 @@ test('what comes again is copied from the file itself, and given back with the l
 });
 
 test('no more is pinned than may be, and the rest is read', async (t) => {
-  for (const hostMemory of [0, 2 ** 18]) {
+  for (const most of [0, 2 ** 18]) {
+    const hostMemory = new MemoryBudget('host', most);
     await using device = openReferenceDevice();
     const { gguf, jobs, lines, trace, loader, load, settle } = await again(t, device, { hostMemory });
     const chunks = await load();
     const read = await settle();
     const pinned = trace.spans.filter(({ row }) => row === 'pages').length;
-    assert.equal(pinned > 0 && read < chunks, hostMemory > 0);
-    assert.ok(read > 0 && pinned * 2 ** 16 <= hostMemory);
-    assert.equal(lines.length, hostMemory > 0 ? 1 : 0);
+    assert.equal(pinned > 0 && read < chunks, most > 0);
+    assert.ok(read > 0 && pinned * 2 ** 16 <= most);
+    assert.equal(lines.length, most > 0 ? 1 : 0);
     await scribble(device, jobs);
     await load();
     for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
     await loader[Symbol.asyncDispose]();
+    assert.equal(hostMemory.info.free, most);
     await gguf.dispose();
   }
 });
@@ -127,13 +129,15 @@ test('a driver that refuses is asked once, and a source without pages never', as
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },
   });
-  const { path, gguf, lines, loader, load, settle } = await again(t, refusing);
+  const hostMemory = new MemoryBudget('host', MUCH);
+  const { path, gguf, lines, loader, load, settle } = await again(t, refusing, { hostMemory });
   const chunks = await load();
   assert.equal(await settle(), chunks);
   assert.deepEqual([asked, lines.length], [1, 1]);
   assert.ok((openMappings(path) ?? 0) <= 1, 'what was mapped for it is given back');
+  assert.equal(hostMemory.info.free, MUCH);
   for (const { source } of gguf.parts) Object.assign(source, { map: undefined });
-  await using other = new AsyncModelLoader(refusing, { hostMemory: MUCH });
+  await using other = new AsyncModelLoader(refusing, { hostMemory });
   for (let i = 0; i < 3; i++)
     await other.load(jobsFor(gguf, device).map((job) => ({ ...job, comesAgain: true })));
   assert.equal(asked, 1);

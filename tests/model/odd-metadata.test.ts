@@ -7,11 +7,20 @@ import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { SYNTHETIC_FAMILIES } from '../../src/model/synthetic/families.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
-import { count } from '../../src/model/synthetic/values.ts';
+import { count, real } from '../../src/model/synthetic/values.ts';
 import { familyOfVariant } from '../support/family-variants.ts';
 
 /** What a file of an architecture says by the key, and why no layer could be recorded so. */
-const REFUSED: readonly { architecture: string; key: string; value: GgufValue; expected: string }[] = [
+interface OddValue {
+  readonly architecture: string;
+  readonly key: string;
+  readonly value: GgufValue;
+  /** What the error says was found, where that is not the value itself. */
+  readonly found?: string;
+  readonly expected: string;
+}
+
+const REFUSED: readonly OddValue[] = [
   {
     architecture: 'llama',
     key: 'attention.head_count_kv',
@@ -34,14 +43,49 @@ const REFUSED: readonly { architecture: string; key: string; value: GgufValue; e
     architecture: 'llama',
     key: 'feed_forward_length',
     value: { type: 'array', element: 'u32', values: [48, 64] },
+    found: '48 and 64',
     expected: 'one value for all layers',
+  },
+  {
+    architecture: 'llama',
+    key: 'feed_forward_length',
+    value: { type: 'array', element: 'u32', values: [48, 48, 48] },
+    found: '3 values',
+    expected: 'one for each of 2 layers',
+  },
+  {
+    architecture: 'llama',
+    key: 'attention.head_count_kv',
+    value: { type: 'array', element: 'u32', values: [] },
+    found: '0 values',
+    expected: 'one for each of 2 layers',
+  },
+  ...[-2, 2.5, Number.POSITIVE_INFINITY].map((period) => ({
+    architecture: 'gemma3',
+    key: 'attention.sliding_window_pattern',
+    value: real(period),
+    expected: Number.isFinite(period) ? 'a whole number that is not negative' : 'a number',
+  })),
+  {
+    architecture: 'gemma3',
+    key: 'attention.sliding_window_pattern',
+    value: { type: 'array', element: 'bool', values: [true] },
+    found: '1 values',
+    expected: 'one for each of 2 layers',
+  },
+  {
+    architecture: 'olmo2',
+    key: 'attention.sliding_window_pattern',
+    value: { type: 'array', element: 'u32', values: [1, 1, 0] },
+    found: '3 values',
+    expected: 'one for each of 2 layers',
   },
   { architecture: 'qwen3moe', key: 'expert_used_count', value: count(9), expected: 'at most 6' },
   { architecture: 'glm4moe', key: 'expert_group_count', value: count(4), expected: 'a divisor of 6 experts' },
   { architecture: 'glm4moe', key: 'nextn_predict_layers', value: count(2), expected: 'less than 2 layers' },
 ];
 
-for (const { architecture, key, value, expected } of REFUSED) {
+for (const { architecture, key, value, found, expected } of REFUSED) {
   test(`${architecture} with ${key} that does not go with the rest is refused by that key`, async () => {
     const variant = { name: 'odd', architecture, metadata: { [key]: value } };
     const shape = syntheticShape('tiny', { architecture });
@@ -49,6 +93,7 @@ for (const { architecture, key, value, expected } of REFUSED) {
     await assert.rejects(plan, (error) => {
       assert.ok(isRocmforgeError(error, 'MODEL_CONFIG'));
       assert.equal(error.params.key, `${architecture}.${key}`);
+      if (found !== undefined) assert.equal(error.params.found, found);
       assert.equal(error.params.expected, expected);
       return true;
     });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import type { LanguageModel, ModelOptions } from '../../src/index.ts';
+import type { LanguageModel, LoadModelOptions } from '../../src/index.ts';
 import { loadModel } from '../../src/index.ts';
 import { familyPaths } from '../support/family-fixtures.ts';
 import { PROMPT, RWKV7 as MODEL } from '../support/prompt-chunk-tests.ts';
 
-function open(options: ModelOptions & { device: string }): Promise<LanguageModel> {
+function open(options: LoadModelOptions & { device: string }): Promise<LanguageModel> {
   return loadModel(MODEL, options);
 }
 

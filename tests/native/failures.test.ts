@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { wholeOf } from '../../src/device/index.ts';
-import { NATIVE_KERNELS, openNativeDevice } from '../../src/devices/native/index.ts';
+import { NATIVE_KERNELS } from '../../src/devices/native/index.ts';
 import { type Emulator, emulatedTests, STATUS } from '../support/native/emulator.ts';
 import { Polynomial } from '../support/native/polynomial.ts';
+import { openedDevice } from '../support/native/opened-device.ts';
 
 const emulated = await emulatedTests('gfx1100');
 
@@ -128,7 +129,7 @@ emulated('a device that cannot be opened says why, and nothing stays behind', as
   assert.deepEqual(emulator.live(), {});
   const { library, platform } = emulator;
   const options = { library, platform, kernels: NATIVE_KERNELS };
-  assert.throws(() => openNativeDevice({ ...options, ordinal: 1 }), {
+  assert.throws(() => openedDevice({ ...options, ordinal: 1 }), {
     code: 'DEVICE_UNAVAILABLE',
     message: /there are 1 devices/,
   });

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Logger, silentLogger } from '../../src/base/log.ts';
-import { kernelSource, moduleKey, NATIVE_KERNELS, openNativeDevice } from '../../src/devices/native/index.ts';
+import { kernelSource, moduleKey, NATIVE_KERNELS } from '../../src/devices/native/index.ts';
 import { ChildCompiler } from '../../src/node/child-compiler.ts';
 import { GraphBuilder } from '../../src/ops/index.ts';
 import { type Emulator, emulatedTests, openTestPlatform, withDevice } from '../support/native/emulator.ts';
 import { Polynomial } from '../support/native/polynomial.ts';
 import { fixedKernels } from '../support/native/probe.ts';
 import { temporaryFolder } from '../support/temporary.ts';
+import { openedDevice } from '../support/native/opened-device.ts';
 
 const emulated = await emulatedTests('gfx1100');
 
@@ -62,7 +63,7 @@ async function sources(emulator: Emulator, cacheFolder: string): Promise<unknown
   const { library } = emulator;
   await using platform = await openTestPlatform({ cacheFolder, compilers: emulator.compilers });
   const logger = keeping(said);
-  await using device = openNativeDevice({
+  await using device = openedDevice({
     library,
     ordinal: 0,
     platform,

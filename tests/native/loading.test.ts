@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
+import { MemoryBudget } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { LOAD_MODES } from '../../src/engine/load-mode.ts';
 import { BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K } from '../../src/formats/index.ts';
@@ -93,7 +94,7 @@ async function onPages<T>(
   };
   const gguf = await openGguf(path);
   const parts = { gguf, device: emulator.device({ pinsReadOnly: true }), architectures: ALL_ARCHITECTURES };
-  const limits = { weightMemory: Math.floor(0.9 * weights), hostMemory: 2 ** 30 };
+  const limits = { weightMemory: Math.floor(0.9 * weights), hostMemory: new MemoryBudget('host', 2 ** 30) };
   await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...limits, trace });
   return { result: await use(model), pinned };
 }

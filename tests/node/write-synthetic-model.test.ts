@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import {
   existsSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -130,6 +132,39 @@ test('a file is replaced under nobody who has it open, and links lead to the new
   assert.ok(before.equals(read));
   assert.ok(!before.equals(readFileSync(path)));
   assert.ok(lstatSync(link).isSymbolicLink());
+});
+
+test('two that write one file do not mix, and a file beside it stays what it was', async (t) => {
+  const folder = temporaryFolder(t);
+  const [path, beside] = [join(folder, 'tiny.gguf'), join(folder, 'tiny.gguf.part')];
+  const alone = await Promise.all(
+    [1, 2].map(async (seed) => {
+      const other = join(folder, `${seed}`);
+      await writeSyntheticModel(tiny(other, { seed }));
+      return readFileSync(other);
+    }),
+  );
+  writeFileSync(beside, 'mine');
+  await Promise.all([1, 2].map((seed) => writeSyntheticModel(tiny(path, { seed }))));
+  const written = readFileSync(path);
+  assert.ok(alone.some((bytes) => bytes.equals(written)));
+  assert.equal(readFileSync(beside, 'utf8'), 'mine');
+  assert.deepEqual(readdirSync(folder).sort(), ['1', '2', 'tiny.gguf', 'tiny.gguf.part']);
+});
+
+test('links that lead to nothing yet stay, and lead to the file then; links in a circle are refused', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'models'));
+  symlinkSync(join('models', 'second'), join(folder, 'first'));
+  symlinkSync('tiny.gguf', join(folder, 'models', 'second'));
+  const length = await writeSyntheticModel(tiny(join(folder, 'first')));
+  assert.equal(readlinkSync(join(folder, 'first')), join('models', 'second'));
+  assert.equal(readlinkSync(join(folder, 'models', 'second')), 'tiny.gguf');
+  assert.equal(lstatSync(join(folder, 'models', 'tiny.gguf')).size, length);
+  symlinkSync('circle', join(folder, 'circle'));
+  const writing = writeSyntheticModel(tiny(join(folder, 'circle')));
+  await assert.rejects(writing, (error) => isRocmforgeError(error, 'WRITE_FAILED'));
+  assert.deepEqual(readdirSync(folder).sort(), ['circle', 'first', 'models']);
 });
 
 test('what is no file is written to and left alone', { skip: !existsSync('/dev/full') }, async () => {

@@ -12,7 +12,7 @@ export async function readGolden(path: string): Promise<GoldenSequence[]> {
 export async function openForGolden(
   path: string,
   sequences: readonly GoldenSequence[],
-  open: (path: string, options: ModelOptions) => Promise<LanguageModel>,
+  open: (path: string, options: Omit<ModelOptions, 'hostMemory'>) => Promise<LanguageModel>,
 ): Promise<LanguageModel> {
   const context = Math.max(...sequences.map(({ ids, greedy }) => ids.length + greedy.length));
   return open(path, { context, batch: 256, logitRows: 32, cacheType: 'f32' });

@@ -4,7 +4,7 @@ import { LanguageModel, type ModelOptions } from '../../src/engine/language-mode
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openGrammarRealm } from '../../src/node/grammar-realm.ts';
 import { HttpListener, type ListenOptions } from '../../src/node/http-listener.ts';
-import { loadModel } from '../../src/node/load-model.ts';
+import { type LoadModelOptions, loadModel } from '../../src/node/load-model.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { type ServedModel, ModelServer, type ServerOptions } from '../../src/server/index.ts';
 import { BUNDLED } from './run-cli.ts';
@@ -30,7 +30,7 @@ export function tinySource(
 }
 
 /** The bundled model on the CPU device. */
-export function bundledSource(options: ModelOptions = {}): ServedModel {
+export function bundledSource(options: LoadModelOptions = {}): ServedModel {
   return {
     id: 'minimind2',
     created: 1_700_000_000,

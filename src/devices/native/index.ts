@@ -31,12 +31,7 @@ export {
 export { NATIVE_KERNELS } from './lowering/native-kernels.ts';
 export { NativeBuffer } from './memory/native-buffer.ts';
 export type { NativePinned } from './memory/native-pinned.ts';
-export {
-  describeNativeDevice,
-  NativeDevice,
-  type NativeDeviceOptions,
-  openNativeDevice,
-} from './native-device.ts';
+export { describeNativeDevice, NativeDevice, type NativeDeviceOptions } from './native-device.ts';
 export type {
   CompileJob,
   CompileResult,

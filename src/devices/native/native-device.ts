@@ -58,8 +58,8 @@ export interface NativeDeviceOptions {
 const ROW_CAPACITIES = [1, 2, 4, 16, 32, 64, 128];
 
 /**
- * A GPU under HIP or CUDA, made by `describeNativeDevice` or `openNativeDevice`. Until `open` was called, `compile` may be
- * called, which waits for it, and nothing else.
+ * A GPU under HIP or CUDA, made by `describeNativeDevice`. Until `open` was called, `compile` may be called, which waits for it,
+ * and nothing else.
  */
 export class NativeDevice implements Device {
   readonly info: DeviceInfo;
@@ -352,18 +352,6 @@ export function describeNativeDevice(options: NativeDeviceOptions): NativeDevice
     return new NativeDevice(driver, lost, options);
   } catch (error) {
     throw unavailable(driver, error);
-  }
-}
-
-/** Opens a GPU. Throws `DEVICE_UNAVAILABLE` with the reason; what was opened until then is closed. */
-export function openNativeDevice(options: NativeDeviceOptions): NativeDevice {
-  const device = describeNativeDevice(options);
-  try {
-    device.open();
-    return device;
-  } catch (error) {
-    void device[Symbol.asyncDispose]();
-    throw error;
   }
 }
 

@@ -10,7 +10,6 @@ import {
   type KernelSet,
   NATIVE_KERNELS,
   type NativeDevice,
-  openNativeDevice,
 } from '../../../src/devices/native/index.ts';
 import { KERNEL_FOLDER } from '../../../src/node/file-kernel-texts.ts';
 import { loadKoffiFfi } from '../../../src/node/koffi-ffi.ts';
@@ -21,6 +20,7 @@ import {
 } from '../../../src/node/native-platform.ts';
 import { buildEmulator, findCompiler } from '../emulator/build-emulator.ts';
 import { PROJECT_ROOT } from '../project.ts';
+import { openedDevice } from './opened-device.ts';
 
 /** Kernels that only tests have, beside the package's. */
 export const TEST_KERNEL_FOLDER = join(PROJECT_ROOT, 'tests/support/native/kernels');
@@ -122,7 +122,7 @@ export class Emulator implements AsyncDisposable {
     const library = pinsReadOnly ? this.#pinning : this.library;
     // A BLAS library of this machine would not know the emulated driver.
     const blasLibraries = blas ? [this.blas] : [];
-    return openNativeDevice({ library, ordinal: 0, platform, kernels, logger, blasLibraries });
+    return openedDevice({ library, ordinal: 0, platform, kernels, logger, blasLibraries });
   }
 
   get #pinning(): DriverLibrary {

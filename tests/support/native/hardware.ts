@@ -8,7 +8,6 @@ import {
   hipDriver,
   NATIVE_KERNELS,
   type NativeDevice,
-  openNativeDevice,
 } from '../../../src/devices/native/index.ts';
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
 import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
@@ -24,6 +23,7 @@ import { HARDWARE_TESTS } from './hardware-tests.ts';
 import { Polynomial } from './polynomial.ts';
 import { PRELUDE_TESTS } from './prelude-tests.ts';
 import { Prober } from './probe.ts';
+import { openedDevice } from './opened-device.ts';
 
 const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
 
@@ -45,7 +45,7 @@ export async function testHardware(
     return;
   }
   const open = (kernels = NATIVE_KERNELS): NativeDevice =>
-    openNativeDevice({ library, ordinal: 0, platform, kernels });
+    openedDevice({ library, ordinal: 0, platform, kernels });
   testDeviceContract(name, async () => open());
   testBeyondContract(name, open);
   const device: GoldenDevice = {
@@ -88,7 +88,7 @@ export async function testFault(driver: 'hip' | 'cuda'): Promise<void> {
   test(`${driver}: ${FAULT_CASE.name}`, { skip }, () =>
     FAULT_CASE.run(async () => {
       if ('reason' in library) throw new Error(library.reason);
-      const device = openNativeDevice({ library, ordinal: 0, platform, kernels: NATIVE_KERNELS });
+      const device = openedDevice({ library, ordinal: 0, platform, kernels: NATIVE_KERNELS });
       const polynomial = await Polynomial.on(device, UNMAPPED_BYTES);
       return { device, lose: () => polynomial.fault() };
     }),

@@ -12,6 +12,7 @@ import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
+import { deviceWith } from '../support/device-with.ts';
 import { checkPools } from '../support/load-pools.ts';
 import { openMappings } from '../support/open-handles.ts';
 import { temporaryFolder } from '../support/temporary.ts';
@@ -99,22 +100,16 @@ test('in the background the first layer runs before the last one is read', async
   });
   const device = openReferenceDevice();
   const ran: string[] = [];
-  const watched = new Proxy(device, {
-    get(target, name) {
-      if (name !== 'createStream') {
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      }
-      return (label: string) => {
-        const stream = target.createStream(label);
-        const { run } = stream;
-        stream.run = (step) => {
-          ran.push(step.label);
-          if (step.label.startsWith('layer 1')) free();
-          run.call(stream, step);
-        };
-        return stream;
+  const watched = deviceWith(device, {
+    createStream: (label) => {
+      const stream = device.createStream(label);
+      const { run } = stream;
+      stream.run = (step) => {
+        ran.push(step.label);
+        if (step.label.startsWith('layer 1')) free();
+        run.call(stream, step);
       };
+      return stream;
     },
   });
   const source = new WatchedSource(await tinyBytes());
@@ -142,17 +137,12 @@ test('in the background the first layer runs before the last one is read', async
 test('a layer can be computed by itself, and loads its own weights alone', async () => {
   await using device = openReferenceDevice();
   const buffers = new Map<string, DeviceBuffer>();
-  const watched = new Proxy(device, {
-    get(target, name) {
-      const value = Reflect.get(target, name) as unknown;
-      if (name === Symbol.asyncDispose) return async () => {};
-      if (name !== 'createBuffer')
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      return (byteLength: number, label: string) => {
-        const buffer = target.createBuffer(byteLength, label);
-        buffers.set(label, buffer);
-        return buffer;
-      };
+  const watched = deviceWith(device, {
+    [Symbol.asyncDispose]: async () => {},
+    createBuffer: (byteLength, label) => {
+      const buffer = device.createBuffer(byteLength, label);
+      buffers.set(label, buffer);
+      return buffer;
     },
   });
   const { model } = await open({ load: 'lazy' }, watched);

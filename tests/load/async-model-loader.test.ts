@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isRocmforgeError, RocmforgeError } from '../../src/base/errors.ts';
-import type { Device } from '../../src/device/index.ts';
+import { isRocmforgeError } from '../../src/base/errors.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { F16, F32 } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
@@ -11,6 +10,7 @@ import { AsyncModelLoader, type LoaderOptions, SYNCHRONOUS } from '../../src/loa
 import type { LoadProgress } from '../../src/load/load-progress.ts';
 import { LoadTrace } from '../../src/load/load-trace.ts';
 import { openSource } from '../../src/node/index.ts';
+import { deviceWith, refuseAsDriver } from '../support/device-with.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
 import { arrived, expected, jobFor, jobsFor } from '../support/weight-jobs.ts';
@@ -159,13 +159,12 @@ test('pinned memory that is refused fails the load; the next one works', async (
   await using device = openReferenceDevice();
   const jobs = jobsFor(gguf, device);
   let refusals = 1;
-  const sparing = new Proxy(device, {
-    get(target, name) {
-      if (name === 'createPinned' && refusals-- > 0) throw new RangeError('no more');
-      const value = Reflect.get(target, name) as unknown;
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+  const sparing = deviceWith(device, {
+    createPinned: (...of) => {
+      if (refusals-- > 0) throw new RangeError('no more');
+      return device.createPinned(...of);
     },
-  }) as Device;
+  });
   await using loader = new AsyncModelLoader(sparing);
   await assert.rejects(loader.load(jobs), /no more/);
   await loader.load(jobs);
@@ -178,16 +177,10 @@ test('where a driver refuses to pin the ring, every byte still arrives', async (
   await using gguf = await GgufFile.open(await openSource(path, { mmap: false }));
   await using device = openReferenceDevice();
   let refusals = 0;
-  const refusing = new Proxy(device, {
-    get(target, name) {
-      if (name === 'pin') {
-        return () => {
-          refusals++;
-          throw new RocmforgeError('DRIVER_CALL', { device: '', call: '', status: 1, text: '', hint: '' });
-        };
-      }
-      const value = Reflect.get(target, name) as unknown;
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+  const refusing = deviceWith(device, {
+    pin: () => {
+      refusals++;
+      return refuseAsDriver();
     },
   });
   // Chunks of several slots' size, which begin here and there in the pages that are read for them.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { isRocmforgeError, RocmforgeError } from '../../src/base/errors.ts';
+import { isRocmforgeError } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { type Device, MemoryBudget } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
@@ -12,6 +12,7 @@ import { AsyncModelLoader, type LoaderOptions } from '../../src/load/async-model
 import { LoadTrace } from '../../src/load/load-trace.ts';
 import type { WeightJob } from '../../src/load/weight-job.ts';
 import { openSource } from '../../src/node/index.ts';
+import { deviceWith, refuseAsDriver } from '../support/device-with.ts';
 import { openMappings } from '../support/open-handles.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
@@ -117,16 +118,10 @@ test('no more is pinned than may be, and the rest is read', async (t) => {
 test('a driver that refuses is asked once, and a source without pages never', async (t) => {
   await using device = openReferenceDevice();
   let asked = 0;
-  const refusing = new Proxy(device, {
-    get(target, name) {
-      if (name === 'pinReadOnly') {
-        return () => {
-          asked++;
-          throw new RocmforgeError('DRIVER_CALL', { device: '', call: '', status: 1, text: '', hint: '' });
-        };
-      }
-      const value = Reflect.get(target, name) as unknown;
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+  const refusing = deviceWith(device, {
+    pinReadOnly: () => {
+      asked++;
+      return refuseAsDriver();
     },
   });
   const hostMemory = new MemoryBudget('host', MUCH);

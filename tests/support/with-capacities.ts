@@ -1,13 +1,9 @@
 import type { Device } from '../../src/device/index.ts';
+import { deviceWith } from './device-with.ts';
 
 /** The device as one that gains by plans of several capacities. */
 export function withCapacities(device: Device, capacities: readonly number[]): Device {
-  return new Proxy(device, {
-    get(target, key) {
-      if (key === 'rowCapacities')
-        return (rows: number) => [...capacities.filter((capacity) => capacity < rows), rows];
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
+  return deviceWith(device, {
+    rowCapacities: (rows) => [...capacities.filter((capacity) => capacity < rows), rows],
   });
 }

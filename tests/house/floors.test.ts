@@ -6,7 +6,7 @@ import { sourceImports } from './imports.ts';
 /** The house: a file imports from lower floors only, never from a sibling folder of its own floor. */
 const FLOORS: readonly (readonly string[])[] = [
   ['base'],
-  ['io', 'formats'],
+  ['io', 'formats', 'grammar', 'jinja'],
   ['gguf', 'ops'],
   ['device'],
   ['text', 'load', 'devices/cpu', 'devices/native', 'devices/reference', 'devices/null', 'devices/webgpu'],

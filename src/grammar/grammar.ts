@@ -1,0 +1,32 @@
+import type { Regex } from './regex/regex.ts';
+
+/** What a text may be: rules by name, which may refer to each other and to themselves, and the one to begin with. */
+export interface Grammar {
+  readonly rules: ReadonlyMap<string, Rule>;
+  readonly root: string;
+}
+
+/** One rule of a context-free grammar whose terminals are regular languages. */
+export type Rule =
+  /** A terminal: any text of the language. Where it ends is decided by what follows, never by being the longest. */
+  | { readonly kind: 'regex'; readonly regex: Regex }
+  /**
+   * The special token (control or user-defined) that is spelled so, and where the vocabulary has none, this text. Control tokens
+   * are allowed nowhere else: a `regex` matches what tokens spell, never a control token.
+   */
+  | { readonly kind: 'token'; readonly text: string }
+  | { readonly kind: 'sequence'; readonly parts: readonly Rule[] }
+  | { readonly kind: 'choice'; readonly parts: readonly Rule[] }
+  /** `min` to `max` times the part; `max` may be Infinity. */
+  | { readonly kind: 'repeat'; readonly part: Rule; readonly min: number; readonly max: number }
+  /** The rule of this name, in the same grammar. */
+  | { readonly kind: 'reference'; readonly name: string }
+  /** A whole grammar with names of its own. */
+  | { readonly kind: 'grammar'; readonly grammar: Grammar }
+  /**
+   * A terminal whose text is unlike that of every other `distinct` terminal before it in the innermost `scope` around it: the
+   * keys of an object, the items of an array with `uniqueItems`. Only texts that can still become a new one are allowed.
+   */
+  | { readonly kind: 'distinct'; readonly regex: Regex }
+  /** Where `distinct` terminals are compared: each occurrence of the part in a text has memory of its own. */
+  | { readonly kind: 'scope'; readonly part: Rule };

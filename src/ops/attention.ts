@@ -32,7 +32,8 @@ export interface AttentionOp extends AttentionParameters {
   readonly kind: 'attention';
   readonly q: Tensor;
   readonly cache: PagedCache;
-  readonly batch: BatchTensors;
+  /** Where a row's sequence lies. Not its position: how far a row looks is what `reach` says. */
+  readonly batch: Pick<BatchTensors, 'slots' | 'blocks'>;
   /** i32 [rows, 1]: the last position that a row looks at. */
   readonly reach: Tensor;
   readonly out: Tensor;
@@ -87,7 +88,8 @@ export function attention(
   const whole = cache.keys.type !== 'q8_0' || sizes.every((size) => size % STATE_BLOCK === 0);
   g.require(whole, `heads of ${sizes.join(' and ')} elements are whole blocks of a q8_0 cache`);
   const out = g.temp('attention', { axis: 'rows', width: of.heads * of.valueSize });
-  g.push({ kind: 'attention', q, cache, batch: g.batch, reach, out, ...of });
+  const { slots, blocks } = g.batch;
+  g.push({ kind: 'attention', q, cache, batch: { slots, blocks }, reach, out, ...of });
   return out;
 }
 

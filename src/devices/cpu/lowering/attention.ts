@@ -81,7 +81,7 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
   });
 }
 
-function indices(batch: BatchTensors, to: Lowering) {
+function indices(batch: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>, to: Lowering) {
   const positions = to.tensor(batch.positions);
   const slots = to.tensor(batch.slots);
   const blocks = to.tensor(batch.blocks);

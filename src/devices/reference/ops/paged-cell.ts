@@ -5,7 +5,7 @@ import type { Frame } from '../frame.ts';
 /** The row of the cache in which a slot's position lies. */
 export function cellOf(
   frame: Frame,
-  of: { cache: PagedCache; batch: BatchTensors; slot: number; position: number },
+  of: { cache: PagedCache; batch: Pick<BatchTensors, 'blocks'>; slot: number; position: number },
 ): number {
   const { blockSize, keys } = of.cache;
   const block = frame.matrix(of.batch.blocks).read(of.slot)[Math.floor(of.position / blockSize)];

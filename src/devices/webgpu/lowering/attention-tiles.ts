@@ -74,7 +74,7 @@ export function launchTiles(
 ): void {
   const { cache, batch, heads, kvHeads } = op;
   const rows = TEAMS * units.rows;
-  const cells = cellArguments(cache, batch, to);
+  const cells = cellArguments(cache, { ...batch, positions: op.reach }, to);
   const counts = tileCounts(op, units);
   const octets = cacheType(cache) === 'q8_0' ? 'array<vec2<u32>>' : 'array<vec4<u32>>';
   to.launch({

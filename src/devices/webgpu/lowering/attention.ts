@@ -59,7 +59,11 @@ export function scaleConstants({ keys, values }: PagedCache) {
 }
 
 /** What `cell_of` wants. */
-export function cellArguments(cache: PagedCache, batch: BatchTensors, to: Lowering) {
+export function cellArguments(
+  cache: PagedCache,
+  batch: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>,
+  to: Lowering,
+) {
   return {
     args: {
       slots: to.index(batch.slots),

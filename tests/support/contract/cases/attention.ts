@@ -53,9 +53,30 @@ interface AttentionShape extends Partial<AttentionParameters> {
   readonly kvHeads: number;
   readonly keySize: number;
   readonly type?: StateType;
+  /** How far rows look, where that is not their own position. */
+  readonly looks?: Look;
 }
 
-function attentionCase(name: string, batch: RaggedBatch, of: AttentionShape): OpCase {
+/** The last position that a row looks at: of its own, and of the last of its sequence in the batch. */
+type Look = (position: number, last: number) => number;
+
+/** The whole text, as encoders look. */
+const whole: Look = (_, last) => last;
+/** Half of what is to come, so that rows of a tile look neither at the same nor at what their positions say. */
+const ahead: Look = (position, last) => position + Math.ceil((last - position) / 2);
+
+/** What the batch's rows look at. */
+function fillReach(batch: RaggedBatch, look: Look): Fill {
+  const lasts = new Map<number, number>();
+  batch.slots.forEach((slot, row) => {
+    lasts.set(slot, Math.max(lasts.get(slot) ?? 0, batch.positions[row] ?? 0));
+  });
+  const reach = batch.slots.map((slot, row) => look(batch.positions[row] ?? 0, lasts.get(slot) ?? 0));
+  return (elements) => elements.set(reach);
+}
+
+function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape): OpCase {
+  const { looks, ...of } = shape;
   const parameters: AttentionParameters = {
     valueSize: of.keySize,
     scale: 1 / Math.sqrt(of.keySize),
@@ -72,9 +93,14 @@ function attentionCase(name: string, batch: RaggedBatch, of: AttentionShape): Op
     record: (g) => {
       const q = g.input('q', { axis: 'rows', width: of.heads * of.keySize });
       const cache = pagedCache(g, batch, { type: of.type ?? 'f32', keys, values });
-      return { y: attention(g, q, cache, parameters) };
+      const reach = looks && g.input('reach', { axis: 'rows', width: 1, type: 'i32' });
+      return { y: attention(g, q, cache, { ...parameters, ...(reach && { reach }) }) };
     },
-    fill: { keys: fillCache(batch, keys), values: fillCache(batch, values) },
+    fill: {
+      keys: fillCache(batch, keys),
+      values: fillCache(batch, values),
+      ...(looks && { reach: fillReach(batch, looks) }),
+    },
   };
 }
 
@@ -150,6 +176,19 @@ const turns = raggedBatch({
   interleaved: true,
 });
 
+/** Rows that do not look as far as their positions: single ones, few and many of a sequence, over every kind of cache. */
+const REACH_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
+  const of = { heads: 4, kvHeads: 2, keySize: 64, type } as const;
+  return [
+    attentionCase('mixed, whole texts', mixedBatch(), { ...of, looks: whole }),
+    attentionCase('a row alone, looking back', alone(40), { ...of, looks: (position) => position - 9 }),
+    attentionCase('prompts, whole texts', prompts, { ...of, looks: whole }),
+    attentionCase('prompts, some of what is to come', prompts, { ...of, looks: ahead }),
+    attentionCase('in turns, whole texts', turns, { ...of, looks: whole }),
+    attentionCase('prompts, window of 20 ahead', prompts, { ...of, window: 20, looks: ahead }),
+  ];
+});
+
 /** A cache of blocks: of one a head, of several, of an odd number a cell; single rows, many and few of a sequence. */
 const QUANTIZED_CASES: readonly OpCase[] = [
   attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type: 'q8_0' }),
@@ -199,6 +238,7 @@ export const ATTENTION_CASES: readonly OpCase[] = [
   attentionCase('soft cap and window', long, { heads: 2, kvHeads: 1, keySize: 32, softCap: 5, window: 64 }),
   attentionCase('large scores', mixedBatch(), { heads: 2, kvHeads: 2, keySize: 64, scale: 4 }),
   attentionCase('odd size', mixedBatch(), { heads: 3, kvHeads: 3, keySize: 7 }),
+  ...REACH_CASES,
   ...QUANTIZED_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [
     appendCase('mixed', mixedBatch(), { type, keys: 64, values: 64 }),

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { fail } from '../base/errors.ts';
+import { fail, RocmforgeError } from '../base/errors.ts';
 import type { CompileJob, CompileResult, KernelCompiler } from '../devices/native/index.ts';
 
 /** What is sent to a compiling process. */
@@ -30,7 +30,11 @@ const IDLE_MILLISECONDS = 2000;
 interface Waiting {
   readonly request: CompileRequest;
   resolve(reply: CompileReply): void;
+  reject(reason: unknown): void;
 }
+
+/** What a closed compiler says is not a compilation's result, which could be kept or shown as the text's fault. */
+const closed = (): RocmforgeError => new RocmforgeError('DISPOSED', { what: 'the kernel compiler' });
 
 /**
  * Compiles in processes of its own, several at once: a compiler that ends its process, as the hipRTC of ROCm 5 does for a
@@ -41,16 +45,19 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
   readonly #most: number;
   readonly #queue: Waiting[] = [];
   readonly #workers = new Set<CompilerProcess>();
+  #disposed = false;
 
   constructor(options: ChildCompilerOptions = {}) {
     this.#options = options;
     this.#most = options.processes ?? Math.min(16, availableParallelism());
   }
 
+  /** Rejects with `LIBRARY_NOT_FOUND` where there is no compiler, and with `DISPOSED` for what was not compiled when it was closed. */
   async compile(job: CompileJob): Promise<CompileResult> {
+    if (this.#disposed) throw closed();
     const libraries = this.#options.libraries?.[job.api];
-    const reply = await new Promise<CompileReply>((resolve) => {
-      this.#queue.push({ request: { job, libraries }, resolve });
+    const reply = await new Promise<CompileReply>((resolve, reject) => {
+      this.#queue.push({ request: { job, libraries }, resolve, reject });
       this.#dispatch();
     });
     if ('unavailable' in reply) {
@@ -59,9 +66,10 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
     return reply;
   }
 
-  /** Ends the processes; what still waits to be compiled is answered as failed. */
+  /** Ends the processes; what is not compiled yet is rejected. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { resolve } of this.#queue.splice(0)) resolve({ log: 'the compiler was closed' });
+    this.#disposed = true;
+    for (const { reject } of this.#queue.splice(0)) reject(closed());
     await Promise.all([...this.#workers].map((worker) => worker.end()));
   }
 
@@ -81,7 +89,9 @@ export class ChildCompiler implements KernelCompiler, AsyncDisposable {
     const waiting = this.#queue.shift();
     if (!waiting) return;
     void worker.ask(waiting.request).then((reply) => {
-      waiting.resolve(reply);
+      // The process was ended in the middle of it.
+      if (this.#disposed && 'log' in reply) waiting.reject(closed());
+      else waiting.resolve(reply);
       this.#dispatch();
     });
   }

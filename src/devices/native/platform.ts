@@ -23,7 +23,7 @@ export type CompileResult =
 
 /** The driver's run-time compiler, kept where it cannot take this process down with it. */
 export interface KernelCompiler {
-  /** Rejects with `LIBRARY_NOT_FOUND` where there is no compiler. */
+  /** Rejects with `LIBRARY_NOT_FOUND` where there is no compiler, and with `DISPOSED` where it was closed meanwhile. */
   compile(job: CompileJob): Promise<CompileResult>;
 }
 

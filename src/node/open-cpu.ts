@@ -42,10 +42,14 @@ export async function openDecoder(
 
 /** The CPU device's kernels as they were built. Rejects with `DEVICE_UNAVAILABLE` where they were not. */
 export async function kernelBytes(): Promise<KernelBytes> {
-  // Node 20 has relaxed SIMD behind a flag, which must be set before anything is validated; later ones ignore it.
-  setFlagsFromString('--experimental-wasm-relaxed-simd');
+  allowRelaxedSimd();
   const [relaxed, baseline] = await Promise.all([kernels('relaxed'), kernels('baseline')]);
   return { relaxed, baseline };
+}
+
+/** Node 20 has relaxed SIMD behind a flag, which must be set before anything is validated; later ones have no such flag. */
+export function allowRelaxedSimd(): void {
+  if (Number.parseInt(process.versions.node) <= 20) setFlagsFromString('--experimental-wasm-relaxed-simd');
 }
 
 async function kernels(variant: 'relaxed' | 'baseline'): Promise<Uint8Array<ArrayBuffer>> {

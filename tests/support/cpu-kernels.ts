@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import v8 from 'node:v8';
 import type {
   DecodeKernel,
   KernelExports,
@@ -7,8 +6,9 @@ import type {
   MatVecKernel,
   PackKernel,
 } from '../../src/devices/cpu/kernel-exports.ts';
+import { allowRelaxedSimd } from '../../src/node/open-cpu.ts';
 
-v8.setFlagsFromString('--experimental-wasm-relaxed-simd');
+allowRelaxedSimd();
 
 export type KernelVariant = 'relaxed' | 'baseline';
 

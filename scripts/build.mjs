@@ -1,59 +1,23 @@
-// Builds dist/: the CPU kernels with AssemblyScript (once per change of their text), everything else with tsc,
-// the command line, and the page.
-import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+// Builds dist/ where it is not what the sources say: the CPU kernels with AssemblyScript (once per change of their text),
+// everything else with tsc, the command line, and the page.
+import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildCli } from './build-cli.mjs';
-import { buildWeb } from './build-web.mjs';
-import { writeKernelGrids } from './kernel-grids.mjs';
+import { lookAtBuild, recordBuild } from './build-record.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const require = createRequire(import.meta.url);
-const kernels = join(root, 'src/devices/cpu/kernels');
-const out = join(root, 'dist/src/devices/cpu');
 
-/** The two builds of the same kernels: `dot.ts` inlines the relaxed dot product where the feature is on. */
-const VARIANTS = [
-  { name: 'relaxed', features: 'simd,threads,bulk-memory,relaxed-simd' },
-  { name: 'baseline', features: 'simd,threads,bulk-memory' },
-];
-
-function buildKernels() {
-  writeKernelGrids(root);
-  const hash = createHash('sha256').update(readFileSync(fileURLToPath(import.meta.url)));
-  for (const file of readdirSync(kernels, { recursive: true }).sort()) {
-    if (String(file).endsWith('.ts'))
-      hash.update(`${file}\n`).update(readFileSync(join(kernels, String(file))));
+const { built, whole, inputs } = lookAtBuild(root);
+if (!built) {
+  // The compilers keep records of their own, and would not miss what was deleted.
+  if (!whole) rmSync(join(root, 'dist'), { recursive: true, force: true });
+  // To read the compilers takes longer than to find that there is nothing to compile.
+  const { compileAll } = await import('./compile-all.mjs');
+  try {
+    await compileAll(root);
+  } catch (error) {
+    recordBuild(root, {});
+    throw error;
   }
-  const digest = hash.digest('hex');
-  const stamp = join(out, 'kernels.sha256');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
-  mkdirSync(out, { recursive: true });
-  const asc = join(dirname(require.resolve('assemblyscript/package.json')), 'bin/asc.js');
-  for (const { name, features } of VARIANTS) {
-    const options = ['--optimizeLevel', '3', '--noAssert', '--runtime', 'stub', '--enable', features];
-    options.push('--importMemory', '--sharedMemory');
-    options.push('--initialMemory', '1', '--maximumMemory', '65535');
-    execFileSync(
-      process.execPath,
-      [asc, join(kernels, 'index.ts'), '-o', join(out, `kernels.${name}.wasm`), ...options],
-      {
-        stdio: 'inherit',
-      },
-    );
-  }
-  writeFileSync(stamp, digest);
+  recordBuild(root, inputs);
 }
-
-if (existsSync(join(kernels, 'index.ts'))) buildKernels();
-const tsc = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc');
-execFileSync(process.execPath, [tsc, '-p', root], { stdio: 'inherit' });
-// Kernel texts are read when a GPU is opened, from beside the compiled code.
-cpSync(join(root, 'src/devices/native/kernels'), join(root, 'dist/src/devices/native/kernels'), {
-  recursive: true,
-});
-await buildCli();
-await buildWeb();

@@ -1,0 +1,82 @@
+// Compiles the sources into dist/: the CPU kernels with AssemblyScript, everything else with tsc, the command line, and the page.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildCli } from './build-cli.mjs';
+import { buildWeb } from './build-web.mjs';
+import { writeKernelGrids } from './kernel-grids.mjs';
+
+const require = createRequire(import.meta.url);
+
+/** The two builds of the same kernels: `dot.ts` inlines the relaxed dot product where the feature is on. */
+const VARIANTS = [
+  { name: 'relaxed', features: 'simd,threads,bulk-memory,relaxed-simd' },
+  { name: 'baseline', features: 'simd,threads,bulk-memory' },
+];
+
+function buildKernels(root) {
+  const kernels = join(root, 'src/devices/cpu/kernels');
+  const out = join(root, 'dist/src/devices/cpu');
+  writeKernelGrids(root);
+  const { version } = require('assemblyscript/package.json');
+  const hash = createHash('sha256')
+    .update(version)
+    .update(readFileSync(fileURLToPath(import.meta.url)));
+  for (const file of readdirSync(kernels, { recursive: true }).sort()) {
+    if (String(file).endsWith('.ts'))
+      hash.update(`${file}\n`).update(readFileSync(join(kernels, String(file))));
+  }
+  const digest = hash.digest('hex');
+  const stamp = join(out, 'kernels.sha256');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
+  mkdirSync(out, { recursive: true });
+  const asc = join(dirname(require.resolve('assemblyscript/package.json')), 'bin/asc.js');
+  for (const { name, features } of VARIANTS) {
+    const options = ['--optimizeLevel', '3', '--noAssert', '--runtime', 'stub', '--enable', features];
+    options.push('--importMemory', '--sharedMemory');
+    options.push('--initialMemory', '1', '--maximumMemory', '65535');
+    execFileSync(
+      process.execPath,
+      [asc, join(kernels, 'index.ts'), '-o', join(out, `kernels.${name}.wasm`), ...options],
+      {
+        stdio: 'inherit',
+      },
+    );
+  }
+  writeFileSync(stamp, digest);
+}
+
+/** The ends of what tsc makes of one source. */
+const COMPILED = /(?:\.d)?\.([cm]?)[jt]s(?:\.map)?$/;
+
+/** What the build makes of no single source. */
+const MADE = /^kernels\.(?:\w+\.wasm|sha256)$/;
+
+/** Removes what is left in dist/ of sources that are gone, of another branch perhaps: tests would run it. */
+function removeOrphans(root, folder) {
+  if (!existsSync(join(root, 'dist', folder))) return;
+  for (const entry of readdirSync(join(root, 'dist', folder), { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || MADE.test(entry.name)) continue;
+    const path = join(entry.parentPath, entry.name);
+    const source = relative(join(root, 'dist'), path).replace(COMPILED, '.$1ts');
+    if (!existsSync(join(root, source))) rmSync(path);
+  }
+}
+
+/** Compiles everything; throws when a compiler refuses, its words on standard error. */
+export async function compileAll(root) {
+  const dist = join(root, 'dist');
+  for (const folder of ['src', 'tests', 'bench']) removeOrphans(root, folder);
+  buildKernels(root);
+  const tsc = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc');
+  execFileSync(process.execPath, [tsc, '-p', root], { stdio: 'inherit' });
+  // Kernel texts are read when a GPU is opened, from beside the compiled code.
+  cpSync(join(root, 'src/devices/native/kernels'), join(dist, 'src/devices/native/kernels'), {
+    recursive: true,
+  });
+  await buildCli();
+  await buildWeb();
+}

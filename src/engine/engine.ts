@@ -7,6 +7,7 @@ import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from './device-run.ts';
 import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
 import type { EvaluateOptions, PositionLogits } from './forced-logits.ts';
 import type { PipelineParts, Sampled } from './job-pipeline.ts';
+import { explainFault } from './first-fault.ts';
 import { PROMPT_LOOKUP } from './prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from './runtime-options.ts';
 import type { SequenceSnapshot } from './sequence-snapshot.ts';
@@ -31,6 +32,8 @@ export class Engine implements AsyncDisposable {
   readonly #slots: SlotPool;
   readonly #batcher: ContinuousBatcher<Sequence>;
   readonly #sequences = new Set<Sequence>();
+  /** Those of them whose logits meant nothing, and that are yet to be told why. */
+  readonly #faulty = new Set<Sequence>();
   readonly #lock = new SharedLock();
   readonly #sole: SoleUse;
   readonly #isPipelined: boolean;
@@ -216,6 +219,8 @@ export class Engine implements AsyncDisposable {
 
   #remove(sequence: Sequence): void {
     sequence.leave();
+    // Nobody goes on from what led to no numbers.
+    if (sequence.fault) sequence.place.computed = 0;
     if (this.#sequences.delete(sequence)) this.#batcher.remove(sequence);
   }
 
@@ -233,6 +238,7 @@ export class Engine implements AsyncDisposable {
       while (this.#run || this.#sequences.size > 0) {
         const run = this.#run ?? (await this.#ready());
         try {
+          if (this.#faulty.size > 0) await this.#explain(run);
           const begin = this.#parts.profile ? performance.now() : 0;
           const step = this.#takes(run) ? this.#batcher.next() : undefined;
           if (step) await this.#submit(step, run, begin);
@@ -313,13 +319,32 @@ export class Engine implements AsyncDisposable {
   readonly #deliver = (slice: Slice<Sequence>, from: Sampled<Sequence>): void => {
     const { sequence } = slice;
     sequence.place.pending--;
-    if (sequence.ended || !this.#sequences.has(sequence)) return;
+    if (sequence.ended || sequence.fault || !this.#sequences.has(sequence)) return;
     sequence.acceptRows(slice, from);
+    if (sequence.fault) this.#faulty.add(sequence);
     if (sequence.ended) this.#remove(sequence);
     else if (sequence.isFull) this.#shift(sequence);
     const ready = sequence.ended ? undefined : sequence.lookAhead();
     if (ready) void this.#resume(sequence, ready);
   };
+
+  /** Fails the sequences whose logits meant nothing; what was under way of the others is read first. */
+  async #explain({ plan, stream, pipeline }: DeviceRun<Sequence>): Promise<void> {
+    const { state } = this.#parts;
+    try {
+      while (!pipeline.isEmpty) await pipeline.complete(this.#deliver);
+      for (const sequence of this.#faulty) {
+        const { fault } = sequence;
+        if (fault && !sequence.ended) sequence.fail(await explainFault({ plan, state, stream }, fault));
+      }
+    } catch (error) {
+      for (const sequence of this.#faulty) if (!sequence.ended) sequence.fail(error);
+      throw error;
+    } finally {
+      for (const sequence of this.#faulty) this.#remove(sequence);
+      this.#faulty.clear();
+    }
+  }
 
   /** Makes room in a full context; what stays of it is read again, before others that wait get their turn. */
   #shift(sequence: Sequence): void {

@@ -1,3 +1,4 @@
+import { RocmforgeError } from '../base/errors.ts';
 import type { LogFields, Logger } from '../base/log.ts';
 import {
   maskWords,
@@ -6,6 +7,7 @@ import {
   type SamplingParameters,
   writeSamplingRow,
 } from '../ops/sampling/sampling-row.ts';
+import { NO_TOKEN } from '../ops/sampling/no-token.ts';
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { TokenConstraint } from '../text/index.ts';
 import { type Batchable, SequencePlace, type Slice } from './continuous-batcher.ts';
@@ -13,6 +15,7 @@ import type { Sampled } from './job-pipeline.ts';
 import type { JobSequence } from './job-sequence.ts';
 import type { Follower, ProposedSequence, Proposer } from './proposer.ts';
 import type { SampledToken } from './sampled-token.ts';
+import type { FaultyRows } from './first-fault.ts';
 import { TokenQueue } from './token-queue.ts';
 
 /** A continuation to be generated. */
@@ -103,6 +106,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly #follower: Follower | undefined;
   readonly #log: Logger;
   readonly mask: Int32Array | undefined;
+  #fault: FaultyRows | undefined;
   #isMaskFilled = false;
   #isGuessing = false;
   #hasGuessed = false;
@@ -136,7 +140,13 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     return this.#request.stopTokens;
   }
 
+  /** The rows behind which the logits meant nothing: it is not to go on. */
+  get fault(): FaultyRows | undefined {
+    return this.#fault;
+  }
+
   get awaitsHost(): boolean {
+    if (this.#fault) return true;
     const isPending = this.place.pending > 0;
     if (this.#follower) return isPending || this.#isGuessing;
     return this.mask !== undefined && (isPending || !this.#isMaskFilled);
@@ -180,6 +190,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
    * still to be asked for. Rejects as the constraint.
    */
   lookAhead(): Promise<void> | undefined {
+    if (this.#fault) return undefined;
     if (this.#follower) return this.#guess(this.#follower);
     return this.awaitsHost ? this.fillMask() : undefined;
   }
@@ -195,6 +206,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.#proposed += count - 1;
     for (let row = 0; row < count && !this.#ended; row++) {
       const token = from.sampled(slice, row);
+      if (token.id < 0) return this.#acceptNothing(token.id, slice);
       this.accept(token);
       // The rows behind a wrong guess say nothing.
       if (this.guesses[row] !== token.id) break;
@@ -202,6 +214,16 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     }
     // What was computed of wrong guesses is dropped.
     if (this.#follower) this.place.computed = Math.min(this.place.computed, this.ids.length - 1);
+  }
+
+  /** Takes what stands in a token's place. */
+  #acceptNothing(reason: number, { first, count, slot }: Slice<this>): void {
+    const { ids, adapters } = this;
+    if (reason === NO_TOKEN.forbidden) {
+      this.fail(new RocmforgeError('TOKENS_FORBIDDEN', { position: ids.length - 1 }));
+    } else {
+      this.#fault = { ids: ids.slice(first, first + count), first, slot, adapters };
+    }
   }
 
   #guess(follower: Follower): Promise<void> | undefined {

@@ -23,6 +23,9 @@ interface TapPlace {
   readonly tensor: Tensor;
 }
 
+/** What parts hand on, whatever else they leave: the residual stream, and the head its logits. */
+const RESULTS: readonly string[] = ['x', 'logits'];
+
 /** How far a step goes: `forward` ends with the logits, `generate` with the sampled tokens. */
 export type StepKind = 'forward' | 'generate';
 
@@ -115,6 +118,13 @@ export class BatchPlan implements Disposable {
       const range = this.buffers.get(streamName(output, planned?.order ?? 0));
       return { name, tensor, range };
     });
+  }
+
+  /** What a part hands on and where that stands; undefined of a piece of one, and of what samples. */
+  resultOf(part: number): (TapPlace & { readonly range: BufferRange }) | undefined {
+    const { graph, order } = this.parts[part]?.part ?? {};
+    const output = graph?.outputs.find(({ name }) => RESULTS.includes(name));
+    return output && { ...output, range: this.buffers.get(streamName(output.name, order ?? 0)) };
   }
 
   /** A part's name, by its number. */

@@ -234,7 +234,7 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   async run(on: RunOn): Promise<void> {
     const { stream, batch, kind, input } = on;
-    if (this.parts.taps || !this.#loaded.holdAll()) return this.#runParts(on);
+    if (this.parts.taps || on.behindPart || !this.#loaded.holdAll()) return this.#runParts(on);
     try {
       const wasRecorded = this.prepared.has(batch, kind);
       if (!wasRecorded) await batch.prepare(kind);
@@ -365,7 +365,7 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   async #runParts(on: RunOn): Promise<void> {
-    const { stream, batch, kind, input, watch } = on;
+    const { stream, batch, kind, input, watch, behindPart } = on;
     const parts = batch.partsOf(kind);
     await this.#embedding?.fill(input);
     watch?.ready();
@@ -375,6 +375,7 @@ export class ExecutionPlan implements AsyncDisposable {
     for (let part = 0; part < parts; part++) {
       await this.#runPart(stream, batch, part);
       if (this.parts.taps) await showTaps(this.parts.taps, { stream, batch, part, input });
+      await behindPart?.(part);
     }
   }
 

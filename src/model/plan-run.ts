@@ -13,6 +13,8 @@ export interface RunOn {
   readonly input: InputSlot;
   /** The host waits for the inputs to be on the device before it queues the step. Default false. */
   readonly awaitsInputs?: boolean;
+  /** Has the parts queued one by one, and is told of each, by its number in the order of running, before the next is. */
+  readonly behindPart?: ((part: number) => Promise<void>) | undefined;
   /** Is told when all that the step needs is there and its inputs are about to be queued, and of whole steps whether they were recorded. */
   readonly watch?: RunWatch | undefined;
 }

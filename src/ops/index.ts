@@ -16,6 +16,7 @@ export * from './rope.ts';
 export * from './rows.ts';
 export * from './sample.ts';
 export { DEFAULT_SAMPLING } from './sampling/default-sampling.ts';
+export { areSound, NO_TOKEN } from './sampling/no-token.ts';
 export { type SampleRow, sampleRow } from './sampling/sample-row.ts';
 export {
   MAX_LOG_PROBABILITIES,

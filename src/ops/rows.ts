@@ -12,7 +12,8 @@ export interface GatherRowsOp {
 
 /**
  * `out[r] = ids[r]`, or where that is below zero the token that an earlier step sampled, `tokens[-1 - ids[r]]`, so that a step
- * can be queued before the host knows what the one before it chose; -1 where `tokens` has no such row. Then
+ * can be queued before the host knows what the one before it chose; -1 where `tokens` has no such row, and `NO_TOKEN` where
+ * none was chosen. Then
  * `history[slots[r], positions[r]] = out[r]`: what the sampler's penalties look back on.
  */
 export interface TokenAppendOp {

@@ -9,7 +9,7 @@ import type { BatchTensors, State, Tensor } from './value.ts';
  * row's sequence up to its position, `masks` a bit for each token of the vocabulary by slot: where the row's parameters ask
  * for it, only tokens whose bit is set can be chosen. `report[o, :]` is written where the row asks for it: the chosen token's
  * log-probability and the most likely tokens with theirs, all before any stage of the chain, as pairs of (id as i32 bits,
- * natural log), first the choice.
+ * natural log), first the choice. A row of which no token can be chosen has one of `NO_TOKEN` in the token's place.
  */
 export interface SampleOp {
   readonly kind: 'sample';

@@ -112,3 +112,17 @@ export async function tinyModel(
 ): Promise<GgufFile> {
   return GgufFile.open(new MemorySource(await tinyBytes(matrix, changed, options), 'tiny.gguf'));
 }
+
+/** A file's bytes with a NaN in the place of an element of an f32 tensor. */
+export async function withNaN(
+  bytes: Uint8Array<ArrayBuffer>,
+  name: string,
+  element: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const broken = bytes.slice();
+  await using gguf = await GgufFile.open(new MemorySource(bytes, 'model.gguf'));
+  const tensor = gguf.tensors.find((candidate) => candidate.name === name);
+  if (!tensor) throw new Error(`there is no ${name}`);
+  new DataView(broken.buffer).setFloat32(tensor.offset + 4 * element, Number.NaN, true);
+  return broken;
+}

@@ -87,6 +87,21 @@ export const modelErrors = {
     'Ask it for embeddings, or use a model that continues texts.',
     (p) => `${p.model} is an encoder and continues no text`,
   ),
+  LOGITS_NOT_FINITE: entry<{ position: number; where: string }>(
+    500,
+    'The model computed something that is no number: its file is damaged, or its values grow beyond what the device holds.',
+    'Compare the file with its source (a checksum), and load it again if they differ. If they do not, run it on another device ' +
+      '(--device cpu); where it fails there too, convert the model again from its weights.',
+    (p) =>
+      `the logits at position ${p.position} are not finite; the first values that are not come from: ${p.where}`,
+  ),
+  TOKENS_FORBIDDEN: entry<{ position: number }>(
+    400,
+    'Every token that could follow was forbidden.',
+    'Leave some tokens out of the logit bias, or widen what the grammar allows.',
+    (p) =>
+      `no token may follow position ${p.position}: mask and logit bias forbid all that the model could say`,
+  ),
   PROMPT_EMPTY: entry<Record<string, never>>(
     400,
     'The prompt has no tokens.',

@@ -1,6 +1,7 @@
 import { largestOf } from './exponential-sum.ts';
+import { areSound, NO_TOKEN } from './no-token.ts';
 import { drawUniform } from './random.ts';
-import { writeReport } from './sampling-report.ts';
+import { writeNothing, writeReport } from './sampling-report.ts';
 import { SAMPLING_WORD } from './sampling-row.ts';
 import type { SamplingScratch } from './sampling-scratch.ts';
 import { addLogitBias } from './stages/logit-bias.ts';
@@ -32,18 +33,23 @@ export interface SampleRow {
 /**
  * The meaning of the `sample` operator: the chosen token of a row. The stages run in the order that `SamplingParameters`
  * states, each over what the one before it left, with probabilities that sum to 1 again. Bias and penalties round logits
- * to f32. Tokens with a NaN or -Infinity logit are never chosen; where no other is left, the token is 0. The draw takes the
- * first token, by ascending id, whose cumulated probability exceeds `drawUniform(seed, position)`.
+ * to f32. Tokens with a logit of -Infinity are never chosen. Where none can be, `NO_TOKEN` says why: logits that are not
+ * `areSound` give nothing, whatever the stages would leave. The draw takes the first token, by ascending id, whose cumulated
+ * probability exceeds `drawUniform(seed, position)`.
  */
 export function sampleRow(of: SampleRow): number {
   const { scratch } = of;
   scratch.words.set(
     of.row.length === scratch.words.length ? of.row : of.row.subarray(0, scratch.words.length),
   );
+  const alternatives = scratch.words[SAMPLING_WORD.logProbabilities] as number;
+  if (!areSound(of.logits)) {
+    if (alternatives >= 0) writeNothing(of.report, NO_TOKEN.unsound);
+    return NO_TOKEN.unsound;
+  }
   const logits = adjust(of);
   const temperature = scratch.floats[SAMPLING_WORD.temperature] as number;
   const token = temperature > 0 ? draw(of, logits, temperature) : greedy(logits);
-  const alternatives = scratch.words[SAMPLING_WORD.logProbabilities] as number;
   if (alternatives >= 0) writeReport({ ...of, candidates: scratch.candidates }, token, alternatives);
   return token;
 }
@@ -72,7 +78,7 @@ function adjust({ logits, history, mask, position, scratch }: SampleRow): Float3
 /** The token with the largest logit, the lowest id of several. */
 function greedy(logits: Float32Array): number {
   const largest = largestOf(logits, logits.length);
-  return largest === -Infinity ? 0 : logits.indexOf(largest);
+  return largest === -Infinity ? NO_TOKEN.forbidden : logits.indexOf(largest);
 }
 
 function draw({ position, scratch }: SampleRow, logits: Float32Array, temperature: number): number {
@@ -81,7 +87,7 @@ function draw({ position, scratch }: SampleRow, logits: Float32Array, temperatur
   const topPSum = floats[SAMPLING_WORD.topP] as number;
   const minPFraction = floats[SAMPLING_WORD.minP] as number;
   topK(candidates, logits, words[SAMPLING_WORD.topK] as number);
-  if (candidates.count === 0) return 0;
+  if (candidates.count === 0) return NO_TOKEN.forbidden;
   if (typicalP < 1) typical(candidates, logits, typicalP);
   if (topPSum < 1) topP(candidates, topPSum);
   if (minPFraction > 0) minP(candidates, minPFraction);

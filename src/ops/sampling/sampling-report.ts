@@ -11,7 +11,7 @@ export interface ReportParts {
 /**
  * Writes the natural log-probabilities of `token` and of the `wanted` most likely tokens, as many as fit, under the raw
  * logits, as pairs of (id as i32 bits, logarithm); pairs beyond those are left as they are. Pairs beyond the tokens that can
- * occur hold id 0 and -Infinity. Where no logit is a number above -Infinity, the token's own logarithm is NaN.
+ * occur hold id 0 and -Infinity. The logarithm of no token, an id below zero, is NaN.
  */
 export function writeReport(
   { report, logits, candidates }: ReportParts,
@@ -24,7 +24,7 @@ export function writeReport(
   const logTotal = Math.log(sumOfWeights(logits, logits.length, largest));
   const logarithm = (logit: number) => (logit === largest ? 0 : logit - largest) - logTotal;
   bits[0] = token;
-  report[1] = largest === -Infinity ? Number.NaN : logarithm(logits[token] as number);
+  report[1] = token < 0 ? Number.NaN : logarithm(logits[token] as number);
   if (alternatives === 0) return;
   candidates.fillTop(logits, Math.min(alternatives, logits.length));
   for (let rank = 0; rank < alternatives; rank++) {
@@ -33,4 +33,10 @@ export function writeReport(
     bits[at] = candidates.ids[index] ?? 0;
     report[at + 1] = index < 0 ? -Infinity : logarithm(candidates.keys[index] as number);
   }
+}
+
+/** Writes the report of a row whose logits mean nothing: what stands in the token's place, and NaN. */
+export function writeNothing(report: Float32Array, token: number): void {
+  new Int32Array(report.buffer, report.byteOffset, 1)[0] = token;
+  report[1] = Number.NaN;
 }

@@ -18,6 +18,10 @@
 #define WORD_MASKED 13
 #define WORD_BIASES 14
 
+// What stands in a token's place where none can be chosen, as `NO_TOKEN` of the contract.
+#define NO_TOKEN_UNSOUND -1
+#define NO_TOKEN_FORBIDDEN -2
+
 struct Parameters {
   const i32* words;
 
@@ -229,7 +233,7 @@ DEVICE i32 draw(Tokens tokens, const Parameters& of, i32 position, Workspace& sh
       tokens = gather(tokens, race.least_rank, shared);
     }
   }
-  if (best_rank(tokens, race, shared) == 0) return 0;
+  if (best_rank(tokens, race, shared) == 0) return NO_TOKEN_FORBIDDEN;
   f32 typical_p = of.real(WORD_TYPICAL_P), top_p = of.real(WORD_TOP_P), min_p = of.real(WORD_MIN_P);
   if (typical_p < 1) keep_typical(tokens, race, typical_p, shared);
   if (top_p < 1) keep_top_p(tokens, race, top_p, shared);
@@ -248,7 +252,7 @@ ROUTINE void write_report(const Tokens& tokens, i32 token, i32 wanted, f32* repo
   auto log_of = [&](f32 logit) { return f32((logit == largest ? 0 : f64(logit) - f64(largest)) - log_total); };
   if (thread() == 0) {
     report[0] = bits_as<f32>(token);
-    report[1] = best == 0 ? bits_as<f32>(0x7fc00000u) : log_of(tokens.logits[token]);
+    report[1] = token < 0 ? bits_as<f32>(0x7fc00000u) : log_of(tokens.logits[token]);
   }
   u64 next = best;
   for (i32 rank = 0; rank < wanted; rank++) {
@@ -277,20 +281,35 @@ KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i
   const f32* raw = logits + i64(output) * vocabulary;
   const i32* past = history + i64(slots[row]) * history_width;
   const i32* mask = masks + i64(slots[row]) * mask_words;
+  f32* report = reports + i64(output) * 2 * (1 + alternatives);
+  i32 wanted = of.words[WORD_LOG_PROBABILITIES];
+  u64 best = 0;
+  for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) best = max_of(best, rank_or_fault(raw[i], i));
+  best = block_largest(best, shared);
+  if (best == 0 || best >= LEAST_FAULT) {
+    if (thread() != 0) return;
+    tokens[output] = NO_TOKEN_UNSOUND;
+    if (wanted < 0) return;
+    report[0] = bits_as<f32>(NO_TOKEN_UNSOUND);
+    report[1] = bits_as<f32>(0x7fc00000u);
+    return;
+  }
   Tokens all = {adjust(raw, copies + i64(output) * vocabulary, vocabulary, past, mask, position, of), nullptr, vocabulary};
   i32 token;
   if (of.real(WORD_TEMPERATURE) > 0) {
     token = draw(all, of, position, shared);
   } else {
-    u64 best = 0;
-    for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) best = max_of(best, rank_of(all.logits[i], i));
-    best = block_largest(best, shared);
-    token = best ? id_of(best) : 0;
+    // Where nothing was changed, the best is known.
+    if (all.logits != raw) {
+      best = 0;
+      for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) best = max_of(best, rank_of(all.logits[i], i));
+      best = block_largest(best, shared);
+    }
+    token = best ? id_of(best) : NO_TOKEN_FORBIDDEN;
   }
-  i32 wanted = of.words[WORD_LOG_PROBABILITIES];
   if (wanted >= 0) {
     Tokens unchanged = {raw, nullptr, vocabulary};
-    write_report(unchanged, token, min_of(wanted, alternatives), reports + i64(output) * 2 * (1 + alternatives), shared);
+    write_report(unchanged, token, min_of(wanted, alternatives), report, shared);
   }
   if (thread() == 0) tokens[output] = token;
 }

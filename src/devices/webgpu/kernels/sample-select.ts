@@ -34,6 +34,14 @@ fn rank_of(logit: f32, id: u32) -> vec2<u32> {
   return vec2<u32>(ordered(logit), ~id);
 }
 
+// The rank, and above all ranks what no logit may be: Infinity and NaN.
+const LEAST_FAULT = 0xff800000u;
+fn rank_or_fault(logit: f32, id: u32) -> vec2<u32> {
+  let bits = bitcast<u32>(logit);
+  if ((bits & 0x7fffffffu) >= 0x7f800000u && bits != 0xff800000u) { return vec2<u32>(LEAST_FAULT, 0u); }
+  return rank_of(logit, id);
+}
+
 struct Weight { high: u32, middle: u32, low: u32 }
 
 // A weight from 0 to 1 in whole multiples of 2^-41.

@@ -1,4 +1,4 @@
-import { SAMPLING_WORD } from '../../../ops/index.ts';
+import { NO_TOKEN, SAMPLING_WORD } from '../../../ops/index.ts';
 
 /** The words of a parameter row as constants: `WORD_TOP_K`. */
 const WORDS = Object.entries(SAMPLING_WORD)
@@ -10,6 +10,8 @@ const WORDS = Object.entries(SAMPLING_WORD)
 /** Chooses a token for each output row: the stages of the contract's `sampleRow`, a workgroup of 256 threads a row. */
 export const SAMPLE = /* wgsl */ `
 ${WORDS}
+const NO_TOKEN_UNSOUND = ${NO_TOKEN.unsound};
+const NO_TOKEN_FORBIDDEN = ${NO_TOKEN.forbidden};
 const STAGE_BOUND = 0u;
 const STAGE_TOP_K = 1u;
 const STAGE_TYPICAL = 2u;
@@ -200,13 +202,13 @@ fn penalize(words: u32, past: u32, start: u32, end: u32, thread: u32) {
 // Whether the mask lets a token be chosen.
 fn is_allowed(mask: u32, id: u32) -> bool { return ((masks[mask + (id >> 5u)] >> (id & 31u)) & 1u) != 0u; }
 
-// Makes a copy of the logits with mask, bias and penalties where they are asked for.
-fn adjust(words: u32, slot: u32, position: u32, thread: u32) {
+// Makes a copy of the logits with mask, bias and penalties where they are asked for, and says whether they are.
+fn adjust(words: u32, slot: u32, position: u32, thread: u32) -> bool {
   let window = word(words, WORD_PENALTY_WINDOW);
   let biases = u32(word(words, WORD_BIAS_COUNT));
   let penalized = window != 0 && (number(words, WORD_REPEAT_PENALTY) != 1.0 || number(words, WORD_FREQUENCY_PENALTY) != 0.0 || number(words, WORD_PRESENCE_PENALTY) != 0.0);
   let masked = word(words, WORD_MASKED) != 0;
-  if (!penalized && !masked && biases == 0u) { return; }
+  if (!penalized && !masked && biases == 0u) { return false; }
   for (var i = thread; i < VOCABULARY; i += THREADS) {
     let allowed = !masked || is_allowed(slot * MASK_WORDS, i);
     copies[row_logits + i] = select(-infinity(), logits[row_logits + i], allowed);
@@ -222,15 +224,16 @@ fn adjust(words: u32, slot: u32, position: u32, thread: u32) {
   if (penalized) { penalize(words, slot * POSITIONS, start, end, thread); }
   storageBarrier();
   adjusted = true;
+  return true;
 }
 
 fn logarithm_of(logit: f32) -> f32 { return select(logit - stage_largest, 0.0, logit == stage_largest) - log_total; }
 
 // The log-probabilities of the chosen token and of the most likely ones under the raw logits.
-fn write_report(token: u32, best: vec2<u32>, wanted: u32, at: u32, thread: u32) {
+fn write_report(token: i32, best: vec2<u32>, wanted: u32, at: u32, thread: u32) {
   if (thread == 0u) {
-    report[at] = token;
-    report[at + 1u] = select(bitcast<u32>(logarithm_of(full_logit(token))), 0x7fc00000u, is_zero(best));
+    report[at] = bitcast<u32>(token);
+    report[at + 1u] = select(bitcast<u32>(logarithm_of(full_logit(u32(max(token, 0))))), 0x7fc00000u, token < 0);
   }
   var next = best;
   for (var rank = 0u; rank < wanted; rank++) {
@@ -278,12 +281,31 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let slot = u32(slots[row >> 2u][row & 3u]);
   let position = u32(positions[row >> 2u][row & 3u]);
   token_count = VOCABULARY;
-  adjust(words, slot, position, thread);
+  let report_at = output * 2u * (1u + ALTERNATIVES);
+  var own_raw = vec2<u32>();
+  for (var i = thread; i < VOCABULARY; i += THREADS) { own_raw = wide_most(own_raw, rank_or_fault(logits[row_logits + i], i)); }
+  let raw = most_of_all(own_raw, thread);
+  if (is_zero(raw) || raw.x >= LEAST_FAULT) {
+    if (thread == 0u) {
+      tokens[output] = NO_TOKEN_UNSOUND;
+      if (word(words, WORD_LOG_PROBABILITIES) >= 0) {
+        report[report_at] = bitcast<u32>(NO_TOKEN_UNSOUND);
+        report[report_at + 1u] = 0x7fc00000u;
+      }
+    }
+    return;
+  }
+  let changed = adjust(words, slot, position, thread);
   let draws = number(words, WORD_TEMPERATURE) > 0.0;
-  var token = 0u;
+  var token = NO_TOKEN_FORBIDDEN;
   for (var stage = STAGE_BOUND; stage <= STAGE_REPORT; stage++) {
     if (!is_wanted(words, stage)) { continue; }
     if (stage == STAGE_REPORT) { forget_stages(); }
+    // Where nothing was changed, the best is known.
+    if (stage == STAGE_CHOICE && !draws && !changed) {
+      token = i32(~raw.y);
+      continue;
+    }
     per_temperature = select(1.0, 1.0 / number(words, WORD_TEMPERATURE), stage == STAGE_CHOICE && draws);
     var own_best = vec2<u32>();
     for (var i = thread; i < token_count; i += THREADS) { own_best = wide_most(own_best, race_rank(i)); }
@@ -295,7 +317,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       continue;
     }
     if (stage == STAGE_CHOICE && !draws) {
-      token = select(~best.y, 0u, is_zero(best));
+      token = select(i32(~best.y), NO_TOKEN_FORBIDDEN, is_zero(best));
       continue;
     }
     // The choice goes over neighbouring tokens, whose weights it cumulates.
@@ -312,12 +334,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let total = workgroupUniformLoad(&found).xy;
     log_total = log_of_total(total);
     if (stage == STAGE_REPORT) {
-      write_report(token, best, min(u32(word(words, WORD_LOG_PROBABILITIES)), ALTERNATIVES), output * 2u * (1u + ALTERNATIVES), thread);
+      write_report(token, best, min(u32(word(words, WORD_LOG_PROBABILITIES)), ALTERNATIVES), report_at, thread);
       continue;
     }
     if (chooses) {
       pick(draw_uniform(words, position), upto, own, total, first, end);
-      token = workgroupUniformLoad(&chosen);
+      token = select(i32(workgroupUniformLoad(&chosen)), NO_TOKEN_FORBIDDEN, is_zero(total));
       continue;
     }
     if (stage == STAGE_TYPICAL) {
@@ -329,6 +351,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (is_zero(goal)) { continue; }
     narrow(stage, least_key(stage, goal, thread), thread);
   }
-  if (thread == 0u) { tokens[output] = i32(token); }
+  if (thread == 0u) { tokens[output] = token; }
 }
 `;

@@ -137,15 +137,46 @@ export const SAMPLE_CASES: readonly OpCase[] = [
     rows: [{ logProbabilities: ALTERNATIVES }, { temperature: 0, logProbabilities: ALTERNATIVES }],
     logits: (i) => (i % 10 === 6 ? -2 : Number.NEGATIVE_INFINITY),
   }),
-  sampleCase('NaN is never chosen', {
+  // Rows of logits that say nothing stand between others, which lose nothing by it.
+  ...(
+    [
+      ['a NaN', Number.NaN],
+      ['an infinity', Number.POSITIVE_INFINITY],
+    ] as const
+  ).map(([name, value]) =>
+    sampleCase(`${name} in some rows`, {
+      vocabulary: 1000,
+      rows: [{ logProbabilities: 2 }, { temperature: 0 }, { temperature: 0, logProbabilities: 2 }, CHAIN, {}],
+      logits: (i, random) => (i % 2000 === 777 ? value : 3 * normal(random)),
+    }),
+  ),
+  sampleCase('a NaN that a mask or a bias forbids', {
     vocabulary: 10,
-    rows: [{ logProbabilities: 2 }, { temperature: 0, logProbabilities: 2 }],
-    logits: (i) => (i % 3 === 0 ? Number.NaN : i % 4),
+    rows: [{ masked: true }, { temperature: 0, logitBias: new Map([[3, Number.NEGATIVE_INFINITY]]) }],
+    logits: (i) => (i % 10 === 3 ? Number.NaN : i % 4),
   }),
-  sampleCase('no token is left', {
+  sampleCase('nothing but NaN', {
     vocabulary: 10,
     rows: [{ logProbabilities: 1 }, { temperature: 0, logProbabilities: 1 }],
     logits: () => Number.NaN,
+  }),
+  sampleCase('nothing but -Infinity', {
+    vocabulary: 10,
+    rows: [
+      { logProbabilities: 1 },
+      { temperature: 0, logProbabilities: 1 },
+      { temperature: 0, masked: true },
+    ],
+    logits: () => Number.NEGATIVE_INFINITY,
+  }),
+  sampleCase('every token is forbidden', {
+    vocabulary: 3,
+    rows: [{ logProbabilities: 2 }, { temperature: 0, logProbabilities: 2 }, CHAIN, { temperature: 0 }].map(
+      (row) => ({
+        ...row,
+        logitBias: new Map([0, 1, 2].map((id) => [id, Number.NEGATIVE_INFINITY])),
+      }),
+    ),
   }),
   sampleCase('one token', { vocabulary: 1, rows: [{}], count: 1 }),
   sequences,

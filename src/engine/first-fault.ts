@@ -1,0 +1,46 @@
+import { asBytes } from '../base/bytes.ts';
+import { RocmforgeError } from '../base/errors.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
+import { type ForwardOn, forward } from './forward-rows.ts';
+
+/** Rows that were computed and led to logits that mean nothing. */
+export interface FaultyRows {
+  readonly ids: readonly number[];
+  /** The position of the first of `ids`. */
+  readonly first: number;
+  readonly slot: number;
+  readonly adapters: readonly AdapterChoice[];
+}
+
+/**
+ * Why a sequence cannot go on behind logits that are no numbers: computes its rows once more over what their slot holds, part
+ * by part, and names the first part of the model that leaves something else than numbers. Nobody else may use the plan
+ * meanwhile. What a row wrote into a cache it writes again; a recurrent state has taken the rows in before, so that there the
+ * part may be one that only hands on what an earlier one left. Rejects as the device.
+ */
+export async function explainFault(on: ForwardOn, rows: FaultyRows): Promise<RocmforgeError> {
+  const position = rows.first + rows.ids.length - 1;
+  const part = await firstUnsoundPart(on, rows);
+  const where = part ?? 'nowhere when the step was repeated, so the device or its memory is at fault';
+  return new RocmforgeError('LOGITS_NOT_FINITE', { position, where });
+}
+
+async function firstUnsoundPart(on: ForwardOn, { ids, ...of }: FaultyRows): Promise<string | undefined> {
+  const { plan, stream } = on;
+  const batch = plan.planFor(ids.length, 1);
+  let found: string | undefined;
+  await forward(on, ids, {
+    ...of,
+    outputs: 1,
+    behindPart: async (part) => {
+      const result = found === undefined ? batch.resultOf(part) : undefined;
+      if (!result) return;
+      const { tensor, range } = result;
+      const values = new Float32Array((tensor.axis === 'outputs' ? 1 : ids.length) * tensor.width);
+      await stream.download({ ...range, byteLength: values.byteLength }, asBytes(values));
+      if (values.some((value) => !Number.isFinite(value))) found = batch.nameOf(part);
+    },
+  });
+  await stream.synchronize();
+  return found;
+}

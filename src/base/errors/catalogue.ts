@@ -2,6 +2,7 @@ import { baseErrors } from './base-errors.ts';
 import { browserErrors } from './browser-errors.ts';
 import { deviceErrors } from './device-errors.ts';
 import { ggufErrors } from './gguf-errors.ts';
+import { grammarErrors } from './grammar-errors.ts';
 import { ioErrors } from './io-errors.ts';
 import { modelErrors } from './model-errors.ts';
 import { nativeErrors } from './native-errors.ts';
@@ -16,6 +17,7 @@ export const CATALOGUE = {
   ...ioErrors,
   ...ggufErrors,
   ...textErrors,
+  ...grammarErrors,
   ...deviceErrors,
   ...modelErrors,
   ...nativeErrors,

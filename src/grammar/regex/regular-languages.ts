@@ -1,0 +1,87 @@
+import { Fuel } from '../fuel.ts';
+import { Derivatives } from './derivatives.ts';
+import type { Language } from './language-kinds.ts';
+import { Languages } from './languages.ts';
+import { Liveness } from './liveness.ts';
+import { Multiples } from './multiples.ts';
+import type { Regex } from './regex.ts';
+import { bytesOf, RegexCompiler } from './regex-compiler.ts';
+
+/**
+ * Regular languages of one table, with what can be asked about them. Every question spends the fuel that was given with it and
+ * throws `GRAMMAR_TOO_COSTLY` when that is used up.
+ */
+export class RegularLanguages {
+  readonly languages: Languages;
+  readonly derivatives: Derivatives;
+  readonly liveness: Liveness;
+  readonly compiler: RegexCompiler;
+
+  constructor(fuel: Fuel) {
+    this.languages = new Languages(fuel);
+    const multiples = new Multiples(this.languages);
+    this.derivatives = new Derivatives(this.languages, multiples);
+    this.liveness = new Liveness(this.languages, this.derivatives);
+    this.compiler = new RegexCompiler(this.languages, multiples);
+  }
+
+  /** True when no text matches. */
+  isEmpty(regex: Regex): boolean {
+    return !this.liveness.isLive(this.compiler.compile(regex));
+  }
+
+  /** True when every text of `inner` is one of `outer`. */
+  isSubset(inner: Regex, outer: Regex): boolean {
+    const { languages, compiler } = this;
+    const outside = languages.not(compiler.compile(outer));
+    return !this.liveness.isLive(languages.and([compiler.compile(inner), outside]));
+  }
+
+  /** True when the whole text matches. */
+  matches(regex: Regex, text: string): boolean {
+    const { languages, derivatives } = this;
+    let language = this.compiler.compile(regex);
+    for (const byte of bytesOf(text)) {
+      language = derivatives.derive(language, byte);
+      if (language === languages.never) return false;
+    }
+    return languages.isNullable(language);
+  }
+
+  /** All texts of a language that has at most `most`, in the order of their bytes; undefined for one that has more. */
+  texts(regex: Regex, most: number): string[] | undefined {
+    const found: Uint8Array[] = [];
+    const decoder = new TextDecoder('utf-8', { fatal: true });
+    const open: { language: Language; path: readonly number[] }[] = [];
+    const start = this.compiler.compile(regex);
+    if (this.liveness.isLive(start)) open.push({ language: start, path: [] });
+    for (let at = open.pop(); at; at = open.pop()) {
+      // Each open place leads to a text of its own, but for the one that a place itself is.
+      if (this.languages.isNullable(at.language)) found.push(Uint8Array.from(at.path));
+      if (found.length > most) return undefined;
+      const next = [...this.liveness.transitions(at.language)].reverse();
+      for (const [bytes, language] of next) {
+        if (!this.liveness.isLive(language)) continue;
+        for (const byte of bytes.reverse()) open.push({ language, path: [...at.path, byte] });
+      }
+      if (found.length + open.length > most) return undefined;
+      this.languages.fuel.spend(at.path.length);
+    }
+    return found.map((bytes) => decoder.decode(bytes)).sort();
+  }
+}
+
+/** True when the whole text matches; spends `fuel` or the usual amount. */
+export function matchesRegex(regex: Regex, text: string, fuel = new Fuel('the pattern')): boolean {
+  return new RegularLanguages(fuel).matches(regex, text);
+}
+
+/** True when no text matches. */
+export function isEmptyRegex(regex: Regex, fuel = new Fuel('the pattern')): boolean {
+  return new RegularLanguages(fuel).isEmpty(regex);
+}
+
+/** True when every text of `inner` is one of `outer`. */
+export function isSubsetRegex(inner: Regex, outer: Regex, fuel = new Fuel('the patterns')): boolean {
+  return new RegularLanguages(fuel).isSubset(inner, outer);
+}

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { accessibilityFaults } from '../support/browser/accessibility.ts';
 import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
 import { Site } from '../support/browser/site.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
+import { until } from '../support/hung.ts';
 
 const MODEL = 'models/minimind2-small-q4_k_m.gguf';
 const PHONE = { width: 390, height: 780 };
@@ -182,12 +182,11 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
 });
 
 /** Asks again until the answer is true; a page that is just being loaded has none. */
-async function eventually(ask: () => Promise<unknown>): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
-    if (await ask().catch(() => false)) return;
-    await setTimeout(100);
-  }
-  assert.fail('it never came');
+function eventually(ask: () => Promise<unknown>): Promise<void> {
+  return until(
+    () => 'it never came',
+    async () => Boolean(await ask().catch(() => false)),
+  );
 }
 
 /** The accessible text of what has the focus. */

@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PROJECT_ROOT } from '../support/project.ts';
-import { BUNDLED, runCli, startCli } from '../support/run-cli.ts';
+import { BUNDLED, ENDLESS, runCli, startCli } from '../support/run-cli.ts';
 import { sharedPath } from '../support/shared.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
@@ -67,7 +67,7 @@ test('in every load mode it answers the same', async (t) => {
 });
 
 test('Ctrl-C ends an answer of the CPU device with 130, its threads ended', async (t) => {
-  const { process, result } = startCli(t, 'run', '-p', 'hi', '--ignore-end');
+  const { process, result } = startCli(t, 'run', '-p', 'hi', ...ENDLESS);
   await once(process.stdout, 'data');
   process.kill('SIGINT');
   const { code, signal, stderr } = await result;

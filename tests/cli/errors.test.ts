@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { BUNDLED, MAIN, runCli, tinyModelFile } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
+import { HUNG_MS } from '../support/hung.ts';
 
 /** Runs the compiled bin with a file as its standard output. */
 function runOnto(stdout: number, args: readonly string[]) {
@@ -13,7 +14,7 @@ function runOnto(stdout: number, args: readonly string[]) {
   return spawnSync(process.execPath, [MAIN, ...args], {
     stdio: [...stdio],
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: HUNG_MS,
   });
 }
 

@@ -4,19 +4,20 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { startRangeServer } from '../support/range-server.ts';
-import { BUNDLED, startCli, tinyModelFile } from '../support/run-cli.ts';
+import { BUNDLED, ENDLESS, startCli, tinyModelFile } from '../support/run-cli.ts';
 
 /** The process must end by itself: what it left open would keep it alive. */
 const INTERRUPTED = { code: 130, signal: null, stderr: '' };
 
 test('Ctrl-C ends an answer with 130', async (t) => {
   const model = await tinyModelFile(t);
-  const { process, result } = startCli(t, 'run', '-d', 'reference', '-m', model, '-p', 'hi', '--ignore-end');
+  const args = ['run', '-d', 'reference', '-m', model, '-p', 'hi', ...ENDLESS];
+  const { process, result } = startCli(t, ...args);
   await once(process.stdout, 'data');
   process.kill('SIGINT');
   const { stdout, ...end } = await result;
   assert.deepEqual(end, INTERRUPTED);
-  assert.ok(stdout.length > 0 && stdout.length < 4000, 'some of the answer, not all');
+  assert.ok(stdout.length > 0, 'some of the answer');
 });
 
 for (const device of ['reference', 'cpu']) {

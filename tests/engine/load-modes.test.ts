@@ -201,12 +201,18 @@ test('disposing a model that is still loading releases everything, and does not 
   const source = new WatchedSource(await tinyBytes('Q8_0'));
   const gguf = await GgufFile.open(source);
   source.reads = 0;
-  source.onRead = () => new Promise((resolve) => setTimeout(resolve, 50));
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  source.onRead = () => held;
   const parts = { gguf, device, architectures: ALL_ARCHITECTURES };
   const model = await LanguageModel.open(parts);
   const answering = assert.rejects(tokensOf(model));
   await new Promise((resolve) => setTimeout(resolve, 8));
-  await model.dispose();
+  const disposed = model.dispose();
+  release();
+  await disposed;
   await answering;
   await assert.rejects(model.loaded, (error) => isRocmforgeError(error, 'DISPOSED'));
   assert.ok(source.reads < gguf.tensors.length, `${source.reads} reads`);

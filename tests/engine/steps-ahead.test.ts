@@ -6,6 +6,7 @@ import { likelySteps } from '../../src/engine/steps-ahead.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { tinyModel } from '../support/tiny-model.ts';
 import { withCapacities } from '../support/with-capacities.ts';
+import { until } from '../support/hung.ts';
 
 const CAPACITIES = [1, 2, 8];
 
@@ -15,14 +16,12 @@ async function open(options: ModelOptions): Promise<LanguageModel> {
   return LanguageModel.open(parts, { load: 'eager', sequences: 2, batch: 16, context: 64, ...options });
 }
 
-const MOST_TURNS = 10_000;
-
 /** Resolves when as many steps were recorded ahead. Rejects when they never are. */
-async function recorded(model: LanguageModel, count: number): Promise<void> {
-  for (let turn = 0; model.counters.preparedAhead < count; turn++) {
-    assert.ok(turn < MOST_TURNS, `${model.counters.preparedAhead} of ${count} steps were recorded ahead`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+function recorded(model: LanguageModel, count: number): Promise<void> {
+  return until(
+    () => `${model.counters.preparedAhead} of ${count} steps were recorded ahead`,
+    () => model.counters.preparedAhead >= count,
+  );
 }
 
 /** Prompts of several lengths, one after the other. */

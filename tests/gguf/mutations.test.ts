@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { sampleModels } from '../fuzz/samples.ts';
 import { tryOpen } from '../fuzz/try-open.ts';
+import { HUNG_MS } from '../support/hung.ts';
 
 const MUTATIONS = 20_000;
 
@@ -18,7 +19,7 @@ interface Report {
 async function fuzz(runs: number, seed: number): Promise<Report> {
   const script = fileURLToPath(new URL('../fuzz/run-fuzz.js', import.meta.url));
   const args = ['--enable-source-maps', script, '--runs', `${runs}`, '--seed', `${seed}`];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 120_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: HUNG_MS });
   return JSON.parse(stdout);
 }
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
 import type { Device } from '../../src/device/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
@@ -9,6 +8,7 @@ import { MemorySource } from '../../src/io/index.ts';
 import { Residency } from '../../src/load/residency.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { tinyBytes } from './tiny-model.ts';
+import { until } from './hung.ts';
 
 const FORMATS = ['Q8_0', 'Q4_0', 'F16', 'F32'];
 const MEBIBYTE = 2 ** 20;
@@ -86,13 +86,15 @@ export async function checkCycles({
 
 /** No more is held than before. Threads and descriptors end a moment after what they served, those of pools sooner or later. */
 async function checkFlat(held: () => Promise<Held>, before: Held, when: string): Promise<void> {
-  for (let wait = 0; ; wait++) {
-    const now = await held();
-    const isFlat = now.descriptors <= before.descriptors && now.threads <= before.threads;
-    if (isFlat && now.live === before.live && now.free === before.free) return;
-    if (wait === 20) assert.deepEqual(now, before, when);
-    await setTimeout(50);
-  }
+  let now = before;
+  await until(
+    () => `${when}: ${JSON.stringify({ now, before })}`,
+    async () => {
+      now = await held();
+      const isFlat = now.descriptors <= before.descriptors && now.threads <= before.threads;
+      return isFlat && now.live === before.live && now.free === before.free;
+    },
+  );
 }
 
 async function weightsHash({ plan, device }: LanguageModel): Promise<string> {

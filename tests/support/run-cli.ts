@@ -6,12 +6,16 @@ import type { TestContext } from 'node:test';
 import { PROJECT_ROOT } from './project.ts';
 import { temporaryFolder } from './temporary.ts';
 import { tinyBytes } from './tiny-model.ts';
+import { HUNG_MS } from './hung.ts';
 
 /** The compiled bin. */
 export const MAIN = join(PROJECT_ROOT, 'dist/src/cli/rocmforge.cjs');
 
 /** The model that comes with the package. */
 export const BUNDLED = join(PROJECT_ROOT, 'models/minimind2-small-q4_k_m.gguf');
+
+/** An answer that goes on however long it takes until somebody interrupts it. */
+export const ENDLESS = ['--ignore-end', '--context-shift', '8', '-n', '1000000000'] as const;
 
 /** How a process ended, and what it wrote. */
 export interface CliResult {
@@ -21,7 +25,7 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** A running `rocmforge`. It is killed after a minute, and when the test ends before it does. */
+/** A running `rocmforge`. It is killed when it hangs, and when the test ends before it does. */
 export interface RunningCli {
   readonly process: ChildProcessWithoutNullStreams;
   readonly result: Promise<CliResult>;
@@ -37,7 +41,7 @@ export function startCliIn(t: TestContext, env: NodeJS.ProcessEnv, args: readonl
   const process_ = spawn(process.execPath, [MAIN, ...args], {
     cwd: PROJECT_ROOT,
     env,
-    timeout: 60_000,
+    timeout: HUNG_MS,
     killSignal: 'SIGKILL',
   });
   t.after(() => process_.kill('SIGKILL'));

@@ -1,6 +1,7 @@
 import { describe, test } from 'node:test';
 import { LOSS_CASES } from '../support/device-loss.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
+import { HUNG_MS } from '../support/hung.ts';
 
 describe('a WebGPU device that is lost', { skip: NO_SOFTWARE_GPU }, () => {
   const open = async () => {
@@ -9,6 +10,6 @@ describe('a WebGPU device that is lost', { skip: NO_SOFTWARE_GPU }, () => {
   };
   // The others are about what is above any device; opening one in software takes seconds.
   for (const { name, run } of LOSS_CASES.filter(({ anyBatch }) => !anyBatch)) {
-    test(name, { timeout: 120_000 }, () => run(open));
+    test(name, { timeout: HUNG_MS }, () => run(open));
   }
 });

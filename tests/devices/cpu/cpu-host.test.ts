@@ -7,6 +7,7 @@ import { wholeOf } from '../../../src/device/index.ts';
 import { usableCores } from '../../../src/node/cpu-threads.ts';
 import { openCpu } from '../../../src/node/open-cpu.ts';
 import { temporaryFolder } from '../../support/temporary.ts';
+import { HUNG_MS, until } from '../../support/hung.ts';
 
 /** A folder that looks like a system's root. */
 function systemWith(folder: string, files: Readonly<Record<string, string>>): string {
@@ -50,18 +51,17 @@ test('the calling thread goes on while the workers are busy', async () => {
   await using stream = device.createStream('busy');
   using from = device.createBuffer(64 << 20, 'from');
   using to = device.createBuffer(64 << 20, 'to');
-  stream.copy(wholeOf(from), wholeOf(to));
-  await stream.synchronize();
-  const begin = performance.now();
-  for (let i = 0; i < 20; i++) stream.copy(wholeOf(from), wholeOf(to));
-  const queued = performance.now() - begin;
-  let turns = 0;
-  const timer = setInterval(() => turns++, 1);
-  await stream.synchronize();
-  clearInterval(timer);
-  const took = performance.now() - begin;
-  assert.ok(queued < took / 4, `queued in ${queued} ms of ${took}`);
-  assert.ok(turns >= 5, `${turns} turns of the event loop in ${took} ms`);
+  // A thread that others keep from running may find the work done when it is back: it is given more than one chance.
+  await until(
+    () => 'the calling thread never had five turns while there was work',
+    async () => {
+      for (let i = 0; i < 20; i++) stream.copy(wholeOf(from), wholeOf(to));
+      const end = stream.record();
+      let turns = 0;
+      for (; !end.query(); turns++) await new Promise((resolve) => setImmediate(resolve));
+      return turns >= 5;
+    },
+  );
 });
 
 test('transfers of any size keep their order and their bytes', async () => {
@@ -93,7 +93,7 @@ test('more work than the ring has room for is done in order', async () => {
   assert.deepEqual([...seen], Array(4).fill(1999 % 256));
 });
 
-test('devices come and go', { timeout: 60_000 }, async () => {
+test('devices come and go', { timeout: HUNG_MS }, async () => {
   const before = process.memoryUsage().rss;
   for (let i = 0; i < 20; i++) {
     await using device = await openCpu({ threads: 2 });

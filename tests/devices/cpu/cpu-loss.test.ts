@@ -6,6 +6,7 @@ import { type Device, type WorkerHost, wholeOf } from '../../../src/device/index
 import { openCpuDevice } from '../../../src/devices/cpu/index.ts';
 import { openCpu } from '../../../src/node/open-cpu.ts';
 import { nodeWorkerHost } from '../../../src/node/worker-host.ts';
+import { HUNG_MS } from '../../support/hung.ts';
 
 const SOURCE = new URL('../../../src/', import.meta.url);
 const ENTRY = new URL('node/cpu-worker.js', SOURCE);
@@ -51,7 +52,7 @@ async function assertLost(device: Device, pending: readonly Promise<unknown>[]):
   assert.equal(device.liveObjects(), 0);
 }
 
-test('a worker that throws makes the device lost', { timeout: 20_000 }, async () => {
+test('a worker that throws makes the device lost', { timeout: HUNG_MS }, async () => {
   const device = await openWithBadSteps(2);
   const buffer = device.createBuffer(4 << 20, 'buffer');
   const stream = device.createStream('stream');
@@ -64,7 +65,7 @@ test('a worker that throws makes the device lost', { timeout: 20_000 }, async ()
   await assertLost(device, [event.completed(), download, stream.synchronize()]);
 });
 
-test('a worker that ends by itself is reported with its exit code', { timeout: 20_000 }, async () => {
+test('a worker that ends by itself is reported with its exit code', { timeout: HUNG_MS }, async () => {
   const host = nodeWorkerHost(new URL('data:text/javascript,process.exit(3)'), 1);
   const worker = host.start('ends at once');
   worker.hold(true);
@@ -72,7 +73,7 @@ test('a worker that ends by itself is reported with its exit code', { timeout: 2
   assert.match((await failure).message, /code 3/);
 });
 
-test('disposal ends workers that are busy, and a second one does nothing', { timeout: 20_000 }, async () => {
+test('disposal ends workers that are busy, and a second one does nothing', { timeout: HUNG_MS }, async () => {
   const device = await openCpu({ threads: 2 });
   const from = device.createBuffer(64 << 20, 'from');
   const to = device.createBuffer(64 << 20, 'to');
@@ -84,7 +85,7 @@ test('disposal ends workers that are busy, and a second one does nothing', { tim
   assert.throws(() => device.createBuffer(1, 'late'), { code: 'DISPOSED' });
 });
 
-test('an open device that nobody waits for does not keep the process alive', { timeout: 20_000 }, () => {
+test('an open device that nobody waits for does not keep the process alive', { timeout: HUNG_MS }, () => {
   const script = `
     import { openCpu } from ${JSON.stringify(new URL('node/open-cpu.js', SOURCE).href)};
     const device = await openCpu({ threads: 2 });

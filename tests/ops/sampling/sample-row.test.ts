@@ -161,17 +161,3 @@ test('a report says where there is nothing to tell', () => {
   sampleOne({ logits: lone, parameters: { logProbabilities: -1 }, report: untouched });
   assert.deepEqual([...untouched], [3, 3]);
 });
-
-test('a vocabulary of 128 256 takes a few milliseconds', () => {
-  const logits = someLogits(128_256, 5);
-  const scratch = new SamplingScratch(logits.length);
-  const time = (parameters: Partial<typeof NEUTRAL>) => {
-    const history = [1, 2, 3];
-    for (let i = 0; i < 5; i++) sampleOne({ logits, parameters, scratch, history });
-    const start = performance.now();
-    for (let i = 0; i < 5; i++) sampleOne({ logits, parameters, scratch, history });
-    return (performance.now() - start) / 5;
-  };
-  assert.ok(time(DEFAULT_SAMPLING) < 50, 'with top-k');
-  assert.ok(time({ topP: 0.9 }) < 500, 'with a flat top-p');
-});

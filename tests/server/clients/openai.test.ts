@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import OpenAI from 'openai';
 import { ANSWER, KEY, MODEL, QUESTION, sharedServer, WEATHER_PARAMETERS } from './shared-server.ts';
+import { until } from '../../support/hung.ts';
 
 const shared = sharedServer();
 const messages = [{ role: 'user' as const, content: QUESTION }];
@@ -210,11 +211,11 @@ test('a client that stops reading ends the generation', async () => {
   });
   for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
   const headers = { authorization: `Bearer ${KEY}` };
-  for (let tries = 0; ; tries++) {
-    const response = await fetch(`${shared.url}/slots`, { headers });
-    const { active_requests: active } = (await response.json()) as { active_requests: number };
-    if (active === 0) break;
-    assert.ok(tries < 200, 'the request is over soon');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  await until(
+    () => 'the request is not over',
+    async () => {
+      const response = await fetch(`${shared.url}/slots`, { headers });
+      return ((await response.json()) as { active_requests: number }).active_requests === 0;
+    },
+  );
 });

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { HUNG_MS } from '../hung.ts';
 
 /** Set by `scripts/test.mjs` where it could unpack the browser. */
 const FOLDER = process.env['ROCMFORGE_TEST_CHROMIUM'];
@@ -68,8 +69,9 @@ export class TestBrowser implements AsyncDisposable {
   }
 }
 
-function launch(folder: string, profile: string, look: Look): Promise<BrowserContext> {
-  return chromium.launchPersistentContext(profile, {
+async function launch(folder: string, profile: string, look: Look): Promise<BrowserContext> {
+  const context = await chromium.launchPersistentContext(profile, {
+    timeout: HUNG_MS,
     executablePath: join(folder, 'chromium'),
     args: FLAGS,
     env: {
@@ -79,4 +81,6 @@ function launch(folder: string, profile: string, look: Look): Promise<BrowserCon
     },
     ...look,
   });
+  context.setDefaultTimeout(HUNG_MS);
+  return context;
 }

@@ -13,15 +13,14 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
 };
 
-/** A body that fails takes back what was not read of it: so long a client has to read before the connection is cut. */
-const TO_BE_READ_MS = 250;
-
 /** What the site does wrong or slowly with the files given to it; change it between requests. */
 export interface SiteBehaviour {
   etag: string;
   ignoreRanges: boolean;
   /** Bytes of a body after which the connection is cut, once for each number. */
   cuts: number[];
+  /** A body that fails takes back what was not read of it: so long a client has to read before the connection is cut. */
+  cutMilliseconds: number;
   /** Bytes of a body after which nothing comes until `resume`. */
   stallAfter: number | undefined;
 }
@@ -32,6 +31,7 @@ export class Site implements AsyncDisposable {
     etag: '"1"',
     ignoreRanges: false,
     cuts: [],
+    cutMilliseconds: 250,
     stallAfter: undefined,
   };
   /** Path and range of the requests for the files. */
@@ -91,7 +91,7 @@ export class Site implements AsyncDisposable {
   }
 
   #sendRange(path: string, content: Uint8Array, request: IncomingMessage, response: ServerResponse): void {
-    const { etag, ignoreRanges, cuts, stallAfter } = this.behaviour;
+    const { etag, ignoreRanges, cuts, cutMilliseconds, stallAfter } = this.behaviour;
     this.requests.push(`${path} ${request.headers.range}`);
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
     const begin = range && !ignoreRanges ? Number(range[1]) : 0;
@@ -106,7 +106,7 @@ export class Site implements AsyncDisposable {
     const first = content.subarray(begin, Math.min(end, begin + (cut ?? stallAfter ?? content.length)));
     const rest = content.subarray(begin + first.length, end);
     response.write(first, () => {
-      if (cut !== undefined) setTimeout(() => response.destroy(), TO_BE_READ_MS);
+      if (cut !== undefined) setTimeout(() => response.destroy(), cutMilliseconds);
       else if (stallAfter === undefined) response.end();
       else this.#stalled.push(() => response.end(rest));
     });

@@ -8,6 +8,7 @@ import { type EmbedOp, embedCost } from './embed.ts';
 import { type CombineExpertsOp, combineExpertsCost } from './experts/combine-experts.ts';
 import { type MatmulExpertsOp, matmulExpertsCost } from './experts/matmul-experts.ts';
 import { type RouteExpertsOp, routeExpertsCost } from './experts/route-experts.ts';
+import { type ScaleExpertsOp, scaleExpertsCost } from './experts/scale-experts.ts';
 import { type GroupNormOp, groupNormCost, type L2NormOp } from './group-norm.ts';
 import { type LerpOp, lerpCost } from './lerp.ts';
 import { type MatmulOp, matmulCost } from './matmul.ts';
@@ -29,6 +30,7 @@ export type Op =
   | MatmulOp
   | RouteExpertsOp
   | MatmulExpertsOp
+  | ScaleExpertsOp
   | CombineExpertsOp
   | BinaryOp
   | ScaleOp
@@ -62,6 +64,7 @@ const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   matmul: matmulCost,
   routeExperts: routeExpertsCost,
   matmulExperts: matmulExpertsCost,
+  scaleExperts: scaleExpertsCost,
   combineExperts: combineExpertsCost,
   add: elementwiseCost,
   mul: elementwiseCost,
@@ -97,6 +100,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   matmul: ({ x, weight, bias }) => [x, weight, bias],
   routeExperts: ({ logits, bias }) => [logits, bias],
   matmulExperts: ({ x, experts, weight }) => [x, experts, weight],
+  scaleExperts: ({ x, experts, scales }) => [x, experts, scales],
   combineExperts: ({ x, shares }) => [x, shares],
   add: ({ a, b }) => [a, b],
   mul: ({ a, b }) => [a, b],

@@ -3,6 +3,7 @@ import {
   add,
   attention,
   combineExperts,
+  scaleExperts,
   embed,
   GraphBuilder,
   gated,
@@ -84,7 +85,9 @@ function mixture(g: GraphBuilder, x: Tensor): Tensor {
   const logits = matmul(g, x, g.weight('router', F32, 4, 64));
   const { experts, shares } = routeExperts(g, logits, rule, g.weight('router.bias', F32, 1, 4));
   const weight = g.weight('experts', Q4_0, 4 * 64, 64);
-  return combineExperts(g, matmulExperts(g, x, { experts, weight, outputs: 64 }), shares);
+  const scales = g.weight('experts.scale', F32, 1, 4);
+  const scaled = scaleExperts(g, matmulExperts(g, x, { experts, weight, outputs: 64 }), { experts, scales });
+  return combineExperts(g, scaled, shares);
 }
 
 /** A graph in which every kind of operator occurs, optional operands given. */

@@ -3,7 +3,7 @@ import type { Frame } from './frame.ts';
 import { runAttention } from './ops/attention.ts';
 import { runBinary } from './ops/binary.ts';
 import { runEmbed } from './ops/embed.ts';
-import { runCombineExperts, runMatmulExperts, runRouteExperts } from './ops/experts.ts';
+import { runCombineExperts, runMatmulExperts, runRouteExperts, runScaleExperts } from './ops/experts.ts';
 import { runGated } from './ops/gated.ts';
 import { runGatherRows } from './ops/gather-rows.ts';
 import { runGroupNorm, runL2Norm } from './ops/group-norm.ts';
@@ -28,6 +28,7 @@ export const RUN_OPS: OpTable<Frame> = {
   matmul: runMatmul,
   routeExperts: runRouteExperts,
   matmulExperts: runMatmulExperts,
+  scaleExperts: runScaleExperts,
   combineExperts: runCombineExperts,
   add: runBinary,
   mul: runBinary,

@@ -14,7 +14,7 @@ export const llama: Architecture<DecoderConfig> = {
     const read = new ConfigReader(metadata, architecture);
     const window = read.countOrZero('attention.sliding_window') || undefined;
     const experts = readExperts(read, { normalized: true, hidden: read.count('feed_forward_length') });
-    return readDecoder(read, { feedForwardScales: true, window, experts });
+    return readDecoder(read, { feedForwardScales: true, expertScales: true, window, experts });
   },
   ...decoder,
 };

@@ -10,7 +10,7 @@ export const qwen3moe: Architecture<DecoderConfig> = {
   configure(metadata, architecture) {
     const read = new ConfigReader(metadata, architecture);
     const experts = readExperts(read, { normalized: true });
-    return readDecoder(read, { ropePairs: 'halves', queryNorm: 'head', experts });
+    return readDecoder(read, { ropePairs: 'halves', queryNorm: 'head', expertScales: true, experts });
   },
   ...decoder,
 };

@@ -23,6 +23,8 @@ export interface DecoderTraits {
   readonly activation: Activation;
   /** Whether the values `ffn_*.scale` count, which stand beside NVFP4 weights: llama.cpp takes them for these families alone. */
   readonly feedForwardScales: boolean;
+  /** Whether the values `ffn_*_exps.scale` do, one for each expert. */
+  readonly expertScales: boolean;
   /** Factor of the token embeddings. */
   readonly embeddingScale: number;
   /** Factor of the attention scores; undefined for `attention.scale`, or the root of the head's size. */
@@ -79,6 +81,7 @@ export const DEFAULT_TRAITS: DecoderTraits = {
   feedForward: 'gated',
   activation: 'silu',
   feedForwardScales: false,
+  expertScales: false,
   embeddingScale: 1,
   attentionScale: undefined,
   attentionSoftCap: undefined,

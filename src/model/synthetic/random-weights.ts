@@ -19,6 +19,9 @@ const NORM_SPREAD = 0.05;
 /** The spread of biases around 0. */
 const BIAS_SPREAD = 0.2;
 
+/** The spread of weights' scales around 1: wide enough that nobody takes them for 1. */
+const SCALE_SPREAD = 0.5;
+
 /**
  * Writes every tensor of a plan with random weights, at the speed of the sink: a matrix takes pieces, from places drawn
  * anew, of one random tile of its format. Its weights have a standard deviation of `1 / sqrt(columns)`, so that products
@@ -47,7 +50,8 @@ function isVector({ shape }: PlacedTensor): boolean {
 }
 
 function vectorOf({ name, shape }: PlacedTensor, random: () => number): Uint8Array {
-  const [mean, spread] = name.endsWith('.bias') ? [0, BIAS_SPREAD] : [1, NORM_SPREAD];
+  const spread = name.endsWith('.bias') ? BIAS_SPREAD : name.endsWith('.scale') ? SCALE_SPREAD : NORM_SPREAD;
+  const mean = name.endsWith('.bias') ? 0 : 1;
   const values = Float32Array.from({ length: shape[0] ?? 0 }, () => mean + spread * (2 * random() - 1));
   return new Uint8Array(values.buffer);
 }

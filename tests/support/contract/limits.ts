@@ -55,6 +55,7 @@ export function limitOf(op: Op, exactF32: boolean): number {
       return FUNCTION;
     case 'routeExperts':
       return FUNCTION;
+    case 'scaleExperts':
     case 'combineExperts':
     case 'wkv7':
     case 'wkvBonus':

@@ -4,6 +4,7 @@ import {
   type MatmulExpertsOp,
   type RouteExpertsOp,
   readsOwnPart,
+  type ScaleExpertsOp,
 } from '../../../ops/index.ts';
 import type { Lowering } from '../program/lowering.ts';
 import { weightLayoutOf } from '../program/weight-layout-of.ts';
@@ -56,6 +57,25 @@ export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
     columnUnit: QUAD_ROWS,
     columnBytes: packed.byteLength / weight.rows,
     reads: [x, experts, packed],
+    writes: [out],
+  });
+}
+
+export function lowerScaleExperts(op: ScaleExpertsOp, to: Lowering): void {
+  const [x, experts, out] = [to.tensor(op.x), to.tensor(op.experts), to.tensor(op.out)];
+  const scales = to.weight(op.scales, 'vector');
+  to.emit({
+    table: {
+      kind: 'scaleExperts',
+      at: { x: x.id, experts: experts.id, scales: scales.id, out: out.id },
+      columns: op.out.width,
+      chosen: op.experts.width,
+      expertCount: op.scales.columns,
+    },
+    axis: op.out.axis,
+    locality: 'row',
+    local: [x, experts],
+    reads: [scales],
     writes: [out],
   });
 }

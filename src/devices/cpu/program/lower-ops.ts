@@ -2,7 +2,7 @@ import type { OpTable } from '../../../ops/index.ts';
 import { lowerAttention, lowerKvAppend } from '../lowering/attention.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from '../lowering/elementwise.ts';
 import { lowerEmbed } from '../lowering/embed.ts';
-import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts } from '../lowering/experts.ts';
+import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts, lowerScaleExperts } from '../lowering/experts.ts';
 import { lowerMatmul } from '../lowering/matmul.ts';
 import { lowerGroupNorm, lowerL2Norm, lowerLayerNorm, lowerRmsNorm } from '../lowering/norm.ts';
 import { lowerLerp, lowerTokenShift, lowerWkv7, lowerWkvBonus } from '../lowering/recurrence.ts';
@@ -17,7 +17,8 @@ export const LOWER_OPS: OpTable<Lowering> = {
   matmul: lowerMatmul,
   routeExperts: lowerRouteExperts,
   matmulExperts: lowerMatmulExperts,
-  combineExperts: lowerCombineExperts,
+  scaleExperts: lowerScaleExperts,
+    combineExperts: lowerCombineExperts,
   add: lowerBinary,
   mul: lowerBinary,
   scale: lowerScale,

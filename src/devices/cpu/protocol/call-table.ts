@@ -75,6 +75,15 @@ export interface MatmulExpertsCall {
   readonly expertCount: number;
 }
 
+/** `out[r, i] = x[r, i] * scales[experts[r, i * chosen / columns]]`; 0 for experts that there are not. */
+export interface ScaleExpertsCall {
+  readonly kind: 'scaleExperts';
+  readonly at: { readonly x: number; readonly experts: number; readonly scales: number; readonly out: number };
+  readonly columns: number;
+  readonly chosen: number;
+  readonly expertCount: number;
+}
+
 /** `out[r, n] = sum_j shares[r, j] * x[r, j * columns + n]`. */
 export interface CombineExpertsCall {
   readonly kind: 'combineExperts';
@@ -319,6 +328,7 @@ export type CallTable =
   | MatmulCall
   | RouteExpertsCall
   | MatmulExpertsCall
+  | ScaleExpertsCall
   | CombineExpertsCall
   | BinaryCall
   | ScaleCall

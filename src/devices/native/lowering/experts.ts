@@ -4,6 +4,7 @@ import {
   type MatmulExpertsOp,
   type RouteExpertsOp,
   readsOwnPart,
+  type ScaleExpertsOp,
 } from '../../../ops/index.ts';
 import { launchExpertMatvec } from './expert-matvec.ts';
 import type { Operand } from './launch-plan.ts';
@@ -73,6 +74,25 @@ function lowerDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
       int(outputs),
       int(chosen),
       int(readsOwnPart(op) ? chosen : 1),
+    ],
+  });
+}
+
+export function lowerScaleExperts({ x, experts, scales, out }: ScaleExpertsOp, to: Lowering): void {
+  to.launch({
+    file: 'scale-experts.hip',
+    kernel: 'scale_experts',
+    grid: [Math.ceil(out.width / THREADS), to.capacity(out)],
+    block: THREADS,
+    args: [
+      to.count(out),
+      x,
+      experts,
+      to.weight([scales], FLOAT_LAYOUT),
+      out,
+      int(out.width / experts.width),
+      int(experts.width),
+      int(scales.columns),
     ],
   });
 }

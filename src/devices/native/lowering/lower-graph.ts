@@ -3,7 +3,7 @@ import type { OpGraph } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
 import { lowerAttention, lowerKvAppend } from './attention.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
-import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts } from './experts.ts';
+import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
 import { FUSES } from './fusion/fuses.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
@@ -21,6 +21,7 @@ const RULES: LoweringRules<Lowering> = {
     matmul: lowerMatmul,
     routeExperts: lowerRouteExperts,
     matmulExperts: lowerMatmulExperts,
+    scaleExperts: lowerScaleExperts,
     combineExperts: lowerCombineExperts,
     add: lowerBinary,
     mul: lowerBinary,

@@ -2,6 +2,7 @@ import {
   type CombineExpertsOp,
   type MatmulExpertsOp,
   type RouteExpertsOp,
+  type ScaleExpertsOp,
   readsOwnPart,
   routeRow,
 } from '../../../ops/index.ts';
@@ -32,6 +33,19 @@ export function runMatmulExperts(op: MatmulExpertsOp, frame: Frame): void {
         }
       });
     frame.matrix(op.out).write(row, out);
+  }
+}
+
+export function runScaleExperts({ x, experts, scales, out }: ScaleExpertsOp, frame: Frame): void {
+  const factors = frame.vector(scales);
+  const width = x.width / experts.width;
+  for (let row = 0; row < frame.rowsOf(x); row++) {
+    const chosen = frame.matrix(experts).read(row);
+    const scaled = frame.matrix(x).read(row);
+    frame.matrix(out).write(
+      row,
+      scaled.map((value, i) => value * (factors[chosen[Math.floor(i / width)] as number] ?? 0)),
+    );
   }
 }
 

@@ -139,6 +139,15 @@ fn row_product(row: u32, ahead: u32, lane: u32) -> array<f32, 1> {
 }
 `;
 
+/** The chosen experts' results by their experts' factors. */
+export const SCALE_EXPERTS = /* wgsl */ `
+fn value_of(at: u32) -> f32 {
+  let expert = experts[at / EXPERT_WIDTH];
+  if (expert < 0 || u32(expert) >= EXPERTS) { return 0.0; }
+  return x[at] * scales[expert];
+}
+`;
+
 /** The choices' results by their shares. */
 export const COMBINE_EXPERTS = /* wgsl */ `
 fn value_of(at: u32) -> f32 {

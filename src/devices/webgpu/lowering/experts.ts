@@ -5,6 +5,7 @@ import {
   type MatmulExpertsOp,
   type RouteExpertsOp,
   readsOwnPart,
+  type ScaleExpertsOp,
 } from '../../../ops/index.ts';
 import {
   ALL_GROUPS,
@@ -15,6 +16,7 @@ import {
   GATES,
   MATMUL_EXPERTS,
   ROUTE_EXPERTS,
+  SCALE_EXPERTS,
   SCORES_BIASED,
   SCORES_PLAIN,
 } from '../kernels/experts.ts';
@@ -135,6 +137,15 @@ function inputOf({ x, weight }: MatmulExpertsOp, matrix: Matrix, to: Lowering): 
     texts: [EXPERT_DENSE_PRODUCT, aligned ? X4_ALIGNED : X4_UNALIGNED],
     constants: { QUADS: Math.ceil(columns / 4), COLUMNS: columns },
   };
+}
+
+export function lowerScaleExperts({ x, experts, scales, out }: ScaleExpertsOp, to: Lowering): void {
+  launchElementwise(to, 'scale_experts', {
+    texts: [SCALE_EXPERTS],
+    args: { x: read(x), experts: read(experts, 'array<i32>'), scales: to.vector(scales, FLOAT_LAYOUT) },
+    out,
+    constants: { EXPERT_WIDTH: out.width / experts.width, EXPERTS: scales.columns },
+  });
 }
 
 export function lowerCombineExperts({ x, shares, out }: CombineExpertsOp, to: Lowering): void {

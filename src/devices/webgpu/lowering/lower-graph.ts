@@ -4,7 +4,7 @@ import type { GpuTarget } from '../gpu-target.ts';
 import { lowerKvAppend } from './attention.ts';
 import { lowerAttention } from './attention-tiles.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
-import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts } from './experts.ts';
+import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
 import { fuseAttention } from './fusion/fuse-attention.ts';
 import { fuseGated } from './fusion/fuse-gated.ts';
 import { fuseNorm } from './fusion/fuse-norm.ts';
@@ -32,6 +32,7 @@ const RULES: LoweringRules<Lowering> = {
     matmul: lowerMatmul,
     routeExperts: lowerRouteExperts,
     matmulExperts: lowerMatmulExperts,
+    scaleExperts: lowerScaleExperts,
     combineExperts: lowerCombineExperts,
     add: lowerBinary,
     mul: lowerBinary,

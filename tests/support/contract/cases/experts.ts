@@ -2,6 +2,7 @@ import { F16, F32, Q4_0, Q4_K, Q6_K, Q8_0, type TensorFormat } from '../../../..
 import {
   add,
   combineExperts,
+  scaleExperts,
   gated,
   matmul,
   matmulExperts,
@@ -65,6 +66,20 @@ function expertCase(of: ExpertShape): OpCase {
       const experts = g.input('experts', { axis: 'rows', width: chosen, type: 'i32' });
       const weight = g.weight('weight', format, count * outputs, columns);
       return { y: matmulExperts(g, x, { experts, weight, outputs }) };
+    },
+    fill: { experts: choices(count) },
+  };
+}
+
+function scaleCase(width: number, count: number, chosen: number, batch: RaggedBatch): OpCase {
+  return {
+    op: 'scaleExperts',
+    name: `${chosen} of ${count}, ${width} wide, ${batch.rows} rows`,
+    batch,
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: chosen * width });
+      const experts = g.input('experts', { axis: 'rows', width: chosen, type: 'i32' });
+      return { y: scaleExperts(g, x, { experts, scales: g.weight('scales', F32, 1, count) }) };
     },
     fill: { experts: choices(count) },
   };
@@ -137,6 +152,9 @@ export const EXPERT_CASES: readonly OpCase[] = [
   expertCase({ format: F32, columns: 37, outputs: 4, batch: mixedBatch(), parts: true }),
   expertCase({ format: Q4_0, columns: 96, outputs: 68, batch: mixedBatch(), experts: 40 }),
   expertCase({ format: Q8_0, columns: 32, outputs: 4, batch: plainBatch(5), chosen: 1, experts: 2 }),
+  scaleCase(96, 6, 2, mixedBatch()),
+  scaleCase(33, 40, 8, plainBatch(1)),
+  scaleCase(7, 1, 1, plainBatch(5)),
   combineCase(64, 2, mixedBatch()),
   combineCase(33, 8, plainBatch(1)),
   combineCase(7, 1, plainBatch(5)),

@@ -1,6 +1,11 @@
 import { routeRow } from '../../../../ops/index.ts';
 import type { MatVecKernel } from '../../kernel-exports.ts';
-import type { CombineExpertsCall, MatmulExpertsCall, RouteExpertsCall } from '../../protocol/call-table.ts';
+import type {
+  CombineExpertsCall,
+  MatmulExpertsCall,
+  RouteExpertsCall,
+  ScaleExpertsCall,
+} from '../../protocol/call-table.ts';
 import { RECORD_BYTES, recordBytes } from '../../weight-layouts.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { Call, Chunk } from '../task.ts';
@@ -57,6 +62,26 @@ export function matmulExpertsCall(of: MatmulExpertsCall, bank: BankInstance, cap
             matVec(at.weight, x, y, begin, begin + end - column, inner, lanes, bank.scratch);
           } else out.fill(0, from, from + end - column);
           column = end;
+        }
+      }
+    },
+  };
+}
+
+export function scaleExpertsCall(of: ScaleExpertsCall, bank: BankInstance, capacity: number): Call {
+  const { at, columns, chosen, expertCount } = of;
+  const x = bank.floats(at.x, capacity * columns);
+  const experts = bank.words(at.experts, capacity * chosen);
+  const scales = bank.floats(at.scales, expertCount);
+  const out = bank.floats(at.out, capacity * columns);
+  const width = columns / chosen;
+  return {
+    columns,
+    run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
+      for (let row = firstRow; row < endRow; row++) {
+        for (let i = firstColumn; i < endColumn; i++) {
+          const expert = experts[row * chosen + Math.floor(i / width)] as number;
+          out[row * columns + i] = (x[row * columns + i] as number) * (scales[expert] ?? 0);
         }
       }
     },

@@ -1,0 +1,33 @@
+import { type Cost, rowwiseCost } from '../cost.ts';
+import type { Recorder } from '../recorder.ts';
+import type { Tensor, Weight } from '../value.ts';
+
+/** `out[r, j * width + n] = x[r, j * width + n] * scales[experts[r, j]]`: a factor for each expert. */
+export interface ScaleExpertsOp {
+  readonly kind: 'scaleExperts';
+  readonly x: Tensor;
+  /** i32 [rows, chosen]: from 0 to the number of experts. */
+  readonly experts: Tensor;
+  /** A vector with a value for each expert. */
+  readonly scales: Weight;
+  readonly out: Tensor;
+}
+
+/** Multiplies the chosen experts' results, side by side in `x`, by their factors: [x.axis, x.width]. */
+export function scaleExperts(
+  g: Recorder<ScaleExpertsOp>,
+  x: Tensor,
+  { experts, scales }: { experts: Tensor; scales: Weight },
+): Tensor {
+  g.require(experts.type === 'i32' && experts.axis === x.axis, 'each row of x has experts');
+  g.require(x.width % experts.width === 0, `${experts.width} results stand side by side in ${x.name}`);
+  g.require(scales.rows === 1, `${scales.name} is a vector`);
+  const out = g.temp('scaleExperts', { axis: x.axis, width: x.width });
+  g.push({ kind: 'scaleExperts', x, experts, scales, out });
+  return out;
+}
+
+/** Reads each element and writes it once. */
+export function scaleExpertsCost(op: ScaleExpertsOp, rows: number): Cost {
+  return rowwiseCost(rows, 2 * op.x.width + op.experts.width, op.x.width);
+}

@@ -1,6 +1,7 @@
 import { add, mul } from '../ops/elementwise.ts';
 import { matmul } from '../ops/matmul.ts';
-import type { Tensor } from '../ops/value.ts';
+import type { GraphBuilder } from '../ops/graph.ts';
+import type { Tensor, Weight } from '../ops/value.ts';
 import { recordAdapters } from './lora/record-adapters.ts';
 import type { PartScope } from './architecture.ts';
 
@@ -27,8 +28,17 @@ function recordProduct(scope: PartScope, x: Tensor, of: LinearOptions): Tensor {
   const bias = scope.optional(`${of.name}.bias`, 1, of.rows);
   const { scale: order = 'before' } = of;
   const scale = order === 'never' ? undefined : scope.optional(`${of.name}.scale`, 1, 1);
-  if (!scale) return matmul(scope.g, x, weight, bias);
-  if (order === 'after') return mul(scope.g, matmul(scope.g, x, weight, bias), scale);
-  const scaled = mul(scope.g, matmul(scope.g, x, weight), scale);
-  return bias ? add(scope.g, scaled, bias) : scaled;
+  if (scale && order === 'after') return mul(scope.g, matmul(scope.g, x, weight, bias), scale);
+  return scaledProduct(scope.g, x, { weight, bias, scale });
+}
+
+/** `(x * weight) * scale + bias`, as far as there are such. */
+export function scaledProduct(
+  g: GraphBuilder,
+  x: Tensor,
+  { weight, bias, scale }: { weight: Weight; bias: Weight | undefined; scale: Weight | undefined },
+): Tensor {
+  if (!scale) return matmul(g, x, weight, bias);
+  const scaled = mul(g, matmul(g, x, weight), scale);
+  return bias ? add(g, scaled, bias) : scaled;
 }

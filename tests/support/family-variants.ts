@@ -17,6 +17,8 @@ export interface FamilyVariant {
   /** Optional tensors that it has beyond the architecture's, and that it has not. */
   readonly having?: readonly string[];
   readonly without?: readonly string[];
+  /** Shapes of tensors of the first layer that neither we nor llama.cpp compute with. */
+  readonly idle?: Readonly<Record<string, readonly number[]>>;
   /** Whether a text becomes a vector; the golden then holds vectors. */
   readonly encodes?: true;
   /** How far a logit may be from the golden's, where more than `LARGEST_DIFFERENCE`: llama.cpp's table of GELU. */
@@ -24,6 +26,19 @@ export interface FamilyVariant {
 }
 
 const OUTPUT = 'output.weight';
+const scalesOf = (...names: readonly string[]) => names.map((name) => `${name}.scale`);
+const QKVO_SCALES = scalesOf('attn_q', 'attn_k', 'attn_v', 'attn_output');
+const FEED_FORWARD = ['ffn_gate', 'ffn_up', 'ffn_down'];
+const EXPERTS = FEED_FORWARD.map((name) => `${name}_exps`);
+const SHARED_EXPERT = FEED_FORWARD.map((name) => `${name}_shexp`);
+/** Experts of the shape `tiny`. */
+const EXPERT_COUNT = 6;
+
+/** Scales of so many values that llama.cpp takes in and does not multiply by. */
+function idleScales(count: number, names: readonly string[]): Record<string, readonly number[]> {
+  return Object.fromEntries(scalesOf(...names).map((name) => [name, [count]]));
+}
+
 const QKV_BIASES = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];
 const LONG_AND_SHORT = ['rope_factors_long.weight', 'rope_factors_short.weight'];
 const YARN = {
@@ -73,6 +88,49 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     name: 'llama, sizes for each layer',
     architecture: 'llama',
     metadata: { 'attention.head_count_kv': { type: 'array', element: 'u32', values: [2, 2] } },
+  },
+  {
+    name: 'llama, scales and biases',
+    architecture: 'llama',
+    having: [
+      ...QKVO_SCALES,
+      ...scalesOf(...FEED_FORWARD),
+      ...QKV_BIASES,
+      ...['attn_output.bias', 'ffn_gate.bias', 'ffn_up.bias', 'ffn_down.bias'],
+    ],
+  },
+  {
+    name: 'mixtral, scales',
+    architecture: 'llama',
+    sizes: { experts: EXPERT_COUNT },
+    having: [...QKVO_SCALES, ...scalesOf(...EXPERTS)],
+  },
+  {
+    name: 'qwen2, scales',
+    architecture: 'qwen2',
+    having: QKVO_SCALES,
+    idle: idleScales(1, FEED_FORWARD),
+  },
+  {
+    name: 'qwen2moe, scales',
+    architecture: 'qwen2moe',
+    having: QKVO_SCALES,
+    idle: { ...idleScales(EXPERT_COUNT, EXPERTS), ...idleScales(1, SHARED_EXPERT) },
+  },
+  { name: 'qwen3, scales', architecture: 'qwen3', having: [...QKVO_SCALES, ...scalesOf(...FEED_FORWARD)] },
+  { name: 'qwen3moe, scales', architecture: 'qwen3moe', having: [...QKVO_SCALES, ...scalesOf(...EXPERTS)] },
+  {
+    name: 'phi3, scales',
+    architecture: 'phi3',
+    having: scalesOf('attn_qkv', 'attn_output'),
+    idle: idleScales(1, ['ffn_up', 'ffn_down']),
+  },
+  {
+    name: 'glm4moe, scales',
+    architecture: 'glm4moe',
+    metadata: { leading_dense_block_count: count(0) },
+    having: QKVO_SCALES,
+    idle: { ...idleScales(EXPERT_COUNT, EXPERTS), ...idleScales(1, SHARED_EXPERT) },
   },
   { name: 'mixtral, one expert', architecture: 'llama', sizes: { experts: 3, chosenExperts: 1 } },
   { name: 'qwen2, tied, no biases', architecture: 'qwen2', without: [OUTPUT, ...QKV_BIASES], metadata: YARN },
@@ -154,6 +212,14 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     without: ['token_types.weight'],
   },
   {
+    name: 'bert, scales',
+    architecture: 'bert',
+    encodes: true,
+    ...pooled(1),
+    having: QKVO_SCALES,
+    idle: idleScales(1, ['ffn_up', 'ffn_down']),
+  },
+  {
     name: 'nomic-bert, mean, linear scaling',
     architecture: 'nomic-bert',
     encodes: true,
@@ -178,6 +244,7 @@ export function familyOfVariant({
   metadata,
   having = [],
   without = [],
+  idle = {},
 }: FamilyVariant): SyntheticFamily {
   const family = SYNTHETIC_FAMILIES[architecture] ?? {};
   return {
@@ -186,6 +253,7 @@ export function familyOfVariant({
       const all = Object.entries({ ...family.metadata?.(shape), ...metadata });
       return Object.fromEntries(all.filter((entry): entry is [string, GgufValue] => entry[1] !== undefined));
     },
+    unused: (shape) => ({ ...family.unused?.(shape), ...idle }),
     optional: [...(family.optional ?? []).filter((name) => !without.includes(name)), ...having],
   };
 }

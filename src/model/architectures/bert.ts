@@ -125,9 +125,12 @@ function recordProjections(scope: Scope, x: Tensor): [q: Tensor, k: Tensor, v: T
 
 function recordFeedForward(scope: Scope, x: Tensor): Tensor {
   const { g, config } = scope;
-  const up = linear(scope, x, { name: 'ffn_up', rows: config.hidden });
+  // llama.cpp leaves scales of these weights out.
+  const product = (of: Tensor, name: string, rows: number) =>
+    linear(scope, of, { name, rows, scale: 'never' });
+  const up = product(x, 'ffn_up', config.hidden);
   const inner = config.rope
-    ? gated(g, 'silu', linear(scope, x, { name: 'ffn_gate', rows: config.hidden }), up)
+    ? gated(g, 'silu', product(x, 'ffn_gate', config.hidden), up)
     : unary(g, 'gelu_tanh', up);
-  return linear(scope, inner, { name: 'ffn_down', rows: config.width });
+  return product(inner, 'ffn_down', config.width);
 }

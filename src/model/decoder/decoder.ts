@@ -1,12 +1,11 @@
 import { add, gated, scale, unary } from '../../ops/elementwise.ts';
 import { embed } from '../../ops/embed.ts';
-import { matmul } from '../../ops/matmul.ts';
 import { ropeTable } from '../../ops/rope.ts';
 import { gatherRows } from '../../ops/rows.ts';
 import { slice } from '../../ops/slice.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
 import type { Architecture, LayerInputs, PartScope } from '../architecture.ts';
-import { linear } from '../blocks.ts';
+import { linear, scaledProduct } from '../blocks.ts';
 import { recordAttention } from './decoder-attention.ts';
 import { recordExperts } from './decoder-experts.ts';
 import type { DecoderConfig } from './decoder-config.ts';
@@ -99,7 +98,8 @@ function recordHead(scope: Scope, x: Tensor): Tensor {
   // Models with tied embeddings have no output matrix of their own.
   const name = scope.has('output.weight') ? 'output.weight' : 'token_embd.weight';
   const bias = scope.optional('output.bias', 1, rows);
-  const logits = matmul(g, normed, scope.weight(name, rows, config.width), bias);
+  const scale = scope.optional('output.scale', 1, 1);
+  const logits = scaledProduct(g, normed, { weight: scope.weight(name, rows, config.width), bias, scale });
   return config.logitSoftCap === undefined ? logits : capped(scope, logits, config.logitSoftCap);
 }
 

@@ -2,7 +2,12 @@ import type { OpTable } from '../../../ops/index.ts';
 import { lowerAttention, lowerKvAppend } from '../lowering/attention.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from '../lowering/elementwise.ts';
 import { lowerEmbed } from '../lowering/embed.ts';
-import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts, lowerScaleExperts } from '../lowering/experts.ts';
+import {
+  lowerCombineExperts,
+  lowerMatmulExperts,
+  lowerRouteExperts,
+  lowerScaleExperts,
+} from '../lowering/experts.ts';
 import { lowerMatmul } from '../lowering/matmul.ts';
 import { lowerGroupNorm, lowerL2Norm, lowerLayerNorm, lowerRmsNorm } from '../lowering/norm.ts';
 import { lowerLerp, lowerTokenShift, lowerWkv7, lowerWkvBonus } from '../lowering/recurrence.ts';
@@ -18,7 +23,7 @@ export const LOWER_OPS: OpTable<Lowering> = {
   routeExperts: lowerRouteExperts,
   matmulExperts: lowerMatmulExperts,
   scaleExperts: lowerScaleExperts,
-    combineExperts: lowerCombineExperts,
+  combineExperts: lowerCombineExperts,
   add: lowerBinary,
   mul: lowerBinary,
   scale: lowerScale,

@@ -78,7 +78,12 @@ export interface MatmulExpertsCall {
 /** `out[r, i] = x[r, i] * scales[experts[r, i * chosen / columns]]`; 0 for experts that there are not. */
 export interface ScaleExpertsCall {
   readonly kind: 'scaleExperts';
-  readonly at: { readonly x: number; readonly experts: number; readonly scales: number; readonly out: number };
+  readonly at: {
+    readonly x: number;
+    readonly experts: number;
+    readonly scales: number;
+    readonly out: number;
+  };
   readonly columns: number;
   readonly chosen: number;
   readonly expertCount: number;

@@ -5,7 +5,12 @@ import type { BankInstance } from './bank-instance.ts';
 import { attentionCall, cacheAppendCall } from './calls/attention.ts';
 import { binaryCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise.ts';
 import { embedCall } from './calls/embed.ts';
-import { combineExpertsCall, matmulExpertsCall, routeExpertsCall, scaleExpertsCall } from './calls/experts.ts';
+import {
+  combineExpertsCall,
+  matmulExpertsCall,
+  routeExpertsCall,
+  scaleExpertsCall,
+} from './calls/experts.ts';
 import { matmulCall, quantizeCall } from './calls/matmul.ts';
 import { groupNormCall, l2NormCall, layerNormCall, rmsNormCall, ropeCall } from './calls/norm.ts';
 import { lerpCall, tokenShiftCall, wkv7Call, wkvBonusCall } from './calls/recurrence.ts';

@@ -12,6 +12,7 @@ export type { RuntimeOptions } from './engine/runtime-options.ts';
 export type { SequenceSnapshot } from './engine/sequence-snapshot.ts';
 export type { SampledToken, ScoredToken } from './engine/sampled-token.ts';
 export { type PhaseSummary, StepProfile } from './engine/step-profile.ts';
+export type { ChatChunk, ChatStream } from './engine/chat-stream.ts';
 export type { TextChunk, TextEnd, TextStream } from './engine/text-stream.ts';
 export {
   AsyncModelLoader,
@@ -31,4 +32,11 @@ export { ExecutionPlan } from './model/execution-plan.ts';
 export { type DeviceReport, openDevice, reportDevices } from './node/devices.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';
 export type { DraftRequest } from './node/open-draft.ts';
-export type { ChatMessage, ChatTool } from './text/index.ts';
+export type {
+  AnswerMessage,
+  AnswerPart,
+  CallOutcome,
+  ChatMessage,
+  ChatTool,
+  IncompleteCall,
+} from './text/index.ts';

@@ -1,6 +1,7 @@
 import { Lifetime } from '../base/disposal.ts';
 import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
-import { TextStream } from '../engine/text-stream.ts';
+import { type ChatChunk, ChatStream } from '../engine/chat-stream.ts';
+import { type TextChunk, TextStream } from '../engine/text-stream.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ChatMessage, ChatRenderOptions } from '../text/index.ts';
 import type { CallClient } from './calls/call-client.ts';
@@ -8,7 +9,7 @@ import type { BrowserGenerateOptions, EngineCall, ModelDescription } from './eng
 import { remoteText } from './remote-text.ts';
 
 /** A model that runs in a worker of its own, with the methods of Node's `LanguageModel`. It owns the worker. */
-export class BrowserModel implements AsyncDisposable, ModelDescription {
+export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'callIdLength'> {
   readonly name: string;
   readonly architecture: string;
   readonly context: number;
@@ -16,6 +17,7 @@ export class BrowserModel implements AsyncDisposable, ModelDescription {
   readonly byteLength: number;
   readonly device: ModelDescription['device'];
   readonly fit: ModelDescription['fit'];
+  readonly #callIdLength: number | undefined;
   readonly #client: CallClient;
   readonly #life = new Lifetime('the model');
 
@@ -29,6 +31,7 @@ export class BrowserModel implements AsyncDisposable, ModelDescription {
     this.byteLength = of.byteLength;
     this.device = of.device;
     this.fit = of.fit;
+    this.#callIdLength = of.callIdLength;
   }
 
   /** Resolves with what was loaded before anything asked for it; rejects when that failed. */
@@ -40,9 +43,10 @@ export class BrowserModel implements AsyncDisposable, ModelDescription {
   chat(
     messages: readonly ChatMessage[],
     { signal, ...options }: BrowserGenerateOptions & ChatRenderOptions = {},
-  ): TextStream {
+  ): ChatStream {
     this.#life.check();
-    return new TextStream(remoteText(this.#client, { name: 'chat', messages, options }, signal));
+    const source = remoteText<ChatChunk>(this.#client, { name: 'chat', messages, options }, signal);
+    return new ChatStream(source, this.#callIdLength);
   }
 
   /** Continues a text or token ids. The stream rejects as Node's throws and rejects. */
@@ -51,7 +55,7 @@ export class BrowserModel implements AsyncDisposable, ModelDescription {
     { signal, ...options }: BrowserGenerateOptions = {},
   ): TextStream {
     this.#life.check();
-    return new TextStream(remoteText(this.#client, { name: 'generate', prompt, options }, signal));
+    return new TextStream(remoteText<TextChunk>(this.#client, { name: 'generate', prompt, options }, signal));
   }
 
   /** Forgets what is cached of the last conversation. */

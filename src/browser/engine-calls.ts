@@ -65,4 +65,6 @@ export interface ModelDescription {
   readonly device: { readonly info: DeviceInfo };
   /** Where the memory went, in bytes. */
   readonly fit: FitPlan;
+  /** How long the ids of calls have to be that the model does not name itself, where its template insists on it. */
+  readonly callIdLength: number | undefined;
 }

@@ -1,8 +1,9 @@
 import { invariant, isRocmforgeError } from '../base/errors.ts';
 import type { WorkerPort } from '../device/index.ts';
 import { LanguageModel } from '../engine/language-model.ts';
-import type { TextEnd, TextStream } from '../engine/text-stream.ts';
+import type { TextChunk, TextEnd, TextStream } from '../engine/text-stream.ts';
 import { GgufFile } from '../gguf/index.ts';
+import { dialectOf } from '../text/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { decodesOnHost } from '../model/plan-options.ts';
 import { type CallContext, serveCalls } from './calls/serve-calls.ts';
@@ -88,7 +89,7 @@ function decodes(options: OpenCall['options']): boolean {
 }
 
 /** Sends the pieces of a text; its end is the answer. */
-async function sendText(text: TextStream, context: CallContext): Promise<TextEnd | undefined> {
+async function sendText(text: TextStream<TextChunk>, context: CallContext): Promise<TextEnd | undefined> {
   for await (const chunk of text) {
     await context.send(chunk);
     if (context.left) return undefined;
@@ -96,8 +97,10 @@ async function sendText(text: TextStream, context: CallContext): Promise<TextEnd
   return text.end;
 }
 
-function describe({ gguf, config, context, batch, device, fit }: LanguageModel): ModelDescription {
+function describe(model: LanguageModel): ModelDescription {
+  const { gguf, config, context, batch, device, fit } = model;
   return {
+    callIdLength: dialectOf(gguf.metadata.string('tokenizer.chat_template') ?? '').idLength,
     name: gguf.metadata.string('general.name') ?? gguf.name,
     architecture: config.architecture,
     context,

@@ -1,10 +1,18 @@
 /** rocmforge for browsers: load a GGUF model into a worker, keep it, and continue texts with it. */
 export { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 export type { SampledToken, ScoredToken } from '../engine/sampled-token.ts';
+export type { ChatChunk, ChatStream } from '../engine/chat-stream.ts';
 export type { TextChunk, TextEnd, TextStream } from '../engine/text-stream.ts';
 export type { LoadReport } from '../load/async-model-loader.ts';
 export type { LoadProgress } from '../load/load-progress.ts';
-export type { ChatMessage, ChatTool } from '../text/index.ts';
+export type {
+  AnswerMessage,
+  AnswerPart,
+  CallOutcome,
+  ChatMessage,
+  ChatTool,
+  IncompleteCall,
+} from '../text/index.ts';
 export { BrowserModel } from './browser-model.ts';
 export type { BrowserGenerateOptions, BrowserLoadProgress } from './engine-calls.ts';
 export { type BrowserLoadOptions, loadModel, type ModelLocation } from './load-model.ts';

@@ -12,23 +12,18 @@ import type { ModelConfig } from '../model/model-config.ts';
 import { type CompiledModel, compileModel, planWithin } from '../model/plan-within.ts';
 import { RecurrentState } from '../model/recurrent-state.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
-import {
-  type Cost,
-  type CostContext,
-  DEFAULT_SAMPLING,
-  type SamplingParameters,
-  validateSampling,
-} from '../ops/index.ts';
-import {
-  type ChatMessage,
-  type ChatRenderOptions,
+import type { Cost, CostContext } from '../ops/index.ts';
+import type {
+  ChatMessage,
+  ChatRenderOptions,
   ChatTemplate,
-  createTokenizer,
-  encodeChat,
-  encodeChatInTurns,
-  type Tokenizer,
+  ChatTool,
+  Dialect,
+  Tokenizer,
 } from '../text/index.ts';
-import { detokenized } from './detokenized.ts';
+import { answered } from './answered.ts';
+import { ChatStream } from './chat-stream.ts';
+import { detokenized, type DetokenizedOptions } from './detokenized.ts';
 import { type Embedding, type EmbedOptions, pooledRows, poolingOf, unitVector } from './embedding.ts';
 import { DraftProposer } from './draft-proposer.ts';
 import { Engine, type TokenStream } from './engine.ts';
@@ -37,7 +32,9 @@ import type { PositionLogits } from './forced-logits.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelParts } from './loaded-model.ts';
 import { ModelKeeper } from './model-keeper.ts';
+import { ModelText } from './model-text.ts';
 import { besideDraft, countingDraft, planDraft, withSpeculation } from './plan-draft.ts';
+import { samplingOf } from './sampling-of.ts';
 import type { GenerateRequest } from './sequence.ts';
 import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import { TextStream } from './text-stream.ts';
@@ -57,8 +54,7 @@ export class LanguageModel implements AsyncDisposable {
   readonly #keeper: ModelKeeper;
   readonly #engine: Engine;
   readonly #life = new Lifetime('the model');
-  #tokenizer: Tokenizer | undefined;
-  #template: ChatTemplate | undefined;
+  readonly #text: ModelText;
 
   private constructor(
     parts: ModelParts,
@@ -69,6 +65,7 @@ export class LanguageModel implements AsyncDisposable {
     const { device, plan, description } = keeper.current;
     this.config = description.config;
     this.#parts = parts;
+    this.#text = new ModelText(parts.gguf, parts.tokenizer);
     this.#keeper = keeper;
     this.#ownDraft = ownDraft;
     const { restore } = keeper;
@@ -203,14 +200,17 @@ export class LanguageModel implements AsyncDisposable {
 
   /** Made at first use, so that a model without a usable tokenizer still runs on token ids. */
   get tokenizer(): Tokenizer {
-    this.#tokenizer ??= this.#parts.tokenizer ?? createTokenizer(this.gguf.metadata);
-    return this.#tokenizer;
+    return this.#text.tokenizer;
   }
 
   /** The model's own chat template. Throws `CHAT_TEMPLATE_MISSING` where it has none. */
   get chatTemplate(): ChatTemplate {
-    this.#template ??= ChatTemplate.read(this.gguf.metadata, this.tokenizer);
-    return this.#template;
+    return this.#text.chatTemplate;
+  }
+
+  /** How the model writes reasoning and calls, as its chat template says. Throws as `chatTemplate`. */
+  get dialect(): Dialect {
+    return this.#text.dialect;
   }
 
   /** Continues a text or token ids. Throws `INVALID_ARGUMENT`; the stream rejects as `Engine.generate`. */
@@ -225,10 +225,25 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.generate(request);
   }
 
-  /** Answers a conversation, written down by the model's own template. Throws and rejects as `generate` and the template. */
-  chat(messages: readonly ChatMessage[], options: GenerateOptions & ChatRenderOptions = {}): TextStream {
-    const ids = encodeChat(this.tokenizer, this.chatTemplate.render(messages, options));
-    return this.#stream(ids, { continues: false, ...options });
+  /**
+   * Answers a conversation, written down by the model's own template. The answer comes as text, reasoning and calls. Throws
+   * and rejects as `generate` and the template.
+   */
+  chat(messages: readonly ChatMessage[], options: GenerateOptions & ChatRenderOptions = {}): ChatStream {
+    return this.answer(this.#text.encode(messages, options), options);
+  }
+
+  /**
+   * Answers a conversation that `chatPrompt` has encoded. The calls are those of `tools`; `special` leaves the answer as it is
+   * written. Throws and rejects as `generate`.
+   */
+  answer(
+    prompt: readonly number[],
+    options: GenerateOptions & { readonly tools?: readonly ChatTool[] } = {},
+  ): ChatStream {
+    const parser = this.#text.parser(prompt, options);
+    const { tokens, ...how } = this.#generate(prompt, { continues: false, ...options });
+    return new ChatStream(answered(tokens, { ...how, parser }), this.dialect.idLength);
   }
 
   /**
@@ -239,7 +254,7 @@ export class LanguageModel implements AsyncDisposable {
     messages: readonly ChatMessage[],
     options: ChatRenderOptions & { readonly signal?: AbortSignal } = {},
   ): Promise<number[]> {
-    return encodeChatInTurns(this.tokenizer, this.chatTemplate.render(messages, options), options.signal);
+    return this.#text.encodeInTurns(messages, options, options.signal);
   }
 
   /** What the engine is busy with. */
@@ -341,6 +356,14 @@ export class LanguageModel implements AsyncDisposable {
   }
 
   #stream(prompt: readonly number[], options: GenerateOptions): TextStream {
+    const { tokens, ...how } = this.#generate(prompt, options);
+    return new TextStream(detokenized(tokens, how));
+  }
+
+  #generate(
+    prompt: readonly number[],
+    options: GenerateOptions,
+  ): DetokenizedOptions & { tokens: TokenStream } {
     this.#life.check();
     if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
     const {
@@ -359,26 +382,11 @@ export class LanguageModel implements AsyncDisposable {
     const adapters = this.#adaptersOf(options.adapters);
     const how = { adapters, constraint, shift, speculation, signal };
     const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, ...how });
-    return new TextStream(detokenized(tokens, { tokenizer: this.tokenizer, stop, special, continues }));
+    return { tokens, tokenizer: this.tokenizer, stop, special, continues };
   }
 }
 
 /** What sequences leave behind in a model of this kind. */
 function stateOf({ memory }: ModelConfig, size: KvCacheSize): SequenceState {
   return memory === 'recurrent' ? new RecurrentState(size) : new KvCache(size);
-}
-
-function samplingOf(options: GenerateOptions): SamplingParameters {
-  const sampling: Record<string, unknown> = {};
-  for (const [name, standard] of Object.entries(DEFAULT_SAMPLING)) {
-    sampling[name] = options[name as keyof GenerateOptions] ?? standard;
-  }
-  const seed = options.seed ?? Math.floor(Math.random() * 2 ** 32);
-  const parameters = {
-    ...sampling,
-    seed,
-    masked: options.constraint !== undefined,
-  } as unknown as SamplingParameters;
-  validateSampling(parameters);
-  return parameters;
 }

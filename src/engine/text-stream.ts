@@ -16,23 +16,25 @@ export interface TextEnd extends GenerationEnd {
 }
 
 /** Generates a text's chunks once they are asked for, and tells `complete` how it ended. */
-export type TextSource = (complete: (end: TextEnd) => void) => AsyncGenerator<TextChunk, void>;
+export type TextSource<C extends TextChunk = TextChunk> = (
+  complete: (end: TextEnd) => void,
+) => AsyncGenerator<C, void>;
 
 /**
  * Text as it is generated. Iterate it once for chunks, or await `text()` for all of it; nothing runs before. Leaving the
  * iteration early stops the generation. `end` is there when the text is complete.
  */
-export class TextStream implements AsyncIterable<TextChunk> {
-  readonly #chunks: AsyncGenerator<TextChunk, void>;
+export class TextStream<C extends TextChunk = TextChunk> implements AsyncIterable<C> {
+  readonly #chunks: AsyncGenerator<C, void>;
   #end: TextEnd | undefined;
 
-  constructor(source: TextSource) {
+  constructor(source: TextSource<C>) {
     this.#chunks = source((end) => {
       this.#end = end;
     });
   }
 
-  [Symbol.asyncIterator](): AsyncGenerator<TextChunk, void> {
+  [Symbol.asyncIterator](): AsyncGenerator<C, void> {
     return this.#chunks;
   }
 

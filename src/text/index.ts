@@ -10,19 +10,26 @@ export {
 export type { GrammarLibrary, GrammarRealm, OpenGrammarRealm } from './grammar/grammar-realm.ts';
 export { type Grammar, GrammarSource, type StructuralTagFormat } from './grammar/grammar-source.ts';
 export type { TokenConstraint } from './grammar/token-constraint.ts';
+export {
+  AnswerCollector,
+  type AnswerMessage,
+  type AnswerOf,
+  AnswerParser,
+  type AnswerPart,
+  type CallOutcome,
+  type Dialect,
+  dialectOf,
+  freshCallId,
+  type IncompleteCall,
+  PLAIN,
+  type ReasoningForm,
+  withToolsExplained,
+} from './dialects/index.ts';
 export { createTokenizer } from './create-tokenizer.ts';
 export { PRETOKENIZER_KINDS, type PretokenizerKind } from './pretokenizer-kinds.ts';
 export type { SpecialIds, SpecialTokens } from './special-tokens.ts';
 export { StopMatcher, type StopResult } from './stop-matcher.ts';
 export { StreamingDetokenizer } from './streaming-detokenizer.ts';
-export { type AnswerPart, ToolCallParser } from './tools/tool-call-parser.ts';
-export {
-  type ToolDialect,
-  toolDialectOf,
-  toolFormat,
-  type ToolRules,
-  withToolsExplained,
-} from './tools/tool-dialect.ts';
 export type { TokenType } from './token-type.ts';
 export type { DecodeOptions, EncodeOptions, Tokenizer } from './tokenizer.ts';
 export type { TokenizerMetadata } from './tokenizer-metadata.ts';

@@ -14,18 +14,28 @@ interface TextBlock {
   text: string;
 }
 
+interface ThinkingBlock {
+  readonly type: 'thinking';
+  thinking: string;
+  /** Nothing of the block is signed here. */
+  readonly signature: '';
+}
+
 interface ToolBlock {
   readonly type: 'tool_use';
   readonly id: string;
   readonly name: string;
   json: string;
+  isWhole: boolean;
 }
+
+type Block = TextBlock | ThinkingBlock | ToolBlock;
 
 /** Builds a message of Anthropic's API out of a generation's events, and the events that stream it. */
 export class MessageWriter {
   readonly #head: object;
   readonly #promptTokens: number;
-  readonly #blocks: (TextBlock | ToolBlock)[] = [];
+  readonly #blocks: Block[] = [];
   #end: { end: TextEnd; isCalling: boolean } | undefined;
 
   constructor({ id: model, promptTokens }: Begun) {
@@ -53,8 +63,16 @@ export class MessageWriter {
       if (this.#blocks.at(-1)?.type !== 'text') yield* this.#open({ type: 'text', text: '' });
       (this.#blocks.at(-1) as TextBlock).text += event.text;
       yield this.#delta({ type: 'text_delta', text: event.text });
+    } else if (event.kind === 'reasoning') {
+      if (this.#blocks.at(-1)?.type !== 'thinking') {
+        yield* this.#open({ type: 'thinking', thinking: '', signature: '' });
+      }
+      (this.#blocks.at(-1) as ThinkingBlock).thinking += event.text;
+      yield this.#delta({ type: 'thinking_delta', thinking: event.text });
     } else if (event.kind === 'call') {
-      yield* this.#open({ type: 'tool_use', id: event.id, name: event.name, json: '' });
+      yield* this.#open({ type: 'tool_use', id: event.id, name: event.name, json: '', isWhole: false });
+    } else if (event.kind === 'call-end') {
+      (this.#blocks.at(-1) as ToolBlock).isWhole = event.outcome === 'whole';
     } else {
       (this.#blocks.at(-1) as ToolBlock).json += event.text;
       yield this.#delta({ type: 'input_json_delta', partial_json: event.text });
@@ -63,19 +81,22 @@ export class MessageWriter {
 
   /** The whole message, when the generation has ended. */
   message(): object {
-    const content = this.#blocks.map((block) => {
-      if (block.type === 'text') return block;
-      const { type, id, name } = block;
-      return { type, id, name, input: parsed(block.json) };
+    const content = this.#blocks.flatMap((block): object[] => {
+      if (block.type !== 'tool_use') return [block];
+      const { type, id, name, json, isWhole } = block;
+      // A call without whole arguments is none that a client could make.
+      return isWhole ? [{ type, id, name, input: JSON.parse(json) as unknown }] : [];
     });
     return { ...this.#head, content, ...this.#ending(), usage: this.#usage() };
   }
 
-  *#open(block: TextBlock | ToolBlock): Generator<MessageEvent, void> {
+  *#open(block: Block): Generator<MessageEvent, void> {
     if (this.#blocks.length > 0) yield this.#stop();
     this.#blocks.push(block);
-    const { type } = block;
-    const begun = type === 'text' ? { type, text: '' } : { type, id: block.id, name: block.name, input: {} };
+    const begun =
+      block.type === 'tool_use'
+        ? { type: block.type, id: block.id, name: block.name, input: {} }
+        : { ...block };
     yield { type: 'content_block_start', index: this.#blocks.length - 1, content_block: begun };
   }
 
@@ -106,14 +127,5 @@ export class MessageWriter {
       cache_read_input_tokens: cachedTokens,
       output_tokens: generatedTokens,
     };
-  }
-}
-
-/** The arguments of a call; a call that was cut off has none. */
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return {};
   }
 }

@@ -71,7 +71,7 @@ export function toolUseOf(of: Pick<z.output<typeof messagesBody>, 'tools' | 'too
 
 type Block = z.output<typeof block>;
 
-/** Blocks of an answer that nobody reads again. */
+/** Blocks of an answer that are no text of it; of `redacted_thinking` nothing can be read. */
 const THOUGHTS: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
 
 /** Turns in the shape that templates read; results of tools become turns of their own. Throws `REQUEST_INVALID`. */
@@ -94,7 +94,15 @@ function assistantTurn(blocks: readonly Block[], field: string): ChatMessage {
     blocks.filter(({ type }) => type !== 'tool_use' && !THOUGHTS.has(type)),
     field,
   );
-  return { role: 'assistant', content: text, ...(calls.length > 0 ? { tool_calls: calls } : {}) };
+  const reasoning = blocks
+    .flatMap(({ type, thinking }) => (type === 'thinking' && typeof thinking === 'string' ? [thinking] : []))
+    .join('\n');
+  return {
+    role: 'assistant',
+    content: text,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
 }
 
 function toolCall({ id, name, input }: Block, field: string): ChatToolCall {

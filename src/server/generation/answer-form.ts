@@ -1,16 +1,8 @@
 import { z } from 'zod';
 import type { LanguageModel } from '../../engine/language-model.ts';
-import {
-  type ChatMessage,
-  type ChatTool,
-  type Grammar,
-  type StructuralTagFormat,
-  type ToolDialect,
-  toolDialectOf,
-  toolFormat,
-  withToolsExplained,
-} from '../../text/index.ts';
+import type { ChatMessage, ChatTool, Grammar, StructuralTagFormat } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
+import { toolFormat } from './tool-format.ts';
 
 /** Which functions an answer may call. */
 export interface ToolUse {
@@ -26,16 +18,10 @@ export type TextForm =
   | { readonly kind: 'json' }
   | { readonly kind: 'schema'; readonly schema: unknown };
 
-/** How calls are told from text in an answer. */
-export interface CallForm {
-  readonly dialect: ToolDialect;
-  readonly names: readonly string[];
-}
-
-/** What an answer is held to, and how it is read. */
+/** What an answer is held to, and the tools that it may call. */
 export interface AnswerForm {
   readonly grammar: Grammar | undefined;
-  readonly calls: CallForm | undefined;
+  readonly tools: readonly ChatTool[];
 }
 
 /** A name that a tool can have. */
@@ -56,10 +42,7 @@ export function chatPrompt(
 ): Promise<number[]> {
   const { use, variables, signal } = of;
   const tools = use && use.choice !== 'none' && use.tools.length > 0 ? use.tools : undefined;
-  const rest = { signal, ...(variables && { variables }) };
-  if (!tools) return model.chatPrompt(messages, rest);
-  if (model.chatTemplate.source.includes('tools')) return model.chatPrompt(messages, { ...rest, tools });
-  return model.chatPrompt(withToolsExplained(messages, tools), rest);
+  return model.chatPrompt(messages, { signal, ...(variables && { variables }), ...(tools && { tools }) });
 }
 
 /** Throws `REQUEST_INVALID` where a tool is asked for that there is none of. */
@@ -68,22 +51,18 @@ export function answerForm(model: LanguageModel, text: TextForm, use: ToolUse | 
   if (!use || use.choice === 'none' || use.tools.length === 0) {
     if (use && (use.choice === 'required' || typeof use.choice === 'object'))
       invalid('tool_choice', 'there are no tools');
-    return { grammar: plain, calls: undefined };
+    return { grammar: plain, tools: [] };
   }
   const { choice } = use;
   const named = typeof choice === 'object' ? choice.name : undefined;
   const tools = named === undefined ? use.tools : use.tools.filter((tool) => tool.function.name === named);
   if (tools.length === 0) invalid('tool_choice', `there is no tool of the name ${named}`);
-  const dialect = toolDialectOf(model.chatTemplate.source);
   const isRequired = choice !== 'auto';
   const isParallel = use.isParallel && named === undefined;
-  const calls = { dialect, names: tools.map((tool) => tool.function.name) };
-  if (isRequired || !plain) {
-    return {
-      grammar: { kind: 'tags', format: toolFormat(dialect, { tools, isRequired, isParallel }) },
-      calls,
-    };
-  }
+  const rules = { tools, isRequired: isRequired || plain !== undefined, isParallel };
+  const format = toolFormat(model.dialect.name, rules);
+  if (!format) return unheld(model, { plain, isRequired, tools });
+  if (isRequired || !plain) return { grammar: { kind: 'tags', format }, tools };
   const either: StructuralTagFormat = {
     type: 'or',
     elements: [
@@ -91,8 +70,19 @@ export function answerForm(model: LanguageModel, text: TextForm, use: ToolUse | 
         type: 'json_schema',
         json_schema: plain.kind === 'json' ? { type: 'object' } : (plain.schema as boolean),
       },
-      toolFormat(dialect, { tools, isRequired: true, isParallel }),
+      format,
     ],
   };
-  return { grammar: { kind: 'tags', format: either }, calls };
+  return { grammar: { kind: 'tags', format: either }, tools };
+}
+
+/** The form of an answer in a dialect whose calls cannot be forced: free text with calls. */
+function unheld(
+  model: LanguageModel,
+  of: { plain: unknown; isRequired: boolean; tools: readonly ChatTool[] },
+): AnswerForm {
+  const { name } = model.dialect;
+  if (of.isRequired) invalid('tool_choice', `calls of the dialect ${name} cannot be forced; use auto`);
+  if (of.plain) invalid('response_format', `calls of the dialect ${name} go with free text only`);
+  return { grammar: undefined, tools: of.tools };
 }

@@ -1,6 +1,7 @@
 import type { LanguageModel } from '../../engine/language-model.ts';
 import type { SampledToken } from '../../engine/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
+import type { CallOutcome } from '../../text/index.ts';
 
 /** Why a choice ended: by itself or a stop string, at a limit, or to have functions called. */
 export type Finish = 'stop' | 'length' | 'calls';
@@ -21,6 +22,8 @@ export type ChoiceEvent =
       /** The token behind the text; undefined for what was held back before. */
       readonly token: SampledToken | undefined;
     }
+  /** What the model thinks before it answers. */
+  | { readonly kind: 'reasoning'; readonly choice: number; readonly text: string }
   | {
       readonly kind: 'call';
       readonly choice: number;
@@ -30,6 +33,13 @@ export type ChoiceEvent =
       readonly name: string;
     }
   | { readonly kind: 'arguments'; readonly choice: number; readonly call: number; readonly text: string }
+  /** The end of a call: only a `whole` one has whole arguments. */
+  | {
+      readonly kind: 'call-end';
+      readonly choice: number;
+      readonly call: number;
+      readonly outcome: CallOutcome;
+    }
   | { readonly kind: 'end'; readonly choice: number; readonly finish: Finish; readonly end: TextEnd };
 
 /** Events after the first. */

@@ -2,9 +2,8 @@ import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { LanguageModel } from '../../engine/language-model.ts';
 import type { SampledToken } from '../../engine/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
-import { type AnswerPart, ToolCallParser } from '../../text/index.ts';
+import { type AnswerPart, freshCallId } from '../../text/index.ts';
 import type { Call } from '../call.ts';
-import { freshId } from '../fresh-id.ts';
 import type { AnswerForm } from './answer-form.ts';
 import type { ChoiceEvent, ChoiceEvents } from './choice-event.ts';
 import { mergeStreams } from './merge-streams.ts';
@@ -15,7 +14,7 @@ export interface GenerationTask {
   readonly options: GenerateOptions;
   /** Answers to the same prompt. */
   readonly choices: number;
-  /** What each answer is held to. Default: text of any kind. */
+  /** What each answer to a conversation is held to. Without it, the prompt is a text that is continued. */
   readonly form?: AnswerForm;
 }
 
@@ -92,17 +91,22 @@ async function* runChoice(
   const { model, choice, signal } = of;
   const { prompt, options, form } = of.task;
   using constraint = form?.grammar && (await call.server.grammars.constrain(model, form.grammar));
-  const calls = form?.calls && new ToolCallParser(form.calls.dialect, form.calls.names);
   const seed = options.seed === undefined ? {} : { seed: seedOf(options.seed, choice) };
-  const stream = model.generate(prompt, { ...options, ...seed, constraint, signal });
-  for await (const { text, token } of stream) {
-    if (!calls) yield { kind: 'text', choice, text, token };
-    else yield* partEvents(choice, calls.push(text), token);
+  const how = { ...options, ...seed, constraint, signal };
+  if (!form) {
+    const stream = model.generate(prompt, how);
+    for await (const { text, token } of stream) yield { kind: 'text', choice, text, token };
+    yield { kind: 'end', choice, finish: stream.end.reason, end: stream.end };
+    return;
   }
-  if (calls) yield* partEvents(choice, calls.flush(), undefined);
+  const stream = model.answer(prompt, { ...how, tools: form.tools });
+  let isCalling = false;
+  for await (const { parts, token } of stream) {
+    isCalling ||= parts.some((part) => part.kind === 'end' && part.outcome === 'whole');
+    yield* partEvents(parts, { choice, token, idLength: model.dialect.idLength });
+  }
   const { end } = stream;
-  const isCalling = calls !== undefined && calls.calls > 0 && end.reason === 'stop';
-  yield { kind: 'end', choice, finish: isCalling ? 'calls' : end.reason, end };
+  yield { kind: 'end', choice, finish: isCalling && end.reason === 'stop' ? 'calls' : end.reason, end };
 }
 
 /** Choices of one seed would all be the same; behind the largest comes 0. */
@@ -113,18 +117,24 @@ function seedOf(seed: number, choice: number): number {
 
 /** The events of an answer's parts; the token goes with the first text, or with an empty one. */
 function* partEvents(
-  choice: number,
-  parts: Iterable<AnswerPart>,
-  token: SampledToken | undefined,
+  parts: readonly AnswerPart[],
+  of: { choice: number; token: SampledToken | undefined; idLength: number | undefined },
 ): Generator<Exclude<ChoiceEvent, { kind: 'begin' | 'end' }>, void> {
-  let said = token;
+  const { choice } = of;
+  let said = of.token;
   for (const part of parts) {
     if (part.kind === 'text') {
       yield { kind: 'text', choice, text: part.text, token: said };
       said = undefined;
-    } else if (part.kind === 'call') {
-      yield { kind: 'call', choice, call: part.call, id: freshId('call_'), name: part.name };
-    } else yield { kind: 'arguments', choice, call: part.call, text: part.text };
+    } else if (part.kind === 'reasoning') yield { kind: 'reasoning', choice, text: part.text };
+    else if (part.kind === 'call') {
+      const { call, name, id = freshCallId(of.idLength) } = part;
+      yield { kind: 'call', choice, call, id, name };
+    } else if (part.kind === 'arguments') {
+      yield { kind: 'arguments', choice, call: part.call, text: part.text };
+    } else if (part.kind === 'end') {
+      yield { kind: 'call-end', choice, call: part.call, outcome: part.outcome };
+    }
   }
   if (said) yield { kind: 'text', choice, text: '', token: said };
 }

@@ -1,5 +1,5 @@
 import type { TextEnd } from '../../engine/text-stream.ts';
-import type { Tokenizer } from '../../text/index.ts';
+import type { CallOutcome, Tokenizer } from '../../text/index.ts';
 import type { ChoiceEvent, Finish } from '../generation/choice-event.ts';
 import { type ContentLogprob, contentLogprob } from './logprobs.ts';
 import { usageOf } from './usage.ts';
@@ -15,10 +15,12 @@ interface ToolCall {
   readonly id: string;
   readonly name: string;
   arguments: string;
+  outcome: CallOutcome;
 }
 
 interface Choice {
   text: string;
+  reasoning: string;
   readonly calls: ToolCall[];
   readonly logprobs: ContentLogprob[];
   finish: Finish;
@@ -37,16 +39,25 @@ export class ChatAnswer {
   }
 
   add(event: Exclude<ChoiceEvent, { kind: 'begin' }>): void {
-    const choice = (this.#choices[event.choice] ??= { text: '', calls: [], logprobs: [], finish: 'stop' });
+    const choice = (this.#choices[event.choice] ??= {
+      text: '',
+      reasoning: '',
+      calls: [],
+      logprobs: [],
+      finish: 'stop',
+    });
     if (event.kind === 'text') {
       choice.text += event.text;
       if (event.token && this.#withLogprobs) {
         choice.logprobs.push(contentLogprob(this.#tokenizer, event.token));
       }
-    } else if (event.kind === 'call') {
-      choice.calls.push({ id: event.id, name: event.name, arguments: '' });
+    } else if (event.kind === 'reasoning') choice.reasoning += event.text;
+    else if (event.kind === 'call') {
+      choice.calls.push({ id: event.id, name: event.name, arguments: '', outcome: 'cut' });
     } else if (event.kind === 'arguments') {
       (choice.calls[event.call] as ToolCall).arguments += event.text;
+    } else if (event.kind === 'call-end') {
+      (choice.calls[event.call] as ToolCall).outcome = event.outcome;
     } else {
       choice.finish = event.finish;
       this.#ends.push(event.end);
@@ -65,13 +76,28 @@ export class ChatAnswer {
   }
 }
 
-function messageOf({ text, calls }: Choice): object {
-  const message = { role: 'assistant', content: text, refusal: null };
+/** The message of a choice. Calls without whole arguments are no calls that a client could make. */
+function messageOf({ text, reasoning, calls }: Choice): object {
+  const message = {
+    role: 'assistant',
+    content: text,
+    refusal: null,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+  };
   if (calls.length === 0) return message;
-  const tool_calls = calls.map(({ id, name, arguments: text_ }) => ({
+  const whole = calls.filter(({ outcome }) => outcome === 'whole');
+  const tool_calls = whole.map(({ id, name, arguments: written }) => ({
     id,
     type: 'function',
-    function: { name, arguments: text_ },
+    function: { name, arguments: written },
   }));
-  return { ...message, content: text === '' ? null : text, tool_calls };
+  const incomplete = calls.flatMap(({ name, arguments: written, outcome }) =>
+    outcome === 'whole' ? [] : [{ name, arguments: written, outcome }],
+  );
+  return {
+    ...message,
+    content: text === '' ? null : text,
+    ...(whole.length > 0 && { tool_calls }),
+    ...(incomplete.length > 0 && { incomplete_tool_calls: incomplete }),
+  };
 }

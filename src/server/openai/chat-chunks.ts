@@ -54,6 +54,8 @@ export async function* chatChunks(
 /** What an event adds to a message; nothing while a character or a stop string is incomplete. */
 function deltaOf(event: Exclude<ChoiceEvent, { kind: 'begin' | 'end' }>): object | undefined {
   if (event.kind === 'text') return event.text === '' ? undefined : { content: event.text };
+  if (event.kind === 'reasoning') return { reasoning_content: event.text };
+  if (event.kind === 'call-end') return undefined;
   const { call: index } = event;
   if (event.kind === 'arguments') return { tool_calls: [{ index, function: { arguments: event.text } }] };
   const { id, name } = event;

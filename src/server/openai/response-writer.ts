@@ -21,6 +21,14 @@ interface MessageItem {
   readonly logprobs: ContentLogprob[];
 }
 
+/** What the model thinks, in the shape that OpenAI's API has for open models. */
+interface ReasoningItem {
+  readonly type: 'reasoning';
+  readonly id: string;
+  status: Status;
+  text: string;
+}
+
 interface CallItem {
   readonly type: 'function_call';
   readonly id: string;
@@ -30,13 +38,15 @@ interface CallItem {
   status: Status;
 }
 
+type Item = MessageItem | ReasoningItem | CallItem;
+
 /** Builds a response of OpenAI's API out of a generation's events, and the events that stream it. */
 export class ResponseWriter {
   readonly #request: ResponsesBody;
   readonly #begun: Begun;
   readonly #id = freshId('resp_');
   readonly #created = nowSeconds();
-  readonly #items: (MessageItem | CallItem)[] = [];
+  readonly #items: Item[] = [];
   #end: TextEnd | undefined;
 
   constructor(request: ResponsesBody, begun: Begun) {
@@ -53,6 +63,7 @@ export class ResponseWriter {
   /** The events that stream what happened. */
   *take(event: Exclude<ChoiceEvent, { kind: 'begin' }>): Generator<ResponseEvent, void> {
     if (event.kind === 'text') yield* this.#text(event);
+    else if (event.kind === 'reasoning') yield* this.#reasoning(event.text);
     else if (event.kind === 'call') {
       const item = { id: freshId('fc_'), call_id: event.id, name: event.name, arguments: '' };
       yield* this.#open({ type: 'function_call', ...item, status: 'in_progress' });
@@ -60,6 +71,8 @@ export class ResponseWriter {
       const item = this.#items.at(-1) as CallItem;
       item.arguments += event.text;
       yield { type: 'response.function_call_arguments.delta', ...this.#place(), delta: event.text };
+    } else if (event.kind === 'call-end') {
+      if (event.outcome !== 'whole') (this.#items.at(-1) as CallItem).status = 'incomplete';
     } else {
       if (this.#items.length === 0) yield* this.#open(newMessage());
       this.#end = event.end;
@@ -110,26 +123,38 @@ export class ResponseWriter {
     yield { type: 'response.output_text.delta', ...this.#place(), content_index: 0, delta: text, logprobs };
   }
 
-  *#open(item: MessageItem | CallItem): Generator<ResponseEvent, void> {
+  *#reasoning(delta: string): Generator<ResponseEvent, void> {
+    if (this.#items.at(-1)?.type !== 'reasoning') {
+      yield* this.#open({ type: 'reasoning', id: freshId('rs_'), status: 'in_progress', text: '' });
+    }
+    (this.#items.at(-1) as ReasoningItem).text += delta;
+    yield { type: 'response.reasoning_text.delta', ...this.#place(), content_index: 0, delta };
+  }
+
+  *#open(item: Item): Generator<ResponseEvent, void> {
     if (this.#items.length > 0) yield* this.#close('completed');
     this.#items.push(item);
     const output_index = this.#items.length - 1;
-    const begun = { ...itemObject(item), ...(item.type === 'message' ? { content: [] } : {}) };
+    const begun = { ...itemObject(item), ...(item.type === 'function_call' ? {} : { content: [] }) };
     yield { type: 'response.output_item.added', output_index, item: begun };
-    if (item.type !== 'message') return;
-    const part = { type: 'output_text', text: '', annotations: [], logprobs: [] };
+    if (item.type === 'function_call') return;
+    const [part] = contentOf(item);
     yield { type: 'response.content_part.added', ...this.#place(), content_index: 0, part };
   }
 
   /** Ends the last item; what a limit cut off is incomplete. */
   *#close(status: Status): Generator<ResponseEvent, void> {
-    const item = this.#items.at(-1) as MessageItem | CallItem;
-    item.status = status;
+    const item = this.#items.at(-1) as Item;
+    if (item.status === 'in_progress') item.status = status;
     const place = this.#place();
     if (item.type === 'message') {
       const { text, logprobs } = item;
       const [part] = contentOf(item);
       yield { type: 'response.output_text.done', ...place, content_index: 0, text, logprobs };
+      yield { type: 'response.content_part.done', ...place, content_index: 0, part };
+    } else if (item.type === 'reasoning') {
+      const [part] = contentOf(item);
+      yield { type: 'response.reasoning_text.done', ...place, content_index: 0, text: item.text };
       yield { type: 'response.content_part.done', ...place, content_index: 0, part };
     } else {
       const { name, arguments: whole } = item;
@@ -165,12 +190,14 @@ function newMessage(): MessageItem {
   return { type: 'message', id: freshId('msg_'), status: 'in_progress', text: '', logprobs: [] };
 }
 
-function itemObject(item: MessageItem | CallItem): object {
+function itemObject(item: Item): object {
   if (item.type === 'function_call') return { ...item };
   const { type, id, status } = item;
+  if (type === 'reasoning') return { type, id, status, summary: [], content: contentOf(item) };
   return { type, id, status, role: 'assistant', content: contentOf(item) };
 }
 
-function contentOf({ text, logprobs }: MessageItem): object[] {
-  return [{ type: 'output_text', text, annotations: [], logprobs }];
+function contentOf(item: MessageItem | ReasoningItem): object[] {
+  if (item.type === 'reasoning') return [{ type: 'reasoning_text', text: item.text }];
+  return [{ type: 'output_text', text: item.text, annotations: [], logprobs: item.logprobs }];
 }

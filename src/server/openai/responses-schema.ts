@@ -86,13 +86,28 @@ export function chatMessagesOfItems({ input, instructions }: ResponsesBody): Cha
         role: role === 'developer' ? 'system' : role,
         content: textOf(content, `${field}.content`),
       };
-      turns.push(turn);
+      addTurn(turns, turn);
     } else if (type === 'function_call') addCall(turns, entry, field);
     else if (type === 'function_call_output') turns.push(resultTurn(entry, field));
-    // What a model thought is not read again.
-    else if (type !== 'reasoning') invalid(field, `items of type ${type} are not understood`);
+    else if (type === 'reasoning') addReasoning(turns, entry);
+    else invalid(field, `items of type ${type} are not understood`);
   }
   return turns;
+}
+
+/** What the model thought before an answer belongs to its turn. */
+function addReasoning(turns: ChatMessage[], { content }: z.output<typeof item>): void {
+  const reasoning =
+    typeof content === 'string' ? content : (content ?? []).map((of) => of.text ?? '').join('');
+  if (reasoning !== '') turns.push({ role: 'assistant', content: '', reasoning_content: reasoning });
+}
+
+function addTurn(turns: ChatMessage[], turn: { role: string; content: string }): void {
+  const last = turns.at(-1);
+  const isOfLast =
+    turn.role === 'assistant' && last?.role === 'assistant' && last.content === '' && !last.tool_calls;
+  if (isOfLast) turns[turns.length - 1] = { ...last, content: turn.content };
+  else turns.push(turn);
 }
 
 /** Calls that stand side by side belong to one turn. */

@@ -1,0 +1,75 @@
+import { type AnswerParser, type AnswerPart, StopMatcher, StreamingDetokenizer } from '../text/index.ts';
+import { type ChatChunk, chunkOf } from './chat-stream.ts';
+import type { DetokenizedOptions } from './detokenized.ts';
+import type { TokenStream } from './engine.ts';
+import type { TextSource } from './text-stream.ts';
+
+/** How tokens become the parts of an answer. */
+export interface AnsweredOptions extends DetokenizedOptions {
+  readonly parser: AnswerParser;
+}
+
+/**
+ * Tokens as the parts of an answer. Control tokens, which are no text, reach the parser by their names. What may become a
+ * stop string is held back, and the tokens end with the first that is found.
+ */
+export function answered(tokens: TokenStream, of: AnsweredOptions): TextSource<ChatChunk> {
+  return async function* (complete) {
+    const pieces = new Pieces(of);
+    try {
+      let next = await tokens.next();
+      while (!next.done) {
+        yield chunkOf(pieces.push(next.value.id), next.value);
+        next = await tokens.next(pieces.stop !== undefined);
+      }
+      const rest = pieces.end();
+      if (rest.length > 0) yield chunkOf(rest, undefined);
+      complete({ ...next.value, stop: pieces.stop });
+    } finally {
+      await tokens.return(undefined as never);
+    }
+  };
+}
+
+class Pieces {
+  readonly #of: AnsweredOptions;
+  readonly #detokenizer: StreamingDetokenizer;
+  readonly #matcher: StopMatcher;
+  readonly #decoder = new TextDecoder();
+  /** The stop string that was found. */
+  stop: string | undefined;
+
+  constructor(of: AnsweredOptions) {
+    this.#of = of;
+    this.#matcher = new StopMatcher(of.stop);
+    this.#detokenizer = new StreamingDetokenizer(of.tokenizer, {
+      special: of.special,
+      keepLeadingSpace: of.continues,
+    });
+  }
+
+  push(id: number): AnswerPart[] {
+    const { parser, tokenizer, special } = this.#of;
+    if (special || !tokenizer.isControl(id)) return parser.push(this.#text(this.#detokenizer.push(id)));
+    const before = this.#text(this.#detokenizer.flush());
+    if (this.stop !== undefined) return parser.push(before);
+    // No stop string goes on behind a control token.
+    const held = this.#matcher.flush();
+    const name = this.#decoder.decode(tokenizer.tokenBytes(id));
+    return [...parser.push(before + held), ...parser.push(name, true)];
+  }
+
+  end(): AnswerPart[] {
+    const { parser } = this.#of;
+    const text = this.#text(this.#detokenizer.flush());
+    const held = this.stop === undefined ? this.#matcher.flush() : '';
+    return [...parser.push(text + held), ...parser.end()];
+  }
+
+  /** What of a text comes before a stop string. */
+  #text(piece: string): string {
+    const { text, stop } = this.#matcher.push(piece);
+    this.stop ??= stop;
+    return text;
+  }
+}

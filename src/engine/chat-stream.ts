@@ -1,0 +1,38 @@
+import { AnswerCollector, type AnswerMessage, type AnswerPart, type Dialect } from '../text/index.ts';
+import { type TextChunk, type TextSource, TextStream } from './text-stream.ts';
+
+/** A piece of an answer; `text` is the answer alone. */
+export interface ChatChunk extends TextChunk {
+  /** What the model thinks before it answers. */
+  readonly reasoning: string;
+  /** Text, reasoning and calls in their order: names and arguments as they come. */
+  readonly parts: readonly AnswerPart[];
+}
+
+/** An answer as it is generated: `text()` is all of it without its reasoning, `message()` everything. */
+export class ChatStream extends TextStream<ChatChunk> {
+  readonly #idLength: number | undefined;
+
+  constructor(source: TextSource<ChatChunk>, idLength?: Dialect['idLength']) {
+    super(source);
+    this.#idLength = idLength;
+  }
+
+  /** The whole answer as a turn of the conversation: content, reasoning and calls. */
+  async message(): Promise<AnswerMessage> {
+    const answer = new AnswerCollector();
+    for await (const { parts } of this) for (const part of parts) answer.add(part);
+    return answer.message(this.#idLength);
+  }
+}
+
+/** The chunk of these parts. */
+export function chunkOf(parts: readonly AnswerPart[], token: TextChunk['token']): ChatChunk {
+  let text = '';
+  let reasoning = '';
+  for (const part of parts) {
+    if (part.kind === 'text') text += part.text;
+    else if (part.kind === 'reasoning') reasoning += part.text;
+  }
+  return { text, reasoning, parts, token };
+}

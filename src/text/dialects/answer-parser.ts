@@ -1,0 +1,93 @@
+import type { ChatTool } from '../chat-message.ts';
+import type { AnswerPart } from './answer-part.ts';
+import { AnswerWriter } from './answer-writer.ts';
+import { type AnswerContext, type Dialect, openingOf } from './dialect.ts';
+import { Parameters } from './parameters.ts';
+import { readAnswer } from './read-answer.ts';
+import { type Reading, Scanner } from './scanner.ts';
+
+/** What an answer is an answer to. */
+export interface AnswerOf {
+  /** The tools that the answer may call; calls of none are looked for otherwise. */
+  readonly tools?: readonly ChatTool[];
+  /** The prompt, or its end: it may have opened the reasoning, or begun the answer. */
+  readonly prompt?: string;
+}
+
+/**
+ * Takes an answer apart while it is generated: reasoning, text, and calls with their arguments as JSON. Each part is given out
+ * as early as it is certain; what they are depends on the text alone, not on how it was cut.
+ */
+export class AnswerParser {
+  readonly #scanner = new Scanner();
+  readonly #writer: AnswerWriter;
+  readonly #reading: Reading<void>;
+  #isReasoning = false;
+
+  constructor(dialect: Dialect, { tools = [], prompt = '' }: AnswerOf = {}) {
+    this.#writer = new AnswerWriter(tools.length > 0);
+    const context = this.#contextOf(new Map(tools.map((tool) => [tool.function.name, Parameters.of(tool)])));
+    this.#reading = (dialect.read ?? readAnswer)(context, dialect);
+    const opening = openingOf(dialect, prompt);
+    if (opening === '') return;
+    this.push(opening);
+    this.#isReasoning = opening === dialect.reasoning.open;
+  }
+
+  /** Calls that were begun. */
+  get calls(): number {
+    return this.#writer.calls;
+  }
+
+  /** True while the last that was given out is reasoning, or the prompt has opened it. */
+  get isReasoning(): boolean {
+    return this.#isReasoning;
+  }
+
+  /** The parts that this text completes; a control token is text only for the dialect. */
+  push(text: string, isControl = false): AnswerPart[] {
+    this.#scanner.push(text, isControl);
+    this.#reading.next();
+    return this.#writer.take();
+  }
+
+  /** The parts that the end of the text completes. */
+  end(): AnswerPart[] {
+    this.#scanner.end();
+    this.#reading.next();
+    this.#writer.close();
+    return this.#writer.take();
+  }
+
+  #contextOf(tools: ReadonlyMap<string, Parameters>): AnswerContext {
+    const writer = this.#writer;
+    let wasUnknown = false;
+    return {
+      scanner: this.#scanner,
+      tools,
+      begin: (name, id) => {
+        this.#isReasoning = false;
+        wasUnknown = !tools.has(name);
+        if (wasUnknown) writer.fault({ kind: 'fault', fault: 'unknown-tool', name });
+        else writer.begin(name, id);
+        return !wasUnknown;
+      },
+      give: (text) => writer.give(text),
+      end: (outcome, id) => writer.end(outcome, id),
+      reason: (text) => {
+        this.#isReasoning = true;
+        writer.write('reasoning', text);
+      },
+      say: (text) => {
+        this.#isReasoning = false;
+        writer.write('text', text);
+      },
+      mark: () => writer.mark(),
+      refuse: (fault) => {
+        if (!wasUnknown) writer.fault({ kind: 'fault', fault });
+        wasUnknown = false;
+      },
+      leaveOut: (name, text) => writer.fault({ kind: 'fault', fault: 'unknown-tool', name, text }),
+    };
+  }
+}

@@ -1,0 +1,98 @@
+import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
+import type { Reading } from '../scanner.ts';
+import { type LiteralForm, readLiteral } from './literal.ts';
+
+/** Calls that look like calls of a programming language: a name, and its arguments by name in brackets. */
+export interface FunctionCalls extends LiteralForm {
+  readonly open: readonly string[];
+  /** A list of calls stands in brackets. */
+  readonly isList: boolean;
+  /** What stands before each name. */
+  readonly prefix?: string;
+  /** The bracket before the arguments, and what stands between a key and its value. */
+  readonly bracket: '(' | '{';
+  readonly separator: '=' | ':';
+  readonly close: string;
+  /** A list of calls may be the whole answer. */
+  readonly beginsAnswer?: boolean;
+}
+
+/** Reads calls of the form `name(key=value)`. */
+export function functionCalls(form: FunctionCalls): CallSyntax {
+  return {
+    starts: form.open,
+    ...(form.beginsAnswer && { beginsAnswer: true }),
+    *read(context) {
+      const { scanner } = context;
+      if (form.isList && (yield* scanner.takeSpaced(['['])) === undefined) return false;
+      if (!(yield* readCall(context, form))) return false;
+      while (form.isList) {
+        const before = scanner.place;
+        if ((yield* scanner.takeSpaced([','])) === undefined) break;
+        if (yield* readCall(context, form)) continue;
+        scanner.goTo(before);
+        break;
+      }
+      if (form.isList) yield* scanner.takeSpaced([']']);
+      yield* scanner.takeSpaced([form.close]);
+      return true;
+    },
+  };
+}
+
+function* readCall(context: CallContext, form: FunctionCalls): Reading<boolean> {
+  const { scanner } = context;
+  yield* scanner.spaces();
+  if (form.prefix !== undefined) yield* scanner.take(form.prefix);
+  const name = yield* readName(context);
+  if (name === undefined || (yield* scanner.takeSpaced([form.bracket])) === undefined) return false;
+  if (!context.begin(name)) return false;
+  context.end((yield* readFields(context, form)) ? 'whole' : brokenEnd(scanner));
+  return true;
+}
+
+/** Reads the arguments up to the closing bracket; false where they are cut or malformed. */
+export function* readFields(
+  { scanner, give }: Pick<CallContext, 'scanner' | 'give'>,
+  form: Pick<FunctionCalls, 'bracket' | 'separator' | 'quote'>,
+): Reading<boolean> {
+  const close = form.bracket === '(' ? ')' : '}';
+  const literal = form.quote === undefined ? {} : { quote: form.quote };
+  for (let count = 0; ; count++) {
+    if ((yield* scanner.takeSpaced([close])) !== undefined) {
+      give(count === 0 ? '{}' : '}');
+      return true;
+    }
+    if (count > 0 && (yield* scanner.takeSpaced([','])) === undefined) return false;
+    yield* scanner.spaces();
+    let key = '';
+    const found = yield* scanner.until([form.separator, close, ','], (text) => {
+      key += text;
+    });
+    key = unquoted(key.trim(), form.quote);
+    if (found !== form.separator || key === '') return false;
+    give(`${count === 0 ? '{' : ', '}${JSON.stringify(key)}: `);
+    if (!(yield* readLiteral(scanner, give, literal))) return false;
+  }
+}
+
+function unquoted(key: string, quote: string | undefined): string {
+  for (const mark of ['"', "'", ...(quote === undefined ? [] : [quote])]) {
+    if (key.length >= 2 * mark.length && key.startsWith(mark) && key.endsWith(mark)) {
+      return key.slice(mark.length, -mark.length);
+    }
+  }
+  return key;
+}
+
+/** Reads a name of letters, digits and `_.-`; undefined for anything else. */
+function* readName({ scanner }: CallContext): Reading<string | undefined> {
+  let name = '';
+  for (;;) {
+    const character = yield* scanner.peek();
+    if (character === undefined || !/[\w.-]/.test(character)) break;
+    name += character;
+    scanner.skip();
+  }
+  return name === '' ? undefined : name;
+}

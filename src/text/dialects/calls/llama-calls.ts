@@ -1,0 +1,53 @@
+import type { CallContext, CallSyntax } from '../call-context.ts';
+import { escaped } from '../json-text.ts';
+import type { Reading } from '../scanner.ts';
+import { readFields } from './function-calls.ts';
+import { objectCalls } from './object-calls.ts';
+
+const PYTHON_TAG = '<|python_tag|>';
+const OBJECTS = ['{"name": "', '{"type": "function", "name": "', '{"name":"'];
+/** What tools are called that run a program. */
+const INTERPRETERS = ['python', 'ipython', 'code_interpreter'];
+
+/**
+ * Llama 3.x: a bare JSON object, or behind `<|python_tag|>` such an object, `NAME.call(KEY=VALUE)`, or a program for the tool
+ * that runs Python.
+ */
+export const LLAMA_CALLS: CallSyntax = {
+  starts: [PYTHON_TAG, ...OBJECTS],
+  beginsAnswer: true,
+  *read(context, start) {
+    const { scanner } = context;
+    if (start === PYTHON_TAG) {
+      yield* scanner.spaces();
+      if ((yield* scanner.peek()) !== '{') return yield* readPython(context);
+    }
+    return yield* objectCalls({ open: OBJECTS }).read(context, start);
+  },
+};
+
+function* readPython(context: CallContext): Reading<boolean> {
+  const { scanner, tools } = context;
+  const calls = [...tools.keys()].map((name) => `${name}.call(`);
+  const call = yield* scanner.takeAny(calls);
+  if (call !== undefined) {
+    context.begin(call.slice(0, -'.call('.length));
+    const isWhole = yield* readFields(context, { bracket: '(', separator: '=' });
+    context.end(isWhole ? 'whole' : scanner.isAtEnd ? 'cut' : 'malformed');
+    return true;
+  }
+  const interpreter = INTERPRETERS.find((name) => tools.has(name));
+  if (interpreter === undefined) return false;
+  yield* readProgram(context, interpreter);
+  return true;
+}
+
+/** Reads all that is left as the program that a tool runs: its first parameter. */
+export function* readProgram(context: CallContext, name: string): Reading<void> {
+  const [parameter = 'code'] = context.tools.get(name)?.properties.keys() ?? [];
+  context.begin(name);
+  context.give(`{${JSON.stringify(parameter)}: "`);
+  yield* context.scanner.until([], (text) => context.give(escaped(text)));
+  context.give('"}');
+  context.end('whole');
+}

@@ -1,0 +1,95 @@
+import type { CallContext, CallSyntax } from '../call-context.ts';
+import type { Reading } from '../scanner.ts';
+import { readArguments } from './object-call.ts';
+import { objectCalls } from './object-calls.ts';
+
+/** Calls that are a name and, behind it, the JSON object of the arguments. */
+export interface NamedCalls {
+  /** What encloses all calls; models leave it out at times. */
+  readonly section?: { readonly open: string; readonly close: string };
+  /** What stands before the name. */
+  readonly open: string;
+  /** What stands before the name and is none of it, such as the call's type. */
+  readonly type?: string;
+  /** What may stand between the name and the arguments. */
+  readonly between: readonly string[];
+  /** What stands between the name and the call's id, where there is one; or between the id and the name. */
+  readonly id?: { readonly mark: string; readonly isFirst?: boolean };
+  /** What stands behind the arguments. */
+  readonly close?: string;
+  /** The name says the id, too: `functions.NAME:NUMBER`. */
+  readonly isNumbered?: boolean;
+  /** Behind `open`, calls may also be a JSON list of objects. */
+  readonly orList?: boolean;
+}
+
+const LONGEST_NAME = 256;
+
+/** Reads calls that are a name and a JSON object. */
+export function namedCalls(form: NamedCalls): CallSyntax {
+  const { section, open } = form;
+  return {
+    starts: section ? [section.open, open] : [open],
+    *read(context, start) {
+      const { scanner } = context;
+      if (start === section?.open && (yield* scanner.takeSpaced([open])) === undefined) return false;
+      if (form.orList && (yield* scanner.takeSpaced(['['])) !== undefined) {
+        scanner.goTo(scanner.place - 1);
+        return yield* objectCalls({ open: [] }).read(context, undefined);
+      }
+      if (!(yield* readCall(context, form))) return false;
+      for (;;) {
+        const before = scanner.place;
+        if ((yield* scanner.takeSpaced([open])) === undefined) break;
+        if (yield* readCall(context, form)) continue;
+        scanner.goTo(before);
+        break;
+      }
+      if (section) yield* scanner.takeSpaced([section.close]);
+      return true;
+    },
+  };
+}
+
+function* readCall(context: CallContext, form: NamedCalls): Reading<boolean> {
+  const { scanner } = context;
+  const { type, between, id: idForm, close } = form;
+  if (type !== undefined) yield* scanner.take(type);
+  const ends = [...between, ...(idForm ? [idForm.mark] : [])];
+  const first = yield* readShort(context, ends);
+  if (!first) return false;
+  let { text: name } = first;
+  let id: string | undefined;
+  if (idForm && first.end === idForm.mark) {
+    const second = yield* readShort(context, between);
+    if (!second) return false;
+    [name, id] = idForm.isFirst ? [second.text, first.text] : [first.text, second.text];
+  }
+  if (form.isNumbered) [name, id] = unnumbered(name);
+  if (!context.begin(name, id)) return false;
+  yield* readArguments(context);
+  yield* scanner.takeSpaced(['```']);
+  if (close !== undefined) yield* scanner.takeSpaced([close]);
+  return true;
+}
+
+/** Reads a name or an id up to what ends it; undefined where that does not come soon. */
+function* readShort(
+  { scanner }: CallContext,
+  ends: readonly string[],
+): Reading<{ text: string; end: string } | undefined> {
+  let text = '';
+  const from = scanner.place;
+  const found = yield* scanner.until(ends, (piece) => {
+    text += piece;
+  });
+  if (found === undefined || scanner.place - from > LONGEST_NAME) return undefined;
+  // What begins the arguments stays.
+  if (found === '{') scanner.goTo(scanner.place - 1);
+  return { text: text.trim(), end: found };
+}
+
+/** Name and id of `functions.NAME:NUMBER`. */
+function unnumbered(written: string): [name: string, id: string] {
+  return [written.replace(/^functions\./, '').replace(/:\d+$/, ''), written];
+}

@@ -1,0 +1,138 @@
+import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
+import { isSchema, type Parameters } from '../parameters.ts';
+import type { Reading, Scanner } from '../scanner.ts';
+import { readValue } from './parameter-calls.ts';
+
+/** Deeper values are malformed. */
+const DEEPEST = 32;
+const LONGEST_NAME = 256;
+
+/** MiniMax M3's calls: every tag has the same token before it, objects are tags by their keys, lists are `item` tags. */
+export function nestedTagCalls(token: string): CallSyntax {
+  return {
+    starts: [`${token}<tool_call>`, `${token}<invoke name="`],
+    *read(context, start) {
+      const { scanner } = context;
+      const open = `${token}<invoke name="`;
+      if (start !== open && (yield* scanner.takeSpaced([open])) === undefined) return false;
+      if (!(yield* readCall(context, token))) return false;
+      for (;;) {
+        const before = scanner.place;
+        if ((yield* scanner.takeSpaced([open])) === undefined) break;
+        if (yield* readCall(context, token)) continue;
+        scanner.goTo(before);
+        break;
+      }
+      yield* scanner.takeSpaced([`${token}</tool_call>`]);
+      return true;
+    },
+  };
+}
+
+function* readCall(context: CallContext, token: string): Reading<boolean> {
+  const { scanner, tools } = context;
+  const name = yield* readShort(scanner, '">');
+  if (name === undefined || !context.begin(name)) return false;
+  const parameters = tools.get(name) as Parameters;
+  const fields = new FieldReader(context, { token, parameters });
+  const isWhole = yield* fields.readObject(parameters.schema, `${token}</invoke>`, 0);
+  context.end(isWhole ? 'whole' : brokenEnd(scanner));
+  return true;
+}
+
+class FieldReader {
+  readonly #context: CallContext;
+  readonly #token: string;
+  readonly #parameters: Parameters;
+
+  constructor(context: CallContext, of: { token: string; parameters: Parameters }) {
+    this.#context = context;
+    this.#token = of.token;
+    this.#parameters = of.parameters;
+  }
+
+  /** Reads tags up to the closing one, as an object; false where they are cut or malformed. */
+  *readObject(schema: unknown, close: string, depth: number): Reading<boolean> {
+    const { scanner, give } = this.#context;
+    give('{');
+    for (let count = 0; ; count++) {
+      const next = yield* scanner.takeSpaced([close, `${this.#token}<`]);
+      if (next === close) break;
+      const key = next === undefined ? undefined : yield* readShort(scanner, '>');
+      if (key === undefined) return false;
+      give(`${count === 0 ? '' : ', '}${JSON.stringify(key)}: `);
+      if (!(yield* this.#readValue(this.#propertyOf(schema, key), key, depth + 1))) return false;
+    }
+    give('}');
+    return true;
+  }
+
+  *#readList(schema: unknown, close: string, depth: number): Reading<boolean> {
+    const { scanner, give } = this.#context;
+    give('[');
+    for (let count = 0; ; count++) {
+      const next = yield* scanner.takeSpaced([close, `${this.#token}<item>`]);
+      if (next === close) break;
+      if (next === undefined) return false;
+      if (count > 0) give(', ');
+      if (!(yield* this.#readValue(this.#itemOf(schema), 'item', depth + 1))) return false;
+    }
+    give(']');
+    return true;
+  }
+
+  *#readValue(schema: unknown, key: string, depth: number): Reading<boolean> {
+    const { scanner } = this.#context;
+    const close = `${this.#token}</${key}>`;
+    const kind = this.#parameters.kindOfSchema(schema);
+    const isList = kind.types?.has('array') ?? false;
+    const isObject = kind.types?.has('object') ?? false;
+    if (depth > DEEPEST) return false;
+    if (kind.mayBeString || !(isList || isObject)) return yield* readValue(this.#context, [close], kind);
+    const before = scanner.place;
+    const first = yield* scanner.takeSpaced([close, `${this.#token}<item>`, `${this.#token}<`]);
+    scanner.goTo(before);
+    // No tags: JSON, or a value of another type.
+    if (first === undefined) return yield* readValue(this.#context, [close], kind);
+    const isItem = first === `${this.#token}<item>`;
+    if (isList && (isItem || !isObject)) return yield* this.#readList(schema, close, depth);
+    return yield* this.readObject(schema, close, depth);
+  }
+
+  #propertyOf(schema: unknown, key: string): unknown {
+    return this.#partOf(schema, (found) => {
+      const { properties } = found;
+      return isSchema(properties) ? properties[key] : undefined;
+    });
+  }
+
+  #itemOf(schema: unknown): unknown {
+    return this.#partOf(schema, ({ items }) => items);
+  }
+
+  /** What a schema or one of its alternatives says of a part. */
+  #partOf(found: unknown, pick: (schema: Readonly<Record<string, unknown>>) => unknown): unknown {
+    const schema = this.#parameters.resolve(found);
+    if (!isSchema(schema)) return undefined;
+    const own = pick(schema);
+    if (own !== undefined) return own;
+    for (const word of ['anyOf', 'oneOf', 'allOf']) {
+      const parts = schema[word];
+      for (const part of Array.isArray(parts) ? parts : []) {
+        const resolved: unknown = this.#parameters.resolve(part);
+        const picked = isSchema(resolved) ? pick(resolved) : undefined;
+        if (picked !== undefined) return picked;
+      }
+    }
+    return undefined;
+  }
+}
+
+/** Reads a name up to what ends it; undefined where that does not come soon. */
+function* readShort(scanner: Scanner, end: string): Reading<string | undefined> {
+  let name = '';
+  const found = yield* scanner.until([end], (text) => {
+    name += text;
+  });
+  return found === undefined || name.length > LONGEST_NAME ? undefined : name.trim();
+}

@@ -1,0 +1,147 @@
+import { brokenEnd, type CallContext } from '../call-context.ts';
+import { readJson, readJsonString, readWholeJson } from '../json-text.ts';
+import type { Reading } from '../scanner.ts';
+
+const NAMES = new Set(['name', 'tool_name', 'function']);
+const ARGUMENTS = new Set(['arguments', 'parameters', 'args']);
+const IDS = new Set(['id', 'tool_call_id', 'call_id']);
+/** What else may stand before the name. An object that begins otherwise is text. */
+const EARLY = [NAMES, ARGUMENTS, IDS, new Set(['type', 'index'])];
+
+/**
+ * Reads a call that is a JSON object of its name and its arguments, in any order and among other properties. False when it
+ * is none: nothing was told then.
+ */
+export function* readObjectCall(context: CallContext): Reading<boolean> {
+  const { scanner } = context;
+  const call = new ObjectCall(context);
+  yield* scanner.spaces();
+  if (!(yield* scanner.take('{'))) return false;
+  yield* scanner.spaces();
+  if (yield* scanner.take('}')) return false;
+  for (;;) {
+    yield* scanner.spaces();
+    const key = yield* readJsonString(scanner);
+    yield* scanner.spaces();
+    if (key === undefined || !(yield* scanner.take(':'))) return call.broken();
+    if (!(yield* call.read(key))) return call.broken();
+    yield* scanner.spaces();
+    if (yield* scanner.take('}')) return call.close();
+    if (!(yield* scanner.take(','))) return call.broken();
+  }
+}
+
+/** Reads a call that is a JSON object of one property: its name, with the arguments as the value. */
+export function* readKeyedCall(context: CallContext): Reading<boolean> {
+  const { scanner } = context;
+  yield* scanner.spaces();
+  if (!(yield* scanner.take('{'))) return false;
+  yield* scanner.spaces();
+  const name = yield* readJsonString(scanner);
+  yield* scanner.spaces();
+  if (name === undefined || !(yield* scanner.take(':')) || !context.begin(name)) return false;
+  yield* readArguments(context);
+  yield* scanner.takeSpaced(['}']);
+  return true;
+}
+
+/** Reads the JSON object of a call's arguments and ends the call. */
+export function* readArguments(context: CallContext): Reading<void> {
+  const { scanner } = context;
+  yield* scanner.spaces();
+  if ((yield* scanner.peek()) !== '{') {
+    context.end(brokenEnd(scanner));
+    return;
+  }
+  context.end(yield* readJson(scanner, context.give));
+}
+
+/** A call while its object is read. */
+class ObjectCall {
+  readonly #context: CallContext;
+  #name: string | undefined;
+  #id: string | undefined;
+  #wasIdTold = false;
+  /** Arguments that came before the name. */
+  #early: string | undefined;
+  #hasArguments = false;
+
+  constructor(context: CallContext) {
+    this.#context = context;
+  }
+
+  /** Reads the value of a key; false for one that makes it no call. */
+  *read(key: string): Reading<boolean> {
+    const { scanner } = this.#context;
+    if (this.#name === undefined && !EARLY.some((keys) => keys.has(key))) return false;
+    yield* scanner.spaces();
+    if (NAMES.has(key) && this.#name === undefined && (yield* scanner.peek()) === '"') {
+      this.#name = yield* readJsonString(scanner);
+      return this.#name !== undefined && this.#begin(this.#name);
+    }
+    if (ARGUMENTS.has(key) && !this.#hasArguments) return yield* this.#readArguments();
+    const value = yield* readWholeJson(scanner);
+    if (!value) return false;
+    if (IDS.has(key)) this.#id = typeof value.value === 'string' ? value.value : value.text.trim();
+    return true;
+  }
+
+  #begin(name: string): boolean {
+    const { begin, give } = this.#context;
+    if (!begin(name, this.#id)) return false;
+    this.#wasIdTold = this.#id !== undefined;
+    if (this.#early !== undefined) give(this.#early);
+    return true;
+  }
+
+  *#readArguments(): Reading<boolean> {
+    const { scanner, give } = this.#context;
+    if ((yield* scanner.peek()) !== '{') return yield* this.#readOddArguments();
+    let early = '';
+    const take =
+      this.#name === undefined
+        ? (text: string) => {
+            early += text;
+          }
+        : give;
+    const end = yield* readJson(scanner, take);
+    if (this.#name === undefined) this.#early = early;
+    this.#hasArguments = end === 'whole';
+    return this.#hasArguments;
+  }
+
+  /** Arguments as a string of JSON, or null for none. */
+  *#readOddArguments(): Reading<boolean> {
+    const read = yield* readWholeJson(this.#context.scanner);
+    if (!read) return false;
+    const text = read.value === null ? '{}' : read.value;
+    if (typeof text !== 'string' || !isObjectText(text)) return false;
+    if (this.#name === undefined) this.#early = text;
+    else this.#context.give(text);
+    this.#hasArguments = true;
+    return true;
+  }
+
+  close(): boolean {
+    if (this.#name === undefined) return false;
+    if (!this.#hasArguments) this.#context.give('{}');
+    this.#context.end('whole', this.#wasIdTold ? undefined : this.#id);
+    return true;
+  }
+
+  /** What is there when the object is cut off or wrong: a call whose arguments are there is one. */
+  broken(): boolean {
+    if (this.#name === undefined || !this.#context.tools.has(this.#name)) return false;
+    this.#context.end(this.#hasArguments ? 'whole' : brokenEnd(this.#context.scanner));
+    return true;
+  }
+}
+
+function isObjectText(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}

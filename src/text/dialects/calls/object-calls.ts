@@ -1,0 +1,47 @@
+import type { CallContext, CallSyntax } from '../call-context.ts';
+import type { Reading } from '../scanner.ts';
+import { readKeyedCall, readObjectCall } from './object-call.ts';
+
+/** Calls that are JSON objects, one or a list, between two markers. */
+export interface ObjectCalls {
+  readonly open: readonly string[];
+  readonly close?: string;
+  /** The objects have one property: the name, with the arguments as its value. */
+  readonly isKeyed?: boolean;
+  /** The calls may also be the answer without a marker. */
+  readonly beginsAnswer?: boolean;
+}
+
+/** Reads calls that are JSON objects. */
+export function objectCalls(form: ObjectCalls): CallSyntax {
+  return {
+    starts: form.open,
+    ...(form.beginsAnswer && { beginsAnswer: true }),
+    *read(context, start) {
+      // A marker that is the beginning of the object itself.
+      if (start?.includes('{'))
+        context.scanner.goTo(context.scanner.place - start.length + start.indexOf('{'));
+      return yield* readObjects(context, form);
+    },
+  };
+}
+
+function* readObjects(context: CallContext, { close, isKeyed }: ObjectCalls): Reading<boolean> {
+  const { scanner } = context;
+  const readOne = isKeyed ? readKeyedCall : readObjectCall;
+  const isList = (yield* scanner.takeSpaced(['['])) !== undefined;
+  if (!(yield* readOne(context))) return false;
+  for (;;) {
+    const before = scanner.place;
+    const separator = yield* scanner.takeSpaced([',', ';']);
+    yield* scanner.spaces();
+    if ((yield* scanner.peek()) === '{' && (separator !== undefined || !isList)) {
+      if (yield* readOne(context)) continue;
+    }
+    scanner.goTo(before);
+    break;
+  }
+  if (isList) yield* scanner.takeSpaced([']']);
+  if (close !== undefined) yield* scanner.takeSpaced([close.trim()]);
+  return true;
+}

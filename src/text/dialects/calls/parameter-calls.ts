@@ -1,0 +1,147 @@
+import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
+import { escaped } from '../json-text.ts';
+import { readArguments } from './object-call.ts';
+import { bareValue, type ParameterKind, type Parameters } from '../parameters.ts';
+import type { Reading } from '../scanner.ts';
+
+/** Calls whose parameters stand one by one between markers, strings as they are. */
+export interface ParameterCalls {
+  /** What encloses a call, or several; models leave it out at times. */
+  readonly section?: { readonly open: readonly string[]; readonly close: readonly string[] };
+  readonly call: {
+    readonly open: string;
+    /** What ends the name. */
+    readonly nameEnds: readonly string[];
+    /** What ends further attributes of a call, behind its name. */
+    readonly nameRest?: string;
+    readonly close: string;
+  };
+  /** What encloses arguments that are written as one JSON object. */
+  readonly object?: { readonly open: string; readonly close: string };
+  readonly parameter: {
+    readonly open: string;
+    /** What ends the key; where the marker says so, the value is a string or JSON. */
+    readonly keyEnds: readonly { readonly mark: string; readonly isString?: boolean }[];
+    /** What stands before the value, behind the key's end. */
+    readonly valueOpen?: string;
+    readonly close: string;
+    /** A line break after the opening and one before the closing marker are not the value's. */
+    readonly isOnLines?: boolean;
+  };
+}
+
+const CDATA = '<![CDATA[';
+const LONGEST_NAME = 256;
+
+/** Reads calls whose parameters stand between markers. */
+export function parameterCalls(form: ParameterCalls): CallSyntax {
+  const { section, call } = form;
+  return {
+    starts: [...(section?.open ?? []), call.open],
+    *read(context, start) {
+      const { scanner } = context;
+      if (start !== call.open && (yield* scanner.takeSpaced([call.open])) === undefined) return false;
+      if (!(yield* readCall(context, form))) return false;
+      for (;;) {
+        const before = scanner.place;
+        if ((yield* scanner.takeSpaced([call.open])) === undefined) break;
+        if (yield* readCall(context, form)) continue;
+        scanner.goTo(before);
+        break;
+      }
+      if (section) yield* scanner.takeSpaced(section.close);
+      return true;
+    },
+  };
+}
+
+function* readCall(context: CallContext, form: ParameterCalls): Reading<boolean> {
+  const { scanner } = context;
+  const { call, parameter, object } = form;
+  let name = '';
+  const from = scanner.place;
+  // A marker that is no end of the name alone is what comes next.
+  const following = [parameter.open, call.close];
+  const found = yield* scanner.until([...call.nameEnds, ...following], (text) => {
+    name += text;
+  });
+  if (found === undefined || scanner.place - from > LONGEST_NAME) return false;
+  if (following.includes(found)) scanner.goTo(scanner.place - found.length);
+  name = name.trim();
+  if (call.nameRest !== undefined) yield* scanner.until([call.nameRest], () => undefined);
+  if (!context.begin(name)) return false;
+  if (object && (yield* scanner.takeSpaced([object.open])) !== undefined) {
+    yield* readArguments(context);
+    yield* scanner.takeSpaced([object.close]);
+    yield* scanner.takeSpaced([call.close]);
+  } else yield* readParameters(context, form, context.tools.get(name) as Parameters);
+  return true;
+}
+
+function* readParameters(
+  context: CallContext,
+  { call, parameter }: ParameterCalls,
+  parameters: Parameters,
+): Reading<void> {
+  const { scanner } = context;
+  let count = 0;
+  for (;;) {
+    const next = yield* scanner.takeSpaced([parameter.open, call.close]);
+    if (next === call.close) break;
+    const isWhole = next !== undefined && (yield* readParameter(context, { parameter, parameters, count }));
+    if (!isWhole) {
+      context.end(brokenEnd(scanner));
+      return;
+    }
+    count++;
+  }
+  context.give(count === 0 ? '{}' : '}');
+  context.end('whole');
+}
+
+function* readParameter(
+  { scanner, give }: CallContext,
+  of: { parameter: ParameterCalls['parameter']; parameters: Parameters; count: number },
+): Reading<boolean> {
+  const { parameter, parameters, count } = of;
+  let key = '';
+  const marks = parameter.keyEnds.map(({ mark }) => mark);
+  const found = yield* scanner.until(marks, (text) => {
+    key += text;
+  });
+  if (found === undefined) return false;
+  key = key.trim();
+  if (parameter.valueOpen !== undefined && !(yield* scanner.takeSpaced([parameter.valueOpen]))) return false;
+  give(`${count === 0 ? '{' : ', '}${JSON.stringify(key)}: `);
+  const told = parameter.keyEnds.find(({ mark }) => mark === found)?.isString;
+  const kind = told === undefined ? parameters.kindOf(key) : told ? STRING : JSON_VALUE;
+  if (parameter.isOnLines) yield* scanner.take('\n');
+  const isCdata = yield* scanner.take(CDATA);
+  const close = isCdata ? `]]>${parameter.close}` : parameter.close;
+  const closes = parameter.isOnLines ? [`\n${close}`, close] : [close];
+  return yield* readValue({ scanner, give }, closes, isCdata ? STRING : kind);
+}
+
+const STRING: ParameterKind = { mayBeString: true, types: new Set() };
+const JSON_VALUE: ParameterKind = { mayBeString: false, types: undefined };
+
+/** Reads a value up to its closing marker: a string as it comes, anything else when it is there. */
+export function* readValue(
+  { scanner, give }: Pick<CallContext, 'scanner' | 'give'>,
+  closes: readonly string[],
+  kind: ParameterKind,
+): Reading<boolean> {
+  if (kind.mayBeString && kind.types?.size === 0) {
+    give('"');
+    const found = yield* scanner.until(closes, (text) => give(escaped(text)));
+    if (found !== undefined) give('"');
+    return found !== undefined;
+  }
+  let text = '';
+  const found = yield* scanner.until(closes, (piece) => {
+    text += piece;
+  });
+  if (found === undefined) return false;
+  give(bareValue(text, kind));
+  return true;
+}

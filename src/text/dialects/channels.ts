@@ -1,0 +1,81 @@
+import { readArguments } from './calls/object-call.ts';
+import { readProgram } from './calls/llama-calls.ts';
+import type { AnswerContext } from './dialect.ts';
+import type { Reading, Scanner } from './scanner.ts';
+
+const MESSAGE = '<|message|>';
+/** What headers begin with; the prompt holds what stands before. */
+const HEADERS = ['<|channel|>', 'to=', '<|start|>', 'assistant', MESSAGE];
+
+/** Who a message is to, by its header. */
+export type Recipient = 'reasoning' | 'answer' | { readonly tool: string };
+
+/** How answers are made of messages: `HEADER<|message|>BODY`, and an end between one and the next. */
+export interface ChannelForm {
+  readonly recipientOf: (header: string) => Recipient;
+  readonly ends: readonly string[];
+  /** Reads the calls of a body where they are not the arguments alone. */
+  readonly readCalls?: (context: AnswerContext) => Reading<boolean>;
+}
+
+/** Reads an answer made of messages. */
+export function* readChannels(context: AnswerContext, form: ChannelForm): Reading<void> {
+  const { scanner } = context;
+  while (!scanner.isAtEnd) {
+    if (!(yield* isHeader(scanner))) {
+      yield* scanner.until(['<|start|>', '<|channel|>'], context.say);
+      continue;
+    }
+    const from = scanner.place;
+    const found = yield* scanner.until([MESSAGE], () => undefined);
+    const header = scanner.written(from, scanner.place);
+    if (found !== undefined) yield* readBody(context, form, form.recipientOf(header));
+    else context.say(scanner.plain(from, scanner.place));
+    scanner.forget();
+  }
+}
+
+/** True where a message's header comes next. */
+function* isHeader(scanner: Scanner): Reading<boolean> {
+  const before = scanner.place;
+  const begin = yield* scanner.takeSpaced(HEADERS);
+  scanner.goTo(before);
+  return begin !== undefined;
+}
+
+function* readBody(context: AnswerContext, form: ChannelForm, recipient: Recipient): Reading<void> {
+  const { scanner, tools } = context;
+  if (typeof recipient === 'object' && tools.has(recipient.tool)) {
+    if (form.readCalls) yield* form.readCalls(context);
+    else yield* readToolBody(context, recipient.tool);
+    yield* scanner.until(form.ends, () => undefined);
+  } else if (typeof recipient === 'object') {
+    let text = '';
+    yield* scanner.until(form.ends, (piece) => {
+      text += piece;
+    });
+    context.leaveOut(recipient.tool, text);
+  } else yield* scanner.until(form.ends, recipient === 'answer' ? context.say : context.reason);
+}
+
+function* readToolBody(context: AnswerContext, tool: string): Reading<void> {
+  const { scanner } = context;
+  yield* scanner.spaces();
+  const first = yield* scanner.peek();
+  if (first !== '{' && first !== undefined && tool === 'python') yield* readProgram(context, tool);
+  else {
+    context.begin(tool);
+    yield* readArguments(context);
+  }
+}
+
+/** gpt-oss: channels `analysis`, `commentary` and `final`, and calls to `functions.NAME`. */
+export const HARMONY: ChannelForm = {
+  ends: ['<|end|>', '<|call|>', '<|return|>', '<|start|>'],
+  recipientOf(header) {
+    const tool = /to=(?:functions\.)?([^\s<]+)/.exec(header)?.[1];
+    if (tool !== undefined && tool !== 'assistant' && tool !== 'user') return { tool };
+    const channel = [...header.matchAll(/<\|channel\|>\s*(\w+)/g)].at(-1)?.[1];
+    return channel === 'analysis' ? 'reasoning' : 'answer';
+  },
+};

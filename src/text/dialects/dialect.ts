@@ -1,0 +1,49 @@
+import type { CallContext, CallSyntax } from './call-context.ts';
+import type { Reading } from './scanner.ts';
+
+/** How reasoning is told from the answer. */
+export interface ReasoningForm {
+  readonly open: string;
+  readonly close: string;
+  /** A call ends the reasoning even where nothing closes it. */
+  readonly isEndedByCalls?: boolean;
+  /** Reasoning may also be opened later than at the answer's beginning. */
+  readonly isAnywhere?: boolean;
+}
+
+/** What a reader of whole answers tells, besides calls. */
+export interface AnswerContext extends CallContext {
+  readonly reason: (text: string) => void;
+  readonly say: (text: string) => void;
+  /** Reasoning begins or ends here, though there may be nothing of it. */
+  readonly mark: () => void;
+  /** What began like a call is none. */
+  readonly refuse: (fault: 'malformed' | 'cut') => void;
+  /** What the model wrote to a tool that there is none of. */
+  readonly leaveOut: (name: string, text: string) => void;
+}
+
+/** How a family of models writes its answers. */
+export interface Dialect {
+  readonly name: string;
+  readonly reasoning: ReasoningForm;
+  /** How calls stand in the text, where the dialect has no reader of its own. */
+  readonly calls?: CallSyntax;
+  /** Markers around the answer that are no part of it. */
+  readonly ignored?: readonly string[];
+  /** Ids that a template accepts are this long, of letters and digits. */
+  readonly idLength?: number;
+  /** What the end of a prompt says of the answer's beginning: a text that is read before it. Default: an open or closed reasoning. */
+  readonly opening?: (prompt: string) => string;
+  /** Reads a whole answer, where it is more than reasoning, text and calls in this order. */
+  readonly read?: (context: AnswerContext, dialect: Dialect) => Reading<void>;
+}
+
+/** What the end of a prompt says of the answer's beginning: a text that the answer goes on from. */
+export function openingOf(dialect: Dialect, prompt: string): string {
+  if (dialect.opening) return dialect.opening(prompt);
+  const { open, close } = dialect.reasoning;
+  const end = prompt.trimEnd();
+  if (end.endsWith(open)) return open;
+  return end.endsWith(close) ? open + close : '';
+}

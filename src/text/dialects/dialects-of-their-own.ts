@@ -1,0 +1,153 @@
+import { parameterCalls } from './calls/parameter-calls.ts';
+import { HARMONY, readChannels } from './channels.ts';
+import type { AnswerContext, Dialect } from './dialect.ts';
+import { readArguments } from './calls/object-call.ts';
+import { readProgram } from './calls/llama-calls.ts';
+import type { Reading } from './scanner.ts';
+
+/** What follows the last of these marks in a prompt, with the mark. */
+function behindLast(prompt: string, mark: string): string {
+  const at = prompt.lastIndexOf(mark);
+  return at < 0 ? '' : prompt.slice(at + mark.length);
+}
+
+/** Answers that are taken as they are written. */
+export const PLAIN: Dialect = {
+  name: 'plain',
+  reasoning: { open: '<think>', close: '</think>' },
+  opening: () => '',
+  *read({ scanner, say }) {
+    yield* scanner.until([], say);
+  },
+};
+
+/** gpt-oss: OpenAI's harmony format. */
+export const GPT_OSS: Dialect = {
+  name: 'harmony',
+  reasoning: { open: '<|channel|>analysis<|message|>', close: '<|end|>' },
+  opening: (prompt) => behindLast(prompt, '<|start|>assistant'),
+  read: (context) => readChannels(context, HARMONY),
+};
+
+const ATEM = parameterCalls({
+  section: { open: ['<atem:function_calls>'], close: ['</atem:function_calls>'] },
+  call: { open: '<atem:invoke name="', nameEnds: ['">'], close: '</atem:invoke>' },
+  parameter: {
+    open: '<atem:parameter name="',
+    keyEnds: [{ mark: '">' }],
+    close: '</atem:parameter>',
+  },
+});
+
+/** Muse Glimmer: messages to oneself, to the user and to tools, whose calls are XML. */
+export const MUSE: Dialect = {
+  name: 'atem',
+  reasoning: { open: ' to=self<|message|>', close: '<|eom|>' },
+  opening: (prompt) => behindLast(prompt, '<|start|>assistant'),
+  read: (context) =>
+    readChannels(context, {
+      ends: ['<|eom|>', '<|eot|>', '<|start|>'],
+      recipientOf(header) {
+        const to = /to=([^\s<]+)/.exec(header)?.[1] ?? 'user';
+        if (to === 'self') return 'reasoning';
+        return to === 'user' ? 'answer' : { tool: to };
+      },
+      *readCalls(within) {
+        const { scanner } = within;
+        const start = yield* scanner.takeSpaced(ATEM.starts);
+        return start !== undefined && (yield* ATEM.read(within, start));
+      },
+    }),
+};
+
+/** functionary v3.2: messages to `all` and to tools. */
+export const FUNCTIONARY_32: Dialect = {
+  name: 'functionary-v3.2',
+  reasoning: { open: '<think>', close: '</think>' },
+  opening: (prompt) => behindLast(prompt, '>>>'),
+  read: readFunctionary,
+};
+
+/** `all` and a text, or a tool's name and its arguments, with `>>>` between one and the next. */
+function* readFunctionary(context: AnswerContext): Reading<void> {
+  const { scanner, tools } = context;
+  const heads = ['all', ...tools.keys()].map((name) => `${name}\n`);
+  const marks = heads.map((head) => `>>>${head}`);
+  let head = yield* scanner.takeAny(heads);
+  if (head === undefined) {
+    const mark = yield* scanner.until(marks, context.say);
+    head = mark?.slice('>>>'.length);
+  }
+  while (head !== undefined) {
+    let mark: string | undefined;
+    if (head === 'all\n') mark = yield* scanner.until(marks, context.say);
+    else {
+      yield* readFunctionaryCall(context, head.trim());
+      mark = yield* scanner.until(marks, context.say);
+    }
+    head = mark?.slice('>>>'.length);
+    scanner.forget();
+  }
+}
+
+function* readFunctionaryCall(context: AnswerContext, name: string): Reading<void> {
+  yield* context.scanner.spaces();
+  const first = yield* context.scanner.peek();
+  if (name === 'python' && first !== '{' && first !== undefined) yield* readProgram(context, name);
+  else {
+    context.begin(name);
+    yield* readArguments(context);
+  }
+}
+
+const SEP = '<|sep|>';
+const THINK = '<|open|>think<|sep|>';
+const K3_CALLS = parameterCalls({
+  call: {
+    open: '<|open|>call tool="',
+    nameEnds: ['"'],
+    nameRest: SEP,
+    close: '<|close|>call<|sep|>',
+  },
+  object: { open: '<|open|>json type="object"<|sep|>', close: '<|close|>json<|sep|>' },
+  parameter: {
+    open: '<|open|>argument key="',
+    keyEnds: [
+      { mark: '" type="string"<|sep|>', isString: true },
+      ...['number', 'boolean', 'null', 'object', 'array'].map((type) => ({
+        mark: `" type="${type}"<|sep|>`,
+        isString: false,
+      })),
+    ],
+    close: '<|close|>argument<|sep|>',
+  },
+});
+
+/** Kimi K3: everything in tags of control tokens. */
+export const KIMI_K3: Dialect = {
+  name: 'kimi-k3',
+  reasoning: {
+    open: '<|open|>think<|sep|>',
+    close: '<|close|>think<|sep|><|open|>response<|sep|>',
+  },
+  opening: (prompt) => behindLast(prompt, '<|open|>message role="assistant"<|sep|>'),
+  read: readKimi3,
+};
+
+/** Sections between tags: `think`, `response`, and `tools` with calls in it. */
+function* readKimi3(context: AnswerContext): Reading<void> {
+  const { scanner, tools } = context;
+  const [call = ''] = K3_CALLS.starts;
+  const marks = [THINK, '<|open|>', '<|close|>', ...(tools.size > 0 ? [call] : [])];
+  let give: (text: string) => void = context.say;
+  for (;;) {
+    const mark = yield* scanner.until(marks, give);
+    if (mark === undefined) return;
+    give = mark === THINK ? context.reason : context.say;
+    const behind = scanner.place;
+    if (mark === call) {
+      if (!(yield* K3_CALLS.read(context, call))) scanner.goTo(behind);
+    } else if (mark !== THINK) yield* scanner.until([SEP], () => undefined);
+    scanner.forget();
+  }
+}

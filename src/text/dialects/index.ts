@@ -1,0 +1,8 @@
+export { AnswerCollector, type AnswerMessage, type IncompleteCall } from './answer-message.ts';
+export type { AnswerPart, CallOutcome } from './answer-part.ts';
+export { AnswerParser, type AnswerOf } from './answer-parser.ts';
+export { freshCallId } from './call-id.ts';
+export type { Dialect, ReasoningForm } from './dialect.ts';
+export { PLAIN } from './dialects-of-their-own.ts';
+export { withToolsExplained } from './explained.ts';
+export { dialectOf } from './table.ts';

@@ -1,0 +1,57 @@
+import { JsonMachine } from './json-machine.ts';
+import type { Reading, Scanner } from './scanner.ts';
+
+/** How the reading of a JSON value ended. */
+export type JsonEnd = 'whole' | 'cut' | 'malformed';
+
+/**
+ * Reads one JSON value without control tokens in it, giving it out as it comes; raw control characters in strings, which models write, come out as escapes.
+ * A malformed value was given out up to where it is wrong, and the reading stands there.
+ */
+export function* readJson(scanner: Scanner, give: (text: string) => void): Reading<JsonEnd> {
+  const machine = new JsonMachine();
+  for (;;) {
+    const from = scanner.place;
+    const { plainRest: rest } = scanner;
+    const isBeforeControl = rest.length < scanner.rest.length;
+    let text = '';
+    let end: JsonEnd | undefined;
+    let taken = 0;
+    for (; taken < rest.length && end === undefined; taken++) {
+      const character = rest[taken] as string;
+      const isInString = machine.isInString;
+      const step = machine.step(character);
+      if (step === 'wrong') end = 'malformed';
+      else if (step === 'last' || step === 'behind') end = 'whole';
+      if (step === 'wrong' || step === 'behind') break;
+      text += isInString && character < ' ' ? escaped(character) : character;
+    }
+    scanner.goTo(from + taken);
+    if (text !== '') give(text);
+    if (end !== undefined) return end;
+    if (isBeforeControl) return machine.isWholeBare ? 'whole' : 'malformed';
+    if (scanner.isEnded) return machine.isWholeBare ? 'whole' : 'cut';
+    yield;
+  }
+}
+
+/** What a string holds, written inside the quotes of JSON. */
+export function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+/** Reads a JSON string and gives what it says; undefined for anything else, which may be half read then. */
+export function* readJsonString(scanner: Scanner): Reading<string | undefined> {
+  const read = yield* readWholeJson(scanner);
+  return typeof read?.value === 'string' ? read.value : undefined;
+}
+
+/** Reads a JSON value and gives what it says; undefined for one that is cut or malformed, which may be half read then. */
+export function* readWholeJson(scanner: Scanner): Reading<{ value: unknown; text: string } | undefined> {
+  let text = '';
+  const end = yield* readJson(scanner, (piece) => {
+    text += piece;
+  });
+  if (end !== 'whole') return undefined;
+  return { value: JSON.parse(text), text };
+}

@@ -1,0 +1,48 @@
+import { type AnswerOf, AnswerParser, type AnswerPart, type Dialect } from '../../src/text/index.ts';
+
+/** A call as its parts say it. */
+export interface ReadCall {
+  name: string;
+  id?: string;
+  arguments: string;
+  outcome?: string;
+}
+
+/** All of an answer. */
+export interface ReadAnswer {
+  reasoning: string;
+  text: string;
+  calls: ReadCall[];
+  faults: Extract<AnswerPart, { kind: 'fault' }>[];
+}
+
+/** What comes out of an answer that is pushed in these pieces. */
+export function readAnswer(dialect: Dialect, pieces: Iterable<string>, of: AnswerOf = {}): ReadAnswer {
+  const parser = new AnswerParser(dialect, of);
+  const read: ReadAnswer = { reasoning: '', text: '', calls: [], faults: [] };
+  for (const piece of pieces) for (const part of parser.push(piece)) add(read, part);
+  for (const part of parser.end()) add(read, part);
+  return read;
+}
+
+/** Adds a part to what was read. */
+export function add(read: ReadAnswer, part: AnswerPart): void {
+  if (part.kind === 'text') read.text += part.text;
+  else if (part.kind === 'reasoning') read.reasoning += part.text;
+  else if (part.kind === 'fault') read.faults.push(part);
+  else if (part.kind === 'call') {
+    if (part.call !== read.calls.length) throw new Error(`call ${part.call} began out of turn`);
+    read.calls.push({ name: part.name, arguments: '', ...(part.id !== undefined && { id: part.id }) });
+  } else {
+    const call = read.calls[part.call];
+    if (!call || call.outcome !== undefined) throw new Error(`call ${part.call} is not open`);
+    if (part.kind === 'arguments') call.arguments += part.text;
+    else Object.assign(call, { outcome: part.outcome }, part.id === undefined ? {} : { id: part.id });
+  }
+}
+
+/** A text cut in two at every place, and into its single characters. */
+export function* splits(text: string): Generator<string[], void> {
+  for (let at = 1; at < text.length; at++) yield [text.slice(0, at), text.slice(at)];
+  yield [...text];
+}

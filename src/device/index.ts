@@ -40,6 +40,15 @@ export { contextShares } from './lowering/context-shares.ts';
 export { GraphLowering, type LaunchScratch, type Temporary } from './lowering/graph-lowering.ts';
 export { type LoweringRules, lowerOps } from './lowering/lower-ops.ts';
 export { MemoryBudget } from './memory-budget.ts';
+export { changeText, codeText, type KernelLanguage, numberText, scaleTexts } from './packing/block-text.ts';
+export {
+  type PackedGroups,
+  packedGroups,
+  type PackedQuants,
+  quantPlanes,
+  SCALE_BYTES,
+  type ScaleKind,
+} from './packing/packed-groups.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { checkCopySizes, checkRange, type RangeUse } from './range-check.ts';
 export { checkRows, fileRowsBytes } from './rows-check.ts';

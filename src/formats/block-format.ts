@@ -1,4 +1,5 @@
 import { halfToFloat } from '../base/half.ts';
+import type { BlockLayout } from './block-layout.ts';
 import { fillRandomBytes } from './random-bytes.ts';
 import type { TensorFormat } from './tensor-format.ts';
 
@@ -8,6 +9,9 @@ export interface BlockSpec {
   readonly ggmlType: number;
   readonly blockElements: number;
   readonly blockBytes: number;
+
+  /** How the block is built, for devices to generate their unpack code from. `decodeBlock` is the oracle that tests hold them to. */
+  readonly layout: BlockLayout;
 
   /** Decodes the block at byte `at` into the floats from `to` on. */
   decodeBlock(bytes: DataView, at: number, out: Float32Array, to: number): void;
@@ -24,12 +28,13 @@ export interface BlockSpec {
 
 /** A format from what one block means. */
 export function blockFormat(spec: BlockSpec): TensorFormat {
-  const { name, ggmlType, blockElements, blockBytes, encodeBlock } = spec;
+  const { name, ggmlType, blockElements, blockBytes, layout, encodeBlock } = spec;
   const format: TensorFormat = {
     name,
     ggmlType,
     blockElements,
     blockBytes,
+    layout,
     decode(src, srcOffset, dst, dstOffset, blockCount) {
       const bytes = dataViewOf(src);
       for (let block = 0; block < blockCount; block++) {

@@ -1,5 +1,7 @@
 import { floatToHalf, halfToFloat } from '../base/half.ts';
 import { blockFormat } from './block-format.ts';
+import { field } from './block-layout.ts';
+import { IQ1_BOOK } from './codebooks.ts';
 import { IQ1_DELTA, writeShifted } from './iq1-values.ts';
 
 const HIGH = 32;
@@ -15,6 +17,21 @@ export const IQ1_M = blockFormat({
   ggmlType: 29,
   blockElements: 256,
   blockBytes: 56,
+  layout: {
+    levels: {
+      kind: 'grid',
+      book: IQ1_BOOK,
+      width: 8,
+      entry: [field(0, 8, [0, 0, 0, 8, 16, 32, 64, 128]), field(HIGH, 3, [0, 0, 0, 4, 8, 16, 32, 64])],
+      change: { kind: 'shift', down: [field(HIGH, 1, [0, 0, 0, 4, 8, 16, 32, 64], 3)] },
+    },
+    scale: {
+      as: 'half',
+      number: [49, 51, 53, 55].map((byte) => field(byte, 4, [], 4)),
+      unit: 1 / 8,
+      sub: { number: [field(SCALES, 3, [0, 0, 0, 0, 3, 6, 16, 32])], as: 'odd' },
+    },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = scaleOf(bytes, at + SCALES);
     for (let part = 0; part < 32; part++) {

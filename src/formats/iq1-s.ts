@@ -1,5 +1,7 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { field, halfField } from './block-layout.ts';
+import { IQ1_BOOK } from './codebooks.ts';
 import { IQ1_DELTA, writeShifted } from './iq1-values.ts';
 
 const CODES = 2;
@@ -15,6 +17,21 @@ export const IQ1_S = blockFormat({
   ggmlType: 19,
   blockElements: 256,
   blockBytes: 50,
+  layout: {
+    levels: {
+      kind: 'grid',
+      book: IQ1_BOOK,
+      width: 8,
+      entry: [field(CODES, 8, [0, 0, 0, 8, 16, 32, 64, 128]), field(HIGH, 3, [0, 0, 0, 3, 6, 16, 32, 64])],
+      change: { kind: 'shift', down: [field(HIGH + 1, 1, [0, 0, 0, 0, 0, 16, 32, 64], 7)] },
+    },
+    scale: {
+      as: 'half',
+      number: halfField(0),
+      unit: 1 / 8,
+      sub: { number: [field(HIGH + 1, 3, [0, 0, 0, 0, 0, 16, 32, 64], 4)], as: 'odd' },
+    },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     for (let group = 0; group < 8; group++) {

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { field, halfField } from './block-layout.ts';
 import { writeSigned } from './codebook.ts';
 import { IQ2_S_BOOK } from './codebooks.ts';
 
@@ -17,6 +18,21 @@ export const IQ2_S = blockFormat({
   ggmlType: 22,
   blockElements: 256,
   blockBytes: 82,
+  layout: {
+    levels: {
+      kind: 'grid',
+      book: IQ2_S_BOOK,
+      width: 8,
+      entry: [field(CODES, 8, [0, 0, 0, 8, 16, 32, 64, 128]), field(HIGH, 2, [0, 0, 0, 2, 4, 8, 16, 32])],
+      change: { kind: 'signs', signs: [field(SIGNS, 8, [0, 0, 0, 8, 16, 32, 64, 128])], even: false },
+    },
+    scale: {
+      as: 'half',
+      number: halfField(0),
+      unit: 1 / 8,
+      sub: { number: [field(SCALES, 4, [0, 0, 0, 0, 4, 8, 16, 32])], as: 'odd' },
+    },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const book = IQ2_S_BOOK();

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { field, halfField } from './block-layout.ts';
 import { evenSigns, writeSigned } from './codebook.ts';
 import { IQ2_XS_BOOK } from './codebooks.ts';
 
@@ -15,6 +16,21 @@ export const IQ2_XS = blockFormat({
   ggmlType: 17,
   blockElements: 256,
   blockBytes: 74,
+  layout: {
+    levels: {
+      kind: 'grid',
+      book: IQ2_XS_BOOK,
+      width: 8,
+      entry: [field(CODES, 9, [0, 0, 0, 16, 32, 64, 128, 256])],
+      change: { kind: 'signs', signs: [field(CODES + 1, 7, [0, 0, 0, 16, 32, 64, 128, 256], 1)], even: true },
+    },
+    scale: {
+      as: 'half',
+      number: halfField(0),
+      unit: 1 / 8,
+      sub: { number: [field(SCALES, 4, [0, 0, 0, 0, 4, 8, 16, 32])], as: 'odd' },
+    },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const book = IQ2_XS_BOOK();

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { field, halfField } from './block-layout.ts';
 import { evenSigns, writeSigned } from './codebook.ts';
 import { IQ2_XXS_BOOK } from './codebooks.ts';
 
@@ -14,6 +15,21 @@ export const IQ2_XXS = blockFormat({
   ggmlType: 16,
   blockElements: 256,
   blockBytes: 66,
+  layout: {
+    levels: {
+      kind: 'grid',
+      book: IQ2_XXS_BOOK,
+      width: 8,
+      entry: [field(GROUPS, 8, [0, 0, 0, 8, 16, 64, 128, 256])],
+      change: { kind: 'signs', signs: [field(GROUPS + 4, 7, [0, 0, 0, 7, 14, 64, 128, 256])], even: true },
+    },
+    scale: {
+      as: 'half',
+      number: halfField(0),
+      unit: 1 / 8,
+      sub: { number: [field(GROUPS + 7, 4, [0, 0, 0, 0, 0, 64, 128, 256], 4)], as: 'odd' },
+    },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const book = IQ2_XXS_BOOK();

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { field, halfField } from './block-layout.ts';
 import { writeSigned } from './codebook.ts';
 import { IQ3_S_BOOK } from './codebooks.ts';
 
@@ -17,6 +18,21 @@ export const IQ3_S = blockFormat({
   ggmlType: 21,
   blockElements: 256,
   blockBytes: 110,
+  layout: {
+    levels: {
+      kind: 'grid',
+      book: IQ3_S_BOOK,
+      width: 4,
+      entry: [field(CODES, 8, [0, 0, 8, 16, 32, 64, 128, 256]), field(HIGH, 1, [0, 0, 1, 2, 4, 8, 16, 32])],
+      change: { kind: 'signs', signs: [field(SIGNS, 8, [0, 0, 0, 8, 16, 32, 64, 128])], even: false },
+    },
+    scale: {
+      as: 'half',
+      number: halfField(0),
+      unit: 1,
+      sub: { number: [field(SCALES, 4, [0, 0, 0, 0, 0, 4, 8, 16])], as: 'odd' },
+    },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const book = IQ3_S_BOOK();

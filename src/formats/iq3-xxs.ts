@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { field, halfField } from './block-layout.ts';
 import { evenSigns, writeSigned } from './codebook.ts';
 import { IQ3_XXS_BOOK } from './codebooks.ts';
 
@@ -15,6 +16,21 @@ export const IQ3_XXS = blockFormat({
   ggmlType: 18,
   blockElements: 256,
   blockBytes: 98,
+  layout: {
+    levels: {
+      kind: 'grid',
+      book: IQ3_XXS_BOOK,
+      width: 4,
+      entry: [field(CODES, 8, [0, 0, 8, 16, 32, 64, 128, 256])],
+      change: { kind: 'signs', signs: [field(SIGNS, 7, [0, 0, 0, 7, 14, 32, 64, 128])], even: true },
+    },
+    scale: {
+      as: 'half',
+      number: halfField(0),
+      unit: 1 / 4,
+      sub: { number: [field(SIGNS + 3, 4, [0, 0, 0, 0, 0, 32, 64, 128], 4)], as: 'odd' },
+    },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const book = IQ3_XXS_BOOK();

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt, randomlySigned } from './block-format.ts';
+import { BYTES_16, field, halfField } from './block-layout.ts';
 import { IQ4_VALUES } from './iq4-values.ts';
 
 const HALF = 16;
@@ -10,6 +11,14 @@ export const IQ4_NL = blockFormat({
   ggmlType: 20,
   blockElements: 32,
   blockBytes: 18,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(2, 4, [...BYTES_16, 4])],
+      level: { kind: 'table', table: IQ4_VALUES },
+    },
+    scale: { as: 'half', number: halfField(0) },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     for (let i = 0; i < HALF; i++) {

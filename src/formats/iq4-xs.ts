@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { BYTES_16, field, halfField } from './block-layout.ts';
 import { IQ4_VALUES } from './iq4-values.ts';
 
 const SCALES_HIGH = 2;
@@ -15,6 +16,24 @@ export const IQ4_XS = blockFormat({
   ggmlType: 23,
   blockElements: 256,
   blockBytes: 136,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(QUANTS, 4, [...BYTES_16, 4, 128, 256, 512])],
+      level: { kind: 'table', table: IQ4_VALUES },
+    },
+    scale: {
+      as: 'half',
+      number: halfField(0),
+      sub: {
+        number: [
+          field(SCALES_LOW, 4, [0, 0, 0, 0, 0, 4, 8, 16]),
+          field(SCALES_HIGH, 2, [0, 0, 0, 0, 0, 2, 4, 8]),
+        ],
+        as: { less: 32 },
+      },
+    },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const highs = bytes.getUint16(at + SCALES_HIGH, true);

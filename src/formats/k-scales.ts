@@ -1,3 +1,8 @@
+import { EACH_32, type EitherField, field } from './block-layout.ts';
+
+/** A byte a group of the first four or the last four. */
+const FOUR_GROUPS = EACH_32.slice(0, 7);
+
 /** The 6-bit scale of group `group` (0 to 7) in the 12 packed bytes that Q4_K and Q5_K share. */
 export function scaleK(bytes: DataView, at: number, group: number): number {
   if (group < 4) return bytes.getUint8(at + group) & 63;
@@ -8,4 +13,22 @@ export function scaleK(bytes: DataView, at: number, group: number): number {
 export function minK(bytes: DataView, at: number, group: number): number {
   if (group < 4) return bytes.getUint8(at + group + 4) & 63;
   return (bytes.getUint8(at + group + 4) >> 4) | ((bytes.getUint8(at + group) >> 6) << 4);
+}
+
+/** The scales of those 12 bytes, which start at byte `at`, as fields. */
+export function scaleFieldsK(at: number): EitherField {
+  return {
+    bit: 7,
+    clear: [field(at, 6, FOUR_GROUPS)],
+    set: [field(at + 8, 4, FOUR_GROUPS), field(at, 2, FOUR_GROUPS, 6)],
+  };
+}
+
+/** Their mins. */
+export function minFieldsK(at: number): EitherField {
+  return {
+    bit: 7,
+    clear: [field(at + 4, 6, FOUR_GROUPS)],
+    set: [field(at + 8, 4, FOUR_GROUPS, 4), field(at + 4, 2, FOUR_GROUPS, 6)],
+  };
 }

@@ -1,4 +1,5 @@
 import { blockFormat } from './block-format.ts';
+import { BYTES_16, field } from './block-layout.ts';
 import { FP4_DOUBLED, FP4_DOUBLED_DEVIATION } from './fp4.ts';
 
 const HALF = 16;
@@ -12,6 +13,14 @@ export const MXFP4 = blockFormat({
   ggmlType: 39,
   blockElements: 32,
   blockBytes: 17,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(1, 4, [...BYTES_16, 4])],
+      level: { kind: 'table', table: FP4_DOUBLED },
+    },
+    scale: { as: 'e8m0', number: [field(0, 8)] },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = 2 ** (bytes.getUint8(at) - 128);
     for (let i = 0; i < HALF; i++) {

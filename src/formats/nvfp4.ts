@@ -1,4 +1,5 @@
 import { blockFormat } from './block-format.ts';
+import { field } from './block-layout.ts';
 import { FP4_DOUBLED, FP4_DOUBLED_DEVIATION } from './fp4.ts';
 
 const GROUPS = 4;
@@ -13,6 +14,14 @@ export const NVFP4 = blockFormat({
   ggmlType: 40,
   blockElements: 64,
   blockBytes: 36,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(QUANTS, 4, [8, 16, 32, 4, 64, 128])],
+      level: { kind: 'table', table: FP4_DOUBLED },
+    },
+    scale: { as: 'e4m3', number: [field(0, 8, [0, 0, 0, 0, 8, 16])] },
+  },
   decodeBlock(bytes, at, out, to) {
     for (let group = 0; group < GROUPS; group++) {
       const d = unsignedE4m3(bytes.getUint8(at + group)) / 2;

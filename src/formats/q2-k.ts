@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { BYTES_32, field, halfField } from './block-layout.ts';
 
 const QUANTS = 16;
 const SCALE = 80;
@@ -14,6 +15,19 @@ export const Q2_K = blockFormat({
   ggmlType: 10,
   blockElements: 256,
   blockBytes: 84,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(QUANTS, 2, [...BYTES_32, 2, 4, 256])],
+      level: { kind: 'linear', step: 1, less: 0 },
+    },
+    scale: {
+      as: 'half',
+      number: halfField(SCALE),
+      sub: { number: [field(0, 4, [0, 0, 0, 0, 8, 16, 32, 64])], as: { less: 0 } },
+    },
+    min: { number: halfField(MIN), sub: [field(0, 4, [0, 0, 0, 0, 8, 16, 32, 64], 4)] },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at + SCALE);
     const dmin = halfAt(bytes, at + MIN);

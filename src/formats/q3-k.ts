@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { BYTES_32, field, halfField } from './block-layout.ts';
 
 const QUANTS = 32;
 const SCALES = 96;
@@ -14,6 +15,24 @@ export const Q3_K = blockFormat({
   ggmlType: 11,
   blockElements: 256,
   blockBytes: 110,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(QUANTS, 2, [...BYTES_32, 2, 4, 256]), field(0, 1, [...BYTES_32, 1, 2, 4])],
+      level: { kind: 'linear', step: 1, less: 4 },
+    },
+    scale: {
+      as: 'half',
+      number: halfField(SCALE),
+      sub: {
+        number: [
+          field(SCALES, 4, [0, 0, 0, 0, 8, 16, 32, 4]),
+          field(SCALES + 8, 2, [0, 0, 0, 0, 8, 16, 2, 4]),
+        ],
+        as: { less: 32 },
+      },
+    },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at + SCALE);
     for (let group = 0; group < 16; group++) {

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt, randomlySigned } from './block-format.ts';
+import { BYTES_16, field, halfField } from './block-layout.ts';
 import { extremeOf, quantize } from './quantize.ts';
 
 const HALF = 16;
@@ -10,6 +11,14 @@ export const Q4_0 = blockFormat({
   ggmlType: 2,
   blockElements: 32,
   blockBytes: 18,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(2, 4, [...BYTES_16, 4])],
+      level: { kind: 'linear', step: 1, less: 8 },
+    },
+    scale: { as: 'half', number: halfField(0) },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     for (let i = 0; i < HALF; i++) {

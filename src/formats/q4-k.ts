@@ -1,6 +1,7 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
-import { minK, scaleK } from './k-scales.ts';
+import { BYTES_32, field, halfField } from './block-layout.ts';
+import { minFieldsK, minK, scaleFieldsK, scaleK } from './k-scales.ts';
 
 const SCALES = 4;
 const QUANTS = 16;
@@ -14,6 +15,15 @@ export const Q4_K = blockFormat({
   ggmlType: 12,
   blockElements: 256,
   blockBytes: 144,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(QUANTS, 4, [...BYTES_32, 4, 256, 512])],
+      level: { kind: 'linear', step: 1, less: 0 },
+    },
+    scale: { as: 'half', number: halfField(0), sub: { number: scaleFieldsK(SCALES), as: { less: 0 } } },
+    min: { number: halfField(2), sub: minFieldsK(SCALES) },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const dmin = halfAt(bytes, at + 2);

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt, randomlySigned } from './block-format.ts';
+import { BYTES_16, field, halfField } from './block-layout.ts';
 import { extremeOf, quantize } from './quantize.ts';
 
 const HALF = 16;
@@ -10,6 +11,14 @@ export const Q5_0 = blockFormat({
   ggmlType: 6,
   blockElements: 32,
   blockBytes: 22,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(6, 4, [...BYTES_16, 4]), field(2, 1, [1, 2, 4, 8, 16])],
+      level: { kind: 'linear', step: 1, less: 16 },
+    },
+    scale: { as: 'half', number: halfField(0) },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const fifths = bytes.getUint32(at + 2, true);

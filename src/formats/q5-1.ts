@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { BYTES_16, field, halfField } from './block-layout.ts';
 import { quantize, rangeOf } from './quantize.ts';
 
 const HALF = 16;
@@ -10,6 +11,15 @@ export const Q5_1 = blockFormat({
   ggmlType: 7,
   blockElements: 32,
   blockBytes: 24,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(8, 4, [...BYTES_16, 4]), field(4, 1, [1, 2, 4, 8, 16])],
+      level: { kind: 'linear', step: 1, less: 0 },
+    },
+    scale: { as: 'half', number: halfField(0) },
+    min: { number: halfField(2) },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const m = halfAt(bytes, at + 2);

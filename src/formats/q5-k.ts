@@ -1,6 +1,7 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
-import { minK, scaleK } from './k-scales.ts';
+import { BYTES_32, field, halfField } from './block-layout.ts';
+import { minFieldsK, minK, scaleFieldsK, scaleK } from './k-scales.ts';
 
 const SCALES = 4;
 const FIFTHS = 16;
@@ -15,6 +16,15 @@ export const Q5_K = blockFormat({
   ggmlType: 13,
   blockElements: 256,
   blockBytes: 176,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(QUANTS, 4, [...BYTES_32, 4, 256, 512]), field(FIFTHS, 1, [...BYTES_32, 1, 2, 4])],
+      level: { kind: 'linear', step: 1, less: 0 },
+    },
+    scale: { as: 'half', number: halfField(0), sub: { number: scaleFieldsK(SCALES), as: { less: 0 } } },
+    min: { number: halfField(2), sub: minFieldsK(SCALES) },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     const dmin = halfAt(bytes, at + 2);

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { BYTES_32, field, halfField } from './block-layout.ts';
 
 const HIGH = 128;
 const SCALES = 192;
@@ -15,6 +16,18 @@ export const Q6_K = blockFormat({
   ggmlType: 14,
   blockElements: 256,
   blockBytes: 210,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(0, 4, [...BYTES_32, 256, 4, 512]), field(HIGH, 2, [...BYTES_32, 2, 4, 256])],
+      level: { kind: 'linear', step: 1, less: 32 },
+    },
+    scale: {
+      as: 'half',
+      number: halfField(SCALE),
+      sub: { number: [field(SCALES, 8, [0, 0, 0, 0, 8, 16, 32, 64])], as: 'signed' },
+    },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at + SCALE);
     for (let group = 0; group < 16; group++) {

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { BYTES_32, field, halfField } from './block-layout.ts';
 import { extremeOf } from './quantize.ts';
 
 const COUNT = 32;
@@ -10,6 +11,10 @@ export const Q8_0 = blockFormat({
   ggmlType: 8,
   blockElements: COUNT,
   blockBytes: 34,
+  layout: {
+    levels: { kind: 'codes', code: [field(2, 8, BYTES_32)], level: { kind: 'signed' } },
+    scale: { as: 'half', number: halfField(0) },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at);
     for (let i = 0; i < COUNT; i++) out[to + i] = d * bytes.getInt8(at + 2 + i);

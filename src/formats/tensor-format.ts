@@ -1,3 +1,5 @@
+import type { BlockLayout } from './block-layout.ts';
+
 /**
  * A tensor format: how a block of consecutive elements of one row is stored, and the one true way to decode it.
  *
@@ -17,6 +19,9 @@ export interface TensorFormat {
 
   /** Bytes of one block. */
   readonly blockBytes: number;
+
+  /** How a block is built; absent where every element is a number of its own. */
+  readonly layout?: BlockLayout;
 
   /** Decodes `blockCount` blocks from `src` into `blockCount * blockElements` floats of `dst`. */
   decode(src: Uint8Array, srcOffset: number, dst: Float32Array, dstOffset: number, blockCount: number): void;

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { halfField } from './block-layout.ts';
 
 const SCALE = 52;
 
@@ -19,6 +20,10 @@ export const TQ1_0 = blockFormat({
   ggmlType: 34,
   blockElements: 256,
   blockBytes: 54,
+  layout: {
+    levels: { kind: 'codes', code: { runs: RUNS }, level: { kind: 'linear', step: 1, less: 1 } },
+    scale: { as: 'half', number: halfField(SCALE) },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at + SCALE);
     let next = to;

@@ -1,5 +1,6 @@
 import { floatToHalf } from '../base/half.ts';
 import { blockFormat, halfAt } from './block-format.ts';
+import { BYTES_32, field, halfField } from './block-layout.ts';
 
 const SCALE = 64;
 
@@ -9,6 +10,14 @@ export const TQ2_0 = blockFormat({
   ggmlType: 35,
   blockElements: 256,
   blockBytes: 66,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(0, 2, [...BYTES_32, 2, 4, 256])],
+      level: { kind: 'linear', step: 1, less: 1 },
+    },
+    scale: { as: 'half', number: halfField(SCALE) },
+  },
   decodeBlock(bytes, at, out, to) {
     const d = halfAt(bytes, at + SCALE);
     for (let run = 0; run < 8; run++) {

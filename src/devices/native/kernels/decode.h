@@ -5,8 +5,9 @@
 
 typedef PackedFormat P;
 
-/// Weights are made this many times larger, so that small ones do not fall among the subnormal halves.
-constexpr f32 WEIGHT_SCALE = 64.0f;
+/// Weights are made this many times larger, so that small ones do not fall among the subnormal halves; those of formats with large
+/// numbers are not.
+constexpr f32 WEIGHT_SCALE = P::WEIGHT_SCALE;
 
 struct RawGroup {
   P::Q::Loaded quants;

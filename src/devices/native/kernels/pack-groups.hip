@@ -7,16 +7,11 @@ KERNEL(pack_groups, 128, const u8* source, u8* target, i32 rows, i32 row_groups,
   i64 at = i64(block_x()) * 128 + thread();
   if (at >= i64(row_count) * row_groups) return;
   const u8* block = source + at / P::BLOCK_GROUPS * P::BLOCK_BYTES;
-  i32 group = i32(at % P::BLOCK_GROUPS);
+  u32 first = 32 * u32(at % P::BLOCK_GROUPS);
   i64 index = i64(first_row) * row_groups + at, groups = i64(rows) * row_groups;
   PlaneCursor cursor = {target};
   P::Q::Planes quants = P::Q::planes(cursor, groups);
   P::S::Planes scales = P::S::planes(cursor, groups);
-  u32 quads[8];
-  UNROLL for (i32 q = 0; q < 8; q++) {
-    quads[q] = 0;
-    UNROLL for (i32 i = 0; i < 4; i++) quads[q] |= (P::quant(block, group, 4 * q + i) & 255) << (8 * i);
-  }
-  P::Q::store(quants, index, quads);
-  P::store_scales(scales, index, block, group);
+  P::pack_quants(quants, index, block, first);
+  P::S::store(scales, index, P::own_scales(block, first), P::shared_scales(block, first));
 }

@@ -3,7 +3,7 @@ import type { Operand } from './launch-plan.ts';
 import { int, long, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { HALVES_CHUNK } from './matvec-shape.ts';
-import { packedFile } from './packed-formats.ts';
+import { packedFile, weightScale } from './packed-formats.ts';
 import { PRODUCT_OUTPUT, type Product } from './product-plan.ts';
 import { GROUP_LAYOUT } from './weight-layout.ts';
 
@@ -11,8 +11,6 @@ import { GROUP_LAYOUT } from './weight-layout.ts';
 const LEAST_ROWS = 256;
 /** What the library's kernels for Hopper want at most. */
 export const WORKSPACE_BYTES = 32 << 20;
-/** `decode.h` makes weights this many times larger. */
-const WEIGHT_SCALE = 64;
 const THREADS = 256;
 
 /** True where the driver's BLAS library is there and the product is large enough for it. */
@@ -42,7 +40,7 @@ export function launchBlasProduct(to: Lowering, of: Product): void {
   const sums = plain ? of.y : to.temporary(4 * capacity * width);
   to.multiply({
     shape: { rows: capacity, outputs: width, columns: first.columns, workspaceBytes: WORKSPACE_BYTES },
-    factor: 1 / WEIGHT_SCALE,
+    factor: 1 / weightScale(first.format),
     args: [x, halves, sums, to.temporary(WORKSPACE_BYTES)],
   });
   if (plain) return;

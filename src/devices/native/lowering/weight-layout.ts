@@ -3,6 +3,7 @@ import { F32, type TensorFormat } from '../../../formats/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import { weightRowBytes } from '../../../ops/index.ts';
 import type { KernelModule } from '../launching/launch.ts';
+import { formatFile } from './format-text.ts';
 import { type Arg, int, type LaunchTemplate, long, type NativeWeight } from './launch-template.ts';
 import { packedBytes, packedFile } from './packed-formats.ts';
 
@@ -38,7 +39,7 @@ function packLaunch(
 
 /** The header of a format's file decoder. */
 export function fileFormat({ format }: { readonly format: TensorFormat }): string {
-  return `"formats/${format.name.toLowerCase().replaceAll('_', '-')}.h"`;
+  return `"${formatFile('formats', format)}"`;
 }
 
 /** What decodes rows of a format on the device. */

@@ -1,14 +1,13 @@
-import type { PackedFormat } from './packed-format.ts';
+import type { PackedQuants } from '../../../device/index.ts';
 
-/** Words a group that the planes of quants take, in the order in which they lie. */
-export const QUANT_PLANES: Readonly<Record<PackedFormat['bits'], readonly [number, number?]>> = {
-  2: [2],
-  3: [2, 1],
-  4: [4],
-  5: [4, 1],
-  6: [4, 2],
-  8: [4, 4],
-};
+type Codes = Extract<PackedQuants, { kind: 'bits' }>['bits'];
+
+/** One bit: bit q of byte i of a group's word is that of element i of quad q. */
+const LOAD_1 = /* wgsl */ `
+fn load_low(group: u32) -> vec4<u32> { return vec4<u32>(weight_word(group), 0u, 0u, 0u); }
+fn low_quad(low: vec4<u32>, q: u32) -> u32 { return (low.x >> q) & 0x01010101u; }
+fn low_quad_at(group: u32, q: u32) -> u32 { return (weight_word(group) >> q) & 0x01010101u; }
+`;
 
 /** Four bits: word t of a group holds quad t in its low nibbles and quad t + 4 in its high ones. */
 const LOAD_4 = /* wgsl */ `
@@ -73,7 +72,8 @@ fn load_half(group: u32, half: u32) -> Quants {
 fn half_quad(quants: Quants, half: u32, t: u32) -> u32 { return quants.low[t]; }
 `;
 
-const LOADS: Readonly<Record<PackedFormat['bits'], string>> = {
+const LOADS: Readonly<Record<Codes, string>> = {
+  1: LOAD_1 + NO_HIGH + HALF_OF_GROUP,
   2: LOAD_2 + NO_HIGH + HALF_OF_GROUP,
   3: LOAD_2 + highBits(2) + HALF_OF_GROUP,
   4: LOAD_4 + NO_HIGH + HALF_OF_GROUP,
@@ -83,15 +83,48 @@ const LOADS: Readonly<Record<PackedFormat['bits'], string>> = {
 };
 
 /**
+ * Entries of a codebook: words of `TABLE_AT`, four levels each. A group has its runs' entries (`WORDS` words each), bits of them
+ * beyond eight (`HIGH` each) in `HIGH_BITS`, and a sign bit an element, or behind the upper bits one a run that says whether its levels
+ * are one more (clear) or one less (set).
+ */
+const LOAD_RUNS = /* wgsl */ `
+fn load_low(group: u32) -> vec4<u32> {
+  let words = RUNS / 4u;
+  return vec4<u32>(weight_word(words * group), select(0u, weight_word(words * group + words - 1u), words > 1u), 0u, 0u);
+}
+fn load_high(group: u32) -> vec4<u32> {
+  var high = 0u;
+  if (HIGH_BITS > 0u) {
+    let at = group * HIGH_BITS;
+    high = (weight_word(HIGH_AT + (at >> 5u)) >> (at & 31u)) & ((1u << HIGH_BITS) - 1u);
+  }
+  var signs = 0u;
+  if (SIGNS) { signs = weight_word(SIGNS_AT + group); }
+  return vec4<u32>(high, signs, 0u, 0u);
+}
+fn quad_of(quants: Quants, q: u32) -> u32 {
+  let run = q / WORDS;
+  var entry = (select(quants.low.x, quants.low.y, run > 3u) >> (8u * (run & 3u))) & 255u;
+  if (HIGH > 0u) { entry |= ((quants.high.x >> (HIGH * run)) & ((1u << HIGH) - 1u)) << 8u; }
+  let word = weight_word(TABLE_AT + entry * WORDS + q % WORDS);
+  if (!SIGNS) { return word + select(0x02020202u, 0u, ((quants.high.x >> (HIGH * RUNS + run)) & 1u) == 1u); }
+  // No level is zero, so that no carry leaves its byte.
+  let minus = (((quants.high.y >> (4u * q)) & 15u) * 0x00204081u) & 0x01010101u;
+  return (word ^ (minus * 255u)) + minus;
+}
+fn quad_at(group: u32, q: u32) -> u32 { return quad_of(load_quants(group), q); }
+`;
+
+/**
  * `load_quants(group)` brings a group into registers, `quad_of(quants, q)` gives four of its quants as bytes; `quad_at(group, q)`
  * loads no more than those. `load_half` and `half_quad` do so for the first or the last 16 quants of a group.
  */
-export function loadQuantsText(bits: PackedFormat['bits']): string {
+export function loadQuantsText(quants: PackedQuants): string {
   return /* wgsl */ `
 struct Quants { low: vec4<u32>, high: vec4<u32> }
 fn weight_word(i: u32) -> u32 { return weight[i >> 2u][i & 3u]; }
 fn load_quants(group: u32) -> Quants { return Quants(load_low(group), load_high(group)); }
-${LOADS[bits]}`;
+${quants.kind === 'bits' ? LOADS[quants.bits] : LOAD_RUNS + HALF_OF_GROUP}`;
 }
 
 const STORE_LOW_4 = /* wgsl */ `
@@ -120,7 +153,13 @@ const STORE_8 = /* wgsl */ `
     weight[HIGH_AT + 4u * group + t] = (*quads)[t + 4u];
   }`;
 
-const STORES: Readonly<Record<PackedFormat['bits'], string>> = {
+const STORE_1 = /* wgsl */ `
+  var bits = 0u;
+  for (var q = 0u; q < 8u; q++) { bits |= ((*quads)[q] & 0x01010101u) << q; }
+  weight[group] = bits;`;
+
+const STORES: Readonly<Record<Codes, string>> = {
+  1: STORE_1,
   2: storePairs('0u', 0),
   3: storePairs('0u', 0) + storeBits(2),
   4: STORE_LOW_4,
@@ -129,7 +168,56 @@ const STORES: Readonly<Record<PackedFormat['bits'], string>> = {
   8: STORE_8,
 };
 
-/** `store_quants(group, quads)` writes a group from bytes. */
-export function storeQuantsText(bits: PackedFormat['bits']): string {
-  return /* wgsl */ `fn store_quants(group: u32, quads: ptr<function, array<u32, 8>>) {${STORES[bits]}\n}`;
+const STORE_CODES = /* wgsl */ `
+fn pack_quants(first: u32, block: u32, count: u32) {
+  for (var i = 0u; i < count; i++) {
+    let own = block + i / BLOCK_GROUPS * BLOCK_BYTES;
+    let e = 32u * (i % BLOCK_GROUPS);
+    var quads: array<u32, 8>;
+    for (var q = 0u; q < 8u; q++) {
+      var quad = 0u;
+      for (var k = 0u; k < 4u; k++) { quad |= (quant(own, e + 4u * q + k) & 255u) << (8u * k); }
+      quads[q] = quad;
+    }
+    store_quants(first + i, &quads);
+  }
+}
+`;
+
+/** Upper bits of several groups share words, which a unit of eight groups fills. */
+const STORE_RUNS = /* wgsl */ `
+fn pack_quants(first: u32, block: u32, count: u32) {
+  var high = 0u;
+  for (var i = 0u; i < count; i++) {
+    var low = array<u32, 2>(0u, 0u);
+    var own_high = 0u;
+    for (var run = 0u; run < RUNS; run++) {
+      let e = 32u * i + 4u * WORDS * run;
+      let number = entry(block, e);
+      low[run >> 2u] |= (number & 255u) << (8u * (run & 3u));
+      own_high |= (number >> 8u) << (HIGH * run);
+      if (!SIGNS) { own_high |= change(block, e) << (HIGH * RUNS + run); }
+    }
+    weight[RUNS / 4u * (first + i)] = low[0];
+    if (RUNS == 8u) { weight[2u * (first + i) + 1u] = low[1]; }
+    if (HIGH_BITS > 0u) {
+      high |= own_high << ((i * HIGH_BITS) & 31u);
+      if ((((i + 1u) * HIGH_BITS) & 31u) == 0u) {
+        weight[HIGH_AT + (((first + i) * HIGH_BITS) >> 5u)] = high;
+        high = 0u;
+      }
+    }
+    if (SIGNS) {
+      var signs = 0u;
+      for (var k = 0u; k < 4u; k++) { signs |= change(block, 32u * i + 8u * k) << (8u * k); }
+      weight[SIGNS_AT + first + i] = signs;
+    }
+  }
+}
+`;
+
+/** `pack_quants(first, block, count)` writes the groups of a unit from the blocks' bytes. */
+export function packQuantsText(quants: PackedQuants): string {
+  if (quants.kind === 'grid') return STORE_RUNS;
+  return `fn store_quants(group: u32, quads: ptr<function, array<u32, 8>>) {${STORES[quants.bits]}\n}\n${STORE_CODES}`;
 }

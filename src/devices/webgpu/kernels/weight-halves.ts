@@ -1,6 +1,3 @@
-/** Weights are made this many times larger as halves, so that small ones do not fall among the subnormal ones. */
-export const WEIGHT_SCALE = 64;
-
 /**
  * Pieces of 16 neighbouring weights of a quantized matrix, half a group: `load_piece` brings one into registers, and nothing more,
  * so that nobody waits for it; `piece_octets` decodes its weights to halves.

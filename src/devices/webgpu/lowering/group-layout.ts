@@ -6,19 +6,24 @@ import type { GpuTarget } from '../gpu-target.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import { HALVES } from '../kernels/library/halves.ts';
 import { PACK_GROUPS } from '../kernels/pack-groups.ts';
-import type { PackedFormat } from '../kernels/packed-format.ts';
-import { storeQuantsText } from '../kernels/quants.ts';
+import { packQuantsText } from '../kernels/quants.ts';
+import { packScalesText } from '../kernels/scales.ts';
 import type { KernelModule } from '../launching/kernel-module.ts';
-import { packedFormat, type PlanePlaces, planePlaces } from './packed-formats.ts';
-import type { KernelRows, WeightChunk } from './webgpu-weight.ts';
+import { blockTexts } from './format-text.ts';
+import {
+  groupConstants,
+  type PackedFormat,
+  packedFormat,
+  type PlanePlaces,
+  planePlaces,
+  sharesScales,
+  tableWords,
+  unitGroups,
+} from './packed-formats.ts';
+import type { HostRows, KernelRows, WeightChunk } from './webgpu-weight.ts';
 import { chunksOf, type WeightLayout } from './weight-layout.ts';
 
 const THREADS = 64;
-
-/** Groups whose scales share no word with those of others. */
-function unitGroups({ blockGroups }: PackedFormat): number {
-  return Math.max(2, blockGroups);
-}
 
 /** The format of a weight that is laid out in groups. */
 export function groupFormat(weight: Weight | undefined): PackedFormat {
@@ -49,12 +54,20 @@ export function groupPlaces(parts: readonly Weight[], chunk: WeightChunk): Plane
 function packModule(format: PackedFormat, places: PlanePlaces): KernelModule {
   return {
     name: 'pack_groups',
-    texts: [GRID, HALVES, PACK_GROUPS, storeQuantsText(format.bits), format.pack],
+    texts: [
+      GRID,
+      HALVES,
+      PACK_GROUPS,
+      packQuantsText(format.groups.quants),
+      packScalesText(sharesScales(format)),
+      blockTexts(format.layout, format.groups),
+    ],
     constants: {
       THREADS,
       UNIT_GROUPS: unitGroups(format),
-      BLOCK_GROUPS: format.blockGroups,
-      BLOCK_BYTES: format.blockBytes,
+      BLOCK_GROUPS: format.groups.blockGroups,
+      BLOCK_BYTES: format.groups.blockBytes,
+      ...groupConstants(format),
       ...places,
     },
     parameters: [
@@ -78,18 +91,19 @@ export const GROUP_LAYOUT: WeightLayout = {
     const chunks = chunksOf(rows, bindingBytes, (count) =>
       alignUp(planePlaces(format, count * groups).byteLength, BUFFER_ALIGNMENT),
     );
-    const module = packModule(format, groupPlaces(parts, chunks[0] as WeightChunk));
+    const places = groupPlaces(parts, chunks[0] as WeightChunk);
+    const module = packModule(format, places);
     return {
       parts,
       byteLength: chunks.reduce((sum, { byteLength }) => sum + byteLength, 0),
       layout: `groups ${first.format.name}`,
-      rowAlignment: groups % unitGroups(format) === 0 ? 1 : 2,
+      rowAlignment: wholeUnits(groups, unitGroups(format)),
       waits: () => true,
       chunks,
-      pack: (part, firstRow, rowCount): KernelRows[] => {
+      pack: (part, firstRow, rowCount): (HostRows | KernelRows)[] => {
         const start = (starts[part] as number) + firstRow;
         const rowBytes = weightRowBytes(first);
-        return chunks.flatMap((chunk): KernelRows[] => {
+        return chunks.flatMap((chunk): (HostRows | KernelRows)[] => {
           const from = Math.max(start, chunk.firstRow);
           const count = Math.min(start + rowCount, chunk.firstRow + chunk.rowCount) - from;
           if (count <= 0) return [];
@@ -105,9 +119,25 @@ export const GROUP_LAYOUT: WeightLayout = {
               job: [0, (from - chunk.firstRow) * groups, own, 0],
               workgroups: Math.ceil(own / unitGroups(format) / THREADS),
             },
+            ...(from === chunk.firstRow ? tableOf(format, chunk.offset + 4 * places.TABLE_AT) : []),
           ];
         });
       },
     };
   },
 };
+
+/** The least number of rows of so many groups that are whole units. */
+function wholeUnits(groups: number, unit: number): number {
+  let rows = 1;
+  while ((rows * groups) % unit !== 0) rows *= 2;
+  return rows;
+}
+
+/** The codebook of a chunk, where its format has one: it comes with the chunk's first rows. */
+function tableOf(format: PackedFormat, target: number): HostRows[] {
+  const { buffer, byteLength } = tableWords(format);
+  if (byteLength === 0) return [];
+  const fill = (_: Uint8Array, into: Uint8Array) => into.set(new Uint8Array(buffer));
+  return [{ kind: 'host', target, byteLength, unchanged: false, fill }];
+}

@@ -12,8 +12,9 @@ import {
   STORE_QUAD_FLOATS,
   STORE_QUAD_GATED,
 } from '../kernels/matrix-product.ts';
-import { PACKED_PIECES, WEIGHT_SCALE } from '../kernels/weight-halves.ts';
+import { PACKED_PIECES } from '../kernels/weight-halves.ts';
 import type { Constant } from '../launching/kernel-module.ts';
+import { groupFormat } from './group-layout.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
@@ -89,6 +90,7 @@ export function launchMatrixProduct(
         WIDTH: width,
         FIRST_ROW: chunk.firstRow,
         ...tileConstants(tile, units),
+        WEIGHT_SCALE: { f32: groupFormat(of.weights[0]).groups.weightScale },
         ...counts,
         ...matrix.constants,
       },
@@ -115,7 +117,6 @@ function tileConstants(tile: Tile, { rows, outputs, depth, lanes }: GpuMatrices)
     MATRIX_ROWS: rows,
     MATRIX_OUTPUTS: outputs,
     MATRIX_DEPTH: depth,
-    WEIGHT_SCALE: { f32: WEIGHT_SCALE },
   };
 }
 

@@ -5,7 +5,7 @@ import type { Constant } from '../launching/kernel-module.ts';
 import { GROUP_LAYOUT, groupFormat, groupPlaces } from './group-layout.ts';
 import { type Argument, read } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
-import { packedFormat, packedTexts } from './packed-formats.ts';
+import { groupConstants, packedFormat, packedTexts } from './packed-formats.ts';
 import type { WebGpuWeight, WeightChunk } from './webgpu-weight.ts';
 import { DENSE_LAYOUT, denseStride, denseType } from './weight-layout.ts';
 
@@ -37,7 +37,7 @@ function packedMatrix(parts: readonly Weight[], to: Lowering): Matrix {
     texts: [...packedTexts(format, to.target), PACKED_WEIGHT4],
     constants: {
       GROUPS: (parts[0]?.columns ?? 0) / 32,
-      OFFSET: format.offset,
+      ...groupConstants(format),
       ...groupPlaces(parts, weight.chunks[0] as WeightChunk),
     },
     argument: (chunk) => read({ kind: 'chunk', weight, chunk }, 'array<vec4<u32>>'),

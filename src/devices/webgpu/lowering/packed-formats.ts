@@ -1,66 +1,119 @@
 import { alignUp } from '../../../base/bytes.ts';
+import { type PackedGroups, packedGroups, quantPlanes, SCALE_BYTES } from '../../../device/index.ts';
+import type { BlockLayout } from '../../../formats/block-layout.ts';
 import type { TensorFormat } from '../../../formats/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
-import { IQ4_NL } from '../kernels/formats/iq4-nl.ts';
-import { IQ4_XS } from '../kernels/formats/iq4-xs.ts';
-import { Q2_K } from '../kernels/formats/q2-k.ts';
-import { Q3_K } from '../kernels/formats/q3-k.ts';
-import { Q4_0 } from '../kernels/formats/q4-0.ts';
-import { Q4_1 } from '../kernels/formats/q4-1.ts';
-import { Q4_K } from '../kernels/formats/q4-k.ts';
-import { Q5_0 } from '../kernels/formats/q5-0.ts';
-import { Q5_1 } from '../kernels/formats/q5-1.ts';
-import { Q5_K } from '../kernels/formats/q5-k.ts';
-import { Q6_K } from '../kernels/formats/q6-k.ts';
-import { Q8_0 } from '../kernels/formats/q8-0.ts';
 import { HALVES } from '../kernels/library/halves.ts';
 import { packedDotText } from '../kernels/library/packed-dot.ts';
-import type { PackedFormat } from '../kernels/packed-format.ts';
-import { loadQuantsText, QUANT_PLANES } from '../kernels/quants.ts';
-import { SCALE_PLANES, scalesText } from '../kernels/scales.ts';
+import { loadQuantsText } from '../kernels/quants.ts';
+import { scalesText } from '../kernels/scales.ts';
+import type { Constant } from '../launching/kernel-module.ts';
+import { levelsText } from './format-text.ts';
 
-const FORMATS: Readonly<Record<string, PackedFormat>> = {
-  Q4_0,
-  Q4_1,
-  Q5_0,
-  Q5_1,
-  Q8_0,
-  Q2_K,
-  Q3_K,
-  Q4_K,
-  Q5_K,
-  Q6_K,
-  IQ4_NL,
-  IQ4_XS,
-};
+/** A quantized format as kernels multiply it. */
+export interface PackedFormat {
+  readonly groups: PackedGroups;
+  readonly layout: BlockLayout;
+}
 
-/** The format as kernels multiply it; undefined for those that are decoded when they are loaded. */
+/** The format as kernels multiply it; undefined for those whose elements are numbers of their own. */
 export function packedFormat(format: TensorFormat): PackedFormat | undefined {
-  return FORMATS[format.name];
+  const groups = packedGroups(format);
+  const { layout } = format;
+  return groups && layout && { groups, layout };
+}
+
+/** True where eight groups share a word of their scales. */
+export function sharesScales({ groups }: PackedFormat): boolean {
+  return SCALE_BYTES[groups.scales][1] > 0;
+}
+
+/** Groups that share no word of any plane with others. */
+export function unitGroups({ groups }: PackedFormat): number {
+  const [own] = SCALE_BYTES[groups.scales];
+  return Math.max(2, groups.blockGroups, (4 / own) * groups.span);
 }
 
 /** Where the planes of a chunk start, in words, for texts that load or store them. */
 export interface PlanePlaces {
   readonly HIGH_AT: number;
+  readonly SIGNS_AT: number;
   readonly SCALES_AT: number;
   readonly SUPER_AT: number;
+  /** The codebook's. */
+  readonly TABLE_AT: number;
 }
 
 /** The planes of a chunk of that many groups, each from a whole vector on, and the bytes of all. */
 export function planePlaces(
-  { bits, scales }: PackedFormat,
+  format: PackedFormat,
   groups: number,
 ): { readonly places: PlanePlaces; readonly byteLength: number } {
-  const [low, high = 0] = QUANT_PLANES[bits];
-  const [own, shared] = SCALE_PLANES[scales];
-  const words = [low, high, own, shared / 8].map((each) => alignUp(Math.ceil(each * groups), 4));
-  const [HIGH_AT = 0, SCALES_AT = 0, SUPER_AT = 0, end = 0] = words.map((_, i) =>
-    words.slice(0, i + 1).reduce((sum, size) => sum + size, 0),
-  );
-  return { places: { HIGH_AT, SCALES_AT, SUPER_AT }, byteLength: 4 * end };
+  const { quants, scales, span } = format.groups;
+  const [low = 0, ...more] = quantPlanes(quants);
+  const hasSigns = quants.kind === 'grid' && quants.change === 'signs';
+  const signs = hasSigns ? (more.at(-1) ?? 0) : 0;
+  const high = more.length > (hasSigns ? 1 : 0) ? (more[0] ?? 0) : 0;
+  const shared = sharesScales(format) ? 4 / 8 : 0;
+  const planes = [low, high, signs, SCALE_BYTES[scales][0] / span, shared];
+  const ends: number[] = [];
+  for (const bytes of planes) ends.push((ends.at(-1) ?? 0) + alignUp(Math.ceil((bytes * groups) / 4), 4));
+  const [HIGH_AT = 0, SIGNS_AT = 0, SCALES_AT = 0, SUPER_AT = 0, TABLE_AT = 0] = ends;
+  const places = { HIGH_AT, SIGNS_AT, SCALES_AT, SUPER_AT, TABLE_AT };
+  return { places, byteLength: 4 * TABLE_AT + tableWords(format).byteLength };
+}
+
+const NO_TABLE = new Uint32Array();
+const tables = new Map<BlockLayout, Uint32Array>();
+
+/** The codebook of a format in words of four levels, the first in the lowest bits; those that are moved are eight times `level + 1`. */
+export function tableWords({ layout }: PackedFormat): Uint32Array {
+  const { levels } = layout;
+  if (levels.kind !== 'grid') return NO_TABLE;
+  const known = tables.get(layout);
+  if (known) return known;
+  const book = levels.book();
+  const shifts = levels.change.kind === 'shift';
+  const words = new Uint32Array(book.length / 4);
+  for (const [i, level] of book.entries()) {
+    words[i >> 2] = (words[i >> 2] as number) | (((shifts ? 8 * (level + 1) : level) & 255) << (8 * (i & 3)));
+  }
+  tables.set(layout, words);
+  return words;
+}
+
+/** What texts that load or store groups are compiled with, beside the planes' places. */
+export function groupConstants({ groups }: PackedFormat): Record<string, Constant> {
+  const { quants, span, scales, halves, mins, offset } = groups;
+  const own: Record<string, Constant> = {
+    OFFSET: offset,
+    HALVES: halves,
+    MINS: mins,
+    SPAN: span,
+    OWN_BITS: 8 * SCALE_BYTES[scales][0],
+  };
+  if (quants.kind === 'bits') return own;
+  const { width, highBits, change } = quants;
+  const runs = 32 / width;
+  const signs = change === 'signs';
+  return {
+    ...own,
+    RUNS: runs,
+    WORDS: width / 4,
+    HIGH: highBits,
+    HIGH_BITS: runs * (highBits + (signs ? 0 : 1)),
+    SIGNS: signs,
+  };
 }
 
 /** What texts that read a packed matrix need: loads, scales, levels, dot products. */
-export function packedTexts({ bits, scales, levels }: PackedFormat, target: GpuTarget): readonly string[] {
-  return [HALVES, packedDotText(target), loadQuantsText(bits), scalesText(scales), levels];
+export function packedTexts(format: PackedFormat, target: GpuTarget): readonly string[] {
+  const { quants, scales } = format.groups;
+  return [
+    HALVES,
+    packedDotText(target),
+    loadQuantsText(quants),
+    scalesText(scales, sharesScales(format)),
+    levelsText(format.layout),
+  ];
 }

@@ -1,4 +1,15 @@
-import { F16, F32, Q4_0, Q4_K, Q6_K, Q8_0, type TensorFormat } from '../../../../src/formats/index.ts';
+import {
+  F16,
+  F32,
+  IQ2_XS,
+  IQ3_S,
+  MXFP4,
+  Q4_0,
+  Q4_K,
+  Q6_K,
+  Q8_0,
+  type TensorFormat,
+} from '../../../../src/formats/index.ts';
 import {
   add,
   combineExperts,
@@ -142,6 +153,9 @@ export const EXPERT_CASES: readonly OpCase[] = [
   routeCase('all', 3, { chosen: 3 }),
   ...FORMATS.flatMap((format) =>
     [1, 2, 33].map((rows) => expertCase({ format, columns: 256, outputs: 20, batch: plainBatch(rows) })),
+  ),
+  ...[MXFP4, IQ2_XS, IQ3_S].flatMap((format) =>
+    [1, 9].map((rows) => expertCase({ format, columns: 256, outputs: 20, batch: plainBatch(rows) })),
   ),
   ...[F32, Q4_0].flatMap((format) =>
     [1, 33].map((rows) =>

@@ -74,9 +74,10 @@ const notFinite: OpCase = {
 
 const MAIN = [F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K, Q6_K];
 
-/** Every format once; the usual ones over batch sizes and widths. */
+/** Every format with few rows and with more; the usual ones over batch sizes and widths. */
 export const MATMUL_CASES: readonly OpCase[] = [
-  ...WEIGHT_FORMATS.map((format) => matmulCase({ format, columns: 512, outputs: 37, batch: plainBatch(5) })),
+  ...WEIGHT_FORMATS.map((format) => matmulCase({ format, columns: 512, outputs: 33, batch: plainBatch(2) })),
+  ...WEIGHT_FORMATS.map((format) => matmulCase({ format, columns: 512, outputs: 37, batch: plainBatch(9) })),
   ...MAIN.flatMap((format) =>
     [1, 3, 4, 7, 33].map((rows) =>
       matmulCase({ format, columns: 256, outputs: rows === 1 ? 261 : 18, batch: plainBatch(rows) }),

@@ -10,6 +10,48 @@ struct Octet {
   u32 low, high;
 };
 
+/// Four nibbles in the bytes of a word to the levels of a table, its 16 bytes in four words. `CHOOSE_BYTES` looks at three bits of a
+/// selector's nibble, so that the fourth bit chooses between two halves of the table.
+DEVICE u32 table_levels(u32 quad, u32 first, u32 second, u32 third, u32 fourth) {
+  u32 selector = (quad & 7) | ((quad >> 4) & 0x70) | ((quad >> 8) & 0x700) | ((quad >> 12) & 0x7000);
+  u32 low = choose_bytes(first, second, selector), high = choose_bytes(third, fourth, selector);
+  u32 upper = ((quad >> 3) & 0x01010101) * 255;
+  return (low & ~upper) | (high & upper);
+}
+
+/// Packs the group of a block's elements from `first` on.
+template <class Format>
+DEVICE void pack_codes(const typename Format::Q::Planes& planes, i64 index, const u8* block, u32 first) {
+  u32 quads[8];
+  UNROLL for (i32 q = 0; q < 8; q++) {
+    quads[q] = 0;
+    UNROLL for (i32 i = 0; i < 4; i++) quads[q] |= (Format::quant(block, first + 4 * q + i) & 255) << (8 * i);
+  }
+  Format::Q::store(planes, index, quads);
+}
+
+/// A word with bit q of byte i for element i of quad q.
+template <>
+struct Quants<1> {
+  struct Planes {
+    u32* bits;
+  };
+  struct Loaded {
+    u32 bits;
+  };
+  typedef Loaded LoadedOctet;
+  DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u32>(groups)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.bits + group)}; }
+  DEVICE u32 quad(const Loaded& loaded, i32 q) { return (loaded.bits >> q) & 0x01010101; }
+  DEVICE LoadedOctet load_octet(const Planes& planes, i64 group, i32) { return load(planes, group); }
+  DEVICE Octet octet(const LoadedOctet& loaded, i32 t) { return {quad(loaded, t), quad(loaded, t + 4)}; }
+  DEVICE void store(const Planes& planes, i64 group, const u32* quads) {
+    u32 bits = 0;
+    UNROLL for (i32 q = 0; q < 8; q++) bits |= (quads[q] & 0x01010101) << q;
+    planes.bits[group] = bits;
+  }
+};
+
 /// 4 bits: word t of 16 bytes holds quad t in its low nibbles and quad t + 4 in its high ones.
 template <>
 struct Quants<4> {

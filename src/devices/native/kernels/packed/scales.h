@@ -1,6 +1,8 @@
 // The scales of a group. A weight is `scale * (quant - OFFSET)`, or with MINS `scale * quant + min`; with HALVES the group's
-// two halves of 16 elements have scales of their own. `load` is a group's words in registers, `of` turns them into floats.
+// two halves of 16 elements have scales of their own. `load` is a group's words in registers, `of` turns them into floats, `store`
+// writes a group's own bits and those it shares.
 #pragma once
+#include "formats/numbers.h"
 #include "packed/planes.h"
 
 /// One scale and min for elements 0 to 15, one for 16 to 31; equal where a format has no halves.
@@ -8,7 +10,8 @@ struct GroupScales {
   f32 scale[2], min[2];
 };
 
-/// A half `d` each group: Q8_0, Q4_0, Q5_0, IQ4_NL.
+/// A half `d` each SPAN groups, a block's: Q4_0, Q5_0, Q8_0, IQ4_NL; Q2_0 (2), Q1_0 (4), TQ1_0, TQ2_0 (8).
+template <i32 SPAN>
 struct HalfScales {
   static constexpr bool MINS = false, HALVES = false;
   struct Planes {
@@ -17,11 +20,14 @@ struct HalfScales {
   struct Loaded {
     u16 d;
   };
-  DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u16>(groups)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.d + group)}; }
+  DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u16>(groups / SPAN)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.d + group / SPAN)}; }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(loaded.d);
     return {{d, d}, {0, 0}};
+  }
+  DEVICE void store(const Planes& planes, i64 group, u32 own, u32) {
+    if (group % SPAN == 0) planes.d[group / SPAN] = u16(own);
   }
 };
 
@@ -40,6 +46,42 @@ struct HalfScalesAndMins {
     f32 d = half_to_float(u16(loaded.pair)), m = half_to_float(u16(loaded.pair >> 16));
     return {{d, d}, {m, m}};
   }
+  DEVICE void store(const Planes& planes, i64 group, u32 own, u32) { planes.pair[group] = own; }
+};
+
+/// A byte each group that stands for half of a power of two: MXFP4.
+struct ExponentScales {
+  static constexpr bool MINS = false, HALVES = false;
+  struct Planes {
+    u8* exponent;
+  };
+  struct Loaded {
+    u8 exponent;
+  };
+  DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u8>(groups)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {planes.exponent[group]}; }
+  DEVICE GroupScales of(const Loaded& loaded) {
+    f32 d = half_power(loaded.exponent);
+    return {{d, d}, {0, 0}};
+  }
+  DEVICE void store(const Planes& planes, i64 group, u32 own, u32) { planes.exponent[group] = u8(own); }
+};
+
+/// A byte for each half of a group, half of an E4M3 number: NVFP4.
+struct SmallFloatScales {
+  static constexpr bool MINS = false, HALVES = true;
+  struct Planes {
+    u16* pair;
+  };
+  struct Loaded {
+    u16 pair;
+  };
+  DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u16>(groups)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.pair + group)}; }
+  DEVICE GroupScales of(const Loaded& loaded) {
+    return {{half_e4m3(loaded.pair & 255), half_e4m3(loaded.pair >> 8)}, {0, 0}};
+  }
+  DEVICE void store(const Planes& planes, i64 group, u32 own, u32) { planes.pair[group] = u16(own); }
 };
 
 /// Two bytes a group under two halves `d` and `dmin` for 8 groups: Q4_K, Q5_K (scale, min), Q2_K (a byte of both for each half).
@@ -68,11 +110,16 @@ struct ByteScalesAndMins {
     f32 scale = d * f32(low), min = -(dmin * f32(high));
     return {{scale, scale}, {min, min}};
   }
+  DEVICE void store(const Planes& planes, i64 group, u32 own, u32 shared) {
+    if ((group & 7) == 0) planes.pair[group >> 3] = shared;
+    planes.bytes[group] = u16(own);
+  }
 };
 
 /// Two signed bytes a group, one for each half, under a half `d` for 8 groups: Q3_K, Q6_K; IQ4_XS has both equal.
+template <bool halves>
 struct ByteScales {
-  static constexpr bool MINS = false, HALVES = true;
+  static constexpr bool MINS = false, HALVES = halves;
   struct Planes {
     u16 *d, *bytes;
   };
@@ -90,9 +137,36 @@ struct ByteScales {
     f32 d = half_to_float(loaded.d);
     return {{d * f32(i8(loaded.bytes & 255)), d * f32(i8(loaded.bytes >> 8))}, {0, 0}};
   }
+  DEVICE void store(const Planes& planes, i64 group, u32 own, u32 shared) {
+    if ((group & 7) == 0) planes.d[group >> 3] = u16(shared);
+    planes.bytes[group] = u16(own);
+  }
 };
 
-/// As `ByteScales` with one scale for both halves: IQ4_XS.
-struct ByteScalesWhole : ByteScales {
-  static constexpr bool HALVES = false;
+/// A byte a group, four bits for each half that stand for an odd number, under a half `d` for 8 groups: IQ1, IQ2, IQ3. A scale is
+/// `d * odd / PARTS`.
+template <bool halves, i32 PARTS>
+struct OddScales {
+  static constexpr bool MINS = false, HALVES = halves;
+  struct Planes {
+    u16* d;
+    u8* nibbles;
+  };
+  struct Loaded {
+    u16 d;
+    u8 nibbles;
+  };
+  DEVICE Planes planes(PlaneCursor& cursor, i64 groups) {
+    u16* d = cursor.take<u16>(groups / 8);
+    return {d, cursor.take<u8>(groups)};
+  }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.d + (group >> 3)), planes.nibbles[group]}; }
+  DEVICE GroupScales of(const Loaded& loaded) {
+    f32 d = half_to_float(loaded.d) * (1.0f / PARTS);
+    return {{d * f32(2 * (loaded.nibbles & 15) + 1), d * f32(2 * (loaded.nibbles >> 4) + 1)}, {0, 0}};
+  }
+  DEVICE void store(const Planes& planes, i64 group, u32 own, u32 shared) {
+    if ((group & 7) == 0) planes.d[group >> 3] = u16(shared);
+    planes.nibbles[group] = u8(own);
+  }
 };

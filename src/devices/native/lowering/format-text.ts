@@ -1,0 +1,193 @@
+import {
+  changeText,
+  codeText,
+  type KernelLanguage,
+  numberText,
+  type PackedGroups,
+  packedGroups,
+  type PackedQuants,
+  type ScaleKind,
+  scaleTexts,
+} from '../../../device/index.ts';
+import type { BlockLayout, GridLevels } from '../../../formats/block-layout.ts';
+import { formatNamed, type TensorFormat } from '../../../formats/index.ts';
+
+/** C++ over `block`, the block's bytes, and `e`, the element's number within it. */
+const CPP: KernelLanguage = {
+  literal: String,
+  load: (bits, at) => (bits === 8 ? `u32(block[${at}])` : `bytes_u${bits}(block + ${at})`),
+  choose: (condition, yes, no) => `(${condition} ? ${yes} : ${no})`,
+  digit: (byte, number) => `ternary_digit(${byte}, ${number})`,
+  element: 'e',
+};
+
+/** A generated header's folder and what it holds. */
+const HEADERS: Readonly<Record<string, (format: TensorFormat, layout: BlockLayout) => string>> = {
+  formats: fileFormatText,
+  packed: (format, layout) => packedFormatText(format, layout, packedGroups(format) as PackedGroups),
+  grids: (_, { levels }) => (levels.kind === 'grid' ? gridText(levels) : ''),
+};
+
+/** The text of a kernel header that is made from a format's layout, `packed/q4-k.h`; undefined for other names. */
+export function formatText(name: string): string | undefined {
+  const [, folder, file] = /^(\w+)\/([\w-]+)\.h$/.exec(name) ?? [];
+  const header = folder !== undefined && HEADERS[folder];
+  const format = file === undefined ? undefined : formatNamed(file.replaceAll('-', '_'));
+  return header && format?.layout ? header(format, format.layout) : undefined;
+}
+
+/** The header in `folder` that is made of a format. */
+export function formatFile(folder: 'formats' | 'packed' | 'grids', { name }: TensorFormat): string {
+  return `${folder}/${name.toLowerCase().replaceAll('_', '-')}.h`;
+}
+
+/** A codebook's entries as words of four signed bytes, the first in the lowest; those that are moved are eight times `level + 1`. */
+function gridText({ book, change }: GridLevels): string {
+  const levels = book();
+  const words = Array.from({ length: levels.length / 4 }, (_, i) => {
+    let word = 0;
+    for (let k = 3; k >= 0; k--) {
+      const level = levels[4 * i + k] as number;
+      word = (word << 8) | ((change.kind === 'shift' ? 8 * (level + 1) : level) & 255);
+    }
+    return `0x${(word >>> 0).toString(16)}u`;
+  });
+  return `#pragma once\n#include "prelude.h"\n\nCONSTANT u32 GRID[${words.length}] = {\n${words.join(',\n')}};\n`;
+}
+
+function fileFormatText(format: TensorFormat, layout: BlockLayout): string {
+  const { scale, min } = layout;
+  const text = (number: Parameters<typeof numberText>[0]) => numberText(number, CPP);
+  const numbers = { half: 'half_to_float(u16', e8m0: '(half_power', e4m3: '(half_e4m3' };
+  const sub = scale.sub && { own: text(scale.sub.number), as: scale.sub.as };
+  const factor =
+    !sub || sub.as === 'odd'
+      ? sub && `f32(2 * ${sub.own} + 1)`
+      : sub.as === 'signed'
+        ? `f32(i8(${sub.own}))`
+        : `f32(i32(${sub.own}) - ${sub.as.less})`;
+  const factors = [
+    `${numbers[scale.as]}(${text(scale.number)}))`,
+    ...(scale.unit === undefined ? [] : [floatText(scale.unit)]),
+    ...(factor ? [factor] : []),
+  ];
+  const least = min && `half_to_float(u16(${text(min.number)}))`;
+  const { head, level } = levelTexts(format, layout);
+  return `#pragma once
+#include "formats/numbers.h"
+${head}
+struct FileFormat {
+  static constexpr i32 ELEMENTS = ${format.blockElements}, BYTES = ${format.blockBytes}, STEP = 8;
+  DEVICE f32 scale(const u8* block, u32 e) { return ${factors.join(' * ')}; }
+  DEVICE f32 least(const u8* block, u32 e) { return ${least ? (min.sub ? `-(${least} * f32(${text(min.sub)}))` : least) : '0'}; }
+  DEVICE i32 level(const u8* block, u32 e) { ${level} }
+  DEVICE void decode(const u8* block, i32 part, f32* out) {
+    u32 first = 8 * part;
+    f32 d = scale(block, first)${least ? ', m = least(block, first)' : ''};
+    UNROLL for (i32 i = 0; i < 8; i++) out[i] = d * f32(level(block, first + i))${least ? ' + m' : ''};
+  }
+};
+`;
+}
+
+function floatText(value: number): string {
+  return Number.isInteger(value) ? `${value}.0f` : `${value}f`;
+}
+
+/** What a level takes to be declared, and the statement that returns that of element `e`. */
+function levelTexts(format: TensorFormat, { levels }: BlockLayout): { head: string; level: string } {
+  if (levels.kind === 'grid') {
+    const { width, entry, change } = levels;
+    const own = `i32(i8(GRID[${numberText(entry, CPP)} * ${width / 4} + ((e >> 2) & ${width / 4 - 1})] >> (8 * (e & 3))))`;
+    const bits = changeText(levels, CPP);
+    const signs = change.kind === 'signs' && change.even ? `even_signs(${bits})` : bits;
+    return {
+      head: `#include "${formatFile('grids', format)}"\n`,
+      level:
+        change.kind === 'shift'
+          ? `return ${own} + (${bits} ? 0 : 2) - 9;`
+          : `i32 own = ${own};\n    return (${signs} >> (e & 7)) & 1 ? -own : own;`,
+    };
+  }
+  const { code, level } = levels;
+  const q = codeText(code, CPP);
+  if (level.kind === 'signed') return { head: '', level: `return i8(${q});` };
+  if (level.kind === 'linear') {
+    return {
+      head: '',
+      level: `return i32(${level.step === 1 ? '' : `${level.step} * `}${q}) - ${level.less};`,
+    };
+  }
+  const head = `\nCONSTANT i8 LEVELS[${level.table.length}] = {${level.table.join(', ')}};\n`;
+  return { head, level: `return LEVELS[${q}];` };
+}
+
+/** The kernels' classes of scales. */
+const SCALE_CLASSES: Readonly<Record<ScaleKind, (groups: PackedGroups) => string>> = {
+  half: ({ span }) => `HalfScales<${span}>`,
+  'half-pair': () => 'HalfScalesAndMins',
+  exponent: () => 'ExponentScales',
+  'small-floats': () => 'SmallFloatScales',
+  'signed-bytes': ({ halves }) => `ByteScales<${halves}>`,
+  'odd-nibbles': ({ halves, unit }) => `OddScales<${halves}, ${1 / unit}>`,
+  'byte-pair': () => 'ByteScalesAndMins<false>',
+  'nibble-pairs': () => 'ByteScalesAndMins<true>',
+};
+
+function packedFormatText(format: TensorFormat, layout: BlockLayout, groups: PackedGroups): string {
+  const { own, shared = '0' } = scaleTexts(groups.scales, layout, CPP);
+  const { quants } = groups;
+  const grid =
+    quants.kind === 'grid' ? `#include "${formatFile('grids', format)}"\n#include "packed/grids.h"\n` : '';
+  return `#pragma once
+#include "formats/numbers.h"
+#include "packed/quants.h"
+#include "packed/scales.h"
+${grid}
+struct PackedFormat {
+  typedef ${quantsClass(quants)} Q;
+  typedef ${SCALE_CLASSES[groups.scales](groups)} S;
+  static constexpr i32 OFFSET = ${groups.offset}, BLOCK_GROUPS = ${groups.blockGroups}, BLOCK_BYTES = ${groups.blockBytes};
+  static constexpr bool SIGNED = ${groups.signed};
+  static constexpr f32 WEIGHT_SCALE = ${groups.weightScale};
+  DEVICE u32 levels(u32 quad) { return ${levelsText(layout)}; }
+${quantTexts(layout)}
+  DEVICE u32 own_scales(const u8* block, u32 e) { return ${own}; }
+  DEVICE u32 shared_scales(const u8* block, u32 e) { return ${shared}; }
+};
+`;
+}
+
+function quantsClass(quants: PackedQuants): string {
+  if (quants.kind === 'bits') return `Quants<${quants.bits}>`;
+  return `GridQuants<${quants.width}, ${quants.highBits}, ${quants.change === 'signs'}>`;
+}
+
+/** Four stored quants as what is multiplied. */
+function levelsText({ levels }: BlockLayout): string {
+  if (levels.kind === 'grid' || levels.level.kind === 'signed') return 'quad';
+  if (levels.level.kind === 'linear') return levels.level.step === 1 ? 'quad' : `quad * ${levels.level.step}`;
+  const { table } = levels.level;
+  const words = [0, 4, 8, 12].map((from) => {
+    const word = [3, 2, 1, 0].reduce((sum, k) => (sum << 8) | ((table[from + k] ?? 0) & 255), 0);
+    return `0x${(word >>> 0).toString(16)}u`;
+  });
+  return `table_levels(quad, ${words.join(', ')})`;
+}
+
+/** What packing reads of a block: the elements' codes, or the runs' entries and what changes their levels. */
+function quantTexts({ levels }: BlockLayout): string {
+  if (levels.kind === 'codes') {
+    return `  DEVICE u32 quant(const u8* block, u32 e) { return ${codeText(levels.code, CPP)}; }
+  DEVICE void pack_quants(const Q::Planes& planes, i64 index, const u8* block, u32 first) {
+    pack_codes<PackedFormat>(planes, index, block, first);
+  }`;
+  }
+  const { change } = levels;
+  const bits = changeText(levels, CPP);
+  return `  DEVICE u32 entry(const u8* block, u32 e) { return ${numberText(levels.entry, CPP)}; }
+  DEVICE u32 change(const u8* block, u32 e) { return ${change.kind === 'signs' && change.even ? `even_signs(${bits})` : bits}; }
+  DEVICE void pack_quants(const Q::Planes& planes, i64 index, const u8* block, u32 first) {
+    pack_runs<PackedFormat>(planes, index, block, first);
+  }`;
+}

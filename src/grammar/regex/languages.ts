@@ -63,6 +63,11 @@ export class Languages implements LanguageMaker {
     return (this.#facts.at(language) & PLAIN) !== 0;
   }
 
+  /** How deeply the language is made of others, along concatenations not counted. */
+  depthOf(language: Language): number {
+    return this.#facts.at(language) >> DEPTH_SHIFT;
+  }
+
   /** Whether it has a text, as far as that is known; `liveness.ts` finds out. */
   knownLive(language: Language): boolean | undefined {
     const facts = this.#facts.at(language);
@@ -231,7 +236,7 @@ export class Languages implements LanguageMaker {
   }
 
   #depthOf(tuple: readonly number[], parts: readonly Language[]): number {
-    const depths = parts.map((part) => this.#facts.at(part) >> DEPTH_SHIFT);
+    const depths = parts.map((part) => this.depthOf(part));
     // What walks along a concatenation does so in a loop.
     if (tuple[0] === Kind.concat) return Math.max((depths[0] as number) + 1, depths[1] as number);
     return depths.reduce((deepest, depth) => Math.max(deepest, depth + 1), 0);

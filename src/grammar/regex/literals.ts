@@ -1,4 +1,4 @@
-import type { Language } from './language-kinds.ts';
+import { Kind, type Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
 /** A place of the tree that is still open: the texts behind it begin with bytes above the ones here. */
@@ -36,6 +36,38 @@ export function anyOf(languages: Languages, texts: readonly Uint8Array[]): Langu
   }
   closeTo(0);
   return close(languages, open[0] as OpenPlace);
+}
+
+/** The texts of a language that `anyOf` or this function made, and one more. */
+export function withText(languages: Languages, texts: Language, text: Uint8Array): Language {
+  const others: Language[][] = [];
+  let rest = texts;
+  for (const byte of text) {
+    const without: Language[] = [];
+    let next = languages.never;
+    for (const part of languages.partsOf(rest, Kind.or)) {
+      const isConcat = languages.kind(part) === Kind.concat;
+      const head = isConcat ? languages.member(part, 1) : part;
+      const isHere =
+        languages.kind(head) === Kind.bytes && languages.sets.has(languages.member(head, 1), byte);
+      if (!isHere) {
+        without.push(part);
+        continue;
+      }
+      next = isConcat ? languages.member(part, 2) : languages.empty;
+      const set = languages.sets.difference(languages.member(head, 1), languages.sets.of([byte]));
+      without.push(languages.concat(languages.bytes(set), next));
+    }
+    others.push(without);
+    rest = next;
+    languages.fuel.spend(without.length);
+  }
+  let language = languages.or([rest, languages.empty]);
+  for (let at = text.length - 1; at >= 0; at--) {
+    const byte = languages.bytes(languages.sets.of([text[at] as number]));
+    language = languages.or([...(others[at] as Language[]), languages.concat(byte, language)]);
+  }
+  return language;
 }
 
 function close(languages: Languages, { accepts, parts }: OpenPlace): Language {

@@ -1,0 +1,30 @@
+import { Fuel, type FuelOptions } from './fuel.ts';
+import type { Grammar } from './grammar.ts';
+import { Configurations } from './parser/configurations.ts';
+import { RuleCompiler } from './parser/rule-compiler.ts';
+import { Rows } from './parser/rows.ts';
+import { RegularLanguages } from './regex/regular-languages.ts';
+
+/**
+ * A grammar made ready: tables that grow while texts of it are matched, and are shared by all of them. Compiling does only what is
+ * proportional to the grammar; states come when they are needed.
+ */
+export class CompiledGrammar {
+  readonly regular: RegularLanguages;
+  readonly configurations: Configurations;
+
+  /**
+   * `tokenOf` finds the special token that is spelled so. Throws `GRAMMAR_INVALID` for a grammar that is malformed or allows no
+   * text, `GRAMMAR_TOO_COSTLY` where compiling it takes more than `limits`.
+   */
+  constructor(grammar: Grammar, tokenOf: (text: string) => number | undefined, limits: FuelOptions = {}) {
+    this.regular = new RegularLanguages(new Fuel('the grammar', limits));
+    const tables = new RuleCompiler(this.regular, tokenOf).compile(grammar);
+    this.configurations = new Configurations(this.regular, new Rows(this.regular, tables));
+  }
+
+  /** Sets what the work to come may cost. */
+  refuel(fuel: Fuel): void {
+    this.regular.languages.fuel = fuel;
+  }
+}

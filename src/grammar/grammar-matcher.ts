@@ -1,0 +1,108 @@
+import { fail } from '../base/errors.ts';
+import type { CompiledGrammar } from './compiled-grammar.ts';
+import { Fuel } from './fuel.ts';
+import { DEAD } from './parser/configurations.ts';
+import { Ints } from './tuple-table.ts';
+import type { GrammarVocabulary } from './vocabulary.ts';
+
+/** Where a text was before one of its tokens. */
+interface Place {
+  readonly configuration: number;
+  readonly length: number;
+}
+
+/** One text of a grammar, token by token. To go back costs nothing: a place is a number. */
+export class GrammarMatcher {
+  readonly grammar: CompiledGrammar;
+  readonly #vocabulary: GrammarVocabulary;
+  readonly #text = new Ints();
+  #before: Place[] = [];
+  #configuration: number;
+  #hasEnded = false;
+
+  constructor(grammar: CompiledGrammar, vocabulary: GrammarVocabulary) {
+    this.grammar = grammar;
+    this.#vocabulary = vocabulary;
+    this.#configuration = grammar.configurations.first;
+  }
+
+  /** Tokens that have come. */
+  get length(): number {
+    return this.#before.length;
+  }
+
+  /** True when the text may end here: then tokens that end generation are allowed. */
+  get canEnd(): boolean {
+    return !this.#hasEnded && !this.isDead && this.grammar.configurations.canEnd(this.#configuration);
+  }
+
+  /** True when nothing may follow: the text has ended, or can do nothing else. */
+  get isComplete(): boolean {
+    return this.#hasEnded || (this.canEnd && !this.grammar.configurations.goesOn(this.#configuration));
+  }
+
+  /** True when the grammar allows no text at all from here. */
+  get isDead(): boolean {
+    return this.#configuration === DEAD;
+  }
+
+  /** Takes a token. Throws `GRAMMAR_DEAD_END` for one that is not allowed here, and stays where it was. */
+  accept(id: number): void {
+    if (!this.tryAccept(id)) fail('GRAMMAR_DEAD_END', { reason: `token ${id} is not allowed here` });
+  }
+
+  /** Takes a token if it is allowed here. */
+  tryAccept(id: number): boolean {
+    if (this.#hasEnded || this.isDead || !(id >= 0 && id < this.#vocabulary.size)) return false;
+    this.grammar.refuel(new Fuel('the next token'));
+    const { configurations } = this.grammar;
+    const place = { configuration: this.#configuration, length: this.#text.length };
+    const spelled = this.#behindBytes(id);
+    if (spelled === DEAD) this.#text.length = place.length;
+    const next = configurations.union(
+      spelled,
+      configurations.stepToken(place.configuration, id, this.#text.length),
+    );
+    if (next === DEAD) {
+      if (!this.#vocabulary.endOfGeneration.has(id) || !this.canEnd) return false;
+      this.#hasEnded = true;
+    } else {
+      this.#configuration = next;
+    }
+    this.#before.push(place);
+    return true;
+  }
+
+  /** Takes back the latest `tokens` tokens, at most as many as have come. */
+  rollback(tokens: number): void {
+    if (tokens === 0) return;
+    const place = this.#before.splice(this.#before.length - tokens)[0] as Place;
+    this.#configuration = place.configuration;
+    this.#text.length = place.length;
+    this.#hasEnded = false;
+  }
+
+  /** Another text that is where this one is. */
+  copy(): GrammarMatcher {
+    const copy = new GrammarMatcher(this.grammar, this.#vocabulary);
+    copy.#text.append(this.#text.array, 0, this.#text.length);
+    copy.#before = this.#before.slice();
+    copy.#configuration = this.#configuration;
+    copy.#hasEnded = this.#hasEnded;
+    return copy;
+  }
+
+  /** The configuration behind a token's bytes, which stay appended to the text. */
+  #behindBytes(id: number): number {
+    const kind = this.#vocabulary.kind(id);
+    if (kind === 'control' || kind === 'unused') return DEAD;
+    const bytes = this.#vocabulary.bytes(id);
+    let at = bytes.length === 0 ? DEAD : this.#configuration;
+    for (const byte of bytes) {
+      if (at === DEAD) return DEAD;
+      this.#text.push(byte);
+      at = this.grammar.configurations.step(at, this.#text);
+    }
+    return at;
+  }
+}

@@ -1,0 +1,158 @@
+import type { RegularLanguages } from '../regex/regular-languages.ts';
+import { type Ints, TupleTable } from '../tuple-table.ts';
+import { DEAD } from './lexer.ts';
+import type { Rows } from './rows.ts';
+import { TransitionRows, UNKNOWN } from './transition-rows.ts';
+
+export { DEAD } from './lexer.ts';
+
+/** Stands for the row of a configuration in the middle of terminals. */
+const NO_ROW = -1;
+/** Stands for where a row began, when nobody asks. */
+const ANYWHERE = -1;
+
+const MOST_INTS = 24 * 2 ** 20;
+
+/**
+ * Everything that a text may be so far: the row that ends here, if one does, and for each row with terminals under way the lexer's
+ * state. Each configuration is kept once, so that the parser as a whole is an automaton over bytes, made while it is walked.
+ */
+export class Configurations {
+  readonly #regular: RegularLanguages;
+  readonly #rows: Rows;
+  /** [row that ends here, then row, where its terminal began, lexer state, ...]. */
+  readonly #table = new TupleTable();
+  readonly #transitions = new TransitionRows();
+  /** The configuration before every text. */
+  readonly first: number;
+
+  constructor(regular: RegularLanguages, rows: Rows) {
+    this.#regular = regular;
+    this.#rows = rows;
+    this.first = rows.isDead(rows.first) ? DEAD : this.#at(rows.first, [], 0);
+  }
+
+  /**
+   * The configuration behind a byte, or `DEAD`. `text` holds all bytes up to and with this one: what `distinct` terminals have
+   * matched depends on them.
+   */
+  step(configuration: number, text: Ints): number {
+    const byte = text.at(text.length - 1);
+    const known = this.#transitions.get(configuration, byte);
+    return known === UNKNOWN ? this.#compute(configuration, byte, text) : known;
+  }
+
+  /** The configuration behind a special token, or `DEAD`; `position` is the length of the text so far. */
+  stepToken(configuration: number, id: number, position: number): number {
+    const row = this.row(configuration);
+    if (row === NO_ROW) return DEAD;
+    const kernel: number[] = [];
+    this.#rows.scanToken(row, id, kernel);
+    return kernel.length === 0 ? DEAD : this.#from(kernel, [], position);
+  }
+
+  /** Both at once; either may be `DEAD`. */
+  union(a: number, b: number): number {
+    if (a === DEAD || b === DEAD || a === b) return a === DEAD ? b : a;
+    const rows = [this.row(a), this.row(b)].filter((row) => row !== NO_ROW);
+    const members = [...this.#members(a), ...this.#members(b)];
+    const [row = NO_ROW, other] = rows;
+    if (other === undefined) return this.#intern(row, members);
+    return this.#intern(this.#rows.joined(row, other), members);
+  }
+
+  /** The row that ends here, or a negative number. */
+  row(configuration: number): number {
+    return this.#table.at(configuration, 0);
+  }
+
+  /** True when the text may end here. */
+  canEnd(configuration: number): boolean {
+    const row = this.row(configuration);
+    return row !== NO_ROW && this.#rows.at(row).canEnd;
+  }
+
+  /** True when something may follow. */
+  goesOn(configuration: number): boolean {
+    if (this.#table.lengthOf(configuration) > 1) return true;
+    const row = this.row(configuration);
+    return row !== NO_ROW && this.#rows.at(row).tokens.size > 0;
+  }
+
+  /** The special tokens that may follow. */
+  tokens(configuration: number): Iterable<number> {
+    const row = this.row(configuration);
+    return row === NO_ROW ? [] : this.#rows.at(row).tokens.keys();
+  }
+
+  #compute(configuration: number, byte: number, text: Ints): number {
+    const members: number[] = [];
+    const kernel: number[] = [];
+    let dependsOnText = false;
+    const length = this.#table.lengthOf(configuration);
+    for (let i = 1; i < length; i += 3) {
+      const row = this.#table.at(configuration, i);
+      const began = this.#table.at(configuration, i + 1);
+      const state = this.#rows.lexer.step(this.#table.at(configuration, i + 2), byte);
+      if (state === DEAD) continue;
+      const ending = this.#rows.lexer.ending(state);
+      if (ending !== 0) {
+        dependsOnText ||= began !== ANYWHERE;
+        this.#rows.scan(row, ending, () => Uint8Array.from(text.array.subarray(began, text.length)), kernel);
+      }
+      if (this.#rows.lexer.goesOn(state)) members.push(row, began, state);
+    }
+    const next = this.#from(kernel, members, text.length);
+    if (!dependsOnText) this.#transitions.set(configuration, byte, next);
+    return next;
+  }
+
+  #from(kernel: number[], members: number[], position: number): number {
+    if (kernel.length === 0) return members.length === 0 ? DEAD : this.#intern(NO_ROW, members);
+    const row = this.#rows.row(kernel);
+    if (!this.#rows.isDead(row)) return this.#at(row, members, position);
+    return members.length === 0 ? DEAD : this.#intern(NO_ROW, members);
+  }
+
+  /** With the row's terminals beginning here. */
+  #at(row: number, members: number[], position: number): number {
+    const { lexer, hasDistinct } = this.#rows.at(row);
+    const own = lexer === DEAD ? [] : [row, hasDistinct ? position : ANYWHERE, lexer];
+    return this.#intern(row, [...members, ...own]);
+  }
+
+  #members(configuration: number): number[] {
+    const start = this.#table.start(configuration);
+    const { array } = this.#table.values;
+    return Array.from(array.subarray(start + 1, start + this.#table.lengthOf(configuration)));
+  }
+
+  #intern(row: number, members: readonly number[]): number {
+    this.#regular.languages.fuel.spend(1 + members.length);
+    const before = this.#table.size;
+    const configuration = this.#table.intern([row, ...sortedMembers(members)]);
+    if (configuration === before && this.#table.values.length > MOST_INTS) {
+      this.#regular.languages.fuel.refuse('its parser grows beyond the memory that grammars may take');
+    }
+    return configuration;
+  }
+}
+
+/** Triples, ascending, each once. */
+function sortedMembers(members: readonly number[]): readonly number[] {
+  if (members.length <= 3) return members;
+  const triples: (readonly number[])[] = [];
+  for (let i = 0; i < members.length; i += 3) triples.push(members.slice(i, i + 3));
+  triples.sort(compareTriples);
+  return triples
+    .filter((triple, i) => i === 0 || compareTriples(triple, triples[i - 1] as readonly number[]) !== 0)
+    .flat();
+}
+
+function compareTriples(a: readonly number[], b: readonly number[]): number {
+  for (let i = 0; i < 3; i++) {
+    const difference = (a[i] as number) - (b[i] as number);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

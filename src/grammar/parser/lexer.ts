@@ -1,0 +1,94 @@
+import { bytesIn } from '../regex/byte-sets.ts';
+import type { Language } from '../regex/language-kinds.ts';
+import type { RegularLanguages } from '../regex/regular-languages.ts';
+import { Ints, TupleTable } from '../tuple-table.ts';
+import { TransitionRows, UNKNOWN } from './transition-rows.ts';
+
+/** Where no terminal can match any more. */
+export const DEAD = -1;
+
+/**
+ * All terminals that a row of the parser waits for, matched side by side: a state is the set of their derivatives, each with the
+ * tag of its terminal, and states and their transitions are made when they are first asked for. No terminal wins over another: a
+ * state tells which of them may end, and which can go on.
+ */
+export class Lexer {
+  readonly #regular: RegularLanguages;
+  /** States: [tag, language] pairs, ascending. */
+  readonly #states = new TupleTable();
+  /** Sets of tags that end together; the empty one is 0. */
+  readonly #endings = new TupleTable();
+  readonly #endingOf = new Ints();
+  readonly #goesOn = new Ints();
+  readonly #rows = new TransitionRows();
+
+  constructor(regular: RegularLanguages) {
+    this.#regular = regular;
+    this.#endings.intern([]);
+  }
+
+  /** The state before the first byte, `DEAD` where no terminal has a text of a byte or more. */
+  start(pairs: readonly { tag: number; language: Language }[]): number {
+    const live = pairs.filter(({ language }) => this.#regular.liveness.canGoOn(language));
+    return this.#state(live.sort((a, b) => a.tag - b.tag).flatMap(({ tag, language }) => [tag, language]));
+  }
+
+  /** The state behind a byte, or `DEAD`. */
+  step(state: number, byte: number): number {
+    const known = this.#rows.get(state, byte);
+    return known === UNKNOWN ? this.#compute(state, byte) : known;
+  }
+
+  /** The set of tags whose terminals may end here; 0 for none. */
+  ending(state: number): number {
+    return this.#endingOf.at(state);
+  }
+
+  /** The tags of a set. */
+  tagsOf(ending: number): Int32Array {
+    const start = this.#endings.start(ending);
+    return this.#endings.values.array.subarray(start, start + this.#endings.lengthOf(ending));
+  }
+
+  /** True when a terminal has a longer text than the one so far. */
+  goesOn(state: number): boolean {
+    return this.#goesOn.at(state) === 1;
+  }
+
+  #compute(state: number, byte: number): number {
+    const { derivatives, languages, liveness } = this.#regular;
+    derivatives.bits.fill(-1);
+    const pairs: { tag: number; language: Language }[] = [];
+    const start = this.#states.start(state);
+    const length = this.#states.lengthOf(state);
+    languages.fuel.spend(1 + (length >> 3));
+    for (let i = start; i < start + length; i += 2) {
+      const language = derivatives.derive(this.#states.values.at(i + 1), byte);
+      if (language !== languages.never) pairs.push({ tag: this.#states.values.at(i), language });
+    }
+    // To find out what is live takes derivatives of other languages.
+    const alike = bytesIn(derivatives.bits);
+    const live = pairs.filter(({ language }) => liveness.isLive(language));
+    const next = this.#state(live.flatMap(({ tag, language }) => [tag, language]));
+    for (const same of alike) this.#rows.set(state, same, next);
+    return next;
+  }
+
+  #state(pairs: readonly number[]): number {
+    if (pairs.length === 0) return DEAD;
+    const before = this.#states.size;
+    const state = this.#states.intern(pairs);
+    if (state !== before) return state;
+    const ending: number[] = [];
+    let goesOn = false;
+    for (let i = 0; i < pairs.length; i += 2) {
+      const language = pairs[i + 1] as Language;
+      if (this.#regular.languages.isNullable(language)) ending.push(pairs[i] as number);
+      goesOn ||= this.#regular.liveness.canGoOn(language);
+    }
+    this.#endingOf.push(this.#endings.intern(ending));
+    this.#goesOn.push(goesOn ? 1 : 0);
+    this.#regular.languages.fuel.spend(1 + (pairs.length >> 3));
+    return state;
+  }
+}

@@ -1,0 +1,37 @@
+import { withText } from '../regex/literals.ts';
+import type { Language } from '../regex/language-kinds.ts';
+import type { RegularLanguages } from '../regex/regular-languages.ts';
+import { TupleTable } from '../tuple-table.ts';
+
+/** The memory of a scope in which nothing has been matched. */
+export const NO_MEMORY = 0;
+
+/** What `distinct` terminals have matched in a scope, one text after the other; each memory is kept once. */
+export class Memories {
+  readonly #regular: RegularLanguages;
+  /** [the memory before, bytes of the text]. */
+  readonly #table = new TupleTable();
+  readonly #texts: Language[];
+
+  constructor(regular: RegularLanguages) {
+    this.#regular = regular;
+    this.#table.intern([]);
+    this.#texts = [regular.languages.never];
+  }
+
+  /** A memory with one more text. */
+  with(memory: number, text: Uint8Array): number {
+    const before = this.#table.size;
+    const next = this.#table.intern([memory, ...text]);
+    if (next === before) {
+      this.#texts.push(withText(this.#regular.languages, this.#texts[memory] as Language, text));
+    }
+    return next;
+  }
+
+  /** What of a language has not been matched in the memory. */
+  unmatched(language: Language, memory: number): Language {
+    const { languages } = this.#regular;
+    return languages.and([language, languages.not(this.#texts[memory] as Language)]);
+  }
+}

@@ -1,0 +1,320 @@
+import type { RegularLanguages } from '../regex/regular-languages.ts';
+import { Ints, TupleTable } from '../tuple-table.ts';
+import { DEAD, Lexer } from './lexer.ts';
+import { Memories, NO_MEMORY } from './memories.ts';
+import { END, isTerminal, type Nonterminal, ONCE, type RuleTables, type Terminal } from './rule-tables.ts';
+
+/** The frame of the root: where it completes, a text may end. */
+const ROOT_FRAME = 0;
+const MOST_INTS = 24 * 2 ** 20;
+
+/** What an item's tuple holds, in this order. */
+const PLACE = 0;
+const COUNT = 1;
+const FRAME = 2;
+const MEMORY = 3;
+
+/** A set of items with all that follows from it. */
+export interface Row {
+  /** True when the text may end here. */
+  readonly canEnd: boolean;
+  /** The lexer's state before the next terminal, or `DEAD`. */
+  readonly lexer: number;
+  /** Items that wait for a terminal, by its tag. */
+  readonly terminals: ReadonlyMap<number, readonly number[]>;
+  /** Items that wait for a special token, by its id. */
+  readonly tokens: ReadonlyMap<number, readonly number[]>;
+  /** Items that wait for a nonterminal, by the frame in which it was predicted. */
+  readonly waiting: ReadonlyMap<number, readonly number[]>;
+  /** True when it waits for a `distinct` terminal: then it matters where the row stands in the text. */
+  readonly hasDistinct: boolean;
+}
+
+/**
+ * The rows of an Earley parser (Earley 1970), each kept once. An item says what completes it returns to by a frame: a nonterminal and
+ * the row that predicted it. Rows name each other by what they hold and not by where they stand in the text, so that equal
+ * situations, the tenth item of an array as the third, are the same row and share all that was found out about it. Nullable
+ * nonterminals are stepped over when they are predicted (Aycock and Horspool 2002). What is predicted in the last place of a
+ * production returns to where that production returns to, so that right recursion costs no chain of completions (as Leo 1991
+ * has it) and leaves equal rows.
+ */
+export class Rows {
+  readonly lexer: Lexer;
+  readonly #regular: RegularLanguages;
+  readonly #tables: RuleTables;
+  readonly #memories: Memories;
+  /** Kernels: items, ascending. */
+  readonly #kernels = new TupleTable();
+  readonly #rows: Row[] = [];
+  /** [place, count, frame, memory]. */
+  readonly #items = new TupleTable();
+  /** [nonterminal, row, memory]. */
+  readonly #frames = new TupleTable();
+  /** [terminal, memory]. */
+  readonly #tags = new TupleTable();
+  readonly #stamps = new Ints();
+  /** The row that stands before every text. */
+  readonly first: number;
+
+  constructor(regular: RegularLanguages, tables: RuleTables) {
+    this.#regular = regular;
+    this.#tables = tables;
+    this.#memories = new Memories(regular);
+    this.lexer = new Lexer(regular);
+    this.#frames.intern([]);
+    this.first = this.row([this.#items.intern([tables.start, 0, ROOT_FRAME, NO_MEMORY])]);
+  }
+
+  at(row: number): Row {
+    return this.#rows[row] as Row;
+  }
+
+  /** The row of a kernel: items that come from behind terminals; the array is sorted in place. */
+  row(kernel: number[]): number {
+    const sorted = kernel.sort((a, b) => a - b).filter((item, i) => item !== kernel[i - 1]);
+    const before = this.#kernels.size;
+    const row = this.#kernels.intern(sorted);
+    if (row === before) {
+      this.#rows.push(new Closure(this, row).of(sorted));
+      this.#checkSize();
+    }
+    return row;
+  }
+
+  /** The row of what stands in either of two. */
+  joined(a: number, b: number): number {
+    const items = [a, b].flatMap((row) => {
+      const start = this.#kernels.start(row);
+      return Array.from(this.#kernels.values.array.subarray(start, start + this.#kernels.lengthOf(row)));
+    });
+    return this.row(items);
+  }
+
+  /** True when nothing can come after a row, and the text cannot end in it. */
+  isDead(row: number): boolean {
+    const { canEnd, lexer, tokens } = this.at(row);
+    return !canEnd && lexer === DEAD && tokens.size === 0;
+  }
+
+  /** Adds the items behind the terminals with these tags; `text` is what they matched. */
+  scan(row: number, ending: number, text: () => Uint8Array, kernel: number[]): void {
+    const { terminals } = this.at(row);
+    for (const tag of this.lexer.tagsOf(ending)) {
+      const isDistinct = this.isDistinct(tag);
+      for (const item of terminals.get(tag) ?? []) {
+        const memory = this.item(item, MEMORY);
+        kernel.push(this.advanced(item, isDistinct ? this.#memories.with(memory, text()) : memory));
+      }
+    }
+  }
+
+  /** Adds the items behind a special token. */
+  scanToken(row: number, id: number, kernel: number[]): void {
+    for (const item of this.at(row).tokens.get(id) ?? [])
+      kernel.push(this.advanced(item, this.item(item, MEMORY)));
+  }
+
+  /** True when the terminal of a tag is `distinct`. */
+  isDistinct(tag: number): boolean {
+    return this.#tables.terminals[this.#tags.at(tag, 0)]?.kind === 'distinct';
+  }
+
+  /** True when a terminal may match nothing. */
+  isNullable(terminal: Terminal): boolean {
+    return terminal.kind === 'regex' && this.#regular.languages.isNullable(terminal.language);
+  }
+
+  item(item: number, member: number): number {
+    return this.#items.at(item, member);
+  }
+
+  /** The item behind the symbol that one waits for. */
+  advanced(item: number, memory: number): number {
+    const place = this.item(item, PLACE);
+    const frame = this.item(item, FRAME);
+    const min = this.#tables.min[place] as number;
+    if (min === ONCE) return this.#items.intern([place + 1, 0, frame, memory]);
+    // Beyond the least count of an unlimited repetition there is nothing to count.
+    const count = this.item(item, COUNT) + 1;
+    const counted = this.#tables.max[place] === Infinity ? Math.min(count, min) : count;
+    return this.#items.intern([place, counted, frame, memory]);
+  }
+
+  started(place: number, frame: number, memory: number): number {
+    return this.#items.intern([place, 0, frame, memory]);
+  }
+
+  frame(nonterminal: number, row: number, memory: number): number {
+    return this.#frames.intern([nonterminal, row, memory]);
+  }
+
+  frameMember(frame: number, member: number): number {
+    return this.#frames.at(frame, member);
+  }
+
+  tag(terminal: number, memory: number): number {
+    return this.#tags.intern([terminal, memory]);
+  }
+
+  nonterminal(number: number): Nonterminal {
+    return this.#tables.nonterminals[number] as Nonterminal;
+  }
+
+  get tables(): RuleTables {
+    return this.#tables;
+  }
+
+  /** The lexer's state before terminals of these tags. */
+  lexerOf(tags: Iterable<number>): number {
+    const pairs: { tag: number; language: number }[] = [];
+    for (const tag of tags) {
+      const terminal = this.#tables.terminals[this.#tags.at(tag, 0)] as Terminal;
+      if (terminal.kind === 'token') continue;
+      const isDistinct = terminal.kind === 'distinct';
+      const language = isDistinct
+        ? this.#memories.unmatched(terminal.language, this.#tags.at(tag, 1))
+        : terminal.language;
+      pairs.push({ tag, language });
+    }
+    return this.lexer.start(pairs);
+  }
+
+  /** True once for each item and row. */
+  isNewIn(row: number, item: number): boolean {
+    while (this.#stamps.length <= item) this.#stamps.push(-1);
+    if (this.#stamps.at(item) === row) return false;
+    this.#stamps.array[item] = row;
+    this.#regular.languages.fuel.spend(1);
+    return true;
+  }
+
+  #checkSize(): void {
+    const ints = this.#items.values.length + this.#kernels.values.length + this.#frames.values.length;
+    if (ints > MOST_INTS)
+      this.#regular.languages.fuel.refuse('its parser grows beyond the memory that grammars may take');
+  }
+}
+
+/** Works out what follows from a kernel. */
+class Closure {
+  readonly #rows: Rows;
+  readonly #row: number;
+  readonly #agenda: number[] = [];
+  readonly #terminals = new Map<number, number[]>();
+  readonly #tokens = new Map<number, number[]>();
+  readonly #waiting = new Map<number, number[]>();
+  readonly #completed = new Set<number>();
+  #canEnd = false;
+  #hasDistinct = false;
+
+  constructor(rows: Rows, row: number) {
+    this.#rows = rows;
+    this.#row = row;
+  }
+
+  of(kernel: readonly number[]): Row {
+    for (const item of kernel) this.#add(item);
+    // Grows while it is walked through.
+    for (const item of this.#agenda) this.#take(item);
+    return {
+      canEnd: this.#canEnd,
+      lexer: this.#rows.lexerOf(this.#terminals.keys()),
+      terminals: this.#terminals,
+      tokens: this.#tokens,
+      waiting: this.#waiting,
+      hasDistinct: this.#hasDistinct,
+    };
+  }
+
+  #add(item: number): void {
+    if (this.#rows.isNewIn(this.#row, item)) this.#agenda.push(item);
+  }
+
+  #take(item: number): void {
+    const { symbols, min, max } = this.#rows.tables;
+    const place = this.#rows.item(item, PLACE);
+    const least = min[place] as number;
+    if (least === ONCE) {
+      const symbol = symbols[place] as number;
+      if (symbol === END) this.#complete(item);
+      else this.#await(item, symbol, symbols[place + 1] === END);
+      return;
+    }
+    const count = this.#rows.item(item, COUNT);
+    const most = max[place] as number;
+    if (count >= least) this.#complete(item);
+    if (count < most) this.#await(item, symbols[place] as number, count + 1 === most);
+  }
+
+  #await(item: number, symbol: number, isLast: boolean): void {
+    if (isTerminal(symbol)) return this.#awaitTerminal(item, symbol >> 1);
+    const { starts, isNullable, isScope, touchesMemory } = this.#rows.nonterminal(symbol >> 1);
+    const memory = this.#rows.item(item, MEMORY);
+    const own = this.#rows.item(item, FRAME);
+    if (isNullable && this.#rows.tables.min[this.#rows.item(item, PLACE)] === ONCE) {
+      this.#add(this.#rows.advanced(item, memory));
+    }
+    const inner = isScope ? NO_MEMORY : memory;
+    // A scope forgets its memory at its end, so that it may return to where nobody asks for one only.
+    if (isLast && (!isScope || !this.#touchesMemory(own))) {
+      for (const start of starts) this.#add(this.#rows.started(start, own, inner));
+      return;
+    }
+    const before = touchesMemory ? memory : NO_MEMORY;
+    const frame = this.#rows.frame(symbol >> 1, this.#row, before);
+    const waiting = this.#waiting.get(frame);
+    if (waiting) {
+      waiting.push(item);
+      return;
+    }
+    this.#waiting.set(frame, [item]);
+    for (const start of starts) this.#add(this.#rows.started(start, frame, before));
+  }
+
+  #awaitTerminal(item: number, number: number): void {
+    const terminal = this.#rows.tables.terminals[number] as Terminal;
+    if (terminal.kind === 'token') {
+      push(this.#tokens, terminal.id, item);
+      return;
+    }
+    const isDistinct = terminal.kind === 'distinct';
+    this.#hasDistinct ||= isDistinct;
+    const isNullable = this.#rows.isNullable(terminal);
+    if (isNullable && this.#rows.tables.min[this.#rows.item(item, PLACE)] === ONCE) {
+      this.#add(this.#rows.advanced(item, this.#rows.item(item, MEMORY)));
+    }
+    push(
+      this.#terminals,
+      this.#rows.tag(number, isDistinct ? this.#rows.item(item, MEMORY) : NO_MEMORY),
+      item,
+    );
+  }
+
+  #complete(item: number): void {
+    const frame = this.#rows.item(item, FRAME);
+    if (frame === ROOT_FRAME) {
+      this.#canEnd = true;
+      return;
+    }
+    const touchesMemory = this.#touchesMemory(frame);
+    const memory = touchesMemory ? this.#rows.item(item, MEMORY) : NO_MEMORY;
+    const key = frame * 2 ** 26 + memory;
+    const row = this.#rows.frameMember(frame, 1);
+    // Within one row only what is nullable completes, and that was stepped over.
+    if (row === this.#row || this.#completed.has(key)) return;
+    this.#completed.add(key);
+    for (const waiting of this.#rows.at(row).waiting.get(frame) ?? []) {
+      this.#add(this.#rows.advanced(waiting, touchesMemory ? memory : this.#rows.item(waiting, MEMORY)));
+    }
+  }
+
+  #touchesMemory(frame: number): boolean {
+    return frame !== ROOT_FRAME && this.#rows.nonterminal(this.#rows.frameMember(frame, 0)).touchesMemory;
+  }
+}
+
+function push(map: Map<number, number[]>, key: number, item: number): void {
+  const known = map.get(key);
+  if (known) known.push(item);
+  else map.set(key, [item]);
+}

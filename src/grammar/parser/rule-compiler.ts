@@ -1,0 +1,156 @@
+import { fail } from '../../base/errors.ts';
+import type { Grammar, Rule } from '../grammar.ts';
+import type { Language } from '../regex/language-kinds.ts';
+import { bytesOf, checkCounts } from '../regex/regex-compiler.ts';
+import type { RegularLanguages } from '../regex/regular-languages.ts';
+import { rulesInOrder } from './rule-order.ts';
+import { RuleBuilder } from './rule-builder.ts';
+import type { RuleTables, Symbol } from './rule-tables.ts';
+
+const DEEPEST = 500;
+/** A rule that is a regular language of this depth at most becomes part of those that name it. */
+const DEEPEST_INLINE = 24;
+
+/** A rule that is a regular language, or a symbol. */
+type Made = { readonly language: Language } | { readonly symbol: Symbol };
+
+/**
+ * Makes tables of a grammar. What is regular becomes one terminal, as far as it goes: parts beside each other, alternatives,
+ * repetitions, and rules by their names unless they refer to themselves.
+ */
+export class RuleCompiler {
+  readonly #regular: RegularLanguages;
+  readonly #tokenOf: (text: string) => number | undefined;
+  readonly #builder: RuleBuilder;
+  readonly #grammars = new Map<Grammar, Symbol>();
+  #depth = 0;
+
+  /** `tokenOf` finds the special token that is spelled so. */
+  constructor(regular: RegularLanguages, tokenOf: (text: string) => number | undefined) {
+    this.#regular = regular;
+    this.#tokenOf = tokenOf;
+    this.#builder = new RuleBuilder(regular);
+  }
+
+  /** Throws `GRAMMAR_INVALID` for rules that are missing or malformed, and for a grammar without a text. */
+  compile(grammar: Grammar): RuleTables {
+    return this.#builder.finish(this.#grammar(grammar));
+  }
+
+  #grammar(grammar: Grammar): Symbol {
+    const known = this.#grammars.get(grammar);
+    if (known !== undefined) return known;
+    const root = this.#builder.open();
+    this.#grammars.set(grammar, root);
+    const scope = new Map<string, Made>();
+    const open = new Map<string, Symbol>();
+    for (const [name, rule] of rulesInOrder(grammar)) {
+      const made = this.#rule(rule, (other) => this.#named(grammar, scope, open, other));
+      const symbol = open.get(name);
+      if (symbol !== undefined) this.#builder.close(symbol, [[this.#symbolOf(made)]]);
+      const isInline = 'symbol' in made || this.#regular.languages.depthOf(made.language) <= DEEPEST_INLINE;
+      if (symbol === undefined) scope.set(name, isInline ? made : { symbol: this.#symbolOf(made) });
+    }
+    this.#builder.close(root, [[this.#symbolOf(this.#named(grammar, scope, open, grammar.root))]]);
+    return root;
+  }
+
+  /** The rule of a name: what is made already, or a symbol to be closed when it is. */
+  #named(grammar: Grammar, scope: ReadonlyMap<string, Made>, open: Map<string, Symbol>, name: string): Made {
+    const made = scope.get(name);
+    if (made) return made;
+    if (!grammar.rules.has(name))
+      fail('GRAMMAR_INVALID', { reason: `there is no rule named ${JSON.stringify(name)}` });
+    const symbol = open.get(name) ?? this.#builder.open();
+    open.set(name, symbol);
+    return { symbol };
+  }
+
+  #rule(rule: Rule, named: (name: string) => Made): Made {
+    const { languages } = this.#regular;
+    languages.fuel.spend(1);
+    if (++this.#depth > DEEPEST) languages.fuel.refuse(`it is nested more than ${DEEPEST} deep`);
+    try {
+      switch (rule.kind) {
+        case 'regex':
+          return { language: this.#regular.compiler.compile(rule.regex) };
+        case 'distinct':
+          return { symbol: this.#distinct(this.#regular.compiler.compile(rule.regex)) };
+        case 'token':
+          return this.#token(rule.text);
+        case 'sequence':
+          return this.#sequence(rule.parts.map((part) => this.#rule(part, named)));
+        case 'choice':
+          return this.#choice(rule.parts.map((part) => this.#rule(part, named)));
+        case 'repeat':
+          checkCounts(rule.min, rule.max);
+          return this.#repeat(this.#rule(rule.part, named), rule.min, rule.max);
+        case 'reference':
+          return named(rule.name);
+        case 'grammar':
+          return { symbol: this.#grammar(rule.grammar) };
+        case 'scope':
+          return { symbol: this.#builder.scope(this.#symbolOf(this.#rule(rule.part, named))) };
+      }
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  #distinct(language: Language): Symbol {
+    if (this.#regular.languages.isNullable(language)) {
+      fail('GRAMMAR_INVALID', { reason: 'a distinct part may be empty, of which there could not be two' });
+    }
+    return this.#builder.terminal({ kind: 'distinct', language });
+  }
+
+  #token(text: string): Made {
+    const id = this.#tokenOf(text);
+    if (id === undefined) return { language: this.#regular.languages.literal(bytesOf(text)) };
+    return { symbol: this.#builder.terminal({ kind: 'token', id }) };
+  }
+
+  #sequence(parts: readonly Made[]): Made {
+    const { languages } = this.#regular;
+    const joined: Made[] = [];
+    for (const part of parts) {
+      const last = joined.at(-1);
+      if ('language' in part && last && 'language' in last) {
+        joined[joined.length - 1] = { language: languages.concat(last.language, part.language) };
+      } else {
+        joined.push(part);
+      }
+    }
+    if (joined.length === 1) return joined[0] as Made;
+    if (joined.length === 0) return { language: languages.empty };
+    return this.#closed([joined.map((part) => this.#symbolOf(part))]);
+  }
+
+  #choice(parts: readonly Made[]): Made {
+    const { languages } = this.#regular;
+    const regular = parts.flatMap((part) => ('language' in part ? [part.language] : []));
+    const symbols = parts.flatMap((part) => ('language' in part ? [] : [part.symbol]));
+    const language = languages.or(regular);
+    if (symbols.length === 0) return { language };
+    const alternatives = symbols.map((symbol) => [symbol]);
+    if (regular.length > 0) alternatives.push([this.#symbolOf({ language })]);
+    return alternatives.length === 1 ? { symbol: symbols[0] as Symbol } : this.#closed(alternatives);
+  }
+
+  #repeat(part: Made, min: number, max: number): Made {
+    if ('language' in part) return { language: this.#regular.languages.repeat(part.language, min, max) };
+    if (min === 1 && max === 1) return part;
+    return { symbol: this.#builder.repeat(part.symbol, min, max) };
+  }
+
+  #closed(productions: readonly (readonly Symbol[])[]): Made {
+    const symbol = this.#builder.open();
+    this.#builder.close(symbol, productions);
+    return { symbol };
+  }
+
+  #symbolOf(made: Made): Symbol {
+    if ('symbol' in made) return made.symbol;
+    return this.#builder.terminal({ kind: 'regex', language: made.language });
+  }
+}

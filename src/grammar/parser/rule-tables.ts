@@ -1,0 +1,45 @@
+import type { Language } from '../regex/language-kinds.ts';
+
+/** What stands in a production: a terminal's number times two, or a nonterminal's times two and one. */
+export type Symbol = number;
+
+/** Behind the last symbol of a production. */
+export const END = -1;
+/** The least count at a place of an ordinary production, which is no repetition. */
+export const ONCE = -1;
+
+/** A terminal: a regular language, or a special token of the vocabulary. */
+export type Terminal =
+  | { readonly kind: 'regex' | 'distinct'; readonly language: Language }
+  | { readonly kind: 'token'; readonly id: number };
+
+/** A nonterminal as the parser needs it. */
+export interface Nonterminal {
+  /** Where its productions begin in `places`; none where nothing matches. */
+  readonly starts: readonly number[];
+  readonly isNullable: boolean;
+  /** True when the texts of its `distinct` terminals count in the scope around it. */
+  readonly touchesMemory: boolean;
+  /** True when what it holds has a memory of its own. */
+  readonly isScope: boolean;
+}
+
+/**
+ * A grammar as tables. A place is a dot in a production: `symbols[place]` stands behind it and `place + 1` is the next one. A
+ * repetition has one place, whose items count up to `max` instead of moving on.
+ */
+export interface RuleTables {
+  readonly terminals: readonly Terminal[];
+  readonly nonterminals: readonly Nonterminal[];
+  readonly symbols: readonly Symbol[];
+  /** Counts of the repetition at a place, `ONCE` for none. */
+  readonly min: readonly number[];
+  readonly max: readonly number[];
+  /** The place before the root. */
+  readonly start: number;
+}
+
+/** True for a terminal. */
+export function isTerminal(symbol: Symbol): boolean {
+  return (symbol & 1) === 0;
+}

@@ -1,0 +1,43 @@
+import { Ints } from '../tuple-table.ts';
+
+/** A transition that has not been computed. */
+export const UNKNOWN = -2;
+
+const BYTES = 256;
+/** Rows that are kept: 16 MiB of them. */
+const MOST_ROWS = 16 * 1024;
+const ROWS_A_CHUNK = 64;
+
+/** Where states go by each byte, as far as known. When there are too many rows all are forgotten, and filled anew as they are asked for. */
+export class TransitionRows {
+  #chunks: Int32Array[] = [];
+  #count = 0;
+  /** By state: the number of its row and one, 0 for none. */
+  #rowOf = new Ints();
+
+  get(state: number, byte: number): number {
+    const row = state < this.#rowOf.length ? this.#rowOf.at(state) - 1 : -1;
+    if (row < 0) return UNKNOWN;
+    const chunk = this.#chunks[Math.floor(row / ROWS_A_CHUNK)] as Int32Array;
+    return chunk[(row % ROWS_A_CHUNK) * BYTES + byte] as number;
+  }
+
+  set(state: number, byte: number, next: number): void {
+    while (this.#rowOf.length <= state) this.#rowOf.push(0);
+    let row = this.#rowOf.at(state) - 1;
+    if (row < 0) row = this.#add(state);
+    (this.#chunks[Math.floor(row / ROWS_A_CHUNK)] as Int32Array)[(row % ROWS_A_CHUNK) * BYTES + byte] = next;
+  }
+
+  #add(state: number): number {
+    if (this.#count === MOST_ROWS) {
+      this.#chunks = [];
+      this.#count = 0;
+      this.#rowOf.array.fill(0);
+    }
+    const row = this.#count++;
+    if (row % ROWS_A_CHUNK === 0) this.#chunks.push(new Int32Array(ROWS_A_CHUNK * BYTES).fill(UNKNOWN));
+    this.#rowOf.array[state] = row + 1;
+    return row;
+  }
+}

@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import { type ChatMessage, type ChatTool, withParsedArguments } from './chat-message.ts';
-import { JinjaProgram } from './jinja-program.ts';
+import { JinjaTemplate, type Rendered } from '../jinja/index.ts';
 import type { Tokenizer } from './tokenizer.ts';
 import type { TokenizerMetadata } from './tokenizer-metadata.ts';
 
@@ -39,8 +39,8 @@ export interface TemplateTokens {
  * with `encodeChat`.
  */
 export class ChatTemplate {
-  readonly #main: JinjaProgram;
-  readonly #forTools: JinjaProgram;
+  readonly #main: JinjaTemplate;
+  readonly #forTools: JinjaTemplate;
 
   /** Throws `CHAT_TEMPLATE_INVALID`. `toolSource` renders conversations with tools; default: `source`. */
   constructor(
@@ -49,8 +49,8 @@ export class ChatTemplate {
     readonly tokens: TemplateTokens = {},
     toolSource?: string,
   ) {
-    this.#main = new JinjaProgram(source);
-    this.#forTools = toolSource === undefined ? this.#main : new JinjaProgram(toolSource);
+    this.#main = new JinjaTemplate(source);
+    this.#forTools = toolSource === undefined ? this.#main : new JinjaTemplate(toolSource);
   }
 
   /**
@@ -75,8 +75,16 @@ export class ChatTemplate {
     );
   }
 
-  /** Throws `CHAT_TEMPLATE_REJECTED` where the template refuses the conversation, `CHAT_TEMPLATE_FAILED` where it breaks. */
+  /** The text of `renderSpans`. */
   render(messages: readonly ChatMessage[], options: ChatRenderOptions = {}): string {
+    return this.renderSpans(messages, options).text;
+  }
+
+  /**
+   * The conversation as the model reads it, and which of its characters the template wrote. Throws `CHAT_TEMPLATE_REJECTED`
+   * where the template refuses the conversation, `CHAT_TEMPLATE_FAILED` where it breaks.
+   */
+  renderSpans(messages: readonly ChatMessage[], options: ChatRenderOptions = {}): Rendered {
     const { addGenerationPrompt = true, tools, variables, now = new Date() } = options;
     const program = tools === undefined ? this.#main : this.#forTools;
     const all = {

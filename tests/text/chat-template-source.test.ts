@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { ChatTemplate, chatTemplateNames, createTokenizer, encodeChat } from '../../src/text/index.ts';
-import { strftime } from '../../src/text/strftime.ts';
+import { strftime } from '../../src/jinja/index.ts';
 import { metadataOf } from '../support/metadata.ts';
 import { vocabularyMetadata } from '../support/vocabularies.ts';
 

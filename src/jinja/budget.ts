@@ -1,0 +1,44 @@
+import { JinjaError } from './jinja-error.ts';
+
+/** Evaluated nodes, rounds of loops, copied items: about a second of work. Templates come with files, from anywhere. */
+const STEPS = 20_000_000;
+/** Characters that cost as much as one step. */
+const CHARACTERS_PER_STEP = 16;
+/** The longest text that may arise, in UTF-16 units. */
+export const LONGEST_TEXT = 1 << 26;
+/** Nested nodes and calls, which bounds the stack. Python's own limit lets a macro call itself some 300 times. */
+const DEEPEST = 1400;
+
+/** What one rendering may take before it is ended. Throws `JinjaError` of kind `limit`. */
+export class Budget {
+  #steps = STEPS;
+  #depth = 0;
+
+  /** Counts steps. */
+  spend(steps = 1): void {
+    this.#steps -= steps;
+    if (this.#steps < 0) throw new JinjaError('limit', `more than ${STEPS} steps`);
+  }
+
+  /** Counts the characters that an operation reads or writes. */
+  spendText(length: number): void {
+    this.checkLength(length);
+    this.spend(1 + Math.ceil(length / CHARACTERS_PER_STEP));
+  }
+
+  /** Checks the length of a text before it is made. */
+  checkLength(length: number): void {
+    if (length > LONGEST_TEXT)
+      throw new JinjaError('limit', `a text of more than ${LONGEST_TEXT} characters`);
+  }
+
+  /** Goes a level deeper; each call needs a `leave`. */
+  enter(): void {
+    this.spend();
+    if (++this.#depth > DEEPEST) throw new JinjaError('limit', `nested more than ${DEEPEST} levels deep`);
+  }
+
+  leave(): void {
+    this.#depth--;
+  }
+}

@@ -1,0 +1,28 @@
+/** What Python counts as whitespace in strings. */
+// oxlint-disable-next-line no-control-regex
+const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
+// oxlint-disable-next-line no-control-regex
+const LINE_ENDS = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/g;
+/** Where Python's `splitlines` ends a line. */
+export const LINE_END = LINE_ENDS;
+/** A Python identifier. */
+export const IDENTIFIER = /[\p{XID_Start}_]\p{XID_Continue}*/uy;
+
+/** Whether a character is whitespace to Python's `str.isspace`. */
+export function isSpace(character: string | undefined): boolean {
+  return character !== undefined && SPACE.test(character);
+}
+
+/** The text without whitespace at its end. */
+export function trimEnd(text: string): string {
+  let end = text.length;
+  while (end > 0 && isSpace(text[end - 1])) end--;
+  return text.slice(0, end);
+}
+
+/** The text without whitespace on both sides. */
+export function trim(text: string): string {
+  let start = 0;
+  while (start < text.length && isSpace(text[start])) start++;
+  return trimEnd(text.slice(start));
+}

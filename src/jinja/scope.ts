@@ -1,0 +1,20 @@
+import type { Value } from './values.ts';
+
+/** Variables, and where to look for those that are not among them. */
+export class Scope {
+  readonly #variables = new Map<string, Value>();
+  readonly #outer: Scope | undefined;
+
+  constructor(outer?: Scope) {
+    this.#outer = outer;
+  }
+
+  get(name: string): Value | undefined {
+    const value = this.#variables.get(name);
+    return value === undefined ? this.#outer?.get(name) : value;
+  }
+
+  set(name: string, value: Value): void {
+    this.#variables.set(name, value);
+  }
+}

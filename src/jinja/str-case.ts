@@ -1,0 +1,86 @@
+import type { Budget } from './budget.ts';
+import { mapPoints, Str } from './str.ts';
+
+const CASED = /\p{Lowercase}|\p{Uppercase}|\p{Lt}/u;
+
+/** The whole text in another case where no character becomes several, which would move what the template wrote. */
+function mapped(str: Str, whole: string, point: (point: string) => string, budget: Budget): Str {
+  budget.spendText(whole.length);
+  if (whole.length === str.text.length) return new Str(whole, str.written, str.safe);
+  return mapPoints(str, point, budget);
+}
+
+/** Python's `upper`. */
+export function upper(str: Str, budget: Budget): Str {
+  return mapped(str, str.text.toUpperCase(), (point) => point.toUpperCase(), budget);
+}
+
+/** Python's `lower`. */
+export function lower(str: Str, budget: Budget): Str {
+  return mapped(str, str.text.toLowerCase(), (point) => point.toLowerCase(), budget);
+}
+
+function titlePoint(point: string): string {
+  const [first = '', ...rest] = point.toUpperCase();
+  return first + rest.join('').toLowerCase();
+}
+
+/** Python's `str.title`: the first letter of each word large, the others small. */
+export function title(str: Str, budget: Budget): Str {
+  let inWord = false;
+  return mapPoints(
+    str,
+    (point) => {
+      const changed = inWord ? point.toLowerCase() : titlePoint(point);
+      inWord = CASED.test(point);
+      return changed;
+    },
+    budget,
+  );
+}
+
+/** Python's `str.capitalize`: the first character large, the others small. */
+export function capitalize(str: Str, budget: Budget): Str {
+  let first = true;
+  return mapPoints(
+    str,
+    (point) => {
+      const changed = first ? titlePoint(point) : point.toLowerCase();
+      first = false;
+      return changed;
+    },
+    budget,
+  );
+}
+
+/** Python's `str.swapcase`. */
+export function swapCase(str: Str, budget: Budget): Str {
+  return mapPoints(
+    str,
+    (point) => (/\p{Uppercase}/u.test(point) ? point.toLowerCase() : point.toUpperCase()),
+    budget,
+  );
+}
+
+/** Whether there is a cased character and all of them are of a case. */
+export function isAllOf(text: string, wanted: 'upper' | 'lower'): boolean {
+  const [good, bad] =
+    wanted === 'upper'
+      ? [/\p{Uppercase}/u, /[\p{Lowercase}\p{Lt}]/u]
+      : [/\p{Lowercase}/u, /[\p{Uppercase}\p{Lt}]/u];
+  return good.test(text) && !bad.test(text);
+}
+
+/** Python's `str.istitle`. */
+export function isTitle(text: string): boolean {
+  let inWord = false;
+  let found = false;
+  for (const point of text) {
+    if (/[\p{Uppercase}\p{Lt}]/u.test(point)) {
+      if (inWord) return false;
+      found = true;
+    } else if (/\p{Lowercase}/u.test(point) && !inWord) return false;
+    inWord = CASED.test(point);
+  }
+  return found;
+}

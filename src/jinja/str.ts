@@ -1,0 +1,209 @@
+import type { Budget } from './budget.ts';
+
+/**
+ * Which characters of a text the template wrote itself: start and end of each stretch, ascending, none empty, none touching
+ * the next. In UTF-16 units.
+ */
+export type Spans = readonly number[];
+
+const NONE: Spans = [];
+
+/** A Python string that knows which of its characters the template wrote; all others came from outside. Immutable. */
+export class Str {
+  #offsets: Uint32Array | null | undefined;
+
+  constructor(
+    readonly text: string,
+    readonly written: Spans,
+    /** True for markupsafe's `Markup`, which escapes what it is joined with. */
+    readonly safe = false,
+  ) {}
+
+  /** A text of the template's own. */
+  static written(text: string): Str {
+    return new Str(text, text === '' ? NONE : [0, text.length]);
+  }
+
+  /** A text from outside. */
+  static outside(text: string): Str {
+    return new Str(text, NONE);
+  }
+
+  /** Python's `len`: code points. */
+  get length(): number {
+    const offsets = this.#points();
+    return offsets === null ? this.text.length : offsets.length - 1;
+  }
+
+  /** The UTF-16 offset of a code point, for indices from 0 to `length`. */
+  offsetOf(point: number): number {
+    const offsets = this.#points();
+    return offsets === null ? point : (offsets[point] as number);
+  }
+
+  /** The code point that begins at a UTF-16 offset. */
+  pointAt(offset: number): number {
+    const offsets = this.#points();
+    if (offsets === null) return offset;
+    let low = 0;
+    let high = offsets.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((offsets[middle] as number) < offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The characters between two UTF-16 offsets. */
+  cut(start: number, end = this.text.length): Str {
+    if (start <= 0 && end >= this.text.length) return this;
+    if (start >= end) return new Str('', NONE, this.safe);
+    return new Str(this.text.slice(start, end), cutSpans(this.written, start, end), this.safe);
+  }
+
+  /** One code point. */
+  at(point: number): Str {
+    return this.cut(this.offsetOf(point), this.offsetOf(point + 1));
+  }
+
+  /** The same characters as `Markup`, or as a plain string. */
+  marked(safe: boolean): Str {
+    return safe === this.safe ? this : new Str(this.text, this.written, safe);
+  }
+
+  /** Where each code point begins, and the end; null where that is the index itself. */
+  #points(): Uint32Array | null {
+    if (this.#offsets !== undefined) return this.#offsets;
+    this.#offsets = /[\ud800-\udbff][\udc00-\udfff]/.test(this.text) ? pointOffsets(this.text) : null;
+    return this.#offsets;
+  }
+}
+
+function pointOffsets(text: string): Uint32Array {
+  const offsets: number[] = [];
+  let at = 0;
+  for (const point of text) {
+    offsets.push(at);
+    at += point.length;
+  }
+  offsets.push(at);
+  return Uint32Array.from(offsets);
+}
+
+function cutSpans(spans: Spans, start: number, end: number): Spans {
+  if (spans.length === 0) return NONE;
+  const cut: number[] = [];
+  for (let i = firstEndingAfter(spans, start); i < spans.length; i += 2) {
+    const from = Math.max(spans[i] as number, start);
+    const to = Math.min(spans[i + 1] as number, end);
+    if (from >= end) break;
+    cut.push(from - start, to - start);
+  }
+  return cut;
+}
+
+/** The index of the first stretch that ends after an offset. */
+function firstEndingAfter(spans: Spans, offset: number): number {
+  let low = 0;
+  let high = spans.length / 2;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((spans[2 * middle + 1] as number) <= offset) low = middle + 1;
+    else high = middle;
+  }
+  return 2 * low;
+}
+
+/** Puts a string together; what it costs is counted as it grows. */
+export class StrBuilder {
+  #text = '';
+  readonly #spans: number[] = [];
+  readonly #budget: Budget;
+
+  constructor(budget: Budget) {
+    this.#budget = budget;
+  }
+
+  get length(): number {
+    return this.#text.length;
+  }
+
+  add(piece: Str): this {
+    const start = this.#text.length;
+    this.#grow(piece.text);
+    const { written } = piece;
+    this.#budget.spend(written.length >> 3);
+    for (let i = 0; i < written.length; i += 2) {
+      this.#mark(start + (written[i] as number), start + (written[i + 1] as number));
+    }
+    return this;
+  }
+
+  /** Characters that the template wrote, or that came from outside. */
+  addText(text: string, written: boolean): this {
+    const start = this.#text.length;
+    this.#grow(text);
+    if (written && text !== '') this.#mark(start, start + text.length);
+    return this;
+  }
+
+  done(safe = false): Str {
+    return new Str(this.#text, this.#spans, safe);
+  }
+
+  #grow(text: string): void {
+    this.#budget.spendText(text.length);
+    this.#budget.checkLength(this.#text.length + text.length);
+    this.#text += text;
+  }
+
+  #mark(start: number, end: number): void {
+    const last = this.#spans.length - 1;
+    if (last > 0 && this.#spans[last] === start) this.#spans[last] = end;
+    else this.#spans.push(start, end);
+  }
+}
+
+/** The strings one after another. */
+export function concat(pieces: readonly Str[], budget: Budget): Str {
+  if (pieces.length === 1) return (pieces[0] as Str).marked(false);
+  const builder = new StrBuilder(budget);
+  for (const piece of pieces) builder.add(piece);
+  return builder.done();
+}
+
+/** The string with each code point replaced by a text, which was written by whoever wrote the code point. */
+export function mapPoints(str: Str, map: (point: string) => string, budget: Budget): Str {
+  const builder = new StrBuilder(budget);
+  const { text, written } = str;
+  let at = 0;
+  for (let i = 0; i <= written.length; i += 2) {
+    const start = written[i] ?? text.length;
+    const end = written[i + 1] ?? text.length;
+    builder.addText(mapText(text.slice(at, start), map), false);
+    builder.addText(mapText(text.slice(start, end), map), true);
+    at = end;
+  }
+  return builder.done(str.safe);
+}
+
+function mapText(text: string, map: (point: string) => string): string {
+  let mapped = '';
+  for (const point of text) mapped += map(point);
+  return mapped;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&#34;',
+  "'": '&#39;',
+};
+
+/** markupsafe's `escape`. */
+export function escaped(str: Str, budget: Budget): Str {
+  if (str.safe) return str;
+  return mapPoints(str, (point) => ENTITIES[point] ?? point, budget).marked(true);
+}

@@ -1,0 +1,358 @@
+import type { Budget } from './budget.ts';
+import { raise } from './jinja-error.ts';
+import { Str } from './str.ts';
+
+/** A Python value: None, bool, int, float, str, and all else as an object. */
+export type Value = null | boolean | bigint | number | Str | PyObject;
+
+/** Arguments as they are passed. */
+export interface Args {
+  readonly positional: readonly Value[];
+  readonly named: ReadonlyMap<string, Value>;
+}
+
+/** What functions may use of the rendering that calls them. */
+export interface Context {
+  readonly budget: Budget;
+  /** `value.name`. */
+  attribute(value: Value, name: string): Value;
+  /** `value[index]`. */
+  item(value: Value, index: Value): Value;
+  /** Applies a filter by its name. */
+  filter(name: string, value: Value, args: Args): Value;
+  /** Applies a test by its name. */
+  test(name: string, value: Value, args: Args): boolean;
+}
+
+/** An object that is no number and no string. */
+export abstract class PyObject {
+  /** What Python's `type` calls it. */
+  abstract readonly typeName: string;
+
+  /** The values it consists of; undefined where it cannot be iterated over. */
+  iterate(_context: Context): Iterator<Value> | undefined {
+    return undefined;
+  }
+
+  /** Python's `len`; undefined where it has none. */
+  length(_context: Context): number | undefined {
+    return undefined;
+  }
+
+  /** A property or method of its own; undefined where it has none of that name. */
+  attribute(_name: string, _context: Context): Value | undefined {
+    return undefined;
+  }
+}
+
+/** A Python list. */
+export class List extends PyObject {
+  readonly typeName = 'list';
+
+  constructor(readonly items: readonly Value[]) {
+    super();
+  }
+
+  override iterate(): Iterator<Value> {
+    return this.items[Symbol.iterator]();
+  }
+
+  override length(): number {
+    return this.items.length;
+  }
+}
+
+/** A Python tuple. */
+export class Tuple extends PyObject {
+  readonly typeName = 'tuple';
+
+  /** `names`: of a named tuple, those of its items. */
+  constructor(
+    readonly items: readonly Value[],
+    readonly names: readonly string[] = [],
+  ) {
+    super();
+  }
+
+  override iterate(): Iterator<Value> {
+    return this.items[Symbol.iterator]();
+  }
+
+  override length(): number {
+    return this.items.length;
+  }
+
+  override attribute(name: string): Value | undefined {
+    const at = this.names.indexOf(name);
+    return at < 0 ? undefined : this.items[at];
+  }
+}
+
+/** What a dict finds its entries by. */
+export type Key = string | bigint | number | null | PyObject | typeof UNDEFINED_KEY;
+
+/** All undefined values are one key. */
+export const UNDEFINED_KEY = Symbol('undefined');
+
+/** A Python dict, in the order of insertion. */
+export class Dict extends PyObject {
+  readonly typeName = 'dict';
+  readonly #entries = new Map<Key, readonly [Value, Value]>();
+
+  constructor(entries: Iterable<readonly [Value, Value]> = []) {
+    super();
+    for (const [key, value] of entries) this.set(key, value);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: Value): Value | undefined {
+    return this.#entries.get(keyOf(key))?.[1];
+  }
+
+  /** The value of a key that is a string. */
+  named(name: string): Value | undefined {
+    return this.#entries.get(textKey(name))?.[1];
+  }
+
+  /** Only for whoever makes the dict: templates cannot change one. A key that is there already stays as it is spelled. */
+  set(key: Value, value: Value): void {
+    const found = keyOf(key);
+    const entry = this.#entries.get(found);
+    this.#entries.set(found, [entry ? entry[0] : key, value]);
+  }
+
+  pairs(): IterableIterator<readonly [Value, Value]> {
+    return this.#entries.values();
+  }
+
+  override *iterate(): Iterator<Value> {
+    for (const [key] of this.#entries.values()) yield key;
+  }
+
+  override length(): number {
+    return this.#entries.size;
+  }
+}
+
+/** The key that a value is in a dict: equal values have one key. Throws for values that can change. */
+export function keyOf(value: Value): Key {
+  if (value instanceof Str) return textKey(value.text);
+  if (typeof value === 'boolean') return value ? 1n : 0n;
+  if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : value;
+  if (value === null || typeof value === 'bigint') return value;
+  if (value instanceof Tuple) return `\0tuple${JSON.stringify(value.items.map(spelledKey))}`;
+  if (value instanceof Undefined) return UNDEFINED_KEY;
+  if (value instanceof List || value instanceof Dict) raise(`unhashable type: '${value.typeName}'`);
+  return value;
+}
+
+function textKey(text: string): string {
+  return text.startsWith('\0') ? `\0${text}` : text;
+}
+
+const identities = new WeakMap<object, number>();
+let lastIdentity = 0;
+
+function spelledKey(value: Value): string {
+  const key = keyOf(value);
+  if (key === null || typeof key !== 'object') return `${typeof key}:${String(key)}`;
+  const identity = identities.get(key) ?? ++lastIdentity;
+  identities.set(key, identity);
+  return `object:${identity}`;
+}
+
+/** A value that is not there: prints as nothing, and fails where anything else is done with it. */
+export class Undefined extends PyObject {
+  readonly typeName = 'Undefined';
+
+  /** `message`: what is said where it is used. */
+  constructor(readonly message: string) {
+    super();
+  }
+
+  /** Throws. */
+  fail(): never {
+    return raise(this.message);
+  }
+
+  override iterate(): Iterator<Value> {
+    return [][Symbol.iterator]();
+  }
+
+  override length(): number {
+    return 0;
+  }
+}
+
+/** Something that can be called. */
+export abstract class Callable extends PyObject {
+  abstract call(args: Args, context: Context): Value;
+}
+
+/** A function of ours. */
+export class Builtin extends Callable {
+  readonly typeName = 'builtin_function_or_method';
+  readonly #run: (args: Args, context: Context) => Value;
+
+  constructor(
+    readonly name: string,
+    run: (args: Args, context: Context) => Value,
+  ) {
+    super();
+    this.#run = run;
+  }
+
+  override call(args: Args, context: Context): Value {
+    return this.#run(args, context);
+  }
+}
+
+/** Values that are given out once, one after another: what `map` and `select` return. */
+export class Generator extends PyObject {
+  readonly #values: Iterator<Value>;
+
+  constructor(
+    values: Iterable<Value>,
+    readonly typeName = 'generator',
+  ) {
+    super();
+    this.#values = values[Symbol.iterator]();
+  }
+
+  override iterate(): Iterator<Value> {
+    return this.#values;
+  }
+}
+
+/** `keys()`, `values()` or `items()` of a dict. */
+export class DictView extends PyObject {
+  readonly typeName: string;
+
+  constructor(
+    readonly dict: Dict,
+    readonly of: 'keys' | 'values' | 'items',
+  ) {
+    super();
+    this.typeName = `dict_${of}`;
+  }
+
+  override *iterate(): Iterator<Value> {
+    for (const [key, value] of this.dict.pairs()) {
+      yield this.of === 'keys' ? key : this.of === 'values' ? value : new Tuple([key, value]);
+    }
+  }
+
+  override length(): number {
+    return this.dict.size;
+  }
+}
+
+/** Python's `range`. */
+export class Range extends PyObject {
+  readonly typeName = 'range';
+
+  constructor(
+    readonly start: bigint,
+    readonly stop: bigint,
+    readonly step: bigint,
+  ) {
+    super();
+  }
+
+  override *iterate(): Iterator<Value> {
+    const count = this.length();
+    for (let i = 0; i < count; i++) yield this.start + BigInt(i) * this.step;
+  }
+
+  /** May be huge: whoever makes one checks it. */
+  override length(): number {
+    const { start, stop, step } = this;
+    const span = step > 0n ? stop - start : start - stop;
+    const by = step > 0n ? step : -step;
+    return span <= 0n ? 0 : Number((span + by - 1n) / by);
+  }
+}
+
+/** Jinja2's `namespace`: what a template may change. */
+export class Namespace extends PyObject {
+  readonly typeName = 'Namespace';
+  readonly attributes = new Map<string, Value>();
+
+  override attribute(name: string): Value | undefined {
+    return this.attributes.get(name);
+  }
+}
+
+/** What Python's `type` calls a value. */
+export function typeName(value: Value): string {
+  if (value === null) return 'NoneType';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'bigint') return 'int';
+  if (typeof value === 'number') return 'float';
+  if (value instanceof Str) return value.safe ? 'Markup' : 'str';
+  return value.typeName;
+}
+
+/** Python's `bool`. */
+export function truth(value: Value, context: Context): boolean {
+  if (value === null) return false;
+  if (typeof value === 'boolean') return value;
+  if (typeof value === 'bigint') return value !== 0n;
+  if (typeof value === 'number') return value !== 0;
+  if (value instanceof Str) return value.text !== '';
+  const length = value.length(context);
+  return length === undefined || length > 0;
+}
+
+/** The values that something consists of; undefined where it cannot be iterated over. */
+export function valuesOf(value: Value, context: Context): Iterator<Value> | undefined {
+  if (value instanceof Str) return characters(value);
+  return value instanceof PyObject ? value.iterate(context) : undefined;
+}
+
+/** The same, counting each. Throws where it cannot be iterated over. */
+export function* iterate(value: Value, context: Context): IterableIterator<Value> {
+  const values = valuesOf(value, context);
+  if (!values) raise(`'${typeName(value)}' object is not iterable`);
+  for (let next = values.next(); !next.done; next = values.next()) {
+    context.budget.spend();
+    yield next.value;
+  }
+}
+
+/** All the values that something consists of. */
+export function listOf(value: Value, context: Context): readonly Value[] {
+  if (value instanceof List || value instanceof Tuple) {
+    context.budget.spend(value.items.length);
+    return value.items;
+  }
+  return [...iterate(value, context)];
+}
+
+function* characters(str: Str): IterableIterator<Value> {
+  const { length } = str;
+  for (let i = 0; i < length; i++) yield str.at(i).marked(false);
+}
+
+/** Python's `len`. */
+export function lengthOf(value: Value, context: Context): number {
+  if (value instanceof Str) return value.length;
+  const length = value instanceof PyObject ? value.length(context) : undefined;
+  return length ?? raise(`object of type '${typeName(value)}' has no len()`);
+}
+
+/** The number that a bool, an int or a float is in arithmetic. */
+export function numberOf(value: Value): bigint | number | undefined {
+  if (typeof value === 'boolean') return value ? 1n : 0n;
+  return typeof value === 'bigint' || typeof value === 'number' ? value : undefined;
+}
+
+/** An index, a count or a width. Throws where the value is no int. */
+export function integerOf(value: Value): number {
+  const number = numberOf(value);
+  if (typeof number !== 'bigint') raise(`'${typeName(value)}' object cannot be interpreted as an integer`);
+  return Number(number);
+}

@@ -4,5 +4,8 @@ export type { Grammar, Rule } from './grammar.ts';
 export { GrammarMatcher } from './grammar-matcher.ts';
 export { matchesGrammar } from './matches-grammar.ts';
 export type { Regex } from './regex/regex.ts';
+export { searchRegex, wholeRegex } from './regex/pattern.ts';
 export { isEmptyRegex, isSubsetRegex, matchesRegex, RegularLanguages } from './regex/regular-languages.ts';
+export type { SchemaOptions } from './schema/options.ts';
+export { jsonGrammar, schemaGrammar } from './schema/schema-grammar.ts';
 export type { GrammarVocabulary } from './vocabulary.ts';

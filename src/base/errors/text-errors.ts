@@ -38,6 +38,12 @@ export const textErrors = {
     'Correct the schema, or leave out the keywords that are not supported.',
     (p) => `the schema cannot be held to: ${p.reason}`,
   ),
+  SCHEMA_UNSUPPORTED: entry<{ keyword: string; pointer: string; reason: string }>(
+    400,
+    'A JSON schema uses a keyword in a way that no text can be held to.',
+    'Rewrite or leave out the part of the schema at that place; docs/grammar.md says which keywords are honoured.',
+    (p) => `the schema cannot be held to: ${p.keyword} at "${p.pointer}": ${p.reason}`,
+  ),
   GRAMMARS_MISSING: entry<Record<string, never>>(
     501,
     'This server was started without the library for grammars.',

@@ -1,0 +1,114 @@
+/** Code points in ascending ranges, both ends included; none overlap, touch, or hold surrogates. */
+export type CharacterRanges = readonly (readonly [number, number])[];
+
+const LAST = 0x10ffff;
+
+/** The ranges in order, as one where they touch, without surrogates. */
+export function normalRanges(ranges: CharacterRanges): CharacterRanges {
+  const sorted = [...ranges].sort((a, b) => a[0] - b[0]);
+  const merged: [number, number][] = [];
+  for (const [first, last] of sorted) {
+    const before = merged.at(-1);
+    if (before && first <= before[1] + 1) before[1] = Math.max(before[1], last);
+    else merged.push([first, last]);
+  }
+  return merged.flatMap(([first, last]) => {
+    const parts: [number, number][] = [];
+    if (first < 0xd800) parts.push([first, Math.min(last, 0xd7ff)]);
+    if (last > 0xdfff) parts.push([Math.max(first, 0xe000), last]);
+    return parts;
+  });
+}
+
+/** All code points that are in none of the ranges. */
+export function otherRanges(ranges: CharacterRanges): CharacterRanges {
+  const others: [number, number][] = [];
+  let next = 0;
+  for (const [first, last] of normalRanges(ranges)) {
+    if (first > next) others.push([next, first - 1]);
+    next = last + 1;
+  }
+  if (next <= LAST) others.push([next, LAST]);
+  return normalRanges(others);
+}
+
+const rangesOf = (pairs: string): CharacterRanges => {
+  const codes = Array.from(pairs, (character) => character.codePointAt(0) ?? 0);
+  return Array.from({ length: codes.length / 2 }, (_, at) => [codes[2 * at] ?? 0, codes[2 * at + 1] ?? 0]);
+};
+
+/** What `\d`, `\w` and `\s` stand for in ECMAScript. */
+export const CLASSES = {
+  d: rangesOf('09'),
+  w: rangesOf('09AZ__az'),
+  s: rangesOf(
+    '\t\r  \u00a0\u00a0\u1680\u1680\u2000\u200a\u2028\u2029\u202f\u202f\u205f\u205f\u3000\u3000\ufeff\ufeff',
+  ),
+} as const;
+
+/** What `.` stands for without the flag `s`. */
+export const NOT_A_LINE_END = otherRanges(rangesOf('\n\n\r\r\u2028\u2029'));
+
+/** The code points of a property of that name, found by asking JavaScript's own expressions. */
+function propertyRanges(property: string): CharacterRanges | undefined {
+  if (!/^\w+(?:=\w+)?$/.test(property)) return undefined;
+  let runs: RegExp;
+  try {
+    runs = new RegExp(`\\p{${property}}+`, 'gu');
+  } catch {
+    return undefined;
+  }
+  const found: [number, number][] = [];
+  const has = (code: number): boolean => String.fromCodePoint(code).search(runs) >= 0;
+  for (let start = 0; start <= LAST; start += PAGE) {
+    if (!ASSIGNED.has(start / PAGE)) {
+      // All of such a plane is alike, but for the two code points at its end, which are no characters.
+      if (has(start)) found.push([start, start + PAGE - 3]);
+      if (has(start + PAGE - 1)) found.push([start + PAGE - 2, start + PAGE - 1]);
+      continue;
+    }
+    const width = start < PAGE ? 1 : 2;
+    for (const { 0: run, index } of pageOf(start).matchAll(runs)) {
+      const first = start + index / width;
+      found.push([first, first + run.length / width - 1]);
+    }
+  }
+  return normalRanges(found);
+}
+
+/** Planes with characters of their own: neither unassigned nor for private use as a whole. */
+const ASSIGNED = new Set([0, 1, 2, 3, 14]);
+const PAGE = 0x10000;
+
+/** Every code point of a plane as UTF-16; in place of surrogates, zeros. */
+function pageOf(start: number): string {
+  const width = start < PAGE ? 1 : 2;
+  const units = new Uint16Array(PAGE * width);
+  for (let at = 0; at < PAGE; at++) {
+    if (width === 1) units[at] = at >= 0xd800 && at <= 0xdfff ? 0 : at;
+    else {
+      units[2 * at] = 0xd800 + ((start - PAGE + at) >> 10);
+      units[2 * at + 1] = 0xdc00 + (at & 0x3ff);
+    }
+  }
+  let text = '';
+  for (let at = 0; at < units.length; at += 0x1000)
+    text += String.fromCharCode(...units.subarray(at, at + 0x1000));
+  return text;
+}
+
+/** The code points that Unicode properties have, each found once; finding them takes milliseconds. */
+export class UnicodeProperties {
+  readonly #found = new Map<string, CharacterRanges | undefined>();
+
+  /** How many properties were asked for. */
+  get size(): number {
+    return this.#found.size;
+  }
+
+  /** By a property's name, or its name and value (`L`, `Script=Greek`); undefined for one that is not known. */
+  ranges(property: string): CharacterRanges | undefined {
+    if (!this.#found.has(property)) this.#found.set(property, propertyRanges(property));
+    return this.#found.get(property);
+  }
+}

@@ -1,0 +1,169 @@
+import { ANY_NUMBER, bothNumbers, type Numbers, otherNumbers } from './numbers.ts';
+import { bothArrays, isWithoutArray, otherArrays } from './arrays.ts';
+import { bothObjects, isWithoutObject, otherObjects } from './objects.ts';
+import { ANY_ARRAY, ANY_OBJECT, type Arrays, type Objects, type Values } from './shapes.ts';
+import type { Terms } from './terms.ts';
+import { ANY_STRING, bothTexts, isWithoutText, otherTexts, type Texts } from './strings.ts';
+
+/** How sets of one kind of value are combined. */
+interface KindAlgebra<Set> {
+  readonly any: Set;
+  /** What is in both; undefined where it is plain that nothing is. */
+  both(a: Set, b: Set, terms: Terms): Set | undefined;
+  /** What is not in it, as sets that may overlap; undefined where no such sets say it. */
+  others(set: Set, terms: Terms): readonly Set[] | undefined;
+  /** True where it is known that nothing is in it. */
+  isEmpty(set: Set, terms: Terms): boolean;
+}
+
+const NUMBERS: KindAlgebra<Numbers> = {
+  any: ANY_NUMBER,
+  both: bothNumbers,
+  others: otherNumbers,
+  isEmpty: () => false,
+};
+
+const STRINGS: KindAlgebra<Texts> = {
+  any: ANY_STRING,
+  both: (a, b, { languages }) => bothTexts(a, b, languages),
+  others: otherTexts,
+  isEmpty: (set, { languages }) => isWithoutText(set, languages),
+};
+
+const ARRAYS: KindAlgebra<Arrays> = {
+  any: ANY_ARRAY,
+  both: bothArrays,
+  others: otherArrays,
+  isEmpty: isWithoutArray,
+};
+
+const OBJECTS: KindAlgebra<Objects> = {
+  any: ANY_OBJECT,
+  both: bothObjects,
+  others: otherObjects,
+  isEmpty: isWithoutObject,
+};
+
+const MOST_SETS = 4096;
+
+function bothLists<Set>(
+  kind: KindAlgebra<Set>,
+  a: readonly Set[],
+  b: readonly Set[],
+  terms: Terms,
+): readonly Set[] {
+  if (a.length === 1 && a[0] === kind.any) return b;
+  if (b.length === 1 && b[0] === kind.any) return a;
+  terms.fuel.spend(a.length * b.length * 8);
+  return limited(
+    a.flatMap((one) => b.flatMap((other) => kind.both(one, other, terms) ?? [])),
+    terms,
+  );
+}
+
+function limited<Set>(sets: readonly Set[], { fuel }: Terms): readonly Set[] {
+  if (sets.length > MOST_SETS) fuel.refuse(`it has more than ${MOST_SETS} alternatives`);
+  return sets;
+}
+
+function eitherList<Set>(kind: KindAlgebra<Set>, lists: readonly (readonly Set[])[]): readonly Set[] {
+  const all = new Set(lists.flat());
+  return all.has(kind.any) ? [kind.any] : [...all];
+}
+
+function minusList<Set>(
+  kind: KindAlgebra<Set>,
+  from: readonly Set[],
+  what: readonly Set[],
+  terms: Terms,
+): readonly Set[] | undefined {
+  if (what.includes(kind.any)) return [];
+  let left = from;
+  for (const set of what) {
+    if (left.length === 0) return left;
+    terms.fuel.spend(left.length * 8);
+    const met = left.map((one) => meets(kind, one, set, terms));
+    if (!met.includes(true)) continue;
+    const others = kind.others(set, terms);
+    if (!others) return undefined;
+    left = limited(
+      left.flatMap((one, at) =>
+        met[at] ? others.flatMap((other) => kind.both(one, other, terms) ?? []) : [one],
+      ),
+      terms,
+    );
+  }
+  return left;
+}
+
+function meets<Set>(kind: KindAlgebra<Set>, a: Set, b: Set, terms: Terms): boolean {
+  const shared = a === kind.any ? b : b === kind.any ? a : kind.both(a, b, terms);
+  return shared !== undefined && !kind.isEmpty(shared, terms);
+}
+
+/** The values of both sets. */
+export function bothValues(a: Values, b: Values, terms: Terms): Values {
+  return {
+    words: new Set([...a.words].filter((word) => b.words.has(word))),
+    numbers: bothLists(NUMBERS, a.numbers, b.numbers, terms),
+    strings: bothLists(STRINGS, a.strings, b.strings, terms),
+    arrays: bothLists(ARRAYS, a.arrays, b.arrays, terms),
+    objects: bothLists(OBJECTS, a.objects, b.objects, terms),
+  };
+}
+
+/**
+ * The values of any of the sets. Where `annotates`, a set that is within another one stays: it may tell of more that was evaluated.
+ */
+export function eitherValues(sets: readonly Values[], annotates = false): Values {
+  const either = <Set>(kind: KindAlgebra<Set>, lists: readonly (readonly Set[])[]): readonly Set[] =>
+    annotates ? [...new Set(lists.flat())] : eitherList(kind, lists);
+  return {
+    words: new Set(sets.flatMap(({ words }) => [...words])),
+    numbers: eitherList(NUMBERS, joinedLists(sets.map(({ numbers }) => numbers))),
+    strings: eitherList(STRINGS, joinedLists(sets.map(({ strings }) => strings))),
+    arrays: either(
+      ARRAYS,
+      sets.map(({ arrays }) => arrays),
+    ),
+    objects: either(
+      OBJECTS,
+      sets.map(({ objects }) => objects),
+    ),
+  };
+}
+
+/** Lists of single values are one list: an `anyOf` of a thousand constants is an enumeration. */
+function joinedLists<Of extends Numbers | Texts>(
+  lists: readonly (readonly Of[])[],
+): readonly (readonly Of[])[] {
+  const values = new Set<number | string>();
+  const others: Of[] = [];
+  for (const set of lists.flat()) {
+    if (set.kind !== 'list') others.push(set);
+    else for (const value of set.values) values.add(value);
+  }
+  return values.size === 0 ? [others] : [others, [{ kind: 'list', values } as unknown as Of]];
+}
+
+/** The values of the first set that are not in the second; undefined where nothing says which they are. */
+export function minusValues(from: Values, what: Values, terms: Terms): Values | undefined {
+  const numbers = minusList(NUMBERS, from.numbers, what.numbers, terms);
+  const strings = minusList(STRINGS, from.strings, what.strings, terms);
+  const arrays = minusList(ARRAYS, from.arrays, what.arrays, terms);
+  const objects = minusList(OBJECTS, from.objects, what.objects, terms);
+  if (!numbers || !strings || !arrays || !objects) return undefined;
+  const words = new Set([...from.words].filter((word) => !what.words.has(word)));
+  return { words, numbers, strings, arrays, objects };
+}
+
+/** True where it is known that a set has no value. */
+export function isWithoutValue(values: Values, terms: Terms): boolean {
+  return (
+    values.words.size === 0 &&
+    values.numbers.length === 0 &&
+    values.strings.every((set) => STRINGS.isEmpty(set, terms)) &&
+    values.arrays.every((set) => ARRAYS.isEmpty(set, terms)) &&
+    values.objects.every((set) => OBJECTS.isEmpty(set, terms))
+  );
+}

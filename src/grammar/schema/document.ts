@@ -1,0 +1,188 @@
+import { invalid, refuse } from './options.ts';
+import { type Json, type JsonObject, isArray, isObject, pointerTo } from './json-value.ts';
+import { subschemasOf } from './subschemas.ts';
+
+/** A schema at its place. */
+export interface SchemaNode {
+  readonly id: number;
+  /** Where it stands in the document; for schemas that only stand for others, where they come from. */
+  readonly pointer: string;
+  readonly value: boolean | JsonObject;
+  /** The address that its references are relative to. */
+  readonly base: string;
+}
+
+const NO_BASE = 'json-schema://document/schema';
+
+/** All schemas of a document, their addresses and anchors. */
+export class SchemaDocument {
+  readonly root: SchemaNode;
+  readonly #nodes = new Map<JsonObject, SchemaNode>();
+  readonly #resources = new Map<string, SchemaNode>();
+  readonly #anchors = new Map<string, SchemaNode>();
+  readonly #dynamicAnchors = new Map<string, SchemaNode[]>();
+  readonly #made = new Map<string, SchemaNode>();
+  readonly #literals = new Map<Json, SchemaNode>();
+  readonly #negated = new Map<SchemaNode, SchemaNode>();
+  #ids = 0;
+
+  constructor(value: Json) {
+    this.root = this.#index(value, '', NO_BASE);
+    this.#resources.set(NO_BASE, this.root);
+    this.#resources.set(this.root.base, this.root);
+  }
+
+  /** The schema that a value of the document is, which stands at `pointer`. Throws `GRAMMAR_INVALID` where it can be none. */
+  node(value: Json, pointer: string, base: string): SchemaNode {
+    if (typeof value === 'boolean') return this.constant(value);
+    if (!isObject(value)) return invalid(pointer, 'expected a schema: an object, true or false');
+    return this.#nodes.get(value) ?? this.#index(value, pointer, base);
+  }
+
+  /** The schema that holds for everything or nothing. */
+  constant(value: boolean): SchemaNode {
+    return this.#make(String(value), () => ({ value, pointer: '', base: NO_BASE }));
+  }
+
+  /** The schema of one value that stands in an `enum` or `const` of a schema. */
+  literal(value: Json, of: SchemaNode): SchemaNode {
+    const isScalar = !isArray(value) && !isObject(value);
+    const known = isScalar ? undefined : this.#literals.get(value);
+    const node =
+      known ??
+      this.synthetic('const', value, of, isScalar ? JSON.stringify(value) : `#${this.#literals.size}`);
+    if (!isScalar) this.#literals.set(value, node);
+    return node;
+  }
+
+  /** The schema of a keyword and its value, which stands for a part of another one. */
+  synthetic(keyword: string, value: Json, of: SchemaNode, key: string): SchemaNode {
+    return this.#make(`${keyword} ${key}`, () => ({
+      value: new Map([[keyword, value]]),
+      pointer: of.pointer,
+      base: of.base,
+    }));
+  }
+
+  /** The schema of everything that these do not all hold for. */
+  negation(of: readonly SchemaNode[]): SchemaNode {
+    const [first] = of;
+    if (!first) return this.constant(false);
+    const inner = of.length === 1 ? this.#negated.get(first) : undefined;
+    if (inner) return inner;
+    const key = of.map(({ id }) => id).join(',');
+    const all: Json = of.length === 1 ? first.value : new Map([['allOf', of.map(({ value }) => value)]]);
+    const node = this.synthetic('not', all, first, key);
+    if (of.length === 1) this.#negated.set(node, first);
+    return node;
+  }
+
+  /** What `$ref` names. Throws `SCHEMA_UNSUPPORTED` for other documents, `GRAMMAR_INVALID` for what is not there. */
+  resolve(reference: string, from: SchemaNode, keyword: string): SchemaNode {
+    const at = pointerTo(from.pointer, keyword);
+    const { resource, fragment } = this.#split(reference, from.base, at);
+    const start = this.#resources.get(resource);
+    if (!start) return refuse(keyword, at, `"${reference}" is in another document`);
+    if (fragment === '') return start;
+    if (!fragment.startsWith('/')) {
+      return this.#anchors.get(`${resource}#${fragment}`) ?? invalid(at, `there is no anchor "${fragment}"`);
+    }
+    return this.#follow(start, fragment, at);
+  }
+
+  /** What `$dynamicRef` names, where one schema alone can be meant. Throws `SCHEMA_UNSUPPORTED` where it depends on the path. */
+  resolveDynamic(reference: string, from: SchemaNode): SchemaNode {
+    const target = this.resolve(reference, from, '$dynamicRef');
+    const at = pointerTo(from.pointer, '$dynamicRef');
+    const { fragment } = this.#split(reference, from.base, at);
+    const named = this.#dynamicAnchors.get(fragment) ?? [];
+    if (named.includes(target) && named.length > 1) {
+      refuse('$dynamicRef', at, `${named.length} schemas have the $dynamicAnchor "${fragment}"`);
+    }
+    return target;
+  }
+
+  #split(reference: string, base: string, at: string): { resource: string; fragment: string } {
+    const address = addressOf(reference, base, at);
+    const hash = address.indexOf('#');
+    if (hash < 0) return { resource: address, fragment: '' };
+    try {
+      return { resource: address.slice(0, hash), fragment: decodeURIComponent(address.slice(hash + 1)) };
+    } catch {
+      return invalid(at, `"${reference}" is no reference: its percent signs say nothing`);
+    }
+  }
+
+  #follow(start: SchemaNode, fragment: string, at: string): SchemaNode {
+    let value: Json = start.value;
+    let { pointer, base } = start;
+    for (const step of fragment.slice(1).split('/')) {
+      const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+      const next: Json | undefined = isObject(value)
+        ? value.get(name)
+        : isArray(value) && /^(?:0|[1-9]\d*)$/.test(name)
+          ? value[Number(name)]
+          : undefined;
+      if (next === undefined) return invalid(at, `there is nothing at "${fragment}"`);
+      pointer = pointerTo(pointer, name);
+      value = next;
+      if (isObject(value)) base = this.#nodes.get(value)?.base ?? base;
+    }
+    return this.node(value, pointer, base);
+  }
+
+  #make(key: string, of: () => Omit<SchemaNode, 'id'>): SchemaNode {
+    let node = this.#made.get(key);
+    if (!node) {
+      node = { id: this.#ids++, ...of() };
+      this.#made.set(key, node);
+      if (isObject(node.value)) this.#nodes.set(node.value, node);
+    }
+    return node;
+  }
+
+  /** Registers a schema and those inside of it. */
+  #index(value: Json, pointer: string, base: string): SchemaNode {
+    const open: { value: Json; pointer: string; base: string }[] = [{ value, pointer, base }];
+    let first: SchemaNode | undefined;
+    for (let at = open.pop(); at; at = open.pop()) {
+      if (!isObject(at.value)) {
+        first ??= this.node(at.value, at.pointer, at.base);
+        continue;
+      }
+      if (this.#nodes.has(at.value)) continue;
+      const node = this.#register(at.value, at.pointer, at.base);
+      first ??= node;
+      for (const [steps, inner] of subschemasOf(at.value)) {
+        open.push({ value: inner, pointer: steps.reduce(pointerTo, node.pointer), base: node.base });
+      }
+    }
+    return first ?? this.constant(true);
+  }
+
+  #register(value: JsonObject, pointer: string, base: string): SchemaNode {
+    const id = value.get('$id');
+    let own = base;
+    if (typeof id === 'string') own = addressOf(id, base, pointerTo(pointer, '$id')).replace(/#$/, '');
+    const node: SchemaNode = { id: this.#ids++, pointer, value, base: own };
+    this.#nodes.set(value, node);
+    if (typeof id === 'string' && !this.#resources.has(own)) this.#resources.set(own, node);
+    for (const keyword of ['$anchor', '$dynamicAnchor']) {
+      const name = value.get(keyword);
+      if (typeof name !== 'string') continue;
+      this.#anchors.set(`${own}#${name}`, node);
+      if (keyword === '$dynamicAnchor') {
+        this.#dynamicAnchors.set(name, [...(this.#dynamicAnchors.get(name) ?? []), node]);
+      }
+    }
+    return node;
+  }
+}
+
+function addressOf(reference: string, base: string, at: string): string {
+  try {
+    return new URL(reference, base).href;
+  } catch {
+    return invalid(at, `"${reference}" is no reference to a schema`);
+  }
+}

@@ -1,0 +1,164 @@
+import type { Rule } from '../grammar.ts';
+import type { Regex } from '../regex/regex.ts';
+import type { RuleWriter } from './rule-writer.ts';
+import { stringRegex } from './json-string.ts';
+import { type Cell, cellsOf, memberTerm, namesOf } from './members.ts';
+import { type MemberOrder, MemberStates } from './member-states.ts';
+import { ANY_TEXT, both, choice, not, sequence, text } from './regexes.ts';
+import { inOrder, NO_RULE, oneOf, reference, terminal } from './rules.ts';
+import { isFalse, type Objects, type Term } from './shapes.ts';
+import { textsRegex } from './strings.ts';
+
+const MOST_LISTED = 32;
+const MOST_FREE_STATES = 2048;
+const MOST_STATES = 20_000;
+
+/** Writes the rules of a set of objects. */
+export class ObjectRules {
+  readonly #objects: Objects;
+  readonly #name: string;
+  readonly #writer: RuleWriter;
+  /** The members that may be there, by name. */
+  readonly #members = new Map<string, Term>();
+  readonly #required: Set<string>;
+  #cells: Cell[] = [];
+
+  constructor(objects: Objects, name: string, writer: RuleWriter) {
+    this.#objects = objects;
+    this.#name = name;
+    this.#writer = writer;
+    this.#required = new Set(objects.required);
+  }
+
+  /** What stands for the objects in other rules. */
+  rule(): Rule {
+    this.#collect();
+    const { min, max, dependent } = this.#objects;
+    const needs = this.#settle(dependent);
+    for (const name of this.#required) if (!this.#members.has(name)) return NO_RULE;
+    const isClosed = this.#cells.length === 0;
+    if (isClosed && this.#members.size < min) return NO_RULE;
+    const states = new MemberStates({
+      members: this.#members,
+      required: this.#required,
+      needs,
+      min: this.#required.size >= min ? 0 : min,
+      max: isClosed && this.#members.size <= max ? Infinity : max,
+      isOpen: !isClosed,
+    });
+    const order = this.#order();
+    const found =
+      states.explore(order, MOST_FREE_STATES) ??
+      states.explore({ chains: [[...order.chains.flat(), ...order.free]], free: [] }, MOST_STATES) ??
+      this.#writer.fuel.refuse('an object has too many members whose number is counted');
+    return this.#write(found);
+  }
+
+  #collect(): void {
+    const { expander } = this.#writer;
+    const { languages } = expander;
+    const objects = this.#objects;
+    const limits = objects.names.map((term) => choice(...expander.values(term).strings.map(textsRegex)));
+    const language = both(...limits);
+    const named = namesOf(objects);
+    expander.fuel.spend(named.size * objects.groups.length);
+    for (const name of named) {
+      if (language !== ANY_TEXT && !languages.matches(language, name)) continue;
+      const term = memberTerm(objects, name, languages);
+      if (!isFalse(term)) this.#members.set(name, term);
+    }
+    const others = named.size === 0 ? language : both(language, not(choice(...Array.from(named, text))));
+    const cells =
+      cellsOf(objects, others, languages) ?? expander.fuel.refuse('too many patterns of names overlap');
+    const isLimited = language !== ANY_TEXT || objects.groups.some(({ patterns }) => patterns.length > 0);
+    for (const cell of cells) {
+      const few = isLimited ? languages.texts(cell.language, MOST_LISTED) : undefined;
+      if (!few) this.#cells.push(cell);
+      for (const name of few ?? []) this.#members.set(name, cell.term);
+    }
+  }
+
+  /** Settles what members that are there, or cannot be, ask of others; what is left to be watched. */
+  #settle(pairs: Objects['dependent']): (readonly [string, string])[] {
+    for (let before = -1; before !== this.#required.size - this.#members.size;) {
+      before = this.#required.size - this.#members.size;
+      for (const [name, needed] of pairs) {
+        if (this.#required.has(name)) this.#required.add(needed);
+        if (!this.#members.has(needed) && !this.#required.has(name)) this.#members.delete(name);
+      }
+    }
+    return pairs.filter(
+      ([name, needed]) => this.#members.has(name) && !this.#required.has(needed) && name !== needed,
+    );
+  }
+
+  /** Groups keep their order; between groups, and for names that no group lists, any order is right. */
+  #order(): MemberOrder {
+    const placed = new Set<string>();
+    const chains: string[][] = [];
+    for (const { named, isSilent, isUnordered } of this.#objects.groups) {
+      if (isSilent === true || isUnordered === true) continue;
+      const chain = [...named.keys()].filter((name) => this.#members.has(name) && !placed.has(name));
+      for (const name of chain) placed.add(name);
+      if (chain.length > 0) chains.push(chain);
+    }
+    return { chains, free: [...this.#members.keys()].filter((name) => !placed.has(name)) };
+  }
+
+  #write(states: ReturnType<MemberStates['explore']> & object): Rule {
+    const { spacing } = this.#writer;
+    const comma = terminal(spacing.comma);
+    const close = terminal(spacing.close('}'));
+    const name = (at: number): string => `${this.#name}.${at}`;
+    const another = this.#another();
+    const written = new Map<string, Rule>();
+    const member = (key: string): Rule => {
+      let rule = written.get(key);
+      if (!rule) {
+        const term = this.#members.get(key);
+        const start = terminal(sequence(text(JSON.stringify(key)), spacing.colon));
+        rule = term ? inOrder(start, this.#writer.ruleOf(term)) : NO_RULE;
+        written.set(key, rule);
+      }
+      return rule;
+    };
+    for (const [at, state] of states.entries()) {
+      const lead = (rule: Rule): Rule => (state.isStarted ? inOrder(comma, rule) : rule);
+      const parts: Rule[] = state.steps.map(({ take, to }) => {
+        return take === undefined ? reference(name(to)) : inOrder(lead(member(take)), reference(name(to)));
+      });
+      if (state.another !== undefined) parts.push(inOrder(lead(another), reference(name(state.another))));
+      if (state.ends) parts.push(this.#end(state.ends, state.isStarted, another, comma, close));
+      this.#writer.define(name(at), oneOf(...parts));
+    }
+    const whole = inOrder(terminal(spacing.open('{')), reference(name(0)));
+    return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
+  }
+
+  /** The end of an object, before which so many other members may stand. */
+  #end(
+    { min, max }: { min: number; max: number },
+    isStarted: boolean,
+    another: Rule,
+    comma: Rule,
+    close: Rule,
+  ): Rule {
+    const more = (from: number, to: number): Rule =>
+      to === 0
+        ? close
+        : inOrder({ kind: 'repeat', part: inOrder(comma, another), min: from, max: to }, close);
+    if (isStarted) return more(min, max);
+    const empty = min === 0 ? terminal(text('}')) : NO_RULE;
+    return max === 0 ? empty : oneOf(empty, inOrder(another, more(Math.max(min, 1) - 1, max - 1)));
+  }
+
+  /** A member whose name nothing lists. */
+  #another(): Rule {
+    const colon = terminal(this.#writer.spacing.colon);
+    const of = ({ language, term }: Cell): Rule => {
+      const key: Regex = stringRegex(language);
+      return inOrder({ kind: 'distinct', regex: key }, colon, this.#writer.ruleOf(term));
+    };
+    return oneOf(...this.#cells.map(of));
+  }
+}

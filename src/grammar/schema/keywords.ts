@@ -1,0 +1,367 @@
+import { formatRegex } from './formats.ts';
+import { decimalOf } from './decimal.ts';
+import type { SchemaDocument, SchemaNode } from './document.ts';
+import { type Json, isArray, isObject, pointerTo } from './json-value.ts';
+import { ANY_INTEGER, ANY_NUMBER, bothNumbers, type NumberRange, type Numbers } from './numbers.ts';
+import { invalid, refuse, type SchemaOptions } from './options.ts';
+import type { Regex } from '../regex/regex.ts';
+
+/** What the keywords of one schema say. */
+export interface Keywords {
+  types?: ReadonlySet<string>;
+  /** `enum` and `const`: the value is in every list. */
+  values: (readonly Json[])[];
+  /** Undefined is no number at all. */
+  numbers: Numbers | undefined;
+  minLength: number;
+  maxLength: number;
+  languages: Regex[];
+  prefixItems: readonly SchemaNode[];
+  items?: SchemaNode;
+  minItems: number;
+  maxItems: number;
+  uniqueItems: boolean;
+  contains?: SchemaNode;
+  minContains: number;
+  maxContains: number;
+  properties: ReadonlyMap<string, SchemaNode>;
+  patternProperties: { readonly language: Regex; readonly schema: SchemaNode }[];
+  additionalProperties?: SchemaNode;
+  propertyNames?: SchemaNode;
+  required: readonly string[];
+  minProperties: number;
+  maxProperties: number;
+  dependentRequired: (readonly [name: string, needed: string])[];
+  dependentSchemas: (readonly [name: string, schema: SchemaNode])[];
+  references: SchemaNode[];
+  allOf: readonly SchemaNode[];
+  anyOf?: readonly SchemaNode[];
+  oneOf?: readonly SchemaNode[];
+  not?: SchemaNode;
+  if?: SchemaNode;
+  then?: SchemaNode;
+  else?: SchemaNode;
+  unevaluatedItems?: SchemaNode;
+  unevaluatedProperties?: SchemaNode;
+}
+
+/** A keyword at its place, and what its reader may ask. */
+interface Place {
+  readonly keyword: string;
+  readonly pointer: string;
+  readonly node: SchemaNode;
+  readonly document: SchemaDocument;
+  readonly options: SchemaOptions;
+  readonly pattern: (source: string, keyword: string, pointer: string) => Regex;
+}
+
+type Reader = (value: Json, into: Keywords, place: Place) => void;
+
+const TYPES = new Set(['null', 'boolean', 'number', 'integer', 'string', 'array', 'object']);
+
+const DIALECT = /^https?:\/\/json-schema\.org\/(?:draft-0[4-7]|draft\/20(?:19-09|20-12))\/schema#?$/;
+
+const wrong = ({ pointer }: Place, found: Json, expected: string): never => {
+  const shown = isArray(found) ? 'an array' : isObject(found) ? 'an object' : JSON.stringify(found);
+  return invalid(pointer, `found ${shown}, expected ${expected}`);
+};
+
+const schemaOf = (value: Json, { document, node, pointer }: Place): SchemaNode =>
+  document.node(value, pointer, node.base);
+
+function schemasOf(value: Json, place: Place): SchemaNode[] {
+  if (!isArray(value) || value.length === 0) return wrong(place, value, 'a list of schemas');
+  return value.map((item, at) => place.document.node(item, pointerTo(place.pointer, at), place.node.base));
+}
+
+function schemaMapOf(value: Json, place: Place): Map<string, SchemaNode> {
+  if (!isObject(value)) return wrong(place, value, 'an object of schemas');
+  const { document, node, pointer } = place;
+  return new Map(
+    Array.from(value, ([name, item]) => [name, document.node(item, pointerTo(pointer, name), node.base)]),
+  );
+}
+
+function numberOf(value: Json, place: Place): number {
+  return typeof value === 'number' ? value : wrong(place, value, 'a number');
+}
+
+function countOf(value: Json, place: Place): number {
+  const isCount = typeof value === 'number' && Number.isInteger(value) && value >= 0;
+  return isCount ? value : wrong(place, value, 'a whole number from 0');
+}
+
+function textOf(value: Json, place: Place): string {
+  return typeof value === 'string' ? value : wrong(place, value, 'a text');
+}
+
+function textsOf(value: Json, place: Place): readonly string[] {
+  const isTexts = isArray(value) && value.every((item) => typeof item === 'string');
+  return isTexts ? (value as readonly string[]) : wrong(place, value, 'a list of texts');
+}
+
+function narrow(into: Keywords, by: Partial<NumberRange>): void {
+  into.numbers = into.numbers && bothNumbers(into.numbers, { ...ANY_NUMBER, ...by });
+}
+
+const bound = (side: 'low' | 'high', exclusive: boolean): Reader => {
+  return (value, into, place) =>
+    narrow(into, { [side]: { at: decimalOf(numberOf(value, place)), exclusive } });
+};
+
+const count = (
+  field:
+    | 'minLength'
+    | 'maxLength'
+    | 'minItems'
+    | 'maxItems'
+    | 'minContains'
+    | 'maxContains'
+    | 'minProperties'
+    | 'maxProperties',
+): Reader => {
+  return (value, into, place) => {
+    into[field] = countOf(value, place);
+  };
+};
+
+const schema = (
+  field:
+    | 'contains'
+    | 'additionalProperties'
+    | 'propertyNames'
+    | 'not'
+    | 'if'
+    | 'then'
+    | 'else'
+    | 'unevaluatedItems'
+    | 'unevaluatedProperties',
+): Reader => {
+  return (value, into, place) => {
+    into[field] = schemaOf(value, place);
+  };
+};
+
+const schemas = (field: 'allOf' | 'anyOf' | 'oneOf'): Reader => {
+  return (value, into, place) => {
+    into[field] = schemasOf(value, place);
+  };
+};
+
+const readType: Reader = (value, into, place) => {
+  const types = typeof value === 'string' ? [value] : textsOf(value, place);
+  const unknown = types.find((type) => !TYPES.has(type));
+  if (unknown !== undefined) wrong(place, unknown, `one of ${[...TYPES].join(', ')}`);
+  into.types = new Set(types);
+  if (types.includes('integer') && !types.includes('number')) {
+    into.numbers = into.numbers && bothNumbers(into.numbers, ANY_INTEGER);
+  }
+};
+
+const readItems: Reader = (value, into, place) => {
+  if (!isArray(value)) {
+    into.items = schemaOf(value, place);
+    return;
+  }
+  // Up to draft 2019-09 a list stood here, and `additionalItems` said what follows it.
+  into.prefixItems = value.length === 0 ? [] : schemasOf(value, place);
+  const rest = isObject(place.node.value) ? place.node.value.get('additionalItems') : undefined;
+  if (rest !== undefined) {
+    const pointer = pointerTo(place.node.pointer, 'additionalItems');
+    into.items = schemaOf(rest, { ...place, pointer });
+  }
+};
+
+const readDependentRequired: Reader = (value, into, place) => {
+  if (!isObject(value)) return wrong(place, value, 'an object of lists of texts');
+  for (const [name, needed] of value) {
+    const inner = { ...place, pointer: pointerTo(place.pointer, name) };
+    for (const other of textsOf(needed, inner)) into.dependentRequired.push([name, other]);
+  }
+};
+
+const readDependencies: Reader = (value, into, place) => {
+  if (!isObject(value)) return wrong(place, value, 'an object of schemas and lists of texts');
+  for (const [name, needed] of value) {
+    const inner = { ...place, pointer: pointerTo(place.pointer, name) };
+    if (isArray(needed)) {
+      for (const other of textsOf(needed, inner)) into.dependentRequired.push([name, other]);
+    } else into.dependentSchemas.push([name, schemaOf(needed, inner)]);
+  }
+};
+
+const readFormat: Reader = (value, into, place) => {
+  const name = textOf(value, place);
+  if (place.options.formats !== 'assertion') return;
+  const language = formatRegex(name);
+  if (!language)
+    refuse('format', place.pointer, `the format "${name}" is not known, so that it cannot be asserted`);
+  into.languages.push(language);
+};
+
+/** The words of draft 2020-12 that say nothing of a value by themselves, or were read when the document was. */
+const SILENT = [
+  '$id',
+  '$anchor',
+  '$dynamicAnchor',
+  '$defs',
+  'definitions',
+  '$comment',
+  '$vocabulary',
+] as const;
+const ANNOTATIONS = [
+  'title',
+  'description',
+  'default',
+  'examples',
+  'deprecated',
+  'readOnly',
+  'writeOnly',
+] as const;
+const CONTENT = ['contentEncoding', 'contentMediaType', 'contentSchema'] as const;
+
+const silent: Reader = () => undefined;
+
+const refused: Reader = (_, _into, { keyword, pointer }) =>
+  refuse(keyword, pointer, 'draft 2020-12 replaced it by $dynamicRef and $dynamicAnchor');
+
+/** Every keyword of draft 2020-12, and of its forerunners those that meant something else. Words that are not here are annotations. */
+const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ...[...SILENT, ...ANNOTATIONS, ...CONTENT].map((word) => [word, silent] as const),
+  [
+    '$schema',
+    (value, _, place) => {
+      const name = textOf(value, place);
+      if (!DIALECT.test(name)) refuse('$schema', place.pointer, `the dialect "${name}" is not known`);
+    },
+  ],
+  [
+    '$ref',
+    (value, into, place) =>
+      void into.references.push(place.document.resolve(textOf(value, place), place.node, '$ref')),
+  ],
+  [
+    '$dynamicRef',
+    (value, into, place) =>
+      void into.references.push(place.document.resolveDynamic(textOf(value, place), place.node)),
+  ],
+  ['$recursiveRef', refused],
+  ['$recursiveAnchor', refused],
+  ['type', readType],
+  [
+    'enum',
+    (value, into, place) =>
+      void into.values.push(isArray(value) ? value : wrong(place, value, 'a list of values')),
+  ],
+  ['const', (value, into) => void into.values.push([value])],
+  ['minimum', bound('low', false)],
+  ['maximum', bound('high', false)],
+  ['exclusiveMinimum', bound('low', true)],
+  ['exclusiveMaximum', bound('high', true)],
+  [
+    'multipleOf',
+    (value, into, place) => {
+      const step = numberOf(value, place);
+      if (step <= 0) wrong(place, value, 'a number above zero');
+      narrow(into, { step: decimalOf(step) });
+    },
+  ],
+  ['minLength', count('minLength')],
+  ['maxLength', count('maxLength')],
+  [
+    'pattern',
+    (value, into, place) =>
+      void into.languages.push(place.pattern(textOf(value, place), place.keyword, place.pointer)),
+  ],
+  ['format', readFormat],
+  [
+    'prefixItems',
+    (value, into, place) => {
+      into.prefixItems = schemasOf(value, place);
+    },
+  ],
+  ['items', readItems],
+  ['minItems', count('minItems')],
+  ['maxItems', count('maxItems')],
+  [
+    'uniqueItems',
+    (value, into, place) => {
+      into.uniqueItems = typeof value === 'boolean' ? value : wrong(place, value, 'true or false');
+    },
+  ],
+  ['contains', schema('contains')],
+  ['minContains', count('minContains')],
+  ['maxContains', count('maxContains')],
+  [
+    'properties',
+    (value, into, place) => {
+      into.properties = schemaMapOf(value, place);
+    },
+  ],
+  [
+    'patternProperties',
+    (value, into, place) => {
+      for (const [source, inner] of schemaMapOf(value, place)) {
+        const language = place.pattern(source, place.keyword, pointerTo(place.pointer, source));
+        into.patternProperties.push({ language, schema: inner });
+      }
+    },
+  ],
+  ['additionalProperties', schema('additionalProperties')],
+  ['propertyNames', schema('propertyNames')],
+  [
+    'required',
+    (value, into, place) => {
+      into.required = textsOf(value, place);
+    },
+  ],
+  ['minProperties', count('minProperties')],
+  ['maxProperties', count('maxProperties')],
+  ['dependentRequired', readDependentRequired],
+  ['dependentSchemas', (value, into, place) => void into.dependentSchemas.push(...schemaMapOf(value, place))],
+  ['dependencies', readDependencies],
+  ['allOf', schemas('allOf')],
+  ['anyOf', schemas('anyOf')],
+  ['oneOf', schemas('oneOf')],
+  ['not', schema('not')],
+  ['if', schema('if')],
+  ['then', schema('then')],
+  ['else', schema('else')],
+  ['unevaluatedItems', schema('unevaluatedItems')],
+  ['unevaluatedProperties', schema('unevaluatedProperties')],
+]);
+
+/** What the keywords of a schema say. Throws `GRAMMAR_INVALID` and `SCHEMA_UNSUPPORTED` with the keyword's place. */
+export function readKeywords(node: SchemaNode, more: Omit<Place, 'keyword' | 'pointer' | 'node'>): Keywords {
+  const keywords: Keywords = {
+    values: [],
+    numbers: ANY_NUMBER,
+    minLength: 0,
+    maxLength: Infinity,
+    languages: [],
+    prefixItems: [],
+    minItems: 0,
+    maxItems: Infinity,
+    uniqueItems: false,
+    minContains: 1,
+    maxContains: Infinity,
+    properties: new Map(),
+    patternProperties: [],
+    required: [],
+    minProperties: 0,
+    maxProperties: Infinity,
+    dependentRequired: [],
+    dependentSchemas: [],
+    references: [],
+    allOf: [],
+  };
+  for (const [keyword, value] of isObject(node.value) ? node.value : []) {
+    READERS.get(keyword)?.(value, keywords, {
+      ...more,
+      keyword,
+      node,
+      pointer: pointerTo(node.pointer, keyword),
+    });
+  }
+  return keywords;
+}

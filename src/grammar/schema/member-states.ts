@@ -1,0 +1,167 @@
+/** In which order members come: chains keep their own, and what is free comes anywhere. */
+export interface MemberOrder {
+  readonly chains: readonly (readonly string[])[];
+  readonly free: readonly string[];
+}
+
+/** What members an object may have. */
+export interface MemberRules {
+  readonly members: ReadonlyMap<string, unknown>;
+  readonly required: ReadonlySet<string>;
+  /** A member of the first name asks for one of the second. */
+  readonly needs: readonly (readonly [name: string, needed: string])[];
+  readonly min: number;
+  readonly max: number;
+  /** Whether there may be members of other names. */
+  readonly isOpen: boolean;
+}
+
+/** A place between the members of an object; places are named by their index, and the object begins at 0. */
+export interface MemberState {
+  readonly isStarted: boolean;
+  /** Goes on with a member, or leaves out the one that would come next. */
+  readonly steps: readonly { readonly take?: string; readonly to: number }[];
+  /** Where a member of another name leads, while some of the listed ones may still come. */
+  readonly another?: number;
+  /** How many members of other names may come before the end, where no other has to. */
+  readonly ends?: { readonly min: number; readonly max: number };
+}
+
+/** What an object is known to have or lack. */
+interface Seen {
+  /** How many names of each chain are decided. */
+  readonly at: readonly number[];
+  /** The free names that are still to come. */
+  readonly free: readonly string[];
+  /** Names that have to come. */
+  readonly wanted: ReadonlySet<string>;
+  /** Names that may not come any more. */
+  readonly barred: ReadonlySet<string>;
+  readonly count: number;
+  readonly isStarted: boolean;
+}
+
+/** More names than this in any order would be too many states. */
+const MOST_FREE = 10;
+
+/** Walks through what may come next in an object, and makes one state of what has the same future. */
+export class MemberStates {
+  readonly #rules: MemberRules;
+  readonly #isCounted: boolean;
+  readonly #countTo: number;
+  #places = new Map<string, { chain: number; index: number }>();
+
+  constructor(rules: MemberRules) {
+    this.#rules = rules;
+    this.#isCounted = rules.min > 0 || rules.max < Infinity;
+    this.#countTo = rules.max < Infinity ? rules.max : rules.min;
+  }
+
+  /** All states; undefined where there are more than `most`. */
+  explore(order: MemberOrder, most: number): MemberState[] | undefined {
+    const { chains, free } = order;
+    const states: MemberState[] = [];
+    const indices = new Map<string, number>();
+    const open: Seen[] = [];
+    const indexOf = (seen: Seen): number => {
+      const key = keyOf(seen);
+      let index = indices.get(key);
+      if (index === undefined) {
+        index = indices.size;
+        indices.set(key, index);
+        open.push(seen);
+      }
+      return index;
+    };
+    if (free.length > MOST_FREE) return undefined;
+    this.#places = new Map(
+      chains.flatMap((names, chain) => names.map((name, index) => [name, { chain, index }])),
+    );
+    indexOf({
+      at: chains.map(() => 0),
+      free,
+      wanted: new Set(free.filter((name) => this.#rules.required.has(name))),
+      barred: new Set(),
+      count: 0,
+      isStarted: false,
+    });
+    for (let next = 0; next < open.length; next++) {
+      if (open.length > most) return undefined;
+      states.push(this.#state(open[next] as Seen, chains, indexOf));
+    }
+    return states;
+  }
+
+  #state(seen: Seen, chains: MemberOrder['chains'], indexOf: (seen: Seen) => number): MemberState {
+    const steps: { take?: string; to: number }[] = [];
+    for (const [which, chain] of chains.entries()) {
+      const name = chain[seen.at[which] ?? 0];
+      if (name === undefined) continue;
+      const at = seen.at.map((index, other) => (other === which ? index + 1 : index));
+      const taken = this.#take(name, { ...seen, at });
+      if (taken) steps.push({ take: name, to: indexOf(taken) });
+      const left = this.#leaveOut(name, { ...seen, at });
+      if (left) steps.push({ to: indexOf(left) });
+    }
+    for (const name of seen.free) {
+      const taken = this.#take(name, { ...seen, free: seen.free.filter((other) => other !== name) });
+      if (taken) steps.push({ take: name, to: indexOf(taken) });
+    }
+    const isThrough = chains.every((chain, which) => chain.length === seen.at[which]);
+    const isOpen = this.#rules.isOpen && seen.count < this.#rules.max;
+    const { min, max } = this.#rules;
+    const ends =
+      isThrough && seen.wanted.size === 0 && seen.count <= max
+        ? { min: Math.max(0, min - seen.count), max: this.#rules.isOpen ? max - seen.count : 0 }
+        : undefined;
+    const another =
+      isOpen && (isThrough ? seen.free.length > 0 : chains.length > 1)
+        ? indexOf(this.#counted(seen))
+        : undefined;
+    const isEnd = ends !== undefined && ends.min <= ends.max;
+    return {
+      isStarted: seen.isStarted,
+      steps,
+      ...(another !== undefined && { another }),
+      ...(isEnd && { ends }),
+    };
+  }
+
+  #counted(seen: Seen): Seen {
+    return { ...seen, isStarted: true, count: this.#isCounted ? Math.min(this.#countTo, seen.count + 1) : 0 };
+  }
+
+  #take(name: string, seen: Seen): Seen | undefined {
+    if (seen.barred.has(name) || (this.#isCounted && seen.count >= this.#rules.max)) return undefined;
+    const wanted = new Set(seen.wanted);
+    wanted.delete(name);
+    for (const [of, needed] of this.#rules.needs) {
+      if (of === name && this.#isToCome(needed, seen)) wanted.add(needed);
+    }
+    return this.#counted({ ...seen, wanted, barred: without(seen.barred, name) });
+  }
+
+  #leaveOut(name: string, seen: Seen): Seen | undefined {
+    if (this.#rules.required.has(name) || seen.wanted.has(name)) return undefined;
+    const barred = new Set(without(seen.barred, name));
+    for (const [of, needed] of this.#rules.needs)
+      if (needed === name && this.#isToCome(of, seen)) barred.add(of);
+    return { ...seen, barred };
+  }
+
+  #isToCome(name: string, seen: Seen): boolean {
+    const place = this.#places.get(name);
+    return place ? place.index >= (seen.at[place.chain] ?? 0) : seen.free.includes(name);
+  }
+}
+
+function keyOf({ at, free, wanted, barred, count, isStarted }: Seen): string {
+  return JSON.stringify([at, free, [...wanted].sort(), [...barred].sort(), count, isStarted]);
+}
+
+function without(names: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  if (!names.has(name)) return names;
+  const left = new Set(names);
+  left.delete(name);
+  return left;
+}

@@ -1,0 +1,67 @@
+import type { RegularLanguages } from '../regex/regular-languages.ts';
+import type { Regex } from '../regex/regex.ts';
+import { both, not } from './regexes.ts';
+import { allOf, isFalse, type MemberGroup, type Objects, type Term } from './shapes.ts';
+
+/** The names that a set of objects speaks of one by one, in the order in which they came. */
+export function namesOf(objects: Objects): Set<string> {
+  const names = new Set<string>();
+  for (const { named } of objects.groups) for (const name of named.keys()) names.add(name);
+  for (const name of objects.required) names.add(name);
+  for (const pair of objects.dependent) for (const name of pair) names.add(name);
+  return names;
+}
+
+/** What a group says of the member of a name. */
+function inGroup(group: MemberGroup, name: string, languages: RegularLanguages): Term[] {
+  const terms: Term[] = [];
+  const own = group.named.get(name);
+  if (own) terms.push(own);
+  let isEvaluated = own !== undefined;
+  for (const { language, term } of group.patterns) {
+    if (!languages.matches(language, name)) continue;
+    isEvaluated = true;
+    terms.push(term);
+  }
+  if (!isEvaluated && group.additional) terms.push(group.additional);
+  return terms;
+}
+
+/** What a set of objects says of the member of a name; `names` apart. */
+export function memberTerm(objects: Objects, name: string, languages: RegularLanguages): Term {
+  return allOf(objects.groups.flatMap((group) => inGroup(group, name, languages)));
+}
+
+/** Names that are in none of `names`, and what a set of objects says of their members. */
+export interface Cell {
+  readonly language: Regex;
+  readonly term: Term;
+}
+
+const MOST_CELLS = 64;
+
+/**
+ * Divides the names in `language` that no `named` has by what the groups say of them. Undefined where there are more than 64
+ * kinds of them.
+ */
+export function cellsOf(objects: Objects, language: Regex, languages: RegularLanguages): Cell[] | undefined {
+  let cells: { language: Regex; term: Term }[] = [{ language, term: allOf([]) }];
+  for (const { patterns, additional } of objects.groups) {
+    let open = cells.map((cell) => ({ ...cell, isEvaluated: false }));
+    for (const pattern of patterns) {
+      open = open.flatMap((cell) => {
+        const inside = both(cell.language, pattern.language);
+        if (languages.isEmpty(inside)) return [cell];
+        const outside = both(cell.language, not(pattern.language));
+        const within = { language: inside, term: allOf([cell.term, pattern.term]), isEvaluated: true };
+        return languages.isEmpty(outside) ? [within] : [within, { ...cell, language: outside }];
+      });
+      if (open.length > MOST_CELLS) return undefined;
+    }
+    cells = open.map(({ language: own, term, isEvaluated }) => ({
+      language: own,
+      term: additional && !isEvaluated ? allOf([term, additional]) : term,
+    }));
+  }
+  return cells.filter(({ term }) => !isFalse(term));
+}

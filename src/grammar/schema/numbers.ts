@@ -1,0 +1,149 @@
+import {
+  compare,
+  type Decimal,
+  decimalOf,
+  isMultiple,
+  leastCommonMultiple,
+  stepsTo,
+  times,
+  toNumber,
+} from './decimal.ts';
+
+/** An end of a range. */
+export interface Bound {
+  readonly at: Decimal;
+  readonly exclusive: boolean;
+}
+
+/** Numbers between two bounds, on a grid, without some. */
+export interface NumberRange {
+  readonly kind: 'range';
+  readonly low?: Bound;
+  readonly high?: Bound;
+  /** All are whole multiples of this, which is above zero. */
+  readonly step?: Decimal;
+  /** None is a whole multiple of one of these. */
+  readonly offSteps: readonly Decimal[];
+  /** None of these is in it. */
+  readonly without: ReadonlySet<number>;
+  /** They are integers by name (`type`), so that they are written without a fraction. */
+  readonly isInteger: boolean;
+}
+
+/** These numbers. */
+export interface NumberList {
+  readonly kind: 'list';
+  readonly values: ReadonlySet<number>;
+}
+
+/** A set of numbers. */
+export type Numbers = NumberRange | NumberList;
+
+const ONE: Decimal = { digits: 1n, scale: 0 };
+
+/** Every number. */
+export const ANY_NUMBER: NumberRange = { kind: 'range', offSteps: [], without: new Set(), isInteger: false };
+
+/** Every integer. */
+export const ANY_INTEGER: NumberRange = { ...ANY_NUMBER, step: ONE, isInteger: true };
+
+/** True where a set has a number. */
+export function hasNumber(set: Numbers, value: number): boolean {
+  if (set.kind === 'list') return set.values.has(value);
+  const exact = decimalOf(value);
+  return (
+    isAbove(exact, set.low) &&
+    isBelow(exact, set.high) &&
+    (set.step === undefined || isMultiple(exact, set.step)) &&
+    !set.offSteps.some((step) => isMultiple(exact, step)) &&
+    !set.without.has(value)
+  );
+}
+
+function isAbove(value: Decimal, low: Bound | undefined): boolean {
+  if (!low) return true;
+  const order = compare(value, low.at);
+  return order > 0 || (order === 0 && !low.exclusive);
+}
+
+function isBelow(value: Decimal, high: Bound | undefined): boolean {
+  if (!high) return true;
+  const order = compare(value, high.at);
+  return order < 0 || (order === 0 && !high.exclusive);
+}
+
+/** The numbers of both sets; undefined where there are none. */
+export function bothNumbers(a: Numbers, b: Numbers): Numbers | undefined {
+  if (a.kind === 'list' || b.kind === 'list') {
+    const [list, other] = a.kind === 'list' ? [a, b] : [b as NumberList, a];
+    const values = [...list.values].filter((value) => hasNumber(other, value));
+    return values.length === 0 ? undefined : { kind: 'list', values: new Set(values) };
+  }
+  const low = tighter(a.low, b.low, 1);
+  const high = tighter(a.high, b.high, -1);
+  const step = a.step && b.step ? leastCommonMultiple(a.step, b.step) : (a.step ?? b.step);
+  const range: NumberRange = {
+    kind: 'range',
+    ...(low && { low }),
+    ...(high && { high }),
+    ...(step && { step }),
+    offSteps: [...new Set([...a.offSteps, ...b.offSteps])],
+    without: new Set([...a.without, ...b.without]),
+    isInteger: a.isInteger || b.isInteger,
+  };
+  return countNumbers(range) === 0 ? undefined : range;
+}
+
+/** The bound that leaves less, where `side` is 1 for lower bounds and -1 for upper ones. */
+function tighter(a: Bound | undefined, b: Bound | undefined, side: 1 | -1): Bound | undefined {
+  if (!a || !b) return a ?? b;
+  const order = compare(a.at, b.at) * side;
+  if (order === 0) return a.exclusive ? a : b;
+  return order > 0 ? a : b;
+}
+
+const MOST_LISTED = 1024n;
+
+/** How many numbers a set has: exact up to 1024, Infinity where there are more or nothing says that they are few. */
+export function countNumbers(set: Numbers): number {
+  return listNumbers(set)?.values.size ?? Infinity;
+}
+
+/** A set of at most 1024 numbers as their list. */
+export function listNumbers(set: Numbers): NumberList | undefined {
+  if (set.kind === 'list') return set;
+  const { low, high, step } = set;
+  if (step && set.offSteps.some((off) => isMultiple(step, off))) return { kind: 'list', values: new Set() };
+  if (!low || !high) return undefined;
+  const order = compare(low.at, high.at);
+  if (order > 0 || (order === 0 && (low.exclusive || high.exclusive)))
+    return { kind: 'list', values: new Set() };
+  if (order === 0) return listOf([low.at], set);
+  if (!step) return undefined;
+  let first = stepsTo(low.at, step, false);
+  let last = stepsTo(high.at, step, true);
+  if (low.exclusive && isMultiple(low.at, step)) first++;
+  if (high.exclusive && isMultiple(high.at, step)) last--;
+  if (last - first >= MOST_LISTED) return undefined;
+  const values: Decimal[] = [];
+  for (let at = first; at <= last; at++) values.push(times(step, at));
+  return listOf(values, set);
+}
+
+function listOf(values: readonly Decimal[], set: NumberRange): NumberList {
+  // A number of JavaScript stands for its text, so what it cannot hold exactly is left to the range.
+  const exact = values.map(toNumber).map((value) => (value === 0 ? 0 : value));
+  return { kind: 'list', values: new Set(exact.filter((value) => hasNumber(set, value))) };
+}
+
+/** Every number that is not in a set, as sets that may overlap. */
+export function otherNumbers(set: Numbers): Numbers[] {
+  if (set.kind === 'list') return [{ ...ANY_NUMBER, without: set.values }];
+  const others: Numbers[] = [];
+  if (set.low) others.push({ ...ANY_NUMBER, high: { at: set.low.at, exclusive: !set.low.exclusive } });
+  if (set.high) others.push({ ...ANY_NUMBER, low: { at: set.high.at, exclusive: !set.high.exclusive } });
+  if (set.step) others.push({ ...ANY_NUMBER, offSteps: [set.step] });
+  for (const step of set.offSteps) others.push({ ...ANY_NUMBER, step });
+  if (set.without.size > 0) others.push({ kind: 'list', values: set.without });
+  return others;
+}

@@ -1,0 +1,91 @@
+import { normalRanges } from '../regex/character-ranges.ts';
+import type { Regex } from '../regex/regex.ts';
+
+/** No text. */
+export const NEVER: Regex = { kind: 'never' };
+
+/** The empty text. */
+export const EMPTY: Regex = { kind: 'text', text: '' };
+
+/** One character of any kind. */
+export const ANY_CHARACTER: Regex = {
+  kind: 'set',
+  ranges: [
+    [0, 0xd7ff],
+    [0xe000, 0x10ffff],
+  ],
+};
+
+/** Any text. */
+export const ANY_TEXT: Regex = { kind: 'repeat', part: ANY_CHARACTER, min: 0, max: Infinity };
+
+const ONE_CHARACTER_OR_MORE: Regex = { kind: 'repeat', part: ANY_CHARACTER, min: 1, max: Infinity };
+
+/** Exactly this text. */
+export function text(value: string): Regex {
+  return { kind: 'text', text: value };
+}
+
+/** One character of those between the two of each pair, as in `set('09', 'az')`. */
+export function set(...pairs: readonly string[]): Regex {
+  return {
+    kind: 'set',
+    ranges: normalRanges(pairs.map((pair) => [pair.codePointAt(0) ?? 0, pair.codePointAt(1) ?? 0])),
+  };
+}
+
+/** One after the other; never where one is never. */
+export function sequence(...parts: readonly Regex[]): Regex {
+  if (parts.some(({ kind }) => kind === 'never')) return NEVER;
+  const some = parts.filter((part) => part.kind !== 'text' || part.text !== '');
+  return some.length === 1 && some[0]
+    ? some[0]
+    : some.length === 0
+      ? EMPTY
+      : { kind: 'sequence', parts: some };
+}
+
+/** One of them; those that are never are left out. */
+export function choice(...parts: readonly Regex[]): Regex {
+  const some = parts.filter(({ kind }) => kind !== 'never');
+  return some.length === 0 ? NEVER : some.length === 1 && some[0] ? some[0] : { kind: 'choice', parts: some };
+}
+
+/** What all match. */
+export function both(...parts: readonly Regex[]): Regex {
+  if (parts.some(({ kind }) => kind === 'never')) return NEVER;
+  const some = parts.filter((part) => part !== ANY_TEXT);
+  return some.length === 0
+    ? ANY_TEXT
+    : some.length === 1 && some[0]
+      ? some[0]
+      : { kind: 'both', parts: some };
+}
+
+/** What the part does not match. */
+export function not(part: Regex): Regex {
+  if (part.kind === 'never') return ANY_TEXT;
+  if (part === ANY_TEXT) return NEVER;
+  return part.kind === 'not' ? part.part : { kind: 'not', part };
+}
+
+/** So many times. */
+export function repeat(part: Regex, min: number, max: number): Regex {
+  if (max < min) return NEVER;
+  if (max === 0) return EMPTY;
+  if (min === 1 && max === 1) return part;
+  if (part.kind === 'never') return min === 0 ? EMPTY : NEVER;
+  return { kind: 'repeat', part, min, max };
+}
+
+/** Once or not at all. */
+export function optional(part: Regex): Regex {
+  return repeat(part, 0, 1);
+}
+
+/** Texts of so many characters. */
+export function ofLength(min: number, max: number): Regex {
+  if (min === 0 && max === Infinity) return ANY_TEXT;
+  if (min === 1 && max === Infinity) return ONE_CHARACTER_OR_MORE;
+  return repeat(ANY_CHARACTER, min, max);
+}

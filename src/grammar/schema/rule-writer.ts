@@ -1,0 +1,19 @@
+import type { Fuel } from '../fuel.ts';
+import type { Rule } from '../grammar.ts';
+import type { Regex } from '../regex/regex.ts';
+import type { Expander } from './expand.ts';
+import type { Term, Values } from './shapes.ts';
+import type { Spacing } from './spacing.ts';
+
+/** What the rules of arrays and objects are written with. */
+export interface RuleWriter {
+  readonly expander: Expander;
+  readonly spacing: Spacing;
+  readonly fuel: Fuel;
+  /** What stands for a term in other rules. */
+  ruleOf(term: Term): Rule;
+  /** Gives a rule its name; what stands for it in other rules. */
+  define(name: string, rule: Rule): Rule;
+  /** What is neither array nor object of a set; where `isCanonical`, one spelling a value. */
+  scalars(values: Values, isCanonical?: boolean): Regex;
+}

@@ -1,0 +1,36 @@
+import { Fuel } from '../fuel.ts';
+import type { Grammar } from '../grammar.ts';
+import { RegularLanguages } from '../regex/regular-languages.ts';
+import { SchemaDocument } from './document.ts';
+import { Emitter } from './emit.ts';
+import { Expander } from './expand.ts';
+import { copyJson } from './json-value.ts';
+import { invalid, type SchemaOptions } from './options.ts';
+import { pruned } from './prune.ts';
+import { termOf } from './shapes.ts';
+import { spacingOf } from './spacing.ts';
+
+/**
+ * The JSON that satisfies a schema (JSON Schema, draft 2020-12), with the members of objects in the order of `properties`. Every
+ * keyword is honoured, or the schema is refused: throws `SCHEMA_UNSUPPORTED` with the keyword and its place, `GRAMMAR_INVALID` for
+ * what is no schema or what nothing satisfies, and `GRAMMAR_TOO_COSTLY` for what would take too long.
+ */
+export function schemaGrammar(
+  schema: unknown,
+  options: SchemaOptions = {},
+  fuel = new Fuel('the schema', BOUNDS),
+): Grammar {
+  const document = new SchemaDocument(copyJson(schema));
+  const languages = new RegularLanguages(fuel);
+  const expander = new Expander(document, languages, fuel, options);
+  const emitter = new Emitter(expander, spacingOf(options.whitespace));
+  const grammar = pruned(emitter.grammar(termOf([document.root])), languages);
+  return grammar ?? invalid('', 'no value satisfies the schema');
+}
+
+const BOUNDS = { units: 2_000_000 };
+
+/** Any JSON, or where `kind` is `object` (as `json_object` asks) any object. */
+export function jsonGrammar(kind: 'value' | 'object' = 'value', options: SchemaOptions = {}): Grammar {
+  return schemaGrammar(kind === 'object' ? { type: 'object' } : true, options);
+}

@@ -1,0 +1,92 @@
+import { anyStringRegex, stringRegex } from './json-string.ts';
+import type { Regex } from '../regex/regex.ts';
+import type { RegularLanguages } from '../regex/regular-languages.ts';
+import { both, choice, not, ofLength, text } from './regexes.ts';
+
+/** Texts of a length, in all of some languages. */
+export interface TextRange {
+  readonly kind: 'range';
+  /** In code points. */
+  readonly min: number;
+  readonly max: number;
+  readonly languages: readonly Regex[];
+}
+
+/** These texts. */
+export interface TextList {
+  readonly kind: 'list';
+  readonly values: ReadonlySet<string>;
+}
+
+/** A set of texts. */
+export type Texts = TextRange | TextList;
+
+/** Every text. */
+export const ANY_STRING: TextRange = { kind: 'range', min: 0, max: Infinity, languages: [] };
+
+function lengthOf(value: string): number {
+  let length = 0;
+  for (const _ of value) length++;
+  return length;
+}
+
+/** True where a set has a text. */
+export function hasText(set: Texts, value: string, languages: RegularLanguages): boolean {
+  if (set.kind === 'list') return set.values.has(value);
+  const length = lengthOf(value);
+  return (
+    length >= set.min &&
+    length <= set.max &&
+    set.languages.every((language) => languages.matches(language, value))
+  );
+}
+
+/** The texts of both sets; undefined where it is plain that there are none. */
+export function bothTexts(a: Texts, b: Texts, languages: RegularLanguages): Texts | undefined {
+  if (a.kind === 'list' || b.kind === 'list') {
+    const [list, other] = a.kind === 'list' ? [a, b] : [b as TextList, a];
+    const values = [...list.values].filter((value) => hasText(other, value, languages));
+    return values.length === 0 ? undefined : { kind: 'list', values: new Set(values) };
+  }
+  const min = Math.max(a.min, b.min);
+  const max = Math.min(a.max, b.max);
+  if (min > max) return undefined;
+  return { kind: 'range', min, max, languages: [...new Set([...a.languages, ...b.languages])] };
+}
+
+/** Every text that is not in a set, as sets that may overlap. */
+export function otherTexts(set: Texts): Texts[] {
+  if (set.kind === 'list') return [{ ...ANY_STRING, languages: [not(textsRegex(set))] }];
+  const others: Texts[] = [];
+  if (set.min > 0) others.push({ ...ANY_STRING, max: set.min - 1 });
+  if (set.max < Infinity) others.push({ ...ANY_STRING, min: set.max + 1 });
+  for (const language of set.languages) others.push({ ...ANY_STRING, languages: [not(language)] });
+  return others;
+}
+
+/** The texts themselves, as a language. */
+export function textsRegex(set: Texts): Regex {
+  if (set.kind === 'list') return choice(...Array.from(set.values, text));
+  return both(...set.languages, ofLength(set.min, set.max));
+}
+
+/** JSON's strings for a set of texts; where `isCanonical`, one spelling a text. */
+export function textsJson(set: Texts, isCanonical = false): Regex {
+  if (set.kind === 'range' && set.languages.length === 0 && !isCanonical)
+    return anyStringRegex(set.min, set.max);
+  return stringRegex(textsRegex(set));
+}
+
+/** True where no text is in the set. */
+export function isWithoutText(set: Texts, languages: RegularLanguages): boolean {
+  if (set.kind === 'list') return set.values.size === 0;
+  return set.languages.length > 0 && languages.isEmpty(textsRegex(set));
+}
+
+/** A set of at most so many texts as their list. */
+export function listTexts(set: Texts, most: number, languages: RegularLanguages): TextList | undefined {
+  if (set.kind === 'list') return set.values.size <= most ? set : undefined;
+  if (set.languages.length === 0 && set.max > 0) return undefined;
+  const values = languages.texts(textsRegex(set), most);
+  return values && { kind: 'list', values: new Set(values) };
+}

@@ -1,0 +1,43 @@
+import { type Json, type JsonObject, isArray, isObject } from './json-value.ts';
+
+/** Where keywords of draft 2020-12 hold schemas: one, a list, or a map of them. */
+const HOLDERS: ReadonlyMap<string, 'one' | 'list' | 'map'> = new Map([
+  ['$defs', 'map'],
+  ['definitions', 'map'],
+  ['properties', 'map'],
+  ['patternProperties', 'map'],
+  ['dependentSchemas', 'map'],
+  ['dependencies', 'map'],
+  ['allOf', 'list'],
+  ['anyOf', 'list'],
+  ['oneOf', 'list'],
+  ['prefixItems', 'list'],
+  ['items', 'one'],
+  ['additionalItems', 'one'],
+  ['contains', 'one'],
+  ['additionalProperties', 'one'],
+  ['propertyNames', 'one'],
+  ['not', 'one'],
+  ['if', 'one'],
+  ['then', 'one'],
+  ['else', 'one'],
+  ['unevaluatedItems', 'one'],
+  ['unevaluatedProperties', 'one'],
+  ['contentSchema', 'one'],
+] as const);
+
+/** The schemas right inside of a schema, with the steps to them. What `enum`, `const` and unknown words hold is none. */
+export function* subschemasOf(
+  schema: JsonObject,
+): Generator<[steps: readonly (string | number)[], value: Json]> {
+  for (const [keyword, value] of schema) {
+    const holder = HOLDERS.get(keyword);
+    if (holder === undefined) continue;
+    if (holder === 'map' && isObject(value)) {
+      for (const [name, inner] of value) if (isObject(inner)) yield [[keyword, name], inner];
+    } else if (holder === 'list' || isArray(value)) {
+      if (isArray(value))
+        for (const [at, inner] of value.entries()) if (isObject(inner)) yield [[keyword, at], inner];
+    } else if (isObject(value)) yield [[keyword], value];
+  }
+}

@@ -6,6 +6,9 @@ import { join } from 'node:path';
 
 const RECORD = 'dist/.built.json';
 
+/** What tsc remembers of its last run, which may have written nothing. It emits anew without it, and so it is no output. */
+const TSC_RECORD = 'dist/.tsbuildinfo';
+
 /** The build writes it among the sources. */
 const GENERATED = 'src/devices/cpu/kernels/grids.ts';
 
@@ -34,7 +37,9 @@ const inputsOf = (root) => [
   ...SINGLE,
 ];
 
-const outputsOf = (root) => [...filesIn(root, 'dist').filter((path) => path !== RECORD), GENERATED];
+const RECORDS = [RECORD, TSC_RECORD];
+
+const outputsOf = (root) => [...filesIn(root, 'dist').filter((path) => !RECORDS.includes(path)), GENERATED];
 
 /** A file's time, size and hash, the hash taken over from `before` where time and size are the same; undefined without a file. */
 function stateOf(root, path, before) {

@@ -24,7 +24,13 @@ class Project {
 
   constructor(t: TestContext) {
     this.root = temporaryFolder(t);
-    for (const path of ['src/a.ts', 'src/devices/cpu/kernels/grids.ts', 'tests/a.test.ts', 'dist/src/a.js'])
+    for (const path of [
+      'src/a.ts',
+      'src/devices/cpu/kernels/grids.ts',
+      'tests/a.test.ts',
+      'dist/src/a.js',
+      'dist/.tsbuildinfo',
+    ])
       this.write(path, 'one');
     this.write('node_modules/.package-lock.json', '{}');
     recordBuild(this.root, lookAtBuild(this.root).inputs);
@@ -58,6 +64,7 @@ test('data of tests, and what others put into dist/, change nothing', (t) => {
   const project = new Project(t);
   project.write('tests/fixtures/a.json', '{}');
   project.write('dist/other.txt', 'other');
+  project.write('dist/.tsbuildinfo', 'of a check that wrote nothing');
   assert.deepEqual(project.state, BUILT);
 });
 

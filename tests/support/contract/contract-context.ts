@@ -9,8 +9,9 @@ export interface ContractContext {
   device(): Device;
 }
 
-/** Declares one test, skipped with its reason where the device's options say so. */
+/** Declares one test if it is wanted, skipped with its reason where the device's options say so. */
 export function contractTest({ options }: ContractContext, name: string, body: () => Promise<void>): void {
+  if (options.only?.(name) === false) return;
   const skip = selected(options.skip, name)?.reason;
   test(name, skip === undefined ? {} : { skip }, body);
 }

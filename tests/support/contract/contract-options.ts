@@ -8,6 +8,8 @@ export interface TestSelection {
 
 /** A device under test, and where it differs from the full contract. */
 export interface ContractOptions {
+  /** Which tests, by their names: a file may hold a part of the suite, others the rest. All without it. */
+  readonly only?: (test: string) => boolean;
   /** Tests that make no sense for the device. */
   readonly skip?: readonly TestSelection[];
   /** Operator tests whose graphs the device must refuse with `OP_UNSUPPORTED`. */

@@ -15,10 +15,13 @@ export const ISOLATION_CASES: readonly OpCase[] = LAYER_CASES.filter(({ name }) 
 export function testIsolation(context: ContractContext): void {
   if (skipsGroup(context, 'isolation')) return;
   for (const of of ISOLATION_CASES) {
-    contractTest(context, `isolation: NaN stays in its sequence, ${of.name}`, () =>
-      checkIsolation(context.device(), of),
-    );
+    contractTest(context, isolationTestName(of), () => checkIsolation(context.device(), of));
   }
+}
+
+/** The name of an isolation test. */
+export function isolationTestName(of: OpCase): string {
+  return `isolation: NaN stays in its sequence, ${of.name}`;
 }
 
 /** Runs a layer twice, once with NaN for a sequence's first values, and compares the other sequences' rows bit for bit. */

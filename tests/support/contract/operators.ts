@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { Device } from '../../../src/device/index.ts';
 import { openReferenceDevice } from '../../../src/devices/reference/index.ts';
 import type { State, Tensor } from '../../../src/ops/index.ts';
 import { type CaseData, caseData, rowsInUse } from './case-data.ts';
 import { ALL_CASES } from './cases/index.ts';
 import { difference, elementsOf, stateRow, stateRowBytes } from './compare.ts';
-import { type ContractContext, skipsGroup } from './contract-context.ts';
+import { type ContractContext, contractTest, skipsGroup } from './contract-context.ts';
 import { type ContractOptions, selected } from './contract-options.ts';
 import { limitOf } from './limits.ts';
 import type { OpCase } from './op-case.ts';
@@ -26,9 +26,7 @@ export function testName(of: OpCase): string {
 }
 
 function testCase(context: ContractContext, of: OpCase): void {
-  const { options } = context;
-  const skip = selected(options.skip, testName(of))?.reason;
-  test(testName(of), skip === undefined ? {} : { skip }, () => checkCase(context.device(), of, options));
+  contractTest(context, testName(of), () => checkCase(context.device(), of, context.options));
 }
 
 /** What the oracle computes, once for all devices of a test file. */

@@ -11,7 +11,7 @@ import {
   type NativeTarget,
 } from '../../../src/devices/native/index.ts';
 import { ChildCompiler } from '../../../src/node/child-compiler.ts';
-import { AMD_TARGETS } from './amd-targets.ts';
+import { AMD_TARGETS, amdTarget } from './amd-targets.ts';
 import { ALL_TEXTS } from './kernel-texts.ts';
 
 const CLANG = process.env.CLANG ?? 'clang-19';
@@ -44,8 +44,7 @@ export function testClang(choose: KernelChoice): void {
 /** Declares a test a target: the kernels compile with the machine's hipRTC, through our own driver and child process. */
 export function testHiprtc(choose: KernelChoice): void {
   for (const [order, name] of HIPRTC_TARGETS.entries()) {
-    const target = AMD_TARGETS.find((known) => known.name === name);
-    assert.ok(target);
+    const target = amdTarget(name);
     test(`hipRTC compiles kernels for ${name}`, async (t) => {
       await using compiler = new ChildCompiler();
       if (!(await hasHiprtc(compiler))) return t.skip(missing('hipRTC').skip);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { NativeTarget } from '../../../src/devices/native/index.ts';
 
 /** AMD GPUs that kernels are compiled for: lanes of a wave, and the processors of a card that has the instruction set. */
@@ -24,3 +25,10 @@ export const AMD_TARGETS: readonly NativeTarget[] = Object.entries(CARDS).map(([
   programmatic: false,
   blas: true,
 }));
+
+/** The target of a name that is in the list. */
+export function amdTarget(name: string): NativeTarget {
+  const target = AMD_TARGETS.find((known) => known.name === name);
+  assert.ok(target, name);
+  return target;
+}

@@ -1,17 +1,26 @@
 import { after, before, test } from 'node:test';
 import { type Device, wholeOf } from '../../../src/device/index.ts';
+import { ALL_CASES } from '../contract/cases/index.ts';
 import { type ContractOptions, testDeviceContract } from '../contract/index.ts';
+import { testName } from '../contract/operators.ts';
 import { findCompiler } from '../emulator/build-emulator.ts';
 import { Emulator, STATUS, withDevice } from './emulator.ts';
-import { caseGraphs } from './lowered-modules.ts';
+import { caseGraph } from './lowered-modules.ts';
 
 /** Compiles the cases' kernels on all processors, where the tests would compile one after the other; the cache keeps them. */
-async function compileCases(device: Device): Promise<void> {
-  await Promise.all(caseGraphs().map((graph) => device.compile(graph)));
+async function compileCases(device: Device, only: (test: string) => boolean): Promise<void> {
+  const cases = ALL_CASES.filter((of) => only(testName(of)));
+  await Promise.all(cases.map((of) => device.compile(caseGraph(of))));
 }
 
-/** Declares the device contract's tests for an emulated GPU; they are skipped, with the reason, where it cannot be built. */
-export async function testEmulatedContract(target: string): Promise<void> {
+/**
+ * Declares the device contract's tests, those that are wanted, for an emulated GPU; they are skipped, with the reason, where
+ * it cannot be built.
+ */
+export async function testEmulatedContract(
+  target: string,
+  only: (test: string) => boolean = () => true,
+): Promise<void> {
   const compiler = findCompiler();
   if ('reason' in compiler) {
     test(`device contract: emulated ${target}`, { skip: compiler.reason }, () => {});
@@ -19,8 +28,9 @@ export async function testEmulatedContract(target: string): Promise<void> {
   }
   const emulator = await Emulator.open(target);
   after(() => emulator[Symbol.asyncDispose]());
-  before(() => withDevice(emulator, compileCases));
+  before(() => withDevice(emulator, (device) => compileCases(device, only)));
   const options: ContractOptions = {
+    only,
     failQueuedWork: (device) => (stream) => {
       using buffer = device.createBuffer(256, 'target');
       emulator.control.failCall('hipMemcpyAsync', 1, STATUS.launchResources);

@@ -8,6 +8,7 @@ import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
 import { type SyntheticShape, syntheticShape } from '../../../src/model/synthetic/shapes.ts';
 import { GraphBuilder, type OpGraph } from '../../../src/ops/index.ts';
 import { ALL_CASES } from '../contract/cases/index.ts';
+import type { OpCase } from '../contract/op-case.ts';
 import { syntheticGraphs, syntheticModel } from '../synthetic-graphs.ts';
 import { PROBE } from './probe.ts';
 
@@ -34,13 +35,11 @@ async function modelGraphs(of: SyntheticShape, format: TensorFormat): Promise<Op
   });
 }
 
-/** The graphs of the operator contract. */
-export function caseGraphs(): OpGraph[] {
-  return ALL_CASES.map((of) => {
-    const graph = new GraphBuilder(of.name, of.batch.shape);
-    for (const [name, tensor] of Object.entries(of.record(graph))) graph.output(name, tensor);
-    return graph.finish();
-  });
+/** The graph of a case of the operator contract. */
+export function caseGraph(of: OpCase): OpGraph {
+  const graph = new GraphBuilder(of.name, of.batch.shape);
+  for (const [name, tensor] of Object.entries(of.record(graph))) graph.output(name, tensor);
+  return graph.finish();
 }
 
 /** What the lowering asks for by these graphs, each text with its definitions once. */
@@ -66,7 +65,7 @@ export async function allModules(target: NativeTarget): Promise<KernelModule[]> 
   const common = formats.filter(({ name }) => name === 'Q4_0');
   const large = common.map((format) => modelGraphs({ ...shape, heads: 16, kvHeads: 8 }, format));
   const all = (await Promise.all([...graphs, ...large])).flat();
-  const own = modulesOf([...all, ...caseGraphs()], target);
+  const own = modulesOf([...all, ...ALL_CASES.map(caseGraph)], target);
   const modules = [...(await modelModules(target)), ...own, PROBE];
   return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
 }

@@ -1,3 +1,3 @@
 import { testEmulatedContract } from '../support/native/emulated-contract.ts';
 
-await testEmulatedContract('gfx1100');
+await testEmulatedContract('gfx942');

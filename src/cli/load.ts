@@ -31,8 +31,8 @@ export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
   const { context, batch, logitRows, sequences, cacheType, weights, decode } = flags;
   const { load, memory, weightMemory, hostMemory, shrinkContext, pool, speculation } = flags;
   const sizes = { context, batch, logitRows, sequences, cacheType, speculation };
-  const { deterministic, embedding, device, threads } = flags;
-  const model = { ...sizes, deterministic, weights, decode, embedding };
+  const { deterministic, embedding, allowUnread, device, threads } = flags;
+  const model = { ...sizes, deterministic, weights, decode, embedding, allowUnread };
   const rest = { load, memory, weightMemory, hostMemory, shrinkContext, pool, device, threads };
   return { ...model, ...rest, ...adaptersOf(flags), draft: draftOf(flags) };
 }

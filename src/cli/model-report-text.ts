@@ -1,3 +1,4 @@
+import { type Unread, unreadText } from '../model/unread/unread.ts';
 import { formatBytes } from '../base/bytes.ts';
 import type { MemoryNeed, MetadataEntry, ModelSummary, TensorEntry } from './model-report.ts';
 import { printable, tableText } from './table.ts';
@@ -161,4 +162,10 @@ export function tensorsText(rows: readonly TensorEntry[]): string {
 function countText(count: number): string {
   if (count < 1e6) return `${count}`;
   return count < 1e9 ? `${(count / 1e6).toFixed(1)} M` : `${(count / 1e9).toFixed(2)} G`;
+}
+
+/** What nothing is computed with, and whether the file is refused for it. */
+export function unreadSection(unread: readonly Unread[]): string {
+  const lines = unread.map((of) => `${of.level.padEnd(8)}${printable(unreadText(of))}\n`);
+  return `not read\n${lines.join('')}`;
 }

@@ -1,7 +1,10 @@
 import { isRocmforgeError } from '../base/errors.ts';
+import { openNullDevice } from '../devices/null/index.ts';
 import { LanguageModel } from '../engine/language-model.ts';
 import type { GgufFile, MetadataValue } from '../gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
+import { describeModel } from '../model/plan-options.ts';
+import type { Unread } from '../model/unread/unread.ts';
 import { type FitSummary, summaryOf } from '../model/fit-plan.ts';
 import { type DeviceRequest, openDevice } from '../node/devices.ts';
 import { hostMemoryOf } from '../node/host-memory.ts';
@@ -129,6 +132,23 @@ export async function memoryNeed(
   } catch (error) {
     if (!isRocmforgeError(error) || isRocmforgeError(error, 'INVALID_ARGUMENT')) throw error;
     return { unknown: error.message };
+  }
+}
+
+/** What of a file its architecture computes nothing with; nothing of a model that cannot be planned, whose memory says why. */
+export function unreadOf(gguf: GgufFile): readonly Unread[] {
+  const source = { gguf, device: openNullDevice(), architectures: ALL_ARCHITECTURES };
+  try {
+    const { parts, unread } = describeModel(source, {});
+    try {
+      parts.record({ ...parts.shape, rows: 1, outputs: 1 });
+    } catch (error) {
+      if (!isRocmforgeError(error, 'MODEL_UNREAD')) throw error;
+    }
+    return unread.found;
+  } catch (error) {
+    if (!isRocmforgeError(error)) throw error;
+    return [];
   }
 }
 

@@ -35,6 +35,7 @@ export interface ModelFlags extends AdapterFlags {
   readonly weightMemory?: number;
   readonly hostMemory?: number;
   readonly shrinkContext?: boolean;
+  readonly allowUnread?: boolean;
   readonly pool?: boolean;
   readonly loadTrace?: string;
   readonly profile?: string | true | undefined;
@@ -108,6 +109,18 @@ export function modelOptions(): Option[] {
     new Option('--load <mode>', 'when weights are loaded (default: background)')
       .choices(LOAD_MODES)
       .helpGroup('Model:'),
+    new Option(
+      '--allow-unread',
+      'run a file that holds more than its architecture computes with, as if it did not',
+    ).helpGroup('Model:'),
+    ...memoryOptions(),
+    ...adapterOptions(),
+  ];
+}
+
+/** How much memory a model takes, and what gives way. */
+function memoryOptions(): Option[] {
+  return [
     new Option('--memory <size>', 'memory for everything, as 6GiB; layers that do not fit are streamed')
       .argParser(byteSize)
       .helpGroup('Model:'),
@@ -127,7 +140,6 @@ export function modelOptions(): Option[] {
     new Option('--pool', 'one allocation for the weights of a layer instead of one for each').helpGroup(
       'Model:',
     ),
-    ...adapterOptions(),
   ];
 }
 

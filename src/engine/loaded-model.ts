@@ -89,6 +89,8 @@ export class LoadedModel implements AsyncDisposable {
     const planned = await planWithin(parts, options, await limitsOf(parts, options), parts.compiled);
     const { plan, fit } = planned;
     log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
+    for (const unread of planned.description.unread.found)
+      log.warn('a part of the file is not read', { ...unread });
     const { streamedParts, weights, context } = fit;
     if (options.context !== undefined && context < options.context)
       log.warn('memory is short: the context is smaller', { context, asked: options.context });

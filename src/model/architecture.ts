@@ -7,7 +7,7 @@ import type { GraphBuilder } from '../ops/graph.ts';
 import type { Tensor, Weight } from '../ops/value.ts';
 import { EMBEDDING_TABLE, type EmbeddingPlace, HOST_ROWS } from './embedding-place.ts';
 import type { LayerStates } from './layer-states.ts';
-import type { ModelConfig } from './model-config.ts';
+import type { ConfigReader, ModelConfig } from './model-config.ts';
 
 /** Finds a file's tensors by name. */
 export type TensorIndex = ReadonlyMap<string, TensorInfo>;
@@ -118,7 +118,8 @@ export interface LayerInputs {
 export interface Architecture<C extends ModelConfig = ModelConfig> {
   /** The values of `general.architecture` it answers to. */
   readonly names: readonly string[];
-  configure(metadata: GgufMetadata, architecture: string): C;
+  /** Reads what the metadata say below the architecture's name. Throws `MODEL_CONFIG`. */
+  configure(read: ConfigReader): C;
   /** Records token ids, i32 [rows, 1], to the residual stream, and what all layers share (the turns of the positions). */
   recordEmbedding(scope: PartScope<C>, ids: Tensor): { x: Tensor; shared: ReadonlyMap<string, Tensor> };
   /** Records one layer: residual stream in, residual stream out. */

@@ -29,6 +29,9 @@ const ROPE_SCALINGS: readonly string[] = ['none', 'linear', 'yarn', 'longrope'];
 
 /** Reads numbers below `<architecture>.` and checks that they are usable. */
 export class ConfigReader {
+  /** The names, architecture and all, that were asked for: what of the file is read. */
+  readonly asked = new Set<string>();
+
   constructor(
     readonly metadata: GgufMetadata,
     readonly architecture: string,
@@ -48,7 +51,7 @@ export class ConfigReader {
 
   /** A yes or no that may be missing. */
   flag(key: string, fallback: boolean): boolean {
-    return this.metadata.boolean(`${this.architecture}.${key}`) ?? fallback;
+    return this.metadata.boolean(this.#named(key)) ?? fallback;
   }
 
   /** A real number; a missing one, or a zero where `zeroIsMissing`, gives the fallback. */
@@ -65,7 +68,7 @@ export class ConfigReader {
    */
   windowPattern(fallback: number): WindowPattern {
     const key = 'attention.sliding_window_pattern';
-    const name = `${this.architecture}.${key}`;
+    const name = this.#named(key);
     if (!this.#isPerLayer(key)) {
       const period = this.real(key, fallback);
       if (Number.isSafeInteger(period) && period >= 0) return period;
@@ -78,7 +81,7 @@ export class ConfigReader {
   /** Whether positions have several coordinates, each with frequencies of its own ("M-RoPE" of models that see). */
   hasCoordinates(): boolean {
     const [first = 0, second = 0] = Array.from(
-      this.metadata.numbers(`${this.architecture}.rope.dimension_sections`) ?? [],
+      this.metadata.numbers(this.#named('rope.dimension_sections')) ?? [],
     );
     return first > 0 && second > 0;
   }
@@ -94,9 +97,16 @@ export class ConfigReader {
     return { dimensions, base, scaling: this.#ropeScaling(trainedContext) };
   }
 
+  /** The whole name of a key, which is read. */
+  #named(key: string): string {
+    const name = `${this.architecture}.${key}`;
+    this.asked.add(name);
+    return name;
+  }
+
   /** A number, or what all of an array's values are: llama.cpp takes either for what may differ by layer. */
   #stored(key: string): number | undefined {
-    const name = `${this.architecture}.${key}`;
+    const name = this.#named(key);
     if (!this.#isPerLayer(key)) return this.metadata.number(name);
     const values = this.metadata.requireNumbers(name);
     for (let layer = 1; layer < values.length; layer++) {
@@ -118,8 +128,8 @@ export class ConfigReader {
 
   #ropeScaling(trainedContext: number): RopeScaling {
     const key = 'rope.scaling.type';
-    const kind = this.metadata.string(`${this.architecture}.${key}`);
-    const legacy = this.metadata.number(`${this.architecture}.rope.scale_linear`);
+    const kind = this.metadata.string(this.#named(key));
+    const legacy = this.metadata.number(this.#named('rope.scale_linear'));
     const factor = this.real('rope.scaling.factor', legacy ?? 1, true);
     const attention = this.real('rope.scaling.attn_factor', 1, true);
     if (kind !== undefined && !ROPE_SCALINGS.includes(kind)) {

@@ -10,11 +10,12 @@ import type { HostTable } from './host-embedding.ts';
 import { blocksFor, KV_BLOCK_SIZE, type KvCacheSize } from './kv-cache.ts';
 import { CACHE_TYPES, type CacheType } from './layer-states.ts';
 import type { AdapterSet } from './lora/adapter-set.ts';
-import type { ModelConfig } from './model-config.ts';
+import { ConfigReader, type ModelConfig } from './model-config.ts';
 import { recordModel } from './model-graphs.ts';
 import type { PlanParts } from './plan-parts.ts';
 import { tapGraphs } from './taps/tap-graphs.ts';
 import type { Taps } from './taps/tap.ts';
+import { UnreadCheck } from './unread/unread-check.ts';
 
 /** Where a model comes from, and where it goes. */
 export interface ModelSource {
@@ -70,6 +71,11 @@ export interface PlanOptions {
   readonly taps?: Taps | undefined;
   /** One buffer for the weights of a layer instead of one for each. Default false. */
   readonly pool?: boolean | undefined;
+  /**
+   * Whether a file may be run that holds more than its architecture computes with, as if it did not: tensors and switches that
+   * would be refused are warned of. Default false.
+   */
+  readonly allowUnread?: boolean | undefined;
   /** Where matrices that do not stay as in the file are decoded. Default: on the device, where it can. */
   readonly decode?: DecodePlace | undefined;
 }
@@ -87,9 +93,14 @@ export interface ModelDescription {
   readonly config: ModelConfig;
   readonly parts: PlanParts;
   readonly cache: KvCacheSize;
+  /** What of the file nothing is computed with, known when a part was recorded. */
+  readonly unread: UnreadCheck;
 }
 
-/** Reads the metadata. Throws `INVALID_ARGUMENT`, `ARCHITECTURE_UNKNOWN` or `MODEL_CONFIG`; tensors are not looked at. */
+/**
+ * Reads the metadata. Throws `INVALID_ARGUMENT`, `ARCHITECTURE_UNKNOWN` or `MODEL_CONFIG`; tensors are looked at when a shape is
+ * recorded, which throws `MODEL_TENSOR_…` and `MODEL_UNREAD`.
+ */
 export function describeModel(source: ModelSource, options: PlanOptions): ModelDescription {
   checkCounts(options);
   checkChoice('cacheType', options.cacheType, CACHE_TYPES);
@@ -97,7 +108,9 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const { gguf, device } = source;
   const { metadata } = gguf;
   const architecture = architectureOf(metadata, source.architectures);
-  const config = architecture.configure(metadata, metadata.string('general.architecture') ?? '');
+  const read = new ConfigReader(metadata, metadata.string('general.architecture') ?? '');
+  const config = architecture.configure(read);
+  const unread = new UnreadCheck({ gguf, read, config, allowed: options.allowUnread ?? false });
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   const slots = options.sequences ?? 1;
   // An encoder sees a text as a whole, and all its rows are wanted.
@@ -127,6 +140,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     tensors,
     record: (shape) => {
       const graphs = recordModel(architecture, config, tensors, { ...graphOptions, shape });
+      unread.check(graphs);
       return options.taps ? tapGraphs(graphs, [...options.taps.keys()]) : graphs;
     },
     hostEmbedding: options.embedding === 'host' ? hostTable(tensors, config, options) : undefined,
@@ -140,7 +154,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     poolWeights: options.pool,
     adaptersARow: adapters?.chosen ?? 0,
   };
-  return { config, parts, cache: { blocks, slots, context } };
+  return { config, parts, cache: { blocks, slots, context }, unread };
 }
 
 /** Whether the host decodes blocks for a model: what its workers are for. */

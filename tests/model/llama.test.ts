@@ -1,3 +1,4 @@
+import { ConfigReader } from '../../src/model/model-config.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
@@ -14,7 +15,7 @@ type Changed = GgufPlan['metadata'] extends Iterable<infer Pair> ? Pair[] : neve
 
 async function configOf(changed: Changed = []) {
   await using gguf = await tinyModel('F32', changed);
-  return llama.configure(gguf.metadata, 'llama');
+  return llama.configure(new ConfigReader(gguf.metadata, 'llama'));
 }
 
 const f32 = (value: number) => ({ type: 'f32', value }) as const;
@@ -73,7 +74,7 @@ test('contradictory metadata is refused with the key and what was expected', asy
 });
 
 async function graphsOf(gguf: GgufFile) {
-  const config = llama.configure(gguf.metadata, 'llama');
+  const config = llama.configure(new ConfigReader(gguf.metadata, 'llama'));
   const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
   const shape = { rows: 8, outputs: 1, slots: 1, blocksPerSlot: 4 };
   const options = { blocks: 4, cacheType: 'f16', tokens: 1, context: 128, alternatives: 0 } as const;

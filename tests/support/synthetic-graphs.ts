@@ -1,3 +1,4 @@
+import { ConfigReader } from '../../src/model/model-config.ts';
 import type { TensorFormat } from '../../src/formats/index.ts';
 import { GgufFile, GgufWriter, type TensorInfo } from '../../src/gguf/index.ts';
 import { MemorySink, MemorySource } from '../../src/io/index.ts';
@@ -27,7 +28,7 @@ export async function syntheticModel(
   await GgufWriter.begin(sink, { ...plan, tensors: [] });
   await using header = await GgufFile.open(new MemorySource(sink.bytes(), 'synthetic'));
   const architecture = architectureOf(header.metadata, ALL_ARCHITECTURES);
-  const config = architecture.configure(header.metadata, shape.architecture);
+  const config = architecture.configure(new ConfigReader(header.metadata, shape.architecture));
   const source = new MemorySource(new Uint8Array(0), 'nothing');
   const tensors = plan.tensors.map(({ name, format: planned, shape: plannedShape }): TensorInfo => {
     const stored = name.endsWith('attn_v.weight') ? values : planned;

@@ -80,19 +80,26 @@ interface TinyOptions {
   readonly seed?: number;
   /** The head has a matrix of its own. */
   readonly hasHead?: boolean;
+  /** F32 tensors that it has beside those of its architecture, by their shapes. */
+  readonly extra?: Readonly<Record<string, readonly number[]>>;
 }
 
 /** The bytes of a tiny Llama with seeded random weights. */
 export async function tinyBytes(
   matrix = 'F32',
   changed: GgufPlan['metadata'] = [],
-  { seed = 11, hasHead = false }: TinyOptions = {},
+  { seed = 11, hasHead = false, extra = {} }: TinyOptions = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
   const sink = new MemorySink();
   const random = seededRandom(seed);
   const plan = tinyPlan(matrix, changed);
   const head = { name: 'output.weight', format: format(matrix), shape: [TINY.width, TINY.vocabulary] };
-  const tensors = hasHead ? [...plan.tensors, head] : plan.tensors;
+  const more = Object.entries(extra).map(([name, shape]) => ({
+    name,
+    format: format('F32'),
+    shape: [...shape],
+  }));
+  const tensors = [...plan.tensors, ...(hasHead ? [head] : []), ...more];
   const writer = await GgufWriter.begin(sink, { ...plan, tensors });
   for (const tensor of writer.layout.tensors) {
     const bytes = new Uint8Array(tensor.byteLength);

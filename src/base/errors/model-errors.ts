@@ -87,6 +87,13 @@ export const modelErrors = {
     'Ask it for embeddings, or use a model that continues texts.',
     (p) => `${p.model} is an encoder and continues no text`,
   ),
+  MODEL_UNREAD: entry<{ architecture: string; names: string }>(
+    422,
+    'The file holds tensors or settings that nothing is computed with, so that its results would not be those it was made for.',
+    'Use a file that was converted for this architecture, or a newer rocmforge. Where what is named may be left out, load it with ' +
+      '--allow-unread (in the library `allowUnread: true`); `rocmforge inspect` lists all of it.',
+    (p) => `of this ${p.architecture}, nothing reads ${p.names}`,
+  ),
   LOGITS_NOT_FINITE: entry<{ position: number; where: string }>(
     500,
     'The model computed something that is no number: its file is damaged, or its values grow beyond what the device holds.',

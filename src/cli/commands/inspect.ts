@@ -2,8 +2,8 @@ import { Argument, Option } from 'commander';
 import { openGguf } from '../../node/open-gguf.ts';
 import type { CliCommand } from '../command.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
-import { memoryNeed, metadataEntries, summarize, tensorEntries } from '../model-report.ts';
-import { fitText, metadataText, summaryText, tensorsText } from '../model-report-text.ts';
+import { memoryNeed, metadataEntries, summarize, tensorEntries, unreadOf } from '../model-report.ts';
+import { fitText, metadataText, summaryText, tensorsText, unreadSection } from '../model-report-text.ts';
 import {
   type DeviceFlags,
   deviceOptions,
@@ -53,16 +53,20 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     const wants = (section: 'summary' | 'metadata' | 'tensors') => all || flags[section] === true;
     const full = flags.full === true;
     const summary = wants('summary') ? summarize(gguf) : undefined;
+    const unread = summary && unreadOf(gguf);
     const planned = summary || flags.fit;
-    const memory = planned ? await memoryNeed(gguf, flags, loadOptionsOf(flags)) : undefined;
+    // Of a file that would be refused, too: that it would be is said beside.
+    const asked = { ...loadOptionsOf(flags), allowUnread: true };
+    const memory = planned ? await memoryNeed(gguf, flags, asked) : undefined;
     const metadata = wants('metadata') ? metadataEntries(gguf, full) : undefined;
     const tensors = wants('tensors') ? tensorEntries(gguf) : undefined;
     if (flags.json) {
-      await output.json({ ...summary, memory, metadata, tensors });
+      await output.json({ ...summary, unread, memory, metadata, tensors });
       return undefined;
     }
     const sections: string[] = [];
     if (summary && memory) sections.push(summaryText(summary, memory));
+    if (unread && unread.length > 0) sections.push(unreadSection(unread));
     if (flags.fit && memory) sections.push(fitText(memory));
     if (metadata) sections.push(metadataText(metadata, full));
     if (tensors) sections.push(tensorsText(tensors));

@@ -1,4 +1,3 @@
-import { fail } from '../../base/errors.ts';
 import { attention, kvAppend } from '../../ops/attention.ts';
 import { add, gated, unary } from '../../ops/elementwise.ts';
 import { embed } from '../../ops/embed.ts';
@@ -9,7 +8,7 @@ import { slice } from '../../ops/slice.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { Architecture, LayerInputs, PartScope } from '../architecture.ts';
 import { linear } from '../blocks.ts';
-import { ConfigReader, type ModelConfig, type Pooling } from '../model-config.ts';
+import type { ModelConfig, Pooling } from '../model-config.ts';
 
 /** Sizes of an encoder. Widths count elements. */
 export interface BertConfig extends ModelConfig {
@@ -32,16 +31,14 @@ const POOLINGS: Readonly<Record<number, Pooling>> = { 0: 'none', 1: 'mean', 2: '
  */
 export const bert: Architecture<BertConfig> = {
   names: ['bert', 'nomic-bert'],
-  configure(metadata, architecture) {
-    const read = new ConfigReader(metadata, architecture);
+  configure(read) {
+    const { architecture } = read;
     const [width, heads] = [read.count('embedding_length'), read.count('attention.head_count')];
     const trainedContext = read.count('context_length');
     const type = read.real('pooling_type', 0);
     const pooling = POOLINGS[type];
-    if (pooling === undefined) {
-      const key = `${architecture}.pooling_type`;
-      fail('MODEL_CONFIG', { key, found: String(type), expected: '0 to 3: none, mean, first or last' });
-    }
+    if (pooling === undefined)
+      return read.refuse('pooling_type', String(type), '0 to 3: none, mean, first or last');
     return {
       architecture,
       memory: 'paged',

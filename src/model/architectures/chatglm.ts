@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
-import { ConfigReader } from '../model-config.ts';
 
 /**
  * ChatGLM 3 and GLM-4-9B: few key heads, a bias of the one matrix for query, key and value, half of each head turned by
@@ -9,7 +8,6 @@ import { ConfigReader } from '../model-config.ts';
  */
 export const chatglm: Architecture<DecoderConfig> = {
   names: ['chatglm'],
-  configure: (metadata, architecture) =>
-    readDecoder(new ConfigReader(metadata, architecture), { feedForward: 'fused' }),
+  configure: (read) => readDecoder(read, { feedForward: 'fused' }),
   ...decoder,
 };

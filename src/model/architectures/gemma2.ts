@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, type DecoderTraits, readDecoder } from '../decoder/decoder-config.ts';
-import { ConfigReader } from '../model-config.ts';
 
 /** The 27B model alone scales its scores by the width that a head would have without `attention.key_length`. */
 const LAYERS_OF_27B = 46;
@@ -12,8 +11,7 @@ const LAYERS_OF_27B = 46;
  */
 export const gemma2: Architecture<DecoderConfig> = {
   names: ['gemma2'],
-  configure(metadata, architecture) {
-    const read = new ConfigReader(metadata, architecture);
+  configure(read) {
     const width = read.count('embedding_length');
     const traits: Partial<DecoderTraits> = {
       ropePairs: 'halves',

@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, type DecoderTraits, readDecoder } from '../decoder/decoder-config.ts';
-import { ConfigReader } from '../model-config.ts';
 
 /** The 27B model alone scales its scores by the width that a head would have without `attention.key_length`. */
 const LAYERS_OF_27B = 62;
@@ -12,8 +11,7 @@ const LAYERS_OF_27B = 62;
  */
 export const gemma3: Architecture<DecoderConfig> = {
   names: ['gemma3'],
-  configure(metadata, architecture) {
-    const read = new ConfigReader(metadata, architecture);
+  configure(read) {
     const [width, heads] = [read.count('embedding_length'), read.count('attention.head_count')];
     const dimensions = read.count('rope.dimension_count', read.count('attention.key_length', width / heads));
     const traits: Partial<DecoderTraits> = {

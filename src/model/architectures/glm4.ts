@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
-import { ConfigReader } from '../model-config.ts';
 
 /**
  * GLM-4-0414: ChatGLM with a second norm behind each half of a layer. The text half of GLM-4.1V is stored with halves of heads
@@ -9,8 +8,7 @@ import { ConfigReader } from '../model-config.ts';
  */
 export const glm4: Architecture<DecoderConfig> = {
   names: ['glm4'],
-  configure(metadata, architecture) {
-    const read = new ConfigReader(metadata, architecture);
+  configure(read) {
     const ropePairs = read.hasCoordinates() ? 'halves' : 'interleaved';
     return readDecoder(read, { feedForward: 'fused', normsAfter: true, ropePairs });
   },

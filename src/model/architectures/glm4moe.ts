@@ -2,7 +2,6 @@ import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
 import { readExperts } from '../decoder/decoder-experts.ts';
-import { ConfigReader } from '../model-config.ts';
 
 /**
  * GLM 4.5: a few layers with a feed-forward, then mixtures whose choice is biased, with an expert of all rows; halves of a part
@@ -10,8 +9,7 @@ import { ConfigReader } from '../model-config.ts';
  */
 export const glm4moe: Architecture<DecoderConfig> = {
   names: ['glm4moe'],
-  configure(metadata, architecture) {
-    const read = new ConfigReader(metadata, architecture);
+  configure(read) {
     const experts = readExperts(read, { gate: 'sigmoid' });
     if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
     const shared = read.countOrZero('expert_shared_count') * experts.hidden;

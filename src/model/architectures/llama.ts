@@ -2,7 +2,6 @@ import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
 import { readExperts } from '../decoder/decoder-experts.ts';
-import { ConfigReader } from '../model-config.ts';
 
 /**
  * Llama 1 to 3, Mistral, Mixtral and what shares their graph: RMS norm before each half, rotated grouped-query attention over
@@ -10,8 +9,7 @@ import { ConfigReader } from '../model-config.ts';
  */
 export const llama: Architecture<DecoderConfig> = {
   names: ['llama', 'mistral'],
-  configure(metadata, architecture) {
-    const read = new ConfigReader(metadata, architecture);
+  configure(read) {
     const window = read.countOrZero('attention.sliding_window') || undefined;
     const experts = readExperts(read, { normalized: true, hidden: read.count('feed_forward_length') });
     return readDecoder(read, { feedForwardScales: true, expertScales: true, window, experts });

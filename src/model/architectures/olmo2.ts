@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
-import { ConfigReader } from '../model-config.ts';
 
 /**
  * OLMo 2: norms behind each half of a layer instead of before, and of all queries and keys of a row (OLMo team 2025). The
@@ -9,8 +8,7 @@ import { ConfigReader } from '../model-config.ts';
  */
 export const olmo2: Architecture<DecoderConfig> = {
   names: ['olmo2'],
-  configure(metadata, architecture) {
-    const read = new ConfigReader(metadata, architecture);
+  configure(read) {
     const config = readDecoder(read, {
       ropePairs: 'halves',
       queryNorm: 'row',
@@ -20,7 +18,8 @@ export const olmo2: Architecture<DecoderConfig> = {
       windowPattern: read.windowPattern(4),
     });
     if (config.window === undefined) return config;
-    return { ...config, windowRope: { ...config.rope, scaling: { kind: 'none' } } };
+    const base = read.real('rope.freq_base_swa', config.rope.base);
+    return { ...config, windowRope: { ...config.rope, base, scaling: { kind: 'none' } } };
   },
   ...decoder,
 };

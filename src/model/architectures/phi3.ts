@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
-import { ConfigReader } from '../model-config.ts';
 
 /**
  * Phi 3, 3.5 and 4: gate and up are one matrix, as query, key and value are, and long contexts have turning factors of
@@ -9,7 +8,6 @@ import { ConfigReader } from '../model-config.ts';
  */
 export const phi3: Architecture<DecoderConfig> = {
   names: ['phi3'],
-  configure: (metadata, architecture) =>
-    readDecoder(new ConfigReader(metadata, architecture), { ropePairs: 'halves', feedForward: 'fused' }),
+  configure: (read) => readDecoder(read, { ropePairs: 'halves', feedForward: 'fused' }),
   ...decoder,
 };

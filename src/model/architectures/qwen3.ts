@@ -1,13 +1,12 @@
 import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
-import { ConfigReader } from '../model-config.ts';
 
 /** Qwen 3: heads of queries and keys are normalized before they are turned (Yang et al. 2025). */
 export const qwen3: Architecture<DecoderConfig> = {
   names: ['qwen3'],
-  configure: (metadata, architecture) =>
-    readDecoder(new ConfigReader(metadata, architecture), {
+  configure: (read) =>
+    readDecoder(read, {
       ropePairs: 'halves',
       queryNorm: 'head',
       feedForwardScales: true,

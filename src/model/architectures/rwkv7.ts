@@ -9,7 +9,7 @@ import type { Tensor } from '../../ops/value.ts';
 import { wkv7, wkvBonus } from '../../ops/wkv7.ts';
 import type { Architecture, LayerInputs, PartScope } from '../architecture.ts';
 import { linear } from '../blocks.ts';
-import { ConfigReader, type ModelConfig } from '../model-config.ts';
+import type { ModelConfig } from '../model-config.ts';
 
 /** Sizes of an RWKV-7 model. Widths count elements. */
 export interface Rwkv7Config extends ModelConfig {
@@ -44,11 +44,10 @@ const MIXTURES = { receptance: 0, decay: 1, key: 2, value: 3, rate: 4, gate: 5 }
  */
 export const rwkv7: Architecture<Rwkv7Config> = {
   names: ['rwkv7'],
-  configure(metadata, architecture) {
-    const read = new ConfigReader(metadata, architecture);
+  configure(read) {
     const rank = (name: string) => read.count(`attention.${name}_lora_rank`);
     return {
-      architecture,
+      architecture: read.architecture,
       memory: 'recurrent',
       layers: read.count('block_count'),
       width: read.count('embedding_length'),

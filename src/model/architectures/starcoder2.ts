@@ -1,13 +1,12 @@
 import type { Architecture } from '../architecture.ts';
 import { decoder } from '../decoder/decoder.ts';
 import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
-import { ConfigReader } from '../model-config.ts';
 
 /** StarCoder 2: layer norms, a feed-forward without gate, and biases everywhere (Lozhkov et al. 2024). */
 export const starcoder2: Architecture<DecoderConfig> = {
   names: ['starcoder2'],
-  configure: (metadata, architecture) =>
-    readDecoder(new ConfigReader(metadata, architecture), {
+  configure: (read) =>
+    readDecoder(read, {
       norm: 'layer',
       ropePairs: 'halves',
       feedForward: 'plain',

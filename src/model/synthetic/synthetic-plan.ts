@@ -1,3 +1,4 @@
+import { ConfigReader } from '../model-config.ts';
 import { fail, invariant } from '../../base/errors.ts';
 import { F32 } from '../../formats/index.ts';
 import { GgufFile, type GgufPlan, type GgufValue, GgufWriter } from '../../gguf/index.ts';
@@ -32,7 +33,7 @@ export async function syntheticPlan(
   const architecture = ALL_ARCHITECTURES.find(({ names }) => names.includes(shape.architecture));
   invariant(architecture, `${shape.architecture} is an architecture`);
   await using header = await headerOf([...metadata]);
-  const config = architecture.configure(header.metadata, shape.architecture);
+  const config = architecture.configure(new ConfigReader(header.metadata, shape.architecture));
   const optional = new Set(family.optional);
   const shapes = family.shapes?.(shape) ?? {};
   const { vocabulary } = shape;

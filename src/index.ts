@@ -6,7 +6,7 @@ export type { DraftModel, DraftSource } from './engine/draft-model.ts';
 export type { Embedding, EmbedOptions } from './engine/embedding.ts';
 export type { PositionLogits } from './engine/forced-logits.ts';
 export type { GenerationEnd } from './engine/sequence.ts';
-export type { GenerateOptions } from './engine/generate-options.ts';
+export type { ChatOptions, GenerateOptions } from './engine/generate-options.ts';
 export { LanguageModel, type ModelOptions, type ModelParts } from './engine/language-model.ts';
 export type { RuntimeOptions } from './engine/runtime-options.ts';
 export type { SequenceSnapshot } from './engine/sequence-snapshot.ts';
@@ -39,4 +39,5 @@ export type {
   ChatMessage,
   ChatTool,
   IncompleteCall,
+  ReasoningOptions,
 } from './text/index.ts';

@@ -3,9 +3,14 @@ import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import { type ChatChunk, ChatStream } from '../engine/chat-stream.ts';
 import { type TextChunk, TextStream } from '../engine/text-stream.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
-import type { ChatMessage, ChatRenderOptions } from '../text/index.ts';
+import type { ChatMessage } from '../text/index.ts';
 import type { CallClient } from './calls/call-client.ts';
-import type { BrowserGenerateOptions, EngineCall, ModelDescription } from './engine-calls.ts';
+import type {
+  BrowserChatOptions,
+  BrowserGenerateOptions,
+  EngineCall,
+  ModelDescription,
+} from './engine-calls.ts';
 import { remoteText } from './remote-text.ts';
 
 /** A model that runs in a worker of its own, with the methods of Node's `LanguageModel`. It owns the worker. */
@@ -40,10 +45,7 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
   }
 
   /** Answers a conversation, written down by the model's own template. The stream rejects as Node's throws and rejects. */
-  chat(
-    messages: readonly ChatMessage[],
-    { signal, ...options }: BrowserGenerateOptions & ChatRenderOptions = {},
-  ): ChatStream {
+  chat(messages: readonly ChatMessage[], { signal, ...options }: BrowserChatOptions = {}): ChatStream {
     this.#life.check();
     const source = remoteText<ChatChunk>(this.#client, { name: 'chat', messages, options }, signal);
     return new ChatStream(source, this.#callIdLength);

@@ -1,9 +1,9 @@
 import type { DeviceInfo } from '../device/index.ts';
 import type { ModelOptions } from '../engine/language-model.ts';
-import type { GenerateOptions } from '../engine/generate-options.ts';
+import type { ChatOptions, GenerateOptions } from '../engine/generate-options.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
 import type { FitPlan } from '../model/fit-plan.ts';
-import type { ChatMessage, ChatRenderOptions } from '../text/index.ts';
+import type { ChatMessage } from '../text/index.ts';
 import type { BrowserDeviceRequest } from './open-device.ts';
 import type { OpenSourceOptions, SourceLocation } from './open-source.ts';
 import type { DownloadProgress } from './store/download-progress.ts';
@@ -16,6 +16,9 @@ export type SendableOptions = Omit<ModelOptions, 'onProgress' | 'logger' | 'trac
 
 /** Node's options of a text but for the grammar, which lives outside the worker. */
 export type BrowserGenerateOptions = Omit<GenerateOptions, 'constraint'>;
+
+/** Node's options of an answer but for the grammar. */
+export type BrowserChatOptions = Omit<ChatOptions, 'constraint'>;
 
 /** What crosses to the engine's worker: options without functions and signals. */
 export interface OpenCall {
@@ -30,7 +33,7 @@ export interface OpenCall {
 export interface ChatCall {
   readonly name: 'chat';
   readonly messages: readonly ChatMessage[];
-  readonly options: Omit<BrowserGenerateOptions, 'signal'> & ChatRenderOptions;
+  readonly options: Omit<BrowserChatOptions, 'signal'>;
 }
 
 /** A text or token ids to be continued. */

@@ -12,9 +12,10 @@ export type {
   ChatMessage,
   ChatTool,
   IncompleteCall,
+  ReasoningOptions,
 } from '../text/index.ts';
 export { BrowserModel } from './browser-model.ts';
-export type { BrowserGenerateOptions, BrowserLoadProgress } from './engine-calls.ts';
+export type { BrowserChatOptions, BrowserGenerateOptions, BrowserLoadProgress } from './engine-calls.ts';
 export { type BrowserLoadOptions, loadModel, type ModelLocation } from './load-model.ts';
 export type { BrowserDeviceRequest } from './open-device.ts';
 export type { DownloadProgress } from './store/download-progress.ts';

@@ -1,7 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { SampledToken } from '../engine/sampled-token.ts';
+import type { ChatChunk } from '../engine/chat-stream.ts';
 import type { TextChunk, TextStream } from '../engine/text-stream.ts';
 import type { Output } from './output.ts';
+import { type ReasoningFlags, ReasoningWriter } from './reasoning-options.ts';
 
 /** How an answer goes to stdout: as it comes, as one JSON object at the end, or as a JSON object a piece. */
 export type AnswerForm = 'text' | 'json' | 'json-lines';
@@ -9,13 +11,21 @@ export type AnswerForm = 'text' | 'json' | 'json-lines';
 /** A complete answer. */
 export interface Answer {
   readonly text: string;
+  /** What the model thought before; empty for a text that was continued. */
+  readonly reasoning: string;
   readonly tokens: readonly SampledToken[];
   /** When the first token came, in seconds since the process began; undefined where none did. */
   readonly firstTokenSeconds: number | undefined;
 }
 
 /** Reads an answer to its end, writing it as it comes unless it is wanted as one object. */
-export async function streamAnswer(stream: TextStream, form: AnswerForm, output: Output): Promise<Answer> {
+export async function streamAnswer(
+  stream: TextStream<TextChunk & Partial<ChatChunk>>,
+  of: { readonly form: AnswerForm; readonly output: Output; readonly flags: ReasoningFlags },
+): Promise<Answer> {
+  const { form, output } = of;
+  const thoughts = new ReasoningWriter(output, of.flags);
+  let reasoning = '';
   let text = '';
   const tokens: SampledToken[] = [];
   let firstTokenSeconds: number | undefined;
@@ -23,18 +33,25 @@ export async function streamAnswer(stream: TextStream, form: AnswerForm, output:
     for await (const chunk of stream) {
       firstTokenSeconds ??= performance.now() / 1000;
       text += chunk.text;
+      reasoning += chunk.reasoning ?? '';
       if (chunk.token) tokens.push(chunk.token);
-      if (form === 'text') await output.write(chunk.text);
-      else if (form === 'json-lines') await output.line(JSON.stringify(pieceOf(chunk)));
+      if (form === 'text') {
+        await thoughts.write(chunk.reasoning ?? '', chunk.text);
+        await output.write(chunk.text);
+      } else if (form === 'json-lines') await output.line(JSON.stringify(pieceOf(chunk)));
       // A device that computes on this thread would leave no turn for Ctrl-C and closed pipes.
       await setImmediate();
     }
   } finally {
+    await thoughts.close();
     if (form === 'text' && text !== '' && !text.endsWith('\n')) await output.line();
   }
-  return { text, tokens, firstTokenSeconds };
+  return { text, reasoning, tokens, firstTokenSeconds };
 }
 
-function pieceOf({ text, token }: TextChunk) {
-  return token?.logProbability === undefined ? { text, id: token?.id } : { text, ...token };
+function pieceOf({ text, reasoning, token }: TextChunk & Partial<ChatChunk>) {
+  const thought = reasoning === undefined || reasoning === '' ? {} : { reasoning };
+  return token?.logProbability === undefined
+    ? { text, ...thought, id: token?.id }
+    : { text, ...thought, ...token };
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { GenerateOptions } from '../engine/generate-options.ts';
+import type { ChatOptions } from '../engine/generate-options.ts';
 import type { LanguageModel } from '../engine/language-model.ts';
 import type { TextEnd } from '../engine/text-stream.ts';
 import type { ChatMessage } from '../text/index.ts';
@@ -7,11 +7,11 @@ import type { ChatMessage } from '../text/index.ts';
 /** A conversation with a model: what was said, and how the model continues it. */
 export class ChatSession {
   readonly #model: LanguageModel;
-  readonly #options: GenerateOptions;
+  readonly #options: ChatOptions;
   #turns: ChatMessage[] = [];
   #system: string | undefined;
 
-  constructor(model: LanguageModel, options: GenerateOptions, system?: string) {
+  constructor(model: LanguageModel, options: ChatOptions, system?: string) {
     this.#model = model;
     this.#options = options;
     this.#system = system;
@@ -44,20 +44,27 @@ export class ChatSession {
    * Answers `text`, handing out pieces as they come. What was said of an answer that is cut off stays in the conversation;
    * where nothing was said, the question does not either. Rejects with `ABORTED`, `CONTEXT_OVERFLOW` and others of `chat`.
    */
-  async say(text: string, hear: (piece: string) => Promise<void>, signal: AbortSignal): Promise<TextEnd> {
+  async say(
+    text: string,
+    hear: (piece: string, reasoning: string) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<TextEnd> {
     const question = { role: 'user', content: text };
     let answer = '';
+    let thoughts = '';
     try {
       const stream = this.#model.chat([...this.messages, question], { ...this.#options, signal });
-      for await (const { text: piece } of stream) {
+      for await (const { text: piece, reasoning } of stream) {
         answer += piece;
-        if (piece !== '') await hear(piece);
+        thoughts += reasoning;
+        if (piece !== '' || reasoning !== '') await hear(piece, reasoning);
         // A device that computes on this thread would leave no turn for Ctrl-C.
         await setImmediate();
       }
       return stream.end;
     } finally {
-      if (answer !== '') this.#turns.push(question, { role: 'assistant', content: answer });
+      const thought = thoughts === '' ? {} : { reasoning_content: thoughts };
+      if (answer !== '') this.#turns.push(question, { role: 'assistant', content: answer, ...thought });
     }
   }
 }

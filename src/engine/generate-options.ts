@@ -1,4 +1,4 @@
-import type { TokenConstraint } from '../text/index.ts';
+import type { ChatRenderOptions, ReasoningOptions, TokenConstraint } from '../text/index.ts';
 import type { ContextShift } from './sequence.ts';
 import type { SamplingParameters } from '../ops/sampling/sampling-row.ts';
 
@@ -36,4 +36,10 @@ export interface GenerateOptions extends Partial<
   readonly speculation?: number | undefined;
   /** Ends the text with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** How a conversation is answered. */
+export interface ChatOptions extends GenerateOptions, ChatRenderOptions {
+  /** What the model thinks before it answers: whether, how much, and for how long. */
+  readonly reasoning?: ReasoningOptions | undefined;
 }

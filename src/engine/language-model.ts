@@ -13,14 +13,7 @@ import { type CompiledModel, compileModel, planWithin } from '../model/plan-with
 import { RecurrentState } from '../model/recurrent-state.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import type { Cost, CostContext } from '../ops/index.ts';
-import type {
-  ChatMessage,
-  ChatRenderOptions,
-  ChatTemplate,
-  ChatTool,
-  Dialect,
-  Tokenizer,
-} from '../text/index.ts';
+import type { ChatMessage, ChatRenderOptions, ChatTemplate, Dialect, Tokenizer } from '../text/index.ts';
 import { answered } from './answered.ts';
 import { ChatStream } from './chat-stream.ts';
 import { detokenized, type DetokenizedOptions } from './detokenized.ts';
@@ -29,7 +22,7 @@ import { DraftProposer } from './draft-proposer.ts';
 import { Engine, type TokenStream } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
 import type { PositionLogits } from './forced-logits.ts';
-import type { GenerateOptions } from './generate-options.ts';
+import type { ChatOptions, GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelParts } from './loaded-model.ts';
 import { ModelKeeper } from './model-keeper.ts';
 import { ModelText } from './model-text.ts';
@@ -229,7 +222,7 @@ export class LanguageModel implements AsyncDisposable {
    * Answers a conversation, written down by the model's own template. The answer comes as text, reasoning and calls. Throws
    * and rejects as `generate` and the template.
    */
-  chat(messages: readonly ChatMessage[], options: GenerateOptions & ChatRenderOptions = {}): ChatStream {
+  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatStream {
     return this.answer(this.#text.encode(messages, options), options);
   }
 
@@ -239,10 +232,11 @@ export class LanguageModel implements AsyncDisposable {
    */
   answer(
     prompt: readonly number[],
-    options: GenerateOptions & { readonly tools?: readonly ChatTool[] } = {},
+    options: GenerateOptions & Pick<ChatOptions, 'tools' | 'reasoning'> = {},
   ): ChatStream {
     const parser = this.#text.parser(prompt, options);
-    const { tokens, ...how } = this.#generate(prompt, { continues: false, ...options });
+    const constraint = this.#text.constraint(prompt, options);
+    const { tokens, ...how } = this.#generate(prompt, { continues: false, ...options, constraint });
     return new ChatStream(answered(tokens, { ...how, parser }), this.dialect.idLength);
   }
 
@@ -252,7 +246,7 @@ export class LanguageModel implements AsyncDisposable {
    */
   async chatPrompt(
     messages: readonly ChatMessage[],
-    options: ChatRenderOptions & { readonly signal?: AbortSignal } = {},
+    options: Pick<ChatOptions, keyof ChatRenderOptions | 'reasoning' | 'signal'> = {},
   ): Promise<number[]> {
     return this.#text.encodeInTurns(messages, options, options.signal);
   }

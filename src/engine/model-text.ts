@@ -4,16 +4,22 @@ import {
   type ChatMessage,
   type ChatRenderOptions,
   ChatTemplate,
-  type ChatTool,
   createTokenizer,
   type Dialect,
   dialectOf,
   encodeChat,
   encodeChatInTurns,
   PLAIN,
+  reasoningVariables,
+  type TokenConstraint,
   type Tokenizer,
   withToolsExplained,
 } from '../text/index.ts';
+import type { ChatOptions } from './generate-options.ts';
+import { ReasoningBudget } from './reasoning-budget.ts';
+
+/** How a conversation is written down. */
+type WriteOptions = ChatRenderOptions & Pick<ChatOptions, 'reasoning'>;
 
 /** Tokens at a prompt's end that tell how the answer begins. */
 const PROMPT_END = 48;
@@ -49,14 +55,14 @@ export class ModelText {
   }
 
   /** The ids of a conversation. Throws as the template. */
-  encode(messages: readonly ChatMessage[], options: ChatRenderOptions): number[] {
+  encode(messages: readonly ChatMessage[], options: WriteOptions): number[] {
     return encodeChat(this.tokenizer, this.#render(messages, options));
   }
 
   /** The same ids, encoded in turns with whatever else the thread has to do. */
   encodeInTurns(
     messages: readonly ChatMessage[],
-    options: ChatRenderOptions,
+    options: WriteOptions,
     signal: AbortSignal | undefined,
   ): Promise<number[]> {
     return encodeChatInTurns(this.tokenizer, this.#render(messages, options), signal);
@@ -65,18 +71,41 @@ export class ModelText {
   /** What takes the answer to a prompt apart; `special` leaves it as it is written. */
   parser(
     prompt: readonly number[],
-    { tools = [], special = false }: { readonly tools?: readonly ChatTool[]; readonly special?: boolean },
+    { tools = [], special = false }: Pick<ChatOptions, 'tools' | 'special'>,
   ): AnswerParser {
     if (special) return new AnswerParser(PLAIN);
-    const end = this.tokenizer.decode(prompt.slice(-PROMPT_END), { special: true });
-    return new AnswerParser(this.dialect, { tools, prompt: end });
+    return new AnswerParser(this.dialect, { tools, prompt: this.#endOf(prompt) });
+  }
+
+  /** What holds the answer to a prompt to its grammar, and its reasoning to its budget. */
+  constraint(
+    prompt: readonly number[],
+    { constraint, reasoning, tools = [] }: Pick<ChatOptions, 'constraint' | 'reasoning' | 'tools'>,
+  ): TokenConstraint | undefined {
+    const { budget } = reasoning ?? {};
+    if (budget === undefined) return constraint;
+    const { tokenizer, dialect } = this;
+    return new ReasoningBudget(budget, {
+      tokenizer,
+      dialect,
+      prompt: this.#endOf(prompt),
+      tools,
+      constraint,
+    });
+  }
+
+  #endOf(prompt: readonly number[]): string {
+    return this.tokenizer.decode(prompt.slice(-PROMPT_END), { special: true });
   }
 
   /** A conversation as text; tools that the template knows nothing of are described in words. */
-  #render(messages: readonly ChatMessage[], { tools, ...options }: ChatRenderOptions): string {
-    const { chatTemplate } = this;
-    if (!tools || tools.length === 0) return chatTemplate.render(messages, options);
-    if (chatTemplate.source.includes('tools')) return chatTemplate.render(messages, { ...options, tools });
-    return chatTemplate.render(withToolsExplained(messages, tools), options);
+  #render(messages: readonly ChatMessage[], options: WriteOptions): string {
+    const { tools, reasoning, variables, ...rest } = options;
+    const { chatTemplate, dialect } = this;
+    const switches = reasoning && reasoningVariables(chatTemplate.source, dialect, reasoning);
+    const how = { ...rest, variables: { ...switches, ...variables } };
+    if (!tools || tools.length === 0) return chatTemplate.render(messages, how);
+    if (chatTemplate.source.includes('tools')) return chatTemplate.render(messages, { ...how, tools });
+    return chatTemplate.render(withToolsExplained(messages, tools), how);
   }
 }

@@ -23,6 +23,9 @@ export {
   type IncompleteCall,
   PLAIN,
   type ReasoningForm,
+  type ReasoningOptions,
+  reasoningVariables,
+  templateVariables,
   withToolsExplained,
 } from './dialects/index.ts';
 export { createTokenizer } from './create-tokenizer.ts';

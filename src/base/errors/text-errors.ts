@@ -68,6 +68,12 @@ export const textErrors = {
     'Change the messages as the template asks: roles, their order, or the tools.',
     (p) => `chat template: it refused the conversation: ${p.reason}`,
   ),
+  REASONING_UNSUPPORTED: entry<{ what: string }>(
+    400,
+    "The model's chat template knows nothing of what was asked of its reasoning.",
+    'Leave the reasoning options out; where it always thinks, a budget of 0 tokens ends that at once.',
+    (p) => `chat template: found no ${p.what}, which the reasoning options ask for`,
+  ),
   CHAT_TEMPLATE_FAILED: entry<{ reason: string }>(
     422,
     'The chat template could not be rendered with this conversation.',

@@ -15,10 +15,11 @@ import {
   modelOptions,
 } from '../options.ts';
 import { describeError } from '../report-error.ts';
+import { type ReasoningFlags, reasoningOf, reasoningOptions, ReasoningWriter } from '../reasoning-options.ts';
 import { generateOptions, type SamplingFlags, samplingOptions } from '../sampling-options.ts';
 import { timingsOf, timingsText } from '../timings.ts';
 
-interface ChatFlags extends ModelFlags, DeviceFlags, SamplingFlags {
+interface ChatFlags extends ModelFlags, DeviceFlags, SamplingFlags, ReasoningFlags {
   readonly system?: string;
 }
 
@@ -31,6 +32,7 @@ export const chatCommand: CliCommand<ChatFlags> = {
     loadTraceOption(),
     ...deviceOptions(),
     ...samplingOptions(),
+    ...reasoningOptions(),
   ],
   examples: [
     ['chat', 'a conversation with the bundled model'],
@@ -43,14 +45,17 @@ export const chatCommand: CliCommand<ChatFlags> = {
     await using _model = model;
     // A model without a template is refused before the first question.
     void model.chatTemplate;
-    const session = new ChatSession(model, options, flags.system);
+    const session = new ChatSession(model, { ...options, reasoning: reasoningOf(flags) }, flags.system);
     context.output.note(`${model.gguf.name} on ${model.device.info.name}. /help lists the commands.`);
-    return await converse(session, context);
+    return await converse(session, { context, flags });
   },
 };
 
 /** Turn after turn until someone leaves. */
-async function converse(session: ChatSession, context: CommandContext): Promise<ExitCode> {
+async function converse(
+  session: ChatSession,
+  { context, flags }: { context: CommandContext; flags: ReasoningFlags },
+): Promise<ExitCode> {
   const { output, interruption, signal } = context;
   let answering: AbortController | undefined;
   // Stops the answer; the second time, or between answers, everything.
@@ -72,7 +77,7 @@ async function converse(session: ChatSession, context: CommandContext): Promise<
       if (did === 'leave') break;
       if (did === 'stay') continue;
       answering = new AbortController();
-      await answer(event.text, session, { context, stop: answering.signal });
+      await answer(event.text, session, { context, flags, stop: answering.signal });
       answering = undefined;
     }
     return signal.aborted ? EXIT.interrupted : EXIT.ok;
@@ -86,22 +91,26 @@ async function converse(session: ChatSession, context: CommandContext): Promise<
 async function answer(
   text: string,
   session: ChatSession,
-  { context, stop }: { context: CommandContext; stop: AbortSignal },
+  { context, flags, stop }: { context: CommandContext; flags: ReasoningFlags; stop: AbortSignal },
 ): Promise<void> {
   const { output, signal } = context;
   let said = false;
-  const hear = (piece: string) => {
-    said = true;
-    return output.write(piece);
+  const thoughts = new ReasoningWriter(output, flags);
+  const hear = async (piece: string, reasoning: string) => {
+    said ||= piece !== '';
+    await thoughts.write(reasoning, piece);
+    await output.write(piece);
   };
   try {
     const end = await session.say(text, hear, AbortSignal.any([stop, signal]));
+    await thoughts.close();
     await output.line();
     output.note(output.styled('dim', timingsText(timingsOf(end))));
     if (end.promptTokens + end.generatedTokens >= session.context) {
       output.warn(`The context of ${session.context} tokens is full; /reset begins anew.`);
     }
   } catch (error) {
+    await thoughts.close();
     if (said) await output.line();
     if (isRocmforgeError(error, 'ABORTED')) return;
     output.warn(describeError(error, output));

@@ -18,11 +18,12 @@ import {
   realNumber,
   wholeNumber,
 } from '../options.ts';
+import { type ReasoningFlags, reasoningOf, reasoningOptions } from '../reasoning-options.ts';
 import { generateOptions, type SamplingFlags, samplingOptions } from '../sampling-options.ts';
 import { readStandardInput } from '../standard-input.ts';
 import { timingsOf, timingsText } from '../timings.ts';
 
-interface RunFlags extends ModelFlags, DeviceFlags, SamplingFlags, JsonFlags {
+interface RunFlags extends ModelFlags, DeviceFlags, SamplingFlags, JsonFlags, ReasoningFlags {
   readonly prompt?: string;
   readonly system?: string;
   readonly raw?: boolean;
@@ -59,6 +60,7 @@ export const runCommand: CliCommand<RunFlags> = {
     profileOption(),
     ...deviceOptions(),
     ...samplingOptions(),
+    ...reasoningOptions(),
   ],
   examples: [
     ['run', 'a first answer of the bundled model'],
@@ -86,9 +88,9 @@ export const runCommand: CliCommand<RunFlags> = {
     const how = greedy ? { ...options, temperature: 0 } : options;
     const stream = (await isRaw(flags, model))
       ? model.generate(prompt, how)
-      : model.chat(turns(prompt, flags), how);
+      : model.chat(turns(prompt, flags), { ...how, reasoning: reasoningOf(flags) });
     const form: AnswerForm = flags.json ? 'json' : flags.jsonStream ? 'json-lines' : 'text';
-    const answer = await streamAnswer(stream, form, context.output);
+    const answer = await streamAnswer(stream, { form, output: context.output, flags });
     if (form !== 'text') await context.output.json(resultOf({ prompt, answer, stream, loaded }));
     const { backend, name } = model.device.info;
     const loading = `loaded in ${loaded.seconds.toFixed(2)} s${firstTokenText(answer)}`;
@@ -130,6 +132,7 @@ function resultOf(of: { prompt: string; answer: Answer; stream: TextStream; load
     device: model.device.info,
     prompt: of.prompt,
     text: of.answer.text,
+    reasoning: of.answer.reasoning === '' ? undefined : of.answer.reasoning,
     reason: end.reason,
     stop: end.stop,
     ids: of.answer.tokens.map(({ id }) => id),

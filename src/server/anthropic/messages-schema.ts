@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ChatMessage, ChatTool, ChatToolCall } from '../../text/index.ts';
+import type { ChatMessage, ChatTool, ChatToolCall, ReasoningOptions } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { jsonSchema, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { adapterField } from '../generation/adapter-field.ts';
@@ -41,6 +41,13 @@ export const messagesBody = z.object({
       disable_parallel_tool_use: z.boolean().nullish(),
     })
     .nullish(),
+  thinking: z
+    .object({
+      type: z.enum(['enabled', 'disabled', 'adaptive']),
+      budget_tokens: z.int().min(0).nullish(),
+      display: z.string().nullish(),
+    })
+    .nullish(),
   metadata: z.unknown().optional(),
 });
 
@@ -67,6 +74,12 @@ export function toolUseOf(of: Pick<z.output<typeof messagesBody>, 'tools' | 'too
     choice: choice?.type === 'any' ? 'required' : (choice?.type ?? 'auto'),
     isParallel,
   };
+}
+
+/** What a request wants of the reasoning; `adaptive` leaves it to the model. */
+export function reasoningOf({ thinking }: Pick<z.output<typeof messagesBody>, 'thinking'>): ReasoningOptions {
+  if (!thinking || thinking.type === 'adaptive') return {};
+  return { enabled: thinking.type === 'enabled', budget: thinking.budget_tokens ?? undefined };
 }
 
 type Block = z.output<typeof block>;

@@ -9,7 +9,13 @@ import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
 import { present } from '../generation/sampling-fields.ts';
 import { type MessageEvent, MessageWriter } from './message-writer.ts';
-import { chatMessagesOf, conversationFields, messagesBody, toolUseOf } from './messages-schema.ts';
+import {
+  chatMessagesOf,
+  conversationFields,
+  messagesBody,
+  reasoningOf,
+  toolUseOf,
+} from './messages-schema.ts';
 
 type MessagesBody = z.output<typeof messagesBody>;
 
@@ -56,7 +62,9 @@ async function taskOf(
   signal: AbortSignal,
 ): Promise<GenerationTask> {
   const use = toolUseOf(request);
-  const prompt = await chatPrompt(model, chatMessagesOf(request), { use, signal });
+  const reasoning = reasoningOf(request);
+  const thinking = { reasoning, variables: {} };
+  const prompt = await chatPrompt(model, chatMessagesOf(request), { use, thinking, signal });
   const options = present({
     temperature: request.temperature,
     topP: request.top_p,
@@ -66,7 +74,7 @@ async function taskOf(
     adapters: adaptersOf(model, request.lora),
     continues: false,
   });
-  return { prompt, options, choices: 1, form: answerForm(model, { kind: 'text' }, use) };
+  return { prompt, options, choices: 1, form: answerForm(model, { kind: 'text' }, use), reasoning };
 }
 
 async function* streamed(writer: MessageWriter, begun: Begun): AsyncGenerator<StreamEvent, void> {

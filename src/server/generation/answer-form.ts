@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { LanguageModel } from '../../engine/language-model.ts';
 import type { ChatMessage, ChatTool, Grammar, StructuralTagFormat } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
+import type { Thinking } from './reasoning-fields.ts';
 import { toolFormat } from './tool-format.ts';
 
 /** Which functions an answer may call. */
@@ -36,13 +37,13 @@ export function chatPrompt(
   messages: readonly ChatMessage[],
   of: {
     use?: ToolUse | undefined;
-    variables?: Readonly<Record<string, unknown>> | undefined;
+    thinking?: Thinking | undefined;
     signal: AbortSignal;
   },
 ): Promise<number[]> {
-  const { use, variables, signal } = of;
+  const { use, thinking, signal } = of;
   const tools = use && use.choice !== 'none' && use.tools.length > 0 ? use.tools : undefined;
-  return model.chatPrompt(messages, { signal, ...(variables && { variables }), ...(tools && { tools }) });
+  return model.chatPrompt(messages, { signal, ...thinking, ...(tools && { tools }) });
 }
 
 /** Throws `REQUEST_INVALID` where a tool is asked for that there is none of. */

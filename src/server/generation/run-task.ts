@@ -1,4 +1,4 @@
-import type { GenerateOptions } from '../../engine/generate-options.ts';
+import type { ChatOptions, GenerateOptions } from '../../engine/generate-options.ts';
 import type { LanguageModel } from '../../engine/language-model.ts';
 import type { SampledToken } from '../../engine/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
@@ -16,6 +16,8 @@ export interface GenerationTask {
   readonly choices: number;
   /** What each answer to a conversation is held to. Without it, the prompt is a text that is continued. */
   readonly form?: AnswerForm;
+  /** What is wanted of the reasoning. */
+  readonly reasoning?: ChatOptions['reasoning'];
 }
 
 /** A generation that has begun: what is known at once, and the events to come. */
@@ -89,7 +91,7 @@ async function* runChoice(
   of: { model: LanguageModel; task: GenerationTask; choice: number; signal: AbortSignal },
 ): ChoiceEvents {
   const { model, choice, signal } = of;
-  const { prompt, options, form } = of.task;
+  const { prompt, options, form, reasoning } = of.task;
   using constraint = form?.grammar && (await call.server.grammars.constrain(model, form.grammar));
   const seed = options.seed === undefined ? {} : { seed: seedOf(options.seed, choice) };
   const how = { ...options, ...seed, constraint, signal };
@@ -99,7 +101,7 @@ async function* runChoice(
     yield { kind: 'end', choice, finish: stream.end.reason, end: stream.end };
     return;
   }
-  const stream = model.answer(prompt, { ...how, tools: form.tools });
+  const stream = model.answer(prompt, { ...how, tools: form.tools, reasoning });
   let isCalling = false;
   for await (const { parts, token } of stream) {
     isCalling ||= parts.some((part) => part.kind === 'end' && part.outcome === 'whole');

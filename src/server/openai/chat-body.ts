@@ -7,6 +7,7 @@ import {
   streamFields,
   tokensField,
 } from '../generation/sampling-fields.ts';
+import { reasoningFields } from '../generation/reasoning-fields.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { jsonSchema, type TextForm, type ToolUse } from '../generation/answer-form.ts';
 import { chatTools, messageSchema, toolSchema } from './chat-messages.ts';
@@ -38,10 +39,7 @@ export const chatBody = z.object({
     ])
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  chat_template_kwargs: z
-    .record(z.string(), z.unknown())
-    .nullish()
-    .describe('Variables for the chat template, such as enable_thinking.'),
+  ...reasoningFields,
 });
 
 /** A chat request. */

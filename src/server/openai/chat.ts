@@ -3,6 +3,7 @@ import type { Call } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
+import { thinkingOf } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { begin, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions } from '../generation/sampling-fields.ts';
@@ -30,16 +31,19 @@ async function answerChat(request: ChatBody, call: Call): Promise<Response> {
 }
 
 async function taskOf(request: ChatBody, model: LanguageModel, signal: AbortSignal): Promise<GenerationTask> {
-  const { chat_template_kwargs: variables, logprobs, top_logprobs, n } = request;
+  const { logprobs, top_logprobs, n } = request;
   const use = toolUseOf(request);
-  const prompt = await chatPrompt(model, chatMessages(request.messages), {
-    use,
-    variables: variables ?? undefined,
-    signal,
-  });
+  const thinking = thinkingOf(model, request);
+  const prompt = await chatPrompt(model, chatMessages(request.messages), { use, thinking, signal });
   const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
   const adapters = adaptersOf(model, request.lora);
   const options = generateOptions(request, { maxTokens, logProbabilities, adapters, continues: false });
-  return { prompt, options, choices: n ?? 1, form: answerForm(model, textFormOf(request), use) };
+  return {
+    prompt,
+    options,
+    choices: n ?? 1,
+    form: answerForm(model, textFormOf(request), use),
+    reasoning: thinking.reasoning,
+  };
 }

@@ -51,6 +51,7 @@ export const responsesBody = z.object({
   parallel_tool_calls: z.boolean().nullish(),
   store: z.boolean().nullish().describe('Responses are not stored, whatever is asked for.'),
   previous_response_id: z.string().nullish(),
+  reasoning: z.looseObject({ effort: z.string().nullish() }).nullish(),
   metadata: z.record(z.string(), z.string()).nullish(),
 });
 

@@ -4,6 +4,7 @@ import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
+import { thinkingOf } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
 import { present } from '../generation/sampling-fields.ts';
@@ -41,7 +42,8 @@ async function taskOf(
   signal: AbortSignal,
 ): Promise<GenerationTask> {
   const use = toolUseOf(request);
-  const prompt = await chatPrompt(model, chatMessagesOfItems(request), { use, signal });
+  const thinking = thinkingOf(model, { reasoning_effort: request.reasoning?.effort });
+  const prompt = await chatPrompt(model, chatMessagesOfItems(request), { use, thinking, signal });
   const options = present({
     temperature: request.temperature,
     topP: request.top_p,
@@ -50,7 +52,13 @@ async function taskOf(
     adapters: adaptersOf(model, request.lora),
     continues: false,
   });
-  return { prompt, options, choices: 1, form: answerForm(model, textFormOf(request), use) };
+  return {
+    prompt,
+    options,
+    choices: 1,
+    form: answerForm(model, textFormOf(request), use),
+    reasoning: thinking.reasoning,
+  };
 }
 
 async function* streamed(writer: ResponseWriter, begun: Begun): AsyncGenerator<StreamEvent, void> {

@@ -29,9 +29,7 @@ export class AnswerParser {
     const context = this.#contextOf(new Map(tools.map((tool) => [tool.function.name, Parameters.of(tool)])));
     this.#reading = (dialect.read ?? readAnswer)(context, dialect);
     const opening = openingOf(dialect, prompt);
-    if (opening === '') return;
-    this.push(opening);
-    this.#isReasoning = opening === dialect.reasoning.open;
+    if (opening !== '') this.push(opening);
   }
 
   /** Calls that were begun. */
@@ -39,7 +37,7 @@ export class AnswerParser {
     return this.#writer.calls;
   }
 
-  /** True while the last that was given out is reasoning, or the prompt has opened it. */
+  /** True within the reasoning, as far as the text is clear. */
   get isReasoning(): boolean {
     return this.#isReasoning;
   }
@@ -66,7 +64,6 @@ export class AnswerParser {
       scanner: this.#scanner,
       tools,
       begin: (name, id) => {
-        this.#isReasoning = false;
         wasUnknown = !tools.has(name);
         if (wasUnknown) writer.fault({ kind: 'fault', fault: 'unknown-tool', name });
         else writer.begin(name, id);
@@ -74,15 +71,12 @@ export class AnswerParser {
       },
       give: (text) => writer.give(text),
       end: (outcome, id) => writer.end(outcome, id),
-      reason: (text) => {
-        this.#isReasoning = true;
-        writer.write('reasoning', text);
+      reason: (text) => writer.write('reasoning', text),
+      say: (text) => writer.write('text', text),
+      mark: (isReasoning) => {
+        this.#isReasoning = isReasoning;
+        writer.mark();
       },
-      say: (text) => {
-        this.#isReasoning = false;
-        writer.write('text', text);
-      },
-      mark: () => writer.mark(),
       refuse: (fault) => {
         if (!wasUnknown) writer.fault({ kind: 'fault', fault });
         wasUnknown = false;

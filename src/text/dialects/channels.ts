@@ -55,7 +55,12 @@ function* readBody(context: AnswerContext, form: ChannelForm, recipient: Recipie
       text += piece;
     });
     context.leaveOut(recipient.tool, text);
-  } else yield* scanner.until(form.ends, recipient === 'answer' ? context.say : context.reason);
+  } else if (recipient === 'answer') yield* scanner.until(form.ends, context.say);
+  else {
+    context.mark(true);
+    yield* scanner.until(form.ends, context.reason);
+    context.mark(false);
+  }
 }
 
 function* readToolBody(context: AnswerContext, tool: string): Reading<void> {

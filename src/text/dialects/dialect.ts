@@ -9,6 +9,8 @@ export interface ReasoningForm {
   readonly isEndedByCalls?: boolean;
   /** Reasoning may also be opened later than at the answer's beginning. */
   readonly isAnywhere?: boolean;
+  /** What makes the answer begin where the reasoning is to end. Default: `close`. */
+  readonly forced?: string;
 }
 
 /** What a reader of whole answers tells, besides calls. */
@@ -16,7 +18,7 @@ export interface AnswerContext extends CallContext {
   readonly reason: (text: string) => void;
   readonly say: (text: string) => void;
   /** Reasoning begins or ends here, though there may be nothing of it. */
-  readonly mark: () => void;
+  readonly mark: (isReasoning: boolean) => void;
   /** What began like a call is none. */
   readonly refuse: (fault: 'malformed' | 'cut') => void;
   /** What the model wrote to a tool that there is none of. */

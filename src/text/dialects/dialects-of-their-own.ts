@@ -24,7 +24,11 @@ export const PLAIN: Dialect = {
 /** gpt-oss: OpenAI's harmony format. */
 export const GPT_OSS: Dialect = {
   name: 'harmony',
-  reasoning: { open: '<|channel|>analysis<|message|>', close: '<|end|>' },
+  reasoning: {
+    open: '<|channel|>analysis<|message|>',
+    close: '<|end|>',
+    forced: '<|end|><|start|>assistant<|channel|>final<|message|>',
+  },
   opening: (prompt) => behindLast(prompt, '<|start|>assistant'),
   read: (context) => readChannels(context, HARMONY),
 };
@@ -42,7 +46,11 @@ const ATEM = parameterCalls({
 /** Muse Glimmer: messages to oneself, to the user and to tools, whose calls are XML. */
 export const MUSE: Dialect = {
   name: 'atem',
-  reasoning: { open: ' to=self<|message|>', close: '<|eom|>' },
+  reasoning: {
+    open: ' to=self<|message|>',
+    close: '<|eom|>',
+    forced: '<|eom|><|start|>assistant to=user<|message|>',
+  },
   opening: (prompt) => behindLast(prompt, '<|start|>assistant'),
   read: (context) =>
     readChannels(context, {
@@ -144,6 +152,7 @@ function* readKimi3(context: AnswerContext): Reading<void> {
     const mark = yield* scanner.until(marks, give);
     if (mark === undefined) return;
     give = mark === THINK ? context.reason : context.say;
+    context.mark(mark === THINK);
     const behind = scanner.place;
     if (mark === call) {
       if (!(yield* K3_CALLS.read(context, call))) scanner.goTo(behind);

@@ -5,4 +5,5 @@ export { freshCallId } from './call-id.ts';
 export type { Dialect, ReasoningForm } from './dialect.ts';
 export { PLAIN } from './dialects-of-their-own.ts';
 export { withToolsExplained } from './explained.ts';
+export { type ReasoningOptions, reasoningVariables, templateVariables } from './reasoning-switch.ts';
 export { dialectOf } from './table.ts';

@@ -43,12 +43,12 @@ function* readReasoning(
   { reasoning, calls }: Dialect,
   mark: string,
 ): Reading<string | undefined> {
-  context.mark();
+  context.mark(mark !== reasoning.close);
   if (mark === reasoning.close) return undefined;
   const isEndedByCalls = reasoning.isEndedByCalls === true && context.tools.size > 0;
   const ends = [reasoning.close, ...(isEndedByCalls ? (calls?.starts ?? []) : [])];
   const end = yield* context.scanner.until(ends, context.reason);
-  context.mark();
+  context.mark(false);
   return end === reasoning.close ? undefined : end;
 }
 

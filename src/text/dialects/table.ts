@@ -29,7 +29,7 @@ const REASONING: readonly ReasoningForm[] = [
   { open: '<|inner_prefix|>', close: '<|inner_suffix|>' },
   { open: '<|channel>thought', close: '<channel|>', isAnywhere: true },
   { open: 'Here are my reasoning steps:', close: '[BEGIN FINAL RESPONSE]' },
-  { open: '<|think|>', close: '<|end|>' },
+  { open: '<|think|>', close: '<|end|>', forced: '<|end|><|begin|>assistant<|content|>' },
 ];
 
 /** Nous Research's Hermes form, which Qwen and many others were trained on. */

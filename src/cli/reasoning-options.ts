@@ -1,0 +1,74 @@
+import { Option } from 'commander';
+import type { ReasoningOptions } from '../text/index.ts';
+import { wholeNumber } from './options.ts';
+import type { Output } from './output.ts';
+
+/** What is done about a model's reasoning, as flags. */
+export interface ReasoningFlags {
+  readonly reasoning?: 'show' | 'hide' | 'off';
+  readonly reasoningEffort?: string;
+  readonly reasoningBudget?: number;
+}
+
+/** Options that say whether and how a model thinks before it answers, and who sees it. */
+export function reasoningOptions(): Option[] {
+  return [
+    new Option(
+      '--reasoning <what>',
+      'show what the model thinks before it answers, hide it, or turn it off (default: show on a terminal)',
+    ).choices(['show', 'hide', 'off']),
+    new Option('--reasoning-effort <word>', 'how much it thinks, in a word that its template knows'),
+    new Option('--reasoning-budget <tokens>', 'most tokens of reasoning; then the answer begins').argParser(
+      wholeNumber(0),
+    ),
+  ].map((option) => option.helpGroup('Generation:'));
+}
+
+/** The library's options for the flags; undefined where they say nothing. */
+export function reasoningOf(flags: ReasoningFlags): ReasoningOptions | undefined {
+  const { reasoning, reasoningEffort: effort, reasoningBudget: budget } = flags;
+  if (reasoning !== 'off' && effort === undefined && budget === undefined) return undefined;
+  return { ...(reasoning === 'off' && { enabled: false }), effort, budget };
+}
+
+/**
+ * Writes reasoning, dim, to the same terminal as the answer, a line before it; to stderr where the answer goes elsewhere. A
+ * pipe sees it only where it was asked for.
+ */
+export class ReasoningWriter {
+  readonly #output: Output;
+  readonly #isShown: boolean;
+  #isOpen = false;
+
+  constructor(output: Output, flags: ReasoningFlags) {
+    this.#output = output;
+    this.#isShown =
+      flags.reasoning === 'show' || (flags.reasoning === undefined && output.stdout.isTTY === true);
+  }
+
+  /** Writes a piece, and before the first of the answer a line's end. */
+  async write(reasoning: string, text: string): Promise<void> {
+    if (!this.#isShown) return;
+    if (reasoning !== '') {
+      this.#isOpen = true;
+      await this.#put(this.#output.styled('dim', reasoning, this.#stream));
+    }
+    if (text !== '') await this.close();
+  }
+
+  /** Ends the line that reasoning stands on. */
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    await this.#put('\n\n');
+  }
+
+  get #stream(): 'stdout' | 'stderr' {
+    return this.#output.stdout.isTTY === true ? 'stdout' : 'stderr';
+  }
+
+  async #put(text: string): Promise<void> {
+    if (this.#stream === 'stdout') await this.#output.write(text);
+    else this.#output.stderr.write(text);
+  }
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { LanguageModel } from '../../engine/language-model.ts';
+import { type ReasoningOptions, templateVariables } from '../../text/index.ts';
+import { invalid } from '../endpoint.ts';
+
+const tokens = z.int().min(-1).nullish();
+
+/** What chat requests say of reasoning, in the names of OpenAI's API and of llama.cpp's server. */
+export const reasoningFields = {
+  reasoning_effort: z
+    .string()
+    .nullish()
+    .describe('How much the model thinks, in a word that its template knows; none turns it off.'),
+  reasoning_budget_tokens: tokens.describe('Most tokens of reasoning; 0 ends it at once, -1 sets no limit.'),
+  thinking_budget_tokens: tokens.describe('Another name of reasoning_budget_tokens.'),
+  chat_template_kwargs: z
+    .record(z.string(), z.unknown())
+    .nullish()
+    .describe('Variables for the chat template, such as enable_thinking.'),
+};
+
+/** A request's wishes for the reasoning, and variables for the template. */
+export interface Thinking {
+  readonly reasoning: ReasoningOptions;
+  readonly variables: Readonly<Record<string, unknown>>;
+}
+
+/** What says whether a model thinks, whatever its template calls it. */
+const SWITCHES = ['enable_thinking', 'thinking'];
+
+/** Throws `REQUEST_INVALID` for variables that the template does not read. */
+export function thinkingOf(
+  model: LanguageModel,
+  fields: z.output<z.ZodObject<typeof reasoningFields>>,
+): Thinking {
+  const known = templateVariables(model.chatTemplate.source);
+  const variables: Record<string, unknown> = {};
+  let enabled: boolean | undefined;
+  for (const [name, value] of Object.entries(fields.chat_template_kwargs ?? {})) {
+    if (known.has(name)) variables[name] = value;
+    else if (SWITCHES.includes(name) && typeof value === 'boolean') enabled = value;
+    else invalid(`chat_template_kwargs.${name}`, "the model's chat template reads no such variable");
+  }
+  const budget = fields.reasoning_budget_tokens ?? fields.thinking_budget_tokens ?? -1;
+  return {
+    reasoning: {
+      enabled,
+      effort: fields.reasoning_effort ?? undefined,
+      budget: budget < 0 ? undefined : budget,
+    },
+    variables,
+  };
+}

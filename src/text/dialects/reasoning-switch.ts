@@ -1,0 +1,93 @@
+import { fail } from '../../base/errors.ts';
+import type { Dialect } from './dialect.ts';
+
+/** What a caller wants of a model's reasoning. */
+export interface ReasoningOptions {
+  /** Whether it thinks before it answers. Default: as its template has it. */
+  readonly enabled?: boolean | undefined;
+  /** How much it thinks, in a word that its template knows, such as `low`, `medium` and `high`; `none` turns it off. */
+  readonly effort?: string | undefined;
+  /** Most tokens of reasoning; behind them the answer is made to begin. */
+  readonly budget?: number | undefined;
+}
+
+type Variables = Readonly<Record<string, unknown>>;
+
+/** What turns reasoning on and off, by the name of the template's variable. */
+const SWITCHES: Readonly<Record<string, { readonly on?: unknown; readonly off: unknown }>> = {
+  enable_thinking: { on: true, off: false },
+  thinking: { on: true, off: false },
+  thinking_mode: { on: 'enabled', off: 'disabled' },
+  thinking_budget: { off: 0 },
+};
+
+/** The variables that say how much is thought. */
+const EFFORTS = ['reasoning_effort', 'thinking_effort', 'reasoning_strength'];
+
+/**
+ * The template's variables for what is wanted of the reasoning. Throws `REASONING_UNSUPPORTED` where the template knows no
+ * such switch, and `INVALID_ARGUMENT` for a budget that is no number of tokens.
+ */
+export function reasoningVariables(
+  source: string,
+  dialect: Dialect,
+  { enabled, effort, budget }: ReasoningOptions,
+): Variables {
+  if (budget !== undefined && !(Number.isInteger(budget) && budget >= 0)) {
+    fail('INVALID_ARGUMENT', {
+      name: 'reasoning.budget',
+      found: `${budget}`,
+      expected: 'a number of tokens',
+    });
+  }
+  if (enabled === undefined && effort === undefined && budget === undefined) return {};
+  const names = templateVariables(source);
+  const isOn = enabled ?? (effort === undefined ? undefined : effort !== 'none');
+  const isWord = effort !== undefined && effort !== 'none';
+  const words = isWord ? effortVariables(names, effort) : {};
+  const switched = isOn === undefined ? {} : switchVariables(source, names, isOn);
+  const thinks = Object.keys(switched).length > 0 || mayThink(source, dialect);
+  if (isOn === false && Object.keys(switched).length === 0) refuse('switch that turns reasoning off');
+  if ((isOn === true || budget !== undefined) && !thinks) refuse('reasoning');
+  const limit = budget !== undefined && names.has('thinking_budget') ? { thinking_budget: budget } : {};
+  return { ...switched, ...words, ...limit };
+}
+
+/** The names that a template reads, besides those of its own. */
+export function templateVariables(source: string): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const [block] of source.replace(/\{#[\s\S]*?#\}/g, '').matchAll(/\{[{%][\s\S]*?[%}]\}/g)) {
+    const code = block.replace(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g, "''");
+    for (const [name] of code.matchAll(/(?<![.\w])[A-Za-z_]\w*/g)) names.add(name);
+  }
+  return names;
+}
+
+function effortVariables(names: ReadonlySet<string>, effort: string): Variables {
+  const found = EFFORTS.filter((name) => names.has(name));
+  if (found.length === 0) refuse('variable for the effort of reasoning');
+  return Object.fromEntries(found.map((name) => [name, effort]));
+}
+
+function switchVariables(source: string, names: ReadonlySet<string>, isOn: boolean): Variables {
+  const variables: Record<string, unknown> = {};
+  for (const [name, { on, off }] of Object.entries(SWITCHES)) {
+    const value = isOn ? on : off;
+    if (names.has(name) && value !== undefined) variables[name] = value;
+  }
+  // Templates that have it as a variable ask whether it is there; others have it as a name of their own.
+  if (/\breasoning is (not )?(un)?defined/.test(source)) variables['reasoning'] = isOn;
+  if (Object.keys(variables).length > 0 || !names.has('reasoning_effort')) return variables;
+  const none = ['no_think', 'none'].find((word) => new RegExp(`['"]${word}['"]`).test(source));
+  if (none !== undefined) variables['reasoning_effort'] = isOn ? 'high' : none;
+  return variables;
+}
+
+/** Whether the template speaks of reasoning at all. */
+function mayThink(source: string, { reasoning, read }: Dialect): boolean {
+  return read !== undefined || source.includes(reasoning.open) || source.includes(reasoning.close);
+}
+
+function refuse(what: string): never {
+  fail('REASONING_UNSUPPORTED', { what });
+}

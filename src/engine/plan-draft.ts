@@ -36,7 +36,7 @@ export function planDraft(parts: ModelParts, options: ModelOptions): DraftPlan |
   checkDraft({ gguf: parts.gguf, config: model.config }, { gguf, config });
   const { batch, deterministic, sequences, cachePositions, cacheType, inFlight, preparedSteps, pool } =
     options;
-  const { load, memory, runtime, logger, signal } = options;
+  const { load, memory, runtime, allowUnread, logger, signal } = options;
   const context = Math.min(model.parts.context, config.trainedContext);
   const sizes = {
     context,
@@ -49,7 +49,7 @@ export function planDraft(parts: ModelParts, options: ModelOptions): DraftPlan |
     preparedSteps,
     pool,
   };
-  return { parts: source, options: { ...sizes, load, memory, runtime, logger, signal } };
+  return { parts: source, options: { ...sizes, load, memory, runtime, allowUnread, logger, signal } };
 }
 
 /** The options of a model beside a draft: of the memory for everything, it has what the draft leaves. */

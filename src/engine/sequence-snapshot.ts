@@ -21,6 +21,13 @@ export async function saveSlot(plan: ExecutionPlan, stream: Stream, slot: number
   return saved;
 }
 
+/** True for states of which every value is a number: a text can go on from them. */
+export function areFinite(states: readonly Uint8Array[]): boolean {
+  return states.every(({ buffer, byteOffset, byteLength }) =>
+    new Float32Array(buffer, byteOffset, byteLength / 4).every(Number.isFinite),
+  );
+}
+
 /** Writes what was saved into the layers' states of a slot. Rejects with `INVALID_ARGUMENT` for another model's states. */
 export async function restoreSlot(
   { plan, stream, slot }: { plan: ExecutionPlan; stream: Stream; slot: number },

@@ -1,8 +1,9 @@
 import { invariant } from '../base/errors.ts';
 import type { SequenceState } from '../model/sequence-state.ts';
 import type { DeviceRun } from './device-run.ts';
+import { explainFault } from './first-fault.ts';
 import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
-import { restoreSlot, saveSlot, type SequenceSnapshot } from './sequence-snapshot.ts';
+import { areFinite, restoreSlot, saveSlot, type SequenceSnapshot } from './sequence-snapshot.ts';
 import type { Sequence } from './sequence.ts';
 import type { SlotPool } from './slot-pool.ts';
 
@@ -78,7 +79,10 @@ export class SoleUse {
         slots.forget();
         // Nobody's logits are wanted.
         for await (const _ of forcedLogits({ plan, state, stream }, { ids, from: ids.length, signal }));
-        return { ids: [...ids], states: await saveSlot(plan, stream, FORCED_SLOT) };
+        const states = await saveSlot(plan, stream, FORCED_SLOT);
+        if (areFinite(states)) return { ids: [...ids], states };
+        const last = { ids: ids.slice(-1), first: ids.length - 1, slot: FORCED_SLOT, adapters: [] };
+        throw await explainFault({ plan, state, stream }, last);
       });
     } finally {
       slots.forget();

@@ -103,6 +103,16 @@ test('evaluating and embedding reject, and give no number', async () => {
   assert.ok((await sound.embed([3, 5, 7])).vector.every(Number.isFinite));
 });
 
+test('a recurrent state that is no number is not saved', async () => {
+  const rwkv = new Uint8Array(readFileSync(fixture('families/rwkv7.gguf')));
+  const broken = await withNaN(rwkv, 'blk.1.time_mix_k_k.weight', 2);
+  const gguf = await GgufFile.open(new MemorySource(broken, 'rwkv7.gguf'));
+  const parts = { gguf, device: openReferenceDevice(), architectures: ALL_ARCHITECTURES };
+  await using model = await LanguageModel.open(parts);
+  await rejectsNaming(model.saveState([3, 5, 7]), /^layer 1$/, 2);
+  await rejectsNaming(model.generate([3, 5, 7], GREEDY).text(), /^layer 1$/, 2);
+});
+
 test('a bias that forbids every token is an error of the request', async () => {
   await using model = await loadModel(fixture('families/llama.gguf'), { device: 'cpu' });
   const logitBias = new Map(Array.from({ length: model.vocabulary }, (_, id) => [id, -Infinity] as const));

@@ -38,6 +38,10 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
     'What files of a family vary in (heads, biases, tied embeddings, RoPE scaling, windows by layer, OLMo 3 under OLMo 2’s name,',
     'the text half of GLM-4.1V) is held against llama.cpp on the CPU: `tests/goldens/variants.test.ts`.',
     '',
+    'A file is read whole or refused: tensors that nothing is computed with, and settings that would change what is, are an error',
+    '(`MODEL_UNREAD`), or a warning where llama.cpp leaves them out, too, or texts do not need them. `rocmforge inspect` lists',
+    'them; `--allow-unread` (in the library `allowUnread: true`) runs the file as if it did not have them.',
+    '',
     'This page is written by `npm run docs` from the list in `tests/support/family-fixtures.ts`.',
     '',
   ].join('\n');

@@ -1,4 +1,5 @@
 import type { Steps } from '../base/turns.ts';
+import { StringFinder } from './string-finder.ts';
 import { TOKEN_TYPES } from './token-type.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
@@ -20,34 +21,44 @@ interface SpecialEntry {
   readonly onlyWhenParsed: boolean;
 }
 
+/** Entries of one text. */
+type Spelled = readonly [SpecialEntry, ...SpecialEntry[]];
+
 /**
  * Cuts special tokens out of text before anything else looks at it. Longer tokens (in UTF-8 bytes) claim their places
  * in the whole text first, as in llama.cpp.
  */
 export class SpecialSplitter {
-  readonly #entries: readonly SpecialEntry[];
+  /** Those of equal texts together, in the order of their ids. */
+  readonly #entries: readonly Spelled[];
+  /** Finds them by their indices. Some vocabularies have thousands, a text has few of them. */
+  readonly #finder: StringFinder;
   readonly #strip: StripRules;
 
   constructor(vocabulary: Vocabulary, strip: StripRules) {
     this.#strip = strip;
-    const entries: SpecialEntry[] = [];
+    const entries = new Map<string, [SpecialEntry, ...SpecialEntry[]]>();
     for (let id = 0; id < vocabulary.size; id++) {
       const type = vocabulary.types[id];
       const onlyWhenParsed = type === TOKEN_TYPES.control || type === TOKEN_TYPES.unknown;
       if (!onlyWhenParsed && type !== TOKEN_TYPES.userDefined) continue;
       const text = vocabulary.text(id);
-      if (text !== '') entries.push({ id, text, onlyWhenParsed });
+      const entry = { id, text, onlyWhenParsed };
+      if (!entries.get(text)?.push(entry)) entries.set(text, [entry]);
     }
-    this.#entries = entries.sort((a, b) => vocabulary.bytes(b.id).length - vocabulary.bytes(a.id).length);
+    const lengthOf = ([{ id }]: Spelled) => vocabulary.bytes(id).length;
+    this.#entries = [...entries.values()].sort((a, b) => lengthOf(b) - lengthOf(a));
+    this.#finder = new StringFinder(this.#entries.map(([{ text }]) => text));
   }
 
   /** `parseSpecial`: whether control and unknown tokens are cut out, too. */
   *split(text: string, parseSpecial: boolean): Steps<Fragment[]> {
     let fragments: Fragment[] = text === '' ? [] : [text];
-    for (const entry of this.#entries) {
-      if (entry.onlyWhenParsed && !parseSpecial) continue;
+    const found = yield* this.#finder.find(text);
+    for (const index of [...found].sort((a, b) => a - b)) {
+      const entry = this.#entries[index]?.find(({ onlyWhenParsed }) => parseSpecial || !onlyWhenParsed);
+      if (!entry) continue;
       yield;
-      if (!text.includes(entry.text)) continue;
       const cut: Fragment[] = [];
       for (const fragment of fragments) {
         if (typeof fragment === 'number') cut.push(fragment);

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { createTokenizer, type Tokenizer } from '../../src/text/index.ts';
+import { SpecialSplitter } from '../../src/text/special-splitter.ts';
+import { Vocabulary } from '../../src/text/vocabulary.ts';
 import { metadataOf } from '../support/metadata.ts';
 import { vocabularyTokenizer } from '../support/vocabularies.ts';
 
@@ -55,6 +57,31 @@ test('longer special tokens claim their place first', () => {
     ['bcc', USER_DEFINED],
   ]);
   assert.deepEqual(texts(tokenizer, 'abcc', false), ['a', 'bcc']);
+});
+
+test('of two tokens of one text, the one that is allowed is read', () => {
+  const tokenizer = tokenizerOf([
+    ['<x>', CONTROL],
+    ['<x>', USER_DEFINED],
+  ]);
+  const [control, userDefined] = [tokenizer.vocabularySize - 2, tokenizer.vocabularySize - 1];
+  assert.deepEqual(tokenizer.encode('<x>', { parseSpecial: true }), [control]);
+  assert.deepEqual(tokenizer.encode('<x>', { parseSpecial: false }), [userDefined]);
+});
+
+test('a text is searched once, however many special tokens there are', () => {
+  const words = Array.from({ length: 2000 }, (_, i) => `<${i}>`);
+  const values = { tokens: words, token_type: words.map(() => USER_DEFINED) };
+  const splitter = new SpecialSplitter(Vocabulary.read(metadataOf(values)), {
+    left: new Set(),
+    right: new Set(),
+  });
+  const split = splitter.split('a<7>', false);
+  let pauses = 0;
+  let step = split.next();
+  for (; !step.done; step = split.next()) pauses++;
+  assert.deepEqual(step.value, ['a', 7]);
+  assert.ok(pauses < 10, `${pauses} pauses`);
 });
 
 test('the space before the text comes back after every special token', () => {

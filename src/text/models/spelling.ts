@@ -19,14 +19,12 @@ export interface Spelling {
 /** Bytes, each spelled as a printable character, as GPT-2 does. */
 export class ByteSpelling implements Spelling {
   readonly #table: SymbolTable;
-  readonly #unknown: number | undefined;
   readonly #symbols: Int32Array;
   readonly #encoder = new TextEncoder();
   #bytes = new Uint8Array(256);
 
-  constructor(table: SymbolTable, unknown: number | undefined) {
+  constructor(table: SymbolTable) {
     this.#table = table;
-    this.#unknown = unknown;
     this.#symbols = Int32Array.from(byteCharacters(), (character) => table.symbolOf(character));
   }
 
@@ -51,8 +49,8 @@ export class ByteSpelling implements Spelling {
   fallBack(symbol: number, out: number[]): void {
     for (const character of this.#table.textOf(symbol)) {
       const id = this.#table.symbolOf(character);
+      // Hugging Face leaves a byte out that has no token, whatever the file calls unknown: StarCoder's ends texts.
       if (this.#table.isToken(id)) out.push(id);
-      else if (this.#unknown !== undefined) out.push(this.#unknown);
     }
   }
 }

@@ -41,7 +41,7 @@ export class WordEncoder {
     this.#table = new SymbolTable(vocabulary);
     this.#spelling = kind.plainCharacters
       ? new CharacterSpelling(this.#table, vocabulary, kind.escapesSpaces === true, unknown)
-      : new ByteSpelling(this.#table, unknown);
+      : new ByteSpelling(this.#table);
     this.#merger = new SymbolMerger(
       merges === undefined ? NO_MERGES : new MergeList(merges, vocabulary, this.#table),
     );

@@ -14,7 +14,7 @@ const DEFAULT_ALIGNMENT = 32;
 export interface PlannedTensor {
   readonly name: string;
   readonly format: TensorFormat;
-  /** Elements a dimension, the contiguous one first; at most four. */
+  /** Elements a dimension, the contiguous one first; at most four. One may be zero. */
   readonly shape: readonly number[];
 }
 
@@ -103,11 +103,11 @@ function placeTensors(planned: readonly PlannedTensor[], alignment: number): Pla
 function byteLengthOf(name: string, format: TensorFormat, shape: readonly number[]): number {
   const elements = shape.reduce((product, dimension) => product * dimension, 1);
   const wholeBlocks = (shape[0] ?? 1) % format.blockElements === 0;
-  const positive = shape.every((dimension) => Number.isSafeInteger(dimension) && dimension > 0);
-  if (shape.length <= 4 && wholeBlocks && positive && Number.isSafeInteger(elements)) {
+  const sizes = shape.every((dimension) => Number.isSafeInteger(dimension) && dimension >= 0);
+  if (shape.length <= 4 && wholeBlocks && sizes && Number.isSafeInteger(elements)) {
     return (elements / format.blockElements) * format.blockBytes;
   }
-  const expected = `at most 4 positive dimensions, the first a multiple of ${format.blockElements}`;
+  const expected = `at most 4 whole numbers, the first a multiple of ${format.blockElements}`;
   return fail('INVALID_ARGUMENT', { name: `shape of tensor "${name}"`, found: shape.join(' x '), expected });
 }
 

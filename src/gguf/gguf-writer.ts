@@ -26,13 +26,15 @@ export class GgufWriter {
     return writer;
   }
 
-  /** The tensor whose data comes next; undefined when all are written. */
+  /** The tensor whose data comes next; undefined when all are written. Those without elements have none. */
   get next(): PlacedTensor | undefined {
+    while (this.layout.tensors[this.#index]?.byteLength === 0) this.#index++;
     return this.layout.tensors[this.#index];
   }
 
   /** Appends data of the next tensor. Rejects with `INVALID_ARGUMENT` for more than that tensor has left. */
   async write(bytes: Uint8Array): Promise<void> {
+    if (bytes.byteLength === 0) return;
     const tensor = this.next;
     const left = tensor ? tensor.byteLength - this.#written : 0;
     if (!tensor || bytes.byteLength > left) {

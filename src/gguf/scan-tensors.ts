@@ -79,9 +79,8 @@ async function readShape(reader: HeaderReader, name: string): Promise<number[]> 
   }
   const shape: number[] = [];
   for (let index = 0; index < count; index++) {
-    const dimension = await reader.u64(name);
-    if (dimension === 0) invalid(reader.sourceName, `a dimension of tensor "${name}"`, '0', 'at least 1');
-    shape.push(dimension);
+    // Zero is a size, too: llama.cpp reads and writes tensors without elements.
+    shape.push(await reader.u64(name));
   }
   return shape;
 }
@@ -97,7 +96,7 @@ function placed(entry: Entry, dataStart: number, source: ByteSource): TensorInfo
 }
 
 function checkOverlap(tensors: readonly TensorInfo[], source: string): void {
-  const byOffset = tensors.toSorted((a, b) => a.offset - b.offset);
+  const byOffset = tensors.filter(({ byteLength }) => byteLength > 0).sort((a, b) => a.offset - b.offset);
   let before: TensorInfo | undefined;
   for (const tensor of byOffset) {
     const end = before ? before.offset + before.byteLength : 0;

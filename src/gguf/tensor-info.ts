@@ -6,7 +6,7 @@ export interface TensorInfo {
   readonly name: string;
   readonly format: TensorFormat;
 
-  /** Elements a dimension, the innermost (`ne0`, contiguous) first, as ggml writes them; empty for a single number. */
+  /** Elements a dimension, the innermost (`ne0`, contiguous) first, as ggml writes them; empty for a single number. One may be zero. */
   readonly shape: readonly number[];
 
   /** Product of the shape. */

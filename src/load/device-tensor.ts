@@ -25,7 +25,8 @@ export class DeviceTensor implements Disposable {
     this.format = format;
     this.#device = device;
     const byteLength = (this.elementCount / format.blockElements) * format.blockBytes;
-    this.#buffer = device.createBuffer(alignUp(byteLength, BUFFER_ALIGNMENT), name);
+    // Devices make no empty buffers.
+    this.#buffer = device.createBuffer(alignUp(Math.max(1, byteLength), BUFFER_ALIGNMENT), name);
     this.range = { buffer: this.#buffer, offset: 0, byteLength };
   }
 

@@ -80,12 +80,12 @@ export class GgufLoader implements AsyncDisposable {
     try {
       const jobs = tensors
         .filter(({ name }) => !this.#loaded.has(name))
-        .map((tensor) => {
+        .flatMap((tensor) => {
           const [columns = 1] = tensor.shape;
           const format = formatUnder(weights, tensor.format, tensor.elementCount / columns);
           const made = DeviceTensor.create(this.#device, tensor, format);
           created.push(made);
-          return plainJob(tensor, format, made.range);
+          return tensor.byteLength === 0 ? [] : [plainJob(tensor, format, made.range)];
         });
       await loader.load(jobs, options);
     } catch (error) {

@@ -90,14 +90,19 @@ export class PartScope<out C extends ModelConfig = ModelConfig> {
   rowsOf(name: string, columns: number): number {
     const tensor = this.tensors.get(this.prefix + name);
     if (!tensor) fail('MODEL_TENSOR_MISSING', { tensor: name, architecture: this.config.architecture });
-    return tensor.elementCount / columns;
+    const rows = Math.floor(tensor.elementCount / columns);
+    if (rows === 0) fail('MODEL_TENSOR_SHAPE', shapeParams(tensor, `[${columns}, at least 1]`));
+    return rows;
   }
 }
 
 function checkShape(tensor: TensorInfo, rows: number, columns: number): void {
   if (tensor.shape[0] === columns && tensor.elementCount === rows * columns) return;
-  const expected = rows === 1 ? `[${columns}]` : `[${columns}, ${rows}]`;
-  fail('MODEL_TENSOR_SHAPE', { tensor: tensor.name, found: `[${tensor.shape.join(', ')}]`, expected });
+  fail('MODEL_TENSOR_SHAPE', shapeParams(tensor, rows === 1 ? `[${columns}]` : `[${columns}, ${rows}]`));
+}
+
+function shapeParams({ name, shape }: TensorInfo, expected: string) {
+  return { tensor: name, found: `[${shape.join(', ')}]`, expected };
 }
 
 /** A layer's inputs beside its weights. */

@@ -232,10 +232,10 @@ const CASES: readonly { what: string; bytes: Uint8Array; code: ErrorCode; says: 
     says: /dimension count of tensor "w": found 5/,
   },
   {
-    what: 'a dimension of zero',
-    bytes: header({ tensors: 1 }, tensor({ shape: [32, 0] }), zeros(4096)),
-    code: 'GGUF_INVALID',
-    says: /dimension of tensor "w": found 0/,
+    what: 'a tensor without elements past the end',
+    bytes: header({ tensors: 1 }, tensor({ shape: [32, 0], offset: 8192 }), zeros(4096)),
+    code: 'GGUF_TENSOR_BOUNDS',
+    says: /"w" has 0 bytes at \d+, but the file ends at/,
   },
   {
     what: 'dimensions whose product overflows',

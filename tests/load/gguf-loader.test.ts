@@ -12,13 +12,14 @@ import { openCpu, openDecoder } from '../../src/node/open-cpu.ts';
 import { seededRandom } from '../support/random.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
-/** A hundred tensors of all formats in turn, from one row to some thousand. */
+/** A hundred tensors of all formats in turn, from one row to some thousand, and some without elements. */
 async function mixedFile(): Promise<WatchedSource> {
   const random = seededRandom(3);
   const tensors = Array.from({ length: 100 }, (_, i) => {
     const format = ALL_FORMATS[i % ALL_FORMATS.length] as (typeof ALL_FORMATS)[number];
     const columns = Math.max(32, format.blockElements) * (1 + (i % 3));
-    return { name: `tensor.${i}`, format, shape: [columns, 1 + Math.floor(random() * 90)] };
+    const rows = i % 40 === 39 ? 0 : 1 + Math.floor(random() * 90);
+    return { name: `tensor.${i}`, format, shape: i === 79 ? [0, 3] : [columns, rows] };
   });
   const sink = new MemorySink();
   const writer = await GgufWriter.begin(sink, { metadata: [], tensors });

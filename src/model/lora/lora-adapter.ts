@@ -73,7 +73,7 @@ export class LoraAdapter {
 function fits(target: string, matrix: TensorInfo, { a, b }: LoraPair): boolean {
   const [columns, rows] = matrix.shape;
   const rank = a.shape[1];
-  const plain = matrix.shape.length === 2 && ADAPTABLE.test(target);
+  const plain = matrix.shape.length === 2 && matrix.elementCount > 0 && ADAPTABLE.test(target);
   const right = a.shape[0] === columns && b.shape[1] === rows && b.shape[0] === rank;
   return plain && right && rank !== undefined && rank > 0 && a.shape.length === 2 && b.shape.length === 2;
 }

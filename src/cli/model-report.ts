@@ -108,7 +108,11 @@ function formatUses(gguf: GgufFile): FormatUse[] {
     });
   }
   return [...sums]
-    .map(([format, sum]) => ({ format, ...sum, bitsPerWeight: (8 * sum.bytes) / Math.max(1, sum.parameters) }))
+    .map(([format, sum]) => ({
+      format,
+      ...sum,
+      bitsPerWeight: (8 * sum.bytes) / Math.max(1, sum.parameters),
+    }))
     .sort((a, b) => b.bytes - a.bytes);
 }
 

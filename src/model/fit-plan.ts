@@ -1,4 +1,4 @@
-import { formatBytes } from '../base/bytes.ts';
+import { formatByteSum } from '../base/bytes.ts';
 import { fail, invariant } from '../base/errors.ts';
 import type { MemoryBudget, MemoryRules } from '../device/index.ts';
 import { type LoaderSizes, ringBytes } from '../load/loader-sizes.ts';
@@ -87,14 +87,30 @@ export interface MemoryWanted extends WeightsToPlace {
 
 /** Decides which weights stay within the limits. Throws `MODEL_TOO_LARGE` with the numbers where no choice does. */
 export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
-  let least: FitPlan | undefined;
+  let nearest: Refusal | undefined;
   for (const placement of placements(wanted)) {
     const plan = planWith(wanted, placement, limits);
-    if (isWithin(plan, limits)) return plan;
-    if (!least || plan.weights < least.weights) least = plan;
+    const exceeded = boundsOf(plan, limits, wanted.rules).filter(({ bytes, most }) => bytes > most);
+    const [first] = exceeded;
+    if (!first) return plan;
+    const excess = exceeded.reduce((sum, { bytes, most }) => sum + bytes - most, 0);
+    const refusal = { bound: first, exceeded: exceeded.length, excess };
+    if (!nearest || isNearer(refusal, nearest)) nearest = refusal;
   }
-  invariant(least, 'there is always a placement');
-  return refuse(least, limits);
+  invariant(nearest, 'there is always a placement');
+  return refuse(nearest.bound);
+}
+
+/** Why a placement is not possible: the first limit that it exceeds, how many in all, and by how many bytes together. */
+interface Refusal {
+  readonly bound: Bound;
+  readonly exceeded: number;
+  readonly excess: number;
+}
+
+/** Of what exceeds one limit, the one with the least excess says what suffices. */
+function isNearer(a: Refusal, b: Refusal): boolean {
+  return a.exceeded === b.exceeded ? a.excess < b.excess : a.exceeded < b.exceeded;
 }
 
 function planWith(
@@ -135,30 +151,35 @@ function planWith(
   };
 }
 
-/** True when a plan obeys the limits. */
-function isWithin(plan: FitPlan, limits: MemoryLimits): boolean {
-  return boundsOf(plan, limits).every(([bytes, most]) => bytes <= most);
+/** What is limited, and by how much. */
+interface Bound {
+  readonly bytes: number;
+  readonly most: number;
+  /** What the bytes are for. */
+  readonly parts: { readonly weights: number } & Partial<Record<OtherPart, number>>;
 }
 
-/** What is limited, and by how much. */
-function boundsOf({ total, onDevice, placement }: FitPlan, limits: MemoryLimits): [number, number][] {
+type OtherPart = 'cache' | 'scratch' | 'loading' | 'host' | 'driver';
+
+function boundsOf(plan: FitPlan, limits: MemoryLimits, rules: MemoryRules): Bound[] {
   const { memory, free, weightMemory } = limits;
+  const { total, onDevice, placement, weights, cache, scratch, margin, ring, host } = plan;
   const none = Number.POSITIVE_INFINITY;
-  const weights = buffersOf(placement).reduce((sum, bytes) => sum + bytes, 0);
+  const buffers = buffersOf(placement).reduce((sum, bytes) => sum + bytes, 0);
+  const device = { weights, cache, scratch, driver: margin };
+  const pinned = {
+    ...(rules.pinnedInside('weights') && { loading: ring }),
+    ...(rules.pinnedInside('inputs') && { host }),
+  };
   return [
-    [total, memory ?? none],
-    [onDevice, free ?? none],
-    [weights, weightMemory ?? none],
+    { bytes: total, most: memory ?? none, parts: { ...device, loading: ring, host } },
+    { bytes: onDevice, most: free ?? none, parts: { ...device, ...pinned } },
+    { bytes: buffers, most: weightMemory ?? none, parts: { weights: buffers } },
   ];
 }
 
-function refuse(plan: FitPlan, limits: MemoryLimits): never {
-  const [needed, free] = boundsOf(plan, limits).find(([bytes, most]) => bytes > most) ?? [plan.total, 0];
-  return fail('MODEL_TOO_LARGE', {
-    needed: formatBytes(needed),
-    free: formatBytes(free),
-    weights: formatBytes(plan.weights),
-    cache: formatBytes(plan.cache),
-    scratch: formatBytes(plan.scratch),
-  });
+function refuse({ parts, most }: Bound): never {
+  const taken = Object.entries(parts).filter(([name, bytes]) => bytes > 0 || name === 'weights');
+  const sum = formatByteSum(Object.fromEntries(taken) as Required<Bound['parts']>);
+  return fail('MODEL_TOO_LARGE', { needed: sum.total, free: sum.atMost(most), ...sum.parts });
 }

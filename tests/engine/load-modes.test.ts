@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
+import { byteSize } from '../../src/cli/options.ts';
 import { type Device, type DeviceBuffer, MemoryBudget, wholeOf } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
@@ -344,4 +345,29 @@ test('a context that may become smaller does so before layers are streamed', asy
 test('what cannot be streamed either is refused with the numbers', async () => {
   await assert.rejects(open({ weightMemory: 1000 }), (error) => isRocmforgeError(error, 'MODEL_TOO_LARGE'));
   await assert.rejects(open({ memory: 100_000 }), (error) => isRocmforgeError(error, 'MODEL_TOO_LARGE'));
+});
+
+test('what a refusal names as needed suffices, and is what its parts add up to', async () => {
+  const { model } = await open({ load: 'lazy', context: 64 });
+  const whole = model.fit.total;
+  await model.dispose();
+  for (const memory of [Math.floor(whole / 10), Math.floor(whole / 3)]) {
+    const refusal = await open({ load: 'lazy', context: 64, memory }).then(
+      () => assert.fail('it does not fit'),
+      (error: unknown) => error,
+    );
+    assert.ok(isRocmforgeError(refusal, 'MODEL_TOO_LARGE'));
+    const { needed, free, ...parts } = refusal.params;
+    const unit = needed.split(' ')[1];
+    const numberOf = (text: string | undefined) => {
+      assert.equal(text?.split(' ')[1], unit);
+      return Number.parseFloat(text ?? '');
+    };
+    const sum = Object.values(parts).reduce((total, part) => total + numberOf(part), 0);
+    assert.ok(Math.abs(sum - numberOf(needed)) < 1e-6, refusal.message);
+    assert.ok(numberOf(free) < numberOf(needed), refusal.message);
+    const { model: fitting } = await open({ load: 'lazy', context: 64, memory: byteSize(needed) });
+    assert.ok(fitting.fit.total <= byteSize(needed));
+    await fitting.dispose();
+  }
 });

@@ -1,5 +1,12 @@
 import { entry } from './entry.ts';
 
+/** What parts of a model's memory are called where their names do not say it. */
+const PARTS_OF_MEMORY: Readonly<Record<string, string>> = {
+  loading: 'staging for loading',
+  host: 'embedding on the host',
+  driver: "the driver's own",
+};
+
 /** Failures of architectures, plans and sequence state. */
 export const modelErrors = {
   ARCHITECTURE_UNKNOWN: entry<{ found: string; known: string }>(
@@ -32,12 +39,23 @@ export const modelErrors = {
     'Store the cache in half floats (--cache-type f16).',
     (p) => `a ${p.cacheType} cache holds blocks of ${p.block} elements, the model has heads of ${p.headSize}`,
   ),
-  MODEL_TOO_LARGE: entry<{ needed: string; free: string; weights: string; cache: string; scratch: string }>(
+  MODEL_TOO_LARGE: entry<{
+    needed: string;
+    free: string;
+    weights: string;
+    cache?: string;
+    scratch?: string;
+    loading?: string;
+    host?: string;
+    driver?: string;
+  }>(
     507,
     'The model with its context does not fit into memory.',
     'Ask for a smaller --context, use a smaller or more strongly quantized model, or free memory.',
-    (p) =>
-      `the model needs ${p.needed} (weights ${p.weights}, cache ${p.cache}, scratch ${p.scratch}), ${p.free} are free`,
+    ({ needed, free, ...parts }) => {
+      const named = Object.entries(parts).map(([part, bytes]) => `${PARTS_OF_MEMORY[part] ?? part} ${bytes}`);
+      return `the model needs ${needed} at least (${named.join(', ')}), ${free} are free`;
+    },
   ),
   CONTEXT_OVERFLOW: entry<{ tokens: number; context: number }>(
     400,

@@ -19,8 +19,11 @@ export const BUNDLED_MODEL = fileURLToPath(new URL('models/minimind2-small-q4_k_
 export interface LoadedModel {
   readonly model: LanguageModel;
   readonly seconds: number;
-  /** Says where the time of the steps went, where the flags ask for it. */
-  tellProfile(): Promise<void>;
+  /**
+   * Writes what loading did and says where the time of the steps went, where the flags ask for it: when the work is done,
+   * because weights may be loaded until then. Rejects with `WRITE_FAILED`.
+   */
+  tell(): Promise<void>;
 }
 
 /** What a command says about the model beside its name. */
@@ -72,8 +75,11 @@ export async function loadFromFlags(
       await model.loaded;
       const seconds = (performance.now() - begin) / 1000;
       display.end(seconds);
-      if (flags.loadTrace !== undefined) await writeText(flags.loadTrace, JSON.stringify(trace));
-      return { model, seconds, tellProfile: () => tellProfile(profile, flags, output) };
+      const tell = async () => {
+        if (flags.loadTrace !== undefined) await writeText(flags.loadTrace, JSON.stringify(trace));
+        await tellProfile(profile, flags, output);
+      };
+      return { model, seconds, tell };
     } catch (error) {
       await model.dispose();
       throw error;

@@ -1,4 +1,4 @@
-import { throwIfAborted } from '../base/errors.ts';
+import { fail, throwIfAborted } from '../base/errors.ts';
 import type { Cost } from '../ops/index.ts';
 import type { LanguageModel } from './language-model.ts';
 import type { TextEnd } from './text-stream.ts';
@@ -11,8 +11,11 @@ export interface BenchmarkOptions {
   readonly generatedTokens: number;
   /** Sequences that generate at once in a test of their own; 1 leaves it out. */
   readonly parallel: number;
-  /** Tokens of the prompts of those sequences. */
-  readonly depth: number;
+  /**
+   * Tokens of the prompts that are read before anything is generated, in a test of their own. Default: `DEFAULT_DEPTH` for
+   * several sequences, no such test for one.
+   */
+  readonly depth?: number | undefined;
   readonly repetitions: number;
   /** Generates once more with the guesses that the model was opened for, which are left out otherwise. Default false. */
   readonly guesses?: boolean | undefined;
@@ -23,7 +26,8 @@ export interface BenchmarkOptions {
 export interface BenchmarkResult {
   /**
    * `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens; `64 x tg128`: generating 128 tokens in each of
-   * 64 sequences at once, whose prompts were read before; `tg128 guessed`: with guesses.
+   * 64 sequences at once, whose prompts were read before; `tg128 @ d512`: generating 128 tokens behind a prompt of 512;
+   * `tg128 guessed`: with guesses.
    */
   readonly test: string;
   readonly median: number;
@@ -45,16 +49,20 @@ export interface BenchmarkTest {
   readonly guesses?: true;
 }
 
+/** Tokens of the prompts of several sequences unless asked otherwise. */
+export const DEFAULT_DEPTH = 128;
+
 /** Positions that a model needs for a benchmark. */
 export function benchmarkContext(options: BenchmarkOptions): number {
-  const { promptTokens, generatedTokens, parallel, depth } = options;
-  const together = parallel > 1 ? depth + generatedTokens : 0;
-  return Math.max(promptTokens, generatedTokens + 1, together) + 1;
+  const { promptTokens, generatedTokens, parallel } = options;
+  const depth = options.depth ?? (parallel > 1 ? DEFAULT_DEPTH : 0);
+  return Math.max(promptTokens, depth + generatedTokens + 1) + 1;
 }
 
-/** The tests that the options ask for. */
+/** The tests that the options ask for. Throws `INVALID_ARGUMENT` where they contradict each other, or ask for none. */
 export function benchmarkTests(model: LanguageModel, options: BenchmarkOptions): BenchmarkTest[] {
-  const { promptTokens, generatedTokens, parallel, depth } = options;
+  checkTests(options);
+  const { promptTokens, generatedTokens, parallel } = options;
   const tests: BenchmarkTest[] = [];
   if (promptTokens > 0) {
     tests.push({ name: `pp${promptTokens}`, prompts: [someTokens(model, promptTokens)], generated: 1 });
@@ -63,14 +71,30 @@ export function benchmarkTests(model: LanguageModel, options: BenchmarkOptions):
     const prompts = [someTokens(model, 1)];
     tests.push({ name: `tg${generatedTokens}`, prompts, generated: generatedTokens + 1 });
   }
-  if (generatedTokens > 0 && parallel > 1) {
+  if (parallel > 1) {
+    const { depth = DEFAULT_DEPTH } = options;
     const prompts = Array.from({ length: parallel }, (_, seed) => someTokens(model, depth, seed));
     tests.push({ name: `${parallel} x tg${generatedTokens}`, prompts, generated: generatedTokens });
+  } else if (options.depth !== undefined) {
+    const { depth } = options;
+    const name = `tg${generatedTokens} @ d${depth}`;
+    tests.push({ name, prompts: [someTokens(model, depth)], generated: generatedTokens + 1 });
   }
   if (!options.guesses) return tests;
   const guessed = (test: BenchmarkTest) =>
     ({ ...test, name: `${test.name} guessed`, guesses: true }) as const;
   return tests.flatMap((test) => (test.generated > 1 ? [test, guessed(test)] : [test]));
+}
+
+/** Throws `INVALID_ARGUMENT` for what would be measured nowhere. */
+export function checkTests({ promptTokens, generatedTokens, parallel, depth }: BenchmarkOptions): void {
+  if (generatedTokens > 0) return;
+  const unused = parallel > 1 ? 'parallel' : depth === undefined ? undefined : 'depth';
+  const name = unused ?? 'generatedTokens';
+  const found = unused
+    ? `${unused === 'parallel' ? parallel : depth} with 0 generated tokens`
+    : '0 beside 0 prompt tokens';
+  if (unused || promptTokens === 0) fail('INVALID_ARGUMENT', { name, found, expected: 'tokens to generate' });
 }
 
 /**

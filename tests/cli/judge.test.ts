@@ -137,3 +137,29 @@ test('bench saves, compares, and fails when it is slower than allowed', async (t
   writeFileSync(path, '{}');
   assert.equal((await runCli(t, compare)).code, 2);
 });
+
+test('bench measures one sequence at a depth, and refuses what it would not measure', async (t) => {
+  const model = await tinyModelFile(t);
+  const args = ['bench', '-m', model, ...BENCH];
+  const deep = await runCli(t, [...args, '--depth', '3', '--json']);
+  assert.equal(deep.code, 0, deep.stderr);
+  const names = JSON.parse(deep.stdout).results.map(({ test: name }: { test: string }) => name);
+  assert.deepEqual(names, ['pp4', 'tg2', 'tg2 @ d3']);
+  const refused: [string[], RegExp][] = [
+    [['-n', '0', '--parallel', '64'], /parallel: found 64 with 0 generated tokens/],
+    [['-n', '0', '--depth', '3'], /depth: found 3 with 0 generated tokens/],
+    [['-n', '0', '-p', '0'], /found 0 beside 0 prompt tokens/],
+    [['--max-ratio', '2'], /--max-ratio: found no --compare/],
+  ];
+  for (const [flags, message] of refused) {
+    const { code, stderr } = await runCli(t, [...args, ...flags]);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, message);
+  }
+});
+
+test('limits of a comparison that is not made are refused', async (t) => {
+  const { code, stderr } = await runCli(t, ['perplexity', '-f', GOLDEN, '--min-agreement', '0.9']);
+  assert.equal(code, 2);
+  assert.match(stderr, /--min-agreement: found no --golden/);
+});

@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import { formatBytes } from '../../base/bytes.ts';
-import { type BenchmarkResult, benchmarkContext, runBenchmark } from '../../engine/benchmark.ts';
+import { fail } from '../../base/errors.ts';
+import { type BenchmarkResult, benchmarkContext, checkTests, runBenchmark } from '../../engine/benchmark.ts';
 import { type CheckResult, checkBenchmark } from '../../engine/benchmark-check.ts';
 import type { LanguageModel } from '../../engine/language-model.ts';
 import {
@@ -31,14 +32,16 @@ interface BenchFlags extends ModelFlags, DeviceFlags, JsonFlags {
   readonly promptTokens: number;
   readonly generatedTokens: number;
   readonly parallel: number;
-  readonly depth: number;
+  readonly depth?: number;
   readonly check?: string;
   readonly repetitions: number;
   readonly save?: string;
   readonly compare?: string;
-  readonly maxRatio: number;
+  readonly maxRatio?: number;
 }
 
+/** How many times as long as the saved result a benchmark may take unless asked otherwise. */
+const MAX_RATIO = 1.1;
 /** Columns of a test's name. */
 const WIDTH = 22;
 
@@ -54,18 +57,20 @@ export const benchCommand: CliCommand<BenchFlags> = {
     new Option('--parallel <count>', 'also generate in so many sequences at once')
       .argParser(wholeNumber(1))
       .default(1),
-    new Option('--depth <count>', 'length of the prompts of those sequences')
-      .argParser(wholeNumber(1))
-      .default(128),
+    new Option(
+      '--depth <count>',
+      'generate behind prompts of this length (default: 128 for --parallel, else none)',
+    ).argParser(wholeNumber(1)),
     new Option('--check <device>', 'compare the tokens with those of another device'),
     new Option('-r, --repetitions <count>', 'counted rounds of each; one more warms up')
       .argParser(wholeNumber(1))
       .default(5),
     new Option('--save <file>', 'write the result to a file'),
     new Option('--compare <file>', 'compare with a saved result; exit code 1 when slower than --max-ratio'),
-    new Option('--max-ratio <ratio>', 'how many times as long it may take')
-      .argParser(realNumber)
-      .default(1.1),
+    new Option(
+      '--max-ratio <ratio>',
+      `with --compare: how many times as long it may take (default: ${MAX_RATIO})`,
+    ).argParser(realNumber),
     jsonOption(),
     ...modelOptions(),
     ...draftOptions(),
@@ -82,12 +87,14 @@ export const benchCommand: CliCommand<BenchFlags> = {
   ],
   async run({ flags }, context) {
     const { output, signal } = context;
+    const { maxRatio = MAX_RATIO } = flags;
+    checkFlags(flags);
     const before = flags.compare === undefined ? undefined : await readRecord(flags.compare);
     const guesses = flags.draft !== undefined || (flags.speculation ?? 0) > 0;
     const options = { ...flags, guesses, signal };
     const size = flags.context ?? benchmarkContext(options) + 4;
     const sized = { ...flags, context: size, sequences: flags.parallel };
-    const { model, seconds, tellProfile } = await loadFromFlags(sized, context);
+    const { model, seconds, tell } = await loadFromFlags(sized, context);
     await using _model = model;
     const results: BenchmarkResult[] = [];
     for await (const result of runBenchmark(model, options)) {
@@ -109,12 +116,20 @@ export const benchCommand: CliCommand<BenchFlags> = {
     const ratios = before ? compareRecords(before, record) : undefined;
     if (flags.json) await output.json({ ...record, ratios });
     else await output.write(recordText(record) + checksText(flags.check, checks) + ratiosText(ratios ?? []));
-    await tellProfile();
-    const slower = ratios?.some(({ ratio }) => ratio > flags.maxRatio) ?? false;
-    if (slower) output.warn(`slower than ${flags.maxRatio} times the saved result`);
+    await tell();
+    const slower = ratios?.some(({ ratio }) => ratio > maxRatio) ?? false;
+    if (slower) output.warn(`slower than ${maxRatio} times the saved result`);
     return slower ? EXIT.failure : EXIT.ok;
   },
 };
+
+/** Throws `INVALID_ARGUMENT` for flags that would change nothing, before a model is loaded. */
+function checkFlags(flags: BenchFlags): void {
+  checkTests(flags);
+  if (flags.maxRatio === undefined || flags.compare !== undefined) return;
+  const expected = 'a result to compare with';
+  fail('INVALID_ARGUMENT', { name: '--max-ratio', found: 'no --compare', expected });
+}
 
 /** Compares with the same model on another device. */
 async function checkAgainst(
@@ -123,10 +138,8 @@ async function checkAgainst(
   { flags, context }: { flags: BenchFlags; context: CommandContext },
 ): Promise<CheckResult[]> {
   const size = benchmarkContext(flags) + 4;
-  const { draft: _draft, speculation: _speculation, ...plain } = flags;
-  await using other = (
-    await loadFromFlags({ ...plain, device, context: size, sequences: 1, profile: undefined }, context)
-  ).model;
+  const { draft: _draft, speculation: _speculation, profile: _profile, loadTrace: _trace, ...plain } = flags;
+  await using other = (await loadFromFlags({ ...plain, device, context: size, sequences: 1 }, context)).model;
   const checks: CheckResult[] = [];
   for await (const check of checkBenchmark(model, other, flags)) {
     checks.push(check);

@@ -41,13 +41,15 @@ export const chatCommand: CliCommand<ChatFlags> = {
   ],
   async run({ flags }, context) {
     const options = generateOptions(flags, context.signal);
-    const { model } = await loadFromFlags(flags, context);
+    const { model, tell } = await loadFromFlags(flags, context);
     await using _model = model;
     // A model without a template is refused before the first question.
     void model.chatTemplate;
     const session = new ChatSession(model, { ...options, reasoning: reasoningOf(flags) }, flags.system);
     context.output.note(`${model.gguf.name} on ${model.device.info.name}. /help lists the commands.`);
-    return await converse(session, { context, flags });
+    const code = await converse(session, { context, flags });
+    await tell();
+    return code;
   },
 };
 

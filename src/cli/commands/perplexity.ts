@@ -59,18 +59,28 @@ export const perplexityCommand: CliCommand<PerplexityFlags> = {
     ['perplexity -m model.gguf --golden model.forced.jsonl --min-agreement 0.99', 'against a reference'],
   ],
   async run({ flags }, context) {
+    checkLimits(flags);
     if (flags.golden !== undefined) return judgeByGolden(flags, flags.golden, context);
     if (flags.file !== undefined) return judgeByText(flags, flags.file, context);
     fail('INVALID_ARGUMENT', { name: 'perplexity', found: 'neither', expected: '--file or --golden' });
   },
 };
 
+/** Throws `INVALID_ARGUMENT` for limits of a comparison that is not made. */
+function checkLimits({ golden, maxDifference, minAgreement }: PerplexityFlags): void {
+  if (golden !== undefined) return;
+  const limits = { '--max-difference': maxDifference, '--min-agreement': minAgreement };
+  for (const [name, value] of Object.entries(limits)) {
+    if (value !== undefined) fail('INVALID_ARGUMENT', { name, found: 'no --golden', expected: 'a golden' });
+  }
+}
+
 async function judgeByText(flags: PerplexityFlags, path: string, context: CommandContext): Promise<ExitCode> {
   const { output, signal } = context;
   // The file's last line end is not part of the text, as in llama.cpp.
   const text = (await readText(path)).replace(/\n$/, '');
   const size = flags.context ?? DEFAULT_CONTEXT;
-  const { model } = await loadFromFlags({ ...flags, context: size, logitRows: LOGIT_ROWS }, context);
+  const { model, tell } = await loadFromFlags({ ...flags, context: size, logitRows: LOGIT_ROWS }, context);
   await using _model = model;
   const { addBos, bos } = model.tokenizer.special;
   const ids = model.tokenizer.encode(text);
@@ -83,6 +93,7 @@ async function judgeByText(flags: PerplexityFlags, path: string, context: Comman
     last = estimate;
     output.note(`[${estimate.chunk}/${estimate.chunks}] ${estimate.perplexity.toFixed(4)}`);
   }
+  await tell();
   if (!last) return EXIT.failure;
   if (flags.json) await output.json({ model: model.gguf.name, context: size, ...last });
   else await output.line(`perplexity ${last.perplexity.toFixed(4)} ± ${last.error.toFixed(5)}`);
@@ -97,13 +108,14 @@ async function judgeByGolden(
   const sequences = parseGolden(await readText(path));
   const longest = sequences.reduce((most, { ids }) => Math.max(most, ids.length), 0);
   const options = { cacheType: 'f32' as const, ...flags, context: flags.context ?? longest };
-  const { model } = await loadFromFlags({ ...options, logitRows: LOGIT_ROWS }, context);
+  const { model, tell } = await loadFromFlags({ ...options, logitRows: LOGIT_ROWS }, context);
   await using _model = model;
   const decoding = new ForcedDecoding();
   for (const sequence of sequences) {
     await decoding.compare(sequence, model.evaluate(sequence.ids, sequence.from, { signal: context.signal }));
     context.output.note(`${decoding.report().sequences} of ${sequences.length} sequences`);
   }
+  await tell();
   const report = decoding.report();
   const missed = missedLimits(report, flags);
   if (flags.json) await context.output.json({ model: model.gguf.name, ...report, missed });

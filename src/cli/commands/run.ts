@@ -1,4 +1,5 @@
 import { Option } from 'commander';
+import { fail } from '../../base/errors.ts';
 import type { LanguageModel } from '../../engine/language-model.ts';
 import type { TextStream } from '../../engine/text-stream.ts';
 import type { ChatMessage } from '../../text/index.ts';
@@ -52,7 +53,7 @@ export const runCommand: CliCommand<RunFlags> = {
     ).conflicts('json'),
     new Option(
       '--logprobs <count>',
-      'with --json: log-probabilities, with this many of the likeliest tokens',
+      'with --json or --json-stream: log-probabilities, with this many of the likeliest tokens',
     ).argParser(wholeNumber(0)),
     ...modelOptions(),
     ...draftOptions(),
@@ -76,6 +77,7 @@ export const runCommand: CliCommand<RunFlags> = {
     ['run --json < question.txt', 'a prompt from a file, the result for a program'],
   ],
   async run({ flags }, context) {
+    checkFlags(flags);
     const logProbabilities = flags.logprobs;
     const sampling = logProbabilities === undefined ? flags : { ...flags, logProbabilities };
     const options = generateOptions(sampling, context.signal);
@@ -95,10 +97,17 @@ export const runCommand: CliCommand<RunFlags> = {
     const { backend, name } = model.device.info;
     const loading = `loaded in ${loaded.seconds.toFixed(2)} s${firstTokenText(answer)}`;
     context.output.note(`${timingsText(timingsOf(stream.end))} | ${loading} | ${backend}: ${name}`);
-    await loaded.tellProfile();
+    await loaded.tell();
     return undefined;
   },
 };
+
+/** Throws `INVALID_ARGUMENT` for flags that would change nothing, before a model is loaded. */
+function checkFlags({ logprobs, json, jsonStream }: RunFlags): void {
+  if (logprobs === undefined || json || jsonStream) return;
+  const expected = 'one of them, where log-probabilities are shown';
+  fail('INVALID_ARGUMENT', { name: '--logprobs', found: 'neither --json nor --json-stream', expected });
+}
 
 /** The prompt that the caller gave; undefined for none. */
 async function askedPrompt(flags: RunFlags, { signal }: CommandContext): Promise<string | undefined> {
@@ -109,7 +118,9 @@ async function askedPrompt(flags: RunFlags, { signal }: CommandContext): Promise
   return prompt === undefined || prompt.trim() === '' ? undefined : prompt;
 }
 
+/** What the model is told before the prompt needs a template. */
 async function isRaw(flags: RunFlags, model: LanguageModel): Promise<boolean> {
+  if (flags.system !== undefined) return false;
   const { chatTemplateNames } = await import('../../text/index.ts');
   return flags.raw === true || !chatTemplateNames(model.gguf.metadata).includes('default');
 }

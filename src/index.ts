@@ -37,6 +37,7 @@ export type {
   AnswerPart,
   CallOutcome,
   ChatMessage,
+  ChatRole,
   ChatTool,
   IncompleteCall,
   ReasoningOptions,

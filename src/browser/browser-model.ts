@@ -1,15 +1,18 @@
 import { Lifetime } from '../base/disposal.ts';
 import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
+import { checkOptions } from '../base/options.ts';
 import { type ChatChunk, ChatStream } from '../engine/chat-stream.ts';
 import { type TextChunk, TextStream } from '../engine/text-stream.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ChatMessage } from '../text/index.ts';
 import type { CallClient } from './calls/call-client.ts';
-import type {
-  BrowserChatOptions,
-  BrowserGenerateOptions,
-  EngineCall,
-  ModelDescription,
+import {
+  BROWSER_CHAT_OPTIONS,
+  BROWSER_GENERATE_OPTIONS,
+  type BrowserChatOptions,
+  type BrowserGenerateOptions,
+  type EngineCall,
+  type ModelDescription,
 } from './engine-calls.ts';
 import { remoteText } from './remote-text.ts';
 
@@ -45,18 +48,19 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
   }
 
   /** Answers a conversation, written down by the model's own template. The stream rejects as Node's throws and rejects. */
-  chat(messages: readonly ChatMessage[], { signal, ...options }: BrowserChatOptions = {}): ChatStream {
+  chat(messages: readonly ChatMessage[], of: BrowserChatOptions = {}): ChatStream {
     this.#life.check();
+    checkOptions('chat', of, BROWSER_CHAT_OPTIONS);
+    const { signal, ...options } = of;
     const source = remoteText<ChatChunk>(this.#client, { name: 'chat', messages, options }, signal);
     return new ChatStream(source, this.#callIdLength);
   }
 
   /** Continues a text or token ids. The stream rejects as Node's throws and rejects. */
-  generate(
-    prompt: string | readonly number[],
-    { signal, ...options }: BrowserGenerateOptions = {},
-  ): TextStream {
+  generate(prompt: string | readonly number[], of: BrowserGenerateOptions = {}): TextStream {
     this.#life.check();
+    checkOptions('generate', of, BROWSER_GENERATE_OPTIONS);
+    const { signal, ...options } = of;
     return new TextStream(remoteText<TextChunk>(this.#client, { name: 'generate', prompt, options }, signal));
   }
 

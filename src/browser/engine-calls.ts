@@ -1,6 +1,8 @@
+import type { OptionNames } from '../base/options.ts';
 import type { DeviceInfo } from '../device/index.ts';
 import type { ModelOptions } from '../engine/language-model.ts';
 import type { ChatOptions, GenerateOptions } from '../engine/generate-options.ts';
+import { CHAT_OPTIONS, GENERATE_OPTIONS, MODEL_OPTIONS } from '../engine/option-names.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
 import type { FitPlan } from '../model/fit-plan.ts';
 import type { ChatMessage } from '../text/index.ts';
@@ -19,6 +21,24 @@ export type BrowserGenerateOptions = Omit<GenerateOptions, 'constraint'>;
 
 /** Node's options of an answer but for the grammar. */
 export type BrowserChatOptions = Omit<ChatOptions, 'constraint'>;
+
+const { constraint: _, ...TEXT_OPTIONS } = GENERATE_OPTIONS;
+const { constraint: _own, ...ANSWER_OPTIONS } = CHAT_OPTIONS;
+/** The names of `BrowserGenerateOptions`. */
+export const BROWSER_GENERATE_OPTIONS: OptionNames<BrowserGenerateOptions> = TEXT_OPTIONS;
+/** What a page's `chat` takes. */
+export const BROWSER_CHAT_OPTIONS: OptionNames<BrowserChatOptions> = ANSWER_OPTIONS;
+
+const {
+  onProgress: _progress,
+  logger: _logger,
+  trace: _trace,
+  profile: _profile,
+  taps: _taps,
+  ...SENDABLE
+} = MODEL_OPTIONS;
+/** The names of `SendableOptions`. */
+export const SENDABLE_OPTIONS: OptionNames<SendableOptions> = SENDABLE;
 
 /** What crosses to the engine's worker: options without functions and signals. */
 export interface OpenCall {

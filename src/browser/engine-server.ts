@@ -7,7 +7,14 @@ import { dialectOf } from '../text/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { decodesOnHost } from '../model/plan-options.ts';
 import { type CallContext, serveCalls } from './calls/serve-calls.ts';
-import type { BrowserLoadProgress, EngineCall, ModelDescription, OpenCall } from './engine-calls.ts';
+import {
+  type BrowserLoadProgress,
+  type EngineCall,
+  type ModelDescription,
+  type OpenCall,
+  SENDABLE_OPTIONS,
+  type SendableOptions,
+} from './engine-calls.ts';
 import { LoadingWatch } from './loading-watch.ts';
 import { canShareMemory, openDecoder } from './open-cpu.ts';
 import { type BackendName, openDevice } from './open-device.ts';
@@ -61,7 +68,7 @@ async function openModel(
     const device = keep(await openDevice(options));
     const reopen = () => openDevice({ ...options, device: device.info.backend as BackendName });
     const parts = { gguf, device, decoder, reopen, architectures: ALL_ARCHITECTURES };
-    const model = await LanguageModel.open(parts, { ...options, signal, onProgress });
+    const model = await LanguageModel.open(parts, { ...ofModel(options), signal, onProgress });
     opened.splice(0, opened.length, model);
     await sources.whole();
     return model;
@@ -69,6 +76,13 @@ async function openModel(
     for (const resource of opened) await resource[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** The options without those of the device and of the download. */
+function ofModel(options: OpenCall['options']): Partial<SendableOptions> {
+  return Object.fromEntries(
+    Object.entries(options).filter(([name]) => Object.hasOwn(SENDABLE_OPTIONS, name)),
+  );
 }
 
 /** What turns out to be no model is not kept. */

@@ -10,6 +10,7 @@ export type {
   AnswerPart,
   CallOutcome,
   ChatMessage,
+  ChatRole,
   ChatTool,
   IncompleteCall,
   ReasoningOptions,

@@ -1,12 +1,14 @@
 import { RocmforgeError } from '../base/errors.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
 import { BrowserModel } from './browser-model.ts';
 import { CallClient } from './calls/call-client.ts';
-import type {
-  BrowserLoadProgress,
-  EngineCall,
-  ModelDescription,
-  OpenCall,
-  SendableOptions,
+import {
+  type BrowserLoadProgress,
+  type EngineCall,
+  type ModelDescription,
+  type OpenCall,
+  SENDABLE_OPTIONS,
+  type SendableOptions,
 } from './engine-calls.ts';
 import type { BrowserDeviceRequest } from './open-device.ts';
 import type { SourceLocation } from './open-source.ts';
@@ -31,6 +33,16 @@ export interface BrowserLoadOptions extends SendableOptions, BrowserDeviceReques
   readonly onProgress?: ((progress: BrowserLoadProgress) => void) | undefined;
 }
 
+const LOAD_OPTIONS: OptionNames<BrowserLoadOptions> = {
+  ...SENDABLE_OPTIONS,
+  device: true,
+  threads: true,
+  keep: true,
+  sha256: true,
+  headers: true,
+  onProgress: true,
+};
+
 /**
  * Starts a worker and loads a model into it, while it still downloads. The model is given out when the download is whole and
  * has the hash that it should have. Dispose it when done. Rejects as Node's `loadModel`, and with `STORAGE_…`,
@@ -41,6 +53,7 @@ export async function loadModel(
   location: ModelLocation,
   options: BrowserLoadOptions = {},
 ): Promise<BrowserModel> {
+  checkOptions('loadModel', options, LOAD_OPTIONS);
   const { signal, onProgress, ...sent } = options;
   if (options.keep !== false) await askToPersist();
   const worker = new Worker(new URL('./engine-worker.js', import.meta.url), {

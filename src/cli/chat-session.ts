@@ -19,8 +19,8 @@ export class ChatSession {
 
   /** All messages, the system's first. */
   get messages(): readonly ChatMessage[] {
-    const system = this.#system === undefined ? [] : [{ role: 'system', content: this.#system }];
-    return [...system, ...this.#turns];
+    if (this.#system === undefined) return [...this.#turns];
+    return [{ role: 'system', content: this.#system }, ...this.#turns];
   }
 
   /** Positions that the conversation may take. */
@@ -49,7 +49,7 @@ export class ChatSession {
     hear: (piece: string, reasoning: string) => Promise<void>,
     signal: AbortSignal,
   ): Promise<TextEnd> {
-    const question = { role: 'user', content: text };
+    const question: ChatMessage = { role: 'user', content: text };
     let answer = '';
     let thoughts = '';
     try {

@@ -7,8 +7,7 @@ import { describeModel } from '../model/plan-options.ts';
 import type { Unread } from '../model/unread/unread.ts';
 import { type FitSummary, summaryOf } from '../model/fit-plan.ts';
 import { type DeviceRequest, openDevice } from '../node/devices.ts';
-import { hostMemoryOf } from '../node/host-memory.ts';
-import type { LoadModelOptions } from '../node/load-model.ts';
+import { type LoadModelOptions, modelOptionsOf } from '../node/load-model.ts';
 import { openDraft } from '../node/open-draft.ts';
 import { chatTemplateNames } from '../text/index.ts';
 
@@ -127,10 +126,8 @@ export async function memoryNeed(
     const draft = options.draft && (await openDraft(options.draft, request));
     await using _draftFile = draft?.gguf;
     await using _draftDevice = draft && 'device' in draft ? draft.device : undefined;
-    const speculation = options.draft?.tokens ?? options.speculation;
     const parts = { gguf, device, draft, architectures: ALL_ARCHITECTURES };
-    const hostMemory = hostMemoryOf(options.hostMemory);
-    const fit = await LanguageModel.fit(parts, { ...options, speculation, hostMemory });
+    const fit = await LanguageModel.fit(parts, modelOptionsOf(options));
     const { free } = await device.memory();
     return { device: device.info.backend, context: fit.context, free, fit: summaryOf(fit) };
   } catch (error) {

@@ -12,14 +12,23 @@ export interface ChatChunk extends TextChunk {
 /** An answer as it is generated: `text()` is all of it without its reasoning, `message()` everything. */
 export class ChatStream extends TextStream<ChatChunk> {
   readonly #idLength: number | undefined;
+  #message: Promise<AnswerMessage> | undefined;
 
   constructor(source: TextSource<ChatChunk>, idLength?: Dialect['idLength']) {
     super(source);
     this.#idLength = idLength;
   }
 
-  /** The whole answer as a turn of the conversation: content, reasoning and calls. */
-  async message(): Promise<AnswerMessage> {
+  /**
+   * The whole answer as a turn of the conversation: content, reasoning and calls; as often as it is asked for. Rejects with
+   * `STREAM_READ` where the chunks are or were read otherwise.
+   */
+  message(): Promise<AnswerMessage> {
+    this.#message ??= this.#collect();
+    return this.#message;
+  }
+
+  async #collect(): Promise<AnswerMessage> {
     const answer = new AnswerCollector();
     for await (const { parts } of this) for (const part of parts) answer.add(part);
     return answer.message(this.#idLength);

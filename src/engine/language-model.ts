@@ -7,7 +7,7 @@ import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { FitPlan } from '../model/fit-plan.ts';
 import { KvCache, type KvCacheSize } from '../model/kv-cache.ts';
-import type { AdapterChoice } from '../model/lora/adapter-set.ts';
+import { chooseAdapters } from '../model/lora/choose-adapters.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { type CompiledModel, compileModel, planWithin } from '../model/plan-within.ts';
 import { RecurrentState } from '../model/recurrent-state.ts';
@@ -24,6 +24,7 @@ import type { EngineActivity, EngineCounters } from './engine-parts.ts';
 import type { PositionLogits } from './forced-logits.ts';
 import type { ChatOptions, GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelParts } from './loaded-model.ts';
+import { checkCall, checkOpening } from './option-names.ts';
 import { ModelKeeper } from './model-keeper.ts';
 import { ModelText } from './model-text.ts';
 import { besideDraft, countingDraft, planDraft, withSpeculation } from './plan-draft.ts';
@@ -80,6 +81,7 @@ export class LanguageModel implements AsyncDisposable {
    * stay the caller's then.
    */
   static async open(parts: ModelParts, options: ModelOptions = {}): Promise<LanguageModel> {
+    checkOpening(parts, options);
     const wanted = withSpeculation(parts, options);
     let keeper: ModelKeeper | undefined;
     const ownDraft = await LanguageModel.#openDraft(parts, wanted, () => keeper?.current.device);
@@ -98,6 +100,7 @@ export class LanguageModel implements AsyncDisposable {
    * Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_CONFIG`, or as the device's `compile`.
    */
   static compile(parts: ModelParts, options: ModelOptions = {}): Promise<CompiledModel> {
+    checkOpening(parts, options);
     return compileModel(parts, withSpeculation(parts, options));
   }
 
@@ -131,6 +134,7 @@ export class LanguageModel implements AsyncDisposable {
    * does.
    */
   static async fit(parts: ModelParts, options: ModelOptions = {}): Promise<FitPlan> {
+    checkOpening(parts, options);
     const wanted = withSpeculation(parts, options);
     const plan = planDraft(parts, wanted);
     const draft = plan && (await LanguageModel.fit(plan.parts, plan.options));
@@ -206,8 +210,10 @@ export class LanguageModel implements AsyncDisposable {
     return this.#text.dialect;
   }
 
-  /** Continues a text or token ids. Throws `INVALID_ARGUMENT`; the stream rejects as `Engine.generate`. */
+  /** Continues a text or ids. Throws `INVALID_ARGUMENT`, `OPTION_UNKNOWN`, `TEXT_UNAVAILABLE`; rejects as `Engine.generate`. */
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): TextStream {
+    checkCall('generate', options);
+    if (typeof prompt !== 'string') this.#text.requireText();
     const ids = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
     return this.#stream(ids, { continues: true, ...options });
   }
@@ -223,7 +229,8 @@ export class LanguageModel implements AsyncDisposable {
    * and rejects as `generate` and the template.
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatStream {
-    return this.answer(this.#text.encode(messages, options), options);
+    checkCall('chat', options);
+    return this.#answer(this.#text.encode(messages, options), options);
   }
 
   /**
@@ -234,6 +241,11 @@ export class LanguageModel implements AsyncDisposable {
     prompt: readonly number[],
     options: GenerateOptions & Pick<ChatOptions, 'tools' | 'reasoning'> = {},
   ): ChatStream {
+    checkCall('answer', options);
+    return this.#answer(prompt, options);
+  }
+
+  #answer(prompt: readonly number[], options: ChatOptions): ChatStream {
     const parser = this.#text.parser(prompt, options);
     const constraint = this.#text.constraint(prompt, options);
     const { tokens, ...how } = this.#generate(prompt, { continues: false, ...options, constraint });
@@ -248,6 +260,7 @@ export class LanguageModel implements AsyncDisposable {
     messages: readonly ChatMessage[],
     options: Pick<ChatOptions, keyof ChatRenderOptions | 'reasoning' | 'signal'> = {},
   ): Promise<number[]> {
+    checkCall('chatPrompt', options);
     return this.#text.encodeInTurns(messages, options, options.signal);
   }
 
@@ -267,6 +280,7 @@ export class LanguageModel implements AsyncDisposable {
    */
   async embed(input: string | readonly number[], options: EmbedOptions = {}): Promise<Embedding> {
     this.#life.check();
+    checkCall('embed', options);
     const { signal } = options;
     const pooling = poolingOf(this.config, options);
     const turns = signal ? { signal } : {};
@@ -280,9 +294,14 @@ export class LanguageModel implements AsyncDisposable {
   evaluate(
     ids: readonly number[],
     from = 0,
-    { signal, adapters }: Pick<GenerateOptions, 'signal' | 'adapters'> = {},
+    options: Pick<GenerateOptions, 'signal' | 'adapters'> = {},
   ): AsyncGenerator<PositionLogits> {
-    return this.#engine.evaluate(ids, from, { signal, adapters: this.#adaptersOf(adapters) });
+    checkCall('evaluate', options);
+    const { signal, adapters } = options;
+    return this.#engine.evaluate(ids, from, {
+      signal,
+      adapters: chooseAdapters(this.#parts.adapters, adapters),
+    });
   }
 
   /**
@@ -330,19 +349,6 @@ export class LanguageModel implements AsyncDisposable {
     return this.dispose();
   }
 
-  /** The adapters that a request names. Throws `INVALID_ARGUMENT` for those that the model was not opened with. */
-  #adaptersOf(wanted: GenerateOptions['adapters']): AdapterChoice[] {
-    const { adapters } = this.#parts;
-    if (adapters) return adapters.choose(wanted);
-    if (!wanted || wanted.size === 0) return [];
-    const [name] = wanted.keys();
-    return fail('INVALID_ARGUMENT', {
-      name: 'adapters',
-      found: `${name}`,
-      expected: 'none: none were loaded',
-    });
-  }
-
   #requireRecurrent(): void {
     this.#life.check();
     const { memory, architecture } = this.config;
@@ -373,7 +379,7 @@ export class LanguageModel implements AsyncDisposable {
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
     const sampling = samplingOf(options);
-    const adapters = this.#adaptersOf(options.adapters);
+    const adapters = chooseAdapters(this.#parts.adapters, options.adapters);
     const how = { adapters, constraint, shift, speculation, signal };
     const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, ...how });
     return { tokens, tokenizer: this.tokenizer, stop, special, continues };

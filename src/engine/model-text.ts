@@ -1,9 +1,11 @@
+import { fail, isRocmforgeError } from '../base/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import {
   AnswerParser,
   type ChatMessage,
   type ChatRenderOptions,
   ChatTemplate,
+  checkConversation,
   createTokenizer,
   type Dialect,
   dialectOf,
@@ -40,6 +42,16 @@ export class ModelText {
   get tokenizer(): Tokenizer {
     this.#tokenizer ??= createTokenizer(this.#gguf.metadata);
     return this.#tokenizer;
+  }
+
+  /** Throws `TEXT_UNAVAILABLE` where ids do not become text. */
+  requireText(): void {
+    try {
+      void this.tokenizer;
+    } catch (error) {
+      if (!isRocmforgeError(error)) throw error;
+      fail('TEXT_UNAVAILABLE', { reason: error.message }, error);
+    }
   }
 
   /** Throws `CHAT_TEMPLATE_MISSING` where there is none. */
@@ -102,6 +114,7 @@ export class ModelText {
   #render(messages: readonly ChatMessage[], options: WriteOptions): string {
     const { tools, reasoning, variables, ...rest } = options;
     const { chatTemplate, dialect } = this;
+    checkConversation(messages, chatTemplate.source);
     const switches = reasoning && reasoningVariables(chatTemplate.source, dialect, reasoning);
     const how = { ...rest, variables: { ...switches, ...variables } };
     if (!tools || tools.length === 0) return chatTemplate.render(messages, how);

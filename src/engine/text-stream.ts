@@ -1,4 +1,4 @@
-import { invariant } from '../base/errors.ts';
+import { fail, invariant } from '../base/errors.ts';
 import type { SampledToken } from './sampled-token.ts';
 import type { GenerationEnd } from './sequence.ts';
 
@@ -26,7 +26,9 @@ export type TextSource<C extends TextChunk = TextChunk> = (
  */
 export class TextStream<C extends TextChunk = TextChunk> implements AsyncIterable<C> {
   readonly #chunks: AsyncGenerator<C, void>;
+  #isTaken = false;
   #end: TextEnd | undefined;
+  #whole: Promise<string> | undefined;
 
   constructor(source: TextSource<C>) {
     this.#chunks = source((end) => {
@@ -34,12 +36,20 @@ export class TextStream<C extends TextChunk = TextChunk> implements AsyncIterabl
     });
   }
 
+  /** Throws `STREAM_READ` the second time. */
   [Symbol.asyncIterator](): AsyncGenerator<C, void> {
+    if (this.#isTaken) fail('STREAM_READ', {});
+    this.#isTaken = true;
     return this.#chunks;
   }
 
-  /** The whole text. */
-  async text(): Promise<string> {
+  /** The whole text, as often as it is asked for. Rejects with `STREAM_READ` where the chunks are or were iterated. */
+  text(): Promise<string> {
+    this.#whole ??= this.#gather();
+    return this.#whole;
+  }
+
+  async #gather(): Promise<string> {
     let text = '';
     for await (const chunk of this) text += chunk.text;
     return text;

@@ -1,5 +1,6 @@
 import { Lifetime } from '../base/disposal.ts';
 import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { BlockDecoder, Device, DeviceEvent, FileRows, MemoryBudget, Stream } from '../device/index.ts';
 import type { ByteSource } from '../io/index.ts';
@@ -32,6 +33,12 @@ export interface LoaderOptions extends Partial<LoaderSizes> {
   readonly trace?: LoadTrace | undefined;
   readonly logger?: Logger | undefined;
 }
+
+/** The names of `LoaderOptions`. */
+export const LOADER_OPTIONS: OptionNames<LoaderOptions> = {
+  ...{ readers: true, streams: true, slots: true, slotBytes: true },
+  ...{ threads: true, hostMemory: true, decoder: true, trace: true, logger: true },
+};
 
 /** How one load is watched and ended. */
 export interface LoadOptions {
@@ -102,6 +109,7 @@ export class AsyncModelLoader implements AsyncDisposable {
 
   /** Pins nothing yet. Throws `INVALID_ARGUMENT` for counts that are none. */
   constructor(device: Device, options: LoaderOptions = {}) {
+    checkOptions('AsyncModelLoader', options, LOADER_OPTIONS);
     const { decoder = scalarDecoder, trace, hostMemory, logger = silentLogger } = options;
     const count = (name: keyof LoaderSizes) => positive(name, options[name] ?? DEFAULT_SIZES[name]);
     this.#slotBytes = count('slotBytes');

@@ -1,7 +1,14 @@
 import { fail } from '../base/errors.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile, TensorInfo } from '../gguf/index.ts';
-import { AsyncModelLoader, type LoaderOptions, type LoadOptions, SYNCHRONOUS } from './async-model-loader.ts';
+import {
+  AsyncModelLoader,
+  LOADER_OPTIONS,
+  type LoaderOptions,
+  type LoadOptions,
+  SYNCHRONOUS,
+} from './async-model-loader.ts';
 import { DeviceTensor } from './device-tensor.ts';
 import { plainJob } from './weight-job.ts';
 import { formatUnder, type WeightPolicy } from './weight-policy.ts';
@@ -11,6 +18,8 @@ export interface GgufLoaderOptions extends LoaderOptions {
   /** Default `blocks`: they stay as in the file. */
   readonly weights?: WeightPolicy | undefined;
 }
+
+const GGUF_LOADER_OPTIONS: OptionNames<GgufLoaderOptions> = { ...LOADER_OPTIONS, weights: true };
 
 /**
  * Loads tensors of a file as they are, by name, without a model: for tools and for work of one's own on the device. A tensor
@@ -26,10 +35,12 @@ export class GgufLoader implements AsyncDisposable {
 
   /** File and device are the caller's. */
   constructor(gguf: GgufFile, device: Device, options: GgufLoaderOptions = {}) {
+    checkOptions('GgufLoader', options, GGUF_LOADER_OPTIONS);
     this.#gguf = gguf;
     this.#device = device;
     this.#options = options;
-    this.#loader = new AsyncModelLoader(device, options);
+    const { weights: _, ...loader } = options;
+    this.#loader = new AsyncModelLoader(device, loader);
   }
 
   /** A tensor that was loaded before; undefined when it was not. */
@@ -51,7 +62,8 @@ export class GgufLoader implements AsyncDisposable {
 
   /** Every tensor of the file, one piece after the other: what `loadToGpuAsync` is compared with. */
   async loadToGpu(options: LoadOptions = {}): Promise<ReadonlyMap<string, DeviceTensor>> {
-    await using loader = new AsyncModelLoader(this.#device, { ...this.#options, ...SYNCHRONOUS });
+    const { weights: _, ...sizes } = this.#options;
+    await using loader = new AsyncModelLoader(this.#device, { ...sizes, ...SYNCHRONOUS });
     await this.#load(this.#gguf.tensors, loader, options);
     return this.#loaded;
   }

@@ -1,5 +1,6 @@
 import { beforeAbort } from '../base/before-abort.ts';
 import { fail, invariant, throwIfAborted } from '../base/errors.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { Device } from '../device/index.ts';
 
 /** Weights whose memory comes and goes as one. */
@@ -19,6 +20,8 @@ export interface ResidencyOptions {
   /** Bytes for everything that its models take of the device. Default: what the device has free. */
   readonly memory?: number | undefined;
 }
+
+const RESIDENCY_OPTIONS: OptionNames<ResidencyOptions> = { memory: true };
 
 /** Room that somebody waits for. */
 interface RoomWanted {
@@ -65,6 +68,7 @@ export class Residency {
 
   /** Rejects with `INVALID_ARGUMENT` for a budget that is none. */
   static async open(device: Device, options: ResidencyOptions = {}): Promise<Residency> {
+    checkOptions('Residency', options, RESIDENCY_OPTIONS);
     const { free } = await device.memory();
     const { memory = free } = options;
     if (Number.isSafeInteger(memory) && memory > 0) return new Residency(device, memory);

@@ -1,5 +1,6 @@
 import { fail } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { Device, DeviceInfo, MemoryInfo } from '../device/index.ts';
 
 /** How a device is asked for. */
@@ -11,6 +12,9 @@ export interface DeviceRequest {
   /** Is told of what opening finds. Default: nobody. */
   readonly logger?: Logger | undefined;
 }
+
+/** The names of `DeviceRequest`. */
+export const DEVICE_REQUEST: OptionNames<DeviceRequest> = { device: true, threads: true, logger: true };
 
 /** A device that was opened to be looked at, or why it could not be. */
 export interface DeviceReport {
@@ -111,8 +115,9 @@ export const DEVICE_NAMES: readonly string[] = ['auto', ...BACKENDS.map(({ name 
  * Opens the device asked for; `auto` takes the first that opens, and the log says why the better ones did not. Rejects with
  * `INVALID_ARGUMENT` for a name that is none and with `DEVICE_UNAVAILABLE`, or what else keeps the device from being opened.
  */
-export function openDevice(request: DeviceRequest = {}): Promise<Device> {
-  return open(request, () => {});
+export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
+  checkOptions('openDevice', request, DEVICE_REQUEST);
+  return await open(request, () => {});
 }
 
 /** Begins what `openDevice` does, for those who have something to do meanwhile. */

@@ -1,12 +1,14 @@
+import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { BlockDecoder } from '../device/index.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
+import { MODEL_OPTIONS } from '../engine/option-names.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { Residency } from '../load/residency.ts';
 import type { Tokenizer } from '../text/index.ts';
-import { beginDevice, type DeviceRequest, reopenDevice } from './devices.ts';
+import { beginDevice, DEVICE_REQUEST, type DeviceRequest, reopenDevice } from './devices.ts';
 import { hostMemoryOf } from './host-memory.ts';
 import type { AdapterOptions, OpenedAdapters } from './open-adapters.ts';
-import { type DraftRequest, openDraft } from './open-draft.ts';
+import { DRAFT_REQUEST, type DraftRequest, openDraft } from './open-draft.ts';
 import { openGguf } from './open-gguf.ts';
 
 /** How a model is loaded from a path or an address. */
@@ -19,6 +21,28 @@ export interface LoadModelOptions extends Omit<ModelOptions, 'hostMemory'>, Devi
    * available, for all models of the process together.
    */
   readonly hostMemory?: number | undefined;
+  /** Headers of every request for the model's files, where they are at an address: an authorization. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The names of `LoadModelOptions`. */
+const LOAD_MODEL_OPTIONS: OptionNames<LoadModelOptions> = {
+  ...MODEL_OPTIONS,
+  ...DEVICE_REQUEST,
+  residency: true,
+  adapters: true,
+  mergeAdapters: true,
+  draft: true,
+  headers: true,
+};
+
+/** What `LanguageModel` takes of the options. Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT`. */
+export function modelOptionsOf(options: LoadModelOptions): ModelOptions {
+  checkOptions('loadModel', options, LOAD_MODEL_OPTIONS);
+  checkOptions('draft', options.draft, DRAFT_REQUEST);
+  const own = Object.entries(options).filter(([name]) => Object.hasOwn(MODEL_OPTIONS, name));
+  const speculation = options.draft?.tokens ?? options.speculation;
+  return { ...Object.fromEntries(own), speculation, hostMemory: hostMemoryOf(options.hostMemory) };
 }
 
 /**
@@ -28,8 +52,8 @@ export interface LoadModelOptions extends Omit<ModelOptions, 'hostMemory'>, Devi
  * `LanguageModel.open`, nothing left open.
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
-  const { signal, logger, threads, residency } = options;
-  const hostMemory = hostMemoryOf(options.hostMemory);
+  const model = modelOptionsOf(options);
+  const { signal, logger, threads, residency, headers } = options;
   const shared = residency && Promise.resolve(residency.device);
   // A driver starts on a thread of its own: the rest of our code and the file are read meanwhile, and the model is compiled.
   const opening = shared ? { described: shared, opened: shared } : beginDevice(options);
@@ -40,7 +64,13 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     return resource;
   };
   try {
-    const gguf = keep(await openGguf(location, { ...(signal && { signal }), ...(logger && { logger }) }));
+    const gguf = keep(
+      await openGguf(location, {
+        http: { ...(headers && { headers }) },
+        ...(signal && { signal }),
+        ...(logger && { logger }),
+      }),
+    );
     const adapters = await adaptersOf(gguf, options);
     const { decodesOnHost } = await import('../model/plan-options.ts');
     const decoder = decodesOnHost(options) ? keep(await decoderOn(threads)) : undefined;
@@ -50,16 +80,14 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const source = { gguf, decoder, residency, ...adapters, architectures, tokenizer };
     // What a draft changes is known when it is open.
     const described = options.draft ? undefined : await opening.described;
-    const compiling =
-      described && LanguageModel.compile({ ...source, device: described }, { ...options, hostMemory });
+    const compiling = described && LanguageModel.compile({ ...source, device: described }, model);
     compiling?.catch(() => {});
     const device = await opening.opened;
     const compiled = device === described ? compiling : undefined;
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
     const draft = options.draft && (await openDraft(options.draft, options));
-    const speculation = options.draft?.tokens ?? options.speculation;
     const parts = { ...source, device, reopen, draft, compiled };
-    return await LanguageModel.open(parts, { ...options, speculation, hostMemory });
+    return await LanguageModel.open(parts, model);
   } catch (error) {
     if (!shared) await opening.opened.then((device) => device[Symbol.asyncDispose]()).catch(() => {});
     for (const resource of opened) await resource[Symbol.asyncDispose]();

@@ -1,4 +1,5 @@
 import { fail } from '../base/errors.ts';
+import type { OptionNames } from '../base/options.ts';
 import type { DraftModel, DraftSource } from '../engine/draft-model.ts';
 import type { LanguageModel } from '../engine/language-model.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
@@ -15,6 +16,14 @@ export interface DraftRequest {
   /** A device of its own for the file, as `openDevice` takes it. Default: it shares the model's. */
   readonly device?: string | undefined;
 }
+
+/** The names of `DraftRequest`. */
+export const DRAFT_REQUEST: OptionNames<DraftRequest> = {
+  path: true,
+  model: true,
+  tokens: true,
+  device: true,
+};
 
 /**
  * What the draft of a model is opened from, or the open one. Rejects with `INVALID_ARGUMENT` where neither or both are given,

@@ -1,6 +1,7 @@
 import { silentLogger } from '../base/log.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
 import { GgufFile } from '../gguf/index.ts';
-import { type OpenSourceOptions, openSource } from './open-source.ts';
+import { OPEN_SOURCE_OPTIONS, type OpenSourceOptions, openSource } from './open-source.ts';
 
 /** How a model file is opened. */
 export interface OpenGgufOptions extends OpenSourceOptions {
@@ -8,17 +9,21 @@ export interface OpenGgufOptions extends OpenSourceOptions {
   readonly maxHeaderBytes?: number;
 }
 
+const OPEN_GGUF_OPTIONS: OptionNames<OpenGgufOptions> = { ...OPEN_SOURCE_OPTIONS, maxHeaderBytes: true };
+
 /**
  * Opens the GGUF model at a local path or an http(s) address; the parts of a split model are found beside the given one.
  * Reads headers only. The caller disposes the file.
  */
 export async function openGguf(location: string | URL, options: OpenGgufOptions = {}): Promise<GgufFile> {
+  checkOptions('openGguf', options, OPEN_GGUF_OPTIONS);
   const started = performance.now();
-  const source = await openSource(location, options);
+  const { maxHeaderBytes, ...how } = options;
+  const source = await openSource(location, how);
   const file = await GgufFile.open(source, {
-    resolveSibling: (name) => openSource(name, options),
+    resolveSibling: (name) => openSource(name, how),
     ...(options.signal ? { signal: options.signal } : {}),
-    ...(options.maxHeaderBytes ? { maxHeaderBytes: options.maxHeaderBytes } : {}),
+    ...(maxHeaderBytes ? { maxHeaderBytes } : {}),
   });
   (options.logger ?? silentLogger).debug('opened', {
     file: file.name,

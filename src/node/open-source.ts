@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { fail, isRocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
 import { type ByteSource, type HttpRangeOptions, HttpRangeSource } from '../io/index.ts';
 import { FileSource } from './file-source.ts';
 import { MappedSource } from './mapped-source.ts';
@@ -15,11 +16,20 @@ export interface OpenSourceOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The names of `OpenSourceOptions`. */
+export const OPEN_SOURCE_OPTIONS: OptionNames<OpenSourceOptions> = {
+  mmap: true,
+  http: true,
+  logger: true,
+  signal: true,
+};
+
 /** Opens a local path or an http(s) address. Rejects with `SOURCE_UNAVAILABLE`, or an `HTTP_…` error. */
 export async function openSource(
   location: string | URL,
   options: OpenSourceOptions = {},
 ): Promise<ByteSource> {
+  checkOptions('openSource', options, OPEN_SOURCE_OPTIONS);
   const name = String(location);
   if (/^https?:\/\//i.test(name)) {
     return HttpRangeSource.open(name, {

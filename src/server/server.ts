@@ -3,6 +3,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import { fail, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { OpenGrammarRealm } from '../text/index.ts';
 import { ApiKeys } from './api-keys.ts';
 import { Call, type ServerParts } from './call.ts';
@@ -44,6 +45,23 @@ export interface ServerOptions {
   readonly version?: string;
 }
 
+const SERVER_OPTIONS: OptionNames<ServerOptions> = {
+  models: true,
+  preload: true,
+  mostModels: true,
+  parallel: true,
+  queue: true,
+  maxBody: true,
+  timeLimit: true,
+  keys: true,
+  origins: true,
+  openGrammarRealm: true,
+  page: true,
+  metrics: true,
+  logger: true,
+  version: true,
+};
+
 const DEFAULT_QUEUE = 64;
 const DEFAULT_MAX_BODY = 16 * 2 ** 20;
 const DEFAULT_TIME_LIMIT = 600;
@@ -61,6 +79,7 @@ export class ModelServer implements AsyncDisposable {
   #hasLoaded = false;
 
   constructor(options: ServerOptions) {
+    checkOptions('ModelServer', options, SERVER_OPTIONS);
     const { models, mostModels = 1, parallel = 1, queue = DEFAULT_QUEUE, metrics = NO_METRICS } = options;
     const { logger = silentLogger, timeLimit = DEFAULT_TIME_LIMIT, version = '0' } = options;
     const [first] = models;

@@ -13,8 +13,11 @@ export interface ChatToolCall {
   };
 }
 
-/** One turn of a conversation, in the shape that chat templates read. Templates may read further fields. */
-export interface ChatMessage {
+/** Whose turn it is. A template may know others; what it knows is taken where the program runs. */
+export type ChatRole = 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function';
+
+/** One turn of a conversation, of whatever role, in the shape that chat templates read. They may read further fields. */
+export interface TemplateMessage {
   readonly role: string;
   readonly content?: string | readonly Readonly<Record<string, unknown>>[] | null;
   readonly name?: string;
@@ -22,6 +25,11 @@ export interface ChatMessage {
   readonly tool_calls?: readonly ChatToolCall[];
   readonly tool_call_id?: string;
   readonly [field: string]: unknown;
+}
+
+/** One turn of a conversation. */
+export interface ChatMessage extends TemplateMessage {
+  readonly role: ChatRole;
 }
 
 /** A function that the model may call; `parameters` is a JSON schema. */
@@ -36,7 +44,7 @@ export interface ChatTool {
 }
 
 /** The message with arguments in JSON text read into objects, which is what templates expect. */
-export function withParsedArguments(message: ChatMessage): ChatMessage {
+export function withParsedArguments(message: TemplateMessage): TemplateMessage {
   if (!Array.isArray(message.tool_calls)) return message;
   return { ...message, tool_calls: message.tool_calls.map(parseArguments) };
 }

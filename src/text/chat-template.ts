@@ -1,5 +1,5 @@
 import { fail } from '../base/errors.ts';
-import { type ChatMessage, type ChatTool, withParsedArguments } from './chat-message.ts';
+import { type ChatTool, type TemplateMessage, withParsedArguments } from './chat-message.ts';
 import { JinjaTemplate, type Rendered } from '../jinja/index.ts';
 import type { Tokenizer } from './tokenizer.ts';
 import type { TokenizerMetadata } from './tokenizer-metadata.ts';
@@ -76,7 +76,7 @@ export class ChatTemplate {
   }
 
   /** The text of `renderSpans`. */
-  render(messages: readonly ChatMessage[], options: ChatRenderOptions = {}): string {
+  render(messages: readonly TemplateMessage[], options: ChatRenderOptions = {}): string {
     return this.renderSpans(messages, options).text;
   }
 
@@ -84,7 +84,7 @@ export class ChatTemplate {
    * The conversation as the model reads it, and which of its characters the template wrote. Throws `CHAT_TEMPLATE_REJECTED`
    * where the template refuses the conversation, `CHAT_TEMPLATE_FAILED` where it breaks.
    */
-  renderSpans(messages: readonly ChatMessage[], options: ChatRenderOptions = {}): Rendered {
+  renderSpans(messages: readonly TemplateMessage[], options: ChatRenderOptions = {}): Rendered {
     const { addGenerationPrompt = true, tools, variables, now = new Date() } = options;
     const program = tools === undefined ? this.#main : this.#forTools;
     const all = {

@@ -1,4 +1,5 @@
-export type { ChatMessage, ChatTool, ChatToolCall } from './chat-message.ts';
+export type { ChatMessage, ChatRole, ChatTool, ChatToolCall, TemplateMessage } from './chat-message.ts';
+export { checkConversation } from './check-conversation.ts';
 export {
   type ChatRenderOptions,
   ChatTemplate,

@@ -6,7 +6,7 @@ import {
   type PerplexityEstimate,
   perplexityChunks,
 } from '../../src/engine/perplexity.ts';
-import { loadModel } from '../../src/index.ts';
+import { type ChatMessage, loadModel } from '../../src/index.ts';
 import { tinyLlamaPath } from '../support/npm-model.ts';
 import { sharedPath } from '../support/shared.ts';
 
@@ -36,11 +36,11 @@ test("TinyLlama-1.1B in IQ2_XXS has llama.cpp's perplexity", { skip }, async () 
 
 test('TinyLlama-1.1B holds a sensible conversation', async () => {
   await using model = await loadModel(await tinyLlamaPath(), { context: 512 });
-  const turns = [{ role: 'user', content: 'What is the capital of France?' }];
+  const turns: ChatMessage[] = [{ role: 'user', content: 'What is the capital of France?' }];
   const first = model.chat(turns, { temperature: 0, maxTokens: 48 });
   const answer = await first.text();
   assert.match(answer, /Paris/);
-  const question = { role: 'user', content: 'In which country is that city?' };
+  const question: ChatMessage = { role: 'user', content: 'In which country is that city?' };
   const again = model.chat([...turns, { role: 'assistant', content: answer }, question], {
     temperature: 0,
     maxTokens: 48,

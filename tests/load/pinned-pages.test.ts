@@ -38,13 +38,13 @@ interface Again {
 async function again(
   t: TestContext,
   device: Device,
-  { hostMemory = new MemoryBudget('host', MUCH), ...options }: LoaderOptions & JobOptions = {},
+  { hostMemory = new MemoryBudget('host', MUCH), become, ...options }: LoaderOptions & JobOptions = {},
 ): Promise<Again> {
   const path = join(temporaryFolder(t), 'model.gguf');
   writeFileSync(path, bytes);
   utimesSync(path, 1, 1);
   const gguf = await GgufFile.open(await openSource(path));
-  const jobs = jobsFor(gguf, device, options).map((job) => ({ ...job, comesAgain: true }));
+  const jobs = jobsFor(gguf, device, become && { become }).map((job) => ({ ...job, comesAgain: true }));
   const trace = new LoadTrace();
   const lines: string[] = [];
   const logger = { ...silentLogger, debug: (line: string) => lines.push(line) };

@@ -1,5 +1,5 @@
 import { type Signal, signal } from '@preact/signals';
-import { type BrowserModel, isRocmforgeError } from '../../src/browser/index.ts';
+import { type BrowserModel, type ChatMessage, isRocmforgeError } from '../../src/browser/index.ts';
 import type { SettingValues } from './settings.ts';
 
 /** One turn. Answers grow while they are written. */
@@ -93,7 +93,7 @@ export class Conversation {
     return { temperature, topP, maxTokens, ...penalty, ...(seed !== undefined && { seed }) };
   }
 
-  #messages() {
+  #messages(): ChatMessage[] {
     const system = this.#settings.value.system.trim();
     const { value: all } = this.turns;
     // A question that was not answered by a word was as good as not asked: two of them in a row no template takes.

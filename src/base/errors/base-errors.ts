@@ -20,6 +20,19 @@ export const baseErrors = {
     'Pass a value of the stated form.',
     (p) => `${p.name}: found ${p.found}, expected ${p.expected}`,
   ),
+  OPTION_UNKNOWN: entry<{ of: string; option: string; nearest: string | undefined; known: string }>(
+    400,
+    'An option has a name that nobody reads.',
+    'Correct the name, or leave the option out.',
+    ({ of, option, nearest, known }) =>
+      `${of} has no option "${option}"${nearest === undefined ? `; it has ${known}` : `: is "${nearest}" meant?`}`,
+  ),
+  STREAM_READ: entry<Record<string, never>>(
+    400,
+    'A text stream was read twice.',
+    'Iterate it once, or await `text()`, which gives the whole text as often as it is asked for.',
+    () => 'this text stream is being read already, or was read or left before',
+  ),
   INTERNAL: entry<{ what: string }>(
     500,
     'An invariant of rocmforge itself does not hold: a bug.',

@@ -5,14 +5,20 @@ export const textErrors = {
   TOKENIZER_MISSING: entry<{ found: string }>(
     422,
     'The model file carries no tokenizer.',
-    'Use a file that was converted with its vocabulary, or pass token ids instead of text.',
+    'Use a file that was converted with its vocabulary, or token ids: `generateTokens`, `evaluate` and `embed` take them.',
     (p) => `tokenizer.ggml.model: found ${p.found}, expected the name of a tokenizer`,
   ),
   TOKENIZER_UNKNOWN: entry<{ found: string; known: string }>(
     422,
     'The model file names a tokenizer that rocmforge does not implement.',
-    'Use a model with one of the known tokenizers, or pass token ids instead of text.',
+    'Use a model with one of the known tokenizers, or token ids: `generateTokens`, `evaluate` and `embed` take them.',
     (p) => `tokenizer.ggml.model: found "${p.found}", expected one of: ${p.known}`,
+  ),
+  TEXT_UNAVAILABLE: entry<{ reason: string }>(
+    422,
+    'The tokens of the model cannot be written as text, because its file has no usable tokenizer.',
+    'Call `generateTokens`, which takes and gives token ids, or use a file that was converted with its vocabulary.',
+    (p) => `the ids that are generated cannot be written as text: ${p.reason}`,
   ),
   PRETOKENIZER_UNKNOWN: entry<{ found: string; known: string }>(
     422,

@@ -126,7 +126,7 @@ async function isRaw(flags: RunFlags, model: LanguageModel): Promise<boolean> {
 }
 
 function turns(prompt: string, { system }: RunFlags): ChatMessage[] {
-  const user = { role: 'user', content: prompt };
+  const user: ChatMessage = { role: 'user', content: prompt };
   return system === undefined ? [user] : [{ role: 'system', content: system }, user];
 }
 

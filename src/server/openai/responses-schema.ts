@@ -84,7 +84,7 @@ export function chatMessagesOfItems({ input, instructions }: ResponsesBody): Cha
     const { type = 'message', role, content } = entry;
     if (type === 'message' && role) {
       const turn = {
-        role: role === 'developer' ? 'system' : role,
+        role: role === 'developer' ? ('system' as const) : role,
         content: textOf(content, `${field}.content`),
       };
       addTurn(turns, turn);
@@ -103,7 +103,7 @@ function addReasoning(turns: ChatMessage[], { content }: z.output<typeof item>):
   if (reasoning !== '') turns.push({ role: 'assistant', content: '', reasoning_content: reasoning });
 }
 
-function addTurn(turns: ChatMessage[], turn: { role: string; content: string }): void {
+function addTurn(turns: ChatMessage[], turn: ChatMessage & { content: string }): void {
   const last = turns.at(-1);
   const isOfLast =
     turn.role === 'assistant' && last?.role === 'assistant' && last.content === '' && !last.tool_calls;

@@ -1,0 +1,125 @@
+import { checkOptions, type OptionNames } from '../base/options.ts';
+import type { PlanOptions } from '../model/plan-options.ts';
+import type { ChatRenderOptions, ReasoningOptions } from '../text/index.ts';
+import type { EmbedOptions } from './embedding.ts';
+import type { ChatOptions, GenerateOptions } from './generate-options.ts';
+import type { ModelOptions, ModelParts } from './loaded-model.ts';
+import { DEFAULT_RUNTIME } from './runtime-options.ts';
+
+const PLAN_OPTIONS: OptionNames<PlanOptions> = {
+  context: true,
+  shrinkContext: true,
+  batch: true,
+  deterministic: true,
+  logitRows: true,
+  sequences: true,
+  speculation: true,
+  cachePositions: true,
+  inFlight: true,
+  preparedSteps: true,
+  cacheType: true,
+  weights: true,
+  embedding: true,
+  taps: true,
+  pool: true,
+  decode: true,
+  allowUnread: true,
+};
+
+/** The names of `ModelOptions`. They stand apart from it, so that they are there before the engine's code is read. */
+export const MODEL_OPTIONS: OptionNames<ModelOptions> = {
+  ...PLAN_OPTIONS,
+  memory: true,
+  weightMemory: true,
+  hostMemory: true,
+  load: true,
+  layers: true,
+  onProgress: true,
+  trace: true,
+  runtime: true,
+  profile: true,
+  signal: true,
+  logger: true,
+};
+
+const MODEL_PARTS: OptionNames<ModelParts> = {
+  gguf: true,
+  device: true,
+  architectures: true,
+  adapters: true,
+  merged: true,
+  tokenizer: true,
+  compiled: true,
+  decoder: true,
+  reopen: true,
+  residency: true,
+  sharesDevice: true,
+  draft: true,
+};
+
+/** The names of `GenerateOptions`. */
+export const GENERATE_OPTIONS: OptionNames<GenerateOptions> = {
+  temperature: true,
+  topK: true,
+  topP: true,
+  minP: true,
+  typicalP: true,
+  repeatPenalty: true,
+  frequencyPenalty: true,
+  presencePenalty: true,
+  penaltyWindow: true,
+  seed: true,
+  logProbabilities: true,
+  logitBias: true,
+  maxTokens: true,
+  stop: true,
+  ignoreEnd: true,
+  adapters: true,
+  special: true,
+  continues: true,
+  constraint: true,
+  shift: true,
+  speculation: true,
+  signal: true,
+};
+
+const RENDER_OPTIONS: OptionNames<ChatRenderOptions> = {
+  addGenerationPrompt: true,
+  tools: true,
+  variables: true,
+  now: true,
+};
+
+/** The names of `ChatOptions`. */
+export const CHAT_OPTIONS: OptionNames<ChatOptions> = {
+  ...GENERATE_OPTIONS,
+  ...RENDER_OPTIONS,
+  reasoning: true,
+};
+
+const REASONING_OPTIONS: OptionNames<ReasoningOptions> = { enabled: true, effort: true, budget: true };
+const EMBED_OPTIONS: OptionNames<EmbedOptions> = { normalized: true, pooling: true, signal: true };
+
+/** What the methods of a model take. */
+const CALLS = {
+  generate: GENERATE_OPTIONS,
+  chat: CHAT_OPTIONS,
+  answer: { ...GENERATE_OPTIONS, tools: true, reasoning: true },
+  chatPrompt: { ...RENDER_OPTIONS, reasoning: true, signal: true },
+  embed: EMBED_OPTIONS,
+  evaluate: { signal: true, adapters: true },
+};
+
+/** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for options of a model's method that nobody reads. */
+export function checkCall(method: keyof typeof CALLS, options: unknown): void {
+  checkOptions(method, options, CALLS[method]);
+  const { reasoning } = options as { readonly reasoning?: unknown };
+  checkOptions('reasoning', reasoning, REASONING_OPTIONS);
+}
+
+/** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for parts and options of a model that nobody reads. */
+export function checkOpening(parts: ModelParts, options: ModelOptions): void {
+  checkOptions('the parts of a model', parts, MODEL_PARTS);
+  checkOptions('a model', options, MODEL_OPTIONS);
+  checkOptions('runtime', options.runtime, DEFAULT_RUNTIME);
+}

@@ -11,6 +11,7 @@ import { RegularLanguages } from './regex/regular-languages.ts';
  */
 export class CompiledGrammar {
   readonly regular: RegularLanguages;
+  readonly rows: Rows;
   readonly configurations: Configurations;
 
   /**
@@ -20,7 +21,13 @@ export class CompiledGrammar {
   constructor(grammar: Grammar, tokenOf: (text: string) => number | undefined, limits: FuelOptions = {}) {
     this.regular = new RegularLanguages(new Fuel('the grammar', limits));
     const tables = new RuleCompiler(this.regular, tokenOf).compile(grammar);
-    this.configurations = new Configurations(this.regular, new Rows(this.regular, tables));
+    this.rows = new Rows(this.regular, tables);
+    this.configurations = new Configurations(this.regular, this.rows);
+  }
+
+  /** How many integers its tables hold. */
+  get ints(): number {
+    return this.regular.languages.table.values.length + this.rows.ints + this.configurations.ints;
   }
 
   /** Sets what the work to come may cost. */

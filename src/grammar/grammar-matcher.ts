@@ -3,6 +3,7 @@ import type { CompiledGrammar } from './compiled-grammar.ts';
 import { Fuel } from './fuel.ts';
 import { DEAD } from './parser/configurations.ts';
 import { Ints } from './tuple-table.ts';
+import type { TokenMasks } from './mask/token-masks.ts';
 import type { GrammarVocabulary } from './vocabulary.ts';
 
 /** Where a text was before one of its tokens. */
@@ -13,15 +14,18 @@ interface Place {
 
 /** One text of a grammar, token by token. To go back costs nothing: a place is a number. */
 export class GrammarMatcher {
-  readonly grammar: CompiledGrammar;
+  readonly #grammar: CompiledGrammar;
+  readonly #masks: TokenMasks;
   readonly #vocabulary: GrammarVocabulary;
   readonly #text = new Ints();
   #before: Place[] = [];
   #configuration: number;
   #hasEnded = false;
 
-  constructor(grammar: CompiledGrammar, vocabulary: GrammarVocabulary) {
-    this.grammar = grammar;
+  /** `TokenGrammar.matcher` makes one. */
+  constructor(grammar: CompiledGrammar, masks: TokenMasks, vocabulary: GrammarVocabulary) {
+    this.#grammar = grammar;
+    this.#masks = masks;
     this.#vocabulary = vocabulary;
     this.#configuration = grammar.configurations.first;
   }
@@ -33,17 +37,34 @@ export class GrammarMatcher {
 
   /** True when the text may end here: then tokens that end generation are allowed. */
   get canEnd(): boolean {
-    return !this.#hasEnded && !this.isDead && this.grammar.configurations.canEnd(this.#configuration);
+    return !this.#hasEnded && !this.isDead && this.#grammar.configurations.canEnd(this.#configuration);
   }
 
   /** True when nothing may follow: the text has ended, or can do nothing else. */
   get isComplete(): boolean {
-    return this.#hasEnded || (this.canEnd && !this.grammar.configurations.goesOn(this.#configuration));
+    return this.#hasEnded || (this.canEnd && !this.#grammar.configurations.goesOn(this.#configuration));
   }
 
   /** True when the grammar allows no text at all from here. */
   get isDead(): boolean {
     return this.#configuration === DEAD;
+  }
+
+  /**
+   * Writes which tokens may come next: bit `id % 32` of word `id / 32`. False where there are none: a dead end, which `failDeadEnd`
+   * reports, unless the text `isComplete`. Throws `GRAMMAR_TOO_COSTLY`.
+   */
+  fill(mask: Int32Array): boolean {
+    return this.#masks.fill(this.#hasEnded ? DEAD : this.#configuration, this.#text, mask);
+  }
+
+  /** Throws `GRAMMAR_DEAD_END` with the end of the text that led there. */
+  failDeadEnd(): never {
+    const tail = Uint8Array.from(
+      this.#text.array.subarray(Math.max(0, this.#text.length - 40), this.#text.length),
+    );
+    const shown = JSON.stringify(new TextDecoder().decode(tail));
+    return fail('GRAMMAR_DEAD_END', { reason: `no token of the vocabulary is allowed behind ${shown}` });
   }
 
   /** Takes a token. Throws `GRAMMAR_DEAD_END` for one that is not allowed here, and stays where it was. */
@@ -54,8 +75,8 @@ export class GrammarMatcher {
   /** Takes a token if it is allowed here. */
   tryAccept(id: number): boolean {
     if (this.#hasEnded || this.isDead || !(id >= 0 && id < this.#vocabulary.size)) return false;
-    this.grammar.refuel(new Fuel('the next token'));
-    const { configurations } = this.grammar;
+    this.#grammar.refuel(new Fuel('the next token'));
+    const { configurations } = this.#grammar;
     const place = { configuration: this.#configuration, length: this.#text.length };
     const spelled = this.#behindBytes(id);
     if (spelled === DEAD) this.#text.length = place.length;
@@ -84,7 +105,7 @@ export class GrammarMatcher {
 
   /** Another text that is where this one is. */
   copy(): GrammarMatcher {
-    const copy = new GrammarMatcher(this.grammar, this.#vocabulary);
+    const copy = new GrammarMatcher(this.#grammar, this.#masks, this.#vocabulary);
     copy.#text.append(this.#text.array, 0, this.#text.length);
     copy.#before = this.#before.slice();
     copy.#configuration = this.#configuration;
@@ -101,7 +122,7 @@ export class GrammarMatcher {
     for (const byte of bytes) {
       if (at === DEAD) return DEAD;
       this.#text.push(byte);
-      at = this.grammar.configurations.step(at, this.#text);
+      at = this.#grammar.configurations.step(at, this.#text);
     }
     return at;
   }

@@ -1,11 +1,12 @@
-export { CompiledGrammar } from './compiled-grammar.ts';
 export { Fuel, type FuelOptions } from './fuel.ts';
 export type { Grammar, Rule } from './grammar.ts';
 export { GrammarMatcher } from './grammar-matcher.ts';
+export { PreparedVocabulary } from './mask/prepared-vocabulary.ts';
 export { matchesGrammar } from './matches-grammar.ts';
 export type { Regex } from './regex/regex.ts';
 export { searchRegex, wholeRegex } from './regex/pattern.ts';
 export { isEmptyRegex, isSubsetRegex, matchesRegex, RegularLanguages } from './regex/regular-languages.ts';
 export type { SchemaOptions } from './schema/options.ts';
 export { jsonGrammar, schemaGrammar } from './schema/schema-grammar.ts';
+export { TokenGrammar } from './token-grammar.ts';
 export type { GrammarVocabulary } from './vocabulary.ts';

@@ -22,6 +22,12 @@ export class Ints {
     this.length += count;
   }
 
+  /** Makes it as long as this; what is new has no meaning. */
+  resize(length: number): void {
+    if (length > this.array.length) this.#grow(length);
+    this.length = length;
+  }
+
   /** The value at an index below `length`. */
   at(index: number): number {
     return this.array[index] as number;

@@ -2,30 +2,37 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import { CompiledGrammar, type Grammar, GrammarMatcher, type Rule } from '../../src/grammar/index.ts';
+import {
+  type Grammar,
+  type GrammarMatcher,
+  PreparedVocabulary,
+  type Rule,
+  TokenGrammar,
+} from '../../src/grammar/index.ts';
 import { NaiveRecognizer, smallGrammar } from '../support/grammar/naive-grammar.ts';
 import { smallVocabulary } from '../support/grammar/small-vocabulary.ts';
 
-const vocabulary = smallVocabulary([
-  { text: 'a' },
-  { text: 'b' },
-  { text: 'ab' },
-  { text: 'abb' },
-  { text: 'bab', kind: 'user-defined' },
-  { text: '<end>', kind: 'end' },
-  { text: '<call>', kind: 'control' },
-  { text: '', kind: 'unused' },
-]);
+const vocabulary = new PreparedVocabulary(
+  smallVocabulary([
+    { text: 'a' },
+    { text: 'b' },
+    { text: 'ab' },
+    { text: 'abb' },
+    { text: 'bab', kind: 'user-defined' },
+    { text: '<end>', kind: 'end' },
+    { text: '<call>', kind: 'control' },
+    { text: '', kind: 'unused' },
+  ]),
+);
 const TEXTS = ['a', 'b', 'ab', 'abb', 'bab'];
 const END = 5;
 const CALL = 6;
 
 const text = (of: string): Rule => ({ kind: 'regex', regex: { kind: 'text', text: of } });
 
-function compiled(grammar: Grammar): CompiledGrammar | undefined {
-  const special = (of: string) => (of === '<call>' ? CALL : of === '<end>' ? END : undefined);
+function matcherOrNone(grammar: Grammar): GrammarMatcher | undefined {
   try {
-    return new CompiledGrammar(grammar, special);
+    return new TokenGrammar(grammar, vocabulary).matcher();
   } catch (error) {
     assert.ok(isRocmforgeError(error, 'GRAMMAR_INVALID'), String(error));
     return undefined;
@@ -33,18 +40,15 @@ function compiled(grammar: Grammar): CompiledGrammar | undefined {
 }
 
 function matcherOf(rule: Rule): GrammarMatcher {
-  const grammar = compiled({ root: 'root', rules: new Map([['root', rule]]) });
-  assert.ok(grammar);
-  return new GrammarMatcher(grammar, vocabulary);
+  return new TokenGrammar({ root: 'root', rules: new Map([['root', rule]]) }, vocabulary).matcher();
 }
 
 test('tokens are taken as their texts, and back', () => {
   const ids = fc.array(fc.nat(TEXTS.length - 1), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(smallGrammar, ids, ids, (grammar, tokens, others) => {
-      const own = compiled(grammar);
-      if (!own) return;
-      const matcher = new GrammarMatcher(own, vocabulary);
+      const matcher = matcherOrNone(grammar);
+      if (!matcher) return;
       const read: string[] = [];
       for (const id of tokens) {
         const before = matcher.length;
@@ -129,10 +133,7 @@ test('a user-defined token is text and token', () => {
       ],
     ]),
   };
-  const matcher = new GrammarMatcher(
-    new CompiledGrammar(grammar, (of) => (of === 'bab' ? 4 : undefined)),
-    vocabulary,
-  );
+  const matcher = new TokenGrammar(grammar, vocabulary).matcher();
   matcher.accept(4);
   assert.ok(matcher.copy().tryAccept(0) && matcher.copy().tryAccept(1));
   matcher.rollback(1);

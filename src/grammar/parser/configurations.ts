@@ -55,7 +55,7 @@ export class Configurations {
   union(a: number, b: number): number {
     if (a === DEAD || b === DEAD || a === b) return a === DEAD ? b : a;
     const rows = [this.row(a), this.row(b)].filter((row) => row !== NO_ROW);
-    const members = [...this.#members(a), ...this.#members(b)];
+    const members = [...this.members(a), ...this.members(b)];
     const [row = NO_ROW, other] = rows;
     if (other === undefined) return this.#intern(row, members);
     return this.#intern(this.#rows.joined(row, other), members);
@@ -83,6 +83,30 @@ export class Configurations {
   tokens(configuration: number): Iterable<number> {
     const row = this.row(configuration);
     return row === NO_ROW ? [] : this.#rows.at(row).tokens.keys();
+  }
+
+  /** The configuration where a row ends at this position, with nothing else under way; `DEAD` for a row without a future. */
+  begin(row: number, position: number): number {
+    return this.#rows.isDead(row) ? DEAD : this.#at(row, [], position);
+  }
+
+  /** The rows with terminals under way: [row, where its terminal began, lexer state] one behind the other. */
+  members(configuration: number): number[] {
+    const start = this.#table.start(configuration);
+    const { array } = this.#table.values;
+    return Array.from(array.subarray(start + 1, start + this.#table.lengthOf(configuration)));
+  }
+
+  /** True when a `distinct` terminal is under way. */
+  hasDistinct(configuration: number): boolean {
+    const length = this.#table.lengthOf(configuration);
+    for (let i = 2; i < length; i += 3) if (this.#table.at(configuration, i) !== ANYWHERE) return true;
+    return false;
+  }
+
+  /** How many integers the table holds. */
+  get ints(): number {
+    return this.#table.values.length;
   }
 
   #compute(configuration: number, byte: number, text: Ints): number {
@@ -119,12 +143,6 @@ export class Configurations {
     const { lexer, hasDistinct } = this.#rows.at(row);
     const own = lexer === DEAD ? [] : [row, hasDistinct ? position : ANYWHERE, lexer];
     return this.#intern(row, [...members, ...own]);
-  }
-
-  #members(configuration: number): number[] {
-    const start = this.#table.start(configuration);
-    const { array } = this.#table.values;
-    return Array.from(array.subarray(start + 1, start + this.#table.lengthOf(configuration)));
   }
 
   #intern(row: number, members: readonly number[]): number {

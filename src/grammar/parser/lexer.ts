@@ -1,5 +1,6 @@
 import { bytesIn } from '../regex/byte-sets.ts';
-import type { Language } from '../regex/language-kinds.ts';
+import { Kind, type Language } from '../regex/language-kinds.ts';
+import type { Languages } from '../regex/languages.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { Ints, TupleTable } from '../tuple-table.ts';
 import { TransitionRows, UNKNOWN } from './transition-rows.ts';
@@ -9,14 +10,15 @@ export const DEAD = -1;
 
 /**
  * All terminals that a row of the parser waits for, matched side by side: a state is the set of their derivatives, each with the
- * tag of its terminal, and states and their transitions are made when they are first asked for. No terminal wins over another: a
- * state tells which of them may end, and which can go on.
+ * number of its language among those of the start, and states and their transitions are made when they are first asked for. No
+ * terminal wins over another: a state tells which of them may end, and which can go on. States know nothing of rows, so that rows
+ * which wait for the same languages share them.
  */
 export class Lexer {
   readonly #regular: RegularLanguages;
-  /** States: [tag, language] pairs, ascending. */
+  /** States: [slot, language] pairs, ascending; a slot is a language's number at the start. */
   readonly #states = new TupleTable();
-  /** Sets of tags that end together; the empty one is 0. */
+  /** Sets of slots that end together; the empty one is 0. */
   readonly #endings = new TupleTable();
   readonly #endingOf = new Ints();
   readonly #goesOn = new Ints();
@@ -27,10 +29,9 @@ export class Lexer {
     this.#endings.intern([]);
   }
 
-  /** The state before the first byte, `DEAD` where no terminal has a text of a byte or more. */
-  start(pairs: readonly { tag: number; language: Language }[]): number {
-    const live = pairs.filter(({ language }) => this.#regular.liveness.canGoOn(language));
-    return this.#state(live.sort((a, b) => a.tag - b.tag).flatMap(({ tag, language }) => [tag, language]));
+  /** The state before the first byte: each language has its index as its slot. `DEAD` for none. */
+  start(languages: readonly Language[]): number {
+    return this.#state(languages.flatMap((language, slot) => [slot, language]));
   }
 
   /** The state behind a byte, or `DEAD`. */
@@ -39,13 +40,13 @@ export class Lexer {
     return known === UNKNOWN ? this.#compute(state, byte) : known;
   }
 
-  /** The set of tags whose terminals may end here; 0 for none. */
+  /** The set of slots whose languages may end here; 0 for none. */
   ending(state: number): number {
     return this.#endingOf.at(state);
   }
 
-  /** The tags of a set. */
-  tagsOf(ending: number): Int32Array {
+  /** The slots of a set. */
+  slotsOf(ending: number): Int32Array {
     const start = this.#endings.start(ending);
     return this.#endings.values.array.subarray(start, start + this.#endings.lengthOf(ending));
   }
@@ -55,21 +56,30 @@ export class Lexer {
     return this.#goesOn.at(state) === 1;
   }
 
+  /** The state without the complements in it: what it would be if nothing were forbidden. */
+  withoutComplements(state: number): number {
+    const { languages } = this.#regular;
+    const start = this.#states.start(state);
+    const pairs = Array.from(this.#states.values.array.subarray(start, start + this.#states.lengthOf(state)));
+    const plain = pairs.map((value, i) => (i % 2 === 0 ? value : withoutComplements(languages, value)));
+    return plain.every((value, i) => value === pairs[i]) ? state : this.#state(plain);
+  }
+
   #compute(state: number, byte: number): number {
     const { derivatives, languages, liveness } = this.#regular;
     derivatives.bits.fill(-1);
-    const pairs: { tag: number; language: Language }[] = [];
+    const pairs: { slot: number; language: Language }[] = [];
     const start = this.#states.start(state);
     const length = this.#states.lengthOf(state);
     languages.fuel.spend(1 + (length >> 3));
     for (let i = start; i < start + length; i += 2) {
       const language = derivatives.derive(this.#states.values.at(i + 1), byte);
-      if (language !== languages.never) pairs.push({ tag: this.#states.values.at(i), language });
+      if (language !== languages.never) pairs.push({ slot: this.#states.values.at(i), language });
     }
     // To find out what is live takes derivatives of other languages.
     const alike = bytesIn(derivatives.bits);
     const live = pairs.filter(({ language }) => liveness.isLive(language));
-    const next = this.#state(live.flatMap(({ tag, language }) => [tag, language]));
+    const next = this.#state(live.flatMap(({ slot, language }) => [slot, language]));
     for (const same of alike) this.#rows.set(state, same, next);
     return next;
   }
@@ -91,4 +101,17 @@ export class Lexer {
     this.#regular.languages.fuel.spend(1 + (pairs.length >> 3));
     return state;
   }
+}
+
+/** A language without the complements in the intersections with which it begins: it has all its texts, and maybe others. */
+function withoutComplements(languages: Languages, language: Language): Language {
+  const kind = languages.kind(language);
+  if (kind === Kind.concat) {
+    const head = withoutComplements(languages, languages.member(language, 1));
+    return languages.concat(head, languages.member(language, 2));
+  }
+  const parts = languages.partsOf(language, kind);
+  if (kind === Kind.or) return languages.or(parts.map((part) => withoutComplements(languages, part)));
+  if (kind !== Kind.and) return language;
+  return languages.and(parts.filter((part) => languages.kind(part) !== Kind.not));
 }

@@ -1,5 +1,6 @@
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { Ints, TupleTable } from '../tuple-table.ts';
+import type { Language } from '../regex/language-kinds.ts';
 import { DEAD, Lexer } from './lexer.ts';
 import { Memories, NO_MEMORY } from './memories.ts';
 import { END, isTerminal, type Nonterminal, ONCE, type RuleTables, type Terminal } from './rule-tables.ts';
@@ -20,8 +21,8 @@ export interface Row {
   readonly canEnd: boolean;
   /** The lexer's state before the next terminal, or `DEAD`. */
   readonly lexer: number;
-  /** Items that wait for a terminal, by its tag. */
-  readonly terminals: ReadonlyMap<number, readonly number[]>;
+  /** Items that wait for a terminal, by the slot that its language has in the lexer. */
+  readonly terminals: readonly (readonly number[])[];
   /** Items that wait for a special token, by its id. */
   readonly tokens: ReadonlyMap<number, readonly number[]>;
   /** Items that wait for a nonterminal, by the frame in which it was predicted. */
@@ -50,9 +51,11 @@ export class Rows {
   readonly #items = new TupleTable();
   /** [nonterminal, row, memory]. */
   readonly #frames = new TupleTable();
-  /** [terminal, memory]. */
-  readonly #tags = new TupleTable();
+  /** By row and ending of its lexer, the row behind, without what `distinct` terminals add to memories. */
+  readonly #behind = new Map<number, number>();
   readonly #stamps = new Ints();
+  /** Items of all closures. */
+  #waiting = 0;
   /** The row that stands before every text. */
   readonly first: number;
 
@@ -75,7 +78,9 @@ export class Rows {
     const before = this.#kernels.size;
     const row = this.#kernels.intern(sorted);
     if (row === before) {
-      this.#rows.push(new Closure(this, row).of(sorted));
+      const closure = new Closure(this, row);
+      this.#rows.push(closure.of(sorted));
+      this.#waiting += closure.size;
       this.#checkSize();
     }
     return row;
@@ -96,27 +101,52 @@ export class Rows {
     return !canEnd && lexer === DEAD && tokens.size === 0;
   }
 
-  /** Adds the items behind the terminals with these tags; `text` is what they matched. */
-  scan(row: number, ending: number, text: () => Uint8Array, kernel: number[]): void {
+  /** Adds the items behind the terminals that end; `text` is what they matched, memories stay as they are without it. */
+  scan(row: number, ending: number, text: (() => Uint8Array) | undefined, kernel: number[]): void {
     const { terminals } = this.at(row);
-    for (const tag of this.lexer.tagsOf(ending)) {
-      const isDistinct = this.isDistinct(tag);
-      for (const item of terminals.get(tag) ?? []) {
+    for (const slot of this.lexer.slotsOf(ending)) {
+      for (const item of terminals[slot] ?? []) {
         const memory = this.item(item, MEMORY);
-        kernel.push(this.advanced(item, isDistinct ? this.#memories.with(memory, text()) : memory));
+        const next = text && this.#isDistinct(item) ? this.#memories.with(memory, text()) : memory;
+        kernel.push(this.advanced(item, next));
       }
     }
+  }
+
+  /** The row behind the terminals that end, with memories as they were: right where nothing `distinct` follows. */
+  behind(row: number, ending: number): number {
+    const key = row * 2 ** 26 + ending;
+    let behind = this.#behind.get(key);
+    if (behind === undefined) {
+      const kernel: number[] = [];
+      this.scan(row, ending, undefined, kernel);
+      behind = this.row(kernel);
+      this.#behind.set(key, behind);
+    }
+    return behind;
+  }
+
+  /** True when a `distinct` terminal is among those that end. */
+  endsDistinct(row: number, ending: number): boolean {
+    if (!this.at(row).hasDistinct) return false;
+    const { terminals } = this.at(row);
+    return this.lexer
+      .slotsOf(ending)
+      .some((slot) => (terminals[slot] ?? []).some((item) => this.#isDistinct(item)));
+  }
+
+  /** True when a row has a future in which no `distinct` terminal comes next. */
+  isAliveWithoutDistinct(row: number): boolean {
+    const { canEnd, tokens, terminals } = this.at(row);
+    return (
+      canEnd || tokens.size > 0 || terminals.some((items) => items.some((item) => !this.#isDistinct(item)))
+    );
   }
 
   /** Adds the items behind a special token. */
   scanToken(row: number, id: number, kernel: number[]): void {
     for (const item of this.at(row).tokens.get(id) ?? [])
       kernel.push(this.advanced(item, this.item(item, MEMORY)));
-  }
-
-  /** True when the terminal of a tag is `distinct`. */
-  isDistinct(tag: number): boolean {
-    return this.#tables.terminals[this.#tags.at(tag, 0)]?.kind === 'distinct';
   }
 
   /** True when a terminal may match nothing. */
@@ -152,10 +182,6 @@ export class Rows {
     return this.#frames.at(frame, member);
   }
 
-  tag(terminal: number, memory: number): number {
-    return this.#tags.intern([terminal, memory]);
-  }
-
   nonterminal(number: number): Nonterminal {
     return this.#tables.nonterminals[number] as Nonterminal;
   }
@@ -164,19 +190,24 @@ export class Rows {
     return this.#tables;
   }
 
-  /** The lexer's state before terminals of these tags. */
-  lexerOf(tags: Iterable<number>): number {
-    const pairs: { tag: number; language: number }[] = [];
-    for (const tag of tags) {
-      const terminal = this.#tables.terminals[this.#tags.at(tag, 0)] as Terminal;
+  /** The lexer's state before the terminals that items wait for, and these by their slots. */
+  waitingForText(items: readonly number[]): Pick<Row, 'lexer' | 'terminals'> {
+    const byLanguage = new Map<Language, number[]>();
+    for (const item of items) {
+      const terminal = this.#terminalAt(item);
       if (terminal.kind === 'token') continue;
       const isDistinct = terminal.kind === 'distinct';
       const language = isDistinct
-        ? this.#memories.unmatched(terminal.language, this.#tags.at(tag, 1))
+        ? this.#memories.unmatched(terminal.language, this.item(item, MEMORY))
         : terminal.language;
-      pairs.push({ tag, language });
+      push(byLanguage, language, item);
     }
-    return this.lexer.start(pairs);
+    const live = [...byLanguage.keys()].filter((language) => this.#regular.liveness.canGoOn(language));
+    live.sort((a, b) => a - b);
+    return {
+      lexer: this.lexer.start(live),
+      terminals: live.map((language) => byLanguage.get(language) as number[]),
+    };
   }
 
   /** True once for each item and row. */
@@ -188,9 +219,25 @@ export class Rows {
     return true;
   }
 
+  #isDistinct(item: number): boolean {
+    return this.#terminalAt(item).kind === 'distinct';
+  }
+
+  /** The terminal that an item waits for. */
+  #terminalAt(item: number): Terminal {
+    const symbol = this.#tables.symbols[this.item(item, PLACE)] as number;
+    return this.#tables.terminals[symbol >> 1] as Terminal;
+  }
+
+  /** How many integers the tables hold, about. */
+  get ints(): number {
+    return (
+      this.#items.values.length + this.#kernels.values.length + this.#frames.values.length + this.#waiting
+    );
+  }
+
   #checkSize(): void {
-    const ints = this.#items.values.length + this.#kernels.values.length + this.#frames.values.length;
-    if (ints > MOST_INTS)
+    if (this.ints > MOST_INTS)
       this.#regular.languages.fuel.refuse('its parser grows beyond the memory that grammars may take');
   }
 }
@@ -200,7 +247,7 @@ class Closure {
   readonly #rows: Rows;
   readonly #row: number;
   readonly #agenda: number[] = [];
-  readonly #terminals = new Map<number, number[]>();
+  readonly #terminals: number[] = [];
   readonly #tokens = new Map<number, number[]>();
   readonly #waiting = new Map<number, number[]>();
   readonly #completed = new Set<number>();
@@ -212,14 +259,18 @@ class Closure {
     this.#row = row;
   }
 
+  /** How many items it has. */
+  get size(): number {
+    return this.#agenda.length;
+  }
+
   of(kernel: readonly number[]): Row {
     for (const item of kernel) this.#add(item);
     // Grows while it is walked through.
     for (const item of this.#agenda) this.#take(item);
     return {
       canEnd: this.#canEnd,
-      lexer: this.#rows.lexerOf(this.#terminals.keys()),
-      terminals: this.#terminals,
+      ...this.#rows.waitingForText(this.#terminals),
       tokens: this.#tokens,
       waiting: this.#waiting,
       hasDistinct: this.#hasDistinct,
@@ -277,17 +328,12 @@ class Closure {
       push(this.#tokens, terminal.id, item);
       return;
     }
-    const isDistinct = terminal.kind === 'distinct';
-    this.#hasDistinct ||= isDistinct;
+    this.#hasDistinct ||= terminal.kind === 'distinct';
     const isNullable = this.#rows.isNullable(terminal);
     if (isNullable && this.#rows.tables.min[this.#rows.item(item, PLACE)] === ONCE) {
       this.#add(this.#rows.advanced(item, this.#rows.item(item, MEMORY)));
     }
-    push(
-      this.#terminals,
-      this.#rows.tag(number, isDistinct ? this.#rows.item(item, MEMORY) : NO_MEMORY),
-      item,
-    );
+    this.#terminals.push(item);
   }
 
   #complete(item: number): void {

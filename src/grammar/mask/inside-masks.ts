@@ -1,0 +1,274 @@
+import type { Lexer } from '../parser/lexer.ts';
+import { DEAD } from '../parser/lexer.ts';
+import type { PreparedVocabulary } from './prepared-vocabulary.ts';
+import { setBit } from './prepared-vocabulary.ts';
+import { LONG_CHARACTERS, MOST_CHARACTERS, SAFE_BYTES } from './safe-text.ts';
+import type { TokenTrie } from './token-trie.ts';
+
+/** Tokens with which, or in which, the same terminals may end. */
+export interface EndingTokens {
+  /** The lexer's set of slots. */
+  readonly ending: number;
+  /** Tokens that end with the terminals, and are not allowed without that. */
+  readonly tokens: readonly number[];
+  /** Nodes of the tree where the terminals may end, and under which are tokens that are not allowed anyway. */
+  readonly nodes: readonly number[];
+}
+
+/** What a state of the lexer allows by itself: tokens after which a terminal is still under way. */
+export interface Inside {
+  /** A mask to begin with, shared: not to be changed. */
+  readonly base: Int32Array | undefined;
+  /** Tokens that are allowed besides, and then those that are not. */
+  readonly plus: readonly number[];
+  readonly minus: readonly number[];
+  readonly endings: readonly EndingTokens[];
+  /** The tree to which the nodes belong. */
+  readonly trie: TokenTrie;
+  /** True when a terminal may end within plain text. */
+  readonly endsInSafeText: boolean;
+}
+
+/** Where not all characters lead to the same state. */
+const DIFFERENT = -2;
+/** What is kept costs at most about this many integers. */
+const MOST_KEPT = 4 * 2 ** 20;
+
+/**
+ * Masks by state of the lexer, whatever row it belongs to. A state is walked through the tree of all tokens only where it must be:
+ * one that allows plain text up to a length, or none, only through the other tokens; one that differs from another by what is
+ * forbidden (names that are taken), only as far as they differ.
+ */
+export class InsideMasks {
+  readonly #lexer: Lexer;
+  readonly #vocabulary: PreparedVocabulary;
+  readonly #known = new Map<number, Inside>();
+  readonly #afterSafe = new Map<number, number>();
+  readonly #states: Int32Array;
+  readonly #others: Int32Array;
+  #kept = 0;
+
+  constructor(lexer: Lexer, vocabulary: PreparedVocabulary) {
+    this.#lexer = lexer;
+    this.#vocabulary = vocabulary;
+    this.#states = new Int32Array(vocabulary.all.deepest + 1);
+    this.#others = new Int32Array(vocabulary.all.deepest + 1);
+  }
+
+  of(state: number): Inside {
+    const known = this.#known.get(state);
+    if (known) return known;
+    const inside = this.#compute(state);
+    if (this.#kept > MOST_KEPT) {
+      this.#known.clear();
+      this.#afterSafe.clear();
+      this.#kept = 0;
+    }
+    this.#known.set(state, inside);
+    this.#kept += costOf(inside, this.#vocabulary.words);
+    return inside;
+  }
+
+  #compute(state: number): Inside {
+    const plain = this.#lexer.withoutComplements(state);
+    if (plain !== state) {
+      const inside = this.of(plain);
+      if (!inside.endsInSafeText) return this.#differing(state, plain, inside);
+    }
+    const { all, rest, safeUpTo } = this.#vocabulary;
+    const { length, hasEnding } = this.#safeRun(state);
+    const isSafeKnown = length === MOST_CHARACTERS || (length >= 0 && !hasEnding);
+    const walk = new Walk(this.#vocabulary.words, isSafeKnown ? rest : all);
+    this.#walk(state, walk);
+    const base = isSafeKnown && length > 0 ? safeUpTo[length] : undefined;
+    return walk.inside(base, isSafeKnown && hasEnding);
+  }
+
+  /** How many characters of plain text may follow, whichever they are; negative where that depends on the characters. */
+  #safeRun(state: number): { length: number; hasEnding: boolean } {
+    let hasEnding = false;
+    let at = state;
+    for (let length = 0; length < MOST_CHARACTERS; length++) {
+      const next = this.#behindSafe(at);
+      if (next === DIFFERENT) return { length: -1, hasEnding: true };
+      if (next === DEAD) return { length, hasEnding };
+      hasEnding ||= this.#lexer.ending(next) !== 0;
+      if (next === at) break;
+      if (!this.#lexer.goesOn(next)) return { length: -1, hasEnding: true };
+      at = next;
+    }
+    return { length: MOST_CHARACTERS, hasEnding };
+  }
+
+  #behindSafe(state: number): number {
+    let next = this.#afterSafe.get(state);
+    if (next === undefined) {
+      next = this.#findBehindSafe(state);
+      this.#afterSafe.set(state, next);
+    }
+    return next;
+  }
+
+  #findBehindSafe(state: number): number {
+    const next = this.#lexer.step(state, SAFE_BYTES[0] as number);
+    for (const byte of SAFE_BYTES) if (this.#lexer.step(state, byte) !== next) return DIFFERENT;
+    for (const ranges of LONG_CHARACTERS) {
+      let at = state;
+      for (const [first, last] of ranges) {
+        if (at === DEAD) break;
+        const behind = this.#lexer.step(at, first);
+        for (let byte = first + 1; byte <= last; byte++) {
+          if (this.#lexer.step(at, byte) !== behind) return DIFFERENT;
+        }
+        at = behind;
+      }
+      if (at !== next) return DIFFERENT;
+    }
+    return next;
+  }
+
+  #walk(state: number, walk: Walk): void {
+    const { bytes, depths, ends } = walk.trie;
+    const states = this.#states;
+    const lexer = this.#lexer;
+    states[0] = state;
+    for (let node = 1; node < bytes.length;) {
+      walk.leave(node);
+      const depth = depths[node] as number;
+      const next = lexer.step(states[depth - 1] as number, bytes[node] as number);
+      if (next === DEAD) {
+        node = ends[node] as number;
+        continue;
+      }
+      states[depth] = next;
+      const goesOn = lexer.goesOn(next);
+      walk.take(node, goesOn, lexer.ending(next));
+      node = goesOn ? node + 1 : (ends[node] as number);
+    }
+    walk.leave(bytes.length);
+  }
+
+  /** What another state allows, less where this one does not. */
+  #differing(state: number, plain: number, base: Inside): Inside {
+    const walk = new Walk(this.#vocabulary.words, base.trie);
+    const seen = new Set<number>();
+    const minus: number[] = [];
+    for (const trie of base.trie === this.#vocabulary.all
+      ? [base.trie]
+      : [base.trie, this.#vocabulary.safe]) {
+      this.#compare(state, plain, trie, (node, next, other) => {
+        const isAllowed = next !== DEAD && this.#lexer.goesOn(next);
+        if (this.#lexer.goesOn(other) && !isAllowed) {
+          const last = trie.firstTokens[node + 1] as number;
+          for (let i = trie.firstTokens[node] as number; i < last; i++) minus.push(trie.tokens[i] as number);
+        }
+        if (trie !== base.trie) return;
+        seen.add(node);
+        if (next !== DEAD) walk.takeEnding(node, isAllowed, this.#lexer.ending(next));
+      });
+    }
+    const own = walk.inside(undefined, false).endings;
+    const gone = new Set([...seen].flatMap((node) => tokensAt(base.trie, node)));
+    const kept = base.endings.map(({ ending, tokens, nodes }) => ({
+      ending,
+      tokens: tokens.filter((id) => !gone.has(id)),
+      nodes: nodes.filter((node) => !seen.has(node)),
+    }));
+    return { ...base, minus: [...base.minus, ...minus], endings: [...kept, ...own] };
+  }
+
+  /** Tells of every node to which two states lead differently; what the first allows, the other does too. */
+  #compare(
+    state: number,
+    plain: number,
+    { bytes, depths, ends }: TokenTrie,
+    tell: (node: number, next: number, other: number) => void,
+  ): void {
+    const states = this.#states;
+    const others = this.#others;
+    states[0] = state;
+    others[0] = plain;
+    for (let node = 1; node < bytes.length;) {
+      const depth = depths[node] as number;
+      const byte = bytes[node] as number;
+      const before = states[depth - 1] as number;
+      const next = before === DEAD ? DEAD : this.#lexer.step(before, byte);
+      const other = this.#lexer.step(others[depth - 1] as number, byte);
+      if (next === other) {
+        node = ends[node] as number;
+        continue;
+      }
+      states[depth] = next;
+      others[depth] = other;
+      tell(node, next, other);
+      node = this.#lexer.goesOn(other) ? node + 1 : (ends[node] as number);
+    }
+  }
+}
+
+/** Collects what a walk through a tree finds. */
+class Walk {
+  readonly trie: TokenTrie;
+  readonly #words: number;
+  readonly #allowed: number[] = [];
+  readonly #endings = new Map<number, { tokens: number[]; nodes: number[] }>();
+  /** Nodes with an ending that are still being walked under: node, ending, how many tokens were allowed before. */
+  readonly #open: number[] = [];
+
+  constructor(words: number, trie: TokenTrie) {
+    this.#words = words;
+    this.trie = trie;
+  }
+
+  take(node: number, goesOn: boolean, ending: number): void {
+    const { firstTokens, tokens, ends } = this.trie;
+    if (goesOn) {
+      const last = firstTokens[node + 1] as number;
+      for (let i = firstTokens[node] as number; i < last; i++) this.#allowed.push(tokens[i] as number);
+    }
+    if (ending === 0) return;
+    if (!goesOn) this.takeEnding(node, goesOn, ending);
+    else if ((ends[node] as number) > node + 1) this.#open.push(node, ending, this.#allowed.length);
+  }
+
+  /** An ending whatever is allowed under it. */
+  takeEnding(node: number, goesOn: boolean, ending: number): void {
+    if (ending === 0) return;
+    const group = this.#endings.get(ending) ?? { tokens: [], nodes: [] };
+    this.#endings.set(ending, group);
+    if (!goesOn) group.tokens.push(...tokensAt(this.trie, node));
+    if ((this.trie.ends[node] as number) > node + 1) group.nodes.push(node);
+  }
+
+  /** Ends what does not reach to a node. Where all tokens under an ending are allowed anyway, it says nothing. */
+  leave(node: number): void {
+    const { ends, firstTokens } = this.trie;
+    for (let top = this.#open.length - 3; top >= 0; top = this.#open.length - 3) {
+      const from = this.#open[top] as number;
+      const end = ends[from] as number;
+      if (end > node) return;
+      const [, ending = 0, before = 0] = this.#open.splice(top);
+      const under = (firstTokens[end] as number) - (firstTokens[from + 1] as number);
+      if (this.#allowed.length - before < under) this.takeEnding(from, true, ending);
+    }
+  }
+
+  /** What was found; many tokens as a mask. */
+  inside(base: Int32Array | undefined, endsInSafeText: boolean): Inside {
+    const endings = [...this.#endings].map(([ending, group]) => ({ ending, ...group }));
+    const shared = { minus: [], endings, trie: this.trie, endsInSafeText };
+    if (this.#allowed.length < this.#words) return { ...shared, base, plus: this.#allowed };
+    const mask = base?.slice() ?? new Int32Array(this.#words);
+    for (const id of this.#allowed) setBit(mask, id);
+    return { ...shared, base: mask, plus: [] };
+  }
+}
+
+function tokensAt({ firstTokens, tokens }: TokenTrie, node: number): number[] {
+  return Array.from(tokens.subarray(firstTokens[node], firstTokens[node + 1]));
+}
+
+function costOf({ base, plus, minus, endings }: Inside, words: number): number {
+  const ended = endings.reduce((sum, { tokens, nodes }) => sum + tokens.length + nodes.length, 0);
+  return (base === undefined ? 0 : words) + plus.length + minus.length + ended + 64;
+}

@@ -1,0 +1,65 @@
+import type { GrammarVocabulary } from '../vocabulary.ts';
+import { MOST_CHARACTERS, safeLength } from './safe-text.ts';
+import { TokenTrie } from './token-trie.ts';
+
+/**
+ * A vocabulary as masks are made from it, built once and shared by all grammars. Tokens that are plain text, whole characters that
+ * stand for themselves in a JSON string, are kept apart: most states allow all of them up to a length or none (as llguidance's
+ * slices have it), and then only the others are walked through.
+ */
+export class PreparedVocabulary {
+  readonly vocabulary: GrammarVocabulary;
+  /** Words of a mask. */
+  readonly words: number;
+  /** All tokens that stand for bytes. */
+  readonly all: TokenTrie;
+  /** Those that are plain text, and the others. */
+  readonly safe: TokenTrie;
+  readonly rest: TokenTrie;
+  /** By number of characters: the mask of the safe tokens with as many at most. */
+  readonly safeUpTo: readonly Int32Array[];
+  readonly #special = new Map<string, number>();
+
+  constructor(vocabulary: GrammarVocabulary) {
+    this.vocabulary = vocabulary;
+    this.words = Math.ceil(vocabulary.size / 32);
+    const safe: number[] = [];
+    const rest: number[] = [];
+    const byLength: number[][] = Array.from({ length: MOST_CHARACTERS + 1 }, () => []);
+    const decoder = new TextDecoder();
+    for (let id = 0; id < vocabulary.size; id++) {
+      const kind = vocabulary.kind(id);
+      if (kind === 'control' || kind === 'user-defined') {
+        const spelling = decoder.decode(vocabulary.bytes(id));
+        if (!this.#special.has(spelling)) this.#special.set(spelling, id);
+      }
+      if (kind === 'control' || kind === 'unused') continue;
+      const length = safeLength(vocabulary.bytes(id));
+      (length === undefined ? rest : safe).push(id);
+      if (length !== undefined) byLength[length]?.push(id);
+    }
+    this.safe = new TokenTrie(vocabulary, safe);
+    this.rest = new TokenTrie(vocabulary, rest);
+    this.all = new TokenTrie(vocabulary, [...safe, ...rest]);
+    const mask = new Int32Array(this.words);
+    this.safeUpTo = byLength.map((ids) => {
+      for (const id of ids) setBit(mask, id);
+      return mask.slice();
+    });
+  }
+
+  /** The special token that is spelled so. */
+  specialToken(text: string): number | undefined {
+    return this.#special.get(text);
+  }
+}
+
+/** Allows a token. */
+export function setBit(mask: Int32Array, id: number): void {
+  mask[id >>> 5] = (mask[id >>> 5] as number) | (1 << (id & 31));
+}
+
+/** Forbids a token. */
+export function clearBit(mask: Int32Array, id: number): void {
+  mask[id >>> 5] = (mask[id >>> 5] as number) & ~(1 << (id & 31));
+}

@@ -1,0 +1,72 @@
+/** Most characters of a token that counts as safe. */
+export const MOST_CHARACTERS = 64;
+
+/** ASCII that stands for itself in a JSON string: from the space to the tilde, without quote and backslash. */
+export const SAFE_BYTES: readonly number[] = Array.from({ length: 0x7f - 0x20 }, (_, i) => 0x20 + i).filter(
+  (byte) => byte !== 0x22 && byte !== 0x5c,
+);
+
+/**
+ * What bytes may come in a character of more than one byte (Unicode, table 3-7): ranges for each. Whoever comes to the same state
+ * by each of these has taken every character outside ASCII.
+ */
+export const LONG_CHARACTERS: readonly (readonly (readonly [number, number])[])[] = [
+  [
+    [0xc2, 0xdf],
+    [0x80, 0xbf],
+  ],
+  [
+    [0xe0, 0xe0],
+    [0xa0, 0xbf],
+    [0x80, 0xbf],
+  ],
+  [
+    [0xe1, 0xec],
+    [0x80, 0xbf],
+    [0x80, 0xbf],
+  ],
+  [
+    [0xed, 0xed],
+    [0x80, 0x9f],
+    [0x80, 0xbf],
+  ],
+  [
+    [0xee, 0xef],
+    [0x80, 0xbf],
+    [0x80, 0xbf],
+  ],
+  [
+    [0xf0, 0xf0],
+    [0x90, 0xbf],
+    [0x80, 0xbf],
+    [0x80, 0xbf],
+  ],
+  [
+    [0xf1, 0xf3],
+    [0x80, 0xbf],
+    [0x80, 0xbf],
+    [0x80, 0xbf],
+  ],
+  [
+    [0xf4, 0xf4],
+    [0x80, 0x8f],
+    [0x80, 0xbf],
+    [0x80, 0xbf],
+  ],
+];
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const UNSAFE = /[^\x20-\x7e\x80-\u{10ffff}]|["\\]/u;
+
+/** The number of characters of a text that is safe as a whole; undefined for others and for longer ones. */
+export function safeLength(bytes: Uint8Array): number | undefined {
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+  if (UNSAFE.test(text)) return undefined;
+  const length = Array.from(text).length;
+  return length > 0 && length <= MOST_CHARACTERS ? length : undefined;
+}

@@ -1,0 +1,115 @@
+import type { GrammarVocabulary } from '../vocabulary.ts';
+
+const NONE = -1;
+
+/**
+ * Tokens as a tree by their bytes, laid out in the order in which it is walked: behind each node come its children with all that is
+ * under them. Node 0 is the root, which has no byte.
+ */
+export class TokenTrie {
+  /** By node: the byte that leads to it. */
+  readonly bytes: Uint8Array;
+  /** By node: how many bytes lead to it. */
+  readonly depths: Uint16Array;
+  /** By node: the first node that is not under it. */
+  readonly ends: Int32Array;
+  /** By node and one more: how many tokens end at nodes before it; the tokens of a node are those between two such counts. */
+  readonly firstTokens: Int32Array;
+  /** Ids in the order of their nodes. */
+  readonly tokens: Int32Array;
+  readonly deepest: number;
+
+  /** The tree of these ids; tokens without a byte are left out. */
+  constructor(vocabulary: GrammarVocabulary, ids: readonly number[]) {
+    const draft = new Draft(vocabulary, ids);
+    const count = draft.size;
+    this.bytes = new Uint8Array(count);
+    this.depths = new Uint16Array(count);
+    this.ends = new Int32Array(count);
+    this.firstTokens = new Int32Array(count + 1);
+    this.tokens = new Int32Array(draft.tokens);
+    const open: number[] = [];
+    let node = 0;
+    let token = 0;
+    let deepest = 0;
+    const stack = [0];
+    for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+      if (at < 0) {
+        this.ends[open.pop() as number] = node;
+        continue;
+      }
+      this.bytes[node] = draft.byte[at] as number;
+      this.depths[node] = open.length;
+      deepest = Math.max(deepest, open.length);
+      this.firstTokens[node] = token;
+      for (let id = draft.token[at] as number; id !== NONE; id = draft.nextToken[id] as number) {
+        this.tokens[token++] = id;
+      }
+      open.push(node++);
+      stack.push(NONE);
+      for (let child = draft.child[at] as number; child !== NONE; child = draft.sibling[child] as number) {
+        stack.push(child);
+      }
+    }
+    this.firstTokens[node] = token;
+    this.deepest = deepest;
+  }
+
+  /** A token at a node or under it: the bytes that lead to the node are its first. */
+  tokenUnder(node: number): number {
+    return this.tokens[this.firstTokens[node] as number] as number;
+  }
+}
+
+/** The tree while tokens are put in, with a hash table from a node and a byte to the node behind. */
+class Draft {
+  readonly byte: Int32Array;
+  readonly child: Int32Array;
+  readonly sibling: Int32Array;
+  /** By node its last token, by token the one before at the same node. */
+  readonly token: Int32Array;
+  readonly nextToken: Int32Array;
+  readonly #slots: Int32Array;
+  readonly #parents: Int32Array;
+  size = 1;
+  tokens = 0;
+
+  constructor(vocabulary: GrammarVocabulary, ids: readonly number[]) {
+    const spelled = ids.map((id) => vocabulary.bytes(id));
+    const most = spelled.reduce((sum, bytes) => sum + bytes.length, 1);
+    this.byte = new Int32Array(most);
+    this.child = new Int32Array(most).fill(NONE);
+    this.sibling = new Int32Array(most).fill(NONE);
+    this.token = new Int32Array(most).fill(NONE);
+    this.nextToken = new Int32Array(vocabulary.size).fill(NONE);
+    this.#parents = new Int32Array(most);
+    this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(most * 2 + 2))).fill(NONE);
+    for (const [i, bytes] of spelled.entries()) {
+      if (bytes.length > 0) this.#add(ids[i] as number, bytes);
+    }
+  }
+
+  #add(id: number, bytes: Uint8Array): void {
+    let node = 0;
+    for (const byte of bytes) node = this.#behind(node, byte);
+    this.nextToken[id] = this.token[node] as number;
+    this.token[node] = id;
+    this.tokens++;
+  }
+
+  #behind(parent: number, byte: number): number {
+    const mask = this.#slots.length - 1;
+    let slot = (Math.imul(parent * 256 + byte, 0x9e3779b1) >>> 8) & mask;
+    for (; this.#slots[slot] !== NONE; slot = (slot + 1) & mask) {
+      const node = this.#slots[slot] as number;
+      if (this.#parents[node] === parent && this.byte[node] === byte) return node;
+    }
+    const node = this.size++;
+    this.#slots[slot] = node;
+    this.#parents[node] = parent;
+    this.byte[node] = byte;
+    this.sibling[node] = this.child[parent] as number;
+    this.child[parent] = node;
+    return node;
+  }
+}

@@ -1,0 +1,37 @@
+import { CompiledGrammar } from './compiled-grammar.ts';
+import type { FuelOptions } from './fuel.ts';
+import type { Grammar } from './grammar.ts';
+import { GrammarMatcher } from './grammar-matcher.ts';
+import type { PreparedVocabulary } from './mask/prepared-vocabulary.ts';
+import { TokenMasks } from './mask/token-masks.ts';
+
+/** A grammar whose tables have grown beyond this many integers is compiled anew for the next text. */
+const RENEWED_FROM = 8 * 2 ** 20;
+
+/** A grammar for texts of one vocabulary: what is found out for one text serves all others. */
+export class TokenGrammar {
+  readonly #source: Grammar;
+  readonly #vocabulary: PreparedVocabulary;
+  readonly #limits: FuelOptions;
+  #grammar: CompiledGrammar;
+  #masks: TokenMasks;
+
+  /** `limits` bound the compiling. Throws what `CompiledGrammar` throws. */
+  constructor(source: Grammar, vocabulary: PreparedVocabulary, limits: FuelOptions = {}) {
+    this.#source = source;
+    this.#vocabulary = vocabulary;
+    this.#limits = { ...(limits.units === undefined ? {} : { units: limits.units }) };
+    this.#grammar = new CompiledGrammar(source, (text) => vocabulary.specialToken(text), limits);
+    this.#masks = new TokenMasks(this.#grammar, vocabulary);
+  }
+
+  /** A text of the grammar, at its beginning. */
+  matcher(): GrammarMatcher {
+    if (this.#grammar.ints > RENEWED_FROM) {
+      const tokenOf = (text: string) => this.#vocabulary.specialToken(text);
+      this.#grammar = new CompiledGrammar(this.#source, tokenOf, this.#limits);
+      this.#masks = new TokenMasks(this.#grammar, this.#vocabulary);
+    }
+    return new GrammarMatcher(this.#grammar, this.#masks, this.#vocabulary.vocabulary);
+  }
+}

@@ -9,12 +9,12 @@ const RECORD = 'dist/.built.json';
 /** What tsc remembers of its last run, which may have written nothing. It emits anew without it, and so it is no output. */
 const TSC_RECORD = 'dist/.tsbuildinfo';
 
-/** The build writes it among the sources. */
-const GENERATED = 'src/devices/cpu/kernels/grids.ts';
+/** The build writes them among the sources. */
+const GENERATED = ['src/devices/cpu/kernels/formats.ts', 'src/devices/cpu/kernels/format-exports.ts'];
 
 /** What is built from these is built; of tests and benchmarks the rest is data. */
 const SOURCES = [
-  { folder: 'src', of: (path) => path !== GENERATED },
+  { folder: 'src', of: (path) => !GENERATED.includes(path) },
   { folder: 'web', of: () => true },
   { folder: 'models', of: () => true },
   { folder: 'scripts', of: () => true },
@@ -39,7 +39,10 @@ const inputsOf = (root) => [
 
 const RECORDS = [RECORD, TSC_RECORD];
 
-const outputsOf = (root) => [...filesIn(root, 'dist').filter((path) => !RECORDS.includes(path)), GENERATED];
+const outputsOf = (root) => [
+  ...filesIn(root, 'dist').filter((path) => !RECORDS.includes(path)),
+  ...GENERATED,
+];
 
 /** A file's time, size and hash, the hash taken over from `before` where time and size are the same; undefined without a file. */
 function stateOf(root, path, before) {

@@ -4,10 +4,9 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { buildCli } from './build-cli.mjs';
 import { buildWeb } from './build-web.mjs';
-import { writeKernelGrids } from './kernel-grids.mjs';
 
 const require = createRequire(import.meta.url);
 
@@ -17,10 +16,19 @@ const VARIANTS = [
   { name: 'baseline', features: 'simd,threads,bulk-memory' },
 ];
 
-function buildKernels(root) {
+/** Writes what the kernels know about tensor formats, out of the formats' compiled descriptions. */
+async function writeFormats(root) {
+  const generator = pathToFileURL(join(root, 'dist/src/devices/cpu/format-text.js')).href;
+  const { formatExportsText, formatsText } = await import(generator);
+  const kernels = join(root, 'src/devices/cpu/kernels');
+  writeFileSync(join(kernels, 'formats.ts'), formatsText());
+  writeFileSync(join(kernels, 'format-exports.ts'), formatExportsText());
+}
+
+async function buildKernels(root) {
   const kernels = join(root, 'src/devices/cpu/kernels');
   const out = join(root, 'dist/src/devices/cpu');
-  writeKernelGrids(root);
+  await writeFormats(root);
   const { version } = require('assemblyscript/package.json');
   const hash = createHash('sha256')
     .update(version)
@@ -70,9 +78,9 @@ function removeOrphans(root, folder) {
 export async function compileAll(root) {
   const dist = join(root, 'dist');
   for (const folder of ['src', 'tests', 'bench']) removeOrphans(root, folder);
-  buildKernels(root);
   const tsc = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc');
   execFileSync(process.execPath, [tsc, '-p', root], { stdio: 'inherit' });
+  await buildKernels(root);
   // Kernel texts are read when a GPU is opened, from beside the compiled code.
   cpSync(join(root, 'src/devices/native/kernels'), join(dist, 'src/devices/native/kernels'), {
     recursive: true,

@@ -17,6 +17,8 @@ export { IQ4_NL } from './iq4-nl.ts';
 export { IQ4_XS } from './iq4-xs.ts';
 export { MXFP4 } from './mxfp4.ts';
 export { NVFP4 } from './nvfp4.ts';
+export { Q1_0 } from './q1-0.ts';
+export { Q2_0 } from './q2-0.ts';
 export { Q2_K } from './q2-k.ts';
 export { Q3_K } from './q3-k.ts';
 export { Q4_0 } from './q4-0.ts';

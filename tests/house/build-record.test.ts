@@ -26,7 +26,7 @@ class Project {
     this.root = temporaryFolder(t);
     for (const path of [
       'src/a.ts',
-      'src/devices/cpu/kernels/grids.ts',
+      'src/devices/cpu/kernels/formats.ts',
       'tests/a.test.ts',
       'dist/src/a.js',
       'dist/.tsbuildinfo',
@@ -89,7 +89,7 @@ for (const [what, change] of Object.entries<(project: Project) => void>({
   'a fresh clone': ({ root }) => rmSync(join(root, 'dist'), { recursive: true }),
   'a deleted output': ({ root }) => rmSync(join(root, 'dist/src/a.js')),
   'an output that somebody changed': ({ root }) => writeFileSync(join(root, 'dist/src/a.js'), 'two'),
-  'a generated source that is gone': ({ root }) => rmSync(join(root, 'src/devices/cpu/kernels/grids.ts')),
+  'a generated source that is gone': ({ root }) => rmSync(join(root, 'src/devices/cpu/kernels/formats.ts')),
   'a damaged record': (project) => project.write('dist/.built.json', '{'),
 })) {
   test(`${what} is built from nothing`, (t) => {

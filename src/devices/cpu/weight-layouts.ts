@@ -1,3 +1,6 @@
+import { ALL_FORMATS, type TensorFormat } from '../../formats/index.ts';
+import { type Codes, codesOf, type Words, wordsOf } from './format-classes.ts';
+
 /** How the CPU device keeps the weights of each file format, and which kernels pack, decode and multiply them. */
 export interface WeightLayout {
   /** Names the layout of the packed bytes; weights of one format and layout may be shared. */
@@ -21,9 +24,6 @@ export const QUAD_ROWS = 4;
 const HEADER_BYTES = 64;
 /** Bytes before each eight groups of a layout with sub-scales. */
 const SUPER_BYTES = 32;
-
-type Codes = 'small' | 'lifted' | 'large' | 'wide' | 'medium' | 'signed';
-type Words = 'half' | 'half_offset' | 'float' | 'float16' | 'sub' | 'sub16' | 'sub16_offset';
 
 /** Bytes of the codes of four rows and 32 columns; the kernels' `layout.ts` draws them. */
 const CODE_BYTES: Readonly<Record<Codes, number>> = {
@@ -56,12 +56,17 @@ function packedWith(quadBytes: (columns: number) => number) {
   return (rows: number, columns: number) => HEADER_BYTES + Math.ceil(rows / QUAD_ROWS) * quadBytes(columns);
 }
 
-function quantized(format: string, codes: Codes, words: Words): WeightLayout {
+/** The layout of a format that says how its blocks are built. */
+function quantized(format: TensorFormat): WeightLayout | undefined {
+  if (!format.layout) return undefined;
+  const codes = codesOf(format, format.layout);
+  const words = wordsOf(format, format.layout);
   const kernel = `${codes}_${words}`;
+  const name = format.name.toLowerCase();
   return {
     name: kernel,
-    pack: `pack_${format}`,
-    decode: `decode_${format}`,
+    pack: `pack_${name}`,
+    decode: `decode_${name}`,
     matVec: `matvec_${kernel}`,
     matMat: `matmat_${kernel}`,
     activations: 'records',
@@ -91,29 +96,12 @@ export const WEIGHT_LAYOUTS: Readonly<Record<string, WeightLayout>> = {
   F32: floats('f32'),
   F16: floats('f16'),
   BF16: floats('bf16'),
-  Q4_0: quantized('q4_0', 'lifted', 'half'),
-  Q4_1: quantized('q4_1', 'small', 'half_offset'),
-  Q5_0: quantized('q5_0', 'medium', 'half'),
-  Q5_1: quantized('q5_1', 'medium', 'half_offset'),
-  Q8_0: quantized('q8_0', 'signed', 'half'),
-  Q2_K: quantized('q2_k', 'small', 'sub16_offset'),
-  Q3_K: quantized('q3_k', 'small', 'sub16'),
-  Q4_K: quantized('q4_k', 'small', 'sub'),
-  Q5_K: quantized('q5_k', 'medium', 'sub'),
-  Q6_K: quantized('q6_k', 'medium', 'sub16'),
-  IQ1_S: quantized('iq1_s', 'large', 'sub'),
-  IQ1_M: quantized('iq1_m', 'large', 'sub16'),
-  IQ2_XXS: quantized('iq2_xxs', 'large', 'sub'),
-  IQ2_XS: quantized('iq2_xs', 'large', 'sub16'),
-  IQ2_S: quantized('iq2_s', 'large', 'sub16'),
-  IQ3_XXS: quantized('iq3_xxs', 'large', 'sub'),
-  IQ3_S: quantized('iq3_s', 'small', 'sub'),
-  IQ4_NL: quantized('iq4_nl', 'wide', 'half'),
-  IQ4_XS: quantized('iq4_xs', 'wide', 'sub'),
-  TQ1_0: quantized('tq1_0', 'small', 'sub'),
-  TQ2_0: quantized('tq2_0', 'small', 'sub'),
-  MXFP4: quantized('mxfp4', 'large', 'float'),
-  NVFP4: quantized('nvfp4', 'large', 'float16'),
+  ...Object.fromEntries(
+    ALL_FORMATS.flatMap((format) => {
+      const layout = quantized(format);
+      return layout ? [[format.name, layout]] : [];
+    }),
+  ),
 };
 
 /** Rows of activations that stand interleaved in a tile for `matMat`; one row alone goes to `matVec`. */

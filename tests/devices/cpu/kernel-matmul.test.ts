@@ -154,7 +154,7 @@ function integral(count: number): Float32Array {
 
 function columnsOf(name: string): number {
   const elements = formatNamed(name)?.blockElements ?? 1;
-  return elements === 1 ? 75 : elements === 256 ? 512 : 192;
+  return elements === 1 ? 75 : elements > 64 ? 512 : 192;
 }
 
 for (const name of Object.keys(WEIGHT_LAYOUTS)) {

@@ -1,7 +1,7 @@
 /** The kernels' exports: functions of addresses in one shared memory, without state of their own. */
 export { widen, narrow } from './half';
 export * from './decode';
-export * from './pack';
+export * from './format-exports';
 export { quantize } from './quantize';
 export * from './matvec';
 export * from './matmat';

@@ -1,0 +1,43 @@
+import { bitsOf, type BlockLayout, dependsOn } from '../../formats/block-layout.ts';
+import type { TensorFormat } from '../../formats/index.ts';
+
+/** How codes become the weights of a dot product; the kernels' `layout.ts` draws them. */
+export type Codes = 'small' | 'lifted' | 'large' | 'wide' | 'medium' | 'signed';
+
+/** What scales four rows and 32 columns. */
+export type Words = 'half' | 'half_offset' | 'float' | 'float16' | 'sub' | 'sub16' | 'sub16_offset';
+
+/** Numbers that kernels look codes up in have no sign: above this spread they take eight bits. */
+const MOST_LOOKED_UP = 127;
+
+/** The kind of codes that a format's levels become. */
+export function codesOf(format: TensorFormat, layout: BlockLayout): Codes {
+  const { levels } = layout;
+  if (levels.kind === 'grid') return isOdd(gridLevels(layout)) ? 'small' : 'large';
+  const { code, level } = levels;
+  if (level.kind === 'signed') return 'signed';
+  if (level.kind === 'table') {
+    return Math.max(...level.table) - Math.min(...level.table) > MOST_LOOKED_UP ? 'wide' : 'large';
+  }
+  if (!('runs' in code) && bitsOf(code) > 4) return 'medium';
+  return wordsOf(format, layout) === 'half' ? 'lifted' : 'small';
+}
+
+/** The kind of scale words that a format's scales become. */
+export function wordsOf({ blockElements }: TensorFormat, { scale, min }: BlockLayout): Words {
+  if (scale.as === 'e8m0') return 'float';
+  if (scale.as === 'e4m3') return 'float16';
+  if (blockElements < 256) return min ? 'half_offset' : 'half';
+  if (!scale.sub || !dependsOn(scale.sub.number, 4)) return 'sub';
+  return min ? 'sub16_offset' : 'sub16';
+}
+
+/** The levels of a codebook that are not negated, ascending. */
+export function gridLevels({ levels }: BlockLayout): readonly number[] {
+  return levels.kind === 'grid' ? [...new Set(levels.book())].sort((a, b) => a - b) : [];
+}
+
+/** True for the levels 1, 3, 5 ... 15, whose signed numbers are evenly spaced. */
+export function isOdd(levels: readonly number[]): boolean {
+  return levels.length === 8 && levels.every((level, i) => level === 2 * i + 1);
+}

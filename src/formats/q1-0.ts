@@ -1,0 +1,32 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt } from './block-format.ts';
+import { field, halfField } from './block-layout.ts';
+
+const COUNT = 128;
+const QUANTS = 2;
+
+/** 128 elements `d` or `-d`: half `d`, then a bit each, set for `d`. */
+export const Q1_0 = blockFormat({
+  name: 'Q1_0',
+  ggmlType: 41,
+  blockElements: COUNT,
+  blockBytes: 18,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(QUANTS, 1, [1, 2, 4, 8, 16, 32, 64])],
+      level: { kind: 'linear', step: 2, less: 1 },
+    },
+    scale: { as: 'half', number: halfField(0) },
+  },
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    for (let i = 0; i < COUNT; i++) {
+      const bit = (bytes.getUint8(at + QUANTS + (i >> 3)) >> (i & 7)) & 1;
+      out[to + i] = bit === 1 ? d : -d;
+    }
+  },
+  tame(bytes, at, deviation) {
+    bytes.setUint16(at, floatToHalf(deviation), true);
+  },
+});

@@ -1,0 +1,33 @@
+import { floatToHalf } from '../base/half.ts';
+import { blockFormat, halfAt, randomlySigned } from './block-format.ts';
+import { field, halfField } from './block-layout.ts';
+
+const COUNT = 64;
+const QUANTS = 2;
+
+/** 64 elements `d * (q - 1)`: half `d`, then two bits each, four neighbours a byte. */
+export const Q2_0 = blockFormat({
+  name: 'Q2_0',
+  ggmlType: 42,
+  blockElements: COUNT,
+  blockBytes: 18,
+  layout: {
+    levels: {
+      kind: 'codes',
+      code: [field(QUANTS, 2, [2, 4, 8, 16, 32, 64])],
+      level: { kind: 'linear', step: 1, less: 1 },
+    },
+    scale: { as: 'half', number: halfField(0) },
+  },
+  decodeBlock(bytes, at, out, to) {
+    const d = halfAt(bytes, at);
+    for (let i = 0; i < COUNT; i++) {
+      const q = (bytes.getUint8(at + QUANTS + (i >> 2)) >> (2 * (i & 3))) & 3;
+      out[to + i] = (q - 1) * d;
+    }
+  },
+  tame(bytes, at, deviation) {
+    // Levels -1, 0, 1 and 2 alike often: their mean is a half, so that every other block's sign is turned.
+    bytes.setUint16(at, floatToHalf(randomlySigned(bytes, at, deviation / Math.sqrt(1.5))), true);
+  },
+});

@@ -1,14 +1,5 @@
-import { openCpu } from '../../src/node/open-cpu.ts';
-import { type ContractOptions, testDeviceContract } from '../support/contract/index.ts';
+import { ABOUT_BANKS, testCpuContract } from '../support/cpu-contract.ts';
 
-const OPTIONS: ContractOptions = {
-  unsupported: [{ reason: 'heads come in multiples of four values', tests: [/attention: .*odd size/] }],
-};
-
-testDeviceContract('cpu, 2 threads', () => openCpu({ threads: 2 }), OPTIONS);
-testDeviceContract('cpu, 1 thread, baseline SIMD', () => openCpu({ threads: 1, relaxed: false }), OPTIONS);
-testDeviceContract(
-  'cpu, 3 threads, operands in two banks',
-  () => openCpu({ threads: 3, spread: 2 }),
-  OPTIONS,
-);
+testCpuContract('2 threads', { threads: 2 });
+testCpuContract('1 thread, baseline SIMD', { threads: 1, relaxed: false });
+testCpuContract('3 threads, operands in two banks', { threads: 3, spread: 2 }, ABOUT_BANKS);

@@ -1,12 +1,5 @@
-import { wholeOf } from '../../src/device/index.ts';
-import { openReferenceDevice } from '../../src/devices/reference/index.ts';
-import { testDeviceContract } from '../support/contract/index.ts';
+import { testReferenceContract } from '../support/reference-contract.ts';
 
-testDeviceContract('reference', async () => openReferenceDevice({ memoryBytes: 2 ** 30 }), {
-  exactF32: true,
-  failQueuedWork: (device) => (stream) => {
-    const buffer = device.createBuffer(256, 'gone before its turn');
-    stream.upload(new Uint8Array(4), wholeOf(buffer));
-    buffer[Symbol.dispose]();
-  },
-});
+// Operators compare it with itself, which `npm run test:full` does to see that it writes nothing else; what it computes is held
+// to values that were computed by hand.
+testReferenceContract((test) => !test.startsWith('operator '));

@@ -124,6 +124,8 @@ export interface LossCase {
   readonly name: string;
   /** It holds whatever else is in a batch, on devices that compute the same then. */
   readonly anyBatch?: boolean;
+  /** The device is lost, and opened again, several times. */
+  readonly manyLosses?: boolean;
   run(open: () => Promise<MortalDevice>): Promise<void>;
 }
 
@@ -142,6 +144,7 @@ export const FAULT_CASE: LossCase = {
 export const LOSS_CASES: readonly LossCase[] = [
   {
     name: 'prompts and streams go on with the same tokens and probabilities, whenever the device is lost',
+    manyLosses: true,
     async run(open) {
       await using mortal = await MortalModel.open(open, { sequences: 2 });
       const expected = await answers(mortal);

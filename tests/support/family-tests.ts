@@ -10,14 +10,27 @@ import { testPromptChunks } from './prompt-chunk-tests.ts';
 import { testTaps } from './tap-tests.ts';
 import { decodeForced, openForGolden, readGolden } from './goldens.ts';
 
-/** Every architecture's random model, against what llama.cpp computes with it; and that values of one are read and replaced. */
+/**
+ * Every architecture's random model, against what llama.cpp computes with it; that values of one are read and replaced; and what
+ * else holds of models on every device.
+ */
 export function testFamilies(device: GoldenDevice): void {
+  testGoldensOf(FAMILY_FIXTURES, device);
+  testModelsOn(device);
+}
+
+/** Random models of architectures, against what llama.cpp computes with them. */
+export function testGoldensOf(families: readonly FamilyFixture[], device: GoldenDevice): void {
   const declare = device.declare ?? test;
-  for (const family of FAMILY_FIXTURES) {
+  for (const family of families) {
     const { name, encodes } = family;
     const claim = encodes ? `${name} embeds as its golden` : `${name} matches its golden`;
     declare(`${claim} on ${device.name}`, () => (encodes ? testEncoder : testDecoder)(family, device));
   }
+}
+
+/** Taps, adapters, prompts in pieces and streamed experts, with whichever model shows them. */
+export function testModelsOn(device: GoldenDevice): void {
   testTaps(device);
   testAdapters(device);
   testPromptChunks(device);

@@ -12,7 +12,6 @@ import { Residency } from '../../src/load/residency.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { checkFailedCreations } from '../support/failed-creations.ts';
-import { checkCycles } from '../support/load-cycles.ts';
 import { checkLoadFaults } from '../support/load-faults.ts';
 import { checkPools } from '../support/load-pools.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
@@ -75,9 +74,9 @@ describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
     }
   });
 
-  test('models come and go on one device, also when a file fails, lie in pools as elsewhere, and share memory', async (t) => {
+  // That nothing is left of models that come and go, tests/full/ sees.
+  test('models come also when a file failed, lie in pools as elsewhere, and share memory', async (t) => {
     await using device = await openSoftwareGpu();
-    await checkCycles({ device, loads: 2, files: 1, rounds: 1 });
     await checkLoadFaults(t, device);
     await checkPools(device);
     await checkSharing(device);

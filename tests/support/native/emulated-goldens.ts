@@ -12,24 +12,12 @@ import {
 } from '../golden-tests.ts';
 import { type Emulator, emulatedTests } from './emulator.ts';
 
-/** How far an emulated GPU goes in goldens: positions a sequence, all without a number. */
-export interface EmulatedGoldens {
-  readonly floatPositions?: number;
-  readonly quantizedPositions?: number;
-  /** Names of the quantized models; all without it. */
-  readonly quantizedModels?: RegExp;
-}
-
 /** Declares the goldens' tests for an emulated GPU. */
-export async function testEmulatedGoldens(target: string, limits: EmulatedGoldens = {}): Promise<void> {
+export async function testEmulatedGoldens(target: string): Promise<void> {
   const device = await emulatedDevice(target);
-  const { floatPositions, quantizedPositions, quantizedModels } = limits;
   testAllLogits(device);
-  testFloatGoldens(floatPositions === undefined ? device : { ...device, positions: floatPositions });
-  testQuantizedGoldens(
-    quantizedPositions === undefined ? device : { ...device, positions: quantizedPositions },
-    quantizedModels,
-  );
+  testFloatGoldens(device);
+  testQuantizedGoldens(device);
 }
 
 /** Declares the tests of every architecture's random model for an emulated GPU. */

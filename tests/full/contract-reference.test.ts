@@ -1,0 +1,3 @@
+import { testReferenceContract } from '../support/reference-contract.ts';
+
+testReferenceContract((test) => test.startsWith('operator '));

@@ -1,0 +1,15 @@
+import { type NodeCpuOptions, openCpu } from '../../src/node/open-cpu.ts';
+import { type ContractOptions, testDeviceContract } from './contract/index.ts';
+
+const OPTIONS: ContractOptions = {
+  unsupported: [{ reason: 'heads come in multiples of four values', tests: [/attention: .*odd size/] }],
+};
+
+/** Declares the device contract's tests, those that are wanted, for the CPU device opened with `options`. */
+export function testCpuContract(name: string, options: NodeCpuOptions, only?: ContractOptions['only']): void {
+  testDeviceContract(`cpu, ${name}`, () => openCpu(options), { ...OPTIONS, ...(only && { only }) });
+}
+
+/** What operands in two banks are about: where weights lie, and layers, which have all kernels. The rest is in `test:full`. */
+export const ABOUT_BANKS = (test: string): boolean =>
+  /^(?:memory|steps|packing|isolation|operator (?:matmul|matmulExperts|layer): )/.test(test);

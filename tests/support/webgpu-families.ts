@@ -1,0 +1,34 @@
+import { FAMILY_FIXTURES } from './family-fixtures.ts';
+import { testGoldensOf, testModelsOn } from './family-tests.ts';
+import { WEBGPU_GOLDENS } from './webgpu-goldens.ts';
+
+/** Families whose operators others have, between them: each takes seconds, in which a driver on the CPU compiles its kernels. */
+const LATER = [
+  'llama',
+  'qwen2',
+  'qwen2moe',
+  'qwen3',
+  'chatglm',
+  'glm4',
+  'gemma2',
+  'olmo2',
+  'starcoder2',
+  'bert',
+];
+
+/** Declares the families' tests on WebGPU, of random models those that no other stands for. */
+export function testWebGpuFamilies(): void {
+  testGoldensOf(
+    FAMILY_FIXTURES.filter(({ name }) => !LATER.includes(name)),
+    WEBGPU_GOLDENS,
+  );
+  testModelsOn(WEBGPU_GOLDENS);
+}
+
+/** Declares the rest of them. */
+export function testOtherWebGpuFamilies(): void {
+  testGoldensOf(
+    FAMILY_FIXTURES.filter(({ name }) => LATER.includes(name)),
+    WEBGPU_GOLDENS,
+  );
+}

@@ -5,11 +5,11 @@
  * measurements, of which the best counts: a busy machine disturbs most of them, not all.
  */
 import { readFileSync } from 'node:fs';
-import v8 from 'node:v8';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { WEIGHT_LAYOUTS } from '../src/devices/cpu/weight-layouts.ts';
+import { allowRelaxedSimd } from '../src/node/open-cpu.ts';
 
-v8.setFlagsFromString('--experimental-wasm-relaxed-simd');
+allowRelaxedSimd();
 
 const COLUMNS = 2048;
 const PROMPT_ROWS = 64;

@@ -13,6 +13,7 @@ import {
   encodeChatInTurns,
   PLAIN,
   reasoningVariables,
+  type Rendered,
   type TokenConstraint,
   type Tokenizer,
   withToolsExplained,
@@ -111,14 +112,14 @@ export class ModelText {
   }
 
   /** A conversation as text; tools that the template knows nothing of are described in words. */
-  #render(messages: readonly ChatMessage[], options: WriteOptions): string {
+  #render(messages: readonly ChatMessage[], options: WriteOptions): Rendered {
     const { tools, reasoning, variables, ...rest } = options;
     const { chatTemplate, dialect } = this;
     checkConversation(messages, chatTemplate.source);
     const switches = reasoning && reasoningVariables(chatTemplate.source, dialect, reasoning);
     const how = { ...rest, variables: { ...switches, ...variables } };
-    if (!tools || tools.length === 0) return chatTemplate.render(messages, how);
-    if (chatTemplate.source.includes('tools')) return chatTemplate.render(messages, { ...how, tools });
-    return chatTemplate.render(withToolsExplained(messages, tools), how);
+    if (!tools || tools.length === 0) return chatTemplate.renderSpans(messages, how);
+    if (chatTemplate.source.includes('tools')) return chatTemplate.renderSpans(messages, { ...how, tools });
+    return chatTemplate.renderSpans(withToolsExplained(messages, tools), how);
   }
 }

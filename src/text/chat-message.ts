@@ -43,20 +43,13 @@ export interface ChatTool {
   };
 }
 
-/** The message with arguments in JSON text read into objects, which is what templates expect. */
-export function withParsedArguments(message: TemplateMessage): TemplateMessage {
-  if (!Array.isArray(message.tool_calls)) return message;
-  return { ...message, tool_calls: message.tool_calls.map(parseArguments) };
-}
-
-function parseArguments(call: ChatToolCall): ChatToolCall {
-  const text = call.function?.arguments;
-  if (typeof text !== 'string' || isDeeper(text, DEEPEST)) return call;
+/** Whether arguments that are JSON text can be read into an object for a template. */
+export function isObjectText(text: string): boolean {
+  if (isDeeper(text, DEEPEST)) return false;
   try {
     const parsed: unknown = JSON.parse(text);
-    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return call;
-    return { ...call, function: { ...call.function, arguments: parsed as Record<string, unknown> } };
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
   } catch {
-    return call;
+    return false;
   }
 }

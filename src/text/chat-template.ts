@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
-import { type ChatTool, type TemplateMessage, withParsedArguments } from './chat-message.ts';
-import { JinjaTemplate, type Rendered } from '../jinja/index.ts';
+import { JinjaTemplate, type Rendered, TrustedText } from '../jinja/index.ts';
+import type { ChatTool, TemplateMessage } from './chat-message.ts';
+import { type MessageForm, templateMessage } from './template-messages.ts';
 import type { Tokenizer } from './tokenizer.ts';
 import type { TokenizerMetadata } from './tokenizer-metadata.ts';
 
@@ -15,6 +16,14 @@ const NAMED: Readonly<Record<string, string>> = {
     "{% set names = {'system': 'System', 'user': 'User', 'assistant': 'Assistant'} %}" +
     "{% for message in messages %}{{ names[message.role] + ': ' + message.content | trim + '\\n\\n' }}{% endfor %}" +
     "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}",
+};
+
+/** How messages are handed over where nothing is known of the template. */
+const PLAIN_FORM: MessageForm = {
+  parts: 'as they are',
+  strings: 'as they are',
+  callArguments: 'as objects',
+  nothing: null,
 };
 
 /** What a template may use besides the messages. */
@@ -88,10 +97,10 @@ export class ChatTemplate {
     const { addGenerationPrompt = true, tools, variables, now = new Date() } = options;
     const program = tools === undefined ? this.#main : this.#forTools;
     const all = {
-      bos_token: this.tokens.bosToken ?? '',
-      eos_token: this.tokens.eosToken ?? '',
+      bos_token: new TrustedText(this.tokens.bosToken ?? ''),
+      eos_token: new TrustedText(this.tokens.eosToken ?? ''),
       ...variables,
-      messages: messages.map(withParsedArguments),
+      messages: messages.map((message) => templateMessage(message, PLAIN_FORM)),
       tools,
       add_generation_prompt: addGenerationPrompt,
     };
@@ -110,21 +119,21 @@ export function chatTemplateNames(metadata: TokenizerMetadata): string[] {
 }
 
 /**
- * The ids of a rendered conversation: control tokens are read, and the bos token stands first exactly once whether or not
- * the template wrote it.
+ * The ids of a rendered conversation: control tokens, and user-defined ones that are markup, are read where the template wrote
+ * them, and never in what people wrote; the bos token stands first exactly once whether or not the template wrote it.
  */
-export function encodeChat(tokenizer: Tokenizer, rendered: string): number[] {
-  return begun(tokenizer, tokenizer.encode(rendered, { addSpecial: false, parseSpecial: true }));
+export function encodeChat(tokenizer: Tokenizer, { text, written }: Rendered): number[] {
+  return begun(tokenizer, tokenizer.encode(text, { addSpecial: false, parseSpecial: written }));
 }
 
 /** The same ids, encoded in turns with whatever else the thread has to do. Rejects with `ABORTED` when the signal fires. */
 export async function encodeChatInTurns(
   tokenizer: Tokenizer,
-  rendered: string,
+  { text, written }: Rendered,
   signal?: AbortSignal,
 ): Promise<number[]> {
-  const options = { addSpecial: false, parseSpecial: true, ...(signal && { signal }) };
-  return begun(tokenizer, await tokenizer.encodeInTurns(rendered, options));
+  const options = { addSpecial: false, parseSpecial: written, ...(signal && { signal }) };
+  return begun(tokenizer, await tokenizer.encodeInTurns(text, options));
 }
 
 function begun({ special: { bos, addBos } }: Tokenizer, ids: number[]): number[] {

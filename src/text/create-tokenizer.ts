@@ -115,11 +115,13 @@ export function createTokenizer(metadata: TokenizerMetadata): Tokenizer {
   }
   const vocabulary = Vocabulary.read(metadata);
   const special = readSpecialTokens(metadata, vocabulary, kind.defaults(metadata));
+  const plain = vocabulary.withoutMarkup();
   return new VocabularyTokenizer({
     model,
     vocabulary,
     special,
     marksTextStart: false,
+    ...(plain && { guarded: kind.create({ model, metadata, vocabulary: plain }, special).subwords }),
     ...kind.create({ model, metadata, vocabulary }, special),
     strip: readStripRules(metadata, vocabulary),
     ...wrapping(special, kind.wrapped === true),

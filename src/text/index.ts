@@ -29,6 +29,7 @@ export {
   templateVariables,
   withToolsExplained,
 } from './dialects/index.ts';
+export type { Rendered, Spans } from '../jinja/index.ts';
 export { createTokenizer } from './create-tokenizer.ts';
 export { PRETOKENIZER_KINDS, type PretokenizerKind } from './pretokenizer-kinds.ts';
 export type { SpecialIds, SpecialTokens } from './special-tokens.ts';

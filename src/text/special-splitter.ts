@@ -1,4 +1,5 @@
 import type { Steps } from '../base/turns.ts';
+import type { Spans } from '../jinja/index.ts';
 import { StringFinder } from './string-finder.ts';
 import { TOKEN_TYPES } from './token-type.ts';
 import type { Vocabulary } from './vocabulary.ts';
@@ -19,10 +20,20 @@ interface SpecialEntry {
   readonly id: number;
   readonly text: string;
   readonly onlyWhenParsed: boolean;
+  readonly isMarkup: boolean;
 }
 
 /** Entries of one text. */
 type Spelled = readonly [SpecialEntry, ...SpecialEntry[]];
+
+/** A stretch of the text, or the id of a special token. */
+type Piece = number | { readonly start: number; readonly end: number };
+
+/** A token to be cut out, and where alone it may stand; undefined for anywhere. */
+interface Cut {
+  readonly entry: SpecialEntry;
+  readonly within: Spans | undefined;
+}
 
 /**
  * Cuts special tokens out of text before anything else looks at it. Longer tokens (in UTF-8 bytes) claim their places
@@ -43,7 +54,7 @@ export class SpecialSplitter {
       const onlyWhenParsed = type === TOKEN_TYPES.control || type === TOKEN_TYPES.unknown;
       if (!onlyWhenParsed && type !== TOKEN_TYPES.userDefined) continue;
       const text = vocabulary.text(id);
-      const entry = { id, text, onlyWhenParsed };
+      const entry = { id, text, onlyWhenParsed, isMarkup: vocabulary.isMarkup(id) };
       if (!entries.get(text)?.push(entry)) entries.set(text, [entry]);
     }
     const lengthOf = ([{ id }]: Spelled) => vocabulary.bytes(id).length;
@@ -51,43 +62,82 @@ export class SpecialSplitter {
     this.#finder = new StringFinder(this.#entries.map(([{ text }]) => text));
   }
 
-  /** `parseSpecial`: whether control and unknown tokens are cut out, too. */
-  *split(text: string, parseSpecial: boolean): Steps<Fragment[]> {
-    let fragments: Fragment[] = text === '' ? [] : [text];
+  /** `parse`: whether control and unknown tokens are cut out, too; or where alone they and markup are. */
+  *split(text: string, parse: boolean | Spans): Steps<Fragment[]> {
+    let pieces: Piece[] = text === '' ? [] : [{ start: 0, end: text.length }];
     const found = yield* this.#finder.find(text);
     for (const index of [...found].sort((a, b) => a - b)) {
-      const entry = this.#entries[index]?.find(({ onlyWhenParsed }) => parseSpecial || !onlyWhenParsed);
-      if (!entry) continue;
-      yield;
-      const cut: Fragment[] = [];
-      for (const fragment of fragments) {
-        if (typeof fragment === 'number') cut.push(fragment);
-        else yield* this.#cut(fragment, entry, cut);
+      for (const cut of cutsOf(this.#entries[index] as Spelled, parse)) {
+        yield;
+        const left: Piece[] = [];
+        for (const piece of pieces) {
+          if (typeof piece === 'number') left.push(piece);
+          else yield* this.#cut(text.slice(piece.start, piece.end), piece.start, cut, left);
+        }
+        pieces = left;
       }
-      fragments = cut;
     }
-    return fragments;
+    return pieces.map((piece) => (typeof piece === 'number' ? piece : text.slice(piece.start, piece.end)));
   }
 
-  *#cut(fragment: string, entry: SpecialEntry, out: Fragment[]): Steps {
-    let rest = fragment;
-    for (let found = 1; ; found++) {
+  /** Cuts a token out of a stretch that begins at `offset`. */
+  *#cut(stretch: string, offset: number, { entry, within }: Cut, out: Piece[]): Steps {
+    const { id, text } = entry;
+    let start = 0;
+    for (let from = 0, found = 1; ; found++) {
       if (found % AT_ONCE === 0) yield;
-      const at = rest.indexOf(entry.text);
+      const at = stretch.indexOf(text, from);
       if (at < 0) break;
-      const end = this.#strip.left.has(entry.id) ? trimmedEnd(rest, at) : at;
-      if (end > 0) out.push(rest.slice(0, end));
-      out.push(entry.id);
-      rest = rest.slice(at + entry.text.length);
-      if (this.#strip.right.has(entry.id)) rest = rest.replace(/^[\t-\r ]+/, '');
+      if (within && !covers(within, offset + at, offset + at + text.length)) {
+        from = at + 1;
+        continue;
+      }
+      const end = this.#strip.left.has(id) ? trimmedEnd(stretch, start, at) : at;
+      if (end > start) out.push({ start: offset + start, end: offset + end });
+      out.push(id);
+      start = at + text.length;
+      if (this.#strip.right.has(id)) start = trimmedStart(stretch, start);
+      from = start;
     }
-    if (rest !== '') out.push(rest);
+    if (start < stretch.length) out.push({ start: offset + start, end: offset + stretch.length });
   }
 }
 
-/** Where the text before `end` ends without its whitespace; a loop, since a regular expression would be quadratic. */
-function trimmedEnd(text: string, end: number): number {
+/** Of tokens of one text, those that are cut out, the first wherever it may stand. */
+function cutsOf(entries: Spelled, parse: boolean | Spans): Cut[] {
+  if (typeof parse === 'boolean') {
+    const entry = entries.find(({ onlyWhenParsed }) => parse || !onlyWhenParsed);
+    return entry ? [{ entry, within: undefined }] : [];
+  }
+  const [first] = entries;
+  const anywhere = entries.find(({ onlyWhenParsed, isMarkup }) => !onlyWhenParsed && !isMarkup);
+  const cuts: Cut[] = first === anywhere ? [] : [{ entry: first, within: parse }];
+  if (anywhere) cuts.push({ entry: anywhere, within: undefined });
+  return cuts;
+}
+
+/** Whether one of the stretches holds all from `start` to `end`. */
+function covers(spans: Spans, start: number, end: number): boolean {
+  let low = 0;
+  let high = spans.length / 2;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((spans[2 * middle + 1] as number) < end) low = middle + 1;
+    else high = middle;
+  }
+  return 2 * low < spans.length && (spans[2 * low] as number) <= start;
+}
+
+/** Where the text from `start` on begins without its whitespace. */
+function trimmedStart(text: string, start: number): number {
+  let at = start;
+  while (at < text.length && ' \t\n\v\f\r'.includes(text[at] as string)) at++;
+  return at;
+}
+
+/** Where the text from `start` to `end` ends without its whitespace; a loop, since a regular expression would be quadratic. */
+function trimmedEnd(text: string, start: number, end: number): number {
   let at = end;
-  while (at > 0 && ' \t\n\v\f\r'.includes(text[at - 1] as string)) at--;
+  while (at > start && ' \t\n\v\f\r'.includes(text[at - 1] as string)) at--;
   return at;
 }

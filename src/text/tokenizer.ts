@@ -1,3 +1,4 @@
+import type { Spans } from '../jinja/index.ts';
 import type { SpecialTokens } from './special-tokens.ts';
 import type { TokenType } from './token-type.ts';
 
@@ -7,9 +8,11 @@ export interface EncodeOptions {
   readonly addSpecial?: boolean;
   /**
    * Reads the names of control tokens in the text as those tokens. Default false, so that text from outside cannot forge
-   * the turns of a conversation. User-defined tokens are read always.
+   * the turns of a conversation. User-defined tokens are read always. Stretches of the text (start and end of each,
+   * ascending, in UTF-16 units) say where control tokens and user-defined ones that are markup (`<think>`) may stand: in all
+   * other text neither is read nor arises from merges.
    */
-  readonly parseSpecial?: boolean;
+  readonly parseSpecial?: boolean | Spans;
 }
 
 /** How ids become text. */

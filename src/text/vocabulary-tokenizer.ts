@@ -18,6 +18,8 @@ export interface TokenizerParts {
   readonly vocabulary: Vocabulary;
   readonly special: SpecialTokens;
   readonly subwords: SubwordModel;
+  /** The same, for text that may not become markup. Default: `subwords`. */
+  readonly guarded?: SubwordModel;
   readonly strip: StripRules;
   readonly marksTextStart: boolean;
   /** What `addSpecial` puts before and after a text. */
@@ -62,9 +64,11 @@ export class VocabularyTokenizer implements Tokenizer {
     this.#splitter ??= new SpecialSplitter(this.#vocabulary, this.#parts.strip);
     const ids: number[] = addSpecial ? [...this.#parts.prefix] : [];
     let afterSpecial = true;
+    const { subwords, guarded = subwords } = this.#parts;
+    const model = typeof parseSpecial === 'boolean' ? subwords : guarded;
     for (const fragment of yield* this.#splitter.split(wellFormed(text), parseSpecial)) {
       if (typeof fragment === 'number') ids.push(fragment);
-      else yield* this.#parts.subwords.encode(fragment, afterSpecial, ids);
+      else yield* model.encode(fragment, afterSpecial, ids);
       afterSpecial = typeof fragment === 'number';
     }
     if (addSpecial) ids.push(...this.#parts.suffix);

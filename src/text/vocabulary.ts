@@ -9,6 +9,9 @@ const TOKENS = 'tokenizer.ggml.tokens';
 const SCORES = 'tokenizer.ggml.scores';
 const TYPES = 'tokenizer.ggml.token_type';
 
+/** Two characters or more, with one among them that is no letter, mark, digit or space; U+2581 stands for a space. */
+const MARKUP = /^(?=[^]*[^\p{L}\p{M}\p{N}\s\u2581])[^]{2}/u;
+
 /** The list of tokens with their scores and types, as bytes; found by their spelling. */
 export class Vocabulary {
   readonly #spellings: StringList;
@@ -21,9 +24,10 @@ export class Vocabulary {
     readonly scores: ArrayLike<number>,
     /** By the numbers of `TOKEN_TYPES`; corrected while special tokens are found, fixed afterwards. */
     readonly types: Uint8Array,
+    index = new ByteStringIndex(spellings),
   ) {
     this.#spellings = spellings;
-    this.#index = new ByteStringIndex(spellings);
+    this.#index = index;
   }
 
   /** Reads and checks the arrays. Throws `TOKENIZER_INVALID`. */
@@ -39,6 +43,25 @@ export class Vocabulary {
       scores ?? new Float32Array(spellings.length),
       copyTypes(types, spellings.length),
     );
+  }
+
+  /**
+   * The same vocabulary for text that may not become markup: user-defined tokens that are markup count as control tokens.
+   * Undefined where there are none.
+   */
+  withoutMarkup(): Vocabulary | undefined {
+    const types = this.types.slice();
+    for (let id = 0; id < this.size; id++) if (this.isMarkup(id)) types[id] = TOKEN_TYPES.control;
+    if (types.every((type, id) => type === this.types[id])) return undefined;
+    return new Vocabulary(this.#spellings, this.scores, types, this.#index);
+  }
+
+  /**
+   * True for user-defined tokens that no ordinary text becomes in passing: `<think>`, `[INST]`, not words, stretches of
+   * whitespace or single characters, which vocabularies also have among them.
+   */
+  isMarkup(id: number): boolean {
+    return this.types[id] === TOKEN_TYPES.userDefined && MARKUP.test(this.text(id));
   }
 
   get size(): number {

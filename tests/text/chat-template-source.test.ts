@@ -11,22 +11,22 @@ const HI = [{ role: 'user', content: 'Hi' }];
 test("a file's own template renders, and its control tokens are encoded as such", async () => {
   const metadata = await vocabularyMetadata('qwen2');
   const tokenizer = createTokenizer(metadata);
-  const rendered = ChatTemplate.read(metadata, tokenizer).render(HI);
+  const rendered = ChatTemplate.read(metadata, tokenizer).renderSpans(HI);
   assert.equal(
-    rendered,
+    rendered.text,
     '<|im_start|>system\nYou are a helpful assistant<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n',
   );
   const ids = encodeChat(tokenizer, rendered);
   assert.equal(ids.filter((id) => id === tokenizer.idOf('<|im_end|>')).length, 2);
-  assert.equal(tokenizer.decode(ids, { special: true }), rendered);
+  assert.equal(tokenizer.decode(ids, { special: true }), rendered.text);
 });
 
 const TOKENS = { model: 'llama', tokens: ['<unk>', '<s>', '</s>', '▁', 'a'], token_type: [2, 3, 3, 1, 1] };
 
 test('the bos token stands first once, whether or not the template writes it', () => {
   const tokenizer = createTokenizer(metadataOf(TOKENS));
-  assert.deepEqual(encodeChat(tokenizer, '<s>a'), [1, 3, 4]);
-  assert.deepEqual(encodeChat(tokenizer, 'a</s>'), [1, 3, 4, 2]);
+  assert.deepEqual(encodeChat(tokenizer, { text: '<s>a', written: [0, 4] }), [1, 3, 4]);
+  assert.deepEqual(encodeChat(tokenizer, { text: 'a</s>', written: [0, 5] }), [1, 3, 4, 2]);
 });
 
 test('variants by name, and the variant for tools where tools are given', () => {

@@ -73,13 +73,18 @@ export class WordPieceModel implements SubwordModel {
     else if (this.#unknown !== undefined) out.push(this.#unknown);
   }
 
+  #plainId(word: Uint8Array, start: number, end: number): number {
+    const id = this.#vocabulary.find(word, start, end);
+    return id >= 0 && this.#vocabulary.isPlain(id) ? id : -1;
+  }
+
   #pieces(word: Uint8Array): number[] | undefined {
     const ids: number[] = [];
     for (let start = 0; start < word.length; ) {
       let end = word.length;
-      let id = this.#vocabulary.find(word, start, end);
-      while (id < 0 && end > start + 1) id = this.#vocabulary.find(word, start, --end);
-      if (id < 0 || !this.#vocabulary.isPlain(id)) return undefined;
+      let id = this.#plainId(word, start, end);
+      while (id < 0 && end > start + 1) id = this.#plainId(word, start, --end);
+      if (id < 0) return undefined;
       ids.push(id);
       start = end;
     }

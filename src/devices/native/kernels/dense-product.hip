@@ -1,5 +1,5 @@
 // Matrix products of f32 activations with weights as the file holds them: a warp an output, up to ROWS rows at a time, sums
-// in f32. For formats that have no faster way.
+// in f32. For plain numbers that have no faster way.
 #include "file-rows.h"
 #include "reduce.h"
 

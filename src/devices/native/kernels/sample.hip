@@ -1,26 +1,6 @@
 // Chooses a token for each output row: the stages of the contract's `sampleRow`, a block a row.
 #include "sample-select.h"
-
-// The words of a parameter row, as `SAMPLING_WORD` of the contract numbers them.
-#define WORD_TEMPERATURE 0
-#define WORD_TOP_P 1
-#define WORD_MIN_P 2
-#define WORD_TYPICAL_P 3
-#define WORD_REPEAT_PENALTY 4
-#define WORD_FREQUENCY_PENALTY 5
-#define WORD_PRESENCE_PENALTY 6
-#define WORD_TOP_K 7
-#define WORD_PENALTY_WINDOW 8
-#define WORD_SEED_LOW 9
-#define WORD_SEED_HIGH 10
-#define WORD_LOG_PROBABILITIES 11
-#define WORD_BIAS_COUNT 12
-#define WORD_MASKED 13
-#define WORD_BIASES 14
-
-// What stands in a token's place where none can be chosen, as `NO_TOKEN` of the contract.
-#define NO_TOKEN_UNSOUND -1
-#define NO_TOKEN_FORBIDDEN -2
+#include "sampling-names.h"
 
 struct Parameters {
   const i32* words;

@@ -1,4 +1,4 @@
-import { formatText } from '../lowering/format-text.ts';
+import { generatedText } from '../lowering/generated-text.ts';
 import type { KernelTexts } from '../platform.ts';
 import type { KernelModule } from './launch.ts';
 
@@ -43,7 +43,7 @@ const INCLUDE = /^\s*#\s*include\s+(?:"([^"]+)"|([A-Za-z_]\w*))\s*$/;
 function piecesOf(name: string, texts: KernelTexts): readonly Piece[] {
   const files = read.get(texts) ?? new Map<string, readonly Piece[]>();
   read.set(texts, files);
-  const pieces = files.get(name) ?? parse(formatText(name) ?? texts.read(name));
+  const pieces = files.get(name) ?? parse(generatedText(name) ?? texts.read(name));
   files.set(name, pieces);
   return pieces;
 }

@@ -1,17 +1,13 @@
-import { NO_TOKEN, SAMPLING_WORD } from '../../../ops/index.ts';
+import { NO_TOKEN_NAMES, SAMPLING_WORD_NAMES } from '../../../ops/index.ts';
 
-/** The words of a parameter row as constants: `WORD_TOP_K`. */
-const WORDS = Object.entries(SAMPLING_WORD)
-  .map(
-    ([name, at]) => `const WORD_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()} = ${at}u;`,
-  )
-  .join('\n');
+const NAMES = [
+  ...Object.entries(SAMPLING_WORD_NAMES).map(([name, at]) => `const ${name} = ${at}u;`),
+  ...Object.entries(NO_TOKEN_NAMES).map(([name, value]) => `const ${name} = ${value};`),
+].join('\n');
 
 /** Chooses a token for each output row: the stages of the contract's `sampleRow`, a workgroup of 256 threads a row. */
 export const SAMPLE = /* wgsl */ `
-${WORDS}
-const NO_TOKEN_UNSOUND = ${NO_TOKEN.unsound};
-const NO_TOKEN_FORBIDDEN = ${NO_TOKEN.forbidden};
+${NAMES}
 const STAGE_BOUND = 0u;
 const STAGE_TOP_K = 1u;
 const STAGE_TYPICAL = 2u;

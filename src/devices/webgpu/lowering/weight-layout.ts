@@ -82,7 +82,7 @@ export function denseStride({ columns }: Weight): number {
   return alignUp(columns, 4);
 }
 
-/** Weights of one width as plain numbers, one below the other: f16 and bf16 as the file holds them, all others decoded to f32. */
+/** Weights of one width as plain numbers, one below the other: f16 and bf16 as the file holds them, others decoded to f32. */
 export const DENSE_LAYOUT: WeightLayout = {
   name: 'dense',
   of: (parts, { bindingBytes }) => {

@@ -1,0 +1,16 @@
+import { NO_TOKEN } from './no-token.ts';
+import { SAMPLING_WORD } from './sampling-row.ts';
+
+function named(prefix: string, values: Readonly<Record<string, number>>): Record<string, number> {
+  const entries = Object.entries(values).map(([name, value]): [string, number] => {
+    const words = name.replace(/[A-Z]/g, (letter) => `_${letter}`);
+    return [`${prefix}_${words.toUpperCase()}`, value];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The words of a parameter row by the names that kernels call them: `WORD_TOP_K`. */
+export const SAMPLING_WORD_NAMES: Readonly<Record<string, number>> = named('WORD', SAMPLING_WORD);
+
+/** What stands in a token's place where none can be chosen, as kernels call it: `NO_TOKEN_UNSOUND`. */
+export const NO_TOKEN_NAMES: Readonly<Record<string, number>> = named('NO_TOKEN', NO_TOKEN);

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { RocmforgeError } from '../base/errors.ts';
-import { type Logger, silentLogger } from '../base/log.ts';
+import { type LogFields, type Logger, silentLogger } from '../base/log.ts';
 import { type CommandContext, describeCommand, examplesText } from './command.ts';
 import { COMMANDS } from './commands/index.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
@@ -86,12 +86,17 @@ async function contextOf(
   if (flags.quiet) output.verbosity = 'quiet';
   else if (flags.verbose) output.verbosity = 'verbose';
   output.logging = flags.log !== undefined;
-  return { output, logger: await loggerOf(flags), interruption, signal: interruption.signal, flags };
+  return { output, logger: await loggerOf(flags, output), interruption, signal: interruption.signal, flags };
 }
 
-/** What logs is read where it is wanted. */
-async function loggerOf({ log: level, logJson: json = false }: GlobalFlags): Promise<Logger> {
-  if (!level) return silentLogger;
+/** What logs is read where it is wanted. Warnings are said without. */
+async function loggerOf({ log: level, logJson: json = false }: GlobalFlags, output: Output): Promise<Logger> {
+  if (!level) return { ...silentLogger, warn: (text, fields) => output.warn(warningText(text, fields)) };
   const { createLogger } = await import('../node/logger.ts');
   return createLogger({ level, json });
+}
+
+function warningText(text: string, fields: LogFields = {}): string {
+  const facts = Object.entries(fields).map(([key, value]) => `${key} ${String(value)}`);
+  return facts.length === 0 ? text : `${text} (${facts.join(', ')})`;
 }

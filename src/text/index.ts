@@ -12,6 +12,8 @@ export type { GrammarLibrary, GrammarRealm, OpenGrammarRealm } from './grammar/g
 export { type Grammar, GrammarSource, type StructuralTagFormat } from './grammar/grammar-source.ts';
 export type { TokenConstraint } from './grammar/token-constraint.ts';
 export {
+  answerGrammar,
+  type AnswerGrammarOf,
   AnswerCollector,
   type AnswerMessage,
   type AnswerOf,

@@ -1,3 +1,4 @@
+import type { Rule } from '../../grammar/index.ts';
 import type { CallOutcome } from './answer-part.ts';
 import type { Parameters } from './parameters.ts';
 import type { Reading, Scanner } from './scanner.ts';
@@ -15,6 +16,14 @@ export interface CallContext {
   end(outcome: CallOutcome, id?: string): void;
 }
 
+/** Which calls a text is to have. */
+export interface CallRules {
+  /** The parameters of the tools that may be called. */
+  readonly tools: ReadonlyMap<string, Parameters>;
+  /** One call may follow another. */
+  readonly isParallel: boolean;
+}
+
 /** How a family of models writes calls. */
 export interface CallSyntax {
   /** What calls begin with; text that contains one of these may be a call. */
@@ -26,6 +35,8 @@ export interface CallSyntax {
    * was none after all: what is not read by then is text. Where the reading stands when it was one, text goes on.
    */
   read(context: CallContext, start: string | undefined): Reading<boolean>;
+  /** What one call is, or several. Throws `SCHEMA_UNSUPPORTED` and as `schemaGrammar`. */
+  rule(rules: CallRules): Rule;
 }
 
 /** How a call ends that is not whole. */

@@ -1,4 +1,5 @@
-import type { CallContext, CallSyntax } from './call-context.ts';
+import type { Rule } from '../../grammar/index.ts';
+import type { CallContext, CallRules, CallSyntax } from './call-context.ts';
 import type { Reading } from './scanner.ts';
 
 /** How reasoning is told from the answer. */
@@ -25,10 +26,23 @@ export interface AnswerContext extends CallContext {
   readonly leaveOut: (name: string, text: string) => void;
 }
 
+/** What an answer is to be. */
+export interface AnswerRules extends CallRules {
+  /** It has calls; otherwise it may have some. */
+  readonly isRequired: boolean;
+  /** What of the answer the prompt holds already. */
+  readonly opening: string;
+}
+
+/** What the text of an answer is to be: free text without these markers, or what a schema or a grammar says. */
+export type TextRule = (markers: readonly string[]) => Rule;
+
 /** How a family of models writes its answers. */
 export interface Dialect {
   readonly name: string;
   readonly reasoning: ReasoningForm;
+  /** The template speaks of reasoning; other models may think nevertheless. */
+  readonly thinks?: boolean;
   /** How calls stand in the text, where the dialect has no reader of its own. */
   readonly calls?: CallSyntax;
   /** Markers around the answer that are no part of it. */
@@ -37,6 +51,8 @@ export interface Dialect {
   readonly idLength?: number;
   /** What the end of a prompt says of the answer's beginning: a text that is read before it. Default: an open or closed reasoning. */
   readonly opening?: (prompt: string) => string;
+  /** What whole answers are, where the dialect has a reader of its own. */
+  readonly rule?: (rules: AnswerRules, form: TextRule) => Rule;
   /** Reads a whole answer, where it is more than reasoning, text and calls in this order. */
   readonly read?: (context: AnswerContext, dialect: Dialect) => Reading<void>;
 }

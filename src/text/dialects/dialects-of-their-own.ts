@@ -1,5 +1,6 @@
 import { parameterCalls } from './calls/parameter-calls.ts';
 import { HARMONY, readChannels } from './channels.ts';
+import { functionaryRule, harmonyRule, kimi3Rule, museRule } from './forced/own-rules.ts';
 import type { AnswerContext, Dialect } from './dialect.ts';
 import { readArguments } from './calls/object-call.ts';
 import { readProgram } from './calls/llama-calls.ts';
@@ -24,6 +25,8 @@ export const PLAIN: Dialect = {
 /** gpt-oss: OpenAI's harmony format. */
 export const GPT_OSS: Dialect = {
   name: 'harmony',
+  thinks: true,
+  rule: harmonyRule,
   reasoning: {
     open: '<|channel|>analysis<|message|>',
     close: '<|end|>',
@@ -34,7 +37,7 @@ export const GPT_OSS: Dialect = {
 };
 
 const ATEM = parameterCalls({
-  section: { open: ['<atem:function_calls>'], close: ['</atem:function_calls>'] },
+  section: { open: '<atem:function_calls>', close: '</atem:function_calls>' },
   call: { open: '<atem:invoke name="', nameEnds: ['">'], close: '</atem:invoke>' },
   parameter: {
     open: '<atem:parameter name="',
@@ -46,6 +49,8 @@ const ATEM = parameterCalls({
 /** Muse Glimmer: messages to oneself, to the user and to tools, whose calls are XML. */
 export const MUSE: Dialect = {
   name: 'atem',
+  thinks: true,
+  rule: (rules, form) => museRule(rules, form, ATEM),
   reasoning: {
     open: ' to=self<|message|>',
     close: '<|eom|>',
@@ -71,6 +76,7 @@ export const MUSE: Dialect = {
 /** functionary v3.2: messages to `all` and to tools. */
 export const FUNCTIONARY_32: Dialect = {
   name: 'functionary-v3.2',
+  rule: functionaryRule,
   reasoning: { open: '<think>', close: '</think>' },
   opening: (prompt) => behindLast(prompt, '>>>'),
   read: readFunctionary,
@@ -114,17 +120,17 @@ const K3_CALLS = parameterCalls({
   call: {
     open: '<|open|>call tool="',
     nameEnds: ['"'],
-    nameRest: SEP,
+    number: { open: ' index="', close: `"${SEP}` },
     close: '<|close|>call<|sep|>',
   },
   object: { open: '<|open|>json type="object"<|sep|>', close: '<|close|>json<|sep|>' },
   parameter: {
     open: '<|open|>argument key="',
     keyEnds: [
-      { mark: '" type="string"<|sep|>', isString: true },
-      ...['number', 'boolean', 'null', 'object', 'array'].map((type) => ({
+      ...['string', 'number', 'boolean', 'null', 'object', 'array'].map((type) => ({
         mark: `" type="${type}"<|sep|>`,
-        isString: false,
+        isString: type === 'string',
+        type,
       })),
     ],
     close: '<|close|>argument<|sep|>',
@@ -134,6 +140,8 @@ const K3_CALLS = parameterCalls({
 /** Kimi K3: everything in tags of control tokens. */
 export const KIMI_K3: Dialect = {
   name: 'kimi-k3',
+  thinks: true,
+  rule: (rules, form) => kimi3Rule(rules, form, K3_CALLS),
   reasoning: {
     open: '<|open|>think<|sep|>',
     close: '<|close|>think<|sep|><|open|>response<|sep|>',

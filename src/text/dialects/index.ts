@@ -3,6 +3,7 @@ export type { AnswerPart, CallOutcome } from './answer-part.ts';
 export { AnswerParser, type AnswerOf } from './answer-parser.ts';
 export { freshCallId } from './call-id.ts';
 export type { Dialect, ReasoningForm } from './dialect.ts';
+export { answerGrammar, type AnswerGrammarOf } from './forced/answer-grammar.ts';
 export { PLAIN } from './dialects-of-their-own.ts';
 export { withToolsExplained } from './explained.ts';
 export { type ReasoningOptions, reasoningVariables, templateVariables } from './reasoning-switch.ts';

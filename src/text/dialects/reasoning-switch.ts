@@ -46,7 +46,7 @@ export function reasoningVariables(
   const isWord = effort !== undefined && effort !== 'none';
   const words = isWord ? effortVariables(names, effort) : {};
   const switched = isOn === undefined ? {} : switchVariables(source, names, isOn);
-  const thinks = Object.keys(switched).length > 0 || mayThink(source, dialect);
+  const thinks = Object.keys(switched).length > 0 || dialect.thinks === true;
   if (isOn === false && Object.keys(switched).length === 0) refuse('switch that turns reasoning off');
   if ((isOn === true || budget !== undefined) && !thinks) refuse('reasoning');
   const limit = budget !== undefined && names.has('thinking_budget') ? { thinking_budget: budget } : {};
@@ -81,11 +81,6 @@ function switchVariables(source: string, names: ReadonlySet<string>, isOn: boole
   const none = ['no_think', 'none'].find((word) => new RegExp(`['"]${word}['"]`).test(source));
   if (none !== undefined) variables['reasoning_effort'] = isOn ? 'high' : none;
   return variables;
-}
-
-/** Whether the template speaks of reasoning at all. */
-function mayThink(source: string, { reasoning, read }: Dialect): boolean {
-  return read !== undefined || source.includes(reasoning.open) || source.includes(reasoning.close);
 }
 
 function refuse(what: string): never {

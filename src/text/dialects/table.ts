@@ -1,5 +1,6 @@
 import { functionCalls } from './calls/function-calls.ts';
 import { LLAMA_CALLS } from './calls/llama-calls.ts';
+import type { NamedCalls } from './calls/call-forms.ts';
 import { namedCalls } from './calls/named-calls.ts';
 import { nestedTagCalls } from './calls/nested-tag-calls.ts';
 import { objectCalls } from './calls/object-calls.ts';
@@ -36,11 +37,27 @@ const REASONING: readonly ReasoningForm[] = [
 const HERMES: Known = {
   words: ['<tool_call>'],
   name: 'hermes',
-  calls: objectCalls({ open: ['<tool_call>'], close: '</tool_call>' }),
+  calls: objectCalls({ open: ['<tool_call>'], close: '</tool_call>', written: { padding: '\n' } }),
+};
+
+const LIST = { isList: true };
+const COHERE_KEYS = { name: 'tool_name', arguments: 'parameters' };
+
+/** `[TOOL_CALLS]NAME[ARGS]{…}`, with an id between in some versions, or a list of objects as in the first. */
+const MISTRAL: NamedCalls = {
+  open: '[TOOL_CALLS]',
+  id: { mark: '[CALL_ID]' },
+  between: ['[ARGS]', '{'],
+  orList: true,
+};
+
+const MISTRAL_NEMO: CallSyntax = {
+  ...namedCalls(MISTRAL),
+  rule: objectCalls({ open: ['[TOOL_CALLS]'], written: { isList: true, id: { key: 'id', length: 9 } } }).rule,
 };
 
 const QWEN_XML = parameterCalls({
-  section: { open: ['<tool_call>'], close: ['</tool_call>'] },
+  section: { open: '<tool_call>', close: '</tool_call>', isOfOne: true },
   call: { open: '<function=', nameEnds: ['>'], close: '</function>' },
   parameter: {
     open: '<parameter=',
@@ -61,8 +78,12 @@ const LFM2_CALLS = functionCalls({
 function glmCalls(suffix = ''): CallSyntax {
   const tag = (name: string) => `<${name}${suffix}>`;
   return parameterCalls({
-    ...(suffix !== '' && { section: { open: [tag('tool_calls')], close: [tag('/tool_calls')] } }),
-    call: { open: tag('tool_call'), nameEnds: [tag('tool_sep'), '\n'], close: tag('/tool_call') },
+    ...(suffix !== '' && { section: { open: tag('tool_calls'), close: tag('/tool_calls') } }),
+    call: {
+      open: tag('tool_call'),
+      nameEnds: suffix === '' ? ['\n'] : [tag('tool_sep'), '\n'],
+      close: tag('/tool_call'),
+    },
     parameter: {
       open: tag('arg_key'),
       keyEnds: [{ mark: tag('/arg_key') }],
@@ -74,7 +95,7 @@ function glmCalls(suffix = ''): CallSyntax {
 
 function dsmlCalls(section: string): CallSyntax {
   return parameterCalls({
-    section: { open: [`<｜DSML｜${section}>`], close: [`</｜DSML｜${section}>`] },
+    section: { open: `<｜DSML｜${section}>`, close: `</｜DSML｜${section}>` },
     call: { open: '<｜DSML｜invoke name="', nameEnds: ['">'], close: '</｜DSML｜invoke>' },
     parameter: {
       open: '<｜DSML｜parameter name="',
@@ -115,6 +136,7 @@ const KNOWN: readonly Known[] = [
       ...DEEPSEEK,
       type: 'function<｜tool▁sep｜>',
       between: ['```json', '<｜tool▁sep｜>', '{'],
+      written: { before: '\n```json\n', behind: '\n```' },
     }),
     reasoning: { isEndedByCalls: true },
   },
@@ -144,6 +166,7 @@ const KNOWN: readonly Known[] = [
       open: '<|tool_call:begin|>',
       id: { mark: '<|tool_call:name|>', isFirst: true },
       between: ['<|tool_call:args|>'],
+      written: { idLength: 10 },
       close: '<|tool_call:end|>',
     }),
     ignored: ['<|begin|>assistant', '<|content|>', '<|end|>'],
@@ -154,7 +177,7 @@ const KNOWN: readonly Known[] = [
     words: ['<minimax:tool_call>'],
     name: 'minimax-m2',
     calls: parameterCalls({
-      section: { open: ['<minimax:tool_call>'], close: ['</minimax:tool_call>'] },
+      section: { open: '<minimax:tool_call>', close: '</minimax:tool_call>' },
       call: { open: '<invoke name="', nameEnds: ['">'], close: '</invoke>' },
       parameter: { open: '<parameter name="', keyEnds: [{ mark: '">' }], close: '</parameter>' },
     }),
@@ -163,7 +186,7 @@ const KNOWN: readonly Known[] = [
     words: ['<seed:tool_call>'],
     name: 'seed-oss',
     calls: parameterCalls({
-      section: { open: ['<seed:tool_call>'], close: ['</seed:tool_call>'] },
+      section: { open: '<seed:tool_call>', close: '</seed:tool_call>', isOfOne: true },
       call: { open: '<function=', nameEnds: ['>'], close: '</function>' },
       parameter: { open: '<parameter=', keyEnds: [{ mark: '>' }], close: '</parameter>' },
     }),
@@ -204,32 +227,56 @@ const KNOWN: readonly Known[] = [
     reasoning: { isEndedByCalls: true },
   },
   {
-    words: ['[TOOL_CALLS]'],
+    words: ['[TOOL_CALLS]', '[CALL_ID]'],
+    name: 'mistral-small-3.2',
+    calls: namedCalls({ ...MISTRAL, written: { idLength: 9 } }),
+    idLength: 9,
+  },
+  {
+    words: ['[TOOL_CALLS]', '[ARGS]'],
     name: 'mistral',
-    calls: namedCalls({
-      open: '[TOOL_CALLS]',
-      id: { mark: '[CALL_ID]' },
-      between: ['[ARGS]', '{'],
-      orList: true,
-    }),
+    calls: namedCalls(MISTRAL),
+    idLength: 9,
+  },
+  {
+    words: ['[TOOL_CALLS]'],
+    name: 'mistral-nemo',
+    calls: MISTRAL_NEMO,
     idLength: 9,
   },
   {
     words: ['<|START_ACTION|>'],
     name: 'command-r7b',
-    calls: objectCalls({ open: ['<|START_ACTION|>'], close: '<|END_ACTION|>' }),
+    calls: objectCalls({
+      open: ['<|START_ACTION|>'],
+      close: '<|END_ACTION|>',
+      written: {
+        isList: true,
+        keys: COHERE_KEYS,
+        id: { key: 'tool_call_id', isFirst: true, length: 'number' },
+      },
+    }),
     ignored: ['<|START_RESPONSE|>', '<|END_RESPONSE|>', '<|START_TEXT|>', '<|END_TEXT|>'],
   },
   {
     words: ['Action:', '```json', '<|CHATBOT_TOKEN|>'],
     name: 'command-r-plus',
-    calls: objectCalls({ open: ['Action:\n```json', 'Action: ```json'], close: '```' }),
+    calls: objectCalls({
+      open: ['Action:\n```json', 'Action: ```json'],
+      close: '```',
+      written: { isList: true, padding: '\n', keys: COHERE_KEYS },
+    }),
     ignored: ['<|CHATBOT_TOKEN|>', '<|END_OF_TURN_TOKEN|>'],
   },
   {
     words: ['<|tools_prefix|>'],
     name: 'apertus',
-    calls: objectCalls({ open: ['<|tools_prefix|>'], close: '<|tools_suffix|>', isKeyed: true }),
+    calls: objectCalls({
+      open: ['<|tools_prefix|>'],
+      close: '<|tools_suffix|>',
+      isKeyed: true,
+      written: { isList: true },
+    }),
   },
   {
     words: ['<|tool_call_start|>'],
@@ -238,16 +285,16 @@ const KNOWN: readonly Known[] = [
   },
   // LFM2's templates that leave the assistant's calls to the caller.
   { words: ['List of tools: ', '<|im_start|>'], name: 'lfm2', calls: LFM2_CALLS },
-  { words: ['functools['], name: 'firefunction', calls: objectCalls({ open: ['functools'] }) },
+  { words: ['functools['], name: 'firefunction', calls: objectCalls({ open: ['functools'], written: LIST }) },
   {
     words: ['<TOOLCALL>'],
     name: 'nemotron-v2',
-    calls: objectCalls({ open: ['<TOOLCALL>'], close: '</TOOLCALL>' }),
+    calls: objectCalls({ open: ['<TOOLCALL>'], close: '</TOOLCALL>', written: LIST }),
   },
   {
     words: ['<tool_calls>'],
     name: 'tool-calls',
-    calls: objectCalls({ open: ['<tool_calls>'], close: '</tool_calls>' }),
+    calls: objectCalls({ open: ['<tool_calls>'], close: '</tool_calls>', written: LIST }),
   },
   {
     words: ["'function call'", '<|role_sep|>'],
@@ -260,7 +307,7 @@ const KNOWN: readonly Known[] = [
   {
     words: ['<|tool_call|>'],
     name: 'granite-3',
-    calls: objectCalls({ open: ['<|tool_call|>'], close: '<|/tool_call|>' }),
+    calls: objectCalls({ open: ['<|tool_call|>'], close: '<|/tool_call|>', written: LIST }),
     ignored: ['<response>', '</response>'],
   },
   HERMES,
@@ -294,6 +341,7 @@ export function dialectOf(templateSource: string): Dialect {
     name,
     calls,
     reasoning: { ...form, ...reasoning },
+    thinks: [form.open, form.close].some((mark) => templateSource.includes(mark)),
     ...(ignored && { ignored }),
     ...(idLength !== undefined && { idLength }),
   };
@@ -304,6 +352,7 @@ function hunyuan(suffix: string): Dialect {
   return {
     name: 'hunyuan-3',
     calls: glmCalls(suffix),
+    thinks: true,
     reasoning: { open: `<think${suffix}>`, close: `</think${suffix}>`, isEndedByCalls: true },
   };
 }

@@ -1,27 +1,13 @@
+import type { FunctionCalls } from './call-forms.ts';
 import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
+import { functionCallsRule } from '../forced/function-calls-rule.ts';
 import type { Reading } from '../scanner.ts';
-import { type LiteralForm, readLiteral } from './literal.ts';
-
-/** Calls that look like calls of a programming language: a name, and its arguments by name in brackets. */
-export interface FunctionCalls extends LiteralForm {
-  readonly open: readonly string[];
-  /** A list of calls stands in brackets. */
-  readonly isList: boolean;
-  /** What stands before each name. */
-  readonly prefix?: string;
-  /** The bracket before the arguments, and what stands between a key and its value. */
-  readonly bracket: '(' | '{';
-  readonly separator: '=' | ':';
-  readonly close: string;
-  /** A list of calls may be the whole answer. */
-  readonly beginsAnswer?: boolean;
-}
+import { readLiteral } from './literal.ts';
 
 /** Reads calls of the form `name(key=value)`. */
 export function functionCalls(form: FunctionCalls): CallSyntax {
   return {
     starts: form.open,
-    ...(form.beginsAnswer && { beginsAnswer: true }),
     *read(context) {
       const { scanner } = context;
       if (form.isList && (yield* scanner.takeSpaced(['['])) === undefined) return false;
@@ -37,6 +23,7 @@ export function functionCalls(form: FunctionCalls): CallSyntax {
       yield* scanner.takeSpaced([form.close]);
       return true;
     },
+    rule: (rules) => functionCallsRule(form, rules),
   };
 }
 

@@ -1,11 +1,6 @@
 import { escaped } from '../json-text.ts';
+import type { LiteralForm } from './call-forms.ts';
 import type { Reading, Scanner } from '../scanner.ts';
-
-/** How values are written that are no JSON. */
-export interface LiteralForm {
-  /** What opens and closes a string, beside `"` and `'`. */
-  readonly quote?: string;
-}
 
 /** Deeper values are malformed. */
 const DEEPEST = 64;

@@ -9,6 +9,11 @@ const OBJECTS = ['{"name": "', '{"type": "function", "name": "', '{"name":"'];
 /** What tools are called that run a program. */
 const INTERPRETERS = ['python', 'ipython', 'code_interpreter'];
 
+const LLAMA_OBJECTS = objectCalls({
+  open: OBJECTS,
+  written: { keys: { name: 'name', arguments: 'parameters' } },
+});
+
 /**
  * Llama 3.x: a bare JSON object, or behind `<|python_tag|>` such an object, `NAME.call(KEY=VALUE)`, or a program for the tool
  * that runs Python.
@@ -22,8 +27,9 @@ export const LLAMA_CALLS: CallSyntax = {
       yield* scanner.spaces();
       if ((yield* scanner.peek()) !== '{') return yield* readPython(context);
     }
-    return yield* objectCalls({ open: OBJECTS }).read(context, start);
+    return yield* LLAMA_OBJECTS.read(context, start);
   },
+  rule: (rules) => LLAMA_OBJECTS.rule(rules),
 };
 
 function* readPython(context: CallContext): Reading<boolean> {

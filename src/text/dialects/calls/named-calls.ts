@@ -1,27 +1,9 @@
+import type { NamedCalls } from './call-forms.ts';
 import type { CallContext, CallSyntax } from '../call-context.ts';
+import { namedCallsRule } from '../forced/named-calls-rule.ts';
 import type { Reading } from '../scanner.ts';
 import { readArguments } from './object-call.ts';
 import { objectCalls } from './object-calls.ts';
-
-/** Calls that are a name and, behind it, the JSON object of the arguments. */
-export interface NamedCalls {
-  /** What encloses all calls; models leave it out at times. */
-  readonly section?: { readonly open: string; readonly close: string };
-  /** What stands before the name. */
-  readonly open: string;
-  /** What stands before the name and is none of it, such as the call's type. */
-  readonly type?: string;
-  /** What may stand between the name and the arguments. */
-  readonly between: readonly string[];
-  /** What stands between the name and the call's id, where there is one; or between the id and the name. */
-  readonly id?: { readonly mark: string; readonly isFirst?: boolean };
-  /** What stands behind the arguments. */
-  readonly close?: string;
-  /** The name says the id, too: `functions.NAME:NUMBER`. */
-  readonly isNumbered?: boolean;
-  /** Behind `open`, calls may also be a JSON list of objects. */
-  readonly orList?: boolean;
-}
 
 const LONGEST_NAME = 256;
 
@@ -48,6 +30,7 @@ export function namedCalls(form: NamedCalls): CallSyntax {
       if (section) yield* scanner.takeSpaced([section.close]);
       return true;
     },
+    rule: (rules) => namedCallsRule(form, rules),
   };
 }
 

@@ -1,4 +1,5 @@
 import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
+import { nestedTagCallsRule } from '../forced/nested-tag-calls-rule.ts';
 import { isSchema, type Parameters } from '../parameters.ts';
 import type { Reading, Scanner } from '../scanner.ts';
 import { readValue } from './parameter-calls.ts';
@@ -26,6 +27,7 @@ export function nestedTagCalls(token: string): CallSyntax {
       yield* scanner.takeSpaced([`${token}</tool_call>`]);
       return true;
     },
+    rule: (rules) => nestedTagCallsRule(token, rules),
   };
 }
 

@@ -1,28 +1,20 @@
+import type { ObjectCalls } from './call-forms.ts';
 import type { CallContext, CallSyntax } from '../call-context.ts';
+import { objectCallsRule } from '../forced/object-calls-rule.ts';
 import type { Reading } from '../scanner.ts';
 import { readKeyedCall, readObjectCall } from './object-call.ts';
-
-/** Calls that are JSON objects, one or a list, between two markers. */
-export interface ObjectCalls {
-  readonly open: readonly string[];
-  readonly close?: string;
-  /** The objects have one property: the name, with the arguments as its value. */
-  readonly isKeyed?: boolean;
-  /** The calls may also be the answer without a marker. */
-  readonly beginsAnswer?: boolean;
-}
 
 /** Reads calls that are JSON objects. */
 export function objectCalls(form: ObjectCalls): CallSyntax {
   return {
     starts: form.open,
-    ...(form.beginsAnswer && { beginsAnswer: true }),
     *read(context, start) {
       // A marker that is the beginning of the object itself.
       if (start?.includes('{'))
         context.scanner.goTo(context.scanner.place - start.length + start.indexOf('{'));
       return yield* readObjects(context, form);
     },
+    rule: (rules) => objectCallsRule(form, rules),
   };
 }
 

@@ -1,34 +1,10 @@
+import type { ParameterCalls } from './call-forms.ts';
 import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
-import { escaped } from '../json-text.ts';
+import { escaped, readJson } from '../json-text.ts';
 import { readArguments } from './object-call.ts';
+import { parameterCallsRule } from '../forced/parameter-calls-rule.ts';
 import { bareValue, type ParameterKind, type Parameters } from '../parameters.ts';
 import type { Reading } from '../scanner.ts';
-
-/** Calls whose parameters stand one by one between markers, strings as they are. */
-export interface ParameterCalls {
-  /** What encloses a call, or several; models leave it out at times. */
-  readonly section?: { readonly open: readonly string[]; readonly close: readonly string[] };
-  readonly call: {
-    readonly open: string;
-    /** What ends the name. */
-    readonly nameEnds: readonly string[];
-    /** What ends further attributes of a call, behind its name. */
-    readonly nameRest?: string;
-    readonly close: string;
-  };
-  /** What encloses arguments that are written as one JSON object. */
-  readonly object?: { readonly open: string; readonly close: string };
-  readonly parameter: {
-    readonly open: string;
-    /** What ends the key; where the marker says so, the value is a string or JSON. */
-    readonly keyEnds: readonly { readonly mark: string; readonly isString?: boolean }[];
-    /** What stands before the value, behind the key's end. */
-    readonly valueOpen?: string;
-    readonly close: string;
-    /** A line break after the opening and one before the closing marker are not the value's. */
-    readonly isOnLines?: boolean;
-  };
-}
 
 const CDATA = '<![CDATA[';
 const LONGEST_NAME = 256;
@@ -37,7 +13,7 @@ const LONGEST_NAME = 256;
 export function parameterCalls(form: ParameterCalls): CallSyntax {
   const { section, call } = form;
   return {
-    starts: [...(section?.open ?? []), call.open],
+    starts: [...(section ? [section.open] : []), call.open],
     *read(context, start) {
       const { scanner } = context;
       if (start !== call.open && (yield* scanner.takeSpaced([call.open])) === undefined) return false;
@@ -49,9 +25,10 @@ export function parameterCalls(form: ParameterCalls): CallSyntax {
         scanner.goTo(before);
         break;
       }
-      if (section) yield* scanner.takeSpaced(section.close);
+      if (section) yield* scanner.takeSpaced([section.close]);
       return true;
     },
+    rule: (rules) => parameterCallsRule(form, rules),
   };
 }
 
@@ -68,7 +45,7 @@ function* readCall(context: CallContext, form: ParameterCalls): Reading<boolean>
   if (found === undefined || scanner.place - from > LONGEST_NAME) return false;
   if (following.includes(found)) scanner.goTo(scanner.place - found.length);
   name = name.trim();
-  if (call.nameRest !== undefined) yield* scanner.until([call.nameRest], () => undefined);
+  if (call.number) yield* scanner.until([call.number.close], () => undefined);
   if (!context.begin(name)) return false;
   if (object && (yield* scanner.takeSpaced([object.open])) !== undefined) {
     yield* readArguments(context);
@@ -137,6 +114,7 @@ export function* readValue(
     if (found !== undefined) give('"');
     return found !== undefined;
   }
+  if (yield* readBareJson({ scanner, give }, closes, kind)) return true;
   let text = '';
   const found = yield* scanner.until(closes, (piece) => {
     text += piece;
@@ -144,4 +122,27 @@ export function* readValue(
   if (found === undefined) return false;
   give(bareValue(text, kind));
   return true;
+}
+
+/** Reads a value that is JSON as such: a marker may stand in its strings. Otherwise nothing was read. */
+function* readBareJson(
+  { scanner, give }: Pick<CallContext, 'scanner' | 'give'>,
+  closes: readonly string[],
+  { mayBeString }: ParameterKind,
+): Reading<boolean> {
+  const before = scanner.place;
+  yield* scanner.spaces();
+  const first = yield* scanner.peek();
+  let text = '';
+  if (first !== undefined && (mayBeString ? '{[' : '{["').includes(first)) {
+    const end = yield* readJson(scanner, (piece) => {
+      text += piece;
+    });
+    if (end === 'whole' && (yield* scanner.takeSpaced(closes)) !== undefined) {
+      give(text);
+      return true;
+    }
+  }
+  scanner.goTo(before);
+  return false;
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
+import { ENDLESS, runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
 test('each line of a pipe is a turn, and the conversation can be saved', async (t) => {
@@ -43,7 +43,7 @@ test('a context that is full is said, and a reset helps', async (t) => {
 });
 
 test('Ctrl-C stops the answer and keeps the session; without an answer it leaves', async (t) => {
-  const args = ['chat', '-d', 'reference', '-m', await tinyModelFile(t), '--ignore-end', '--log', 'debug'];
+  const args = ['chat', '-d', 'reference', '-m', await tinyModelFile(t), ...ENDLESS, '--log', 'debug'];
   const { process, result } = startCli(t, ...args);
   process.stdin.write('hi\n');
   await once(process.stdout, 'data');
@@ -61,7 +61,7 @@ test('Ctrl-C stops the answer and keeps the session; without an answer it leaves
 
 test('SIGTERM ends the answer and the conversation', async (t) => {
   const model = await tinyModelFile(t);
-  const { process, result } = startCli(t, 'chat', '-d', 'reference', '-m', model, '--ignore-end', '-v');
+  const { process, result } = startCli(t, 'chat', '-d', 'reference', '-m', model, ...ENDLESS, '-v');
   process.stdin.write('hi\nhi again\n');
   await once(process.stdout, 'data');
   process.kill('SIGTERM');

@@ -3,6 +3,7 @@ import type { Grammar } from './grammar.ts';
 import { Configurations } from './parser/configurations.ts';
 import { RuleCompiler } from './parser/rule-compiler.ts';
 import { Rows } from './parser/rows.ts';
+import type { TokenNames } from './parser/rule-tables.ts';
 import { RegularLanguages } from './regex/regular-languages.ts';
 
 /**
@@ -15,12 +16,12 @@ export class CompiledGrammar {
   readonly configurations: Configurations;
 
   /**
-   * `tokenOf` finds the special token that is spelled so. Throws `GRAMMAR_INVALID` for a grammar that is malformed or allows no
+   * Throws `GRAMMAR_INVALID` for a grammar that is malformed or allows no
    * text, `GRAMMAR_TOO_COSTLY` where compiling it takes more than `limits`.
    */
-  constructor(grammar: Grammar, tokenOf: (text: string) => number | undefined, limits: FuelOptions = {}) {
+  constructor(grammar: Grammar, tokens: TokenNames, limits: FuelOptions = {}) {
     this.regular = new RegularLanguages(new Fuel('the grammar', limits));
-    const tables = new RuleCompiler(this.regular, tokenOf).compile(grammar);
+    const tables = new RuleCompiler(this.regular, tokens).compile(grammar);
     this.rows = new Rows(this.regular, tables);
     this.configurations = new Configurations(this.regular, this.rows);
   }

@@ -3,8 +3,8 @@ import type { CompiledGrammar } from './compiled-grammar.ts';
 import { Fuel } from './fuel.ts';
 import { DEAD } from './parser/configurations.ts';
 import { Ints } from './tuple-table.ts';
+import type { PreparedVocabulary } from './mask/prepared-vocabulary.ts';
 import type { TokenMasks } from './mask/token-masks.ts';
-import type { GrammarVocabulary } from './vocabulary.ts';
 
 /** Where a text was before one of its tokens. */
 interface Place {
@@ -16,14 +16,14 @@ interface Place {
 export class GrammarMatcher {
   readonly #grammar: CompiledGrammar;
   readonly #masks: TokenMasks;
-  readonly #vocabulary: GrammarVocabulary;
+  readonly #vocabulary: PreparedVocabulary;
   readonly #text = new Ints();
   #before: Place[] = [];
   #configuration: number;
   #hasEnded = false;
 
   /** `TokenGrammar.matcher` makes one. */
-  constructor(grammar: CompiledGrammar, masks: TokenMasks, vocabulary: GrammarVocabulary) {
+  constructor(grammar: CompiledGrammar, masks: TokenMasks, vocabulary: PreparedVocabulary) {
     this.#grammar = grammar;
     this.#masks = masks;
     this.#vocabulary = vocabulary;
@@ -78,14 +78,15 @@ export class GrammarMatcher {
     this.#grammar.refuel(new Fuel('the next token'));
     const { configurations } = this.#grammar;
     const place = { configuration: this.#configuration, length: this.#text.length };
+    const isText = this.#vocabulary.isText(id);
     const spelled = this.#behindBytes(id);
     if (spelled === DEAD) this.#text.length = place.length;
     const next = configurations.union(
       spelled,
-      configurations.stepToken(place.configuration, id, this.#text.length),
+      configurations.stepToken(place.configuration, id, isText, this.#text.length),
     );
     if (next === DEAD) {
-      if (!this.#vocabulary.endOfGeneration.has(id) || !this.canEnd) return false;
+      if (!this.#vocabulary.vocabulary.endOfGeneration.has(id) || !this.canEnd) return false;
       this.#hasEnded = true;
     } else {
       this.#configuration = next;
@@ -115,9 +116,9 @@ export class GrammarMatcher {
 
   /** The configuration behind a token's bytes, which stay appended to the text. */
   #behindBytes(id: number): number {
-    const kind = this.#vocabulary.kind(id);
+    const kind = this.#vocabulary.vocabulary.kind(id);
     if (kind === 'control' || kind === 'unused') return DEAD;
-    const bytes = this.#vocabulary.bytes(id);
+    const bytes = this.#vocabulary.vocabulary.bytes(id);
     let at = bytes.length === 0 ? DEAD : this.#configuration;
     for (const byte of bytes) {
       if (at === DEAD) return DEAD;

@@ -15,6 +15,10 @@ export type Rule =
    * are allowed nowhere else: a `regex` matches what tokens spell, never a control token.
    */
   | { readonly kind: 'token'; readonly text: string }
+  /** The token with this number, which the vocabulary must have. */
+  | { readonly kind: 'token-id'; readonly id: number }
+  /** Any one token that stands for text, but for those that are spelled so or have these numbers. */
+  | { readonly kind: 'any-token'; readonly except: readonly (string | number)[] }
   | { readonly kind: 'sequence'; readonly parts: readonly Rule[] }
   | { readonly kind: 'choice'; readonly parts: readonly Rule[] }
   /** `min` to `max` times the part; `max` may be Infinity. */

@@ -1,3 +1,4 @@
+export { gbnfGrammar } from './gbnf/gbnf-grammar.ts';
 export { Fuel, type FuelOptions } from './fuel.ts';
 export type { Grammar, Rule } from './grammar.ts';
 export { GrammarMatcher } from './grammar-matcher.ts';
@@ -8,5 +9,6 @@ export { searchRegex, wholeRegex } from './regex/pattern.ts';
 export { isEmptyRegex, isSubsetRegex, matchesRegex, RegularLanguages } from './regex/regular-languages.ts';
 export type { SchemaOptions } from './schema/options.ts';
 export { jsonGrammar, schemaGrammar } from './schema/schema-grammar.ts';
+export { choiceGrammar, regexGrammar } from './simple-grammars.ts';
 export { TokenGrammar } from './token-grammar.ts';
 export type { GrammarVocabulary } from './vocabulary.ts';

@@ -2,6 +2,7 @@ import { CompiledGrammar } from './compiled-grammar.ts';
 import type { FuelOptions } from './fuel.ts';
 import type { Grammar } from './grammar.ts';
 import { DEAD } from './parser/configurations.ts';
+import { NO_TOKENS } from './parser/rule-tables.ts';
 import { bytesOf } from './regex/regex-compiler.ts';
 import { Ints } from './tuple-table.ts';
 
@@ -9,7 +10,7 @@ import { Ints } from './tuple-table.ts';
  * True when the whole text is one of the grammar; special tokens stand for their texts. Throws what `CompiledGrammar` throws.
  */
 export function matchesGrammar(grammar: Grammar, text: string, limits: FuelOptions = {}): boolean {
-  const { configurations } = new CompiledGrammar(grammar, () => undefined, limits);
+  const { configurations } = new CompiledGrammar(grammar, NO_TOKENS, limits);
   let at = configurations.first;
   const read = new Ints();
   for (const byte of bytesOf(text)) {

@@ -21,17 +21,16 @@ export class TokenGrammar {
     this.#source = source;
     this.#vocabulary = vocabulary;
     this.#limits = { ...(limits.units === undefined ? {} : { units: limits.units }) };
-    this.#grammar = new CompiledGrammar(source, (text) => vocabulary.specialToken(text), limits);
+    this.#grammar = new CompiledGrammar(source, vocabulary, limits);
     this.#masks = new TokenMasks(this.#grammar, vocabulary);
   }
 
   /** A text of the grammar, at its beginning. */
   matcher(): GrammarMatcher {
     if (this.#grammar.ints > RENEWED_FROM) {
-      const tokenOf = (text: string) => this.#vocabulary.specialToken(text);
-      this.#grammar = new CompiledGrammar(this.#source, tokenOf, this.#limits);
+      this.#grammar = new CompiledGrammar(this.#source, this.#vocabulary, this.#limits);
       this.#masks = new TokenMasks(this.#grammar, this.#vocabulary);
     }
-    return new GrammarMatcher(this.#grammar, this.#masks, this.#vocabulary.vocabulary);
+    return new GrammarMatcher(this.#grammar, this.#masks, this.#vocabulary);
   }
 }

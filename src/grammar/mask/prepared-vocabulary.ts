@@ -48,6 +48,17 @@ export class PreparedVocabulary {
     });
   }
 
+  /** How many ids there are. */
+  get size(): number {
+    return this.vocabulary.size;
+  }
+
+  /** True for a token that stands for text. */
+  isText(id: number): boolean {
+    const kind = this.vocabulary.kind(id);
+    return (kind === 'text' || kind === 'user-defined') && !this.vocabulary.endOfGeneration.has(id);
+  }
+
   /** The special token that is spelled so. */
   specialToken(text: string): number | undefined {
     return this.#special.get(text);

@@ -84,6 +84,7 @@ export class TokenMasks {
     }
     for (const one of ended) this.#takeEnded(one, mask);
     for (const id of configurations.tokens(configuration)) setBit(mask, id);
+    for (const except of configurations.exceptions(configuration)) this.#allowAllBut(except, mask);
     if (!configurations.canEnd(configuration)) return;
     for (const id of this.#vocabulary.vocabulary.endOfGeneration) setBit(mask, id);
   }
@@ -98,6 +99,12 @@ export class TokenMasks {
     for (const id of plus) setBit(target, id);
     for (const id of minus) clearBit(target, id);
     if (!isOwn) merge(mask, this.#scratch);
+  }
+
+  #allowAllBut(except: ReadonlySet<number>, mask: Int32Array): void {
+    for (let id = 0; id < this.#vocabulary.size; id++) {
+      if (!except.has(id) && this.#vocabulary.isText(id)) setBit(mask, id);
+    }
   }
 
   #takeEnded(ended: Ended, mask: Int32Array): void {

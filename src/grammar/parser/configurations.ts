@@ -42,12 +42,15 @@ export class Configurations {
     return known === UNKNOWN ? this.#compute(configuration, byte, text) : known;
   }
 
-  /** The configuration behind a special token, or `DEAD`; `position` is the length of the text so far. */
-  stepToken(configuration: number, id: number, position: number): number {
+  /**
+   * The configuration behind a token as such, or `DEAD`; `isText` says that it stands for text, `position` is the length of the
+   * text with it.
+   */
+  stepToken(configuration: number, id: number, isText: boolean, position: number): number {
     const row = this.row(configuration);
     if (row === NO_ROW) return DEAD;
     const kernel: number[] = [];
-    this.#rows.scanToken(row, id, kernel);
+    this.#rows.scanToken(row, id, isText, kernel);
     return kernel.length === 0 ? DEAD : this.#from(kernel, [], position);
   }
 
@@ -76,7 +79,15 @@ export class Configurations {
   goesOn(configuration: number): boolean {
     if (this.#table.lengthOf(configuration) > 1) return true;
     const row = this.row(configuration);
-    return row !== NO_ROW && this.#rows.at(row).tokens.size > 0;
+    if (row === NO_ROW) return false;
+    const { tokens, anyTokens } = this.#rows.at(row);
+    return tokens.size > 0 || anyTokens.length > 0;
+  }
+
+  /** For each item that waits for any token but some, those. */
+  exceptions(configuration: number): ReadonlySet<number>[] {
+    const row = this.row(configuration);
+    return row === NO_ROW ? [] : this.#rows.at(row).anyTokens.map((item) => this.#rows.exceptions(item));
   }
 
   /** The special tokens that may follow. */

@@ -25,6 +25,8 @@ export interface Row {
   readonly terminals: readonly (readonly number[])[];
   /** Items that wait for a special token, by its id. */
   readonly tokens: ReadonlyMap<number, readonly number[]>;
+  /** Items that wait for any token but some. */
+  readonly anyTokens: readonly number[];
   /** Items that wait for a nonterminal, by the frame in which it was predicted. */
   readonly waiting: ReadonlyMap<number, readonly number[]>;
   /** True when it waits for a `distinct` terminal: then it matters where the row stands in the text. */
@@ -97,8 +99,8 @@ export class Rows {
 
   /** True when nothing can come after a row, and the text cannot end in it. */
   isDead(row: number): boolean {
-    const { canEnd, lexer, tokens } = this.at(row);
-    return !canEnd && lexer === DEAD && tokens.size === 0;
+    const { canEnd, lexer, tokens, anyTokens } = this.at(row);
+    return !canEnd && lexer === DEAD && tokens.size === 0 && anyTokens.length === 0;
   }
 
   /** Adds the items behind the terminals that end; `text` is what they matched, memories stay as they are without it. */
@@ -143,10 +145,19 @@ export class Rows {
     );
   }
 
-  /** Adds the items behind a special token. */
-  scanToken(row: number, id: number, kernel: number[]): void {
-    for (const item of this.at(row).tokens.get(id) ?? [])
+  /** Adds the items behind a token as such; `isText` says that it stands for text. */
+  scanToken(row: number, id: number, isText: boolean, kernel: number[]): void {
+    const { tokens, anyTokens } = this.at(row);
+    const any = isText ? anyTokens.filter((item) => !this.exceptions(item).has(id)) : [];
+    for (const item of [...(tokens.get(id) ?? []), ...any]) {
       kernel.push(this.advanced(item, this.item(item, MEMORY)));
+    }
+  }
+
+  /** The tokens that an item does not take which waits for any other. */
+  exceptions(item: number): ReadonlySet<number> {
+    const terminal = this.#terminalAt(item);
+    return terminal.kind === 'any-token' ? terminal.except : new Set();
   }
 
   /** True when a terminal may match nothing. */
@@ -195,7 +206,7 @@ export class Rows {
     const byLanguage = new Map<Language, number[]>();
     for (const item of items) {
       const terminal = this.#terminalAt(item);
-      if (terminal.kind === 'token') continue;
+      if (!('language' in terminal)) continue;
       const isDistinct = terminal.kind === 'distinct';
       const language = isDistinct
         ? this.#memories.unmatched(terminal.language, this.item(item, MEMORY))
@@ -249,6 +260,7 @@ class Closure {
   readonly #agenda: number[] = [];
   readonly #terminals: number[] = [];
   readonly #tokens = new Map<number, number[]>();
+  readonly #anyTokens: number[] = [];
   readonly #waiting = new Map<number, number[]>();
   readonly #completed = new Set<number>();
   #canEnd = false;
@@ -272,6 +284,7 @@ class Closure {
       canEnd: this.#canEnd,
       ...this.#rows.waitingForText(this.#terminals),
       tokens: this.#tokens,
+      anyTokens: this.#anyTokens,
       waiting: this.#waiting,
       hasDistinct: this.#hasDistinct,
     };
@@ -326,6 +339,10 @@ class Closure {
     const terminal = this.#rows.tables.terminals[number] as Terminal;
     if (terminal.kind === 'token') {
       push(this.#tokens, terminal.id, item);
+      return;
+    }
+    if (terminal.kind === 'any-token') {
+      this.#anyTokens.push(item);
       return;
     }
     this.#hasDistinct ||= terminal.kind === 'distinct';

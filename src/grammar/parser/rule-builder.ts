@@ -36,7 +36,7 @@ export class RuleBuilder {
   }
 
   terminal(terminal: Terminal): Symbol {
-    const key = terminal.kind === 'token' ? `token ${terminal.id}` : `${terminal.kind} ${terminal.language}`;
+    const key = keyOf(terminal);
     const known = this.#terminalSymbols.get(key);
     if (known !== undefined) return known;
     const symbol = (this.#terminals.push(terminal) - 1) * 2;
@@ -113,7 +113,7 @@ export class RuleBuilder {
   #isProductive(symbol: Symbol): boolean {
     if (!isTerminal(symbol)) return this.#at(symbol).isProductive;
     const terminal = this.#terminals[symbol >> 1] as Terminal;
-    return terminal.kind === 'token' || this.#regular.liveness.isLive(terminal.language);
+    return !('language' in terminal) || this.#regular.liveness.isLive(terminal.language);
   }
 
   #isNullable(symbol: Symbol): boolean {
@@ -164,4 +164,10 @@ export class RuleBuilder {
     }
     return users;
   }
+}
+
+/** Equal for equal terminals. */
+function keyOf(terminal: Terminal): string {
+  if ('language' in terminal) return `${terminal.kind} ${terminal.language}`;
+  return terminal.kind === 'token' ? `token ${terminal.id}` : `but ${[...terminal.except].join(' ')}`;
 }

@@ -5,7 +5,7 @@ import { bytesOf, checkCounts } from '../regex/regex-compiler.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { rulesInOrder } from './rule-order.ts';
 import { RuleBuilder } from './rule-builder.ts';
-import type { RuleTables, Symbol } from './rule-tables.ts';
+import type { RuleTables, Symbol, TokenNames } from './rule-tables.ts';
 
 const DEEPEST = 500;
 /** A rule that is a regular language of this depth at most becomes part of those that name it. */
@@ -20,15 +20,14 @@ type Made = { readonly language: Language } | { readonly symbol: Symbol };
  */
 export class RuleCompiler {
   readonly #regular: RegularLanguages;
-  readonly #tokenOf: (text: string) => number | undefined;
+  readonly #tokens: TokenNames;
   readonly #builder: RuleBuilder;
   readonly #grammars = new Map<Grammar, Symbol>();
   #depth = 0;
 
-  /** `tokenOf` finds the special token that is spelled so. */
-  constructor(regular: RegularLanguages, tokenOf: (text: string) => number | undefined) {
+  constructor(regular: RegularLanguages, tokens: TokenNames) {
     this.#regular = regular;
-    this.#tokenOf = tokenOf;
+    this.#tokens = tokens;
     this.#builder = new RuleBuilder(regular);
   }
 
@@ -78,6 +77,12 @@ export class RuleCompiler {
           return { symbol: this.#distinct(this.#regular.compiler.compile(rule.regex)) };
         case 'token':
           return this.#token(rule.text);
+        case 'token-id':
+          return { symbol: this.#builder.terminal({ kind: 'token', id: this.#checked(rule.id) }) };
+        case 'any-token': {
+          const except = new Set(rule.except.map((token) => this.#tokenIn(token)));
+          return { symbol: this.#builder.terminal({ kind: 'any-token', except }) };
+        }
         case 'sequence':
           return this.#sequence(rule.parts.map((part) => this.#rule(part, named)));
         case 'choice':
@@ -105,9 +110,24 @@ export class RuleCompiler {
   }
 
   #token(text: string): Made {
-    const id = this.#tokenOf(text);
+    const id = this.#tokens.specialToken(text);
     if (id === undefined) return { language: this.#regular.languages.literal(bytesOf(text)) };
     return { symbol: this.#builder.terminal({ kind: 'token', id }) };
+  }
+
+  #tokenIn(token: string | number): number {
+    if (typeof token === 'number') return this.#checked(token);
+    const id = this.#tokens.specialToken(token);
+    if (id !== undefined) return id;
+    return fail('GRAMMAR_INVALID', {
+      reason: `no token of the vocabulary is spelled ${JSON.stringify(token)}`,
+    });
+  }
+
+  #checked(id: number): number {
+    const { size } = this.#tokens;
+    if (Number.isInteger(id) && id >= 0 && id < size) return id;
+    return fail('GRAMMAR_INVALID', { reason: `it names token ${id} of a vocabulary with ${size} tokens` });
   }
 
   #sequence(parts: readonly Made[]): Made {

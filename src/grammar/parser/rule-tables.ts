@@ -11,7 +11,19 @@ export const ONCE = -1;
 /** A terminal: a regular language, or a special token of the vocabulary. */
 export type Terminal =
   | { readonly kind: 'regex' | 'distinct'; readonly language: Language }
-  | { readonly kind: 'token'; readonly id: number };
+  | { readonly kind: 'token'; readonly id: number }
+  /** Any token that stands for text but these. */
+  | { readonly kind: 'any-token'; readonly except: ReadonlySet<number> };
+
+/** What a grammar may ask of a vocabulary. */
+export interface TokenNames {
+  readonly size: number;
+  /** The special token that is spelled so. */
+  specialToken(text: string): number | undefined;
+}
+
+/** The names of no vocabulary: special tokens stand for their texts. */
+export const NO_TOKENS: TokenNames = { size: 0, specialToken: () => undefined };
 
 /** A nonterminal as the parser needs it. */
 export interface Nonterminal {

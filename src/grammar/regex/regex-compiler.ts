@@ -16,6 +16,7 @@ export class RegexCompiler {
   readonly #languages: Languages;
   readonly #multiples: Multiples;
   readonly #made = new Map<Regex, Language>();
+  readonly #anyOfTexts = new Map<string, Language>();
   /** Languages of one code point, by which lengths can be intersected. */
   readonly #characters = new Map<Language, Ranges>();
   /** Every text of whole Unicode scalar values. */
@@ -76,13 +77,25 @@ export class RegexCompiler {
   }
 
   #choice(parts: readonly Regex[]): Language {
-    const texts: Uint8Array[] = [];
+    const texts: string[] = [];
     const others: Language[] = [];
     for (const part of parts) {
-      if (part.kind === 'text') texts.push(bytesOf(part.text));
+      if (part.kind === 'text') texts.push(part.text);
       else others.push(this.compile(part));
     }
-    return this.#languages.or(texts.length === 0 ? others : [...others, anyOf(this.#languages, texts)]);
+    return this.#languages.or(texts.length === 0 ? others : [...others, this.#anyOf(texts)]);
+  }
+
+  /** Generated grammars ask for the same texts again and again. */
+  #anyOf(texts: readonly string[]): Language {
+    const key = JSON.stringify(texts);
+    let language = this.#anyOfTexts.get(key);
+    if (language === undefined) {
+      language = anyOf(this.#languages, texts.map(bytesOf));
+      this.#anyOfTexts.set(key, language);
+    }
+    this.#languages.fuel.spend(texts.length);
+    return language;
   }
 
   #not(part: Regex): Language {
@@ -134,12 +147,25 @@ export class RegexCompiler {
 
 /** The text's UTF-8. Throws `GRAMMAR_INVALID` for a lone surrogate. */
 export function bytesOf(text: string): Uint8Array {
+  const ascii = asciiBytesOf(text);
+  if (ascii) return ascii;
   if (SURROGATE.test(text)) {
     fail('GRAMMAR_INVALID', {
       reason: `${JSON.stringify(text)} has a lone surrogate, which no text can have`,
     });
   }
   return encoder.encode(text);
+}
+
+/** A call of the encoder costs more than most texts are long. */
+function asciiBytesOf(text: string): Uint8Array | undefined {
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code > 0x7f) return undefined;
+    bytes[at] = code;
+  }
+  return bytes;
 }
 
 /** Throws `GRAMMAR_INVALID` for counts that are none. */

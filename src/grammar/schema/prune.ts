@@ -81,6 +81,8 @@ class Trim {
         return part === rule.part ? rule : part === NO_RULE ? NO_RULE : { kind: 'scope', part };
       }
       case 'token':
+      case 'token-id':
+      case 'any-token':
       case 'grammar':
         return rule;
     }

@@ -58,6 +58,9 @@ export class NaiveRecognizer {
           start,
           memory,
         );
+      case 'token-id':
+      case 'any-token':
+        throw new Error('texts have no token ids');
       case 'sequence':
         return rule.parts.reduce<Iterable<End>>(
           (ends, part) => this.#after(part, grammar, ends),

@@ -19,6 +19,8 @@ const FIELDS: ReadonlySet<string> = new Set([
   'reasoning_content',
   'tool_calls',
   'tool_call_id',
+  // Of an answer that is put back: what was no call is not said again.
+  'incomplete_tool_calls',
 ]);
 
 /**

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { LanguageModel } from '../../src/engine/language-model.ts';
+import { GgufFile } from '../../src/gguf/index.ts';
+import { MemorySource } from '../../src/io/index.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
+import type { ServedModel } from '../../src/server/index.ts';
+import { BUNDLED } from './run-cli.ts';
+
+/** A template of a reasoning model: it opens the reasoning unless it is told not to, and writes earlier reasoning down. */
+const TEMPLATE = [
+  '{% for message in messages %}<|im_start|>{{ message.role }}\n',
+  '{% if message.reasoning_content %}<think>\n{{ message.reasoning_content }}\n</think>\n\n{% endif %}',
+  '{{ message.content }}<|im_end|>\n{% endfor %}',
+  '{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n',
+  '{% if enable_thinking is defined and enable_thinking is false %}\n</think>\n\n{% endif %}{% endif %}',
+  '{# tools: <tool_call> #}',
+].join('');
+
+/** The bundled model's file with that template in its own's place, as long as it. */
+async function patchedFile(): Promise<GgufFile> {
+  const bytes = Buffer.from(readFileSync(BUNDLED));
+  const file = await GgufFile.open(new MemorySource(bytes));
+  const own = Buffer.from(file.metadata.string('tokenizer.chat_template') ?? '');
+  const at = bytes.indexOf(own);
+  if (own.length === 0 || at < 0) throw new Error('the bundled model has a chat template');
+  const padding = own.length - Buffer.byteLength(TEMPLATE) - '{##}'.length;
+  bytes.write(`${TEMPLATE}{#${' '.repeat(padding)}#}`, at);
+  await file.dispose();
+  return GgufFile.open(new MemorySource(bytes, 'thinking.gguf'));
+}
+
+/** The bundled model as a reasoning model: what it thinks makes no sense, but is told apart. */
+export async function thinkingModel(
+  options: Parameters<typeof LanguageModel.open>[1] = {},
+): Promise<LanguageModel> {
+  const gguf = await patchedFile();
+  const device = openCpu({ threads: 2, memoryLimit: 2 ** 30 });
+  return LanguageModel.open({ gguf, device: await device, architectures: ALL_ARCHITECTURES }, options);
+}
+
+/** The same for a server. */
+export function thinkingSource(): ServedModel {
+  return {
+    id: 'thinking',
+    created: 1_700_000_000,
+    open: ({ signal }) => thinkingModel({ sequences: 4, context: 1024, signal }),
+  };
+}

@@ -24,6 +24,7 @@ describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
     await using device = await openWithEmulatedMatrices();
     const cases = [
       ...MATMUL_CASES.filter(({ name }) => /^Q.*, 33 rows/.test(name)),
+      ...MATMUL_CASES.filter(({ name }) => /^(?:MXFP4|NVFP4|IQ1_M|IQ3_S|Q1_0) 37 x/.test(name)),
       ...LAYER_CASES.filter(({ name }) => /^llama layer, Q8_0, f16 cache, \w+, (17|101) rows/.test(name)),
       ...LAYER_CASES.filter(({ name }) => name.startsWith('results that are outputs')),
       ...ATTENTION_CASES.filter(({ name }) => /prompts|in turns/.test(name)),

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { packedGroups, quantPlanes, SCALE_BYTES } from '../../src/device/index.ts';
+import { WEIGHT_LAYOUTS } from '../../src/devices/cpu/weight-layouts.ts';
+import { packedBytes } from '../../src/devices/native/lowering/packed-formats.ts';
+import { packedFormat, planePlaces } from '../../src/devices/webgpu/lowering/packed-formats.ts';
+import { ALL_FORMATS } from '../../src/formats/index.ts';
+
+/** How much more than the file a GPU takes at most: ternary digits become pairs of bits, which costs most. */
+const MOST = 1.25;
+const ROWS = 4096;
+const COLUMNS = 4096;
+
+for (const format of ALL_FORMATS) {
+  const { layout, blockBytes, blockElements, name } = format;
+  if (!layout) continue;
+  test(`${name} has a layout of its own on every device, on GPUs about as large as in the file`, () => {
+    const groups = packedGroups(format);
+    const webgpu = packedFormat(format);
+    assert.ok(groups && webgpu && WEIGHT_LAYOUTS[name]);
+    const count = (ROWS * COLUMNS) / 32;
+    const file = (32 / blockElements) * blockBytes * count;
+    const planes = quantPlanes(groups.quants).reduce((sum, bytes) => sum + bytes, 0);
+    const [own, shared] = SCALE_BYTES[groups.scales];
+    assert.equal(packedBytes(format, count), (planes + own / groups.span + shared / 8) * count);
+    assert.ok(packedBytes(format, count) <= MOST * file);
+    assert.ok(planePlaces(webgpu, count).byteLength <= MOST * file);
+  });
+}
+
+test('numbers have none', () => {
+  for (const format of ALL_FORMATS) {
+    if (!format.layout) assert.equal(packedGroups(format), undefined, format.name);
+  }
+});

@@ -11,6 +11,7 @@ import type { CommandContext } from './command.ts';
 import type { DeviceFlags, ModelFlags } from './options.ts';
 import { PACKAGE_ROOT } from './package-root.ts';
 import { profileOf, tellProfile, writeText } from './profile.ts';
+import { chatTemplateOf, type TemplateFlags } from './template-options.ts';
 
 /** The model that comes with the package: MiniMind2-Small, 26M weights, English and Chinese. */
 export const BUNDLED_MODEL = fileURLToPath(new URL('models/minimind2-small-q4_k_m.gguf', PACKAGE_ROOT));
@@ -27,7 +28,10 @@ export interface LoadedModel {
 }
 
 /** What a command says about the model beside its name. */
-export type LoadFlags = ModelFlags & DeviceFlags & Pick<ModelOptions, 'logitRows' | 'sequences'>;
+export type LoadFlags = ModelFlags &
+  TemplateFlags &
+  DeviceFlags &
+  Pick<ModelOptions, 'logitRows' | 'sequences'>;
 
 /** The options of `loadModel` among a command's flags. */
 export function loadOptionsOf(flags: LoadFlags): LoadModelOptions {
@@ -65,6 +69,7 @@ export async function loadFromFlags(
   try {
     const model = await loadModel(location, {
       ...loadOptionsOf(flags),
+      chatTemplate: await chatTemplateOf(flags),
       trace,
       profile,
       signal,

@@ -59,11 +59,12 @@ export class LanguageModel implements AsyncDisposable {
     const { device, plan, description } = keeper.current;
     this.config = description.config;
     this.#parts = parts;
-    this.#text = new ModelText(parts.gguf, parts.tokenizer);
+    const { logger = silentLogger, chatTemplate } = options;
+    this.#text = new ModelText(parts.gguf, { tokenizer: parts.tokenizer, chatTemplate, logger });
     this.#keeper = keeper;
     this.#ownDraft = ownDraft;
     const { restore } = keeper;
-    const { logger = silentLogger, speculation, runtime, profile } = options;
+    const { speculation, runtime, profile } = options;
     const draft = ownDraft ?? (parts.draft && 'generateTokens' in parts.draft ? parts.draft : undefined);
     const proposer = draft && new DraftProposer(draft, { vocabulary: plan.tokenIds, logger });
     const state = stateOf(this.config, description.cache);

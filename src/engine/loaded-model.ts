@@ -29,6 +29,11 @@ export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
   readonly runtime?: Partial<RuntimeOptions> | undefined;
   /** Is told where the time of steps goes. */
   readonly profile?: StepProfile | undefined;
+  /**
+   * A chat template in place of the file's own: the text of a Jinja template, the name of a variant in the file, or
+   * `rwkv-world`.
+   */
+  readonly chatTemplate?: string | undefined;
   /** Gives up loading with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
   /** Is told of phases and steps. Default: nobody. */

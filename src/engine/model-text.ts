@@ -1,4 +1,5 @@
 import { fail, isRocmforgeError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import {
   AnswerParser,
@@ -30,14 +31,29 @@ const PROMPT_END = 48;
 /** A model's tokenizer, chat template and dialect, each made at its first use. */
 export class ModelText {
   readonly #gguf: GgufFile;
+  readonly #logger: Logger;
   #tokenizer: Tokenizer | undefined;
   #template: ChatTemplate | undefined;
   #dialect: Dialect | undefined;
 
-  /** Default: the file's own tokenizer. */
-  constructor(gguf: GgufFile, tokenizer?: Tokenizer) {
+  /**
+   * `tokenizer` and `chatTemplate`: in place of the file's own. Throws `CHAT_TEMPLATE_INVALID` or `CHAT_TEMPLATE_MISSING` for a
+   * template that is none.
+   */
+  constructor(
+    gguf: GgufFile,
+    {
+      tokenizer,
+      chatTemplate,
+      logger,
+    }: { tokenizer?: Tokenizer | undefined; chatTemplate?: string | undefined; logger: Logger },
+  ) {
     this.#gguf = gguf;
     this.#tokenizer = tokenizer;
+    this.#logger = logger;
+    if (chatTemplate !== undefined) {
+      this.#template = ChatTemplate.given(chatTemplate, gguf.metadata, this.tokenizer, logger);
+    }
   }
 
   get tokenizer(): Tokenizer {
@@ -57,7 +73,7 @@ export class ModelText {
 
   /** Throws `CHAT_TEMPLATE_MISSING` where there is none. */
   get chatTemplate(): ChatTemplate {
-    this.#template ??= ChatTemplate.read(this.#gguf.metadata, this.tokenizer);
+    this.#template ??= ChatTemplate.read(this.#gguf.metadata, this.tokenizer, undefined, this.#logger);
     return this.#template;
   }
 

@@ -38,6 +38,7 @@ export const MODEL_OPTIONS: OptionNames<ModelOptions> = {
   trace: true,
   runtime: true,
   profile: true,
+  chatTemplate: true,
   signal: true,
   logger: true,
 };

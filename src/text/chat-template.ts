@@ -1,7 +1,9 @@
-import { fail } from '../base/errors.ts';
+import { fail, isRocmforgeError } from '../base/errors.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
 import { JinjaTemplate, type Rendered, TrustedText } from '../jinja/index.ts';
 import type { ChatTool, TemplateMessage } from './chat-message.ts';
-import { type MessageForm, templateMessage } from './template-messages.ts';
+import { adaptConversation } from './adapt-conversation.ts';
+import { TemplateForm } from './template-form.ts';
 import type { Tokenizer } from './tokenizer.ts';
 import type { TokenizerMetadata } from './tokenizer-metadata.ts';
 
@@ -18,13 +20,8 @@ const NAMED: Readonly<Record<string, string>> = {
     "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}",
 };
 
-/** How messages are handed over where nothing is known of the template. */
-const PLAIN_FORM: MessageForm = {
-  parts: 'as they are',
-  strings: 'as they are',
-  callArguments: 'as objects',
-  nothing: null,
-};
+/** What a text has that is a template of messages. */
+const JINJA = /\{[{%]/;
 
 /** What a template may use besides the messages. */
 export interface ChatRenderOptions {
@@ -43,23 +40,36 @@ export interface TemplateTokens {
   readonly eosToken?: string;
 }
 
+/** A template's program and what was found out about it. */
+interface Program {
+  readonly source: string;
+  readonly template: JinjaTemplate;
+  readonly form: TemplateForm;
+}
+
 /**
- * Writes a conversation as the text that a model was trained on, by the model's own Jinja template. Encode the result
- * with `encodeChat`.
+ * Writes a conversation as the text that a model was trained on, by the model's own Jinja template. What a template does not
+ * know in the form it is given (contents of parts, arguments as text, a system role) it gets in the form it knows. Encode the
+ * result with `encodeChat`.
  */
 export class ChatTemplate {
-  readonly #main: JinjaTemplate;
-  readonly #forTools: JinjaTemplate;
+  readonly #main: Program;
+  readonly #forTools: Program;
+  readonly #logger: Logger;
 
   /** Throws `CHAT_TEMPLATE_INVALID`. `toolSource` renders conversations with tools; default: `source`. */
   constructor(
     /** The Jinja source. */
     readonly source: string,
     readonly tokens: TemplateTokens = {},
-    toolSource?: string,
+    {
+      toolSource,
+      logger = silentLogger,
+    }: { readonly toolSource?: string | undefined; readonly logger?: Logger } = {},
   ) {
-    this.#main = new JinjaTemplate(source);
-    this.#forTools = toolSource === undefined ? this.#main : new JinjaTemplate(toolSource);
+    this.#logger = logger;
+    this.#main = this.#program(source);
+    this.#forTools = toolSource === undefined ? this.#main : this.#program(toolSource);
   }
 
   /**
@@ -67,21 +77,38 @@ export class ChatTemplate {
    * the variant `tool_use` renders conversations with tools. Throws `CHAT_TEMPLATE_MISSING`, and `CHAT_TEMPLATE_INVALID` also
    * for a text that is the same whatever the messages are.
    */
-  static read(metadata: TokenizerMetadata, tokenizer: Tokenizer, name?: string): ChatTemplate {
+  static read(
+    metadata: TokenizerMetadata,
+    tokenizer: Tokenizer,
+    name?: string,
+    logger: Logger = silentLogger,
+  ): ChatTemplate {
     const key = name === undefined || name === 'default' ? KEY : `${KEY}.${name}`;
     const source = metadata.string(key);
     if (source === undefined) {
-      fail('CHAT_TEMPLATE_MISSING', {
-        wanted: key,
-        known: chatTemplateNames(metadata).join(', ') || 'none at all',
-      });
+      const known = chatTemplateNames(metadata).join(', ') || 'none at all';
+      fail('CHAT_TEMPLATE_MISSING', { wanted: key, known });
     }
     const toolSource = name === undefined ? metadata.string(`${KEY}.tool_use`) : undefined;
-    return new ChatTemplate(
-      templateOf(source),
-      tokensOf(tokenizer),
-      toolSource === undefined ? undefined : templateOf(toolSource),
-    );
+    return new ChatTemplate(templateOf(source), tokensOf(tokenizer), {
+      toolSource: toolSource === undefined ? undefined : templateOf(toolSource),
+      logger,
+    });
+  }
+
+  /**
+   * The template that a user gives: the text of one, the name of a variant in the file, or the name of one that is known
+   * here. Throws as `read`.
+   */
+  static given(
+    text: string,
+    metadata: TokenizerMetadata,
+    tokenizer: Tokenizer,
+    logger: Logger = silentLogger,
+  ): ChatTemplate {
+    const isName = !JINJA.test(text) && !Object.hasOwn(NAMED, text);
+    if (isName) return ChatTemplate.read(metadata, tokenizer, text, logger);
+    return new ChatTemplate(templateOf(text), tokensOf(tokenizer), { logger });
   }
 
   /** The text of `renderSpans`. */
@@ -95,16 +122,43 @@ export class ChatTemplate {
    */
   renderSpans(messages: readonly TemplateMessage[], options: ChatRenderOptions = {}): Rendered {
     const { addGenerationPrompt = true, tools, variables, now = new Date() } = options;
-    const program = tools === undefined ? this.#main : this.#forTools;
-    const all = {
-      bos_token: new TrustedText(this.tokens.bosToken ?? ''),
-      eos_token: new TrustedText(this.tokens.eosToken ?? ''),
-      ...variables,
-      messages: messages.map((message) => templateMessage(message, PLAIN_FORM)),
-      tools,
-      add_generation_prompt: addGenerationPrompt,
+    const { source, template, form } = tools === undefined ? this.#main : this.#forTools;
+    const render = (given: readonly unknown[]) => {
+      const all = { ...this.#tokenTexts(), ...variables, messages: given, tools };
+      return template.render({ ...all, add_generation_prompt: addGenerationPrompt }, now);
     };
-    return program.render(all, now);
+    const adapted = adaptConversation(messages, {
+      source,
+      form,
+      withTools: tools !== undefined,
+      logger: this.#logger,
+      render: (given) => attempt(() => render(given).text),
+    });
+    return render(adapted);
+  }
+
+  #program(source: string): Program {
+    const template = new JinjaTemplate(source);
+    const form = new TemplateForm((messages, tools) => {
+      const all = { ...this.#tokenTexts(), messages, tools, add_generation_prompt: true };
+      return attempt(() => template.render(all, new Date(0)).text);
+    });
+    return { source, template, form };
+  }
+
+  #tokenTexts(): Record<string, TrustedText> {
+    const { bosToken = '', eosToken = '' } = this.tokens;
+    return { bos_token: new TrustedText(bosToken), eos_token: new TrustedText(eosToken) };
+  }
+}
+
+/** What is rendered; undefined where the template fails or refuses. */
+function attempt(render: () => string): string | undefined {
+  try {
+    return render();
+  } catch (error) {
+    if (isRocmforgeError(error)) return undefined;
+    throw error;
   }
 }
 
@@ -142,7 +196,7 @@ function begun({ special: { bos, addBos } }: Tokenizer, ids: number[]): number[]
 
 function templateOf(found: string): string {
   if (Object.hasOwn(NAMED, found)) return NAMED[found] as string;
-  if (/\{[{%]/.test(found)) return found;
+  if (JINJA.test(found)) return found;
   fail('CHAT_TEMPLATE_INVALID', { reason: `"${found.slice(0, 40)}" has no place for the messages` });
 }
 

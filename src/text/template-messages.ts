@@ -14,8 +14,8 @@ const ROLES: ReadonlySet<string> = new Set([
 
 /** How a template wants what can be written in more than one way. */
 export interface MessageForm {
-  /** Contents that are parts: as they are, or their text alone. */
-  readonly parts: 'as they are' | 'as text';
+  /** Contents of a role that are parts: as they are, or their text alone. */
+  parts(role: string): 'as they are' | 'as text';
   /** Contents that are strings: as they are, or as a list of one part. */
   readonly strings: 'as they are' | 'as parts';
   /** Arguments of calls: as objects, or as JSON text. */
@@ -35,15 +35,18 @@ export function templateMessage(message: TemplateMessage, form: MessageForm): Re
   };
 }
 
-function contentOf(
-  { content, tool_calls: calls }: TemplateMessage,
-  form: MessageForm,
-): Record<string, unknown> {
+function contentOf(message: TemplateMessage, form: MessageForm): Record<string, unknown> {
+  const { role, content, tool_calls: calls } = message;
   if (typeof content === 'string') {
     return form.strings === 'as parts' ? { content: [{ type: new TrustedText('text'), text: content }] } : {};
   }
-  if (Array.isArray(content))
-    return form.parts === 'as text' ? { content: textOfParts(content) } : { content: content.map(trusted) };
+  if (Array.isArray(content)) {
+    // Only the template can know what to do with an image.
+    const isText = content.every(({ type }) => type === 'text');
+    return {
+      content: isText && form.parts(role) === 'as text' ? textOfParts(content) : content.map(trusted),
+    };
+  }
   return Array.isArray(calls) && form.nothing === '' ? { content: '' } : {};
 }
 

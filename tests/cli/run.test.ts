@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
@@ -138,4 +138,26 @@ test('a reader that leaves ends the answer quietly', async (t) => {
   running.process.stdout.destroy();
   const { code, stderr } = await running.result;
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+});
+
+test('--chat-template and --chat-template-file take the place of the template in the file', async (t) => {
+  const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '6', '--greedy'];
+  const raw = await runCli(t, [...base, '--raw', '-p', 'hi hi']);
+  const source = '{{ messages[0].content }}';
+  const given = await runCli(t, [...base, '-p', 'hi hi', '--chat-template', source]);
+  assert.deepEqual({ code: given.code, stderr: given.stderr }, { code: 0, stderr: '' });
+  assert.equal(given.stdout.trim(), raw.stdout.trim(), 'a template that adds nothing is the plain prompt');
+  const path = join(temporaryFolder(t), 'own.jinja');
+  await writeFile(path, source);
+  const read = await runCli(t, [...base, '-p', 'hi hi', '--chat-template-file', path]);
+  assert.equal(read.stdout, given.stdout);
+  for (const [flags, expected] of [
+    [['--chat-template', 'chatml'], 'has: default'],
+    [['--chat-template', '{% if %}'], 'found no Jinja'],
+    [['--chat-template-file', `${path}.missing`], '--chat-template-file'],
+  ] as const) {
+    const refused = await runCli(t, [...base, '-p', 'hi', ...flags]);
+    assert.notEqual(refused.code, 0);
+    assert.match(refused.stderr, new RegExp(expected));
+  }
 });

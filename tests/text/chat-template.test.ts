@@ -55,7 +55,7 @@ function rejects(render: () => string, reason: string): void {
   });
 }
 
-test('Gemma 2: the model role, trimmed content, no system message', () => {
+test('Gemma 2: the model role, trimmed content, the system message said by the user', () => {
   const gemma = template('google-gemma-2-2b-it', { bosToken: '<bos>', eosToken: '<eos>' });
   const turns = [TURNS[0], { role: 'assistant', content: ' Hello!\n' }, TURNS[2]] as ChatMessage[];
   const text =
@@ -63,7 +63,10 @@ test('Gemma 2: the model role, trimmed content, no system message', () => {
     '<start_of_turn>user\n2+2?<end_of_turn>\n';
   assert.equal(gemma.render(turns), `${text}<start_of_turn>model\n`);
   assert.equal(gemma.render(turns, { addGenerationPrompt: false }), text);
-  rejects(() => gemma.render(CONVERSATION), 'System role not supported');
+  assert.equal(
+    gemma.render(CONVERSATION),
+    `${gemma.render([{ ...TURNS[0], content: 'You are terse.\nHi' } as ChatMessage, ...TURNS.slice(1)])}`,
+  );
   rejects(
     () => gemma.render([TURNS[0], TURNS[0]] as ChatMessage[]),
     'Conversation roles must alternate user/assistant/user/assistant/...',

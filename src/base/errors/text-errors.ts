@@ -59,13 +59,13 @@ export const textErrors = {
   CHAT_TEMPLATE_MISSING: entry<{ wanted: string; known: string }>(
     422,
     'The model has no chat template of that name.',
-    'Use a chat-tuned model, pass a template of your own, or use the model with plain prompts.',
+    'Use a chat-tuned model, pass a template of your own (--chat-template, chatTemplate), or use the model with plain prompts.',
     (p) => `chat template ${p.wanted}: found none in the model's metadata (it has: ${p.known})`,
   ),
   CHAT_TEMPLATE_INVALID: entry<{ reason: string }>(
     422,
     'The chat template is not a Jinja template of a conversation.',
-    'Pass a corrected template in its place, or convert the model again.',
+    'Pass a corrected template in its place (--chat-template-file, chatTemplate), or convert the model again.',
     (p) => `chat template: found no Jinja (${p.reason})`,
   ),
   CHAT_TEMPLATE_REJECTED: entry<{ reason: string }>(
@@ -83,7 +83,7 @@ export const textErrors = {
   CHAT_TEMPLATE_FAILED: entry<{ reason: string }>(
     422,
     'The chat template could not be rendered with this conversation.',
-    'Check that every message has the fields that the template reads; otherwise pass a corrected template.',
+    'Check that every message has the fields that the template reads; otherwise pass a corrected template (--chat-template-file, chatTemplate).',
     (p) => `chat template: it failed while rendering: ${p.reason}`,
   ),
 } as const;

@@ -17,9 +17,10 @@ import {
 import { describeError } from '../report-error.ts';
 import { type ReasoningFlags, reasoningOf, reasoningOptions, ReasoningWriter } from '../reasoning-options.ts';
 import { generateOptions, type SamplingFlags, samplingOptions } from '../sampling-options.ts';
+import { type TemplateFlags, templateOptions } from '../template-options.ts';
 import { timingsOf, timingsText } from '../timings.ts';
 
-interface ChatFlags extends ModelFlags, DeviceFlags, SamplingFlags, ReasoningFlags {
+interface ChatFlags extends ModelFlags, DeviceFlags, SamplingFlags, ReasoningFlags, TemplateFlags {
   readonly system?: string;
 }
 
@@ -28,6 +29,7 @@ export const chatCommand: CliCommand<ChatFlags> = {
   options: [
     new Option('--system <text>', 'what the model is told before the conversation'),
     ...modelOptions(),
+    ...templateOptions(),
     ...draftOptions(),
     loadTraceOption(),
     ...deviceOptions(),

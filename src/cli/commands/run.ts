@@ -21,10 +21,11 @@ import {
 } from '../options.ts';
 import { type ReasoningFlags, reasoningOf, reasoningOptions } from '../reasoning-options.ts';
 import { generateOptions, type SamplingFlags, samplingOptions } from '../sampling-options.ts';
+import { type TemplateFlags, templateOptions } from '../template-options.ts';
 import { readStandardInput } from '../standard-input.ts';
 import { timingsOf, timingsText } from '../timings.ts';
 
-interface RunFlags extends ModelFlags, DeviceFlags, SamplingFlags, JsonFlags, ReasoningFlags {
+interface RunFlags extends ModelFlags, DeviceFlags, SamplingFlags, JsonFlags, ReasoningFlags, TemplateFlags {
   readonly prompt?: string;
   readonly system?: string;
   readonly raw?: boolean;
@@ -56,6 +57,7 @@ export const runCommand: CliCommand<RunFlags> = {
       'with --json or --json-stream: log-probabilities, with this many of the likeliest tokens',
     ).argParser(wholeNumber(0)),
     ...modelOptions(),
+    ...templateOptions().map((option) => option.conflicts('raw')),
     ...draftOptions(),
     loadTraceOption(),
     profileOption(),
@@ -120,9 +122,11 @@ async function askedPrompt(flags: RunFlags, { signal }: CommandContext): Promise
 
 /** What the model is told before the prompt needs a template. */
 async function isRaw(flags: RunFlags, model: LanguageModel): Promise<boolean> {
-  if (flags.system !== undefined) return false;
+  const { raw, system, chatTemplate, chatTemplateFile } = flags;
+  if (raw) return true;
+  if ((system ?? chatTemplate ?? chatTemplateFile) !== undefined) return false;
   const { chatTemplateNames } = await import('../../text/index.ts');
-  return flags.raw === true || !chatTemplateNames(model.gguf.metadata).includes('default');
+  return !chatTemplateNames(model.gguf.metadata).includes('default');
 }
 
 function turns(prompt: string, { system }: RunFlags): ChatMessage[] {

@@ -17,8 +17,9 @@ import {
 } from '../options.ts';
 import { PACKAGE_ROOT, packageVersion } from '../package-root.ts';
 import { profileOf, tellProfile } from '../profile.ts';
+import { chatTemplateOf, type TemplateFlags, templateOptions } from '../template-options.ts';
 
-interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags {
+interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, TemplateFlags {
   readonly model?: readonly string[];
   readonly models?: string;
   readonly maxModels: number;
@@ -65,7 +66,9 @@ function whatOptions(): Option[] {
       'positions of the KV cache for all sequences together (default: the context for each)',
     ).argParser(wholeNumber(1)),
   ];
-  return [...own, ...shared, ...draftOptions(), profileOption()].map((option) => option.helpGroup('Model:'));
+  return [...own, ...shared, ...templateOptions(), ...draftOptions(), profileOption()].map((option) =>
+    option.helpGroup('Model:'),
+  );
 }
 
 function whereOptions(): Option[] {
@@ -103,7 +106,8 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const { output, signal } = context;
   const { parallel: sequences, cachePositions, model: named, ...shared } = flags;
   const profile = profileOf(flags);
-  const opened = { ...loadOptionsOf({ ...shared, sequences }), cachePositions, profile };
+  const chatTemplate = await chatTemplateOf(flags);
+  const opened = { ...loadOptionsOf({ ...shared, sequences }), cachePositions, chatTemplate, profile };
   const locations = flags.models ? await modelFilesIn(flags.models) : (named ?? [BUNDLED_MODEL]);
   if (locations.length === 0) {
     fail('INVALID_ARGUMENT', { name: '--models', found: 'a folder without one', expected: 'GGUF files' });
@@ -111,6 +115,10 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   if (flags.lora && locations.length > 1) {
     const found = `${locations.length} models`;
     fail('INVALID_ARGUMENT', { name: '--lora', found, expected: 'the one model that the adapters are for' });
+  }
+  if (chatTemplate !== undefined && locations.length > 1) {
+    const found = `${locations.length} models`;
+    fail('INVALID_ARGUMENT', { name: '--chat-template', found, expected: 'the one model that it is for' });
   }
   const logger = createLogger({
     level: context.flags.quiet ? 'warn' : (context.flags.log ?? 'info'),

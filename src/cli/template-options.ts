@@ -1,0 +1,38 @@
+import { readFile } from 'node:fs/promises';
+import { Option } from 'commander';
+import { fail } from '../base/errors.ts';
+
+/** A chat template in place of the model's own. */
+export interface TemplateFlags {
+  readonly chatTemplate?: string;
+  readonly chatTemplateFile?: string;
+}
+
+/** Which chat template. */
+export function templateOptions(): Option[] {
+  return [
+    new Option(
+      '--chat-template <template>',
+      "a Jinja template in place of the model's own: its text, the name of a variant in the file, or rwkv-world",
+    ).conflicts('chatTemplateFile'),
+    new Option('--chat-template-file <file>', "a file with a Jinja template in place of the model's own"),
+  ].map((option) => option.helpGroup('Model:'));
+}
+
+/** The template that the flags give. Rejects with `INVALID_ARGUMENT` for a file that cannot be read. */
+export async function chatTemplateOf({
+  chatTemplate,
+  chatTemplateFile,
+}: TemplateFlags): Promise<string | undefined> {
+  if (chatTemplateFile === undefined) return chatTemplate;
+  try {
+    return await readFile(chatTemplateFile, 'utf8');
+  } catch (error) {
+    const found = error instanceof Error ? error.message : String(error);
+    return fail(
+      'INVALID_ARGUMENT',
+      { name: '--chat-template-file', found, expected: 'a file that can be read' },
+      error,
+    );
+  }
+}

@@ -6,7 +6,7 @@ import type { Terms } from './terms.ts';
 import { ANY_STRING, bothTexts, isWithoutText, otherTexts, type Texts } from './strings.ts';
 
 /** How sets of one kind of value are combined. */
-interface KindAlgebra<Set> {
+export interface KindAlgebra<Set> {
   readonly any: Set;
   /** What is in both; undefined where it is plain that nothing is. */
   both(a: Set, b: Set, terms: Terms): Set | undefined;
@@ -16,28 +16,32 @@ interface KindAlgebra<Set> {
   isEmpty(set: Set, terms: Terms): boolean;
 }
 
-const NUMBERS: KindAlgebra<Numbers> = {
+/** Numbers. */
+export const NUMBERS: KindAlgebra<Numbers> = {
   any: ANY_NUMBER,
   both: bothNumbers,
   others: otherNumbers,
   isEmpty: () => false,
 };
 
-const STRINGS: KindAlgebra<Texts> = {
+/** Strings. */
+export const STRINGS: KindAlgebra<Texts> = {
   any: ANY_STRING,
   both: (a, b, { languages }) => bothTexts(a, b, languages),
   others: otherTexts,
   isEmpty: (set, { languages }) => isWithoutText(set, languages),
 };
 
-const ARRAYS: KindAlgebra<Arrays> = {
+/** Arrays. */
+export const ARRAYS: KindAlgebra<Arrays> = {
   any: ANY_ARRAY,
   both: bothArrays,
   others: otherArrays,
   isEmpty: isWithoutArray,
 };
 
-const OBJECTS: KindAlgebra<Objects> = {
+/** Objects. */
+export const OBJECTS: KindAlgebra<Objects> = {
   any: ANY_OBJECT,
   both: bothObjects,
   others: otherObjects,
@@ -46,7 +50,8 @@ const OBJECTS: KindAlgebra<Objects> = {
 
 const MOST_SETS = 4096;
 
-function bothLists<Set>(
+/** What is in a set of both lists. */
+export function bothLists<Set>(
   kind: KindAlgebra<Set>,
   a: readonly Set[],
   b: readonly Set[],
@@ -71,7 +76,8 @@ function eitherList<Set>(kind: KindAlgebra<Set>, lists: readonly (readonly Set[]
   return all.has(kind.any) ? [kind.any] : [...all];
 }
 
-function minusList<Set>(
+/** What is in a set of the first list and in none of the second; undefined where no sets say it. */
+export function minusList<Set>(
   kind: KindAlgebra<Set>,
   from: readonly Set[],
   what: readonly Set[],
@@ -155,6 +161,23 @@ export function minusValues(from: Values, what: Values, terms: Terms): Values | 
   if (!numbers || !strings || !arrays || !objects) return undefined;
   const words = new Set([...from.words].filter((word) => !what.words.has(word)));
   return { words, numbers, strings, arrays, objects };
+}
+
+/** The JSON of the values of a set, where they are listed one by one. */
+export function listedValues({
+  words,
+  numbers,
+  strings,
+  arrays,
+  objects,
+}: Values): ReadonlySet<string> | undefined {
+  if (arrays.length > 0 || objects.length > 0) return undefined;
+  const listed = new Set<string>(words);
+  for (const set of [...numbers, ...strings]) {
+    if (set.kind !== 'list') return undefined;
+    for (const value of set.values) listed.add(JSON.stringify(value));
+  }
+  return listed;
 }
 
 /** True where it is known that a set has no value. */

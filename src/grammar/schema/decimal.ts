@@ -79,3 +79,10 @@ export function times(step: Decimal, count: bigint): Decimal {
 export function toNumber(value: Decimal): number {
   return Number(`${value.digits}e-${value.scale}`);
 }
+
+/** How many remainders there are when digits are divided by a step, of which only the last digits tell what twos and fives divide. */
+export function remainders({ digits }: Decimal): bigint {
+  let rest = digits;
+  for (const prime of [2n, 5n]) while (rest % prime === 0n) rest /= prime;
+  return rest;
+}

@@ -1,7 +1,5 @@
 import type { Rule } from '../grammar.ts';
-import type { Regex } from '../regex/regex.ts';
 import type { RuleWriter } from './rule-writer.ts';
-import { stringRegex } from './json-string.ts';
 import { type Cell, cellsOf, memberTerm, namesOf } from './members.ts';
 import { type MemberOrder, MemberStates } from './member-states.ts';
 import { ANY_TEXT, both, choice, not, sequence, text } from './regexes.ts';
@@ -22,6 +20,7 @@ export class ObjectRules {
   readonly #members = new Map<string, Term>();
   readonly #required: Set<string>;
   #cells: Cell[] = [];
+  #isLimited = false;
 
   constructor(objects: Objects, name: string, writer: RuleWriter) {
     this.#objects = objects;
@@ -70,9 +69,10 @@ export class ObjectRules {
     const others = named.size === 0 ? language : both(language, not(choice(...Array.from(named, text))));
     const cells =
       cellsOf(objects, others, languages) ?? expander.fuel.refuse('too many patterns of names overlap');
-    const isLimited = language !== ANY_TEXT || objects.groups.some(({ patterns }) => patterns.length > 0);
+    // What is only not among some names has names.
+    this.#isLimited = language !== ANY_TEXT || objects.groups.some(({ patterns }) => patterns.length > 0);
     for (const cell of cells) {
-      const few = isLimited ? languages.texts(cell.language, MOST_LISTED) : undefined;
+      const few = this.#isLimited ? languages.texts(cell.language, MOST_LISTED) : undefined;
       if (!few) this.#cells.push(cell);
       for (const name of few ?? []) this.#members.set(name, cell.term);
     }
@@ -80,7 +80,7 @@ export class ObjectRules {
 
   /** Settles what members that are there, or cannot be, ask of others; what is left to be watched. */
   #settle(pairs: Objects['dependent']): (readonly [string, string])[] {
-    for (let before = -1; before !== this.#required.size - this.#members.size;) {
+    for (let before = Number.NaN; before !== this.#required.size - this.#members.size;) {
       before = this.#required.size - this.#members.size;
       for (const [name, needed] of pairs) {
         if (this.#required.has(name)) this.#required.add(needed);
@@ -156,7 +156,8 @@ export class ObjectRules {
   #another(): Rule {
     const colon = terminal(this.#writer.spacing.colon);
     const of = ({ language, term }: Cell): Rule => {
-      const key: Regex = stringRegex(language);
+      const key = this.#writer.spelling.quoted(language);
+      if (!this.#isLimited) this.#writer.someText.add(key);
       return inOrder({ kind: 'distinct', regex: key }, colon, this.#writer.ruleOf(term));
     };
     return oneOf(...this.#cells.map(of));

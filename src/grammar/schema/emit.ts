@@ -4,13 +4,15 @@ import type { Regex } from '../regex/regex.ts';
 import { ArrayRules } from './emit-array.ts';
 import { ObjectRules } from './emit-object.ts';
 import type { Expander } from './expand.ts';
+import { anyStringRegex, JsonSpelling } from './json-string.ts';
 import { numberRegex } from './number-regex.ts';
+import { isSurelyWritten, isTooFine, type Numbers } from './numbers.ts';
 import { choice, text } from './regexes.ts';
 import type { RuleWriter } from './rule-writer.ts';
 import { inOrder, oneOf, reference, terminal } from './rules.ts';
 import type { Term, Values } from './shapes.ts';
 import type { Spacing } from './spacing.ts';
-import { textsJson } from './strings.ts';
+import { type Texts, textsRegex } from './strings.ts';
 
 /** Writes the rules of terms, each once: a schema that refers to itself becomes a rule that does. */
 export class Emitter implements RuleWriter {
@@ -18,6 +20,10 @@ export class Emitter implements RuleWriter {
   readonly spacing: Spacing;
   readonly #rules = new Map<string, Rule>();
   readonly #made = new Map<string, Rule>();
+  readonly #regexes = new Map<string, Regex>();
+  readonly spelling = new JsonSpelling();
+  /** Terminals that are known to have a text. */
+  readonly someText = new Set<Regex>();
   readonly #open: { name: string; term: Term }[] = [];
 
   constructor(expander: Expander, spacing: Spacing) {
@@ -76,8 +82,40 @@ export class Emitter implements RuleWriter {
   scalars({ words, numbers, strings }: Values, isCanonical = false): Regex {
     return choice(
       ...Array.from(words, text),
-      ...numbers.map((set) => numberRegex(set, isCanonical)),
-      ...strings.map((set) => textsJson(set, isCanonical)),
+      ...numbers.map((set) => this.#numbers(set, isCanonical)),
+      ...strings.map((set) => this.#strings(set, isCanonical)),
     );
   }
+
+  #numbers(set: Numbers, isCanonical: boolean): Regex {
+    if (isTooFine(set))
+      this.fuel.refuse('numbers that are no multiples of one have too many remainders to tell apart');
+    const regex = this.#once(`${isCanonical} ${keyOf(set)}`, set.kind, () => numberRegex(set, isCanonical));
+    if (isSurelyWritten(set)) this.someText.add(regex);
+    return regex;
+  }
+
+  #strings(set: Texts, isCanonical: boolean): Regex {
+    if (set.kind === 'list' || set.languages.length > 0 || isCanonical)
+      return this.spelling.quoted(textsRegex(set));
+    return this.#once(`${set.min} ${set.max}`, set.kind, () => anyStringRegex(set.min, set.max));
+  }
+
+  /** Sets that are alike share one regex, which is compiled once. */
+  #once(key: string, kind: 'list' | 'range', make: () => Regex): Regex {
+    if (kind === 'list') return make();
+    let regex = this.#regexes.get(key);
+    if (!regex) {
+      regex = make();
+      this.#regexes.set(key, regex);
+    }
+    return regex;
+  }
+}
+
+function keyOf(set: Numbers): string {
+  if (set.kind === 'list') return '';
+  return JSON.stringify({ ...set, without: [...set.without] }, (_, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
 }

@@ -1,7 +1,8 @@
 import type { Fuel } from '../fuel.ts';
 import type { Regex } from '../regex/regex.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
-import { bothValues, eitherValues, isWithoutValue, minusValues } from './algebra.ts';
+import { bothValues, eitherValues, isWithoutValue, listedValues, minusValues } from './algebra.ts';
+import { oneOfValues } from './one-of.ts';
 import type { Terms } from './terms.ts';
 import { withoutName } from './objects.ts';
 import type { SchemaDocument, SchemaNode } from './document.ts';
@@ -61,19 +62,29 @@ export class Expander implements Terms {
     if (isFalse(term)) return true;
     const known = this.#nothing.get(term.key);
     if (known !== undefined) return known;
-    if (this.#probes > MOST_PROBES || term.nodes.some((node) => this.#open.has(node))) return false;
-    this.fuel.spend(16);
-    this.#probes++;
     // Until it is known otherwise there is something: whoever asks for the term within itself has a shorter way out.
     this.#nothing.set(term.key, false);
+    const isNothing = this.#probe(term, (values) => isWithoutValue(values, this));
+    if (isNothing === undefined) this.#nothing.delete(term.key);
+    else this.#nothing.set(term.key, isNothing);
+    return isNothing ?? false;
+  }
+
+  /** The JSON of all values that satisfy a term, where it is known that they are these few. */
+  literals(term: Term): ReadonlySet<string> | undefined {
+    return term === TRUE_TERM ? undefined : this.#probe(term, listedValues);
+  }
+
+  /** Asks about the values of a term; undefined where they hang on a schema that is being read. */
+  #probe<Answer>(term: Term, ask: (values: Values) => Answer): Answer | undefined {
+    if (this.#probes > MOST_PROBES || term.nodes.some((node) => this.#open.has(node))) return undefined;
+    this.fuel.spend(16);
+    this.#probes++;
     try {
-      const isNothing = isWithoutValue(this.values(term), this);
-      this.#nothing.set(term.key, isNothing);
-      return isNothing;
+      return ask(this.values(term));
     } catch (error) {
       if (error !== UNKNOWN) throw error;
-      this.#nothing.delete(term.key);
-      return false;
+      return undefined;
     } finally {
       this.#probes--;
     }
@@ -171,21 +182,15 @@ export class Expander implements Terms {
 
   #one(base: Values, schemas: readonly SchemaNode[], annotates: boolean, node: SchemaNode): Values {
     const each = schemas.map((schema) => this.#node(schema, annotates));
-    const sets = each.map((one, at) => {
-      let values: Values | undefined = bothValues(base, one, this);
-      for (const [other, what] of each.entries()) {
-        if (other !== at) values &&= minusValues(values, what, this);
-      }
-      return (
-        values ??
-        refuse(
-          'oneOf',
-          pointerTo(node.pointer, 'oneOf'),
-          'nothing shows that its alternatives exclude each other',
-        )
-      );
-    });
-    return eitherValues(sets, annotates);
+    const values = oneOfValues(base, each, this);
+    return (
+      values ??
+      refuse(
+        'oneOf',
+        pointerTo(node.pointer, 'oneOf'),
+        'nothing shows that its alternatives exclude each other',
+      )
+    );
   }
 
   #minus(values: Values, schema: SchemaNode, keyword: string, node: SchemaNode): Values {

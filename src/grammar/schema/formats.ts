@@ -9,7 +9,7 @@ const DATE =
   `|${LEAP}-02-29)`;
 const OFFSET = '(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)';
 // A leap second is the last one of a day in UTC; other zones' times for it are not told apart here.
-const TIME = `(?:(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,12})?${OFFSET}|23:59:60(?:\\.\\d{1,12})?(?:[Zz]|[+-]00:00))`;
+const TIME = `(?:(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,20})?${OFFSET}|23:59:60(?:\\.\\d{1,20})?(?:[Zz]|[+-]00:00))`;
 const DURATION_TIME = 'T(?:\\d+H(?:\\d+M(?:\\d+S)?)?|\\d+M(?:\\d+S)?|\\d+S)';
 const DURATION = `P(?:\\d+W|(?:\\d+D|\\d+M(?:\\d+D)?|\\d+Y(?:\\d+M(?:\\d+D)?)?)(?:${DURATION_TIME})?|${DURATION_TIME})`;
 const OCTET = '(?:\\d|[1-9]\\d|1\\d\\d|2[0-4]\\d|25[0-5])';
@@ -30,7 +30,7 @@ const EMAIL = `${LOCAL}@(?:${HOST}|\\[(?:${IPV4}|IPv6:${IPV6})\\])`;
 
 /** URIs (RFC 3986) and, with characters beyond ASCII, IRIs (RFC 3987). */
 function uri(more: string, isReference: boolean): string {
-  const unreserved = `A-Za-z\\d._~${more}-`;
+  const unreserved = `A-Za-z\\d._~\\-${more}`;
   const part = `(?:[${unreserved}!$&'()*+,;=]|%[\\da-fA-F]{2})`;
   const character = `(?:[${unreserved}!$&'()*+,;=:@]|%[\\da-fA-F]{2})`;
   const user = `(?:(?:[${unreserved}!$&'()*+,;=:]|%[\\da-fA-F]{2})*@)?`;
@@ -39,7 +39,8 @@ function uri(more: string, isReference: boolean): string {
   const absolute = `/(?:${character}+(?:/${character}*)*)?`;
   const rootless = `${character}+(?:/${character}*)*`;
   const noScheme = `(?:[${unreserved}!$&'()*+,;=@]|%[\\da-fA-F]{2})+(?:/${character}*)*`;
-  const tail = `(?:\\?(?:${character}|[/?])*)?(?:#(?:${character}|[/?])*)?`;
+  const privateUse = more === '' ? '' : '\\u{E000}-\\u{F8FF}\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}';
+  const tail = `(?:\\?(?:${character}|[/?${privateUse}])*)?(?:#(?:${character}|[/?])*)?`;
   const full = `[A-Za-z][A-Za-z\\d+.-]*:(?:${authority}|${absolute}|${rootless})?`;
   return isReference ? `(?:${full}|(?:${authority}|${absolute}|${noScheme})?)${tail}` : `${full}${tail}`;
 }
@@ -49,14 +50,14 @@ const BEYOND_ASCII =
 const POINTER = '(?:/(?:[^~/]|~[01])*)*';
 const VARIABLE =
   '(?:[A-Za-z\\d_]|%[\\da-fA-F]{2})(?:\\.?(?:[A-Za-z\\d_]|%[\\da-fA-F]{2}))*(?::[1-9]\\d{0,3}|\\*)?';
-const TEMPLATE = `(?:[^\\x00-\\x20"'<>%\\\\^\`{|}\\x7f]|%[\\da-fA-F]{2}|\\{[+#./;?&=,!@|]?${VARIABLE}(?:,${VARIABLE})*\\})*`;
+const TEMPLATE = `(?:[^\\x00-\\x20"<>%\\\\^\`{|}\\x7f]|%[\\da-fA-F]{2}|\\{[+#./;?&=,!@|]?${VARIABLE}(?:,${VARIABLE})*\\})*`;
 
 /** Patterns whose groups are nested at most so deep: those of any depth are no regular language. */
 function expression(depth: number): string {
-  const escape = '\\\\(?:[dDwWsSbBtnvfr^$\\\\.*+?()\\[\\]{}|/]|x[\\da-fA-F]{2}|u[\\da-fA-F]{4})';
+  const escape = '\\\\(?:[dDwWsSbBtnvfr^$\\\\.*+?()\\[\\]{}|/]|c[A-Za-z]|x[\\da-fA-F]{2}|u[\\da-fA-F]{4})';
   const member =
     '(?:[^\\\\\\]\\-]|\\\\(?:[dDwWsSbtnvfr^$\\\\.*+?()\\[\\]{}|/-]|x[\\da-fA-F]{2}|u[\\da-fA-F]{4}))';
-  const group = depth === 0 ? '' : `|\\((?:\\?:)?${expression(depth - 1)}\\)`;
+  const group = depth === 0 ? '' : `|\\((?:\\?(?:<?[=!]|:|<[A-Za-z_]\\w*>))?${expression(depth - 1)}\\)`;
   const atom = `(?:[^\\\\^$.*+?()\\[\\]{}|]|\\.|${escape}|\\[\\^?${member}*\\]${group})`;
   return `(?:[$^|]|${atom}(?:[*+?]\\??|\\{\\d{1,3}(?:,)?\\}\\??)?)*`;
 }

@@ -72,19 +72,27 @@ export function anyStringRegex(min: number, max: number): Regex {
 }
 
 /**
- * The strings that JSON.stringify writes for the texts of a language. What a string stands for is a function of its spelling, so
- * intersections stay what they are, and a complement is taken among spellings.
+ * The strings that JSON.stringify writes for the texts of languages. What a string stands for is a function of its spelling, so
+ * intersections stay what they are, and a complement is taken among spellings. Languages that are the same object stay so.
  */
-export function stringRegex(language: Regex): Regex {
-  const done = new Map<Regex, Regex>();
-  const spelled = (regex: Regex): Regex => {
-    const known = done.get(regex);
-    if (known) return known;
-    const made = spell(regex);
-    done.set(regex, made);
+export class JsonSpelling {
+  readonly #done = new Map<Regex, Regex>();
+
+  /** A language's texts as strings of JSON. */
+  quoted(language: Regex): Regex {
+    return quoted(this.#spelled(language));
+  }
+
+  #spelled(regex: Regex): Regex {
+    let made = this.#done.get(regex);
+    if (!made) {
+      made = this.#spell(regex);
+      this.#done.set(regex, made);
+    }
     return made;
-  };
-  const spell = (regex: Regex): Regex => {
+  }
+
+  #spell(regex: Regex): Regex {
     switch (regex.kind) {
       case 'never':
       case 'multiple':
@@ -99,12 +107,11 @@ export function stringRegex(language: Regex): Regex {
       case 'sequence':
       case 'choice':
       case 'both':
-        return { kind: regex.kind, parts: regex.parts.map(spelled) };
+        return { kind: regex.kind, parts: regex.parts.map((part) => this.#spelled(part)) };
       case 'repeat':
-        return repeat(spelled(regex.part), regex.min, regex.max);
+        return repeat(this.#spelled(regex.part), regex.min, regex.max);
       case 'not':
-        return both(spelled(ANY_TEXT), not(spelled(regex.part)));
+        return both(this.#spelled(ANY_TEXT), not(this.#spelled(regex.part)));
     }
-  };
-  return quoted(spelled(language));
+  }
 }

@@ -156,7 +156,9 @@ export class MemberStates {
 }
 
 function keyOf({ at, free, wanted, barred, count, isStarted }: Seen): string {
-  return JSON.stringify([at, free, [...wanted].sort(), [...barred].sort(), count, isStarted]);
+  const place = `${at.join()} ${count} ${isStarted}`;
+  if (free.length === 0 && wanted.size === 0 && barred.size === 0) return place;
+  return JSON.stringify([place, free, [...wanted].sort(), [...barred].sort()]);
 }
 
 function without(names: ReadonlySet<string>, name: string): ReadonlySet<string> {

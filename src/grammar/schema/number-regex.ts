@@ -1,6 +1,13 @@
 import type { Regex } from '../regex/regex.ts';
 import { compare, type Decimal, decimalOf, negative } from './decimal.ts';
-import { type Bound, hasNumber, listNumbers, type NumberRange, type Numbers } from './numbers.ts';
+import {
+  type Bound,
+  hasNumber,
+  listNumbers,
+  nearestNumbers,
+  type NumberRange,
+  type Numbers,
+} from './numbers.ts';
 import { both, choice, EMPTY, NEVER, not, optional, repeat, sequence, set, text } from './regexes.ts';
 
 // Numerals are plain (`12.50`) or, where JSON.stringify writes them so, scientific (`1.5e-7` below 1e-6, `1e+21` from 1e21).
@@ -70,9 +77,22 @@ function shorter(digits: string): string[] {
 
 /** Whole numbers from one to another as they are written in exponents. */
 function exponents(low: number, high: number): Regex {
-  return low > high
-    ? NEVER
-    : choice(...Array.from({ length: high - low + 1 }, (_, at) => text(String(low + at))));
+  if (low > high) return NEVER;
+  const [first, last] = [String(low), String(high)];
+  if (first.length < last.length) {
+    const nines = Number('9'.repeat(first.length));
+    return choice(exponents(low, nines), exponents(nines + 1, high));
+  }
+  if (first.length === 1) return digitsFrom(low, high);
+  const [tens, most] = [Math.floor(low / 10), Math.floor(high / 10)];
+  if (tens === most) return sequence(text(String(tens)), digitsFrom(low % 10, high % 10));
+  const from = low % 10 === 0 ? tens : tens + 1;
+  const to = high % 10 === 9 ? most : most - 1;
+  return choice(
+    from > tens ? sequence(text(String(tens)), digitsFrom(low % 10, 9)) : NEVER,
+    from <= to ? sequence(exponents(from, to), digit) : NEVER,
+    to < most ? sequence(text(String(most)), digitsFrom(0, high % 10)) : NEVER,
+  );
 }
 
 /** Scientific numerals beyond a number without sign, of exponents that are large or small. */
@@ -204,13 +224,15 @@ function half(range: NumberRange, least: Bound): Regex {
 
 /**
  * JSON's numerals of a set of numbers: as JSON.stringify writes them, and plain ones with up to 24 decimals. Where `isCanonical`,
- * one numeral a number. Numbers above 1e21 that are to be multiples of something are left out unless it is plain that they are.
+ * one numeral a number. Of multiples of a number with too many remainders, only those next to zero are written. Numbers above 1e21 that are to be multiples of something are left out unless it is plain that they are.
  */
 export function numberRegex(numbers: Numbers, isCanonical = false): Regex {
   if (numbers.kind === 'list')
     return choice(...Array.from(numbers.values, (value) => text(JSON.stringify(value))));
   const few = listNumbers(numbers);
   if (few && few.values.size <= 16) return numberRegex(few);
+  const nearest = few ? undefined : nearestNumbers(numbers);
+  if (nearest) return numberRegex(nearest);
   const mirror: NumberRange = {
     ...numbers,
     without: new Set(Array.from(numbers.without, (value) => -value)),

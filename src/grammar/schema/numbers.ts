@@ -4,6 +4,8 @@ import {
   decimalOf,
   isMultiple,
   leastCommonMultiple,
+  magnitude,
+  remainders,
   stepsTo,
   times,
   toNumber,
@@ -74,6 +76,8 @@ function isBelow(value: Decimal, high: Bound | undefined): boolean {
 
 /** The numbers of both sets; undefined where there are none. */
 export function bothNumbers(a: Numbers, b: Numbers): Numbers | undefined {
+  if (a === ANY_NUMBER) return b;
+  if (b === ANY_NUMBER) return a;
   if (a.kind === 'list' || b.kind === 'list') {
     const [list, other] = a.kind === 'list' ? [a, b] : [b as NumberList, a];
     const values = [...list.values].filter((value) => hasNumber(other, value));
@@ -147,3 +151,38 @@ export function otherNumbers(set: Numbers): Numbers[] {
   if (set.without.size > 0) others.push({ kind: 'list', values: set.without });
   return others;
 }
+
+/** A numeral is divided as its digits are read, which takes a state for each remainder: with more than so many, multiples are listed. */
+const MOST_REMAINDERS = 10_000;
+const NEAREST = 2000n;
+
+/**
+ * For a set of multiples of a number with too many remainders, those of its members that are next to zero or to the bound that is
+ * next to it: 4000 at most. Undefined for other sets.
+ */
+export function nearestNumbers(set: NumberRange): NumberList | undefined {
+  const { low, high, step } = set;
+  if (!step || remainders(step) <= MOST_REMAINDERS) return undefined;
+  let middle = 0n;
+  if (low && low.at.digits > 0n) middle = stepsTo(low.at, step, true) + NEAREST;
+  if (high && high.at.digits < 0n) middle = stepsTo(high.at, step, false) - NEAREST;
+  const values: Decimal[] = [];
+  for (let at = middle - NEAREST; at <= middle + NEAREST; at++) values.push(times(step, at));
+  return listOf(values, set);
+}
+
+/** True where a set takes no numbers that are multiples of one with too many remainders, which no list says. */
+export function isTooFine(set: Numbers): boolean {
+  return set.kind === 'range' && set.offSteps.some((step) => remainders(step) > MOST_REMAINDERS);
+}
+
+/** True for a set that has numbers, whatever numerals are written: a range without a grid, or of integers that are not too large. */
+export function isSurelyWritten(set: Numbers): boolean {
+  if (set.kind === 'list') return set.values.size > 0;
+  if (set.offSteps.length > 0 || listNumbers(set)) return false;
+  if (!set.step) return true;
+  const isNear = (bound: Bound | undefined): boolean => !bound || compare(magnitude(bound.at), FAR) < 0;
+  return compare(set.step, ONE) === 0 && isNear(set.low) && isNear(set.high);
+}
+
+const FAR = decimalOf(1e20);

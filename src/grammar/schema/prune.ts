@@ -5,55 +5,108 @@ import { inOrder, NO_RULE, NOTHING_MORE, oneOf } from './rules.ts';
 
 /**
  * A grammar without what leads to no text: alternatives that are empty, or that never end because they hold themselves. Undefined
- * where nothing is left.
+ * where nothing is left. `someText` are terminals, or parts of them, that are known to have a text.
  */
-export function pruned({ rules, root }: Grammar, languages: RegularLanguages): Grammar | undefined {
-  const users = new Map<string, Set<string>>();
-  for (const [name, rule] of rules) {
-    for (const used of namesIn(rule)) {
-      const own = users.get(used);
-      if (own) own.add(name);
-      else users.set(used, new Set([name]));
-    }
-  }
-  const trim = new Trim(languages);
-  const open = [...rules.keys()];
-  for (let name = open.pop(); name !== undefined; name = open.pop()) {
-    const rule = rules.get(name);
-    if (trim.productive.has(name) || !rule || trim.apply(rule) === NO_RULE) continue;
-    trim.productive.add(name);
-    open.push(...(users.get(name) ?? []));
-  }
+export function pruned(
+  grammar: Grammar,
+  languages: RegularLanguages,
+  someText: ReadonlySet<Regex>,
+): Grammar | undefined {
+  const { rules, root } = grammar;
+  const trim = new Trim(languages, someText);
+  // Most rules come before those that they refer to, so that most are settled by one look from the end.
+  const open = [...rules.keys()].filter((name) => rules.get(name) !== NO_RULE);
+  const left = open.reverse().filter((name) => !trim.settle(name, rules));
+  settleAll(left, rules, trim);
   if (!trim.productive.has(root)) return undefined;
-  const left = new Map<string, Rule>();
+  if (trim.productive.size === rules.size && !trim.hasEmpty) return grammar;
+  const made = new Map<string, Rule>();
   const wanted = [root];
   for (let name = wanted.pop(); name !== undefined; name = wanted.pop()) {
     const rule = rules.get(name);
-    if (left.has(name) || !rule) continue;
-    const made = trim.apply(rule);
-    left.set(name, made);
-    wanted.push(...namesIn(made));
+    if (made.has(name) || !rule) continue;
+    const own = trim.apply(rule);
+    made.set(name, own);
+    forEachName(own, (used) => wanted.push(used));
   }
-  return { root, rules: left };
+  return { root, rules: made };
 }
 
-function* namesIn(rule: Rule): Generator<string> {
-  if (rule.kind === 'reference') yield rule.name;
-  else if (rule.kind === 'sequence' || rule.kind === 'choice')
-    for (const part of rule.parts) yield* namesIn(part);
-  else if (rule.kind === 'repeat' || rule.kind === 'scope') yield* namesIn(rule.part);
+/** Settles the rules that lead to a text once others do. */
+function settleAll(names: readonly string[], rules: Grammar['rules'], trim: Trim): void {
+  const users = new Map<string, Set<string>>();
+  for (const name of names) {
+    forEachName(rules.get(name) ?? NO_RULE, (used) => {
+      const own = users.get(used);
+      if (own) own.add(name);
+      else users.set(used, new Set([name]));
+    });
+  }
+  const open = [...names];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    if (!trim.productive.has(name) && trim.settle(name, rules)) open.push(...(users.get(name) ?? []));
+  }
 }
 
-/** Leaves out what is known to lead to no text while only some names are known to lead to one. */
+function forEachName(rule: Rule, visit: (name: string) => void): void {
+  if (rule.kind === 'reference') visit(rule.name);
+  else if (rule.kind === 'sequence' || rule.kind === 'choice') {
+    for (const part of rule.parts) forEachName(part, visit);
+  } else if (rule.kind === 'repeat' || rule.kind === 'scope') forEachName(rule.part, visit);
+}
+
+/** Leaves out what leads to no text, as far as it is known which rules lead to one. */
 class Trim {
   readonly productive = new Set<string>();
+  /** True once a part was found that leads to no text whatever rules do. */
+  hasEmpty = false;
   readonly #languages: RegularLanguages;
+  readonly #someText: ReadonlySet<Regex>;
   readonly #empty = new Map<Regex, boolean>();
 
-  constructor(languages: RegularLanguages) {
+  constructor(languages: RegularLanguages, someText: ReadonlySet<Regex>) {
     this.#languages = languages;
+    this.#someText = someText;
   }
 
+  /** True, and known from now on, where a rule leads to a text by those that are known to. */
+  settle(name: string, rules: Grammar['rules']): boolean {
+    if (!this.#isProductive(rules.get(name) ?? NO_RULE)) return false;
+    this.productive.add(name);
+    return true;
+  }
+
+  #isProductive(rule: Rule): boolean {
+    switch (rule.kind) {
+      case 'regex':
+      case 'distinct':
+        return !this.#isEmpty(rule.regex);
+      case 'reference':
+        return this.productive.has(rule.name);
+      case 'sequence': {
+        let isProductive = true;
+        for (const part of rule.parts) isProductive = this.#isProductive(part) && isProductive;
+        return isProductive;
+      }
+      case 'choice': {
+        if (rule.parts.length === 0) this.hasEmpty = true;
+        let isProductive = false;
+        for (const part of rule.parts) isProductive = this.#isProductive(part) || isProductive;
+        return isProductive;
+      }
+      case 'repeat':
+        return this.#isProductive(rule.part) || rule.min === 0;
+      case 'scope':
+        return this.#isProductive(rule.part);
+      case 'token':
+      case 'token-id':
+      case 'any-token':
+      case 'grammar':
+        return true;
+    }
+  }
+
+  /** The rule with the parts alone that lead to texts. */
   apply(rule: Rule): Rule {
     switch (rule.kind) {
       case 'regex':
@@ -67,7 +120,7 @@ class Trim {
       }
       case 'choice': {
         const parts = rule.parts.map((part) => this.apply(part));
-        return parts.length > 0 && parts.every((part, at) => part === rule.parts[at])
+        return parts.every((part, at) => part === rule.parts[at] && part !== NO_RULE)
           ? rule
           : oneOf(...parts);
       }
@@ -91,30 +144,32 @@ class Trim {
   #isEmpty(regex: Regex): boolean {
     let isEmpty = this.#empty.get(regex);
     if (isEmpty === undefined) {
-      isEmpty = mayBeEmpty(regex) && this.#languages.isEmpty(regex);
+      isEmpty = this.#mayBeEmpty(regex) && this.#languages.isEmpty(regex);
       this.#empty.set(regex, isEmpty);
+      if (isEmpty) this.hasEmpty = true;
     }
     return isEmpty;
   }
-}
 
-/** False where a look at the operators tells that there is a text. */
-function mayBeEmpty(regex: Regex): boolean {
-  switch (regex.kind) {
-    case 'text':
-    case 'multiple':
-      return false;
-    case 'set':
-      return regex.ranges.length === 0;
-    case 'sequence':
-      return regex.parts.some(mayBeEmpty);
-    case 'choice':
-      return regex.parts.every(mayBeEmpty);
-    case 'repeat':
-      return regex.min > 0 && mayBeEmpty(regex.part);
-    case 'never':
-    case 'both':
-    case 'not':
-      return true;
+  /** False where a look at the operators tells that there is a text. */
+  #mayBeEmpty(regex: Regex): boolean {
+    if (this.#someText.has(regex)) return false;
+    switch (regex.kind) {
+      case 'text':
+      case 'multiple':
+        return false;
+      case 'set':
+        return regex.ranges.length === 0;
+      case 'sequence':
+        return regex.parts.some((part) => this.#mayBeEmpty(part));
+      case 'choice':
+        return regex.parts.every((part) => this.#mayBeEmpty(part));
+      case 'repeat':
+        return regex.min > 0 && this.#mayBeEmpty(regex.part);
+      case 'never':
+      case 'both':
+      case 'not':
+        return true;
+    }
   }
 }

@@ -1,6 +1,7 @@
 import type { Fuel } from '../fuel.ts';
 import type { Rule } from '../grammar.ts';
 import type { Regex } from '../regex/regex.ts';
+import type { JsonSpelling } from './json-string.ts';
 import type { Expander } from './expand.ts';
 import type { Term, Values } from './shapes.ts';
 import type { Spacing } from './spacing.ts';
@@ -10,6 +11,9 @@ export interface RuleWriter {
   readonly expander: Expander;
   readonly spacing: Spacing;
   readonly fuel: Fuel;
+  readonly spelling: JsonSpelling;
+  /** Terminals that are known to have a text. */
+  readonly someText: Set<Regex>;
   /** What stands for a term in other rules. */
   ruleOf(term: Term): Rule;
   /** Gives a rule its name; what stands for it in other rules. */

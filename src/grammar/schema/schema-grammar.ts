@@ -24,7 +24,7 @@ export function schemaGrammar(
   const languages = new RegularLanguages(fuel);
   const expander = new Expander(document, languages, fuel, options);
   const emitter = new Emitter(expander, spacingOf(options.whitespace));
-  const grammar = pruned(emitter.grammar(termOf([document.root])), languages);
+  const grammar = pruned(emitter.grammar(termOf([document.root])), languages, emitter.someText);
   return grammar ?? invalid('', 'no value satisfies the schema');
 }
 

@@ -1,4 +1,3 @@
-import { anyStringRegex, stringRegex } from './json-string.ts';
 import type { Regex } from '../regex/regex.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { both, choice, not, ofLength, text } from './regexes.ts';
@@ -68,13 +67,6 @@ export function otherTexts(set: Texts): Texts[] {
 export function textsRegex(set: Texts): Regex {
   if (set.kind === 'list') return choice(...Array.from(set.values, text));
   return both(...set.languages, ofLength(set.min, set.max));
-}
-
-/** JSON's strings for a set of texts; where `isCanonical`, one spelling a text. */
-export function textsJson(set: Texts, isCanonical = false): Regex {
-  if (set.kind === 'range' && set.languages.length === 0 && !isCanonical)
-    return anyStringRegex(set.min, set.max);
-  return stringRegex(textsRegex(set));
 }
 
 /** True where no text is in the set. */

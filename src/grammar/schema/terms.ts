@@ -10,6 +10,8 @@ export interface Terms {
   readonly fuel: Fuel;
   /** True where it is known that nothing satisfies a term. */
   isNothing(term: Term): boolean;
+  /** The JSON of all values that satisfy a term, where it is known that they are these few. */
+  literals(term: Term): ReadonlySet<string> | undefined;
 }
 
 /** What does not satisfy a term. */

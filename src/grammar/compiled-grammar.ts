@@ -14,6 +14,8 @@ export class CompiledGrammar {
   readonly regular: RegularLanguages;
   readonly rows: Rows;
   readonly configurations: Configurations;
+  /** Configurations without memories, by which masks are made and kept. */
+  readonly shadows: Configurations;
 
   /**
    * Throws `GRAMMAR_INVALID` for a grammar that is malformed or allows no
@@ -24,11 +26,17 @@ export class CompiledGrammar {
     const tables = new RuleCompiler(this.regular, tokens).compile(grammar);
     this.rows = new Rows(this.regular, tables);
     this.configurations = new Configurations(this.regular, this.rows);
+    this.shadows = new Configurations(this.regular, this.rows, true);
   }
 
   /** How many integers its tables hold. */
   get ints(): number {
-    return this.regular.languages.table.values.length + this.rows.ints + this.configurations.ints;
+    return (
+      this.regular.languages.table.values.length +
+      this.rows.ints +
+      this.configurations.ints +
+      this.shadows.ints
+    );
   }
 
   /** Sets what the work to come may cost. */

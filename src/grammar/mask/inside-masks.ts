@@ -9,8 +9,8 @@ import type { TokenTrie } from './token-trie.ts';
 export interface EndingTokens {
   /** The lexer's set of slots. */
   readonly ending: number;
-  /** Tokens that end with the terminals, and are not allowed without that. */
-  readonly tokens: readonly number[];
+  /** Nodes whose tokens end with the terminals, and are not allowed without that. */
+  readonly ends: readonly number[];
   /** Nodes of the tree where the terminals may end, and under which are tokens that are not allowed anyway. */
   readonly nodes: readonly number[];
 }
@@ -168,10 +168,9 @@ export class InsideMasks {
       });
     }
     const own = walk.inside(undefined, false).endings;
-    const gone = new Set([...seen].flatMap((node) => tokensAt(base.trie, node)));
-    const kept = base.endings.map(({ ending, tokens, nodes }) => ({
+    const kept = base.endings.map(({ ending, ends, nodes }) => ({
       ending,
-      tokens: tokens.filter((id) => !gone.has(id)),
+      ends: ends.filter((node) => !seen.has(node)),
       nodes: nodes.filter((node) => !seen.has(node)),
     }));
     return { ...base, minus: [...base.minus, ...minus], endings: [...kept, ...own] };
@@ -211,7 +210,7 @@ class Walk {
   readonly trie: TokenTrie;
   readonly #words: number;
   readonly #allowed: number[] = [];
-  readonly #endings = new Map<number, { tokens: number[]; nodes: number[] }>();
+  readonly #endings = new Map<number, { ends: number[]; nodes: number[] }>();
   /** Nodes with an ending that are still being walked under: node, ending, how many tokens were allowed before. */
   readonly #open: number[] = [];
 
@@ -234,9 +233,9 @@ class Walk {
   /** An ending whatever is allowed under it. */
   takeEnding(node: number, goesOn: boolean, ending: number): void {
     if (ending === 0) return;
-    const group = this.#endings.get(ending) ?? { tokens: [], nodes: [] };
+    const group = this.#endings.get(ending) ?? { ends: [], nodes: [] };
     this.#endings.set(ending, group);
-    if (!goesOn) group.tokens.push(...tokensAt(this.trie, node));
+    if (!goesOn && this.trie.hasToken(node)) group.ends.push(node);
     if ((this.trie.ends[node] as number) > node + 1) group.nodes.push(node);
   }
 
@@ -264,11 +263,7 @@ class Walk {
   }
 }
 
-function tokensAt({ firstTokens, tokens }: TokenTrie, node: number): number[] {
-  return Array.from(tokens.subarray(firstTokens[node], firstTokens[node + 1]));
-}
-
 function costOf({ base, plus, minus, endings }: Inside, words: number): number {
-  const ended = endings.reduce((sum, { tokens, nodes }) => sum + tokens.length + nodes.length, 0);
+  const ended = endings.reduce((sum, { ends, nodes }) => sum + ends.length + nodes.length, 0);
   return (base === undefined ? 0 : words) + plus.length + minus.length + ended + 64;
 }

@@ -1,38 +1,48 @@
 import type { CompiledGrammar } from '../compiled-grammar.ts';
 import { Fuel } from '../fuel.ts';
-import { DEAD } from '../parser/configurations.ts';
+import { DEAD, DEPENDS_ON_TEXT } from '../parser/configurations.ts';
 import { Ints } from '../tuple-table.ts';
-import { type EndingTokens, type Inside, InsideMasks } from './inside-masks.ts';
+import { type Inside, InsideMasks } from './inside-masks.ts';
 import { clearBit, type PreparedVocabulary, setBit } from './prepared-vocabulary.ts';
 import type { TokenTrie } from './token-trie.ts';
 
 /** Masks that are kept by configuration, of a few thousand words each. */
-const MOST_KEPT = 256;
+const MOST_KEPT = 512;
 
-/** A terminal under way that may end: its row, where in the text it began, and by which tokens. */
-interface Ended extends EndingTokens {
-  readonly row: number;
-  readonly began: number;
+/** Tokens of which the texts of `distinct` terminals decide: those under a node where terminals of a member end, or with one. */
+interface Undecided {
+  /** Which of the configuration's members. */
+  readonly member: number;
+  readonly ending: number;
   readonly trie: TokenTrie;
+  readonly node: number;
+  /** True for the tokens at the node, false for those under it. */
+  readonly isNode: boolean;
+}
+
+/** A mask, the same for all configurations that differ in what `distinct` terminals have matched only. */
+interface Kept {
+  readonly mask: Int32Array;
+  readonly undecided: readonly Undecided[];
+  /** It holds while no memory has more texts than this. */
+  readonly texts: number;
 }
 
 /**
  * The tokens that a grammar allows next. What stays inside the terminals that are under way is known by the lexer's state alone; where
- * terminals end, the parser walks on through what is left of the tokens. Whole masks are kept by configuration.
+ * terminals end, the parser walks on through what is left of the tokens. Both are found out for the configuration without
+ * memories, and kept; only what memories decide is looked at each time.
  */
 export class TokenMasks {
   readonly #grammar: CompiledGrammar;
   readonly #vocabulary: PreparedVocabulary;
   readonly #inside: InsideMasks;
-  readonly #kept = new Map<number, Int32Array>();
+  readonly #kept = new Map<number, Kept>();
   readonly #scratch: Int32Array;
   /** By depth in the tree, the configuration there. */
   readonly #states: Int32Array;
   /** What the text would be at the node that is being looked at. */
   readonly #text = new Ints(1024);
-  /** Length of the text before the token. */
-  #before = 0;
-  #dependsOnText = false;
 
   constructor(grammar: CompiledGrammar, vocabulary: PreparedVocabulary) {
     this.#grammar = grammar;
@@ -47,46 +57,51 @@ export class TokenMasks {
    * are none. Throws `GRAMMAR_TOO_COSTLY`.
    */
   fill(configuration: number, text: Ints, mask: Int32Array): boolean {
-    mask.fill(0);
-    if (configuration === DEAD) return false;
-    const kept = this.#kept.get(configuration);
-    if (kept) {
-      mask.set(kept);
-    } else {
-      this.#grammar.refuel(new Fuel('the mask of the next token'));
-      this.#make(configuration, text, mask);
-      if (!this.#dependsOnText) this.#keep(configuration, mask);
+    if (configuration === DEAD) {
+      mask.fill(0);
+      return false;
     }
+    this.#grammar.refuel(new Fuel('the mask of the next token'));
+    const { configurations, rows, shadows } = this.#grammar;
+    const members = configurations.members(configuration);
+    const shadow = shadows.shadowOf(configurations, configuration);
+    let kept = this.#kept.get(shadow);
+    if (!kept || kept.texts < rows.mostTexts) kept = this.#keep(shadow, members);
+    mask.set(kept.mask);
+    if (mask.length > kept.mask.length) mask.fill(0, kept.mask.length);
+    for (const undecided of kept.undecided) this.#decide(undecided, members, text, mask);
     return mask.some((word) => word !== 0);
   }
 
-  #keep(configuration: number, mask: Int32Array): void {
+  #keep(shadow: number, members: readonly number[]): Kept {
+    const kept = this.#make(shadow, members);
+    this.#kept.delete(shadow);
     if (this.#kept.size === MOST_KEPT) {
       const [oldest] = this.#kept.keys();
       this.#kept.delete(oldest as number);
     }
-    this.#kept.set(configuration, mask.slice(0, this.#vocabulary.words));
+    this.#kept.set(shadow, kept);
+    return kept;
   }
 
-  #make(configuration: number, text: Ints, mask: Int32Array): void {
-    const { configurations } = this.#grammar;
-    this.#dependsOnText = false;
-    this.#before = text.length;
-    this.#text.length = 0;
-    this.#text.append(text.array, 0, text.length);
-    const ended: Ended[] = [];
-    const members = configurations.members(configuration);
+  #make(shadow: number, members: readonly number[]): Kept {
+    const { shadows, rows } = this.#grammar;
+    const mask = new Int32Array(this.#vocabulary.words);
+    const making = new Making(rows.mostTexts, mask);
+    const insides: Inside[] = [];
     for (let i = 0; i < members.length; i += 3) {
-      const [row = 0, began = 0, state = 0] = members.slice(i, i + 3);
-      const inside = this.#inside.of(state);
+      const inside = this.#inside.of(members[i + 2] as number);
       this.#apply(inside, mask, i === 0);
-      for (const tokens of inside.endings) ended.push({ ...tokens, row, began, trie: inside.trie });
+      insides.push(inside);
     }
-    for (const one of ended) this.#takeEnded(one, mask);
-    for (const id of configurations.tokens(configuration)) setBit(mask, id);
-    for (const except of configurations.exceptions(configuration)) this.#allowAllBut(except, mask);
-    if (!configurations.canEnd(configuration)) return;
-    for (const id of this.#vocabulary.vocabulary.endOfGeneration) setBit(mask, id);
+    for (const [member, inside] of insides.entries()) {
+      this.#takeEndings(inside, member, members[member * 3] as number, making);
+    }
+    for (const id of shadows.tokens(shadow)) setBit(mask, id);
+    for (const except of shadows.exceptions(shadow)) this.#allowAllBut(except, mask);
+    if (shadows.canEnd(shadow))
+      for (const id of this.#vocabulary.vocabulary.endOfGeneration) setBit(mask, id);
+    return { mask, undecided: making.undecided, texts: making.texts };
   }
 
   #apply({ base, plus, minus }: Inside, mask: Int32Array, isFirst: boolean): void {
@@ -107,89 +122,132 @@ export class TokenMasks {
     }
   }
 
-  #takeEnded(ended: Ended, mask: Int32Array): void {
-    const { configurations, rows } = this.#grammar;
-    const { row, ending, tokens, nodes, trie } = ended;
-    const behind = rows.behind(row, ending);
-    if (rows.endsDistinct(row, ending)) return this.#takeEndedDistinct(ended, behind, mask);
-    if (rows.isDead(behind)) return;
-    for (const id of tokens) setBit(mask, id);
-    const matters = rows.at(behind).hasDistinct;
-    const same = matters ? DEAD : configurations.begin(behind, this.#before);
-    for (const node of nodes) {
-      const position = this.#before + (trie.depths[node] as number);
-      this.#text.resize(position);
-      this.#walk(trie, node, matters ? configurations.begin(behind, position) : same, mask, false);
-    }
-  }
-
-  /** What a `distinct` terminal has matched makes a difference only where one follows: elsewhere the row without it will do. */
-  #takeEndedDistinct(ended: Ended, behind: number, mask: Int32Array): void {
-    const { configurations, rows } = this.#grammar;
-    const { tokens, nodes, trie } = ended;
-    const isAlive = rows.isAliveWithoutDistinct(behind);
-    for (const id of tokens) {
-      if (isAlive || this.#exactlyBehind(ended, id, this.#vocabulary.vocabulary.bytes(id).length) !== DEAD) {
-        setBit(mask, id);
+  /** Tokens with which, or in which, terminals of a member end. */
+  #takeEndings(inside: Inside, member: number, row: number, making: Making): void {
+    const { rows, shadows } = this.#grammar;
+    const { trie } = inside;
+    for (const { ending, ends, nodes } of inside.endings) {
+      const undecided = { member, ending, trie };
+      if (rows.at(row).isAmbiguous) {
+        for (const node of ends) making.leave({ ...undecided, node, isNode: true });
+        for (const node of nodes) making.leave({ ...undecided, node, isNode: false });
+        continue;
+      }
+      const behind = shadows.begin(rows.behind(rows.shadow(row), ending), 0);
+      if (behind === DEAD) continue;
+      const isSure = making.isSure(shadows.leastTexts(behind));
+      for (const node of ends) {
+        if (isSure) making.allow(trie, node);
+        else making.leave({ ...undecided, node, isNode: true });
+      }
+      for (const node of nodes) {
+        if (!this.#walkShadow(trie, node, behind, making))
+          making.leave({ ...undecided, node, isNode: false });
       }
     }
-    for (const node of nodes) {
-      const depth = trie.depths[node] as number;
-      this.#text.resize(this.#before + depth);
-      const near = configurations.begin(behind, this.#before + depth);
-      if (this.#walk(trie, node, near, mask, true)) continue;
-      this.#walk(trie, node, this.#exactlyBehind(ended, trie.tokenUnder(node), depth), mask, false);
+  }
+
+  /** Allows the tokens under a node that are allowed whatever memories hold; false where some are left to be decided. */
+  #walkShadow(trie: TokenTrie, node: number, configuration: number, making: Making): boolean {
+    const { shadows } = this.#grammar;
+    const { bytes, depths, ends } = trie;
+    const states = this.#states;
+    const end = ends[node] as number;
+    let isDecided = true;
+    states[depths[node] as number] = configuration;
+    for (let at = node + 1; at < end;) {
+      const depth = depths[at] as number;
+      const next = shadows.stepByte(states[depth - 1] as number, bytes[at] as number);
+      if (next < 0) {
+        isDecided &&= next !== DEPENDS_ON_TEXT;
+        at = ends[at] as number;
+        continue;
+      }
+      if (making.isSure(shadows.leastTexts(next))) making.allow(trie, at);
+      else isDecided = false;
+      states[depth] = next;
+      at++;
     }
+    return isDecided;
   }
 
-  /** The configuration where the terminals end with the first bytes of a token. */
-  #exactlyBehind({ row, began, ending }: Ended, id: number, depth: number): number {
-    const { configurations, rows } = this.#grammar;
-    this.#dependsOnText = true;
-    this.#text.resize(this.#before);
-    const bytes = this.#vocabulary.vocabulary.bytes(id);
-    for (let i = 0; i < depth; i++) this.#text.push(bytes[i] as number);
-    const kernel: number[] = [];
-    const text = () => Uint8Array.from(this.#text.array.subarray(began, this.#text.length));
-    rows.scan(row, ending, text, kernel);
-    return configurations.begin(rows.row(kernel), this.#text.length);
-  }
-
-  /**
-   * Allows the tokens under a node that the parser takes from a configuration at the node. With `avoidsDistinct` it stops where a
-   * `distinct` terminal begins, and returns false.
-   */
-  #walk(
-    trie: TokenTrie,
-    node: number,
-    configuration: number,
+  /** Looks at tokens with the memories that there are. */
+  #decide(
+    { member, ending, trie, node, isNode }: Undecided,
+    members: readonly number[],
+    text: Ints,
     mask: Int32Array,
-    avoidsDistinct: boolean,
-  ): boolean {
+  ): void {
+    const { configurations, rows } = this.#grammar;
+    const [row, began] = [members[member * 3] as number, members[member * 3 + 1] as number];
+    this.#text.length = 0;
+    this.#text.append(text.array, 0, text.length);
+    const bytes = this.#vocabulary.vocabulary.bytes(trie.tokenUnder(node));
+    for (let i = 0; i < (trie.depths[node] as number); i++) this.#text.push(bytes[i] as number);
+    const kernel: number[] = [];
+    const matched = () => Uint8Array.from(this.#text.array.subarray(began, this.#text.length));
+    rows.scan(row, ending, matched, kernel);
+    const behind = configurations.begin(rows.row(kernel), this.#text.length);
+    if (behind === DEAD) return;
+    if (isNode) allow(trie, node, mask);
+    else this.#walk(trie, node, behind, text.length, mask);
+  }
+
+  /** Allows the tokens under a node that the parser takes from a configuration at the node. */
+  #walk(trie: TokenTrie, node: number, configuration: number, before: number, mask: Int32Array): void {
     const { configurations } = this.#grammar;
-    const { bytes, depths, ends, firstTokens, tokens } = trie;
-    if (configuration === DEAD) return true;
-    if (avoidsDistinct && configurations.hasDistinct(configuration)) return false;
+    const { bytes, depths, ends } = trie;
     const states = this.#states;
     const end = ends[node] as number;
     states[depths[node] as number] = configuration;
     for (let at = node + 1; at < end;) {
       const depth = depths[at] as number;
-      this.#text.length = this.#before + depth - 1;
+      this.#text.length = before + depth - 1;
       this.#text.push(bytes[at] as number);
       const next = configurations.step(states[depth - 1] as number, this.#text);
       if (next === DEAD) {
         at = ends[at] as number;
         continue;
       }
-      if (avoidsDistinct && configurations.hasDistinct(next)) return false;
-      const last = firstTokens[at + 1] as number;
-      for (let i = firstTokens[at] as number; i < last; i++) setBit(mask, tokens[i] as number);
+      allow(trie, at, mask);
       states[depth] = next;
       at++;
     }
+  }
+}
+
+/** A mask in the making. */
+class Making {
+  readonly undecided: Undecided[] = [];
+  /** No memory may have more texts than this. */
+  texts = Infinity;
+  readonly #mostTexts: number;
+  readonly #mask: Int32Array;
+
+  constructor(mostTexts: number, mask: Int32Array) {
+    this.#mostTexts = mostTexts;
+    this.#mask = mask;
+  }
+
+  /** True where one of this many texts is left for certain. */
+  isSure(leastTexts: number): boolean {
+    if (leastTexts <= this.#mostTexts) return false;
+    this.texts = Math.min(this.texts, leastTexts - 1);
     return true;
   }
+
+  allow(trie: TokenTrie, node: number): void {
+    allow(trie, node, this.#mask);
+  }
+
+  leave(undecided: Undecided): void {
+    this.undecided.push(undecided);
+  }
+}
+
+function allow({ firstTokens, tokens }: TokenTrie, node: number, mask: Int32Array): void {
+  const last = firstTokens[node + 1] as number;
+  for (let i = firstTokens[node] as number; i < last; i++) setBit(mask, tokens[i] as number);
 }
 
 function merge(mask: Int32Array, other: Int32Array): void {

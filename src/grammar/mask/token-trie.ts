@@ -55,6 +55,11 @@ export class TokenTrie {
     this.deepest = deepest;
   }
 
+  /** True when a token ends at a node. */
+  hasToken(node: number): boolean {
+    return this.firstTokens[node + 1] !== this.firstTokens[node];
+  }
+
   /** A token at a node or under it: the bytes that lead to the node are its first. */
   tokenUnder(node: number): number {
     return this.tokens[this.firstTokens[node] as number] as number;

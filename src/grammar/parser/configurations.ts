@@ -1,15 +1,20 @@
 import type { RegularLanguages } from '../regex/regular-languages.ts';
-import { type Ints, TupleTable } from '../tuple-table.ts';
+import { Ints, TupleTable } from '../tuple-table.ts';
 import { DEAD } from './lexer.ts';
 import type { Rows } from './rows.ts';
 import { TransitionRows, UNKNOWN } from './transition-rows.ts';
 
 export { DEAD } from './lexer.ts';
 
+/** Where it depends on the text whether a byte can follow: a `distinct` terminal ends with it. */
+export const DEPENDS_ON_TEXT = -3;
+
 /** Stands for the row of a configuration in the middle of terminals. */
 const NO_ROW = -1;
 /** Stands for where a row began, when nobody asks. */
 const ANYWHERE = -1;
+
+const NO_TEXT = new Ints(1);
 
 const MOST_INTS = 24 * 2 ** 20;
 
@@ -20,15 +25,22 @@ const MOST_INTS = 24 * 2 ** 20;
 export class Configurations {
   readonly #regular: RegularLanguages;
   readonly #rows: Rows;
+  readonly #isShadow: boolean;
+  /** By configuration of another table, its shadow in this one. */
+  readonly #shadows = new Map<number, number>();
+  /** By configuration: how many texts are left at least. */
+  readonly #leastTexts: number[] = [];
   /** [row that ends here, then row, where its terminal began, lexer state, ...]. */
   readonly #table = new TupleTable();
   readonly #transitions = new TransitionRows();
   /** The configuration before every text. */
   readonly first: number;
 
-  constructor(regular: RegularLanguages, rows: Rows) {
+  /** With `isShadow` it is one without memories: it knows no texts, and tells where one would decide. */
+  constructor(regular: RegularLanguages, rows: Rows, isShadow = false) {
     this.#regular = regular;
     this.#rows = rows;
+    this.#isShadow = isShadow;
     this.first = rows.isDead(rows.first) ? DEAD : this.#at(rows.first, [], 0);
   }
 
@@ -108,11 +120,31 @@ export class Configurations {
     return Array.from(array.subarray(start + 1, start + this.#table.lengthOf(configuration)));
   }
 
-  /** True when a `distinct` terminal is under way. */
-  hasDistinct(configuration: number): boolean {
-    const length = this.#table.lengthOf(configuration);
-    for (let i = 2; i < length; i += 3) if (this.#table.at(configuration, i) !== ANYWHERE) return true;
-    return false;
+  /** What a configuration of another table is without memories. */
+  shadowOf(other: Configurations, configuration: number): number {
+    let shadow = this.#shadows.get(configuration);
+    if (shadow === undefined) {
+      const row = other.row(configuration);
+      const members = other.members(configuration);
+      for (let i = 0; i < members.length; i += 3) {
+        members[i] = this.#rows.shadow(members[i] as number);
+        members[i + 1] = ANYWHERE;
+      }
+      shadow = this.#intern(row === NO_ROW ? row : this.#rows.shadow(row), members);
+      this.#shadows.set(configuration, shadow);
+    }
+    return shadow;
+  }
+
+  /** The configuration behind a byte where texts are unknown, `DEAD` or `DEPENDS_ON_TEXT`. */
+  stepByte(configuration: number, byte: number): number {
+    const known = this.#transitions.get(configuration, byte);
+    return known === UNKNOWN ? this.#compute(configuration, byte, NO_TEXT) : known;
+  }
+
+  /** How many texts at least may come for some terminal that is under way; Infinity where nothing compares them. */
+  leastTexts(configuration: number): number {
+    return this.#leastTexts[configuration] as number;
   }
 
   /** How many integers the table holds. */
@@ -132,6 +164,10 @@ export class Configurations {
       if (state === DEAD) continue;
       const ending = this.#rows.lexer.ending(state);
       if (ending !== 0) {
+        if (this.#isShadow && this.#rows.endsDistinct(row, ending)) {
+          this.#transitions.set(configuration, byte, DEPENDS_ON_TEXT);
+          return DEPENDS_ON_TEXT;
+        }
         dependsOnText ||= began !== ANYWHERE;
         this.#rows.scan(row, ending, () => Uint8Array.from(text.array.subarray(began, text.length)), kernel);
       }
@@ -152,7 +188,7 @@ export class Configurations {
   /** With the row's terminals beginning here. */
   #at(row: number, members: number[], position: number): number {
     const { lexer, hasDistinct } = this.#rows.at(row);
-    const own = lexer === DEAD ? [] : [row, hasDistinct ? position : ANYWHERE, lexer];
+    const own = lexer === DEAD ? [] : [row, hasDistinct && !this.#isShadow ? position : ANYWHERE, lexer];
     return this.#intern(row, [...members, ...own]);
   }
 
@@ -160,10 +196,30 @@ export class Configurations {
     this.#regular.languages.fuel.spend(1 + members.length);
     const before = this.#table.size;
     const configuration = this.#table.intern([row, ...sortedMembers(members)]);
-    if (configuration === before && this.#table.values.length > MOST_INTS) {
+    if (configuration !== before) return configuration;
+    this.#leastTexts.push(this.#findLeastTexts(configuration));
+    if (this.#table.values.length > MOST_INTS) {
       this.#regular.languages.fuel.refuse('its parser grows beyond the memory that grammars may take');
     }
     return configuration;
+  }
+
+  #findLeastTexts(configuration: number): number {
+    const row = this.row(configuration);
+    if (row !== NO_ROW) {
+      const { canEnd, tokens, anyTokens } = this.#rows.at(row);
+      if (canEnd || tokens.size > 0 || anyTokens.length > 0) return Infinity;
+    }
+    let least = 0;
+    const length = this.#table.lengthOf(configuration);
+    for (let i = 1; i < length && least < Infinity; i += 3) {
+      const own = this.#rows.leastTexts(
+        this.#table.at(configuration, i),
+        this.#table.at(configuration, i + 2),
+      );
+      least = Math.max(least, own);
+    }
+    return least;
   }
 }
 

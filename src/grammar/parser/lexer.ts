@@ -5,12 +5,18 @@ import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { Ints, TupleTable } from '../tuple-table.ts';
 import { TransitionRows, UNKNOWN } from './transition-rows.ts';
 
+/** A terminal under way: what it may go on with, and its number at the start. */
+export interface LexerPair {
+  readonly slot: number;
+  readonly language: Language;
+}
+
 /** Where no terminal can match any more. */
 export const DEAD = -1;
 
 /**
  * All terminals that a row of the parser waits for, matched side by side: a state is the set of their derivatives, each with the
- * number of its language among those of the start, and states and their transitions are made when they are first asked for. No
+ * slot that its terminal has at the start, and states and their transitions are made when they are first asked for. No
  * terminal wins over another: a state tells which of them may end, and which can go on. States know nothing of rows, so that rows
  * which wait for the same languages share them.
  */
@@ -29,9 +35,18 @@ export class Lexer {
     this.#endings.intern([]);
   }
 
-  /** The state before the first byte: each language has its index as its slot. `DEAD` for none. */
-  start(languages: readonly Language[]): number {
-    return this.#state(languages.flatMap((language, slot) => [slot, language]));
+  /** The state before the first byte, with slots ascending; `DEAD` for none. */
+  start(pairs: readonly LexerPair[]): number {
+    return this.#state(pairs.flatMap(({ slot, language }) => [slot, language]));
+  }
+
+  /** What a state consists of. */
+  pairsOf(state: number): LexerPair[] {
+    const start = this.#states.start(state);
+    return Array.from({ length: this.#states.lengthOf(state) / 2 }, (_, i) => ({
+      slot: this.#states.values.at(start + i * 2),
+      language: this.#states.values.at(start + i * 2 + 1),
+    }));
   }
 
   /** The state behind a byte, or `DEAD`. */
@@ -59,16 +74,18 @@ export class Lexer {
   /** The state without the complements in it: what it would be if nothing were forbidden. */
   withoutComplements(state: number): number {
     const { languages } = this.#regular;
-    const start = this.#states.start(state);
-    const pairs = Array.from(this.#states.values.array.subarray(start, start + this.#states.lengthOf(state)));
-    const plain = pairs.map((value, i) => (i % 2 === 0 ? value : withoutComplements(languages, value)));
-    return plain.every((value, i) => value === pairs[i]) ? state : this.#state(plain);
+    const pairs = this.pairsOf(state);
+    const plain = pairs.map(({ slot, language }) => ({
+      slot,
+      language: withoutComplements(languages, language),
+    }));
+    return plain.every(({ language }, i) => language === pairs[i]?.language) ? state : this.start(plain);
   }
 
   #compute(state: number, byte: number): number {
     const { derivatives, languages, liveness } = this.#regular;
     derivatives.bits.fill(-1);
-    const pairs: { slot: number; language: Language }[] = [];
+    const pairs: LexerPair[] = [];
     const start = this.#states.start(state);
     const length = this.#states.lengthOf(state);
     languages.fuel.spend(1 + (length >> 3));

@@ -12,6 +12,9 @@ export class Memories {
   /** [the memory before, bytes of the text]. */
   readonly #table = new TupleTable();
   readonly #texts: Language[];
+  readonly #counts = [0];
+  /** How many texts the fullest memory has. */
+  mostTexts = 0;
 
   constructor(regular: RegularLanguages) {
     this.#regular = regular;
@@ -24,6 +27,9 @@ export class Memories {
     const before = this.#table.size;
     const next = this.#table.intern([memory, ...text]);
     if (next === before) {
+      const count = (this.#counts[memory] as number) + 1;
+      this.#counts.push(count);
+      this.mostTexts = Math.max(this.mostTexts, count);
       this.#texts.push(withText(this.#regular.languages, this.#texts[memory] as Language, text));
     }
     return next;

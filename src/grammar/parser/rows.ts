@@ -1,37 +1,16 @@
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { Ints, TupleTable } from '../tuple-table.ts';
 import type { Language } from '../regex/language-kinds.ts';
+import { Sizes } from '../regex/sizes.ts';
 import { DEAD, Lexer } from './lexer.ts';
 import { Memories, NO_MEMORY } from './memories.ts';
-import { END, isTerminal, type Nonterminal, ONCE, type RuleTables, type Terminal } from './rule-tables.ts';
+import { Closure } from './closure.ts';
+import { Item, ROOT_FRAME, type Row, type RowMaker } from './row.ts';
+import { type Nonterminal, ONCE, type RuleTables, type Terminal } from './rule-tables.ts';
 
-/** The frame of the root: where it completes, a text may end. */
-const ROOT_FRAME = 0;
 const MOST_INTS = 24 * 2 ** 20;
-
-/** What an item's tuple holds, in this order. */
-const PLACE = 0;
-const COUNT = 1;
-const FRAME = 2;
-const MEMORY = 3;
-
-/** A set of items with all that follows from it. */
-export interface Row {
-  /** True when the text may end here. */
-  readonly canEnd: boolean;
-  /** The lexer's state before the next terminal, or `DEAD`. */
-  readonly lexer: number;
-  /** Items that wait for a terminal, by the slot that its language has in the lexer. */
-  readonly terminals: readonly (readonly number[])[];
-  /** Items that wait for a special token, by its id. */
-  readonly tokens: ReadonlyMap<number, readonly number[]>;
-  /** Items that wait for any token but some. */
-  readonly anyTokens: readonly number[];
-  /** Items that wait for a nonterminal, by the frame in which it was predicted. */
-  readonly waiting: ReadonlyMap<number, readonly number[]>;
-  /** True when it waits for a `distinct` terminal: then it matters where the row stands in the text. */
-  readonly hasDistinct: boolean;
-}
+/** More than there are memories. */
+const MEMORIES = 2 ** 26;
 
 /**
  * The rows of an Earley parser (Earley 1970), each kept once. An item says what completes it returns to by a frame: a nonterminal and
@@ -41,11 +20,12 @@ export interface Row {
  * production returns to where that production returns to, so that right recursion costs no chain of completions (as Leo 1991
  * has it) and leaves equal rows.
  */
-export class Rows {
+export class Rows implements RowMaker {
   readonly lexer: Lexer;
   readonly #regular: RegularLanguages;
   readonly #tables: RuleTables;
   readonly #memories: Memories;
+  readonly #sizes: Sizes;
   /** Kernels: items, ascending. */
   readonly #kernels = new TupleTable();
   readonly #rows: Row[] = [];
@@ -53,6 +33,8 @@ export class Rows {
   readonly #items = new TupleTable();
   /** [nonterminal, row, memory]. */
   readonly #frames = new TupleTable();
+  /** By row, the same without memories. */
+  readonly #shadows: number[] = [];
   /** By row and ending of its lexer, the row behind, without what `distinct` terminals add to memories. */
   readonly #behind = new Map<number, number>();
   readonly #stamps = new Ints();
@@ -65,6 +47,7 @@ export class Rows {
     this.#regular = regular;
     this.#tables = tables;
     this.#memories = new Memories(regular);
+    this.#sizes = new Sizes(regular.languages);
     this.lexer = new Lexer(regular);
     this.#frames.intern([]);
     this.first = this.row([this.#items.intern([tables.start, 0, ROOT_FRAME, NO_MEMORY])]);
@@ -84,6 +67,10 @@ export class Rows {
       this.#rows.push(closure.of(sorted));
       this.#waiting += closure.size;
       this.#checkSize();
+      const bare = sorted.map((item) => this.#bare(item));
+      // What has no memories is what it would be without.
+      this.#shadows[row] = row;
+      if (bare.some((item, i) => item !== sorted[i])) this.#shadows[row] = this.row(bare);
     }
     return row;
   }
@@ -97,6 +84,16 @@ export class Rows {
     return this.row(items);
   }
 
+  /** The row as it would be had `distinct` terminals matched nothing: many rows have the same one. */
+  shadow(row: number): number {
+    return this.#shadows[row] as number;
+  }
+
+  /** More texts than any memory can have behind the terminals that are under way. */
+  get mostTexts(): number {
+    return this.#memories.mostTexts + 1;
+  }
+
   /** True when nothing can come after a row, and the text cannot end in it. */
   isDead(row: number): boolean {
     const { canEnd, lexer, tokens, anyTokens } = this.at(row);
@@ -108,7 +105,7 @@ export class Rows {
     const { terminals } = this.at(row);
     for (const slot of this.lexer.slotsOf(ending)) {
       for (const item of terminals[slot] ?? []) {
-        const memory = this.item(item, MEMORY);
+        const memory = this.item(item, Item.memory);
         const next = text && this.#isDistinct(item) ? this.#memories.with(memory, text()) : memory;
         kernel.push(this.advanced(item, next));
       }
@@ -137,12 +134,17 @@ export class Rows {
       .some((slot) => (terminals[slot] ?? []).some((item) => this.#isDistinct(item)));
   }
 
-  /** True when a row has a future in which no `distinct` terminal comes next. */
-  isAliveWithoutDistinct(row: number): boolean {
-    const { canEnd, tokens, terminals } = this.at(row);
-    return (
-      canEnd || tokens.size > 0 || terminals.some((items) => items.some((item) => !this.#isDistinct(item)))
-    );
+  /** How many texts at least are left for some terminal of a row when the lexer is in a state; Infinity where nothing compares them. */
+  leastTexts(row: number, state: number): number {
+    const { hasDistinct, terminals } = this.at(row);
+    if (!hasDistinct) return Infinity;
+    let least = 0;
+    for (const { slot, language } of this.lexer.pairsOf(state)) {
+      const isCompared = (terminals[slot] ?? []).every((item) => this.#isDistinct(item));
+      if (!isCompared) return Infinity;
+      least = Math.max(least, this.#sizes.atLeast(language));
+    }
+    return least;
   }
 
   /** Adds the items behind a token as such; `isText` says that it stands for text. */
@@ -150,7 +152,7 @@ export class Rows {
     const { tokens, anyTokens } = this.at(row);
     const any = isText ? anyTokens.filter((item) => !this.exceptions(item).has(id)) : [];
     for (const item of [...(tokens.get(id) ?? []), ...any]) {
-      kernel.push(this.advanced(item, this.item(item, MEMORY)));
+      kernel.push(this.advanced(item, this.item(item, Item.memory)));
     }
   }
 
@@ -171,12 +173,12 @@ export class Rows {
 
   /** The item behind the symbol that one waits for. */
   advanced(item: number, memory: number): number {
-    const place = this.item(item, PLACE);
-    const frame = this.item(item, FRAME);
+    const place = this.item(item, Item.place);
+    const frame = this.item(item, Item.frame);
     const min = this.#tables.min[place] as number;
     if (min === ONCE) return this.#items.intern([place + 1, 0, frame, memory]);
     // Beyond the least count of an unlimited repetition there is nothing to count.
-    const count = this.item(item, COUNT) + 1;
+    const count = this.item(item, Item.count) + 1;
     const counted = this.#tables.max[place] === Infinity ? Math.min(count, min) : count;
     return this.#items.intern([place, counted, frame, memory]);
   }
@@ -201,23 +203,18 @@ export class Rows {
     return this.#tables;
   }
 
-  /** The lexer's state before the terminals that items wait for, and these by their slots. */
-  waitingForText(items: readonly number[]): Pick<Row, 'lexer' | 'terminals'> {
-    const byLanguage = new Map<Language, number[]>();
-    for (const item of items) {
-      const terminal = this.#terminalAt(item);
-      if (!('language' in terminal)) continue;
-      const isDistinct = terminal.kind === 'distinct';
-      const language = isDistinct
-        ? this.#memories.unmatched(terminal.language, this.item(item, MEMORY))
-        : terminal.language;
-      push(byLanguage, language, item);
-    }
-    const live = [...byLanguage.keys()].filter((language) => this.#regular.liveness.canGoOn(language));
-    live.sort((a, b) => a - b);
+  /** The lexer's state before the terminals that items wait for, and the items by their slots there. */
+  waitingForText(items: readonly number[]): Pick<Row, 'lexer' | 'terminals' | 'isAmbiguous'> {
+    const groups = new Map<number, number[]>();
+    for (const item of items) push(groups, this.#terminalKey(item), item);
+    // In the order of terminals, so that rows which differ in memories have the same slots.
+    const keys = [...groups.keys()].sort((a, b) => a - b);
+    const terminals = keys.map((key) => groups.get(key) as number[]);
+    const pairs = terminals.map(([item], slot) => ({ slot, language: this.#languageAt(item as number) }));
     return {
-      lexer: this.lexer.start(live),
-      terminals: live.map((language) => byLanguage.get(language) as number[]),
+      lexer: this.lexer.start(pairs.filter(({ language }) => this.#regular.liveness.canGoOn(language))),
+      terminals,
+      isAmbiguous: keys.some((key, i) => i > 0 && terminalOf(key) === terminalOf(keys[i - 1] as number)),
     };
   }
 
@@ -230,13 +227,40 @@ export class Rows {
     return true;
   }
 
+  /** An item without memories. */
+  #bare(item: number): number {
+    const { array } = this.#items.values;
+    const start = this.#items.start(item);
+    const [place = 0, count = 0, frame = 0] = array.subarray(start, start + 3);
+    return this.#items.intern([place, count, this.#bareFrame(frame), NO_MEMORY]);
+  }
+
+  #bareFrame(frame: number): number {
+    if (frame === ROOT_FRAME) return frame;
+    return this.frame(this.frameMember(frame, 0), this.shadow(this.frameMember(frame, 1)), NO_MEMORY);
+  }
+
+  /** Equal for items that wait for the same terminal, compared with the same memory. */
+  #terminalKey(item: number): number {
+    const number = (this.#tables.symbols[this.item(item, Item.place)] as number) >> 1;
+    return number * MEMORIES + (this.#isDistinct(item) ? this.item(item, Item.memory) : NO_MEMORY);
+  }
+
+  /** The language of the terminal that an item waits for, without what its memory holds. */
+  #languageAt(item: number): Language {
+    const terminal = this.#terminalAt(item);
+    if (!('language' in terminal)) return this.#regular.languages.never;
+    if (terminal.kind === 'regex') return terminal.language;
+    return this.#memories.unmatched(terminal.language, this.item(item, Item.memory));
+  }
+
   #isDistinct(item: number): boolean {
     return this.#terminalAt(item).kind === 'distinct';
   }
 
   /** The terminal that an item waits for. */
   #terminalAt(item: number): Terminal {
-    const symbol = this.#tables.symbols[this.item(item, PLACE)] as number;
+    const symbol = this.#tables.symbols[this.item(item, Item.place)] as number;
     return this.#tables.terminals[symbol >> 1] as Terminal;
   }
 
@@ -253,127 +277,8 @@ export class Rows {
   }
 }
 
-/** Works out what follows from a kernel. */
-class Closure {
-  readonly #rows: Rows;
-  readonly #row: number;
-  readonly #agenda: number[] = [];
-  readonly #terminals: number[] = [];
-  readonly #tokens = new Map<number, number[]>();
-  readonly #anyTokens: number[] = [];
-  readonly #waiting = new Map<number, number[]>();
-  readonly #completed = new Set<number>();
-  #canEnd = false;
-  #hasDistinct = false;
-
-  constructor(rows: Rows, row: number) {
-    this.#rows = rows;
-    this.#row = row;
-  }
-
-  /** How many items it has. */
-  get size(): number {
-    return this.#agenda.length;
-  }
-
-  of(kernel: readonly number[]): Row {
-    for (const item of kernel) this.#add(item);
-    // Grows while it is walked through.
-    for (const item of this.#agenda) this.#take(item);
-    return {
-      canEnd: this.#canEnd,
-      ...this.#rows.waitingForText(this.#terminals),
-      tokens: this.#tokens,
-      anyTokens: this.#anyTokens,
-      waiting: this.#waiting,
-      hasDistinct: this.#hasDistinct,
-    };
-  }
-
-  #add(item: number): void {
-    if (this.#rows.isNewIn(this.#row, item)) this.#agenda.push(item);
-  }
-
-  #take(item: number): void {
-    const { symbols, min, max } = this.#rows.tables;
-    const place = this.#rows.item(item, PLACE);
-    const least = min[place] as number;
-    if (least === ONCE) {
-      const symbol = symbols[place] as number;
-      if (symbol === END) this.#complete(item);
-      else this.#await(item, symbol, symbols[place + 1] === END);
-      return;
-    }
-    const count = this.#rows.item(item, COUNT);
-    const most = max[place] as number;
-    if (count >= least) this.#complete(item);
-    if (count < most) this.#await(item, symbols[place] as number, count + 1 === most);
-  }
-
-  #await(item: number, symbol: number, isLast: boolean): void {
-    if (isTerminal(symbol)) return this.#awaitTerminal(item, symbol >> 1);
-    const { starts, isNullable, isScope, touchesMemory } = this.#rows.nonterminal(symbol >> 1);
-    const memory = this.#rows.item(item, MEMORY);
-    const own = this.#rows.item(item, FRAME);
-    if (isNullable && this.#rows.tables.min[this.#rows.item(item, PLACE)] === ONCE) {
-      this.#add(this.#rows.advanced(item, memory));
-    }
-    const inner = isScope ? NO_MEMORY : memory;
-    // A scope forgets its memory at its end, so that it may return to where nobody asks for one only.
-    if (isLast && (!isScope || !this.#touchesMemory(own))) {
-      for (const start of starts) this.#add(this.#rows.started(start, own, inner));
-      return;
-    }
-    const before = touchesMemory ? memory : NO_MEMORY;
-    const frame = this.#rows.frame(symbol >> 1, this.#row, before);
-    const waiting = this.#waiting.get(frame);
-    if (waiting) {
-      waiting.push(item);
-      return;
-    }
-    this.#waiting.set(frame, [item]);
-    for (const start of starts) this.#add(this.#rows.started(start, frame, before));
-  }
-
-  #awaitTerminal(item: number, number: number): void {
-    const terminal = this.#rows.tables.terminals[number] as Terminal;
-    if (terminal.kind === 'token') {
-      push(this.#tokens, terminal.id, item);
-      return;
-    }
-    if (terminal.kind === 'any-token') {
-      this.#anyTokens.push(item);
-      return;
-    }
-    this.#hasDistinct ||= terminal.kind === 'distinct';
-    const isNullable = this.#rows.isNullable(terminal);
-    if (isNullable && this.#rows.tables.min[this.#rows.item(item, PLACE)] === ONCE) {
-      this.#add(this.#rows.advanced(item, this.#rows.item(item, MEMORY)));
-    }
-    this.#terminals.push(item);
-  }
-
-  #complete(item: number): void {
-    const frame = this.#rows.item(item, FRAME);
-    if (frame === ROOT_FRAME) {
-      this.#canEnd = true;
-      return;
-    }
-    const touchesMemory = this.#touchesMemory(frame);
-    const memory = touchesMemory ? this.#rows.item(item, MEMORY) : NO_MEMORY;
-    const key = frame * 2 ** 26 + memory;
-    const row = this.#rows.frameMember(frame, 1);
-    // Within one row only what is nullable completes, and that was stepped over.
-    if (row === this.#row || this.#completed.has(key)) return;
-    this.#completed.add(key);
-    for (const waiting of this.#rows.at(row).waiting.get(frame) ?? []) {
-      this.#add(this.#rows.advanced(waiting, touchesMemory ? memory : this.#rows.item(waiting, MEMORY)));
-    }
-  }
-
-  #touchesMemory(frame: number): boolean {
-    return frame !== ROOT_FRAME && this.#rows.nonterminal(this.#rows.frameMember(frame, 0)).touchesMemory;
-  }
+function terminalOf(key: number): number {
+  return Math.floor(key / MEMORIES);
 }
 
 function push(map: Map<number, number[]>, key: number, item: number): void {

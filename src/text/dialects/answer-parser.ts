@@ -57,6 +57,12 @@ export class AnswerParser {
     return this.#writer.take();
   }
 
+  /** Nothing before what is given out is read again. */
+  #write(kind: 'reasoning' | 'text', text: string): void {
+    this.#writer.write(kind, text);
+    this.#scanner.forget();
+  }
+
   #contextOf(tools: ReadonlyMap<string, Parameters>): AnswerContext {
     const writer = this.#writer;
     let wasUnknown = false;
@@ -69,10 +75,13 @@ export class AnswerParser {
         else writer.begin(name, id);
         return !wasUnknown;
       },
-      give: (text) => writer.give(text),
+      give: (text) => {
+        writer.give(text);
+        this.#scanner.forget();
+      },
       end: (outcome, id) => writer.end(outcome, id),
-      reason: (text) => writer.write('reasoning', text),
-      say: (text) => writer.write('text', text),
+      reason: (text) => this.#write('reasoning', text),
+      say: (text) => this.#write('text', text),
       mark: (isReasoning) => {
         this.#isReasoning = isReasoning;
         writer.mark();

@@ -58,6 +58,7 @@ function* readCalls(context: AnswerContext, { calls }: Dialect, start: string): 
   const behind = scanner.place;
   if (calls && (yield* calls.read(context, start))) return;
   context.refuse(scanner.isAtEnd ? 'cut' : 'malformed');
-  context.say(scanner.plain(behind - start.length, behind));
+  const text = scanner.plain(behind - start.length, behind);
   scanner.goTo(behind);
+  context.say(text);
 }

@@ -2,6 +2,8 @@
 export type Reading<T> = Generator<void, T, void>;
 
 const SPACE = /\s/;
+/** Read text is cut off when there is so much of it. */
+const MOST_READ = 1024;
 
 /**
  * Text that arrives in pieces, read by generators that yield where they need more of it. What they find depends on the text
@@ -9,15 +11,18 @@ const SPACE = /\s/;
  */
 export class Scanner {
   #text = '';
+  /** The place of `#text`'s beginning. */
+  #base = 0;
   /** Where the reading is in `#text`. */
   #at = 0;
   #ended = false;
-  /** Beginnings and ends of control tokens in `#text`, in order. */
+  /** The places of control tokens, in order. */
   #controls: { readonly start: number; readonly end: number }[] = [];
 
   push(text: string, isControl = false): void {
     if (isControl && text !== '') {
-      this.#controls.push({ start: this.#text.length, end: this.#text.length + text.length });
+      const start = this.#base + this.#text.length;
+      this.#controls.push({ start, end: start + text.length });
     }
     this.#text += text;
   }
@@ -36,25 +41,23 @@ export class Scanner {
     return this.#ended;
   }
 
-  /** A place to go back to, until `forget`. */
+  /** A place to go back to, until it is forgotten. */
   get place(): number {
-    return this.#at;
+    return this.#base + this.#at;
   }
 
   /** Goes back, or over what is there. */
   goTo(place: number): void {
-    this.#at = place;
+    this.#at = place - this.#base;
   }
 
-  /** What was read may go; places taken before are no longer any. */
+  /** What was read may go: nobody goes back to a place before this one. */
   forget(): void {
-    if (this.#at < 1024 && this.#at < this.#text.length) return;
-    const gone = this.#at;
-    this.#text = this.#text.slice(gone);
+    if (this.#at < MOST_READ && this.#at < this.#text.length) return;
+    this.#base += this.#at;
+    this.#text = this.#text.slice(this.#at);
     this.#at = 0;
-    this.#controls = this.#controls
-      .filter(({ end }) => end > gone)
-      .map(({ start, end }) => ({ start: start - gone, end: end - gone }));
+    if (this.#controls.length > 0) this.#controls = this.#controls.filter(({ end }) => end > this.#base);
   }
 
   /** What is there and not read. */
@@ -64,13 +67,13 @@ export class Scanner {
 
   /** What is there and not read, up to the next control token. */
   get plainRest(): string {
-    const next = this.#controls.find(({ end }) => end > this.#at);
-    return this.#text.slice(this.#at, next && Math.max(this.#at, next.start));
+    const next = this.#controls.find(({ end }) => end > this.place);
+    return this.#text.slice(this.#at, next && Math.max(this.#at, next.start - this.#base));
   }
 
   /** The text between places, with control tokens. */
   written(from: number, to: number): string {
-    return this.#text.slice(from, to);
+    return this.#text.slice(from - this.#base, to - this.#base);
   }
 
   /** The text between places, without control tokens. */
@@ -80,10 +83,10 @@ export class Scanner {
     for (const { start, end } of this.#controls) {
       if (end <= at) continue;
       if (start >= to) break;
-      text += this.#text.slice(at, Math.max(at, start));
+      text += this.written(at, Math.max(at, start));
       at = Math.min(to, end);
     }
-    return text + this.#text.slice(at, to);
+    return text + this.written(at, to);
   }
 
   /** Reads up to the first of the markers and over it, giving out what stands before as early as it is certain; undefined at the end. */
@@ -95,7 +98,7 @@ export class Scanner {
       const isClear = found !== undefined && (found.at < held || this.#ended);
       const stop = isClear ? found.at : held;
       if (stop > 0) {
-        const text = this.plain(this.#at, this.#at + stop);
+        const text = this.plain(this.place, this.place + stop);
         this.#at += stop;
         if (text !== '') give(text);
       }

@@ -12,7 +12,7 @@ import {
 } from '../../../src/text/index.ts';
 import { fixture } from '../../support/fixture.ts';
 import { GuidedWalk, type WalkToken, WalkVocabulary } from '../../support/grammar/guided-walk.ts';
-import { add, type ReadAnswer } from '../../support/read-answer.ts';
+import { add, type ReadAnswer, readAnswer } from '../../support/read-answer.ts';
 import { seededRandom } from '../../support/random.ts';
 
 const TOOLS: readonly ChatTool[] = [
@@ -93,6 +93,14 @@ for (const [name, dialect] of DIALECTS) {
   }
 }
 
+/** The same comes out of a text that is cut at any place. */
+function checkSplits(dialect: Dialect, of: { text: string; prompt: string; answer: ReadAnswer }): void {
+  for (const pieces of [[of.text], [...of.text]]) {
+    const read = readAnswer(dialect, pieces, { tools: TOOLS, prompt: of.prompt });
+    assert.deepEqual(read, of.answer, of.text);
+  }
+}
+
 function check(dialect: Dialect, isControl: boolean): void {
   const random = seededRandom(7);
   const prompt =
@@ -122,6 +130,7 @@ function check(dialect: Dialect, isControl: boolean): void {
         const answer = read(dialect, tokens, prompt);
         const where = `${dialect.name}: ${JSON.stringify(text)} ${JSON.stringify(answer)}`;
         assert.deepEqual(answer.faults, [], where);
+        if (!isControl) checkSplits(dialect, { text, prompt, answer });
         if (isRequired) assert.ok(answer.calls.length > 0, where);
         if (!isParallel) assert.ok(answer.calls.length <= 1, where);
         for (const call of answer.calls) {

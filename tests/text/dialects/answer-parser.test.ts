@@ -160,3 +160,20 @@ function parses(text: string): boolean {
     return false;
   }
 }
+
+test('a long answer and long arguments are read to their end, piece by piece', () => {
+  const words = 'one two <three> {four} '.repeat(2000);
+  const call = `<tool_call>\n{"name": "write", "arguments": {"text": ${JSON.stringify(words)}}}\n</tool_call>`;
+  const parser = new AnswerParser(HERMES, { tools: TOOLS });
+  const read: ReadAnswer = { reasoning: '', text: '', calls: [], faults: [] };
+  const answer = words + call + call;
+  for (let at = 0; at < answer.length; at += 5) {
+    for (const part of parser.push(answer.slice(at, at + 5))) add(read, part);
+  }
+  for (const part of parser.end()) add(read, part);
+  assert.equal(read.text, words.trimEnd());
+  assert.deepEqual(
+    read.calls.map((one) => (JSON.parse(one.arguments) as { text: string }).text),
+    [words, words],
+  );
+});

@@ -1,7 +1,19 @@
 import * as formats from './formats.ts';
 import type { TensorFormat } from './tensor-format.ts';
 
-export * from './codebooks.ts';
+export {
+  type BitField,
+  bitsOf,
+  type BlockLayout,
+  type BlockMin,
+  type BlockNumber,
+  type BlockScale,
+  type CodeLevels,
+  dependsOn,
+  type EitherField,
+  type GridLevels,
+  type TernaryDigits,
+} from './block-layout.ts';
 export * from './formats.ts';
 export type { TensorFormat } from './tensor-format.ts';
 

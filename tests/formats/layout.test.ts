@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { halfToFloat } from '../../src/base/half.ts';
-import type { BitField, BlockLayout, BlockNumber } from '../../src/formats/block-layout.ts';
-import { ALL_FORMATS } from '../../src/formats/index.ts';
+import { ALL_FORMATS, type BitField, type BlockLayout, type BlockNumber } from '../../src/formats/index.ts';
 import { seededRandom } from '../support/random.ts';
 
 function fieldOf(block: Uint8Array, { at, bits, steps }: BitField, element: number): number {

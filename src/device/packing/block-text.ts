@@ -1,10 +1,4 @@
-import type {
-  BitField,
-  BlockLayout,
-  BlockNumber,
-  GridLevels,
-  TernaryDigits,
-} from '../../formats/block-layout.ts';
+import type { BitField, BlockLayout, BlockNumber, GridLevels, TernaryDigits } from '../../formats/index.ts';
 import type { ScaleKind } from './packed-groups.ts';
 
 /** How a language of kernels spells what reading a block takes. Whole numbers have 32 bits and no sign. */

@@ -1,5 +1,4 @@
-import { bitsOf, type BlockLayout, dependsOn } from '../../formats/block-layout.ts';
-import type { TensorFormat } from '../../formats/index.ts';
+import { bitsOf, type BlockLayout, dependsOn, type TensorFormat } from '../../formats/index.ts';
 
 /**
  * How GPUs keep a quantized format: groups of 32 neighbouring elements of a row, whose bits lie in a few planes one behind the

@@ -1,5 +1,4 @@
-import { bitsOf, type BlockLayout, dependsOn } from '../../formats/block-layout.ts';
-import type { TensorFormat } from '../../formats/index.ts';
+import { bitsOf, type BlockLayout, dependsOn, type TensorFormat } from '../../formats/index.ts';
 
 /** How codes become the weights of a dot product; the kernels' `layout.ts` draws them. */
 export type Codes = 'small' | 'lifted' | 'large' | 'wide' | 'medium' | 'signed';

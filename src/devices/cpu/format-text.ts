@@ -1,7 +1,13 @@
 import { changeText, codeText, type KernelLanguage, numberText } from '../../device/index.ts';
-import type { BitField, BlockLayout, BlockNumber, TernaryDigits } from '../../formats/block-layout.ts';
-import { dependsOn } from '../../formats/block-layout.ts';
-import { ALL_FORMATS, type TensorFormat } from '../../formats/index.ts';
+import {
+  ALL_FORMATS,
+  type BitField,
+  type BlockLayout,
+  type BlockNumber,
+  dependsOn,
+  type TensorFormat,
+  type TernaryDigits,
+} from '../../formats/index.ts';
 import { codesOf, gridLevels, isOdd, wordsOf } from './format-classes.ts';
 
 /** A quantized format whose kernels are made. */

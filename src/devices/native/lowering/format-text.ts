@@ -9,8 +9,7 @@ import {
   type ScaleKind,
   scaleTexts,
 } from '../../../device/index.ts';
-import type { BlockLayout, GridLevels } from '../../../formats/block-layout.ts';
-import { formatNamed, type TensorFormat } from '../../../formats/index.ts';
+import { type BlockLayout, formatNamed, type GridLevels, type TensorFormat } from '../../../formats/index.ts';
 
 /** C++ over `block`, the block's bytes, and `e`, the element's number within it. */
 const CPP: KernelLanguage = {

@@ -6,7 +6,7 @@ import {
   type PackedGroups,
   scaleTexts,
 } from '../../../device/index.ts';
-import type { BlockLayout } from '../../../formats/block-layout.ts';
+import type { BlockLayout } from '../../../formats/index.ts';
 import { floatText } from '../kernels/library/float-text.ts';
 
 /** WGSL over `block`, the byte at which the block starts, and `e`, the element's number within it. */

@@ -1,7 +1,6 @@
 import { alignUp } from '../../../base/bytes.ts';
 import { type PackedGroups, packedGroups, quantPlanes, SCALE_BYTES } from '../../../device/index.ts';
-import type { BlockLayout } from '../../../formats/block-layout.ts';
-import type { TensorFormat } from '../../../formats/index.ts';
+import type { BlockLayout, TensorFormat } from '../../../formats/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import { HALVES } from '../kernels/library/halves.ts';
 import { packedDotText } from '../kernels/library/packed-dot.ts';

@@ -109,8 +109,8 @@ function apart(schema: unknown): unknown {
   return { ...rest, allOf: [...(allOf as unknown[]), own] };
 }
 
-/** Ajv, but for `multipleOf`, which it tests by dividing floating-point numbers. */
-function validatorOf(schema: Schema): (value: unknown) => boolean {
+/** Ajv's answer, where it has one, but for `multipleOf`, which it tests by dividing floating-point numbers. */
+function validatorOf(schema: Schema): (value: unknown) => boolean | undefined {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, validateSchema: false, logger: false });
   ajv.removeKeyword('multipleOf');
   const units = (value: number, places: number): bigint => {
@@ -120,7 +120,16 @@ function validatorOf(schema: Schema): (value: unknown) => boolean {
   };
   const validate = (step: number, value: number): boolean => units(value, 400) % units(step, 400) === 0n;
   ajv.addKeyword({ keyword: 'multipleOf', type: 'number', validate });
-  return ajv.compile(apart(schema) as Schema);
+  const check = ajv.compile(apart(schema) as Schema);
+  return (value) => {
+    try {
+      return check(value);
+    } catch (error) {
+      // Of some schemas that refer to themselves, ajv makes code that fails.
+      if (error instanceof TypeError) return undefined;
+      throw error;
+    }
+  };
 }
 
 function walkSchema(schema: Schema, walks: number, random: () => number, counts: WalkCounts): void {
@@ -133,13 +142,15 @@ function walkSchema(schema: Schema, walks: number, random: () => number, counts:
   for (const value of VALUES) {
     counts.values++;
     const accepted = compiled && [...writings(value)].find((text) => isText(compiled, text));
-    assert.equal(accepted !== undefined, isValid(value), `${JSON.stringify(value)} under ${shown}`);
+    const expected = isValid(value);
+    if (expected === undefined) continue;
+    assert.equal(accepted !== undefined, expected, `${JSON.stringify(value)} under ${shown}`);
   }
   for (let turn = 0; compiled && turn < walks; turn++) {
     const text = walk(compiled, random);
     // What a number of JavaScript cannot hold tells nothing.
     if (text === undefined || /\d{16}/.test(text.replaceAll('.', ''))) continue;
     counts.texts++;
-    assert.ok(isValid(JSON.parse(text)), `${text} under ${shown}`);
+    assert.ok(isValid(JSON.parse(text)) !== false, `${text} under ${shown}`);
   }
 }

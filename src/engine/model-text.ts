@@ -79,7 +79,7 @@ export class ModelText {
 
   /** Throws as `chatTemplate`. */
   get dialect(): Dialect {
-    this.#dialect ??= dialectOf(this.chatTemplate.source);
+    this.#dialect ??= dialectOf(this.chatTemplate.toolSource);
     return this.#dialect;
   }
 
@@ -135,7 +135,8 @@ export class ModelText {
     const switches = reasoning && reasoningVariables(chatTemplate.source, dialect, reasoning);
     const how = { ...rest, variables: { ...switches, ...variables } };
     if (!tools || tools.length === 0) return chatTemplate.renderSpans(messages, how);
-    if (chatTemplate.source.includes('tools')) return chatTemplate.renderSpans(messages, { ...how, tools });
+    if (chatTemplate.toolSource.includes('tools'))
+      return chatTemplate.renderSpans(messages, { ...how, tools });
     return chatTemplate.renderSpans(withToolsExplained(messages, tools), how);
   }
 }

@@ -55,6 +55,8 @@ interface Program {
 export class ChatTemplate {
   readonly #main: Program;
   readonly #forTools: Program;
+  /** The source that renders conversations with tools. */
+  readonly toolSource: string;
   readonly #logger: Logger;
 
   /** Throws `CHAT_TEMPLATE_INVALID`. `toolSource` renders conversations with tools; default: `source`. */
@@ -69,6 +71,7 @@ export class ChatTemplate {
   ) {
     this.#logger = logger;
     this.#main = this.#program(source);
+    this.toolSource = toolSource ?? source;
     this.#forTools = toolSource === undefined ? this.#main : this.#program(toolSource);
   }
 

@@ -116,18 +116,24 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
 
   test('the CPU gives the very text that it gives in Node', async () => {
     const given = { question: 'What is the capital of France?', seed: 7, maxTokens: 24 };
-    const { text, end, loaded } = await inPage(page, given, async (library, { question, ...options }) => {
-      const model = await library.loadModel('/chat.gguf', { device: 'cpu', context: 256 });
-      const stream = model.chat([{ role: 'user', content: question }], options);
-      const text = await stream.text();
-      const loaded = await model.loaded;
-      await model.dispose();
-      return { text, end: stream.end, loaded };
-    });
+    const { text, message, end, loaded } = await inPage(
+      page,
+      given,
+      async (library, { question, ...options }) => {
+        const model = await library.loadModel('/chat.gguf', { device: 'cpu', context: 256 });
+        const stream = model.chat([{ role: 'user', content: question }], options);
+        const text = await stream.text();
+        const message = await model.chat([{ role: 'user', content: question }], options).message();
+        const loaded = await model.loaded;
+        await model.dispose();
+        return { text, message, end: stream.end, loaded };
+      },
+    );
     await using model = await loadModel(CHAT_MODEL, { device: 'cpu', context: 256 });
     const { question, ...options } = given;
     const expected = model.chat([{ role: 'user', content: question }], options);
     assert.equal(text, await expected.text());
+    assert.deepEqual(message, { role: 'assistant', content: text });
     assert.deepEqual([end.reason, end.generatedTokens], [expected.end.reason, expected.end.generatedTokens]);
     assert.equal(loaded.bytes, (await model.loaded).bytes);
   });

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import { ChatTemplate, chatTemplateNames, createTokenizer, encodeChat } from '../../src/text/index.ts';
+import {
+  ChatTemplate,
+  chatTemplateNames,
+  createTokenizer,
+  dialectOf,
+  encodeChat,
+} from '../../src/text/index.ts';
 import { strftime } from '../../src/jinja/index.ts';
 import { metadataOf } from '../support/metadata.ts';
 import { vocabularyMetadata } from '../support/vocabularies.ts';
@@ -140,4 +146,10 @@ test('arguments that are nested too deep for a template stay the text they are',
   assert.equal(rendered('{"a":1}'), '{"a": 1}');
   for (const levels of [5000, 100_000])
     assert.equal(rendered(nested(levels)), JSON.stringify(nested(levels)));
+});
+
+test('the template for tools tells the dialect of the calls', () => {
+  const template = new ChatTemplate('{{ messages }}', {}, { toolSource: '{{ tools }}<|tool_call|>' });
+  assert.equal(dialectOf(template.toolSource).name, 'granite-3');
+  assert.equal(new ChatTemplate('{{ messages }}').toolSource, '{{ messages }}');
 });

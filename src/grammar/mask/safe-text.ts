@@ -1,5 +1,5 @@
 /** Most characters of a token that counts as safe. */
-export const MOST_CHARACTERS = 64;
+export const MOST_CHARACTERS = 16;
 
 /** ASCII that stands for itself in a JSON string: from the space to the tilde, without quote and backslash. */
 export const SAFE_BYTES: readonly number[] = Array.from({ length: 0x7f - 0x20 }, (_, i) => 0x20 + i).filter(

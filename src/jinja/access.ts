@@ -90,7 +90,7 @@ function within(index: bigint, length: number): number | undefined {
 
 /** A property or a method; undefined where there is none of that name. */
 export function attributeOf(object: Value, name: string, context: Context): Value | undefined {
-  if (object instanceof Undefined) return name.startsWith('__') ? undefined : object.fail();
+  if (object instanceof Undefined) return object.fail();
   const kind = object instanceof Str ? 'str' : typeName(object);
   if (INTERNAL.test(name) || CHANGING[kind]?.has(name) === true) {
     return new Undefined(`access to attribute '${name}' of '${typeName(object)}' object is unsafe.`);

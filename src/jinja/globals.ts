@@ -1,4 +1,4 @@
-import { bindPositional, stringOf } from './arguments.ts';
+import { bind, bindPositional, stringOf } from './arguments.ts';
 import { JinjaError, raise } from './jinja-error.ts';
 import { Cycler } from './loop.ts';
 import { Scope } from './scope.ts';
@@ -82,11 +82,11 @@ export function makeGlobals(now: Date): Scope {
     cycler: ({ positional }) => new Cycler(positional),
     joiner,
     raise_exception(args, context) {
-      const message = args.positional[0] ?? args.named.get('message') ?? null;
+      const [message = null] = bind('raise_exception', args, ['message'], 1);
       throw new JinjaError('rejected', textOf(message, context).text);
     },
     strftime_now(args) {
-      const format = args.positional[0] ?? args.named.get('format');
+      const [format] = bind('strftime_now', args, ['format'], 1);
       return Str.written(strftime(now, stringOf(format, 'strftime_now() argument').text));
     },
   };

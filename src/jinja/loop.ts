@@ -76,8 +76,8 @@ export class Loop extends Callable {
     return this.#length();
   }
 
-  override iterate(): Iterator<Value> | undefined {
-    return undefined;
+  override describe(): string {
+    return `<LoopContext ${this.#index + 1}/${this.#length()}>`;
   }
 
   override attribute(name: string): Value | undefined {

@@ -2,7 +2,7 @@ import { raise } from './jinja-error.ts';
 import type { MacroBody } from './nodes.ts';
 import { Scope } from './scope.ts';
 import { Str } from './str.ts';
-import { type Args, Callable, type Context, Dict, List, Tuple, Undefined, type Value } from './values.ts';
+import { type Args, Callable, type Context, Dict, Tuple, Undefined, type Value } from './values.ts';
 
 /** What a macro's body needs to be rendered. */
 export interface MacroRuntime {
@@ -61,10 +61,14 @@ export class Macro extends Callable {
     else if (more.length > 0) raise(`macro ${macro} takes not more than ${parameters.length} argument(s)`);
   }
 
+  override describe(): string {
+    return this.#name === undefined ? '<Macro anonymous>' : `<Macro '${this.#name}'>`;
+  }
+
   override attribute(name: string): Value | undefined {
     const { parameters, reads } = this.#body;
     if (name === 'name') return this.#name === undefined ? null : Str.written(this.#name);
-    if (name === 'arguments') return new List(parameters.map((parameter) => Str.written(parameter.name)));
+    if (name === 'arguments') return new Tuple(parameters.map((parameter) => Str.written(parameter.name)));
     if (name === 'catch_kwargs') return reads.kwargs;
     if (name === 'catch_varargs') return reads.varargs;
     return name === 'caller' ? reads.caller : undefined;

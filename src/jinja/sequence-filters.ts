@@ -167,7 +167,6 @@ function reversible(value: Value, context: Context): readonly Value[] {
 
 function last(value: Value, args: Args, context: Context): Value {
   bind('last', args, []);
-  if (value instanceof Undefined) raise("'Undefined' object is not reversible");
   const items = reversible(value, context);
   return items.length > 0 ? (items.at(-1) as Value) : new Undefined('No last item, sequence was empty.');
 }

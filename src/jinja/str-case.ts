@@ -21,8 +21,10 @@ export function lower(str: Str, budget: Budget): Str {
 }
 
 function titlePoint(point: string): string {
-  const [first = '', ...rest] = point.toUpperCase();
-  return first + rest.join('').toLowerCase();
+  const [first = '', second = '', ...rest] = point.toUpperCase();
+  // Of several characters the first letter alone is large: "Ss", "ʼN".
+  const head = /\p{Lu}/u.test(first) ? first + second.toLowerCase() : first + second;
+  return head + rest.join('').toLowerCase();
 }
 
 /** Python's `str.title`: the first letter of each word large, the others small. */

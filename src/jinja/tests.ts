@@ -62,11 +62,11 @@ const ASKED: Readonly<Record<string, Asked>> = {
   upper: (value, context) => isAllOf(textOf(value, context).text, 'upper'),
 };
 
-/** What has a length and items: dicts, too. */
+/** What has a length and items: dicts, too, and what is undefined. */
 function isSequence(value: Value): boolean {
-  if (value instanceof Undefined) return false;
   return (
     value instanceof Str ||
+    value instanceof Undefined ||
     value instanceof List ||
     value instanceof Tuple ||
     value instanceof Dict ||

@@ -66,11 +66,11 @@ function truncate(value: Value, args: Args, context: Context): Value {
     args,
     names,
   );
-  const str = requireString(value, 'truncate');
   const ending = stringOf(end, 'end');
   const most = integerOf(length);
   if (most < ending.length) raise(`expected length >= ${ending.length}, got ${most}`);
-  if (str.length <= most + (leeway === null ? 5 : integerOf(leeway))) return str;
+  if (lengthOf(value, context) <= most + (leeway === null ? 5 : integerOf(leeway))) return value;
+  const str = requireString(value, 'truncate');
   const kept = str.cut(0, str.offsetOf(most - ending.length));
   const shown = truth(killWords, context) ? kept : (splitFromEnd(kept, ' ', 1, context)[0] as Str);
   return new StrBuilder(context.budget).add(shown).add(ending).done(str.safe);

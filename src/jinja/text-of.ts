@@ -12,8 +12,8 @@ import {
   PyObject,
   Range,
   Tuple,
-  Undefined,
   typeName,
+  Undefined,
   type Value,
 } from './values.ts';
 
@@ -67,7 +67,7 @@ function opaqueText(value: PyObject): string {
     return `range(${start}, ${stop}${step === 1n ? '' : `, ${step}`})`;
   }
   if (value instanceof Builtin) return `<built-in method ${value.name}>`;
-  return `<${typeName(value)} object>`;
+  return value.describe();
 }
 
 function addItems(open: string, value: PyObject, close: string, out: StrBuilder, context: Context): void {

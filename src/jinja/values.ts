@@ -39,6 +39,11 @@ export abstract class PyObject {
     return undefined;
   }
 
+  /** What is printed where a template prints it. */
+  describe(): string {
+    return `<${this.typeName} object>`;
+  }
+
   /** A property or method of its own; undefined where it has none of that name. */
   attribute(_name: string, _context: Context): Value | undefined {
     return undefined;

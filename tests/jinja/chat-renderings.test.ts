@@ -3,25 +3,12 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import { JinjaTemplate, JsonText } from '../../src/jinja/index.ts';
+import { JinjaTemplate } from '../../src/jinja/index.ts';
 import { fixture } from '../support/fixture.ts';
-
-/** What `strftime_now` tells in the goldens. */
-const NOW = new Date(2026, 6, 9, 13, 5, 7);
+import { jinjaFixture, NOW, variablesOf } from '../support/jinja-goldens.ts';
 
 /** The beginning of a rendering's SHA-256, or what came in its place. */
 type Golden = string | { readonly rejected: string } | { readonly failed: string };
-
-function readJson<T>(name: string): T {
-  return JSON.parse(readFileSync(fixture(`jinja/${name}.json`), 'utf8')) as T;
-}
-
-/** Each variable as the text that Python read it from: JSON keeps large integers and floats apart, JavaScript does not. */
-function variablesOf(conversation: Readonly<Record<string, unknown>>): Record<string, JsonText> {
-  return Object.fromEntries(
-    Object.entries(conversation).map(([name, text]) => [name, new JsonText(text as string)]),
-  );
-}
 
 function rendered(template: JinjaTemplate, variables: Readonly<Record<string, unknown>>): Golden {
   try {
@@ -34,10 +21,10 @@ function rendered(template: JinjaTemplate, variables: Readonly<Record<string, un
   }
 }
 
-const conversations = readJson<Record<string, Record<string, unknown>>>('conversations');
+const conversations = jinjaFixture<Record<string, Record<string, string>>>('conversations');
 
 for (const [name, goldens] of Object.entries(
-  readJson<Record<string, Record<string, Golden>>>('renderings'),
+  jinjaFixture<Record<string, Record<string, Golden>>>('renderings'),
 )) {
   test(`${name} renders as Python renders it`, () => {
     const template = new JinjaTemplate(readFileSync(fixture(`chat-templates/${name}.jinja`), 'utf8'));

@@ -22,7 +22,7 @@ export function answered(tokens: TokenStream, of: AnsweredOptions): TextSource<C
         yield chunkOf(pieces.push(next.value.id), next.value);
         next = await tokens.next(pieces.stop !== undefined);
       }
-      const rest = pieces.end();
+      const rest = pieces.end(next.value.reason === 'length');
       if (rest.length > 0) yield chunkOf(rest, undefined);
       complete({ ...next.value, stop: pieces.stop });
     } finally {
@@ -59,11 +59,11 @@ class Pieces {
     return [...parser.push(before + held), ...parser.push(name, true)];
   }
 
-  end(): AnswerPart[] {
+  end(isCut: boolean): AnswerPart[] {
     const { parser } = this.#of;
     const text = this.#text(this.#detokenizer.flush());
     const held = this.stop === undefined ? this.#matcher.flush() : '';
-    return [...parser.push(text + held), ...parser.end()];
+    return [...parser.push(text + held), ...parser.end(isCut)];
   }
 
   /** What of a text comes before a stop string. */

@@ -49,9 +49,9 @@ export class AnswerParser {
     return this.#writer.take();
   }
 
-  /** The parts that the end of the text completes. */
-  end(): AnswerPart[] {
-    this.#scanner.end();
+  /** The parts that the end of the text completes; `isCut` where a limit has ended it. */
+  end(isCut = false): AnswerPart[] {
+    this.#scanner.end(isCut);
     this.#reading.next();
     this.#writer.close();
     return this.#writer.take();

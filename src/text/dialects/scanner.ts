@@ -16,6 +16,7 @@ export class Scanner {
   /** Where the reading is in `#text`. */
   #at = 0;
   #ended = false;
+  #isCut = false;
   /** The places of control tokens, in order. */
   #controls: { readonly start: number; readonly end: number }[] = [];
 
@@ -27,14 +28,20 @@ export class Scanner {
     this.#text += text;
   }
 
-  /** Nothing more comes. */
-  end(): void {
+  /** Nothing more comes, because the text is cut off or has ended by itself. */
+  end(isCut: boolean): void {
     this.#ended = true;
+    this.#isCut = isCut;
   }
 
   /** True when everything was read and nothing more comes. */
   get isAtEnd(): boolean {
     return this.#ended && this.#at === this.#text.length;
+  }
+
+  /** True when a limit has cut the text off. */
+  get isCut(): boolean {
+    return this.#isCut;
   }
 
   get isEnded(): boolean {

@@ -1,5 +1,5 @@
 import { functionCalls } from './calls/function-calls.ts';
-import { LLAMA_CALLS } from './calls/llama-calls.ts';
+import { FUNCTIONARY_31_CALLS, LLAMA_CALLS } from './calls/llama-calls.ts';
 import type { NamedCalls } from './calls/call-forms.ts';
 import { namedCalls } from './calls/named-calls.ts';
 import { nestedTagCalls } from './calls/nested-tag-calls.ts';
@@ -314,7 +314,7 @@ const KNOWN: readonly Known[] = [
   {
     words: ['<function='],
     name: 'functionary-v3.1',
-    calls: namedCalls({ open: '<function=', between: ['>'], close: '</function>' }),
+    calls: FUNCTIONARY_31_CALLS,
   },
   { words: ['"parameters": dictionary'], name: 'llama-3', calls: LLAMA_CALLS },
 ];

@@ -177,3 +177,22 @@ test('a long answer and long arguments are read to their end, piece by piece', (
     [words, words],
   );
 });
+
+test('a program behind a python tag is a call, whole where the text ended by itself', () => {
+  const tools = [tool('python', { code: { type: 'string' } }), ...TOOLS];
+  for (const dialect of [LLAMA, dialectOf('<function=')]) {
+    for (const isCut of [false, true]) {
+      const parser = new AnswerParser(dialect, { tools });
+      const read: ReadAnswer = { reasoning: '', text: '', calls: [], faults: [] };
+      for (const part of parser.push('<|python_tag|>print("hi")\nx = 1')) add(read, part);
+      for (const part of parser.end(isCut)) add(read, part);
+      const [call] = read.calls;
+      assert.equal(call?.outcome, isCut ? 'cut' : 'whole');
+      if (!isCut) assert.deepEqual(JSON.parse(call.arguments), { code: 'print("hi")\nx = 1' });
+    }
+    const tagged = readAnswer(dialect, ['<function=add>{"a": 1}</function>'], { tools });
+    assert.deepEqual(tagged.calls, [{ name: 'add', arguments: '{"a": 1}', outcome: 'whole' }]);
+  }
+  const method = readAnswer(LLAMA, ['<|python_tag|>add.call(a=1, b=2.5)'], { tools });
+  assert.deepEqual(method.calls, [{ name: 'add', arguments: '{"a": 1, "b": 2.5}', outcome: 'whole' }]);
+});

@@ -2,6 +2,7 @@ import type { CallContext, CallSyntax } from '../call-context.ts';
 import { escaped } from '../json-text.ts';
 import type { Reading } from '../scanner.ts';
 import { readFields } from './function-calls.ts';
+import { namedCalls } from './named-calls.ts';
 import { objectCalls } from './object-calls.ts';
 
 const PYTHON_TAG = '<|python_tag|>';
@@ -14,15 +15,27 @@ const LLAMA_OBJECTS = objectCalls({
   written: { keys: { name: 'name', arguments: 'parameters' } },
 });
 
+/** `<function=NAME>{…}</function>`. */
+const TAGGED = namedCalls({ open: '<function=', between: ['>'], close: '</function>' });
+const [FUNCTION_TAG = ''] = TAGGED.starts;
+
+/** functionary v3.1: tags of functions, and programs behind `<|python_tag|>`. */
+export const FUNCTIONARY_31_CALLS: CallSyntax = {
+  starts: [FUNCTION_TAG, PYTHON_TAG],
+  read: (context, start) => (start === PYTHON_TAG ? readPython(context) : TAGGED.read(context, start)),
+  rule: (rules) => TAGGED.rule(rules),
+};
+
 /**
  * Llama 3.x: a bare JSON object, or behind `<|python_tag|>` such an object, `NAME.call(KEY=VALUE)`, or a program for the tool
- * that runs Python.
+ * that runs Python; or a tag of a function, which its prompts may ask for.
  */
 export const LLAMA_CALLS: CallSyntax = {
-  starts: [PYTHON_TAG, ...OBJECTS],
+  starts: [PYTHON_TAG, FUNCTION_TAG, ...OBJECTS],
   beginsAnswer: true,
   *read(context, start) {
     const { scanner } = context;
+    if (start === FUNCTION_TAG) return yield* TAGGED.read(context, start);
     if (start === PYTHON_TAG) {
       yield* scanner.spaces();
       if ((yield* scanner.peek()) !== '{') return yield* readPython(context);
@@ -54,6 +67,7 @@ export function* readProgram(context: CallContext, name: string): Reading<void> 
   context.begin(name);
   context.give(`{${JSON.stringify(parameter)}: "`);
   yield* context.scanner.until([], (text) => context.give(escaped(text)));
-  context.give('"}');
-  context.end('whole');
+  // Nothing closes a program: whether it is whole is known by why the text ended.
+  if (!context.scanner.isCut) context.give('"}');
+  context.end(context.scanner.isCut ? 'cut' : 'whole');
 }

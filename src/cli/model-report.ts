@@ -6,7 +6,7 @@ import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { describeModel } from '../model/plan-options.ts';
 import type { Unread } from '../model/unread/unread.ts';
 import { type FitSummary, summaryOf } from '../model/fit-plan.ts';
-import { type DeviceRequest, openDevice } from '../node/devices.ts';
+import { openDevice } from '../node/devices.ts';
 import { type LoadModelOptions, modelOptionsOf } from '../node/load-model.ts';
 import { openDraft } from '../node/open-draft.ts';
 import { chatTemplateNames } from '../text/index.ts';
@@ -116,11 +116,8 @@ function formatUses(gguf: GgufFile): FormatUse[] {
 }
 
 /** Plans the model on a device without loading it. Rejects only where the device asked for does not exist. */
-export async function memoryNeed(
-  gguf: GgufFile,
-  request: DeviceRequest,
-  options: LoadModelOptions,
-): Promise<MemoryNeed> {
+export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Promise<MemoryNeed> {
+  const request = { device: options.device, threads: options.threads, logger: options.logger };
   try {
     await using device = await openDevice(request);
     const draft = options.draft && (await openDraft(options.draft, request));

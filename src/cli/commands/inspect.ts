@@ -57,7 +57,7 @@ export const inspectCommand: CliCommand<InspectFlags> = {
     const planned = summary || flags.fit;
     // Of a file that would be refused, too: that it would be is said beside.
     const asked = { ...loadOptionsOf(flags), allowUnread: true };
-    const memory = planned ? await memoryNeed(gguf, flags, asked) : undefined;
+    const memory = planned ? await memoryNeed(gguf, asked) : undefined;
     const metadata = wants('metadata') ? metadataEntries(gguf, full) : undefined;
     const tensors = wants('tensors') ? tensorEntries(gguf) : undefined;
     if (flags.json) {

@@ -1,5 +1,6 @@
 import { LanguageModel } from '../../../src/index.ts';
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
+import { modelOptionsOf } from '../../../src/node/load-model.ts';
 import { openAdapters } from '../../../src/node/open-adapters.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testFamilies } from '../family-tests.ts';
@@ -50,5 +51,5 @@ async function openOn(emulator: Emulator, path: string, options: GoldenOptions):
   const parts = { gguf, device: emulator.device(), ...adapters, architectures: ALL_ARCHITECTURES };
   const { batch = ROWS } = options;
   const rows = batch > MOST_ROWS ? ROWS : batch;
-  return LanguageModel.open(parts, { ...options, batch: rows, logitRows: rows });
+  return LanguageModel.open(parts, { ...modelOptionsOf(options), batch: rows, logitRows: rows });
 }

@@ -12,6 +12,7 @@ import {
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
 import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
 import type { NodeNativePlatform } from '../../../src/node/native-platform.ts';
+import { modelOptionsOf } from '../../../src/node/load-model.ts';
 import { openAdapters } from '../../../src/node/open-adapters.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testDeviceContract } from '../contract/index.ts';
@@ -55,7 +56,7 @@ export async function testHardware(
       const gguf = await openGguf(path);
       const adapters = await openAdapters(gguf, options);
       const parts = { gguf, device: open(), ...adapters, architectures: ALL_ARCHITECTURES };
-      return LanguageModel.open(parts, options);
+      return LanguageModel.open(parts, modelOptionsOf(options));
     },
   };
   testAllLogits(device);

@@ -133,19 +133,19 @@ export class MemberStates {
 
   #take(name: string, seen: Seen): Seen | undefined {
     if (seen.barred.has(name) || (this.#isCounted && seen.count >= this.#rules.max)) return undefined;
-    const wanted = new Set(seen.wanted);
-    wanted.delete(name);
+    let wanted = without(seen.wanted, name);
     for (const [of, needed] of this.#rules.needs) {
-      if (of === name && this.#isToCome(needed, seen)) wanted.add(needed);
+      if (of === name && this.#isToCome(needed, seen)) wanted = new Set([...wanted, needed]);
     }
     return this.#counted({ ...seen, wanted, barred: without(seen.barred, name) });
   }
 
   #leaveOut(name: string, seen: Seen): Seen | undefined {
     if (this.#rules.required.has(name) || seen.wanted.has(name)) return undefined;
-    const barred = new Set(without(seen.barred, name));
-    for (const [of, needed] of this.#rules.needs)
-      if (needed === name && this.#isToCome(of, seen)) barred.add(of);
+    let barred = without(seen.barred, name);
+    for (const [of, needed] of this.#rules.needs) {
+      if (needed === name && this.#isToCome(of, seen)) barred = new Set([...barred, of]);
+    }
     return { ...seen, barred };
   }
 

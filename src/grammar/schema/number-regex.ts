@@ -230,7 +230,7 @@ export function numberRegex(numbers: Numbers, isCanonical = false): Regex {
   if (numbers.kind === 'list')
     return choice(...Array.from(numbers.values, (value) => text(JSON.stringify(value))));
   const few = listNumbers(numbers);
-  if (few && few.values.size <= 16) return numberRegex(few);
+  if (few && (numbers.isInteger || few.values.size <= 16)) return numberRegex(few);
   const nearest = few ? undefined : nearestNumbers(numbers);
   if (nearest) return numberRegex(nearest);
   const mirror: NumberRange = {

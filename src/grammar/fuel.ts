@@ -10,6 +10,8 @@ export interface FuelOptions {
 }
 
 const UNITS = 20_000_000;
+/** What taking one token or making one mask may cost: some tenths of a second, a thousand times the usual. */
+const TOKEN_UNITS = 1_000_000;
 /** Units between two looks at the clock. */
 const BETWEEN_LOOKS = 4096;
 
@@ -49,4 +51,9 @@ export class Fuel {
     throwIfAborted(this.#signal, this.#what);
     if (performance.now() > this.#deadline) this.refuse('it takes too long');
   }
+}
+
+/** Fuel for one token of a text: whoever generates cannot wait longer, and whoever shares the thread neither. */
+export function tokenFuel(what: string): Fuel {
+  return new Fuel(what, { units: TOKEN_UNITS });
 }

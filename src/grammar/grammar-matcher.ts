@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import type { CompiledGrammar } from './compiled-grammar.ts';
-import { Fuel } from './fuel.ts';
+import { tokenFuel } from './fuel.ts';
 import { DEAD } from './parser/configurations.ts';
 import { Ints } from './tuple-table.ts';
 import type { PreparedVocabulary } from './mask/prepared-vocabulary.ts';
@@ -75,7 +75,7 @@ export class GrammarMatcher {
   /** Takes a token if it is allowed here. */
   tryAccept(id: number): boolean {
     if (this.#hasEnded || this.isDead || !(id >= 0 && id < this.#vocabulary.size)) return false;
-    this.#grammar.refuel(new Fuel('the next token'));
+    this.#grammar.refuel(tokenFuel('the next token'));
     const { configurations } = this.#grammar;
     const place = { configuration: this.#configuration, length: this.#text.length };
     const isText = this.#vocabulary.isText(id);

@@ -13,6 +13,7 @@ const ENTRIES = {
   main: 'src/cli/main.ts',
   'cpu-worker': 'src/node/cpu-worker.ts',
   'decode-worker': 'src/node/decode-worker.ts',
+  'constraint-worker': 'src/node/constraint-worker.ts',
   'native-compile-process': 'src/node/native-compile-process.ts',
 };
 

@@ -6,7 +6,7 @@ import { realNumber, repeated, wholeNumber } from './options.ts';
 /** How a text is continued, as flags. What is left out takes the library's defaults. */
 export interface SamplingFlags extends Omit<
   GenerateOptions,
-  'logitBias' | 'signal' | 'shift' | 'speculation'
+  'logitBias' | 'signal' | 'shift' | 'speculation' | 'schema' | 'json' | 'regex' | 'choices' | 'constraint'
 > {
   readonly greedy?: boolean;
   readonly contextShift?: number;

@@ -121,7 +121,7 @@ export class Engine implements AsyncDisposable {
       await sequence.fillMask();
       throwIfAborted(signal, 'generation');
       signal?.addEventListener('abort', onAbort, { once: true });
-      this.#add(sequence);
+      if (!sequence.ended) this.#add(sequence);
       for (;;) {
         const read = await sequence.queue.read();
         if ('end' in read) return read.end;
@@ -359,6 +359,7 @@ export class Engine implements AsyncDisposable {
     this.#held += held;
     try {
       await ready;
+      if (sequence.ended) this.#remove(sequence);
     } catch (error) {
       if (this.#sequences.has(sequence)) {
         this.#remove(sequence);

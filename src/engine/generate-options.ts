@@ -28,7 +28,18 @@ export interface GenerateOptions extends Partial<
    * continuation, false for an answer.
    */
   readonly continues?: boolean;
-  /** What may be said at all: a grammar. The caller disposes it when the text has ended. */
+  /**
+   * A JSON schema (draft 2020-12) that the text satisfies as compact or indented JSON. Every keyword is honoured, or the stream
+   * rejects with `SCHEMA_UNSUPPORTED`. Of this and the four below, one is given at most.
+   */
+  readonly schema?: unknown;
+  /** The text is a JSON object. */
+  readonly json?: boolean | undefined;
+  /** An ECMA-262 pattern (flag `u`) that matches the text as a whole. */
+  readonly regex?: string | undefined;
+  /** The text is one of these. */
+  readonly choices?: readonly string[] | undefined;
+  /** A constraint of one's own. The caller disposes it when the text has ended. */
   readonly constraint?: TokenConstraint | undefined;
   /** What happens when the context is full. Default: the text ends there. */
   readonly shift?: ContextShift | undefined;

@@ -6,14 +6,20 @@ import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ExecutionPlan } from '../model/execution-plan.ts';
 import type { FitPlan } from '../model/fit-plan.ts';
-import { KvCache, type KvCacheSize } from '../model/kv-cache.ts';
 import { chooseAdapters } from '../model/lora/choose-adapters.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { type CompiledModel, compileModel, planWithin } from '../model/plan-within.ts';
-import { RecurrentState } from '../model/recurrent-state.ts';
-import type { SequenceState } from '../model/sequence-state.ts';
+import { stateOf } from '../model/state-of.ts';
 import type { Cost, CostContext } from '../ops/index.ts';
-import type { ChatMessage, ChatRenderOptions, ChatTemplate, Dialect, Tokenizer } from '../text/index.ts';
+import type {
+  ChatMessage,
+  ChatRenderOptions,
+  ChatTemplate,
+  Dialect,
+  TextForm,
+  TokenConstraint,
+  Tokenizer,
+} from '../text/index.ts';
 import { answered } from './answered.ts';
 import { ChatStream } from './chat-stream.ts';
 import { detokenized, type DetokenizedOptions } from './detokenized.ts';
@@ -29,6 +35,7 @@ import { ModelKeeper } from './model-keeper.ts';
 import { ModelText } from './model-text.ts';
 import { besideDraft, countingDraft, planDraft, withSpeculation } from './plan-draft.ts';
 import { samplingOf } from './sampling-of.ts';
+import { formOf, heldTokens } from './held-text.ts';
 import type { GenerateRequest } from './sequence.ts';
 import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import { TextStream } from './text-stream.ts';
@@ -59,8 +66,8 @@ export class LanguageModel implements AsyncDisposable {
     const { device, plan, description } = keeper.current;
     this.config = description.config;
     this.#parts = parts;
-    const { logger = silentLogger, chatTemplate } = options;
-    this.#text = new ModelText(parts.gguf, { tokenizer: parts.tokenizer, chatTemplate, logger });
+    const { logger = silentLogger } = options;
+    this.#text = new ModelText(parts, { chatTemplate: options.chatTemplate, logger });
     this.#keeper = keeper;
     this.#ownDraft = ownDraft;
     const { restore } = keeper;
@@ -216,7 +223,8 @@ export class LanguageModel implements AsyncDisposable {
     checkCall('generate', options);
     if (typeof prompt !== 'string') this.#text.requireText();
     const ids = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
-    return this.#stream(ids, { continues: true, ...options });
+    const { tokens, ...how } = this.#generate(ids, { continues: true, ...options });
+    return new TextStream(detokenized(tokens, how));
   }
 
   /** Continues token ids by token ids. Throws `DISPOSED`; the stream rejects as `Engine.generate`. */
@@ -248,8 +256,8 @@ export class LanguageModel implements AsyncDisposable {
 
   #answer(prompt: readonly number[], options: ChatOptions): ChatStream {
     const parser = this.#text.parser(prompt, options);
-    const constraint = this.#text.constraint(prompt, options);
-    const { tokens, ...how } = this.#generate(prompt, { continues: false, ...options, constraint });
+    const wrap = (inner?: TokenConstraint) => this.#text.constraint(prompt, inner, options);
+    const { tokens, ...how } = this.#generate(prompt, { continues: false, ...options }, wrap);
     return new ChatStream(answered(tokens, { ...how, parser }), this.dialect.idLength);
   }
 
@@ -340,6 +348,7 @@ export class LanguageModel implements AsyncDisposable {
     const ending = this.#engine[Symbol.asyncDispose]();
     await this.#keeper.current.loader[Symbol.asyncDispose]();
     await ending;
+    this.#text.forget();
     await this.#ownDraft?.dispose();
     await this.#keeper[Symbol.asyncDispose]();
     await this.#parts.decoder?.[Symbol.asyncDispose]();
@@ -356,14 +365,10 @@ export class LanguageModel implements AsyncDisposable {
     if (memory !== 'recurrent') fail('STATE_PAGED', { architecture });
   }
 
-  #stream(prompt: readonly number[], options: GenerateOptions): TextStream {
-    const { tokens, ...how } = this.#generate(prompt, options);
-    return new TextStream(detokenized(tokens, how));
-  }
-
   #generate(
     prompt: readonly number[],
     options: GenerateOptions,
+    wrap: (constraint?: TokenConstraint) => TokenConstraint | undefined = (constraint) => constraint,
   ): DetokenizedOptions & { tokens: TokenStream } {
     this.#life.check();
     if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
@@ -373,21 +378,24 @@ export class LanguageModel implements AsyncDisposable {
       ignoreEnd = false,
       special = false,
       continues = true,
-      constraint,
       shift,
       speculation,
       signal,
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
-    const sampling = samplingOf(options);
+    const form = formOf(options);
+    const own = form ? undefined : wrap(options.constraint);
+    const sampling = samplingOf(options, form !== undefined || own !== undefined);
     const adapters = chooseAdapters(this.#parts.adapters, options.adapters);
-    const how = { adapters, constraint, shift, speculation, signal };
-    const tokens = this.#engine.generate({ prompt, sampling, maxTokens, stopTokens, ...how });
+    const how = { sampling, maxTokens, stopTokens, adapters, shift, speculation, signal };
+    const generate = (constraint?: TokenConstraint) => this.#engine.generate({ prompt, ...how, constraint });
+    const make = (of: TextForm) => this.#text.constrain(of, { size: this.vocabulary, signal });
+    const tokens = form
+      ? heldTokens(
+          () => make(form),
+          (made) => generate(wrap(made)),
+        )
+      : generate(own);
     return { tokens, tokenizer: this.tokenizer, stop, special, continues };
   }
-}
-
-/** What sequences leave behind in a model of this kind. */
-function stateOf({ memory }: ModelConfig, size: KvCacheSize): SequenceState {
-  return memory === 'recurrent' ? new RecurrentState(size) : new KvCache(size);
 }

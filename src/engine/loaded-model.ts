@@ -10,7 +10,7 @@ import { type FitPlan, type MemoryLimits, summaryOf } from '../model/fit-plan.ts
 import type { ModelDescription, ModelSource, PlanOptions } from '../model/plan-options.ts';
 import { type CompiledModel, type PlannedModel, planWithin } from '../model/plan-within.ts';
 import type { DraftModel, DraftSource } from './draft-model.ts';
-import type { Tokenizer } from '../text/index.ts';
+import type { ConstraintMaker, Tokenizer } from '../text/index.ts';
 import { type LoadMode, loadByMode } from './load-mode.ts';
 import type { RuntimeOptions } from './runtime-options.ts';
 import type { StepProfile } from './step-profile.ts';
@@ -57,6 +57,8 @@ export interface ModelParts extends ModelSource {
   readonly residency?: Residency | undefined;
   /** The device is somebody else's, who disposes it. Default false. */
   readonly sharesDevice?: boolean | undefined;
+  /** Makes what holds texts to schemas and patterns. Default: on the calling thread. */
+  readonly constraints?: ConstraintMaker | undefined;
   /** Proposes tokens, `speculation` of them at once, that the model only checks: a smaller model of the same vocabulary. */
   readonly draft?: DraftModel | DraftSource | undefined;
 }

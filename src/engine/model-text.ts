@@ -7,14 +7,18 @@ import {
   type ChatRenderOptions,
   ChatTemplate,
   checkConversation,
+  type ConstrainedVocabulary,
+  type ConstraintMaker,
   createTokenizer,
   type Dialect,
   dialectOf,
   encodeChat,
   encodeChatInTurns,
+  LocalConstraints,
   PLAIN,
   reasoningVariables,
   type Rendered,
+  type TextForm,
   type TokenConstraint,
   type Tokenizer,
   withToolsExplained,
@@ -28,28 +32,34 @@ type WriteOptions = ChatRenderOptions & Pick<ChatOptions, 'reasoning'>;
 /** Tokens at a prompt's end that tell how the answer begins. */
 const PROMPT_END = 48;
 
+/** What a model's text is made from. */
+export interface TextParts {
+  readonly gguf: GgufFile;
+  readonly tokenizer?: Tokenizer | undefined;
+  readonly constraints?: ConstraintMaker | undefined;
+}
+
 /** A model's tokenizer, chat template and dialect, each made at its first use. */
 export class ModelText {
   readonly #gguf: GgufFile;
   readonly #logger: Logger;
+  readonly #constraints: ConstraintMaker;
+  #vocabulary: ConstrainedVocabulary | undefined;
   #tokenizer: Tokenizer | undefined;
   #template: ChatTemplate | undefined;
   #dialect: Dialect | undefined;
 
   /**
-   * `tokenizer` and `chatTemplate`: in place of the file's own. Throws `CHAT_TEMPLATE_INVALID` or `CHAT_TEMPLATE_MISSING` for a
-   * template that is none.
+   * Default: the file's own tokenizer and chat template, and constraints that are made on this thread. Throws
+   * `CHAT_TEMPLATE_INVALID` or `CHAT_TEMPLATE_MISSING` for a `chatTemplate` that is none.
    */
   constructor(
-    gguf: GgufFile,
-    {
-      tokenizer,
-      chatTemplate,
-      logger,
-    }: { tokenizer?: Tokenizer | undefined; chatTemplate?: string | undefined; logger: Logger },
+    { gguf, tokenizer, constraints = new LocalConstraints() }: TextParts,
+    { chatTemplate, logger }: { chatTemplate?: string | undefined; logger: Logger },
   ) {
     this.#gguf = gguf;
     this.#tokenizer = tokenizer;
+    this.#constraints = constraints;
     this.#logger = logger;
     if (chatTemplate !== undefined) {
       this.#template = ChatTemplate.given(chatTemplate, gguf.metadata, this.tokenizer, logger);
@@ -106,21 +116,36 @@ export class ModelText {
     return new AnswerParser(this.dialect, { tools, prompt: this.#endOf(prompt) });
   }
 
-  /** What holds the answer to a prompt to its grammar, and its reasoning to its budget. */
+  /** What holds the answer to a prompt to a constraint, behind its reasoning, and the reasoning to its budget. */
   constraint(
     prompt: readonly number[],
-    { constraint, reasoning, tools = [] }: Pick<ChatOptions, 'constraint' | 'reasoning' | 'tools'>,
+    constraint: TokenConstraint | undefined,
+    { reasoning, tools = [] }: Pick<ChatOptions, 'reasoning' | 'tools'>,
   ): TokenConstraint | undefined {
-    const { budget } = reasoning ?? {};
-    if (budget === undefined) return constraint;
     const { tokenizer, dialect } = this;
-    return new ReasoningBudget(budget, {
+    const end = this.#endOf(prompt);
+    const { budget } = reasoning ?? {};
+    const isReasoning =
+      constraint !== undefined && new AnswerParser(dialect, { prompt: end, tools }).isReasoning;
+    if (budget === undefined && !isReasoning) return constraint;
+    return new ReasoningBudget(budget ?? Number.POSITIVE_INFINITY, {
       tokenizer,
       dialect,
-      prompt: this.#endOf(prompt),
+      prompt: end,
       tools,
       constraint,
     });
+  }
+
+  /** What holds a text to a form. Rejects as `ConstraintMaker.constrain`. */
+  constrain(form: TextForm, of: { size: number; signal: AbortSignal | undefined }): Promise<TokenConstraint> {
+    this.#vocabulary ??= { tokenizer: this.tokenizer, size: of.size };
+    return this.#constraints.constrain(this.#vocabulary, form, of.signal);
+  }
+
+  /** Forgets what was made for constraints. */
+  forget(): void {
+    if (this.#vocabulary) this.#constraints.forget(this.#vocabulary);
   }
 
   #endOf(prompt: readonly number[]): string {

@@ -56,6 +56,7 @@ const MODEL_PARTS: OptionNames<ModelParts> = {
   residency: true,
   sharesDevice: true,
   draft: true,
+  constraints: true,
 };
 
 /** The names of `GenerateOptions`. */
@@ -78,6 +79,10 @@ export const GENERATE_OPTIONS: OptionNames<GenerateOptions> = {
   adapters: true,
   special: true,
   continues: true,
+  schema: true,
+  json: true,
+  regex: true,
+  choices: true,
   constraint: true,
   shift: true,
   speculation: true,

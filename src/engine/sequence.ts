@@ -178,11 +178,13 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.#cached = cached;
   }
 
-  /** Finds out what may come next; without a constraint there is nothing to do. */
+  /** Finds out what may come next, and ends the text where nothing may; without a constraint there is nothing to do. */
   async fillMask(): Promise<void> {
-    if (!this.mask) return;
-    await this.#request.constraint?.fill(this.mask);
+    const { constraint } = this.#request;
+    if (!this.mask || !constraint) return;
+    await constraint.fill(this.mask);
     this.#isMaskFilled = true;
+    if (constraint.isComplete && !this.#ended) this.end('stop');
   }
 
   /**

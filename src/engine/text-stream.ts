@@ -49,6 +49,19 @@ export class TextStream<C extends TextChunk = TextChunk> implements AsyncIterabl
     return this.#whole;
   }
 
+  /**
+   * The value that the whole text is as JSON, as often as it is asked for: what `schema` or `json` hold it to. Rejects with
+   * `TEXT_NOT_JSON`, for a text that was cut off above all, or as `text`.
+   */
+  async json<T = unknown>(): Promise<T> {
+    const text = await this.text();
+    try {
+      return JSON.parse(text) as T;
+    } catch (error) {
+      return fail('TEXT_NOT_JSON', { reason: this.end.reason, end: text.slice(-40) }, error);
+    }
+  }
+
   async #gather(): Promise<string> {
     let text = '';
     for await (const chunk of this) text += chunk.text;

@@ -86,7 +86,8 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const compiled = device === described ? compiling : undefined;
     const reopen = shared ? undefined : () => reopenDevice(device.info, options);
     const draft = options.draft && (await openDraft(options.draft, options));
-    const parts = { ...source, device, reopen, draft, compiled };
+    const { sharedConstraints } = await import('./constraints.ts');
+    const parts = { ...source, device, reopen, draft, compiled, constraints: sharedConstraints() };
     return await LanguageModel.open(parts, model);
   } catch (error) {
     if (!shared) await opening.opened.then((device) => device[Symbol.asyncDispose]()).catch(() => {});

@@ -10,7 +10,15 @@ export {
 } from './chat-template.ts';
 export type { GrammarLibrary, GrammarRealm, OpenGrammarRealm } from './grammar/grammar-realm.ts';
 export { type Grammar, GrammarSource, type StructuralTagFormat } from './grammar/grammar-source.ts';
-export type { TokenConstraint } from './grammar/token-constraint.ts';
+export {
+  type ConstrainedVocabulary,
+  type ConstraintMaker,
+  LocalConstraints,
+  runConstraintWorker,
+  type TextForm,
+  type TokenConstraint,
+  WorkerConstraints,
+} from './constrained/index.ts';
 export {
   answerGrammar,
   type AnswerGrammarOf,

@@ -14,6 +14,12 @@ export const textErrors = {
     'Use a model with one of the known tokenizers, or token ids: `generateTokens`, `evaluate` and `embed` take them.',
     (p) => `tokenizer.ggml.model: found "${p.found}", expected one of: ${p.known}`,
   ),
+  TEXT_NOT_JSON: entry<{ reason: string; end: string }>(
+    422,
+    'A text was to be read as JSON and is none.',
+    'Hold it to a schema (`schema`) or to JSON (`json: true`), and allow enough tokens for all of it.',
+    (p) => `the text that ended by "${p.reason}" is no JSON; its end: ${JSON.stringify(p.end)}`,
+  ),
   TEXT_UNAVAILABLE: entry<{ reason: string }>(
     422,
     'The tokens of the model cannot be written as text, because its file has no usable tokenizer.',

@@ -1,7 +1,7 @@
 import { RocmforgeError } from '../../base/errors.ts';
 import type { WorkerHandle } from '../../device/index.ts';
 import type { AnswerMessage, CallMessage } from './messages.ts';
-import { unpackError } from './sent-error.ts';
+import { unpackError } from '../../base/sent-error.ts';
 
 /** Is told how a call goes: any number of values, then one of the others, once. */
 export interface CallListener {

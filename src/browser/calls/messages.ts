@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../base/errors.ts';
+import type { SentError } from '../../base/sent-error.ts';
 
 /** Page to worker. A call of an id has any number of `more` and ends with its answer, hurried by `leave` or `abort`. */
 export type CallMessage =
@@ -15,8 +15,3 @@ export type AnswerMessage =
   | { readonly kind: 'value'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'done'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'failed'; readonly id: number; readonly error: SentError };
-
-/** An error in a form that crosses between threads. */
-export type SentError =
-  | { readonly code: ErrorCode; readonly params: unknown; readonly cause: string | undefined }
-  | { readonly code: undefined; readonly name: string; readonly message: string; readonly stack: string };

@@ -1,6 +1,6 @@
 import type { WorkerPort } from '../../device/index.ts';
 import type { AnswerMessage, CallMessage } from './messages.ts';
-import { packError } from './sent-error.ts';
+import { packError } from '../../base/sent-error.ts';
 
 /** Values that may be on their way before their reader took one. */
 const WINDOW = 32;

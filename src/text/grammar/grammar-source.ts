@@ -4,7 +4,7 @@ import { isDeeper } from '../../base/json-depth.ts';
 import { byteCharacters } from '../byte-alphabet.ts';
 import type { Tokenizer } from '../tokenizer.ts';
 import type { GrammarRealm, OpenGrammarRealm } from './grammar-realm.ts';
-import type { TokenConstraint } from './token-constraint.ts';
+import type { TokenConstraint } from '../constrained/token-constraint.ts';
 
 export type { StructuralTagFormat } from '@mlc-ai/web-xgrammar';
 

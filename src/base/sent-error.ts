@@ -1,5 +1,9 @@
-import { type ErrorCode, isRocmforgeError, type ParamsOf, RocmforgeError } from '../../base/errors.ts';
-import type { SentError } from './messages.ts';
+import { type ErrorCode, isRocmforgeError, type ParamsOf, RocmforgeError } from './errors.ts';
+
+/** An error in a form that crosses between threads. */
+export type SentError =
+  | { readonly code: ErrorCode; readonly params: unknown; readonly cause: string | undefined }
+  | { readonly code: undefined; readonly name: string; readonly message: string; readonly stack: string };
 
 /** Takes an error apart. Causes become text: what they are made of may not cross. */
 export function packError(error: unknown): SentError {

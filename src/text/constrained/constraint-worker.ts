@@ -1,0 +1,66 @@
+import { fail, invariant } from '../../base/errors.ts';
+import { packError } from '../../base/sent-error.ts';
+import type { GrammarMatcher } from '../../grammar/index.ts';
+import { fillMask } from './constraint-maker.ts';
+import type { ConstraintReply, ConstraintRequest, OpenedText } from './constraint-messages.ts';
+import { FormCompiler } from './form-compiler.ts';
+import type { VocabularyTable } from './vocabulary-table.ts';
+
+/** The channel to whoever wants constraints. */
+export interface ConstraintPort {
+  post(message: unknown): void;
+  onMessage(listener: (message: unknown) => void): void;
+}
+
+/** A vocabulary, and its compiler once a text is opened. */
+interface Known {
+  readonly table: VocabularyTable;
+  compiler?: FormCompiler;
+}
+
+/** Serves texts of grammars, one request after the other. */
+export function runConstraintWorker(port: ConstraintPort): void {
+  const vocabularies = new Map<number, Known>();
+  const texts = new Map<number, { matcher: GrammarMatcher; mask: Int32Array }>();
+
+  const open = ({ text, vocabulary, written, accepted, mask, cancelled }: OpenedText): void => {
+    const signal = {
+      get aborted() {
+        return Atomics.load(cancelled, 0) !== 0;
+      },
+      reason: undefined,
+    };
+    if (signal.aborted) fail('ABORTED', { what: 'the grammar' });
+    const known = vocabularies.get(vocabulary);
+    invariant(known, 'a vocabulary is sent before its texts');
+    known.compiler ??= new FormCompiler(known.table);
+    const matcher = known.compiler.matcher(written, signal);
+    for (const id of accepted) matcher.accept(id);
+    texts.set(text, { matcher, mask });
+  };
+
+  const fill = (text: number, accepted: readonly number[]): boolean => {
+    const known = texts.get(text);
+    invariant(known, 'a text is opened before it goes on');
+    for (const id of accepted) known.matcher.accept(id);
+    fillMask(known.matcher, known.mask);
+    return known.matcher.isComplete;
+  };
+
+  port.onMessage((message) => {
+    const request = message as ConstraintRequest;
+    if (request.kind === 'vocabulary') vocabularies.set(request.vocabulary, { table: request.table });
+    else if (request.kind === 'forget') vocabularies.delete(request.vocabulary);
+    else if (request.kind === 'close') texts.delete(request.text);
+    else {
+      const { call } = request;
+      try {
+        if (request.kind === 'open') open(request);
+        const isComplete = request.kind === 'fill' && fill(request.text, request.accepted);
+        port.post({ call, isComplete } satisfies ConstraintReply);
+      } catch (error) {
+        port.post({ call, isComplete: false, error: packError(error) } satisfies ConstraintReply);
+      }
+    }
+  });
+}

@@ -1,0 +1,102 @@
+import { throwIfAborted } from '../../base/errors.ts';
+import { beforeAbort } from '../../base/before-abort.ts';
+import { inTurns } from '../../base/turns.ts';
+import type { WorkerHost } from '../../device/index.ts';
+import type { ConstrainedVocabulary, ConstraintMaker } from './constraint-maker.ts';
+import { ConstraintCalls, type ConstraintLimits, type RemoteText } from './constraint-calls.ts';
+import { type TextForm, writtenForm } from './text-form.ts';
+import type { TokenConstraint } from './token-constraint.ts';
+import { vocabularyTable } from './vocabulary-table.ts';
+
+/**
+ * Makes constraints on a worker thread of their own, started at first use and shared by all models: whatever a grammar costs, the
+ * calling thread only sends it and reads masks from shared memory. A request on which the worker is stuck, or dies, fails alone:
+ * the worker is replaced, and the texts of all others are taken up where they stood.
+ */
+export class WorkerConstraints implements ConstraintMaker, AsyncDisposable {
+  readonly #calls: ConstraintCalls;
+  readonly #vocabularies = new WeakMap<ConstrainedVocabulary, Promise<number>>();
+  #next = 0;
+
+  constructor(host: Pick<WorkerHost, 'start'>, limits?: ConstraintLimits) {
+    this.#calls = new ConstraintCalls(host, limits);
+  }
+
+  async constrain(
+    vocabulary: ConstrainedVocabulary,
+    form: TextForm,
+    signal?: AbortSignal,
+  ): Promise<TokenConstraint> {
+    const written = writtenForm(form);
+    let sent = this.#vocabularies.get(vocabulary);
+    if (!sent) {
+      sent = this.#send(vocabulary);
+      this.#vocabularies.set(vocabulary, sent);
+    }
+    const id = await beforeAbort(sent, signal, 'the grammar');
+    throwIfAborted(signal, 'the grammar');
+    const words = Math.ceil(vocabulary.size / 32);
+    const mask = new Int32Array(new SharedArrayBuffer(4 * words));
+    const cancelled = new Int32Array(new SharedArrayBuffer(4));
+    const text = this.#calls.text({ vocabulary: id, written, mask, cancelled });
+    try {
+      await beforeAbort(this.#calls.open(text), signal, 'the grammar');
+      return new WorkerConstraint(this.#calls, text);
+    } catch (error) {
+      Atomics.store(cancelled, 0, 1);
+      this.#calls.close(text);
+      throw error;
+    }
+  }
+
+  forget(vocabulary: ConstrainedVocabulary): void {
+    const sent = this.#vocabularies.get(vocabulary);
+    this.#vocabularies.delete(vocabulary);
+    sent?.then(
+      (id) => this.#calls.forget(id),
+      () => {},
+    );
+  }
+
+  /** Ends the worker; what waits for it fails. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#calls[Symbol.asyncDispose]();
+  }
+
+  async #send({ tokenizer, size }: ConstrainedVocabulary): Promise<number> {
+    const table = await inTurns(vocabularyTable(tokenizer, size), 'reading the vocabulary');
+    const id = this.#next++;
+    this.#calls.send(id, table);
+    return id;
+  }
+}
+
+/** A text of a grammar whose matcher is in the worker. */
+class WorkerConstraint implements TokenConstraint {
+  readonly #calls: ConstraintCalls;
+  readonly #text: RemoteText;
+  #isComplete = false;
+
+  constructor(calls: ConstraintCalls, text: RemoteText) {
+    this.#calls = calls;
+    this.#text = text;
+  }
+
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  async fill(mask: Int32Array): Promise<void> {
+    this.#isComplete = await this.#calls.fill(this.#text);
+    mask.fill(0, this.#text.mask.length);
+    mask.set(this.#text.mask);
+  }
+
+  accept(id: number): void {
+    this.#text.accepted.push(id);
+  }
+
+  [Symbol.dispose](): void {
+    this.#calls.close(this.#text);
+  }
+}

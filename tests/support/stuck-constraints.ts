@@ -1,0 +1,17 @@
+import { parentPort } from 'node:worker_threads';
+import { runConstraintWorker } from '../../src/text/index.ts';
+
+/** A thread that serves constraints, and never answers for the pattern `stuck`, or ends for the pattern `dead`. */
+const port = parentPort;
+if (port) {
+  runConstraintWorker({
+    post: (message) => port.postMessage(message),
+    onMessage: (listener) => {
+      port.on('message', (message: { written?: string }) => {
+        if (message.written?.includes('"stuck"')) for (;;);
+        if (message.written?.includes('"dead"')) process.exit(3);
+        listener(message);
+      });
+    },
+  });
+}

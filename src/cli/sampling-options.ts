@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, Option } from 'commander';
 import type { GenerateOptions } from '../engine/generate-options.ts';
 import { DEFAULT_SAMPLING, validateSampling } from '../ops/index.ts';
@@ -9,6 +10,10 @@ export interface SamplingFlags extends Omit<
   'logitBias' | 'signal' | 'shift' | 'speculation' | 'schema' | 'json' | 'regex' | 'choices' | 'constraint'
 > {
   readonly greedy?: boolean;
+  readonly schema?: unknown;
+  readonly regex?: string;
+  readonly choices?: readonly string[];
+  readonly jsonObject?: boolean;
   readonly contextShift?: number;
   readonly logitBias?: ReadonlyMap<number, number>;
 }
@@ -33,11 +38,14 @@ const TEXT_NAMES = [
   'stop',
   'ignoreEnd',
   'special',
+  'schema',
+  'regex',
+  'choices',
 ] as const satisfies readonly (keyof GenerateOptions)[];
 
 /** Options that say how a text is continued and where it ends. */
 export function samplingOptions(): Option[] {
-  return [...choiceOptions(), ...penaltyOptions(), ...endOptions()].map((option) =>
+  return [...choiceOptions(), ...penaltyOptions(), ...endOptions(), ...formOptions()].map((option) =>
     option.helpGroup('Generation:'),
   );
 }
@@ -95,6 +103,30 @@ function endOptions(): Option[] {
   ];
 }
 
+function formOptions(): Option[] {
+  return [
+    new Option('--schema <file or text>', 'the text is JSON that satisfies this JSON schema')
+      .argParser(schemaArgument)
+      .conflicts(['regex', 'choices', 'jsonObject']),
+    new Option('--json-object', 'the text is a JSON object').conflicts(['regex', 'choices']),
+    new Option('--regex <pattern>', 'the pattern matches the text as a whole').conflicts('choices'),
+    new Option('--choices <texts>', 'the text is one of these, with commas between').argParser((text) =>
+      text.split(','),
+    ),
+  ];
+}
+
+/** A schema, or the schema in a file. */
+function schemaArgument(given: string): unknown {
+  try {
+    const text = /^\s*(?:\{|true|false)/.test(given) ? given : readFileSync(given, 'utf8');
+    return JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InvalidArgumentError(`Expected a JSON schema, or a file with one: ${reason}`);
+  }
+}
+
 function number(flags: string, description: string): Option {
   return new Option(flags, description).argParser(realNumber);
 }
@@ -110,7 +142,8 @@ export function generateOptions(flags: SamplingFlags, signal: AbortSignal): Gene
   const choice = { ...pick(flags, CHOICE_NAMES), ...(flags.greedy ? { temperature: 0 } : {}) };
   validateSampling({ ...DEFAULT_SAMPLING, ...choice });
   const shift = flags.contextShift === undefined ? undefined : { keep: flags.contextShift };
-  return { ...choice, ...pick(flags, TEXT_NAMES), shift, signal };
+  const json = flags.jsonObject;
+  return { ...choice, ...pick(flags, TEXT_NAMES), ...(json && { json }), shift, signal };
 }
 
 /** The named properties that are there. */

@@ -53,4 +53,12 @@ export interface GenerateOptions extends Partial<
 export interface ChatOptions extends GenerateOptions, ChatRenderOptions {
   /** What the model thinks before it answers: whether, how much, and for how long. */
   readonly reasoning?: ReasoningOptions | undefined;
+  /** Whether the answer may call a tool (`auto`, the default), must, must not, or must call this one. */
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly name: string } | undefined;
+  /** Whether a forced call may be followed by others. Default true. */
+  readonly parallelCalls?: boolean | undefined;
 }
+
+/** How an encoded conversation is answered. */
+export type AnswerOptions = GenerateOptions &
+  Pick<ChatOptions, 'tools' | 'reasoning' | 'toolChoice' | 'parallelCalls'>;

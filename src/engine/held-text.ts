@@ -1,12 +1,21 @@
 import { fail } from '../base/errors.ts';
-import type { TextForm, TokenConstraint } from '../text/index.ts';
+import type { AnswerTextForm, Dialect, TextForm, TokenConstraint } from '../text/index.ts';
 import type { TokenStream } from './engine.ts';
-import type { GenerateOptions } from './generate-options.ts';
+import type { AnswerOptions, GenerateOptions } from './generate-options.ts';
+
+/** What a text is held to that is no answer. */
+type PlainForm = Exclude<TextForm, AnswerTextForm>;
+
+/** What holds a text: a form that is still to be compiled, and what is put around its constraint, or the caller's. */
+export interface Held {
+  readonly form: TextForm | undefined;
+  wrap?(constraint?: TokenConstraint): TokenConstraint | undefined;
+}
 
 /** What a text is held to by its options; undefined for nothing. Throws `INVALID_ARGUMENT` where they ask for several things. */
-export function formOf(options: GenerateOptions): TextForm | undefined {
+export function formOf(options: GenerateOptions): PlainForm | undefined {
   const { schema, json, regex, choices, constraint } = options;
-  const forms: Readonly<Record<string, TextForm | false | undefined>> = {
+  const forms: Readonly<Record<string, PlainForm | false | undefined>> = {
     schema: schema !== undefined && { kind: 'schema', schema },
     json: json === true && { kind: 'json' },
     regex: regex !== undefined && { kind: 'regex', pattern: regex },
@@ -21,6 +30,37 @@ export function formOf(options: GenerateOptions): TextForm | undefined {
     fail('INVALID_ARGUMENT', { name: 'choices', found: 'none', expected: 'at least one text' });
   }
   return asked[0]?.[1] || undefined;
+}
+
+/** What an answer is held to: a text of its options, and calls where they are asked for. Throws `INVALID_ARGUMENT`. */
+export function answerFormOf(
+  options: AnswerOptions,
+  of: { readonly template: string; readonly dialect: Dialect; readonly prompt: string },
+): AnswerTextForm | undefined {
+  const { toolChoice = 'auto', parallelCalls: isParallel = true } = options;
+  const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;
+  const isRequired = named !== undefined || toolChoice === 'required';
+  const all = toolChoice === 'none' ? [] : (options.tools ?? []);
+  const tools = named === undefined ? all : all.filter((tool) => tool.function.name === named);
+  if (isRequired && tools.length === 0) {
+    const found = named ?? 'required';
+    fail('INVALID_ARGUMENT', {
+      name: 'toolChoice',
+      found,
+      expected: 'one of the tools, or auto where there is none',
+    });
+  }
+  if (isRequired && options.constraint) {
+    fail('INVALID_ARGUMENT', { name: 'toolChoice and constraint', found: 'both', expected: 'one of them' });
+  }
+  if (isRequired && !of.dialect.calls && !of.dialect.rule) {
+    const expected = `auto: the dialect ${of.dialect.name} has no calls`;
+    fail('INVALID_ARGUMENT', { name: 'toolChoice', found: named ?? 'required', expected });
+  }
+  const text = formOf(options);
+  if (!text && !isRequired && !tools.some((tool) => tool.function['strict'] === true)) return undefined;
+  const { template, prompt } = of;
+  return { kind: 'answer', template, prompt, tools, isRequired, isParallel: isParallel && !named, text };
 }
 
 /** Tokens under a constraint that is made when the first is asked for, and disposed behind the last. */

@@ -28,14 +28,14 @@ import { DraftProposer } from './draft-proposer.ts';
 import { Engine, type TokenStream } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
 import type { PositionLogits } from './forced-logits.ts';
-import type { ChatOptions, GenerateOptions } from './generate-options.ts';
+import type { AnswerOptions, ChatOptions, GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelParts } from './loaded-model.ts';
 import { checkCall, checkOpening } from './option-names.ts';
 import { ModelKeeper } from './model-keeper.ts';
 import { ModelText } from './model-text.ts';
 import { besideDraft, countingDraft, planDraft, withSpeculation } from './plan-draft.ts';
 import { samplingOf } from './sampling-of.ts';
-import { formOf, heldTokens } from './held-text.ts';
+import { formOf, type Held, heldTokens } from './held-text.ts';
 import type { GenerateRequest } from './sequence.ts';
 import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import { TextStream } from './text-stream.ts';
@@ -223,7 +223,11 @@ export class LanguageModel implements AsyncDisposable {
     checkCall('generate', options);
     if (typeof prompt !== 'string') this.#text.requireText();
     const ids = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
-    const { tokens, ...how } = this.#generate(ids, { continues: true, ...options });
+    const { tokens, ...how } = this.#generate(
+      ids,
+      { continues: true, ...options },
+      { form: formOf(options) },
+    );
     return new TextStream(detokenized(tokens, how));
   }
 
@@ -243,21 +247,18 @@ export class LanguageModel implements AsyncDisposable {
   }
 
   /**
-   * Answers a conversation that `chatPrompt` has encoded. The calls are those of `tools`; `special` leaves the answer as it is
-   * written. Throws and rejects as `generate`.
+   * Answers what `chatPrompt` has encoded; `special` leaves the answer as it is written. Throws and rejects as `generate`.
    */
-  answer(
-    prompt: readonly number[],
-    options: GenerateOptions & Pick<ChatOptions, 'tools' | 'reasoning'> = {},
-  ): ChatStream {
+  answer(prompt: readonly number[], options: AnswerOptions = {}): ChatStream {
     checkCall('answer', options);
     return this.#answer(prompt, options);
   }
 
-  #answer(prompt: readonly number[], options: ChatOptions): ChatStream {
+  #answer(prompt: readonly number[], options: AnswerOptions): ChatStream {
     const parser = this.#text.parser(prompt, options);
-    const wrap = (inner?: TokenConstraint) => this.#text.constraint(prompt, inner, options);
-    const { tokens, ...how } = this.#generate(prompt, { continues: false, ...options }, wrap);
+    const form = this.#text.answerForm(prompt, options);
+    const wrap = (made?: TokenConstraint) => this.#text.withinBudget(prompt, made, options);
+    const { tokens, ...how } = this.#generate(prompt, { continues: false, ...options }, { form, wrap });
     return new ChatStream(answered(tokens, { ...how, parser }), this.dialect.idLength);
   }
 
@@ -368,7 +369,7 @@ export class LanguageModel implements AsyncDisposable {
   #generate(
     prompt: readonly number[],
     options: GenerateOptions,
-    wrap: (constraint?: TokenConstraint) => TokenConstraint | undefined = (constraint) => constraint,
+    { form, wrap = (made) => made }: Held,
   ): DetokenizedOptions & { tokens: TokenStream } {
     this.#life.check();
     if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
@@ -383,7 +384,6 @@ export class LanguageModel implements AsyncDisposable {
       signal,
     } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
-    const form = formOf(options);
     const own = form ? undefined : wrap(options.constraint);
     const sampling = samplingOf(options, form !== undefined || own !== undefined);
     const adapters = chooseAdapters(this.#parts.adapters, options.adapters);

@@ -23,7 +23,8 @@ import {
   type Tokenizer,
   withToolsExplained,
 } from '../text/index.ts';
-import type { ChatOptions } from './generate-options.ts';
+import type { AnswerOptions, ChatOptions } from './generate-options.ts';
+import { answerFormOf } from './held-text.ts';
 import { ReasoningBudget } from './reasoning-budget.ts';
 
 /** How a conversation is written down. */
@@ -116,22 +117,25 @@ export class ModelText {
     return new AnswerParser(this.dialect, { tools, prompt: this.#endOf(prompt) });
   }
 
-  /** What holds the answer to a prompt to a constraint, behind its reasoning, and the reasoning to its budget. */
-  constraint(
+  /** What the answer to a prompt is held to; undefined for nothing. Throws `INVALID_ARGUMENT`. */
+  answerForm(prompt: readonly number[], options: AnswerOptions): TextForm | undefined {
+    const { chatTemplate, dialect } = this;
+    return answerFormOf(options, { template: chatTemplate.source, dialect, prompt: this.#endOf(prompt) });
+  }
+
+  /** The constraint of an answer to a prompt, with its reasoning held to its budget. */
+  withinBudget(
     prompt: readonly number[],
     constraint: TokenConstraint | undefined,
     { reasoning, tools = [] }: Pick<ChatOptions, 'reasoning' | 'tools'>,
   ): TokenConstraint | undefined {
-    const { tokenizer, dialect } = this;
-    const end = this.#endOf(prompt);
     const { budget } = reasoning ?? {};
-    const isReasoning =
-      constraint !== undefined && new AnswerParser(dialect, { prompt: end, tools }).isReasoning;
-    if (budget === undefined && !isReasoning) return constraint;
-    return new ReasoningBudget(budget ?? Number.POSITIVE_INFINITY, {
+    if (budget === undefined) return constraint;
+    const { tokenizer, dialect } = this;
+    return new ReasoningBudget(budget, {
       tokenizer,
       dialect,
-      prompt: end,
+      prompt: this.#endOf(prompt),
       tools,
       constraint,
     });

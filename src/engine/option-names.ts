@@ -101,6 +101,8 @@ export const CHAT_OPTIONS: OptionNames<ChatOptions> = {
   ...GENERATE_OPTIONS,
   ...RENDER_OPTIONS,
   reasoning: true,
+  toolChoice: true,
+  parallelCalls: true,
 };
 
 const REASONING_OPTIONS: OptionNames<ReasoningOptions> = { enabled: true, effort: true, budget: true };
@@ -110,7 +112,7 @@ const EMBED_OPTIONS: OptionNames<EmbedOptions> = { normalized: true, pooling: tr
 const CALLS = {
   generate: GENERATE_OPTIONS,
   chat: CHAT_OPTIONS,
-  answer: { ...GENERATE_OPTIONS, tools: true, reasoning: true },
+  answer: { ...GENERATE_OPTIONS, tools: true, reasoning: true, toolChoice: true, parallelCalls: true },
   chatPrompt: { ...RENDER_OPTIONS, reasoning: true, signal: true },
   embed: EMBED_OPTIONS,
   evaluate: { signal: true, adapters: true },

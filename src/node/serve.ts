@@ -1,5 +1,4 @@
 export { ModelServer } from '../server/index.ts';
-export { openGrammarRealm } from './grammar-realm.ts';
 export { HttpListener } from './http-listener.ts';
 export { createLogger } from './logger.ts';
 export { modelFilesIn, servedModels } from './model-files.ts';

@@ -3,7 +3,6 @@ import { timerSpan } from '../base/timer-span.ts';
 import type { Logger } from '../base/log.ts';
 import type { ErrorDialect } from './error-response.ts';
 import { typedError } from './error-response.ts';
-import type { Grammars } from './grammars.ts';
 import type { ServerMetrics } from './metrics.ts';
 import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
@@ -12,7 +11,6 @@ import type { RequestGate } from './request-gate.ts';
 export interface ServerParts {
   readonly pool: ModelPool;
   readonly gate: RequestGate;
-  readonly grammars: Grammars;
   readonly metrics: ServerMetrics;
   readonly logger: Logger;
   /** Seconds that a request may take. */

@@ -4,13 +4,11 @@ import { cors } from 'hono/cors';
 import { fail, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
-import type { OpenGrammarRealm } from '../text/index.ts';
 import { ApiKeys } from './api-keys.ts';
 import { Call, type ServerParts } from './call.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
-import { Grammars } from './grammars.ts';
 import { NO_METRICS, type ServerMetrics } from './metrics.ts';
 import { ModelPool, type ServedModel } from './model-pool.ts';
 import { RequestGate } from './request-gate.ts';
@@ -35,8 +33,6 @@ export interface ServerOptions {
   readonly keys?: readonly string[];
   /** Origins whose pages may use the server, `*` for all. Default: none but its own. */
   readonly origins?: readonly string[];
-  /** The library for grammars. Without it, answers of a given form are refused. */
-  readonly openGrammarRealm?: OpenGrammarRealm;
   /** Answers what no endpoint does, without a key: the files of a page. Default: nothing. */
   readonly page?: MiddlewareHandler | undefined;
   readonly metrics?: ServerMetrics;
@@ -55,7 +51,6 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   timeLimit: true,
   keys: true,
   origins: true,
-  openGrammarRealm: true,
   page: true,
   metrics: true,
   logger: true,
@@ -100,11 +95,9 @@ export class ModelServer implements AsyncDisposable {
     const gate = new RequestGate(parallel, queue);
     const isDraining = () => this.#isDraining;
     const hasLoaded = () => this.#hasLoaded;
-    const grammars = new Grammars(options.openGrammarRealm);
     this.#parts = {
       pool,
       gate,
-      grammars,
       metrics,
       logger,
       timeLimit,

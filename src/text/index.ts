@@ -8,9 +8,8 @@ export {
   encodeChatInTurns,
   type TemplateTokens,
 } from './chat-template.ts';
-export type { GrammarLibrary, GrammarRealm, OpenGrammarRealm } from './grammar/grammar-realm.ts';
-export { type Grammar, GrammarSource, type StructuralTagFormat } from './grammar/grammar-source.ts';
 export {
+  type AnswerTextForm,
   type ConstrainedVocabulary,
   type ConstraintMaker,
   LocalConstraints,

@@ -43,7 +43,7 @@ test('every file imports from lower floors or its own room', () => {
 });
 
 test('no file below the platform floor names Node or a package with a platform in it', () => {
-  const allowed = /^(?:@mlc-ai\/web-xgrammar|zod|hono(?:\/[\w-]+)?)$/;
+  const allowed = /^(?:zod|hono(?:\/[\w-]+)?)$/;
   const wrong = sourceImports()
     .filter(({ file }) => placeOf(file).floor < PLATFORM_FLOOR)
     .flatMap(({ file, packages }) =>

@@ -5,7 +5,6 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { openGrammarRealm } from '../../src/node/grammar-realm.ts';
 import { HttpListener } from '../../src/node/http-listener.ts';
 import { ModelServer } from '../../src/server/index.ts';
 import { bundledSource } from '../support/test-server.ts';
@@ -34,7 +33,6 @@ const { minutes, patience } = values;
 const server = new ModelServer({
   models: [bundledSource({ sequences: 4, context: 1024 })],
   parallel: 4,
-  openGrammarRealm,
 });
 await server.loaded;
 const listener = await HttpListener.open(server.fetch, { port: 0 });

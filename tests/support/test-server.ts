@@ -2,7 +2,6 @@ import type { TestContext } from 'node:test';
 import type { Device } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import { openGrammarRealm } from '../../src/node/grammar-realm.ts';
 import { HttpListener, type ListenOptions } from '../../src/node/http-listener.ts';
 import { type LoadModelOptions, loadModel } from '../../src/node/load-model.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
@@ -42,7 +41,7 @@ export function bundledSource(options: LoadModelOptions = {}): ServedModel {
 export async function tinyServer(t: TestContext, options: Partial<ServerOptions> = {}): Promise<ModelServer> {
   const { parallel = 4 } = options;
   const models = [tinySource('tiny', { sequences: parallel })];
-  const server = new ModelServer({ models, parallel, openGrammarRealm, ...options });
+  const server = new ModelServer({ models, parallel, ...options });
   t.after(() => server[Symbol.asyncDispose]());
   await server.loaded;
   return server;

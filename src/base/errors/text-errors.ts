@@ -56,12 +56,6 @@ export const textErrors = {
     'Rewrite or leave out the part of the schema at that place; docs/grammar.md says which keywords are honoured.',
     (p) => `the schema cannot be held to: ${p.keyword} at "${p.pointer}": ${p.reason}`,
   ),
-  GRAMMARS_MISSING: entry<Record<string, never>>(
-    501,
-    'This server was started without the library for grammars.',
-    'Ask without response_format and tool_choice, or start the server with the library.',
-    () => 'answers of a given form are not available here',
-  ),
   CHAT_TEMPLATE_MISSING: entry<{ wanted: string; known: string }>(
     422,
     'The model has no chat template of that name.',

@@ -76,6 +76,10 @@ export const runCommand: CliCommand<RunFlags> = {
       'run -m model.gguf --lora law.gguf --lora terse.gguf=0.5',
       'two LoRA adapters, one of them half as strongly',
     ],
+    [
+      `run -p "Name a fruit and its colour." --schema '{"type":"object","properties":{"fruit":{"type":"string"},"colour":{"enum":["red","green"]}},"required":["fruit","colour"],"additionalProperties":false}'`,
+      'an answer that satisfies a JSON schema',
+    ],
     ['run --json < question.txt', 'a prompt from a file, the result for a program'],
   ],
   async run({ flags }, context) {

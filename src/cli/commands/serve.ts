@@ -100,7 +100,6 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     createLogger,
     modelFilesIn,
     servedModels,
-    openGrammarRealm,
     pageFiles,
   } = await import('../../node/serve.ts');
   const { output, signal } = context;
@@ -136,7 +135,6 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     origins: flags.cors ?? [],
     metrics: new PrometheusMetrics(),
     page: pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))),
-    openGrammarRealm,
     logger,
     version: packageVersion(),
   });

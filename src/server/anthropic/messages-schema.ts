@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ChatMessage, ChatTool, ChatToolCall, ReasoningOptions } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
-import { jsonSchema, toolName, type ToolUse } from '../generation/answer-form.ts';
+import { jsonSchema, type TextHold, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { modelField, tokensField } from '../generation/sampling-fields.ts';
 
@@ -23,6 +23,10 @@ export const conversationFields = {
   messages: z.array(message).min(1),
   tools: z.array(tool).max(128).nullish(),
 };
+
+const outputConfig = z.looseObject({
+  format: z.object({ type: z.literal('json_schema'), schema: jsonSchema }).nullish(),
+});
 
 /** A request for an answer, as Anthropic's API reference describes it. */
 export const messagesBody = z.object({
@@ -48,8 +52,17 @@ export const messagesBody = z.object({
       display: z.string().nullish(),
     })
     .nullish(),
+  output_config: outputConfig.nullish(),
   metadata: z.unknown().optional(),
 });
+
+/** What a request wants the text to be. */
+export function textHoldOf({
+  output_config,
+}: Pick<z.output<typeof messagesBody>, 'output_config'>): TextHold {
+  const format = output_config?.format;
+  return format ? { schema: format.schema } : {};
+}
 
 /** A conversation without what governs the answer. */
 export type Conversation = Pick<z.output<typeof messagesBody>, 'messages' | 'system'>;

@@ -14,6 +14,7 @@ import {
   conversationFields,
   messagesBody,
   reasoningOf,
+  textHoldOf,
   toolUseOf,
 } from './messages-schema.ts';
 
@@ -74,7 +75,7 @@ async function taskOf(
     adapters: adaptersOf(model, request.lora),
     continues: false,
   });
-  return { prompt, options, choices: 1, form: answerForm(model, { kind: 'text' }, use), reasoning };
+  return { prompt, options, choices: 1, form: answerForm(textHoldOf(request), use), reasoning };
 }
 
 async function* streamed(writer: MessageWriter, begun: Begun): AsyncGenerator<StreamEvent, void> {

@@ -68,7 +68,7 @@ async function* run(
   };
   call.signal.addEventListener('abort', stop);
   if (call.signal.aborted) stop();
-  const choices = stops.map(({ signal }, choice) => runChoice(call, { model, task, choice, signal }));
+  const choices = stops.map(({ signal }, choice) => runChoice({ model, task, choice, signal }));
   const merged = mergeStreams(choices);
   const totals = new Totals(call, lease.id);
   try {
@@ -86,22 +86,23 @@ async function* run(
   }
 }
 
-async function* runChoice(
-  call: Call,
-  of: { model: LanguageModel; task: GenerationTask; choice: number; signal: AbortSignal },
-): ChoiceEvents {
+async function* runChoice(of: {
+  model: LanguageModel;
+  task: GenerationTask;
+  choice: number;
+  signal: AbortSignal;
+}): ChoiceEvents {
   const { model, choice, signal } = of;
   const { prompt, options, form, reasoning } = of.task;
-  using constraint = form?.grammar && (await call.server.grammars.constrain(model, form.grammar));
   const seed = options.seed === undefined ? {} : { seed: seedOf(options.seed, choice) };
-  const how = { ...options, ...seed, constraint, signal };
+  const how = { ...options, ...seed, signal };
   if (!form) {
     const stream = model.generate(prompt, how);
     for await (const { text, token } of stream) yield { kind: 'text', choice, text, token };
     yield { kind: 'end', choice, finish: stream.end.reason, end: stream.end };
     return;
   }
-  const stream = model.answer(prompt, { ...how, tools: form.tools, reasoning });
+  const stream = model.answer(prompt, { ...how, ...form, reasoning });
   let isCalling = false;
   for await (const { parts, token } of stream) {
     isCalling ||= parts.some((part) => part.kind === 'end' && part.outcome === 'whole');

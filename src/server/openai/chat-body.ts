@@ -8,15 +8,11 @@ import {
   tokensField,
 } from '../generation/sampling-fields.ts';
 import { reasoningFields } from '../generation/reasoning-fields.ts';
+import { holdFields } from '../generation/hold-fields.ts';
 import { adapterField } from '../generation/adapter-field.ts';
-import { jsonSchema, type TextForm, type ToolUse } from '../generation/answer-form.ts';
+import { type ToolUse } from '../generation/answer-form.ts';
+import { responseFormat } from './response-format.ts';
 import { chatTools, messageSchema, toolSchema } from './chat-messages.ts';
-
-const responseFormat = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('text') }),
-  z.object({ type: z.literal('json_object') }),
-  z.object({ type: z.literal('json_schema'), json_schema: z.looseObject({ schema: jsonSchema }) }),
-]);
 
 /** A chat request, as OpenAI's API reference describes it. */
 export const chatBody = z.object({
@@ -31,6 +27,7 @@ export const chatBody = z.object({
   logprobs: z.boolean().nullish(),
   top_logprobs: logprobsField,
   response_format: responseFormat.nullish(),
+  ...holdFields,
   tools: z.array(toolSchema).max(128).nullish(),
   tool_choice: z
     .union([
@@ -44,13 +41,6 @@ export const chatBody = z.object({
 
 /** A chat request. */
 export type ChatBody = z.output<typeof chatBody>;
-
-/** What a chat request wants the text to be. */
-export function textFormOf({ response_format: format }: ChatBody): TextForm {
-  if (format?.type === 'json_object') return { kind: 'json' };
-  if (format?.type === 'json_schema') return { kind: 'schema', schema: format.json_schema.schema };
-  return { kind: 'text' };
-}
 
 /** The functions of a chat request. */
 export function toolUseOf({ tools, tool_choice, parallel_tool_calls }: ChatBody): ToolUse | undefined {

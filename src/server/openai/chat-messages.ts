@@ -69,11 +69,12 @@ export function textOf(
 
 /** Functions in the shape that templates read. */
 export function chatTools(tools: readonly z.output<typeof toolSchema>[]): ChatTool[] {
-  return tools.map(({ type, function: { name, description, parameters } }) => ({
+  return tools.map(({ type, function: { name, description, parameters, strict } }) => ({
     type,
     function: {
       name,
       ...(description ? { description } : {}),
+      ...(strict ? { strict } : {}),
       parameters: parameters ?? { type: 'object', properties: {} },
     },
   }));

@@ -9,7 +9,8 @@ import { begin, type GenerationTask } from '../generation/run-task.ts';
 import { generateOptions } from '../generation/sampling-fields.ts';
 import { ChatAnswer } from './chat-answer.ts';
 import { chatChunks } from './chat-chunks.ts';
-import { type ChatBody, chatBody, textFormOf, toolUseOf } from './chat-body.ts';
+import { type ChatBody, chatBody, toolUseOf } from './chat-body.ts';
+import { textHoldOf } from './response-format.ts';
 import { chatMessages } from './chat-messages.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
 
@@ -43,7 +44,7 @@ async function taskOf(request: ChatBody, model: LanguageModel, signal: AbortSign
     prompt,
     options,
     choices: n ?? 1,
-    form: answerForm(model, textFormOf(request), use),
+    form: answerForm(textHoldOf(request), use),
     reasoning: thinking.reasoning,
   };
 }

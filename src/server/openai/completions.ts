@@ -16,6 +16,8 @@ import {
   streamFields,
   tokensField,
 } from '../generation/sampling-fields.ts';
+import { holdFields } from '../generation/hold-fields.ts';
+import { responseFormat, textHoldOf } from './response-format.ts';
 import { FINISH_REASONS } from './chat-answer.ts';
 import { DONE, type ResponseHead } from './chat-chunks.ts';
 import { completionLogprobs, type ContentLogprob, contentLogprob } from './logprobs.ts';
@@ -43,6 +45,8 @@ const body = z.object({
   logprobs: logprobsField,
   echo: z.boolean().nullish().describe('Begins the answer with the prompt.'),
   suffix: z.string().nullish(),
+  response_format: responseFormat.nullish(),
+  ...holdFields,
 });
 
 type CompletionBody = z.output<typeof body>;
@@ -83,7 +87,7 @@ async function taskOf(
   const logProbabilities = request.logprobs ?? -1;
   const adapters = adaptersOf(model, request.lora);
   const options = generateOptions(request, { maxTokens, logProbabilities, adapters, continues: true });
-  return { prompt: ids, options, choices: n ?? 1 };
+  return { prompt: ids, options: { ...options, ...textHoldOf(request) }, choices: n ?? 1 };
 }
 
 function isIds(list: string[] | number[] | number[][]): list is number[] {

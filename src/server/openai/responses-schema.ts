@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ChatMessage } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { adapterField } from '../generation/adapter-field.ts';
-import { jsonSchema, type TextForm, toolName, type ToolUse } from '../generation/answer-form.ts';
+import { jsonSchema, type TextHold, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { logprobsField, modelField, tokensField } from '../generation/sampling-fields.ts';
 import { chatTools, textOf } from './chat-messages.ts';
 
@@ -59,10 +59,10 @@ export const responsesBody = z.object({
 export type ResponsesBody = z.output<typeof responsesBody>;
 
 /** What a request wants the text to be. */
-export function textFormOf({ text }: ResponsesBody): TextForm {
+export function textHoldOf({ text }: ResponsesBody): TextHold {
   const format = text?.format;
-  if (format?.type === 'json_object') return { kind: 'json' };
-  return format?.type === 'json_schema' ? { kind: 'schema', schema: format.schema } : { kind: 'text' };
+  if (format?.type === 'json_object') return { json: true };
+  return format?.type === 'json_schema' ? { schema: format.schema } : {};
 }
 
 /** The functions of a request. */

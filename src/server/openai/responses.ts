@@ -13,7 +13,7 @@ import {
   chatMessagesOfItems,
   type ResponsesBody,
   responsesBody,
-  textFormOf,
+  textHoldOf,
   toolUseOf,
 } from './responses-schema.ts';
 
@@ -56,7 +56,7 @@ async function taskOf(
     prompt,
     options,
     choices: 1,
-    form: answerForm(model, textFormOf(request), use),
+    form: answerForm(textHoldOf(request), use),
     reasoning: thinking.reasoning,
   };
 }

@@ -4,10 +4,13 @@ import {
   Fuel,
   type FuelOptions,
   type Grammar,
+  type Rule,
   jsonGrammar,
   schemaGrammar,
   wholeRegex,
 } from '../../grammar/index.ts';
+import type { ChatTool } from '../chat-message.ts';
+import { answerGrammar, dialectOf } from '../dialects/index.ts';
 
 /** What a text is held to: JSON data, which crosses to a worker and can be compared as it is written. */
 export type TextForm =
@@ -18,7 +21,24 @@ export type TextForm =
   /** Text that is, as a whole, what an ECMA-262 pattern matches. */
   | { readonly kind: 'regex'; readonly pattern: string }
   /** One of these texts. */
-  | { readonly kind: 'choices'; readonly choices: readonly string[] };
+  | { readonly kind: 'choices'; readonly choices: readonly string[] }
+  | AnswerTextForm;
+
+/** An answer to a conversation: reasoning as the model writes it, then a text, or calls. */
+export interface AnswerTextForm {
+  readonly kind: 'answer';
+  /** The chat template's source, which tells how calls and reasoning are written. */
+  readonly template: string;
+  /** The prompt's end: it may have opened the reasoning. */
+  readonly prompt: string;
+  readonly tools: readonly ChatTool[];
+  /** It has a call; otherwise it may have some. */
+  readonly isRequired: boolean;
+  /** One call may follow another. */
+  readonly isParallel: boolean;
+  /** What its text is where it is no call. Default: any text. */
+  readonly text?: Exclude<TextForm, AnswerTextForm> | undefined;
+}
 
 /** Longest description in UTF-16 units, and how deeply it may be nested: both cost time and stack. */
 const LONGEST = 512 * 1024;
@@ -55,9 +75,13 @@ export function formGrammar(form: TextForm, limits: FuelOptions): Grammar {
         kind: 'choice',
         parts: form.choices.map((text) => ({ kind: 'regex', regex: { kind: 'text', text } })),
       });
+    case 'answer': {
+      const { template, text, ...of } = form;
+      return answerGrammar(dialectOf(template), { ...of, text: text && formGrammar(text, limits) });
+    }
   }
 }
 
-function rooted(rule: Grammar['rules'] extends ReadonlyMap<string, infer R> ? R : never): Grammar {
+function rooted(rule: Rule): Grammar {
   return { rules: new Map([['root', rule]]), root: 'root' };
 }

@@ -1,5 +1,4 @@
 import { after, before } from 'node:test';
-import { openGrammarRealm } from '../../../src/node/grammar-realm.ts';
 import { HttpListener } from '../../../src/node/http-listener.ts';
 import { ModelServer } from '../../../src/server/index.ts';
 import { bundledSource } from '../../support/test-server.ts';
@@ -18,7 +17,6 @@ export function sharedServer(): { readonly url: string; readonly server: ModelSe
       models: [bundledSource({ sequences: 4, context: 1024 })],
       parallel: 4,
       keys: [KEY],
-      openGrammarRealm,
     });
     await shared.server.loaded;
     listener = await HttpListener.open(shared.server.fetch, { port: 0 });

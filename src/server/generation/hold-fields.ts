@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { invalid } from '../endpoint.ts';
+import type { TextHold } from './answer-form.ts';
+
+/** A JSON schema: an object, or true or false. */
+const schema = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
+const choices = z.array(z.string()).min(1);
+const GBNF = 'Refused: grammars in GBNF are not taken.';
+
+/** What holds a text, in the names of vLLM and of llama.cpp's server. */
+export const holdFields = {
+  json_schema: schema.nullish().describe('A JSON schema that the text satisfies.'),
+  guided_json: z
+    .union([schema, z.string()])
+    .nullish()
+    .describe('A JSON schema that the text satisfies, or its text.'),
+  guided_regex: z.string().nullish().describe('A pattern that matches the text as a whole.'),
+  guided_choice: choices.nullish().describe('The text is one of these.'),
+  structured_outputs: z
+    .object({
+      json: z.union([schema, z.string()]).nullish(),
+      json_object: z.boolean().nullish(),
+      regex: z.string().nullish(),
+      choice: choices.nullish(),
+      grammar: z.string().nullish().describe(GBNF),
+    })
+    .nullish()
+    .describe('One of these, in the names of vLLM.'),
+  grammar: z.string().nullish().describe(GBNF),
+  guided_grammar: z.string().nullish().describe(GBNF),
+};
+
+/** A request's fields that hold its text. */
+export type HoldBody = z.output<z.ZodObject<typeof holdFields>>;
+
+/**
+ * What holds the text of a request; `format` is what its `response_format` says. Throws `REQUEST_INVALID` for two things at once,
+ * and for what cannot be held to.
+ */
+export function holdOf(body: HoldBody, format: TextHold = {}): TextHold {
+  const { structured_outputs: outputs } = body;
+  const asked: [string, TextHold][] = Object.keys(format).length > 0 ? [['response_format', format]] : [];
+  const add = <T>(field: string, value: T | null | undefined, hold: (value: T) => TextHold) => {
+    if (value !== null && value !== undefined) asked.push([field, hold(value)]);
+  };
+  add('json_schema', body.json_schema, (of) => ({ schema: of }));
+  add('guided_json', body.guided_json, (of) => ({ schema: schemaOf(of, 'guided_json') }));
+  add('guided_regex', body.guided_regex, (regex) => ({ regex }));
+  add('guided_choice', body.guided_choice, (of) => ({ choices: of }));
+  add('structured_outputs.json', outputs?.json, (of) => ({
+    schema: schemaOf(of, 'structured_outputs.json'),
+  }));
+  add('structured_outputs.json_object', outputs?.json_object || undefined, () => ({ json: true }));
+  add('structured_outputs.regex', outputs?.regex, (regex) => ({ regex }));
+  add('structured_outputs.choice', outputs?.choice, (of) => ({ choices: of }));
+  refuseGrammars({
+    grammar: body.grammar,
+    guided_grammar: body.guided_grammar,
+    'structured_outputs.grammar': outputs?.grammar,
+  });
+  const [first, second] = asked;
+  if (second) invalid(second[0], `${first?.[0]} is there, too: a text is held to one of them`);
+  return first?.[1] ?? {};
+}
+
+function refuseGrammars(fields: Readonly<Record<string, string | null | undefined>>): void {
+  for (const [field, value] of Object.entries(fields)) {
+    if (value) invalid(field, 'grammars in GBNF are not taken; ask by a JSON schema, a pattern or choices');
+  }
+}
+
+/** A schema that may be written as text. */
+function schemaOf(given: unknown, field: string): unknown {
+  if (typeof given !== 'string') return given;
+  try {
+    return JSON.parse(given);
+  } catch {
+    return invalid(field, 'it is no JSON schema: its text is not JSON');
+  }
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { jsonSchema, type TextHold } from '../generation/answer-form.ts';
+import { type HoldBody, holdOf } from '../generation/hold-fields.ts';
+
+/** `response_format` of OpenAI's APIs; llama.cpp's server takes a schema beside `json_object`. */
+export const responseFormat = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text') }),
+  z.object({ type: z.literal('json_object'), schema: jsonSchema.nullish() }),
+  z.object({ type: z.literal('json_schema'), json_schema: z.looseObject({ schema: jsonSchema }) }),
+]);
+
+/** A request with a format. */
+type FormatBody = HoldBody & {
+  readonly response_format?: z.output<typeof responseFormat> | null | undefined;
+};
+
+/** What a request wants the text to be. Throws `REQUEST_INVALID`. */
+export function textHoldOf(body: FormatBody): TextHold {
+  const { response_format: format } = body;
+  if (format?.type === 'json_object') {
+    return holdOf(body, format.schema ? { schema: format.schema } : { json: true });
+  }
+  if (format?.type === 'json_schema') return holdOf(body, { schema: format.json_schema.schema });
+  return holdOf(body);
+}

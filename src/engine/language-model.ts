@@ -66,12 +66,11 @@ export class LanguageModel implements AsyncDisposable {
     const { device, plan, description } = keeper.current;
     this.config = description.config;
     this.#parts = parts;
-    const { logger = silentLogger } = options;
-    this.#text = new ModelText(parts, { chatTemplate: options.chatTemplate, logger });
+    this.#text = new ModelText(parts, options);
     this.#keeper = keeper;
     this.#ownDraft = ownDraft;
     const { restore } = keeper;
-    const { speculation, runtime, profile } = options;
+    const { logger = silentLogger, speculation, runtime, profile } = options;
     const draft = ownDraft ?? (parts.draft && 'generateTokens' in parts.draft ? parts.draft : undefined);
     const proposer = draft && new DraftProposer(draft, { vocabulary: plan.tokenIds, logger });
     const state = stateOf(this.config, description.cache);

@@ -1,5 +1,5 @@
 import { fail, isRocmforgeError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import {
   AnswerParser,
@@ -25,6 +25,7 @@ import {
 } from '../text/index.ts';
 import type { AnswerOptions, ChatOptions } from './generate-options.ts';
 import { answerFormOf } from './held-text.ts';
+import type { ModelOptions } from './loaded-model.ts';
 import { ReasoningBudget } from './reasoning-budget.ts';
 
 /** How a conversation is written down. */
@@ -56,7 +57,7 @@ export class ModelText {
    */
   constructor(
     { gguf, tokenizer, constraints = new LocalConstraints() }: TextParts,
-    { chatTemplate, logger }: { chatTemplate?: string | undefined; logger: Logger },
+    { chatTemplate, logger = silentLogger }: Pick<ModelOptions, 'chatTemplate' | 'logger'>,
   ) {
     this.#gguf = gguf;
     this.#tokenizer = tokenizer;

@@ -56,7 +56,7 @@ test('what contradicts itself is refused before anything runs', async () => {
   assert.throws(() => model.generate('a', { choices: [] }), { code: 'INVALID_ARGUMENT' });
   const messages = [{ role: 'user', content: 'hi' }] as const;
   assert.throws(() => model.chat(messages, { toolChoice: 'required' }), { code: 'INVALID_ARGUMENT' });
-  const unsupported = model.chat(messages, { schema: { contains: { const: 1 } } }).text();
+  const unsupported = model.chat(messages, { schema: { $ref: 'https://example.org/a' } }).text();
   await assert.rejects(unsupported, { code: 'SCHEMA_UNSUPPORTED' });
   const cut = model.chat(messages, { schema: { type: 'string', minLength: 50 }, maxTokens: 2 });
   await assert.rejects(cut.json(), { code: 'TEXT_NOT_JSON' });

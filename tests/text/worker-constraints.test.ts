@@ -19,7 +19,7 @@ async function vocabularyOf(): Promise<ConstrainedVocabulary> {
 }
 
 function started(t: TestContext, entry: URL): WorkerConstraints {
-  const constraints = new WorkerConstraints(nodeWorkerHost(entry, 1), { openMs: 2000, fillMs: 2000 });
+  const constraints = new WorkerConstraints(nodeWorkerHost(entry, 1), { openMs: 15_000, fillMs: 15_000 });
   t.after(() => constraints[Symbol.asyncDispose]());
   return constraints;
 }

@@ -7,13 +7,23 @@ import { realNumber, repeated, wholeNumber } from './options.ts';
 /** How a text is continued, as flags. What is left out takes the library's defaults. */
 export interface SamplingFlags extends Omit<
   GenerateOptions,
-  'logitBias' | 'signal' | 'shift' | 'speculation' | 'schema' | 'json' | 'regex' | 'choices' | 'constraint'
+  | 'logitBias'
+  | 'signal'
+  | 'shift'
+  | 'speculation'
+  | 'schema'
+  | 'json'
+  | 'regex'
+  | 'choices'
+  | 'grammar'
+  | 'constraint'
 > {
   readonly greedy?: boolean;
   readonly schema?: unknown;
   readonly regex?: string;
   readonly choices?: readonly string[];
   readonly jsonObject?: boolean;
+  readonly grammar?: string;
   readonly contextShift?: number;
   readonly logitBias?: ReadonlyMap<number, number>;
 }
@@ -41,6 +51,7 @@ const TEXT_NAMES = [
   'schema',
   'regex',
   'choices',
+  'grammar',
 ] as const satisfies readonly (keyof GenerateOptions)[];
 
 /** Options that say how a text is continued and where it ends. */
@@ -110,10 +121,23 @@ function formOptions(): Option[] {
       .conflicts(['regex', 'choices', 'jsonObject']),
     new Option('--json-object', 'the text is a JSON object').conflicts(['regex', 'choices']),
     new Option('--regex <pattern>', 'the pattern matches the text as a whole').conflicts('choices'),
+    new Option('--grammar <file or text>', "the text is of this grammar in llama.cpp's GBNF")
+      .argParser(grammarArgument)
+      .conflicts(['schema', 'jsonObject', 'regex', 'choices']),
     new Option('--choices <texts>', 'the text is one of these, with commas between').argParser((text) =>
       text.split(','),
     ),
   ];
+}
+
+/** A grammar, which has a rule, or the grammar in a file. */
+function grammarArgument(given: string): string {
+  try {
+    return given.includes('::=') ? given : readFileSync(given, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InvalidArgumentError(`Expected a grammar, or a file with one: ${reason}`);
+  }
 }
 
 /** A schema, or the schema in a file. */

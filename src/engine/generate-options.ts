@@ -30,7 +30,7 @@ export interface GenerateOptions extends Partial<
   readonly continues?: boolean;
   /**
    * A JSON schema (draft 2020-12) that the text satisfies as compact or indented JSON. Every keyword is honoured, or the stream
-   * rejects with `SCHEMA_UNSUPPORTED`. Of this and the four below, one is given at most.
+   * rejects with `SCHEMA_UNSUPPORTED`. Of this and the five below, one is given at most.
    */
   readonly schema?: unknown;
   /** The text is a JSON object. */
@@ -39,6 +39,8 @@ export interface GenerateOptions extends Partial<
   readonly regex?: string | undefined;
   /** The text is one of these. */
   readonly choices?: readonly string[] | undefined;
+  /** A grammar in llama.cpp's GBNF, of which the text is. */
+  readonly grammar?: string | undefined;
   /** A constraint of one's own. The caller disposes it when the text has ended. */
   readonly constraint?: TokenConstraint | undefined;
   /** What happens when the context is full. Default: the text ends there. */

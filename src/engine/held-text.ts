@@ -14,12 +14,13 @@ export interface Held {
 
 /** What a text is held to by its options; undefined for nothing. Throws `INVALID_ARGUMENT` where they ask for several things. */
 export function formOf(options: GenerateOptions): PlainForm | undefined {
-  const { schema, json, regex, choices, constraint } = options;
+  const { schema, json, regex, choices, grammar, constraint } = options;
   const forms: Readonly<Record<string, PlainForm | false | undefined>> = {
     schema: schema !== undefined && { kind: 'schema', schema },
     json: json === true && { kind: 'json' },
     regex: regex !== undefined && { kind: 'regex', pattern: regex },
     choices: choices && { kind: 'choices', choices },
+    grammar: grammar !== undefined && { kind: 'gbnf', grammar },
   };
   const asked = Object.entries(forms).filter(([, form]) => form);
   const names = [...asked.map(([name]) => name), ...(constraint ? ['constraint'] : [])];

@@ -83,6 +83,7 @@ export const GENERATE_OPTIONS: OptionNames<GenerateOptions> = {
   json: true,
   regex: true,
   choices: true,
+  grammar: true,
   constraint: true,
   shift: true,
   speculation: true,

@@ -40,6 +40,10 @@ test('answers satisfy their schemas, whatever is drawn', async () => {
   );
   const chosen = await model.generate('Yes or no?', { choices: [' yes', ' no'], seed: 1 }).text();
   assert.ok([' yes', ' no'].includes(chosen), chosen);
+  const counted = await model
+    .generate('Count:', { grammar: 'root ::= "a" root? "b"', seed: 1, maxTokens: 40 })
+    .text();
+  assert.match(counted, /^a+b*$/);
   const phone = await model.generate('Call', { regex: '[0-9]{3}-[0-9]{4}', seed: 1, ignoreEnd: true }).text();
   assert.match(phone, /^[0-9]{3}-[0-9]{4}$/);
   const object = await model

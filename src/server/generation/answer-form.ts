@@ -14,7 +14,7 @@ export interface ToolUse {
 }
 
 /** What holds a text, in the names of the library. */
-export type TextHold = Pick<GenerateOptions, 'schema' | 'json' | 'regex' | 'choices'>;
+export type TextHold = Pick<GenerateOptions, 'schema' | 'json' | 'regex' | 'choices' | 'grammar'>;
 
 /** What an answer is held to, and the tools that it may call. */
 export type AnswerForm = TextHold & Pick<AnswerOptions, 'tools' | 'toolChoice' | 'parallelCalls'>;

@@ -5,7 +5,7 @@ import type { TextHold } from './answer-form.ts';
 /** A JSON schema: an object, or true or false. */
 const schema = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
 const choices = z.array(z.string()).min(1);
-const GBNF = 'Refused: grammars in GBNF are not taken.';
+const GBNF = "A grammar in llama.cpp's GBNF, of which the text is.";
 
 /** What holds a text, in the names of vLLM and of llama.cpp's server. */
 export const holdFields = {
@@ -53,20 +53,13 @@ export function holdOf(body: HoldBody, format: TextHold = {}): TextHold {
   add('structured_outputs.json_object', outputs?.json_object || undefined, () => ({ json: true }));
   add('structured_outputs.regex', outputs?.regex, (regex) => ({ regex }));
   add('structured_outputs.choice', outputs?.choice, (of) => ({ choices: of }));
-  refuseGrammars({
-    grammar: body.grammar,
-    guided_grammar: body.guided_grammar,
-    'structured_outputs.grammar': outputs?.grammar,
-  });
+  for (const field of ['grammar', 'guided_grammar'] as const) {
+    add(field, body[field] || undefined, (grammar) => ({ grammar }));
+  }
+  add('structured_outputs.grammar', outputs?.grammar || undefined, (grammar) => ({ grammar }));
   const [first, second] = asked;
   if (second) invalid(second[0], `${first?.[0]} is there, too: a text is held to one of them`);
   return first?.[1] ?? {};
-}
-
-function refuseGrammars(fields: Readonly<Record<string, string | null | undefined>>): void {
-  for (const [field, value] of Object.entries(fields)) {
-    if (value) invalid(field, 'grammars in GBNF are not taken; ask by a JSON schema, a pattern or choices');
-  }
 }
 
 /** A schema that may be written as text. */

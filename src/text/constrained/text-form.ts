@@ -5,6 +5,7 @@ import {
   type FuelOptions,
   type Grammar,
   type Rule,
+  gbnfGrammar,
   jsonGrammar,
   schemaGrammar,
   wholeRegex,
@@ -20,6 +21,8 @@ export type TextForm =
   | { readonly kind: 'schema'; readonly schema: unknown }
   /** Text that is, as a whole, what an ECMA-262 pattern matches. */
   | { readonly kind: 'regex'; readonly pattern: string }
+  /** Text of a grammar in llama.cpp's GBNF. */
+  | { readonly kind: 'gbnf'; readonly grammar: string }
   /** One of these texts. */
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
   | AnswerTextForm;
@@ -70,6 +73,8 @@ export function formGrammar(form: TextForm, limits: FuelOptions): Grammar {
       return schemaGrammar(form.schema, {}, fuel);
     case 'regex':
       return rooted({ kind: 'regex', regex: wholeRegex(form.pattern) });
+    case 'gbnf':
+      return gbnfGrammar(form.grammar);
     case 'choices':
       return rooted({
         kind: 'choice',

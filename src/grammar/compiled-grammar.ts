@@ -12,6 +12,7 @@ import { RegularLanguages } from './regex/regular-languages.ts';
  */
 export class CompiledGrammar {
   readonly regular: RegularLanguages;
+  #isBroken = false;
   readonly rows: Rows;
   readonly configurations: Configurations;
   /** Configurations without memories, by which masks are made and kept. */
@@ -39,8 +40,21 @@ export class CompiledGrammar {
     );
   }
 
-  /** Sets what the work to come may cost. */
-  refuel(fuel: Fuel): void {
+  /** True when work on it was broken off, after which its tables are not to be trusted. */
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  /**
+   * Does work that may cost as much as the fuel. Throws `GRAMMAR_TOO_COSTLY` where it costs more, and from then on: the tables are left
+   * as they were in the middle of it.
+   */
+  work<T>(fuel: Fuel, run: () => T): T {
+    if (this.#isBroken) fuel.refuse('other work on the same grammar took too much and was broken off');
     this.regular.languages.fuel = fuel;
+    this.#isBroken = true;
+    const result = run();
+    this.#isBroken = false;
+    return result;
   }
 }

@@ -55,7 +55,9 @@ export class GrammarMatcher {
    * reports, unless the text `isComplete`. Throws `GRAMMAR_TOO_COSTLY`.
    */
   fill(mask: Int32Array): boolean {
-    return this.#masks.fill(this.#hasEnded ? DEAD : this.#configuration, this.#text, mask);
+    const configuration = this.#hasEnded ? DEAD : this.#configuration;
+    const fuel = tokenFuel('the mask of the next token');
+    return this.#grammar.work(fuel, () => this.#masks.fill(configuration, this.#text, mask));
   }
 
   /** Throws `GRAMMAR_DEAD_END` with the end of the text that led there. */
@@ -74,8 +76,11 @@ export class GrammarMatcher {
 
   /** Takes a token if it is allowed here. */
   tryAccept(id: number): boolean {
+    return this.#grammar.work(tokenFuel('the next token'), () => this.#take(id));
+  }
+
+  #take(id: number): boolean {
     if (this.#hasEnded || this.isDead || !(id >= 0 && id < this.#vocabulary.size)) return false;
-    this.#grammar.refuel(tokenFuel('the next token'));
     const { configurations } = this.#grammar;
     const place = { configuration: this.#configuration, length: this.#text.length };
     const isText = this.#vocabulary.isText(id);

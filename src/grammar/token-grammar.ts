@@ -27,7 +27,7 @@ export class TokenGrammar {
 
   /** A text of the grammar, at its beginning. */
   matcher(): GrammarMatcher {
-    if (this.#grammar.ints > RENEWED_FROM) {
+    if (this.#grammar.isBroken || this.#grammar.ints > RENEWED_FROM) {
       this.#grammar = new CompiledGrammar(this.#source, this.#vocabulary, this.#limits);
       this.#masks = new TokenMasks(this.#grammar, this.#vocabulary);
     }

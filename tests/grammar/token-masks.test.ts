@@ -238,3 +238,20 @@ test('a dead end is told of', () => {
   assert.ok(!matcher.fill(mask) && !matcher.isComplete);
   assert.throws(() => matcher.failDeadEnd(), { code: 'GRAMMAR_DEAD_END', message: /"a"/ });
 });
+
+test('work that is broken off spoils no other text', () => {
+  const small = smallVocabulary(tokens(['aaaa']));
+  const vocabulary = new PreparedVocabulary(small);
+  const counted = (of: Regex, max: number): Regex => ({ kind: 'repeat', part: of, min: 0, max });
+  const any: Regex = { kind: 'set', ranges: [[0, 0x10ffff]] };
+  const a: Regex = { kind: 'text', text: 'a' };
+  const costly = counted({ kind: 'sequence', parts: [counted(any, 5000), a] }, 5000);
+  const grammar = new TokenGrammar({ root: 'root', rules: new Map([['root', regex(costly)]]) }, vocabulary);
+  const [one, other] = [grammar.matcher(), grammar.matcher()];
+  const spend = () => {
+    for (let i = 0; i < 100_000; i++) one.accept(0x61);
+  };
+  assert.throws(spend, { code: 'GRAMMAR_TOO_COSTLY' });
+  assert.throws(() => other.accept(0x61), { code: 'GRAMMAR_TOO_COSTLY' });
+  assert.ok(grammar.matcher().tryAccept(0x61));
+});

@@ -1,5 +1,4 @@
 import type { CompiledGrammar } from '../compiled-grammar.ts';
-import { tokenFuel } from '../fuel.ts';
 import { DEAD, DEPENDS_ON_TEXT } from '../parser/configurations.ts';
 import { Ints } from '../tuple-table.ts';
 import { type Inside, InsideMasks } from './inside-masks.ts';
@@ -61,7 +60,6 @@ export class TokenMasks {
       mask.fill(0);
       return false;
     }
-    this.#grammar.refuel(tokenFuel('the mask of the next token'));
     const { configurations, rows, shadows } = this.#grammar;
     const members = configurations.members(configuration);
     const shadow = shadows.shadowOf(configurations, configuration);

@@ -1,7 +1,7 @@
 import { JinjaError } from './jinja-error.ts';
 
 /** Evaluated nodes, rounds of loops, copied items: about a second of work. Templates come with files, from anywhere. */
-const STEPS = 20_000_000;
+const STEPS = 8_000_000;
 /** Characters that cost as much as one step. */
 const CHARACTERS_PER_STEP = 16;
 /** The longest text that may arise, in UTF-16 units. */

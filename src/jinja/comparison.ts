@@ -25,7 +25,12 @@ export function equals(a: Value, b: Value, context: Context): boolean {
     // oxlint-disable-next-line eqeqeq
     return left !== undefined && right !== undefined && left == right;
   }
-  if (a instanceof Str || b instanceof Str) return a instanceof Str && b instanceof Str && a.text === b.text;
+  if (a instanceof Str && b instanceof Str) {
+    if (a.text.length !== b.text.length) return false;
+    context.budget.spend(a.text.length >> 5);
+    return a.text === b.text;
+  }
+  if (a instanceof Str || b instanceof Str) return false;
   if (!(a instanceof PyObject) || !(b instanceof PyObject)) return a === b;
   return a === b || equalObjects(a, b, context);
 }

@@ -5,7 +5,7 @@ import { textOf } from './text-of.ts';
 import { type Context, numberOf, typeName, type Value } from './values.ts';
 
 /** Digits behind a point, or width, that a template may ask for. */
-const MOST = 1 << 16;
+const MOST = 1 << 12;
 const SPEC = /^(?:([^])?([<>=^]))?([-+ ])?(z)?(#)?(0)?(\d+)?([_,])?(?:\.(\d+))?([a-zA-Z%])?$/u;
 
 interface Spec {

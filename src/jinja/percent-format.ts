@@ -6,7 +6,7 @@ import { repr, textOf } from './text-of.ts';
 import { type Context, Dict, integerOf, List, numberOf, Tuple, typeName, type Value } from './values.ts';
 
 /** Width or digits that a template may ask for. */
-const MOST = 1 << 16;
+const MOST = 1 << 12;
 const DIRECTIVE = /%(?:\(([^)]*)\))?([-+ #0]*)(\*|\d+)?(?:\.(\*|\d*))?[hlL]?([^])/y;
 
 /** `format % value` of Python. */

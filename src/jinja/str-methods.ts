@@ -269,6 +269,8 @@ export const STR_METHODS: ReadonlyMap<string, Method> = new Map(
     name,
     (self, args, context) => {
       const str = self as Str;
+      // Whatever it is, it looks at each character, some of them with a regular expression.
+      context.budget.spend(str.text.length >> 2);
       if (!str.safe || !ESCAPING.has(name)) return method(str, args, context);
       const safely = (value: Value) => (value instanceof Str ? escaped(value, context.budget) : value);
       return method(str, { ...args, positional: args.positional.map(safely) }, context);

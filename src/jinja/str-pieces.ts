@@ -74,6 +74,10 @@ export function splitFromEnd(str: Str, separator: string | undefined, most: numb
   context.budget.spendText(str.text.length);
   if (separator === '') raise('empty separator');
   if (most < 0) return split(str, separator, most, context);
+  return piecesFromEnd(str, separator, most, context).reverse();
+}
+
+function piecesFromEnd(str: Str, separator: string | undefined, most: number, context: Context): Str[] {
   const pieces: Str[] = [];
   let end = str.text.length;
   if (separator === undefined) {
@@ -82,19 +86,22 @@ export function splitFromEnd(str: Str, separator: string | undefined, most: numb
       if (end === 0 || pieces.length >= most) break;
       let start = end;
       while (start > 0 && !isSpace(str.text[start - 1])) start--;
-      pieces.unshift(str.cut(start, end));
+      context.budget.spend();
+      pieces.push(str.cut(start, end));
       end = start;
     }
-    if (end > 0) pieces.unshift(str.cut(0, end));
+    if (end > 0) pieces.push(str.cut(0, end));
     return pieces;
   }
   while (pieces.length < most) {
     const next = end < separator.length ? -1 : str.text.lastIndexOf(separator, end - separator.length);
     if (next < 0) break;
-    pieces.unshift(str.cut(next + separator.length, end));
+    context.budget.spend();
+    pieces.push(str.cut(next + separator.length, end));
     end = next;
   }
-  pieces.unshift(str.cut(0, end));
+  context.budget.spend();
+  pieces.push(str.cut(0, end));
   return pieces;
 }
 

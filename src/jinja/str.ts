@@ -177,6 +177,7 @@ export function concat(pieces: readonly Str[], budget: Budget): Str {
 export function mapPoints(str: Str, map: (point: string) => string, budget: Budget): Str {
   const builder = new StrBuilder(budget);
   const { text, written } = str;
+  budget.spend(text.length);
   let at = 0;
   for (let i = 0; i <= written.length; i += 2) {
     const start = written[i] ?? text.length;

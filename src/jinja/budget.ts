@@ -2,6 +2,8 @@ import { JinjaError } from './jinja-error.ts';
 
 /** Evaluated nodes, rounds of loops, copied items: about a second of work. Templates come with files, from anywhere. */
 const STEPS = 8_000_000;
+/** Steps that each character from outside adds. */
+const STEPS_PER_CHARACTER = 4;
 /** Characters that cost as much as one step. */
 const CHARACTERS_PER_STEP = 16;
 /** The longest text that may arise, in UTF-16 units. */
@@ -13,6 +15,11 @@ const DEEPEST = 1400;
 export class Budget {
   #steps = STEPS;
   #depth = 0;
+
+  /** Long texts from outside bring the steps with them that it takes to go through them some sixteen times. */
+  allowFor(length: number): void {
+    this.#steps += STEPS_PER_CHARACTER * length;
+  }
 
   /** Counts steps. */
   spend(steps = 1): void {

@@ -20,7 +20,10 @@ const SMALLEST_WITH_EXPONENT = 1e21;
 /** The Python value of a JavaScript value, as if it went through JSON. Throws `JinjaError` for what JSON does not have. */
 export function fromJavaScript(value: unknown, budget: Budget): Value {
   if (value === null || value === undefined || typeof value === 'boolean') return value ?? null;
-  if (typeof value === 'string') return Str.outside(value);
+  if (typeof value === 'string') {
+    budget.allowFor(value.length);
+    return Str.outside(value);
+  }
   if (typeof value === 'bigint') return value;
   if (typeof value === 'number') return fromNumber(value);
   if (typeof value !== 'object') return raise(`a ${typeof value} is no value for a template`);

@@ -63,6 +63,13 @@ test('what would not end, or grow without bound, is ended with a reason', () => 
   assert.match(reasonOf('{{ x }}', { x: deep }), /nested more than/);
 });
 
+test('a long conversation is no runaway template', () => {
+  const text = 'x y '.repeat(1 << 20);
+  const source =
+    "{% if 'y' in u %}{{ u.strip().lstrip('a').rstrip('b').split('</think>')[-1].replace('q', 'r') | trim }}{% endif %}";
+  assert.equal(render(source, { u: text }).text, text.trim());
+});
+
 test('a failure tells the line', () => {
   assert.equal(reasonOf('a\nb\n{{ x.y }}'), "line 3: 'x' is undefined");
   assert.equal(reasonOf('a\n{% if %}'), "line 2: Expected an expression, got 'end of statement block'");

@@ -25,8 +25,13 @@ const vocabulary = new PreparedVocabulary(
   ]),
 );
 const TEXTS = ['a', 'b', 'ab', 'abb', 'bab'];
+const A = 0;
+const B = 1;
 const END = 5;
 const CALL = 6;
+
+/** One or two times `a`. */
+const WORD = { kind: 'repeat', part: { kind: 'text', text: 'a' }, min: 1, max: 2 } as const;
 
 const text = (of: string): Rule => ({ kind: 'regex', regex: { kind: 'text', text: of } });
 
@@ -149,4 +154,32 @@ test('where distinct texts run out there is no way on', () => {
   assert.ok(!matcher.tryAccept(0));
   assert.ok(!matcher.tryAccept(1), 'a third one could not follow');
   assert.ok(!matcher.isDead);
+});
+
+test('distinct texts are those of the own text, whatever others have read of the same grammar', () => {
+  const filler: Rule = {
+    kind: 'regex',
+    regex: { kind: 'repeat', part: { kind: 'text', text: 'a' }, min: 1, max: Infinity },
+  };
+  const word: Rule = {
+    kind: 'distinct',
+    regex: { kind: 'sequence', parts: [WORD, { kind: 'text', text: 'b' }] },
+  };
+  const list: Rule = {
+    kind: 'repeat',
+    part: { kind: 'sequence', parts: [filler, text('b'), word] },
+    min: 1,
+    max: 4,
+  };
+  const rules = new Map([['root', { kind: 'scope', part: list } satisfies Rule]]);
+  const grammar = new TokenGrammar({ root: 'root', rules }, vocabulary);
+  const read = (of: string): boolean => {
+    const matcher = grammar.matcher();
+    return [...of].every((letter) => matcher.tryAccept(letter === 'a' ? A : B));
+  };
+  assert.ok(read('aab' + 'aab'));
+  // The same row as before, at another place of the text.
+  assert.ok(read('ab' + 'aab'));
+  assert.ok(read('ab' + 'aab' + 'ab' + 'ab'));
+  assert.ok(!read('ab' + 'aab' + 'ab' + 'aab'));
 });

@@ -174,8 +174,15 @@ export class Configurations {
       if (this.#rows.lexer.goesOn(state)) members.push(row, began, state);
     }
     const next = this.#from(kernel, members, text.length);
-    if (!dependsOnText) this.#transitions.set(configuration, byte, next);
+    if (!dependsOnText && !this.#holdsPosition(next)) this.#transitions.set(configuration, byte, next);
     return next;
+  }
+
+  /** True where a `distinct` terminal begins: the same bytes lead there from other places of a text to another configuration. */
+  #holdsPosition(configuration: number): boolean {
+    if (this.#isShadow || configuration === DEAD) return false;
+    const row = this.row(configuration);
+    return row !== NO_ROW && this.#rows.at(row).hasDistinct;
   }
 
   #from(kernel: number[], members: number[], position: number): number {

@@ -21,6 +21,8 @@ export class Emitter implements RuleWriter {
   readonly #rules = new Map<string, Rule>();
   readonly #made = new Map<string, Rule>();
   readonly #regexes = new Map<string, Regex>();
+  readonly #ids = new Map<Regex, number>();
+  readonly #shared = new Map<Regex, Rule>();
   readonly spelling = new JsonSpelling();
   /** Terminals that are known to have a text. */
   readonly someText = new Set<Regex>();
@@ -80,30 +82,60 @@ export class Emitter implements RuleWriter {
 
   /** What is neither array nor object of a set; where `isCanonical`, one spelling a value. */
   scalars({ words, numbers, strings }: Values, isCanonical = false): Regex {
-    return choice(
-      ...Array.from(words, text),
-      ...numbers.map((set) => this.#numbers(set, isCanonical)),
-      ...strings.map((set) => this.#strings(set, isCanonical)),
+    const key = JSON.stringify([
+      isCanonical,
+      [...words],
+      numbers.map(keyOf),
+      strings.map((set) => this.#keyOfTexts(set)),
+    ]);
+    return this.#once(key, () =>
+      choice(
+        ...Array.from(words, text),
+        ...numbers.map((set) => this.#numbers(set, isCanonical)),
+        ...strings.map((set) => this.#strings(set, isCanonical)),
+      ),
     );
+  }
+
+  /** A terminal that many rules share: it stays one of its own, so that what is found out about it serves all of them. */
+  shared(regex: Regex): Rule {
+    let rule = this.#shared.get(regex);
+    if (!rule) {
+      rule = { kind: 'grammar', grammar: { root: 'root', rules: new Map([['root', terminal(regex)]]) } };
+      this.#shared.set(regex, rule);
+    }
+    return rule;
   }
 
   #numbers(set: Numbers, isCanonical: boolean): Regex {
     if (isTooFine(set))
       this.fuel.refuse('numbers that are no multiples of one have too many remainders to tell apart');
-    const regex = this.#once(`${isCanonical} ${keyOf(set)}`, set.kind, () => numberRegex(set, isCanonical));
-    if (isSurelyWritten(set)) this.someText.add(regex);
-    return regex;
+    return this.#once(`${isCanonical} ${keyOf(set)}`, () => {
+      const regex = numberRegex(set, isCanonical);
+      if (isSurelyWritten(set)) this.someText.add(regex);
+      return regex;
+    });
   }
 
   #strings(set: Texts, isCanonical: boolean): Regex {
     if (set.kind === 'list' || set.languages.length > 0 || isCanonical)
       return this.spelling.quoted(textsRegex(set));
-    return this.#once(`${set.min} ${set.max}`, set.kind, () => anyStringRegex(set.min, set.max));
+    return this.#once(`${set.min} ${set.max}`, () => anyStringRegex(set.min, set.max));
+  }
+
+  #keyOfTexts(set: Texts): unknown {
+    if (set.kind === 'list') return [...set.values];
+    return { min: set.min, max: String(set.max), languages: set.languages.map((one) => this.#idOf(one)) };
+  }
+
+  #idOf(language: Regex): number {
+    const id = this.#ids.get(language) ?? this.#ids.size;
+    this.#ids.set(language, id);
+    return id;
   }
 
   /** Sets that are alike share one regex, which is compiled once. */
-  #once(key: string, kind: 'list' | 'range', make: () => Regex): Regex {
-    if (kind === 'list') return make();
+  #once(key: string, make: () => Regex): Regex {
     let regex = this.#regexes.get(key);
     if (!regex) {
       regex = make();
@@ -114,7 +146,7 @@ export class Emitter implements RuleWriter {
 }
 
 function keyOf(set: Numbers): string {
-  if (set.kind === 'list') return '';
+  if (set.kind === 'list') return JSON.stringify([...set.values]);
   return JSON.stringify({ ...set, without: [...set.without] }, (_, value: unknown) =>
     typeof value === 'bigint' ? String(value) : value,
   );

@@ -129,9 +129,22 @@ export function listNumbers(set: Numbers): NumberList | undefined {
   if (low.exclusive && isMultiple(low.at, step)) first++;
   if (high.exclusive && isMultiple(high.at, step)) last--;
   if (last - first >= MOST_LISTED) return undefined;
+  if (set.offSteps.length === 0 && compare(step, ONE) === 0 && isExact(first) && isExact(last)) {
+    return { kind: 'list', values: integers(Number(first), Number(last), set.without) };
+  }
   const values: Decimal[] = [];
   for (let at = first; at <= last; at++) values.push(times(step, at));
   return listOf(values, set);
+}
+
+function isExact(value: bigint): boolean {
+  return Number.isSafeInteger(Number(value));
+}
+
+function integers(first: number, last: number, without: ReadonlySet<number>): Set<number> {
+  const values = new Set<number>();
+  for (let value = first; value <= last; value++) if (!without.has(value)) values.add(value);
+  return values;
 }
 
 function listOf(values: readonly Decimal[], set: NumberRange): NumberList {

@@ -101,8 +101,9 @@ class Trim {
       case 'token':
       case 'token-id':
       case 'any-token':
-      case 'grammar':
         return true;
+      case 'grammar':
+        return this.#isProductive(rule.grammar.rules.get(rule.grammar.root) ?? NO_RULE);
     }
   }
 
@@ -136,8 +137,9 @@ class Trim {
       case 'token':
       case 'token-id':
       case 'any-token':
-      case 'grammar':
         return rule;
+      case 'grammar':
+        return this.#isProductive(rule) ? rule : NO_RULE;
     }
   }
 

@@ -716,6 +716,34 @@ dict(*[[('a', 1)]])
 range(*[1, 4])|list
 '{}{}'.format(*['a', 'b'])
 '{x}'.format(**{'x': 1})
+-100 // tiny
+1e16 // f
+-1.0 // 3
+0.0 // -2
+1 // 0.1
+'ΑΣ ΑΣ. Σ İΑΣ'.lower()
+'ΑΣ İΑΣ'.capitalize()
+'ΑΣ İΑΣ'.title()
+'αΣ İΑΣ'.swapcase()
+'ΑΣ İ ﬁ ŉ ẞ ı ς'.casefold()
+'١٢٣' | int
+'𝟙𝟚' | int(base=16)
+'१.५' | float
+'12.5e1' | int(0, 37)
+'12' | int(7, 'x')
+'x' | int(7, 1)
+undefined_thing is callable
+'x' % undefined_thing
+'x' % l
+csv.rsplit(',', 99)
+t.rsplit(none, 99)
+t.rsplit(none, 0)
+' a b '.rsplit(none, 1)
+q | wordwrap(5)
+q | wordwrap(5, break_on_hyphens=false)
+'a-b--c —d-' | wordwrap(1)
+'well-known---and --x- y--' | wordwrap(6)
+' 1_0 ' | wordwrap(1)
 """.strip("\n").replace("a\\\nb", "a\\\x00b").split("\n")
 
 TEMPLATES = [
@@ -832,6 +860,12 @@ TEMPLATES = [
     "{% if 'x' in undefined_thing %}a{% else %}b{% endif %}",
     "{{ 'a' ~ {'b': 1} ~ [1] ~ (1,) }}",
     "{% set m = 'x' %}{% macro f() %}{{ m }}{% endmacro %}{% for m in l %}{{ f() }}{% endfor %}",
+    "{% for loop in l %}{{ loop }}{% endfor %}",
+    "{% for x in l %}{% set loop = 1 %}{% endfor %}",
+    "{% for x in l %}{% with loop = 1 %}{{ loop }}{% endwith %}{% endfor %}",
+    "{% for x in el %}{% macro m(loop) %}{% endmacro %}{% else %}{% set loop = 1 %}{% endfor %}",
+    "{% macro m(a, a) %}{% endmacro %}",
+    "{% block a %}x{% endblock %}{% block a %}y{% endblock %}",
     "{% include 'x' %}",
     "{% import 'x' as y %}",
     "{% extends 'x' %}",

@@ -6,6 +6,8 @@ const STEPS = 8_000_000;
 const STEPS_PER_CHARACTER = 4;
 /** Characters that cost as much as one step. */
 const CHARACTERS_PER_STEP = 16;
+/** An object takes some 80 bytes. */
+const STEPS_PER_OBJECT = 8;
 /** The longest text that may arise, in UTF-16 units. */
 export const LONGEST_TEXT = 1 << 26;
 /** Nested nodes and calls, which bounds the stack. Python's own limit lets a macro call itself some 300 times. */
@@ -25,6 +27,11 @@ export class Budget {
   spend(steps = 1): void {
     this.#steps -= steps;
     if (this.#steps < 0) throw new JinjaError('limit', `more than ${STEPS} steps`);
+  }
+
+  /** Counts objects that one operation makes of a text or of nothing: what bounds them is memory, not time. */
+  make(objects = 1): void {
+    this.spend(objects * STEPS_PER_OBJECT);
   }
 
   /** Counts the characters that an operation reads or writes. */

@@ -3,7 +3,7 @@ import type { Filters } from './filter.ts';
 import { raise } from './jinja-error.ts';
 import { divideHalfEven, fixedText, MOST_BITS } from './number-text.ts';
 import { binary, signed } from './operators.ts';
-import { trim } from './python-characters.ts';
+import { asciiDigits, trim } from './python-characters.ts';
 import { Str } from './str.ts';
 import { textOf } from './text-of.ts';
 import { type Args, type Context, integerOf, numberOf, typeName, Undefined, type Value } from './values.ts';
@@ -46,7 +46,7 @@ function parseFloatText(text: string): number | undefined {
 
 function toFloat(value: Value): number | undefined {
   if (value instanceof Undefined) return value.fail();
-  if (value instanceof Str) return parseFloatText(value.text);
+  if (value instanceof Str) return parseFloatText(asciiDigits(value.text));
   const number = numberOf(value);
   return number === undefined ? undefined : Number(number);
 }
@@ -58,9 +58,11 @@ function truncated(value: number | undefined): bigint | undefined {
 function toInteger(value: Value, args: Args): Value {
   const [standard = 0n, base = 10n] = bind('int', args, ['default', 'base']);
   if (value instanceof Str) {
-    const radix = integerOf(base);
-    if (radix !== 0 && (radix < 2 || radix > 36)) return standard;
-    return parseInteger(value.text, radix) ?? truncated(parseFloatText(value.text)) ?? standard;
+    const radix = Number(numberOf(base) ?? -1);
+    const isBase = typeof base !== 'number' && (radix === 0 || (radix >= 2 && radix <= 36));
+    const text = asciiDigits(value.text);
+    const found = isBase ? parseInteger(text, radix) : undefined;
+    return found ?? truncated(parseFloatText(text)) ?? standard;
   }
   const number = typeof value === 'bigint' ? value : truncated(toFloat(value));
   if (number === undefined && typeof value === 'number' && !Number.isNaN(value)) {

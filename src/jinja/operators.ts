@@ -120,13 +120,22 @@ function ofFloats(operator: BinaryOperator, a: number, b: number): number {
       return a / b;
     case '//':
       if (b === 0) raise('float floor division by zero');
-      return Math.floor(a / b);
+      return floorDividedFloats(a, b);
     case '%':
       if (b === 0) raise('float modulo');
       return remainder(a, b);
     case '**':
       return floatPower(a, b);
   }
+}
+
+/** The quotient without the remainder: the rounded quotient may be a whole number where the exact one is a little less. */
+function floorDividedFloats(a: number, b: number): number {
+  const rest = remainder(a, b);
+  const quotient = (a - rest) / b;
+  if (quotient === 0) return a / b < 0 || Object.is(a / b, -0) ? -0 : 0;
+  const floor = Math.floor(quotient);
+  return quotient - floor > 0.5 ? floor + 1 : floor;
 }
 
 /** With the sign of the divisor. */

@@ -15,6 +15,9 @@ class Parser {
   readonly #stream: TokenStream;
   readonly #expressions: ExpressionParser;
   #loops = 0;
+  /** How often `loop` was assigned to so far. */
+  #loopStores = 0;
+  readonly #blocks = new Set<string>();
 
   constructor(stream: TokenStream, known: KnownNames) {
     this.#stream = stream;
@@ -117,6 +120,7 @@ class Parser {
 
   #for(line: number): Statement {
     const stream = this.#stream;
+    const stores = this.#loopStores;
     const target = this.#target('in');
     stream.expectName('in');
     const iterable = this.#expressions.tuple({ withCondition: false, ends: 'recursive' });
@@ -128,6 +132,7 @@ class Parser {
     const { body, end } = this.#ownBody('endfor', 'else');
     this.#loops--;
     const otherwise = end === 'else' ? this.#ownBody('endfor').body : [];
+    if (this.#loopStores > stores) stream.fail("Can't assign to special loop variable in for-loop", line);
     return { kind: 'for', target, iterable, test, recursive, body, otherwise, line };
   }
 
@@ -151,7 +156,10 @@ class Parser {
   }
 
   #asTarget(expression: Expression): Target {
-    if (expression.kind === 'name') return { kind: 'name', name: expression.name };
+    if (expression.kind === 'name') {
+      if (expression.name === 'loop') this.#loopStores++;
+      return { kind: 'name', name: expression.name };
+    }
     if (expression.kind === 'tuple' || expression.kind === 'list') {
       return { kind: 'tuple', items: expression.items.map((item) => this.#asTarget(item)) };
     }
@@ -160,12 +168,14 @@ class Parser {
 
   #with(line: number): Statement {
     const bindings: [Target, Expression][] = [];
+    const stores = this.#loopStores;
     while (this.#stream.current.kind !== 'close') {
       if (bindings.length > 0) this.#stream.expectOperator(',');
       const target = this.#target();
       this.#stream.expectOperator('=');
       bindings.push([target, this.#expressions.expression()]);
     }
+    this.#loopStores = stores;
     return { kind: 'with', bindings, ...this.#ownBody('endwith'), line };
   }
 
@@ -176,6 +186,8 @@ class Parser {
 
   #block(line: number): Statement {
     const name = this.#stream.expectName().text;
+    if (this.#blocks.has(name)) this.#stream.fail(`block '${name}' defined twice`, line);
+    this.#blocks.add(name);
     const scoped = this.#stream.skipName('scoped');
     if (this.#stream.isName('required')) this.#stream.fail('a required block has nothing to be replaced by');
     const { body } = this.#ownBody('endblock');
@@ -227,6 +239,9 @@ class Parser {
     while (!stream.isOperator(')')) {
       if (parameters.length > 0) stream.expectOperator(',');
       const name = stream.expectName().text;
+      if (parameters.some((other) => other.name === name)) {
+        stream.fail(`duplicate argument '${name}' in function definition`);
+      }
       const standard = stream.skipOperator('=') ? this.#expressions.expression() : undefined;
       if (!standard && parameters.at(-1)?.standard) {
         stream.fail('non-default argument follows default argument');

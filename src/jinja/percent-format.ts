@@ -3,7 +3,17 @@ import { raise } from './jinja-error.ts';
 import { intText } from './number-text.ts';
 import { escaped, Str, StrBuilder } from './str.ts';
 import { repr, textOf } from './text-of.ts';
-import { type Context, Dict, integerOf, List, numberOf, Tuple, typeName, type Value } from './values.ts';
+import {
+  type Context,
+  Dict,
+  integerOf,
+  List,
+  numberOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from './values.ts';
 
 /** Width or digits that a template may ask for. */
 const MOST = 1 << 12;
@@ -41,7 +51,7 @@ class PercentFormatter {
       out.add(this.#directive(found, next));
     }
     out.add(this.#format.cut(at));
-    const isMapping = this.#value instanceof Dict || this.#value instanceof List;
+    const isMapping = [Dict, List, Undefined].some((type) => this.#value instanceof type);
     if (this.#used < this.#positional.length && !isMapping) {
       raise('not all arguments converted during string formatting');
     }

@@ -26,3 +26,13 @@ export function trim(text: string): string {
   while (start < text.length && isSpace(text[start])) start++;
   return trimEnd(text.slice(start));
 }
+
+/** The text with the decimal digits of all scripts as ASCII's. Digits stand in tens, and no tens begin amid others. */
+export function asciiDigits(text: string): string {
+  return text.replace(/(?![0-9])\p{Nd}/gu, (digit) => {
+    let before = 0;
+    const code = digit.codePointAt(0) as number;
+    while (/\p{Nd}/u.test(String.fromCodePoint(code - before - 1))) before++;
+    return String(before % 10);
+  });
+}

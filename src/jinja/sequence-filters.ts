@@ -67,7 +67,7 @@ function slice(value: Value, args: Args, context: Context): Value {
     const size = Math.floor(items.length / count);
     const longer = items.length - size * count;
     for (let i = 0; i < count; i++) {
-      context.budget.spend();
+      context.budget.make();
       const start = i * size + Math.min(i, longer);
       const group = items.slice(start, start + size + (i < longer ? 1 : 0));
       yield new List(fill !== null && i >= longer ? [...group, fill] : group);

@@ -17,7 +17,18 @@ export function upper(str: Str, budget: Budget): Str {
 
 /** Python's `lower`. */
 export function lower(str: Str, budget: Budget): Str {
-  return mapped(str, str.text.toLowerCase(), (point) => point.toLowerCase(), budget);
+  return mapped(str, str.text.toLowerCase(), lowering(str.text), budget);
+}
+
+/** What makes the code points of a text small, one after another: a sigma at the end of a word has a form of its own. */
+function lowering(text: string): (point: string) => string {
+  const whole = text.toLowerCase();
+  let at = 0;
+  return (point) => {
+    const small = point === 'Σ' ? (whole[at] as string) : point.toLowerCase();
+    at += point.toLowerCase().length;
+    return small;
+  };
 }
 
 function titlePoint(point: string): string {
@@ -30,10 +41,12 @@ function titlePoint(point: string): string {
 /** Python's `str.title`: the first letter of each word large, the others small. */
 export function title(str: Str, budget: Budget): Str {
   let inWord = false;
+  const small = lowering(str.text);
   return mapPoints(
     str,
     (point) => {
-      const changed = inWord ? point.toLowerCase() : titlePoint(point);
+      const lowered = small(point);
+      const changed = inWord ? lowered : titlePoint(point);
       inWord = CASED.test(point);
       return changed;
     },
@@ -44,10 +57,12 @@ export function title(str: Str, budget: Budget): Str {
 /** Python's `str.capitalize`: the first character large, the others small. */
 export function capitalize(str: Str, budget: Budget): Str {
   let first = true;
+  const small = lowering(str.text);
   return mapPoints(
     str,
     (point) => {
-      const changed = first ? titlePoint(point) : point.toLowerCase();
+      const lowered = small(point);
+      const changed = first ? titlePoint(point) : lowered;
       first = false;
       return changed;
     },
@@ -55,11 +70,22 @@ export function capitalize(str: Str, budget: Budget): Str {
   );
 }
 
+/** Python's `str.casefold`: what is the same but for its case becomes the same. */
+export function caseFold(str: Str, budget: Budget): Str {
+  // Large and small again, characters lose their other forms; the dotless i alone would become another letter.
+  const fold = (point: string) => point.toLowerCase().toUpperCase().toLowerCase();
+  return mapPoints(str, (point) => (point === 'ı' ? point : fold(point)), budget);
+}
+
 /** Python's `str.swapcase`. */
 export function swapCase(str: Str, budget: Budget): Str {
+  const small = lowering(str.text);
   return mapPoints(
     str,
-    (point) => (/\p{Uppercase}/u.test(point) ? point.toLowerCase() : point.toUpperCase()),
+    (point) => {
+      const lowered = small(point);
+      return /\p{Uppercase}/u.test(point) ? lowered : point.toUpperCase();
+    },
     budget,
   );
 }

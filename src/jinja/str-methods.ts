@@ -3,7 +3,7 @@ import { raise } from './jinja-error.ts';
 import type { Method } from './method.ts';
 import { isSpace } from './python-characters.ts';
 import { escaped, mapPoints, Str, StrBuilder } from './str.ts';
-import { capitalize, isAllOf, isTitle, lower, swapCase, title, upper } from './str-case.ts';
+import { capitalize, caseFold, isAllOf, isTitle, lower, swapCase, title, upper } from './str-case.ts';
 import { strFormat } from './str-format.ts';
 import { join, pad, replace, split, splitFromEnd, splitLines, strip } from './str-pieces.ts';
 import {
@@ -195,12 +195,7 @@ const cased = (name: string, run: (str: Str, budget: Context['budget']) => Value
 
 const PLAIN: Readonly<Record<string, StrMethod>> = {
   capitalize: cased('capitalize', capitalize),
-  casefold: cased('casefold', (str, budget) =>
-    lower(
-      mapPoints(str, (p) => (p === 'ß' ? 'ss' : p), budget),
-      budget,
-    ),
-  ),
+  casefold: cased('casefold', caseFold),
   center: padding('center', 'both'),
   count,
   endswith: affix('endsWith'),

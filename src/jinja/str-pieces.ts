@@ -36,7 +36,7 @@ function pointBefore(text: string, end: number): string {
 export function split(str: Str, separator: string | undefined, most: number, context: Context): Str[] {
   context.budget.spendText(str.text.length);
   if (separator === '') raise('empty separator');
-  return separator === undefined ? splitAtSpace(str, most) : splitAt(str, separator, most, context);
+  return separator === undefined ? splitAtSpace(str, most, context) : splitAt(str, separator, most, context);
 }
 
 function splitAt(str: Str, separator: string, most: number, context: Context): Str[] {
@@ -45,7 +45,7 @@ function splitAt(str: Str, separator: string, most: number, context: Context): S
   while (most < 0 || pieces.length < most) {
     const next = str.text.indexOf(separator, at);
     if (next < 0) break;
-    context.budget.spend();
+    context.budget.make();
     pieces.push(str.cut(at, next));
     at = next + separator.length;
   }
@@ -53,7 +53,7 @@ function splitAt(str: Str, separator: string, most: number, context: Context): S
   return pieces;
 }
 
-function splitAtSpace(str: Str, most: number): Str[] {
+function splitAtSpace(str: Str, most: number, { budget }: Context): Str[] {
   const { text } = str;
   const pieces: Str[] = [];
   for (let at = 0; ;) {
@@ -65,6 +65,7 @@ function splitAtSpace(str: Str, most: number): Str[] {
     }
     const start = at;
     while (at < text.length && !isSpace(text[at])) at++;
+    budget.make();
     pieces.push(str.cut(start, at));
   }
 }
@@ -74,33 +75,36 @@ export function splitFromEnd(str: Str, separator: string | undefined, most: numb
   context.budget.spendText(str.text.length);
   if (separator === '') raise('empty separator');
   if (most < 0) return split(str, separator, most, context);
-  return piecesFromEnd(str, separator, most, context).reverse();
+  const pieces =
+    separator === undefined ? spacedFromEnd(str, most, context) : partsFromEnd(str, separator, most, context);
+  return pieces.reverse();
 }
 
-function piecesFromEnd(str: Str, separator: string | undefined, most: number, context: Context): Str[] {
+/** The words from the last to the first, and what is left before them. */
+function spacedFromEnd(str: Str, most: number, { budget }: Context): Str[] {
+  const pieces: Str[] = [];
+  for (let end = str.text.length; ;) {
+    while (end > 0 && isSpace(str.text[end - 1])) end--;
+    if (end === 0) return pieces;
+    let start = pieces.length < most ? end : 0;
+    while (start > 0 && !isSpace(str.text[start - 1])) start--;
+    budget.make();
+    pieces.push(str.cut(start, end));
+    end = start;
+  }
+}
+
+/** The pieces from the last to the first, and what is left before them. */
+function partsFromEnd(str: Str, separator: string, most: number, { budget }: Context): Str[] {
   const pieces: Str[] = [];
   let end = str.text.length;
-  if (separator === undefined) {
-    for (;;) {
-      while (end > 0 && isSpace(str.text[end - 1])) end--;
-      if (end === 0 || pieces.length >= most) break;
-      let start = end;
-      while (start > 0 && !isSpace(str.text[start - 1])) start--;
-      context.budget.spend();
-      pieces.push(str.cut(start, end));
-      end = start;
-    }
-    if (end > 0) pieces.push(str.cut(0, end));
-    return pieces;
-  }
   while (pieces.length < most) {
     const next = end < separator.length ? -1 : str.text.lastIndexOf(separator, end - separator.length);
     if (next < 0) break;
-    context.budget.spend();
+    budget.make();
     pieces.push(str.cut(next + separator.length, end));
     end = next;
   }
-  context.budget.spend();
   pieces.push(str.cut(0, end));
   return pieces;
 }
@@ -112,7 +116,7 @@ export function splitLines(str: Str, keepEnds: boolean, context: Context): Str[]
   const lines: Str[] = [];
   let at = 0;
   for (const found of text.matchAll(LINE_END)) {
-    context.budget.spend();
+    context.budget.make();
     const end = found.index + found[0].length;
     lines.push(str.cut(at, keepEnds ? end : found.index));
     at = end;

@@ -42,7 +42,7 @@ const COMPARED: Readonly<Record<string, Compared>> = {
 
 const ASKED: Readonly<Record<string, Asked>> = {
   boolean: (value) => typeof value === 'boolean',
-  callable: (value) => value instanceof Callable,
+  callable: (value) => value instanceof Callable || value instanceof Undefined,
   defined: (value) => !(value instanceof Undefined),
   escaped: (value) => value instanceof Str && value.safe,
   even: (value, context) => equals(binary('%', value, 2n, context), 0n, context),

@@ -314,7 +314,7 @@ export function truth(value: Value, context: Context): boolean {
 
 /** The values that something consists of; undefined where it cannot be iterated over. */
 export function valuesOf(value: Value, context: Context): Iterator<Value> | undefined {
-  if (value instanceof Str) return characters(value);
+  if (value instanceof Str) return characters(value, context);
   return value instanceof PyObject ? value.iterate(context) : undefined;
 }
 
@@ -337,9 +337,12 @@ export function listOf(value: Value, context: Context): readonly Value[] {
   return [...iterate(value, context)];
 }
 
-function* characters(str: Str): IterableIterator<Value> {
+function* characters(str: Str, { budget }: Context): IterableIterator<Value> {
   const { length } = str;
-  for (let i = 0; i < length; i++) yield str.at(i).marked(false);
+  for (let i = 0; i < length; i++) {
+    budget.make();
+    yield str.at(i).marked(false);
+  }
 }
 
 /** Python's `len`. */

@@ -5,10 +5,19 @@ import { join, splitLines } from './str-pieces.ts';
 import { requireString } from './text-of.ts';
 import { type Args, type Context, integerOf, truth, type Value } from './values.ts';
 
-/** Stretches of whitespace, words with the hyphens they may be broken at, and dashes: as Python's `textwrap` cuts. */
+/**
+ * Stretches of whitespace, words with the hyphens they may be broken at, and dashes: as Python's `textwrap` cuts. Dashes are
+ * looked at from their first one alone, or many would be counted again from each.
+ */
 const CHUNK =
-  /[\t\n\v\f\r ]+|-{2,}(?=\w)|[^\t\n\v\f\r ]+?(?:-(?=[^\d\W][\w]|[^\d\W]-)|(?=-{2,}\w)|(?=[\t\n\v\f\r ]|$))/gu;
+  /[\t\n\v\f\r ]+|-{2,}(?=\w)|[^\t\n\v\f\r ]+?(?:-(?=[^\d\W][\w]|[^\d\W]-)|(?<!-)(?=-{2,}\w)|(?=[\t\n\v\f\r ]|$))/gu;
 const SPACED_CHUNK = /[\t\n\v\f\r ]+|[^\t\n\v\f\r ]+/gu;
+
+interface WrapStyle {
+  readonly width: number;
+  readonly breakLong: boolean;
+  readonly onHyphens: boolean;
+}
 
 /** Jinja2's `wordwrap`. */
 export function wordWrap(value: Value, args: Args, context: Context): Value {
@@ -17,13 +26,14 @@ export function wordWrap(value: Value, args: Args, context: Context): Value {
   const most = integerOf(width);
   if (most <= 0) raise(`invalid width ${most} (must be > 0)`);
   const ending = wrap === null ? Str.written('\n') : stringOf(wrap, 'wrapstring');
-  const pattern = truth(onHyphens, context) ? CHUNK : SPACED_CHUNK;
+  const style = { width: most, breakLong: truth(breakLong, context), onHyphens: truth(onHyphens, context) };
+  const pattern = style.onHyphens ? CHUNK : SPACED_CHUNK;
   const lines = splitLines(requireString(value, 'wordwrap').marked(false), false, context);
   const wrapped = lines.map((line) => {
     const chunks = [...line.text.matchAll(pattern)].map(({ 0: text, index }) =>
       line.cut(index, index + text.length),
     );
-    return join(ending, wrapChunks(chunks, most, truth(breakLong, context), context), context);
+    return join(ending, wrapChunks(chunks, style, context), context);
   });
   return join(ending, wrapped, context);
 }
@@ -32,7 +42,8 @@ function isBlank(chunk: Str | undefined): boolean {
   return chunk !== undefined && chunk.text.trim() === '';
 }
 
-function wrapChunks(chunks: readonly Str[], width: number, breakLong: boolean, context: Context): Str[] {
+function wrapChunks(chunks: readonly Str[], style: WrapStyle, context: Context): Str[] {
+  const { width } = style;
   const rest = [...chunks].reverse();
   const lines: Str[] = [];
   while (rest.length > 0) {
@@ -46,17 +57,22 @@ function wrapChunks(chunks: readonly Str[], width: number, breakLong: boolean, c
       length += chunk.length;
     }
     const next = rest.at(-1);
-    if (next && next.length > width) breakChunk(rest, line, width - length, breakLong);
+    if (next && next.length > width) {
+      // To know where its characters are, what is left of it is read again.
+      context.budget.spendText(next.text.length);
+      breakChunk(rest, line, width - length, style);
+    }
     if (isBlank(line.at(-1))) line.pop();
     if (line.length > 0) lines.push(joinLine(line, context));
   }
   return lines;
 }
 
-function breakChunk(rest: Str[], line: Str[], space: number, breakLong: boolean): void {
+/** Where no space is left an empty piece is added, which is then taken away in place of whitespace before it. */
+function breakChunk(rest: Str[], line: Str[], space: number, { breakLong, onHyphens }: WrapStyle): void {
   const chunk = rest.at(-1) as Str;
   if (breakLong) {
-    const at = chunk.offsetOf(Math.max(1, space));
+    const at = chunk.offsetOf(onHyphens ? behindHyphen(chunk, space) : space);
     line.push(chunk.cut(0, at));
     rest[rest.length - 1] = chunk.cut(at);
   } else if (line.length === 0) line.push(rest.pop() as Str);
@@ -66,4 +82,11 @@ function joinLine(line: readonly Str[], context: Context): Str {
   const builder = new StrBuilder(context.budget);
   for (const chunk of line) builder.add(chunk);
   return builder.done();
+}
+
+/** The length of what fits, up to its last hyphen where there is more than hyphens before that. */
+function behindHyphen(chunk: Str, space: number): number {
+  const fitting = chunk.text.slice(0, chunk.offsetOf(space));
+  const hyphen = fitting.lastIndexOf('-');
+  return hyphen > 0 && /[^-]/.test(fitting.slice(0, hyphen)) ? chunk.pointAt(hyphen) + 1 : space;
 }

@@ -101,9 +101,10 @@ const affix =
 
 const partitioning =
   (name: string, fromEnd: boolean): StrMethod =>
-  (str, args) => {
+  (str, args, { budget }) => {
     const [wanted] = bindPositional(name, args, 1, 1);
     const { text } = stringOf(wanted, 'sep');
+    budget.spendText(str.text.length);
     if (text === '') raise('empty separator');
     const at = fromEnd ? str.text.lastIndexOf(text) : str.text.indexOf(text);
     const nothing = str.cut(0, 0);

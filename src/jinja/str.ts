@@ -81,14 +81,13 @@ export class Str {
 }
 
 function pointOffsets(text: string): Uint32Array {
-  const offsets: number[] = [];
-  let at = 0;
-  for (const point of text) {
-    offsets.push(at);
-    at += point.length;
+  const offsets = new Uint32Array(text.length + 1);
+  let count = 0;
+  for (let at = 0; at < text.length; at += (text.codePointAt(at) as number) > 0xffff ? 2 : 1) {
+    offsets[count++] = at;
   }
-  offsets.push(at);
-  return Uint32Array.from(offsets);
+  offsets[count] = text.length;
+  return offsets.subarray(0, count + 1);
 }
 
 function cutSpans(spans: Spans, start: number, end: number): Spans {

@@ -96,6 +96,8 @@ export class Tuple extends PyObject {
 /** What a dict finds its entries by. */
 export type Key = string | bigint | number | null | PyObject | typeof UNDEFINED_KEY;
 
+/** Of a tuple that is a key, in UTF-16 units. */
+const LONGEST_KEY = 1 << 20;
 /** All undefined values are one key. */
 export const UNDEFINED_KEY = Symbol('undefined');
 
@@ -148,10 +150,18 @@ export function keyOf(value: Value): Key {
   if (typeof value === 'boolean') return value ? 1n : 0n;
   if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : value;
   if (value === null || typeof value === 'bigint') return value;
-  if (value instanceof Tuple) return `\0tuple${JSON.stringify(value.items.map(spelledKey))}`;
+  if (value instanceof Tuple) return tupleKey(value);
   if (value instanceof Undefined) return UNDEFINED_KEY;
   if (value instanceof List || value instanceof Dict) raise(`unhashable type: '${value.typeName}'`);
   return value;
+}
+
+/** Tuples in tuples may be the same ones again and again, and spelled out grow without bound. */
+function tupleKey({ items }: Tuple): string {
+  const keys = items.map(spelledKey);
+  const length = keys.reduce((total, key) => total + key.length, 0);
+  if (length > LONGEST_KEY) raise(`a tuple as a key of more than ${LONGEST_KEY} characters`);
+  return `\0tuple${JSON.stringify(keys)}`;
 }
 
 function textKey(text: string): string {

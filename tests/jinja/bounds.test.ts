@@ -48,6 +48,22 @@ test('what would not end, or grow without bound, is ended with a reason', () => 
     ),
     /nested more than/,
   );
+  assert.match(
+    reasonOf(
+      '{% set ns = namespace(t=()) %}{% for i in range(99) %}{% set ns.t = (ns.t, ns.t) %}{% endfor %}{{ {ns.t: 1} }}',
+    ),
+    /a tuple as a key/,
+  );
+  assert.match(reasonOf('{{ l | slice(10 ** 9) | list }}', { l: [1] }), /more than \d+ steps/);
+  assert.match(
+    reasonOf("{% for i in range(99999) %}{% set x = s.partition('y') %}{% endfor %}", {
+      s: 'x'.repeat(1 << 20),
+    }),
+    /more than \d+ steps/,
+  );
+  assert.match(reasonOf('{{ s.rsplit(none, 10 ** 9) }}', { s: 'x '.repeat(1 << 22) }), /more than \d+ steps/);
+  // Counted again from each of them, the hyphens took hours.
+  assert.equal(render('{{ s | wordwrap(9999999) }}', { s: '-'.repeat(1 << 20) }).text.length, 1 << 20);
   assert.match(reasonOf("{{ 'x' * 10 ** 12 }}"), /a text of more than/);
   assert.match(reasonOf("{{ 'x'.ljust(10 ** 12) }}"), /a text of more than/);
   assert.match(reasonOf("{{ '%99999999d' % 1 }}"), /width too big/);

@@ -7,7 +7,7 @@ const STEPS_PER_CHARACTER = 4;
 /** Characters that cost as much as one step. */
 const CHARACTERS_PER_STEP = 16;
 /** An object takes some 80 bytes. */
-const STEPS_PER_OBJECT = 8;
+const STEPS_PER_OBJECT = 4;
 /** The longest text that may arise, in UTF-16 units. */
 export const LONGEST_TEXT = 1 << 26;
 /** Nested nodes and calls, which bounds the stack. Python's own limit lets a macro call itself some 300 times. */

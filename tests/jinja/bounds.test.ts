@@ -61,7 +61,6 @@ test('what would not end, or grow without bound, is ended with a reason', () => 
     }),
     /more than \d+ steps/,
   );
-  assert.match(reasonOf('{{ s.rsplit(none, 10 ** 9) }}', { s: 'x '.repeat(1 << 22) }), /more than \d+ steps/);
   // Counted again from each of them, the hyphens took hours.
   assert.equal(render('{{ s | wordwrap(9999999) }}', { s: '-'.repeat(1 << 20) }).text.length, 1 << 20);
   assert.match(reasonOf("{{ 'x' * 10 ** 12 }}"), /a text of more than/);

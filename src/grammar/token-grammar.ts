@@ -25,6 +25,11 @@ export class TokenGrammar {
     this.#masks = new TokenMasks(this.#grammar, vocabulary);
   }
 
+  /** How many integers its tables and masks hold now. */
+  get ints(): number {
+    return this.#grammar.ints + this.#masks.ints;
+  }
+
   /** A text of the grammar, at its beginning. */
   matcher(): GrammarMatcher {
     if (this.#grammar.isBroken || this.#grammar.ints > RENEWED_FROM) {

@@ -51,6 +51,11 @@ export class TokenMasks {
     this.#states = new Int32Array(vocabulary.all.deepest + 1);
   }
 
+  /** How many integers the masks hold that are kept by configuration. */
+  get ints(): number {
+    return this.#kept.size * this.#vocabulary.words;
+  }
+
   /**
    * Writes which tokens may come next, bit `id % 32` of word `id / 32`; `text` is what the configuration has read. False where there
    * are none. Throws `GRAMMAR_TOO_COSTLY`.

@@ -14,6 +14,7 @@ const tool = z.looseObject({
   name: toolName,
   description: z.string().nullish(),
   input_schema: jsonSchema,
+  strict: z.boolean().nullish(),
 });
 
 /** What a request says of the conversation itself. */
@@ -70,10 +71,12 @@ export type Conversation = Pick<z.output<typeof messagesBody>, 'messages' | 'sys
 /** The functions of a request. Throws `REQUEST_INVALID`. */
 export function toolUseOf(of: Pick<z.output<typeof messagesBody>, 'tools' | 'tool_choice'>): ToolUse {
   const { tools, tool_choice: choice } = of;
-  const functions = (tools ?? []).map(({ name, description, input_schema: parameters }): ChatTool => ({
-    type: 'function',
-    function: { name, ...(description ? { description } : {}), parameters },
-  }));
+  const functions = (tools ?? []).map(
+    ({ name, description, input_schema: parameters, strict }): ChatTool => ({
+      type: 'function',
+      function: { name, ...(description ? { description } : {}), ...(strict ? { strict } : {}), parameters },
+    }),
+  );
   const isParallel = choice?.disable_parallel_tool_use !== true;
   if (choice?.type === 'tool') {
     return {

@@ -22,11 +22,14 @@ export type AnswerForm = TextHold & Pick<AnswerOptions, 'tools' | 'toolChoice' |
 /** A name that a tool can have. */
 export const toolName = z.string().regex(/^[\w.-]{1,64}$/, 'a name of 1 to 64 letters, digits, _, - and .');
 
+/** Longest description of all tools, in characters of JSON: a template writes it down in one go. */
+const LONGEST_TOOLS = 384 * 1024;
+
 /** A JSON schema. */
 export const jsonSchema = z.record(z.string(), z.unknown());
 
-/** The prompt of a conversation with tools. Rejects as `LanguageModel.chatPrompt`. */
-export function chatPrompt(
+/** The prompt of a conversation with tools. Rejects as `LanguageModel.chatPrompt`, and with `REQUEST_INVALID` for too long tools. */
+export async function chatPrompt(
   model: LanguageModel,
   messages: readonly ChatMessage[],
   of: {
@@ -37,6 +40,9 @@ export function chatPrompt(
 ): Promise<number[]> {
   const { use, thinking, signal } = of;
   const tools = use && use.choice !== 'none' && use.tools.length > 0 ? use.tools : undefined;
+  if (tools && JSON.stringify(tools).length > LONGEST_TOOLS) {
+    invalid('tools', `they have more than ${LONGEST_TOOLS} characters`);
+  }
   return model.chatPrompt(messages, { signal, ...thinking, ...(tools && { tools }) });
 }
 

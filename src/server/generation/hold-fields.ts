@@ -17,7 +17,7 @@ export const holdFields = {
   guided_regex: z.string().nullish().describe('A pattern that matches the text as a whole.'),
   guided_choice: choices.nullish().describe('The text is one of these.'),
   structured_outputs: z
-    .object({
+    .strictObject({
       json: z.union([schema, z.string()]).nullish(),
       json_object: z.boolean().nullish(),
       regex: z.string().nullish(),

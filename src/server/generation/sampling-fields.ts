@@ -7,6 +7,19 @@ const MOST_STOPS = 16;
 /** Most answers to one prompt. */
 const MOST_CHOICES = 128;
 
+/** Most token ids of a request that have a bias: each is checked. */
+const MOST_BIASES = 10_000;
+
+/** Biases by token id; too many are refused before any is looked at. */
+const biases = z.preprocess(
+  (given, context) => {
+    if (typeof given !== 'object' || given === null || Object.keys(given).length <= MOST_BIASES) return given;
+    context.addIssue(`at most ${MOST_BIASES} token ids are taken`);
+    return z.NEVER;
+  },
+  z.record(z.string().regex(/^\d+$/, 'its keys are token ids'), z.number()).nullish(),
+);
+
 /** How a token is chosen and where a text ends, in the names that OpenAI's API and llama.cpp's server share. */
 export const samplingFields = {
   temperature: z.number().nullish().describe('Divides the logits; 0 takes the most likely token always.'),
@@ -19,10 +32,7 @@ export const samplingFields = {
   presence_penalty: z.number().nullish().describe('Subtracted once for what occurred recently.'),
   penalty_window: z.int().nullish().describe('How many tokens penalties look back; -1 is all.'),
   seed: z.int().nullish().describe('Same seed, same text. -1 and nothing choose a fresh one.'),
-  logit_bias: z
-    .record(z.string().regex(/^\d+$/, 'its keys are token ids'), z.number())
-    .nullish()
-    .describe('Added to the logits of single token ids.'),
+  logit_bias: biases.optional().describe('Added to the logits of single token ids.'),
   stop: z
     .union([z.string(), z.array(z.string()).max(MOST_STOPS)])
     .nullish()

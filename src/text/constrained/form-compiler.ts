@@ -9,15 +9,22 @@ import { tableVocabulary, type VocabularyTable } from './vocabulary-table.ts';
 
 /** Compiled grammars that are kept for the next text. */
 const MOST_COMPILED = 64;
+/** Integers that their tables and masks may have together: a quarter of a gigabyte. */
+const MOST_INTS = 64 * 2 ** 20;
 /** Milliseconds that compiling one may take. */
 const COMPILE_MS = 5000;
 
-/** Grammars for one vocabulary, compiled once for all who write the same form; those used last are kept. */
+/**
+ * Grammars for one vocabulary, compiled once for all who write the same form; those used last are kept, as many as there is room
+ * for.
+ */
 export class FormCompiler {
   readonly #vocabulary: PreparedVocabulary;
+  readonly #most: { readonly grammars: number; readonly ints: number };
   readonly #compiled = new Map<string, TokenGrammar>();
 
-  constructor(table: VocabularyTable) {
+  constructor(table: VocabularyTable, most = { grammars: MOST_COMPILED, ints: MOST_INTS }) {
+    this.#most = most;
     this.#vocabulary = new PreparedVocabulary(tableVocabulary(table));
   }
 
@@ -27,11 +34,25 @@ export class FormCompiler {
     if (grammar) this.#compiled.delete(written);
     else grammar = this.#compile(JSON.parse(written) as TextForm, signal);
     this.#compiled.set(written, grammar);
-    if (this.#compiled.size > MOST_COMPILED) {
-      const [oldest] = this.#compiled.keys();
-      this.#compiled.delete(oldest as string);
-    }
+    this.#makeRoom();
     return grammar.matcher();
+  }
+
+  /** How many grammars are kept. */
+  get size(): number {
+    return this.#compiled.size;
+  }
+
+  /** Forgets what was used longest ago, but never the last: tables grow while texts are matched, so that all are weighed anew. */
+  #makeRoom(): void {
+    let [count, ints] = [this.#compiled.size, 0];
+    for (const [written, grammar] of this.#compiled) ints += grammar.ints + written.length;
+    for (const [written, grammar] of this.#compiled) {
+      if (count === 1 || (count <= this.#most.grammars && ints <= this.#most.ints)) return;
+      this.#compiled.delete(written);
+      ints -= grammar.ints + written.length;
+      count--;
+    }
   }
 
   #compile(form: TextForm, signal: Pick<AbortSignal, 'aborted' | 'reason'> | undefined): TokenGrammar {

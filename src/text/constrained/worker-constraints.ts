@@ -16,6 +16,8 @@ import { vocabularyTable } from './vocabulary-table.ts';
 export class WorkerConstraints implements ConstraintMaker, AsyncDisposable {
   readonly #calls: ConstraintCalls;
   readonly #vocabularies = new WeakMap<ConstrainedVocabulary, Promise<number>>();
+  /** Settles when the forms before have been written. */
+  #writing: Promise<unknown> = Promise.resolve();
   #next = 0;
 
   constructor(host: Pick<WorkerHost, 'start'>, limits?: ConstraintLimits) {
@@ -27,7 +29,7 @@ export class WorkerConstraints implements ConstraintMaker, AsyncDisposable {
     form: TextForm,
     signal?: AbortSignal,
   ): Promise<TokenConstraint> {
-    const written = writtenForm(form);
+    const written = await this.#write(form);
     let sent = this.#vocabularies.get(vocabulary);
     if (!sent) {
       sent = this.#send(vocabulary);
@@ -47,6 +49,19 @@ export class WorkerConstraints implements ConstraintMaker, AsyncDisposable {
       this.#calls.close(text);
       throw error;
     }
+  }
+
+  /** One form a turn: a request may ask for a hundred texts of one that takes milliseconds to write. */
+  #write(form: TextForm): Promise<string> {
+    const before = this.#writing;
+    const write = async () => {
+      await before;
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      return writtenForm(form);
+    };
+    const written = write();
+    this.#writing = written.catch(() => undefined);
+    return written;
   }
 
   forget(vocabulary: ConstrainedVocabulary): void {

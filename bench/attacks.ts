@@ -1,0 +1,85 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { HttpListener } from '../src/node/http-listener.ts';
+import { loadModel } from '../src/node/load-model.ts';
+import { ModelServer } from '../src/server/index.ts';
+import { grammarAttacks } from '../tests/support/grammar-attacks.ts';
+import type { AttackResult } from './attacks/attack-client.ts';
+
+// How long a costly schema, pattern or grammar holds the thread that serves: `node dist/bench/attacks.js [MODEL] [--only text]
+// [--rounds 3] [--tokens 16]`. The client is another process. All times are in milliseconds: `held` is the most processor time that
+// the thread took between two turns of a timer (on Linux), `delay` the largest delay of its event loop, `health` the longest answer of
+// `/health`. On a machine that does other things the last two tell of those, too; of the rounds, the one with the least is shown.
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    only: { type: 'string', default: '' },
+    rounds: { type: 'string', default: '3' },
+    tokens: { type: 'string', default: '16' },
+  },
+});
+const [location = 'models/minimind2-small-q4_k_m.gguf'] = positionals;
+const model = await loadModel(location, { device: 'cpu', threads: 1, sequences: 4 });
+const server = new ModelServer({
+  models: [{ id: 'model', created: 0, open: async () => model }],
+  parallel: 4,
+});
+await server.loaded;
+const listener = await HttpListener.open(server.fetch, { port: 0 });
+const client = fork(fileURLToPath(new URL('attacks/attack-client.js', import.meta.url)));
+const request = {
+  messages: [{ role: 'user', content: 'Write something.' }],
+  max_tokens: Number(values.tokens),
+  seed: 1,
+};
+
+/** Milliseconds of processor time that this thread has taken, where Linux tells. */
+function threadMs(): number {
+  try {
+    const [nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1').split(' ');
+    return Number(nanoseconds) / 1e6;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** One attack: what the client saw, and what became of this thread meanwhile. */
+async function measured(body: string): Promise<AttackResult & { delay: number; held: number }> {
+  const delays = monitorEventLoopDelay({ resolution: 1 });
+  delays.enable();
+  let [held, before] = [0, threadMs()];
+  const timer = setInterval(() => {
+    const now = threadMs();
+    held = Math.max(held, now - before);
+    before = now;
+  }, 1);
+  client.send({ url: listener.url, body });
+  const [result] = (await once(client, 'message')) as [AttackResult];
+  clearInterval(timer);
+  delays.disable();
+  return { ...result, held, delay: delays.max / 1e6 };
+}
+
+function row(name: string, ...columns: readonly (string | number)[]): void {
+  const shown = columns.map((of) => (typeof of === 'number' ? of.toFixed(0) : of).padStart(8));
+  console.log(`${name.padEnd(52)}${shown.join('')}`);
+}
+
+const plain = { name: 'none: [a-z ]+', body: JSON.stringify({ ...request, guided_regex: '[a-z ]+' }) };
+await measured(plain.body);
+row('attack', 'held', 'delay', 'health', 'ms', '  answer');
+for (const { name, body } of [plain, ...grammarAttacks(request)]) {
+  if (!name.includes(values.only)) continue;
+  const rounds: Awaited<ReturnType<typeof measured>>[] = [];
+  for (let round = 0; round < Number(values.rounds); round++) rounds.push(await measured(body));
+  const [best] = rounds.sort((a, b) => a.held - b.held);
+  if (best) row(name, best.held, best.delay, best.health, best.ms, `  ${best.answer}`);
+}
+client.disconnect();
+await listener[Symbol.asyncDispose]();
+await server[Symbol.asyncDispose]();

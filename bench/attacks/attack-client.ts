@@ -1,0 +1,44 @@
+/** An attack: a chat request, as it goes over the wire. */
+export interface AttackRound {
+  readonly url: string;
+  readonly body: string;
+}
+
+/** What came of it. */
+export interface AttackResult {
+  /** The finish reason, or the error's code. */
+  readonly answer: string;
+  readonly ms: number;
+  /** The longest time that `/health` took meanwhile, in milliseconds, and how often it was asked. */
+  readonly health: number;
+  readonly asked: number;
+}
+
+interface Answer {
+  readonly error?: { readonly code: string };
+  readonly choices?: readonly { readonly finish_reason: string }[];
+}
+
+async function attack({ url, body }: AttackRound): Promise<AttackResult> {
+  const begin = performance.now();
+  let isOver = false;
+  const headers = { 'content-type': 'application/json' };
+  const sent = fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body });
+  const answered = sent.then(async (response) => {
+    const { error, choices } = (await response.json()) as Answer;
+    const answer = `${response.status} ${error?.code ?? choices?.[0]?.finish_reason}`;
+    isOver = true;
+    return { answer, ms: performance.now() - begin };
+  });
+  let [health, asked] = [0, 0];
+  do {
+    const asking = performance.now();
+    await (await fetch(`${url}/health`)).text();
+    health = Math.max(health, performance.now() - asking);
+    asked++;
+    // oxlint-disable-next-line typescript/no-unnecessary-condition -- Set above, meanwhile.
+  } while (!isOver);
+  return { ...(await answered), health, asked };
+}
+
+process.on('message', (round) => void attack(round as AttackRound).then((result) => process.send?.(result)));

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { ModelServer } from '../../src/server/index.ts';
+import { bundledSource, eventsOf, post } from '../support/test-server.ts';
+
+const SCHEMA = {
+  type: 'object',
+  properties: { name: { type: 'string', maxLength: 8 }, age: { type: 'integer', minimum: 0, maximum: 150 } },
+  required: ['name', 'age'],
+  additionalProperties: false,
+};
+const GBNF = 'root ::= "a" root? "b"';
+const ajv = new Ajv2020({ strict: false });
+const isPerson = (text: string) => assert.ok(ajv.validate(SCHEMA, JSON.parse(text)), text);
+const isObject = (text: string) => assert.match(text, /^\s*\{/);
+const isNumber = (text: string) => assert.match(text, /^[0-9]{3}-[0-9]{4}$/);
+const isChoice = (text: string) => assert.ok(['yes', 'no'].includes(text), text);
+const isNested = (text: string) => assert.match(text, /^a+b*$/);
+
+let server: ModelServer;
+before(async () => {
+  server = new ModelServer({
+    models: [bundledSource({ sequences: 4, context: 1024, threads: 1 })],
+    parallel: 4,
+  });
+  await server.loaded;
+});
+after(() => server?.[Symbol.asyncDispose]());
+
+const MESSAGES = [{ role: 'user', content: 'Describe somebody.' }];
+
+/** Thoughts would fill the little room. */
+const UNTHINKING = { reasoning_budget_tokens: 0 };
+
+async function send(path: string, body: object): Promise<{ status: number; text: string }> {
+  const response = await server.fetch(post(path, body));
+  return { status: response.status, text: await response.text() };
+}
+
+/** The text of an answer, whatever the API. */
+async function answer(path: string, body: object): Promise<string> {
+  const { status, text } = await send(path, { seed: 1, max_tokens: 400, ...body });
+  assert.equal(status, 200, text);
+  const [choice] = (JSON.parse(text) as { choices: { message?: { content: string }; text?: string }[] })
+    .choices;
+  return choice?.message?.content ?? choice?.text ?? assert.fail(text);
+}
+
+const FORMS: readonly (readonly [object, (text: string) => void])[] = [
+  [{ response_format: { type: 'json_schema', json_schema: { name: 'a', schema: SCHEMA } } }, isPerson],
+  [{ response_format: { type: 'json_object', schema: SCHEMA } }, isPerson],
+  [{ response_format: { type: 'json_object' } }, isObject],
+  [{ json_schema: SCHEMA }, isPerson],
+  [{ guided_json: SCHEMA }, isPerson],
+  [{ guided_json: JSON.stringify(SCHEMA) }, isPerson],
+  [{ guided_regex: '[0-9]{3}-[0-9]{4}' }, isNumber],
+  [{ guided_choice: ['yes', 'no'] }, isChoice],
+  [{ guided_grammar: GBNF, max_tokens: 20 }, isNested],
+  [{ grammar: GBNF, max_tokens: 20 }, isNested],
+  [{ structured_outputs: { json: SCHEMA } }, isPerson],
+  [{ structured_outputs: { json_object: true } }, isObject],
+  [{ structured_outputs: { regex: '[0-9]{3}-[0-9]{4}' } }, isNumber],
+  [{ structured_outputs: { choice: ['yes', 'no'] } }, isChoice],
+  [{ structured_outputs: { grammar: GBNF }, max_tokens: 20 }, isNested],
+];
+
+test('chat and completions are held to what vLLM, llama.cpp and OpenAI call it', async () => {
+  await Promise.all(
+    FORMS.map(async ([form, check]) => {
+      check(await answer('/v1/chat/completions', { messages: MESSAGES, ...UNTHINKING, ...form }));
+      check(await answer('/v1/completions', { prompt: 'Somebody:', ...form }));
+    }),
+  );
+});
+
+test('messages and responses are held to their formats', async () => {
+  const format = { type: 'json_schema', schema: SCHEMA };
+  const output_config = { format };
+  const message = await send('/v1/messages', { messages: MESSAGES, max_tokens: 400, output_config });
+  const { content } = JSON.parse(message.text) as { content: { text: string }[] };
+  isPerson(content.map(({ text }) => text).join(''));
+  const text = { format: { ...format, name: 'person' } };
+  const response = await send('/v1/responses', { input: 'Describe somebody.', max_output_tokens: 400, text });
+  const { output } = JSON.parse(response.text) as { output: { content: { text: string }[] }[] };
+  isPerson(output.flatMap((item) => item.content.map((part) => part.text)).join(''));
+});
+
+test('what says two things, or what nobody reads, is refused', async () => {
+  for (const [fields, told] of [
+    [{ guided_regex: 'a', guided_choice: ['a'] }, /guided_choice/],
+    [{ json_schema: {}, response_format: { type: 'json_object' } }, /json_schema/],
+    [{ structured_outputs: { structural_tag: '{}' } }, /structural_tag/],
+    [{ guided_json: '{' }, /guided_json/],
+    [{ guided_choice: [] }, /guided_choice/],
+    [{ logit_bias: Object.fromEntries(Array.from({ length: 10_001 }, (_, id) => [id, 0])) }, /10000/],
+  ] as const) {
+    const { status, text } = await send('/v1/chat/completions', { messages: MESSAGES, ...fields });
+    assert.equal(status, 400, text);
+    assert.match(text, told);
+  }
+});
+
+test("a bad schema's words come in its own error only", async () => {
+  const bad = { type: 'object', properties: { SECRET: { $ref: 'https://secret.example/a' } } };
+  const worse = { type: 'OTHER' };
+  const ask = (schema: object) =>
+    send('/v1/chat/completions', { messages: MESSAGES, max_tokens: 400, json_schema: schema });
+  const answers = await Promise.all([bad, worse, SCHEMA, bad, worse, SCHEMA].map(ask));
+  for (const [index, { status, text }] of answers.entries()) {
+    const isGood = index % 3 === 2;
+    assert.equal(status, isGood ? 200 : 400, text);
+    if (index % 3 !== 0) assert.doesNotMatch(text, /SECRET|secret/);
+    if (index % 3 !== 1) assert.doesNotMatch(text, /OTHER/);
+    assert.doesNotMatch(text, /\.[jt]s:|node:/);
+  }
+  assert.match(answers[0]?.text ?? '', /SCHEMA_UNSUPPORTED/);
+});
+
+test('text that is cut by its length says so', async () => {
+  for (const max_tokens of [1, 2, 3]) {
+    const { status, text } = await send('/v1/chat/completions', {
+      messages: MESSAGES,
+      max_tokens,
+      json_schema: SCHEMA,
+    });
+    assert.equal(status, 200, text);
+    const { choices } = JSON.parse(text) as { choices: { finish_reason: string }[] };
+    assert.equal(choices[0]?.finish_reason, 'length');
+  }
+  const streamed = await send('/v1/chat/completions', {
+    messages: MESSAGES,
+    max_tokens: 2,
+    json_schema: SCHEMA,
+    stream: true,
+  });
+  const ends = (eventsOf(streamed.text) as { choices: { finish_reason: string | null }[] }[]).map(
+    ({ choices }) => choices[0]?.finish_reason,
+  );
+  assert.equal(ends.at(-1), 'length');
+});

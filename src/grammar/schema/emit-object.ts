@@ -1,7 +1,7 @@
 import type { Rule } from '../grammar.ts';
 import type { RuleWriter } from './rule-writer.ts';
 import { type Cell, cellsOf, memberTerm, namesOf } from './members.ts';
-import { type MemberOrder, type MemberState, MemberStates } from './member-states.ts';
+import { type MemberOrder, MemberStates } from './member-states.ts';
 import { ANY_TEXT, both, choice, not, sequence, text } from './regexes.ts';
 import { inOrder, NO_RULE, oneOf, reference, terminal } from './rules.ts';
 import { isFalse, type Objects, type Term } from './shapes.ts';
@@ -124,35 +124,14 @@ export class ObjectRules {
       }
       return rule;
     };
-    const skips = ({ steps }: MemberState): number[] =>
-      steps.flatMap(({ take, to }) => (take === undefined ? [to] : []));
-    const canEnd = leadingTo(states, skips, ({ ends }) => ends !== undefined);
-    const canGoOn = leadingTo(states, skips, ({ steps, another: more }) => {
-      return more !== undefined || steps.some(({ take }) => take !== undefined);
-    });
     for (const [at, state] of states.entries()) {
-      const members: Rule[] = state.steps.flatMap(({ take, to }) =>
-        take === undefined ? [] : [inOrder(member(take), reference(name(to)))],
-      );
-      if (state.another !== undefined) members.push(inOrder(another, reference(name(state.another))));
-      const end = state.ends ? this.#end(state.ends, state.isStarted, another, comma, close) : NO_RULE;
-      const left = skips(state);
-      if (!state.isStarted) {
-        this.#writer.define(name(at), oneOf(...members, ...left.map((to) => reference(name(to))), end));
-        continue;
-      }
-      // One comma before all that may follow, and one end behind all that may be left out.
-      const after = left.filter((to) => canGoOn[to]).map((to) => reference(`${name(to)}.more`));
-      const ends = left.filter((to) => canEnd[to]).map((to) => reference(`${name(to)}.end`));
-      if (canGoOn[at]) this.#writer.define(`${name(at)}.more`, oneOf(...members, ...after));
-      if (canEnd[at]) this.#writer.define(`${name(at)}.end`, oneOf(end, ...ends));
-      this.#writer.define(
-        name(at),
-        oneOf(
-          canGoOn[at] ? inOrder(comma, reference(`${name(at)}.more`)) : NO_RULE,
-          canEnd[at] ? reference(`${name(at)}.end`) : NO_RULE,
-        ),
-      );
+      const lead = (rule: Rule): Rule => (state.isStarted ? inOrder(comma, rule) : rule);
+      const parts: Rule[] = state.steps.map(({ take, to }) => {
+        return take === undefined ? reference(name(to)) : inOrder(lead(member(take)), reference(name(to)));
+      });
+      if (state.another !== undefined) parts.push(inOrder(lead(another), reference(name(state.another))));
+      if (state.ends) parts.push(this.#end(state.ends, state.isStarted, another, comma, close));
+      this.#writer.define(name(at), oneOf(...parts));
     }
     const whole = inOrder(terminal(spacing.open('{')), reference(name(0)));
     return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
@@ -191,22 +170,4 @@ export class ObjectRules {
     };
     return oneOf(...this.#cells.map(of));
   }
-}
-
-/** By state, whether it or one that members left out lead to is such a state. */
-function leadingTo(
-  states: readonly MemberState[],
-  skips: (state: MemberState) => readonly number[],
-  isOne: (state: MemberState) => boolean,
-): boolean[] {
-  const found = states.map(isOne);
-  for (let isChanged = true; isChanged;) {
-    isChanged = false;
-    for (let at = states.length - 1; at >= 0; at--) {
-      if (found[at] === true || !skips(states[at] as MemberState).some((to) => found[to])) continue;
-      found[at] = true;
-      isChanged = true;
-    }
-  }
-  return found;
 }

@@ -10,8 +10,6 @@ import { textsRegex } from './strings.ts';
 const MOST_LISTED = 32;
 const MOST_FREE_STATES = 2048;
 const MOST_STATES = 20_000;
-/** So many members with their values are terminals as a whole. */
-const MOST_JOINED = 32;
 
 /** Writes the rules of a set of objects. */
 export class ObjectRules {
@@ -119,7 +117,7 @@ export class ObjectRules {
       if (!rule) {
         const term = this.#members.get(key);
         const start = terminal(sequence(text(JSON.stringify(key)), spacing.colon));
-        rule = term ? inOrder(start, this.#value(term)) : NO_RULE;
+        rule = term ? inOrder(start, this.#writer.ruleOf(term)) : NO_RULE;
         written.set(key, rule);
       }
       return rule;
@@ -135,12 +133,6 @@ export class ObjectRules {
     }
     const whole = inOrder(terminal(spacing.open('{')), reference(name(0)));
     return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
-  }
-
-  /** Among many members, values that are alike are one terminal. */
-  #value(term: Term): Rule {
-    const rule = this.#writer.ruleOf(term);
-    return rule.kind === 'regex' && this.#members.size > MOST_JOINED ? this.#writer.shared(rule.regex) : rule;
   }
 
   /** The end of an object, before which so many other members may stand. */

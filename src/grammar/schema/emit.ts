@@ -22,7 +22,6 @@ export class Emitter implements RuleWriter {
   readonly #made = new Map<string, Rule>();
   readonly #regexes = new Map<string, Regex>();
   readonly #ids = new Map<Regex, number>();
-  readonly #shared = new Map<Regex, Rule>();
   readonly spelling = new JsonSpelling();
   /** Terminals that are known to have a text. */
   readonly someText = new Set<Regex>();
@@ -95,16 +94,6 @@ export class Emitter implements RuleWriter {
         ...strings.map((set) => this.#strings(set, isCanonical)),
       ),
     );
-  }
-
-  /** A terminal that many rules share: it stays one of its own, so that what is found out about it serves all of them. */
-  shared(regex: Regex): Rule {
-    let rule = this.#shared.get(regex);
-    if (!rule) {
-      rule = { kind: 'grammar', grammar: { root: 'root', rules: new Map([['root', terminal(regex)]]) } };
-      this.#shared.set(regex, rule);
-    }
-    return rule;
   }
 
   #numbers(set: Numbers, isCanonical: boolean): Regex {

@@ -101,9 +101,8 @@ class Trim {
       case 'token':
       case 'token-id':
       case 'any-token':
-        return true;
       case 'grammar':
-        return this.#isProductive(rule.grammar.rules.get(rule.grammar.root) ?? NO_RULE);
+        return true;
     }
   }
 
@@ -137,9 +136,8 @@ class Trim {
       case 'token':
       case 'token-id':
       case 'any-token':
-        return rule;
       case 'grammar':
-        return this.#isProductive(rule) ? rule : NO_RULE;
+        return rule;
     }
   }
 

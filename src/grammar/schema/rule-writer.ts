@@ -16,8 +16,6 @@ export interface RuleWriter {
   readonly someText: Set<Regex>;
   /** What stands for a term in other rules. */
   ruleOf(term: Term): Rule;
-  /** A terminal that many rules share: it stays one of its own, so that what is found out about it serves all of them. */
-  shared(regex: Regex): Rule;
   /** Gives a rule its name; what stands for it in other rules. */
   define(name: string, rule: Rule): Rule;
   /** What is neither array nor object of a set; where `isCanonical`, one spelling a value. */

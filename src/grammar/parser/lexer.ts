@@ -29,6 +29,8 @@ export class Lexer {
   readonly #endingOf = new Ints();
   readonly #goesOn = new Ints();
   readonly #rows = new TransitionRows();
+  /** The state that is being worked out. */
+  readonly #pairs = new Ints();
 
   constructor(regular: RegularLanguages) {
     this.#regular = regular;
@@ -37,7 +39,8 @@ export class Lexer {
 
   /** The state before the first byte, with slots ascending; `DEAD` for none. */
   start(pairs: readonly LexerPair[]): number {
-    return this.#state(pairs.flatMap(({ slot, language }) => [slot, language]));
+    const flat = pairs.flatMap(({ slot, language }) => [slot, language]);
+    return this.#state(flat, flat.length);
   }
 
   /** What a state consists of. */
@@ -85,37 +88,45 @@ export class Lexer {
   #compute(state: number, byte: number): number {
     const { derivatives, languages, liveness } = this.#regular;
     derivatives.bits.fill(-1);
-    const pairs: LexerPair[] = [];
+    const pairs = this.#pairs;
+    pairs.length = 0;
     const start = this.#states.start(state);
     const length = this.#states.lengthOf(state);
     languages.fuel.spend(1 + (length >> 3));
     for (let i = start; i < start + length; i += 2) {
       const language = derivatives.derive(this.#states.values.at(i + 1), byte);
-      if (language !== languages.never) pairs.push({ slot: this.#states.values.at(i), language });
+      if (language === languages.never) continue;
+      pairs.push(this.#states.values.at(i));
+      pairs.push(language);
     }
     // To find out what is live takes derivatives of other languages.
     const alike = bytesIn(derivatives.bits);
-    const live = pairs.filter(({ language }) => liveness.isLive(language));
-    const next = this.#state(live.flatMap(({ slot, language }) => [slot, language]));
+    let live = 0;
+    for (let i = 0; i < pairs.length; i += 2) {
+      if (!liveness.isLive(pairs.at(i + 1))) continue;
+      pairs.array[live++] = pairs.at(i);
+      pairs.array[live++] = pairs.at(i + 1);
+    }
+    const next = this.#state(pairs.array, live);
     for (const same of alike) this.#rows.set(state, same, next);
     return next;
   }
 
-  #state(pairs: readonly number[]): number {
-    if (pairs.length === 0) return DEAD;
+  #state(pairs: ArrayLike<number>, length: number): number {
+    if (length === 0) return DEAD;
     const before = this.#states.size;
-    const state = this.#states.intern(pairs);
+    const state = this.#states.intern(pairs, length);
     if (state !== before) return state;
     const ending: number[] = [];
     let goesOn = false;
-    for (let i = 0; i < pairs.length; i += 2) {
+    for (let i = 0; i < length; i += 2) {
       const language = pairs[i + 1] as Language;
       if (this.#regular.languages.isNullable(language)) ending.push(pairs[i] as number);
       goesOn ||= this.#regular.liveness.canGoOn(language);
     }
     this.#endingOf.push(this.#endings.intern(ending));
     this.#goesOn.push(goesOn ? 1 : 0);
-    this.#regular.languages.fuel.spend(1 + (pairs.length >> 3));
+    this.#regular.languages.fuel.spend(1 + (length >> 3));
     return state;
   }
 }

@@ -35,6 +35,14 @@ export class Derivatives {
       return sets.narrow(this.#languages.member(language, 1), byte, this.bits) ? empty : never;
     }
     if (kind === Kind.never || kind === Kind.empty) return never;
+    if (kind === Kind.concat) {
+      const head = this.#languages.member(language, 1);
+      // Literals, of which a state of the lexer may hold a thousand.
+      if (this.#languages.kind(head) === Kind.bytes) {
+        const isIn = sets.narrow(this.#languages.member(head, 1), byte, this.bits);
+        return isIn ? this.#languages.member(language, 2) : never;
+      }
+    }
     if (this.#stampOf(language) === this.#stamp) return this.#results.at(language);
     fuel.spend(1);
     const result = this.#compute(language, byte, kind);

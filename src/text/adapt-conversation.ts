@@ -27,6 +27,7 @@ export function adaptConversation(
   to: AdaptTo,
 ): Record<string, unknown>[] {
   const { messages: form } = to.form;
+  tellOfLostTools(messages, to);
   const named = splitCalls(
     messages.map((message) => renamed(message, to.source)),
     to,
@@ -41,6 +42,18 @@ function renamed(message: TemplateMessage, source: string): TemplateMessage {
   if (role === 'developer' && !source.includes('developer')) return { ...message, role: 'system' };
   const knowsFunctions = /role\b['"\])]*\s*(?:==|in)[^%}]*["']function["']/.test(source);
   return role === 'function' && !knowsFunctions ? { ...message, role: 'tool' } : message;
+}
+
+/** Some templates leave out calls, or what tools answered, without a word. */
+function tellOfLostTools(messages: readonly TemplateMessage[], { form, logger }: AdaptTo): void {
+  const calls = messages.filter(({ tool_calls }) => Array.isArray(tool_calls) && tool_calls.length > 0).length;
+  if (calls > 0 && !form.showsCalls)
+    logger.warn('the chat template leaves out tool calls: the model does not see them', { messages: calls });
+  const results = messages.filter(({ role }) => role === 'tool' || role === 'function').length;
+  if (results > 0 && !form.showsToolResults)
+    logger.warn('the chat template leaves out what tools answered: the model does not see it', {
+      messages: results,
+    });
 }
 
 /** Several calls in a message become a message each where the template would show the first alone. */

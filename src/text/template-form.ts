@@ -74,6 +74,23 @@ export class TemplateForm {
     });
   }
 
+  /** Whether a call is shown. A template that refuses calls says so itself. */
+  get showsCalls(): boolean {
+    return this.#once('call', () => {
+      const text = this.#render([USER, calling([callOf(MARK, { probe: 'v' })], ''), RESULT]);
+      return text === undefined || text.includes(MARK);
+    });
+  }
+
+  /** Whether what a tool answered is shown. A template that refuses it says so itself. */
+  get showsToolResults(): boolean {
+    return this.#once('result', () => {
+      const result = { ...RESULT, content: MARK };
+      const text = this.#render([USER, calling([callOf(OTHER, { probe: 'v' })], ''), result]);
+      return text === undefined || text.includes(MARK);
+    });
+  }
+
   /** Whether of several calls in one message the second is shown. A template that refuses them says so itself. */
   get showsAllCalls(): boolean {
     return this.#once('calls', () => {

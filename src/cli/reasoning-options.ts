@@ -1,5 +1,6 @@
 import { Option } from 'commander';
-import type { ReasoningOptions } from '../text/index.ts';
+import type { GenerateOptions } from '../engine/generate-options.ts';
+import type { Dialect, ReasoningOptions } from '../text/index.ts';
 import { wholeNumber } from './options.ts';
 import type { Output } from './output.ts';
 
@@ -24,11 +25,23 @@ export function reasoningOptions(): Option[] {
   ].map((option) => option.helpGroup('Generation:'));
 }
 
-/** The library's options for the flags; undefined where they say nothing. */
-export function reasoningOf(flags: ReasoningFlags): ReasoningOptions | undefined {
+/**
+ * The library's options for the flags. An answer of a given form begins at once where nothing is said of reasoning: its few tokens
+ * are for the form.
+ */
+export function reasoningOf(
+  flags: ReasoningFlags,
+  of: { readonly options: GenerateOptions; readonly dialect: Dialect },
+): ReasoningOptions | undefined {
   const { reasoning, reasoningEffort: effort, reasoningBudget: budget } = flags;
+  const says = reasoning !== undefined || effort !== undefined || budget !== undefined;
+  if (!says) return of.dialect.thinks && hasForm(of.options) ? { budget: 0 } : undefined;
   if (reasoning !== 'off' && effort === undefined && budget === undefined) return undefined;
   return { ...(reasoning === 'off' && { enabled: false }), effort, budget };
+}
+
+function hasForm({ schema, json, regex, choices, grammar }: GenerateOptions): boolean {
+  return [schema, json || undefined, regex, choices, grammar].some((form) => form !== undefined);
 }
 
 /**

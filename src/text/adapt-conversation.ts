@@ -46,7 +46,9 @@ function renamed(message: TemplateMessage, source: string): TemplateMessage {
 
 /** Some templates leave out calls, or what tools answered, without a word. */
 function tellOfLostTools(messages: readonly TemplateMessage[], { form, logger }: AdaptTo): void {
-  const calls = messages.filter(({ tool_calls }) => Array.isArray(tool_calls) && tool_calls.length > 0).length;
+  const calls = messages.filter(
+    ({ tool_calls }) => Array.isArray(tool_calls) && tool_calls.length > 0,
+  ).length;
   if (calls > 0 && !form.showsCalls)
     logger.warn('the chat template leaves out tool calls: the model does not see them', { messages: calls });
   const results = messages.filter(({ role }) => role === 'tool' || role === 'function').length;

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { Output } from '../../src/cli/output.ts';
+import { dialectOf } from '../../src/text/index.ts';
 import { type ReasoningFlags, reasoningOf, ReasoningWriter } from '../../src/cli/reasoning-options.ts';
 
 /** What reasoning and an answer write to a terminal or a pipe. */
@@ -32,12 +33,18 @@ test('reasoning stands dim before the answer on a terminal, and apart from it in
 });
 
 test('flags become the options of the library', () => {
-  assert.equal(reasoningOf({}), undefined);
-  assert.equal(reasoningOf({ reasoning: 'hide' }), undefined);
-  assert.deepEqual(reasoningOf({ reasoning: 'off' }), {
+  const of = { options: {}, dialect: dialectOf("<think>{{ messages[0]['content'] }}") };
+  const held = { ...of, options: { regex: 'a' } };
+  assert.equal(reasoningOf({}, of), undefined);
+  assert.equal(reasoningOf({ reasoning: 'hide' }, of), undefined);
+  assert.equal(of.dialect.thinks, true);
+  assert.deepEqual(reasoningOf({}, held), { budget: 0 });
+  assert.equal(reasoningOf({ reasoning: 'show' }, held), undefined);
+  assert.equal(reasoningOf({}, { ...held, dialect: dialectOf('plain') }), undefined);
+  assert.deepEqual(reasoningOf({ reasoning: 'off' }, of), {
     enabled: false,
     effort: undefined,
     budget: undefined,
   });
-  assert.deepEqual(reasoningOf({ reasoningBudget: 5 }), { effort: undefined, budget: 5 });
+  assert.deepEqual(reasoningOf({ reasoningBudget: 5 }, of), { effort: undefined, budget: 5 });
 });

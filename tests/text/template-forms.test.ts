@@ -178,3 +178,24 @@ test('a template that a user gives: a text, the name of a variant, or a name tha
     (error) => isRocmforgeError(error, 'CHAT_TEMPLATE_INVALID'),
   );
 });
+
+test('a template that leaves out calls, or what tools answered, is told of', () => {
+  const call = { id: 'c1', type: 'function' as const, function: { name: 'look', arguments: { at: 'x' } } };
+  const talk: ChatMessage[] = [
+    USER,
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', content: 'rain', tool_call_id: 'c1' },
+  ];
+  const turns = watched(ONLY_TURNS);
+  turns.template.render(talk);
+  assert.deepEqual(
+    turns.warnings.map((warning) => /leaves out (tool calls|what tools answered)/.exec(warning)?.[1]),
+    ['tool calls', 'what tools answered'],
+  );
+  const results = watched(PLAIN);
+  results.template.render(talk);
+  assert.equal(results.warnings.length, 1);
+  const whole = watched(`${PLAIN}{{ messages | tojson }}`);
+  whole.template.render(talk);
+  assert.deepEqual(whole.warnings, []);
+});

@@ -47,7 +47,8 @@ export const chatCommand: CliCommand<ChatFlags> = {
     await using _model = model;
     // A model without a template is refused before the first question.
     void model.chatTemplate;
-    const session = new ChatSession(model, { ...options, reasoning: reasoningOf(flags) }, flags.system);
+    const reasoning = reasoningOf(flags, { options, dialect: model.dialect });
+    const session = new ChatSession(model, { ...options, reasoning }, flags.system);
     context.output.note(`${model.gguf.name} on ${model.device.info.name}. /help lists the commands.`);
     const code = await converse(session, { context, flags });
     await tell();

@@ -96,7 +96,10 @@ export const runCommand: CliCommand<RunFlags> = {
     const how = greedy ? { ...options, temperature: 0 } : options;
     const stream = (await isRaw(flags, model))
       ? model.generate(prompt, how)
-      : model.chat(turns(prompt, flags), { ...how, reasoning: reasoningOf(flags) });
+      : model.chat(turns(prompt, flags), {
+          ...how,
+          reasoning: reasoningOf(flags, { options, dialect: model.dialect }),
+        });
     const form: AnswerForm = flags.json ? 'json' : flags.jsonStream ? 'json-lines' : 'text';
     const answer = await streamAnswer(stream, { form, output: context.output, flags });
     if (form !== 'text') await context.output.json(resultOf({ prompt, answer, stream, loaded }));

@@ -78,5 +78,6 @@ test('a command line that cannot be meant ends with 2 and a hint', async (t) => 
 /** The words of an example, up to where the shell takes over. */
 function wordsOf(commandLine: string): string[] {
   const [meant = ''] = commandLine.split(/ [<|>] /);
-  return Array.from(meant.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? '');
+  const words = meant.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g);
+  return Array.from(words, ([, double, single, plain]) => double ?? single ?? plain ?? '');
 }

@@ -1,17 +1,17 @@
 import { Lifetime } from '../base/disposal.ts';
 import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import { checkOptions } from '../base/options.ts';
+import type { CallClient } from '../calls/index.ts';
 import { type ChatChunk, ChatStream } from '../engine/chat-stream.ts';
 import { type TextChunk, TextStream } from '../engine/text-stream.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ChatMessage } from '../text/index.ts';
-import type { CallClient } from './calls/call-client.ts';
 import {
   BROWSER_CHAT_OPTIONS,
   BROWSER_GENERATE_OPTIONS,
   type BrowserChatOptions,
   type BrowserGenerateOptions,
-  type EngineCall,
+  type EngineCalls,
   type ModelDescription,
 } from './engine-calls.ts';
 import { remoteText } from './remote-text.ts';
@@ -26,11 +26,11 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
   readonly device: ModelDescription['device'];
   readonly fit: ModelDescription['fit'];
   readonly #callIdLength: number | undefined;
-  readonly #client: CallClient;
+  readonly #client: CallClient<EngineCalls>;
   readonly #life = new Lifetime('the model');
 
   /** Made by `loadModel`. */
-  constructor(client: CallClient, of: ModelDescription) {
+  constructor(client: CallClient<EngineCalls>, of: ModelDescription) {
     this.#client = client;
     this.name = of.name;
     this.architecture = of.architecture;
@@ -44,7 +44,7 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
 
   /** Resolves with what was loaded before anything asked for it; rejects when that failed. */
   get loaded(): Promise<LoadReport> {
-    return this.#ask({ name: 'loaded' }) as Promise<LoadReport>;
+    return this.#ask('loaded');
   }
 
   /** Answers a conversation, written down by the model's own template. The stream rejects as Node's throws and rejects. */
@@ -52,7 +52,9 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
     this.#life.check();
     checkOptions('chat', of, BROWSER_CHAT_OPTIONS);
     const { signal, ...options } = of;
-    const source = remoteText<ChatChunk>(this.#client, { name: 'chat', messages, options }, signal);
+    const source = remoteText<ChatChunk>((listener) =>
+      this.#client.begin('chat', { messages, options }, listener, { signal }),
+    );
     return new ChatStream(source, this.#callIdLength);
   }
 
@@ -61,19 +63,22 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
     this.#life.check();
     checkOptions('generate', of, BROWSER_GENERATE_OPTIONS);
     const { signal, ...options } = of;
-    return new TextStream(remoteText<TextChunk>(this.#client, { name: 'generate', prompt, options }, signal));
+    const source = remoteText<TextChunk>((listener) =>
+      this.#client.begin('generate', { prompt, options }, listener, { signal }),
+    );
+    return new TextStream(source);
   }
 
   /** Forgets what is cached of the last conversation. */
   async reset(): Promise<void> {
-    await this.#ask({ name: 'reset' });
+    await this.#ask('reset');
   }
 
   /** Releases everything, and ends the worker. */
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
     try {
-      await this.#client.call({ name: 'dispose' } satisfies EngineCall);
+      await this.#client.call('dispose', undefined);
     } catch (error) {
       // With its worker, all that it held is gone.
       if (!isRocmforgeError(error, 'WORKER_LOST')) throw error;
@@ -86,8 +91,8 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
     return this.dispose();
   }
 
-  #ask(call: EngineCall): Promise<unknown> {
+  #ask<N extends 'loaded' | 'reset'>(name: N): Promise<EngineCalls[N]['answer']> {
     this.#life.check();
-    return this.#client.call(call);
+    return this.#client.call(name, undefined);
   }
 }

@@ -3,6 +3,9 @@ import type { DeviceInfo } from '../device/index.ts';
 import type { ModelOptions } from '../engine/language-model.ts';
 import type { ChatOptions, GenerateOptions } from '../engine/generate-options.ts';
 import { CHAT_OPTIONS, GENERATE_OPTIONS, MODEL_OPTIONS } from '../engine/option-names.ts';
+import type { ChatChunk } from '../engine/chat-stream.ts';
+import type { TextChunk, TextEnd } from '../engine/text-stream.ts';
+import type { LoadReport } from '../load/async-model-loader.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
 import type { FitPlan } from '../model/fit-plan.ts';
 import type { ChatMessage } from '../text/index.ts';
@@ -40,9 +43,8 @@ const {
 /** The names of `SendableOptions`. */
 export const SENDABLE_OPTIONS: OptionNames<SendableOptions> = SENDABLE;
 
-/** What crosses to the engine's worker: options without functions and signals. */
-export interface OpenCall {
-  readonly name: 'open';
+/** Which model is opened, and how: options without functions and signals. */
+export interface OpenRequest {
   readonly location: SourceLocation;
   readonly options: Omit<SendableOptions, 'signal'> &
     BrowserDeviceRequest &
@@ -50,29 +52,28 @@ export interface OpenCall {
 }
 
 /** A conversation to be answered. */
-export interface ChatCall {
-  readonly name: 'chat';
+export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
   readonly options: Omit<BrowserChatOptions, 'signal'>;
 }
 
 /** A text or token ids to be continued. */
-export interface GenerateCall {
-  readonly name: 'generate';
+export interface TextRequest {
   readonly prompt: string | readonly number[];
   readonly options: Omit<BrowserGenerateOptions, 'signal'>;
 }
 
 /** What the page asks of the worker. */
-export type EngineCall =
-  | OpenCall
-  | ChatCall
-  | GenerateCall
+export interface EngineCalls {
+  readonly open: { asks: OpenRequest; value: never; answer: ModelDescription };
   /** Tells how loading goes until it has ended; asked before `open`. */
-  | { readonly name: 'progress' }
-  | { readonly name: 'loaded' }
-  | { readonly name: 'reset' }
-  | { readonly name: 'dispose' };
+  readonly progress: { asks: undefined; value: BrowserLoadProgress; answer: void };
+  readonly chat: { asks: ChatRequest; value: ChatChunk; answer: TextEnd | undefined };
+  readonly generate: { asks: TextRequest; value: TextChunk; answer: TextEnd | undefined };
+  readonly loaded: { asks: undefined; value: never; answer: LoadReport };
+  readonly reset: { asks: undefined; value: never; answer: void };
+  readonly dispose: { asks: undefined; value: never; answer: void };
+}
 
 /** An opened model, as the page knows it. */
 export interface ModelDescription {

@@ -1,4 +1,5 @@
 import { invariant, isRocmforgeError } from '../base/errors.ts';
+import { type CallContext, ProgressWatch, serveCalls } from '../calls/index.ts';
 import type { WorkerPort } from '../device/index.ts';
 import { LanguageModel } from '../engine/language-model.ts';
 import type { TextChunk, TextEnd, TextStream } from '../engine/text-stream.ts';
@@ -6,53 +7,45 @@ import { GgufFile } from '../gguf/index.ts';
 import { dialectOf } from '../text/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
 import { decodesOnHost } from '../model/plan-options.ts';
-import { type CallContext, serveCalls } from './calls/serve-calls.ts';
 import {
   type BrowserLoadProgress,
-  type EngineCall,
+  type EngineCalls,
   type ModelDescription,
-  type OpenCall,
+  type OpenRequest,
   SENDABLE_OPTIONS,
   type SendableOptions,
 } from './engine-calls.ts';
-import { LoadingWatch } from './loading-watch.ts';
 import { canShareMemory, openDecoder } from './open-cpu.ts';
 import { type BackendName, openDevice } from './open-device.ts';
 import { SourceOpener } from './open-source.ts';
 
 /** Answers a page's calls with one model, which `open` loads. */
 export function runEngineServer(port: WorkerPort): void {
-  const loading = new LoadingWatch();
+  const loading = new ProgressWatch<BrowserLoadProgress>();
   let model: LanguageModel | undefined;
   const opened = (): LanguageModel => {
     invariant(model, 'a model is opened before it is used');
     return model;
   };
-  serveCalls(port, async (request, context) => {
-    const call = request as EngineCall;
-    switch (call.name) {
-      case 'progress':
-        return loading.watch(context);
-      case 'open':
-        model = await loading.during(openModel(call, context.signal, (progress) => loading.tell(progress)));
-        return describe(model);
-      case 'chat':
-        return sendText(opened().chat(call.messages, { ...call.options, signal: context.signal }), context);
-      case 'generate':
-        return sendText(opened().generate(call.prompt, { ...call.options, signal: context.signal }), context);
-      case 'loaded':
-        return opened().loaded;
-      case 'reset':
-        return opened().reset();
-      case 'dispose':
-        return model?.dispose();
-    }
+  serveCalls<EngineCalls>(port, {
+    progress: (_, context) => loading.watch(context),
+    open: async (request, { signal }) => {
+      model = await loading.during(openModel(request, signal, (progress) => loading.tell(progress)));
+      return describe(model);
+    },
+    chat: async ({ messages, options }, context) =>
+      sendText(opened().chat(messages, { ...options, signal: context.signal }), context),
+    generate: async ({ prompt, options }, context) =>
+      sendText(opened().generate(prompt, { ...options, signal: context.signal }), context),
+    loaded: async () => opened().loaded,
+    reset: async () => opened().reset(),
+    dispose: async () => model?.dispose(),
   });
 }
 
 /** Loads a model while it is still on its way, and gives it out when all of it is there and checked. */
 async function openModel(
-  { location, options }: OpenCall,
+  { location, options }: OpenRequest,
   signal: AbortSignal,
   onProgress: (progress: BrowserLoadProgress) => void,
 ): Promise<LanguageModel> {
@@ -79,7 +72,7 @@ async function openModel(
 }
 
 /** The options without those of the device and of the download. */
-function ofModel(options: OpenCall['options']): Partial<SendableOptions> {
+function ofModel(options: OpenRequest['options']): Partial<SendableOptions> {
   return Object.fromEntries(
     Object.entries(options).filter(([name]) => Object.hasOwn(SENDABLE_OPTIONS, name)),
   );
@@ -98,12 +91,15 @@ async function openGguf(sources: SourceOpener, signal: AbortSignal): Promise<Ggu
 }
 
 /** Whether weights are decoded by workers of their own; where those may not share memory, the engine's worker does it. */
-function decodes(options: OpenCall['options']): boolean {
+function decodes(options: OpenRequest['options']): boolean {
   return decodesOnHost(options) && canShareMemory();
 }
 
 /** Sends the pieces of a text; its end is the answer. */
-async function sendText(text: TextStream<TextChunk>, context: CallContext): Promise<TextEnd | undefined> {
+async function sendText<C extends TextChunk>(
+  text: TextStream<C>,
+  context: CallContext<C>,
+): Promise<TextEnd | undefined> {
   for await (const chunk of text) {
     await context.send(chunk);
     if (context.left) return undefined;

@@ -1,12 +1,10 @@
 import { RocmforgeError } from '../base/errors.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
+import { CallClient } from '../calls/index.ts';
 import { BrowserModel } from './browser-model.ts';
-import { CallClient } from './calls/call-client.ts';
 import {
   type BrowserLoadProgress,
-  type EngineCall,
-  type ModelDescription,
-  type OpenCall,
+  type EngineCalls,
   SENDABLE_OPTIONS,
   type SendableOptions,
 } from './engine-calls.ts';
@@ -60,12 +58,11 @@ export async function loadModel(
     type: 'module',
     name: 'rocmforge engine',
   });
-  const client = new CallClient(new BrowserWorker(worker));
+  const client = new CallClient<EngineCalls>(new BrowserWorker(worker));
   try {
-    const call: OpenCall = { name: 'open', location: locate(location), options: sent };
+    const request = { location: locate(location), options: sent };
     if (onProgress) watch(client, onProgress);
-    const description = await client.call(call, signal);
-    return new BrowserModel(client, description as ModelDescription);
+    return new BrowserModel(client, await client.call('open', request, signal));
   } catch (error) {
     await client.end(new RocmforgeError('DISPOSED', { what: 'the model' }));
     throw error;
@@ -73,10 +70,8 @@ export async function loadModel(
 }
 
 /** Loading goes on when the model is given out, and so does its progress. A failure is told by what fails. */
-function watch(client: CallClient, onProgress: (progress: BrowserLoadProgress) => void): void {
-  const call: EngineCall = { name: 'progress' };
-  const value = (progress: unknown) => onProgress(progress as BrowserLoadProgress);
-  client.begin(call, { value, done: () => {}, failed: () => {} });
+function watch(client: CallClient<EngineCalls>, onProgress: (progress: BrowserLoadProgress) => void): void {
+  client.begin('progress', undefined, { value: onProgress, done: () => {}, failed: () => {} });
 }
 
 function locate(location: ModelLocation): SourceLocation {

@@ -1,26 +1,19 @@
+import type { CallHandle, CallListener } from '../calls/index.ts';
 import type { TextChunk, TextEnd, TextSource } from '../engine/text-stream.ts';
 import { TokenQueue } from '../engine/token-queue.ts';
-import type { CallClient } from './calls/call-client.ts';
-import type { ChatCall, GenerateCall } from './engine-calls.ts';
 
-/** Text as the engine's worker generates it. */
+/** Text as the engine's worker generates it, from a call that `begin` begins. */
 export function remoteText<C extends TextChunk>(
-  client: CallClient,
-  call: ChatCall | GenerateCall,
-  signal: AbortSignal | undefined,
+  begin: (listener: CallListener<C, TextEnd | undefined>) => CallHandle,
 ): TextSource<C> {
   return async function* (complete) {
     // The worker sends no more than it has credit for, so that the queue needs no bound of its own.
     const queue = new TokenQueue<C, TextEnd>(Number.POSITIVE_INFINITY);
-    const calling = client.begin(
-      call,
-      {
-        value: (chunk) => queue.push(chunk as C),
-        done: (end) => queue.end(end as TextEnd),
-        failed: (error) => queue.fail(error),
-      },
-      signal,
-    );
+    const calling = begin({
+      value: (chunk) => queue.push(chunk),
+      done: (end) => queue.end(end as TextEnd),
+      failed: (error) => queue.fail(error),
+    });
     try {
       for (;;) {
         const next = await queue.read();

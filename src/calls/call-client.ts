@@ -1,0 +1,152 @@
+import { RocmforgeError } from '../base/errors.ts';
+import { unpackError } from '../base/sent-error.ts';
+import type { WorkerHandle } from '../device/index.ts';
+import { type AnswerMessage, type CallMessage, type CallTable, WINDOW } from './messages.ts';
+
+/** Values that are read before more are asked for. */
+const ASKED_AT_ONCE = WINDOW / 2;
+
+/** Is told how a call goes: any number of values, then one of the others, once. */
+export interface CallListener<V = unknown, A = unknown> {
+  value(value: V): void;
+  done(answer: A): void;
+  failed(error: Error): void;
+}
+
+/** How a call is made. */
+export interface CallOptions {
+  /** When it fires, it is up to the worker to let the call fail. */
+  readonly signal?: AbortSignal | undefined;
+  /** Whether the process stays alive for the call. Default true. */
+  readonly holds?: boolean;
+}
+
+/** A call under way. */
+export interface CallHandle {
+  /** Lets one more value come. */
+  more(): void;
+  /** Says that no more values are wanted; the answer is. */
+  finish(): void;
+  /** Ends it because nobody reads on. Nothing is told any more. */
+  leave(): void;
+}
+
+/** A call that the client knows of. */
+interface Listening {
+  readonly listener: CallListener;
+  readonly holds: boolean;
+  readonly ended: () => void;
+}
+
+const NO_CALL: CallHandle = { more: () => {}, finish: () => {}, leave: () => {} };
+
+/** Calls into a worker that runs `serveCalls`, any number at once. It owns the worker. */
+export class CallClient<T extends CallTable<T>> {
+  readonly #worker: WorkerHandle;
+  readonly #listening = new Map<number, Listening>();
+  /** Settles with the reason when the worker is gone without having been ended. */
+  readonly lost: Promise<RocmforgeError>;
+  #nextId = 0;
+  #holding = 0;
+  #gone: Error | undefined;
+
+  constructor(worker: WorkerHandle) {
+    this.#worker = worker;
+    worker.onMessage((message) => this.#take(message as AnswerMessage));
+    this.lost = new Promise((resolve) => {
+      worker.onFailure((cause) => {
+        const error = new RocmforgeError('WORKER_LOST', { why: cause.message }, { cause });
+        this.#fail(error);
+        resolve(error);
+      });
+    });
+  }
+
+  /** Begins a call. Throws for what cannot cross. */
+  begin<N extends keyof T & string>(
+    name: N,
+    asks: T[N]['asks'],
+    listener: CallListener<T[N]['value'], T[N]['answer']>,
+    { signal, holds = true }: CallOptions = {},
+  ): CallHandle {
+    if (this.#gone) {
+      listener.failed(this.#gone);
+      return NO_CALL;
+    }
+    const id = this.#nextId++;
+    // What cannot cross throws here, and nobody waits for an answer to it.
+    this.#post({ kind: 'call', id, name, asks });
+    const abort = () => this.#post({ kind: 'abort', id });
+    const ended = () => signal?.removeEventListener('abort', abort);
+    this.#listening.set(id, { listener: listener as CallListener, holds, ended });
+    if (holds && ++this.#holding === 1) this.#worker.hold(true);
+    if (signal?.aborted) abort();
+    signal?.addEventListener('abort', abort, { once: true });
+    return this.#handle(id);
+  }
+
+  /** A call with one answer. */
+  async call<N extends keyof T & string>(
+    name: N,
+    asks: T[N]['asks'],
+    signal?: AbortSignal,
+  ): Promise<T[N]['answer']> {
+    return new Promise((resolve, reject) => {
+      this.begin(name, asks, { value: () => {}, done: resolve, failed: reject }, { signal });
+    });
+  }
+
+  /** Ends the worker; what is under way fails with the error. */
+  async end(error: Error): Promise<void> {
+    this.#fail(error);
+    await this.#worker.terminate();
+  }
+
+  #handle(id: number): CallHandle {
+    let read = 0;
+    return {
+      more: () => {
+        if (++read < ASKED_AT_ONCE || !this.#listening.has(id)) return;
+        this.#post({ kind: 'more', id, count: read });
+        read = 0;
+      },
+      finish: () => {
+        if (this.#listening.has(id)) this.#post({ kind: 'finish', id });
+      },
+      leave: () => {
+        if (this.#listening.has(id)) this.#post({ kind: 'leave', id });
+        this.#forget(id);
+      },
+    };
+  }
+
+  #post(message: CallMessage): void {
+    if (!this.#gone) this.#worker.post(message);
+  }
+
+  #take({ values, ends }: AnswerMessage): void {
+    for (let at = 0; at < values.length; at += 2) {
+      this.#listening.get(values[at] as number)?.listener.value(values[at + 1]);
+    }
+    for (const end of ends) {
+      const listener = this.#forget(end.id);
+      if (end.kind === 'done') listener?.done(end.answer);
+      else listener?.failed(unpackError(end.error));
+    }
+  }
+
+  /** Listens to a call no longer. */
+  #forget(id: number): CallListener | undefined {
+    const found = this.#listening.get(id);
+    if (!found) return undefined;
+    this.#listening.delete(id);
+    found.ended();
+    if (found.holds && --this.#holding === 0) this.#worker.hold(false);
+    return found.listener;
+  }
+
+  #fail(error: Error): void {
+    const reason = (this.#gone ??= error);
+    for (const id of [...this.#listening.keys()]) this.#forget(id)?.failed(reason);
+  }
+}

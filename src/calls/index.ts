@@ -1,0 +1,5 @@
+/** Calls between threads: a caller's end, a worker's end, and what crosses. */
+export { CallClient, type CallHandle, type CallListener, type CallOptions } from './call-client.ts';
+export { type CallTable, type CallType, WINDOW } from './messages.ts';
+export { ProgressWatch } from './progress-watch.ts';
+export { type CallAnswers, type CallContext, type CallReactions, serveCalls } from './serve-calls.ts';

@@ -1,0 +1,32 @@
+import type { CallContext } from './serve-calls.ts';
+
+/** Brings progress to whoever watches, after a thing was given out as well, until all that loads by itself is there. */
+export class ProgressWatch<P> {
+  readonly #watchers = new Set<CallContext<P>>();
+  #end: () => void = () => {};
+  readonly #ended = new Promise<void>((resolve) => {
+    this.#end = resolve;
+  });
+
+  /** Resolves when loading has ended, well or not. */
+  async watch(context: CallContext<P>): Promise<void> {
+    this.#watchers.add(context);
+    await this.#ended;
+  }
+
+  tell(progress: P): void {
+    for (const watcher of this.#watchers) watcher.tell(progress);
+  }
+
+  /** Watches over an opening. Settles as it does. */
+  async during<T extends { readonly loaded: Promise<unknown> }>(opening: Promise<T>): Promise<T> {
+    try {
+      const opened = await opening;
+      void opened.loaded.then(this.#end, this.#end);
+      return opened;
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+}

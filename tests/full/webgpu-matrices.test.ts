@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
 import { SUBGROUP_MATRICES } from '../../src/devices/webgpu/kernels/library/matrices.ts';
-import { unrolled } from '../../src/devices/webgpu/kernels/library/unrolled.ts';
+import { type Loop, loopFor } from '../../src/devices/webgpu/kernels/library/loop.ts';
 import { WEIGHT_HALVES } from '../../src/devices/webgpu/kernels/weight-halves.ts';
 import { moduleText } from '../../src/devices/webgpu/launching/kernel-module.ts';
 import { accessesOf } from '../../src/devices/webgpu/launching/launch.ts';
@@ -60,12 +60,14 @@ describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
 
 const FEATURES = ['subgroups', 'shader-f16', 'chromium-experimental-subgroup-matrix'];
 
-test('loops over known counts are written out, others stay', () => {
-  const text =
-    'for (var i = 0u; i < N; i++) { for (var j = 0u; j < 2u; j++) { f(i, j); } } for (var i = 0u; i < M; i++) { g(i); }';
-  const written = unrolled(text, { N: 2 }).replace(/\s/g, '');
-  const body = '{{f(0u,0u);}{f(0u,1u);}}{{f(1u,0u);}{f(1u,1u);}}';
-  assert.equal(written, `${body}for(vari=0u;i<M;i++){g(i);}`);
+test('loops over known counts are written out for GPUs, and stay loops for processors', () => {
+  const nested = (loop: Loop) => loop('i', 2, (i) => loop('j', 2, (j) => `f(${i}, ${j});`));
+  const written = nested(loopFor({ unroll: true }))
+    .split('\n')
+    .join('');
+  assert.equal(written, '{{f(0u, 0u);}{f(0u, 1u);}}{{f(1u, 0u);}{f(1u, 1u);}}');
+  const looped = nested(loopFor({ unroll: false }));
+  assert.equal(looped, 'for (var i = 0u; i < 2u; i++) {for (var j = 0u; j < 2u; j++) {f(i, j);}}');
 });
 
 /** A large GPU. */

@@ -5,6 +5,7 @@ import { moduleKey, NATIVE_KERNELS, type NativeTarget } from '../../src/devices/
 import type { GpuMatrices, GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
 import { SUBGROUP_MATRICES } from '../../src/devices/webgpu/kernels/library/matrices.ts';
 import { WEIGHT_HALVES } from '../../src/devices/webgpu/kernels/weight-halves.ts';
+import { joinWgsl } from '../../src/devices/webgpu/kernels/library/wgsl.ts';
 import type { Constant } from '../../src/devices/webgpu/launching/kernel-module.ts';
 import { lowerGraph } from '../../src/devices/webgpu/lowering/lower-graph.ts';
 import { F16, Q4_K, Q6_K, type TensorFormat } from '../../src/formats/index.ts';
@@ -134,7 +135,7 @@ function webgpu(name: string, target: GpuTarget): ListedTarget {
         const { name: parameter = '', type = '', access = '' } = module.parameters[p] ?? {};
         return `${access} ${parameter}: ${type} = ${places.numberOf(of)}+${offset}:${byteLength}`;
       });
-      const texts = createHash('sha256').update(module.texts.join('\n')).digest('hex').slice(0, 12);
+      const texts = createHash('sha256').update(joinWgsl(module.texts, [])).digest('hex').slice(0, 12);
       const laid =
         i === 0 ? ` scratch ${scratchBytes} weights ${weights.map(weightText).sort().join('; ')}` : '';
       const details = `${constants.sort().join(' ')} text ${texts} (${bound.join(', ')})${laid}`;

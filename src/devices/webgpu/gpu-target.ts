@@ -1,4 +1,5 @@
 import { SUBGROUP_MATRICES } from './kernels/library/matrices.ts';
+import type { Wgsl } from './kernels/library/wgsl.ts';
 import { WEIGHT_HALVES } from './kernels/weight-halves.ts';
 
 /** What a platform hands in: `navigator.gpu` in browsers and Deno, Dawn's `GPU` in Node. */
@@ -42,10 +43,10 @@ export interface GpuMatrices {
   readonly depth: number;
   /** Threads of a subgroup. */
   readonly lanes: number;
-  /** WGSL of what `SUBGROUP_MATRICES` says. */
-  readonly text: string;
-  /** WGSL of `weight_halves`, which decodes four quants. */
-  readonly decodeText: string;
+  /** What `SUBGROUP_MATRICES` says. */
+  readonly text: Wgsl;
+  /** `weight_halves`, which decodes four quants. */
+  readonly decodeText: Wgsl;
 }
 
 /** How a device is to be requested, and what its kernels may then use. */

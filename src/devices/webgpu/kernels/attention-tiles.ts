@@ -1,11 +1,34 @@
+import type { Loop } from './library/loop.ts';
+
+/** How much of a tile a thread loads and weighs, and of how many matrices it is made. */
+export interface AttentionTileCounts {
+  /** Matrices along a key, across a tile's keys, along a value, and down a tile's keys. */
+  readonly keyParts: number;
+  readonly keyTiles: number;
+  readonly valueParts: number;
+  readonly weightParts: number;
+  /** Threads that weigh the scores of a row, and octets and quads of them that each has in a tile. */
+  readonly sharers: number;
+  readonly ownOctets: number;
+  readonly ownQuads: number;
+  /** Octets of a tile's keys and values that a thread loads. */
+  readonly ownKeys: number;
+  readonly ownValues: number;
+}
+
 /**
  * Attention of many rows over a paged cache of halves, or of blocks decoded to those, on matrix units: a workgroup has `TILE_ROWS` rows of one head, each of its
  * teams, a subgroup of `LANES`, `MATRIX_ROWS` of them, and walks over tiles of `KEYS` positions, twice: once for each row's largest
  * score, and once for the weights beside it and the values' sums, which matrices of sums could not be scaled for. Rows of several
  * sequences may meet in a workgroup: it walks over the positions of each run of rows of one sequence, and writes the run's results.
- * `SHARERS` threads weigh the scores of a row, `OWN_OCTETS` of a tile each. `emit_quad` says where a result goes.
+ * `emit_quad` says where a result goes.
  */
-export const ATTENTION_TILES = /* wgsl */ `
+export function attentionTilesTexts(counts: AttentionTileCounts, loop: Loop): readonly string[] {
+  return [RUNS, tileText(counts, loop), mainText(counts, loop)];
+}
+
+/** Memory, and the runs of rows of one sequence. */
+const RUNS = /* wgsl */ `
 const LOWEST = -1e30;
 const LOG2_E = 1.44269504;
 const TEAMS = TILE_ROWS / MATRIX_ROWS;
@@ -33,6 +56,7 @@ fn capped(score: f32) -> f32 {
   if (SOFT_CAP > 0.0) { return SOFT_CAP * hyperbolic_tangent(score / SOFT_CAP); }
   return score;
 }
+fn halves(values: vec4<f32>) -> vec2<u32> { return vec2<u32>(pack2x16float(values.xy), pack2x16float(values.zw)); }
 
 // Finds the run of rows of one sequence from start on; called by all threads at once.
 fn find_run(start: u32, rows: u32, thread: u32) {
@@ -61,35 +85,54 @@ fn find_run(start: u32, rows: u32, thread: u32) {
 fn find_cells(at: u32, thread: u32) {
   for (var i = thread; i < KEYS; i += THREADS) { cells[i] = cell_of(run.y, min(at + i, run.w)); }
 }
+`;
 
+/** What is done with a tile of positions. */
+function tileText({ keyParts, keyTiles, ownKeys, ownValues }: AttentionTileCounts, loop: Loop): string {
+  const load = (count: number, of: 'KEY' | 'VALUE') =>
+    loop(
+      'i',
+      count,
+      (i) => /* wgsl */ `
+    let place = (thread + ${i} * THREADS) / (${of} / 8u);
+    let octet = (thread + ${i} * THREADS) % (${of} / 8u);
+    tile[place * ${of}_LINE + octet] = ${of.toLowerCase()}_octet((cells[place] * KV_HEADS + kv_head) * (${of} / 8u) + octet);
+  `,
+    );
+  return /* wgsl */ `
 // Scores of the team's rows with a tile of positions, into its part of the tile's memory.
-fn score(queries: ptr<function, array<Left, KEY_PARTS>>, team: u32, lane: u32) {
-  for (var t = 0u; t < KEY_TILES; t++) {
+fn score(queries: ptr<function, array<Left, ${keyParts}>>, team: u32, lane: u32) {
+  ${loop(
+    't',
+    keyTiles,
+    (t) => /* wgsl */ `
     var sums = Sums();
-    for (var k = 0u; k < KEY_PARTS; k++) {
-      let right = right_at(t * MATRIX_OUTPUTS * KEY_LINE + k * MATRIX_DEPTH / 8u, KEY_LINE);
-      sums = multiplied((*queries)[k], right, sums, lane);
-    }
-    store_sums(SCORES_AT + team * MATRIX_ROWS * SCORE_LINE + t * MATRIX_OUTPUTS / 4u, SCORE_LINE, sums, lane);
-  }
+    ${loop(
+      'k',
+      keyParts,
+      (k) => /* wgsl */ `
+      let right = right_at(${t} * MATRIX_OUTPUTS * KEY_LINE + ${k} * MATRIX_DEPTH / 8u, KEY_LINE);
+      sums = multiplied((*queries)[${k}], right, sums, lane);
+    `,
+    )}
+    store_sums(SCORES_AT + team * MATRIX_ROWS * SCORE_LINE + ${t} * MATRIX_OUTPUTS / 4u, SCORE_LINE, sums, lane);
+  `,
+  )}
 }
 
 fn load_keys(kv_head: u32, thread: u32) {
-  for (var i = 0u; i < OWN_KEYS; i++) {
-    let place = (thread + i * THREADS) / (KEY / 8u);
-    let octet = (thread + i * THREADS) % (KEY / 8u);
-    tile[place * KEY_LINE + octet] = key_octet((cells[place] * KV_HEADS + kv_head) * (KEY / 8u) + octet);
-  }
+  ${load(ownKeys, 'KEY')}
 }
 
 fn load_values(kv_head: u32, thread: u32) {
-  for (var i = 0u; i < OWN_VALUES; i++) {
-    let place = (thread + i * THREADS) / (VALUE / 8u);
-    let octet = (thread + i * THREADS) % (VALUE / 8u);
-    tile[place * VALUE_LINE + octet] = value_octet((cells[place] * KV_HEADS + kv_head) * (VALUE / 8u) + octet);
-  }
+  ${load(ownValues, 'VALUE')}
+}
+`;
 }
 
+function mainText(counts: AttentionTileCounts, loop: Loop): string {
+  const { keyParts, sharers } = counts;
+  return /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let rows = u32(counts[COUNT]);
@@ -101,9 +144,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let team = thread / LANES;
   let end = min(first_row + TILE_ROWS, rows);
   // The row of which the thread weighs some scores.
-  let own_row = first_row + team * MATRIX_ROWS + lane / SHARERS;
-  let own_line = team * MATRIX_ROWS + lane / SHARERS;
-  let own_part = lane % SHARERS;
+  let own_row = first_row + team * MATRIX_ROWS + lane / ${sharers}u;
+  let own_line = team * MATRIX_ROWS + lane / ${sharers}u;
+  let own_part = lane % ${sharers}u;
   // The row sees so many positions from the first on.
   let own_position = position_of(min(own_row, rows - 1u));
   let own_first = select(0u, own_position + 1u - WINDOW, WINDOW > 0u && own_position >= WINDOW);
@@ -116,20 +159,35 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     tile[i / (KEY / 8u) * KEY_LINE + octet] = vec4<u32>(halves(q[at] * SCALE), halves(q[at + 1u] * SCALE));
   }
   workgroupBarrier();
-  var queries: array<Left, KEY_PARTS>;
-  for (var k = 0u; k < KEY_PARTS; k++) {
-    queries[k] = left_at(team * MATRIX_ROWS * KEY_LINE + k * MATRIX_DEPTH / 8u, KEY_LINE, lane);
-  }
+  var queries: array<Left, ${keyParts}>;
+  ${loop(
+    'k',
+    keyParts,
+    (k) => /* wgsl */ `
+    queries[${k}] = left_at(team * MATRIX_ROWS * KEY_LINE + ${k} * MATRIX_DEPTH / 8u, KEY_LINE, lane);
+  `,
+  )}
   workgroupBarrier();
 
   var most = LOWEST;
   var total = 0.0;
   for (var start = first_row; start < end;) {
+    ${runText(counts, loop)}
+    start = part.x;
+  }
+}
+`;
+}
+
+/** What is done for a run of rows of one sequence. */
+function runText(counts: AttentionTileCounts, loop: Loop): string {
+  const { sharers, valueParts } = counts;
+  return /* wgsl */ `
     find_run(start, end, thread);
     let part = workgroupUniformLoad(&run);
     let seen = select(0u, own_count, own_row >= start && own_row < part.x);
     // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are nobody's.
-    var sums: array<Sums, VALUE_PARTS>;
+    var sums: array<Sums, ${valueParts}>;
 
     for (var at = part.z; at <= part.w; at += KEYS) {
       find_cells(at, thread);
@@ -138,17 +196,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       workgroupBarrier();
       score(&queries, team, lane);
       workgroupBarrier();
-      for (var i = 0u; i < OWN_QUADS; i++) {
-        let quad = i * SHARERS + own_part;
-        let scores = bitcast<vec4<f32>>(tile[SCORES_AT + own_line * SCORE_LINE + quad]);
-        for (var j = 0u; j < 4u; j++) {
-          most = max(most, select(LOWEST, capped(scores[j]), at + 4u * quad + j - own_first < seen));
-        }
-      }
+      ${largestText(counts, loop)}
     }
     shared_values[thread] = most;
     workgroupBarrier();
-    for (var i = 0u; i < SHARERS; i++) { most = max(most, shared_values[thread - own_part + i]); }
+    ${loop('i', sharers, (i) => ` most = max(most, shared_values[thread - own_part + ${i}]); `)}
 
     for (var at = part.z; at <= part.w; at += KEYS) {
       find_cells(at, thread);
@@ -158,54 +210,108 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       score(&queries, team, lane);
       workgroupBarrier();
       load_values(kv_head, thread);
-      for (var i = 0u; i < OWN_OCTETS; i++) {
-        let octet = i * SHARERS + own_part;
-        var pairs: array<vec2<u32>, 2>;
-        for (var h = 0u; h < 2u; h++) {
-          let scores = bitcast<vec4<f32>>(tile[SCORES_AT + own_line * SCORE_LINE + 2u * octet + h]);
-          var weights: vec4<f32>;
-          for (var j = 0u; j < 4u; j++) {
-            let weight = exp2((capped(scores[j]) - most) * LOG2_E);
-            weights[j] = select(0.0, weight, at + 8u * octet + 4u * h + j - own_first < seen);
-          }
-          total += weights.x + weights.y + weights.z + weights.w;
-          pairs[h] = halves(weights);
-        }
-        tile[WEIGHTS_AT + own_line * WEIGHT_LINE + octet] = vec4<u32>(pairs[0], pairs[1]);
-      }
+      ${weighText(counts, loop)}
       workgroupBarrier();
-      for (var k = 0u; k < WEIGHT_PARTS; k++) {
-        let left = left_at(WEIGHTS_AT + team * MATRIX_ROWS * WEIGHT_LINE + k * MATRIX_DEPTH / 8u, WEIGHT_LINE, lane);
-        for (var v = 0u; v < VALUE_PARTS; v++) {
-          let right = right_rows_at(k * MATRIX_DEPTH * VALUE_LINE + v * MATRIX_OUTPUTS / 8u, VALUE_LINE);
-          sums[v] = multiplied(left, right, sums[v], lane);
-        }
-      }
+      ${sumText(counts, loop)}
       workgroupBarrier();
     }
 
     shared_values[thread] = total;
     let scratch = team * MATRIX_ROWS * MATRIX_OUTPUTS / 4u;
-    for (var v = 0u; v < VALUE_PARTS; v++) {
-      store_sums(scratch, MATRIX_OUTPUTS / 4u, sums[v], lane);
+    ${resultsText(counts, loop)}
+`;
+}
+
+/** The largest of the thread's scores in a tile. */
+function largestText({ sharers, ownQuads }: AttentionTileCounts, loop: Loop): string {
+  return loop(
+    'i',
+    ownQuads,
+    (i) => /* wgsl */ `
+        let quad = ${i} * ${sharers}u + own_part;
+        let scores = bitcast<vec4<f32>>(tile[SCORES_AT + own_line * SCORE_LINE + quad]);
+        ${loop(
+          'j',
+          4,
+          (j) => /* wgsl */ `
+          most = max(most, select(LOWEST, capped(scores[${j}]), at + 4u * quad + ${j} - own_first < seen));
+        `,
+        )}
+      `,
+  );
+}
+
+/** The thread's weights in a tile, and their total. */
+function weighText({ sharers, ownOctets }: AttentionTileCounts, loop: Loop): string {
+  return loop(
+    'i',
+    ownOctets,
+    (i) => /* wgsl */ `
+        let octet = ${i} * ${sharers}u + own_part;
+        var pairs: array<vec2<u32>, 2>;
+        ${loop(
+          'h',
+          2,
+          (h) => /* wgsl */ `
+          let scores = bitcast<vec4<f32>>(tile[SCORES_AT + own_line * SCORE_LINE + 2u * octet + ${h}]);
+          var weights: vec4<f32>;
+          ${loop(
+            'j',
+            4,
+            (j) => /* wgsl */ `
+            let weight = exp2((capped(scores[${j}]) - most) * LOG2_E);
+            weights[${j}] = select(0.0, weight, at + 8u * octet + 4u * ${h} + ${j} - own_first < seen);
+          `,
+          )}
+          total += weights.x + weights.y + weights.z + weights.w;
+          pairs[${h}] = halves(weights);
+        `,
+        )}
+        tile[WEIGHTS_AT + own_line * WEIGHT_LINE + octet] = vec4<u32>(pairs[0], pairs[1]);
+      `,
+  );
+}
+
+/** The values of a tile by their weights. */
+function sumText({ weightParts, valueParts }: AttentionTileCounts, loop: Loop): string {
+  return loop(
+    'k',
+    weightParts,
+    (k) => /* wgsl */ `
+        let left = left_at(WEIGHTS_AT + team * MATRIX_ROWS * WEIGHT_LINE + ${k} * MATRIX_DEPTH / 8u, WEIGHT_LINE, lane);
+        ${loop(
+          'v',
+          valueParts,
+          (v) => /* wgsl */ `
+          let right = right_rows_at(${k} * MATRIX_DEPTH * VALUE_LINE + ${v} * MATRIX_OUTPUTS / 8u, VALUE_LINE);
+          sums[${v}] = multiplied(left, right, sums[${v}], lane);
+        `,
+        )}
+      `,
+  );
+}
+
+/** Gives the run's results out. */
+function resultsText({ sharers, valueParts }: AttentionTileCounts, loop: Loop): string {
+  return loop(
+    'v',
+    valueParts,
+    (v) => /* wgsl */ `
+      store_sums(scratch, MATRIX_OUTPUTS / 4u, sums[${v}], lane);
       workgroupBarrier();
       for (var i = lane; i < MATRIX_ROWS * MATRIX_OUTPUTS / 4u; i += LANES) {
         let line = i / (MATRIX_OUTPUTS / 4u);
         let row = first_row + team * MATRIX_ROWS + line;
         var in_all = 0.0;
-        for (var s = 0u; s < SHARERS; s++) { in_all += shared_values[team * LANES + line * SHARERS + s]; }
-        let element = v * MATRIX_OUTPUTS + i % (MATRIX_OUTPUTS / 4u) * 4u;
+        ${loop('s', sharers, (s) => ` in_all += shared_values[team * LANES + line * ${sharers}u + ${s}]; `)}
+        let element = ${v} * MATRIX_OUTPUTS + i % (MATRIX_OUTPUTS / 4u) * 4u;
         let quad = bitcast<vec4<f32>>(tile[scratch + i]) / in_all;
         if (row >= start && row < part.x) { emit_quad(((row * HEADS_IN_ALL + head) * VALUE + element) / 4u, quad); }
       }
       workgroupBarrier();
-    }
-    start = part.x;
-  }
+    `,
+  );
 }
-
-fn halves(values: vec4<f32>) -> vec2<u32> { return vec2<u32>(pack2x16float(values.xy), pack2x16float(values.zw)); }
-`;
 
 /** Four neighbouring results as f32. */
 export const EMIT_RESULT_FLOATS = /* wgsl */ `fn emit_quad(at: u32, values: vec4<f32>) { y[at] = values; }`;

@@ -1,11 +1,26 @@
+import type { Loop } from './library/loop.ts';
+
+/** How much of a tile a thread loads and a subgroup multiplies. */
+export interface MatrixTileCounts {
+  /** Matrices of a subgroup, down and across. */
+  readonly rowParts: number;
+  readonly outputParts: number;
+  /** Octets of activations and pieces of weights in a thread's part of a slice. */
+  readonly ownOctets: number;
+  readonly ownPieces: number;
+}
+
 /**
  * Matrix products for many rows on the GPU's matrix units: a workgroup computes a tile of `TILE_ROWS` x `TILE_OUTPUTS`, each of
  * its teams, a subgroup of `LANES`, `TEAM_ROWS` x `TEAM_OUTPUTS` of it. Slices of `DEPTH` columns, activations and decoded
- * weights as halves, go through workgroup memory; while one is multiplied, the next is on its way to registers. A thread loads
- * `OWN_OCTETS` and `OWN_PIECES` of a slice, a team has `ROW_PARTS` x `OUTPUT_PARTS` matrices. `row_of` says which of the weights'
- * rows an output of the tile is, `store_quad` what becomes of four neighbouring sums.
+ * weights as halves, go through workgroup memory; while one is multiplied, the next is on its way to registers. `row_of` says
+ * which of the weights' rows an output of the tile is, `store_quad` what becomes of four neighbouring sums.
  */
-export const MATRIX_PRODUCT = /* wgsl */ `
+export function matrixProductTexts(counts: MatrixTileCounts, loop: Loop): readonly string[] {
+  return [TILE, slicesText(counts, loop), mainText(counts, loop)];
+}
+
+const TILE = /* wgsl */ `
 const OCTETS = DEPTH / 8u;
 // A vector more than there are octets: neighbouring lines do not meet in a bank.
 const LINE = OCTETS + 1u;
@@ -17,33 +32,59 @@ const SUMS_LINE = TEAM_OUTPUTS / 4u;
 const ROW_OCTETS = GROUPS * 4u;
 var<workgroup> tile: array<vec4<u32>, (TILE_ROWS + TILE_OUTPUTS) * LINE>;
 
+fn sums_at(place: u32) -> vec4<f32> { return bitcast<vec4<f32>>(tile[place]) * (1.0 / WEIGHT_SCALE); }
+`;
+
+/** Loads slices into registers, and stores them in the tile. */
+function slicesText({ ownOctets, ownPieces }: MatrixTileCounts, loop: Loop): string {
+  return /* wgsl */ `
 struct Slice { first_row: u32, rows: u32, group: u32, octet: u32 }
 
-fn load(octets: ptr<function, array<vec4<u32>, OWN_OCTETS>>, pieces: ptr<function, array<Piece, OWN_PIECES>>, slice: Slice, thread: u32) {
-  for (var i = 0u; i < OWN_OCTETS; i++) {
-    let at = thread + i * THREADS;
-    (*octets)[i] = x[min(slice.first_row + at / OCTETS, slice.rows - 1u) * ROW_OCTETS + slice.octet + at % OCTETS];
-  }
-  for (var i = 0u; i < OWN_PIECES; i++) {
-    let at = thread + i * THREADS;
-    (*pieces)[i] = load_piece(row_of(slice.group, at / PIECES) * GROUPS * 2u + slice.octet / 2u + at % PIECES);
-  }
+fn load(octets: ptr<function, array<vec4<u32>, ${ownOctets}>>, pieces: ptr<function, array<Piece, ${ownPieces}>>, slice: Slice, thread: u32) {
+  ${loop(
+    'i',
+    ownOctets,
+    (i) => /* wgsl */ `
+    let at = thread + ${i} * THREADS;
+    (*octets)[${i}] = x[min(slice.first_row + at / OCTETS, slice.rows - 1u) * ROW_OCTETS + slice.octet + at % OCTETS];
+  `,
+  )}
+  ${loop(
+    'i',
+    ownPieces,
+    (i) => /* wgsl */ `
+    let at = thread + ${i} * THREADS;
+    (*pieces)[${i}] = load_piece(row_of(slice.group, at / PIECES) * GROUPS * 2u + slice.octet / 2u + at % PIECES);
+  `,
+  )}
 }
 
-fn store(octets: ptr<function, array<vec4<u32>, OWN_OCTETS>>, pieces: ptr<function, array<Piece, OWN_PIECES>>, thread: u32) {
-  for (var i = 0u; i < OWN_OCTETS; i++) {
-    let at = thread + i * THREADS;
-    tile[at / OCTETS * LINE + at % OCTETS] = (*octets)[i];
-  }
-  for (var i = 0u; i < OWN_PIECES; i++) {
-    let at = thread + i * THREADS;
+fn store(octets: ptr<function, array<vec4<u32>, ${ownOctets}>>, pieces: ptr<function, array<Piece, ${ownPieces}>>, thread: u32) {
+  ${loop(
+    'i',
+    ownOctets,
+    (i) => /* wgsl */ `
+    let at = thread + ${i} * THREADS;
+    tile[at / OCTETS * LINE + at % OCTETS] = (*octets)[${i}];
+  `,
+  )}
+  ${loop(
+    'i',
+    ownPieces,
+    (i) => /* wgsl */ `
+    let at = thread + ${i} * THREADS;
     let place = WEIGHTS_AT + at / PIECES * LINE + at % PIECES * 2u;
-    let decoded = piece_octets((*pieces)[i]);
+    let decoded = piece_octets((*pieces)[${i}]);
     tile[place] = decoded[0];
     tile[place + 1u] = decoded[1];
-  }
+  `,
+  )}
+}
+`;
 }
 
+function mainText({ rowParts, outputParts, ownOctets, ownPieces }: MatrixTileCounts, loop: Loop): string {
+  return /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let rows = u32(counts[COUNT]);
@@ -54,9 +95,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let team_row = team / TEAMS_ACROSS * TEAM_ROWS;
   let team_output = team % TEAMS_ACROSS * TEAM_OUTPUTS;
 
-  var octets: array<vec4<u32>, OWN_OCTETS>;
-  var pieces: array<Piece, OWN_PIECES>;
-  var sums: array<array<Sums, OUTPUT_PARTS>, ROW_PARTS>;
+  var octets: array<vec4<u32>, ${ownOctets}>;
+  var pieces: array<Piece, ${ownPieces}>;
+  var sums: array<array<Sums, ${outputParts}>, ${rowParts}>;
   load(&octets, &pieces, Slice(first_row, rows, group.x, 0u), thread);
   for (var slice = 0u; slice < ROW_OCTETS; slice += OCTETS) {
     store(&octets, &pieces, thread);
@@ -64,32 +105,43 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // The last slice is loaded twice: a branch would keep what is loaded from being waited for later.
     load(&octets, &pieces, Slice(first_row, rows, group.x, min(slice + OCTETS, ROW_OCTETS - OCTETS)), thread);
     for (var k = 0u; k < OCTETS; k += MATRIX_DEPTH / 8u) {
-      var rights: array<Right, OUTPUT_PARTS>;
-      for (var o = 0u; o < OUTPUT_PARTS; o++) {
-        rights[o] = right_at(WEIGHTS_AT + (team_output + o * MATRIX_OUTPUTS) * LINE + k, LINE);
-      }
-      for (var r = 0u; r < ROW_PARTS; r++) {
-        let left = left_at((team_row + r * MATRIX_ROWS) * LINE + k, LINE, lane);
-        for (var o = 0u; o < OUTPUT_PARTS; o++) { sums[r][o] = multiplied(left, rights[o], sums[r][o], lane); }
-      }
+      var rights: array<Right, ${outputParts}>;
+      ${loop(
+        'o',
+        outputParts,
+        (o) => /* wgsl */ `
+        rights[${o}] = right_at(WEIGHTS_AT + (team_output + ${o} * MATRIX_OUTPUTS) * LINE + k, LINE);
+      `,
+      )}
+      ${loop(
+        'r',
+        rowParts,
+        (r) => /* wgsl */ `
+        let left = left_at((team_row + ${r} * MATRIX_ROWS) * LINE + k, LINE, lane);
+        ${loop('o', outputParts, (o) => ` sums[${r}][${o}] = multiplied(left, rights[${o}], sums[${r}][${o}], lane); `)}
+      `,
+      )}
     }
     workgroupBarrier();
   }
 
   let scratch = team * MATRIX_ROWS * SUMS_LINE;
-  for (var r = 0u; r < ROW_PARTS; r++) {
-    for (var o = 0u; o < OUTPUT_PARTS; o++) { store_sums(scratch + o * MATRIX_OUTPUTS / 4u, SUMS_LINE, sums[r][o], lane); }
+  ${loop(
+    'r',
+    rowParts,
+    (r) => /* wgsl */ `
+    ${loop('o', outputParts, (o) => ` store_sums(scratch + ${o} * MATRIX_OUTPUTS / 4u, SUMS_LINE, sums[${r}][${o}], lane); `)}
     workgroupBarrier();
     for (var i = lane; i < MATRIX_ROWS * SUMS_LINE; i += LANES) {
-      let row = first_row + team_row + r * MATRIX_ROWS + i / SUMS_LINE;
+      let row = first_row + team_row + ${r} * MATRIX_ROWS + i / SUMS_LINE;
       if (row < rows) { store_quad(row, group.x, team_output + i % SUMS_LINE * 4u, scratch + i); }
     }
     workgroupBarrier();
-  }
+  `,
+  )}
 }
-
-fn sums_at(place: u32) -> vec4<f32> { return bitcast<vec4<f32>>(tile[place]) * (1.0 / WEIGHT_SCALE); }
 `;
+}
 
 /** Sums as f32, with what `addend_of` adds to them. */
 export const STORE_QUAD_FLOATS = /* wgsl */ `

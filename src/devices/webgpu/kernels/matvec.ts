@@ -1,3 +1,5 @@
+import type { Loop } from './library/loop.ts';
+
 /**
  * Matrix-vector products for up to `ROWS` rows of activations. A workgroup computes `OUTPUTS` outputs of each of `PARTS`
  * (two where gate and up are one product), a team of 32 threads one after the other; a thread takes the row's groups 32 apart,
@@ -38,29 +40,45 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 export const ROWS_IN_ORDER = `fn row_of(group: u32, i: u32) -> u32 { return group * OUTPUTS + i; }`;
 
-/** Integer products of rows of quantized groups, `AHEAD` of a thread's loaded before; wants `activations_of(row, group)` and `group_product`. */
-export const PACKED_PRODUCT = /* wgsl */ `
+/** How much of a row each thread of a team of 32 multiplies. */
+export interface RowRounds {
+  /** Groups of 32 columns. */
+  readonly rounds: number;
+  /** Those of them that are loaded before activations are there. */
+  readonly ahead: number;
+}
+
+/** Integer products of rows of quantized groups; wants `activations_of(row, group)` and `group_product`. */
+export function packedProductText({ rounds, ahead }: RowRounds, loop: Loop): string {
+  return /* wgsl */ `
 // What of a row a thread multiplies first.
-struct Ahead { quants: array<Quants, AHEAD>, scales: array<vec2<u32>, AHEAD> }
+struct Ahead { quants: array<Quants, ${ahead}>, scales: array<vec2<u32>, ${ahead}> }
 fn load_ahead(row: u32, lane: u32) -> Ahead {
   var ahead: Ahead;
-  for (var i = 0u; i < AHEAD; i++) {
-    let group = row * GROUPS + min(lane + 32u * i, GROUPS - 1u);
-    ahead.quants[i] = load_quants(group);
-    ahead.scales[i] = load_scales(group);
-  }
+  ${loop(
+    'i',
+    ahead,
+    (i) => /* wgsl */ `
+    let group = row * GROUPS + min(lane + 32u * ${i}, GROUPS - 1u);
+    ahead.quants[${i}] = load_quants(group);
+    ahead.scales[${i}] = load_scales(group);
+  `,
+  )}
   return ahead;
 }
 
 fn row_product(row: u32, ahead: Ahead, lane: u32) -> array<f32, ROWS> {
   var loaded = ahead;
   var sums: array<f32, ROWS>;
-  for (var i = 0u; i < ROUNDS; i++) {
-    let g = lane + 32u * i;
+  ${loop(
+    'i',
+    rounds,
+    (i) => /* wgsl */ `
+    let g = lane + 32u * ${i};
     if (g < GROUPS) {
-      var quants = loaded.quants[min(i, AHEAD - 1u)];
-      var raw = loaded.scales[min(i, AHEAD - 1u)];
-      if (i >= AHEAD) {
+      var quants = loaded.quants[min(${i}, ${ahead - 1}u)];
+      var raw = loaded.scales[min(${i}, ${ahead - 1}u)];
+      if (${i} >= ${ahead}u) {
         quants = load_quants(row * GROUPS + g);
         raw = load_scales(row * GROUPS + g);
       }
@@ -69,10 +87,12 @@ fn row_product(row: u32, ahead: Ahead, lane: u32) -> array<f32, ROWS> {
       let second = vec4<u32>(levels(quad_of(quants, 4u)), levels(quad_of(quants, 5u)), levels(quad_of(quants, 6u)), levels(quad_of(quants, 7u)));
       for (var r = 0u; r < ROWS; r++) { sums[r] += group_product(first, second, scales, activations_of(r, g)); }
     }
-  }
+  `,
+  )}
   return sums;
 }
 `;
+}
 
 /** Activations that were quantized before. */
 export const QUANTIZED_BEFORE = /* wgsl */ `

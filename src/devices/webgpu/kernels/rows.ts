@@ -47,8 +47,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 }
 `;
 
+/** The parameters that hold rows of keys and of values: one, where both are the same rows. */
+export interface AppendedRows {
+  readonly keys: string;
+  readonly values: string;
+}
+
 /** An element of a row's keys or values a thread, 32 of them a block of the cache. */
-export const KV_APPEND_BLOCKS = /* wgsl */ `
+export const kvAppendBlocksText = ({ keys, values }: AppendedRows): string => /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) thread: u32) {
@@ -57,8 +63,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let row = at / (KEY_WIDTH + VALUE_WIDTH);
   let n = at % (KEY_WIDTH + VALUE_WIDTH);
   let used = row < u32(counts[0]);
-  if (used && n < KEY_WIDTH) { block_values[thread] = k[row * KEY_WIDTH + n]; }
-  else if (used) { block_values[thread] = v[row * VALUE_WIDTH + n - KEY_WIDTH]; }
+  if (used && n < KEY_WIDTH) { block_values[thread] = ${keys}[row * KEY_WIDTH + n]; }
+  else if (used) { block_values[thread] = ${values}[row * VALUE_WIDTH + n - KEY_WIDTH]; }
   workgroupBarrier();
   if (!used) { return; }
   let cell = cell_of(u32(slots[row >> 2u][row & 3u]), u32(positions[row >> 2u][row & 3u]));
@@ -68,7 +74,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 `;
 
 /** A word of a row's keys or values a thread. */
-export const KV_APPEND = /* wgsl */ `
+export const kvAppendText = ({ keys, values }: AppendedRows): string => /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) thread: u32) {
@@ -79,10 +85,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let cell = cell_of(u32(slots[row >> 2u][row & 3u]), u32(positions[row >> 2u][row & 3u]));
   if (word < KEY_WORDS) {
     let origin = row * KEY_WORDS * UNIT + word * UNIT;
-    keys[cell * KEY_WORDS + word] = cache_word(k[origin], k[origin + UNIT - 1u]);
+    keys[cell * KEY_WORDS + word] = cache_word(${keys}[origin], ${keys}[origin + UNIT - 1u]);
   } else {
     let origin = row * VALUE_WORDS * UNIT + (word - KEY_WORDS) * UNIT;
-    values[cell * VALUE_WORDS + word - KEY_WORDS] = cache_word(v[origin], v[origin + UNIT - 1u]);
+    values[cell * VALUE_WORDS + word - KEY_WORDS] = cache_word(${values}[origin], ${values}[origin + UNIT - 1u]);
   }
 }
 `;

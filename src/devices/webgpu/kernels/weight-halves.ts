@@ -1,3 +1,5 @@
+import type { Wgsl } from './library/wgsl.ts';
+
 /**
  * Pieces of 16 neighbouring weights of a quantized matrix, half a group: `load_piece` brings one into registers, and nothing more,
  * so that nobody waits for it; `piece_octets` decodes its weights to halves.
@@ -17,7 +19,9 @@ fn piece_octets(piece: Piece) -> array<vec4<u32>, 2> {
 `;
 
 /** Four signed bytes as halves. The byte b under the half 1024 is the half 1024 + b, so that numbers need no conversion. */
-export const WEIGHT_HALVES = /* wgsl */ `
+export const WEIGHT_HALVES: Wgsl = {
+  uses: ['f16'],
+  text: /* wgsl */ `
 const BIAS = vec2<f16>(f16(1152u + OFFSET));
 fn twice(value: f32) -> vec2<f16> { return vec2<f16>(f16(clamp(value * WEIGHT_SCALE, -65504.0, 65504.0))); }
 fn weight_halves(bytes: u32, scale: vec2<f16>, least: vec2<f16>) -> vec2<u32> {
@@ -26,4 +30,5 @@ fn weight_halves(bytes: u32, scale: vec2<f16>, least: vec2<f16>) -> vec2<u32> {
   if (MINS) { return vec2<u32>(bitcast<u32>(fma(low, scale, least)), bitcast<u32>(fma(high, scale, least))); }
   return vec2<u32>(bitcast<u32>(low * scale), bitcast<u32>(high * scale));
 }
-`;
+`,
+};

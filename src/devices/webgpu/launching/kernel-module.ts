@@ -1,4 +1,5 @@
 import { floatText } from '../kernels/library/float-text.ts';
+import { joinWgsl, type Wgsl } from '../kernels/library/wgsl.ts';
 
 /** How a kernel uses a buffer: `uniform` and `read` leave it as it is. */
 export type Access = 'uniform' | 'read' | 'write';
@@ -19,18 +20,9 @@ export interface KernelModule {
   /** In the order of their bindings. */
   readonly parameters: readonly Parameter[];
   readonly constants: Readonly<Record<string, Constant>>;
-  /** WGSL declarations, in any order. */
-  readonly texts: readonly string[];
+  /** In any order. */
+  readonly texts: readonly Wgsl[];
 }
-
-/** What texts must declare for the names that they use. */
-const EXTENSIONS = [
-  // It is up to us that subgroups stay together, as the analysis does not see.
-  { names: /subgroup_matrix/, directive: 'diagnostic(off, chromium.subgroup_matrix_uniformity);' },
-  { names: /subgroup_matrix/, directive: 'enable chromium_experimental_subgroup_matrix;' },
-  { names: /subgroup/, directive: 'enable subgroups;' },
-  { names: /\bf16\b/, directive: 'enable f16;' },
-] as const;
 
 /**
  * The WGSL of a module. `accesses` are the parameters' as they are bound: a parameter that is only read is bound for writing
@@ -38,16 +30,13 @@ const EXTENSIONS = [
  */
 export function moduleText(module: KernelModule, accesses: readonly Access[]): string {
   const { parameters, constants, texts } = module;
-  const body = [...new Set(texts)].join('\n');
-  return [
-    ...EXTENSIONS.filter(({ names }) => names.test(body)).map(({ directive }) => directive),
+  return joinWgsl(texts, [
     ...Object.entries(constants).map(([name, value]) => `const ${name} = ${constantText(value)};`),
     ...parameters.map(
       ({ name, type }, i) =>
         `@group(0) @binding(${i}) var<${spaceOf(accesses[i] as Access)}> ${name}: ${type};`,
     ),
-    body,
-  ].join('\n');
+  ]);
 }
 
 function spaceOf(access: Access): string {

@@ -4,6 +4,7 @@ import type { Tensor } from '../../../ops/index.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { QUANTIZE_GROUP } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
+import type { Wgsl } from '../kernels/library/wgsl.ts';
 import { QUANTIZED_BEFORE, QUANTIZED_HERE } from '../kernels/matvec.ts';
 import {
   HALVE_ROWS,
@@ -26,7 +27,7 @@ const THREADS = 256;
 /** How an integer product gets at its activations: arguments, texts and constants of its kernel. */
 export interface ProductInput {
   readonly args: Readonly<Record<string, Argument>>;
-  readonly texts: readonly string[];
+  readonly texts: readonly Wgsl[];
   readonly constants: Readonly<Record<string, Constant>>;
 }
 
@@ -90,7 +91,7 @@ export class Activations extends ActivationForms<'quantized' | 'halves'> {
     };
   }
 
-  #rawTexts(x: Tensor): string[] {
+  #rawTexts(x: Tensor): Wgsl[] {
     if (!this.normOf(x)) return [PLAIN_INPUT];
     return [NORMED_INPUT, reduceText(this.#to.target, { team: THREADS, threads: THREADS, name: 'all' })];
   }

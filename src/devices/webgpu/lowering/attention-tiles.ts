@@ -1,10 +1,15 @@
 import type { AttentionOp } from '../../../ops/index.ts';
 import type { GpuMatrices } from '../gpu-target.ts';
-import { ATTENTION_TILES, EMIT_RESULT_FLOATS, EMIT_RESULT_HALVES } from '../kernels/attention-tiles.ts';
+import {
+  type AttentionTileCounts,
+  attentionTilesTexts,
+  EMIT_RESULT_FLOATS,
+  EMIT_RESULT_HALVES,
+} from '../kernels/attention-tiles.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { octetTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
-import { unrolled } from '../kernels/library/unrolled.ts';
+import { loopFor } from '../kernels/library/loop.ts';
 import { cacheType, cellArguments, launchAttention } from './attention.ts';
 import { type Operand, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -17,12 +22,12 @@ const KEYS = 32;
 /** With fewer rows a sequence, a tile would be mostly empty. */
 const LEAST_ROWS_A_SLOT = 4;
 
-/** Vectors from one line of a tile to the next: `KEY_LINE` and the others of `ATTENTION_TILES`. */
+/** Vectors from one line of a tile to the next: `KEY_LINE` and the others of `attentionTilesTexts`. */
 function lineVectors(size: number, bytes: number): number {
   return (size * bytes) / 16 + 1;
 }
 
-/** The vectors of `tile` in `ATTENTION_TILES`. */
+/** The vectors of `tile` in `attentionTilesTexts`. */
 function tileVectors({ keySize, valueSize }: AttentionOp, { rows, outputs }: GpuMatrices): number {
   const lines = TEAMS * rows;
   const queries = lines * lineVectors(keySize, 2);
@@ -35,19 +40,19 @@ function tileVectors({ keySize, valueSize }: AttentionOp, { rows, outputs }: Gpu
 const otherBytes = ({ lanes }: GpuMatrices) => 4 * KEYS + 4 * TEAMS * lanes + 28;
 
 /** The matrices of a tile, and what of it a thread works on. */
-function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices) {
+function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices): AttentionTileCounts {
   const { rows, outputs, depth, lanes } = units;
   const sharers = lanes / rows;
   return {
-    KEY_PARTS: keySize / depth,
-    KEY_TILES: KEYS / outputs,
-    VALUE_PARTS: valueSize / outputs,
-    WEIGHT_PARTS: KEYS / depth,
-    SHARERS: sharers,
-    OWN_OCTETS: KEYS / 8 / sharers,
-    OWN_QUADS: KEYS / 4 / sharers,
-    OWN_KEYS: (KEYS * keySize) / 8 / (TEAMS * lanes),
-    OWN_VALUES: (KEYS * valueSize) / 8 / (TEAMS * lanes),
+    keyParts: keySize / depth,
+    keyTiles: KEYS / outputs,
+    valueParts: valueSize / outputs,
+    weightParts: KEYS / depth,
+    sharers,
+    ownOctets: KEYS / 8 / sharers,
+    ownQuads: KEYS / 4 / sharers,
+    ownKeys: (KEYS * keySize) / 8 / (TEAMS * lanes),
+    ownValues: (KEYS * valueSize) / 8 / (TEAMS * lanes),
   };
 }
 
@@ -75,12 +80,11 @@ export function launchTiles(
   const { cache, batch, heads, kvHeads } = op;
   const rows = TEAMS * units.rows;
   const cells = cellArguments(cache, { ...batch, positions: op.reach }, to);
-  const counts = tileCounts(op, units);
   const octets = cacheType(cache) === 'q8_0' ? 'array<vec2<u32>>' : 'array<vec4<u32>>';
   to.launch({
     name: 'attention_tiles',
     texts: [
-      to.target.unroll ? unrolled(ATTENTION_TILES, counts) : ATTENTION_TILES,
+      ...attentionTilesTexts(tileCounts(op, units), loopFor(to.target)),
       form === 'halves' ? EMIT_RESULT_HALVES : EMIT_RESULT_FLOATS,
       ...(form === 'halves' ? [QUAD_HALVES] : []),
       units.text,
@@ -105,7 +109,6 @@ export function launchTiles(
       MATRIX_ROWS: units.rows,
       MATRIX_OUTPUTS: units.outputs,
       MATRIX_DEPTH: units.depth,
-      ...counts,
       ...cells.constants,
     },
     args: {

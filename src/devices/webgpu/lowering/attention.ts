@@ -20,7 +20,7 @@ import {
 } from '../kernels/library/paged-cache.ts';
 import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
-import { KV_APPEND, KV_APPEND_BLOCKS } from '../kernels/rows.ts';
+import { kvAppendBlocksText, kvAppendText } from '../kernels/rows.ts';
 import { lineGrid } from './line-grid.ts';
 import { type Argument, type Operand, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -81,16 +81,17 @@ export function cellArguments(
 /** How the elements of rows are appended: a thread a word, or, in blocks, an element. */
 function appendTexts({ k, v, cache }: KvAppendOp) {
   const type = cacheType(cache);
+  const rows = { keys: 'k', values: k === v ? 'k' : 'v' };
   if (type === 'q8_0') {
     return {
-      texts: [KV_APPEND_BLOCKS, ...blockTexts('keys', 'values')],
+      texts: [kvAppendBlocksText(rows), ...blockTexts('keys', 'values')],
       constants: { KEY_WIDTH: k.width, VALUE_WIDTH: v.width },
       rowThreads: k.width + v.width,
     };
   }
   const unit = cacheUnit(cache);
   return {
-    texts: [KV_APPEND, ...cacheTexts(type)],
+    texts: [kvAppendText(rows), ...cacheTexts(type)],
     constants: { KEY_WORDS: k.width / unit, VALUE_WORDS: v.width / unit },
     rowThreads: (k.width + v.width) / unit,
   };
@@ -101,17 +102,15 @@ export function lowerKvAppend(op: KvAppendOp, to: Lowering): void {
   const cells = cellArguments(cache, batch, to);
   const { threads } = to.target;
   const append = appendTexts(op);
-  const [kernel = '', ...texts] = append.texts;
-  const same = k === v;
   to.launch({
     name: 'kv_append',
-    texts: [GRID, PAGED_CACHE, ...texts, same ? kernel.replace(/\bv\[/g, 'k[') : kernel],
+    texts: [GRID, PAGED_CACHE, ...append.texts],
     constants: { THREADS: threads, ...append.constants, ...cells.constants },
     args: {
       counts: to.counts,
       ...cells.args,
       k: read(k),
-      ...(same ? {} : { v: read(v) }),
+      ...(k === v ? {} : { v: read(v) }),
       keys: written(cache, 'keys'),
       values: written(cache, 'values'),
     },

@@ -123,11 +123,10 @@ export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
 /** Activations of a choice, quantized for integer products: parts of a row read as rows of their own. */
 function inputOf({ x, weight }: MatmulExpertsOp, matrix: Matrix, to: Lowering): ProductInput {
   if (matrix.packed) {
-    const product = packedProduct(weight.columns, to.target);
     return {
       args: { x: read(to.activations.quantized(x), 'array<vec4<u32>>') },
-      texts: [...product.texts, EXPERT_ACTIVATIONS, QUANTIZE_GROUP],
-      constants: { ...product.constants, X_SCALES_AT: quantizedScalesAt(to.capacity(x), x.width) },
+      texts: [...packedProduct(weight.columns, to.target), EXPERT_ACTIVATIONS, QUANTIZE_GROUP],
+      constants: { X_SCALES_AT: quantizedScalesAt(to.capacity(x), x.width) },
     };
   }
   const { columns } = weight;

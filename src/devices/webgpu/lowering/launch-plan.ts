@@ -1,6 +1,7 @@
 import type { Temporary } from '../../../device/index.ts';
 import type { State, Tensor, Weight } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
+import type { Wgsl } from '../kernels/library/wgsl.ts';
 import type { Access, Constant } from '../launching/kernel-module.ts';
 import type { WebGpuWeight, WeightChunk } from './webgpu-weight.ts';
 import type { WeightLayout } from './weight-layout.ts';
@@ -25,7 +26,7 @@ export interface Argument {
 /** A launch before its scratch has a place. `args` are by the names that the texts give them. */
 export interface LaunchPlan {
   readonly name: string;
-  readonly texts: readonly string[];
+  readonly texts: readonly Wgsl[];
   readonly constants?: Readonly<Record<string, Constant>>;
   readonly args: Readonly<Record<string, Argument>>;
   readonly grid: readonly [number, number?, number?];

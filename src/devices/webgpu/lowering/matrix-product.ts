@@ -4,11 +4,12 @@ import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
 import { ADDENDS } from '../kernels/finish.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
-import { unrolled } from '../kernels/library/unrolled.ts';
+import { loopFor } from '../kernels/library/loop.ts';
 import {
   EMIT_QUAD_FLOATS,
   EMIT_QUAD_HALVES,
-  MATRIX_PRODUCT,
+  matrixProductTexts,
+  type MatrixTileCounts,
   STORE_QUAD_FLOATS,
   STORE_QUAD_GATED,
 } from '../kernels/matrix-product.ts';
@@ -72,11 +73,10 @@ export function launchMatrixProduct(
   const x = to.activations.halves(of.x);
   for (const chunk of matrix.weight.chunks) {
     const rows = chunk.rowCount / parts;
-    const counts = tileCounts(tile, units);
     to.launch({
       name: of.gated ? 'gated_matrix_product' : 'matrix_product',
       texts: [
-        to.target.unroll ? unrolled(MATRIX_PRODUCT, counts) : MATRIX_PRODUCT,
+        ...matrixProductTexts(tileCounts(tile, units), loopFor(to.target)),
         QUAD_HALVES,
         PACKED_PIECES,
         units.text,
@@ -91,7 +91,6 @@ export function launchMatrixProduct(
         FIRST_ROW: chunk.firstRow,
         ...tileConstants(tile, units),
         WEIGHT_SCALE: { f32: groupFormat(of.weights[0]).groups.weightScale },
-        ...counts,
         ...matrix.constants,
       },
       args: {
@@ -121,13 +120,13 @@ function tileConstants(tile: Tile, { rows, outputs, depth, lanes }: GpuMatrices)
 }
 
 /** How much of a tile a thread loads and a team multiplies. */
-function tileCounts(tile: Tile, { rows, outputs, lanes }: GpuMatrices) {
+function tileCounts(tile: Tile, { rows, outputs, lanes }: GpuMatrices): MatrixTileCounts {
   const threads = (lanes * tile.rows * tile.outputs) / (tile.teamRows * tile.teamOutputs);
   const counts = {
-    ROW_PARTS: tile.teamRows / rows,
-    OUTPUT_PARTS: tile.teamOutputs / outputs,
-    OWN_OCTETS: (tile.rows * tile.depth) / 8 / threads,
-    OWN_PIECES: (tile.outputs * tile.depth) / 16 / threads,
+    rowParts: tile.teamRows / rows,
+    outputParts: tile.teamOutputs / outputs,
+    ownOctets: (tile.rows * tile.depth) / 8 / threads,
+    ownPieces: (tile.outputs * tile.depth) / 16 / threads,
   };
   invariant(Object.values(counts).every(Number.isInteger), 'a tile is shared out evenly');
   return counts;

@@ -3,15 +3,16 @@ import type { GpuTarget } from '../gpu-target.ts';
 import { ADDENDS, FINISH_FLOATS } from '../kernels/finish.ts';
 import { GROUP_PRODUCT } from '../kernels/group-product.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
-import { unrolled } from '../kernels/library/unrolled.ts';
+import { loopFor } from '../kernels/library/loop.ts';
 import {
   DENSE_PRODUCT,
   MATVEC,
-  PACKED_PRODUCT,
+  packedProductText,
   ROWS_IN_ORDER,
   X4_ALIGNED,
   X4_UNALIGNED,
 } from '../kernels/matvec.ts';
+import type { Wgsl } from '../kernels/library/wgsl.ts';
 import type { Constant } from '../launching/kernel-module.ts';
 import type { ProductInput } from './activations.ts';
 import { type Argument, read } from './launch-plan.ts';
@@ -34,7 +35,7 @@ const FEW_OUTPUTS = 8192;
 /** What becomes of the sums: arguments, texts (`finish` and `row_of` among them) and constants of the kernel. */
 export interface Finish {
   readonly args: Readonly<Record<string, Argument>>;
-  readonly texts: readonly string[];
+  readonly texts: readonly Wgsl[];
   readonly constants: Readonly<Record<string, Constant>>;
 }
 
@@ -100,23 +101,14 @@ function inputOf(
     return { ...dense, texts: [DENSE_PRODUCT, ...dense.texts] };
   }
   const input = to.activations.input(x, buffers);
-  const product = packedProduct(x.width, to.target);
-  return {
-    ...input,
-    texts: [...product.texts, ...input.texts],
-    constants: { ...input.constants, ...product.constants },
-  };
+  return { ...input, texts: [...packedProduct(x.width, to.target), ...input.texts] };
 }
 
 /** Integer products of rows of so many columns: `load_ahead` and `row_product`. */
-export function packedProduct(
-  columns: number,
-  { unroll }: GpuTarget,
-): Pick<ProductInput, 'texts' | 'constants'> {
+export function packedProduct(columns: number, target: GpuTarget): readonly string[] {
   const rounds = Math.ceil(columns / 32 / TEAM);
-  const counts = { ROUNDS: rounds, AHEAD: unroll ? Math.min(MOST_AHEAD, rounds) : 1 };
-  const product = unroll ? unrolled(PACKED_PRODUCT, counts) : PACKED_PRODUCT;
-  return { texts: [product, GROUP_PRODUCT], constants: counts };
+  const ahead = target.unroll ? Math.min(MOST_AHEAD, rounds) : 1;
+  return [packedProductText({ rounds, ahead }, loopFor(target)), GROUP_PRODUCT];
 }
 
 /** Activations four at a time: `x4(row, quad)`. */

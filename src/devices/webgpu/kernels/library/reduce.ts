@@ -1,4 +1,5 @@
 import type { GpuTarget } from '../../gpu-target.ts';
+import type { Wgsl } from './wgsl.ts';
 
 /** Cells that threads add up one after the other; more of them are halved by barriers first. */
 const SERIAL_CELLS = 16;
@@ -11,10 +12,11 @@ const SERIAL_CELLS = 16;
 export function reduceText(
   { lanes }: GpuTarget,
   of: { readonly team: number; readonly threads: number; readonly name?: string },
-): string {
+): Wgsl {
   const { name = 'team' } = of;
   const shape = { ...of, shuffled: Math.min(lanes, of.team) };
-  return reduction(`${name}_sum`, 'a + b', shape) + reduction(`${name}_max`, 'max(a, b)', shape);
+  const text = reduction(`${name}_sum`, 'a + b', shape) + reduction(`${name}_max`, 'max(a, b)', shape);
+  return shape.shuffled > 1 ? { text, uses: ['subgroups'] } : text;
 }
 
 interface Shape {

@@ -12,7 +12,7 @@ import type { InputSlot } from '../src/model/batch-inputs.ts';
 import type { BatchPlan } from '../src/model/batch-plan.ts';
 import { AsyncModelLoader } from '../src/load/async-model-loader.ts';
 import { ExecutionPlan } from '../src/model/execution-plan.ts';
-import { KV_BLOCK_SIZE } from '../src/model/kv-cache.ts';
+import { KV_BLOCK_SIZE } from '../src/model/layer-states.ts';
 import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { openDevice } from '../src/node/devices.ts';
 import { DEFAULT_SAMPLING, weightRowBytes, writeSamplingRow } from '../src/ops/index.ts';

@@ -1,9 +1,8 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { readSamplingRow, type SamplingParameters, seedOf } from '../ops/index.ts';
-import type { TokenStream } from './engine.ts';
 import type { Follower, ProposedSequence, Proposer } from './proposer.ts';
-import type { GenerateRequest } from './sequence.ts';
+import type { GenerateRequest, TokenStream } from './sequence.ts';
 
 /** A model that continues token ids. */
 export interface TokenSource {

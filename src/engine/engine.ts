@@ -11,14 +11,10 @@ import { explainFault } from './first-fault.ts';
 import { PROMPT_LOOKUP } from './prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from './runtime-options.ts';
 import type { SequenceSnapshot } from './sequence-snapshot.ts';
-import type { SampledToken } from './sampled-token.ts';
-import { type GenerateRequest, type GenerationEnd, Sequence } from './sequence.ts';
+import { type GenerateRequest, Sequence, type TokenStream } from './sequence.ts';
 import { SharedLock } from './shared-lock.ts';
 import { SoleUse } from './sole-use.ts';
 import { SlotPool } from './slot-pool.ts';
-
-/** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
-export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
 
 /**
  * Runs many sequences at once on an allocated and loaded plan: their rows are batched step by step, and while one step

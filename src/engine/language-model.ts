@@ -25,7 +25,7 @@ import { ChatStream } from './chat-stream.ts';
 import { detokenized, type DetokenizedOptions } from './detokenized.ts';
 import { type Embedding, type EmbedOptions, pooledRows, poolingOf, unitVector } from './embedding.ts';
 import { DraftProposer } from './draft-proposer.ts';
-import { Engine, type TokenStream } from './engine.ts';
+import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
 import type { PositionLogits } from './forced-logits.ts';
 import type { AnswerOptions, ChatOptions, GenerateOptions } from './generate-options.ts';
@@ -36,7 +36,7 @@ import { ModelText } from './model-text.ts';
 import { besideDraft, countingDraft, planDraft, withSpeculation } from './plan-draft.ts';
 import { samplingOf } from './sampling-of.ts';
 import { formOf, type Held, heldTokens } from './held-text.ts';
-import type { GenerateRequest } from './sequence.ts';
+import type { GenerateRequest, TokenStream } from './sequence.ts';
 import type { SequenceSnapshot } from './sequence-snapshot.ts';
 import { TextStream } from './text-stream.ts';
 

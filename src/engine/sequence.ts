@@ -62,6 +62,9 @@ export interface GenerationEnd {
   readonly generateSeconds: number;
 }
 
+/** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
+export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
+
 /** A generation as others see it. */
 export interface SequenceActivity {
   /** Its slot, or -1 while it waits for one. */

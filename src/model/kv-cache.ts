@@ -1,13 +1,6 @@
 import { invariant } from '../base/errors.ts';
+import { blocksFor, KV_BLOCK_SIZE } from './layer-states.ts';
 import type { SequenceState } from './sequence-state.ts';
-
-/** Positions of one cache block. */
-export const KV_BLOCK_SIZE = 32;
-
-/** Blocks that a sequence of `context` positions takes. */
-export function blocksFor(context: number): number {
-  return Math.ceil(context / KV_BLOCK_SIZE);
-}
 
 /** How large a KV cache is. */
 export interface KvCacheSize {

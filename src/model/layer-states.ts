@@ -3,7 +3,14 @@ import type { PagedCache } from '../ops/attention.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
 import { STATE_BLOCK } from '../ops/state-blocks.ts';
 import type { State } from '../ops/value.ts';
-import { KV_BLOCK_SIZE } from './kv-cache.ts';
+
+/** Positions of one cache block. */
+export const KV_BLOCK_SIZE = 32;
+
+/** Blocks that a sequence of `context` positions takes. */
+export function blocksFor(context: number): number {
+  return Math.ceil(context / KV_BLOCK_SIZE);
+}
 
 /** How a KV cache may be stored. */
 export const CACHE_TYPES = ['f16', 'q8_0', 'f32'] as const;

@@ -1,7 +1,7 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import { ExecutionPlan } from './execution-plan.ts';
 import type { FitPlan, MemoryLimits } from './fit-plan.ts';
-import { KV_BLOCK_SIZE } from './kv-cache.ts';
+import { KV_BLOCK_SIZE } from './layer-states.ts';
 import { describeModel, type ModelDescription, type ModelSource, type PlanOptions } from './plan-options.ts';
 
 /** A model that was compiled, from its metadata alone. Nothing of it is allocated. */

@@ -9,7 +9,8 @@ import {
   type StepPlan,
 } from '../../src/engine/continuous-batcher.ts';
 import { SlotPool } from '../../src/engine/slot-pool.ts';
-import { KV_BLOCK_SIZE, KvCache } from '../../src/model/kv-cache.ts';
+import { KvCache } from '../../src/model/kv-cache.ts';
+import { KV_BLOCK_SIZE } from '../../src/model/layer-states.ts';
 
 const CONTEXT = 256;
 

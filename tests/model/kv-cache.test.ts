@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { blocksFor, KV_BLOCK_SIZE, KvCache } from '../../src/model/kv-cache.ts';
+import { KvCache } from '../../src/model/kv-cache.ts';
+import { blocksFor, KV_BLOCK_SIZE } from '../../src/model/layer-states.ts';
 
 const SLOTS = 4;
 const BLOCKS = 10;

@@ -8,10 +8,10 @@ import { type Launch as NativeLaunch, moduleKey } from '../src/devices/native/in
 import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
-import type { InputSlot } from '../src/model/batch-inputs.ts';
-import type { BatchPlan } from '../src/model/batch-plan.ts';
+import type { InputSlot } from '../src/plan/inputs/batch-inputs.ts';
+import type { BatchPlan } from '../src/plan/steps/batch-plan.ts';
 import { AsyncModelLoader } from '../src/load/async-model-loader.ts';
-import { ExecutionPlan } from '../src/model/execution-plan.ts';
+import { ExecutionPlan } from '../src/plan/execution-plan.ts';
 import { KV_BLOCK_SIZE } from '../src/model/layer-states.ts';
 import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { openDevice } from '../src/node/devices.ts';

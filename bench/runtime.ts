@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { LanguageModel } from '../src/engine/language-model.ts';
-import { StepProfile } from '../src/engine/step-profile.ts';
+import { StepProfile } from '../src/runtime/jobs/step-profile.ts';
 import { Q8_0 } from '../src/formats/index.ts';
 import { type SyntheticShape, syntheticShape } from '../src/model/synthetic/shapes.ts';
 import { reportDevices } from '../src/node/devices.ts';

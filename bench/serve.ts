@@ -3,7 +3,7 @@ import { once, setMaxListeners } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { LanguageModel } from '../src/engine/language-model.ts';
-import { StepProfile } from '../src/engine/step-profile.ts';
+import { StepProfile } from '../src/runtime/jobs/step-profile.ts';
 import { HttpListener } from '../src/node/http-listener.ts';
 import { loadModel } from '../src/node/load-model.ts';
 import { ModelServer } from '../src/server/index.ts';

@@ -8,10 +8,10 @@ import { AsyncModelLoader, type LoaderOptions, SYNCHRONOUS } from '../../src/loa
 import { LOAD_PHASES } from '../../src/load/load-clock.ts';
 import { DECODING_SIZES } from '../../src/load/loader-sizes.ts';
 import { LoadTrace } from '../../src/load/load-trace.ts';
-import type { WeightPolicy } from '../../src/load/weight-policy.ts';
+import type { WeightPolicy } from '../../src/formats/weight-policy.ts';
 import { Q4_0 } from '../../src/formats/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import { ExecutionPlan } from '../../src/model/execution-plan.ts';
+import { ExecutionPlan } from '../../src/plan/execution-plan.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { openDevice } from '../../src/node/devices.ts';
 import { openGguf } from '../../src/node/index.ts';

@@ -1,6 +1,6 @@
 import type { Device } from '../../src/device/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
-import { LOAD_MODES, type LoadMode } from '../../src/engine/load-mode.ts';
+import { LOAD_MODES, type LoadMode } from '../../src/runtime/opening/load-mode.ts';
 import { LoadTrace } from '../../src/load/load-trace.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openGguf } from '../../src/node/index.ts';

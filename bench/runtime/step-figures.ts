@@ -1,4 +1,4 @@
-import type { StepPhase, StepProfile } from '../../src/engine/step-profile.ts';
+import type { StepPhase, StepProfile } from '../../src/runtime/jobs/step-profile.ts';
 
 /** Where the time of steps went, on average. */
 export interface StepFigures {

@@ -7,7 +7,7 @@ import type { ChatChunk } from '../engine/chat-stream.ts';
 import type { TextChunk, TextEnd } from '../engine/text-stream.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
-import type { FitPlan } from '../model/fit-plan.ts';
+import type { FitPlan } from '../plan/memory/fit-plan.ts';
 import type { ChatMessage } from '../text/index.ts';
 import type { BrowserDeviceRequest } from './open-device.ts';
 import type { OpenSourceOptions, SourceLocation } from './open-source.ts';

@@ -6,7 +6,7 @@ import type { TextChunk, TextEnd, TextStream } from '../engine/text-stream.ts';
 import { GgufFile } from '../gguf/index.ts';
 import { dialectOf } from '../text/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
-import { decodesOnHost } from '../model/plan-options.ts';
+import { decodesOnHost } from '../plan/parts/plan-options.ts';
 import {
   type BrowserLoadProgress,
   type EngineCalls,

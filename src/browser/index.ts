@@ -1,6 +1,6 @@
 /** rocmforge for browsers: load a GGUF model into a worker, keep it, and continue texts with it. */
 export { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
-export type { SampledToken, ScoredToken } from '../engine/sampled-token.ts';
+export type { SampledToken, ScoredToken } from '../runtime/jobs/sampled-token.ts';
 export type { ChatChunk, ChatStream } from '../engine/chat-stream.ts';
 export type { TextChunk, TextEnd, TextStream } from '../engine/text-stream.ts';
 export type { LoadReport } from '../load/async-model-loader.ts';

@@ -1,6 +1,6 @@
 import type { CallHandle, CallListener } from '../calls/index.ts';
 import type { TextChunk, TextEnd, TextSource } from '../engine/text-stream.ts';
-import { TokenQueue } from '../engine/token-queue.ts';
+import { TokenQueue } from '../runtime/token-queue.ts';
 
 /** Text as the engine's worker generates it, from a call that `begin` begins. */
 export function remoteText<C extends TextChunk>(

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { SampledToken } from '../engine/sampled-token.ts';
+import type { SampledToken } from '../runtime/jobs/sampled-token.ts';
 import type { ChatChunk } from '../engine/chat-stream.ts';
 import type { TextChunk, TextStream } from '../engine/text-stream.ts';
 import type { Output } from './output.ts';

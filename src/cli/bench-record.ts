@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fail } from '../base/errors.ts';
-import type { BenchmarkResult } from '../engine/benchmark.ts';
-import type { CheckResult } from '../engine/benchmark-check.ts';
+import type { BenchmarkResult } from '../evaluate/benchmark.ts';
+import type { CheckResult } from '../evaluate/benchmark-check.ts';
 
 /** What `rocmforge bench` measured: the model and where it ran, seconds to load, tokens a second. */
 export interface BenchRecord {

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { ModelOptions } from '../engine/language-model.ts';
-import { LOAD_MODES, type LoadMode } from '../engine/load-mode.ts';
+import { LOAD_MODES, type LoadMode } from '../runtime/opening/load-mode.ts';
 import { DECODE_PLACES, type DecodePlace } from '../load/weight-job.ts';
-import { WEIGHT_POLICIES, type WeightPolicy } from '../load/weight-policy.ts';
+import { WEIGHT_POLICIES, type WeightPolicy } from '../formats/weight-policy.ts';
 import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.ts';
 import { CACHE_TYPES } from '../model/layer-states.ts';
 import { DEVICE_NAMES } from '../node/devices.ts';

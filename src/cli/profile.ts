@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { fail } from '../base/errors.ts';
-import { type PhaseSummary, StepProfile } from '../engine/step-profile.ts';
+import { type PhaseSummary, StepProfile } from '../runtime/jobs/step-profile.ts';
 import type { Output } from './output.ts';
 import { tableText } from './table.ts';
 

@@ -1,7 +1,7 @@
 import { type AnswerParser, type AnswerPart, StopMatcher, StreamingDetokenizer } from '../text/index.ts';
 import { type ChatChunk, chunkOf } from './chat-stream.ts';
 import type { DetokenizedOptions } from './detokenized.ts';
-import type { TokenStream } from './sequence.ts';
+import type { TokenStream } from '../runtime/sequence.ts';
 import type { TextSource } from './text-stream.ts';
 
 /** How tokens become the parts of an answer. */

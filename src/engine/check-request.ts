@@ -1,5 +1,5 @@
 import { fail } from '../base/errors.ts';
-import type { ContextShift } from './sequence.ts';
+import type { ContextShift } from '../runtime/sequence.ts';
 
 /** Throws `PROMPT_EMPTY`, `CONTEXT_OVERFLOW` or `TOKEN_OUT_OF_RANGE` for ids that cannot be computed. */
 export function checkIds(ids: readonly number[], of: { context: number; vocabulary: number }): void {

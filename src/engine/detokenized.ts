@@ -1,5 +1,5 @@
 import { StopMatcher, StreamingDetokenizer, type Tokenizer } from '../text/index.ts';
-import type { TokenStream } from './sequence.ts';
+import type { TokenStream } from '../runtime/sequence.ts';
 import type { TextSource } from './text-stream.ts';
 
 /** How tokens become text. */

@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import type { ModelConfig, Pooling } from '../model/model-config.ts';
-import type { PositionLogits } from './forced-logits.ts';
+import type { PositionLogits } from '../runtime/forced-logits.ts';
 
 /** What makes one vector of several rows. */
 export type VectorPooling = Exclude<Pooling, 'none'>;

@@ -1,10 +1,10 @@
 import type { Logger } from '../base/log.ts';
-import type { SequenceState } from '../model/sequence-state.ts';
-import type { EngineTarget } from './device-run.ts';
-import type { Proposer } from './proposer.ts';
-import type { RuntimeOptions } from './runtime-options.ts';
-import type { SequenceActivity } from './sequence.ts';
-import type { StepProfile } from './step-profile.ts';
+import type { SequenceState } from '../state/sequence-state.ts';
+import type { EngineTarget } from '../runtime/device-run.ts';
+import type { Proposer } from '../scheduler/proposer.ts';
+import type { RuntimeOptions } from '../runtime/jobs/runtime-options.ts';
+import type { SequenceActivity } from '../runtime/sequence.ts';
+import type { StepProfile } from '../runtime/jobs/step-profile.ts';
 
 /** What an engine runs on. It owns none of it. */
 export interface EngineParts extends EngineTarget {

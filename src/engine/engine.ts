@@ -2,19 +2,19 @@ import { Lifetime } from '../base/disposal.ts';
 import { invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkIds, checkLimits, checkShift } from './check-request.ts';
-import { ContinuousBatcher, type Slice, type StepPlan } from './continuous-batcher.ts';
-import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from './device-run.ts';
+import { ContinuousBatcher, type Slice, type StepPlan } from '../scheduler/continuous-batcher.ts';
+import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from '../runtime/device-run.ts';
 import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
-import type { EvaluateOptions, PositionLogits } from './forced-logits.ts';
-import type { PipelineParts, Sampled } from './job-pipeline.ts';
-import { explainFault } from './first-fault.ts';
-import { PROMPT_LOOKUP } from './prompt-lookup.ts';
-import { DEFAULT_RUNTIME } from './runtime-options.ts';
-import type { SequenceSnapshot } from './sequence-snapshot.ts';
-import { type GenerateRequest, Sequence, type TokenStream } from './sequence.ts';
-import { SharedLock } from './shared-lock.ts';
-import { SoleUse } from './sole-use.ts';
-import { SlotPool } from './slot-pool.ts';
+import type { EvaluateOptions, PositionLogits } from '../runtime/forced-logits.ts';
+import type { PipelineParts, Sampled } from '../runtime/jobs/job-pipeline.ts';
+import { explainFault } from '../runtime/first-fault.ts';
+import { PROMPT_LOOKUP } from '../scheduler/prompt-lookup.ts';
+import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
+import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
+import { type GenerateRequest, Sequence, type TokenStream } from '../runtime/sequence.ts';
+import { SharedLock } from '../runtime/shared-lock.ts';
+import { SoleUse } from '../runtime/sole-use.ts';
+import { SlotPool } from '../state/slot-pool.ts';
 
 /**
  * Runs many sequences at once on an allocated and loaded plan: their rows are batched step by step, and while one step

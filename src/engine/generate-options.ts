@@ -1,5 +1,5 @@
 import type { ChatRenderOptions, ReasoningOptions, TokenConstraint } from '../text/index.ts';
-import type { ContextShift } from './sequence.ts';
+import type { ContextShift } from '../runtime/sequence.ts';
 import type { SamplingParameters } from '../ops/sampling/sampling-row.ts';
 
 /** How a text is continued. What is left out takes the defaults of `DEFAULT_SAMPLING`. */

@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import type { AnswerTextForm, Dialect, TextForm, TokenConstraint } from '../text/index.ts';
-import type { TokenStream } from './sequence.ts';
+import type { TokenStream } from '../runtime/sequence.ts';
 import type { AnswerOptions, GenerateOptions } from './generate-options.ts';
 
 /** What a text is held to that is no answer. */

@@ -4,12 +4,12 @@ import { silentLogger } from '../base/log.ts';
 import type { Device } from '../device/index.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
-import type { ExecutionPlan } from '../model/execution-plan.ts';
-import type { FitPlan } from '../model/fit-plan.ts';
+import type { ExecutionPlan } from '../plan/execution-plan.ts';
+import type { FitPlan } from '../plan/memory/fit-plan.ts';
 import { chooseAdapters } from '../model/lora/choose-adapters.ts';
 import type { ModelConfig } from '../model/model-config.ts';
-import { type CompiledModel, compileModel, planWithin } from '../model/plan-within.ts';
-import { stateOf } from '../model/state-of.ts';
+import { type CompiledModel, compileModel, planWithin } from '../plan/plan-within.ts';
+import { stateOf } from '../state/state-of.ts';
 import type { Cost, CostContext } from '../ops/index.ts';
 import type {
   ChatMessage,
@@ -24,23 +24,23 @@ import { answered } from './answered.ts';
 import { ChatStream } from './chat-stream.ts';
 import { detokenized, type DetokenizedOptions } from './detokenized.ts';
 import { type Embedding, type EmbedOptions, pooledRows, poolingOf, unitVector } from './embedding.ts';
-import { DraftProposer } from './draft-proposer.ts';
+import { DraftProposer } from '../runtime/opening/draft-proposer.ts';
 import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
-import type { PositionLogits } from './forced-logits.ts';
+import type { PositionLogits } from '../runtime/forced-logits.ts';
 import type { AnswerOptions, ChatOptions, GenerateOptions } from './generate-options.ts';
-import { limitsOf, type ModelOptions, type ModelParts } from './loaded-model.ts';
+import { limitsOf, type ModelOptions, type ModelParts } from '../runtime/opening/loaded-model.ts';
 import { checkCall, checkOpening } from './option-names.ts';
-import { ModelKeeper } from './model-keeper.ts';
+import { ModelKeeper } from '../runtime/opening/model-keeper.ts';
 import { ModelText } from './model-text.ts';
-import { besideDraft, countingDraft, planDraft, withSpeculation } from './plan-draft.ts';
+import { besideDraft, countingDraft, planDraft, withSpeculation } from '../runtime/opening/plan-draft.ts';
 import { samplingOf } from './sampling-of.ts';
 import { formOf, type Held, heldTokens } from './held-text.ts';
-import type { GenerateRequest, TokenStream } from './sequence.ts';
-import type { SequenceSnapshot } from './sequence-snapshot.ts';
+import type { GenerateRequest, TokenStream } from '../runtime/sequence.ts';
+import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
 import { TextStream } from './text-stream.ts';
 
-export type { ModelOptions, ModelParts } from './loaded-model.ts';
+export type { ModelOptions, ModelParts } from '../runtime/opening/loaded-model.ts';
 
 const NO_ADAPTERS: ReadonlyMap<string, number> = new Map();
 

@@ -25,7 +25,7 @@ import {
 } from '../text/index.ts';
 import type { AnswerOptions, ChatOptions } from './generate-options.ts';
 import { answerFormOf } from './held-text.ts';
-import type { ModelOptions } from './loaded-model.ts';
+import type { ModelOptions } from '../runtime/opening/loaded-model.ts';
 import { ReasoningBudget } from './reasoning-budget.ts';
 
 /** How a conversation is written down. */

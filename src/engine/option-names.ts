@@ -1,10 +1,10 @@
 import { checkOptions, type OptionNames } from '../base/options.ts';
-import type { PlanOptions } from '../model/plan-options.ts';
+import type { PlanOptions } from '../plan/parts/plan-options.ts';
 import type { ChatRenderOptions, ReasoningOptions } from '../text/index.ts';
 import type { EmbedOptions } from './embedding.ts';
 import type { ChatOptions, GenerateOptions } from './generate-options.ts';
-import type { ModelOptions, ModelParts } from './loaded-model.ts';
-import { DEFAULT_RUNTIME } from './runtime-options.ts';
+import type { ModelOptions, ModelParts } from '../runtime/opening/loaded-model.ts';
+import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
 
 const PLAN_OPTIONS: OptionNames<PlanOptions> = {
   context: true,

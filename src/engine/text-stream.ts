@@ -1,6 +1,6 @@
 import { fail, invariant } from '../base/errors.ts';
-import type { SampledToken } from './sampled-token.ts';
-import type { GenerationEnd } from './sequence.ts';
+import type { SampledToken } from '../runtime/jobs/sampled-token.ts';
+import type { GenerationEnd } from '../runtime/sequence.ts';
 
 /** A piece of generated text, never a part of a character. Empty while a character or a stop string is incomplete. */
 export interface TextChunk {

@@ -11,7 +11,7 @@ import {
 } from './async-model-loader.ts';
 import { DeviceTensor } from './device-tensor.ts';
 import { plainJob } from './weight-job.ts';
-import { formatUnder, type WeightPolicy } from './weight-policy.ts';
+import { formatUnder, type WeightPolicy } from '../formats/weight-policy.ts';
 
 /** How tensors are loaded, and what they become. */
 export interface GgufLoaderOptions extends LoaderOptions {

@@ -1,7 +1,7 @@
 import { fail } from '../base/errors.ts';
 import type { GgufMetadata } from '../gguf/metadata.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
-import { formatUnder, type WeightPolicy } from '../load/weight-policy.ts';
+import { formatUnder, type WeightPolicy } from '../formats/weight-policy.ts';
 import { embed } from '../ops/embed.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
 import type { Tensor, Weight } from '../ops/value.ts';

@@ -1,5 +1,5 @@
 import { fail } from '../base/errors.ts';
-import type { WeightPolicy } from '../load/weight-policy.ts';
+import type { WeightPolicy } from '../formats/weight-policy.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
 import { sample, scale, tokenAppend } from '../ops/index.ts';
 import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';

@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import type { OptionNames } from '../base/options.ts';
-import type { DraftModel, DraftSource } from '../engine/draft-model.ts';
+import type { DraftModel, DraftSource } from '../runtime/opening/draft-model.ts';
 import type { LanguageModel } from '../engine/language-model.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
 import { openGguf } from './open-gguf.ts';

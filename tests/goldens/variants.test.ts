@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parseGolden } from '../../src/engine/golden.ts';
+import { parseGolden } from '../../src/evaluate/golden.ts';
 import { loadModel } from '../../src/index.ts';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { checkEmbeddings } from '../support/family-tests.ts';

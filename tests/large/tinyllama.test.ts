@@ -5,7 +5,7 @@ import {
   estimatePerplexity,
   type PerplexityEstimate,
   perplexityChunks,
-} from '../../src/engine/perplexity.ts';
+} from '../../src/evaluate/perplexity.ts';
 import { type ChatMessage, loadModel } from '../../src/index.ts';
 import { tinyLlamaPath } from '../support/npm-model.ts';
 import { sharedPath } from '../support/shared.ts';

@@ -5,7 +5,7 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import { openNullDevice } from '../../src/devices/null/index.ts';
 import type { GgufFile, GgufPlan } from '../../src/gguf/index.ts';
 import { llama } from '../../src/model/architectures/llama.ts';
-import { ExecutionPlan } from '../../src/model/execution-plan.ts';
+import { ExecutionPlan } from '../../src/plan/execution-plan.ts';
 import { areOfOneKind, recordModel } from '../../src/model/model-graphs.ts';
 import { AsyncModelLoader } from '../../src/load/async-model-loader.ts';
 import type { BatchShape } from '../../src/ops/index.ts';

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { MemoryBudget } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
-import { LOAD_MODES } from '../../src/engine/load-mode.ts';
+import { LOAD_MODES } from '../../src/runtime/opening/load-mode.ts';
 import { BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { Residency } from '../../src/load/residency.ts';

@@ -5,7 +5,7 @@ import { type Logger, silentLogger } from '../../src/base/log.ts';
 import type { Device } from '../../src/device/index.ts';
 import type { GenerateOptions } from '../../src/engine/generate-options.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
-import type { SampledToken } from '../../src/engine/sampled-token.ts';
+import type { SampledToken } from '../../src/runtime/jobs/sampled-token.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { tinyModel } from './tiny-model.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LanguageModel } from '../../src/index.ts';
-import { buffersOf } from '../../src/model/weight-placement.ts';
+import { buffersOf } from '../../src/plan/memory/weight-placement.ts';
 import { familyPaths } from './family-fixtures.ts';
 import type { GoldenDevice } from './golden-tests.ts';
 import { largestDifference, logitsOf } from './prompt-chunk-tests.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { GoldenSequence } from '../../src/engine/golden.ts';
+import type { GoldenSequence } from '../../src/evaluate/golden.ts';
 import type { LanguageModel, LoadModelOptions } from '../../src/index.ts';
 import { fixture } from './fixture.ts';
 import { bestOf, decodeForced, openForGolden, readExpected, readFloats, readGolden } from './goldens.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { ForcedDecoding, type ForcedDecodingReport } from '../../src/engine/forced-decoding.ts';
-import { type GoldenSequence, parseGolden } from '../../src/engine/golden.ts';
+import { ForcedDecoding, type ForcedDecodingReport } from '../../src/evaluate/forced-decoding.ts';
+import { type GoldenSequence, parseGolden } from '../../src/evaluate/golden.ts';
 import type { LanguageModel, ModelOptions, PositionLogits } from '../../src/index.ts';
 
 /** A golden file, parsed. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { type GoldenSequence, parseGolden } from '../../src/engine/golden.ts';
+import { type GoldenSequence, parseGolden } from '../../src/evaluate/golden.ts';
 import type { LanguageModel } from '../../src/index.ts';
 import { LARGEST_DIFFERENCE } from './family-fixtures.ts';
 import type { GoldenDevice } from './golden-tests.ts';

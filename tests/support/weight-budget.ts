@@ -4,7 +4,7 @@ import { LanguageModel, type ModelOptions } from '../../src/engine/language-mode
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openGguf } from '../../src/node/open-gguf.ts';
 import { BUNDLED_MODEL } from '../../src/cli/load.ts';
-import { buffersOf } from '../../src/model/weight-placement.ts';
+import { buffersOf } from '../../src/plan/memory/weight-placement.ts';
 
 /** Of the file's size. */
 const BUDGET = 0.4;

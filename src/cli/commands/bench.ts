@@ -1,8 +1,13 @@
 import { Option } from 'commander';
 import { formatBytes } from '../../base/bytes.ts';
 import { fail } from '../../base/errors.ts';
-import { type BenchmarkResult, benchmarkContext, checkTests, runBenchmark } from '../../engine/benchmark.ts';
-import { type CheckResult, checkBenchmark } from '../../engine/benchmark-check.ts';
+import {
+  type BenchmarkResult,
+  benchmarkContext,
+  checkTests,
+  runBenchmark,
+} from '../../evaluate/benchmark.ts';
+import { type CheckResult, checkBenchmark } from '../../evaluate/benchmark-check.ts';
 import type { LanguageModel } from '../../engine/language-model.ts';
 import {
   type BenchRatio,

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
 import { fail } from '../../base/errors.ts';
-import { ForcedDecoding, type ForcedDecodingReport } from '../../engine/forced-decoding.ts';
-import { parseGolden } from '../../engine/golden.ts';
-import { estimatePerplexity, type PerplexityEstimate, perplexityChunks } from '../../engine/perplexity.ts';
+import { ForcedDecoding, type ForcedDecodingReport } from '../../evaluate/forced-decoding.ts';
+import { parseGolden } from '../../evaluate/golden.ts';
+import { estimatePerplexity, type PerplexityEstimate, perplexityChunks } from '../../evaluate/perplexity.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { loadFromFlags } from '../load.ts';

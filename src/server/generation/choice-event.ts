@@ -1,5 +1,5 @@
 import type { LanguageModel } from '../../engine/language-model.ts';
-import type { SampledToken } from '../../engine/sampled-token.ts';
+import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { CallOutcome } from '../../text/index.ts';
 

@@ -1,6 +1,6 @@
 import type { ChatOptions, GenerateOptions } from '../../engine/generate-options.ts';
 import type { LanguageModel } from '../../engine/language-model.ts';
-import type { SampledToken } from '../../engine/sampled-token.ts';
+import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
 import { type AnswerPart, freshCallId } from '../../text/index.ts';
 import type { Call } from '../call.ts';

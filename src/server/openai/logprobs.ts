@@ -1,4 +1,4 @@
-import type { SampledToken, ScoredToken } from '../../engine/sampled-token.ts';
+import type { SampledToken, ScoredToken } from '../../runtime/jobs/sampled-token.ts';
 import type { Tokenizer } from '../../text/index.ts';
 
 /** A token with its log-probability as OpenAI's chat reports it; `bytes` for tokens that are no text of their own. */

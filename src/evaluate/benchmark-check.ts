@@ -1,0 +1,72 @@
+import { type BenchmarkOptions, type BenchmarkTest, benchmarkTests } from './benchmark.ts';
+import type { LanguageModel } from '../engine/language-model.ts';
+import { logSumExp } from './log-likelihood.ts';
+import type { SampledToken } from '../runtime/jobs/sampled-token.ts';
+
+/** How a benchmark's tokens look to another device. */
+export interface CheckResult {
+  readonly test: string;
+  readonly tokens: number;
+  /** Those that are the other device's best as well. */
+  readonly agreeing: number;
+  /** The largest difference between the two devices' log-probabilities of a token. */
+  readonly largestDifference: number;
+  readonly meanDifference: number;
+}
+
+/** Sequences of a test that are compared; all of them run. */
+const COMPARED_SEQUENCES = 2;
+/** Tokens that are generated at most; a single sequence's prompt is followed by a few. */
+const MOST_TOKENS = 32;
+const LEAST_TOKENS = 4;
+
+/**
+ * Runs the tests of a benchmark once more and compares each token and its log-probability with what another device, given
+ * the same tokens before it, makes of it.
+ */
+export async function* checkBenchmark(
+  model: LanguageModel,
+  other: LanguageModel,
+  options: BenchmarkOptions,
+): AsyncGenerator<CheckResult, void> {
+  for (const test of benchmarkTests(model, options)) {
+    const generated = Math.min(Math.max(test.generated, LEAST_TOKENS), MOST_TOKENS);
+    const answers = await answersOf(model, { ...test, generated });
+    const compared = answers.slice(0, COMPARED_SEQUENCES);
+    const differences: number[] = [];
+    let agreeing = 0;
+    for (const [i, tokens] of compared.entries()) {
+      const prompt = test.prompts[i] as readonly number[];
+      const ids = [...prompt, ...tokens.map(({ id }) => id)];
+      const seen = other.evaluate(ids.slice(0, -1), prompt.length - 1);
+      for await (const { position, logits } of seen) {
+        const { id, logProbability = Number.NaN } = tokens[position - prompt.length + 1] as SampledToken;
+        const expected = (logits[id] as number) - logSumExp(logits);
+        differences.push(Math.abs(logProbability - expected));
+        if (logits.every((logit) => logit <= (logits[id] as number))) agreeing++;
+      }
+    }
+    yield {
+      test: test.name,
+      tokens: differences.length,
+      agreeing,
+      largestDifference: Math.max(...differences),
+      meanDifference: differences.reduce((sum, value) => sum + value, 0) / differences.length,
+    };
+  }
+}
+
+/** The tokens that follow each prompt, all prompts continued at once. */
+async function answersOf(
+  model: LanguageModel,
+  { prompts, generated }: BenchmarkTest,
+): Promise<SampledToken[][]> {
+  model.reset();
+  const options = { temperature: 0, maxTokens: generated, ignoreEnd: true, logProbabilities: 0 };
+  const collect = async (ids: readonly number[]) => {
+    const tokens: SampledToken[] = [];
+    for await (const { token } of model.generate(ids, options)) if (token) tokens.push(token);
+    return tokens;
+  };
+  return Promise.all(prompts.map(collect));
+}

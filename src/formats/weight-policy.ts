@@ -1,0 +1,20 @@
+import { F16, F32, type TensorFormat } from './index.ts';
+
+/**
+ * What matrices become on the device: `blocks` keeps the file's format, `f16` decodes quantized matrices to halves, `f32`
+ * decodes every matrix. Vectors stay as they are.
+ */
+export const WEIGHT_POLICIES = ['blocks', 'f16', 'f32'] as const;
+
+/** One of `WEIGHT_POLICIES`. */
+export type WeightPolicy = (typeof WEIGHT_POLICIES)[number];
+
+/** Formats whose elements stand by themselves. */
+const FLOATS = new Set(['F64', 'F32', 'F16', 'BF16']);
+
+/** The format on the device of a weight of `rows` rows that the file stores in `format`. */
+export function formatUnder(policy: WeightPolicy, format: TensorFormat, rows: number): TensorFormat {
+  if (policy === 'blocks' || rows === 1) return format;
+  if (policy === 'f32') return F32;
+  return FLOATS.has(format.name) ? format : F16;
+}

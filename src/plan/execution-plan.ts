@@ -1,0 +1,399 @@
+import { fail, invariant } from '../base/errors.ts';
+import type { BufferRange, Stream } from '../device/index.ts';
+import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-model-loader.ts';
+import type { LazyTensor } from '../load/lazy-tensor.ts';
+import type { LoadTrace } from '../load/load-trace.ts';
+import { maskWords } from '../ops/sampling/sampling-row.ts';
+import { type BatchShape, stateBytes } from '../ops/value.ts';
+import { BatchPlan, stateName, type StepKind } from './steps/batch-plan.ts';
+import type { Residency } from '../load/residency.ts';
+import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
+import { decodedOnDevice } from './weights/decoded-on-device.ts';
+import { HOST_ROWS } from '../model/embedding-place.ts';
+import { HostEmbedding } from './inputs/host-embedding.ts';
+import { bufferBytesOf, memoryWanted, plannedWeights } from './memory-wanted.ts';
+import { ModelWeights } from './weights/model-weights.ts';
+import { PlanBuffers } from './memory/plan-buffers.ts';
+import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
+import type { PlanParts } from './parts/plan-parts.ts';
+import type { ResultName, RunOn } from './steps/plan-run.ts';
+import { PreparedSteps } from './steps/prepared-steps.ts';
+import { showTaps } from './steps/show-taps.ts';
+
+/**
+ * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity that the device
+ * gains by. It is made in stages: `compile` chooses programs from metadata alone, `fit` says what memory they want,
+ * `allocate` creates the buffers. Nothing is loaded then: weights come when they are first needed, or before by `preload…`
+ * and `loadInBackground`. Steps are recorded at their first use.
+ */
+export class ExecutionPlan implements AsyncDisposable {
+  /** Whole steps that are recorded. */
+  readonly prepared: PreparedSteps;
+  readonly #buffers: PlanBuffers;
+  #weights: ModelWeights | undefined;
+  /** Where it stays on the host. */
+  #embedding: HostEmbedding | undefined;
+  #trace: LoadTrace | undefined;
+  #preparing: Promise<void> = Promise.resolve();
+  /** Gives back what was reserved of shared memory. */
+  #release: () => void = () => {};
+
+  private constructor(
+    readonly parts: PlanParts,
+    /** By ascending rows. */
+    readonly plans: readonly BatchPlan[],
+    buffers: PlanBuffers,
+  ) {
+    this.#buffers = buffers;
+    this.prepared = new PreparedSteps(parts.preparedSteps);
+  }
+
+  /** Compiles a plan for each row capacity. Allocates nothing. */
+  static async compile(parts: PlanParts): Promise<ExecutionPlan> {
+    const { device, shape, tensors } = parts;
+    const buffers = new PlanBuffers(device);
+    const capacities = parts.deterministic ? [shape.rows] : device.rowCapacities(shape.rows);
+    const plans = await Promise.all(
+      capacities.map((rows) => {
+        const outputs = Math.min(rows, shape.outputs);
+        return BatchPlan.compile(parts.record({ ...shape, rows, outputs }), tensors, buffers);
+      }),
+    );
+    return new ExecutionPlan(parts, plans, buffers);
+  }
+
+  /**
+   * Compiles and allocates a model of a file without loading any of it. The loader is the caller's. Rejects with
+   * `ARCHITECTURE_UNKNOWN`, `MODEL_…` or `OUT_OF_MEMORY`.
+   */
+  static async fromGguf(
+    source: ModelSource,
+    loader: AsyncModelLoader,
+    options: PlanOptions & MemoryLimits = {},
+  ): Promise<ExecutionPlan> {
+    const plan = await ExecutionPlan.compile(describeModel(source, options).parts);
+    const { free } = await source.device.memory();
+    await plan.allocate(plan.fit({ free, ...options }), loader);
+    return plan;
+  }
+
+  /** The largest batch. */
+  get shape(): BatchShape {
+    return this.#largest.shape;
+  }
+
+  /** Logits of a row. */
+  get vocabulary(): number {
+    return this.#largest.graphs.boundaries.get('logits')?.width ?? 0;
+  }
+
+  /** True for a model that says which token may follow; what an encoder gives is no logits. */
+  get generates(): boolean {
+    return this.tokenIds === this.vocabulary;
+  }
+
+  /** Ids that the embedding knows: as many as there are logits, but for encoders. */
+  get tokenIds(): number {
+    const { ops } = this.#largest.graphs.embedding.graph;
+    if (this.parts.hostEmbedding) return this.parts.hostEmbedding.rows;
+    return ops.find((op) => op.kind === 'embed')?.table.rows ?? 0;
+  }
+
+  get layerCount(): number {
+    return this.#largest.graphs.layers.at(-1)?.order ?? 0;
+  }
+
+  /** What `allocate` and loading will take, obeying the limits. Throws `MODEL_TOO_LARGE` where nothing does. */
+  fit(limits: MemoryLimits = {}): FitPlan {
+    const layers = this.#largest.graphs.layers.map((_, piece) => EMBEDDING + 1 + piece);
+    const streamable = { layers, head: this.#head };
+    return fitPlan(memoryWanted({ parts: this.parts, plans: this.plans, streamable }), limits);
+  }
+
+  /**
+   * Creates every buffer as `fit` planned; weights in shared memory get theirs when they are needed. The loader is the
+   * caller's. On failure everything created is released.
+   */
+  async allocate(
+    fit: FitPlan,
+    loader: AsyncModelLoader,
+    { residency, signal }: { residency?: Residency | undefined; signal?: AbortSignal | undefined } = {},
+  ): Promise<void> {
+    try {
+      this.#trace = loader.trace;
+      if (residency) await this.#reserve(fit, residency, signal);
+      const parts = plannedWeights(this.plans);
+      this.#weights = new ModelWeights({
+        parts,
+        placement: fit.placement,
+        buffers: this.#buffers,
+        loader,
+        residency,
+        decodedOnDevice: await decodedOnDevice(this.parts, parts),
+        onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
+      });
+      for (const [name, bytes] of bufferBytesOf(this.plans)) this.#buffers.create(name, bytes);
+      for (const plan of this.plans) plan.allocate(this.parts.inFlight);
+      const { device, hostEmbedding, inFlight: slots } = this.parts;
+      const { decoder } = loader;
+      const { rows } = this.shape;
+      if (hostEmbedding) this.#embedding = new HostEmbedding(device, hostEmbedding, { decoder, rows, slots });
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** True when every weight is on the device to stay. */
+  get isGpuLoaded(): boolean {
+    return this.#loaded.areResident;
+  }
+
+  /** True when some layers' weights do not stay but come anew in every step. */
+  get isStreamed(): boolean {
+    return this.#loaded.areStreamed;
+  }
+
+  /** Every weight, in the order of use. */
+  get weights(): readonly LazyTensor[] {
+    return this.#loaded.tensors;
+  }
+
+  /** True when the weights of a layer are on the device. */
+  isLayerLoaded(layer: number): boolean {
+    const pieces = this.#piecesOf(layer);
+    return pieces.length > 0 && pieces.every((part) => this.#loaded.parts[part]?.areResident);
+  }
+
+  /** Loads all weights that stay, in the order of use. Rejects as `AsyncModelLoader.load`. */
+  preloadAll(options: LoadOptions = {}): Promise<LoadReport> {
+    return this.preload([...this.#largest.parts.keys()], options);
+  }
+
+  /** Loads embedding, head and the first layers, as far as they stay. Rejects as `AsyncModelLoader.load`. */
+  preloadLayers(count: number, options: LoadOptions = {}): Promise<LoadReport> {
+    const layers = Array.from({ length: Math.min(count, this.layerCount) }, (_, layer) => layer);
+    const pieces = layers.flatMap((layer) => this.#piecesOf(layer));
+    return this.preload([EMBEDDING, ...pieces, this.#head], options);
+  }
+
+  /** Loads the weights of some parts, by their numbers in the order of running, as far as they stay. */
+  async preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
+    const [report] = await Promise.all([
+      this.#loaded.preload(parts, options),
+      parts.includes(EMBEDDING) ? this.#embedding?.load() : undefined,
+    ]);
+    return report;
+  }
+
+  /** `preloadAll` while steps may run, each part as soon as its weights are there; the step of single tokens is recorded meanwhile. */
+  async loadInBackground(options: LoadOptions = {}): Promise<LoadReport> {
+    const token = this.prepareAhead(1, this.generates ? 'generate' : 'forward');
+    const [report] = await Promise.all([this.preloadAll(options), token]);
+    return report;
+  }
+
+  /** The lazy tensor that holds a tensor of the file, loaded. Rejects with `INVALID_ARGUMENT` where the model has none. */
+  async getOrLoadTensor(name: string): Promise<LazyTensor> {
+    for (const [part, { tensors }] of this.#loaded.parts.entries()) {
+      const tensor = tensors.find(({ names }) => names.includes(name));
+      if (!tensor) continue;
+      await this.#ready(part, [tensor]);
+      return tensor;
+    }
+    return fail('INVALID_ARGUMENT', { name: 'tensor', found: name, expected: 'a weight of the model' });
+  }
+
+  /** The embedding's weights, loaded. */
+  getOrLoadEmbedding(): Promise<readonly LazyTensor[]> {
+    return this.#ready(EMBEDDING);
+  }
+
+  /** The head's weights, loaded. */
+  getOrLoadLmHead(): Promise<readonly LazyTensor[]> {
+    return this.#ready(this.#head);
+  }
+
+  /** A layer's weights, loaded; those of a layer that is streamed may be gone again after the next step. */
+  async getOrLoadLayerWeights(layer: number): Promise<readonly LazyTensor[]> {
+    const pieces = await Promise.all(this.#piecesOf(layer).map((part) => this.#ready(part)));
+    return pieces.flat();
+  }
+
+  /** The smallest plan that takes so many rows and outputs. */
+  planFor(rows: number, outputs: number): BatchPlan {
+    const plan = this.plans.find(({ shape }) => rows <= shape.rows && outputs <= shape.outputs);
+    invariant(plan, `a batch of ${rows} rows and ${outputs} outputs is within the plan`);
+    return plan;
+  }
+
+  /**
+   * Queues the upload of an input slot and a step. While weights are still to come, part by part, each as soon as its
+   * weights are on their way: the stream waits for them, the host only for what is not read yet. Resolves when all is
+   * queued; rejects when weights cannot be loaded or a step cannot be recorded.
+   */
+  async run(on: RunOn): Promise<void> {
+    const { stream, batch, kind, input } = on;
+    if (this.parts.taps || on.behindPart || !this.#loaded.holdAll()) return this.#runParts(on);
+    try {
+      const wasRecorded = this.prepared.has(batch, kind);
+      if (!wasRecorded) await batch.prepare(kind);
+      await this.#embedding?.fill(input);
+      on.watch?.ready(wasRecorded);
+      this.#upload(on);
+      if (on.awaitsInputs) await stream.synchronize();
+      batch.run(stream, kind);
+      this.prepared.used(batch, kind, stream);
+    } finally {
+      this.#loaded.giveBackAll(stream);
+    }
+    return undefined;
+  }
+
+  /**
+   * Records a whole step of so many rows that may be wanted soon, where there is room for one that may not be. What cannot be
+   * recorded says so when it is run.
+   */
+  prepareAhead(rows: number, kind: StepKind): Promise<void> {
+    const batch = this.planFor(rows, Math.min(rows, this.shape.outputs));
+    this.#preparing = this.#preparing.then(() => this.#guess(batch, kind));
+    return this.#preparing;
+  }
+
+  /** Queues one layer over what the part before it left, its weights loaded if they were not; rejects as `run`. */
+  async forwardLayer(stream: Stream, batch: BatchPlan, layer: number): Promise<void> {
+    for (const part of this.#piecesOf(layer)) await this.#runPart(stream, batch, part);
+  }
+
+  /** Where a result stands after a step, for its output rows one behind the other. */
+  result(name: ResultName): BufferRange {
+    return this.#buffers.get(name);
+  }
+
+  /** Where the layers' recurrent states of a slot stand, layer by layer; empty where there are none. */
+  slotRanges(slot: number): BufferRange[] {
+    return this.#largest.parts.flatMap(({ part }) =>
+      (part.slotStates ?? []).map((state) => {
+        const byteLength = stateBytes(state) / state.rows;
+        const { buffer, offset } = this.#buffers.get(stateName(part, state));
+        return { buffer, offset: offset + slot * byteLength, byteLength };
+      }),
+    );
+  }
+
+  /** Where the mask of a slot's sequence stands: `maskWords` of the vocabulary. */
+  mask(slot: number): BufferRange {
+    const byteLength = 4 * maskWords(this.vocabulary);
+    const { buffer, offset } = this.#buffers.get('masks');
+    return { buffer, offset: offset + slot * byteLength, byteLength };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#preparing;
+    await this.#weights?.dispose();
+    await this.#embedding?.[Symbol.asyncDispose]();
+    for (const plan of this.plans) plan[Symbol.dispose]();
+    this.#buffers[Symbol.dispose]();
+    this.#release();
+    this.#release = () => {};
+  }
+
+  get #largest(): BatchPlan {
+    return this.plans.at(-1) as BatchPlan;
+  }
+
+  get #loaded(): ModelWeights {
+    invariant(this.#weights, 'the plan was allocated');
+    return this.#weights;
+  }
+
+  /** The head's number among the parts. */
+  get #head(): number {
+    return EMBEDDING + 1 + this.#largest.graphs.layers.length;
+  }
+
+  /** A layer's numbers among the parts: one, unless it is in pieces. */
+  #piecesOf(layer: number): number[] {
+    const { layers } = this.#largest.graphs;
+    return layers.flatMap(({ order }, piece) => (order === 1 + layer ? [EMBEDDING + 1 + piece] : []));
+  }
+
+  async #ready(
+    part: number,
+    tensors = this.#loaded.parts[part]?.tensors ?? [],
+  ): Promise<readonly LazyTensor[]> {
+    await this.#loaded.hold(part);
+    try {
+      if (this.#loaded.isStreamed(part)) await this.#loaded.admit(part);
+      await Promise.all(tensors.map((tensor) => tensor.ready()));
+      return tensors;
+    } finally {
+      this.#loaded.giveBack(part);
+    }
+  }
+
+  /** All but the weights that stay for as long as nobody else needs their memory. */
+  async #reserve(
+    { onDevice, placement }: FitPlan,
+    residency: Residency,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { memoryRules } = this.parts.device;
+    const shared = memoryRules.footprint(placement.resident.map(({ byteLength }) => byteLength));
+    const bytes = onDevice - shared;
+    await residency.reserve(bytes, signal);
+    this.#release = () => residency.free(bytes);
+  }
+
+  async #guess(batch: BatchPlan, kind: StepKind): Promise<void> {
+    if (!this.#mayPrepareAhead || batch.isPrepared(kind)) return;
+    await batch.prepare(kind).then(
+      () => this.prepared.guess(batch, kind),
+      () => {},
+    );
+  }
+
+  /** Where models share memory, what a step names may still move; layers that are streamed or looked at run one by one. */
+  get #mayPrepareAhead(): boolean {
+    const { areShared, areStreamed } = this.#loaded;
+    return !this.parts.taps && !areShared && !areStreamed && this.prepared.hasRoom;
+  }
+
+  #upload({ stream, batch, input }: RunOn): void {
+    batch.upload(stream, input);
+    this.#embedding?.upload(stream, input, this.#buffers.get(HOST_ROWS));
+  }
+
+  async #runParts(on: RunOn): Promise<void> {
+    const { stream, batch, kind, input, watch, behindPart } = on;
+    const parts = batch.partsOf(kind);
+    await this.#embedding?.fill(input);
+    watch?.ready();
+    // Many rows take long enough in each part for the next ones to come meanwhile.
+    if (batch.shape.rows > 1) for (let part = 0; part < parts; part++) this.#loaded.request(part);
+    this.#upload(on);
+    for (let part = 0; part < parts; part++) {
+      await this.#runPart(stream, batch, part);
+      if (this.parts.taps) await showTaps(this.parts.taps, { stream, batch, part, input });
+      await behindPart?.(part);
+    }
+  }
+
+  async #runPart(stream: Stream, batch: BatchPlan, part: number): Promise<void> {
+    const weights = this.#loaded;
+    await weights.hold(part);
+    try {
+      const [events] = await Promise.all([weights.admit(part), batch.prepare(part)]);
+      for (const event of events) stream.wait(event);
+      if (this.#trace) {
+        this.#trace.watch('compute', batch.nameOf(part), stream, () => batch.run(stream, part));
+      } else batch.run(stream, part);
+      weights.used(part, stream);
+    } finally {
+      weights.giveBack(part);
+    }
+  }
+}
+
+/** The embedding's number among the parts; the layers follow. */
+const EMBEDDING = 0;

@@ -1,0 +1,131 @@
+import { alignUp } from '../../base/bytes.ts';
+import {
+  BUFFER_ALIGNMENT,
+  type BufferRange,
+  type Device,
+  type DeviceBuffer,
+  type PinnedBuffer,
+} from '../../device/index.ts';
+import { SAMPLING_ROW_WORDS } from '../../ops/sampling/sampling-row.ts';
+import { type AdapterChoice, MOST_ADAPTERS_A_ROW } from '../../model/lora/adapter-set.ts';
+import { type BatchShape, ELEMENT_BYTES, type Tensor, tensorBytes } from '../../ops/value.ts';
+
+/** The small inputs of a step, and the words each of them takes for a batch shape. The largest stands last. */
+const INPUTS = {
+  counts: () => 2,
+  ids: (shape: BatchShape) => shape.rows,
+  positions: (shape: BatchShape) => shape.rows,
+  slots: (shape: BatchShape) => shape.rows,
+  reach: (shape: BatchShape) => shape.rows,
+  types: (shape: BatchShape) => shape.rows,
+  adapters: (shape: BatchShape) => shape.rows * MOST_ADAPTERS_A_ROW,
+  adapter_scales: (shape: BatchShape) => shape.rows * MOST_ADAPTERS_A_ROW,
+  output_rows: (shape: BatchShape) => shape.outputs,
+  blocks: (shape: BatchShape) => shape.slots * shape.blocksPerSlot,
+  parameters: (shape: BatchShape) => shape.outputs * SAMPLING_ROW_WORDS,
+} as const;
+
+type InputName = keyof typeof INPUTS;
+const NAMES = Object.keys(INPUTS) as InputName[];
+
+/** Where each input begins, and where they end, in bytes. */
+function layoutOf(shape: BatchShape): { offsets: ReadonlyMap<string, number>; byteLength: number } {
+  const offsets = new Map<string, number>();
+  let end = 0;
+  for (const name of NAMES) {
+    offsets.set(name, end);
+    end = alignUp(end + INPUTS[name](shape) * ELEMENT_BYTES.i32, BUFFER_ALIGNMENT);
+  }
+  return { offsets, byteLength: end };
+}
+
+/** One step's small inputs in pinned memory. The host writes through the views. */
+export class InputSlot implements Disposable {
+  readonly pinned: PinnedBuffer;
+  readonly #views: Record<InputName, Int32Array>;
+  /** `adapter_scales`, which are no whole numbers. */
+  readonly #scales: Float32Array;
+
+  constructor(
+    device: Device,
+    shape: BatchShape,
+    /** Its number among the slots of a plan. */
+    readonly index: number,
+  ) {
+    const { offsets, byteLength } = layoutOf(shape);
+    this.pinned = device.createPinned(byteLength, 'batch inputs');
+    const { buffer, byteOffset } = this.pinned.bytes;
+    const view = (name: InputName) =>
+      new Int32Array(buffer, byteOffset + (offsets.get(name) as number), INPUTS[name](shape));
+    const scales = view('adapter_scales');
+    this.#scales = new Float32Array(scales.buffer, scales.byteOffset, scales.length);
+    this.#views = Object.fromEntries(NAMES.map((name) => [name, view(name)])) as Record<
+      InputName,
+      Int32Array
+    >;
+  }
+
+  /** The words of an input. */
+  view(name: InputName): Int32Array {
+    return this.#views[name];
+  }
+
+  /** Notes through which of `chosen` adapters a row goes; those that it does not use count nothing. */
+  writeAdapters(row: number, chosen: number, choices: readonly AdapterChoice[]): void {
+    for (let i = 0; i < chosen; i++) {
+      const { index = 0, scale = 0 } = choices[i] ?? {};
+      this.view('adapters')[row * chosen + i] = index;
+      this.#scales[row * chosen + i] = scale;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.pinned[Symbol.dispose]();
+  }
+}
+
+/**
+ * The small inputs of a batch shape, side by side in one buffer, so that one copy brings a step's to the device; and as many
+ * pinned slots as steps may be under way at once, each to be written again when its step is done.
+ */
+export class BatchInputs implements Disposable {
+  readonly slots: readonly InputSlot[];
+  readonly #buffer: DeviceBuffer;
+  readonly #offsets: ReadonlyMap<string, number>;
+
+  constructor(device: Device, shape: BatchShape, slotCount: number) {
+    const { offsets, byteLength } = layoutOf(shape);
+    this.#offsets = offsets;
+    this.#buffer = device.createBuffer(byteLength, 'batch inputs');
+    const slots: InputSlot[] = [];
+    this.slots = slots;
+    try {
+      while (slots.length < slotCount) slots.push(new InputSlot(device, shape, slots.length));
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Bytes that the inputs of a batch shape take, once on the device and once a slot on the host. */
+  static byteLength(shape: BatchShape): number {
+    return layoutOf(shape).byteLength;
+  }
+
+  /** Everything, as the target of the upload. */
+  range(): BufferRange {
+    return { buffer: this.#buffer, offset: 0, byteLength: this.#buffer.byteLength };
+  }
+
+  /** The device's memory of one of a graph's inputs, or undefined when it is not one of the small ones. */
+  rangeOf(input: Tensor, shape: BatchShape): BufferRange | undefined {
+    const offset = this.#offsets.get(input.name);
+    if (offset === undefined) return undefined;
+    return { buffer: this.#buffer, offset, byteLength: tensorBytes(input, shape) };
+  }
+
+  [Symbol.dispose](): void {
+    for (const slot of this.slots) slot[Symbol.dispose]();
+    this.#buffer[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,115 @@
+import { alignUp } from '../base/bytes.ts';
+import { BUFFER_ALIGNMENT, type MemoryRules } from '../device/index.ts';
+import type { TensorFormat } from '../formats/index.ts';
+import { sizesFor } from '../load/loader-sizes.ts';
+import { weightRowBytes } from '../ops/value.ts';
+import { BatchInputs } from './inputs/batch-inputs.ts';
+import type { BatchPlan } from './steps/batch-plan.ts';
+import type { MemoryWanted } from './memory/fit-plan.ts';
+import { HostEmbedding } from './inputs/host-embedding.ts';
+import type { PlannedWeight } from './parts/layer-plan.ts';
+import type { PlanParts } from './parts/plan-parts.ts';
+import type { StreamableParts } from './memory/weight-placement.ts';
+
+/** Plans that share every buffer, because they run one after the other; the largest stands last. */
+export interface CompiledModel {
+  readonly parts: PlanParts;
+  readonly plans: readonly BatchPlan[];
+  readonly streamable: StreamableParts;
+}
+
+/** What a compiled model wants memory for. */
+export function memoryWanted({ parts, plans, streamable }: CompiledModel): MemoryWanted {
+  const { inFlight, poolWeights, context } = parts;
+  const { memoryRules: rules } = parts.device;
+  const cache = new Set(
+    plans.at(-1)?.parts.flatMap(({ part }) => part.graph.states.map((s) => part.prefix + s.name)),
+  );
+  const buffers = [...bufferBytesOf(plans)];
+  const bytesOf = (isCache: boolean) =>
+    buffers
+      .filter(([name]) => cache.has(name) === isCache)
+      .map(([, bytes]) => alignUp(bytes, BUFFER_ALIGNMENT));
+  const weights = plannedWeights(plans);
+  const onHost = parts.decode === 'host' || !parts.device.readyToDecode;
+  const isDecoded = onHost && weights.flat().some(isConverted);
+  const waits = weights
+    .flat()
+    .some((weight) => handedOver(weight, onHost).some((format) => weight.packed.waits?.(format)));
+  const movedBytes = weights.flat().flatMap(partBytes);
+  return {
+    parts: weights.map(bytesByKey),
+    streamable,
+    poolBytes: poolWeights ? rules.largestBuffer : undefined,
+    rules,
+    cache: bytesOf(true),
+    scratch: [
+      ...bytesOf(false),
+      ...plans.flatMap((plan) => inputBytes(plan, inFlight, rules)),
+      ...hostRowBytes(parts),
+    ],
+    waits,
+    pages: weights.map((part) => (parts.device.pinReadOnly ? mappedBytes(part, onHost) : 0)),
+    host: parts.hostEmbedding?.tensor.byteLength ?? 0,
+    loader: (isStreamed) => sizesFor(movedBytes, { isStreamed, isDecoded }),
+    context,
+  };
+}
+
+/** Of each part, those of all plans, each once. */
+export function plannedWeights(plans: readonly BatchPlan[]): PlannedWeight[][] {
+  const [first] = plans;
+  return (first?.parts ?? []).map((_, part) => {
+    const weights = plans.flatMap(({ parts }) => parts[part]?.weights ?? []);
+    return [...new Map(weights.map((weight) => [weight.key, weight])).values()];
+  });
+}
+
+/** Bytes of every buffer by name, weights and inputs left out. */
+export function bufferBytesOf(plans: readonly BatchPlan[]): Map<string, number> {
+  const bytes = new Map<string, number>();
+  for (const plan of plans) {
+    for (const [name, wanted] of plan.bufferBytes()) {
+      bytes.set(name, Math.max(wanted, bytes.get(name) ?? 0));
+    }
+  }
+  return bytes;
+}
+
+/** Bytes of each tensor of a weight, in the file or as it is packed, whichever is more. */
+function partBytes({ packed, tensors }: PlannedWeight): number[] {
+  return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
+}
+
+/** The formats that a weight's tensors come to the device in. */
+function handedOver({ packed, tensors }: PlannedWeight, isDecodedOnHost: boolean): TensorFormat[] {
+  return tensors.map((tensor, part) => (isDecodedOnHost && packed.parts[part]?.format) || tensor.format);
+}
+
+/** Bytes of the tensors whose rows are moved as they stand in a file that can be mapped. */
+function mappedBytes(weights: readonly PlannedWeight[], decodedOnHost: boolean): number {
+  const moved = weights.filter((weight) => !(decodedOnHost && isConverted(weight)));
+  const mapped = moved.flatMap(({ tensors }) => tensors.filter(({ source }) => source.map));
+  return mapped.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+/** True for a weight that does not stay as in the file. */
+function isConverted({ packed, tensors }: PlannedWeight): boolean {
+  return tensors.some(({ format }, part) => format !== packed.parts[part]?.format);
+}
+
+function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {
+  return new Map(weights.map(({ key, packed }) => [key, packed.byteLength]));
+}
+
+/** Sizes of the small inputs' buffers, those in pinned memory only where that is the device's own. */
+function inputBytes({ shape }: BatchPlan, inFlight: number, rules: MemoryRules): number[] {
+  const count = rules.pinnedInside('inputs') ? 1 + inFlight : 1;
+  return Array.from({ length: count }, () => BatchInputs.byteLength(shape));
+}
+
+/** Sizes of the places for rows of an embedding on the host, where pinned memory is the device's own. */
+function hostRowBytes({ hostEmbedding, inFlight, shape, device }: PlanParts): number[] {
+  if (!hostEmbedding || !device.memoryRules.pinnedInside('inputs')) return [];
+  return Array.from({ length: inFlight }, () => HostEmbedding.slotBytes(hostEmbedding, shape.rows));
+}

@@ -1,0 +1,185 @@
+import { formatByteSum } from '../../base/bytes.ts';
+import { fail, invariant } from '../../base/errors.ts';
+import type { MemoryBudget, MemoryRules } from '../../device/index.ts';
+import { type LoaderSizes, ringBytes } from '../../load/loader-sizes.ts';
+import { buffersOf, placements, type WeightPlacement, type WeightsToPlace } from './weight-placement.ts';
+
+/** What memory a model may take, in bytes. */
+export interface MemoryLimits {
+  /** For everything. */
+  readonly memory?: number | undefined;
+  /** For the buffers of the weights on the device alone, before the driver rounds. */
+  readonly weightMemory?: number | undefined;
+  /**
+   * Host memory that may stay pinned for layers that come anew in every step: pages of the file, from which the device copies
+   * by itself. Models may share it. Beside all other limits, because the pages are the system's cache of the file.
+   */
+  readonly hostMemory?: MemoryBudget | undefined;
+  /** What the device has free. */
+  readonly free?: number | undefined;
+}
+
+/** Where a model's memory goes, in bytes, computed from metadata before anything is allocated. Rounded as the driver rounds. */
+export interface FitPlan {
+  /** Device memory of the weights: all of them, or what stays and the slots that the rest passes through. */
+  readonly weights: number;
+  /** KV cache and token history for the context. */
+  readonly cache: number;
+  /** Scratch, boundaries between parts, logits, small inputs. */
+  readonly scratch: number;
+  /** Pinned memory that the file passes through while it loads. */
+  readonly ring: number;
+  /** What it is loaded with, so that the ring is as large. */
+  readonly loader: LoaderSizes;
+  /** What the device takes for itself: code, recorded steps, rows that wait to be packed. */
+  readonly margin: number;
+  /** Host memory of the embedding, where it stays there. */
+  readonly host: number;
+  /** Pages of the file that stay pinned for streamed layers, most of them; in no sum. */
+  readonly pinned: number;
+  /** Everything that the draft model takes; 0 without one. */
+  readonly draft: number;
+  readonly total: number;
+  /** How much of the total lies on the device. */
+  readonly onDevice: number;
+  /** Positions that a sequence may have. */
+  readonly context: number;
+  /** Layers, and perhaps the head, whose weights come anew in every step. */
+  readonly streamedParts: number;
+  /** Which weights stay, and which pass through slots. */
+  readonly placement: WeightPlacement;
+}
+
+/** A plan's numbers, for people and programs. */
+export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader'> {
+  /** Bytes of all weights in the device's layouts, streamed ones included. */
+  readonly allWeights: number;
+  /** Buffers that hold the weights that stay. */
+  readonly allocations: number;
+  /** Places that streamed layers pass through, and the bytes of each. */
+  readonly slots: number;
+  readonly slotBytes: number;
+}
+
+/** The numbers alone. */
+export function summaryOf({ placement, loader: _, ...numbers }: FitPlan): FitSummary {
+  const { weightBytes: allWeights, resident, slots, slotBytes } = placement;
+  return { ...numbers, allWeights, allocations: resident.length, slots, slotBytes };
+}
+
+/** What a plan is made from. */
+export interface MemoryWanted extends WeightsToPlace {
+  readonly rules: MemoryRules;
+  /** Sizes of the buffers of the cache. */
+  readonly cache: readonly number[];
+  /** Sizes of all other buffers. */
+  readonly scratch: readonly number[];
+  /** Rows of some weight wait on the device to be laid out. */
+  readonly waits: boolean;
+  /** Bytes that stay in the host's memory. */
+  readonly host: number;
+  /** Of each part, bytes of the file that the device could copy from by itself. */
+  readonly pages: readonly number[];
+  /** What the weights are loaded with, where some of them come anew in every step or where none do. */
+  loader(isStreamed: boolean): LoaderSizes;
+  readonly context: number;
+}
+
+/** Decides which weights stay within the limits. Throws `MODEL_TOO_LARGE` with the numbers where no choice does. */
+export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
+  let nearest: Refusal | undefined;
+  for (const placement of placements(wanted)) {
+    const plan = planWith(wanted, placement, limits);
+    const exceeded = boundsOf(plan, limits, wanted.rules).filter(({ bytes, most }) => bytes > most);
+    const [first] = exceeded;
+    if (!first) return plan;
+    const excess = exceeded.reduce((sum, { bytes, most }) => sum + bytes - most, 0);
+    const refusal = { bound: first, exceeded: exceeded.length, excess };
+    if (!nearest || isNearer(refusal, nearest)) nearest = refusal;
+  }
+  invariant(nearest, 'there is always a placement');
+  return refuse(nearest.bound);
+}
+
+/** Why a placement is not possible: the first limit that it exceeds, how many in all, and by how many bytes together. */
+interface Refusal {
+  readonly bound: Bound;
+  readonly exceeded: number;
+  readonly excess: number;
+}
+
+/** Of what exceeds one limit, the one with the least excess says what suffices. */
+function isNearer(a: Refusal, b: Refusal): boolean {
+  return a.exceeded === b.exceeded ? a.excess < b.excess : a.exceeded < b.exceeded;
+}
+
+function planWith(
+  { rules, context, ...wanted }: MemoryWanted,
+  placement: WeightPlacement,
+  { hostMemory }: MemoryLimits,
+): FitPlan {
+  const loader = wanted.loader(placement.streamed.length > 0);
+  const ring = ringBytes(loader);
+  // Small buffers share the driver's units, so that what each kind takes depends on what was there before.
+  const sizes = buffersOf(placement);
+  const weights = rules.footprint(sizes);
+  sizes.push(...wanted.cache);
+  const cache = rules.footprint(sizes) - weights;
+  sizes.push(...wanted.scratch);
+  const scratch = rules.footprint(sizes) - weights - cache;
+  if (wanted.waits) sizes.push(...rules.waiting(loader.streams, loader.slotBytes));
+  const margin = rules.own(sizes) + rules.footprint(sizes) - weights - cache - scratch;
+  const buffers = weights + cache + scratch + margin;
+  const { host, pages } = wanted;
+  const streamed = placement.streamed.reduce((sum, { part }) => sum + (pages[part] ?? 0), 0);
+  return {
+    weights,
+    cache,
+    scratch,
+    ring,
+    loader,
+    margin,
+    host,
+    pinned: Math.min(hostMemory?.info.free ?? 0, streamed),
+    draft: 0,
+    total: buffers + ring + host,
+    onDevice:
+      buffers + (rules.pinnedInside('weights') ? ring : 0) + (rules.pinnedInside('inputs') ? host : 0),
+    context,
+    streamedParts: placement.streamed.length,
+    placement,
+  };
+}
+
+/** What is limited, and by how much. */
+interface Bound {
+  readonly bytes: number;
+  readonly most: number;
+  /** What the bytes are for. */
+  readonly parts: { readonly weights: number } & Partial<Record<OtherPart, number>>;
+}
+
+type OtherPart = 'cache' | 'scratch' | 'loading' | 'host' | 'driver';
+
+function boundsOf(plan: FitPlan, limits: MemoryLimits, rules: MemoryRules): Bound[] {
+  const { memory, free, weightMemory } = limits;
+  const { total, onDevice, placement, weights, cache, scratch, margin, ring, host } = plan;
+  const none = Number.POSITIVE_INFINITY;
+  const buffers = buffersOf(placement).reduce((sum, bytes) => sum + bytes, 0);
+  const device = { weights, cache, scratch, driver: margin };
+  const pinned = {
+    ...(rules.pinnedInside('weights') && { loading: ring }),
+    ...(rules.pinnedInside('inputs') && { host }),
+  };
+  return [
+    { bytes: total, most: memory ?? none, parts: { ...device, loading: ring, host } },
+    { bytes: onDevice, most: free ?? none, parts: { ...device, ...pinned } },
+    { bytes: buffers, most: weightMemory ?? none, parts: { weights: buffers } },
+  ];
+}
+
+function refuse({ parts, most }: Bound): never {
+  const taken = Object.entries(parts).filter(([name, bytes]) => bytes > 0 || name === 'weights');
+  const sum = formatByteSum(Object.fromEntries(taken) as Required<Bound['parts']>);
+  return fail('MODEL_TOO_LARGE', { needed: sum.total, free: sum.atMost(most), ...sum.parts });
+}

@@ -1,0 +1,96 @@
+import { isRocmforgeError } from '../base/errors.ts';
+import { ExecutionPlan } from './execution-plan.ts';
+import type { FitPlan, MemoryLimits } from './memory/fit-plan.ts';
+import { KV_BLOCK_SIZE } from '../model/layer-states.ts';
+import {
+  describeModel,
+  type ModelDescription,
+  type ModelSource,
+  type PlanOptions,
+} from './parts/plan-options.ts';
+
+/** A model that was compiled, from its metadata alone. Nothing of it is allocated. */
+export interface CompiledModel {
+  readonly description: ModelDescription;
+  readonly plan: ExecutionPlan;
+}
+
+/** A model that was compiled, and where its memory goes. */
+export interface PlannedModel extends CompiledModel {
+  readonly fit: FitPlan;
+  /** What it is planned for: the context may be smaller than the one asked for. */
+  readonly options: PlanOptions;
+}
+
+/** A context that is smaller than asked for is worth having from here on. */
+const SMALLEST_CONTEXT = 256;
+/** What is saved by a smaller context is not all of a kind: the first guess may still be too large. */
+const ATTEMPTS = 3;
+
+/** Compiles a model for its device. Rejects as `describeModel`, or as the device's `compile`. */
+export async function compileModel(source: ModelSource, options: PlanOptions): Promise<CompiledModel> {
+  const description = describeModel(source, options);
+  return { description, plan: await ExecutionPlan.compile(description.parts) };
+}
+
+/**
+ * Compiles a model, unless `compiled` is there for the same source and options, and plans its memory. Where it does not
+ * fit: with `shrinkContext`, the largest context with which all weights stay; else layers are streamed. Rejects with
+ * `MODEL_TOO_LARGE` where neither helps, or as `describeModel`.
+ */
+export async function planWithin(
+  source: ModelSource,
+  options: PlanOptions,
+  limits: MemoryLimits,
+  compiled: Promise<CompiledModel> = compileModel(source, options),
+): Promise<PlannedModel> {
+  const { description, plan } = await compiled;
+  const asked = tryFit(plan, limits);
+  const isWhole = 'fit' in asked && asked.fit.streamedParts === 0;
+  const smaller =
+    options.shrinkContext && !isWhole ? await shrink(source, options, { plan, limits }) : undefined;
+  if (smaller) return smaller;
+  if ('fit' in asked) return { description, plan, fit: asked.fit, options };
+  throw asked.refusal;
+}
+
+async function shrink(
+  source: ModelSource,
+  options: PlanOptions,
+  { plan, limits }: { plan: ExecutionPlan; limits: MemoryLimits },
+): Promise<PlannedModel | undefined> {
+  let whole = plan.fit();
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const context = contextWithin(whole, limits);
+    if (context < SMALLEST_CONTEXT || context >= whole.context) return undefined;
+    const { cachePositions } = options;
+    const share = context / plan.parts.context;
+    const scaled = cachePositions && Math.max(context, Math.floor(cachePositions * share));
+    const fitting = { ...options, context, cachePositions: scaled, shrinkContext: false };
+    const { description, plan: smaller } = await compileModel(source, fitting);
+    const found = tryFit(smaller, limits);
+    if ('fit' in found && found.fit.streamedParts === 0) {
+      return { description, plan: smaller, fit: found.fit, options: fitting };
+    }
+    whole = smaller.fit();
+  }
+  return undefined;
+}
+
+/** The context with which a plan would be within the limits, if nothing but its cache became smaller. */
+function contextWithin({ total, onDevice, cache, context }: FitPlan, limits: MemoryLimits): number {
+  const { memory = total, free = onDevice } = limits;
+  const excess = Math.max(0, total - memory, onDevice - free);
+  const positions = context - excess / (cache / context);
+  return Math.floor(positions / KV_BLOCK_SIZE) * KV_BLOCK_SIZE;
+}
+
+/** A plan, or why there is none. */
+function tryFit(plan: ExecutionPlan, limits: MemoryLimits): { fit: FitPlan } | { refusal: unknown } {
+  try {
+    return { fit: plan.fit(limits) };
+  } catch (refusal) {
+    if (isRocmforgeError(refusal, 'MODEL_TOO_LARGE')) return { refusal };
+    throw refusal;
+  }
+}

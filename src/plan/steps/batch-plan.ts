@@ -1,0 +1,231 @@
+import { invariant } from '../../base/errors.ts';
+import {
+  type Bindings,
+  type BufferRange,
+  type Device,
+  type DeviceEvent,
+  type Program,
+  type Step,
+  type Stream,
+} from '../../device/index.ts';
+import { type Cost, type CostContext, costOf, type OpGraph } from '../../ops/index.ts';
+import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../../ops/value.ts';
+import type { TensorIndex } from '../../model/architecture.ts';
+import { BatchInputs, type InputSlot } from '../inputs/batch-inputs.ts';
+import { HOST_ROWS } from '../../model/embedding-place.ts';
+import { LayerPlan } from '../parts/layer-plan.ts';
+import { areOfOneKind, type ModelGraphs, type ModelPart } from '../../model/model-graphs.ts';
+import type { PlanBuffers } from '../memory/plan-buffers.ts';
+
+/** A value by its name. */
+interface TapPlace {
+  readonly name: string;
+  readonly tensor: Tensor;
+}
+
+/** What parts hand on, whatever else they leave: the residual stream, and the head its logits. */
+const RESULTS: readonly string[] = ['x', 'logits'];
+
+/** How far a step goes: `forward` ends with the logits, `generate` with the sampled tokens. */
+export type StepKind = 'forward' | 'generate';
+
+/**
+ * A model compiled for one batch shape: embedding, layers, head and sampling, whose buffers belong to the execution plan,
+ * with the small inputs and the steps of this shape.
+ */
+export class BatchPlan implements Disposable {
+  #inputs: BatchInputs | undefined;
+  readonly #steps = new Map<StepKind | number, Promise<Step>>();
+  readonly #ready = new Map<StepKind | number, Step>();
+  /** Steps that were released and may still run. */
+  readonly #leaving = new Set<Step>();
+
+  private constructor(
+    readonly device: Device,
+    readonly graphs: ModelGraphs,
+    readonly parts: readonly LayerPlan[],
+    readonly buffers: PlanBuffers,
+  ) {}
+
+  /** Compiles each kind of part once, all at the same time; its buffers will be found in `buffers`. Allocates nothing. */
+  static async compile(graphs: ModelGraphs, tensors: TensorIndex, buffers: PlanBuffers): Promise<BatchPlan> {
+    const { device } = buffers;
+    const kinds: { readonly graph: OpGraph; readonly program: Promise<Program> }[] = [];
+    const compile = (graph: OpGraph): Promise<Program> => {
+      const known = kinds.find((kind) => areOfOneKind(kind.graph, graph));
+      if (known) return known.program;
+      const program = device.compile(graph);
+      kinds.push({ graph, program });
+      return program;
+    };
+    const plan = async (part: ModelPart) => new LayerPlan(part, await compile(part.graph), tensors);
+    const { embedding, layers, head, sampling } = graphs;
+    const parts = await Promise.all([embedding, ...layers, head, sampling].map(plan));
+    return new BatchPlan(device, graphs, parts, buffers);
+  }
+
+  get shape(): BatchShape {
+    return this.graphs.embedding.graph.shape;
+  }
+
+  /** What a step moves and computes at least. */
+  cost(context: CostContext): Cost {
+    const costs = this.parts.flatMap(({ part }) => part.graph.ops.map((op) => costOf(op, context)));
+    return costs.reduce((a, b) => ({ bytes: a.bytes + b.bytes, flops: a.flops + b.flops }));
+  }
+
+  /** Bytes that any part wants; parts run one after the other and share it. */
+  get scratchBytes(): number {
+    return Math.max(0, ...this.parts.map(({ program }) => program.scratchBytes));
+  }
+
+  /** Bytes of every buffer by name that this shape wants, weights and inputs left out. */
+  bufferBytes(): Map<string, number> {
+    const bytes = new Map<string, number>();
+    if (this.scratchBytes > 0) bytes.set('scratch', this.scratchBytes);
+    for (const { part } of this.parts) {
+      for (const state of part.graph.states) bytes.set(stateName(part, state), stateBytes(state));
+      const rows = part.graph.inputs.find(({ name }) => name === HOST_ROWS);
+      if (rows) bytes.set(HOST_ROWS, tensorBytes(rows, this.shape));
+      for (const { name, tensor } of part.graph.outputs) {
+        bytes.set(streamName(name, part.order), tensorBytes(tensor, this.shape));
+      }
+    }
+    return bytes;
+  }
+
+  /** Creates the small inputs, for `inFlight` steps at once. Throws `OUT_OF_MEMORY`. */
+  allocate(inFlight: number): void {
+    this.#inputs = new BatchInputs(this.device, this.shape, inFlight);
+  }
+
+  /** One of the places, of those that `allocate` made, where a step's inputs wait until the step is done. */
+  input(index: number): InputSlot {
+    const input = this.#inputs?.slots[index];
+    invariant(input, `input slot ${index} was allocated`);
+    return input;
+  }
+
+  /** How many parts a step of this kind runs, of `parts` the first. */
+  partsOf(kind: StepKind): number {
+    return kind === 'generate' ? this.parts.length : this.parts.length - 1;
+  }
+
+  /** The values that are looked at behind a part, and where they stand. */
+  tapsOf(part: number): readonly (TapPlace & { readonly range: BufferRange })[] {
+    const planned = this.parts[part]?.part;
+    return (planned?.taps ?? []).map(({ name, output, tensor }) => {
+      const range = this.buffers.get(streamName(output, planned?.order ?? 0));
+      return { name, tensor, range };
+    });
+  }
+
+  /** What a part hands on and where that stands; undefined of a piece of one, and of what samples. */
+  resultOf(part: number): (TapPlace & { readonly range: BufferRange }) | undefined {
+    const { graph, order } = this.parts[part]?.part ?? {};
+    const output = graph?.outputs.find(({ name }) => RESULTS.includes(name));
+    return output && { ...output, range: this.buffers.get(streamName(output.name, order ?? 0)) };
+  }
+
+  /** A part's name, by its number. */
+  nameOf(part: number): string {
+    return this.parts[part]?.part.name ?? '';
+  }
+
+  /** Binds and records a step, or a part alone by its number, at the first call; it may be run when this resolves. */
+  async prepare(step: StepKind | number): Promise<void> {
+    if (this.#ready.has(step)) return;
+    const recording = this.#steps.get(step) ?? this.#record(step);
+    this.#steps.set(step, recording);
+    try {
+      this.#ready.set(step, await recording);
+    } catch (error) {
+      // The next to ask tries again.
+      this.#steps.delete(step);
+      throw error;
+    }
+  }
+
+  /** Disposes what was recorded with the weights of some parts, which are about to lose their memory. Nothing runs it. */
+  forget(parts: readonly number[]): void {
+    for (const step of ['forward', 'generate', ...parts] as const) {
+      this.#ready.get(step)?.[Symbol.dispose]();
+      this.#ready.delete(step);
+      this.#steps.delete(step);
+    }
+  }
+
+  isPrepared(step: StepKind | number): boolean {
+    return this.#ready.has(step);
+  }
+
+  /** Queues the upload of an input slot. */
+  upload(stream: Stream, input: InputSlot): void {
+    invariant(this.#inputs, 'the inputs were allocated');
+    stream.upload(input.pinned.bytes, this.#inputs.range());
+  }
+
+  /** Queues a prepared step, or a prepared part. */
+  run(stream: Stream, step: StepKind | number): void {
+    const ready = this.#ready.get(step);
+    invariant(ready, 'the step is prepared');
+    stream.run(ready);
+  }
+
+  /** Forgets a step, unless its weights have taken it along; its memory is free when `queued` is reached. */
+  release(step: StepKind | number, queued: DeviceEvent): void {
+    const ready = this.#ready.get(step);
+    if (!ready) return;
+    this.#ready.delete(step);
+    this.#steps.delete(step);
+    this.#leaving.add(ready);
+    const end = () => {
+      if (this.#leaving.delete(ready)) ready[Symbol.dispose]();
+    };
+    queued.completed().then(end, end);
+  }
+
+  [Symbol.dispose](): void {
+    for (const step of [...this.#ready.values(), ...this.#leaving]) step[Symbol.dispose]();
+    this.#ready.clear();
+    this.#leaving.clear();
+    this.#steps.clear();
+    this.#inputs?.[Symbol.dispose]();
+    this.#inputs = undefined;
+  }
+
+  #record(step: StepKind | number): Promise<Step> {
+    const first = typeof step === 'number' ? step : 0;
+    const end = typeof step === 'number' ? step + 1 : this.partsOf(step);
+    const executables = this.parts.slice(first, end).map((part) => part.program.bind(this.#bindings(part)));
+    const label = typeof step === 'number' ? this.nameOf(step) : step;
+    return this.device.record(executables, `${label} ${this.shape.rows}`);
+  }
+
+  #bindings({ part, program, weights }: LayerPlan): Bindings {
+    const { graph } = program;
+    const whole = (name: string) => this.buffers.get(name);
+    const values = new Map<Tensor | State, BufferRange>();
+    for (const input of graph.inputs) {
+      const small = this.#inputs?.rangeOf(input, this.shape);
+      values.set(input, small ?? whole(streamName(input.name, part.order - 1)));
+    }
+    for (const state of graph.states) values.set(state, whole(stateName(part, state)));
+    return {
+      values,
+      outputs: new Map(graph.outputs.map(({ name }) => [name, whole(streamName(name, part.order))])),
+      weights: new Map(weights.map(({ packed, key }) => [packed, whole(key)])),
+      scratch: program.scratchBytes > 0 ? whole('scratch') : undefined,
+    };
+  }
+}
+
+/** The residual stream goes to and fro between two buffers, so that no part reads and writes one. */
+function streamName(name: string, writer: number): string {
+  return name === 'x' ? `x ${writer % 2}` : name;
+}
+
+/** Layers have caches of their own; the history and the sampled tokens are one for all parts. */
+export function stateName(part: ModelPart, state: State): string {
+  return part.prefix + state.name;
+}

@@ -1,0 +1,79 @@
+import { invariant } from '../../base/errors.ts';
+import type { Stream } from '../../device/index.ts';
+import type { BatchPlan, StepKind } from './batch-plan.ts';
+
+interface Prepared {
+  readonly batch: BatchPlan;
+  readonly kind: StepKind;
+  /** True until it is wanted, where it was recorded before. */
+  isGuess: boolean;
+}
+
+/** More than the capacities of any device, twice. */
+const DEFAULT_MOST = 32;
+
+/**
+ * Whole steps that stay recorded, so that they are queued with one call: as many of those used last as may be. What is
+ * wanted is recorded again when it was dropped. Steps that were recorded on a guess take what room is left, and are dropped
+ * first when something else is wanted.
+ */
+export class PreparedSteps {
+  /** The longest unused first, guesses before all. */
+  readonly #kept: Prepared[] = [];
+  /** Steps that were ready when they were wanted. */
+  hits = 0;
+  /** Steps that had to be recorded first. */
+  misses = 0;
+  /** Steps that were recorded before anybody wanted them. */
+  guessed = 0;
+  /** How many of those were wanted since. */
+  guessedRight = 0;
+
+  constructor(
+    /** Steps that are kept; 0 records every step anew. */
+    readonly most: number = DEFAULT_MOST,
+  ) {
+    invariant(most >= 0, 'no fewer than none are kept');
+  }
+
+  /** True, and counted as a hit, when a step that is wanted may be run at once. */
+  has(batch: BatchPlan, kind: StepKind): boolean {
+    const isReady = batch.isPrepared(kind);
+    if (isReady) this.hits++;
+    else this.misses++;
+    return isReady;
+  }
+
+  /** True while a step that nobody wants yet may be kept. */
+  get hasRoom(): boolean {
+    return this.#kept.length < this.most;
+  }
+
+  /** Notes that a step was recorded before anybody wanted it. */
+  guess(batch: BatchPlan, kind: StepKind): void {
+    if (this.#find(batch, kind) >= 0) return;
+    this.guessed++;
+    this.#kept.unshift({ batch, kind, isGuess: true });
+  }
+
+  /** Notes that a step was queued, and drops what was not used for longest; the stream is done with it first. */
+  used(batch: BatchPlan, kind: StepKind, stream: Stream): void {
+    const last = this.#kept.at(-1);
+    if (last?.batch === batch && last.kind === kind && !last.isGuess) return;
+    const known = this.#find(batch, kind);
+    const [step] = known < 0 ? [{ batch, kind, isGuess: false }] : this.#kept.splice(known, 1);
+    if (step) {
+      if (step.isGuess) this.guessedRight++;
+      step.isGuess = false;
+      this.#kept.push(step);
+    }
+    while (this.#kept.length > this.most) {
+      const oldest = this.#kept.shift();
+      oldest?.batch.release(oldest.kind, stream.record());
+    }
+  }
+
+  #find(batch: BatchPlan, kind: StepKind): number {
+    return this.#kept.findIndex((kept) => kept.batch === batch && kept.kind === kind);
+  }
+}

@@ -1,0 +1,47 @@
+import { invariant } from '../../base/errors.ts';
+import type { DeviceEvent } from '../../device/index.ts';
+import type { PartWeights } from './part-weights.ts';
+
+/**
+ * Memory that the weights of several parts pass through in turn, in the order of running. The device itself waits, before
+ * it overwrites a part's weights, for what reads them; the host never does.
+ */
+export class WeightSlot {
+  readonly #users: readonly PartWeights[];
+  #occupant: PartWeights | undefined;
+  /** What the device has to reach before the slot is written. */
+  #lastUse: readonly DeviceEvent[] = [];
+
+  constructor(users: readonly PartWeights[]) {
+    this.#users = users;
+  }
+
+  /** Loads a part's weights into the slot unless they are there or coming; resolves with the events behind which they are. */
+  async admit(part: PartWeights): Promise<readonly DeviceEvent[]> {
+    if (this.#occupant !== part) await this.#vacate();
+    this.#occupant = part;
+    part.request({ after: this.#lastUse });
+    return part.queued();
+  }
+
+  /** The part's work is queued, before `event`: the next to come is asked for. */
+  used(part: PartWeights, event: DeviceEvent): void {
+    invariant(this.#occupant === part, 'a part that is used was admitted');
+    this.#lastUse = [event];
+    const next = this.#users[(this.#users.indexOf(part) + 1) % this.#users.length] as PartWeights;
+    if (next === part) return;
+    part.evict();
+    this.#occupant = next;
+    next.request({ after: this.#lastUse });
+  }
+
+  /** A pass that broke off left the slot to a part that is not the next: what it wrote there comes before what is written. */
+  async #vacate(): Promise<void> {
+    const part = this.#occupant;
+    if (!part) return;
+    const written = await Promise.allSettled(part.tensors.map((tensor) => tensor.queued()));
+    const events = written.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    this.#lastUse = [...this.#lastUse, ...events];
+    part.evict();
+  }
+}

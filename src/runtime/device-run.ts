@@ -1,0 +1,80 @@
+import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
+import type { Device, Stream } from '../device/index.ts';
+import type { ExecutionPlan } from '../plan/execution-plan.ts';
+import type { StepPlan } from '../scheduler/continuous-batcher.ts';
+import { JobPipeline, type PipelineParts } from './jobs/job-pipeline.ts';
+import type { JobSequence } from './jobs/job-sequence.ts';
+import { likelySteps, StepsAhead } from './steps-ahead.ts';
+
+/** A model on a device: allocated, and loaded or about to be. */
+export interface EngineTarget {
+  readonly device: Device;
+  readonly plan: ExecutionPlan;
+}
+
+/** Losses of the device without any progress between them, after which work that was under way is given up. */
+export const MOST_LOSSES = 3;
+
+/** What an engine has on one device: a stream, and steps under way on it. It ends with the device. */
+export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
+  readonly plan: ExecutionPlan;
+  readonly stream: Stream;
+  readonly pipeline: JobPipeline<S>;
+  /** Records steps while there is nothing to do. */
+  readonly ahead: StepsAhead | undefined;
+  readonly backend: string;
+  readonly #device: Device;
+
+  constructor({ device, plan }: EngineTarget, parts: Omit<PipelineParts, 'plan' | 'stream'>) {
+    this.plan = plan;
+    this.#device = device;
+    this.backend = device.info.backend;
+    this.stream = device.createStream('compute');
+    this.pipeline = new JobPipeline({ ...parts, plan, stream: this.stream });
+    const { runtime, state } = parts;
+    if (runtime.recordsAhead) {
+      const capacities = plan.plans.map(({ shape }) => shape.rows);
+      const ends = plan.generates && runtime.sampling === 'device' ? 'generate' : 'forward';
+      this.ahead = new StepsAhead(plan, likelySteps(capacities, state.context, ends));
+    }
+  }
+
+  /** The loss of the device, when that is what is behind an error. */
+  async lossBehind(error: unknown): Promise<Error | undefined> {
+    // The news of a loss may come a turn later than the failures that follow from it. Nobody waits for it before: a device that
+    // stays would hold on to whoever does.
+    const later = new Promise<undefined>((resolve) => setTimeout(resolve, 0));
+    const lost = await Promise.race([this.#device.lost, later]);
+    return lost ?? (isRocmforgeError(error, 'DEVICE_LOST') ? error : undefined);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.ahead?.[Symbol.asyncDispose]();
+    this.pipeline[Symbol.dispose]();
+    await this.stream[Symbol.asyncDispose]();
+  }
+}
+
+/** Of the sequences under whose steps the device is lost time and again, the one with the most rows in them. Counts a loss. */
+export function toBlame<S extends { losses: number }>(
+  underWay: readonly StepPlan<S>[],
+  running: ReadonlySet<S>,
+): S | undefined {
+  const rows = new Map<S, number>();
+  for (const { sequence, count } of underWay.flatMap(({ slices }) => slices)) {
+    if (running.has(sequence)) rows.set(sequence, count + (rows.get(sequence) ?? 0));
+  }
+  let worst: S | undefined;
+  for (const [sequence, count] of rows) {
+    if (++sequence.losses < MOST_LOSSES) continue;
+    if (!worst || count >= (rows.get(worst) ?? 0)) worst = sequence;
+  }
+  if (worst) for (const sequence of rows.keys()) sequence.losses = 0;
+  return worst;
+}
+
+/** Why work is given up: the device was lost time and again. */
+export function givenUp(device: string, lost: Error | undefined): RocmforgeError {
+  const why = lost?.message ?? 'no reason given';
+  return new RocmforgeError('DEVICE_NOT_RESTORED', { device, attempts: MOST_LOSSES, why }, { cause: lost });
+}

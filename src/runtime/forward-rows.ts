@@ -1,0 +1,49 @@
+import { invariant } from '../base/errors.ts';
+import type { Stream } from '../device/index.ts';
+import type { ExecutionPlan } from '../plan/execution-plan.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
+import type { SequenceState } from '../state/sequence-state.ts';
+
+/** What rows are computed on. Nobody else may use it meanwhile. */
+export interface ForwardOn {
+  readonly plan: ExecutionPlan;
+  readonly state: SequenceState;
+  readonly stream: Stream;
+}
+
+/** Whose rows they are, and what is wanted of them. */
+export interface ForwardRows {
+  readonly slot: number;
+  /** The position of the first row. */
+  readonly first: number;
+  /** Of how many rows, the last ones, logits are wanted. */
+  readonly outputs: number;
+  readonly adapters: readonly AdapterChoice[];
+  /** Looks at what a part of the model left before the next one runs, by its number in the order of running. */
+  readonly behindPart?: ((part: number) => Promise<void>) | undefined;
+}
+
+/** Queues a step over `ids` of one sequence, alone, over what its slot holds of the positions before them. */
+export async function forward(
+  { plan, state, stream }: ForwardOn,
+  ids: readonly number[],
+  { slot, first, outputs, adapters, behindPart }: ForwardRows,
+): Promise<void> {
+  invariant(state.reserve(slot, first + ids.length), 'a prompt within the context fits into the cache');
+  const batch = plan.planFor(ids.length, outputs);
+  const { blocksPerSlot } = batch.shape;
+  const input = batch.input(0);
+  input.view('counts').set([ids.length, outputs]);
+  input.view('ids').set(ids);
+  input.view('slots').fill(slot);
+  input.view('reach').fill(first + ids.length - 1);
+  input.view('types').fill(0);
+  const { adaptersARow = 0 } = plan.parts;
+  for (let row = 0; row < ids.length; row++) {
+    input.view('positions')[row] = first + row;
+    input.writeAdapters(row, adaptersARow, adapters);
+  }
+  for (let i = 0; i < outputs; i++) input.view('output_rows')[i] = ids.length - outputs + i;
+  state.writeBlocks(slot, input.view('blocks').subarray(slot * blocksPerSlot, (slot + 1) * blocksPerSlot));
+  await plan.run({ stream, batch, kind: 'forward', input, behindPart });
+}

@@ -1,0 +1,155 @@
+import { invariant } from '../../base/errors.ts';
+import type { Stream } from '../../device/index.ts';
+import type { BatchPlan } from '../../plan/steps/batch-plan.ts';
+import type { ExecutionPlan } from '../../plan/execution-plan.ts';
+import type { SequenceState } from '../../state/sequence-state.ts';
+import { SAMPLING_ROW_WORDS } from '../../ops/sampling/sampling-row.ts';
+import type { Slice, StepPlan } from '../../scheduler/continuous-batcher.ts';
+import { HostSampler } from './host-sampler.ts';
+import { Job } from './job.ts';
+import type { JobSequence } from './job-sequence.ts';
+import type { RuntimeOptions } from './runtime-options.ts';
+import type { SampledToken } from './sampled-token.ts';
+import type { StepProfile } from './step-profile.ts';
+
+/** What the rows of a step sampled. */
+export interface Sampled<S> {
+  /** The token of the row at `index` of those of a slice that sample. */
+  sampled(slice: Slice<S>, index: number): SampledToken;
+}
+
+/** Steps that were submitted, and the bytes of their results that were read back. */
+export interface PipelineCounts {
+  steps: number;
+  bytesBack: number;
+}
+
+/** What a pipeline runs on. */
+export interface PipelineParts {
+  readonly plan: ExecutionPlan;
+  readonly state: SequenceState;
+  readonly stream: Stream;
+  readonly runtime: RuntimeOptions;
+  readonly profile?: StepProfile | undefined;
+  /** Counts what it does. */
+  readonly counts: PipelineCounts;
+}
+
+/**
+ * Keeps several steps under way on one stream: the small inputs of one are written while another runs, and what a step
+ * sampled is read while the next one runs.
+ */
+export class JobPipeline<S extends JobSequence> implements Disposable {
+  readonly #parts: PipelineParts;
+  readonly #sampler: HostSampler | undefined;
+  readonly #free: Job<S>[];
+  readonly #underWay: Job<S>[] = [];
+
+  constructor(parts: PipelineParts) {
+    const { plan, runtime } = parts;
+    this.#parts = parts;
+    this.#sampler = runtime.sampling === 'host' ? new HostSampler(plan.vocabulary) : undefined;
+    this.#free = Array.from(
+      { length: plan.parts.inFlight },
+      (_, index) => new Job<S>(index, plan, this.#sampler),
+    );
+  }
+
+  /**
+   * True while no other step can be queued. Where layers are streamed, queueing takes as long as a step: what the one before
+   * it sampled is read first.
+   */
+  get isFull(): boolean {
+    return this.#free.length === 0 || (this.#parts.plan.isStreamed && !this.isEmpty);
+  }
+
+  get isEmpty(): boolean {
+    return this.#underWay.length === 0;
+  }
+
+  /**
+   * Writes a step's inputs and queues it; `begin` is when it was asked for. Rejects when weights cannot be loaded or the step
+   * cannot be recorded.
+   */
+  async submit(step: StepPlan<S>, begin: number): Promise<void> {
+    const { plan, stream, runtime, profile } = this.#parts;
+    const batch = plan.planFor(step.capacity, step.outputs);
+    const readsLogits = this.#sampler !== undefined && step.outputs > 0;
+    const kind = step.outputs > 0 && !readsLogits ? 'generate' : 'forward';
+    const job = this.#free.pop();
+    invariant(job, 'a job is free');
+    job.step = step;
+    this.#underWay.push(job);
+    this.#writeInputs(batch, job);
+    if (profile) job.time(profile, begin, stream);
+    if (!this.#sampler) job.uploadMasks(stream);
+    const input = batch.input(job.index);
+    await plan.run({ stream, batch, kind, input, awaitsInputs: !runtime.asyncInputs, watch: profile && job });
+    if (readsLogits) job.readLogits(stream);
+    else job.readTokens(stream);
+    job.queued(stream);
+    this.#parts.counts.steps++;
+    this.#parts.counts.bytesBack += job.bytesBack;
+  }
+
+  /** Waits for the oldest step and hands out what its sequences sampled. Rejects with the device's error. */
+  async complete(deliver: (slice: Slice<S>, from: Sampled<S>) => void): Promise<void> {
+    const job = this.#underWay[0];
+    invariant(job, 'a job is under way');
+    await job.done;
+    const { profile } = this.#parts;
+    const arrived = profile ? performance.now() : 0;
+    for (const slice of job.step.slices) {
+      if (slice.output >= 0) deliver(slice, job);
+    }
+    if (profile) {
+      const { rows } = job.step;
+      profile.add('back', arrived, performance.now(), { rows, bytes: job.bytesBack, lane: job.index });
+      void job.report(profile, arrived);
+    }
+    this.#underWay.shift();
+    this.#free.push(job);
+  }
+
+  /** Waits for all steps, come what may, and forgets them; gives what they were. */
+  async drain(): Promise<StepPlan<S>[]> {
+    await Promise.allSettled(this.#underWay.map(({ done }) => done));
+    const dropped = this.#underWay.splice(0);
+    this.#free.push(...dropped);
+    return dropped.map(({ step }) => step);
+  }
+
+  [Symbol.dispose](): void {
+    for (const job of this.#free) job[Symbol.dispose]();
+  }
+
+  #writeInputs(plan: BatchPlan, { index, step }: Job<S>): void {
+    const { state } = this.#parts;
+    const input = plan.input(index);
+    const ids = input.view('ids');
+    const positions = input.view('positions');
+    const slots = input.view('slots');
+    const blocks = input.view('blocks');
+    const width = plan.shape.blocksPerSlot;
+    const counts = input.view('counts');
+    const { adaptersARow = 0 } = this.#parts.plan.parts;
+    counts[0] = step.rows;
+    counts[1] = step.outputs;
+    let row = 0;
+    for (const { sequence, slot, first, count, output, outputs, sampled } of step.slices) {
+      const { ids: known, guesses } = sequence;
+      for (let i = 0; i < count; i++, row++) {
+        const at = first + i;
+        ids[row] = known[at] ?? (sampled >= 0 ? -1 - sampled : (guesses[at - known.length] as number));
+        positions[row] = first + i;
+        slots[row] = slot;
+        if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);
+      }
+      state.writeBlocks(slot, blocks.subarray(slot * width, (slot + 1) * width));
+      for (let i = 0; i < outputs; i++) {
+        input.view('output_rows')[output + i] = row - outputs + i;
+        input.view('parameters').set(sequence.sampling, (output + i) * SAMPLING_ROW_WORDS);
+      }
+    }
+  }
+}

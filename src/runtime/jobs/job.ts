@@ -1,0 +1,163 @@
+import type { DeviceEvent, PinnedBuffer, Stream } from '../../device/index.ts';
+import type { ExecutionPlan } from '../../plan/execution-plan.ts';
+import type { RunWatch } from '../../plan/steps/plan-run.ts';
+import { MAX_LOG_PROBABILITIES, maskWords } from '../../ops/sampling/sampling-row.ts';
+import type { Slice, StepPlan } from '../../scheduler/continuous-batcher.ts';
+import type { HostSampler } from './host-sampler.ts';
+import type { JobSequence } from './job-sequence.ts';
+import { readReport, type SampledToken } from './sampled-token.ts';
+import type { StepProfile } from './step-profile.ts';
+
+const REPORT_WIDTH = 2 * (1 + MAX_LOG_PROBABILITIES);
+
+function nothing(): void {}
+
+/** Masks of a job's output rows in pinned memory. */
+class MaskSlot implements Disposable {
+  readonly #pinned: PinnedBuffer;
+  readonly #words: Int32Array;
+  readonly #width: number;
+
+  constructor(plan: ExecutionPlan) {
+    this.#width = maskWords(plan.vocabulary);
+    this.#pinned = plan.parts.device.createPinned(4 * this.#width * plan.shape.outputs, 'masks');
+    const { buffer, byteOffset } = this.#pinned.bytes;
+    this.#words = new Int32Array(buffer, byteOffset, this.#width * plan.shape.outputs);
+  }
+
+  /** Keeps an output row's mask; the bytes are to be uploaded. */
+  write(output: number, mask: Int32Array): Uint8Array {
+    this.#words.set(mask, output * this.#width);
+    return this.#pinned.bytes.subarray(4 * output * this.#width, 4 * (output + 1) * this.#width);
+  }
+
+  [Symbol.dispose](): void {
+    this.#pinned[Symbol.dispose]();
+  }
+}
+
+/** A step under way: what it computes, where its inputs wait, and what it sampled once `done` has resolved. */
+export class Job<S extends JobSequence> implements RunWatch, Disposable {
+  readonly #plan: ExecutionPlan;
+  /** Chooses tokens where the logits come back. */
+  readonly #sampler: HostSampler | undefined;
+  readonly #tokens: Int32Array;
+  readonly #report: Float32Array;
+  /** Made for the first mask. */
+  #masks: MaskSlot | undefined;
+  /** Made for the first step whose logits are read back. */
+  #logits: Float32Array | undefined;
+  #times: { begin: number; written: number; ready: number; queued: number; follows: boolean } | undefined;
+  #wasRecorded: boolean | undefined;
+  #begin: DeviceEvent | undefined;
+  #end: DeviceEvent | undefined;
+  step: StepPlan<S> = { slices: [], rows: 0, outputs: 0, capacity: 0 };
+  done: Promise<void> = Promise.resolve();
+  /** Bytes that come back. */
+  bytesBack = 0;
+
+  constructor(
+    readonly index: number,
+    plan: ExecutionPlan,
+    sampler: HostSampler | undefined,
+  ) {
+    this.#plan = plan;
+    this.#sampler = sampler;
+    this.#tokens = new Int32Array(plan.shape.outputs);
+    this.#report = new Float32Array(plan.shape.outputs * REPORT_WIDTH);
+  }
+
+  /** What the sampling row of a slice at `index` sampled. */
+  sampled({ output: first, sequence }: Slice<S>, index: number): SampledToken {
+    const output = first + index;
+    const sampler = this.#sampler;
+    if (sampler && this.#logits) {
+      const { vocabulary } = this.#plan;
+      const logits = this.#logits.subarray(output * vocabulary, (output + 1) * vocabulary);
+      return sampler.sample(sequence, logits);
+    }
+    if (sequence.alternatives < 0) {
+      return { id: this.#tokens[output] as number, logProbability: undefined, alternatives: [] };
+    }
+    const row = this.#report.subarray(output * REPORT_WIDTH, (output + 1) * REPORT_WIDTH);
+    return readReport(row, sequence.alternatives);
+  }
+
+  /** Queues the masks of constrained rows before the step; the step before may still read the slots' earlier ones. */
+  uploadMasks(stream: Stream): void {
+    for (const { sequence, slot, output } of this.step.slices) {
+      if (output < 0 || !sequence.mask) continue;
+      this.#masks ??= new MaskSlot(this.#plan);
+      stream.upload(this.#masks.write(output, sequence.mask), this.#plan.mask(slot));
+    }
+  }
+
+  /** Queues what brings the sampled tokens back: 4 bytes a sequence, and reports where somebody wants them. */
+  readTokens(stream: Stream): void {
+    const { outputs, slices } = this.step;
+    this.bytesBack = 4 * outputs;
+    if (outputs === 0) {
+      this.done = stream.record().completed();
+    } else {
+      const tokens = new Uint8Array(this.#tokens.buffer, 0, 4 * outputs);
+      this.done = stream.download(this.#plan.result('tokens'), tokens);
+      if (slices.some(({ sequence }) => sequence.alternatives >= 0)) {
+        const report = new Uint8Array(this.#report.buffer, 0, 4 * REPORT_WIDTH * outputs);
+        this.bytesBack += report.byteLength;
+        const both = Promise.all([this.done, stream.download(this.#plan.result('report'), report)]);
+        this.done = both.then(nothing);
+      }
+    }
+    // Whoever waits for the step sees its error; a later step's is the same one.
+    this.done.catch(nothing);
+  }
+
+  /** Queues what brings the logits of all output rows back. */
+  readLogits(stream: Stream): void {
+    const { outputs } = this.step;
+    const { vocabulary, shape } = this.#plan;
+    this.#logits ??= new Float32Array(shape.outputs * vocabulary);
+    const bytes = new Uint8Array(this.#logits.buffer, 0, 4 * vocabulary * outputs);
+    this.bytesBack = bytes.byteLength;
+    this.done = stream.download(this.#plan.result('logits'), bytes);
+    this.done.catch(nothing);
+  }
+
+  /** Begins to note times; `begin` is when the step was asked for. */
+  time(profile: StepProfile, begin: number, stream: Stream): void {
+    const now = performance.now();
+    const follows = profile.begin();
+    this.#times = { begin, written: now, ready: now, queued: now, follows };
+    this.#begin = stream.record();
+  }
+
+  ready(wasRecorded?: boolean): void {
+    if (this.#times) this.#times.ready = performance.now();
+    this.#wasRecorded = wasRecorded;
+  }
+
+  /** Notes that everything is queued. */
+  queued(stream: Stream): void {
+    if (!this.#times) return;
+    this.#times.queued = performance.now();
+    this.#end = stream.record();
+  }
+
+  /** Tells what the step took, whose results were there at `arrived`. A failed step tells of the host alone. */
+  async report(profile: StepProfile, arrived: number): Promise<void> {
+    const [times, begin, end] = [this.#times, this.#begin, this.#end];
+    if (!times || !begin || !end) return;
+    const of = { rows: this.step.rows, bytes: this.bytesBack, lane: this.index };
+    if (this.#wasRecorded !== undefined) profile.wanted(this.#wasRecorded);
+    profile.add('dispatch', times.begin, times.written, of);
+    profile.add('load', times.written, times.ready, of);
+    profile.add('submit', times.ready, times.queued, of);
+    profile.add('wait', times.queued, arrived, of);
+    await end.completed().then(() => profile.ran(begin, end, times.follows), nothing);
+  }
+
+  [Symbol.dispose](): void {
+    this.#masks?.[Symbol.dispose]();
+    this.#masks = undefined;
+  }
+}

@@ -1,0 +1,113 @@
+import { Histogram } from '../../base/histogram.ts';
+import type { DeviceEvent } from '../../device/index.ts';
+import { LoadTrace } from '../../load/load-trace.ts';
+
+/**
+ * What a step goes through. On the host: `dispatch`, its rows are chosen and its inputs written; `load`, what it needs and is
+ * not there is waited for; `submit`, it is queued, part by part while weights are to come; `wait`, until its results are there;
+ * `back`, they are handed out. On the device: `step`, from the upload of its inputs to its results; `gap`, from the step
+ * before to this one.
+ */
+export const STEP_PHASES = ['dispatch', 'load', 'submit', 'wait', 'back', 'step', 'gap'] as const;
+
+/** One of `STEP_PHASES`. */
+export type StepPhase = (typeof STEP_PHASES)[number];
+
+/** Milliseconds that a phase took. */
+export interface PhaseSummary {
+  readonly phase: StepPhase;
+  readonly count: number;
+  readonly mean: number;
+  readonly median: number;
+  readonly p95: number;
+  readonly most: number;
+}
+
+/** A step as a profile sees it. */
+export interface ProfiledStep {
+  readonly rows: number;
+  /** Bytes that it brings back. */
+  readonly bytes: number;
+  /** The place that its inputs wait in: steps of one place do not overlap. */
+  readonly lane: number;
+}
+
+/** Where the time of steps goes. Kept only where one is handed to the engine; it costs two events a step. */
+export class StepProfile {
+  readonly #phases = new Map(STEP_PHASES.map((phase) => [phase, new Histogram()]));
+  readonly #trace: LoadTrace | undefined;
+  #lastEnd: DeviceEvent | undefined;
+  #isPaused = true;
+  /** Whole steps, and those of them that were recorded when they were wanted. */
+  #whole = 0;
+  #recorded = 0;
+
+  /** `withTrace` keeps every step, for Perfetto or `chrome://tracing`. */
+  constructor({ withTrace = false } = {}) {
+    this.#trace = withTrace ? new LoadTrace() : undefined;
+  }
+
+  /** What the phases took so far. */
+  summary(): PhaseSummary[] {
+    return [...this.#phases].map(([phase, times]) => ({
+      phase,
+      count: times.count,
+      mean: times.mean,
+      median: times.quantile(0.5),
+      p95: times.quantile(0.95),
+      most: times.most,
+    }));
+  }
+
+  /** How much of the time between the first step and the last the device had nothing to do. */
+  get gapShare(): number {
+    const [step, gap] = [this.#of('step').total, this.#of('gap').total];
+    return step + gap === 0 ? 0 : gap / (step + gap);
+  }
+
+  /** The part of whole steps that were recorded before they were wanted; undefined where there were none. */
+  get hitRate(): number | undefined {
+    return this.#whole === 0 ? undefined : this.#recorded / this.#whole;
+  }
+
+  /** The trace of every step, where it was asked for. */
+  get trace(): LoadTrace | undefined {
+    return this.#trace;
+  }
+
+  /** Notes a phase on the host. Times are milliseconds of `performance.now()`. */
+  add(phase: StepPhase, begin: number, end: number, step: ProfiledStep): void {
+    this.#of(phase).add(end - begin);
+    const { rows, bytes, lane } = step;
+    this.#trace?.add({ row: `${phase} ${lane}`, name: `${rows} rows`, begin, end, bytes });
+  }
+
+  /** Notes that a whole step was wanted. */
+  wanted(wasRecorded: boolean): void {
+    this.#whole++;
+    if (wasRecorded) this.#recorded++;
+  }
+
+  /** Notes that a step begins; true when the one before it was followed at once, there being something to do. */
+  begin(): boolean {
+    const follows = !this.#isPaused;
+    this.#isPaused = false;
+    return follows;
+  }
+
+  /** Notes what the device did between two completed events of a step; the steps come in order. */
+  ran(begin: DeviceEvent, end: DeviceEvent, follows: boolean): void {
+    this.#of('step').add(end.elapsedSince(begin));
+    if (this.#lastEnd && follows) this.#of('gap').add(Math.max(0, begin.elapsedSince(this.#lastEnd)));
+    this.#lastEnd = end;
+  }
+
+  /** The next step has no gap before it: there was nothing to do. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  #of(phase: StepPhase): Histogram {
+    return this.#phases.get(phase) as Histogram;
+  }
+}

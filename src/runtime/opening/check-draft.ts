@@ -1,0 +1,49 @@
+import { fail } from '../../base/errors.ts';
+import type { GgufFile } from '../../gguf/index.ts';
+import type { ModelConfig } from '../../model/model-config.ts';
+
+/** A model as far as its header tells. */
+export interface DescribedModel {
+  readonly gguf: GgufFile;
+  readonly config: ModelConfig;
+}
+
+/** Matrices are filled up to round sizes: so many tokens more, nobody says. */
+const MOST_PADDING = 128;
+
+/** Throws `DRAFT_UNSUPPORTED` or `DRAFT_VOCABULARY` where `draft` cannot propose for `model`. */
+export function checkDraft(model: DescribedModel, draft: DescribedModel): void {
+  for (const { gguf, config } of [model, draft]) {
+    const { architecture, memory, pooling } = config;
+    const expected = 'a model that continues texts and caches positions';
+    if (pooling)
+      fail('DRAFT_UNSUPPORTED', { model: gguf.name, found: `an encoder (${architecture})`, expected });
+    if (memory === 'recurrent')
+      fail('DRAFT_UNSUPPORTED', { model: gguf.name, found: `a recurrent state (${architecture})`, expected });
+  }
+  const [own, others] = [tokensOf(model), tokensOf(draft)];
+  const refuse = (found: string, expected: string) =>
+    fail('DRAFT_VOCABULARY', { draft: draft.gguf.name, found, expected });
+  if (Math.abs(own.length - others.length) > MOST_PADDING)
+    refuse(`${others.length} tokens`, `${own.length} as in ${model.gguf.name}`);
+  const shared = Math.min(own.length, others.length);
+  for (let id = 0; id < shared; id++) {
+    const [expected, found] = [own[id] as Uint8Array, others[id] as Uint8Array];
+    if (!areEqual(expected, found)) refuse(`${textOf(found)} as token ${id}`, textOf(expected));
+  }
+}
+
+function tokensOf({ gguf }: DescribedModel): readonly Uint8Array[] {
+  const tokens = gguf.metadata.byteStrings('tokenizer.ggml.tokens');
+  return tokens ?? fail('TOKENIZER_MISSING', { found: `no tokens in ${gguf.name}` });
+}
+
+function areEqual(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function textOf(bytes: Uint8Array): string {
+  return JSON.stringify(new TextDecoder().decode(bytes));
+}

@@ -1,0 +1,86 @@
+import { isRocmforgeError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { readSamplingRow, type SamplingParameters, seedOf } from '../../ops/index.ts';
+import type { Follower, ProposedSequence, Proposer } from '../../scheduler/proposer.ts';
+import type { GenerateRequest, TokenStream } from '../sequence.ts';
+
+/** A model that continues token ids. */
+export interface TokenSource {
+  /** Positions that a sequence may have. */
+  readonly context: number;
+  generateTokens(request: GenerateRequest): TokenStream;
+}
+
+/** How a draft is asked. */
+export interface DraftProposerOptions {
+  /** Ids below it are the model's: a draft's vocabulary may be filled up further. */
+  readonly vocabulary: number;
+  readonly logger: Logger;
+}
+
+/**
+ * Proposes what a smaller model would say. It draws with the sequence's own seed, positions and parameters: where the two
+ * models agree on the probabilities, they draw the same token. What the draft has read of a sequence lies in its slots, as of
+ * any text that begins alike: a rejected guess, a fork or a shifted context costs it the tokens behind the common beginning.
+ */
+export class DraftProposer implements Proposer {
+  readonly #draft: TokenSource;
+  readonly #options: DraftProposerOptions;
+
+  constructor(draft: TokenSource, options: DraftProposerOptions) {
+    this.#draft = draft;
+    this.#options = options;
+  }
+
+  follow(sequence: ProposedSequence): Follower {
+    return new DraftFollower(this.#draft, sequence, this.#options);
+  }
+}
+
+const NOTHING: readonly number[] = [];
+
+class DraftFollower implements Follower {
+  readonly #draft: TokenSource;
+  readonly #sequence: ProposedSequence;
+  readonly #options: DraftProposerOptions;
+  readonly #sampling: SamplingParameters;
+  readonly #ending = new AbortController();
+  #hasFailed = false;
+
+  constructor(draft: TokenSource, sequence: ProposedSequence, options: DraftProposerOptions) {
+    this.#draft = draft;
+    this.#sequence = sequence;
+    this.#options = options;
+    this.#sampling = { ...readSamplingRow(sequence.sampling), logProbabilities: -1 };
+  }
+
+  propose(most: number): readonly number[] | Promise<readonly number[]> {
+    const room = Math.min(most, this.#draft.context + 1 - this.#sequence.ids.length);
+    return this.#hasFailed || room <= 0 ? NOTHING : this.#continue(room);
+  }
+
+  leave(): void {
+    this.#ending.abort();
+  }
+
+  async #continue(maxTokens: number): Promise<readonly number[]> {
+    const { ids, sampling: row, stopTokens } = this.#sequence;
+    // A shifted context changes the seed.
+    const sampling = { ...this.#sampling, seed: seedOf(row) };
+    const { signal } = this.#ending;
+    const proposed: number[] = [];
+    try {
+      const request = { prompt: ids, sampling, maxTokens, stopTokens, logged: 'trace', signal } as const;
+      const tokens = this.#draft.generateTokens(request);
+      for await (const { id } of tokens) {
+        if (id >= this.#options.vocabulary) break;
+        proposed.push(id);
+      }
+    } catch (error) {
+      this.#hasFailed = true;
+      if (!isRocmforgeError(error, 'ABORTED'))
+        this.#options.logger.warn('the draft failed: a text goes on without it', { error });
+    }
+    return proposed;
+  }
+}

@@ -1,0 +1,114 @@
+import { fail, throwIfAborted } from '../../base/errors.ts';
+import { type Logger, silentLogger } from '../../base/log.ts';
+import type { Device } from '../../device/index.ts';
+import { LoadedModel, type ModelOptions, type ModelParts } from './loaded-model.ts';
+
+/** Milliseconds before each attempt to open a lost device again: a driver may take a while to come back. */
+const PAUSES = [0, 250, 1000];
+
+/**
+ * Keeps a model on a device: when that is lost, opens it again and brings the model back onto it. Owns the device, unless it
+ * is shared.
+ */
+export class ModelKeeper implements AsyncDisposable {
+  readonly #parts: ModelParts;
+  readonly #options: ModelOptions;
+  readonly #log: Logger;
+  #current: LoadedModel;
+  #restoring: Promise<unknown> = Promise.resolve();
+
+  private constructor(parts: ModelParts, options: ModelOptions, current: LoadedModel) {
+    // What was compiled for the first device would keep it.
+    this.#parts = { ...parts, compiled: undefined };
+    this.#options = options;
+    this.#log = options.logger ?? silentLogger;
+    this.#current = current;
+  }
+
+  /** Rejects as `LoadedModel.open`; the device stays the caller's then. */
+  static async open(parts: ModelParts, options: ModelOptions): Promise<ModelKeeper> {
+    return new ModelKeeper(parts, options, await LoadedModel.open(parts, options));
+  }
+
+  /** The model where it is now; while it is being brought back, where it was. */
+  get current(): LoadedModel {
+    return this.#current;
+  }
+
+  /** How a lost device is replaced, where it can be: disposes what was on it; rejects with `DEVICE_NOT_RESTORED` or `ABORTED`. */
+  get restore(): ((lost: Error, signal: AbortSignal) => Promise<LoadedModel>) | undefined {
+    const { reopen, residency } = this.#parts;
+    // What is shared with other models is not one model's to replace.
+    if (!reopen || residency) return undefined;
+    return (lost, signal) => {
+      const restoring = this.#restore(reopen, lost, signal);
+      this.#restoring = restoring.catch(() => {});
+      return restoring;
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#restoring;
+    await this.#leave();
+  }
+
+  async #restore(reopen: () => Promise<Device>, lost: Error, signal: AbortSignal): Promise<LoadedModel> {
+    const { backend } = this.#current.device.info;
+    this.#log.warn('device lost: it is opened again', { device: backend, reason: lost.message });
+    await this.#leave().catch((error: unknown) => this.#log.warn('what was lost is not released', { error }));
+    let failure = lost;
+    for (const pause of PAUSES) {
+      await sleep(pause, signal);
+      const begin = performance.now();
+      try {
+        this.#current = await this.#open(reopen, signal);
+        this.#log.warn('device restored', { device: backend, ms: performance.now() - begin });
+        return this.#current;
+      } catch (error) {
+        throwIfAborted(signal, 'restoring the device');
+        failure = error instanceof Error ? error : new Error(String(error));
+        this.#log.warn('device not restored', { device: backend, reason: failure.message });
+      }
+    }
+    const params = { device: backend, attempts: PAUSES.length, why: failure.message };
+    return fail('DEVICE_NOT_RESTORED', params, failure);
+  }
+
+  async #open(reopen: () => Promise<Device>, signal: AbortSignal): Promise<LoadedModel> {
+    const device = await reopen();
+    try {
+      // Whoever waited for the model to be loaded has seen it loaded.
+      const options = { ...this.#options, ...this.#current.options, onProgress: undefined, signal };
+      return await LoadedModel.open({ ...this.#parts, device }, options);
+    } catch (error) {
+      if (!this.#parts.sharesDevice) await device[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #leave(): Promise<void> {
+    await this.#current[Symbol.asyncDispose]();
+    const { residency, sharesDevice } = this.#parts;
+    if (!residency && !sharesDevice) await this.#current.device[Symbol.asyncDispose]();
+  }
+}
+
+/** Resolves after so many milliseconds. Rejects with `ABORTED` when the signal fires before. */
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer);
+      try {
+        throwIfAborted(signal, 'restoring the device');
+      } catch (error) {
+        reject(error);
+      }
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    }, ms);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+}

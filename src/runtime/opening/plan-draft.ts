@@ -1,0 +1,65 @@
+import type { FitPlan } from '../../plan/memory/fit-plan.ts';
+import { describeModel } from '../../plan/parts/plan-options.ts';
+import { checkDraft } from './check-draft.ts';
+import type { ModelOptions, ModelParts } from './loaded-model.ts';
+
+/** Tokens that a draft proposes at once unless asked otherwise. */
+const DEFAULT_DRAFT_TOKENS = 4;
+
+/** What a draft is planned and opened with. */
+export interface DraftPlan {
+  readonly parts: ModelParts;
+  readonly options: ModelOptions;
+}
+
+/** What the options say when there is a draft: room for what it proposes. */
+export function withSpeculation(parts: ModelParts, options: ModelOptions): ModelOptions {
+  return parts.draft ? { ...options, speculation: options.speculation ?? DEFAULT_DRAFT_TOKENS } : options;
+}
+
+/**
+ * How a model's draft is opened: undefined where there is none, or one that is open. Throws `DRAFT_UNSUPPORTED` or
+ * `DRAFT_VOCABULARY` for one that does not fit, and as `describeModel`.
+ */
+export function planDraft(parts: ModelParts, options: ModelOptions): DraftPlan | undefined {
+  const { draft, architectures, device, residency } = parts;
+  if (!draft) return undefined;
+  const model = describeModel(parts, options);
+  if ('generateTokens' in draft) {
+    checkDraft({ gguf: parts.gguf, config: model.config }, draft);
+    return undefined;
+  }
+  const { gguf, device: own, reopen } = draft;
+  const where = own ? { device: own, reopen } : { device, residency, sharesDevice: true };
+  const source: ModelParts = { gguf, ...where, architectures };
+  const { config } = describeModel(source, {});
+  checkDraft({ gguf: parts.gguf, config: model.config }, { gguf, config });
+  const { batch, deterministic, sequences, cachePositions, cacheType, inFlight, preparedSteps, pool } =
+    options;
+  const { load, memory, runtime, allowUnread, logger, signal } = options;
+  const context = Math.min(model.parts.context, config.trainedContext);
+  const sizes = {
+    context,
+    batch,
+    deterministic,
+    sequences,
+    cachePositions,
+    cacheType,
+    inFlight,
+    preparedSteps,
+    pool,
+  };
+  return { parts: source, options: { ...sizes, load, memory, runtime, allowUnread, logger, signal } };
+}
+
+/** The options of a model beside a draft: of the memory for everything, it has what the draft leaves. */
+export function besideDraft(options: ModelOptions, draft: FitPlan | undefined): ModelOptions {
+  if (!draft || options.memory === undefined) return options;
+  return { ...options, memory: Math.max(0, options.memory - draft.total) };
+}
+
+/** A model's plan that counts its draft. */
+export function countingDraft(fit: FitPlan, draft: FitPlan, isShared: boolean): FitPlan {
+  const onDevice = isShared ? draft.onDevice : 0;
+  return { ...fit, draft: draft.total, total: fit.total + draft.total, onDevice: fit.onDevice + onDevice };
+}

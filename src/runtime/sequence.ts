@@ -1,0 +1,350 @@
+import { RocmforgeError } from '../base/errors.ts';
+import type { LogFields, Logger } from '../base/log.ts';
+import {
+  maskWords,
+  SAMPLING_ROW_WORDS,
+  SAMPLING_WORD,
+  type SamplingParameters,
+  writeSamplingRow,
+} from '../ops/sampling/sampling-row.ts';
+import { NO_TOKEN } from '../ops/sampling/no-token.ts';
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
+import type { TokenConstraint } from '../text/index.ts';
+import { type Batchable, SequencePlace, type Slice } from '../scheduler/continuous-batcher.ts';
+import type { Sampled } from './jobs/job-pipeline.ts';
+import type { JobSequence } from './jobs/job-sequence.ts';
+import type { Follower, ProposedSequence, Proposer } from '../scheduler/proposer.ts';
+import type { SampledToken } from './jobs/sampled-token.ts';
+import type { FaultyRows } from './first-fault.ts';
+import { TokenQueue } from './token-queue.ts';
+
+/** A continuation to be generated. */
+export interface GenerateRequest {
+  readonly prompt: readonly number[];
+  readonly sampling: SamplingParameters;
+  /** Most tokens to generate; the context's end stops earlier. */
+  readonly maxTokens: number;
+  /** Ids that end the generation; they are not given out. */
+  readonly stopTokens: ReadonlySet<number>;
+  /** What may be said at all; the sampling is `masked` then. It stays the caller's. */
+  readonly constraint?: TokenConstraint | undefined;
+  /** What happens when the context is full. Default: the generation ends. */
+  readonly shift?: ContextShift | undefined;
+  readonly adapters?: readonly AdapterChoice[] | undefined;
+  /** Most ids that are guessed and computed at once; no more than the engine has room for, which is the default. */
+  readonly speculation?: number | undefined;
+  /** At which level its phases are logged: `trace` for what is a step of something larger. Default `debug`. */
+  readonly logged?: 'debug' | 'trace' | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * A full context makes room: of what stands behind the first `keep` positions the older half is forgotten, and the rest is
+ * read again where it stands then. It works with every kind of state and costs about one more row a token.
+ */
+export interface ContextShift {
+  /** Positions that stay, a system message for one; at most half of the context. */
+  readonly keep: number;
+}
+
+/** Why a generation ended, and what it took. */
+export interface GenerationEnd {
+  readonly reason: 'stop' | 'length';
+  readonly promptTokens: number;
+  /** Prompt tokens that were still in the cache from an earlier call. */
+  readonly cachedTokens: number;
+  readonly generatedTokens: number;
+  /** Ids that were guessed and computed, and those of them that came true: each of these saved a step. */
+  readonly proposedTokens: number;
+  readonly acceptedTokens: number;
+  /** From the first step with a row of the prompt to the first token. */
+  readonly promptSeconds: number;
+  readonly generateSeconds: number;
+}
+
+/** Tokens as they are sampled. `next(true)` ends the generation after the token that came last. */
+export type TokenStream = AsyncGenerator<SampledToken, GenerationEnd, boolean | undefined>;
+
+/** A generation as others see it. */
+export interface SequenceActivity {
+  /** Its slot, or -1 while it waits for one. */
+  readonly slot: number;
+  readonly state: 'waiting' | 'prompt' | 'generating' | 'paused';
+  readonly promptTokens: number;
+  readonly generatedTokens: number;
+  /** Positions whose rows were planned. */
+  readonly computedTokens: number;
+}
+
+/** What a sequence has to know of its engine. */
+export interface SequenceSurroundings {
+  readonly context: number;
+  readonly vocabulary: number;
+  /** Most ids that are guessed at once. */
+  readonly guesses: number;
+  /** Guesses them. */
+  readonly proposer: Proposer;
+  readonly log: Logger;
+}
+
+/** Tokens that may wait for their reader before the sequence pauses. */
+const QUEUED_TOKENS = 32;
+
+/** One generation on its way through the engine. */
+export class Sequence implements Batchable, JobSequence, ProposedSequence {
+  readonly ids: number[];
+  limit: number;
+  readonly place = new SequencePlace();
+  readonly sampling: Int32Array;
+  readonly alternatives: number;
+  readonly adapters: readonly AdapterChoice[];
+  readonly lineage: string | undefined;
+  /** How often the device was lost under its steps since its last token. */
+  losses = 0;
+  guesses: readonly number[] = [];
+  readonly queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
+  readonly #request: GenerateRequest;
+  readonly #context: number;
+  readonly #mostGuesses: number;
+  readonly #follower: Follower | undefined;
+  readonly #log: Logger;
+  readonly mask: Int32Array | undefined;
+  #fault: FaultyRows | undefined;
+  #isMaskFilled = false;
+  #isGuessing = false;
+  #hasGuessed = false;
+  #ended = false;
+  #generated = 0;
+  #proposed = 0;
+  #accepted = 0;
+  #cached = 0;
+  #begun: number | undefined;
+  #firstToken: number | undefined;
+
+  constructor(request: GenerateRequest, of: SequenceSurroundings) {
+    const { prompt, sampling, constraint } = request;
+    this.#request = request;
+    this.#context = of.context;
+    // A mask is one for all rows of a slot.
+    this.#mostGuesses = constraint ? 0 : Math.min(of.guesses, request.speculation ?? of.guesses);
+    this.#log = of.log;
+    this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
+    this.ids = [...prompt];
+    this.limit = this.#mostIds();
+    this.alternatives = sampling.logProbabilities;
+    this.adapters = request.adapters ?? [];
+    this.lineage = lineageOf(this.adapters);
+    const row = new Int32Array(SAMPLING_ROW_WORDS);
+    this.sampling = row.subarray(0, writeSamplingRow(sampling, row));
+    this.#follower = this.#mostGuesses > 0 ? of.proposer.follow(this) : undefined;
+  }
+
+  get stopTokens(): ReadonlySet<number> {
+    return this.#request.stopTokens;
+  }
+
+  /** The rows behind which the logits meant nothing: it is not to go on. */
+  get fault(): FaultyRows | undefined {
+    return this.#fault;
+  }
+
+  get awaitsHost(): boolean {
+    if (this.#fault) return true;
+    const isPending = this.place.pending > 0;
+    if (this.#follower) return isPending || this.#isGuessing;
+    return this.mask !== undefined && (isPending || !this.#isMaskFilled);
+  }
+
+  get paused(): boolean {
+    return this.queue.isBehind;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Where it stands. */
+  activity(): SequenceActivity {
+    const { slot, computed } = this.place;
+    const promptTokens = this.#request.prompt.length;
+    const generatedTokens = this.#generated;
+    const isGenerating = this.#firstToken !== undefined;
+    const going = this.paused ? 'paused' : isGenerating ? 'generating' : 'prompt';
+    const state = slot < 0 ? 'waiting' : going;
+    return { slot, state, promptTokens, generatedTokens, computedTokens: computed };
+  }
+
+  /** Notes that a step with its first rows is submitted. */
+  begin(cached: number): void {
+    if (this.#begun !== undefined) return;
+    this.#begun = performance.now();
+    this.#cached = cached;
+  }
+
+  /** Finds out what may come next, and ends the text where nothing may; without a constraint there is nothing to do. */
+  async fillMask(): Promise<void> {
+    const { constraint } = this.#request;
+    if (!this.mask || !constraint) return;
+    await constraint.fill(this.mask);
+    this.#isMaskFilled = true;
+    if (constraint.isComplete && !this.#ended) this.end('stop');
+  }
+
+  /**
+   * Begins to find out what the host has to say before its next step: guesses or a mask; undefined where that is known, or is
+   * still to be asked for. Rejects as the constraint.
+   */
+  lookAhead(): Promise<void> | undefined {
+    if (this.#fault) return undefined;
+    if (this.#follower) return this.#guess(this.#follower);
+    return this.awaitsHost ? this.fillMask() : undefined;
+  }
+
+  /** True while it waits for guesses that take no longer than others': where several wait, they had better go on together. */
+  get guessesSoon(): boolean {
+    return this.#isGuessing && this.#hasGuessed;
+  }
+
+  /** Takes what its rows of a step sampled, the first for the id behind the known ones, as far as the guesses were right. */
+  acceptRows(slice: Slice<this>, from: Sampled<this>): void {
+    const count = slice.outputs;
+    this.#proposed += count - 1;
+    for (let row = 0; row < count && !this.#ended; row++) {
+      const token = from.sampled(slice, row);
+      if (token.id < 0) return this.#acceptNothing(token.id, slice);
+      this.accept(token);
+      // The rows behind a wrong guess say nothing.
+      if (this.guesses[row] !== token.id) break;
+      if (row < count - 1) this.#accepted++;
+    }
+    // What was computed of wrong guesses is dropped.
+    if (this.#follower) this.place.computed = Math.min(this.place.computed, this.ids.length - 1);
+  }
+
+  /** Takes what stands in a token's place. */
+  #acceptNothing(reason: number, { first, count, slot }: Slice<this>): void {
+    const { ids, adapters } = this;
+    if (reason === NO_TOKEN.forbidden) {
+      this.fail(new RocmforgeError('TOKENS_FORBIDDEN', { position: ids.length - 1 }));
+    } else {
+      this.#fault = { ids: ids.slice(first, first + count), first, slot, adapters };
+    }
+  }
+
+  #guess(follower: Follower): Promise<void> | undefined {
+    const most = Math.min(this.#mostGuesses, this.limit - this.ids.length - 1);
+    const found = most > 0 ? follower.propose(most) : [];
+    this.guesses = [];
+    if (!(found instanceof Promise)) {
+      this.guesses = found;
+      return undefined;
+    }
+    this.#isGuessing = true;
+    return found.then((ids) => {
+      this.guesses = ids;
+      this.#isGuessing = false;
+      this.#hasGuessed = true;
+    });
+  }
+
+  /** Takes a sampled token; true when it was the last. */
+  accept(token: SampledToken): boolean {
+    this.losses = 0;
+    if (this.#firstToken === undefined) this.#noteFirstToken();
+    if (this.#request.stopTokens.has(token.id)) return this.end('stop');
+    this.ids.push(token.id);
+    this.#generated++;
+    this.queue.push(token);
+    const { constraint } = this.#request;
+    this.#isMaskFilled = false;
+    try {
+      constraint?.accept(token.id);
+      if (constraint?.isComplete) return this.end('stop');
+    } catch (error) {
+      // A grammar's failure is no other sequence's.
+      this.fail(error);
+      return true;
+    }
+    if (this.ids.length < this.limit || this.isFull) return false;
+    return this.end('length');
+  }
+
+  /** True when the context has to make room before it can go on. */
+  get isFull(): boolean {
+    const { shift, maxTokens } = this.#request;
+    return shift !== undefined && this.ids.length >= this.limit && this.#generated < maxTokens;
+  }
+
+  /** Makes room in a full context. It must have no slot: what it computed stands elsewhere now. */
+  shift(): void {
+    const { keep = 0 } = this.#request.shift ?? {};
+    this.ids.splice(keep, (this.ids.length - keep) >> 1);
+    this.limit = this.#mostIds();
+    // Positions come again, their draws must not.
+    const seed = this.sampling[SAMPLING_WORD.seedHigh] as number;
+    this.sampling[SAMPLING_WORD.seedHigh] = (seed + 1) | 0;
+  }
+
+  /**
+   * Ends it because its reader has read enough; tokens that it has not read are not counted, even where they are the last
+   * ones of a sequence that had come to its own end.
+   */
+  stop(): void {
+    const unread = this.queue.clear();
+    this.ids.length -= Math.min(unread, this.ids.length);
+    this.#generated -= unread;
+    this.end('stop');
+  }
+
+  /** Ends it; tokens that steps under way still sample are nobody's. */
+  end(reason: GenerationEnd['reason']): true {
+    this.#ended = true;
+    const now = performance.now();
+    const begun = this.#begun ?? now;
+    const first = this.#firstToken ?? now;
+    const end: GenerationEnd = {
+      reason,
+      promptTokens: this.#request.prompt.length,
+      cachedTokens: this.#cached,
+      generatedTokens: this.#generated,
+      proposedTokens: this.#proposed,
+      acceptedTokens: this.#accepted,
+      promptSeconds: (first - begun) / 1000,
+      generateSeconds: (now - first) / 1000,
+    };
+    this.queue.end(end);
+    this.#note('generated', { ...end });
+    return true;
+  }
+
+  fail(error: unknown): void {
+    this.#ended = true;
+    this.queue.fail(error);
+  }
+
+  /** Nobody goes on with it. */
+  leave(): void {
+    this.#follower?.leave();
+  }
+
+  /** Ids at which it ends or the context is full. The last id is sampled from the last position and takes none itself. */
+  #mostIds(): number {
+    return Math.min(this.ids.length + this.#request.maxTokens - this.#generated, this.#context + 1);
+  }
+
+  #noteFirstToken(): void {
+    this.#firstToken = performance.now();
+    const seconds = (this.#firstToken - (this.#begun ?? this.#firstToken)) / 1000;
+    this.#note('prompt read', { tokens: this.#request.prompt.length, cached: this.#cached, seconds });
+  }
+
+  #note(phase: string, fields: LogFields): void {
+    this.#log[this.#request.logged ?? 'debug'](phase, fields);
+  }
+}
+
+/** What adapters make of a state beside its ids; undefined without any. */
+function lineageOf(adapters: readonly AdapterChoice[]): string | undefined {
+  if (adapters.length === 0) return undefined;
+  return adapters.map(({ index, scale }) => `${index}*${scale}`).join('+');
+}

@@ -1,0 +1,148 @@
+import { invariant } from '../base/errors.ts';
+import type { SequenceState } from '../state/sequence-state.ts';
+import type { DeviceRun } from './device-run.ts';
+import { explainFault } from './first-fault.ts';
+import { FORCED_SLOT, type ForcedInput, forcedLogits, type PositionLogits } from './forced-logits.ts';
+import { areFinite, restoreSlot, saveSlot, type SequenceSnapshot } from './sequence-snapshot.ts';
+import type { Sequence } from './sequence.ts';
+import type { SlotPool } from '../state/slot-pool.ts';
+
+type Run = DeviceRun<Sequence>;
+
+/** What it needs of its engine. */
+export interface SoleUseParts {
+  readonly state: SequenceState;
+  readonly slots: SlotPool;
+  /** Resolves, when nobody else runs, with what ends the turn. Rejects with `ABORTED` or `DISPOSED`. */
+  alone(signal: AbortSignal | undefined): Promise<() => void>;
+  /** Throws `DISPOSED` when the engine has ended. */
+  check(): void;
+  /** Resolves when no step is under way. */
+  driven(): Promise<void>;
+  /** The device, replaced if it was lost. */
+  ready(): Promise<Run>;
+  /** Takes leave of a lost device. Rejects with the error when the device is not what failed, or was lost too often. */
+  survive(run: Run, error: unknown, losses: number): Promise<unknown>;
+}
+
+/** What has the device to itself while no sequence runs: forced decoding, and states that are saved and put back. */
+export class SoleUse {
+  readonly #parts: SoleUseParts;
+  #underWay: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: SoleUseParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when nothing of it is under way on the device. Never rejects. */
+  async idle(): Promise<void> {
+    await this.#underWay.catch(() => {});
+  }
+
+  /** Yields the logits at every position from `from` on. */
+  async *evaluate(input: ForcedInput): AsyncGenerator<PositionLogits> {
+    const { slots, state } = this.#parts;
+    const leave = await this.#parts.alone(input.signal);
+    try {
+      let next = input.from;
+      for (let losses = 0, done = false; !done;) {
+        slots.forget();
+        const run = await this.#work(() => this.#begin());
+        const { plan, stream } = run;
+        const rows = forcedLogits({ plan, state, stream }, input);
+        try {
+          for (;;) {
+            const { value: found, done: isOver } = await this.#work(() => rows.next());
+            if (isOver) break;
+            if (found.position < next) continue;
+            next = found.position + 1;
+            losses = 0;
+            yield found;
+          }
+          done = true;
+        } catch (error) {
+          await this.#survive(run, error, ++losses);
+        }
+      }
+    } finally {
+      slots.forget();
+      leave();
+    }
+  }
+
+  /** Computes `ids` and saves the recurrent state behind them. */
+  async save(ids: readonly number[], signal: AbortSignal | undefined): Promise<SequenceSnapshot> {
+    const { slots, state } = this.#parts;
+    const leave = await this.#parts.alone(signal);
+    try {
+      return await this.#withDevice(async ({ plan, stream }) => {
+        slots.forget();
+        // Nobody's logits are wanted.
+        for await (const _ of forcedLogits({ plan, state, stream }, { ids, from: ids.length, signal }));
+        const states = await saveSlot(plan, stream, FORCED_SLOT);
+        if (areFinite(states)) return { ids: [...ids], states };
+        const last = { ids: ids.slice(-1), first: ids.length - 1, slot: FORCED_SLOT, adapters: [] };
+        throw await explainFault({ plan, state, stream }, last);
+      });
+    } finally {
+      slots.forget();
+      leave();
+    }
+  }
+
+  /** Puts a saved state into an idle slot. */
+  async restore({ ids, states }: SequenceSnapshot): Promise<void> {
+    const { slots } = this.#parts;
+    const leave = await this.#parts.alone(undefined);
+    try {
+      await this.#withDevice(async ({ plan, stream }) => {
+        const taken = slots.take([]);
+        invariant(taken, 'a slot is idle while nobody else runs');
+        const { slot } = taken;
+        let held: readonly number[] = [];
+        try {
+          await restoreSlot({ plan, stream, slot }, states);
+          held = ids;
+          // As a prompt it would have been computed so.
+          slots.trace(slot).note(0, ids.length, plan.shape.rows);
+        } finally {
+          slots.give(slot, held);
+        }
+      });
+    } finally {
+      leave();
+    }
+  }
+
+  /** Does work on the device, once more where the device was lost meanwhile. */
+  async #withDevice<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    for (let losses = 1; ; losses++) {
+      const run = await this.#work(() => this.#begin());
+      try {
+        return await this.#work(() => work(run));
+      } catch (error) {
+        await this.#survive(run, error, losses);
+      }
+    }
+  }
+
+  /** Takes leave of a lost device, which the engine's end waits for, too. */
+  #survive(run: Run, error: unknown, losses: number): Promise<unknown> {
+    const leaving = this.#parts.survive(run, error, losses);
+    this.#underWay = leaving;
+    return leaving;
+  }
+
+  async #begin(): Promise<Run> {
+    await this.#parts.driven();
+    return this.#parts.ready();
+  }
+
+  /** Work that the engine's end waits for; none begins behind it. */
+  #work<T>(work: () => Promise<T>): Promise<T> {
+    this.#parts.check();
+    const underWay = work();
+    this.#underWay = underWay;
+    return underWay;
+  }
+}

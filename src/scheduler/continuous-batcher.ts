@@ -1,0 +1,347 @@
+import { RowTrace } from '../state/row-trace.ts';
+import { type HeldSlot, sharedPrefix, type SlotPool } from '../state/slot-pool.ts';
+
+/** What the batcher sees of a sequence; it keeps `place` up to date. */
+export interface Batchable {
+  /** The prompt and every sampled id that was read back. */
+  readonly ids: readonly number[];
+  /** Ids at which the sequence is complete. */
+  readonly limit: number;
+  /** True while its reader is behind: it takes part in no step. */
+  readonly paused: boolean;
+  /** True while the host has yet to say what may follow its last id: it takes part in no step until then. */
+  readonly awaitsHost: boolean;
+  /** Ids that may follow those, to be computed with them and dropped again where they are wrong. */
+  readonly guesses: readonly number[];
+  /** What beside its ids its state depends on: the adapters it goes through. Default none. */
+  readonly lineage?: string | undefined;
+  readonly place: SequencePlace;
+}
+
+/** Where a sequence stands between the host and the device. */
+export class SequencePlace {
+  /** Its slot, or -1 while it waits. */
+  slot = -1;
+  /** Positions whose rows were planned since it has the slot, with those that the slot held. */
+  computed = 0;
+  /** Ids that planned steps sample and that were not read back. */
+  pending = 0;
+  /** The step that samples its latest pending id, and the output row of it. */
+  sampledBy = -1;
+  outputRow = -1;
+  /** What was computed when the device was lost; positions of it from `computed` on are to be computed again. */
+  lost = new RowTrace();
+}
+
+/** Rows of one sequence in a step: positions `first .. first + count - 1`. */
+export interface Slice<S> {
+  readonly sequence: S;
+  readonly slot: number;
+  readonly first: number;
+  readonly count: number;
+  /** The output row of the first row that samples, or -1 when none does. */
+  readonly output: number;
+  /** How many of the last rows sample: one, and one for each id that is guessed. */
+  readonly outputs: number;
+  /** The output row of the step before that holds the first row's id, or -1 when the host knows it. */
+  readonly sampled: number;
+}
+
+/** What a step computes. */
+export interface StepPlan<S> {
+  readonly slices: readonly Slice<S>[];
+  readonly rows: number;
+  readonly outputs: number;
+  /** The rows that the plan which computes it takes. */
+  readonly capacity: number;
+}
+
+/** The capacities of a step. */
+export interface BatchLimits {
+  readonly rows: number;
+  readonly outputs: number;
+  /** Rows that there are plans for, ascending; the last is `rows`. */
+  readonly capacities: readonly number[];
+}
+
+/** What a batcher may do. */
+export interface BatchRules {
+  /** A row may take its id from the step before, which is not read yet. */
+  readonly chains: boolean;
+  /** Sequences join while others generate; otherwise when all of those have ended. */
+  readonly continuous: boolean;
+}
+
+/** Positions beyond its ids that a sequence is admitted with, so that it does not lose its place at once. */
+const HEADROOM = 64;
+
+/**
+ * Decides which rows of which sequences the next step computes. Sequences that generate come first, a row each; prompts
+ * fill the step up in slices; waiting sequences are admitted in order while slots and state memory last. When memory runs
+ * short the youngest gives up its place and computes it again later. When the device's memory is lost, all compute again
+ * what they had, by the plans that computed it before. Plans without a device or a clock, and may plan a step before the ids
+ * that the last one samples are known.
+ */
+export class ContinuousBatcher<S extends Batchable> {
+  readonly #limits: BatchLimits;
+  readonly #slots: SlotPool;
+  readonly #rules: BatchRules;
+  /** In the order of admission, which is the order of arrival but for those that gave up their place. */
+  readonly #running: S[] = [];
+  readonly #waiting: S[] = [];
+  /** Steps that were lost with the device. */
+  readonly #repeated: StepPlan<S>[] = [];
+  #steps = 0;
+
+  constructor(limits: BatchLimits, slots: SlotPool, rules: BatchRules = { chains: true, continuous: true }) {
+    this.#limits = limits;
+    this.#slots = slots;
+    this.#rules = rules;
+  }
+
+  get running(): number {
+    return this.#running.length;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Adds a sequence behind those that wait, or before them. */
+  add(sequence: S, { first = false } = {}): void {
+    if (first) this.#waiting.unshift(sequence);
+    else this.#waiting.push(sequence);
+  }
+
+  /** Takes a sequence out, complete or not. What it computed stays in its slot for the next with the same beginning. */
+  remove(sequence: S): void {
+    const waits = this.#waiting.indexOf(sequence);
+    if (waits >= 0) this.#waiting.splice(waits, 1);
+    const runs = this.#running.indexOf(sequence);
+    if (runs >= 0) this.#leave(runs);
+  }
+
+  /**
+   * Everything that was on the device is gone, and the steps under way will not be read: goes back to before the first of
+   * them. What came before is computed again, then those steps once more, as they were. What slots held that nobody uses is
+   * forgotten.
+   */
+  rollBack(underWay: readonly StepPlan<S>[]): void {
+    const wasReached = ({ sequence: { place }, first }: Slice<S>) => first >= place.lost.length;
+    this.#repeated.unshift(...underWay.filter(({ slices }) => slices.some(wasReached)));
+    for (const { place } of [...this.#running, ...this.#waiting]) {
+      place.pending = 0;
+      place.sampledBy = -1;
+    }
+    for (const { sequence, slot, first } of underWay.flatMap(({ slices }) => slices)) {
+      const { place } = sequence;
+      if (slot === place.slot) place.computed = Math.min(place.computed, first);
+    }
+    for (const { place } of this.#running) {
+      // Lost again before all of it was back: it is still what has to come back.
+      if (place.computed >= place.lost.length)
+        place.lost = this.#slots.trace(place.slot).slice(place.computed);
+      place.computed = 0;
+    }
+    this.#slots.forget();
+  }
+
+  /** The next step, counted as submitted; undefined when no sequence can go on before something is read back or ends. */
+  next(): StepPlan<S> | undefined {
+    const draft = new Draft<S>(this.#limits, this.#steps);
+    const behind = this.#running.find(({ place }) => place.computed < place.lost.length);
+    if (behind) this.#comeBack(behind, draft);
+    while (draft.rows === 0 && this.#repeated.length > 0) this.#repeat(draft);
+    if (draft.rows === 0) this.#goOn(draft);
+    if (draft.rows === 0) return undefined;
+    this.#steps++;
+    for (const { slot, first, count } of draft.slices) {
+      this.#slots.trace(slot).note(first, count, draft.capacity);
+    }
+    return draft;
+  }
+
+  /** Some of what was lost, by the plan that computed it before. */
+  #comeBack(sequence: S, draft: Draft<S>): void {
+    const { lost, computed } = sequence.place;
+    const { count, capacity } = lost.from(computed);
+    draft.add(sequence, Math.min(count, capacity));
+    draft.capacity = capacity;
+  }
+
+  /** The first of the steps that were lost, without the sequences that have left since. */
+  #repeat(draft: Draft<S>): void {
+    const step = this.#repeated.shift() as StepPlan<S>;
+    for (const { sequence, slot, count, outputs } of step.slices) {
+      const { ids, place } = sequence;
+      const left = ids.length + place.pending - place.computed;
+      const guessed = Math.max(0, outputs - 1);
+      if (slot === place.slot && left > 0) draft.add(sequence, Math.min(count - guessed, left), guessed);
+    }
+    draft.capacity = step.capacity;
+  }
+
+  #goOn(draft: Draft<S>): void {
+    const isOpen = this.#isOpen;
+    let decoding = 0;
+    for (const sequence of this.#running) if (this.#rowsLeft(sequence) === 1) decoding++;
+    for (let i = 0; i < this.#running.length; i++) {
+      const sequence = this.#running[i] as S;
+      const left = this.#rowsLeft(sequence);
+      if (left === 0) continue;
+      if (left === 1) decoding--;
+      const count = Math.min(left, left === 1 ? draft.rowsLeft : draft.rowsLeft - decoding);
+      if (count > 0 && draft.hasOutput && this.#makeRoom(i, sequence.place.computed + count)) {
+        draft.add(sequence, count, left === 1 ? this.#guessRows(sequence, draft, decoding) : 0);
+      }
+    }
+    while (isOpen && draft.rowsLeft > 0 && draft.hasOutput) {
+      const admitted = this.#admit();
+      if (!admitted) break;
+      draft.add(admitted, Math.min(this.#rowsLeft(admitted), draft.rowsLeft));
+    }
+    draft.capacity = this.#limits.capacities.find((capacity) => capacity >= draft.rows) ?? this.#limits.rows;
+  }
+
+  /** True when sequences may join those that run. */
+  get #isOpen(): boolean {
+    return this.#rules.continuous || this.#running.every(({ place }) => place.sampledBy < 0);
+  }
+
+  /** Rows of guessed ids behind the one of a sequence that generates, leaving a row to each of `others`. */
+  #guessRows({ ids, limit, guesses, place }: S, draft: Draft<S>, others: number): number {
+    const most = Math.min(draft.rowsLeft, draft.outputsLeft) - others - 1;
+    const count = Math.min(guesses.length, most, limit - ids.length - 1);
+    return count > 0 && this.#slots.reserve(place.slot, ids.length + count) ? count : 0;
+  }
+
+  /** Rows that the sequence could compute in the next step. */
+  #rowsLeft({ ids, limit, paused, awaitsHost, place }: S): number {
+    const total = ids.length + place.pending;
+    if (paused || awaitsHost || total >= limit) return 0;
+    // An id that only the device knows can be used by the step behind the one that samples it, no later.
+    const isChained = place.computed >= ids.length;
+    if (isChained && (!this.#rules.chains || place.sampledBy !== this.#steps - 1)) return 0;
+    return total - place.computed;
+  }
+
+  /** Room for the positions of the running sequence at `index`, taken from younger ones if need be. */
+  #makeRoom(index: number, length: number): boolean {
+    const { slot } = (this.#running[index] as S).place;
+    while (!this.#slots.reserve(slot, length)) {
+      const youngest = this.#running.length - 1;
+      const victim = this.#leave(youngest);
+      this.#waiting.unshift(victim);
+      if (youngest === index) return false;
+    }
+    return true;
+  }
+
+  #admit(): S | undefined {
+    const index = this.#waiting.findIndex((waits) => this.#isAdmissible(waits));
+    const sequence = this.#waiting[index];
+    if (!sequence) return undefined;
+    const taken = this.#take(sequence);
+    if (!taken) return undefined;
+    const wanted = Math.min(sequence.limit - 1, sequence.ids.length + HEADROOM);
+    if (!this.#slots.reserve(taken.slot, wanted)) {
+      this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held), taken.held, sequence.lineage);
+      return undefined;
+    }
+    this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
+    this.#running.push(sequence);
+    sequence.place.slot = taken.slot;
+    sequence.place.computed = taken.held;
+    return sequence;
+  }
+
+  #isAdmissible(sequence: S): boolean {
+    const { paused, awaitsHost, place } = sequence;
+    return !paused && !awaitsHost && place.pending === 0 && !this.#isBeingRead(sequence);
+  }
+
+  /** True while another sequence reads a longer part of this very prompt, which can be lent when it is read. */
+  #isBeingRead({ ids, lineage }: S): boolean {
+    return this.#running.some((other) => {
+      if (other.lineage !== lineage) return false;
+      const { length } = this.#heldBy(other);
+      if (other.paused || other.awaitsHost || length >= other.ids.length) return false;
+      return sharedPrefix(other.ids, ids) >= length + this.#slots.lendable;
+    });
+  }
+
+  /** A free slot, or that of a sequence whose reader is behind: it waits without one, so that it holds up nobody else. */
+  #take({ ids, lineage }: S): ReturnType<SlotPool['take']> {
+    if (this.#slots.free === 0) {
+      const index = this.#running.findIndex(({ paused, place }) => paused && place.pending === 0);
+      if (index < 0) return undefined;
+      this.#waiting.push(this.#leave(index));
+    }
+    return this.#slots.take(
+      ids,
+      this.#running.map((running) => this.#heldBy(running)),
+      lineage,
+    );
+  }
+
+  /** What a running sequence's slot holds when the steps before this one have run. */
+  #heldBy({ ids, lineage, place: { slot, computed } }: S): HeldSlot {
+    return { slot, ids, length: Math.min(computed, ids.length, this.#slots.trace(slot).length), lineage };
+  }
+
+  #leave(index: number): S {
+    const [sequence] = this.#running.splice(index, 1) as [S];
+    const { place, ids, lineage } = sequence;
+    this.#slots.give(place.slot, ids.slice(0, place.computed), place.computed, lineage);
+    place.slot = -1;
+    place.computed = 0;
+    place.lost = new RowTrace();
+    return sequence;
+  }
+}
+
+/** A step while it is planned. */
+class Draft<S extends Batchable> implements StepPlan<S> {
+  readonly slices: Slice<S>[] = [];
+  rows = 0;
+  outputs = 0;
+  capacity = 0;
+  readonly #limits: BatchLimits;
+  readonly #step: number;
+
+  constructor(limits: BatchLimits, step: number) {
+    this.#limits = limits;
+    this.#step = step;
+  }
+
+  get rowsLeft(): number {
+    return this.#limits.rows - this.rows;
+  }
+
+  get outputsLeft(): number {
+    return this.#limits.outputs - this.outputs;
+  }
+
+  get hasOutput(): boolean {
+    return this.outputsLeft > 0;
+  }
+
+  /** Adds rows of known ids, or of one that the step before samples, and of guessed ones behind the last. */
+  add(sequence: S, known: number, guessed = 0): void {
+    const { ids, place } = sequence;
+    const first = place.computed;
+    const ends = first + known === ids.length + place.pending;
+    const sampled = first < ids.length ? -1 : place.outputRow;
+    const count = known + (ends ? guessed : 0);
+    const outputs = ends ? 1 + guessed : 0;
+    const output = ends ? this.outputs : -1;
+    this.slices.push({ sequence, slot: place.slot, first, count, output, outputs, sampled });
+    this.rows += count;
+    place.computed += count;
+    if (!ends) return;
+    place.pending++;
+    place.sampledBy = this.#step;
+    place.outputRow = output;
+    this.outputs += outputs;
+  }
+}

@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  type Batchable,
+  type BatchRules,
+  ContinuousBatcher,
+  SequencePlace,
+  type StepPlan,
+} from '../../src/scheduler/continuous-batcher.ts';
+import { SlotPool } from '../../src/state/slot-pool.ts';
+import { KvCache } from '../../src/state/kv-cache.ts';
+import { KV_BLOCK_SIZE } from '../../src/model/layer-states.ts';
+
+const CONTEXT = 256;
+
+/** A sequence whose n-th id depends on its name and n alone, as with a model that is asked twice the same. */
+class Fake implements Batchable {
+  readonly ids: number[];
+  readonly place = new SequencePlace();
+  paused = false;
+  /** A constrained sequence: what follows an id is known some turns after it. */
+  constrained = false;
+  hostTurns = 0;
+  /** Its ids are guessed, some of them wrong. */
+  speculates = false;
+  guesses: readonly number[] = [];
+
+  constructor(
+    readonly name: number,
+    promptLength: number,
+    readonly limit: number,
+    /** Positions at which it has the ids of all others. */
+    readonly common = 0,
+  ) {
+    this.ids = Array.from({ length: promptLength }, (_, i) => this.idAt(i));
+  }
+
+  get awaitsHost(): boolean {
+    const isPending = this.place.pending > 0;
+    return (this.speculates && isPending) || (this.constrained && (isPending || this.hostTurns > 0));
+  }
+
+  /** Rewinds to what is right, and guesses on: every third id wrong. */
+  guess(): void {
+    if (!this.speculates) return;
+    this.place.computed = Math.min(this.place.computed, this.ids.length - 1);
+    this.guesses = [0, 1, 2, 3]
+      .map((i) => this.ids.length + i)
+      .map((position) => (position % 3 === 0 ? -7 : this.idAt(position)));
+  }
+
+  idAt(position: number): number {
+    return (position < this.common ? 0 : this.name * 1000) + position;
+  }
+}
+
+/** What a cache cell holds, and the capacity of the plan that computed it. */
+interface Cell {
+  readonly id: number;
+  readonly capacity: number;
+}
+
+/**
+ * A device that checks what it is given: every row's predecessors are in the slot's blocks, every id is known by then, and
+ * what was lost comes back from plans of the same capacity.
+ */
+class Model {
+  readonly state: KvCache;
+  readonly batcher: ContinuousBatcher<Fake>;
+  readonly underWay: StepPlan<Fake>[] = [];
+  readonly #cells = new Map<number, Cell>();
+  /** What is to come back, by cache cell. */
+  readonly #lost = new Map<number, Cell>();
+  #sampled: number[] = [];
+  readonly #blocks: number;
+
+  constructor(
+    readonly limits: { rows: number; outputs: number; slots: number },
+    blocks: number,
+    rules?: BatchRules,
+  ) {
+    this.#blocks = blocks;
+    this.state = new KvCache({ blocks, slots: limits.slots, context: CONTEXT });
+    const capacities = [1, 8, limits.rows].filter((rows, i) => rows < limits.rows || i === 2);
+    const slots = new SlotPool(this.state, limits.slots);
+    this.batcher = new ContinuousBatcher({ ...limits, capacities }, slots, rules);
+  }
+
+  submit(): boolean {
+    const step = this.batcher.next();
+    if (!step) return false;
+    assert.ok(step.rows > 0 && step.rows <= step.capacity && step.capacity <= this.limits.rows);
+    assert.ok(step.outputs <= this.limits.outputs);
+    assert.equal(
+      step.rows,
+      step.slices.reduce((sum, { count }) => sum + count, 0),
+    );
+    assert.equal(new Set(step.slices.map(({ slot }) => slot)).size, step.slices.length);
+    this.#checkOwners();
+    const sampled: number[] = [];
+    for (const { sequence, slot, first, count, output, outputs, sampled: from } of step.slices) {
+      const cell = this.#cellsOf(slot);
+      for (let position = 0; position < first; position++) {
+        assert.equal(
+          this.#cells.get(cell(position))?.id,
+          sequence.idAt(position),
+          'what came before is in the cache',
+        );
+      }
+      assert.ok(
+        !sequence.constrained || first + count <= sequence.ids.length,
+        'the host knows what may follow',
+      );
+      const known = sequence.ids.length;
+      for (let position = first; position < first + count; position++) {
+        const isGuess = position >= known && from < 0;
+        const id = isGuess
+          ? sequence.guesses[position - known]
+          : (sequence.ids[position] ?? this.#sampled[from]);
+        if (!isGuess)
+          assert.equal(
+            id,
+            sequence.idAt(position),
+            'the id is known to the host, or sampled by the step before',
+          );
+        assert.ok(id !== undefined);
+        this.#put(cell(position), { id, capacity: step.capacity });
+      }
+      for (let i = 0; i < outputs; i++) sampled[output + i] = sequence.idAt(first + count - outputs + 1 + i);
+    }
+    assert.equal(sampled.length, step.outputs);
+    this.#sampled = sampled;
+    this.underWay.push(step);
+    return true;
+  }
+
+  /** Gives the sequences that it completed. */
+  complete(): Fake[] {
+    const complete: Fake[] = [];
+    for (const { sequence, output, outputs } of this.underWay.shift()?.slices ?? []) {
+      if (output < 0) continue;
+      sequence.place.pending--;
+      if (sequence.ids.length >= sequence.limit) continue;
+      for (let row = 0; row < outputs && sequence.ids.length < sequence.limit; row++) {
+        const id = sequence.idAt(sequence.ids.length);
+        sequence.ids.push(id);
+        if (sequence.guesses[row] !== id) break;
+      }
+      sequence.guess();
+      sequence.hostTurns = 2;
+      if (sequence.ids.length < sequence.limit) continue;
+      this.batcher.remove(sequence);
+      complete.push(sequence);
+    }
+    return complete;
+  }
+
+  /** Loses everything on the device; nothing of the steps under way is read. */
+  lose(sequences: readonly Fake[]): void {
+    for (const { name, place } of sequences.filter(({ place: { slot } }) => slot >= 0)) {
+      const cellOf = this.#cellsOf(place.slot);
+      for (let position = 0; position < place.computed; position++) {
+        const cell = cellOf(position);
+        const of = this.#cells.get(cell);
+        // What all begin with is computed by the first of them.
+        if (of && Math.floor(of.id / 1000) === name && !this.#lost.has(cell)) this.#lost.set(cell, of);
+      }
+    }
+    this.#cells.clear();
+    this.batcher.rollBack(this.underWay.splice(0));
+  }
+
+  /** A sequence that left its slot comes back as a prompt. */
+  forgive({ name }: Fake): void {
+    for (const [cell, { id }] of this.#lost) if (Math.floor(id / 1000) === name) this.#lost.delete(cell);
+  }
+
+  /** Where the positions of a slot stand. */
+  #cellsOf(slot: number): (position: number) => number {
+    const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
+    this.state.writeBlocks(slot, blocks);
+    return (position) => {
+      const block = blocks[Math.floor(position / KV_BLOCK_SIZE)] as number;
+      assert.ok(block >= 0, 'the position has a block');
+      return block * KV_BLOCK_SIZE + (position % KV_BLOCK_SIZE);
+    };
+  }
+
+  #put(cell: number, of: Cell): void {
+    const lost = this.#lost.get(cell);
+    if (lost?.id === of.id) assert.equal(of.capacity, lost.capacity, 'it is computed as it was before');
+    this.#lost.delete(cell);
+    this.#cells.set(cell, of);
+  }
+
+  #checkOwners(): void {
+    const owned = Array.from({ length: this.limits.slots }, (_, slot) => {
+      const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
+      this.state.writeBlocks(slot, blocks);
+      return [...blocks].filter((block) => block >= 0);
+    }).flat();
+    const { size } = new Set(owned);
+    assert.equal(size + this.state.freeBlocks(), this.#blocks, 'every block is free or somebody’s');
+  }
+}
+
+const sequences = fc.array(
+  fc.record({
+    prompt: fc.integer({ min: 1, max: 200 }),
+    tokens: fc.integer({ min: 1, max: 40 }),
+    /** Steps after which it arrives, is held up for a while, or is taken out. */
+    arrives: fc.nat(30),
+    pauses: fc.option(fc.nat(60)),
+    leaves: fc.option(fc.nat(80)),
+    constrained: fc.boolean(),
+    speculates: fc.boolean(),
+    common: fc.oneof(fc.constant(0), fc.nat(200)),
+  }),
+  { minLength: 1, maxLength: 8 },
+);
+
+const setups = fc.record({
+  rows: fc.integer({ min: 4, max: 64 }),
+  slots: fc.integer({ min: 1, max: 4 }),
+  extraBlocks: fc.nat(12),
+  extraOutputs: fc.nat(8),
+  inFlight: fc.integer({ min: 1, max: 3 }),
+  rules: fc.record({ chains: fc.boolean(), continuous: fc.boolean() }),
+  /** Turns in which the device is lost. */
+  losses: fc.array(fc.nat(120), { maxLength: 4 }),
+  sequences,
+});
+
+test('every sequence ends with its own tokens, whatever the budgets, the order, the pauses and losses of the device', () => {
+  fc.assert(
+    fc.property(
+      setups,
+      ({ rows, slots, extraBlocks, extraOutputs, inFlight, rules, losses, sequences: wanted }) => {
+        const blocks = CONTEXT / KV_BLOCK_SIZE + extraBlocks;
+        const outputs = Math.min(rows, slots + extraOutputs);
+        const model = new Model({ rows, outputs, slots }, blocks, rules);
+        const all = wanted.map(
+          ({ prompt, tokens, common }, name) =>
+            new Fake(name + 1, prompt, Math.min(prompt + tokens, CONTEXT + 1), common),
+        );
+        for (const [i, sequence] of all.entries()) {
+          sequence.constrained = wanted[i]?.constrained ?? false;
+          sequence.speculates = !sequence.constrained && (wanted[i]?.speculates ?? false);
+        }
+        const open = new Set(all);
+        for (let turn = 0; open.size > 0; turn++) {
+          assert.ok(turn < 5000, 'nobody starves');
+          for (const [i, sequence] of all.entries()) {
+            const { arrives, pauses, leaves } = wanted[i] as (typeof wanted)[number];
+            sequence.hostTurns--;
+            if (turn === arrives) model.batcher.add(sequence);
+            if (pauses !== null) sequence.paused = turn >= pauses && turn < pauses + 20;
+            if (leaves !== null && turn === leaves + arrives + 1 && open.delete(sequence))
+              model.batcher.remove(sequence);
+          }
+          while (model.underWay.length < inFlight && model.submit()) {
+            for (const sequence of all) if (sequence.place.slot < 0) model.forgive(sequence);
+          }
+          if (losses.includes(turn)) model.lose(all);
+          for (const sequence of model.complete()) open.delete(sequence);
+        }
+        for (const [i, sequence] of all.entries()) {
+          assert.deepEqual(
+            sequence.ids,
+            sequence.ids.map((_, position) => sequence.idAt(position)),
+          );
+          if (wanted[i]?.leaves === null) assert.equal(sequence.ids.length, sequence.limit);
+        }
+      },
+    ),
+    { numRuns: 10_000 },
+  );
+});
+
+test('without chains no row takes an id that the host has not read; static batches let nobody join', () => {
+  const rules = { chains: false, continuous: false };
+  const model = new Model({ rows: 16, outputs: 4, slots: 4 }, 64, rules);
+  const [first, second] = [new Fake(1, 20, 23), new Fake(2, 3, 8)];
+  model.batcher.add(first);
+  model.submit();
+  model.batcher.add(second);
+  const counts: number[][] = [];
+  while (model.submit() || model.underWay.length > 0) {
+    counts.push(model.underWay.map(({ slices }) => slices.length));
+    assert.ok(model.underWay.every(({ slices }) => slices.every(({ sampled }) => sampled < 0)));
+    model.complete();
+    if (first.ids.length === first.limit) break;
+  }
+  assert.deepEqual(counts, [[1, 2], [2], [2], [2]], 'the second came while the first was still being read');
+  model.batcher.add(new Fake(3, 3, 5));
+  model.submit();
+  assert.deepEqual(
+    model.underWay.map(({ slices }) => slices.map(({ sequence }) => sequence.name)),
+    [[2]],
+  );
+});
+
+test('a prompt is read in slices beside sequences that generate, each of which has its row in every step', () => {
+  const model = new Model({ rows: 16, outputs: 4, slots: 4 }, 64);
+  const generating = [new Fake(1, 3, 100), new Fake(2, 3, 100)];
+  for (const sequence of generating) model.batcher.add(sequence);
+  model.submit();
+  model.complete();
+  model.batcher.add(new Fake(3, 40, 50));
+  const counts: number[][] = [];
+  for (let i = 0; i < 4; i++) {
+    model.submit();
+    counts.push(model.underWay[0]?.slices.map(({ count }) => count) ?? []);
+    model.complete();
+  }
+  assert.deepEqual(counts, [
+    [1, 1, 14],
+    [1, 1, 14],
+    [1, 1, 12],
+    [1, 1, 1],
+  ]);
+});
+
+test('sequences that begin alike read their common beginning once', () => {
+  const model = new Model({ rows: 64, outputs: 4, slots: 4 }, 64);
+  const length = 5 * KV_BLOCK_SIZE + 7;
+  const all = [1, 2, 3, 4].map((name) => new Fake(name, length, length + 3, length));
+  for (const sequence of all) model.batcher.add(sequence);
+  let rows = 0;
+  while (model.submit()) {
+    rows += model.underWay[0]?.rows ?? 0;
+    model.complete();
+  }
+  // The last positions stand in a block of each sequence's own.
+  assert.equal(rows, length + 3 * 7 + 4 * 2);
+  assert.ok(all.every(({ ids, limit }) => ids.length === limit));
+});

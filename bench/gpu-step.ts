@@ -4,7 +4,7 @@
  * sequence's prompt), the time of a whole step, and of each kind of launch by itself, all layers' in one step.
  */
 import type { Device, Executable } from '../src/device/index.ts';
-import { type Launch as NativeLaunch, moduleKey } from '../src/devices/native/index.ts';
+import { type Launch as NativeLaunch, moduleKey } from '../src/devices/hip-cuda/index.ts';
 import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';

@@ -15,7 +15,7 @@ import {
   listedGraphs,
   type NamedGraph,
 } from '../tests/support/launch-lists.ts';
-import { caseGraph } from '../tests/support/native/lowered-modules.ts';
+import { caseGraph } from '../tests/support/hip-cuda/lowered-modules.ts';
 
 const [to] = process.argv.slice(2);
 if (to === undefined) throw new Error('say `golden`, or which folder to write to');

@@ -82,7 +82,7 @@ export async function compileAll(root) {
   execFileSync(process.execPath, [tsc, '-p', root], { stdio: 'inherit' });
   await buildKernels(root);
   // Kernel texts are read when a GPU is opened, from beside the compiled code.
-  cpSync(join(root, 'src/devices/native/kernels'), join(dist, 'src/devices/native/kernels'), {
+  cpSync(join(root, 'src/devices/hip-cuda/kernels'), join(dist, 'src/devices/hip-cuda/kernels'), {
     recursive: true,
   });
   await buildCli();

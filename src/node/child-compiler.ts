@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { fail, RocmforgeError } from '../base/errors.ts';
-import type { CompileJob, CompileResult, KernelCompiler } from '../devices/native/index.ts';
+import type { CompileJob, CompileResult, KernelCompiler } from '../devices/hip-cuda/index.ts';
 
 /** What is sent to a compiling process. */
 export interface CompileRequest {

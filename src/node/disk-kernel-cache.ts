@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, silentLogger } from '../base/log.ts';
-import type { KernelCache } from '../devices/native/index.ts';
+import type { KernelCache } from '../devices/hip-cuda/index.ts';
 
 const DIGEST_BYTES = 32;
 

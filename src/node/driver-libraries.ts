@@ -1,8 +1,8 @@
 import type { Ffi } from '../device/index.ts';
-import { cudaCompiler, hipCompiler } from '../devices/native/compiler/compiler-table.ts';
-import { cudaDriver } from '../devices/native/driver/cuda-driver.ts';
-import { DriverLibrary } from '../devices/native/driver/driver-library.ts';
-import { hipDriver } from '../devices/native/driver/hip-driver.ts';
+import { cudaCompiler, hipCompiler } from '../devices/hip-cuda/compiler/compiler-table.ts';
+import { cudaDriver } from '../devices/hip-cuda/driver/cuda-driver.ts';
+import { DriverLibrary } from '../devices/hip-cuda/driver/driver-library.ts';
+import { hipDriver } from '../devices/hip-cuda/driver/hip-driver.ts';
 
 /** The drivers that there are tables for. */
 export type DriverName = 'hip' | 'cuda';

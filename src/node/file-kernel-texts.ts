@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fail } from '../base/errors.ts';
-import type { KernelTexts } from '../devices/native/index.ts';
+import type { KernelTexts } from '../devices/hip-cuda/index.ts';
 
 /** The kernels that come with the package; the build puts them beside the compiled code. */
-export const KERNEL_FOLDER = fileURLToPath(new URL('../devices/native/kernels/', import.meta.url));
+export const KERNEL_FOLDER = fileURLToPath(new URL('../devices/hip-cuda/kernels/', import.meta.url));
 
 /** Kernel texts as files of folders, the first folder that has one first. */
 export class FileKernelTexts implements KernelTexts {

@@ -1,4 +1,4 @@
-import { cudaCompiler, hipCompiler, RunTimeCompiler } from '../devices/native/index.ts';
+import { cudaCompiler, hipCompiler, RunTimeCompiler } from '../devices/hip-cuda/index.ts';
 import type { CompileReply, CompileRequest } from './child-compiler.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
 

@@ -1,7 +1,7 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import type { Ffi, MemoryInfo } from '../device/index.ts';
-import { Driver, type DriverLibrary, RunTimeCompiler } from '../devices/native/index.ts';
+import { Driver, type DriverLibrary, RunTimeCompiler } from '../devices/hip-cuda/index.ts';
 import { COMPILERS, type DriverName, driverLibrary, type NativePlaces } from './driver-libraries.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
 

@@ -1,5 +1,5 @@
 import type { Logger } from '../base/log.ts';
-import type { CompileJob, NativePlatform, Scheduler } from '../devices/native/index.ts';
+import type { CompileJob, NativePlatform, Scheduler } from '../devices/hip-cuda/index.ts';
 import { ChildCompiler } from './child-compiler.ts';
 import { DiskKernelCache, kernelCacheFolder } from './disk-kernel-cache.ts';
 import { FileKernelTexts } from './file-kernel-texts.ts';

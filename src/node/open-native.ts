@@ -6,7 +6,7 @@ import {
   NATIVE_KERNELS,
   type NativeDevice,
   openCompiler,
-} from '../devices/native/index.ts';
+} from '../devices/hip-cuda/index.ts';
 import {
   COMPILERS,
   type DriverName,

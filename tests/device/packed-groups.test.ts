@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { packedGroups, quantPlanes, SCALE_BYTES } from '../../src/device/index.ts';
 import { WEIGHT_LAYOUTS } from '../../src/devices/cpu/weight-layouts.ts';
-import { packedBytes } from '../../src/devices/native/lowering/packed-formats.ts';
+import { packedBytes } from '../../src/devices/hip-cuda/lowering/packed-formats.ts';
 import { packedFormat, planePlaces } from '../../src/devices/webgpu/lowering/packed-formats.ts';
 import { ALL_FORMATS } from '../../src/formats/index.ts';
 

@@ -1,5 +1,5 @@
-import { testClang, testHiprtc } from '../support/native/amd-compile.ts';
-import { allModules } from '../support/native/lowered-modules.ts';
+import { testClang, testHiprtc } from '../support/hip-cuda/amd-compile.ts';
+import { allModules } from '../support/hip-cuda/lowered-modules.ts';
 
 testClang(allModules);
 testHiprtc(allModules);

@@ -1,3 +1,3 @@
-import { testEmulatedContract } from '../support/native/emulated-contract.ts';
+import { testEmulatedContract } from '../support/hip-cuda/emulated-contract.ts';
 
 await testEmulatedContract('gfx942');

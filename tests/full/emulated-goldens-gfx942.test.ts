@@ -1,3 +1,3 @@
-import { testEmulatedGoldens } from '../support/native/emulated-goldens.ts';
+import { testEmulatedGoldens } from '../support/hip-cuda/emulated-goldens.ts';
 
 await testEmulatedGoldens('gfx942');

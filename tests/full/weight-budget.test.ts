@@ -1,6 +1,6 @@
 import { test } from 'node:test';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
-import { emulatedTests } from '../support/native/emulator.ts';
+import { emulatedTests } from '../support/hip-cuda/emulator.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { checkWeightBudget } from '../support/weight-budget.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CompileJob } from '../../src/devices/native/index.ts';
+import type { CompileJob } from '../../src/devices/hip-cuda/index.ts';
 import { ChildCompiler } from '../../src/node/child-compiler.ts';
 
 const JOB: CompileJob = { api: 'hip', name: 'job', source: '', options: [] };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { PackedWeight } from '../../src/device/index.ts';
-import { moduleKey, NATIVE_KERNELS, type NativeTarget } from '../../src/devices/native/index.ts';
+import { moduleKey, NATIVE_KERNELS, type NativeTarget } from '../../src/devices/hip-cuda/index.ts';
 import type { GpuMatrices, GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
 import { SUBGROUP_MATRICES } from '../../src/devices/webgpu/kernels/library/matrices.ts';
 import { WEIGHT_HALVES } from '../../src/devices/webgpu/kernels/weight-halves.ts';
@@ -12,7 +12,7 @@ import { F16, Q4_K, Q6_K, type TensorFormat } from '../../src/formats/index.ts';
 import { type SyntheticShape, syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import type { OpGraph, State, Tensor } from '../../src/ops/index.ts';
 import { FAMILY_FIXTURES } from './family-fixtures.ts';
-import { amdTarget } from './native/amd-targets.ts';
+import { amdTarget } from './hip-cuda/amd-targets.ts';
 import { syntheticGraphs, syntheticModel } from './synthetic-graphs.ts';
 
 /** One launch of a graph: its kernel and grid, which say what is computed together, and everything else that it is made of. */

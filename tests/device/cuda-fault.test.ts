@@ -1,0 +1,3 @@
+import { testFault } from '../support/hip-cuda/hardware.ts';
+
+await testFault('cuda');

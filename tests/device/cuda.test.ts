@@ -1,0 +1,3 @@
+import { testHardware } from '../support/hip-cuda/hardware.ts';
+
+await testHardware('cuda');

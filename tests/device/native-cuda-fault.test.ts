@@ -1,3 +1,0 @@
-import { testFault } from '../support/native/hardware.ts';
-
-await testFault('cuda');

@@ -1,3 +1,0 @@
-import { testHardware } from '../support/native/hardware.ts';
-
-await testHardware('hip');

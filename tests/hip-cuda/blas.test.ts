@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { F16, F32, Q4_0, Q8_0, type TensorFormat } from '../../src/formats/index.ts';
+import { add, gated, matmul } from '../../src/ops/index.ts';
+import type { OpCase } from '../support/contract/op-case.ts';
+import { checkCase } from '../support/contract/operators.ts';
+import { plainBatch } from '../support/contract/ragged-batch.ts';
+import { type Emulator, emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
+
+const emulated = await emulatedTests('gfx1100');
+
+const COLUMNS = 256;
+
+/** Products of a prompt, and what devices compute with them: rows, outputs and columns all differ. */
+function productCase(format: TensorFormat, rows: number, around: 'bias' | 'residual' | 'gate'): OpCase {
+  const outputs = 24;
+  return {
+    op: 'layer',
+    name: `${format.name}, ${rows} rows, ${around}`,
+    batch: plainBatch(rows),
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: COLUMNS });
+      const weight = (name: string) => g.weight(name, format, outputs, COLUMNS);
+      const bias = around === 'bias' ? g.weight('bias', F32, 1, outputs) : undefined;
+      const y = matmul(g, x, weight('weight'), bias);
+      if (around === 'residual') return { y: add(g, g.input('addend', { axis: 'rows', width: outputs }), y) };
+      if (around === 'gate') return { y: gated(g, 'silu', y, matmul(g, x, weight('up'))) };
+      return { y };
+    },
+    limit: { nmse: format === F16 ? 1e-10 : 1e-4, reason: 'activations are quantized, or rounded to halves' },
+  };
+}
+
+/** How many products run on the library: halves are multiplied twice, and a gate's two matrices at once. */
+const CASES: readonly (readonly [OpCase, products: number])[] = [
+  [productCase(F16, 20, 'bias'), 2],
+  [productCase(Q8_0, 260, 'residual'), 1],
+  [productCase(Q4_0, 256, 'gate'), 1],
+];
+
+/** Objects of the emulated library that were not destroyed. */
+function objectsOf({ platform, blas }: Emulator): number {
+  return platform.ffi.open([blas]).bind('emulatorBlasObjects', 'i32', [])();
+}
+
+emulated(
+  'large products run on the BLAS library, with the shapes and types that it is told',
+  async (emulator) => {
+    await withDevice(
+      emulator,
+      async (device) => {
+        for (const [of, products] of CASES) {
+          const before = emulator.control.calls('hipblasLtMatmul');
+          await checkCase(device, of, {});
+          // A shape's first product is one more: code must be loaded before a capture.
+          const calls = emulator.control.calls('hipblasLtMatmul') - before;
+          assert.equal(calls, products + 1, of.name);
+        }
+        assert.ok(objectsOf(emulator) > 0);
+      },
+      { blas: true },
+    );
+    assert.equal(objectsOf(emulator), 0);
+  },
+);
+
+emulated('a product that the library refuses is a typed error', (emulator) =>
+  withDevice(
+    emulator,
+    async (device) => {
+      emulator.control.failCall('hipblasLtMatmul', 1, 7);
+      const [of] = CASES[0] as (typeof CASES)[number];
+      await assert.rejects(checkCase(device, of, {}), {
+        code: 'DRIVER_CALL',
+        message: /hipblasLtMatmul.*status 7/s,
+      });
+    },
+    { blas: true },
+  ),
+);

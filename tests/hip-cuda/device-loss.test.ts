@@ -1,0 +1,21 @@
+import { FAULT_CASE, LOSS_CASES } from '../support/device-loss.ts';
+import { emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
+
+const emulated = await emulatedTests('gfx1100');
+
+for (const { name, run } of LOSS_CASES.filter(({ anyBatch }) => !anyBatch)) {
+  emulated(name, (emulator) =>
+    run(async () => {
+      // The driver resets the card once nobody holds it any more.
+      emulator.control.reset();
+      return { device: emulator.device(), lose: () => emulator.control.lose(STATUS.launchFailure) };
+    }),
+  );
+}
+
+emulated(FAULT_CASE.name, (emulator) =>
+  FAULT_CASE.run(async () => ({
+    device: emulator.device(),
+    lose: () => emulator.control.lose(STATUS.illegalAddress),
+  })),
+);

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import type { NativeDevice } from '../../src/devices/hip-cuda/index.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { emulatedTests } from '../support/hip-cuda/emulator.ts';
+import { tinyModel } from '../support/tiny-model.ts';
+
+const emulated = await emulatedTests('gfx1100');
+
+const CASES: readonly ModelOptions[] = [
+  { context: 128, cachePositions: 65_536 },
+  { context: 128, cachePositions: 65_536, pool: true },
+  { context: 128, cachePositions: 65_536, cacheType: 'f32', weights: 'f32', weightMemory: 420_000 },
+];
+
+for (const options of CASES) {
+  emulated(`memory is taken as it was planned: ${JSON.stringify(options)}`, async (emulator) => {
+    const device = emulator.device();
+    const { free } = await device.memory();
+    const taken = async () => free - (await device.memory()).free;
+    const parts = { gguf: await tinyModel('Q8_0'), device, architectures: ALL_ARCHITECTURES };
+    await using model = await LanguageModel.open(parts, { batch: 2, load: 'lazy', ...options });
+    const { onDevice, margin, streamedParts } = model.fit;
+    assert.equal(streamedParts > 0, options.weightMemory !== undefined);
+    const buffers = onDevice - margin;
+    const allocated = await taken();
+    assert.ok(buffers > 2 ** 23, `${buffers} bytes planned`);
+    assert.ok(Math.abs(allocated - buffers) <= 0.02 * buffers, `${allocated} of ${buffers} bytes`);
+    await model.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+    const running = (await taken()) - allocated;
+    assert.ok(running <= margin, `${running} bytes beside the plan's buffers, ${margin} planned`);
+  });
+}
+
+emulated('what the driver takes once is planned once', async (emulator) => {
+  await using first = emulator.device();
+  await using again = emulator.device();
+  const { free } = await again.memory();
+  const opened = async (device: NativeDevice, load: 'eager' | 'lazy') => {
+    const parts = { gguf: await tinyModel('Q8_0'), device, architectures: ALL_ARCHITECTURES };
+    return LanguageModel.open(parts, { context: 128, cachePositions: 65_536, batch: 2, load });
+  };
+  const before = await opened(first, 'eager');
+  const { onDevice } = before.fit;
+  await before.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+  await before.dispose();
+  await using model = await opened(again, 'eager');
+  await model.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
+  assert.ok(model.fit.onDevice < onDevice);
+  const taken = free - (await again.memory()).free;
+  const planned = model.fit.onDevice;
+  assert.ok(Math.abs(taken - planned) <= 0.02 * planned, `${taken} of ${planned} bytes`);
+});

@@ -1,0 +1,3 @@
+import { testEmulatedPrelude } from '../support/hip-cuda/emulated-prelude.ts';
+
+await testEmulatedPrelude('gfx1100');

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { LanguageModel } from '../../src/engine/language-model.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { compareEmbeddingPlaces } from '../support/host-embedding.ts';
+import { emulatedTests, withDevice } from '../support/hip-cuda/emulator.ts';
+import { tinyModel } from '../support/tiny-model.ts';
+
+const emulated = await emulatedTests('gfx1100');
+
+const PROMPTS = [
+  [1, 2, 3],
+  [1, 40, 41, 42, 43, 44, 45, 46, 47],
+  [1, 9],
+];
+
+for (const format of ['F32', 'Q8_0']) {
+  emulated(`sequences in one batch get the tokens that they get alone, ${format}`, (emulator) =>
+    withDevice(emulator, async (device) => {
+      const parts = { gguf: await tinyModel(format), device, architectures: ALL_ARCHITECTURES };
+      const options = { context: 32, batch: 4, sequences: PROMPTS.length };
+      await using model = await LanguageModel.open(parts, options);
+      const answer = async (prompt: readonly number[]): Promise<number[]> => {
+        const ids: number[] = [];
+        const stream = model.generate(prompt, { temperature: 0, maxTokens: 12, ignoreEnd: true });
+        for await (const { token } of stream) if (token) ids.push(token.id);
+        assert.ok(ids.length >= 10, `${ids.length} tokens`);
+        return ids;
+      };
+      const alone: number[][] = [];
+      for (const prompt of PROMPTS) {
+        model.reset();
+        alone.push(await answer(prompt));
+      }
+      model.reset();
+      assert.deepEqual(await Promise.all(PROMPTS.map(answer)), alone);
+    }),
+  );
+}
+
+emulated('with the embedding on the host the same bits come, Q8_0', (emulator) =>
+  compareEmbeddingPlaces(async () => emulator.device(), 'Q8_0', { batch: 4, sequences: 3 }),
+);
+
+emulated(
+  'of one plan for everything, texts and probabilities are the same in any batch, guessed or not',
+  (emulator) =>
+    withDevice(emulator, async (device) => {
+      const gguf = await tinyModel('Q8_0');
+      const draft = { gguf: await tinyModel('Q8_0') };
+      const parts = { gguf, device, draft, architectures: ALL_ARCHITECTURES };
+      const options = { context: 32, batch: 8, sequences: 2, speculation: 3, deterministic: true };
+      await using model = await LanguageModel.open(parts, options);
+      const answer = async (prompt: readonly number[], speculation?: number) => {
+        model.reset();
+        const how = {
+          temperature: 1,
+          seed: 3,
+          maxTokens: 9,
+          ignoreEnd: true,
+          logProbabilities: 0,
+          speculation,
+        };
+        const stream = model.generate(prompt, how);
+        const tokens: object[] = [];
+        for await (const { token } of stream) if (token) tokens.push(token);
+        return { tokens, guesses: [stream.end.proposedTokens, stream.end.acceptedTokens] };
+      };
+      const [first, second] = PROMPTS as [number[], number[]];
+      const alone = [await answer(first, 0), await answer(second, 0)];
+      const together = await Promise.all([answer(first), answer(second)]);
+      for (const [i, { tokens, guesses }] of together.entries()) {
+        assert.deepEqual(tokens, alone[i]?.tokens);
+        assert.ok((guesses[0] ?? 0) > 3 && guesses[0] === guesses[1], `${guesses}`);
+      }
+    }),
+);

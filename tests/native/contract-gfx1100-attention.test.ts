@@ -1,4 +1,0 @@
-import { inPart } from '../support/native/contract-parts.ts';
-import { testEmulatedContract } from '../support/native/emulated-contract.ts';
-
-await testEmulatedContract('gfx1100', inPart('attention'));

@@ -1,3 +1,0 @@
-import { testEmulatedFamilies } from '../support/native/emulated-goldens.ts';
-
-await testEmulatedFamilies('gfx942');

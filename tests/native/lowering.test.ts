@@ -1,9 +1,0 @@
-import { test } from 'node:test';
-import { NATIVE_KERNELS } from '../../src/devices/native/index.ts';
-import { checkOneLayout } from '../support/layer-graphs.ts';
-import { AMD_TARGETS } from '../support/native/amd-targets.ts';
-
-for (const target of AMD_TARGETS) {
-  test(`plans of all capacities want their weights in one layout on ${target.name}`, () =>
-    checkOneLayout((graph) => NATIVE_KERNELS.lower(graph, target).weights));
-}

@@ -1,3 +1,0 @@
-import { testEmulatedPrelude } from '../support/native/emulated-prelude.ts';
-
-await testEmulatedPrelude('gfx1100');

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, type TestContext, test } from 'node:test';
+import type { Logger } from '../../../src/base/log.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import {
+  DriverLibrary,
+  type DriverTable,
+  hipDriver,
+  type KernelSet,
+  NATIVE_KERNELS,
+  type NativeDevice,
+} from '../../../src/devices/hip-cuda/index.ts';
+import { KERNEL_FOLDER } from '../../../src/node/file-kernel-texts.ts';
+import { loadKoffiFfi } from '../../../src/node/koffi-ffi.ts';
+import {
+  type NativePlatformOptions,
+  type NodeNativePlatform,
+  openNativePlatform,
+} from '../../../src/node/native-platform.ts';
+import { buildEmulator, findCompiler } from '../emulator/build-emulator.ts';
+import { PROJECT_ROOT } from '../project.ts';
+import { openedDevice } from './opened-device.ts';
+
+/** Kernels that only tests have, beside the package's. */
+export const TEST_KERNEL_FOLDER = join(PROJECT_ROOT, 'tests/support/hip-cuda/kernels');
+
+/** The driver's statuses that tests ask the emulator for. */
+export const STATUS = {
+  outOfMemory: 2,
+  invalidHandle: 400,
+  illegalAddress: 700,
+  launchResources: 701,
+  launchFailure: 719,
+} as const;
+
+/** What an emulated driver keeps alive. */
+export type LiveKind = 'buffers' | 'pinned' | 'streams' | 'events' | 'modules' | 'graphs' | 'executables';
+
+const KINDS: readonly LiveKind[] = [
+  'buffers',
+  'pinned',
+  'streams',
+  'events',
+  'modules',
+  'graphs',
+  'executables',
+];
+
+/** The emulator's calls for tests: see `control.cpp`. */
+interface Control {
+  failCall(call: string, nth: number, status: number): void;
+  calls(call: string): number;
+  setMemory(bytes: number): void;
+  refuseInnerReads(): void;
+  lose(status: number): void;
+  reset(): void;
+  live(kind: string): number;
+  why(): string;
+}
+
+/** How an emulated device is opened. */
+export interface EmulatedDeviceOptions {
+  readonly kernels?: KernelSet;
+  readonly logger?: Logger;
+  /** Whether the driver pins pages that may only be read, as CUDA's do. Default false, as HIP's. */
+  readonly pinsReadOnly?: boolean;
+  /** Whether products may run on the emulated BLAS library. Default false. */
+  readonly blas?: boolean;
+}
+
+/** The emulated driver of this process: one GPU, of the kind that the first opener asks for. */
+export class Emulator implements AsyncDisposable {
+  readonly library: DriverLibrary;
+  readonly control: Control;
+  readonly platform: NodeNativePlatform;
+  /** Where its run-time compiler lies. */
+  readonly compilers: { readonly hip: readonly string[] };
+  /** Where its BLAS library lies. */
+  readonly blas: string;
+
+  private constructor(of: Pick<Emulator, 'library' | 'control' | 'platform' | 'compilers' | 'blas'>) {
+    this.library = of.library;
+    this.control = of.control;
+    this.platform = of.platform;
+    this.compilers = of.compilers;
+    this.blas = of.blas;
+  }
+
+  /** `target`: `gfx1100` (wave32), `gfx942` (wave64), ... */
+  static async open(target: string): Promise<Emulator> {
+    const compiler = findCompiler();
+    if ('reason' in compiler) throw new Error(compiler.reason);
+    const { hip, hiprtc, blas, kernels: cacheFolder } = await buildEmulator(compiler.command);
+    process.env.EMULATOR_TARGET = target;
+    const compilers = { hip: [hiprtc] };
+    const platform = await openTestPlatform({ cacheFolder, compilers });
+    const ffi = await loadKoffiFfi();
+    const own = ffi.open([hip]);
+    const why = own.bind('emulatorWhy', 'address', []);
+    const control: Control = {
+      failCall: own.bind('emulatorFailCall', 'void', ['text', 'i32', 'i32']),
+      calls: own.bind('emulatorCalls', 'i32', ['text']),
+      setMemory: own.bind('emulatorSetMemory', 'void', ['size']),
+      refuseInnerReads: own.bind('emulatorRefuseInnerReads', 'void', []),
+      lose: own.bind('emulatorLose', 'void', ['i32']),
+      reset: own.bind('emulatorReset', 'void', []),
+      live: own.bind('emulatorLive', 'i32', ['text']),
+      why: () => ffi.text(why()),
+    };
+    const library = new DriverLibrary(ffi, hipDriver, [hip]);
+    return new Emulator({ library, control, platform, compilers, blas });
+  }
+
+  device({
+    kernels = NATIVE_KERNELS,
+    logger = silentLogger,
+    blas,
+    pinsReadOnly,
+  }: EmulatedDeviceOptions = {}): NativeDevice {
+    const { platform } = this;
+    const library = pinsReadOnly ? this.#pinning : this.library;
+    // A BLAS library of this machine would not know the emulated driver.
+    const blasLibraries = blas ? [this.blas] : [];
+    return openedDevice({ library, ordinal: 0, platform, kernels, logger, blasLibraries });
+  }
+
+  get #pinning(): DriverLibrary {
+    const { bind } = hipDriver;
+    const table: DriverTable = {
+      ...hipDriver,
+      bind: (...of) => ({ ...bind(...of), pinsReadOnly: () => true }),
+    };
+    return new DriverLibrary(this.platform.ffi, table, [this.library.file]);
+  }
+
+  /** How many objects of each kind the driver holds; kinds without any are left out. */
+  live(): Partial<Record<LiveKind, number>> {
+    return Object.fromEntries(
+      KINDS.map((kind) => [kind, this.control.live(kind)] as const).filter(([, count]) => count !== 0),
+    );
+  }
+
+  /** Why the emulated device was lost, in its own words. */
+  why(): string {
+    return this.control.why();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.platform[Symbol.asyncDispose]();
+  }
+}
+
+/** Node's platform, with the kernels of tests beside the package's. */
+export function openTestPlatform(options: NativePlatformOptions): Promise<NodeNativePlatform> {
+  return openNativePlatform({ kernelFolders: [KERNEL_FOLDER, TEST_KERNEL_FOLDER], ...options });
+}
+
+/** Declares a test that gets the emulator, with everything that an earlier test asked of it forgotten. */
+export type EmulatedTest = (
+  name: string,
+  body: (emulator: Emulator, t: TestContext) => Promise<void>,
+) => void;
+
+/**
+ * Opens the emulator for a test file. Where it cannot be built, its tests are skipped with the reason; every test must leave
+ * the driver without objects.
+ */
+export async function emulatedTests(target: string): Promise<EmulatedTest> {
+  const compiler = findCompiler();
+  if ('reason' in compiler) return (name) => void test(name, { skip: compiler.reason }, () => {});
+  const emulator = await Emulator.open(target);
+  after(() => emulator[Symbol.asyncDispose]());
+  return (name, body) => {
+    test(`${target}: ${name}`, async (t) => {
+      emulator.control.reset();
+      await body(emulator, t);
+      emulator.control.reset();
+      assert.deepEqual(emulator.live(), {});
+    });
+  };
+}
+
+/** Runs with a fresh device, which is disposed behind it. */
+export async function withDevice(
+  emulator: Emulator,
+  body: (device: NativeDevice) => Promise<void>,
+  options: EmulatedDeviceOptions = {},
+): Promise<void> {
+  const device = emulator.device(options);
+  try {
+    await body(device);
+  } finally {
+    await device[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { wholeOf } from '../../../src/device/index.ts';
+import { LanguageModel } from '../../../src/index.ts';
+import {
+  cudaDriver,
+  DriverLibrary,
+  hipDriver,
+  NATIVE_KERNELS,
+  type NativeDevice,
+} from '../../../src/devices/hip-cuda/index.ts';
+import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
+import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
+import type { NodeNativePlatform } from '../../../src/node/native-platform.ts';
+import { modelOptionsOf } from '../../../src/node/load-model.ts';
+import { openAdapters } from '../../../src/node/open-adapters.ts';
+import { openGguf } from '../../../src/node/open-gguf.ts';
+import { testDeviceContract } from '../contract/index.ts';
+import { FAULT_CASE } from '../device-loss.ts';
+import { testFamilies } from '../family-tests.ts';
+import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
+import { openTestPlatform } from './emulator.ts';
+import { HARDWARE_TESTS } from './hardware-tests.ts';
+import { Polynomial } from './polynomial.ts';
+import { PRELUDE_TESTS } from './prelude-tests.ts';
+import { Prober } from './probe.ts';
+import { openedDevice } from './opened-device.ts';
+
+const TABLES = { hip: hipDriver, cuda: cudaDriver } as const;
+
+/**
+ * Declares everything that holds on a GPU of this machine: the device contract, what goes beyond it, the kernels' prelude and
+ * the goldens, those of every architecture too. Skipped, with the driver's reason, where there is no GPU.
+ */
+export async function testHardware(
+  driver: 'hip' | 'cuda',
+  { name = driver, ...places }: NativePlaces & { readonly name?: string } = {},
+): Promise<void> {
+  const platform = await openTestPlatform(
+    places.compiler ? { compilers: { [driver]: places.compiler } } : {},
+  );
+  after(() => platform[Symbol.asyncDispose]());
+  const library = openLibrary(driver, platform, places);
+  if ('reason' in library) {
+    test(`native device: ${name}`, { skip: library.reason }, () => {});
+    return;
+  }
+  const open = (kernels = NATIVE_KERNELS): NativeDevice =>
+    openedDevice({ library, ordinal: 0, platform, kernels });
+  testDeviceContract(name, async () => open());
+  testBeyondContract(name, open);
+  const device: GoldenDevice = {
+    name,
+    exact: true,
+    open: async (path, options) => {
+      const gguf = await openGguf(path);
+      const adapters = await openAdapters(gguf, options);
+      const parts = { gguf, device: open(), ...adapters, architectures: ALL_ARCHITECTURES };
+      return LanguageModel.open(parts, modelOptionsOf(options));
+    },
+  };
+  testAllLogits(device);
+  testFloatGoldens(device);
+  testQuantizedGoldens(device);
+  testFamilies(device);
+}
+
+function openLibrary(
+  driver: 'hip' | 'cuda',
+  platform: NodeNativePlatform,
+  places: NativePlaces,
+): DriverLibrary | { reason: string } {
+  try {
+    return new DriverLibrary(platform.ffi, TABLES[driver], places.driver);
+  } catch (error) {
+    return { reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Large enough for the driver to unmap it at once. */
+const UNMAPPED_BYTES = 256 << 20;
+
+/** Declares what holds when a kernel's fault has ended the driver's context: in a process of its own, for which it is final. */
+export async function testFault(driver: 'hip' | 'cuda'): Promise<void> {
+  const platform = await openTestPlatform({});
+  after(() => platform[Symbol.asyncDispose]());
+  const library = openLibrary(driver, platform, {});
+  const skip = 'reason' in library ? library.reason : false;
+  test(`${driver}: ${FAULT_CASE.name}`, { skip }, () =>
+    FAULT_CASE.run(async () => {
+      if ('reason' in library) throw new Error(library.reason);
+      const device = openedDevice({ library, ordinal: 0, platform, kernels: NATIVE_KERNELS });
+      const polynomial = await Polynomial.on(device, UNMAPPED_BYTES);
+      return { device, lose: () => polynomial.fault() };
+    }),
+  );
+}
+
+function testBeyondContract(device: string, open: (kernels?: typeof NATIVE_KERNELS) => NativeDevice): void {
+  for (const [name, body] of HARDWARE_TESTS) {
+    test(`${device}: ${name}`, async () => {
+      await using device = open();
+      await body(device);
+    });
+  }
+  test(`${device}: a device that is open twice outlives its twin`, async () => {
+    await using stays = open();
+    const leaves = open();
+    using buffer = stays.createBuffer(1 << 20, 'stays');
+    await leaves[Symbol.asyncDispose]();
+    await using stream = stays.createStream('stays');
+    stream.upload(new Uint8Array(1 << 20).fill(3), wholeOf(buffer));
+    const back = new Uint8Array(1 << 20);
+    await stream.download(wholeOf(buffer), back);
+    assert.ok(back.every((byte) => byte === 3));
+  });
+  for (const [name, body] of PRELUDE_TESTS) {
+    test(`${device}: ${name}`, async () => {
+      const prober = new Prober();
+      await using device = open(prober.kernels);
+      await body(device, prober);
+    });
+  }
+}

@@ -1,0 +1,71 @@
+import {
+  type KernelModule,
+  moduleKey,
+  NATIVE_KERNELS,
+  type NativeTarget,
+} from '../../../src/devices/hip-cuda/index.ts';
+import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
+import { type SyntheticShape, syntheticShape } from '../../../src/model/synthetic/shapes.ts';
+import { GraphBuilder, type OpGraph } from '../../../src/ops/index.ts';
+import { ALL_CASES } from '../contract/cases/index.ts';
+import type { OpCase } from '../contract/op-case.ts';
+import { syntheticGraphs, syntheticModel } from '../synthetic-graphs.ts';
+import { PROBE } from './probe.ts';
+
+/** Rows of a step: one sequence's token, several sequences', and a prompt's. */
+const ROWS = [1, 4, 8, 32, 512];
+const CONTEXT = 4096;
+const BLOCK_SIZE = 32;
+
+/** The graphs of a layer and of the head, in a model's real widths, for every batch size that has kernels of its own. */
+async function modelGraphs(of: SyntheticShape, format: TensorFormat): Promise<OpGraph[]> {
+  const shape = { ...of, layers: 1 };
+  const model = await syntheticModel(shape, format);
+  return ROWS.flatMap((rows) => {
+    const slots = Math.min(rows, 8);
+    const graphs = syntheticGraphs(model, {
+      shape: { rows, outputs: 1, slots, blocksPerSlot: CONTEXT / BLOCK_SIZE },
+      blocks: (slots * CONTEXT) / BLOCK_SIZE,
+      cacheType: 'f16',
+      context: CONTEXT,
+      tokens: 1,
+      alternatives: 0,
+    });
+    return [graphs.embedding, ...graphs.layers, graphs.head, graphs.sampling].map(({ graph }) => graph);
+  });
+}
+
+/** The graph of a case of the operator contract. */
+export function caseGraph(of: OpCase): OpGraph {
+  const graph = new GraphBuilder(of.name, of.batch.shape);
+  for (const [name, tensor] of Object.entries(of.record(graph))) graph.output(name, tensor);
+  return graph.finish();
+}
+
+/** What the lowering asks for by these graphs, each text with its definitions once. */
+function modulesOf(graphs: readonly OpGraph[], target: NativeTarget): KernelModule[] {
+  const modules = graphs.flatMap((graph) => NATIVE_KERNELS.lower(graph, target).modules);
+  return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
+}
+
+/** The kernels of models as they are used: weights as they are most often stored, without and with shared keys. */
+export async function modelModules(target: NativeTarget): Promise<KernelModule[]> {
+  const formats = ALL_FORMATS.filter(({ name }) => name === 'Q4_0' || name === 'Q4_K');
+  const shapes = [syntheticShape('llama-2-7b'), syntheticShape('llama-3-8b')];
+  const graphs = shapes.flatMap((shape) => formats.map((format) => modelGraphs(shape, format)));
+  return modulesOf((await Promise.all(graphs)).flat(), target);
+}
+
+/** Every kernel that models of any format and the device contract's cases ask for, and the prelude's probes. */
+export async function allModules(target: NativeTarget): Promise<KernelModule[]> {
+  const formats = ALL_FORMATS.filter(({ name }) => !/^I\d/.test(name));
+  const shape = syntheticShape('llama-2-7b');
+  const graphs = formats.map((format) => modelGraphs(shape, format));
+  // Heads of 256 take the most registers.
+  const common = formats.filter(({ name }) => name === 'Q4_0');
+  const large = common.map((format) => modelGraphs({ ...shape, heads: 16, kvHeads: 8 }, format));
+  const all = (await Promise.all([...graphs, ...large])).flat();
+  const own = modulesOf([...all, ...ALL_CASES.map(caseGraph)], target);
+  const modules = [...(await modelModules(target)), ...own, PROBE];
+  return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import type { NativeDevice } from '../../../src/devices/hip-cuda/index.ts';
+import { seededRandom } from '../random.ts';
+import { at, bufferOf, type Prober, readInto } from './probe.ts';
+
+/** What the prelude promises, on any device: a name and what asserts it. */
+export const PRELUDE_TESTS: readonly (readonly [
+  name: string,
+  body: (device: NativeDevice, prober: Prober) => Promise<void>,
+])[] = [
+  ['lanes, sums and maxima of 32 lanes', waveFacts],
+  ['four-byte dot products', dotProducts],
+  ['dynamic shared memory', dynamicShared],
+  ['atomic sums', atomics],
+];
+
+async function waveFacts(device: NativeDevice, prober: Prober): Promise<void> {
+  const waveSize = 32;
+  const threads = 128;
+  const [lanes, sums, maxima] = await Promise.all(
+    [0, 1, 2].map(() => bufferOf(device, new Uint32Array(threads))),
+  );
+  assert.ok(lanes && sums && maxima);
+  await prober.run(device, [{ kernel: 'wave_facts', threads, args: [at(lanes), at(sums), at(maxima)] }]);
+  const lane = Array.from({ length: threads }, (_, i) => i % waveSize);
+  assert.deepEqual([...(await readInto(device, lanes, new Uint32Array(threads)))], lane);
+  const wave = (i: number) => Math.floor(i / waveSize) * waveSize;
+  const sum = lane.map((_, i) => waveSize * wave(i) + (waveSize * (waveSize - 1)) / 2);
+  assert.deepEqual([...(await readInto(device, sums, new Float32Array(threads)))], sum);
+  const most = lane.map(() => waveSize - 1);
+  assert.deepEqual([...(await readInto(device, maxima, new Float32Array(threads)))], most);
+}
+
+async function dotProducts(device: NativeDevice, prober: Prober): Promise<void> {
+  const random = seededRandom(4);
+  const bytes = () => Int8Array.from({ length: 256 }, () => Math.floor(random() * 256) - 128);
+  const a = bytes();
+  const b = bytes();
+  const [first, second, out] = [
+    await bufferOf(device, a),
+    await bufferOf(device, b),
+    await bufferOf(device, a),
+  ];
+  await prober.run(device, [{ kernel: 'dot4_of', args: [at(first), at(second), at(out)] }]);
+  const expected = Array.from({ length: 64 }, (_, i) =>
+    [0, 1, 2, 3].reduce((sum, k) => sum + (a[4 * i + k] ?? 0) * (b[4 * i + k] ?? 0), 1000),
+  );
+  assert.deepEqual([...(await readInto(device, out, new Int32Array(64)))], expected);
+}
+
+async function dynamicShared(device: NativeDevice, prober: Prober): Promise<void> {
+  const out = await bufferOf(device, new Uint32Array(64));
+  await prober.run(device, [{ kernel: 'fill_dynamic', sharedBytes: 256, args: [at(out)] }]);
+  const expected = Array.from({ length: 64 }, (_, i) => (63 - i) * 3);
+  assert.deepEqual([...(await readInto(device, out, new Uint32Array(64)))], expected);
+}
+
+async function atomics(device: NativeDevice, prober: Prober): Promise<void> {
+  const counter = await bufferOf(device, new Uint32Array(1));
+  const sum = await bufferOf(device, new BigUint64Array(1));
+  await prober.run(device, [{ kernel: 'count_all', blocks: 10, args: [at(counter), at(sum)] }], 3);
+  assert.deepEqual([...(await readInto(device, counter, new Uint32Array(1)))], [1920]);
+  assert.deepEqual([...(await readInto(device, sum, new BigUint64Array(1)))], [1920n * 2n ** 33n]);
+}

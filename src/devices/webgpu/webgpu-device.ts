@@ -22,7 +22,7 @@ import type { DispatchTime } from './launching/dispatch-times.ts';
 import { IndexCopies } from './launching/index-copies.ts';
 import { accessesOf, prepareLaunch } from './launching/launch.ts';
 import { PipelineStore } from './launching/pipeline-store.ts';
-import { type WebGpuExecutable, WebGpuProgram } from './launching/webgpu-program.ts';
+import { type WebGpuExecutable, WebGpuProgram } from './webgpu-program.ts';
 import { WebGpuStep } from './launching/webgpu-step.ts';
 import { lowerGraph } from './lowering/lower-graph.ts';
 import { type SharedGpu, webGpuMemory } from './memory/memory-rules.ts';

@@ -1,6 +1,6 @@
 import { functionCalls } from './calls/function-calls.ts';
 import { FUNCTIONARY_31_CALLS, LLAMA_CALLS } from './calls/llama-calls.ts';
-import type { NamedCalls } from './calls/call-forms.ts';
+import type { NamedCalls } from './call-forms.ts';
 import { namedCalls } from './calls/named-calls.ts';
 import { nestedTagCalls } from './calls/nested-tag-calls.ts';
 import { objectCalls } from './calls/object-calls.ts';

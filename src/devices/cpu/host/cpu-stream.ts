@@ -11,7 +11,7 @@ import {
 } from '../../../device/index.ts';
 import type { BankSet } from '../memory/bank-set.ts';
 import { ownBuffer, type Place, type PlaceUse, placeOf } from '../memory/cpu-buffer.ts';
-import { CpuPackedWeight } from '../program/packed-weight.ts';
+import { CpuPackedWeight } from '../lowering/packed-weight.ts';
 import { type BankAddress, writeCopy, writePack, writeRun } from '../protocol/command.ts';
 import { CpuEvent } from './cpu-event.ts';
 import { CpuStep } from './cpu-step.ts';

@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from '../../../ops/index.ts';
 import { attentionScratchBytes } from '../kernel-exports.ts';
-import type { Lowering } from '../program/lowering.ts';
+import type { Lowering } from './lowering.ts';
 import type { CacheShape } from '../protocol/call-table.ts';
 import { ATTENTION_SCRATCH_BYTES } from '../protocol/reserved.ts';
 

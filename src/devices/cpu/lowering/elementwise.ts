@@ -1,5 +1,5 @@
 import type { BinaryOp, GatedOp, ScaleOp, UnaryOp } from '../../../ops/index.ts';
-import type { Lowering } from '../program/lowering.ts';
+import type { Lowering } from './lowering.ts';
 
 export function lowerBinary(op: BinaryOp, to: Lowering): void {
   const columns = op.out.width;

@@ -1,5 +1,5 @@
 import type { EmbedOp } from '../../../ops/index.ts';
-import type { Lowering } from '../program/lowering.ts';
+import type { Lowering } from './lowering.ts';
 
 export function lowerEmbed(op: EmbedOp, to: Lowering): void {
   const { rows: tableRows, columns, format } = op.table;

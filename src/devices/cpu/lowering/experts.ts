@@ -6,8 +6,8 @@ import {
   readsOwnPart,
   type ScaleExpertsOp,
 } from '../../../ops/index.ts';
-import type { Lowering } from '../program/lowering.ts';
-import { weightLayoutOf } from '../program/weight-layout-of.ts';
+import type { Lowering } from './lowering.ts';
+import { weightLayoutOf } from './weight-layout-of.ts';
 import { QUAD_ROWS } from '../weight-layouts.ts';
 import { productInput } from './matmul.ts';
 

@@ -1,8 +1,8 @@
 import { fail } from '../../../base/errors.ts';
 import type { MatmulExpertsOp, MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
-import type { Lowering } from '../program/lowering.ts';
-import type { Slot } from '../program/slots.ts';
-import { weightLayoutOf } from '../program/weight-layout-of.ts';
+import type { Lowering } from './lowering.ts';
+import type { Slot } from './slots.ts';
+import { weightLayoutOf } from './weight-layout-of.ts';
 import { KERNEL_SCRATCH_BYTES, MATMUL_BLOCK_ROWS } from '../protocol/reserved.ts';
 import { matmulScratchBytes, QUAD_ROWS } from '../weight-layouts.ts';
 

@@ -1,5 +1,5 @@
 import type { GroupNormOp, L2NormOp, LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
-import type { Lowering } from '../program/lowering.ts';
+import type { Lowering } from './lowering.ts';
 
 export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
   const columns = op.out.width;

@@ -1,6 +1,6 @@
 import { fail } from '../../../base/errors.ts';
 import type { LerpOp, TokenShiftOp, Wkv7Op, WkvBonusOp } from '../../../ops/index.ts';
-import type { Lowering } from '../program/lowering.ts';
+import type { Lowering } from './lowering.ts';
 
 /** A chunk takes all rows, because each needs what the one before left in the state. */
 const ROWS_IN_ORDER = { axis: 'rows', locality: 'wide', rowsTogether: true } as const;

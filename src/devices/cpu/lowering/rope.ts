@@ -1,5 +1,5 @@
 import type { RopeOp, RopeTableOp } from '../../../ops/index.ts';
-import type { Lowering } from '../program/lowering.ts';
+import type { Lowering } from './lowering.ts';
 
 export function lowerRopeTable(op: RopeTableOp, to: Lowering): void {
   const columns = op.out.width;

@@ -1,5 +1,5 @@
 import { ELEMENT_BYTES, type GatherRowsOp, type SliceOp, type TokenAppendOp } from '../../../ops/index.ts';
-import type { Lowering } from '../program/lowering.ts';
+import type { Lowering } from './lowering.ts';
 
 export function lowerGatherRows(op: GatherRowsOp, to: Lowering): void {
   const [x, index, out] = [to.tensor(op.x), to.tensor(op.index), to.tensor(op.out)];

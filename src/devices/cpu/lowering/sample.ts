@@ -1,5 +1,5 @@
 import type { SampleOp } from '../../../ops/index.ts';
-import type { Lowering } from '../program/lowering.ts';
+import type { Lowering } from './lowering.ts';
 
 export function lowerSample(op: SampleOp, to: Lowering): void {
   const { batch } = op;

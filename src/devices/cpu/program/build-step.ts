@@ -5,7 +5,7 @@ import { withOperands } from '../protocol/call-table.ts';
 import type { SegmentTable, StepTable, TaskTable } from '../protocol/step-table.ts';
 import type { CpuExecutable } from './cpu-program.ts';
 import type { Phase, Task } from './schedule.ts';
-import type { Slot } from './slots.ts';
+import type { Slot } from '../lowering/slots.ts';
 import { splitOf } from './split.ts';
 import { Staging, type StagingRound, type Travel } from './staging.ts';
 

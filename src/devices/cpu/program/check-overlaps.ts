@@ -1,8 +1,8 @@
 import { fail } from '../../../base/errors.ts';
 import type { Place } from '../memory/cpu-buffer.ts';
-import type { LoweredCall } from './lowered-call.ts';
+import type { LoweredCall } from '../lowering/lowered-call.ts';
 import type { Phase } from './schedule.ts';
-import type { Slot } from './slots.ts';
+import type { Slot } from '../lowering/slots.ts';
 
 /**
  * Throws `BINDING` where an output lies over something that the same phase still reads, unless the very call that writes it

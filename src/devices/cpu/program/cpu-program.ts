@@ -16,11 +16,11 @@ import type { BankSet } from '../memory/bank-set.ts';
 import { type Place, placeOf } from '../memory/cpu-buffer.ts';
 import { checkOverlaps } from './check-overlaps.ts';
 import { CHUNKS_A_THREAD } from './chunk-size.ts';
-import { LOWER_OPS } from './lower-ops.ts';
-import { Lowering } from './lowering.ts';
-import type { CpuPackedWeight } from './packed-weight.ts';
+import { LOWER_OPS } from '../lowering/lower-ops.ts';
+import { Lowering } from '../lowering/lowering.ts';
+import type { CpuPackedWeight } from '../lowering/packed-weight.ts';
 import { type Phase, schedule } from './schedule.ts';
-import type { Slot } from './slots.ts';
+import type { Slot } from '../lowering/slots.ts';
 
 /** A compiled graph: its calls in phases, and the memory they name. */
 export class CpuProgram implements Program {

@@ -1,7 +1,7 @@
 import type { Axis } from '../../../ops/index.ts';
 import { LARGEST_CHUNK } from './chunk-size.ts';
-import type { Locality, LoweredCall } from './lowered-call.ts';
-import type { Slot } from './slots.ts';
+import type { Locality, LoweredCall } from '../lowering/lowered-call.ts';
+import type { Slot } from '../lowering/slots.ts';
 
 /** Calls that one worker runs one after the other on the same rows and columns. */
 export interface Task {

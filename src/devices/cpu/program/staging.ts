@@ -4,7 +4,7 @@ import type { Allocation, BankSet } from '../memory/bank-set.ts';
 import type { Place } from '../memory/cpu-buffer.ts';
 import type { BankAddress } from '../protocol/command.ts';
 import type { TaskTable } from '../protocol/step-table.ts';
-import type { Slot } from './slots.ts';
+import type { Slot } from '../lowering/slots.ts';
 
 /** Which of the two copies an operand needs. */
 export interface Travel {

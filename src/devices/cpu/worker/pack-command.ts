@@ -1,7 +1,7 @@
 import { invariant } from '../../../base/errors.ts';
 import { formatOf, type TensorFormat } from '../../../formats/index.ts';
 import type { DecodeKernel, PackKernel } from '../kernel-exports.ts';
-import { weightLayoutOf } from '../program/weight-layout-of.ts';
+import { weightLayoutOf } from '../lowering/weight-layout-of.ts';
 import { COMMAND, PACK } from '../protocol/command.ts';
 import { FILE_SCRATCH_BYTES, KERNEL_SCRATCH_BYTES } from '../protocol/reserved.ts';
 import { QUAD_ROWS } from '../weight-layouts.ts';

@@ -1,4 +1,4 @@
-import { generatedText } from '../lowering/generated-text.ts';
+import { generatedText } from '../texts/generated-text.ts';
 import type { KernelTexts } from '../platform.ts';
 import type { KernelModule } from './launch.ts';
 

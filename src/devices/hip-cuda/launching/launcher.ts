@@ -1,6 +1,6 @@
 import { invariant } from '../../../base/errors.ts';
 import type { Address, Ffi } from '../../../device/index.ts';
-import type { BlasLibrary } from '../blas/blas-library.ts';
+import type { BlasLibrary } from './blas/blas-library.ts';
 import type { Driver } from '../driver/driver.ts';
 import { ArgumentBlock } from './argument-block.ts';
 import type { KernelStore } from './kernel-store.ts';

@@ -1,5 +1,5 @@
 import type { MatmulOp } from '../../../ops/index.ts';
-import type { ElementChain } from './fusion/element-chain.ts';
+import type { ElementChain } from './element-chain.ts';
 import type { Operand } from './launch-plan.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';

@@ -2,7 +2,7 @@ import { alignUp } from '../../../base/bytes.ts';
 import { invariant } from '../../../base/errors.ts';
 import { packedGroups, quantPlanes, SCALE_BYTES } from '../../../device/index.ts';
 import type { TensorFormat } from '../../../formats/index.ts';
-import { formatFile } from './format-text.ts';
+import { formatFile } from '../texts/format-text.ts';
 
 /** True for the formats that are multiplied as integers. */
 export function isPacked(format: TensorFormat): boolean {

@@ -3,7 +3,7 @@ import { F32, type TensorFormat } from '../../../formats/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import { weightRowBytes } from '../../../ops/index.ts';
 import type { KernelModule } from '../launching/launch.ts';
-import { formatFile } from './format-text.ts';
+import { formatFile } from '../texts/format-text.ts';
 import { type Arg, int, type LaunchTemplate, long, type NativeWeight } from './launch-template.ts';
 import { packedBytes, packedFile } from './packed-formats.ts';
 

@@ -19,7 +19,7 @@ import { NativeStep } from '../launching/native-step.ts';
 import { addressOf } from '../memory/native-buffer.ts';
 import { NativePinned } from '../memory/native-pinned.ts';
 import { StreamMemory } from '../memory/stream-memory.ts';
-import type { NativeContext } from '../native-context.ts';
+import type { NativeContext } from './native-context.ts';
 import { type EventParts, HipEvent } from './hip-event.ts';
 
 /** What a stream asks of its device beside the driver. */

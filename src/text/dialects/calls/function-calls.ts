@@ -1,4 +1,4 @@
-import type { FunctionCalls } from './call-forms.ts';
+import type { FunctionCalls } from '../call-forms.ts';
 import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
 import { functionCallsRule } from '../forced/function-calls-rule.ts';
 import type { Reading } from '../scanner.ts';

@@ -1,5 +1,5 @@
 import { escaped } from '../json-text.ts';
-import type { LiteralForm } from './call-forms.ts';
+import type { LiteralForm } from '../call-forms.ts';
 import type { Reading, Scanner } from '../scanner.ts';
 
 /** Deeper values are malformed. */

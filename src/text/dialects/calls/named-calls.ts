@@ -1,4 +1,4 @@
-import type { NamedCalls } from './call-forms.ts';
+import type { NamedCalls } from '../call-forms.ts';
 import type { CallContext, CallSyntax } from '../call-context.ts';
 import { namedCallsRule } from '../forced/named-calls-rule.ts';
 import type { Reading } from '../scanner.ts';

@@ -1,4 +1,4 @@
-import type { ObjectCalls } from './call-forms.ts';
+import type { ObjectCalls } from '../call-forms.ts';
 import type { CallContext, CallSyntax } from '../call-context.ts';
 import { objectCallsRule } from '../forced/object-calls-rule.ts';
 import type { Reading } from '../scanner.ts';

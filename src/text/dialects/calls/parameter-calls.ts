@@ -1,4 +1,4 @@
-import type { ParameterCalls } from './call-forms.ts';
+import type { ParameterCalls } from '../call-forms.ts';
 import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
 import { escaped, readJson } from '../json-text.ts';
 import { readArguments } from './object-call.ts';

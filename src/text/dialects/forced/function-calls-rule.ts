@@ -1,6 +1,6 @@
 import type { Rule } from '../../../grammar/index.ts';
 import type { CallRules } from '../call-context.ts';
-import type { FunctionCalls } from '../calls/call-forms.ts';
+import type { FunctionCalls } from '../call-forms.ts';
 import type { Parameters } from '../parameters.ts';
 import { type Field, fieldsOf, fieldsRule, jsonRule } from './fields.ts';
 import { stringRule } from './raw-values.ts';

@@ -1,6 +1,6 @@
 import type { Rule } from '../../../grammar/index.ts';
 import type { CallRules } from '../call-context.ts';
-import type { NamedCalls } from '../calls/call-forms.ts';
+import type { NamedCalls } from '../call-forms.ts';
 import { argumentsRule } from './fields.ts';
 import { choice, LINE, letters, marker, number, sequence, several, text } from './rules.ts';
 

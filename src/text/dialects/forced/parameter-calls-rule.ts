@@ -1,6 +1,6 @@
 import type { Rule } from '../../../grammar/index.ts';
 import type { CallRules } from '../call-context.ts';
-import type { KeyEnd, ParameterCalls } from '../calls/call-forms.ts';
+import type { KeyEnd, ParameterCalls } from '../call-forms.ts';
 import { isSchema, type Parameters } from '../parameters.ts';
 import { argumentsRule, type Field, fieldsOf, fieldsRule, jsonRule } from './fields.ts';
 import { bareRule, isUnsaid, stringRule } from './raw-values.ts';

@@ -2,7 +2,7 @@ import type { Fusion, GraphUses } from '../../../../device/index.ts';
 import { type MatmulOp, type Op, operandsOf, resultsOf, type Tensor } from '../../../../ops/index.ts';
 import { type FloatProduct, isFloatMatvec, launchFloatMatvec } from '../float-matvec.ts';
 import type { Lowering } from '../lowering.ts';
-import { ElementChain } from './element-chain.ts';
+import { ElementChain } from '../element-chain.ts';
 
 /** Products that one launch takes. */
 const MOST_PRODUCTS = 8;

@@ -1,11 +1,11 @@
-import type { Logger } from '../../base/log.ts';
-import type { Ffi, LiveObjects } from '../../device/index.ts';
-import type { Driver } from './driver/driver.ts';
-import type { HostReads } from './memory/host-reads.ts';
-import type { NativePinned } from './memory/native-pinned.ts';
-import type { StagingPool } from './memory/staging-pool.ts';
-import type { CompletionPoller } from './streams/completion-poller.ts';
-import type { EventPool } from './streams/event-pool.ts';
+import type { Logger } from '../../../base/log.ts';
+import type { Ffi, LiveObjects } from '../../../device/index.ts';
+import type { Driver } from '../driver/driver.ts';
+import type { HostReads } from '../memory/host-reads.ts';
+import type { NativePinned } from '../memory/native-pinned.ts';
+import type { StagingPool } from './staging-pool.ts';
+import type { CompletionPoller } from './completion-poller.ts';
+import type { EventPool } from './event-pool.ts';
 
 /** What the objects of one device share. */
 export interface NativeContext {

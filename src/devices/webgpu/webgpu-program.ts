@@ -1,4 +1,4 @@
-import { invariant } from '../../../base/errors.ts';
+import { invariant } from '../../base/errors.ts';
 import {
   type Bindings,
   boundBuffers,
@@ -6,13 +6,13 @@ import {
   checkBindings,
   type Executable,
   type Program,
-} from '../../../device/index.ts';
-import type { OpGraph, State, Tensor } from '../../../ops/index.ts';
-import type { Place } from '../lowering/launch-template.ts';
-import type { LoweredProgram } from '../lowering/lowered-program.ts';
-import type { WebGpuWeight } from '../lowering/webgpu-weight.ts';
-import { gpuBufferOf } from '../memory/webgpu-buffer.ts';
-import type { Launch } from './launch.ts';
+} from '../../device/index.ts';
+import type { OpGraph, State, Tensor } from '../../ops/index.ts';
+import type { Place } from './lowering/launch-template.ts';
+import type { LoweredProgram } from './lowering/lowered-program.ts';
+import type { WebGpuWeight } from './lowering/webgpu-weight.ts';
+import { gpuBufferOf } from './memory/webgpu-buffer.ts';
+import type { Launch } from './launching/launch.ts';
 
 /** A program with its launches tied to memory. */
 export interface WebGpuExecutable extends Executable {

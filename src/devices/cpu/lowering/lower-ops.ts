@@ -1,19 +1,14 @@
 import type { OpTable } from '../../../ops/index.ts';
-import { lowerAttention, lowerKvAppend } from '../lowering/attention.ts';
-import { lowerBinary, lowerGated, lowerScale, lowerUnary } from '../lowering/elementwise.ts';
-import { lowerEmbed } from '../lowering/embed.ts';
-import {
-  lowerCombineExperts,
-  lowerMatmulExperts,
-  lowerRouteExperts,
-  lowerScaleExperts,
-} from '../lowering/experts.ts';
-import { lowerMatmul } from '../lowering/matmul.ts';
-import { lowerGroupNorm, lowerL2Norm, lowerLayerNorm, lowerRmsNorm } from '../lowering/norm.ts';
-import { lowerLerp, lowerTokenShift, lowerWkv7, lowerWkvBonus } from '../lowering/recurrence.ts';
-import { lowerRope, lowerRopeTable } from '../lowering/rope.ts';
-import { lowerGatherRows, lowerSlice, lowerTokenAppend } from '../lowering/rows.ts';
-import { lowerSample } from '../lowering/sample.ts';
+import { lowerAttention, lowerKvAppend } from './attention.ts';
+import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
+import { lowerEmbed } from './embed.ts';
+import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
+import { lowerMatmul } from './matmul.ts';
+import { lowerGroupNorm, lowerL2Norm, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import { lowerLerp, lowerTokenShift, lowerWkv7, lowerWkvBonus } from './recurrence.ts';
+import { lowerRope, lowerRopeTable } from './rope.ts';
+import { lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
+import { lowerSample } from './sample.ts';
 import type { Lowering } from './lowering.ts';
 
 /** Adds an operator's calls. Throws `OP_UNSUPPORTED` for what the kernels cannot do. */

@@ -1,7 +1,7 @@
-import type { Op, Tensor, Weight } from '../../../../ops/index.ts';
-import type { Operand } from '../launch-plan.ts';
-import type { Lowering } from '../lowering.ts';
-import { FLOAT_LAYOUT } from '../weight-layout.ts';
+import type { Op, Tensor, Weight } from '../../../ops/index.ts';
+import type { Operand } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /**
  * Operators that follow a result element by element, as C++: `text` is made of `value`, the element `n` of a row that stands

@@ -1,7 +1,7 @@
-import { fail } from '../../../base/errors.ts';
-import type { Address, Ffi, NativeLibrary, NativeMemory } from '../../../device/index.ts';
-import type { Driver } from '../driver/driver.ts';
-import type { BlasShape, ProductLaunch } from '../launching/launch.ts';
+import { fail } from '../../../../base/errors.ts';
+import type { Address, Ffi, NativeLibrary, NativeMemory } from '../../../../device/index.ts';
+import type { Driver } from '../../driver/driver.ts';
+import type { BlasShape, ProductLaunch } from '../launch.ts';
 import type { BlasTable } from './blas-table.ts';
 
 /** `CUDA_R_32F` and `CUDA_R_16F`, which HIP numbers alike. */

@@ -11,7 +11,7 @@ import { FAMILY_DEVICES, modelsPage } from '../support/models-page.ts';
 import { PROJECT_ROOT, sourceFiles } from '../support/project.ts';
 
 /** The inner rooms of a device, which nothing outside it imports. */
-const INNER = /^src\/devices\/\w+\/\w+\//;
+const INNER = /^src\/devices\/[\w-]+\/\w+\//;
 
 const DECLARATION = /^export (?:abstract |async )?(?:class|function\*?|interface|type|const) (\w+)/;
 

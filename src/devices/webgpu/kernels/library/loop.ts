@@ -1,5 +1,3 @@
-import type { GpuTarget } from '../../gpu-target.ts';
-
 /**
  * Writes a loop over `count` rounds, a number known when the text is made: `body` gives a round's statements, by the text of its
  * number.
@@ -18,6 +16,6 @@ const writtenOut: Loop = (_, count, body) =>
   Array.from({ length: count }, (_unused, round) => `{${body(`${round}u`)}}`).join('\n');
 
 /** How kernels for a target write their short loops. */
-export function loopFor({ unroll }: Pick<GpuTarget, 'unroll'>): Loop {
+export function loopFor({ unroll }: { readonly unroll: boolean }): Loop {
   return unroll ? writtenOut : asLoop;
 }

@@ -1,5 +1,3 @@
-import type { GpuTarget } from '../../gpu-target.ts';
-
 const BUILT_IN = /* wgsl */ `
 fn dot4(a: u32, b: u32, sum: i32) -> i32 { return dot4I8Packed(a, b) + sum; }
 fn signed_bytes(quad: u32) -> vec4<i32> { return unpack4xI8(quad); }
@@ -16,6 +14,6 @@ fn dot4(a: u32, b: u32, sum: i32) -> i32 {
 `;
 
 /** `dot4(a, b, sum)` over four signed bytes, `signed_bytes(quad)`. */
-export function packedDotText({ packedDot }: GpuTarget): string {
+export function packedDotText({ packedDot }: { readonly packedDot: boolean }): string {
   return packedDot ? BUILT_IN : BY_SHIFTS;
 }

@@ -1,4 +1,3 @@
-import type { GpuTarget } from '../../gpu-target.ts';
 import type { Wgsl } from './wgsl.ts';
 
 /** Cells that threads add up one after the other; more of them are halved by barriers first. */
@@ -10,7 +9,7 @@ const SERIAL_CELLS = 16;
  * far as every subgroup is wide, and through workgroup memory beyond that, so that it is right for subgroups of any size.
  */
 export function reduceText(
-  { lanes }: GpuTarget,
+  { lanes }: { readonly lanes: number },
   of: { readonly team: number; readonly threads: number; readonly name?: string },
 ): Wgsl {
   const { name = 'team' } = of;

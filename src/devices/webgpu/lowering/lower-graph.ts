@@ -8,6 +8,8 @@ import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts, lowerScaleE
 import { fuseAttention } from './fusion/fuse-attention.ts';
 import { fuseGated } from './fusion/fuse-gated.ts';
 import { fuseNorm } from './fusion/fuse-norm.ts';
+import { fuseNormedAttention } from './fusion/fuse-normed-attention.ts';
+import { fuseNormedResidual } from './fusion/fuse-normed-residual.ts';
 import { fuseResidual } from './fusion/fuse-residual.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
@@ -56,7 +58,7 @@ const RULES: LoweringRules<Lowering> = {
     gatherRows: lowerGatherRows,
     sample: lowerSample,
   },
-  fuses: [fuseAttention, fuseGated, fuseResidual, fuseNorm],
+  fuses: [fuseAttention, fuseNormedAttention, fuseGated, fuseResidual, fuseNormedResidual, fuseNorm],
 };
 
 /** Turns a recorded graph into dispatches. Throws `OP_UNSUPPORTED` for what no kernel can do. */

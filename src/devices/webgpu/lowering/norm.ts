@@ -1,16 +1,25 @@
-import type { LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
+import type { LayerNormOp, RmsNormOp, Tensor } from '../../../ops/index.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
-import { LAYER_NORM, RMS_NORM, WITH_BIAS, WITHOUT_BIAS } from '../kernels/norm.ts';
+import { LAYER_NORM, rmsNormText, WITH_BIAS, WITHOUT_BIAS } from '../kernels/norm.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
-export function lowerRmsNorm({ x, weight, epsilon, out }: RmsNormOp, to: Lowering): void {
+export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
+  launchRmsNorm(op, { addend: undefined, y: op.out }, to);
+}
+
+/** A norm, and what is added to its result. */
+export function launchRmsNorm(
+  { x, weight, epsilon, out }: RmsNormOp,
+  { addend, y }: { readonly addend: Tensor | undefined; readonly y: Tensor },
+  to: Lowering,
+): void {
   const { threads } = to.target;
   const group = weight.columns;
   to.launch({
-    name: 'rms_norm',
-    texts: [RMS_NORM, reduceText(to.target, { team: threads, threads })],
+    name: addend ? 'rms_norm_residual' : 'rms_norm',
+    texts: [rmsNormText({ addend: addend !== undefined }), reduceText(to.target, { team: threads, threads })],
     constants: {
       THREADS: threads,
       COUNT: to.countOf(out),
@@ -18,7 +27,13 @@ export function lowerRmsNorm({ x, weight, epsilon, out }: RmsNormOp, to: Lowerin
       GROUP: group,
       EPSILON: { f32: epsilon },
     },
-    args: { counts: to.counts, x: read(x), factors: to.vector(weight, FLOAT_LAYOUT), y: write(out) },
+    args: {
+      counts: to.counts,
+      x: read(x),
+      factors: to.vector(weight, FLOAT_LAYOUT),
+      ...(addend ? { addend: read(addend) } : {}),
+      y: write(y),
+    },
     grid: [to.capacity(out), out.width / group],
   });
 }

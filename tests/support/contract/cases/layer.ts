@@ -28,6 +28,8 @@ interface LayerShape {
   readonly values?: TensorFormat;
   /** Whether heads of queries and keys are normalized. */
   readonly headNorms?: boolean;
+  /** Whether what a block gives is normalized before it is added. */
+  readonly blockNorms?: boolean;
 }
 
 const WIDTH = 256;
@@ -65,15 +67,22 @@ function attentionBlock(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
     window: undefined,
     softCap: undefined,
   });
-  return add(g, matmul(g, attended, weight('attn_output', WIDTH, HEADS * HEAD_SIZE)), x);
+  return added(g, x, matmul(g, attended, weight('attn_output', WIDTH, HEADS * HEAD_SIZE)), of);
 }
 
-function feedForward(g: GraphBuilder, x: Tensor, format: TensorFormat): Tensor {
+/** What a block gives, with what went into it. */
+function added(g: GraphBuilder, x: Tensor, given: Tensor, { blockNorms = false }: LayerShape): Tensor {
+  if (!blockNorms) return add(g, given, x);
+  return add(g, rmsNorm(g, given, g.weight(`${given.name}_norm`, F32, 1, WIDTH), 1e-5), x);
+}
+
+function feedForward(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
+  const { format } = of;
   const normed = rmsNorm(g, x, g.weight('ffn_norm', F32, 1, WIDTH), 1e-5);
   const gate = matmul(g, normed, g.weight('ffn_gate', format, HIDDEN, WIDTH));
   const up = matmul(g, normed, g.weight('ffn_up', format, HIDDEN, WIDTH));
   const down = matmul(g, gated(g, 'silu', gate, up), g.weight('ffn_down', format, WIDTH, HIDDEN));
-  return add(g, x, down);
+  return added(g, x, down, of);
 }
 
 const QUANTIZED = { nmse: 2e-3, reason: 'quantized activations, four matrix products deep' } as const;
@@ -94,11 +103,11 @@ function layerCase(of: LayerShape): OpCase {
   const formats = values ? `${format.name}, values ${values.name}` : format.name;
   return {
     op: 'layer',
-    name: `llama layer, ${formats}, ${cacheType} cache, ${pairs}${headNorms ? ', normed' : ''}, ${batch.rows} rows`,
+    name: `llama layer, ${formats}, ${cacheType} cache, ${pairs}${headNorms ? ', normed' : ''}${of.blockNorms ? ', blocks normed' : ''}, ${batch.rows} rows`,
     batch,
     record: (g) => {
       const x = g.input('x', { axis: 'rows', width: WIDTH });
-      return { y: feedForward(g, attentionBlock(g, x, of), format) };
+      return { y: feedForward(g, attentionBlock(g, x, of), of) };
     },
     fill: { keys: fill, values: fill, ...tamedWeights(format) },
     limit: limitFor(of),
@@ -169,7 +178,10 @@ export const LAYER_CASES: readonly OpCase[] = [
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: prompts }),
   layerCase({ format: Q4_0, cacheType: 'f16', pairs: 'interleaved', batch: longPrompt }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: alone, headNorms: true }),
-  layerCase({ format: Q8_0, cacheType: 'f32', pairs: 'interleaved', batch: mixedBatch(), headNorms: true }),
+  layerCase({
+    ...{ format: Q8_0, cacheType: 'f32', pairs: 'interleaved', batch: mixedBatch() },
+    ...{ headNorms: true, blockNorms: true, values: Q4_0 },
+  }),
   layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'halves', batch: prompts, headNorms: true }),
   layerCase({ format: Q8_0, cacheType: 'q8_0', pairs: 'interleaved', batch: alone }),
   layerCase({ format: Q8_0, cacheType: 'q8_0', pairs: 'halves', batch: mixedBatch() }),

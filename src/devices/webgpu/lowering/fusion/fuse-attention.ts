@@ -4,6 +4,7 @@ import {
   type GraphUses,
   type HeadOps,
   matchHeads,
+  type Temporary,
 } from '../../../../device/index.ts';
 import type { MatmulOp, Op } from '../../../../ops/index.ts';
 import { ADDENDS, FINISH_HEADS, HEAD_ROWS_BY_HALVES, HEAD_ROWS_IN_ORDER } from '../../kernels/finish.ts';
@@ -61,7 +62,11 @@ function launchHeads(heads: HeadOps, uses: GraphUses, to: Lowering): void {
 }
 
 /** Attention, its result in the form in which products read it, where the kernel can give it. */
-function launchResult(op: HeadOps['attention'], read: ReturnType<typeof formRead>, to: Lowering): void {
+export function launchResult(
+  op: HeadOps['attention'],
+  read: ReturnType<typeof formRead>,
+  to: Lowering,
+): void {
   const units = fitsTiles(op, to) ? to.target.matrices : undefined;
   if (units) {
     const form = read === 'halves' ? 'halves' : 'floats';
@@ -160,20 +165,30 @@ function launchGroup(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): 
   });
 }
 
+/** Products of one format as one, their results side by side in rows of `width`. */
+export function launchJoinedProduct(
+  group: readonly MatmulOp[],
+  to: Lowering,
+): { readonly memory: Temporary; readonly width: number } {
+  const [first] = group as readonly [MatmulOp];
+  const width = group.reduce((sum, { out }) => sum + out.width, 0);
+  const memory = to.temporary(4 * to.capacity(first.out) * width);
+  const addend = biasOf(group, to);
+  const weights = group.map(({ weight }) => weight);
+  const kind = addend ? 'bias' : 'none';
+  if (isMatvec(first, to)) {
+    const finish = finishFloats({ y: write(memory), width, addend, kind });
+    launchMatvec(to, { name: 'matvec', x: first.x, weights, parts: 1, whole: true, finish });
+  } else launchProduct(to, { x: first.x, weights, y: memory, addend, kind });
+  return { memory, width };
+}
+
 /** One product, then what turns and appends its rows. */
 function launchJoined(heads: HeadOps, group: readonly MatmulOp[], to: Lowering): void {
   const { q, append } = heads;
   const isBlocks = append.cache.keys.type === 'q8_0';
   const unit = isBlocks ? 1 : cacheUnit(append.cache);
-  const width = group.reduce((sum, { out }) => sum + out.width, 0);
-  const joined = to.temporary(4 * to.capacity(q.out) * width);
-  const addend = biasOf(group, to);
-  const weights = group.map(({ weight }) => weight);
-  const kind = addend ? 'bias' : 'none';
-  if (isMatvec(q, to)) {
-    const finish = finishFloats({ y: write(joined), width, addend, kind });
-    launchMatvec(to, { name: 'matvec', x: q.x, weights, parts: 1, whole: true, finish });
-  } else launchProduct(to, { x: q.x, weights, y: joined, addend, kind });
+  const { memory: joined, width } = launchJoinedProduct(group, to);
   const bound = headArguments(heads, group, to);
   const { threads } = to.target;
   to.launch({

@@ -1,0 +1,132 @@
+import type { Temporary } from '../../../device/index.ts';
+import type { AttentionOp, KvAppendOp, MatmulOp, RmsNormOp, RopeOp } from '../../../ops/index.ts';
+import { HEAD_BLOCK_STORES, HEAD_STORES, TURN_HEADS } from '../kernels/head-stores.ts';
+import { headsNormAppendTexts } from '../kernels/heads-norm-append.ts';
+import { blockTexts, type CellType, cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
+import { reduceText } from '../kernels/library/reduce.ts';
+import type { Constant } from '../launching/kernel-module.ts';
+import { cacheType, cacheUnit, cellArguments, written } from './attention.ts';
+import { read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
+import type { WeightChunk } from './webgpu-weight.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+const THREADS = 128;
+const TEAM = 32;
+/** Buffers of the kernel beside those that hold queries, keys and values. */
+const OTHER_BUFFERS = 6;
+
+/** A product whose heads are normalized and rotated. */
+export interface NormedHeads {
+  readonly product: MatmulOp;
+  readonly norm: RmsNormOp;
+  readonly turned: RopeOp;
+}
+
+/** The operators from the normed activations to the mixed heads, heads of queries and keys normalized. */
+export interface NormedHeadOps {
+  readonly q: NormedHeads;
+  readonly k: NormedHeads;
+  readonly v: MatmulOp;
+  readonly append: KvAppendOp;
+  readonly attention: AttentionOp;
+}
+
+/** Rows of a product's results: where they lie, how far apart, and where its own begin in them. */
+export interface JoinedRows {
+  readonly memory: Temporary;
+  readonly stride: number;
+  readonly start: number;
+}
+
+/** True where the kernel can bind queries, keys and values out of so many buffers, and a cache's blocks are whole in heads. */
+export function fitsHeadsNormAppend(
+  { append, attention }: NormedHeadOps,
+  buffers: number,
+  to: Lowering,
+): boolean {
+  const { keySize, valueSize } = attention;
+  const whole = append.cache.keys.type !== 'q8_0' || [keySize, valueSize].every((size) => size % TEAM === 0);
+  return whole && buffers + OTHER_BUFFERS <= to.target.storageBindings;
+}
+
+/** Heads of queries and keys normalized and rotated, keys and values appended to the cache: one launch. */
+export function launchHeadsNormAppend(
+  { q, k, append, attention }: NormedHeadOps,
+  joined: { readonly q: JoinedRows; readonly k: JoinedRows; readonly v: JoinedRows },
+  to: Lowering,
+): void {
+  const { cache, batch } = append;
+  const { heads, kvHeads, keySize, valueSize } = attention;
+  const { table, out } = q.turned;
+  const type = cacheType(cache);
+  cacheUnit(cache, keySize, valueSize);
+  const memories = [...new Set([joined.q.memory, joined.k.memory, joined.v.memory])];
+  const nameOf = ({ memory }: JoinedRows) => `rows_${memories.indexOf(memory)}`;
+  const names = { q: nameOf(joined.q), k: nameOf(joined.k), v: nameOf(joined.v) };
+  const cells = cellArguments(cache, batch, to);
+  const factors = to.weight([q.norm.weight, k.norm.weight], FLOAT_LAYOUT);
+  const [chunk] = factors.chunks;
+  to.launch({
+    name: 'heads_norm_append',
+    texts: [
+      ...headsNormAppendTexts(names, type === 'q8_0' ? 'blocks' : 'words'),
+      reduceText(to.target, { team: TEAM, threads: THREADS }),
+      TURN_HEADS,
+      PAGED_CACHE,
+      ...storeTexts(type),
+    ],
+    constants: {
+      THREADS,
+      COUNT: to.countOf(out),
+      ...headConstants({ q, k, attention }),
+      ...placeConstants('Q', joined.q),
+      ...placeConstants('K', joined.k),
+      ...placeConstants('V', joined.v),
+      ...cells.constants,
+    },
+    args: {
+      counts: to.counts,
+      ...Object.fromEntries(memories.map((memory, i) => [`rows_${i}`, read(memory)])),
+      factors: read({ kind: 'chunk', weight: factors, chunk: chunk as WeightChunk }),
+      table: read(table),
+      ...cells.args,
+      y: write(out),
+      keys: written(cache, 'keys'),
+      values: written(cache, 'values'),
+    },
+    grid: [to.capacity(out), Math.ceil((heads + 2 * kvHeads) / (THREADS / TEAM))],
+  });
+}
+
+function storeTexts(type: CellType): readonly string[] {
+  if (type !== 'q8_0') return [HEAD_STORES.query, HEAD_STORES.key, HEAD_STORES.value, ...cacheTexts(type)];
+  const { key, value } = HEAD_BLOCK_STORES;
+  return [HEAD_STORES.query, key, value, 'const UNIT = 1u;', ...blockTexts('keys', 'values')];
+}
+
+function headConstants({
+  q,
+  k,
+  attention,
+}: Pick<NormedHeadOps, 'q' | 'k' | 'attention'>): Record<string, Constant> {
+  const { heads, kvHeads, keySize, valueSize } = attention;
+  const { table, pairs } = q.turned;
+  return {
+    HEADS: heads,
+    KV_HEADS: kvHeads,
+    HEAD: keySize,
+    VALUE: valueSize,
+    Q_WIDTH: heads * keySize,
+    K_WIDTH: kvHeads * keySize,
+    V_WIDTH: kvHeads * valueSize,
+    Q_EPSILON: { f32: q.norm.epsilon },
+    K_EPSILON: { f32: k.norm.epsilon },
+    TURNED: table.width,
+    INTERLEAVED: pairs === 'interleaved',
+  };
+}
+
+function placeConstants(name: string, { stride, start }: JoinedRows): Record<string, number> {
+  return { [`${name}_STRIDE`]: stride, [`${name}_START`]: start };
+}

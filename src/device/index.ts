@@ -13,9 +13,9 @@ export type {
   NativeType,
   NativeValues,
 } from './ffi.ts';
-export { GraphUses } from './fusion/graph-uses.ts';
+export { GraphUses } from './gpu/graph-uses.ts';
 export { matchGated } from './fusion/match-gated.ts';
-export { formatGroups, type HeadOps, matchHeads } from './fusion/match-heads.ts';
+export { formatGroups, type HeadOps, matchHeads } from './gpu/match-heads.ts';
 export { matchResidual, type Residual } from './fusion/match-residual.ts';
 export type { Fuse, Fusion } from './fusion/plan-fusions.ts';
 export { HostDevice, type HostDeviceParts } from './host/host-device.ts';
@@ -37,7 +37,7 @@ export {
 } from './memory.ts';
 export { ActivationForms } from './lowering/activation-forms.ts';
 export { contextShares } from './lowering/context-shares.ts';
-export { GraphLowering, type LaunchScratch, type Temporary } from './lowering/graph-lowering.ts';
+export { GraphLowering, type LaunchScratch, type Temporary } from './gpu/graph-lowering.ts';
 export { type LoweringRules, lowerOps } from './lowering/lower-ops.ts';
 export { MemoryBudget } from './memory-budget.ts';
 export { changeText, codeText, type KernelLanguage, numberText, scaleTexts } from './packing/block-text.ts';

@@ -1,5 +1,5 @@
 import type { GatedOp, MatmulOp } from '../../ops/index.ts';
-import type { GraphUses } from './graph-uses.ts';
+import type { GraphUses } from '../gpu/graph-uses.ts';
 
 /** Gate and up, products of one tensor by weights of one format and without bias, that nobody else reads. */
 export function matchGated(

@@ -1,5 +1,5 @@
 import type { BinaryOp, CombineExpertsOp, MatmulOp, Tensor } from '../../ops/index.ts';
-import type { GraphUses } from './graph-uses.ts';
+import type { GraphUses } from '../gpu/graph-uses.ts';
 
 /** An addition, and what is added to the result before it. */
 export interface Residual {

@@ -1,5 +1,5 @@
 import type { Op, OpGraph } from '../../ops/index.ts';
-import { GraphUses } from './graph-uses.ts';
+import { GraphUses } from '../gpu/graph-uses.ts';
 
 /** Operators lowered together: launched where the last of them stands. */
 export interface Fusion {

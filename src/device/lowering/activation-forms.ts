@@ -1,5 +1,5 @@
 import type { RmsNormOp, Tensor } from '../../ops/index.ts';
-import type { Temporary } from './graph-lowering.ts';
+import type { Temporary } from '../gpu/graph-lowering.ts';
 
 /** In which forms activations exist, so that each is made at most once and norms need no launch of their own. */
 export class ActivationForms<Form extends string> {

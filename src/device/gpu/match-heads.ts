@@ -1,4 +1,4 @@
-import type { AttentionOp, KvAppendOp, MatmulOp, RopeOp } from '../../ops/index.ts';
+import type { AttentionOp, KvAppendOp, MatmulOp, Op, RmsNormOp, RopeOp } from '../../ops/index.ts';
 import type { GraphUses } from './graph-uses.ts';
 
 /** The operators from the normed activations to the mixed heads. */
@@ -50,6 +50,61 @@ function areAlike({ q, k, v, turnedQ, turnedK }: HeadOps): boolean {
     turnedQ.table === turnedK.table &&
     turnedQ.headSize === turnedK.headSize &&
     turnedQ.pairs === turnedK.pairs &&
+    (biases === 0 || biases === 3)
+  );
+}
+
+/** A product whose heads are normalized and turned. */
+export interface NormedHeads {
+  readonly product: MatmulOp;
+  readonly norm: RmsNormOp;
+  readonly turned: RopeOp;
+}
+
+/** The operators from the normed activations to the mixed heads, heads of queries and keys normalized. */
+export interface NormedHeadOps {
+  readonly q: NormedHeads;
+  readonly k: NormedHeads;
+  readonly v: MatmulOp;
+  readonly append: KvAppendOp;
+  readonly attention: AttentionOp;
+}
+
+/** As `matchHeads`, with norms of queries' and keys' heads before they are turned. */
+export function matchNormedHeads(attention: AttentionOp, uses: GraphUses): NormedHeadOps | undefined {
+  const q = headsOf(uses.producer(attention.q), uses);
+  if (!q || uses.onlyReader(q.turned.out) !== attention) return undefined;
+  for (const reader of uses.readers(q.product.x)) {
+    if (reader.kind !== 'matmul') continue;
+    const append = uses.onlyReader(reader.out);
+    if (append?.kind !== 'kvAppend' || append.v !== reader.out) continue;
+    if (append.cache.keys !== attention.cache.keys || uses.place(append) > uses.place(attention)) continue;
+    const k = headsOf(uses.producer(append.k), uses);
+    if (!k || k.product.x !== q.product.x || uses.onlyReader(k.turned.out) !== append) continue;
+    const heads = { q, k, v: reader, append, attention };
+    return areNormedAlike(heads) ? heads : undefined;
+  }
+  return undefined;
+}
+
+/** The chain that ends in turned heads, read by nobody else on its way. */
+function headsOf(turned: Op | undefined, uses: GraphUses): NormedHeads | undefined {
+  if (turned?.kind !== 'rope') return undefined;
+  const norm = uses.producer(turned.x);
+  if (norm?.kind !== 'rmsNorm' || norm.weight.columns !== turned.headSize) return undefined;
+  const product = uses.producer(norm.x);
+  if (product?.kind !== 'matmul') return undefined;
+  const alone = uses.onlyReader(norm.out) === turned && uses.onlyReader(product.out) === norm;
+  return alone ? { product, norm, turned } : undefined;
+}
+
+function areNormedAlike({ q, k, v, attention }: NormedHeadOps): boolean {
+  const biases = [q.product, k.product, v].filter(({ bias }) => bias).length;
+  return (
+    q.turned.table === k.turned.table &&
+    q.turned.headSize === k.turned.headSize &&
+    q.turned.pairs === k.turned.pairs &&
+    q.turned.headSize === attention.keySize &&
     (biases === 0 || biases === 3)
   );
 }

@@ -1,0 +1,103 @@
+import { type MatmulOp, type Op, operandsOf, resultsOf, type Tensor, type Weight } from '../../ops/index.ts';
+import type { Fusion } from './fusion.ts';
+import type { ElementProduct, ElementStep } from './intent.ts';
+import type { GpuPlanner } from './planner.ts';
+
+/** Products that one launch takes. */
+const MOST_PRODUCTS = 8;
+/** Elements that rows come in multiples of, so that they begin at whole vectors. */
+const ROW_UNIT = 8;
+/** Formats whose elements are numbers. */
+const NUMBERS: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
+
+/**
+ * For few rows, products of weights that are numbers: those that do not build on each other are one launch, with the
+ * element-wise operators that follow each.
+ */
+export function fuseElementProducts(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'matmul' || !to.has('elementProducts') || !isElementProduct(op, to)) return undefined;
+  const products = new ProductGroup(to).collect(op);
+  return {
+    ops: products.flatMap(({ op: product, steps }) => [product, ...steps.map((step) => step.op)]),
+    plan: () => to.add({ kind: 'elementProducts', products }),
+  };
+}
+
+/** True for products of few rows by weights that are numbers. */
+function isElementProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
+  return to.hasFewRows(x) && NUMBERS.has(weight.format.name) && weight.columns % ROW_UNIT === 0;
+}
+
+/** A product and the steps that follow, so far. */
+interface GrowingProduct {
+  readonly op: MatmulOp;
+  readonly steps: ElementStep[];
+  out: Tensor;
+}
+
+/** Walks along the graph up to the first operator that has to run behind the group. */
+class ProductGroup {
+  readonly #to: GpuPlanner;
+  readonly #products: GrowingProduct[] = [];
+  /** What the group computes: nobody may read it before the group is launched. */
+  readonly #computed = new Set<Tensor>();
+
+  constructor(to: GpuPlanner) {
+    this.#to = to;
+  }
+
+  collect(first: MatmulOp): readonly ElementProduct[] {
+    const { ops } = this.#to.graph;
+    for (let place = this.#to.uses.place(first); place < ops.length; place++) {
+      const op = ops[place] as Op;
+      if (!this.#readsGroup(op)) this.#join(op, first);
+      else if (!this.#extend(op)) break;
+    }
+    return this.#products;
+  }
+
+  #readsGroup(op: Op): boolean {
+    return operandsOf(op).some((operand) => operand.kind === 'tensor' && this.#computed.has(operand));
+  }
+
+  #join(op: Op, first: MatmulOp): void {
+    if (op.kind !== 'matmul' || !isElementProduct(op, this.#to)) return;
+    const alike = op.weight.format === first.weight.format && op.x.axis === first.x.axis;
+    if (!alike || this.#products.length === MOST_PRODUCTS) return;
+    this.#products.push({ op, steps: [], out: op.out });
+    this.#computed.add(op.out);
+  }
+
+  #extend(op: Op): boolean {
+    const [result] = resultsOf(op);
+    const owner = this.#products.find(({ out }) => this.#to.uses.onlyReader(out) === op);
+    const step = owner && stepOver(op, owner.out);
+    if (!owner || !result || !step || !step.operands.every((operand) => this.#isThere(operand))) return false;
+    owner.steps.push(step);
+    owner.out = result;
+    this.#computed.add(result);
+    return true;
+  }
+
+  #isThere(operand: Tensor | Weight): boolean {
+    return operand.kind === 'weight' || !this.#computed.has(operand);
+  }
+}
+
+/** An operator as a step over a tensor's elements; undefined for one that is no function of them. */
+function stepOver(op: Op, x: Tensor): ElementStep | undefined {
+  switch (op.kind) {
+    case 'unary':
+    case 'scale':
+      return op.x === x ? { op, operands: [] } : undefined;
+    case 'add':
+    case 'mul':
+      if (op.a === op.b) return undefined;
+      if (op.a === x) return { op, operands: [op.b] };
+      return op.b === x ? { op, operands: [op.a] } : undefined;
+    case 'lerp':
+      return op.t === x && op.a !== x && op.b !== x ? { op, operands: [op.a, op.b] } : undefined;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,106 @@
+import type { CombineExpertsOp, GatedOp, MatmulExpertsOp, Op, Tensor } from '../../ops/index.ts';
+import { readsOwnPart } from '../../ops/index.ts';
+import type { Fusion } from './fusion.ts';
+import type { ProductInput } from './intent.ts';
+import { isPacked } from './plan-scope.ts';
+import type { GpuPlanner } from './planner.ts';
+import { matchResidual, type Residual } from './products.ts';
+
+/** Choices whose results one kernel adds up. */
+const MOST_ADDED = 32;
+/** Elements of a quantized group: a group of threads leaves whole ones. */
+const GROUP = 32;
+
+/** Gate and up of the chosen experts. */
+interface GatedExperts {
+  readonly gate: MatmulExpertsOp;
+  readonly up: MatmulExpertsOp;
+  readonly op: GatedOp;
+}
+
+/** What follows them: the way back, the sum by routing weights, and the residual where it is added next. */
+interface WayBack {
+  readonly down: MatmulExpertsOp;
+  readonly combine: CombineExpertsOp;
+  readonly residual: Residual | undefined;
+}
+
+/** A product with chosen experts' weights by itself. */
+export function planMatmulExperts(op: MatmulExpertsOp, to: GpuPlanner): void {
+  to.add({ kind: 'expertProduct', op, ...expertParts(op, to) });
+}
+
+/** What such a product reads, and whether choices are brought together by expert: where many rows choose. */
+function expertParts({ x, weight }: MatmulExpertsOp, to: GpuPlanner) {
+  const { readsNumbers, groups } = to.facts.experts;
+  const buffers = readsNumbers ? to.facts.buffers : 0;
+  const input: ProductInput = isPacked(weight) ? to.activations.quantizing(x, buffers) : { form: 'f32', x };
+  return { x: input, grouped: groups && isPacked(weight) && !to.hasFewRows(x) };
+}
+
+/**
+ * For few rows a mixture of experts is two intents: gate and up with their activation, times the routing weights; then the way
+ * back, whose choices are one sum, with the residual. For more rows gate and up are one.
+ */
+export function fuseExperts(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'gated' || !to.has('gatedExperts')) return undefined;
+  const gated = matchGatedExperts(op, to);
+  if (!gated) return undefined;
+  const { gate, up } = gated;
+  const few = to.hasFewRows(gate.x) && to.has('addedExperts');
+  const back = few ? matchWayBack(op, to) : undefined;
+  if (!back) return { ops: [gate, up, op], plan: () => planGatedExperts(to, gated, undefined) };
+  const { down, combine, residual } = back;
+  return {
+    ops: [gate, up, op, down, combine, ...(residual ? [residual.sum] : [])],
+    plan: () => {
+      planGatedExperts(to, gated, combine.shares);
+      planWayBack(to, back);
+    },
+  };
+}
+
+/** The sum by routing weights and the addition of another tensor to it. */
+export function fuseCombine(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'combineExperts' || !to.has('combineResidual')) return undefined;
+  const found = matchResidual(op, to.uses);
+  if (!found) return undefined;
+  const { sum, addend } = found;
+  return { ops: [op, sum], plan: () => to.add({ kind: 'combineResidual', op, addend, y: sum.out }) };
+}
+
+function matchGatedExperts(op: GatedOp, { uses, facts }: GpuPlanner): GatedExperts | undefined {
+  const gate = uses.producer(op.gate);
+  const up = uses.producer(op.up);
+  if (gate?.kind !== 'matmulExperts' || up?.kind !== 'matmulExperts' || gate === up) return undefined;
+  const alone = uses.onlyReader(op.gate) === op && uses.onlyReader(op.up) === op;
+  const alike =
+    gate.x === up.x &&
+    gate.experts === up.experts &&
+    gate.weight.format === up.weight.format &&
+    gate.weight.columns === up.weight.columns;
+  const joined = isPacked(gate.weight) && facts.joins([gate.weight, up.weight]);
+  return alone && alike && joined ? { gate, up, op } : undefined;
+}
+
+function matchWayBack(op: GatedOp, { uses }: GpuPlanner): WayBack | undefined {
+  const down = uses.onlyReader(op.out);
+  if (down?.kind !== 'matmulExperts' || down.x !== op.out || !readsOwnPart(down)) return undefined;
+  const combine = uses.onlyReader(down.out);
+  if (combine?.kind !== 'combineExperts' || combine.x !== down.out) return undefined;
+  const routed = combine.shares.width === down.experts.width && down.experts.width <= MOST_ADDED;
+  const whole = down.weight.columns % GROUP === 0 && isPacked(down.weight);
+  return routed && whole ? { down, combine, residual: matchResidual(combine, uses) } : undefined;
+}
+
+function planGatedExperts(to: GpuPlanner, { gate, up, op }: GatedExperts, shares: Tensor | undefined): void {
+  // Only the way back of the same fusion expects the routing weights to be in there already.
+  const form = shares !== undefined && gate.outputs % GROUP === 0 ? 'q8' : 'f32';
+  const y = to.activations.place(op.out, form);
+  to.add({ kind: 'gatedExperts', gate, up, op, shares, y, form, ...expertParts(gate, to) });
+}
+
+function planWayBack(to: GpuPlanner, { down, combine, residual }: WayBack): void {
+  const y = residual ? residual.sum.out : combine.out;
+  to.add({ kind: 'addedExperts', op: down, addend: residual?.addend, y, ...expertParts(down, to) });
+}

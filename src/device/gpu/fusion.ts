@@ -1,0 +1,35 @@
+import type { Op } from '../../ops/index.ts';
+import type { GpuPlanner } from './planner.ts';
+
+/** Operators computed together: planned where the last of them stands. */
+export interface Fusion {
+  readonly ops: readonly Op[];
+  plan(): void;
+}
+
+/** Looks for a group of operators that `op` tells. */
+export type Fuse = (op: Op, to: GpuPlanner) => Fusion | undefined;
+
+/**
+ * What is planned at each operator's place: nothing for the members of a group but its last. The groups are found rule by rule,
+ * each from the front; the members of one are left out of all later ones.
+ */
+export function findFusions(to: GpuPlanner, fuses: readonly Fuse[]): ReadonlyMap<Op, readonly Fusion[]> {
+  const { graph, uses } = to;
+  const taken = new Set<Op>();
+  const found = new Map<Op, Fusion[]>();
+  for (const fuse of fuses) {
+    for (const op of graph.ops) {
+      if (taken.has(op)) continue;
+      const fusion = fuse(op, to);
+      if (!fusion || fusion.ops.some((member) => taken.has(member))) continue;
+      for (const member of fusion.ops) {
+        taken.add(member);
+        found.set(member, []);
+      }
+      const last = fusion.ops.reduce((a, b) => (uses.place(a) > uses.place(b) ? a : b));
+      found.set(last, [fusion]);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,62 @@
+import type { Op, OpGraph } from '../../ops/index.ts';
+import { fuseHeads, fuseNormedHeads, planAttention } from './attention.ts';
+import { fuseElementProducts } from './element-products.ts';
+import { fuseCombine, fuseExperts, planMatmulExperts } from './experts.ts';
+import type { GpuFacts } from './facts.ts';
+import { type Fuse, findFusions } from './fusion.ts';
+import type { IntentWithout, OptionalKind } from './intent.ts';
+import { GpuPlanner } from './planner.ts';
+import { fuseGated, fuseNorm, fuseResidual, planMatmul } from './products.ts';
+import { fuseMixtures, fuseWkv7, planWkv7 } from './recurrence.ts';
+
+/** What is computed together, the larger groups first. */
+const FUSES: readonly Fuse[] = [
+  fuseHeads,
+  fuseNormedHeads,
+  fuseExperts,
+  fuseCombine,
+  fuseGated,
+  fuseResidual,
+  fuseNorm,
+  fuseMixtures,
+  fuseWkv7,
+  fuseElementProducts,
+];
+
+/**
+ * What a target is to launch for a graph: which operators are computed together, by which kernel, over activations in which
+ * form. Pure: it names no kernel and allocates nothing. The intents come in the order in which they are to run.
+ */
+export function planGraph<Lacks extends OptionalKind>(
+  graph: OpGraph,
+  facts: GpuFacts<Lacks>,
+): readonly IntentWithout<Lacks>[] {
+  const to = new GpuPlanner(graph, facts);
+  const fusions = findFusions(to, FUSES);
+  for (const op of graph.ops) {
+    const fused = fusions.get(op);
+    if (!fused) planAlone(op, to);
+    else for (const fusion of fused) fusion.plan();
+  }
+  // The planner holds each intent against what the target lacks.
+  return to.intents as readonly IntentWithout<Lacks>[];
+}
+
+function planAlone(op: Op, to: GpuPlanner): void {
+  switch (op.kind) {
+    case 'matmul':
+      planMatmul(op, to);
+      break;
+    case 'matmulExperts':
+      planMatmulExperts(op, to);
+      break;
+    case 'attention':
+      planAttention(op, to);
+      break;
+    case 'wkv7':
+      planWkv7(op, to);
+      break;
+    default:
+      to.add(op);
+  }
+}

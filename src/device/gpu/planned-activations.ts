@@ -1,0 +1,102 @@
+import { alignUp } from '../../base/bytes.ts';
+import { invariant } from '../../base/errors.ts';
+import type { RmsNormOp, Tensor } from '../../ops/index.ts';
+import type { Temporary } from './graph-lowering.ts';
+import type { ActivationForm, ProductInput, SplitF16 } from './intent.ts';
+import { isPacked, type PlanScope } from './plan-scope.ts';
+
+/** Kernels quantize for themselves up to here; more rows are quantized once for all groups of threads. */
+const ROWS_QUANTIZED_INSIDE = 2;
+/** Groups of 32 elements: what q8 rows are made of, and the least that a kernel leaves in another form than f32. */
+const GROUP = 32;
+/** Elements that BLAS libraries want f16 rows to be multiples of. */
+export const LIBRARY_ROW_UNIT = 8;
+
+/** Bytes of q8 rows: 32 quants, and a scale with two sums, a group. */
+function q8Bytes(rows: number, columns: number): number {
+  return rows * (columns / GROUP) * 40;
+}
+
+/** In which forms activations exist, so that each is made at most once and norms need no launch of their own. */
+export class PlannedActivations {
+  readonly #norms = new Map<Tensor, RmsNormOp>();
+  readonly #made = { q8: new Map<Tensor, Temporary>(), f16: new Map<Tensor, Temporary>() };
+  readonly #split = new Map<Tensor, SplitF16>();
+  readonly #to: PlanScope;
+
+  constructor(to: PlanScope) {
+    this.#to = to;
+  }
+
+  /** The norm is not computed by itself: what reads its result norms for itself, or makes a form of it. */
+  absorb(norm: RmsNormOp): void {
+    invariant(norm.weight.columns === norm.x.width, 'only norms of whole rows are absorbed');
+    this.#norms.set(norm.out, norm);
+  }
+
+  /** Memory for a tensor in a form, which an intent fills before anyone reads it. */
+  provide(tensor: Tensor, form: 'q8' | 'f16'): Temporary {
+    const rows = this.#to.capacity(tensor);
+    const { width } = tensor;
+    const f16Bytes = 2 * rows * alignUp(width, this.#to.facts.f16RowUnit);
+    const made = this.#to.temporary(form === 'f16' ? f16Bytes : q8Bytes(rows, width));
+    this.#made[form].set(tensor, made);
+    return made;
+  }
+
+  /** Memory for a result in the form in which it is left. */
+  place(tensor: Tensor, form: ActivationForm): Tensor | Temporary {
+    return form === 'f32' ? tensor : this.provide(tensor, form);
+  }
+
+  /** A tensor in a form, made by a launch of its own where it does not exist yet. */
+  as(x: Tensor, form: 'q8' | 'f16'): Temporary {
+    const known = this.#made[form].get(x);
+    if (known) return known;
+    const y = this.provide(x, form);
+    const norm = this.#norms.get(x);
+    this.#to.add({ kind: 'convert', x: norm?.x ?? x, norm, form, y });
+    return y;
+  }
+
+  /** How a product of few rows reads a tensor that it multiplies as integers, with so many buffers left to bind. */
+  quantizing(x: Tensor, buffers: number): ProductInput {
+    const norm = this.#norms.get(x);
+    const fits = this.#fitsInside(x) && buffers >= (norm ? 2 : 1);
+    if (this.#made.q8.has(x) || !fits) return { form: 'q8', x: this.as(x, 'q8') };
+    return { form: 'f32', x: norm?.x ?? x, norm };
+  }
+
+  /** The tensor as two f16 matrices. */
+  split(x: Tensor): SplitF16 {
+    const known = this.#split.get(x);
+    if (known) return known;
+    const rows = this.#to.capacity(x);
+    const half = () => this.#to.temporary(2 * rows * x.width);
+    const y = { high: half(), low: half(), scales: this.#to.temporary(4 * rows) };
+    this.#to.add({ kind: 'splitF16', x, y });
+    this.#split.set(x, y);
+    return y;
+  }
+
+  /** The form in which everything that reads a tensor takes it: f32 where not only packed products do. */
+  formRead(tensor: Tensor): ActivationForm {
+    const readers = this.#to.uses.readers(tensor);
+    const products = readers.every((reader) => reader.kind === 'matmul' && isPacked(reader.weight));
+    if (readers.length === 0 || !products) return 'f32';
+    return this.#to.hasFewRows(tensor) ? 'q8' : this.#to.facts.productForm;
+  }
+
+  /** The form in which a kernel best leaves a result: as it is read, if rows of it are whole in that form. */
+  formLeft(tensor: Tensor): ActivationForm {
+    const form = this.formRead(tensor);
+    const unit = form === 'f16' ? Math.max(GROUP, this.#to.facts.f16RowUnit) : GROUP;
+    return tensor.width % unit === 0 ? form : 'f32';
+  }
+
+  #fitsInside(x: Tensor): boolean {
+    const { matvecRows, stagedBytes } = this.#to.facts;
+    const rows = 2 ** Math.ceil(Math.log2(Math.min(this.#to.capacity(x), matvecRows)));
+    return rows <= ROWS_QUANTIZED_INSIDE && q8Bytes(rows, x.width) <= stagedBytes;
+  }
+}

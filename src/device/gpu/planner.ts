@@ -1,0 +1,50 @@
+import { invariant } from '../../base/errors.ts';
+import { capacityOf, type OpGraph, type Tensor } from '../../ops/index.ts';
+import type { GpuFacts } from './facts.ts';
+import type { Temporary } from './graph-lowering.ts';
+import { GraphUses } from './graph-uses.ts';
+import type { Intent, OptionalKind } from './intent.ts';
+import type { PlanScope } from './plan-scope.ts';
+import { PlannedActivations } from './planned-activations.ts';
+
+/** What the rules of a plan ask and tell: the graph and the target, activations in their forms, and the intents so far. */
+export class GpuPlanner implements PlanScope {
+  readonly uses: GraphUses;
+  readonly activations = new PlannedActivations(this);
+  readonly #intents: Intent[] = [];
+
+  constructor(
+    readonly graph: OpGraph,
+    readonly facts: GpuFacts,
+  ) {
+    this.uses = new GraphUses(graph);
+  }
+
+  /** What the target is to launch, in this order. */
+  get intents(): readonly Intent[] {
+    return this.#intents;
+  }
+
+  capacity(tensor: Tensor): number {
+    return capacityOf(tensor.axis, this.graph.shape);
+  }
+
+  hasFewRows(tensor: Tensor): boolean {
+    return this.capacity(tensor) <= this.facts.matvecRows;
+  }
+
+  temporary(byteLength: number): Temporary {
+    return { kind: 'temporary', byteLength };
+  }
+
+  /** Whether the device has kernels for such intents. */
+  has(kind: OptionalKind): boolean {
+    return !this.facts.lacks.includes(kind);
+  }
+
+  add(intent: Intent): void {
+    const { device, lacks } = this.facts;
+    invariant(!lacks.some((kind) => kind === intent.kind), `${device} has kernels for ${intent.kind}`);
+    this.#intents.push(intent);
+  }
+}

@@ -1,0 +1,154 @@
+import type { BinaryOp, CombineExpertsOp, GatedOp, MatmulOp, Op, Tensor, Weight } from '../../ops/index.ts';
+import type { Fusion } from './fusion.ts';
+import type { GraphUses } from './graph-uses.ts';
+import type { ActivationForm, Epilogue, HeadsEpilogue, ProductInput } from './intent.ts';
+import { isPacked } from './plan-scope.ts';
+import { LIBRARY_ROW_UNIT } from './planned-activations.ts';
+import type { GpuPlanner } from './planner.ts';
+
+/** From here on, decoding packed weights for a BLAS library costs less than it saves. */
+const LEAST_LIBRARY_ROWS = 256;
+/** Outputs that what finishes a library's sums takes at a time. */
+const FINISHED_OUTPUTS = 4;
+
+/** A product to be planned, of a tensor that is in no form yet. */
+interface WantedProduct<E extends Epilogue> {
+  readonly x: Tensor;
+  /** One below the other; gate and up are two. */
+  readonly weights: readonly Weight[];
+  readonly epilogue: E;
+}
+
+/** Whether the kernels of packed weights take these, whatever their epilogue. */
+export function takesEpilogues(weights: readonly Weight[], { facts }: GpuPlanner): boolean {
+  return facts.takesNumbers || weights.every(isPacked);
+}
+
+/** Whether matrix-vector kernels compute products of a tensor by the weights. */
+export function isMatvec(x: Tensor, weights: readonly Weight[], to: GpuPlanner): boolean {
+  return to.hasFewRows(x) && takesEpilogues(weights, to);
+}
+
+/** A product by itself. */
+export function planMatmul(op: MatmulOp, to: GpuPlanner): void {
+  const { x, weight, bias, out } = op;
+  if (isSplitProduct(op, to)) to.add({ kind: 'splitProduct', op, x: to.activations.split(x) });
+  else planProduct(to, { x, weights: [weight], epilogue: { kind: 'store', y: out, biases: bias ? [bias] : [] } });
+}
+
+/** A product by the kernel that is best for its rows and weights. */
+export function planProduct(to: GpuPlanner, of: WantedProduct<Exclude<Epilogue, HeadsEpilogue>>): void {
+  const { x, weights, epilogue } = of;
+  if (isMatvec(x, weights, to)) {
+    planMatvec(to, of);
+    return;
+  }
+  const packed = weights.every(isPacked);
+  if (packed && isLibraryProduct(of, to)) {
+    const input = { form: 'f16', x: to.activations.as(x, 'f16') } as const;
+    to.add({ kind: 'libraryProduct', rows: x, weights, x: input, epilogue });
+    return;
+  }
+  const { productForm } = to.facts;
+  const input: ProductInput =
+    packed && productForm !== 'f32'
+      ? { form: productForm, x: to.activations.as(x, productForm) }
+      : { form: 'f32', x };
+  to.add({ kind: 'product', rows: x, weights, x: input, epilogue });
+}
+
+/** A product of few rows. */
+export function planMatvec(to: GpuPlanner, { x, weights, epilogue }: WantedProduct<Epilogue>): void {
+  const left = to.facts.buffers - 1 - buffersOf(epilogue);
+  const input: ProductInput = weights.every(isPacked)
+    ? to.activations.quantizing(x, left)
+    : { form: 'f32', x };
+  to.add({ kind: 'matvec', rows: x, weights, x: input, epilogue });
+}
+
+/** Buffers that an epilogue binds. */
+function buffersOf(epilogue: Epilogue): number {
+  if (epilogue.kind === 'gated') return 1;
+  if (epilogue.kind === 'residual') return 2;
+  if (epilogue.kind === 'store') return epilogue.biases.length > 0 ? 2 : 1;
+  const { group, heads } = epilogue.of;
+  const [q, k, v] = [heads.q, heads.k, heads.v].map((product) => group.includes(product));
+  const [bias, table, cells] = [group.some((product) => product.bias), q || k, k || v];
+  return [bias, table, q, cells, k, v].filter(Boolean).length;
+}
+
+/** True for products by f16 weights that are computed as two on a BLAS library, whose sums together are as exact as in f32. */
+function isSplitProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
+  const whole = [weight.columns, weight.rows].every((size) => size % LIBRARY_ROW_UNIT === 0);
+  return to.has('splitProduct') && weight.format.name === 'F16' && whole && !to.hasFewRows(x);
+}
+
+/** True where a BLAS library is there and the product is large enough for it. */
+function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to: GpuPlanner): boolean {
+  const outputs = weights.reduce((sum, { rows }) => sum + rows, 0) / (epilogue.kind === 'gated' ? 2 : 1);
+  const whole = x.width % to.facts.f16RowUnit === 0 && outputs % FINISHED_OUTPUTS === 0;
+  return to.has('libraryProduct') && whole && to.capacity(x) >= LEAST_LIBRARY_ROWS;
+}
+
+/** Gate and up as one product, with the activation behind it, in the form that a product reads next. */
+export function fuseGated(op: Op, to: GpuPlanner): Fusion | undefined {
+  const found = op.kind === 'gated' ? matchGated(op, to.uses) : undefined;
+  if (op.kind !== 'gated' || !found) return undefined;
+  const { gate, up } = found;
+  const weights = [gate.weight, up.weight];
+  if (!takesEpilogues(weights, to) || !to.facts.joins(weights)) return undefined;
+  return { ops: [gate, up, op], plan: () => planGated(op, { x: gate.x, weights }, to) };
+}
+
+function planGated(op: GatedOp, { x, weights }: { x: Tensor; weights: readonly Weight[] }, to: GpuPlanner): void {
+  const form = gatedForm(to.activations.formLeft(op.out), weights, to.hasFewRows(x));
+  const y = to.activations.place(op.out, form);
+  planProduct(to, { x, weights, epilogue: { kind: 'gated', fn: op.fn, y, form } });
+}
+
+/** The form in which gate and up leave their result: kernels make the form that they read themselves. */
+function gatedForm(wanted: ActivationForm, weights: readonly Weight[], hasFewRows: boolean): ActivationForm {
+  if (wanted === 'q8') return hasFewRows ? 'q8' : 'f32';
+  return weights.every(isPacked) ? wanted : 'f32';
+}
+
+/** Gate and up, products of one tensor by weights of one format and without bias, that nobody else reads. */
+function matchGated(op: GatedOp, uses: GraphUses): { readonly gate: MatmulOp; readonly up: MatmulOp } | undefined {
+  if (op.gate === op.up) return undefined;
+  const gate = uses.producer(op.gate);
+  const up = uses.producer(op.up);
+  if (gate?.kind !== 'matmul' || up?.kind !== 'matmul') return undefined;
+  const alone = uses.onlyReader(op.gate) === op && uses.onlyReader(op.up) === op;
+  const alike = gate.x === up.x && gate.weight.format === up.weight.format && !gate.bias && !up.bias;
+  return alone && alike ? { gate, up } : undefined;
+}
+
+/** A product and the addition of another tensor to it. */
+export function fuseResidual(op: Op, to: GpuPlanner): Fusion | undefined {
+  const found = op.kind === 'matmul' && !op.bias ? matchResidual(op, to.uses) : undefined;
+  if (op.kind !== 'matmul' || !found || !takesEpilogues([op.weight], to)) return undefined;
+  const { sum, addend } = found;
+  if (to.facts.bindsOnce && addend === op.x) return undefined;
+  const epilogue = { kind: 'residual', addend, y: sum.out } as const;
+  return { ops: [op, sum], plan: () => planProduct(to, { x: op.x, weights: [op.weight], epilogue }) };
+}
+
+/** An addition, and what is added to the result before it. */
+export interface Residual {
+  readonly sum: BinaryOp;
+  readonly addend: Tensor;
+}
+
+/** The addition of another tensor to a product, or to the sum of experts' products, that nobody else reads. */
+export function matchResidual(op: MatmulOp | CombineExpertsOp, uses: GraphUses): Residual | undefined {
+  const sum = uses.onlyReader(op.out);
+  if (sum?.kind !== 'add' || sum.b.kind !== 'tensor' || sum.a === sum.b) return undefined;
+  return { sum, addend: sum.a === op.out ? sum.b : sum.a };
+}
+
+/** A norm of whole rows that only packed products read: they norm for themselves, or one launch norms and converts. */
+export function fuseNorm(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'rmsNorm' || op.weight.columns !== op.x.width) return undefined;
+  if (to.activations.formRead(op.out) === 'f32') return undefined;
+  return { ops: [op], plan: () => to.activations.absorb(op) };
+}

@@ -1,0 +1,121 @@
+import type { LayerNormOp, Op, Tensor, TokenShiftOp, Weight, Wkv7Op } from '../../ops/index.ts';
+import type { Fusion } from './fusion.ts';
+import type { GraphUses } from './graph-uses.ts';
+import type { Mixture, WkvSurroundings } from './intent.ts';
+import type { GpuPlanner } from './planner.ts';
+
+/** With more rows, norms are computed once, not by every group of threads. */
+const ROWS_NORMED_INSIDE = 4;
+/** With fewer rows, or fewer a sequence, chunks of the recurrence would be mostly empty. */
+const LEAST_CHUNKED_ROWS = 16;
+const LEAST_CHUNKED_ROWS_A_SLOT = 4;
+
+/** All mixtures of the rows and those before them, with the norm before them where the rows are few. */
+export function fuseMixtures(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'tokenShift' || !to.has('mixtures')) return undefined;
+  const { uses } = to;
+  const mixtures = uses.readers(op.out).filter((reader): reader is Mixture => isMixture(reader, op));
+  if (mixtures.length === 0 || mixtures.length !== uses.readers(op.out).length) return undefined;
+  const last = Math.max(...mixtures.map((mixture) => uses.place(mixture)));
+  const early = mixtures.some(({ out }) => uses.readers(out).some((reader) => uses.place(reader) < last));
+  if (early) return undefined;
+  const norm = normOf(op, mixtures.length + 1, to);
+  return {
+    ops: [op, ...mixtures, ...(norm ? [norm] : [])],
+    plan: () => to.add({ kind: 'mixtures', shift: op, mixtures, norm }),
+  };
+}
+
+function isMixture(reader: Op, { x, out }: TokenShiftOp): boolean {
+  return reader.kind === 'lerp' && reader.a === x && reader.b === out && reader.t.kind === 'weight';
+}
+
+/** The norm, where nobody but so many readers reads its result. */
+function normOf({ x }: TokenShiftOp, readers: number, to: GpuPlanner): LayerNormOp | undefined {
+  const norm = to.uses.producer(x);
+  const alone = norm?.kind === 'layerNorm' && to.uses.readers(x).length === readers;
+  return alone && norm.bias && to.capacity(x) <= ROWS_NORMED_INSIDE ? norm : undefined;
+}
+
+/** RWKV-7's recurrence by itself. */
+export function planWkv7(op: Wkv7Op, to: GpuPlanner): void {
+  to.add({ kind: 'wkv7', op, chunked: isChunked(op, to) });
+}
+
+/** True where a step has many rows of a sequence, and the target kernels that go through them chunk by chunk. */
+function isChunked({ headSize, out }: Wkv7Op, to: GpuPlanner): boolean {
+  const rows = to.capacity(out);
+  const many = rows >= LEAST_CHUNKED_ROWS && rows >= LEAST_CHUNKED_ROWS_A_SLOT * to.graph.shape.slots;
+  return many && headSize === to.facts.wkv7.chunkedHead;
+}
+
+/** RWKV-7's recurrence with what makes its keys and what becomes of its result. */
+export function fuseWkv7(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'wkv7' || !to.has('mixedWkv7')) return undefined;
+  const { unit, most } = to.facts.wkv7.mixedHead;
+  if (op.headSize % unit !== 0 || op.headSize > most) return undefined;
+  const before = matchKeys(op, to.uses);
+  const after = matchResult(op, to.uses);
+  if (!before || !after) return undefined;
+  const of = { ...before.of, ...after.of };
+  return {
+    ops: [op, ...before.ops, ...after.ops],
+    plan: () => to.add({ kind: 'mixedWkv7', op, chunked: isChunked(op, to), of }),
+  };
+}
+
+interface Found<K extends keyof WkvSurroundings> {
+  readonly ops: readonly Op[];
+  readonly of: Pick<WkvSurroundings, K>;
+}
+function matchKeys(
+  { k, kk, a, headSize }: Wkv7Op,
+  uses: GraphUses,
+): Found<'key' | 'removalFactors' | 'draws' | 'lengthEpsilon'> | undefined {
+  const length = uses.producer(kk);
+  if (length?.kind !== 'l2Norm' || length.size !== headSize) return undefined;
+  const scaled = uses.producer(length.x);
+  const drawn = uses.producer(k);
+  if (scaled?.kind !== 'mul' || !isVector(scaled.b) || drawn?.kind !== 'lerp' || !isVector(drawn.t)) {
+    return undefined;
+  }
+  const key = scaled.a;
+  const target = uses.producer(drawn.b);
+  if (drawn.a !== key || drawn.row !== 0 || target?.kind !== 'mul') return undefined;
+  const towards = (target.a === key && target.b === a) || (target.a === a && target.b === key);
+  const alone = [length.x, kk, drawn.b].every((tensor) => uses.readers(tensor).length === 1);
+  // Beside the recurrence, the token's own part reads the key.
+  if (!towards || !alone || uses.readers(k).length !== 2) return undefined;
+  const of = { key, removalFactors: scaled.b, draws: drawn.t, lengthEpsilon: length.epsilon };
+  return { ops: [length, scaled, drawn, target], of };
+}
+
+function matchResult(
+  { r, k, v, out, headSize }: Wkv7Op,
+  uses: GraphUses,
+): Found<'ownFactors' | 'normFactors' | 'normTerms' | 'gate' | 'normEpsilon' | 'out'> | undefined {
+  const norm = uses.onlyReader(out);
+  if (norm?.kind !== 'groupNorm' || norm.size !== headSize) return undefined;
+  const sum = uses.onlyReader(norm.out);
+  if (sum?.kind !== 'add' || sum.b.kind !== 'tensor') return undefined;
+  const bonus = uses.producer(sum.a === norm.out ? sum.b : sum.a);
+  if (bonus?.kind !== 'wkvBonus' || uses.onlyReader(bonus.out) !== sum || bonus.headSize !== headSize) {
+    return undefined;
+  }
+  if (bonus.r !== r || bonus.k !== k || bonus.v !== v) return undefined;
+  const gated = uses.onlyReader(sum.out);
+  if (gated?.kind !== 'mul' || gated.b.kind !== 'tensor' || gated.a === gated.b) return undefined;
+  const of = {
+    ownFactors: bonus.weight,
+    normFactors: norm.weight,
+    normTerms: norm.bias,
+    normEpsilon: norm.epsilon,
+    gate: gated.a === sum.out ? gated.b : gated.a,
+    out: gated.out,
+  };
+  return { ops: [norm, sum, bonus, gated], of };
+}
+
+function isVector(value: Tensor | Weight): value is Weight {
+  return value.kind === 'weight' && value.rows === 1 && value.columns > 1;
+}

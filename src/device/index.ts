@@ -13,7 +13,44 @@ export type {
   NativeType,
   NativeValues,
 } from './ffi.ts';
+export { HEADS_AT_ONCE, headGroups } from './gpu/attention.ts';
+export type { AttentionFacts, ExpertFacts, GpuFacts, Wkv7Facts } from './gpu/facts.ts';
 export { GraphUses } from './gpu/graph-uses.ts';
+export type {
+  ActivationForm,
+  AddedExpertsIntent,
+  AttentionIntent,
+  AttentionTilesIntent,
+  CombineResidualIntent,
+  ConvertIntent,
+  Counters,
+  ElementProduct,
+  ElementProductsIntent,
+  ElementStep,
+  Epilogue,
+  ExpertProductIntent,
+  GatedExpertsIntent,
+  HeadGroup,
+  HeadsAppendIntent,
+  HeadsNormAppendIntent,
+  Intent,
+  IntentWithout,
+  JoinedRows,
+  LibraryProductIntent,
+  MatvecIntent,
+  MixedWkv7Intent,
+  MixturesIntent,
+  OptionalKind,
+  Place,
+  ProductInput,
+  ProductIntent,
+  SplitF16Intent,
+  SplitProductIntent,
+  Wkv7Intent,
+  WkvSurroundings,
+} from './gpu/intent.ts';
+export { planGraph } from './gpu/plan-graph.ts';
+export { q8Bytes, rowBucket } from './gpu/planned-activations.ts';
 export { matchGated } from './fusion/match-gated.ts';
 export { formatGroups, type HeadOps, matchHeads } from './gpu/match-heads.ts';
 export { matchResidual, type Residual } from './fusion/match-residual.ts';

@@ -1,7 +1,13 @@
 import type { AttentionOp, MatmulOp, Op } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { ActivationForm, Counters, HeadGroup, JoinedRows } from './intent.ts';
-import { formatGroups, type HeadOps, matchHeads, matchNormedHeads, type NormedHeadOps } from './match-heads.ts';
+import {
+  formatGroups,
+  type HeadOps,
+  matchHeads,
+  matchNormedHeads,
+  type NormedHeadOps,
+} from './match-heads.ts';
 import type { GpuPlanner } from './planner.ts';
 import { isMatvec, planMatvec, planProduct, takesEpilogues } from './products.ts';
 
@@ -73,8 +79,7 @@ function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
 
 /** True for attention of many rows a sequence over a cache of f16 or blocks, where the target has tiles for it. */
 function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
-  const many =
-    !to.hasFewRows(op.out) && to.capacity(op.out) >= LEAST_TILE_ROWS_A_SLOT * to.graph.shape.slots;
+  const many = !to.hasFewRows(op.out) && to.capacity(op.out) >= LEAST_TILE_ROWS_A_SLOT * to.graph.shape.slots;
   const stored = op.cache.keys.type !== 'f32';
   return to.has('attentionTiles') && many && stored && to.facts.attention.fitsTile(op);
 }
@@ -105,7 +110,10 @@ function canJoin(products: readonly MatmulOp[], to: GpuPlanner): boolean {
 
 function planHeads(heads: HeadOps, to: GpuPlanner): void {
   const { q, k, v, attention } = heads;
-  const mixed = attentionInForm(attention, to, { wanted: to.activations.formLeft(attention.out), zeroes: true });
+  const mixed = attentionInForm(attention, to, {
+    wanted: to.activations.formLeft(attention.out),
+    zeroes: true,
+  });
   const appends = appendsInProducts(heads, to);
   formatGroups([q, k, v]).forEach((group, i) => {
     const of = { heads, group, zeroed: i === 0 ? mixed.zeroed : undefined };
@@ -157,7 +165,10 @@ export function fuseNormedHeads(op: Op, to: GpuPlanner): Fusion | undefined {
 
 function planNormedHeads(heads: NormedHeadOps, to: GpuPlanner): void {
   const { q, k, v, attention } = heads;
-  const mixed = attentionInForm(attention, to, { wanted: to.activations.formLeft(attention.out), zeroes: true });
+  const mixed = attentionInForm(attention, to, {
+    wanted: to.activations.formLeft(attention.out),
+    zeroes: true,
+  });
   const places = new Map<MatmulOp, JoinedRows>();
   for (const group of formatGroups([q.product, k.product, v])) {
     const { memory, width } = planRows(group, to);

@@ -13,8 +13,13 @@ const GROUP = 32;
 export const LIBRARY_ROW_UNIT = 8;
 
 /** Bytes of q8 rows: 32 quants, and a scale with two sums, a group. */
-function q8Bytes(rows: number, columns: number): number {
+export function q8Bytes(rows: number, columns: number): number {
   return rows * (columns / GROUP) * 40;
+}
+
+/** The rows that a matrix-vector kernel for a batch's capacity is made for, of `most` at once. */
+export function rowBucket(capacity: number, most: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.min(capacity, most)));
 }
 
 /** In which forms activations exist, so that each is made at most once and norms need no launch of their own. */
@@ -96,7 +101,7 @@ export class PlannedActivations {
 
   #fitsInside(x: Tensor): boolean {
     const { matvecRows, stagedBytes } = this.#to.facts;
-    const rows = 2 ** Math.ceil(Math.log2(Math.min(this.#to.capacity(x), matvecRows)));
+    const rows = rowBucket(this.#to.capacity(x), matvecRows);
     return rows <= ROWS_QUANTIZED_INSIDE && q8Bytes(rows, x.width) <= stagedBytes;
   }
 }

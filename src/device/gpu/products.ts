@@ -33,7 +33,12 @@ export function isMatvec(x: Tensor, weights: readonly Weight[], to: GpuPlanner):
 export function planMatmul(op: MatmulOp, to: GpuPlanner): void {
   const { x, weight, bias, out } = op;
   if (isSplitProduct(op, to)) to.add({ kind: 'splitProduct', op, x: to.activations.split(x) });
-  else planProduct(to, { x, weights: [weight], epilogue: { kind: 'store', y: out, biases: bias ? [bias] : [] } });
+  else
+    planProduct(to, {
+      x,
+      weights: [weight],
+      epilogue: { kind: 'store', y: out, biases: bias ? [bias] : [] },
+    });
 }
 
 /** A product by the kernel that is best for its rows and weights. */
@@ -100,7 +105,11 @@ export function fuseGated(op: Op, to: GpuPlanner): Fusion | undefined {
   return { ops: [gate, up, op], plan: () => planGated(op, { x: gate.x, weights }, to) };
 }
 
-function planGated(op: GatedOp, { x, weights }: { x: Tensor; weights: readonly Weight[] }, to: GpuPlanner): void {
+function planGated(
+  op: GatedOp,
+  { x, weights }: { x: Tensor; weights: readonly Weight[] },
+  to: GpuPlanner,
+): void {
   const form = gatedForm(to.activations.formLeft(op.out), weights, to.hasFewRows(x));
   const y = to.activations.place(op.out, form);
   planProduct(to, { x, weights, epilogue: { kind: 'gated', fn: op.fn, y, form } });
@@ -113,7 +122,10 @@ function gatedForm(wanted: ActivationForm, weights: readonly Weight[], hasFewRow
 }
 
 /** Gate and up, products of one tensor by weights of one format and without bias, that nobody else reads. */
-function matchGated(op: GatedOp, uses: GraphUses): { readonly gate: MatmulOp; readonly up: MatmulOp } | undefined {
+function matchGated(
+  op: GatedOp,
+  uses: GraphUses,
+): { readonly gate: MatmulOp; readonly up: MatmulOp } | undefined {
   if (op.gate === op.up) return undefined;
   const gate = uses.producer(op.gate);
   const up = uses.producer(op.up);

@@ -1,13 +1,13 @@
-import { contextShares } from '../../../device/index.ts';
+import {
+  type ActivationForm,
+  type AttentionIntent,
+  HEADS_AT_ONCE,
+  headGroups,
+} from '../../../device/index.ts';
 import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache, StateType } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
-
-/** Heads of one key head that a block computes at once. */
-const HEADS_A_BLOCK = 4;
-/** Positions that a share of the context has at least. */
-const SHORTEST_SHARE = 32;
 
 /** How a cache's elements are stored; the numbers are `paged-cache.h`'s CACHE. */
 const CACHE_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
@@ -58,34 +58,11 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
   });
 }
 
-/** Blocks that a row's heads take. */
-export function headBlocks({ heads, kvHeads }: AttentionOp): number {
-  return kvHeads * Math.ceil(heads / kvHeads / HEADS_A_BLOCK);
-}
+/** How the partitions of a row's context come together; the numbers are `attention.hip`'s MERGE. */
+const MERGE = { none: 0, apart: 1, lastBlock: 2 } as const;
 
-/** In how many shares the context of a row is cut, so that all processors have work even for few rows. */
-export function attentionShares(op: AttentionOp, to: Lowering): number {
-  const groups = to.capacity(op.out) * headBlocks(op);
-  return contextShares(op, { groups, wanted: 2 * to.target.multiprocessors, shortest: SHORTEST_SHARE });
-}
-
-/** How the shares of a row's context come together; the numbers are `attention.hip`'s MERGE. */
-export const mergeLaunch = { none: 0, apart: 1, lastBlock: 2 } as const;
-
-/** How a kernel leaves activations for the products that read them. */
-export type ActivationForm = 'floats' | 'quantized' | 'halves';
-
-const FORM_CODES: Readonly<Record<ActivationForm, number>> = { floats: 0, quantized: 1, halves: 2 };
-
-/** How the shares of a row come together, and where the result goes. */
-export interface AttentionPlan {
-  readonly shares: number;
-  readonly merge: 0 | 1 | 2;
-  readonly out: Operand;
-  readonly form: ActivationForm;
-  readonly partials: Operand;
-  readonly arrivals: Operand;
-}
+/** The numbers that kernels know the forms of their results by. */
+const FORM_CODES: Readonly<Record<ActivationForm, number>> = { f32: 0, q8: 1, f16: 2 };
 
 /** Threads of a block: more where there are few blocks, so that a short context is read at once. */
 const THREADS = 128;
@@ -103,7 +80,7 @@ const MOST_SUM_BYTES = 32 << 10;
 /** Elements that one load takes: 16 bytes at most, whole in every head. */
 function vectorOf(op: AttentionOp, to: Lowering): number {
   const { cache, keySize, valueSize, heads, kvHeads } = op;
-  const sums = 4 * threadsFor(op, to) * Math.min(heads / kvHeads, HEADS_A_BLOCK);
+  const sums = 4 * threadsFor(op, to) * Math.min(heads / kvHeads, HEADS_AT_ONCE);
   for (let vector = MOST_VECTOR[cache.keys.type]; vector > 1; vector /= 2) {
     const whole = keySize % vector === 0 && valueSize % vector === 0;
     if (whole && sums * vector <= MOST_SUM_BYTES) return vector;
@@ -111,7 +88,8 @@ function vectorOf(op: AttentionOp, to: Lowering): number {
   return 1;
 }
 
-export function attentionDefines(op: AttentionOp, to: Lowering, plan: Pick<AttentionPlan, 'merge' | 'form'>) {
+/** What the kernels of an attention are compiled with. */
+function attentionDefines({ op, form }: AttentionIntent, to: Lowering, merge: number) {
   return {
     THREADS: threadsFor(op, to),
     ALONE: to.capacity(op.out) === 1 ? 1 : 0,
@@ -120,55 +98,44 @@ export function attentionDefines(op: AttentionOp, to: Lowering, plan: Pick<Atten
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,
     VECTOR: vectorOf(op, to),
-    MERGE: plan.merge,
-    FORM: FORM_CODES[plan.form],
+    MERGE: merge,
+    FORM: FORM_CODES[form],
   };
 }
 
-/** Bytes of the shares' results. */
-export function partialBytes(op: AttentionOp, to: Lowering, shares: number): number {
-  return 4 * to.capacity(op.out) * op.heads * shares * (op.valueSize + 2);
-}
-
-export function launchAttention(op: AttentionOp, to: Lowering, plan: AttentionPlan): void {
+/** Attention row by row, and where no block of it merges the partitions, a launch that does. */
+export function emitAttention(of: AttentionIntent, to: Lowering): void {
+  const { op, partitions, arrivals, y } = of;
+  const { heads, kvHeads, valueSize, out } = op;
+  const capacity = to.capacity(out);
+  const merge = partitions === 1 ? MERGE.none : arrivals ? MERGE.lastBlock : MERGE.apart;
+  const bytes = 4 * capacity * heads * partitions * (valueSize + 2);
+  const partials = merge === MERGE.none ? NULL : to.temporary(bytes);
+  const defines = attentionDefines(of, to, merge);
   to.launch({
     file: 'attention.hip',
     kernel: 'attention',
-    defines: attentionDefines(op, to, plan),
-    grid: [to.capacity(op.out), headBlocks(op), plan.shares],
+    defines,
+    grid: [capacity, headGroups(op), partitions],
     block: threadsFor(op, to),
     args: [
       ...attentionArgs(op, to),
-      plan.out,
-      plan.partials,
-      plan.arrivals,
-      int(to.capacity(op.out)),
-      int(op.kvHeads),
-      int(plan.shares),
+      merge === MERGE.apart ? NULL : y,
+      partials,
+      arrivals ?? NULL,
+      int(capacity),
+      int(kvHeads),
+      int(partitions),
       ...scoreArgs(op),
     ],
   });
-}
-
-export function lowerAttention(op: AttentionOp, to: Lowering): void {
-  const shares = attentionShares(op, to);
-  const whole = shares === 1;
-  const partials = whole ? NULL : to.temporary(partialBytes(op, to, shares));
-  launchAttention(op, to, {
-    shares,
-    merge: whole ? mergeLaunch.none : mergeLaunch.apart,
-    out: whole ? op.out : NULL,
-    form: 'floats',
-    partials,
-    arrivals: NULL,
-  });
-  if (whole) return;
+  if (merge !== MERGE.apart) return;
   to.launch({
     file: 'attention.hip',
     kernel: 'merge_attention',
-    defines: attentionDefines(op, to, { merge: mergeLaunch.apart, form: 'floats' }),
-    grid: [to.capacity(op.out), op.heads],
+    defines,
+    grid: [capacity, heads],
     block: 128,
-    args: [to.count(op.out), partials, op.out, int(op.heads), int(shares)],
+    args: [to.count(out), partials, y, int(heads), int(partitions)],
   });
 }

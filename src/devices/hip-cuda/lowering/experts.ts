@@ -1,4 +1,10 @@
 import { fail } from '../../../base/errors.ts';
+import type {
+  AddedExpertsIntent,
+  CombineResidualIntent,
+  ExpertProductIntent,
+  GatedExpertsIntent,
+} from '../../../device/index.ts';
 import {
   type CombineExpertsOp,
   type MatmulExpertsOp,
@@ -8,6 +14,7 @@ import {
 } from '../../../ops/index.ts';
 import { launchExpertMatvec } from './expert-matvec.ts';
 import type { Operand } from './launch-plan.ts';
+import { activationCode } from './elementwise.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { isPacked } from './packed-formats.ts';
@@ -47,14 +54,40 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
   });
 }
 
-export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
+/** A product with chosen experts' weights. */
+export function emitExpertProduct(of: ExpertProductIntent, to: Lowering): void {
+  const { op } = of;
   if (isPacked(op.weight.format)) {
-    launchExpertMatvec(to, { of: op, weights: [op.weight], output: 'floats', y: op.out });
-  } else lowerDenseExperts(op, to);
+    launchExpertMatvec(to, {
+      ...of,
+      weights: [op.weight],
+      choices: of.grouped ? 'byExpert' : 'each',
+      output: 'floats',
+      y: op.out,
+    });
+  } else emitDenseExperts(op, to);
+}
+
+/** Gate and up of the chosen experts, with the activation. */
+export function emitGatedExperts(of: GatedExpertsIntent, to: Lowering): void {
+  launchExpertMatvec(to, {
+    ...of,
+    op: of.gate,
+    weights: [of.gate.weight, of.up.weight],
+    choices: of.grouped ? 'byExpert' : 'each',
+    output: of.form === 'q8' ? 'gatedQuantized' : 'gated',
+    activation: activationCode(of.op.fn),
+  });
+}
+
+/** The way back of chosen experts, whose choices are added up. */
+export function emitAddedExperts(of: AddedExpertsIntent, to: Lowering): void {
+  const output = of.addend ? 'residual' : 'floats';
+  launchExpertMatvec(to, { ...of, weights: [of.op.weight], choices: 'added', output });
 }
 
 /** A product whose weights are decoded to f32 as they are read. */
-function lowerDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
+function emitDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
   const { x, experts, weight, outputs, out } = op;
   const chosen = experts.width;
   to.launch({
@@ -101,8 +134,12 @@ export function lowerCombineExperts(op: CombineExpertsOp, to: Lowering): void {
   launchCombine(op, to, { addend: NULL, y: op.out });
 }
 
-/** Adds the choices' results up, and another tensor where there is one. */
-export function launchCombine(
+/** Adds the choices' results up, and another tensor. */
+export function emitCombineResidual({ op, addend, y }: CombineResidualIntent, to: Lowering): void {
+  launchCombine(op, to, { addend, y });
+}
+
+function launchCombine(
   { x, shares, out }: CombineExpertsOp,
   to: Lowering,
   { addend, y }: { addend: Operand; y: Operand },

@@ -1,56 +1,89 @@
-import { type LoweringRules, lowerOps } from '../../../device/index.ts';
+import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
+import { type Intent, planGraph } from '../../../device/index.ts';
 import type { OpGraph } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
-import { lowerAttention, lowerKvAppend } from './attention.ts';
+import { emitAttention, lowerKvAppend } from './attention.ts';
+import { emitAttentionTiles } from './attention-tiles.ts';
+import { emitConvert, emitSplitF16 } from './convert.ts';
+import { emitElementProducts } from './element-products.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
-import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
-import { FUSES } from './fusion/fuses.ts';
+import {
+  emitAddedExperts,
+  emitCombineResidual,
+  emitExpertProduct,
+  emitGatedExperts,
+  lowerCombineExperts,
+  lowerRouteExperts,
+  lowerScaleExperts,
+} from './experts.ts';
+import { hipCudaFacts } from './facts.ts';
+import { emitHeadsAppend, emitHeadsNormAppend } from './heads.ts';
+import { emitLibraryProduct, emitSplitProduct } from './library-product.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
-import { lowerMatmul } from './matmul.ts';
+import { emitMatvec } from './matvec.ts';
 import { lowerLayerNorm, lowerRmsNorm } from './norm.ts';
-import { lowerGroupNorm, lowerL2Norm, lowerLerp, lowerTokenShift, lowerWkvBonus } from './recurrence.ts';
+import { emitProduct } from './product.ts';
+import {
+  emitMixtures,
+  lowerGroupNorm,
+  lowerL2Norm,
+  lowerLerp,
+  lowerTokenShift,
+  lowerWkvBonus,
+} from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
-import { lowerWkv7 } from './wkv7.ts';
+import { emitMixedWkv7, emitWkv7 } from './wkv7.ts';
 
-const RULES: LoweringRules<Lowering> = {
-  ops: {
-    embed: lowerEmbed,
-    matmul: lowerMatmul,
-    routeExperts: lowerRouteExperts,
-    matmulExperts: lowerMatmulExperts,
-    scaleExperts: lowerScaleExperts,
-    combineExperts: lowerCombineExperts,
-    add: lowerBinary,
-    mul: lowerBinary,
-    scale: lowerScale,
-    unary: lowerUnary,
-    gated: lowerGated,
-    slice: lowerSlice,
-    lerp: lowerLerp,
-    rmsNorm: lowerRmsNorm,
-    layerNorm: lowerLayerNorm,
-    groupNorm: lowerGroupNorm,
-    l2Norm: lowerL2Norm,
-    ropeTable: lowerRopeTable,
-    rope: lowerRope,
-    tokenAppend: lowerTokenAppend,
-    kvAppend: lowerKvAppend,
-    attention: lowerAttention,
-    tokenShift: lowerTokenShift,
-    wkv7: lowerWkv7,
-    wkvBonus: lowerWkvBonus,
-    gatherRows: lowerGatherRows,
-    sample: lowerSample,
-  },
-  fuses: FUSES,
+const EMITTERS: KindTable<Intent, [Lowering], void> = {
+  convert: emitConvert,
+  matvec: emitMatvec,
+  product: emitProduct,
+  libraryProduct: emitLibraryProduct,
+  splitF16: emitSplitF16,
+  splitProduct: emitSplitProduct,
+  elementProducts: emitElementProducts,
+  headsAppend: emitHeadsAppend,
+  headsNormAppend: emitHeadsNormAppend,
+  attention: emitAttention,
+  attentionTiles: emitAttentionTiles,
+  expertProduct: emitExpertProduct,
+  gatedExperts: emitGatedExperts,
+  addedExperts: emitAddedExperts,
+  combineResidual: emitCombineResidual,
+  mixtures: emitMixtures,
+  wkv7: emitWkv7,
+  mixedWkv7: emitMixedWkv7,
+  embed: lowerEmbed,
+  routeExperts: lowerRouteExperts,
+  scaleExperts: lowerScaleExperts,
+  combineExperts: lowerCombineExperts,
+  add: lowerBinary,
+  mul: lowerBinary,
+  scale: lowerScale,
+  unary: lowerUnary,
+  gated: lowerGated,
+  slice: lowerSlice,
+  lerp: lowerLerp,
+  rmsNorm: lowerRmsNorm,
+  layerNorm: lowerLayerNorm,
+  groupNorm: lowerGroupNorm,
+  l2Norm: lowerL2Norm,
+  ropeTable: lowerRopeTable,
+  rope: lowerRope,
+  tokenAppend: lowerTokenAppend,
+  kvAppend: lowerKvAppend,
+  tokenShift: lowerTokenShift,
+  wkvBonus: lowerWkvBonus,
+  gatherRows: lowerGatherRows,
+  sample: lowerSample,
 };
 
 /** Turns a recorded graph into kernel launches. Throws `OP_UNSUPPORTED` for what no kernel can do. */
 export function lowerGraph(graph: OpGraph, target: NativeTarget): LoweredProgram {
   const to = new Lowering(graph, target);
-  lowerOps(to, RULES);
+  for (const intent of planGraph(graph, hipCudaFacts(target))) applyByKind(EMITTERS, intent, to);
   return to.finish();
 }

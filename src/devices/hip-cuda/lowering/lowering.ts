@@ -3,7 +3,6 @@ import { GraphLowering, type LaunchScratch } from '../../../device/index.ts';
 import type { OpGraph, Tensor, Weight } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
 import { type KernelModule, moduleKey } from '../launching/launch.ts';
-import { Activations } from './activations.ts';
 import type { LaunchPlan, LaunchScope, Operand, ProductPlan } from './launch-plan.ts';
 import type { Arg, LaunchTemplate, NativeWeight, ProductTemplate } from './launch-template.ts';
 import { LoweredProgram } from './lowered-program.ts';
@@ -16,7 +15,6 @@ type PlannedLaunch =
 
 /** Collects the launches of a graph, the weights they want and the scratch they share. */
 export class Lowering extends GraphLowering<NativeWeight> implements LaunchScope {
-  readonly activations = new Activations(this);
   readonly #launches: PlannedLaunch[] = [];
   readonly #modules = new Map<string, KernelModule>();
 

@@ -1,10 +1,15 @@
-import type { Tensor, Weight } from '../../../ops/index.ts';
+import { type Epilogue, type MatvecIntent, type ProductInput, q8Bytes } from '../../../device/index.ts';
+import type { Weight } from '../../../ops/index.ts';
+import { cacheDefines } from './attention.ts';
+import { activationCode } from './elementwise.ts';
+import { addendOf, outputsOf } from './epilogue.ts';
+import { appendArgs } from './heads.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
-import { canStage, quantizedBytes, rowBucket } from './matvec-shape.ts';
 import { packedFile } from './packed-formats.ts';
-import { GROUP_LAYOUT } from './weight-layout.ts';
+import { bucketOf, canStage } from './staging.ts';
+import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const OUTPUTS_A_BLOCK = 32;
 /** Where whole blocks are too few for the processors. */
@@ -12,33 +17,34 @@ const OUTPUTS_A_SMALL_BLOCK = 16;
 const THREADS = 256;
 
 /** What a matrix-vector kernel makes of its sums; the numbers are `matvec.hip`'s. */
-export const MATVEC_OUTPUT = { floats: 0, residual: 1, gated: 2, gatedQuantized: 3, heads: 4 } as const;
-
-/** Where a matrix-vector kernel finds its activations; the numbers are the kernels'. */
-export const INPUT_CODES = { quantized: 0, floats: 1, normed: 2 } as const;
-
-/** A product over weights that lie one below the other; `x` tells the rows, `outputs` counts one part's where there are two. */
-export interface Matvec {
-  readonly x: Tensor;
-  readonly weights: readonly Weight[];
-  readonly outputs: number;
-  readonly output: keyof typeof MATVEC_OUTPUT;
-  readonly y: Operand;
-  readonly addend?: Operand;
-  readonly defines?: Readonly<Record<string, number>>;
-  readonly args?: readonly Operand[];
+function outputCode(epilogue: Epilogue): number {
+  if (epilogue.kind === 'gated') return epilogue.form === 'q8' ? 3 : 2;
+  return { store: 0, residual: 1, heads: 4 }[epilogue.kind];
 }
 
-export function launchMatvec(to: Lowering, of: Matvec): void {
-  const [first] = of.weights as [Weight];
-  const capacity = to.capacity(of.x);
-  const rows = rowBucket(capacity);
-  const staged = canStage(to, capacity, first.columns);
-  const input = to.activations.input(of.x);
-  const small = of.output === 'floats' || of.output === 'residual';
-  const scarce = Math.ceil(of.outputs / OUTPUTS_A_BLOCK) < 2 * to.target.multiprocessors;
+/** Where a matrix-vector kernel finds its activations; the numbers are the kernels'. */
+export function inputCode(input: ProductInput): number {
+  if (input.form !== 'f32') return 0;
+  return input.norm ? 2 : 1;
+}
+
+/** The factors and the epsilon of the norm that a kernel computes first. */
+export function normArgs(input: ProductInput, to: Lowering): [Operand, Operand] {
+  if (input.form !== 'f32' || !input.norm) return [NULL, float(0)];
+  const { weight, epsilon } = input.norm;
+  return [to.weight([weight], FLOAT_LAYOUT), float(epsilon)];
+}
+
+/** A product of few rows by packed weights. */
+export function emitMatvec({ rows: of, x, weights, epilogue }: MatvecIntent, to: Lowering): void {
+  const [first] = weights as [Weight];
+  const capacity = to.capacity(of);
+  const rows = bucketOf(capacity);
+  const staged = canStage(to.target, capacity, first.columns);
+  const width = outputsOf(weights, epilogue);
+  const small = epilogue.kind === 'store' || epilogue.kind === 'residual';
+  const scarce = Math.ceil(width / OUTPUTS_A_BLOCK) < 2 * to.target.multiprocessors;
   const outputs = small && scarce ? OUTPUTS_A_SMALL_BLOCK : OUTPUTS_A_BLOCK;
-  const normed = input.kind === 'normed' ? input : { norm: NULL, epsilon: 0 };
   to.launch({
     file: 'matvec.hip',
     kernel: 'matvec',
@@ -46,28 +52,27 @@ export function launchMatvec(to: Lowering, of: Matvec): void {
       PACKED_FORMAT: packedFile(first.format),
       ROWS: rows,
       OUTPUTS: outputs,
-      INPUT: INPUT_CODES[input.kind],
-      OUTPUT: MATVEC_OUTPUT[of.output],
+      INPUT: inputCode(x),
+      OUTPUT: outputCode(epilogue),
       STAGED: staged ? 1 : 0,
-      ACTIVATION: 0,
+      ACTIVATION: epilogue.kind === 'gated' ? activationCode(epilogue.fn) : 0,
       CACHE: 0,
-      ...of.defines,
+      ...(epilogue.kind === 'heads' ? cacheDefines(epilogue.of.heads.append.cache) : {}),
     },
-    grid: [Math.ceil(of.outputs / outputs)],
+    grid: [Math.ceil(width / outputs)],
     block: THREADS,
-    sharedBytes: staged ? quantizedBytes(rows, first.columns) : 0,
+    sharedBytes: staged ? q8Bytes(rows, first.columns) : 0,
     args: [
-      to.count(of.x),
-      input.x,
-      normed.norm,
-      float(normed.epsilon),
-      to.weight(of.weights, GROUP_LAYOUT),
-      int(of.outputs),
+      to.count(of),
+      x.x,
+      ...normArgs(x, to),
+      to.weight(weights, GROUP_LAYOUT),
+      int(width),
       int(first.columns / 32),
       int(capacity),
-      of.addend ?? NULL,
-      of.y,
-      ...(of.args ?? []),
+      addendOf(epilogue, to),
+      epilogue.kind === 'heads' ? epilogue.of.heads.turnedQ.out : epilogue.y,
+      ...(epilogue.kind === 'heads' ? appendArgs(epilogue.of) : []),
     ],
   });
 }

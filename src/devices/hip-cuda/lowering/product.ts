@@ -1,12 +1,15 @@
+import { invariant } from '../../../base/errors.ts';
+import type { Epilogue, ProductIntent } from '../../../device/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
-import { isBlasProduct, launchBlasProduct } from './blas-product.ts';
-import { int, NULL } from './launch-template.ts';
+import { activationCode } from './elementwise.ts';
+import { addendOf, outputsOf } from './epilogue.ts';
+import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixLanes } from './matrix-cores.ts';
 import { packedFile } from './packed-formats.ts';
-import { PRODUCT_OUTPUT, type Product } from './product-plan.ts';
-import { GROUP_LAYOUT } from './weight-layout.ts';
+import { bucketOf } from './staging.ts';
+import { FILE_LAYOUT, fileFormat, GROUP_LAYOUT } from './weight-layout.ts';
 
 /** Waves of a block: many share a tile's k where there are few blocks; else several blocks keep a processor busy. */
 const MANY_WAVES = 8;
@@ -37,20 +40,27 @@ function tileFor(to: Lowering, capacity: number): Tile {
   return fitting.find(({ rows }) => rows >= capacity) ?? (fitting.at(-1) as Tile);
 }
 
-/** A product of more rows than matrix-vector kernels take: on the driver's BLAS library where that wins, else on our own. */
-export function launchProduct(to: Lowering, of: Product): void {
-  if (isBlasProduct(to, of)) {
-    launchBlasProduct(to, of);
-    return;
-  }
-  const [first] = of.weights as [Weight];
-  const capacity = to.capacity(of.x);
+/** What a product's kernel makes of its sums; the numbers are `product.hip`'s and `finish-product.hip`'s. */
+export function productDefines(epilogue: Epilogue): { readonly OUTPUT: number; readonly ACTIVATION: number } {
+  if (epilogue.kind !== 'gated') return { OUTPUT: epilogue.kind === 'residual' ? 1 : 0, ACTIVATION: 0 };
+  return { OUTPUT: epilogue.form === 'f16' ? 2 : 3, ACTIVATION: activationCode(epilogue.fn) };
+}
+
+/** A product of more rows than matrix-vector kernels take, or by weights that are read as they are. */
+export function emitProduct(of: ProductIntent, to: Lowering): void {
+  if (of.x.form === 'f32') emitDense(of, to);
+  else emitTiles(of, to);
+}
+
+/** A product by packed weights on the matrix cores. */
+function emitTiles({ rows, x, weights, epilogue }: ProductIntent, to: Lowering): void {
+  const [first] = weights as [Weight];
+  const capacity = to.capacity(rows);
   const tile = tileFor(to, capacity);
-  const gated = of.output === 'gated' || of.output === 'gatedHalves';
-  const across = Math.ceil(((gated ? 2 : 1) * of.outputs) / tile.outputs);
+  const outputs = outputsOf(weights, epilogue);
+  const across = Math.ceil(((epilogue.kind === 'gated' ? 2 : 1) * outputs) / tile.outputs);
   const down = Math.ceil(capacity / tile.rows);
   const waves = across * down < 2 * to.target.multiprocessors ? MANY_WAVES : FEW_WAVES;
-  const x = to.activations.halves(of.x);
   to.launch({
     file: 'product.hip',
     kernel: 'product',
@@ -59,20 +69,43 @@ export function launchProduct(to: Lowering, of: Product): void {
       TILE_OUTPUTS: tile.outputs,
       TILE_ROWS: tile.rows,
       WAVES: waves,
-      OUTPUT: PRODUCT_OUTPUT[of.output],
-      ACTIVATION: of.activation ?? 0,
+      ...productDefines(epilogue),
     },
     grid: [across, down],
     block: waves * matrixLanes(to.target),
     sharedBytes: sharedBytes(tile, waves, to.target),
     args: [
-      to.count(of.x),
-      x,
-      to.weight(of.weights, GROUP_LAYOUT),
-      int(of.outputs),
+      to.count(rows),
+      x.x,
+      to.weight(weights, GROUP_LAYOUT),
+      int(outputs),
       int(first.columns / 32),
-      of.addend ?? NULL,
-      of.y,
+      addendOf(epilogue, to),
+      epilogue.y,
+    ],
+  });
+}
+
+/** A product whose weights are decoded to f32 as they are read. */
+function emitDense({ rows: of, x, weights, epilogue }: ProductIntent, to: Lowering): void {
+  const [weight] = weights as [Weight];
+  invariant(epilogue.kind === 'store' && weights.length === 1, 'numbers are multiplied by themselves');
+  const capacity = to.capacity(of);
+  const rows = bucketOf(capacity);
+  to.launch({
+    file: 'dense-product.hip',
+    kernel: 'dense_product',
+    defines: { FILE_FORMAT: fileFormat(weight), ROWS: rows },
+    grid: [Math.ceil(weight.rows / 4), Math.ceil(capacity / rows)],
+    block: 128,
+    args: [
+      to.count(of),
+      x.x,
+      to.weight([weight], FILE_LAYOUT),
+      addendOf(epilogue, to),
+      epilogue.y,
+      int(weight.columns),
+      int(weight.rows),
     ],
   });
 }

@@ -1,5 +1,7 @@
-import type { GroupNormOp, L2NormOp, LerpOp, TokenShiftOp, WkvBonusOp } from '../../../ops/index.ts';
-import { float, int } from './launch-template.ts';
+import type { MixturesIntent } from '../../../device/index.ts';
+import type { GroupNormOp, L2NormOp, LerpOp, TokenShiftOp, Weight, WkvBonusOp } from '../../../ops/index.ts';
+import type { Operand } from './launch-plan.ts';
+import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
@@ -12,6 +14,38 @@ export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lower
     grid: [Math.ceil(out.width / THREADS)],
     block: THREADS,
     args: [to.count(out), batch.slots, batch.positions, x, last, out, int(out.width)],
+  });
+}
+
+/** All mixtures of rows with the ones before them. */
+export function emitMixtures({ shift, mixtures, norm }: MixturesIntent, to: Lowering): void {
+  const { x, last, batch } = shift;
+  const vector = (weight: Weight | undefined): Operand => (weight ? to.weight([weight], FLOAT_LAYOUT) : NULL);
+  const lerps = mixtures.map(
+    ({ row }, m) => `y${m}[at] = mix(value, before, t${m}[${row} * i64(width) + i]);`,
+  );
+  to.launch({
+    file: 'shift-lerps.hip',
+    kernel: 'shift_lerps',
+    defines: {
+      NORMED: norm ? 1 : 0,
+      PARAMETERS: mixtures.map((_, m) => `, const f32* t${m}, f32* y${m}`).join(''),
+      LERPS: lerps.join(' '),
+    },
+    grid: [Math.ceil(x.width / THREADS)],
+    block: THREADS,
+    args: [
+      to.count(x),
+      batch.slots,
+      batch.positions,
+      norm ? norm.x : x,
+      vector(norm?.weight),
+      vector(norm?.bias),
+      float(norm?.epsilon ?? 0),
+      last,
+      int(x.width),
+      ...mixtures.flatMap(({ t, out }) => [vector(t), out]),
+    ],
   });
 }
 

@@ -1,4 +1,5 @@
 import { fail } from '../../../base/errors.ts';
+import type { MixedWkv7Intent, Wkv7Intent, WkvSurroundings } from '../../../device/index.ts';
 import type { Tensor, Weight, Wkv7Op } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, type NativeWeight } from './launch-template.ts';
@@ -11,52 +12,27 @@ const LARGEST_HEAD = 256;
 const SPLIT = 4;
 
 /** `wkv7-chunks.hip`: the heads it is for (every RWKV-7 has such), the threads of a block, the matrix's rows of one. */
-const CHUNKED_HEAD = 64;
+export const CHUNKED_HEAD = 64;
 const CHUNK_THREADS = 256;
 const SLICE = 16;
-/** With fewer rows, or fewer a sequence, chunks would be mostly empty. */
-const LEAST_ROWS = 16;
-const LEAST_ROWS_A_SLOT = 4;
 
-/** What is computed with the recurrence: see `wkv7.hip`. */
-export interface WkvSurroundings {
-  /** The key before it is drawn and scaled. */
-  readonly key: Tensor;
-  readonly removalFactors: Weight;
-  readonly draws: Weight;
-  readonly ownFactors: Weight;
-  readonly normFactors: Weight;
-  readonly normTerms: Weight;
-  readonly gate: Tensor;
-  readonly lengthEpsilon: number;
-  readonly normEpsilon: number;
-  readonly out: Tensor;
+/** Of the recurrence with what surrounds it: heads whose threads fill warps. */
+export const MIXED_HEAD = { unit: 4 * SPLIT, most: LARGEST_HEAD } as const;
+
+/** The recurrence by itself. */
+export function emitWkv7({ op, chunked }: Wkv7Intent, to: Lowering): void {
+  if (chunked) launchChunks(op, to, { key: op.k, out: op.out, isMixed: false, more: [op.kk] });
+  else launchRows(op, to, undefined);
 }
 
-export function lowerWkv7(op: Wkv7Op, to: Lowering): void {
-  launchWkv7(op, to, undefined);
-}
-
-/** True for heads whose threads fill warps. */
-export function hasWholeWarps({ headSize }: Wkv7Op): boolean {
-  return headSize % (4 * SPLIT) === 0 && headSize <= LARGEST_HEAD;
-}
-
-/** The recurrence, and what stands around it: chunk by chunk where a step has many rows of a sequence, else row by row. */
-export function launchWkv7(op: Wkv7Op, to: Lowering, mixed: WkvSurroundings | undefined): void {
-  if (!fitsChunks(op, to)) return launchRows(op, to, mixed);
-  if (!mixed) return launchChunks(op, to, { key: op.k, out: op.out, isMixed: false, more: [op.kk] });
-  const { key, removalFactors, draws, lengthEpsilon } = mixed;
+/** The recurrence, and what stands around it. */
+export function emitMixedWkv7({ op, chunked, of }: MixedWkv7Intent, to: Lowering): void {
+  if (!chunked) return launchRows(op, to, of);
+  const { key, removalFactors, draws, lengthEpsilon } = of;
   const out = to.temporary(4 * to.capacity(op.out) * op.out.width);
   const more = [vector(removalFactors, to), vector(draws, to), float(lengthEpsilon)];
   launchChunks(op, to, { key, out, isMixed: true, more });
-  launchFinish(op, to, { ...mixed, recurrence: out });
-}
-
-function fitsChunks({ headSize, out }: Wkv7Op, to: Lowering): boolean {
-  const rows = to.capacity(out);
-  const many = rows >= LEAST_ROWS && rows >= LEAST_ROWS_A_SLOT * to.graph.shape.slots;
-  return many && headSize === CHUNKED_HEAD;
+  launchFinish(op, to, { ...of, recurrence: out });
 }
 
 /** `more` is what the recurrence alone and the one with its surroundings do not have in common. */
@@ -100,7 +76,7 @@ function launchRows(op: Wkv7Op, to: Lowering, mixed: WkvSurroundings | undefined
     const why = `its heads are ${headSize} wide, more than ${LARGEST_HEAD}`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op: 'wkv7', why });
   }
-  const split = hasWholeWarps(op) ? SPLIT : 1;
+  const split = headSize % MIXED_HEAD.unit === 0 ? SPLIT : 1;
   const rest = mixed ? surroundingArgs(mixed, to) : [kk];
   to.launch({
     file: 'wkv7.hip',

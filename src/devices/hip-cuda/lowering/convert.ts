@@ -1,0 +1,75 @@
+import type { ConvertIntent, SplitF16Intent } from '../../../device/index.ts';
+import { float, int, NULL } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+/** Activations in the form that products read. */
+export function emitConvert(of: ConvertIntent, to: Lowering): void {
+  if (of.form === 'f16') toF16(of, to);
+  else if (of.norm) normQuantize(of, of.norm, to);
+  else quantize(of, to);
+}
+
+/** The form in which kernels for the matrix cores read a tensor. */
+function toF16({ x, norm, y }: ConvertIntent, to: Lowering): void {
+  to.launch({
+    file: 'to-halves.hip',
+    kernel: 'to_halves',
+    defines: { NORMED: norm ? 1 : 0 },
+    grid: [to.capacity(x)],
+    block: 256,
+    args: [
+      to.count(x),
+      x,
+      norm ? to.weight([norm.weight], FLOAT_LAYOUT) : NULL,
+      y,
+      int(x.width),
+      float(norm?.epsilon ?? 0),
+    ],
+  });
+}
+
+function quantize({ x, y }: ConvertIntent, to: Lowering): void {
+  const rows = to.capacity(x);
+  to.launch({
+    file: 'quantize.hip',
+    kernel: 'quantize_rows',
+    grid: [Math.ceil((rows * x.width) / 8 / 128)],
+    block: 128,
+    args: [to.count(x), x, y, int(rows), int(x.width / 32)],
+  });
+}
+
+function normQuantize(
+  { x, y }: ConvertIntent,
+  { weight, epsilon }: NonNullable<ConvertIntent['norm']>,
+  to: Lowering,
+): void {
+  const rows = to.capacity(x);
+  to.launch({
+    file: 'norm-quantize.hip',
+    kernel: 'norm_quantize',
+    grid: [rows],
+    block: 256,
+    args: [
+      to.count(x),
+      x,
+      to.weight([weight], FLOAT_LAYOUT),
+      y,
+      int(rows),
+      int(x.width / 32),
+      float(epsilon),
+    ],
+  });
+}
+
+/** The tensor as two f16 matrices, and the rows' scales: see `split-halves.hip`. */
+export function emitSplitF16({ x, y }: SplitF16Intent, to: Lowering): void {
+  to.launch({
+    file: 'split-halves.hip',
+    kernel: 'split_halves',
+    grid: [to.capacity(x)],
+    block: 256,
+    args: [to.count(x), x, y.high, y.low, y.scales, int(x.width)],
+  });
+}

@@ -1,0 +1,134 @@
+import { type ElementProduct, type ElementProductsIntent, type ElementStep } from '../../../device/index.ts';
+import type { MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
+import type { Operand } from './launch-plan.ts';
+import { int } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { bucketOf } from './staging.ts';
+import { FILE_LAYOUT, FLOAT_LAYOUT } from './weight-layout.ts';
+
+const THREADS = 256;
+const WARPS = 8;
+/** Outputs that a team of warps takes at a time. */
+const LINES = 1;
+
+/** The numbers that `float-matvec.hip` knows formats by. */
+const WEIGHT_CODES: Readonly<Record<string, number>> = { F32: 0, F16: 1, BF16: 2 };
+
+/** A product and what becomes of its elements as C++: `text` is made of `value`, the element `n` of a row that stands at `at`. */
+interface ChainedProduct extends ElementProduct {
+  readonly operands: readonly { readonly name: string; readonly of: Tensor | Weight }[];
+  readonly text: string;
+}
+
+/** One launch for products of one format over the same rows. */
+export function emitElementProducts({ products: of }: ElementProductsIntent, to: Lowering): void {
+  const products = of.map(withChain);
+  const [first] = products as [ChainedProduct];
+  const { x, weight } = first.op;
+  const team = teamFor(products, to);
+  let blocks = 0;
+  const starts = products.map(({ op }) => {
+    const start = blocks;
+    blocks += blocksOf(op, team);
+    return start;
+  });
+  to.launch({
+    file: 'float-matvec.hip',
+    kernel: 'float_matvec',
+    defines: {
+      TEAM: team,
+      WEIGHT: WEIGHT_CODES[weight.format.name] as number,
+      ROWS: bucketOf(to.capacity(x)),
+      PARAMETERS: products.map(parametersOf).join(''),
+      CHOOSE: products.map(chooseText).join(' '),
+      FINISH: `switch (product) { ${products.map(finishText).join(' ')} }`,
+    },
+    grid: [blocks],
+    block: THREADS,
+    args: [to.count(x), ...products.flatMap((product, p) => argumentsOf(product, starts[p] as number, to))],
+  });
+}
+
+function blocksOf({ weight }: MatmulOp, team: number): number {
+  return Math.ceil(weight.rows / ((WARPS / team) * LINES));
+}
+
+/** Warps that share an output: all of a block where there would be too few blocks for the processors. */
+function teamFor(products: readonly ChainedProduct[], to: Lowering): number {
+  const blocks = products.reduce((sum, { op }) => sum + blocksOf(op, 1), 0);
+  return blocks < to.target.multiprocessors ? WARPS : 1;
+}
+
+/** Operands have names that differ from other products'. */
+function withChain(product: ElementProduct, p: number): ChainedProduct {
+  const operands: { name: string; of: Tensor | Weight }[] = [];
+  const named = (of: Tensor | Weight): string => {
+    const name = `e${p}_${operands.length}`;
+    operands.push({ name, of });
+    return of.kind === 'tensor' ? `${name}[at]` : of.columns === 1 ? `${name}[0]` : `${name}[n]`;
+  };
+  const text = product.steps.reduce(
+    (value, step) => stepText(step, value, step.operands.map(named)),
+    'value',
+  );
+  return { ...product, operands, text };
+}
+
+function stepText({ op }: ElementStep, value: string, [first, second]: readonly string[]): string {
+  switch (op.kind) {
+    case 'unary':
+      return `${op.fn}_of(${value})`;
+    case 'scale':
+      return `(${literal(op.factor)} * ${value})`;
+    case 'add':
+      return `(${value} + ${first})`;
+    case 'mul':
+      return `(${value} * ${first})`;
+    case 'lerp':
+      return `mix(${first}, ${second}, ${value})`;
+  }
+}
+
+/** A number as its bits, so that nothing is lost in its digits. */
+function literal(value: number): string {
+  const [bits = 0] = new Uint32Array(Float32Array.of(value).buffer);
+  return `bits_as<f32>(0x${bits.toString(16)}u)`;
+}
+
+function parametersOf({ op, operands }: ChainedProduct, p: number): string {
+  const names = operands.map(({ name }) => `, const f32* ${name}`).join('');
+  const sizes = `, i32 outputs${p}, i32 columns${p}, i32 start${p}`;
+  return `, const f32* x${p}, const u8* w${p}, f32* y${p}${sizes}${op.bias ? `, const f32* bias${p}` : ''}${names}`;
+}
+
+function argumentsOf({ op, operands, out }: ChainedProduct, start: number, to: Lowering): Operand[] {
+  const { rows, columns } = op.weight;
+  const sizes = [int(rows), int(columns), int(start)];
+  const vector = (weight: Weight) => to.weight([weight], FLOAT_LAYOUT);
+  const beside = operands.map(({ of }) => (of.kind === 'weight' ? vector(of) : of));
+  return [
+    op.x,
+    to.weight([op.weight], FILE_LAYOUT),
+    out,
+    ...sizes,
+    ...(op.bias ? [vector(op.bias)] : []),
+    ...beside,
+  ];
+}
+
+function chooseText(_: ChainedProduct, p: number): string {
+  const found = [
+    `product = ${p}`,
+    `x = x${p}`,
+    `weight = w${p}`,
+    `outputs = outputs${p}`,
+    `columns = columns${p}`,
+    `first_block = start${p}`,
+  ];
+  return `if (block >= start${p}) { ${found.join('; ')}; }`;
+}
+
+function finishText({ op, text }: ChainedProduct, p: number): string {
+  const biased = op.bias ? `value += bias${p}[n]; ` : '';
+  return `case ${p}: ${biased}y${p}[at] = ${text}; break;`;
+}

@@ -1,0 +1,22 @@
+import type { Epilogue } from '../../../device/index.ts';
+import type { Weight } from '../../../ops/index.ts';
+import type { Operand } from './launch-plan.ts';
+import { NULL } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+/** Outputs of a product: one part's where gate and up are two. */
+export function outputsOf(weights: readonly Weight[], { kind }: Epilogue): number {
+  return weights.reduce((sum, { rows }) => sum + rows, 0) / (kind === 'gated' ? 2 : 1);
+}
+
+/** What is added to a product's sums: biases, or another tensor. */
+export function addendOf(epilogue: Epilogue, to: Lowering): Operand {
+  if (epilogue.kind === 'residual') return epilogue.addend;
+  if (epilogue.kind === 'gated') return NULL;
+  const biases =
+    epilogue.kind === 'store'
+      ? epilogue.biases
+      : epilogue.of.group.flatMap(({ bias }) => (bias ? [bias] : []));
+  return biases.length > 0 ? to.weight(biases, FLOAT_LAYOUT) : NULL;
+}

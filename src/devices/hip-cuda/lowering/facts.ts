@@ -1,0 +1,40 @@
+import type { GpuFacts } from '../../../device/index.ts';
+import type { NativeTarget } from '../launching/kernel-set.ts';
+import { fitsTile } from './attention-tiles.ts';
+import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
+import { CHUNKED_HEAD, MIXED_HEAD } from './wkv7.ts';
+
+/** What runs on the driver's BLAS library, which is not everywhere. */
+const OF_THE_LIBRARY = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
+
+/** Groups of threads a processor that keep it busy, the context of few rows being cut. */
+const GROUPS_A_PROCESSOR = 2;
+/** Positions that a partition of the context has at least. */
+const SHORTEST_PARTITION = 32;
+
+/** What a GPU under HIP or CUDA can do: there are kernels for every intent. */
+export function hipCudaFacts(target: NativeTarget): GpuFacts<(typeof OF_THE_LIBRARY)[number]> {
+  return {
+    device: target.api,
+    lacks: target.blas ? [] : OF_THE_LIBRARY,
+    matvecRows: MATVEC_ROWS,
+    productForm: 'f16',
+    takesNumbers: false,
+    joins: () => true,
+    buffers: Number.POSITIVE_INFINITY,
+    bindsOnce: false,
+    stagedBytes: stagedBytes(target),
+    f16RowUnit: F16_CHUNK,
+    attention: {
+      wantedGroups: GROUPS_A_PROCESSOR * target.multiprocessors,
+      shortestPartition: SHORTEST_PARTITION,
+      mergesInLastGroup: true,
+      rowForms: ['f32', 'q8', 'f16'],
+      tileForms: ['f16'],
+      fitsTile: (op) => fitsTile(op, target),
+      appendsBlocks: 'interleaved',
+    },
+    experts: { readsNumbers: true, groups: true },
+    wkv7: { chunkedHead: CHUNKED_HEAD, mixedHead: MIXED_HEAD },
+  };
+}

@@ -1,0 +1,83 @@
+import type { LibraryProductIntent, SplitProductIntent } from '../../../device/index.ts';
+import type { Weight } from '../../../ops/index.ts';
+import { addendOf, outputsOf } from './epilogue.ts';
+import { int, long, NULL } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { packedFile, weightScale } from './packed-formats.ts';
+import { productDefines } from './product.ts';
+import { FILE_LAYOUT, FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
+
+/** What the library's kernels for Hopper want at most. */
+const WORKSPACE_BYTES = 32 << 20;
+const THREADS = 256;
+
+/** Decodes the weights to f16, multiplies on the library, and finishes its sums, which come for rows without use as well. */
+export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void {
+  const { rows, x, weights, epilogue } = of;
+  const [first] = weights as [Weight];
+  const capacity = to.capacity(rows);
+  const width = weights.reduce((sum, weight) => sum + weight.rows, 0);
+  const decoded = to.temporary(2 * width * first.columns);
+  const groups = (width * first.columns) / 32;
+  to.launch({
+    file: 'decode-halves.hip',
+    kernel: 'decode_halves',
+    defines: { PACKED_FORMAT: packedFile(first.format) },
+    grid: [Math.ceil((4 * groups) / THREADS)],
+    block: THREADS,
+    args: [to.weight(weights, GROUP_LAYOUT), long(groups), decoded],
+  });
+  const addend = addendOf(epilogue, to);
+  // Scratch may hold rows without use; what is bound from outside may not.
+  const plain = epilogue.kind === 'store' && addend === NULL && epilogue.y.kind === 'temporary';
+  const sums = plain ? epilogue.y : to.temporary(4 * capacity * width);
+  to.multiply({
+    shape: { rows: capacity, outputs: width, columns: first.columns, workspaceBytes: WORKSPACE_BYTES },
+    factor: 1 / weightScale(first.format),
+    args: [x.x, decoded, sums, to.temporary(WORKSPACE_BYTES)],
+  });
+  if (plain) return;
+  const outputs = outputsOf(weights, epilogue);
+  to.launch({
+    file: 'finish-product.hip',
+    kernel: 'finish_product',
+    defines: { ...productDefines(epilogue) },
+    grid: [Math.ceil(outputs / 4 / THREADS), capacity],
+    block: THREADS,
+    args: [to.count(rows), sums, int(outputs), addend, epilogue.y],
+  });
+}
+
+/** The activations as two f16 matrices, each multiplied on the library by the weights as the file holds them. */
+export function emitSplitProduct({ op, x: split }: SplitProductIntent, to: Lowering): void {
+  const { x, weight, bias, out } = op;
+  const capacity = to.capacity(x);
+  const sums = [split.high, split.low].map((activations) => {
+    const product = to.temporary(4 * capacity * weight.rows);
+    to.multiply({
+      shape: {
+        rows: capacity,
+        outputs: weight.rows,
+        columns: weight.columns,
+        workspaceBytes: WORKSPACE_BYTES,
+      },
+      factor: 1,
+      args: [activations, to.weight([weight], FILE_LAYOUT), product, to.temporary(WORKSPACE_BYTES)],
+    });
+    return product;
+  });
+  to.launch({
+    file: 'split-halves.hip',
+    kernel: 'join_products',
+    grid: [Math.ceil(weight.rows / THREADS), capacity],
+    block: THREADS,
+    args: [
+      to.count(x),
+      ...sums,
+      split.scales,
+      bias ? to.weight([bias], FLOAT_LAYOUT) : NULL,
+      out,
+      int(weight.rows),
+    ],
+  });
+}

@@ -24,7 +24,7 @@ export interface Embedding {
 
 /** How a model's rows become one vector. Throws `EMBEDDINGS_UNSUPPORTED`. */
 export function poolingOf(
-  { architecture: model, pooling: own }: ModelConfig,
+  { architecture: model, pooling: own }: Pick<ModelConfig, 'architecture' | 'pooling'>,
   { pooling: wanted }: EmbedOptions,
 ): VectorPooling {
   if (own === undefined) {

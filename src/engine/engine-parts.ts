@@ -1,20 +1,20 @@
 import type { Logger } from '../base/log.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
-import type { EngineTarget } from '../runtime/device-run.ts';
+import type { PlacedModel } from '../runtime/device-run.ts';
 import type { Proposer } from '../scheduler/proposer.ts';
 import type { RuntimeOptions } from '../runtime/jobs/runtime-options.ts';
 import type { SequenceActivity } from '../runtime/sequence.ts';
 import type { StepProfile } from '../runtime/jobs/step-profile.ts';
 
 /** What an engine runs on. It owns none of it. */
-export interface EngineParts extends EngineTarget {
+export interface EngineParts extends PlacedModel {
   readonly state: SequenceState;
   readonly logger?: Logger | undefined;
   /**
    * Brings the model onto a device again, in the same shape, after it was lost with the device; what was there is of no use
    * to anybody by then. Without it, a lost device fails whatever runs.
    */
-  readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<EngineTarget>) | undefined;
+  readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<PlacedModel>) | undefined;
   /** Most ids of a sequence that are guessed and computed at once, where its state allows it. Default 0. */
   readonly speculation?: number | undefined;
   /** Guesses them. Default: from what the sequence repeats. */

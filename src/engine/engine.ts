@@ -11,7 +11,8 @@ import { explainFault } from '../runtime/first-fault.ts';
 import { PROMPT_LOOKUP } from '../scheduler/prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
 import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
-import { type GenerateRequest, Sequence, type TokenStream } from '../runtime/sequence.ts';
+import { type Generation, tokenStream } from '../runtime/generation.ts';
+import { type GenerateRequest, Sequence, type SequenceSink, type TokenStream } from '../runtime/sequence.ts';
 import { SharedLock } from '../runtime/shared-lock.ts';
 import { SoleUse } from '../runtime/sole-use.ts';
 import { SlotPool } from '../state/slot-pool.ts';
@@ -98,39 +99,44 @@ export class Engine implements AsyncDisposable {
    * Yields tokens until a stop token, `next(true)`, the most tokens asked for, or the context's end. Rejects with
    * `PROMPT_EMPTY`, `CONTEXT_OVERFLOW`, `TOKEN_OUT_OF_RANGE`, `INVALID_ARGUMENT`, `ABORTED` or the device's error.
    */
-  async *generate(request: GenerateRequest): TokenStream {
-    this.#checkPrompt(request.prompt);
-    const { maxTokens, speculation, shift } = request;
-    checkLimits({ maxTokens, speculation });
-    checkShift(shift, this.context);
+  generate(request: GenerateRequest): TokenStream {
+    return tokenStream((sink) => this.begin(request, sink));
+  }
+
+  /** Begins to generate into a sink, which is told what `generate` yields, returns and rejects with. */
+  begin(request: GenerateRequest, sink: SequenceSink): Generation {
     const { signal } = request;
-    const leave = await this.#lock.share(signal);
-    const sequence = new Sequence(request, {
-      context: this.context,
-      vocabulary: this.#vocabulary,
-      guesses: this.#parts.state.keepsPositions ? (this.#parts.speculation ?? 0) : 0,
-      proposer: this.#parts.proposer ?? PROMPT_LOOKUP,
-      log: this.#log,
-    });
-    const onAbort = () => this.#abort(sequence, signal);
-    try {
+    let sequence: Sequence | undefined;
+    let unlock: (() => void) | undefined;
+    let isLeft = false;
+    const onAbort = () => {
+      if (sequence) this.#abort(sequence, signal);
+    };
+    const start = async () => {
+      this.#checkRequest(request);
+      unlock = await this.#lock.share(signal);
+      if (isLeft) return unlock();
+      sequence = this.#sequence(request, sink);
       await sequence.fillMask();
+      if (isLeft) return;
       throwIfAborted(signal, 'generation');
       signal?.addEventListener('abort', onAbort, { once: true });
       if (!sequence.ended) this.#add(sequence);
-      for (;;) {
-        const read = await sequence.queue.read();
-        if ('end' in read) return read.end;
-        // A sequence that had to wait for its reader may go on.
-        this.#drive();
-        if (yield read.value) this.#end(sequence);
-      }
-    } finally {
-      signal?.removeEventListener('abort', onAbort);
-      this.#remove(sequence);
-      leave();
-      this.rest();
-    }
+    };
+    start().catch((error: unknown) => sink.fail(error));
+    return {
+      more: () => this.#drive(),
+      finish: () => {
+        if (sequence) this.#end(sequence);
+      },
+      leave: () => {
+        isLeft = true;
+        signal?.removeEventListener('abort', onAbort);
+        if (sequence) this.#remove(sequence);
+        unlock?.();
+        this.rest();
+      },
+    };
   }
 
   /** Yields the logits at every position from `from` on, given all tokens before it: forced decoding. */
@@ -182,6 +188,23 @@ export class Engine implements AsyncDisposable {
   #checkPrompt(ids: readonly number[]): void {
     this.#life.check();
     checkIds(ids, { context: this.context, vocabulary: this.#vocabulary });
+  }
+
+  #checkRequest({ prompt, maxTokens, speculation, shift }: GenerateRequest): void {
+    this.#checkPrompt(prompt);
+    checkLimits({ maxTokens, speculation });
+    checkShift(shift, this.context);
+  }
+
+  #sequence(request: GenerateRequest, sink: SequenceSink): Sequence {
+    return new Sequence(request, {
+      sink,
+      context: this.context,
+      vocabulary: this.#vocabulary,
+      guesses: this.#parts.state.keepsPositions ? (this.#parts.speculation ?? 0) : 0,
+      proposer: this.#parts.proposer ?? PROMPT_LOOKUP,
+      log: this.#log,
+    });
   }
 
   #add(sequence: Sequence): void {

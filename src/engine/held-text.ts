@@ -1,16 +1,10 @@
 import { fail } from '../base/errors.ts';
 import type { AnswerTextForm, Dialect, TextForm, TokenConstraint } from '../text/index.ts';
-import type { TokenStream } from '../runtime/sequence.ts';
+import type { Generation } from '../runtime/generation.ts';
 import type { AnswerOptions, GenerateOptions } from './generate-options.ts';
 
 /** What a text is held to that is no answer. */
 type PlainForm = Exclude<TextForm, AnswerTextForm>;
-
-/** What holds a text: a form that is still to be compiled, and what is put around its constraint, or the caller's. */
-export interface Held {
-  readonly form: TextForm | undefined;
-  wrap?(constraint?: TokenConstraint): TokenConstraint | undefined;
-}
 
 /** What a text is held to by its options; undefined for nothing. Throws `INVALID_ARGUMENT` where they ask for several things. */
 export function formOf(options: GenerateOptions): PlainForm | undefined {
@@ -64,11 +58,28 @@ export function answerFormOf(
   return { kind: 'answer', template, prompt, tools, isRequired, isParallel: isParallel && !named, text };
 }
 
-/** Tokens under a constraint that is made when the first is asked for, and disposed behind the last. */
-export async function* heldTokens(
+/** A generation under a constraint that is made first, and disposed when the generation is left. `failed` is told why there is none. */
+export function heldGeneration(
   make: () => Promise<TokenConstraint>,
-  generate: (constraint: TokenConstraint) => TokenStream,
-): TokenStream {
-  using constraint = await make();
-  return yield* generate(constraint);
+  begin: (constraint: TokenConstraint) => Generation,
+  failed: (error: unknown) => void,
+): Generation {
+  let constraint: TokenConstraint | undefined;
+  let generation: Generation | undefined;
+  let isLeft = false;
+  const start = async () => {
+    constraint = await make();
+    if (isLeft) constraint[Symbol.dispose]();
+    else generation = begin(constraint);
+  };
+  start().catch(failed);
+  return {
+    more: () => generation?.more(),
+    finish: () => generation?.finish(),
+    leave: () => {
+      isLeft = true;
+      generation?.leave();
+      constraint?.[Symbol.dispose]();
+    },
+  };
 }

@@ -6,39 +6,29 @@ import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ExecutionPlan } from '../plan/execution-plan.ts';
 import type { FitPlan } from '../plan/memory/fit-plan.ts';
-import { chooseAdapters } from '../model/lora/choose-adapters.ts';
+import { chooseAdapters } from '../model/lora/adapter-set.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { type CompiledModel, compileModel, planWithin } from '../plan/plan-within.ts';
 import { stateOf } from '../state/state-of.ts';
 import type { Cost, CostContext } from '../ops/index.ts';
-import type {
-  ChatMessage,
-  ChatRenderOptions,
-  ChatTemplate,
-  Dialect,
-  TextForm,
-  TokenConstraint,
-  Tokenizer,
-} from '../text/index.ts';
-import { answered } from './answered.ts';
-import { ChatStream } from './chat-stream.ts';
-import { detokenized, type DetokenizedOptions } from './detokenized.ts';
-import { type Embedding, type EmbedOptions, pooledRows, poolingOf, unitVector } from './embedding.ts';
+import type { TokenConstraint } from '../text/index.ts';
+import { pooledRows } from './embedding.ts';
 import { DraftProposer } from '../runtime/opening/draft-proposer.ts';
 import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-parts.ts';
+import type { TokensRequest, VectorRequest } from './engine-target.ts';
 import type { PositionLogits } from '../runtime/forced-logits.ts';
-import type { AnswerOptions, ChatOptions, GenerateOptions } from './generate-options.ts';
+import type { Generation } from '../runtime/generation.ts';
+import type { GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelParts } from '../runtime/opening/loaded-model.ts';
 import { checkCall, checkOpening } from './option-names.ts';
 import { ModelKeeper } from '../runtime/opening/model-keeper.ts';
 import { ModelText } from './model-text.ts';
 import { besideDraft, countingDraft, planDraft, withSpeculation } from '../runtime/opening/plan-draft.ts';
-import { samplingOf } from './sampling-of.ts';
-import { formOf, type Held, heldTokens } from './held-text.ts';
-import type { GenerateRequest, TokenStream } from '../runtime/sequence.ts';
+import { heldGeneration } from './held-text.ts';
+import type { GenerateRequest, SequenceSink, TokenStream } from '../runtime/sequence.ts';
 import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
-import { TextStream } from './text-stream.ts';
+import { TextModel } from './text-model.ts';
 
 export type { ModelOptions, ModelParts } from '../runtime/opening/loaded-model.ts';
 
@@ -48,25 +38,26 @@ const NO_ADAPTERS: ReadonlyMap<string, number> = new Map();
  * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file, its
  * decoder and, unless it shares one, its device.
  */
-export class LanguageModel implements AsyncDisposable {
+export class LanguageModel extends TextModel {
   readonly config: ModelConfig;
   readonly #parts: ModelParts;
   readonly #ownDraft: LanguageModel | undefined;
   readonly #keeper: ModelKeeper;
   readonly #engine: Engine;
   readonly #life = new Lifetime('the model');
-  readonly #text: ModelText;
+  protected readonly text: ModelText;
 
   private constructor(
     parts: ModelParts,
     options: ModelOptions,
     of: { keeper: ModelKeeper; ownDraft: LanguageModel | undefined },
   ) {
+    super();
     const { keeper, ownDraft } = of;
     const { device, plan, description } = keeper.current;
     this.config = description.config;
     this.#parts = parts;
-    this.#text = new ModelText(parts, options);
+    this.text = new ModelText(parts, options);
     this.#keeper = keeper;
     this.#ownDraft = ownDraft;
     const { restore } = keeper;
@@ -202,75 +193,24 @@ export class LanguageModel implements AsyncDisposable {
     return this.#keeper.current.device;
   }
 
-  /** Made at first use, so that a model without a usable tokenizer still runs on token ids. */
-  get tokenizer(): Tokenizer {
-    return this.#text.tokenizer;
-  }
-
-  /** The model's own chat template. Throws `CHAT_TEMPLATE_MISSING` where it has none. */
-  get chatTemplate(): ChatTemplate {
-    return this.#text.chatTemplate;
-  }
-
-  /** How the model writes reasoning and calls, as its chat template says. Throws as `chatTemplate`. */
-  get dialect(): Dialect {
-    return this.#text.dialect;
-  }
-
-  /** Continues a text or ids. Throws `INVALID_ARGUMENT`, `OPTION_UNKNOWN`, `TEXT_UNAVAILABLE`; rejects as `Engine.generate`. */
-  generate(prompt: string | readonly number[], options: GenerateOptions = {}): TextStream {
-    checkCall('generate', options);
-    if (typeof prompt !== 'string') this.#text.requireText();
-    const ids = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
-    const { tokens, ...how } = this.#generate(
-      ids,
-      { continues: true, ...options },
-      { form: formOf(options) },
-    );
-    return new TextStream(detokenized(tokens, how));
-  }
-
   /** Continues token ids by token ids. Throws `DISPOSED`; the stream rejects as `Engine.generate`. */
   generateTokens(request: GenerateRequest): TokenStream {
     this.#life.check();
     return this.#engine.generate(request);
   }
 
-  /**
-   * Answers a conversation, written down by the model's own template. The answer comes as text, reasoning and calls. Throws
-   * and rejects as `generate` and the template.
-   */
-  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatStream {
-    checkCall('chat', options);
-    return this.#answer(this.#text.encode(messages, options), options);
-  }
-
-  /**
-   * Answers what `chatPrompt` has encoded; `special` leaves the answer as it is written. Throws and rejects as `generate`.
-   */
-  answer(prompt: readonly number[], options: AnswerOptions = {}): ChatStream {
-    checkCall('answer', options);
-    return this.#answer(prompt, options);
-  }
-
-  #answer(prompt: readonly number[], options: AnswerOptions): ChatStream {
-    const parser = this.#text.parser(prompt, options);
-    const form = this.#text.answerForm(prompt, options);
-    const wrap = (made?: TokenConstraint) => this.#text.withinBudget(prompt, made, options);
-    const { tokens, ...how } = this.#generate(prompt, { continues: false, ...options }, { form, wrap });
-    return new ChatStream(answered(tokens, { ...how, parser }), this.dialect.idLength);
-  }
-
-  /**
-   * The token ids of a conversation, as `chat` reads it; a long one is encoded in turns with whatever else the thread has to
-   * do. Rejects as the template throws, and with `ABORTED` when the signal fires.
-   */
-  async chatPrompt(
-    messages: readonly ChatMessage[],
-    options: Pick<ChatOptions, keyof ChatRenderOptions | 'reasoning' | 'signal'> = {},
-  ): Promise<number[]> {
-    checkCall('chatPrompt', options);
-    return this.#text.encodeInTurns(messages, options, options.signal);
+  begin(request: TokensRequest, sink: SequenceSink): Generation {
+    this.#life.check();
+    const { form, answer, constraint, ...rest } = request;
+    const { prompt, signal } = rest;
+    const held = (made: TokenConstraint | undefined) =>
+      answer ? this.text.withinBudget(prompt, made, answer) : made;
+    if (!form) return this.#engine.begin({ ...rest, constraint: held(constraint) }, sink);
+    return heldGeneration(
+      () => this.text.constrain(form, { size: this.vocabulary, signal }),
+      (made) => this.#engine.begin({ ...rest, constraint: held(made) }, sink),
+      (error) => sink.fail(error),
+    );
   }
 
   /** What the engine is busy with. */
@@ -283,20 +223,9 @@ export class LanguageModel implements AsyncDisposable {
     return this.#engine.counters;
   }
 
-  /**
-   * The vector of a text or token ids, of length 1 unless `normalized` is false. Rejects with `EMBEDDINGS_UNSUPPORTED` for
-   * models that continue texts and encoders without a pooling kind, `CONTEXT_OVERFLOW`, or as `evaluate`.
-   */
-  async embed(input: string | readonly number[], options: EmbedOptions = {}): Promise<Embedding> {
-    this.#life.check();
-    checkCall('embed', options);
-    const { signal } = options;
-    const pooling = poolingOf(this.config, options);
-    const turns = signal ? { signal } : {};
-    const ids = typeof input === 'string' ? await this.tokenizer.encodeInTurns(input, turns) : input;
+  async vector(ids: readonly number[], { pooling, signal }: VectorRequest): Promise<Float32Array> {
     const rows = this.evaluate(ids, 0, { signal });
-    const vector = await pooledRows(rows, { pooling, width: this.config.width, count: ids.length });
-    return { vector: (options.normalized ?? true) ? unitVector(vector) : vector, tokens: ids.length };
+    return pooledRows(rows, { pooling, width: this.config.width, count: ids.length });
   }
 
   /** The logits at every position of `ids` from `from` on. */
@@ -309,7 +238,7 @@ export class LanguageModel implements AsyncDisposable {
     const { signal, adapters } = options;
     return this.#engine.evaluate(ids, from, {
       signal,
-      adapters: chooseAdapters(this.#parts.adapters, adapters),
+      adapters: chooseAdapters(this.adapters, adapters),
     });
   }
 
@@ -348,53 +277,20 @@ export class LanguageModel implements AsyncDisposable {
     const ending = this.#engine[Symbol.asyncDispose]();
     await this.#keeper.current.loader[Symbol.asyncDispose]();
     await ending;
-    this.#text.forget();
+    this.text.forget();
     await this.#ownDraft?.dispose();
     await this.#keeper[Symbol.asyncDispose]();
     await this.#parts.decoder?.[Symbol.asyncDispose]();
     await this.gguf.dispose();
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.dispose();
+  protected checkAlive(): void {
+    this.#life.check();
   }
 
   #requireRecurrent(): void {
     this.#life.check();
     const { memory, architecture } = this.config;
     if (memory !== 'recurrent') fail('STATE_PAGED', { architecture });
-  }
-
-  #generate(
-    prompt: readonly number[],
-    options: GenerateOptions,
-    { form, wrap = (made) => made }: Held,
-  ): DetokenizedOptions & { tokens: TokenStream } {
-    this.#life.check();
-    if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
-    const {
-      maxTokens = Number.POSITIVE_INFINITY,
-      stop = [],
-      ignoreEnd = false,
-      special = false,
-      continues = true,
-      shift,
-      speculation,
-      signal,
-    } = options;
-    const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
-    const own = form ? undefined : wrap(options.constraint);
-    const sampling = samplingOf(options, form !== undefined || own !== undefined);
-    const adapters = chooseAdapters(this.#parts.adapters, options.adapters);
-    const how = { sampling, maxTokens, stopTokens, adapters, shift, speculation, signal };
-    const generate = (constraint?: TokenConstraint) => this.#engine.generate({ prompt, ...how, constraint });
-    const make = (of: TextForm) => this.#text.constrain(of, { size: this.vocabulary, signal });
-    const tokens = form
-      ? heldTokens(
-          () => make(form),
-          (made) => generate(wrap(made)),
-        )
-      : generate(own);
-    return { tokens, tokenizer: this.tokenizer, stop, special, continues };
   }
 }

@@ -7,7 +7,7 @@ import type { JobSequence } from './jobs/job-sequence.ts';
 import { likelySteps, StepsAhead } from './steps-ahead.ts';
 
 /** A model on a device: allocated, and loaded or about to be. */
-export interface EngineTarget {
+export interface PlacedModel {
   readonly device: Device;
   readonly plan: ExecutionPlan;
 }
@@ -25,7 +25,7 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
   readonly backend: string;
   readonly #device: Device;
 
-  constructor({ device, plan }: EngineTarget, parts: Omit<PipelineParts, 'plan' | 'stream'>) {
+  constructor({ device, plan }: PlacedModel, parts: Omit<PipelineParts, 'plan' | 'stream'>) {
     this.plan = plan;
     this.#device = device;
     this.backend = device.info.backend;

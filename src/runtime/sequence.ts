@@ -16,7 +16,7 @@ import type { JobSequence } from './jobs/job-sequence.ts';
 import type { Follower, ProposedSequence, Proposer } from '../scheduler/proposer.ts';
 import type { SampledToken } from './jobs/sampled-token.ts';
 import type { FaultyRows } from './first-fault.ts';
-import { TokenQueue } from './token-queue.ts';
+import type { TokenSink } from './token-queue.ts';
 
 /** A continuation to be generated. */
 export interface GenerateRequest {
@@ -76,8 +76,13 @@ export interface SequenceActivity {
   readonly computedTokens: number;
 }
 
+/** Takes what a sequence says, as it comes. */
+export type SequenceSink = TokenSink<SampledToken, GenerationEnd>;
+
 /** What a sequence has to know of its engine. */
 export interface SequenceSurroundings {
+  /** Where its tokens go. */
+  readonly sink: SequenceSink;
   readonly context: number;
   readonly vocabulary: number;
   /** Most ids that are guessed at once. */
@@ -86,9 +91,6 @@ export interface SequenceSurroundings {
   readonly proposer: Proposer;
   readonly log: Logger;
 }
-
-/** Tokens that may wait for their reader before the sequence pauses. */
-const QUEUED_TOKENS = 32;
 
 /** One generation on its way through the engine. */
 export class Sequence implements Batchable, JobSequence, ProposedSequence {
@@ -102,7 +104,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   /** How often the device was lost under its steps since its last token. */
   losses = 0;
   guesses: readonly number[] = [];
-  readonly queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
+  readonly #sink: SequenceSink;
   readonly #request: GenerateRequest;
   readonly #context: number;
   readonly #mostGuesses: number;
@@ -124,6 +126,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   constructor(request: GenerateRequest, of: SequenceSurroundings) {
     const { prompt, sampling, constraint } = request;
     this.#request = request;
+    this.#sink = of.sink;
     this.#context = of.context;
     // A mask is one for all rows of a slot.
     this.#mostGuesses = constraint ? 0 : Math.min(of.guesses, request.speculation ?? of.guesses);
@@ -156,7 +159,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   }
 
   get paused(): boolean {
-    return this.queue.isBehind;
+    return this.#sink.isBehind;
   }
 
   get ended(): boolean {
@@ -254,7 +257,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     if (this.#request.stopTokens.has(token.id)) return this.end('stop');
     this.ids.push(token.id);
     this.#generated++;
-    this.queue.push(token);
+    this.#sink.push(token);
     const { constraint } = this.#request;
     this.#isMaskFilled = false;
     try {
@@ -290,7 +293,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
    * ones of a sequence that had come to its own end.
    */
   stop(): void {
-    const unread = this.queue.clear();
+    const unread = this.#sink.clear();
     this.ids.length -= Math.min(unread, this.ids.length);
     this.#generated -= unread;
     this.end('stop');
@@ -312,14 +315,14 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
       promptSeconds: (first - begun) / 1000,
       generateSeconds: (now - first) / 1000,
     };
-    this.queue.end(end);
+    this.#sink.end(end);
     this.#note('generated', { ...end });
     return true;
   }
 
   fail(error: unknown): void {
     this.#ended = true;
-    this.queue.fail(error);
+    this.#sink.fail(error);
   }
 
   /** Nobody goes on with it. */

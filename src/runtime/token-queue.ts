@@ -1,5 +1,18 @@
+/** Where a writer's values go, in order: to a reader of this thread or of another. */
+export interface TokenSink<T, E> {
+  /** True while so many values wait to be read that the writer should wait, too. */
+  readonly isBehind: boolean;
+  push(value: T): void;
+  /** What comes behind the values. A later end counts instead of an earlier one, but not of a failure. */
+  end(value: E): void;
+  /** Tells of a failure in place of all that was not read yet. */
+  fail(error: unknown): void;
+  /** Drops what was not read, and says how many values that were. */
+  clear(): number;
+}
+
 /** Values from one writer to one reader, in order. The writer never waits; `isBehind` tells it that it should. */
-export class TokenQueue<T, E> {
+export class TokenQueue<T, E> implements TokenSink<T, E> {
   readonly #values: T[] = [];
   readonly #limit: number;
   #end: { readonly value: E } | { readonly error: unknown } | undefined;
@@ -9,7 +22,6 @@ export class TokenQueue<T, E> {
     this.#limit = limit;
   }
 
-  /** True while so many values as the limit wait to be read. */
   get isBehind(): boolean {
     return this.#values.length >= this.#limit;
   }
@@ -19,20 +31,17 @@ export class TokenQueue<T, E> {
     this.#tell();
   }
 
-  /** What reads give behind the values. A later end counts instead of an earlier one, but not of a failure. */
   end(value: E): void {
     if (!this.#end || 'value' in this.#end) this.#end = { value };
     this.#tell();
   }
 
-  /** Makes the next read reject, whatever still waits to be read. */
   fail(error: unknown): void {
     this.clear();
     this.#end ??= { error };
     this.#tell();
   }
 
-  /** Drops what was not read, and says how many values that were. */
   clear(): number {
     return this.#values.splice(0).length;
   }

@@ -1,7 +1,7 @@
 import { beforeAbort } from '../base/before-abort.ts';
 import { fail, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import type { LanguageModel } from '../engine/language-model.ts';
+import type { TextModel } from '../engine/text-model.ts';
 
 /** A model that can be served: its name, and how it is opened when somebody asks for it. */
 export interface ServedModel {
@@ -9,7 +9,7 @@ export interface ServedModel {
   /** When the model was made, in seconds since 1970. */
   readonly created: number;
   /** Opens the model; `onProgress` takes the part that is loaded, from 0 to 1. */
-  open(of: { signal: AbortSignal; onProgress: (part: number) => void }): Promise<LanguageModel>;
+  open(of: { signal: AbortSignal; onProgress: (part: number) => void }): Promise<TextModel>;
 }
 
 /** Where a served model stands. */
@@ -22,27 +22,27 @@ export interface ModelStatus {
   /** Requests that use or await it. */
   readonly users: number;
   /** The model itself while it is ready. */
-  readonly model: LanguageModel | undefined;
+  readonly model: TextModel | undefined;
 }
 
 /** A model that stays loaded until the lease is disposed. */
 export interface ModelLease extends Disposable {
   /** The name under which it is served. */
   readonly id: string;
-  readonly model: LanguageModel;
+  readonly model: TextModel;
 }
 
 /** Room for a model that is loaded, or about to be. */
 interface Seat {
   readonly entry: Entry;
-  model: LanguageModel | undefined;
+  model: TextModel | undefined;
 }
 
 /** What the pool knows of a model. */
 class Entry {
   /** Shared by everyone who asks; gone when it failed or the model was evicted. */
-  loading: Promise<LanguageModel> | undefined;
-  model: LanguageModel | undefined;
+  loading: Promise<TextModel> | undefined;
+  model: TextModel | undefined;
   progress = 0;
   users = 0;
   lastUse = 0;
@@ -139,7 +139,7 @@ export class ModelPool implements AsyncDisposable {
     );
   }
 
-  async #open(entry: Entry): Promise<LanguageModel> {
+  async #open(entry: Entry): Promise<TextModel> {
     const { source } = entry;
     const { signal } = this.#ending;
     const begin = performance.now();

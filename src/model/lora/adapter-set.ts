@@ -43,9 +43,9 @@ export class AdapterSet {
       const [columns = 0, rows = 0] = base.get(target)?.shape ?? [];
       for (const tensor of await stack(adapters, target, { columns, rows })) tensors.set(tensor.name, tensor);
     }
-    const set = new AdapterSet(new Map(of.map(([{ name }, scale]) => [name, scale])), tensors);
-    set.choose();
-    return set;
+    const standard = new Map(of.map(([{ name }, scale]) => [name, scale]));
+    chooseAdapters(standard);
+    return new AdapterSet(standard, tensors);
   }
 
   /** In the order of their numbers. */
@@ -57,30 +57,30 @@ export class AdapterSet {
   get chosen(): number {
     return Math.min(this.standard.size, MOST_ADAPTERS_A_ROW);
   }
+}
 
-  /**
-   * What names and scales mean; those that count nothing are left out. Throws `INVALID_ARGUMENT` for adapters that there are
-   * not, or too many.
-   */
-  choose(scales = this.standard): AdapterChoice[] {
-    const choices = [...scales].map(([name, scale]) => this.#choice(name, scale));
-    const counting = choices.filter(({ scale }) => scale !== 0);
-    if (counting.length > this.chosen) {
-      fail('INVALID_ARGUMENT', {
-        name: 'adapters',
-        found: `${counting.length} at once`,
-        expected: `at most ${this.chosen}`,
-      });
-    }
-    return counting;
-  }
-
-  #choice(name: string, scale: number): AdapterChoice {
-    const index = this.names.indexOf(name);
+/**
+ * What names and scales mean to a model that was opened with the adapters of `standard`, which counts for those who name none;
+ * adapters that count nothing are left out. Throws `INVALID_ARGUMENT` for adapters that there are not, or too many.
+ */
+export function chooseAdapters(
+  standard: ReadonlyMap<string, number>,
+  wanted: ReadonlyMap<string, number> = standard,
+): AdapterChoice[] {
+  const names = [...standard.keys()];
+  const choices = [...wanted].map(([name, scale]) => {
+    const index = names.indexOf(name);
     if (index >= 0 && Number.isFinite(scale)) return { index, scale };
-    const expected = `finite scales of ${this.names.join(', ') || 'none'}`;
+    const expected = names.length === 0 ? 'none: none were loaded' : `finite scales of ${names.join(', ')}`;
     return fail('INVALID_ARGUMENT', { name: 'adapters', found: `${name}: ${scale}`, expected });
+  });
+  const counting = choices.filter(({ scale }) => scale !== 0);
+  const most = Math.min(standard.size, MOST_ADAPTERS_A_ROW);
+  if (counting.length > most) {
+    const found = `${counting.length} at once`;
+    fail('INVALID_ARGUMENT', { name: 'adapters', found, expected: `at most ${most}` });
   }
+  return counting;
 }
 
 /** The adapters' factors of one matrix as two tensors, zeros where an adapter has none or a lower rank. */

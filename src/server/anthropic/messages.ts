@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import type { Call } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
@@ -57,11 +57,7 @@ async function answer(request: MessagesBody, call: Call): Promise<Response> {
   return json(writer.message());
 }
 
-async function taskOf(
-  request: MessagesBody,
-  model: LanguageModel,
-  signal: AbortSignal,
-): Promise<GenerationTask> {
+async function taskOf(request: MessagesBody, model: TextModel, signal: AbortSignal): Promise<GenerationTask> {
   const use = toolUseOf(request);
   const reasoning = reasoningOf(request);
   const thinking = { reasoning, variables: {} };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import { invalid } from '../endpoint.ts';
 
 /** `lora` of llama.cpp's server. */
@@ -12,7 +12,7 @@ export const adapterField = z
 
 /** The adapters that a request names; undefined where it says nothing. Throws `REQUEST_INVALID` for one that there is not. */
 export function adaptersOf(
-  model: LanguageModel,
+  model: TextModel,
   wanted: z.output<typeof adapterField>,
 ): ReadonlyMap<string, number> | undefined {
   if (!wanted) return undefined;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AnswerOptions, GenerateOptions } from '../../engine/generate-options.ts';
-import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import type { ChatMessage, ChatTool } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import type { Thinking } from './reasoning-fields.ts';
@@ -28,9 +28,9 @@ const LONGEST_TOOLS = 384 * 1024;
 /** A JSON schema. */
 export const jsonSchema = z.record(z.string(), z.unknown());
 
-/** The prompt of a conversation with tools. Rejects as `LanguageModel.chatPrompt`, and with `REQUEST_INVALID` for too long tools. */
+/** The prompt of a conversation with tools. Rejects as `TextModel.chatPrompt`, and with `REQUEST_INVALID` for too long tools. */
 export async function chatPrompt(
-  model: LanguageModel,
+  model: TextModel,
   messages: readonly ChatMessage[],
   of: {
     use?: ToolUse | undefined;

@@ -1,4 +1,4 @@
-import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { CallOutcome } from '../../text/index.ts';
@@ -12,7 +12,7 @@ export type ChoiceEvent =
       readonly kind: 'begin';
       /** The name under which the model is served. */
       readonly id: string;
-      readonly model: LanguageModel;
+      readonly model: TextModel;
       readonly prompt: readonly number[];
     }
   | {

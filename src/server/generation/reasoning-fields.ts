@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import { type ReasoningOptions, templateVariables } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 
@@ -30,7 +30,7 @@ const SWITCHES = ['enable_thinking', 'thinking'];
 
 /** Throws `REQUEST_INVALID` for variables that the template does not read. */
 export function thinkingOf(
-  model: LanguageModel,
+  model: TextModel,
   fields: z.output<z.ZodObject<typeof reasoningFields>>,
 ): Thinking {
   const known = templateVariables(model.chatTemplate.source);

@@ -1,5 +1,5 @@
 import type { ChatOptions, GenerateOptions } from '../../engine/generate-options.ts';
-import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
 import { type AnswerPart, freshCallId } from '../../text/index.ts';
@@ -24,7 +24,7 @@ export interface GenerationTask {
 export interface Begun {
   /** The name under which the model is served. */
   readonly id: string;
-  readonly model: LanguageModel;
+  readonly model: TextModel;
   readonly prompt: readonly number[];
   readonly promptTokens: number;
   readonly events: ChoiceEvents;
@@ -39,7 +39,7 @@ export interface Begun {
 export async function begin(
   call: Call,
   modelId: string | undefined,
-  prepare: (model: LanguageModel) => Promise<GenerationTask>,
+  prepare: (model: TextModel) => Promise<GenerationTask>,
 ): Promise<Begun> {
   const events = run(call, modelId, prepare);
   const first = await events.next();
@@ -51,7 +51,7 @@ export async function begin(
 async function* run(
   call: Call,
   modelId: string | undefined,
-  prepare: (model: LanguageModel) => Promise<GenerationTask>,
+  prepare: (model: TextModel) => Promise<GenerationTask>,
 ): AsyncGenerator<ChoiceEvent, void> {
   const { pool, gate } = call.server;
   using place = gate.enter();
@@ -87,7 +87,7 @@ async function* run(
 }
 
 async function* runChoice(of: {
-  model: LanguageModel;
+  model: TextModel;
   task: GenerationTask;
   choice: number;
   signal: AbortSignal;

@@ -1,4 +1,4 @@
-import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import type { Call } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
@@ -31,7 +31,7 @@ async function answerChat(request: ChatBody, call: Call): Promise<Response> {
   return json({ ...head, object: 'chat.completion', ...answer.finish(begun.promptTokens) });
 }
 
-async function taskOf(request: ChatBody, model: LanguageModel, signal: AbortSignal): Promise<GenerationTask> {
+async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal): Promise<GenerationTask> {
   const { logprobs, top_logprobs, n } = request;
   const use = toolUseOf(request);
   const thinking = thinkingOf(model, request);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { Call } from '../call.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
@@ -77,7 +77,7 @@ async function complete(request: CompletionBody, call: Call): Promise<Response> 
 
 async function taskOf(
   request: CompletionBody,
-  model: LanguageModel,
+  model: TextModel,
   signal: AbortSignal,
 ): Promise<GenerationTask> {
   const { prompt: given, n } = request;

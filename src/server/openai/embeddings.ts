@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Embedding } from '../../engine/embedding.ts';
-import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import type { Call } from '../call.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
@@ -55,7 +55,7 @@ async function embed(request: EmbeddingsBody, call: Call): Promise<Response> {
   return json({ object: 'list', data, model: lease.id, usage });
 }
 
-function checkDimensions({ dimensions }: EmbeddingsBody, { config }: LanguageModel): void {
+function checkDimensions({ dimensions }: EmbeddingsBody, { config }: TextModel): void {
   if (dimensions === undefined || dimensions === null || dimensions === config.width) return;
   invalid('dimensions', `the model's embeddings have ${config.width}`);
 }

@@ -1,4 +1,4 @@
-import type { LanguageModel } from '../../engine/language-model.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import type { Call } from '../call.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
@@ -38,7 +38,7 @@ async function respond(request: ResponsesBody, call: Call): Promise<Response> {
 
 async function taskOf(
   request: ResponsesBody,
-  model: LanguageModel,
+  model: TextModel,
   signal: AbortSignal,
 ): Promise<GenerationTask> {
   const use = toolUseOf(request);

@@ -1,0 +1,147 @@
+import { fail } from '../base/errors.ts';
+import type { GgufFile } from '../gguf/index.ts';
+import type { LoadReport } from '../load/async-model-loader.ts';
+import { chooseAdapters } from '../model/lora/adapter-set.ts';
+import { type Generation, tokenStream } from '../runtime/generation.ts';
+import type { SequenceSink, TokenStream } from '../runtime/sequence.ts';
+import type { ChatMessage, ChatRenderOptions, ChatTemplate, Dialect, Tokenizer } from '../text/index.ts';
+import { answered } from './answered.ts';
+import { ChatStream } from './chat-stream.ts';
+import { detokenized, type DetokenizedOptions } from './detokenized.ts';
+import { type Embedding, type EmbedOptions, poolingOf, unitVector } from './embedding.ts';
+import type { EngineActivity, EngineCounters } from './engine-parts.ts';
+import type { EngineTarget, TokensRequest, VectorRequest } from './engine-target.ts';
+import type { AnswerOptions, ChatOptions, GenerateOptions } from './generate-options.ts';
+import { formOf } from './held-text.ts';
+import type { ModelText } from './model-text.ts';
+import { checkCall } from './option-names.ts';
+import { samplingOf } from './sampling-of.ts';
+import { TextStream } from './text-stream.ts';
+
+/**
+ * A model ready to continue texts and answer conversations: the text's side of an engine, wherever that runs. Templates,
+ * tokens and text, stop strings and the parts of answers are the caller's thread's.
+ */
+export abstract class TextModel implements EngineTarget, AsyncDisposable {
+  protected abstract readonly text: ModelText;
+  abstract readonly config: EngineTarget['config'];
+  abstract readonly context: number;
+  abstract readonly batch: number;
+  abstract readonly vocabulary: number;
+  abstract readonly adapters: ReadonlyMap<string, number>;
+  abstract readonly activity: EngineActivity;
+  abstract readonly counters: EngineCounters;
+  abstract readonly loaded: Promise<LoadReport>;
+  abstract readonly gguf: GgufFile;
+  readonly lost?: Promise<Error>;
+
+  abstract begin(request: TokensRequest, sink: SequenceSink): Generation;
+  abstract vector(ids: readonly number[], request: VectorRequest): Promise<Float32Array>;
+  abstract reset(): void | Promise<void>;
+  abstract dispose(): Promise<void>;
+  /** Throws `DISPOSED`. */
+  protected abstract checkAlive(): void;
+
+  /** Made at first use, so that a model without a usable tokenizer still runs on token ids. */
+  get tokenizer(): Tokenizer {
+    return this.text.tokenizer;
+  }
+
+  /** The model's own chat template. Throws `CHAT_TEMPLATE_MISSING` where it has none. */
+  get chatTemplate(): ChatTemplate {
+    return this.text.chatTemplate;
+  }
+
+  /** How the model writes reasoning and calls, as its chat template says. Throws as `chatTemplate`. */
+  get dialect(): Dialect {
+    return this.text.dialect;
+  }
+
+  /** Continues a text or ids. Throws `INVALID_ARGUMENT`, `OPTION_UNKNOWN`, `TEXT_UNAVAILABLE`; rejects as `Engine.generate`. */
+  generate(prompt: string | readonly number[], options: GenerateOptions = {}): TextStream {
+    checkCall('generate', options);
+    if (typeof prompt !== 'string') this.text.requireText();
+    const ids = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
+    const tokens = this.#tokens(ids, options, { form: formOf(options) });
+    return new TextStream(detokenized(tokens, this.#written(options, true)));
+  }
+
+  /**
+   * Answers a conversation, written down by the model's own template. The answer comes as text, reasoning and calls. Throws
+   * and rejects as `generate` and the template.
+   */
+  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatStream {
+    checkCall('chat', options);
+    return this.#answer(this.text.encode(messages, options), options);
+  }
+
+  /**
+   * Answers what `chatPrompt` has encoded; `special` leaves the answer as it is written. Throws and rejects as `generate`.
+   */
+  answer(prompt: readonly number[], options: AnswerOptions = {}): ChatStream {
+    checkCall('answer', options);
+    return this.#answer(prompt, options);
+  }
+
+  /**
+   * The token ids of a conversation, as `chat` reads it; a long one is encoded in turns with whatever else the thread has to
+   * do. Rejects as the template throws, and with `ABORTED` when the signal fires.
+   */
+  async chatPrompt(
+    messages: readonly ChatMessage[],
+    options: Pick<ChatOptions, keyof ChatRenderOptions | 'reasoning' | 'signal'> = {},
+  ): Promise<number[]> {
+    checkCall('chatPrompt', options);
+    return this.text.encodeInTurns(messages, options, options.signal);
+  }
+
+  /**
+   * The vector of a text or token ids, of length 1 unless `normalized` is false. Rejects with `EMBEDDINGS_UNSUPPORTED` for
+   * models that continue texts and encoders without a pooling kind, `CONTEXT_OVERFLOW`, or as `evaluate`.
+   */
+  async embed(input: string | readonly number[], options: EmbedOptions = {}): Promise<Embedding> {
+    this.checkAlive();
+    checkCall('embed', options);
+    const { signal } = options;
+    const pooling = poolingOf(this.config, options);
+    const turns = signal ? { signal } : {};
+    const ids = typeof input === 'string' ? await this.tokenizer.encodeInTurns(input, turns) : input;
+    const vector = await this.vector(ids, { pooling, signal });
+    return { vector: (options.normalized ?? true) ? unitVector(vector) : vector, tokens: ids.length };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  #answer(prompt: readonly number[], options: AnswerOptions): ChatStream {
+    const parser = this.text.parser(prompt, options);
+    const form = this.text.answerForm(prompt, options);
+    const { reasoning, tools } = options;
+    const tokens = this.#tokens(prompt, options, { form, answer: { reasoning, ...(tools && { tools }) } });
+    const written = this.#written(options, false);
+    return new ChatStream(answered(tokens, { ...written, parser }), this.dialect.idLength);
+  }
+
+  #written(options: GenerateOptions, isContinued: boolean): DetokenizedOptions {
+    const { stop = [], special = false, continues = isContinued } = options;
+    return { tokenizer: this.tokenizer, stop, special, continues };
+  }
+
+  #tokens(
+    prompt: readonly number[],
+    options: GenerateOptions,
+    held: Pick<TokensRequest, 'form' | 'answer'>,
+  ): TokenStream {
+    this.checkAlive();
+    if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
+    const { maxTokens = Number.POSITIVE_INFINITY, ignoreEnd = false } = options;
+    const { constraint, shift, speculation, signal } = options;
+    const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
+    const isHeld = held.form ?? constraint ?? held.answer?.reasoning?.budget;
+    const sampling = samplingOf(options, isHeld !== undefined);
+    const adapters = chooseAdapters(this.adapters, options.adapters);
+    const how = { sampling, maxTokens, stopTokens, adapters, constraint, shift, speculation, signal };
+    return tokenStream((sink) => this.begin({ prompt, ...how, ...held }, sink));
+  }
+}

@@ -1,0 +1,32 @@
+import type { SampledToken } from './jobs/sampled-token.ts';
+import type { GenerationEnd, SequenceSink, TokenStream } from './sequence.ts';
+import { TokenQueue } from './token-queue.ts';
+
+/** A generation whose tokens go to a sink. Whoever began it leaves it in the end, come what may. */
+export interface Generation {
+  /** Says that the reader took a token: a sequence that had to wait for it may go on. */
+  more(): void;
+  /** Ends it behind the tokens that were read; the sink is told the end. */
+  finish(): void;
+  /** Gives everything back; what was not ended ends. */
+  leave(): void;
+}
+
+/** Tokens that may wait for their reader before a sequence pauses. */
+const QUEUED_TOKENS = 32;
+
+/** The tokens of a generation as a stream. It begins when the first is asked for. */
+export async function* tokenStream(begin: (sink: SequenceSink) => Generation): TokenStream {
+  const queue = new TokenQueue<SampledToken, GenerationEnd>(QUEUED_TOKENS);
+  const generation = begin(queue);
+  try {
+    for (;;) {
+      const read = await queue.read();
+      if ('end' in read) return read.end;
+      generation.more();
+      if (yield read.value) generation.finish();
+    }
+  } finally {
+    generation.leave();
+  }
+}

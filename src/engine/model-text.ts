@@ -21,7 +21,6 @@ import {
   type TextForm,
   type TokenConstraint,
   type Tokenizer,
-  withToolsExplained,
 } from '../text/index.ts';
 import type { AnswerOptions, ChatOptions } from './generate-options.ts';
 import { answerFormOf } from './held-text.ts';
@@ -121,7 +120,7 @@ export class ModelText {
   /** What the answer to a prompt is held to; undefined for nothing. Throws `INVALID_ARGUMENT`. */
   answerForm(prompt: readonly number[], options: AnswerOptions): TextForm | undefined {
     const { chatTemplate, dialect } = this;
-    return answerFormOf(options, { template: chatTemplate.source, dialect, prompt: this.#endOf(prompt) });
+    return answerFormOf(options, { template: chatTemplate.toolSource, dialect, prompt: this.#endOf(prompt) });
   }
 
   /** The constraint of an answer to a prompt, with its reasoning held to its budget. */
@@ -157,16 +156,13 @@ export class ModelText {
     return this.tokenizer.decode(prompt.slice(-PROMPT_END), { special: true });
   }
 
-  /** A conversation as text; tools that the template knows nothing of are described in words. */
+  /** A conversation as text. */
   #render(messages: readonly ChatMessage[], options: WriteOptions): Rendered {
     const { tools, reasoning, variables, ...rest } = options;
     const { chatTemplate, dialect } = this;
     checkConversation(messages, chatTemplate.source);
     const switches = reasoning && reasoningVariables(chatTemplate.source, dialect, reasoning);
     const how = { ...rest, variables: { ...switches, ...variables } };
-    if (!tools || tools.length === 0) return chatTemplate.renderSpans(messages, how);
-    if (chatTemplate.toolSource.includes('tools'))
-      return chatTemplate.renderSpans(messages, { ...how, tools });
-    return chatTemplate.renderSpans(withToolsExplained(messages, tools), how);
+    return chatTemplate.renderSpans(messages, tools && tools.length > 0 ? { ...how, tools } : how);
   }
 }

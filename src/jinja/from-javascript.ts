@@ -1,7 +1,7 @@
 import type { Budget } from './budget.ts';
 import { raise } from './jinja-error.ts';
 import { parseJson } from './parse-json.ts';
-import { Str } from './str.ts';
+import { type Spans, Str } from './str.ts';
 import { Dict, List, PyObject, type Value } from './values.ts';
 
 /** JSON text in place of the value it stands for: unlike `JSON.parse`, reading it keeps large integers and floats apart. */
@@ -9,9 +9,12 @@ export class JsonText {
   constructor(readonly text: string) {}
 }
 
-/** A text that counts as the template's own, though it comes from outside. */
+/** A text that counts as the template's own though it comes from outside: all of it, or the stretches that are given. */
 export class TrustedText {
-  constructor(readonly text: string) {}
+  constructor(
+    readonly text: string,
+    readonly written: Spans = text === '' ? [] : [0, text.length],
+  ) {}
 }
 
 /** Numbers that JavaScript writes into JSON without an exponent, and Python therefore reads as ints. */
@@ -27,7 +30,10 @@ export function fromJavaScript(value: unknown, budget: Budget): Value {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'number') return fromNumber(value);
   if (typeof value !== 'object') return raise(`a ${typeof value} is no value for a template`);
-  if (value instanceof TrustedText) return Str.written(value.text);
+  if (value instanceof TrustedText) {
+    budget.allowFor(value.text.length);
+    return new Str(value.text, value.written);
+  }
   if (value instanceof JsonText) return parseJson(value.text, budget);
   if (value instanceof Date) return Str.outside(value.toISOString());
   if (value instanceof PyObject) return value;

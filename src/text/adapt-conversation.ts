@@ -1,114 +1,189 @@
 import type { Logger } from '../base/log.ts';
-import type { ChatToolCall, TemplateMessage } from './chat-message.ts';
-import { foldIntoUser } from './fold-system.ts';
-import type { TemplateForm } from './template-form.ts';
-import { templateMessage, textOfParts } from './template-messages.ts';
+import type { ChatTool, ChatToolCall } from './chat-message.ts';
+import type { CallWriter } from './dialects/index.ts';
+import { foldIntoUser, foldIntoUserBefore } from './fold-into-user.ts';
+import { explainTools, foldResults, withCallsInText } from './fold-tools.ts';
+import { type TemplateForm, toolWith } from './template-form.ts';
+import { isNothing, type PreparedMessage, templateMessage, textOfContent } from './template-messages.ts';
+import { plainText } from './template-text.ts';
+
+/** A conversation, and the tools that its answer may call. */
+export interface Conversation {
+  readonly messages: readonly PreparedMessage[];
+  readonly tools: readonly ChatTool[] | undefined;
+}
 
 /** What is known of a template, and who is told where a conversation is changed for it. */
 export interface AdaptTo {
   /** The Jinja source. */
   readonly source: string;
   readonly form: TemplateForm;
-  readonly withTools: boolean;
+  /** How a model of this template writes calls. */
+  readonly write: CallWriter;
   readonly logger: Logger;
   /** Renders messages that are handed over as they are, with everything else that the conversation has. */
-  render(messages: readonly unknown[]): string | undefined;
+  render(messages: readonly unknown[], tools: readonly ChatTool[] | undefined): string | undefined;
+}
+
+/** A conversation as a template reads it. */
+export interface AdaptedConversation {
+  readonly messages: Record<string, unknown>[];
+  readonly tools: readonly ChatTool[] | undefined;
 }
 
 /** A text that stands for a message to see whether the template shows it. */
 const PROBE = 'rfProbeMessage';
 
 /**
- * The messages as a template reads them: contents, arguments and calls in the form that it knows, and system messages that it
- * would leave out or refuse said by the user.
+ * A conversation in the form that a template knows. What it would leave out or refuses as a role is said in the text of others:
+ * tools in a system message, calls in the assistant's text, results of tools and system messages by the user.
  */
-export function adaptConversation(
-  messages: readonly TemplateMessage[],
-  to: AdaptTo,
-): Record<string, unknown>[] {
-  const { messages: form } = to.form;
-  tellOfLostTools(messages, to);
-  const named = splitCalls(
-    messages.map((message) => renamed(message, to.source)),
-    to,
-  );
-  const shown = withLateSystems(withFirstSystem(named, to), to);
-  return shown.map((message) => templateMessage(message, form));
+export function adaptConversation({ messages, tools }: Conversation, to: AdaptTo): AdaptedConversation {
+  const named = messages.map((message) => renamed(message, to.source));
+  const told = withTools({ messages: named, tools }, to);
+  const adapting = { ...to, tools: told.tools, callForm: to.form.calls(told.tools !== undefined) };
+  const turns = splitCalls(withResults(withCalls(told.messages, adapting), adapting), adapting);
+  const late = withLateSystems(withFirstSystem(turns, adapting), adapting);
+  // Where a late one was the last to speak, it is clear only now who is.
+  const shown = withFirstSystem(late, adapting);
+  return { messages: handedOver(shown, adapting), tools: told.tools };
+}
+
+/** What is being done once it is known which tools the template is given. */
+interface Adapting extends AdaptTo {
+  readonly tools: readonly ChatTool[] | undefined;
+  readonly callForm: ReturnType<TemplateForm['calls']>;
+}
+
+function handedOver(messages: readonly PreparedMessage[], { form, callForm }: Adapting) {
+  const how = form.messages(callForm);
+  return messages.map((message) => templateMessage(message, how));
 }
 
 /** A template that does not know a role knows the one that came before it, or after it. */
-function renamed(message: TemplateMessage, source: string): TemplateMessage {
+function renamed(message: PreparedMessage, source: string): PreparedMessage {
   const { role } = message;
   if (role === 'developer' && !source.includes('developer')) return { ...message, role: 'system' };
   const knowsFunctions = /role\b['"\])]*\s*(?:==|in)[^%}]*["']function["']/.test(source);
   return role === 'function' && !knowsFunctions ? { ...message, role: 'tool' } : message;
 }
 
-/** Some templates leave out calls, or what tools answered, without a word. */
-function tellOfLostTools(messages: readonly TemplateMessage[], { form, logger }: AdaptTo): void {
-  const calls = messages.filter(
-    ({ tool_calls }) => Array.isArray(tool_calls) && tool_calls.length > 0,
-  ).length;
-  if (calls > 0 && !form.showsCalls)
-    logger.warn('the chat template leaves out tool calls: the model does not see them', { messages: calls });
-  const results = messages.filter(({ role }) => role === 'tool' || role === 'function').length;
-  if (results > 0 && !form.showsToolResults)
-    logger.warn('the chat template leaves out what tools answered: the model does not see it', {
-      messages: results,
-    });
-}
-
-/** Several calls in a message become a message each where the template would show the first alone. */
-function splitCalls(messages: readonly TemplateMessage[], { form, logger }: AdaptTo): TemplateMessage[] {
-  return messages.flatMap((message) => {
-    const calls: readonly ChatToolCall[] = Array.isArray(message.tool_calls) ? message.tool_calls : [];
-    if (calls.length < 2 || form.showsAllCalls) return [message];
-    logger.warn('the chat template shows one call of a message: several become a message each', {
-      calls: calls.length,
-    });
-    const { content, reasoning_content: _, ...rest } = message;
-    return calls.map((call, i) =>
-      i === 0
-        ? { ...message, tool_calls: [call] }
-        : { ...rest, content: content === null ? null : '', tool_calls: [call] },
-    );
+/** Tools that the template does not show are described in a system message. */
+function withTools({ messages, tools }: Conversation, { form, write, logger }: AdaptTo): Conversation {
+  if (!tools) return { messages, tools };
+  const how = form.tools(messages[0]?.role === 'system');
+  if (how !== 'unknown') return { messages, tools: tools.map((tool) => toolWith(tool, how)) };
+  logger.warn('the chat template shows no tools: they are described in the system message', {
+    tools: tools.length,
   });
+  return { messages: explainTools(messages, tools, write), tools: undefined };
 }
 
-function withFirstSystem(
-  messages: readonly TemplateMessage[],
-  { form, withTools, logger }: AdaptTo,
-): readonly TemplateMessage[] {
+/** Calls that the template leaves out or refuses stand in the text of their message. */
+function withCalls(messages: readonly PreparedMessage[], { callForm, write, logger }: Adapting) {
+  const { showsSilent, showsBesideText, showsText } = callForm;
+  const calling = messages.filter(hasCalls);
+  const beside = calling.filter(({ content }) => !isNothing(content));
+  const lost = new Set([
+    ...(showsSilent ? [] : calling.filter(({ content }) => isNothing(content))),
+    ...(showsBesideText ? [] : beside),
+  ]);
+  if (beside.length > 0 && showsBesideText && !showsText) {
+    logger.warn('the chat template leaves out what is said beside tool calls', { messages: beside.length });
+  }
+  if (lost.size === 0) return messages;
+  logger.warn('the chat template leaves out tool calls: they stand in the text of their messages', {
+    messages: lost.size,
+  });
+  return messages.map((message) => (lost.has(message) ? withCallsInText(message, write) : message));
+}
+
+function hasCalls({ tool_calls: calls }: PreparedMessage): boolean {
+  return Array.isArray(calls) && calls.length > 0;
+}
+
+/** What tools answered is said by the user where the template leaves it out or refuses it. */
+function withResults(messages: readonly PreparedMessage[], { form, tools, logger }: Adapting) {
+  const results = messages.filter(({ role }) => role === 'tool' || role === 'function').length;
+  if (results === 0 || form.showsToolResults(tools !== undefined)) return messages;
+  logger.warn('the chat template leaves out what tools answered: the user says it', { messages: results });
+  return foldResults(messages);
+}
+
+/** Several calls in a message become a message each, with its result behind it, where the template does not take them together. */
+function splitCalls(messages: readonly PreparedMessage[], { form, logger }: Adapting): PreparedMessage[] {
+  const several = messages.filter(({ tool_calls: calls }) => Array.isArray(calls) && calls.length > 1).length;
+  if (several === 0 || form.showsAllCalls) return [...messages];
+  logger.warn('the chat template takes one call of a message: several become a message each', {
+    messages: several,
+  });
+  const split: PreparedMessage[] = [];
+  let results: PreparedMessage[] = [];
+  for (const [at, message] of messages.entries()) {
+    if (results.includes(message)) continue;
+    const calls: readonly ChatToolCall[] = message.tool_calls ?? [];
+    if (!Array.isArray(calls) || calls.length < 2) {
+      split.push(message);
+      continue;
+    }
+    results = resultsBehind(messages, at);
+    const left = new Set(results);
+    const { content, reasoning_content: _, ...rest } = message;
+    for (const [i, call] of calls.entries()) {
+      const first =
+        i === 0 ? message : { ...(rest as PreparedMessage), content: content === null ? null : '' };
+      split.push({ ...first, tool_calls: [call] });
+      for (const result of results) {
+        if (call.id === undefined || result.tool_call_id !== call.id) continue;
+        split.push(result);
+        left.delete(result);
+      }
+    }
+    split.push(...left);
+  }
+  return split;
+}
+
+/** The results of tools that follow a message. */
+function resultsBehind(messages: readonly PreparedMessage[], at: number): PreparedMessage[] {
+  const behind = messages.slice(at + 1);
+  const end = behind.findIndex(({ role }) => role !== 'tool' && role !== 'function');
+  return behind.slice(0, end < 0 ? behind.length : end);
+}
+
+function withFirstSystem(messages: readonly PreparedMessage[], { form, tools, logger }: Adapting) {
   const others = messages.findIndex(({ role }) => role !== 'system');
   const first = messages.slice(0, others < 0 ? messages.length : others);
-  if (first.every(isEmpty) || form.showsSystem(withTools)) return messages;
-  logger.warn('the chat template has no system role: the system message goes into the first user message');
+  const endsWith = messages.at(-1)?.role === 'tool' ? 'tool' : 'user';
+  if (first.every(isEmpty) || form.showsSystem(tools !== undefined, endsWith)) return messages;
+  logger.warn('the chat template shows no system message: it goes into the first user message');
   return foldIntoUser(messages, new Set(first.keys()));
 }
 
-/** Further system messages, which some templates refuse, and others leave out without a word. */
-function withLateSystems(
-  messages: readonly TemplateMessage[],
-  { form, render, logger }: AdaptTo,
-): readonly TemplateMessage[] {
-  const late = messages.flatMap(({ role }, i) => (i > 0 && role === 'system' ? [i] : []));
+/** Further system messages, which some templates refuse, and others leave out without a word, or the first in their place. */
+function withLateSystems(messages: readonly PreparedMessage[], adapting: Adapting) {
+  const { render, logger, tools } = adapting;
+  const systems = messages.flatMap(({ role }, i) => (role === 'system' ? [i] : []));
+  const late = systems.filter((i) => i > 0);
   if (late.length === 0) return messages;
   const probes = messages.map((message, i) =>
-    late.includes(i) ? { ...message, content: `${PROBE}${i}z` } : message,
+    systems.includes(i) ? { ...message, content: `${PROBE}${i}z` } : message,
   );
-  const text = render(probes.map((message) => templateMessage(message, form.messages)));
-  if (text === undefined) return messages;
-  const lost = late.filter(
-    (i) => !isEmpty(messages[i] as TemplateMessage) && !text.includes(`${PROBE}${i}z`),
-  );
+  const text = render(handedOver(probes, adapting), tools);
+  const isShown = (i: number) => text?.includes(`${PROBE}${i}z`) === true;
+  const lost = systems.filter((i) => !isEmpty(messages[i] as PreparedMessage) && !isShown(i));
   if (lost.length === 0) return messages;
-  logger.warn('the chat template leaves out system messages: they go into the next user message', {
-    messages: lost,
+  const folding = new Set(lost.includes(0) || text === undefined ? late : lost);
+  const ways = [foldIntoUser(messages, folding), foldIntoUserBefore(messages, folding)];
+  // Where it fails anyhow, what the template says itself is of more use.
+  const folded = ways.find((way) => render(handedOver(way, adapting), tools) !== undefined);
+  if (!folded) return messages;
+  logger.warn('the chat template does not take late system messages: they go into user messages', {
+    messages: [...folding],
   });
-  return foldIntoUser(messages, new Set(lost));
+  return folded;
 }
 
-function isEmpty({ content }: TemplateMessage): boolean {
-  const text = typeof content === 'string' ? content : Array.isArray(content) ? textOfParts(content) : '';
-  return text.trim() === '';
+function isEmpty({ content }: PreparedMessage): boolean {
+  return plainText(textOfContent(content)).trim() === '';
 }

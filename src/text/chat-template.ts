@@ -1,8 +1,9 @@
 import { fail, isRocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import { JinjaTemplate, type Rendered, TrustedText } from '../jinja/index.ts';
+import { JinjaTemplate, type Rendered, strftime, TrustedText } from '../jinja/index.ts';
 import type { ChatTool, TemplateMessage } from './chat-message.ts';
 import { adaptConversation } from './adapt-conversation.ts';
+import { dialectOf } from './dialects/index.ts';
 import { TemplateForm } from './template-form.ts';
 import type { Tokenizer } from './tokenizer.ts';
 import type { TokenizerMetadata } from './tokenizer-metadata.ts';
@@ -45,6 +46,8 @@ interface Program {
   readonly source: string;
   readonly template: JinjaTemplate;
   readonly form: TemplateForm;
+  /** Whether it fails without variables that others do not have. */
+  needsMore?: boolean;
 }
 
 /**
@@ -125,28 +128,56 @@ export class ChatTemplate {
    */
   renderSpans(messages: readonly TemplateMessage[], options: ChatRenderOptions = {}): Rendered {
     const { addGenerationPrompt = true, tools, variables, now = new Date() } = options;
-    const { source, template, form } = tools === undefined ? this.#main : this.#forTools;
-    const render = (given: readonly unknown[]) => {
-      const all = { ...this.#tokenTexts(), ...variables, messages: given, tools };
-      return template.render({ ...all, add_generation_prompt: addGenerationPrompt }, now);
+    const program = tools === undefined ? this.#main : this.#forTools;
+    const { source, template, form } = program;
+    const render = (given: readonly unknown[], shown: readonly ChatTool[] | undefined) => {
+      const all = { ...this.#tokenTexts(), ...this.#needed(program, tools, now), ...variables };
+      const of = { messages: given, tools: shown, add_generation_prompt: addGenerationPrompt };
+      return template.render({ ...all, ...of }, now);
     };
-    const adapted = adaptConversation(messages, {
-      source,
-      form,
-      withTools: tools !== undefined,
-      logger: this.#logger,
-      render: (given) => attempt(() => render(given).text),
-    });
-    return render(adapted);
+    const adapted = adaptConversation(
+      { messages, tools },
+      {
+        source,
+        form,
+        write: dialectOf(source).write,
+        logger: this.#logger,
+        render: (given, shown) => attempt(() => render(given, shown).text),
+      },
+    );
+    return render(adapted.messages, adapted.tools);
   }
 
   #program(source: string): Program {
     const template = new JinjaTemplate(source);
-    const form = new TemplateForm((messages, tools) => {
-      const all = { ...this.#tokenTexts(), messages, tools, add_generation_prompt: true };
-      return attempt(() => template.render(all, new Date(0)).text);
+    const program: Program = {
+      source,
+      template,
+      form: new TemplateForm((messages, tools) => {
+        const now = new Date(0);
+        const all = { ...this.#tokenTexts(), ...this.#needed(program, tools, now) };
+        return attempt(
+          () => template.render({ ...all, messages, tools, add_generation_prompt: true }, now).text,
+        );
+      }),
+    };
+    return program;
+  }
+
+  /** What a template cannot do without besides messages and tools, as the models' cards give it. */
+  #needed(program: Program, tools: readonly ChatTool[] | undefined, now: Date): Record<string, unknown> {
+    const given = () => ({
+      functions: JSON.stringify((tools ?? []).map((tool) => tool.function)),
+      datetime: strftime(now, '%b %d %Y'),
     });
-    return { source, template, form };
+    program.needsMore ??= !this.#isRendered(program, {}) && this.#isRendered(program, given());
+    return program.needsMore ? given() : {};
+  }
+
+  #isRendered({ template }: Program, variables: Record<string, unknown>): boolean {
+    const messages = [{ role: new TrustedText('user'), content: 'x' }];
+    const all = { ...this.#tokenTexts(), ...variables, messages, add_generation_prompt: true };
+    return attempt(() => template.render(all, new Date(0)).text) !== undefined;
   }
 
   #tokenTexts(): Record<string, TrustedText> {

@@ -36,7 +36,6 @@ export {
   type ReasoningOptions,
   reasoningVariables,
   templateVariables,
-  withToolsExplained,
 } from './dialects/index.ts';
 export type { Rendered, Spans } from '../jinja/index.ts';
 export { createTokenizer } from './create-tokenizer.ts';

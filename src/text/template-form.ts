@@ -1,21 +1,52 @@
-import type { ChatTool, TemplateMessage } from './chat-message.ts';
-import { type MessageForm, templateMessage } from './template-messages.ts';
+import type { ChatTool } from './chat-message.ts';
+import {
+  type ContentParts,
+  type MessageForm,
+  type PreparedMessage,
+  templateMessage,
+} from './template-messages.ts';
 
 /** Renders messages that are handed over as they are; undefined where the template fails. */
 export type TryRender = (messages: readonly unknown[], tools?: readonly ChatTool[]) => string | undefined;
 
+/** How a template shows the calls of a message. */
+export interface CallForm extends Pick<MessageForm, 'callArguments' | 'silentCalls'> {
+  /** Whether it shows calls with nothing said beside, and those beside a text. */
+  readonly showsSilent: boolean;
+  readonly showsBesideText: boolean;
+  /** Whether a text beside calls is shown. */
+  readonly showsText: boolean;
+}
+
+/** What tools may lack and a template may need. */
+export type ToolPart = 'description' | 'parameters' | 'parameter descriptions';
+
+/** How tools are handed over: with what they lack of these parts, or not at all, since none would be shown. */
+export type ToolForm = ReadonlySet<ToolPart> | 'unknown';
+
 /** Texts that no template writes itself. */
 const MARK = 'rfProbeOne';
 const OTHER = 'rfProbeTwo';
+const TEXT = 'rfProbeText';
 
 /** How messages are handed over where nothing is known of the template. */
 const AS_GIVEN: MessageForm = {
   parts: () => 'as they are',
   strings: 'as they are',
   callArguments: 'as objects',
-  nothing: null,
+  silentCalls: 'as they are',
 };
 
+/** What is said of calls by a template that fails anyhow: what it says itself is of more use. */
+const UNTRIED: CallForm = {
+  callArguments: 'as objects',
+  silentCalls: 'as they are',
+  showsSilent: true,
+  showsBesideText: true,
+  showsText: true,
+};
+
+const SYSTEM = { role: 'system', content: 'w' };
 const USER = { role: 'user', content: 'x' };
 const ANSWER = { role: 'assistant', content: 'y' };
 
@@ -24,7 +55,11 @@ const PROBE_TOOL: ChatTool = {
   function: {
     name: OTHER,
     description: 'z',
-    parameters: { type: 'object', properties: { probe: { type: 'string' } }, required: ['probe'] },
+    parameters: {
+      type: 'object',
+      properties: { probe: { type: 'string', description: 'z' } },
+      required: ['probe'],
+    },
   },
 };
 
@@ -32,11 +67,11 @@ function callOf(name: string, given: unknown, id = 'probe0001') {
   return { id, type: 'function' as const, function: { name, arguments: given as Record<string, unknown> } };
 }
 
-function calling(calls: readonly unknown[], content: string | null): TemplateMessage {
+function calling(calls: readonly unknown[], content: string | null): PreparedMessage {
   return { role: 'assistant', content, tool_calls: calls as never };
 }
 
-const RESULT: TemplateMessage = { role: 'tool', content: 'z', tool_call_id: 'probe0001', name: OTHER };
+const RESULT: PreparedMessage = { role: 'tool', content: 'z', tool_call_id: 'probe0001', name: OTHER };
 
 /** A value that was printed as Python writes it shows its quotes. */
 function shows(text: string | undefined, mark: string): boolean {
@@ -46,7 +81,6 @@ function shows(text: string | undefined, mark: string): boolean {
 /** What a template makes of messages, found out by rendering a few, each at its first use. */
 export class TemplateForm {
   readonly #tryRender: TryRender;
-  readonly #parts = new Map<string, 'as they are' | 'as text'>();
   readonly #kept = new Map<string, unknown>();
 
   constructor(render: TryRender) {
@@ -54,54 +88,75 @@ export class TemplateForm {
   }
 
   /** How messages are to be handed over. */
-  get messages(): MessageForm {
+  messages(calls: CallForm): MessageForm {
+    const { callArguments, silentCalls } = calls;
     return {
-      parts: (role) => this.#partsOf(role),
+      parts: (role) => this.#parts(role),
       strings: this.#once('strings', () => this.#strings()),
-      callArguments: this.#once('arguments', () => this.#callArguments()),
-      nothing: this.#once('nothing', () => this.#nothing()),
+      callArguments,
+      silentCalls,
     };
   }
 
-  /** Whether a system message before all others is shown. */
-  showsSystem(withTools: boolean): boolean {
-    return this.#once(`system ${withTools}`, () => {
-      const tools = withTools ? [PROBE_TOOL] : undefined;
-      const text = this.#render([{ role: 'system', content: MARK }, USER], tools);
+  /** How tools are to be handed over. */
+  tools(withSystem: boolean): ToolForm {
+    return this.#once(`tools ${withSystem}`, () => {
+      const messages = withSystem && this.showsSystem(false) ? [SYSTEM, USER] : [USER];
+      const isShown = (tool: ChatTool) => this.#render(messages, [tool])?.includes(OTHER) === true;
+      if (isShown(PROBE_TOOL)) return new Set(TOOL_PARTS.filter((part) => !isShown(without(part))));
+      return this.#render(messages) === undefined ? new Set<ToolPart>() : 'unknown';
+    });
+  }
+
+  /** Whether a system message before all others is shown, in a conversation that the user or a tool has said the last of. */
+  showsSystem(withTools: boolean, endsWith: 'user' | 'tool' = 'user'): boolean {
+    return this.#once(`system ${withTools} ${endsWith}`, () => {
+      const tools = toolsOf(withTools);
+      const form = this.messages(endsWith === 'user' ? UNTRIED : this.calls(withTools));
+      const turns =
+        endsWith === 'user' ? [USER] : [USER, calling([callOf(OTHER, { probe: 'v' })], ''), RESULT];
+      const text = this.#render([{ role: 'system', content: MARK }, ...turns], tools, form);
       if (text !== undefined) return text.includes(MARK);
       // Where it fails anyhow, the system message is not the reason.
-      return this.#render([USER], tools) === undefined;
+      return this.#render(turns, tools, form) === undefined;
     });
   }
 
-  /** Whether a call is shown. A template that refuses calls says so itself. */
-  get showsCalls(): boolean {
-    return this.#once('call', () => {
-      const text = this.#render([USER, calling([callOf(MARK, { probe: 'v' })], ''), RESULT]);
-      return text === undefined || text.includes(MARK);
+  /** How calls are to be handed over, and where they are shown. */
+  calls(withTools: boolean): CallForm {
+    return this.#once(`calls ${withTools}`, () => this.#calls(toolsOf(withTools)));
+  }
+
+  /** Whether what a tool answered is shown, behind a call or behind the text of one. */
+  showsToolResults(withTools: boolean): boolean {
+    return this.#once(`results ${withTools}`, () => {
+      const tools = toolsOf(withTools);
+      const { showsSilent } = this.calls(withTools);
+      const before = [USER, showsSilent ? calling([callOf(OTHER, { probe: 'v' })], '') : ANSWER];
+      const form = this.messages(this.calls(withTools));
+      const text = this.#render([...before, { ...RESULT, content: MARK }], tools, form);
+      if (text !== undefined) return text.includes(MARK);
+      return this.#render(before, tools, form) === undefined;
     });
   }
 
-  /** Whether what a tool answered is shown. A template that refuses it says so itself. */
-  get showsToolResults(): boolean {
-    return this.#once('result', () => {
-      const result = { ...RESULT, content: MARK };
-      const text = this.#render([USER, calling([callOf(OTHER, { probe: 'v' })], ''), result]);
-      return text === undefined || text.includes(MARK);
-    });
-  }
-
-  /** Whether of several calls in one message the second is shown. A template that refuses them says so itself. */
+  /** Whether of several calls in one message the second is shown. */
   get showsAllCalls(): boolean {
-    return this.#once('calls', () => {
+    return this.#once('all calls', () => {
       const calls = [callOf(MARK, { probe: 'v' }), callOf(OTHER, { probe: 'v' }, 'probe0002')];
-      const text = this.#render([USER, calling(calls, ''), RESULT, { ...RESULT, tool_call_id: 'probe0002' }]);
-      return text === undefined || !text.includes(MARK) || text.includes(OTHER);
+      const form = this.messages(this.calls(false));
+      const render = (given: typeof calls) => {
+        const results = given.map(({ id }) => ({ ...RESULT, tool_call_id: id }));
+        return this.#render([USER, calling(given, ''), ...results], undefined, form);
+      };
+      const text = render(calls);
+      if (text === undefined) return render(calls.slice(0, 1)) === undefined;
+      return !text.includes(MARK) || text.includes(OTHER);
     });
   }
 
   #render(
-    messages: readonly TemplateMessage[],
+    messages: readonly PreparedMessage[],
     tools?: readonly ChatTool[],
     form = AS_GIVEN,
   ): string | undefined {
@@ -116,37 +171,98 @@ export class TemplateForm {
     return this.#kept.get(name) as T;
   }
 
-  #partsOf(role: string): 'as they are' | 'as text' {
-    const known = this.#parts.get(role);
-    if (known) return known;
-    const text = this.#render(conversationOf(role, [{ type: 'text', text: MARK }]));
-    const form = shows(text, MARK) && !text?.includes(`"${MARK}"`) ? 'as they are' : 'as text';
-    this.#parts.set(role, form);
-    return form;
+  #parts(role: string): 'as they are' | 'as text' {
+    return this.#once(`parts ${role}`, () => {
+      const text = this.#render(conversationOf(role, [{ type: 'text', text: MARK }]));
+      return shows(text, MARK) && !text?.includes(`"${MARK}"`) ? 'as they are' : 'as text';
+    });
   }
 
   #strings(): 'as they are' | 'as parts' {
     if (this.#render(conversationOf('user', MARK))?.includes(MARK)) return 'as they are';
-    return this.#partsOf('user') === 'as they are' ? 'as parts' : 'as they are';
+    return this.#parts('user') === 'as they are' ? 'as parts' : 'as they are';
   }
 
-  #callArguments(): 'as objects' | 'as text' {
-    const messages = [USER, calling([callOf(OTHER, { probe: MARK })], ''), RESULT];
-    if (shows(this.#render(messages, [PROBE_TOOL]), MARK)) return 'as objects';
-    const form: MessageForm = { ...AS_GIVEN, callArguments: 'as text' };
-    return shows(this.#render(messages, [PROBE_TOOL], form), MARK) ? 'as text' : 'as objects';
+  #calls(tools: readonly ChatTool[] | undefined): CallForm {
+    for (const results of [[RESULT], []]) {
+      for (const callArguments of ['as objects', 'as text'] as const) {
+        const tried = (content: string | null) => this.#withCall({ content, callArguments, tools, results });
+        const [none, empty, beside] = [tried(null), tried(''), tried(TEXT)];
+        if (none === undefined && empty === undefined && beside === undefined) continue;
+        const isEither = (none === undefined) === (empty === undefined);
+        return {
+          callArguments,
+          silentCalls: isEither ? 'as they are' : none === undefined ? '' : null,
+          showsSilent: none !== undefined || empty !== undefined,
+          showsBesideText: beside !== undefined,
+          showsText: beside?.includes(TEXT) !== false,
+        };
+      }
+    }
+    if (this.#render([USER, ANSWER, USER], tools) === undefined) return UNTRIED;
+    return { ...UNTRIED, showsSilent: false, showsBesideText: false };
   }
 
-  #nothing(): null | '' {
-    const render = (content: string | null) =>
-      this.#render([USER, calling([callOf(OTHER, { probe: MARK })], content), RESULT], [PROBE_TOOL]);
-    const without = render(null);
-    if (without !== undefined && !without.includes('None')) return null;
-    return render('') === undefined ? null : '';
+  /** What is made of a call where it is shown with its arguments, and nothing is written for a content of none. */
+  #withCall(of: {
+    content: string | null;
+    callArguments: MessageForm['callArguments'];
+    tools: readonly ChatTool[] | undefined;
+    results: readonly PreparedMessage[];
+  }): string | undefined {
+    const { content, callArguments, tools, results } = of;
+    const call = calling([callOf(OTHER, { probe: MARK })], content);
+    const text = this.#render([USER, call, ...results], tools, { ...AS_GIVEN, callArguments });
+    const isShown = shows(text, MARK) && text?.includes(OTHER);
+    return isShown && (content !== null || !text?.includes('None')) ? text : undefined;
   }
 }
 
-function conversationOf(role: string, content: NonNullable<TemplateMessage['content']>): TemplateMessage[] {
+const TOOL_PARTS: readonly ToolPart[] = ['description', 'parameters', 'parameter descriptions'];
+
+/** A tool that lacks this part. */
+function without(part: ToolPart): ChatTool {
+  const { description, parameters = {}, name } = PROBE_TOOL.function;
+  const bare = { ...parameters, properties: { probe: { type: 'string' } } };
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(part !== 'description' && description !== undefined && { description }),
+      ...(part !== 'parameters' && { parameters: part === 'description' ? parameters : bare }),
+    },
+  };
+}
+
+/** A tool with these parts, empty where it lacks them. */
+export function toolWith(tool: ChatTool, parts: ReadonlySet<ToolPart>): ChatTool {
+  const { description, parameters } = tool.function;
+  const schema = parameters ?? (parts.has('parameters') ? { type: 'object', properties: {} } : undefined);
+  return {
+    ...tool,
+    function: {
+      ...tool.function,
+      ...(description === undefined && parts.has('description') && { description: '' }),
+      ...(schema && { parameters: parts.has('parameter descriptions') ? describedSchema(schema) : schema }),
+    },
+  };
+}
+
+function describedSchema(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { properties } = schema;
+  if (typeof properties !== 'object' || properties === null) return schema;
+  const described = Object.entries(properties).map(([name, of]: [string, unknown]) => [
+    name,
+    typeof of === 'object' && of !== null ? { description: '', ...of } : of,
+  ]);
+  return { ...schema, properties: Object.fromEntries(described) };
+}
+
+function toolsOf(withTools: boolean): readonly ChatTool[] | undefined {
+  return withTools ? [PROBE_TOOL] : undefined;
+}
+
+function conversationOf(role: string, content: string | ContentParts): PreparedMessage[] {
   if (role === 'system' || role === 'developer') return [{ role, content }, USER];
   if (role === 'assistant') return [USER, { role, content }, USER];
   if (role === 'tool') return [USER, calling([callOf(OTHER, { probe: 'v' })], ''), { ...RESULT, content }];

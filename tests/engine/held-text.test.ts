@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { loadModel } from '../../src/index.ts';
+import { ModelText } from '../../src/engine/model-text.ts';
+import type { GgufFile } from '../../src/gguf/index.ts';
+import { metadataOf } from '../support/metadata.ts';
 import { BUNDLED } from '../support/run-cli.ts';
 
 const SCHEMAS: readonly object[] = [
@@ -64,4 +67,21 @@ test('what contradicts itself is refused before anything runs', async () => {
   await assert.rejects(unsupported, { code: 'SCHEMA_UNSUPPORTED' });
   const cut = model.chat(messages, { schema: { type: 'string', minLength: 50 }, maxTokens: 2 });
   await assert.rejects(cut.json(), { code: 'TEXT_NOT_JSON' });
+});
+
+test('forced calls are those of the template for tools', () => {
+  const metadata = metadataOf({
+    model: 'llama',
+    tokens: ['<unk>', '<s>', '</s>', '▁', 'a'],
+    token_type: [2, 3, 3, 1, 1],
+    'tokenizer.chat_template': '{{ messages }}',
+    'tokenizer.chat_template.tool_use': '{{ tools }}<|tool_call|>',
+  });
+  const text = new ModelText({ gguf: { metadata } as unknown as GgufFile }, {});
+  const form = text.answerForm([3], {
+    tools: [{ type: 'function', function: { name: 'f' } }],
+    toolChoice: 'required',
+  });
+  assert.equal(text.dialect.name, 'granite-3');
+  assert.ok(form?.kind === 'answer' && form.template.includes('<|tool_call|>'));
 });

@@ -40,13 +40,13 @@ test('variants by name, and the variant for tools where tools are given', () => 
     ...TOKENS,
     'tokenizer.chat_template.rag': 'rag {{ bos_token }}',
     'tokenizer.chat_template': 'plain {{ bos_token }}{{ eos_token }}',
-    'tokenizer.chat_template.tool_use': 'tools {{ tools | length }}',
+    'tokenizer.chat_template.tool_use': 'tools {{ tools[0].function.name }}',
   });
   const tokenizer = createTokenizer(metadata);
   assert.deepEqual(chatTemplateNames(metadata), ['default', 'rag', 'tool_use']);
   const template = ChatTemplate.read(metadata, tokenizer);
   assert.equal(template.render(HI), 'plain <s></s>');
-  assert.equal(template.render(HI, { tools: [{ type: 'function', function: { name: 'f' } }] }), 'tools 1');
+  assert.equal(template.render(HI, { tools: [{ type: 'function', function: { name: 'f' } }] }), 'tools f');
   assert.equal(ChatTemplate.read(metadata, tokenizer, 'rag').render(HI), 'rag <s>');
 });
 

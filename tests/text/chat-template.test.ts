@@ -140,10 +140,10 @@ test('Llama 3.1: tools', () => {
       header('assistant'),
   );
   const call = TOOL_TURNS[1]?.tool_calls?.[0];
-  rejects(
-    () => llama.render([{ role: 'assistant', tool_calls: [call, call] } as ChatMessage]),
-    'This model only supports single tool-calls at once!',
-  );
+  const both = { role: 'assistant', content: '', tool_calls: [call, call] } as ChatMessage;
+  const turn = `${header('assistant')}{"name": "add", "parameters": {"a": 1, "b": 2}}<|eot_id|>`;
+  const rendered = llama.render([TOOL_TURNS[0] as ChatMessage, both]);
+  assert.ok(rendered.endsWith(`1+2?<|eot_id|>${turn}${turn}${header('assistant')}`), rendered);
 });
 
 test('Mistral Nemo: the system message goes into the last turn', () => {

@@ -102,11 +102,11 @@ const CALLING: ChatMessage[] = [USER, { role: 'assistant', content: null, tool_c
 
 test('arguments of calls as objects or as text, whichever the template writes', () => {
   const each = (body: string) =>
-    `{% for m in messages %}{% if m.tool_calls %}{% for c in m.tool_calls %}${body}{% endfor %}{% endif %}{% endfor %}`;
+    `{% for m in messages %}{% if m.tool_calls %}{% for c in m.tool_calls %}${body}{{ c.function.name }}{% endfor %}{% endif %}{% endfor %}`;
   const asObjects = watched(each('{{ c.function.arguments | tojson }}'));
-  assert.equal(asObjects.template.render(CALLING), '{"a": 12345678901234567890, "b": 1.0}');
+  assert.equal(asObjects.template.render(CALLING), '{"a": 12345678901234567890, "b": 1.0}f');
   const asText = watched(each("{{ '>' + c.function.arguments }}"));
-  assert.equal(asText.template.render(CALLING), '>{"a": 12345678901234567890, "b": 1.0}');
+  assert.equal(asText.template.render(CALLING), '>{"a": 12345678901234567890, "b": 1.0}f');
   const given = [
     USER,
     {
@@ -115,24 +115,45 @@ test('arguments of calls as objects or as text, whichever the template writes', 
       tool_calls: [{ ...CALL, function: { name: 'f', arguments: { a: 1 } } }],
     },
   ];
-  assert.equal(asText.template.render(given as ChatMessage[]), '>{"a":1}');
+  assert.equal(asText.template.render(given as ChatMessage[]), '>{"a":1}f');
   const printed = watched(each('{{ c.function.arguments }}'));
-  assert.equal(printed.template.render(CALLING), '{"a": 12345678901234567890, "b": 1.0}');
+  assert.equal(printed.template.render(CALLING), '{"a": 12345678901234567890, "b": 1.0}f');
 });
 
 test('a call without a content is empty where the template would fail or write None', () => {
   const source =
-    '{% for m in messages %}{{ m.content }}|{% for c in m.tool_calls or [] %}{{ c.function.arguments.a }}{{ c.function.arguments.probe }}{% endfor %}{% endfor %}';
-  assert.equal(watched(source).template.render(CALLING), 'Hi||12345678901234567890');
+    '{% for m in messages %}{{ m.content }}|{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments.a }}{{ c.function.arguments.probe }}{% endfor %}{% endfor %}';
+  assert.equal(watched(source).template.render(CALLING), 'Hi||f12345678901234567890');
+  // And none where it shows calls of those alone.
+  const none =
+    '{% for m in messages %}{% if m.content is none %}{{ m.tool_calls | tojson }}{% else %}{{ m.content }}{% endif %}{% endfor %}';
+  for (const content of [null, '', undefined]) {
+    const turn = {
+      role: 'assistant' as const,
+      tool_calls: [CALL],
+      ...(content !== undefined && { content }),
+    };
+    assert.match(watched(none).template.render([USER, turn]), /^Hi\[\{"id": "call00001"/);
+  }
 });
 
-test('several calls of a message are all written', () => {
+test('several calls of a message are all written, each with its result behind it', () => {
   const source =
-    '{% for m in messages %}{% if m.tool_calls %}({{ m.content }}{{ m.tool_calls[0].function.name }}){% endif %}{% endfor %}';
+    '{% for m in messages %}{% if m.tool_calls %}({{ m.content }}{{ m.tool_calls[0].function.name }}{{ m.tool_calls[0].function.arguments }}){% elif m.role == "tool" %}={{ m.content }}{% endif %}{% endfor %}';
+  const calls = ['a', 'b', 'c'].map((name) => ({ ...CALL, id: name, function: { name, arguments: {} } }));
+  const talk: ChatMessage[] = [USER, { role: 'assistant', content: 'x', tool_calls: calls }];
+  const result = (id: string): ChatMessage => ({ role: 'tool', content: id.toUpperCase(), tool_call_id: id });
   const { template, warnings } = watched(source);
-  const calls = ['a', 'b', 'c'].map((name) => ({ ...CALL, function: { name, arguments: {} } }));
-  assert.equal(template.render([USER, { role: 'assistant', content: 'x', tool_calls: calls }]), '(xa)(b)(c)');
-  assert.equal(warnings.length, 1);
+  assert.equal(template.render(talk), '(xa{})(b{})(c{})');
+  assert.deepEqual(warnings, [
+    'the chat template takes one call of a message: several become a message each',
+  ]);
+  assert.equal(
+    template.render([...talk, result('b'), result('a'), result('?'), USER]),
+    '(xa{})=A(b{})=B(c{})=?',
+  );
+  const refusing = `{% for m in messages %}{% if m.tool_calls and m.tool_calls|length > 1 %}{{ raise_exception('one') }}{% endif %}{% endfor %}`;
+  assert.equal(watched(refusing + source).template.render(talk), '(xa{})(b{})(c{})');
 });
 
 test('no real template loses a system message, a part or an argument without an objection', () => {
@@ -177,25 +198,4 @@ test('a template that a user gives: a text, the name of a variant, or a name tha
     () => given('{% if %}'),
     (error) => isRocmforgeError(error, 'CHAT_TEMPLATE_INVALID'),
   );
-});
-
-test('a template that leaves out calls, or what tools answered, is told of', () => {
-  const call = { id: 'c1', type: 'function' as const, function: { name: 'look', arguments: { at: 'x' } } };
-  const talk: ChatMessage[] = [
-    USER,
-    { role: 'assistant', content: null, tool_calls: [call] },
-    { role: 'tool', content: 'rain', tool_call_id: 'c1' },
-  ];
-  const turns = watched(ONLY_TURNS);
-  turns.template.render(talk);
-  assert.deepEqual(
-    turns.warnings.map((warning) => /leaves out (tool calls|what tools answered)/.exec(warning)?.[1]),
-    ['tool calls', 'what tools answered'],
-  );
-  const results = watched(PLAIN);
-  results.template.render(talk);
-  assert.equal(results.warnings.length, 1);
-  const whole = watched(`${PLAIN}{{ messages | tojson }}`);
-  whole.template.render(talk);
-  assert.deepEqual(whole.warnings, []);
 });

@@ -2,6 +2,7 @@ import type { Rule } from '../../grammar/index.ts';
 import type { CallOutcome } from './answer-part.ts';
 import type { Parameters } from './parameters.ts';
 import type { Reading, Scanner } from './scanner.ts';
+import type { CallWriter } from './written-calls.ts';
 
 /** What the readers of calls read from and tell. */
 export interface CallContext {
@@ -37,6 +38,7 @@ export interface CallSyntax {
   read(context: CallContext, start: string | undefined): Reading<boolean>;
   /** What one call is, or several. Throws `SCHEMA_UNSUPPORTED` and as `schemaGrammar`. */
   rule(rules: CallRules): Rule;
+  readonly write: CallWriter;
 }
 
 /** How a call ends that is not whole. */

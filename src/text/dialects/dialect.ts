@@ -1,6 +1,7 @@
 import type { Rule } from '../../grammar/index.ts';
 import type { CallContext, CallRules, CallSyntax } from './call-context.ts';
 import type { Reading } from './scanner.ts';
+import type { CallWriter } from './written-calls.ts';
 
 /** How reasoning is told from the answer. */
 export interface ReasoningForm {
@@ -55,6 +56,11 @@ export interface Dialect {
   readonly rule?: (rules: AnswerRules, form: TextRule) => Rule;
   /** Reads a whole answer, where it is more than reasoning, text and calls in this order. */
   readonly read?: (context: AnswerContext, dialect: Dialect) => Reading<void>;
+}
+
+/** The dialect of a template: the model has learnt to write calls. */
+export interface TemplateDialect extends Dialect {
+  readonly write: CallWriter;
 }
 
 /** What the end of a prompt says of the answer's beginning: a text that the answer goes on from. */

@@ -1,7 +1,8 @@
+import { plainText } from '../template-text.ts';
 import { parameterCalls } from './calls/parameter-calls.ts';
 import { HARMONY, readChannels } from './channels.ts';
 import { functionaryRule, harmonyRule, kimi3Rule, museRule } from './forced/own-rules.ts';
-import type { AnswerContext, Dialect } from './dialect.ts';
+import type { AnswerContext, Dialect, TemplateDialect } from './dialect.ts';
 import { readArguments } from './calls/object-call.ts';
 import { readProgram } from './calls/llama-calls.ts';
 import type { Reading } from './scanner.ts';
@@ -22,11 +23,18 @@ export const PLAIN: Dialect = {
   },
 };
 
+/** What stands before the arguments of a call of harmony. */
+const JSON_BODY = '<|constrain|>json<|message|>';
+
 /** gpt-oss: OpenAI's harmony format. */
-export const GPT_OSS: Dialect = {
+export const GPT_OSS: TemplateDialect = {
   name: 'harmony',
   thinks: true,
   rule: harmonyRule,
+  write: (calls) =>
+    calls
+      .map((call) => `<|channel|>commentary to=functions.${call.name} ${JSON_BODY}${call.arguments}<|call|>`)
+      .join('\n'),
   reasoning: {
     open: '<|channel|>analysis<|message|>',
     close: '<|end|>',
@@ -47,10 +55,12 @@ const ATEM = parameterCalls({
 });
 
 /** Muse Glimmer: messages to oneself, to the user and to tools, whose calls are XML. */
-export const MUSE: Dialect = {
+export const MUSE: TemplateDialect = {
   name: 'atem',
   thinks: true,
   rule: (rules, form) => museRule(rules, form, ATEM),
+  write: (calls) =>
+    calls.map((call) => ` to=${call.name}<|message|>${plainText(ATEM.write([call]))}<|eom|>`).join('\n'),
   reasoning: {
     open: ' to=self<|message|>',
     close: '<|eom|>',
@@ -74,9 +84,10 @@ export const MUSE: Dialect = {
 };
 
 /** functionary v3.2: messages to `all` and to tools. */
-export const FUNCTIONARY_32: Dialect = {
+export const FUNCTIONARY_32: TemplateDialect = {
   name: 'functionary-v3.2',
   rule: functionaryRule,
+  write: (calls) => calls.map(({ name, arguments: given }) => `>>>${name}\n${given}`).join('\n'),
   reasoning: { open: '<think>', close: '</think>' },
   opening: (prompt) => behindLast(prompt, '>>>'),
   read: readFunctionary,
@@ -138,10 +149,11 @@ const K3_CALLS = parameterCalls({
 });
 
 /** Kimi K3: everything in tags of control tokens. */
-export const KIMI_K3: Dialect = {
+export const KIMI_K3: TemplateDialect = {
   name: 'kimi-k3',
   thinks: true,
   rule: (rules, form) => kimi3Rule(rules, form, K3_CALLS),
+  write: (calls) => `<|open|>tools<|sep|>${plainText(K3_CALLS.write(calls))}<|close|>tools<|sep|>`,
   reasoning: {
     open: '<|open|>think<|sep|>',
     close: '<|close|>think<|sep|><|open|>response<|sep|>',

@@ -5,6 +5,6 @@ export { freshCallId } from './call-id.ts';
 export type { Dialect, ReasoningForm } from './dialect.ts';
 export { answerGrammar, type AnswerGrammarOf } from './forced/answer-grammar.ts';
 export { PLAIN } from './dialects-of-their-own.ts';
-export { withToolsExplained } from './explained.ts';
 export { type ReasoningOptions, reasoningVariables, templateVariables } from './reasoning-switch.ts';
 export { dialectOf } from './table.ts';
+export type { CallWriter, WrittenCall } from './written-calls.ts';

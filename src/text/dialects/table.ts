@@ -6,7 +6,7 @@ import { nestedTagCalls } from './calls/nested-tag-calls.ts';
 import { objectCalls } from './calls/object-calls.ts';
 import { parameterCalls } from './calls/parameter-calls.ts';
 import type { CallSyntax } from './call-context.ts';
-import type { Dialect, ReasoningForm } from './dialect.ts';
+import type { ReasoningForm, TemplateDialect } from './dialect.ts';
 import { FUNCTIONARY_32, GPT_OSS, KIMI_K3, MUSE } from './dialects-of-their-own.ts';
 
 /** A dialect, and what the source of a chat template holds that asks for it: all of the words. */
@@ -51,9 +51,15 @@ const MISTRAL: NamedCalls = {
   orList: true,
 };
 
+const MISTRAL_LIST = objectCalls({
+  open: ['[TOOL_CALLS]'],
+  written: { isList: true, id: { key: 'id', length: 9 } },
+});
+
 const MISTRAL_NEMO: CallSyntax = {
   ...namedCalls(MISTRAL),
-  rule: objectCalls({ open: ['[TOOL_CALLS]'], written: { isList: true, id: { key: 'id', length: 9 } } }).rule,
+  rule: MISTRAL_LIST.rule,
+  write: MISTRAL_LIST.write,
 };
 
 const QWEN_XML = parameterCalls({
@@ -320,7 +326,7 @@ const KNOWN: readonly Known[] = [
 ];
 
 /** Dialects whose answers are more than reasoning, text and calls. */
-const OF_THEIR_OWN: readonly { readonly words: readonly string[]; readonly dialect: Dialect }[] = [
+const OF_THEIR_OWN: readonly { readonly words: readonly string[]; readonly dialect: TemplateDialect }[] = [
   { words: ['<|channel|>', '<|message|>', 'analysis'], dialect: GPT_OSS },
   { words: ['atem:function_calls'], dialect: MUSE },
   { words: ['>>>all'], dialect: FUNCTIONARY_32 },
@@ -328,7 +334,7 @@ const OF_THEIR_OWN: readonly { readonly words: readonly string[]; readonly diale
 ];
 
 /** The dialect that a chat template asks the model for; where it says nothing, the Hermes form. */
-export function dialectOf(templateSource: string): Dialect {
+export function dialectOf(templateSource: string): TemplateDialect {
   const holds = ({ words }: { readonly words: readonly string[] }) =>
     words.every((word) => templateSource.includes(word));
   const own = OF_THEIR_OWN.find(holds);
@@ -340,6 +346,7 @@ export function dialectOf(templateSource: string): Dialect {
   return {
     name,
     calls,
+    write: calls.write,
     reasoning: { ...form, ...reasoning },
     thinks: [form.open, form.close].some((mark) => templateSource.includes(mark)),
     ...(ignored && { ignored }),
@@ -348,10 +355,12 @@ export function dialectOf(templateSource: string): Dialect {
 }
 
 /** Hunyuan 3, whose markers end in a word that the template chooses. */
-function hunyuan(suffix: string): Dialect {
+function hunyuan(suffix: string): TemplateDialect {
+  const calls = glmCalls(suffix);
   return {
     name: 'hunyuan-3',
-    calls: glmCalls(suffix),
+    calls,
+    write: calls.write,
     thinks: true,
     reasoning: { open: `<think${suffix}>`, close: `</think${suffix}>`, isEndedByCalls: true },
   };

@@ -2,6 +2,7 @@ import type { FunctionCalls } from '../call-forms.ts';
 import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
 import { functionCallsRule } from '../forced/function-calls-rule.ts';
 import type { Reading } from '../scanner.ts';
+import { writeFunctionCalls } from '../written-calls.ts';
 import { readLiteral } from './literal.ts';
 
 /** Reads calls of the form `name(key=value)`. */
@@ -24,6 +25,7 @@ export function functionCalls(form: FunctionCalls): CallSyntax {
       return true;
     },
     rule: (rules) => functionCallsRule(form, rules),
+    write: (calls) => writeFunctionCalls(form, calls),
   };
 }
 

@@ -24,6 +24,7 @@ export const FUNCTIONARY_31_CALLS: CallSyntax = {
   starts: [FUNCTION_TAG, PYTHON_TAG],
   read: (context, start) => (start === PYTHON_TAG ? readPython(context) : TAGGED.read(context, start)),
   rule: (rules) => TAGGED.rule(rules),
+  write: TAGGED.write,
 };
 
 /**
@@ -43,6 +44,7 @@ export const LLAMA_CALLS: CallSyntax = {
     return yield* LLAMA_OBJECTS.read(context, start);
   },
   rule: (rules) => LLAMA_OBJECTS.rule(rules),
+  write: LLAMA_OBJECTS.write,
 };
 
 function* readPython(context: CallContext): Reading<boolean> {

@@ -2,6 +2,7 @@ import type { NamedCalls } from '../call-forms.ts';
 import type { CallContext, CallSyntax } from '../call-context.ts';
 import { namedCallsRule } from '../forced/named-calls-rule.ts';
 import type { Reading } from '../scanner.ts';
+import { writeNamedCalls } from '../written-calls.ts';
 import { readArguments } from './object-call.ts';
 import { objectCalls } from './object-calls.ts';
 
@@ -31,6 +32,7 @@ export function namedCalls(form: NamedCalls): CallSyntax {
       return true;
     },
     rule: (rules) => namedCallsRule(form, rules),
+    write: (calls) => writeNamedCalls(form, calls),
   };
 }
 

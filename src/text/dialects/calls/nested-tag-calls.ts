@@ -2,6 +2,7 @@ import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts
 import { nestedTagCallsRule } from '../forced/nested-tag-calls-rule.ts';
 import { isSchema, type Parameters } from '../parameters.ts';
 import type { Reading, Scanner } from '../scanner.ts';
+import { writeNestedTagCalls } from '../written-calls.ts';
 import { readValue } from './parameter-calls.ts';
 
 /** Deeper values are malformed. */
@@ -28,6 +29,7 @@ export function nestedTagCalls(token: string): CallSyntax {
       return true;
     },
     rule: (rules) => nestedTagCallsRule(token, rules),
+    write: (calls) => writeNestedTagCalls(token, calls),
   };
 }
 

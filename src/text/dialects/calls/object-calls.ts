@@ -2,6 +2,7 @@ import type { ObjectCalls } from '../call-forms.ts';
 import type { CallContext, CallSyntax } from '../call-context.ts';
 import { objectCallsRule } from '../forced/object-calls-rule.ts';
 import type { Reading } from '../scanner.ts';
+import { writeObjectCalls } from '../written-calls.ts';
 import { readKeyedCall, readObjectCall } from './object-call.ts';
 
 /** Reads calls that are JSON objects. */
@@ -15,6 +16,7 @@ export function objectCalls(form: ObjectCalls): CallSyntax {
       return yield* readObjects(context, form);
     },
     rule: (rules) => objectCallsRule(form, rules),
+    write: (calls) => writeObjectCalls(form, calls),
   };
 }
 

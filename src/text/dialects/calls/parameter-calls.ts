@@ -5,6 +5,7 @@ import { readArguments } from './object-call.ts';
 import { parameterCallsRule } from '../forced/parameter-calls-rule.ts';
 import { bareValue, type ParameterKind, type Parameters } from '../parameters.ts';
 import type { Reading } from '../scanner.ts';
+import { writeParameterCalls } from '../written-calls.ts';
 
 const CDATA = '<![CDATA[';
 const LONGEST_NAME = 256;
@@ -29,6 +30,7 @@ export function parameterCalls(form: ParameterCalls): CallSyntax {
       return true;
     },
     rule: (rules) => parameterCallsRule(form, rules),
+    write: (calls) => writeParameterCalls(form, calls),
   };
 }
 

@@ -1,0 +1,32 @@
+import { TrustedText } from '../jinja/index.ts';
+
+/** A text for a template: from outside, or with stretches that count as the template's own. */
+export type TemplateText = string | TrustedText;
+
+/** The characters of a text. */
+export function plainText(text: TemplateText): string {
+  return typeof text === 'string' ? text : text.text;
+}
+
+/** The texts one after another. What the template wrote, or may count as its own, stays so. */
+export function joinTexts(pieces: readonly TemplateText[], separator = ''): TemplateText {
+  if (pieces.every((piece) => typeof piece === 'string')) return pieces.join(separator);
+  const written: number[] = [];
+  let text = '';
+  for (const [i, piece] of pieces.entries()) {
+    if (i > 0) text += separator;
+    if (typeof piece !== 'string') written.push(...piece.written.map((at) => at + text.length));
+    text += plainText(piece);
+  }
+  return new TrustedText(text, withoutTouching(written));
+}
+
+/** Stretches that touch are one. */
+function withoutTouching(spans: readonly number[]): number[] {
+  const joined: number[] = [];
+  for (const at of spans) {
+    if (joined.length > 0 && joined.length % 2 === 0 && joined.at(-1) === at) joined.pop();
+    else joined.push(at);
+  }
+  return joined;
+}

@@ -1,136 +1,20 @@
 import { fail } from '../base/errors.ts';
 import type { GgufMetadata } from '../gguf/metadata.ts';
-import type { TensorInfo } from '../gguf/tensor-info.ts';
-import { formatUnder, type WeightPolicy } from '../formats/weight-policy.ts';
-import { embed } from '../ops/embed.ts';
-import type { GraphBuilder } from '../ops/graph.ts';
-import type { Tensor, Weight } from '../ops/value.ts';
-import { EMBEDDING_TABLE, type EmbeddingPlace, HOST_ROWS } from './embedding-place.ts';
-import type { LayerStates } from './layer-states.ts';
-import type { ConfigReader, ModelConfig } from './model-config.ts';
-
-/** Finds a file's tensors by name. */
-export type TensorIndex = ReadonlyMap<string, TensorInfo>;
-
-/** Which part of a model is recorded, and for what. */
-export interface PartOptions {
-  /** What the file's names of the part's weights begin with. */
-  readonly prefix: string;
-  /** Positions that a sequence may have. */
-  readonly context: number;
-  /** What matrices become on the device. */
-  readonly weights: WeightPolicy;
-  /** Where the table of the token ids is. */
-  readonly embedding: EmbeddingPlace;
-  /** Adapters that there are, and how many a row goes through at once. */
-  readonly adapters?: { readonly count: number; readonly chosen: number } | undefined;
-}
+import type { ConfigReader } from './config-reader.ts';
+import type { ModelConfig } from './model-config.ts';
+import type { SyntheticFamily } from './synthetic-family.ts';
 
 /**
- * What an architecture records one part of the model with: the builder, the configuration and the part's weights. Weights
- * are named without `prefix` (`blk.3.`), so that layers of one kind record equal graphs.
+ * A model family: what its files' metadata mean, as a composition of blocks. It computes nothing and knows no device; what the
+ * composition records is told by its stack (`stacks/record-stack.ts`).
  */
-export class PartScope<out C extends ModelConfig = ModelConfig> {
-  constructor(
-    readonly g: GraphBuilder,
-    readonly config: C,
-    readonly tensors: TensorIndex,
-    readonly of: PartOptions,
-  ) {}
-
-  /** What the file's names of the part's weights begin with. */
-  get prefix(): string {
-    return this.of.prefix;
-  }
-
-  /** Positions that a sequence may have. */
-  get context(): number {
-    return this.of.context;
-  }
-
-  /** Whether the file has a tensor of this name. */
-  has(name: string): boolean {
-    return this.tensors.has(this.prefix + name);
-  }
-
-  /** A weight of `rows` rows that the architecture cannot do without; a vector has one row. */
-  weight(name: string, rows: number, columns: number): Weight {
-    const found = this.optional(name, rows, columns);
-    if (found) return found;
-    fail('MODEL_TENSOR_MISSING', { tensor: this.prefix + name, architecture: this.config.architecture });
-  }
-
-  /** The weights of `count` experts, `rows` rows of each, one below the other: a weight of `count * rows` rows. */
-  expertWeight(name: string, { count, rows }: { count: number; rows: number }, columns: number): Weight {
-    return this.weight(name, count * rows, columns);
-  }
-
-  /** The weight, or undefined when the file has none of this name. Throws `MODEL_TENSOR_SHAPE` when it does not fit. */
-  optional(name: string, rows: number, columns: number): Weight | undefined {
-    const tensor = this.tensors.get(this.prefix + name);
-    if (!tensor) return undefined;
-    checkShape(tensor, rows, columns);
-    return this.g.weight(name, formatUnder(this.of.weights, tensor.format, rows), rows, columns);
-  }
-
-  /**
-   * Looks token ids up in the embedding, `token_embd.weight`: f32 [rows, width]. Where the table stays on the host, the rows
-   * come in with the step.
-   */
-  embed(ids: Tensor): Tensor {
-    const { width } = this.config;
-    const rows = this.rowsOf(EMBEDDING_TABLE, width);
-    if (this.of.embedding === 'device') return embed(this.g, this.weight(EMBEDDING_TABLE, rows, width), ids);
-    const tensor = this.tensors.get(EMBEDDING_TABLE);
-    if (tensor) checkShape(tensor, rows, width);
-    return this.g.input(HOST_ROWS, { axis: 'rows', width });
-  }
-
-  /** Rows of a matrix of `columns` columns, for sizes that only the file knows (the vocabulary). */
-  rowsOf(name: string, columns: number): number {
-    const tensor = this.tensors.get(this.prefix + name);
-    if (!tensor) fail('MODEL_TENSOR_MISSING', { tensor: name, architecture: this.config.architecture });
-    const rows = Math.floor(tensor.elementCount / columns);
-    if (rows === 0) fail('MODEL_TENSOR_SHAPE', shapeParams(tensor, `[${columns}, at least 1]`));
-    return rows;
-  }
-}
-
-function checkShape(tensor: TensorInfo, rows: number, columns: number): void {
-  if (tensor.shape[0] === columns && tensor.elementCount === rows * columns) return;
-  fail('MODEL_TENSOR_SHAPE', shapeParams(tensor, rows === 1 ? `[${columns}]` : `[${columns}, ${rows}]`));
-}
-
-function shapeParams({ name, shape }: TensorInfo, expected: string) {
-  return { tensor: name, found: `[${shape.join(', ')}]`, expected };
-}
-
-/** A layer's inputs beside its weights. */
-export interface LayerInputs {
-  readonly index: number;
-  readonly x: Tensor;
-  /** What the embedding part and earlier layers hand on to every layer, by the names they gave. */
-  readonly shared: ReadonlyMap<string, Tensor>;
-  /** Hands a result of this layer on to every later one. */
-  readonly share: (name: string, tensor: Tensor) => void;
-  readonly states: LayerStates;
-}
-
-/**
- * A model family as a pure description: what its metadata means, and which operators make up its parts. It computes
- * nothing and knows no device.
- */
-export interface Architecture<C extends ModelConfig = ModelConfig> {
+export interface Architecture {
   /** The values of `general.architecture` it answers to. */
   readonly names: readonly string[];
-  /** Reads what the metadata say below the architecture's name. Throws `MODEL_CONFIG`. */
-  configure(read: ConfigReader): C;
-  /** Records token ids, i32 [rows, 1], to the residual stream, and what all layers share (the turns of the positions). */
-  recordEmbedding(scope: PartScope<C>, ids: Tensor): { x: Tensor; shared: ReadonlyMap<string, Tensor> };
-  /** Records one layer: residual stream in, residual stream out. */
-  recordLayer(scope: PartScope<C>, inputs: LayerInputs): Tensor;
-  /** Records the residual stream to the logits of the batch's output rows. */
-  recordHead(scope: PartScope<C>, x: Tensor): Tensor;
+  /** Reads what the metadata say below the architecture's name, and composes the model of it. Throws `MODEL_CONFIG`. */
+  configure(read: ConfigReader): ModelConfig;
+  /** What a made-up file of it says and has beyond what those of all families do: for `rocmforge synth`, and for tests. */
+  readonly synthetic: SyntheticFamily;
 }
 
 /** Finds the architecture of a file. Throws `ARCHITECTURE_UNKNOWN` with the known names. */

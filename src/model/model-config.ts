@@ -1,153 +1,79 @@
-import { fail } from '../base/errors.ts';
-import type { GgufMetadata } from '../gguf/metadata.ts';
-import type { RopeParameters, RopeScaling } from '../ops/rope.ts';
+import type { RopeParameters } from '../ops/rope.ts';
+import type { Block } from './blocks/block.ts';
+import type { NamedNorm } from './blocks/norm.ts';
 
-/** What every model says of itself in its file's metadata; architectures add what they need. Widths count elements. */
+/** A model as a composition: what others ask of it, and the parts that its graphs are recorded from. Widths count elements. */
 export interface ModelConfig {
   readonly architecture: string;
   /** What a sequence leaves behind: a cache of all its positions, or a state of one size. */
   readonly memory: 'paged' | 'recurrent';
-  readonly layers: number;
   /** Width of the residual stream. */
   readonly width: number;
   /** Positions that the model was trained for. */
   readonly trainedContext: number;
   /** How an encoder's rows become one vector; undefined for models that continue texts. Encoders give rows in the logits' place. */
   readonly pooling?: Pooling;
+  readonly embedding: EmbeddingSpec;
+  /** Each layer's own description: layers may differ in sizes, windows, blocks. */
+  readonly layers: readonly LayerSpec[];
+  readonly head: HeadSpec;
 }
 
 /** What of an encoder's rows makes up a text's vector: their mean, the first, the last, or each by itself. */
 export type Pooling = 'mean' | 'first' | 'last' | 'none';
 
-/**
- * Which layers look back only as far as a window: of every so many all but the last, all of them (0), or those that say so.
- */
-export type WindowPattern = number | readonly boolean[];
+/** Token ids to the residual stream. */
+export interface EmbeddingSpec {
+  /** Factor of the token embeddings. Default 1. */
+  readonly scale?: number;
+  /** Rows of `position_embd.weight`, a vector of which is added to each embedding. Default: none is. */
+  readonly learnedPositions?: number;
+  /** Whether rows of `token_types.weight` are added, where the file has it (BERT). */
+  readonly tokenTypes?: boolean;
+  /** Norm of the sum. */
+  readonly norm?: NamedNorm;
+  /** Tables of rotary angles that layers share, by the names that their blocks call them. */
+  readonly ropes?: Readonly<Record<string, RopeTableSpec>>;
+}
 
-/** The values of `rope.scaling.type`; of `longrope` all is in the rotation factors. */
-const ROPE_SCALINGS: readonly string[] = ['none', 'linear', 'yarn', 'longrope'];
-
-/** Reads numbers below `<architecture>.` and checks that they are usable. */
-export class ConfigReader {
-  /** The names, architecture and all, that were asked for: what of the file is read. */
-  readonly asked = new Set<string>();
-
-  constructor(
-    readonly metadata: GgufMetadata,
-    readonly architecture: string,
-  ) {}
-
-  /** A count that must be there, unless a fallback is given. Files may repeat it for each layer. */
-  count(key: string, fallback?: number): number {
-    const found = this.#stored(key) ?? fallback;
-    if (found !== undefined && Number.isSafeInteger(found) && found > 0) return found;
-    this.refuse(key, String(found ?? 'nothing'), 'a positive whole number');
-  }
-
-  /** A count that may be missing or zero: then it is zero. */
-  countOrZero(key: string): number {
-    return this.real(key, 0) === 0 ? 0 : this.count(key);
-  }
-
-  /** A yes or no that may be missing. */
-  flag(key: string, fallback: boolean): boolean {
-    return this.metadata.boolean(this.#named(key)) ?? fallback;
-  }
-
-  /** A real number; a missing one, or a zero where `zeroIsMissing`, gives the fallback. */
-  real(key: string, fallback?: number, zeroIsMissing = false): number {
-    const stored = this.#stored(key);
-    const found = stored === undefined || (zeroIsMissing && stored === 0) ? fallback : stored;
-    if (found !== undefined && Number.isFinite(found)) return found;
-    this.refuse(key, String(found ?? 'nothing'), 'a number');
-  }
-
+/** A table of rotary angles. */
+export interface RopeTableSpec {
+  readonly parameters: RopeParameters;
   /**
-   * Which layers look back only as far as the window, as `attention.sliding_window_pattern` says it: a period, or each layer's
-   * own value.
+   * Where the file may hold factors of the frequencies: the positions from which on `rope_factors_long.weight` takes the place of
+   * the short ones (Phi-3). Default: it holds none.
    */
-  windowPattern(fallback: number): WindowPattern {
-    const key = 'attention.sliding_window_pattern';
-    const name = this.#named(key);
-    if (!this.#isPerLayer(key)) {
-      const period = this.real(key, fallback);
-      if (Number.isSafeInteger(period) && period >= 0) return period;
-      this.refuse(key, String(period), 'a whole number that is not negative');
-    }
-    if (this.metadata.typeOf(name) === 'bool[]') return this.metadata.booleans(name) ?? [];
-    return Array.from(this.metadata.numbers(name) ?? [], (value) => value !== 0);
-  }
+  readonly factorsFrom?: number;
+}
 
-  /** Whether positions have several coordinates, each with frequencies of its own ("M-RoPE" of models that see). */
-  hasCoordinates(): boolean {
-    const [first = 0, second = 0] = Array.from(
-      this.metadata.numbers(this.#named('rope.dimension_sections')) ?? [],
-    );
-    return first > 0 && second > 0;
-  }
+/**
+ * One half of a layer, as most have two: `x + outputNorm(block(preNorm(x)))`, and `postNorm` of the sum. Norms that are not
+ * given are left out: pre-norm (Llama), norm of the output (OLMo 2), both (Gemma 2), or post-norm (BERT).
+ */
+export interface Sublayer {
+  readonly preNorm?: NamedNorm | undefined;
+  readonly block: Block;
+  readonly outputNorm?: NamedNorm | undefined;
+  readonly postNorm?: NamedNorm | undefined;
+}
 
-  /** Throws `MODEL_CONFIG` for a value that does not go together with the others. */
-  refuse(key: string, found: string, expected: string): never {
-    fail('MODEL_CONFIG', { key: `${this.architecture}.${key}`, found, expected });
-  }
+/** A layer: its sublayers in order. Weights are named without the layer's prefix, so that equal layers record equal graphs. */
+export interface LayerSpec {
+  readonly sublayers: readonly Sublayer[];
+}
 
-  /** RoPE of `dimensions` values a head as `rope.*` describes it; a scaling factor of 0 or 1 is no scaling. */
-  rope(dimensions: number, trainedContext: number): RopeParameters {
-    const base = this.real('rope.freq_base', 10000, true);
-    return { dimensions, base, scaling: this.#ropeScaling(trainedContext) };
-  }
-
-  /** The whole name of a key, which is read. */
-  #named(key: string): string {
-    const name = `${this.architecture}.${key}`;
-    this.asked.add(name);
-    return name;
-  }
-
-  /** A number, or what all of an array's values are: llama.cpp takes either for what may differ by layer. */
-  #stored(key: string): number | undefined {
-    const name = this.#named(key);
-    if (!this.#isPerLayer(key)) return this.metadata.number(name);
-    const values = this.metadata.requireNumbers(name);
-    for (let layer = 1; layer < values.length; layer++) {
-      if (values[layer] === values[0]) continue;
-      this.refuse(key, `${values[0]} and ${values[layer]}`, 'one value for all layers');
-    }
-    return values[0];
-  }
-
-  /** Whether the file has a value for each layer, those that predict further tokens included: no more and no fewer. */
-  #isPerLayer(key: string): boolean {
-    const length = this.metadata.lengthOf(`${this.architecture}.${key}`);
-    if (length === undefined) return false;
-    // Not `count`: that would ask here again where the count of layers is an array itself.
-    const layers = this.metadata.requireNumber(`${this.architecture}.block_count`);
-    if (length !== layers) this.refuse(key, `${length} values`, `one for each of ${layers} layers`);
-    return true;
-  }
-
-  #ropeScaling(trainedContext: number): RopeScaling {
-    const key = 'rope.scaling.type';
-    const kind = this.metadata.string(this.#named(key));
-    const legacy = this.metadata.number(this.#named('rope.scale_linear'));
-    const factor = this.real('rope.scaling.factor', legacy ?? 1, true);
-    const attention = this.real('rope.scaling.attn_factor', 1, true);
-    if (kind !== undefined && !ROPE_SCALINGS.includes(kind)) {
-      this.refuse(key, kind, ROPE_SCALINGS.join(', '));
-    }
-    if (kind !== 'yarn' && attention === 1) {
-      return kind === 'none' || factor === 1 ? { kind: 'none' } : { kind: 'linear', factor };
-    }
-    // A magnitude without YaRN's ramp (Phi-3) is YaRN that extrapolates nothing.
-    const extrapolation = kind === 'yarn' ? this.real('rope.scaling.yarn_ext_factor', 1) : 0;
-    return {
-      kind: 'yarn',
-      factor: kind === 'none' ? 1 : factor,
-      originalContext: this.count('rope.scaling.original_context_length', trainedContext),
-      extrapolation: extrapolation < 0 ? 1 : extrapolation,
-      attention,
-      betaFast: this.real('rope.scaling.yarn_beta_fast', 32),
-      betaSlow: this.real('rope.scaling.yarn_beta_slow', 1),
+/** The residual stream's output rows to logits, or to an encoder's rows. */
+export type HeadSpec =
+  | { readonly kind: 'rows' }
+  | {
+      readonly kind: 'logits';
+      readonly norm: NamedNorm;
+      /** Logits become `softCap * tanh(logit / softCap)`. */
+      readonly softCap?: number | undefined;
     };
-  }
+
+/** What a model of these layers keeps of a sequence. */
+export function memoryOf(layers: readonly LayerSpec[]): 'paged' | 'recurrent' {
+  const blocks = layers.flatMap(({ sublayers }) => sublayers.map(({ block }) => block));
+  return blocks.some(({ memory }) => memory === 'recurrent') ? 'recurrent' : 'paged';
 }

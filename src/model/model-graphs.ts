@@ -4,10 +4,11 @@ import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
 import { sample, scale, tokenAppend } from '../ops/index.ts';
 import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
 import type { BatchShape, State, Tensor } from '../ops/value.ts';
-import { type Architecture, type PartOptions, PartScope, type TensorIndex } from './architecture.ts';
+import { type PartOptions, PartScope, type TensorIndex } from './part-scope.ts';
 import { EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
 import { LayerStates, type StateOptions } from './layer-states.ts';
-import type { ModelConfig } from './model-config.ts';
+import type { LayerSpec, ModelConfig } from './model-config.ts';
+import { recordEmbedding, recordHead, recordLayer } from './stacks/record-stack.ts';
 
 /** What the graphs of a model are recorded for. */
 export interface GraphOptions extends StateOptions {
@@ -52,15 +53,10 @@ export interface ModelGraphs {
  * Records all parts of a model for one batch shape. Cheap: no data is read. Throws `EMBEDDING_TIED` where the embedding is to
  * stay on the host and the head reads it.
  */
-export function recordModel(
-  architecture: Architecture,
-  config: ModelConfig,
-  tensors: TensorIndex,
-  options: GraphOptions,
-): ModelGraphs {
-  const recorder = new ModelRecorder(architecture, config, tensors, options);
+export function recordModel(config: ModelConfig, tensors: TensorIndex, options: GraphOptions): ModelGraphs {
+  const recorder = new ModelRecorder(config, tensors, options);
   const embedding = recorder.embedding();
-  const layers = Array.from({ length: config.layers }, (_, index) => recorder.layer(index));
+  const layers = config.layers.map((layer, index) => recorder.layer(layer, index));
   const head = recorder.head();
   const isTied = head.graph.weights.some(({ name }) => name === EMBEDDING_TABLE);
   if (options.embedding === 'host' && isTied) fail('EMBEDDING_TIED', { architecture: config.architecture });
@@ -76,7 +72,6 @@ class ModelRecorder {
   readonly #kinds: LayerKind[] = [];
 
   constructor(
-    readonly architecture: Architecture,
     readonly config: ModelConfig,
     readonly tensors: TensorIndex,
     readonly options: GraphOptions,
@@ -85,7 +80,7 @@ class ModelRecorder {
   embedding(): ModelPart {
     const g = this.#builder('embedding');
     const ids = tokenAppend(g, this.#history(g), this.#tokens(g));
-    const { x, shared } = this.architecture.recordEmbedding(this.#scope(g, ''), ids);
+    const { x, shared } = recordEmbedding(this.#scope(g, ''), this.config.embedding, ids);
     this.#output(g, 'x', x);
     for (const [name, tensor] of shared) {
       this.#shared.push(name);
@@ -94,7 +89,7 @@ class ModelRecorder {
     return { name: g.name, graph: g.finish(), prefix: '', order: 0 };
   }
 
-  layer(index: number): ModelPart {
+  layer(spec: LayerSpec, index: number): ModelPart {
     const g = this.#builder('layer');
     const prefix = `blk.${index}.`;
     const shared = new Map(this.#shared.map((name) => [name, this.#input(g, name)]));
@@ -103,16 +98,16 @@ class ModelRecorder {
       this.#output(g, name, tensor);
     };
     const states = new LayerStates(g, this.options);
-    const inputs = { index, x: this.#input(g, 'x'), shared, share, states };
-    g.output('x', this.architecture.recordLayer(this.#scope(g, prefix), inputs));
+    const inputs = { index, shared, share, states };
+    g.output('x', recordLayer(this.#scope(g, prefix), spec, this.#input(g, 'x'), inputs));
     const kind = this.#kindOf({ graph: g.finish(), slotStates: states.slotStates });
     return { name: `layer ${index}`, ...kind, prefix, order: 1 + index };
   }
 
   head(): ModelPart {
     const g = this.#builder('head');
-    this.#output(g, 'logits', this.architecture.recordHead(this.#scope(g, ''), this.#input(g, 'x')));
-    return { name: g.name, graph: g.finish(), prefix: '', order: 1 + this.config.layers };
+    this.#output(g, 'logits', recordHead(this.#scope(g, ''), this.config.head, this.#input(g, 'x')));
+    return { name: g.name, graph: g.finish(), prefix: '', order: 1 + this.config.layers.length };
   }
 
   sampling(): ModelPart {
@@ -124,7 +119,7 @@ class ModelRecorder {
     const { tokens, report } = sample(g, { logits, parameters, history, masks, alternatives });
     g.output('tokens', tokens);
     g.output('report', report);
-    return { name: g.name, graph: g.finish(), prefix: '', order: 2 + this.config.layers };
+    return { name: g.name, graph: g.finish(), prefix: '', order: 2 + this.config.layers.length };
   }
 
   /** The first layer's of the same kind: others are garbage at once, and told apart without another look. */

@@ -1,6 +1,6 @@
 import { fail } from '../base/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import type { TensorIndex } from '../model/architecture.ts';
+import type { TensorIndex } from '../model/part-scope.ts';
 import { AdapterSet } from '../model/lora/adapter-set.ts';
 import { LoraAdapter } from '../model/lora/lora-adapter.ts';
 import { mergeAdapters } from '../model/lora/merge-adapters.ts';

@@ -4,7 +4,7 @@ import { dirname, isAbsolute, sep } from 'node:path';
 import { fail } from '../base/errors.ts';
 import { GgufWriter } from '../gguf/index.ts';
 import { type RandomWeightsOptions, writeRandomWeights } from '../model/synthetic/random-weights.ts';
-import type { SyntheticShape } from '../model/synthetic/shapes.ts';
+import type { SyntheticShape } from '../model/synthetic-family.ts';
 import { type SyntheticPlanOptions, syntheticPlan } from '../model/synthetic/synthetic-plan.ts';
 import { FileSink } from './file-sink.ts';
 

@@ -23,7 +23,7 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
   'devices/webgpu/lowering': ['fusion'],
   formats: ['tables'],
   grammar: ['regex', 'parser', 'gbnf', 'schema', 'mask'],
-  model: ['lora', 'decoder', 'architectures', 'unread', 'synthetic'],
+  model: ['lora', 'blocks', 'stacks', 'architectures', 'unread', 'synthetic'],
   ops: ['sampling', 'experts'],
   'ops/sampling': ['stages'],
   plan: ['taps', 'inputs', 'parts', 'memory', 'weights', 'steps'],

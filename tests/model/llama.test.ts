@@ -1,9 +1,12 @@
-import { ConfigReader } from '../../src/model/model-config.ts';
+import { ConfigReader } from '../../src/model/config-reader.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { openNullDevice } from '../../src/devices/null/index.ts';
 import type { GgufFile, GgufPlan } from '../../src/gguf/index.ts';
+import type { AttentionSpec } from '../../src/model/blocks/attention.ts';
+import type { ModelConfig } from '../../src/model/model-config.ts';
+import { ROPE } from '../../src/model/stacks/decoder.ts';
 import { llama } from '../../src/model/architectures/llama.ts';
 import { ExecutionPlan } from '../../src/plan/execution-plan.ts';
 import { areOfOneKind, recordModel } from '../../src/model/model-graphs.ts';
@@ -18,6 +21,13 @@ async function configOf(changed: Changed = []) {
   return llama.configure(new ConfigReader(gguf.metadata, 'llama'));
 }
 
+/** The first layer's attention. */
+function attentionOf({ layers }: ModelConfig): AttentionSpec {
+  return layers[0]?.sublayers[0]?.block.spec as AttentionSpec;
+}
+
+const ropeOf = ({ embedding }: ModelConfig) => embedding.ropes?.[ROPE]?.parameters;
+
 const f32 = (value: number) => ({ type: 'f32', value }) as const;
 const u32 = (value: number) => ({ type: 'u32', value }) as const;
 const text = (value: string) => ({ type: 'string', value }) as const;
@@ -25,15 +35,16 @@ const text = (value: string) => ({ type: 'string', value }) as const;
 test('sizes come from the metadata, with the usual fallbacks', async () => {
   const config = await configOf();
   assert.equal(config.width, TINY.width);
-  assert.equal(config.keySize, TINY.width / TINY.heads);
-  assert.equal(config.rope.dimensions, config.keySize);
-  assert.equal(config.rope.base, 10000);
-  assert.equal(config.window, undefined);
-  assert.equal(config.attentionScale, 1 / Math.sqrt(config.keySize));
+  const { keySize, window, scale } = attentionOf(config);
+  assert.equal(keySize, TINY.width / TINY.heads);
+  assert.equal(ropeOf(config)?.dimensions, keySize);
+  assert.equal(ropeOf(config)?.base, 10000);
+  assert.equal(window, undefined);
+  assert.equal(scale, 1 / Math.sqrt(keySize));
 });
 
 test('rope scaling: none, linear, yarn, and a factor of zero is none', async () => {
-  const scaling = async (changed: Changed) => (await configOf(changed)).rope.scaling;
+  const scaling = async (changed: Changed) => ropeOf(await configOf(changed))?.scaling;
   assert.deepEqual(await scaling([]), { kind: 'none' });
   assert.deepEqual(
     await scaling([
@@ -78,7 +89,7 @@ async function graphsOf(gguf: GgufFile) {
   const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
   const shape = { rows: 8, outputs: 1, slots: 1, blocksPerSlot: 4 };
   const options = { blocks: 4, cacheType: 'f16', tokens: 1, context: 128, alternatives: 0 } as const;
-  const record = (of: BatchShape) => recordModel(llama, config, tensors, { ...options, shape: of });
+  const record = (of: BatchShape) => recordModel(config, tensors, { ...options, shape: of });
   return { tensors, shape, record, graphs: record(shape) };
 }
 

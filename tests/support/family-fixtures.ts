@@ -1,4 +1,5 @@
-import type { SyntheticShape } from '../../src/model/synthetic/shapes.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import type { SyntheticShape } from '../../src/model/synthetic-family.ts';
 import { fixture } from './fixture.ts';
 
 /** A small random model of an architecture, with what llama.cpp computes with it. */
@@ -18,29 +19,25 @@ export interface FamilyFixture {
 /** llama.cpp and we compute in f32 in different orders. */
 export const LARGEST_DIFFERENCE = 2e-3;
 
-/** Every architecture that is supported: what has no golden is not. */
-export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
-  { name: 'llama', sizes: {} },
-  { name: 'mixtral', architecture: 'llama', sizes: { experts: 4 } },
-  { name: 'qwen2', sizes: {} },
-  { name: 'qwen2moe', sizes: {} },
-  { name: 'qwen3', sizes: {} },
-  { name: 'qwen3moe', sizes: { experts: 16, chosenExperts: 4 } },
-  { name: 'phi3', sizes: {} },
-  { name: 'chatglm', sizes: {} },
-  { name: 'glm4', sizes: {} },
-  { name: 'glm4moe', sizes: { layers: 3 } },
-  { name: 'gemma2', sizes: { layers: 3 } },
+/** In what the small model of an architecture differs from the shape `tiny`, and its golden from others. */
+const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
+  qwen3moe: { sizes: { experts: 16, chosenExperts: 4 } },
+  glm4moe: { sizes: { layers: 3 } },
+  gemma2: { sizes: { layers: 3 } },
   // The sixth layer looks at all positions. llama.cpp looks GELU up in a table of halves, in six layers; with such a table
   // the reference device comes within 2e-4.
-  { name: 'gemma3', sizes: { layers: 6 }, difference: 3e-3 },
-  { name: 'olmo2', sizes: {} },
-  { name: 'starcoder2', sizes: {} },
-  { name: 'gpt2', sizes: { kvHeads: 4 } },
+  gemma3: { sizes: { layers: 6 }, difference: 3e-3 },
+  gpt2: { sizes: { kvHeads: 4 } },
   // llama.cpp's kernel reads heads of 64 values, whatever the file says.
-  { name: 'rwkv7', sizes: { width: 64, heads: 1, kvHeads: 1 } },
-  { name: 'bert', encodes: true, sizes: { kvHeads: 4 } },
-  { name: 'nomic-bert', encodes: true, sizes: { kvHeads: 4 } },
+  rwkv7: { sizes: { width: 64, heads: 1, kvHeads: 1 } },
+  bert: { encodes: true, sizes: { kvHeads: 4 } },
+  'nomic-bert': { encodes: true, sizes: { kvHeads: 4 } },
+};
+
+/** Every architecture that is supported: what has no golden is not. */
+export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
+  ...ALL_ARCHITECTURES.map(({ names: [name = ''] }) => ({ name, sizes: {}, ...DIFFERENT[name] })),
+  { name: 'mixtral', architecture: 'llama', sizes: { experts: 4 } },
 ];
 
 /** Where a fixture's model and golden lie. */

@@ -1,8 +1,15 @@
 import { F32 } from '../../src/formats/index.ts';
 import type { GgufValue } from '../../src/gguf/index.ts';
-import { SYNTHETIC_FAMILIES, type SyntheticFamily } from '../../src/model/synthetic/families.ts';
-import { type SyntheticShape, syntheticShape } from '../../src/model/synthetic/shapes.ts';
-import { count, flag, real, text } from '../../src/model/synthetic/values.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
+import {
+  count,
+  flag,
+  real,
+  type SyntheticFamily,
+  type SyntheticShape,
+  text,
+} from '../../src/model/synthetic-family.ts';
 import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
 import { fixture } from './fixture.ts';
 
@@ -246,7 +253,7 @@ export function familyOfVariant({
   without = [],
   idle = {},
 }: FamilyVariant): SyntheticFamily {
-  const family = SYNTHETIC_FAMILIES[architecture] ?? {};
+  const family = ALL_ARCHITECTURES.find(({ names }) => names.includes(architecture))?.synthetic ?? {};
   return {
     ...family,
     metadata: (shape) => {

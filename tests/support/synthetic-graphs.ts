@@ -1,4 +1,4 @@
-import { ConfigReader } from '../../src/model/model-config.ts';
+import { ConfigReader } from '../../src/model/config-reader.ts';
 import type { TensorFormat } from '../../src/formats/index.ts';
 import { GgufFile, GgufWriter, type TensorInfo } from '../../src/gguf/index.ts';
 import { MemorySink, MemorySource } from '../../src/io/index.ts';
@@ -6,7 +6,7 @@ import { type Architecture, architectureOf } from '../../src/model/architecture.
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import type { ModelConfig } from '../../src/model/model-config.ts';
 import { type GraphOptions, type ModelGraphs, recordModel } from '../../src/model/model-graphs.ts';
-import type { SyntheticShape } from '../../src/model/synthetic/shapes.ts';
+import type { SyntheticShape } from '../../src/model/synthetic-family.ts';
 import { syntheticPlan } from '../../src/model/synthetic/synthetic-plan.ts';
 
 /** A model that no file holds: nothing can be loaded. */
@@ -42,9 +42,6 @@ export async function syntheticModel(
 }
 
 /** Its graphs. */
-export function syntheticGraphs(
-  { architecture, config, tensors }: SyntheticModel,
-  options: GraphOptions,
-): ModelGraphs {
-  return recordModel(architecture, config, tensors, options);
+export function syntheticGraphs({ config, tensors }: SyntheticModel, options: GraphOptions): ModelGraphs {
+  return recordModel(config, tensors, options);
 }

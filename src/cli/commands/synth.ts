@@ -3,8 +3,9 @@ import { Argument, Option } from 'commander';
 import { formatBytes } from '../../base/bytes.ts';
 import { fail } from '../../base/errors.ts';
 import { ALL_FORMATS, formatNamed, type TensorFormat } from '../../formats/index.ts';
-import { SYNTHETIC_SHAPES, type SyntheticShape, syntheticShape } from '../../model/synthetic/shapes.ts';
-import { SYNTHETIC_FAMILIES } from '../../model/synthetic/families.ts';
+import { SYNTHETIC_SHAPES, syntheticShape } from '../../model/synthetic/shapes.ts';
+import type { SyntheticShape } from '../../model/synthetic-family.ts';
+import { SYNTHETIC_ARCHITECTURES } from '../../model/synthetic/synthetic-plan.ts';
 import { writeSyntheticModel } from '../../node/write-synthetic-model.ts';
 import { byteProgress } from '../byte-progress.ts';
 import type { CliCommand } from '../command.ts';
@@ -33,7 +34,7 @@ export const synthCommand: CliCommand<SynthFlags> = {
   arguments: [new Argument('<shape>', 'sizes of a known model').choices(Object.keys(SYNTHETIC_SHAPES))],
   options: [
     new Option('-a, --arch <name>', "of another architecture than the shape's").choices(
-      Object.keys(SYNTHETIC_FAMILIES),
+      SYNTHETIC_ARCHITECTURES,
     ),
     new Option('-f, --format <name>', 'of the matrices: q4_0, q8_0, q4_k, f16 and the like').default('q4_0'),
     new Option('--output-format <name>', 'of output.weight (default: as the others)'),

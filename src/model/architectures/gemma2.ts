@@ -1,6 +1,15 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, type DecoderTraits, readDecoder } from '../decoder/decoder-config.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import {
+  attentionSpec,
+  decoder,
+  readDecoder,
+  sandwichNormLayer,
+  ROPE,
+  WINDOW_ROPE,
+} from '../stacks/decoder.ts';
+import { count, real, SHORT_WINDOW, wideHeads } from '../synthetic-family.ts';
 
 /** The 27B model alone scales its scores by the width that a head would have without `attention.key_length`. */
 const LAYERS_OF_27B = 46;
@@ -9,28 +18,39 @@ const LAYERS_OF_27B = 46;
  * Gemma 2: embeddings scaled by the root of their width, norms before and behind each half, soft caps of scores and
  * logits, and every other layer a sliding window (Gemma team 2024).
  */
-export const gemma2: Architecture<DecoderConfig> = {
+export const gemma2: Architecture = {
   names: ['gemma2'],
   configure(read) {
-    const width = read.count('embedding_length');
-    const traits: Partial<DecoderTraits> = {
-      ropePairs: 'halves',
-      normsAfter: true,
-      activation: 'gelu_tanh',
-      embeddingScale: Math.fround(Math.sqrt(width)),
-      attentionScale:
-        read.count('block_count') === LAYERS_OF_27B
-          ? 1 / Math.sqrt(width / read.count('attention.head_count'))
-          : undefined,
-      attentionSoftCap: read.real('attn_logit_softcapping', 50),
-      logitSoftCap: read.real('final_logit_softcapping', 30),
-      window: read.count('attention.sliding_window', 4096),
-      windowPattern: read.windowPattern(2),
-    };
-    const config = readDecoder(read, traits);
-    const { rope } = config;
+    const sizes = readDecoder(read);
+    const { norm, width, rope } = sizes;
+    const softCap = read.real('attn_logit_softcapping', 50);
+    const window = read.count('attention.sliding_window', 4096);
+    const windowed = read.windowed(2);
     const base = read.real('rope.freq_base_swa', rope.base);
-    return { ...config, windowRope: base === rope.base ? undefined : { ...rope, base } };
+    const windowRope = base === rope.base ? undefined : { ...rope, base };
+    const layerOf = (layer: number) => {
+      const heads = sizes.heads(layer);
+      const scale =
+        read.count('block_count') === LAYERS_OF_27B ? 1 / Math.sqrt(width / heads.heads) : undefined;
+      const local = windowed(layer) && { window, table: windowRope ? WINDOW_ROPE : ROPE };
+      return sandwichNormLayer(
+        norm,
+        attention(attentionSpec(read, heads, { pairs: 'halves', softCap, scale, ...local })),
+        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
+      );
+    };
+    return decoder(sizes, layerOf, {
+      scale: Math.fround(Math.sqrt(width)),
+      softCap: read.real('final_logit_softcapping', 30),
+      windowRope,
+    });
   },
-  ...decoder,
+  synthetic: {
+    metadata: (shape) => ({
+      ...wideHeads(shape),
+      'attention.sliding_window': count(SHORT_WINDOW),
+      attn_logit_softcapping: real(50),
+      final_logit_softcapping: real(30),
+    }),
+  },
 };

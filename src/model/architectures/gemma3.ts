@@ -1,32 +1,52 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, type DecoderTraits, readDecoder } from '../decoder/decoder-config.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, readDecoder, sandwichNormLayer, WINDOW_ROPE } from '../stacks/decoder.ts';
+import { count, real, SHORT_WINDOW, text, wideHeads } from '../synthetic-family.ts';
 
 /** The 27B model alone scales its scores by the width that a head would have without `attention.key_length`. */
 const LAYERS_OF_27B = 62;
 
 /**
  * Gemma 3: normalized heads in place of Gemma 2's soft caps; five layers of six look at a sliding window, in which
- * positions turn faster (Gemma team 2025).
+ * rotary frequencies are higher (Gemma team 2025).
  */
-export const gemma3: Architecture<DecoderConfig> = {
+export const gemma3: Architecture = {
   names: ['gemma3'],
   configure(read) {
-    const [width, heads] = [read.count('embedding_length'), read.count('attention.head_count')];
-    const dimensions = read.count('rope.dimension_count', read.count('attention.key_length', width / heads));
-    const traits: Partial<DecoderTraits> = {
-      ropePairs: 'halves',
-      queryNorm: 'head',
-      normsAfter: true,
-      activation: 'gelu_tanh',
-      embeddingScale: Math.fround(Math.sqrt(width)),
-      attentionScale: read.count('block_count') === LAYERS_OF_27B ? 1 / Math.sqrt(width / heads) : undefined,
-      logitSoftCap: read.real('final_logit_softcapping', 0) || undefined,
-      window: read.real('attention.sliding_window', 0) || undefined,
-      windowPattern: read.windowPattern(6),
-      windowRope: { dimensions, base: read.real('rope.freq_base_swa', 10_000), scaling: { kind: 'none' } },
+    const sizes = readDecoder(read);
+    const { norm, width, rope } = sizes;
+    const window = read.real('attention.sliding_window', 0) || undefined;
+    const windowed = read.windowed(6);
+    const queryNorm = { norm, of: 'head' } as const;
+    const windowRope = {
+      dimensions: rope.dimensions,
+      base: read.real('rope.freq_base_swa', 10_000),
+      scaling: { kind: 'none' },
+    } as const;
+    const layerOf = (layer: number) => {
+      const heads = sizes.heads(layer);
+      const scale =
+        read.count('block_count') === LAYERS_OF_27B ? 1 / Math.sqrt(width / heads.heads) : undefined;
+      const local = window !== undefined && windowed(layer) && { window, table: WINDOW_ROPE };
+      return sandwichNormLayer(
+        norm,
+        attention(attentionSpec(read, heads, { pairs: 'halves', queryNorm, scale, ...local })),
+        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
+      );
     };
-    return readDecoder(read, traits);
+    return decoder(sizes, layerOf, {
+      scale: Math.fround(Math.sqrt(width)),
+      softCap: read.real('final_logit_softcapping', 0) || undefined,
+      windowRope,
+    });
   },
-  ...decoder,
+  synthetic: {
+    metadata: (shape) => ({
+      ...wideHeads(shape),
+      'attention.sliding_window': count(SHORT_WINDOW),
+      'rope.scaling.type': text('linear'),
+      'rope.scaling.factor': real(8),
+    }),
+  },
 };

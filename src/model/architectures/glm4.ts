@@ -1,16 +1,25 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, readDecoder, sandwichNormLayer } from '../stacks/decoder.ts';
+import { halfRotated, OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 
 /**
- * GLM-4-0414: ChatGLM with a second norm behind each half of a layer. The text half of GLM-4.1V is stored with halves of heads
- * to turn: there positions have several coordinates, which are the same in texts.
+ * GLM-4-0414: ChatGLM with a second norm behind each half of a layer. The text half of GLM-4.1V is stored for NeoX's rotary
+ * pairs: there positions have several coordinates, which are the same in texts.
  */
-export const glm4: Architecture<DecoderConfig> = {
+export const glm4: Architecture = {
   names: ['glm4'],
   configure(read) {
-    const ropePairs = read.hasCoordinates() ? 'halves' : 'interleaved';
-    return readDecoder(read, { feedForward: 'fused', normsAfter: true, ropePairs });
+    const sizes = readDecoder(read);
+    const pairs = read.hasCoordinates() ? 'halves' : 'interleaved';
+    return decoder(sizes, (layer) =>
+      sandwichNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs })),
+        feedForward({ form: 'fused', hidden: sizes.hidden(layer), activation: 'silu' }),
+      ),
+    );
   },
-  ...decoder,
+  synthetic: { metadata: halfRotated, optional: [OUTPUT, ...QKV_BIASES] },
 };

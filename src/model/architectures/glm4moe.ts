@@ -1,24 +1,43 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
-import { readExperts } from '../decoder/decoder-experts.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, flag, halfRotated, OUTPUT, QKV_BIASES, real } from '../synthetic-family.ts';
 
 /**
- * GLM 4.5: a few layers with a feed-forward, then mixtures whose choice is biased, with an expert of all rows; halves of a part
- * of each head turned (GLM team 2025).
+ * GLM 4.5: a few layers with a feed-forward, then mixtures whose choice is biased, with a shared expert; a part of each head
+ * rotated (GLM team 2025).
  */
-export const glm4moe: Architecture<DecoderConfig> = {
+export const glm4moe: Architecture = {
   names: ['glm4moe'],
   configure(read) {
     const experts = readExperts(read, { gate: 'sigmoid' });
     if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
-    const shared = read.countOrZero('expert_shared_count') * experts.hidden;
-    return readDecoder(read, {
-      ropePairs: 'halves',
-      queryNorm: 'head, if there',
-      feedForwardNorm: 'post_attention_norm',
-      experts: { ...experts, sharedHidden: shared },
-    });
+    const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
+    const sizes = readDecoder(read, { hidden: experts.hidden });
+    // Some layers' files have no norms of queries and keys.
+    const queryNorm = { norm: sizes.norm, of: 'head', missing: 'allowed' } as const;
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'halves', queryNorm })),
+        layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+        'post_attention_norm',
+      ),
+    );
   },
-  ...decoder,
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      ...halfRotated(shape),
+      leading_dense_block_count: count(1),
+      expert_shared_count: count(1),
+      expert_weights_norm: flag(true),
+      expert_weights_scale: real(1.5),
+    }),
+    optional: [OUTPUT, ...QKV_BIASES, 'exp_probs_b.bias', 'attn_q_norm.weight', 'attn_k_norm.weight'],
+  },
 };

@@ -7,6 +7,7 @@ import { glm4 } from './glm4.ts';
 import { glm4moe } from './glm4moe.ts';
 import { gpt2 } from './gpt2.ts';
 import { llama } from './llama.ts';
+import { nomicBert } from './nomic-bert.ts';
 import { olmo2 } from './olmo2.ts';
 import { phi3 } from './phi3.ts';
 import { qwen2 } from './qwen2.ts';
@@ -16,7 +17,7 @@ import { qwen3moe } from './qwen3moe.ts';
 import { rwkv7 } from './rwkv7.ts';
 import { starcoder2 } from './starcoder2.ts';
 
-/** Every architecture there is. */
+/** Every architecture there is: a file each, and a line here. */
 export const ALL_ARCHITECTURES: readonly Architecture[] = [
   llama,
   qwen2,
@@ -34,4 +35,5 @@ export const ALL_ARCHITECTURES: readonly Architecture[] = [
   gpt2,
   rwkv7,
   bert,
+  nomicBert,
 ];

@@ -1,18 +1,32 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
-import { readExperts } from '../decoder/decoder-experts.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { expertMetadata, OUTPUT } from '../synthetic-family.ts';
 
 /**
- * Llama 1 to 3, Mistral, Mixtral and what shares their graph: RMS norm before each half, rotated grouped-query attention over
+ * Llama 1 to 3, Mistral, Mixtral and what shares their graph: RMS norm before each half, rotary grouped-query attention over
  * a KV cache, a SiLU-gated feed-forward or a mixture of such (Touvron et al. 2023; Jiang et al. 2023, 2024).
  */
-export const llama: Architecture<DecoderConfig> = {
+export const llama: Architecture = {
   names: ['llama', 'mistral'],
   configure(read) {
+    const sizes = readDecoder(read);
     const window = read.countOrZero('attention.sliding_window') || undefined;
-    const experts = readExperts(read, { normalized: true, hidden: read.count('feed_forward_length') });
-    return readDecoder(read, { feedForwardScales: true, expertScales: true, window, experts });
+    const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved', window })),
+        experts && layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, activation: 'silu', scales: true })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
+      ),
+    );
   },
-  ...decoder,
+  synthetic: {
+    metadata: (shape) => (shape.experts ? expertMetadata(shape) : {}),
+    optional: [OUTPUT],
+  },
 };

@@ -1,25 +1,32 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, outputNormLayer, readDecoder, WINDOW_ROPE } from '../stacks/decoder.ts';
+import { OUTPUT } from '../synthetic-family.ts';
 
 /**
  * OLMo 2: norms behind each half of a layer instead of before, and of all queries and keys of a row (OLMo team 2025). The
- * files of OLMo 3 have the same name: three layers of four look at a window, in which turns are not scaled.
+ * files of OLMo 3 have the same name: three layers of four look at a window, in which rotary angles are not scaled.
  */
-export const olmo2: Architecture<DecoderConfig> = {
+export const olmo2: Architecture = {
   names: ['olmo2'],
   configure(read) {
-    const config = readDecoder(read, {
-      ropePairs: 'halves',
-      queryNorm: 'row',
-      normsBefore: false,
-      normsAfter: true,
-      window: read.countOrZero('attention.sliding_window') || undefined,
-      windowPattern: read.windowPattern(4),
-    });
-    if (config.window === undefined) return config;
-    const base = read.real('rope.freq_base_swa', config.rope.base);
-    return { ...config, windowRope: { ...config.rope, base, scaling: { kind: 'none' } } };
+    const sizes = readDecoder(read);
+    const { norm, rope } = sizes;
+    const window = read.countOrZero('attention.sliding_window') || undefined;
+    const windowed = read.windowed(4);
+    const queryNorm = { norm, of: 'row' } as const;
+    const layerOf = (layer: number) => {
+      const local = window !== undefined && windowed(layer) && { window, table: WINDOW_ROPE };
+      return outputNormLayer(
+        norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'halves', queryNorm, ...local })),
+        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      );
+    };
+    if (window === undefined) return decoder(sizes, layerOf);
+    const base = read.real('rope.freq_base_swa', rope.base);
+    return decoder(sizes, layerOf, { windowRope: { ...rope, base, scaling: { kind: 'none' } } });
   },
-  ...decoder,
+  synthetic: { optional: [OUTPUT] },
 };

@@ -1,13 +1,30 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, OUTPUT, real } from '../synthetic-family.ts';
 
 /**
- * Phi 3, 3.5 and 4: gate and up are one matrix, as query, key and value are, and long contexts have turning factors of
+ * Phi 3, 3.5 and 4: gate and up are one matrix, as query, key and value are, and long contexts have rotary factors of
  * their own (Abdin et al. 2024). The files' sliding windows are not used, as llama.cpp does not use them.
  */
-export const phi3: Architecture<DecoderConfig> = {
+export const phi3: Architecture = {
   names: ['phi3'],
-  configure: (read) => readDecoder(read, { ropePairs: 'halves', feedForward: 'fused' }),
-  ...decoder,
+  configure(read) {
+    const sizes = readDecoder(read);
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'halves' })),
+        feedForward({ form: 'fused', hidden: sizes.hidden(layer), activation: 'silu' }),
+      ),
+    );
+  },
+  synthetic: {
+    metadata: ({ context }) => ({
+      'rope.scaling.original_context_length': count(context / 4),
+      'rope.scaling.attn_factor': real(1.19),
+    }),
+    optional: [OUTPUT, 'attn_qkv.weight', 'rope_factors_long.weight', 'rope_factors_short.weight'],
+  },
 };

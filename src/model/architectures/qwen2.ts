@@ -1,10 +1,21 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 
-/** Qwen 2 and 2.5: Llama with biases of query, key and value, and halves of heads turned (Yang et al. 2024). */
-export const qwen2: Architecture<DecoderConfig> = {
+/** Qwen 2 and 2.5: Llama with biases of query, key and value, and NeoX's rotary pairs (Yang et al. 2024). */
+export const qwen2: Architecture = {
   names: ['qwen2'],
-  configure: (read) => readDecoder(read, { ropePairs: 'halves' }),
-  ...decoder,
+  configure(read) {
+    const sizes = readDecoder(read);
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'halves' })),
+        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      ),
+    );
+  },
+  synthetic: { optional: [OUTPUT, ...QKV_BIASES] },
 };

@@ -1,19 +1,33 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
-import { readExperts } from '../decoder/decoder-experts.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 
-/** Qwen 1.5 and 2 with experts: Qwen 2 with a mixture in every layer, and an expert of which each row has a share. */
-export const qwen2moe: Architecture<DecoderConfig> = {
+/** Qwen 1.5 and 2 with experts: Qwen 2 with a mixture in every layer, and a shared expert that each row weighs. */
+export const qwen2moe: Architecture = {
   names: ['qwen2moe'],
   configure(read) {
     const experts = readExperts(read);
+    const sizes = readDecoder(read, { hidden: experts?.hidden });
     // A file that says nothing of the shared expert's width has the feed-forward's.
-    const shared = experts && {
-      ...experts,
-      sharedHidden: experts.sharedHidden || read.count('feed_forward_length'),
-    };
-    return readDecoder(read, { ropePairs: 'halves', experts: shared });
+    const sharedHidden = (layer: number) => experts?.sharedHidden || sizes.hidden(layer);
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'halves' })),
+        experts && layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, sharedHidden: sharedHidden(layer), activation: 'silu' })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      ),
+    );
   },
-  ...decoder,
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      expert_shared_feed_forward_length: count(shape.hidden),
+    }),
+    optional: [OUTPUT, ...QKV_BIASES, 'ffn_gate_inp_shexp.weight'],
+  },
 };

@@ -1,15 +1,22 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { wideHeads } from '../synthetic-family.ts';
 
-/** Qwen 3: heads of queries and keys are normalized before they are turned (Yang et al. 2025). */
-export const qwen3: Architecture<DecoderConfig> = {
+/** Qwen 3: heads of queries and keys are normalized before they are rotated (Yang et al. 2025). */
+export const qwen3: Architecture = {
   names: ['qwen3'],
-  configure: (read) =>
-    readDecoder(read, {
-      ropePairs: 'halves',
-      queryNorm: 'head',
-      feedForwardScales: true,
-    }),
-  ...decoder,
+  configure(read) {
+    const sizes = readDecoder(read);
+    const queryNorm = { norm: sizes.norm, of: 'head' } as const;
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'halves', queryNorm })),
+        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
+      ),
+    );
+  },
+  synthetic: { metadata: wideHeads },
 };

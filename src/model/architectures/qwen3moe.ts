@@ -1,14 +1,29 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
-import { readExperts } from '../decoder/decoder-experts.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { expertMetadata, OUTPUT, wideHeads } from '../synthetic-family.ts';
 
-/** Qwen 3 with experts: Qwen 3 with a mixture in every layer, shares divided by their sum (Yang et al. 2025). */
-export const qwen3moe: Architecture<DecoderConfig> = {
+/** Qwen 3 with experts: Qwen 3 with a mixture in every layer, routing weights divided by their sum (Yang et al. 2025). */
+export const qwen3moe: Architecture = {
   names: ['qwen3moe'],
   configure(read) {
     const experts = readExperts(read, { normalized: true });
-    return readDecoder(read, { ropePairs: 'halves', queryNorm: 'head', expertScales: true, experts });
+    const sizes = readDecoder(read, { hidden: experts?.hidden });
+    const queryNorm = { norm: sizes.norm, of: 'head' } as const;
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'halves', queryNorm })),
+        experts && layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, activation: 'silu', scales: true })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      ),
+    );
   },
-  ...decoder,
+  synthetic: {
+    metadata: (shape) => ({ ...expertMetadata(shape), ...wideHeads(shape) }),
+    optional: [OUTPUT],
+  },
 };

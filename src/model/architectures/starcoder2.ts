@@ -1,16 +1,23 @@
 import type { Architecture } from '../architecture.ts';
-import { decoder } from '../decoder/decoder.ts';
-import { type DecoderConfig, readDecoder } from '../decoder/decoder-config.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { LAYER_NORM_BIASES, QKV_BIASES } from '../synthetic-family.ts';
 
 /** StarCoder 2: layer norms, a feed-forward without gate, and biases everywhere (Lozhkov et al. 2024). */
-export const starcoder2: Architecture<DecoderConfig> = {
+export const starcoder2: Architecture = {
   names: ['starcoder2'],
-  configure: (read) =>
-    readDecoder(read, {
-      norm: 'layer',
-      ropePairs: 'halves',
-      feedForward: 'plain',
-      activation: 'gelu_tanh',
-    }),
-  ...decoder,
+  configure(read) {
+    const sizes = readDecoder(read, { norm: 'layer' });
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'halves' })),
+        feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
+      ),
+    );
+  },
+  synthetic: {
+    optional: [...LAYER_NORM_BIASES, ...QKV_BIASES, 'attn_output.bias', 'ffn_up.bias', 'ffn_down.bias'],
+  },
 };

@@ -3,7 +3,7 @@ import { fail } from '../../base/errors.ts';
 import { F32 } from '../../formats/index.ts';
 import type { TensorInfo } from '../../gguf/tensor-info.ts';
 import { MemorySource } from '../../io/memory-source.ts';
-import type { TensorIndex } from '../architecture.ts';
+import type { TensorIndex } from '../part-scope.ts';
 import type { LoraAdapter } from './lora-adapter.ts';
 
 /** Adapters that a row may go through at once. */

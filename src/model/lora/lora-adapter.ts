@@ -1,7 +1,7 @@
 import { fail } from '../../base/errors.ts';
 import type { GgufFile } from '../../gguf/gguf-file.ts';
 import { loadTensorFloats, type TensorInfo } from '../../gguf/tensor-info.ts';
-import type { TensorIndex } from '../architecture.ts';
+import type { TensorIndex } from '../part-scope.ts';
 
 /** The two factors of what an adapter adds to a matrix: `scale * b * a`. */
 interface LoraPair {

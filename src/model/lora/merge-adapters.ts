@@ -1,7 +1,7 @@
 import { BF16, F16, F32, F64, type TensorFormat } from '../../formats/index.ts';
 import { loadTensorFloats, type TensorInfo } from '../../gguf/tensor-info.ts';
 import { CheckedSource } from '../../io/checked-source.ts';
-import type { TensorIndex } from '../architecture.ts';
+import type { TensorIndex } from '../part-scope.ts';
 import type { LoraAdapter } from './lora-adapter.ts';
 
 /** What an adapter adds to a matrix, its scale included. */

@@ -1,22 +1,5 @@
 import { fail } from '../../base/errors.ts';
-
-/** The sizes of a made-up model. Widths count elements. */
-export interface SyntheticShape {
-  /** One of `SYNTHETIC_FAMILIES`. */
-  readonly architecture: string;
-  readonly layers: number;
-  readonly width: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly hidden: number;
-  readonly vocabulary: number;
-  readonly context: number;
-  readonly ropeBase: number;
-  /** Of a mixture: experts of a layer, those of a row, and the width of their hidden layers. */
-  readonly experts?: number;
-  readonly chosenExperts?: number;
-  readonly expertHidden?: number;
-}
+import type { SyntheticShape } from '../synthetic-family.ts';
 
 /** The shapes that are known by name: those of the published models, and a tiny one for tests. */
 export const SYNTHETIC_SHAPES = {

@@ -1,18 +1,20 @@
-import { ConfigReader } from '../model-config.ts';
-import { fail, invariant } from '../../base/errors.ts';
+import { ConfigReader } from '../config-reader.ts';
+import { fail } from '../../base/errors.ts';
 import { F32 } from '../../formats/index.ts';
 import { GgufFile, type GgufPlan, type GgufValue, GgufWriter } from '../../gguf/index.ts';
 import { MemorySink, MemorySource } from '../../io/index.ts';
+import type { Architecture } from '../architecture.ts';
 import { ALL_ARCHITECTURES } from '../architectures/index.ts';
-import { SYNTHETIC_FAMILIES, type SyntheticFamily } from './families.ts';
-import type { SyntheticShape } from './shapes.ts';
+import { count, real, type SyntheticFamily, type SyntheticShape, text } from '../synthetic-family.ts';
 import { type SyntheticFormats, syntheticTensors } from './synthetic-tensors.ts';
 import { tokenizerMetadata } from './tokenizer-metadata.ts';
-import { count, real, text } from './values.ts';
+
+/** The names of the architectures that models can be made up of. */
+export const SYNTHETIC_ARCHITECTURES: readonly string[] = ALL_ARCHITECTURES.flatMap(({ names }) => names);
 
 /** In what a synthetic model may differ from others of its shape. */
 export interface SyntheticPlanOptions extends SyntheticFormats {
-  /** What the file says and has in the place of what `SYNTHETIC_FAMILIES` says for the architecture. */
+  /** What the file says and has in the place of what the architecture's `synthetic` says. */
   readonly family?: SyntheticFamily | undefined;
 }
 
@@ -23,31 +25,31 @@ export interface SyntheticPlanOptions extends SyntheticFormats {
 export async function syntheticPlan(
   name: string,
   shape: SyntheticShape,
-  { family = familyOf(shape), ...formats }: SyntheticPlanOptions,
+  { family, ...formats }: SyntheticPlanOptions,
 ): Promise<GgufPlan> {
-  const metadata = new Map([...modelMetadata(name, shape), ...familyMetadata(shape, family)]);
+  const architecture = architectureNamed(shape.architecture);
+  const own = family ?? architecture.synthetic;
+  const metadata = new Map([...modelMetadata(name, shape), ...familyMetadata(shape, own)]);
   for (const [key, value] of tokenizerMetadata(shape.vocabulary)) metadata.set(key, value);
-  for (const [key, value] of Object.entries(family.tokenizer?.(shape) ?? {})) {
+  for (const [key, value] of Object.entries(own.tokenizer?.(shape) ?? {})) {
     metadata.set(`tokenizer.ggml.${key}`, value);
   }
-  const architecture = ALL_ARCHITECTURES.find(({ names }) => names.includes(shape.architecture));
-  invariant(architecture, `${shape.architecture} is an architecture`);
   await using header = await headerOf([...metadata]);
   const config = architecture.configure(new ConfigReader(header.metadata, shape.architecture));
-  const optional = new Set(family.optional);
-  const shapes = family.shapes?.(shape) ?? {};
+  const optional = new Set(own.optional);
+  const shapes = own.shapes?.(shape) ?? {};
   const { vocabulary } = shape;
-  const tensors = syntheticTensors({ architecture, config, vocabulary, optional, shapes, ...formats });
-  const unused = Object.entries(family.unused?.(shape) ?? {});
+  const tensors = syntheticTensors({ config, vocabulary, optional, shapes, ...formats });
+  const unused = Object.entries(own.unused?.(shape) ?? {});
   const idle = unused.map(([part, size]) => ({ name: `blk.0.${part}`, format: F32, shape: size }));
   return { metadata: [...metadata], tensors: [...tensors, ...idle] };
 }
 
-function familyOf({ architecture }: SyntheticShape): SyntheticFamily {
-  const family = Object.hasOwn(SYNTHETIC_FAMILIES, architecture) && SYNTHETIC_FAMILIES[architecture];
-  if (family) return family;
-  const expected = `one of ${Object.keys(SYNTHETIC_FAMILIES).join(', ')}`;
-  return fail('INVALID_ARGUMENT', { name: 'architecture', found: architecture, expected });
+function architectureNamed(name: string): Architecture {
+  const architecture = ALL_ARCHITECTURES.find(({ names }) => names.includes(name));
+  if (architecture) return architecture;
+  const expected = `one of ${SYNTHETIC_ARCHITECTURES.join(', ')}`;
+  return fail('INVALID_ARGUMENT', { name: 'architecture', found: name, expected });
 }
 
 /** The metadata as they will read in the file. */

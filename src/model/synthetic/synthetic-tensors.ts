@@ -2,9 +2,10 @@ import { F16, F32, Q8_0, type TensorFormat } from '../../formats/index.ts';
 import type { PlannedTensor } from '../../gguf/index.ts';
 import { GraphBuilder } from '../../ops/graph.ts';
 import type { Tensor, Weight } from '../../ops/value.ts';
-import { type Architecture, PartScope } from '../architecture.ts';
+import { PartScope } from '../part-scope.ts';
 import { LayerStates } from '../layer-states.ts';
 import type { ModelConfig } from '../model-config.ts';
+import { recordEmbedding, recordHead, recordLayer } from '../stacks/record-stack.ts';
 
 /** How the matrices of a synthetic model are stored. */
 export interface SyntheticFormats {
@@ -16,7 +17,6 @@ export interface SyntheticFormats {
 
 /** What of a model's tensors its configuration does not say. */
 export interface SyntheticTensorRequest extends SyntheticFormats {
-  readonly architecture: Architecture;
   readonly config: ModelConfig;
   readonly vocabulary: number;
   /** Names, within their part of the model, of the tensors that a file may have or not, and this one has. */
@@ -30,14 +30,14 @@ const SHAPE = { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 } as const;
 
 /** The tensors of a model that does not exist yet: those that its architecture asks for while it records itself. */
 export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor[] {
-  const { architecture, config } = request;
+  const { config } = request;
   const wanted = new Map<string, PlannedTensor>();
   const record = (prefix: string, part: (scope: WishingScope) => void) => {
     part(new WishingScope(request, wanted, prefix));
   };
   const passed = new Map<string, Tensor>();
   record('', (scope) => {
-    const { x, shared } = architecture.recordEmbedding(scope, scope.g.batch.ids);
+    const { x, shared } = recordEmbedding(scope, config.embedding, scope.g.batch.ids);
     for (const [name, tensor] of [['x', x] as const, ...shared]) passed.set(name, tensor);
   });
   const inputs = (g: GraphBuilder) => {
@@ -46,18 +46,19 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
     );
     return { shared, x: shared.get('x') as Tensor };
   };
-  for (let index = 0; index < config.layers; index++) {
+  for (const [index, layer] of config.layers.entries()) {
     record(`blk.${index}.`, (scope) => {
       const states = new LayerStates(scope.g, { blocks: 1, cacheType: 'f16' });
-      architecture.recordLayer(scope, {
-        ...inputs(scope.g),
+      const { x, shared } = inputs(scope.g);
+      recordLayer(scope, layer, x, {
+        shared,
         index,
         states,
         share: (name, tensor) => passed.set(name, tensor),
       });
     });
   }
-  record('', (scope) => architecture.recordHead(scope, inputs(scope.g).x));
+  record('', (scope) => recordHead(scope, config.head, inputs(scope.g).x));
   return [...wanted.values()];
 }
 

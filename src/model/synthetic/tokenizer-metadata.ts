@@ -1,5 +1,5 @@
 import type { GgufValue } from '../../gguf/index.ts';
-import { count, text } from './values.ts';
+import { count, text } from '../synthetic-family.ts';
 import { SMALLEST_VOCABULARY, SYNTHETIC_SPECIAL, syntheticVocabulary } from './vocabulary.ts';
 
 const CHAT_TEMPLATE =

@@ -1,7 +1,8 @@
 import { fail } from '../../base/errors.ts';
 import type { GgufFile } from '../../gguf/index.ts';
 import { EMBEDDING_TABLE } from '../embedding-place.ts';
-import type { ConfigReader, ModelConfig } from '../model-config.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import type { ModelConfig } from '../model-config.ts';
 import type { ModelGraphs } from '../model-graphs.ts';
 import { type Unread, unreadText } from './unread.ts';
 import { unreadKeys } from './unread-keys.ts';

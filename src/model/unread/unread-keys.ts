@@ -1,5 +1,6 @@
 import type { MetadataValue } from '../../gguf/index.ts';
-import type { ConfigReader, ModelConfig } from '../model-config.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import type { ModelConfig } from '../model-config.ts';
 import type { Unread } from './unread.ts';
 
 /** What a rule is asked about: a value that nobody read, and the file that it stands in. */

@@ -84,10 +84,10 @@ function judge(
   name: string,
   { config, read, blocks }: { config: ModelConfig; read: ReadonlySet<string>; blocks: number },
 ): Pick<Unread, 'level' | 'reason'> | undefined {
-  const { architecture, layers } = config;
+  const { architecture } = config;
   const layer = Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? -1);
   // Those that `configure` has taken off.
-  if (layer >= layers && layer < blocks) {
+  if (layer >= config.layers.length && layer < blocks) {
     return { level: 'warning', reason: 'of a layer that predicts further tokens, which is not run' };
   }
   const rule = RULES.find((of) => {

@@ -1,7 +1,7 @@
 import { invariant } from '../../base/errors.ts';
 import type { PackedWeight, Program } from '../../device/index.ts';
 import type { TensorInfo } from '../../gguf/tensor-info.ts';
-import type { TensorIndex } from '../../model/architecture.ts';
+import type { TensorIndex } from '../../model/part-scope.ts';
 import type { ModelPart } from '../../model/model-graphs.ts';
 
 /** A packed weight of one part, with the file's tensors it is made of. */

@@ -4,13 +4,15 @@ import type { GgufFile } from '../../gguf/index.ts';
 import type { DecodePlace } from '../../load/weight-job.ts';
 import { formatUnder, type WeightPolicy } from '../../formats/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../../ops/index.ts';
-import { type Architecture, architectureOf, type TensorIndex } from '../../model/architecture.ts';
+import { type Architecture, architectureOf } from '../../model/architecture.ts';
+import { ConfigReader } from '../../model/config-reader.ts';
 import { EMBEDDING_PLACES, EMBEDDING_TABLE, type EmbeddingPlace } from '../../model/embedding-place.ts';
 import type { HostTable } from '../inputs/host-embedding.ts';
 import type { KvCacheSize } from '../../state/kv-cache.ts';
 import { blocksFor, CACHE_TYPES, type CacheType, KV_BLOCK_SIZE } from '../../model/layer-states.ts';
 import type { AdapterSet } from '../../model/lora/adapter-set.ts';
-import { ConfigReader, type ModelConfig } from '../../model/model-config.ts';
+import type { ModelConfig } from '../../model/model-config.ts';
+import type { TensorIndex } from '../../model/part-scope.ts';
 import { recordModel } from '../../model/model-graphs.ts';
 import type { PlanParts } from './plan-parts.ts';
 import { tapGraphs } from '../taps/tap-graphs.ts';
@@ -139,7 +141,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     device,
     tensors,
     record: (shape) => {
-      const graphs = recordModel(architecture, config, tensors, { ...graphOptions, shape });
+      const graphs = recordModel(config, tensors, { ...graphOptions, shape });
       unread.check(graphs);
       return options.taps ? tapGraphs(graphs, [...options.taps.keys()]) : graphs;
     },

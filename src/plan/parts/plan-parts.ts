@@ -1,7 +1,7 @@
 import type { Device } from '../../device/index.ts';
 import type { DecodePlace } from '../../load/weight-job.ts';
 import type { BatchShape } from '../../ops/value.ts';
-import type { TensorIndex } from '../../model/architecture.ts';
+import type { TensorIndex } from '../../model/part-scope.ts';
 import type { HostTable } from '../inputs/host-embedding.ts';
 import type { ModelGraphs } from '../../model/model-graphs.ts';
 import type { Taps } from '../taps/tap.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../device/index.ts';
 import { type Cost, type CostContext, costOf, type OpGraph } from '../../ops/index.ts';
 import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../../ops/value.ts';
-import type { TensorIndex } from '../../model/architecture.ts';
+import type { TensorIndex } from '../../model/part-scope.ts';
 import { BatchInputs, type InputSlot } from '../inputs/batch-inputs.ts';
 import { HOST_ROWS } from '../../model/embedding-place.ts';
 import { LayerPlan } from '../parts/layer-plan.ts';

@@ -5,7 +5,8 @@ import {
   type NativeTarget,
 } from '../../../src/devices/hip-cuda/index.ts';
 import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
-import { type SyntheticShape, syntheticShape } from '../../../src/model/synthetic/shapes.ts';
+import { syntheticShape } from '../../../src/model/synthetic/shapes.ts';
+import type { SyntheticShape } from '../../../src/model/synthetic-family.ts';
 import { GraphBuilder, type OpGraph } from '../../../src/ops/index.ts';
 import { ALL_CASES } from '../contract/cases/index.ts';
 import type { OpCase } from '../contract/op-case.ts';

@@ -1,9 +1,9 @@
-import { add, mul } from '../ops/elementwise.ts';
-import { matmul } from '../ops/matmul.ts';
-import type { GraphBuilder } from '../ops/graph.ts';
-import type { Tensor, Weight } from '../ops/value.ts';
-import { recordAdapters } from './record-adapters.ts';
-import type { PartScope } from './architecture.ts';
+import { add, mul } from '../../ops/elementwise.ts';
+import { matmul } from '../../ops/matmul.ts';
+import type { GraphBuilder } from '../../ops/graph.ts';
+import type { Tensor, Weight } from '../../ops/value.ts';
+import { recordAdapters } from './adapters.ts';
+import type { PartScope } from '../part-scope.ts';
 
 /** A product's weight by its name, its rows, and where the file's scale of it counts. */
 interface LinearOptions {

@@ -1,7 +1,7 @@
-import { combineExperts } from '../ops/experts/combine-experts.ts';
-import { matmulExperts } from '../ops/experts/matmul-experts.ts';
-import type { Tensor } from '../ops/value.ts';
-import type { PartScope } from './architecture.ts';
+import { combineExperts } from '../../ops/experts/combine-experts.ts';
+import { matmulExperts } from '../../ops/experts/matmul-experts.ts';
+import type { Tensor } from '../../ops/value.ts';
+import type { PartScope } from '../part-scope.ts';
 
 /**
  * What a row's adapters add to its product with `<name>.weight`; undefined where no adapter changes it. Rows choose among

@@ -1,0 +1,104 @@
+import { attention as attend, kvAppend } from '../../ops/attention.ts';
+import { rope, type RopePairs } from '../../ops/rope.ts';
+import { slice } from '../../ops/slice.ts';
+import type { Tensor } from '../../ops/value.ts';
+import type { PartScope } from '../part-scope.ts';
+import type { Block, LayerInputs } from './block.ts';
+import { linear } from './linear.ts';
+import { type Norm, normalize } from './norm.ts';
+
+/** Heads of a layer; sizes count elements. */
+export interface Heads {
+  /** Heads of queries, and those of keys and values, each shared by `heads / kvHeads` of them. */
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly keySize: number;
+  readonly valueSize: number;
+}
+
+/** Grouped-query attention (Ainslie et al. 2023) of one layer. */
+export interface AttentionSpec extends Heads {
+  /** Factor of the scores. */
+  readonly scale: number;
+  /** The table of the stack by which queries and keys are rotated, and which values make a pair. Default: not rotated. */
+  readonly rope?: { readonly table: string; readonly pairs: RopePairs };
+  /** Norm of queries and keys before that: of each head, or of all heads of a row together; some files have it in some layers. */
+  readonly queryNorm?: {
+    readonly norm: Norm;
+    readonly of: 'head' | 'row';
+    readonly missing?: 'allowed';
+  };
+  /** Positions that a row looks back at, its own among them. Default: all. */
+  readonly window?: number | undefined;
+  /** Scores become `softCap * tanh(score / softCap)`. */
+  readonly softCap?: number | undefined;
+  /** True for encoders, in which each row sees the whole text. */
+  readonly bidirectional?: boolean;
+}
+
+/** Attention over the layer's KV cache. */
+export type AttentionBlock = Block<'attention', AttentionSpec>;
+
+/** Makes the block; its weights are `attn_q`, `attn_k`, `attn_v` (or `attn_qkv`) and `attn_output`. */
+export function attention(spec: AttentionSpec): AttentionBlock {
+  return {
+    kind: 'attention',
+    spec,
+    memory: 'paged',
+    record: (scope, x, layer) => recordAttention(scope, x, spec, layer),
+  };
+}
+
+function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer: LayerInputs): Tensor {
+  const { g } = scope;
+  const { heads, kvHeads, keySize, valueSize, scale, window, softCap, bidirectional } = spec;
+  const table = spec.rope && layer.shared.get(spec.rope.table);
+  const { q, k, v } = recordProjections(scope, x, spec);
+  const place = (of: Tensor, norm: string): Tensor => {
+    const normed = normalizeHeads(scope, of, norm, spec);
+    if (!spec.rope || !table) return normed;
+    return rope(g, normed, { table, headSize: keySize, pairs: spec.rope.pairs });
+  };
+  const query = place(q, 'attn_q_norm');
+  const cache = layer.states.pagedCache({ kvHeads, keySize, valueSize });
+  kvAppend(g, cache, place(k, 'attn_k_norm'), v);
+  const mixed = attend(g, query, cache, {
+    heads,
+    kvHeads,
+    keySize,
+    valueSize,
+    scale,
+    window,
+    softCap,
+    ...(bidirectional && { reach: g.input('reach', { axis: 'rows', width: 1, type: 'i32' }) }),
+  });
+  return linear(scope, mixed, { name: 'attn_output', rows: x.width });
+}
+
+/** Queries, keys and values, from three matrices or from `attn_qkv`, which holds their rows one behind the other. */
+function recordProjections(
+  scope: PartScope,
+  x: Tensor,
+  { heads, kvHeads, keySize, valueSize }: Heads,
+): { q: Tensor; k: Tensor; v: Tensor } {
+  const [queries, keys, values] = [heads * keySize, kvHeads * keySize, kvHeads * valueSize];
+  if (!scope.has('attn_qkv.weight')) {
+    const q = linear(scope, x, { name: 'attn_q', rows: queries });
+    const k = linear(scope, x, { name: 'attn_k', rows: keys });
+    return { q, k, v: linear(scope, x, { name: 'attn_v', rows: values }) };
+  }
+  const all = linear(scope, x, { name: 'attn_qkv', rows: queries + keys + values });
+  const q = slice(scope.g, all, { first: 0, width: queries });
+  const k = slice(scope.g, all, { first: queries, width: keys });
+  return { q, k, v: slice(scope.g, all, { first: queries + keys, width: values }) };
+}
+
+function normalizeHeads(
+  scope: PartScope,
+  x: Tensor,
+  name: string,
+  { queryNorm, keySize }: AttentionSpec,
+): Tensor {
+  if (!queryNorm || (queryNorm.missing === 'allowed' && !scope.has(`${name}.weight`))) return x;
+  return normalize(scope, x, { ...queryNorm.norm, name }, queryNorm.of === 'row' ? x.width : keySize);
+}

@@ -1,0 +1,115 @@
+import { type Activation, add, gated, unary } from '../../ops/elementwise.ts';
+import { combineExperts } from '../../ops/experts/combine-experts.ts';
+import { matmulExperts } from '../../ops/experts/matmul-experts.ts';
+import { type RoutingRule, routeExperts } from '../../ops/experts/route-experts.ts';
+import { scaleExperts } from '../../ops/experts/scale-experts.ts';
+import type { Tensor } from '../../ops/value.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import type { PartScope } from '../part-scope.ts';
+import type { Block } from './block.ts';
+import { linear } from './linear.ts';
+
+/** A mixture of experts (Shazeer et al. 2017; Dai et al. 2024, "DeepSeekMoE"). */
+export interface ExpertsSpec {
+  readonly routing: RoutingRule;
+  readonly count: number;
+  /** Width of an expert's hidden layer. */
+  readonly hidden: number;
+  /** Width of the hidden layer of the expert that all rows go to; 0 where there is none. */
+  readonly sharedHidden: number;
+  readonly activation: Activation;
+  /** Whether the values `ffn_*_exps.scale` count, one for each expert: llama.cpp takes them for some families alone. */
+  readonly scales?: boolean;
+}
+
+/** The experts that each row is routed to, and the one that all rows go to. */
+export type ExpertsBlock = Block<'experts', ExpertsSpec>;
+
+/** Makes the block; its weights are `ffn_gate_inp`, `ffn_{gate,up,down}_exps` and `ffn_{gate,up,down}_shexp`. */
+export function mixtureOfExperts(spec: ExpertsSpec): ExpertsBlock {
+  return { kind: 'experts', spec, record: (scope, x) => recordExperts(scope, x, spec) };
+}
+
+/** Where llama.cpp's converters note what makes gates of the router's logits. */
+const GATE_CODES = { 1: 'softmax', 2: 'sigmoid' } as const;
+
+/** What a file says of its experts, in all layers behind the leading ones, which have a feed-forward. */
+export interface ExpertsMetadata extends Omit<ExpertsSpec, 'activation' | 'scales'> {
+  /** Layers in front that have a feed-forward. */
+  readonly leadingDense: number;
+}
+
+/** Reads it; undefined where there are no experts. Throws `MODEL_CONFIG`. */
+export function readExperts(
+  read: ConfigReader,
+  of: Partial<Pick<RoutingRule, 'gate' | 'normalized'> & Pick<ExpertsSpec, 'hidden'>> = {},
+): ExpertsMetadata | undefined {
+  const count = read.countOrZero('expert_count');
+  if (count === 0) return undefined;
+  const chosen = read.count('expert_used_count');
+  if (chosen > count) read.refuse('expert_used_count', `${chosen}`, `at most ${count}`);
+  const groups = read.countOrZero('expert_group_count') || 1;
+  if (count % groups !== 0) read.refuse('expert_group_count', `${groups}`, `a divisor of ${count} experts`);
+  const code = read.real('expert_gating_func', 0);
+  const gate = code === 0 ? (of.gate ?? 'softmax') : GATE_CODES[code as keyof typeof GATE_CODES];
+  if (gate === undefined) read.refuse('expert_gating_func', `${code}`, '0 to 2: unsaid, softmax or sigmoid');
+  const routing: RoutingRule = {
+    chosen,
+    gate,
+    normalized: read.flag('expert_weights_norm', of.normalized ?? false),
+    scale: read.real('expert_weights_scale', 1, true),
+    groups,
+    chosenGroups: groups === 1 ? 1 : read.count('expert_group_used_count'),
+  };
+  return {
+    routing,
+    count,
+    hidden: of.hidden ?? readHidden(read, chosen),
+    sharedHidden: read.countOrZero('expert_shared_feed_forward_length'),
+    leadingDense: read.countOrZero('leading_dense_block_count'),
+  };
+}
+
+/** Width of an expert's hidden layer; the first files of Qwen's mixtures name that of all chosen experts together. */
+function readHidden(read: ConfigReader, chosen: number): number {
+  const key = 'expert_feed_forward_length';
+  if (read.has(key)) return read.count(key);
+  return read.count(key, read.countOrZero('feed_forward_length') / chosen || undefined);
+}
+
+function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
+  const { g } = scope;
+  const { routing, count, hidden, activation, sharedHidden } = spec;
+  const logits = linear(scope, x, { name: 'ffn_gate_inp', rows: count, scale: 'never' });
+  const bias = scope.optional('exp_probs_b.bias', 1, count);
+  const { experts, shares } = routeExperts(g, logits, routing, bias);
+  const product = (of: Tensor, name: string, outputs: number, columns: number): Tensor => {
+    const weight = scope.expertWeight(`${name}.weight`, { count, rows: outputs }, columns);
+    const multiplied = matmulExperts(g, of, { experts, weight, outputs });
+    const scales = spec.scales ? scope.optional(`${name}.scale`, 1, count) : undefined;
+    return scales ? scaleExperts(g, multiplied, { experts, scales }) : multiplied;
+  };
+  const gate = product(x, 'ffn_gate_exps', hidden, x.width);
+  const up = product(x, 'ffn_up_exps', hidden, x.width);
+  const inner = gated(g, activation, gate, up);
+  const mixed = combineExperts(g, product(inner, 'ffn_down_exps', x.width, hidden), shares);
+  return sharedHidden === 0 ? mixed : add(g, mixed, recordShared(scope, x, spec));
+}
+
+/** The expert of all rows; in some families a row has a share of it, too. */
+function recordShared(
+  scope: PartScope,
+  x: Tensor,
+  { sharedHidden: hidden, activation }: ExpertsSpec,
+): Tensor {
+  const { g } = scope;
+  // llama.cpp leaves scales of these weights out, in every family that we share with it.
+  const product = (of: Tensor, name: string, rows: number) =>
+    linear(scope, of, { name, rows, scale: 'never' });
+  const gate = product(x, 'ffn_gate_shexp', hidden);
+  const inner = gated(g, activation, gate, product(x, 'ffn_up_shexp', hidden));
+  const whole = product(inner, 'ffn_down_shexp', x.width);
+  if (!scope.has('ffn_gate_inp_shexp.weight')) return whole;
+  const logit = product(x, 'ffn_gate_inp_shexp', 1);
+  return combineExperts(g, whole, unary(g, 'sigmoid', logit));
+}

@@ -1,0 +1,21 @@
+import { layerNorm, rmsNorm } from '../../ops/norm.ts';
+import type { Tensor } from '../../ops/value.ts';
+import type { PartScope } from '../part-scope.ts';
+
+/** How activations are normalized: by root mean square, or by mean and variance with a bias, which some files leave out. */
+export type Norm =
+  | { readonly kind: 'rms'; readonly epsilon: number }
+  | { readonly kind: 'layer'; readonly epsilon: number; readonly bias: 'always' | 'if there' };
+
+/** A norm and the name of its weight within the part. */
+export type NamedNorm = Norm & { readonly name: string };
+
+/** Normalizes whole rows by `<name>.weight`, or groups of `size` values. */
+export function normalize(scope: PartScope, x: Tensor, { name, ...norm }: NamedNorm, size = x.width): Tensor {
+  const weight = scope.weight(`${name}.weight`, 1, size);
+  const { epsilon } = norm;
+  if (norm.kind === 'rms') return rmsNorm(scope.g, x, weight, epsilon);
+  const bias =
+    norm.bias === 'always' ? scope.weight(`${name}.bias`, 1, size) : scope.optional(`${name}.bias`, 1, size);
+  return layerNorm(scope.g, x, { weight, epsilon, ...(bias && { bias }) });
+}

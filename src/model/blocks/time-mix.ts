@@ -1,0 +1,103 @@
+import { add, mul, scale, unary } from '../../ops/elementwise.ts';
+import { groupNorm, l2Norm } from '../../ops/group-norm.ts';
+import { lerp } from '../../ops/lerp.ts';
+import { tokenShift } from '../../ops/token-shift.ts';
+import type { Tensor } from '../../ops/value.ts';
+import { wkv7, wkvBonus } from '../../ops/wkv7.ts';
+import type { PartScope } from '../part-scope.ts';
+import type { Block, LayerInputs } from './block.ts';
+import { linear } from './linear.ts';
+
+/** Sizes of RWKV-7's time mixing. Widths count elements. */
+export interface TimeMixSpec {
+  readonly headSize: number;
+  /** Inner widths of the low-rank products. */
+  readonly ranks: {
+    readonly decay: number;
+    readonly rate: number;
+    readonly value: number;
+    readonly gate: number;
+  };
+}
+
+/** The decay of a state is `exp(-e^-0.5 sigmoid(...))`: never below 0.545. */
+const DECAY_FACTOR = -Math.exp(-0.5);
+
+/** The group norm's epsilon: 1e-5 for each of the 64 values of a head. */
+const GROUP_EPSILON = 64e-5;
+const LENGTH_EPSILON = 1e-12;
+
+/** In which row of `time_mix_lerp_fused` the weights of each mixture stand. */
+const MIXTURES = { receptance: 0, decay: 1, key: 2, value: 3, rate: 4, gate: 5 } as const;
+
+/** What the first layer hands on: its values, towards which later layers' are drawn. */
+const FIRST_VALUE = 'first value';
+
+/**
+ * RWKV-7's time mixing (Peng et al. 2025): in place of attention a matrix a head, in which each token removes what stands under
+ * a key and writes a value; decay, learning rate, value residual and gate are low-rank functions of the token and the one
+ * before.
+ */
+export function timeMix(spec: TimeMixSpec): Block<'time mix', TimeMixSpec> {
+  return {
+    kind: 'time mix',
+    spec,
+    memory: 'recurrent',
+    record: (scope, x, layer) => recordTimeMix(scope, x, spec, layer),
+  };
+}
+
+function recordTimeMix(
+  scope: PartScope,
+  x: Tensor,
+  { headSize, ranks }: TimeMixSpec,
+  layer: LayerInputs,
+): Tensor {
+  const { g } = scope;
+  const { width } = x;
+  const before = tokenShift(g, x, layer.states.perSlot('time shift', width));
+  const shares = scope.weight('time_mix_lerp_fused.weight', 6, width);
+  const mixture = (row: number) => lerp(g, x, before, { t: shares, row });
+  const mixtures = {
+    receptance: mixture(MIXTURES.receptance),
+    decay: mixture(MIXTURES.decay),
+    key: mixture(MIXTURES.key),
+    value: mixture(MIXTURES.value),
+    rate: mixture(MIXTURES.rate),
+    gate: mixture(MIXTURES.gate),
+  };
+  const vector = (name: string) => scope.weight(`time_mix_${name}.weight`, 1, width);
+  const product = (of: Tensor, name: string, rows = width) =>
+    linear(scope, of, { name: `time_mix_${name}`, rows });
+
+  // First all products of the row itself, then those that build on them: so devices may compute each kind at once.
+  const r = product(mixtures.receptance, 'receptance');
+  const key = product(mixtures.key, 'key');
+  const value = product(mixtures.value, 'value');
+  const decay = unary(g, 'tanh', product(mixtures.decay, 'w1', ranks.decay));
+  const rate = product(mixtures.rate, 'a1', ranks.rate);
+  const opened = unary(g, 'sigmoid', product(mixtures.gate, 'g1', ranks.gate));
+  const first = layer.shared.get(FIRST_VALUE);
+  const drawn = first && product(mixtures.value, 'v1', ranks.value);
+  if (!first) layer.share(FIRST_VALUE, value);
+
+  const slowness = unary(g, 'sigmoid', add(g, product(decay, 'w2'), vector('w0')));
+  const w = unary(g, 'exp', scale(g, slowness, DECAY_FACTOR));
+  const a = unary(g, 'sigmoid', add(g, product(rate, 'a2'), vector('a0')));
+  const gate = product(opened, 'g2');
+  // From the second layer on the value is drawn towards the first layer's.
+  const share = drawn && unary(g, 'sigmoid', add(g, product(drawn, 'v2'), vector('v0')));
+  const v = first && share ? lerp(g, value, first, { t: share }) : value;
+
+  const kk = l2Norm(g, mul(g, key, vector('k_k')), { size: headSize, epsilon: LENGTH_EPSILON });
+  const k = lerp(g, key, mul(g, key, a), { t: vector('k_a') });
+  const state = layer.states.perSlot('wkv', width * headSize);
+  const remembered = groupNorm(g, wkv7(g, { r, w, k, v, kk, a }, { state, headSize }), {
+    size: headSize,
+    weight: vector('ln'),
+    bias: scope.weight('time_mix_ln.bias', 1, width),
+    epsilon: GROUP_EPSILON,
+  });
+  const bonus = wkvBonus(g, { r, k, v }, { weight: vector('r_k'), headSize });
+  return product(mul(g, add(g, remembered, bonus), gate), 'output');
+}

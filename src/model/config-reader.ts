@@ -1,0 +1,156 @@
+import { fail } from '../base/errors.ts';
+import type { GgufMetadata } from '../gguf/metadata.ts';
+import type { RopeParameters, RopeScaling } from '../ops/rope.ts';
+
+/** The values of `rope.scaling.type`; of `longrope` all is in the rotation factors. */
+const ROPE_SCALINGS: readonly string[] = ['none', 'linear', 'yarn', 'longrope'];
+
+/** Reads numbers below `<architecture>.` and checks that they are usable. */
+export class ConfigReader {
+  /** The names, architecture and all, that were asked for: what of the file is read. */
+  readonly asked = new Set<string>();
+
+  constructor(
+    readonly metadata: GgufMetadata,
+    readonly architecture: string,
+  ) {}
+
+  /** A count that must be there, unless a fallback is given. Files may repeat it for each layer. */
+  count(key: string, fallback?: number): number {
+    const found = this.#stored(key) ?? fallback;
+    if (found !== undefined && Number.isSafeInteger(found) && found > 0) return found;
+    this.refuse(key, String(found ?? 'nothing'), 'a positive whole number');
+  }
+
+  /** A count that may be missing or zero: then it is zero. */
+  countOrZero(key: string): number {
+    return this.real(key, 0) === 0 ? 0 : this.count(key);
+  }
+
+  /** A yes or no that may be missing. */
+  flag(key: string, fallback: boolean): boolean {
+    return this.metadata.boolean(this.#named(key)) ?? fallback;
+  }
+
+  /** A real number; a missing one, or a zero where `zeroIsMissing`, gives the fallback. */
+  real(key: string, fallback?: number, zeroIsMissing = false): number {
+    const stored = this.#stored(key);
+    const found = stored === undefined || (zeroIsMissing && stored === 0) ? fallback : stored;
+    if (found !== undefined && Number.isFinite(found)) return found;
+    this.refuse(key, String(found ?? 'nothing'), 'a number');
+  }
+
+  /** Whether the file says something by this key. */
+  has(key: string): boolean {
+    return this.metadata.typeOf(this.#named(key)) !== undefined;
+  }
+
+  /** A count that may differ by layer: the file holds one for all of them or one for each. */
+  counts(key: string, fallback?: number | ((layer: number) => number)): (layer: number) => number {
+    const name = this.#named(key);
+    if (!this.#isPerLayer(key)) {
+      if (typeof fallback === 'function' && this.metadata.number(name) === undefined) return fallback;
+      const same = this.count(key, typeof fallback === 'function' ? undefined : fallback);
+      return () => same;
+    }
+    const values = this.metadata.requireNumbers(name);
+    for (const value of Array.from(values)) {
+      if (!Number.isSafeInteger(value) || value <= 0) this.refuse(key, `${value}`, 'positive whole numbers');
+    }
+    return (layer) => values[layer] as number;
+  }
+
+  /**
+   * Which layers look back only as far as the window, as `attention.sliding_window_pattern` says it: of every so many all but the
+   * last, all of them (0), or each by a value of its own.
+   */
+  windowed(fallback: number): (layer: number) => boolean {
+    const key = 'attention.sliding_window_pattern';
+    const name = this.#named(key);
+    if (!this.#isPerLayer(key)) {
+      const period = this.real(key, fallback);
+      if (!Number.isSafeInteger(period) || period < 0) {
+        this.refuse(key, String(period), 'a whole number that is not negative');
+      }
+      return (layer) => period === 0 || layer % period < period - 1;
+    }
+    const values =
+      this.metadata.typeOf(name) === 'bool[]'
+        ? (this.metadata.booleans(name) ?? [])
+        : this.metadata.requireNumbers(name);
+    return (layer) => Boolean(values[layer]);
+  }
+
+  /** Whether positions have several coordinates, each with frequencies of its own ("M-RoPE" of models that see). */
+  hasCoordinates(): boolean {
+    const [first = 0, second = 0] = Array.from(
+      this.metadata.numbers(this.#named('rope.dimension_sections')) ?? [],
+    );
+    return first > 0 && second > 0;
+  }
+
+  /** Throws `MODEL_CONFIG` for a value that does not go together with the others. */
+  refuse(key: string, found: string, expected: string): never {
+    fail('MODEL_CONFIG', { key: `${this.architecture}.${key}`, found, expected });
+  }
+
+  /** RoPE of `dimensions` values a head as `rope.*` describes it; a scaling factor of 0 or 1 is no scaling. */
+  rope(dimensions: number, trainedContext: number): RopeParameters {
+    const base = this.real('rope.freq_base', 10000, true);
+    return { dimensions, base, scaling: this.#ropeScaling(trainedContext) };
+  }
+
+  /** The whole name of a key, which is read. */
+  #named(key: string): string {
+    const name = `${this.architecture}.${key}`;
+    this.asked.add(name);
+    return name;
+  }
+
+  /** A number, or what all of an array's values are: llama.cpp takes either for what may differ by layer. */
+  #stored(key: string): number | undefined {
+    const name = this.#named(key);
+    if (!this.#isPerLayer(key)) return this.metadata.number(name);
+    const values = this.metadata.requireNumbers(name);
+    for (let layer = 1; layer < values.length; layer++) {
+      if (values[layer] === values[0]) continue;
+      this.refuse(key, `${values[0]} and ${values[layer]}`, 'one value for all layers');
+    }
+    return values[0];
+  }
+
+  /** Whether the file has a value for each layer, those that predict further tokens included: no more and no fewer. */
+  #isPerLayer(key: string): boolean {
+    const length = this.metadata.lengthOf(`${this.architecture}.${key}`);
+    if (length === undefined) return false;
+    // Not `count`: that would ask here again where the count of layers is an array itself.
+    const layers = this.metadata.requireNumber(`${this.architecture}.block_count`);
+    if (length !== layers) this.refuse(key, `${length} values`, `one for each of ${layers} layers`);
+    return true;
+  }
+
+  #ropeScaling(trainedContext: number): RopeScaling {
+    const key = 'rope.scaling.type';
+    const kind = this.metadata.string(this.#named(key));
+    const legacy = this.metadata.number(this.#named('rope.scale_linear'));
+    const factor = this.real('rope.scaling.factor', legacy ?? 1, true);
+    const attention = this.real('rope.scaling.attn_factor', 1, true);
+    if (kind !== undefined && !ROPE_SCALINGS.includes(kind)) {
+      this.refuse(key, kind, ROPE_SCALINGS.join(', '));
+    }
+    if (kind !== 'yarn' && attention === 1) {
+      return kind === 'none' || factor === 1 ? { kind: 'none' } : { kind: 'linear', factor };
+    }
+    // A magnitude without YaRN's ramp (Phi-3) is YaRN that extrapolates nothing.
+    const extrapolation = kind === 'yarn' ? this.real('rope.scaling.yarn_ext_factor', 1) : 0;
+    return {
+      kind: 'yarn',
+      factor: kind === 'none' ? 1 : factor,
+      originalContext: this.count('rope.scaling.original_context_length', trainedContext),
+      extrapolation: extrapolation < 0 ? 1 : extrapolation,
+      attention,
+      betaFast: this.real('rope.scaling.yarn_beta_fast', 32),
+      betaSlow: this.real('rope.scaling.yarn_beta_slow', 1),
+    };
+  }
+}

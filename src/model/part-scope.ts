@@ -1,0 +1,103 @@
+import { fail } from '../base/errors.ts';
+import type { TensorInfo } from '../gguf/tensor-info.ts';
+import { formatUnder, type WeightPolicy } from '../formats/weight-policy.ts';
+import { embed } from '../ops/embed.ts';
+import type { GraphBuilder } from '../ops/graph.ts';
+import type { Tensor, Weight } from '../ops/value.ts';
+import { EMBEDDING_TABLE, type EmbeddingPlace, HOST_ROWS } from './embedding-place.ts';
+
+/** Finds a file's tensors by name. */
+export type TensorIndex = ReadonlyMap<string, TensorInfo>;
+
+/** Which part of a model is recorded, and for what. */
+export interface PartOptions {
+  /** What the file's names of the part's weights begin with. */
+  readonly prefix: string;
+  /** Positions that a sequence may have. */
+  readonly context: number;
+  /** What matrices become on the device. */
+  readonly weights: WeightPolicy;
+  /** Where the table of the token ids is. */
+  readonly embedding: EmbeddingPlace;
+  /** Adapters that there are, and how many a row goes through at once. */
+  readonly adapters?: { readonly count: number; readonly chosen: number } | undefined;
+}
+
+/**
+ * What an architecture records one part of the model with: the builder, the configuration and the part's weights. Weights
+ * are named without `prefix` (`blk.3.`), so that layers of one kind record equal graphs.
+ */
+export class PartScope {
+  constructor(
+    readonly g: GraphBuilder,
+    readonly config: { readonly architecture: string; readonly width: number },
+    readonly tensors: TensorIndex,
+    readonly of: PartOptions,
+  ) {}
+
+  /** What the file's names of the part's weights begin with. */
+  get prefix(): string {
+    return this.of.prefix;
+  }
+
+  /** Positions that a sequence may have. */
+  get context(): number {
+    return this.of.context;
+  }
+
+  /** Whether the file has a tensor of this name. */
+  has(name: string): boolean {
+    return this.tensors.has(this.prefix + name);
+  }
+
+  /** A weight of `rows` rows that the architecture cannot do without; a vector has one row. */
+  weight(name: string, rows: number, columns: number): Weight {
+    const found = this.optional(name, rows, columns);
+    if (found) return found;
+    fail('MODEL_TENSOR_MISSING', { tensor: this.prefix + name, architecture: this.config.architecture });
+  }
+
+  /** The weights of `count` experts, `rows` rows of each, one below the other: a weight of `count * rows` rows. */
+  expertWeight(name: string, { count, rows }: { count: number; rows: number }, columns: number): Weight {
+    return this.weight(name, count * rows, columns);
+  }
+
+  /** The weight, or undefined when the file has none of this name. Throws `MODEL_TENSOR_SHAPE` when it does not fit. */
+  optional(name: string, rows: number, columns: number): Weight | undefined {
+    const tensor = this.tensors.get(this.prefix + name);
+    if (!tensor) return undefined;
+    checkShape(tensor, rows, columns);
+    return this.g.weight(name, formatUnder(this.of.weights, tensor.format, rows), rows, columns);
+  }
+
+  /**
+   * Looks token ids up in the embedding, `token_embd.weight`: f32 [rows, width]. Where the table stays on the host, the rows
+   * come in with the step.
+   */
+  embed(ids: Tensor): Tensor {
+    const { width } = this.config;
+    const rows = this.rowsOf(EMBEDDING_TABLE, width);
+    if (this.of.embedding === 'device') return embed(this.g, this.weight(EMBEDDING_TABLE, rows, width), ids);
+    const tensor = this.tensors.get(EMBEDDING_TABLE);
+    if (tensor) checkShape(tensor, rows, width);
+    return this.g.input(HOST_ROWS, { axis: 'rows', width });
+  }
+
+  /** Rows of a matrix of `columns` columns, for sizes that only the file knows (the vocabulary). */
+  rowsOf(name: string, columns: number): number {
+    const tensor = this.tensors.get(this.prefix + name);
+    if (!tensor) fail('MODEL_TENSOR_MISSING', { tensor: name, architecture: this.config.architecture });
+    const rows = Math.floor(tensor.elementCount / columns);
+    if (rows === 0) fail('MODEL_TENSOR_SHAPE', shapeParams(tensor, `[${columns}, at least 1]`));
+    return rows;
+  }
+}
+
+function checkShape(tensor: TensorInfo, rows: number, columns: number): void {
+  if (tensor.shape[0] === columns && tensor.elementCount === rows * columns) return;
+  fail('MODEL_TENSOR_SHAPE', shapeParams(tensor, rows === 1 ? `[${columns}]` : `[${columns}, ${rows}]`));
+}
+
+function shapeParams({ name, shape }: TensorInfo, expected: string) {
+  return { tensor: name, found: `[${shape.join(', ')}]`, expected };
+}

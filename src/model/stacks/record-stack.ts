@@ -1,0 +1,80 @@
+import { add, scale, unary } from '../../ops/elementwise.ts';
+import { embed } from '../../ops/embed.ts';
+import { ropeTable } from '../../ops/rope.ts';
+import { gatherRows } from '../../ops/rows.ts';
+import type { Tensor, Weight } from '../../ops/value.ts';
+import type { LayerInputs } from '../blocks/block.ts';
+import { scaledProduct } from '../blocks/linear.ts';
+import { type NamedNorm, normalize } from '../blocks/norm.ts';
+import type { PartScope } from '../part-scope.ts';
+import type { EmbeddingSpec, HeadSpec, LayerSpec, RopeTableSpec } from '../model-config.ts';
+
+/** What the embedding part hands on: the residual stream, f32 [rows, width], and what all layers share, by name. */
+export interface Embedded {
+  readonly x: Tensor;
+  readonly shared: ReadonlyMap<string, Tensor>;
+}
+
+/** Records token ids, i32 [rows, 1], to the residual stream. */
+export function recordEmbedding(scope: PartScope, spec: EmbeddingSpec, ids: Tensor): Embedded {
+  const { g } = scope;
+  let x = scope.embed(ids);
+  if (spec.scale !== undefined && spec.scale !== 1) x = scale(g, x, spec.scale);
+  if (spec.tokenTypes && scope.has('token_types.weight')) {
+    const types = g.input('types', { axis: 'rows', width: 1, type: 'i32' });
+    const rows = scope.rowsOf('token_types.weight', x.width);
+    x = add(g, x, embed(g, scope.weight('token_types.weight', rows, x.width), types));
+  }
+  const shared = new Map<string, Tensor>();
+  for (const [name, table] of Object.entries(spec.ropes ?? {})) {
+    shared.set(name, ropeTable(g, table.parameters, ropeFactors(scope, table)));
+  }
+  if (spec.learnedPositions !== undefined) {
+    const table = scope.weight('position_embd.weight', spec.learnedPositions, x.width);
+    x = add(g, x, embed(g, table, g.batch.positions));
+  }
+  return { x: normed(scope, x, spec.norm), shared };
+}
+
+/** Llama 3.1 has factors for all contexts, Phi-3 has two sets. */
+function ropeFactors(scope: PartScope, { parameters, factorsFrom }: RopeTableSpec): Weight | undefined {
+  if (factorsFrom === undefined) return undefined;
+  const count = parameters.dimensions / 2;
+  const set = scope.context > factorsFrom ? 'long' : 'short';
+  return (
+    scope.optional('rope_freqs.weight', 1, count) ?? scope.optional(`rope_factors_${set}.weight`, 1, count)
+  );
+}
+
+/** Records one layer: residual stream in, residual stream out. */
+export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerInputs): Tensor {
+  let stream = x;
+  for (const { preNorm, block, outputNorm, postNorm } of spec.sublayers) {
+    const computed = block.record(scope, normed(scope, stream, preNorm), inputs);
+    stream = normed(scope, add(scope.g, stream, normed(scope, computed, outputNorm)), postNorm);
+  }
+  return stream;
+}
+
+/** Records the residual stream to the logits of the batch's output rows, or to those rows. */
+export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor {
+  const { g } = scope;
+  const rows = gatherRows(g, x);
+  if (spec.kind === 'rows') return rows;
+  const vocabulary = scope.rowsOf('token_embd.weight', x.width);
+  const read = normalize(scope, rows, spec.norm);
+  // Models with tied embeddings have no output matrix of their own.
+  const name = scope.has('output.weight') ? 'output.weight' : 'token_embd.weight';
+  const logits = scaledProduct(g, read, {
+    weight: scope.weight(name, vocabulary, x.width),
+    bias: scope.optional('output.bias', 1, vocabulary),
+    scale: scope.optional('output.scale', 1, 1),
+  });
+  const { softCap } = spec;
+  if (softCap === undefined) return logits;
+  return scale(g, unary(g, 'tanh', scale(g, logits, 1 / softCap)), softCap);
+}
+
+function normed(scope: PartScope, x: Tensor, norm: NamedNorm | undefined): Tensor {
+  return norm ? normalize(scope, x, norm) : x;
+}

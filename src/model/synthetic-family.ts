@@ -52,9 +52,13 @@ export function flag(value: boolean): GgufValue {
   return { type: 'bool', value };
 }
 
-/** Names of tensors that several families have or not. */
+/** The output matrix of models whose embedding is not tied. */
 export const OUTPUT = 'output.weight';
+
+/** Biases of the three projections in front of attention. */
 export const QKV_BIASES: readonly string[] = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];
+
+/** Biases of a decoder's layer norms. */
 export const LAYER_NORM_BIASES: readonly string[] = ['attn_norm.bias', 'ffn_norm.bias', 'output_norm.bias'];
 
 /** Positions of a sliding window: so few that a text of some words is longer. */

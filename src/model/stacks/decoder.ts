@@ -11,8 +11,10 @@ import {
   type ModelConfig,
 } from '../model-config.ts';
 
-/** The table of rotary angles that a decoder's layers share, and the one that those with a window have, where it differs. */
+/** The table of rotary angles that a decoder's layers share. */
 export const ROPE = 'rope';
+
+/** The one that layers with a window have, where it differs. */
 export const WINDOW_ROPE = 'window rope';
 
 /** What the files of decoders say in the same words, whatever the family. Widths count elements. */

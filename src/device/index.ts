@@ -15,7 +15,6 @@ export type {
 } from './ffi.ts';
 export { HEADS_AT_ONCE, headGroups } from './gpu/attention.ts';
 export type { AttentionFacts, ExpertFacts, GpuFacts, Wkv7Facts } from './gpu/facts.ts';
-export { GraphUses } from './gpu/graph-uses.ts';
 export type {
   ActivationForm,
   AddedExpertsIntent,
@@ -29,6 +28,7 @@ export type {
   ElementStep,
   Epilogue,
   ExpertProductIntent,
+  GatedEpilogue,
   GatedExpertsIntent,
   HeadGroup,
   HeadsAppendIntent,
@@ -40,6 +40,7 @@ export type {
   MatvecIntent,
   MixedWkv7Intent,
   MixturesIntent,
+  NormResidualIntent,
   OptionalKind,
   Place,
   ProductInput,
@@ -51,10 +52,6 @@ export type {
 } from './gpu/intent.ts';
 export { planGraph } from './gpu/plan-graph.ts';
 export { q8Bytes, rowBucket } from './gpu/planned-activations.ts';
-export { matchGated } from './fusion/match-gated.ts';
-export { formatGroups, type HeadOps, matchHeads } from './gpu/match-heads.ts';
-export { matchResidual, type Residual } from './fusion/match-residual.ts';
-export type { Fuse, Fusion } from './fusion/plan-fusions.ts';
 export { HostDevice, type HostDeviceParts } from './host/host-device.ts';
 export { HostEvent } from './host/host-event.ts';
 export { bytesOf, HostBuffer } from './host/host-memory.ts';
@@ -72,10 +69,7 @@ export {
   totalOf,
   wholeOf,
 } from './memory.ts';
-export { ActivationForms } from './lowering/activation-forms.ts';
-export { contextShares } from './lowering/context-shares.ts';
 export { GraphLowering, type LaunchScratch, type Temporary } from './gpu/graph-lowering.ts';
-export { type LoweringRules, lowerOps } from './lowering/lower-ops.ts';
 export { MemoryBudget } from './memory-budget.ts';
 export { changeText, codeText, type KernelLanguage, numberText, scaleTexts } from './packing/block-text.ts';
 export {

@@ -15,6 +15,8 @@ import { isMatvec, planMatvec, planProduct, takesEpilogues } from './products.ts
 export const HEADS_AT_ONCE = 4;
 /** Outputs of a product that a group of threads computes: what is done with them has to be whole in it. */
 const OUTPUTS_AT_ONCE = 32;
+/** Buffers of what norms, rotates and appends heads, beside those with the products' results: factors, table, cells, caches. */
+const HEAD_NORM_BUFFERS = 6;
 /** Elements of a quantized group: a group of threads leaves whole ones. */
 const GROUP = 32;
 /** With fewer rows a sequence, a tile would be mostly empty. */
@@ -157,10 +159,19 @@ function planRows(group: readonly MatmulOp[], to: GpuPlanner) {
 export function fuseNormedHeads(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'attention' || !to.has('headsNormAppend')) return undefined;
   const found = matchNormedHeads(op, to.uses);
-  if (!found || !canJoin([found.q.product, found.k.product, found.v], to)) return undefined;
+  if (!found || !fitsNormedHeads(found, to)) return undefined;
   const { q, k, v, append } = found;
   const heads = [q, k].flatMap(({ product, norm, turned }) => [product, norm, turned]);
   return { ops: [...heads, v, append, op], plan: () => planNormedHeads(found, to) };
+}
+
+/** True where one launch can bind the products' results beside its own buffers, and a cache's blocks are whole in heads. */
+function fitsNormedHeads({ q, k, v, append, attention }: NormedHeadOps, to: GpuPlanner): boolean {
+  const products = [q.product, k.product, v];
+  const heads = [attention.keySize, attention.valueSize];
+  const whole = append.cache.keys.type !== 'q8_0' || heads.every((size) => size % GROUP === 0);
+  const buffers = formatGroups(products).length + HEAD_NORM_BUFFERS;
+  return whole && buffers <= to.facts.buffers && canJoin(products, to);
 }
 
 function planNormedHeads(heads: NormedHeadOps, to: GpuPlanner): void {

@@ -228,6 +228,14 @@ export interface CombineResidualIntent {
   readonly y: Tensor;
 }
 
+/** A norm of rows or groups, and another tensor added to its result. */
+export interface NormResidualIntent {
+  readonly kind: 'normResidual';
+  readonly op: RmsNormOp;
+  readonly addend: Tensor;
+  readonly y: Tensor;
+}
+
 /** A mixture of a row and the one before, by a row of a weight. */
 export type Mixture = LerpOp & { readonly t: Weight };
 
@@ -293,6 +301,7 @@ export type Intent =
   | GatedExpertsIntent
   | AddedExpertsIntent
   | CombineResidualIntent
+  | NormResidualIntent
   | MixturesIntent
   | Wkv7Intent
   | MixedWkv7Intent;
@@ -308,6 +317,7 @@ export type OptionalKind =
   | 'gatedExperts'
   | 'addedExperts'
   | 'combineResidual'
+  | 'normResidual'
   | 'mixtures'
   | 'mixedWkv7';
 

@@ -6,7 +6,7 @@ import type { GpuFacts } from './facts.ts';
 import { type Fuse, findFusions } from './fusion.ts';
 import type { IntentWithout, OptionalKind } from './intent.ts';
 import { GpuPlanner } from './planner.ts';
-import { fuseGated, fuseNorm, fuseResidual, planMatmul } from './products.ts';
+import { fuseGated, fuseNorm, fuseNormResidual, fuseResidual, planMatmul } from './products.ts';
 import { fuseMixtures, fuseWkv7, planWkv7 } from './recurrence.ts';
 
 /** What is computed together, the larger groups first. */
@@ -17,6 +17,7 @@ const FUSES: readonly Fuse[] = [
   fuseCombine,
   fuseGated,
   fuseResidual,
+  fuseNormResidual,
   fuseNorm,
   fuseMixtures,
   fuseWkv7,

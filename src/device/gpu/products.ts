@@ -1,4 +1,13 @@
-import type { BinaryOp, CombineExpertsOp, GatedOp, MatmulOp, Op, Tensor, Weight } from '../../ops/index.ts';
+import type {
+  BinaryOp,
+  CombineExpertsOp,
+  GatedOp,
+  MatmulOp,
+  Op,
+  RmsNormOp,
+  Tensor,
+  Weight,
+} from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
 import type { ActivationForm, Epilogue, HeadsEpilogue, ProductInput } from './intent.ts';
@@ -151,11 +160,23 @@ export interface Residual {
   readonly addend: Tensor;
 }
 
-/** The addition of another tensor to a product, or to the sum of experts' products, that nobody else reads. */
-export function matchResidual(op: MatmulOp | CombineExpertsOp, uses: GraphUses): Residual | undefined {
+/** The addition of another tensor to a product, the sum of experts' products, or a norm, that nobody else reads. */
+export function matchResidual(
+  op: MatmulOp | CombineExpertsOp | RmsNormOp,
+  uses: GraphUses,
+): Residual | undefined {
   const sum = uses.onlyReader(op.out);
   if (sum?.kind !== 'add' || sum.b.kind !== 'tensor' || sum.a === sum.b) return undefined;
   return { sum, addend: sum.a === op.out ? sum.b : sum.a };
+}
+
+/** The norm of a block's result and the addition of what went into the block, as Gemma has them. */
+export function fuseNormResidual(op: Op, to: GpuPlanner): Fusion | undefined {
+  const found = op.kind === 'rmsNorm' && to.has('normResidual') ? matchResidual(op, to.uses) : undefined;
+  if (op.kind !== 'rmsNorm' || !found) return undefined;
+  const { sum, addend } = found;
+  if (to.facts.bindsOnce && addend === op.x) return undefined;
+  return { ops: [op, sum], plan: () => to.add({ kind: 'normResidual', op, addend, y: sum.out }) };
 }
 
 /** A norm of whole rows that only packed products read: they norm for themselves, or one launch norms and converts. */

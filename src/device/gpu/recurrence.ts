@@ -52,8 +52,8 @@ function isChunked({ headSize, out }: Wkv7Op, to: GpuPlanner): boolean {
 /** RWKV-7's recurrence with what makes its keys and what becomes of its result. */
 export function fuseWkv7(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'wkv7' || !to.has('mixedWkv7')) return undefined;
-  const { unit, most } = to.facts.wkv7.mixedHead;
-  if (op.headSize % unit !== 0 || op.headSize > most) return undefined;
+  const { mixedHead } = to.facts.wkv7;
+  if (!mixedHead || op.headSize % mixedHead.unit !== 0 || op.headSize > mixedHead.most) return undefined;
   const before = matchKeys(op, to.uses);
   const after = matchResult(op, to.uses);
   if (!before || !after) return undefined;

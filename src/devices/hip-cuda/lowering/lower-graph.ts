@@ -1,5 +1,5 @@
 import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
-import { type Intent, planGraph } from '../../../device/index.ts';
+import { type IntentWithout, planGraph } from '../../../device/index.ts';
 import type { OpGraph } from '../../../ops/index.ts';
 import type { NativeTarget } from '../launching/kernel-set.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
@@ -16,7 +16,7 @@ import {
   lowerRouteExperts,
   lowerScaleExperts,
 } from './experts.ts';
-import { hipCudaFacts } from './facts.ts';
+import { hipCudaFacts, type Lacked } from './facts.ts';
 import { emitHeadsAppend, emitHeadsNormAppend } from './heads.ts';
 import { emitLibraryProduct, emitSplitProduct } from './library-product.ts';
 import type { LoweredProgram } from './lowered-program.ts';
@@ -37,7 +37,7 @@ import { lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './row
 import { lowerSample } from './sample.ts';
 import { emitMixedWkv7, emitWkv7 } from './wkv7.ts';
 
-const EMITTERS: KindTable<Intent, [Lowering], void> = {
+const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
   convert: emitConvert,
   matvec: emitMatvec,
   product: emitProduct,

@@ -1,5 +1,7 @@
+import { invariant } from '../../../base/errors.ts';
+import type { AttentionTilesIntent } from '../../../device/index.ts';
 import type { AttentionOp } from '../../../ops/index.ts';
-import type { GpuMatrices } from '../gpu-target.ts';
+import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
 import {
   type AttentionTileCounts,
   attentionTilesTexts,
@@ -10,17 +12,14 @@ import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { octetTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { loopFor } from '../kernels/library/loop.ts';
-import { cacheType, cellArguments, launchAttention } from './attention.ts';
-import { type Operand, read, write } from './launch-plan.ts';
+import { cacheType, cellArguments } from './attention.ts';
+import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
-import { MATVEC_ROWS } from './matvec-shape.ts';
 
 /** Subgroups of a workgroup. */
 const TEAMS = 4;
 /** Positions of a tile: with more, fewer workgroups have room on a processor at once. */
 const KEYS = 32;
-/** With fewer rows a sequence, a tile would be mostly empty. */
-const LEAST_ROWS_A_SLOT = 4;
 
 /** Vectors from one line of a tile to the next: `KEY_LINE` and the others of `attentionTilesTexts`. */
 function lineVectors(size: number, bytes: number): number {
@@ -56,28 +55,18 @@ function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices): At
   };
 }
 
-/** True where a tile can be shared out evenly and has room on the target. */
-function fitsTarget(op: AttentionOp, units: GpuMatrices, bytes: number): boolean {
-  const whole = Object.values(tileCounts(op, units)).every(Number.isInteger);
-  return whole && 16 * tileVectors(op, units) + otherBytes(units) <= bytes;
-}
-
-/** True for attention of many rows a sequence over a cache of halves or blocks, on a target with matrix units. */
-export function fitsTiles(op: AttentionOp, to: Lowering): boolean {
-  const { matrices, workgroupBytes } = to.target;
-  const rows = to.capacity(op.out);
-  const many = rows > MATVEC_ROWS && rows >= LEAST_ROWS_A_SLOT * to.graph.shape.slots;
-  if (!matrices || !many || op.cache.keys.type === 'f32') return false;
-  return fitsTarget(op, matrices, workgroupBytes);
+/** True where a tile for the operator can be shared out evenly and has room on the target. */
+export function fitsTile(op: AttentionOp, { matrices, workgroupBytes }: GpuTarget): boolean {
+  if (!matrices) return false;
+  const whole = Object.values(tileCounts(op, matrices)).every(Number.isInteger);
+  return whole && 16 * tileVectors(op, matrices) + otherBytes(matrices) <= workgroupBytes;
 }
 
 /** Attention in tiles on the target's matrix units. */
-export function launchTiles(
-  op: AttentionOp,
-  to: Lowering,
-  { units, form, y }: { units: GpuMatrices; form: 'floats' | 'halves'; y: Operand },
-): void {
+export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lowering): void {
   const { cache, batch, heads, kvHeads } = op;
+  const units = to.target.matrices;
+  invariant(units, 'only a target with matrix units is given tiles');
   const rows = TEAMS * units.rows;
   const cells = cellArguments(cache, { ...batch, positions: op.reach }, to);
   const octets = cacheType(cache) === 'q8_0' ? 'array<vec2<u32>>' : 'array<vec4<u32>>';
@@ -85,8 +74,8 @@ export function launchTiles(
     name: 'attention_tiles',
     texts: [
       ...attentionTilesTexts(tileCounts(op, units), loopFor(to.target)),
-      form === 'halves' ? EMIT_RESULT_HALVES : EMIT_RESULT_FLOATS,
-      ...(form === 'halves' ? [QUAD_HALVES] : []),
+      form === 'f16' ? EMIT_RESULT_HALVES : EMIT_RESULT_FLOATS,
+      ...(form === 'f16' ? [QUAD_HALVES] : []),
       units.text,
       FUNCTIONS,
       PAGED_CACHE,
@@ -117,16 +106,8 @@ export function launchTiles(
       q: read(op.q, 'array<vec4<f32>>'),
       keys: read(cache.keys, octets),
       values: read(cache.values, octets),
-      y: write(y, form === 'halves' ? 'array<vec2<u32>>' : 'array<vec4<f32>>'),
+      y: write(y, form === 'f16' ? 'array<vec2<u32>>' : 'array<vec4<f32>>'),
     },
     grid: [Math.ceil(to.capacity(op.out) / rows), heads],
   });
-}
-
-/** Attention by itself. */
-export function lowerAttention(op: AttentionOp, to: Lowering): void {
-  const of = { form: 'floats', y: op.out } as const;
-  const units = to.target.matrices;
-  if (units && fitsTiles(op, to)) launchTiles(op, to, { ...of, units });
-  else launchAttention(op, to, of);
 }

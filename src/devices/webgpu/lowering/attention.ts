@@ -1,5 +1,5 @@
 import { fail } from '../../../base/errors.ts';
-import { contextShares } from '../../../device/index.ts';
+import { type AttentionIntent, HEADS_AT_ONCE, headGroups } from '../../../device/index.ts';
 import {
   type AttentionOp,
   type BatchTensors,
@@ -22,17 +22,11 @@ import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { kvAppendBlocksText, kvAppendText } from '../kernels/rows.ts';
 import { lineGrid } from './line-grid.ts';
-import { type Argument, type Operand, read, write } from './launch-plan.ts';
+import { type Argument, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
-import { quantizedScalesAt } from './matvec-shape.ts';
+import { quantizedScalesAt } from './staging.ts';
 
-/** Heads of one key head that a workgroup computes at once. */
-const HEADS_A_GROUP = 4;
 const THREADS = 128;
-/** Positions that a share of the context has at least. */
-const SHORTEST_SHARE = 64;
-/** Workgroups that give large GPUs work; WebGPU does not tell how many processors there are. */
-const WANTED_GROUPS = 256;
 
 /** Elements that make a word of a cache. Throws `OP_UNSUPPORTED` for halves in odd numbers. */
 export function cacheUnit({ keys, values }: PagedCache, ...sizes: readonly number[]): 1 | 2 | 4 {
@@ -123,18 +117,13 @@ export function written(cache: PagedCache, of: 'keys' | 'values'): Argument {
   return write(cache[of], cacheType(cache) === 'q8_0' ? 'array<atomic<u32>>' : 'array<u32>');
 }
 
-/** Workgroups that a row's heads take. */
-function headGroups({ heads, kvHeads }: AttentionOp): number {
-  return kvHeads * Math.ceil(heads / kvHeads / HEADS_A_GROUP);
-}
-
 function attentionConstants(op: AttentionOp, shares: number) {
   const { cache, keySize, valueSize, heads, kvHeads } = op;
   const unit = cacheUnit(cache, keySize, valueSize);
   const words = Math.ceil(valueSize / unit);
   const sliceThreads = Math.min(THREADS, 2 ** Math.ceil(Math.log2(words)));
   const group = heads / kvHeads;
-  const together = Math.min(group, HEADS_A_GROUP);
+  const together = Math.min(group, HEADS_AT_ONCE);
   return {
     KEY: keySize,
     VALUE: valueSize,
@@ -153,14 +142,8 @@ function attentionConstants(op: AttentionOp, shares: number) {
   };
 }
 
-/** Where attention's result goes: f32 rows, or quantized ones. */
-export interface AttentionResult {
-  readonly form: 'floats' | 'quantized';
-  readonly y: Operand;
-}
-
-function emission(op: AttentionOp, { form, y }: AttentionResult, to: Lowering) {
-  if (form === 'floats') return { texts: [EMIT_FLOATS], constants: {}, y: write(y) };
+function emission({ op, form, y }: AttentionIntent, to: Lowering) {
+  if (form !== 'q8') return { texts: [EMIT_FLOATS], constants: {}, y: write(y) };
   return {
     texts: [EMIT_QUANTIZED, QUANTIZE_TEAM],
     constants: { Y_SCALES_AT: quantizedScalesAt(to.capacity(op.out), op.out.width) },
@@ -168,14 +151,14 @@ function emission(op: AttentionOp, { form, y }: AttentionResult, to: Lowering) {
   };
 }
 
-export function launchAttention(op: AttentionOp, to: Lowering, result: AttentionResult): void {
+/** Attention row by row, and the merging of the context's partitions. */
+export function emitAttention(of: AttentionIntent, to: Lowering): void {
+  const { op, partitions: shares } = of;
   const { cache, batch, heads, out } = op;
   const capacity = to.capacity(out);
-  const groups = capacity * headGroups(op);
-  const shares = contextShares(op, { groups, wanted: WANTED_GROUPS, shortest: SHORTEST_SHARE });
   const constants = { THREADS, COUNT: to.countOf(out), ...attentionConstants(op, shares) };
   const cells = cellArguments(cache, { ...batch, positions: op.reach }, to);
-  const emit = emission(op, result, to);
+  const emit = emission(of, to);
   const teams = reduceText(to.target, { team: 32, threads: THREADS });
   const partials = to.temporary(4 * capacity * heads * shares * (op.valueSize + 2));
   to.launch({

@@ -1,4 +1,5 @@
 import { fail } from '../../../base/errors.ts';
+import type { ExpertProductIntent, ProductInput } from '../../../device/index.ts';
 import {
   type CombineExpertsOp,
   LEAST_SHARE_SUM,
@@ -23,14 +24,13 @@ import {
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { QUANTIZE_GROUP } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
-import { X4_ALIGNED, X4_UNALIGNED } from '../kernels/matvec.ts';
-import type { ProductInput } from './activations.ts';
 import { launchElementwise } from './elementwise.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { type Matrix, matrixOf } from './matrix.ts';
 import { packedProduct } from './matvec.ts';
-import { quantizedScalesAt } from './matvec-shape.ts';
+import { type KernelPart, numberInput } from './product-input.ts';
+import { quantizedScalesAt } from './staging.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
@@ -75,10 +75,11 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
   });
 }
 
-export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
+/** A product with chosen experts' weights. */
+export function emitExpertProduct({ op, x }: ExpertProductIntent, to: Lowering): void {
   const { experts, weight, outputs, out } = op;
   const matrix = matrixOf([weight], to);
-  const input = inputOf(op, matrix, to);
+  const input = inputOf(op, x, matrix, to);
   const chosen = experts.width;
   const choices = to.capacity(out) * chosen;
   if (choices > to.target.gridSize) {
@@ -121,21 +122,21 @@ export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
 }
 
 /** Activations of a choice, quantized for integer products: parts of a row read as rows of their own. */
-function inputOf({ x, weight }: MatmulExpertsOp, matrix: Matrix, to: Lowering): ProductInput {
+function inputOf(
+  { x, weight }: MatmulExpertsOp,
+  input: ProductInput,
+  matrix: Matrix,
+  to: Lowering,
+): KernelPart {
   if (matrix.packed) {
     return {
-      args: { x: read(to.activations.quantized(x), 'array<vec4<u32>>') },
+      args: { x: read(input.x, 'array<vec4<u32>>') },
       texts: [...packedProduct(weight.columns, to.target), EXPERT_ACTIVATIONS, QUANTIZE_GROUP],
       constants: { X_SCALES_AT: quantizedScalesAt(to.capacity(x), x.width) },
     };
   }
-  const { columns } = weight;
-  const aligned = columns % 4 === 0;
-  return {
-    args: { x: read(x, aligned ? 'array<vec4<f32>>' : 'array<f32>') },
-    texts: [EXPERT_DENSE_PRODUCT, aligned ? X4_ALIGNED : X4_UNALIGNED],
-    constants: { QUADS: Math.ceil(columns / 4), COLUMNS: columns },
-  };
+  const numbers = numberInput(input, weight.columns);
+  return { ...numbers, texts: [EXPERT_DENSE_PRODUCT, ...numbers.texts] };
 }
 
 export function lowerScaleExperts({ x, experts, scales, out }: ScaleExpertsOp, to: Lowering): void {

@@ -1,5 +1,4 @@
-import type { Temporary } from '../../../device/index.ts';
-import type { AttentionOp, KvAppendOp, MatmulOp, RmsNormOp, RopeOp } from '../../../ops/index.ts';
+import type { HeadsNormAppendIntent, JoinedRows } from '../../../device/index.ts';
 import { HEAD_BLOCK_STORES, HEAD_STORES, TURN_HEADS } from '../kernels/head-stores.ts';
 import { headsNormAppendTexts } from '../kernels/heads-norm-append.ts';
 import { blockTexts, type CellType, cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
@@ -8,54 +7,14 @@ import type { Constant } from '../launching/kernel-module.ts';
 import { cacheType, cacheUnit, cellArguments, written } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
-import type { WeightChunk } from './webgpu-weight.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 128;
 const TEAM = 32;
-/** Buffers of the kernel beside those that hold queries, keys and values. */
-const OTHER_BUFFERS = 6;
-
-/** A product whose heads are normalized and rotated. */
-export interface NormedHeads {
-  readonly product: MatmulOp;
-  readonly norm: RmsNormOp;
-  readonly turned: RopeOp;
-}
-
-/** The operators from the normed activations to the mixed heads, heads of queries and keys normalized. */
-export interface NormedHeadOps {
-  readonly q: NormedHeads;
-  readonly k: NormedHeads;
-  readonly v: MatmulOp;
-  readonly append: KvAppendOp;
-  readonly attention: AttentionOp;
-}
-
-/** Rows of a product's results: where they lie, how far apart, and where its own begin in them. */
-export interface JoinedRows {
-  readonly memory: Temporary;
-  readonly stride: number;
-  readonly start: number;
-}
-
-/** True where the kernel can bind queries, keys and values out of so many buffers, and a cache's blocks are whole in heads. */
-export function fitsHeadsNormAppend(
-  { append, attention }: NormedHeadOps,
-  buffers: number,
-  to: Lowering,
-): boolean {
-  const { keySize, valueSize } = attention;
-  const whole = append.cache.keys.type !== 'q8_0' || [keySize, valueSize].every((size) => size % TEAM === 0);
-  return whole && buffers + OTHER_BUFFERS <= to.target.storageBindings;
-}
 
 /** Heads of queries and keys normalized and rotated, keys and values appended to the cache: one launch. */
-export function launchHeadsNormAppend(
-  { q, k, append, attention }: NormedHeadOps,
-  joined: { readonly q: JoinedRows; readonly k: JoinedRows; readonly v: JoinedRows },
-  to: Lowering,
-): void {
+export function emitHeadsNormAppend({ heads: of, joined }: HeadsNormAppendIntent, to: Lowering): void {
+  const { q, k, append, attention } = of;
   const { cache, batch } = append;
   const { heads, kvHeads, keySize, valueSize } = attention;
   const { table, out } = q.turned;
@@ -65,8 +24,6 @@ export function launchHeadsNormAppend(
   const nameOf = ({ memory }: JoinedRows) => `rows_${memories.indexOf(memory)}`;
   const names = { q: nameOf(joined.q), k: nameOf(joined.k), v: nameOf(joined.v) };
   const cells = cellArguments(cache, batch, to);
-  const factors = to.weight([q.norm.weight, k.norm.weight], FLOAT_LAYOUT);
-  const [chunk] = factors.chunks;
   to.launch({
     name: 'heads_norm_append',
     texts: [
@@ -79,7 +36,7 @@ export function launchHeadsNormAppend(
     constants: {
       THREADS,
       COUNT: to.countOf(out),
-      ...headConstants({ q, k, attention }),
+      ...headConstants(of),
       ...placeConstants('Q', joined.q),
       ...placeConstants('K', joined.k),
       ...placeConstants('V', joined.v),
@@ -88,7 +45,7 @@ export function launchHeadsNormAppend(
     args: {
       counts: to.counts,
       ...Object.fromEntries(memories.map((memory, i) => [`rows_${i}`, read(memory)])),
-      factors: read({ kind: 'chunk', weight: factors, chunk: chunk as WeightChunk }),
+      factors: to.vectors([q.norm.weight, k.norm.weight], FLOAT_LAYOUT),
       table: read(table),
       ...cells.args,
       y: write(out),
@@ -105,11 +62,7 @@ function storeTexts(type: CellType): readonly string[] {
   return [HEAD_STORES.query, key, value, 'const UNIT = 1u;', ...blockTexts('keys', 'values')];
 }
 
-function headConstants({
-  q,
-  k,
-  attention,
-}: Pick<NormedHeadOps, 'q' | 'k' | 'attention'>): Record<string, Constant> {
+function headConstants({ q, k, attention }: HeadsNormAppendIntent['heads']): Record<string, Constant> {
   const { heads, kvHeads, keySize, valueSize } = attention;
   const { table, pairs } = q.turned;
   return {

@@ -1,69 +1,72 @@
-import { type LoweringRules, lowerOps } from '../../../device/index.ts';
+import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
+import { type IntentWithout, planGraph } from '../../../device/index.ts';
 import type { OpGraph } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
-import { lowerKvAppend } from './attention.ts';
-import { lowerAttention } from './attention-tiles.ts';
+import { emitAttention, lowerKvAppend } from './attention.ts';
+import { emitAttentionTiles } from './attention-tiles.ts';
+import { emitConvert } from './convert.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
-import { lowerCombineExperts, lowerMatmulExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
-import { fuseAttention } from './fusion/fuse-attention.ts';
-import { fuseGated } from './fusion/fuse-gated.ts';
-import { fuseNorm } from './fusion/fuse-norm.ts';
-import { fuseNormedAttention } from './fusion/fuse-normed-attention.ts';
-import { fuseNormedResidual } from './fusion/fuse-normed-residual.ts';
-import { fuseResidual } from './fusion/fuse-residual.ts';
+import { emitExpertProduct, lowerCombineExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
+import { type Lacked, webgpuFacts } from './facts.ts';
+import { emitHeadsAppend } from './heads.ts';
+import { emitHeadsNormAppend } from './heads-norm-append.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
-import { lowerMatmul } from './matmul.ts';
-import { lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import { emitMatvec } from './matvec.ts';
+import { emitNormResidual, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import { emitProduct } from './product.ts';
 import {
+  emitWkv7,
   lowerGroupNorm,
   lowerL2Norm,
   lowerLerp,
   lowerSlice,
   lowerTokenShift,
-  lowerWkv7,
   lowerWkvBonus,
 } from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
 
-const RULES: LoweringRules<Lowering> = {
-  ops: {
-    embed: lowerEmbed,
-    matmul: lowerMatmul,
-    routeExperts: lowerRouteExperts,
-    matmulExperts: lowerMatmulExperts,
-    scaleExperts: lowerScaleExperts,
-    combineExperts: lowerCombineExperts,
-    add: lowerBinary,
-    mul: lowerBinary,
-    scale: lowerScale,
-    unary: lowerUnary,
-    gated: lowerGated,
-    slice: lowerSlice,
-    lerp: lowerLerp,
-    rmsNorm: lowerRmsNorm,
-    layerNorm: lowerLayerNorm,
-    groupNorm: lowerGroupNorm,
-    l2Norm: lowerL2Norm,
-    ropeTable: lowerRopeTable,
-    rope: lowerRope,
-    tokenAppend: lowerTokenAppend,
-    kvAppend: lowerKvAppend,
-    attention: lowerAttention,
-    tokenShift: lowerTokenShift,
-    wkv7: lowerWkv7,
-    wkvBonus: lowerWkvBonus,
-    gatherRows: lowerGatherRows,
-    sample: lowerSample,
-  },
-  fuses: [fuseAttention, fuseNormedAttention, fuseGated, fuseResidual, fuseNormedResidual, fuseNorm],
+const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
+  convert: emitConvert,
+  matvec: emitMatvec,
+  product: emitProduct,
+  headsAppend: emitHeadsAppend,
+  headsNormAppend: emitHeadsNormAppend,
+  attention: emitAttention,
+  attentionTiles: emitAttentionTiles,
+  expertProduct: emitExpertProduct,
+  normResidual: emitNormResidual,
+  wkv7: emitWkv7,
+  embed: lowerEmbed,
+  routeExperts: lowerRouteExperts,
+  scaleExperts: lowerScaleExperts,
+  combineExperts: lowerCombineExperts,
+  add: lowerBinary,
+  mul: lowerBinary,
+  scale: lowerScale,
+  unary: lowerUnary,
+  gated: lowerGated,
+  slice: lowerSlice,
+  lerp: lowerLerp,
+  rmsNorm: lowerRmsNorm,
+  layerNorm: lowerLayerNorm,
+  groupNorm: lowerGroupNorm,
+  l2Norm: lowerL2Norm,
+  ropeTable: lowerRopeTable,
+  rope: lowerRope,
+  tokenAppend: lowerTokenAppend,
+  kvAppend: lowerKvAppend,
+  tokenShift: lowerTokenShift,
+  wkvBonus: lowerWkvBonus,
+  gatherRows: lowerGatherRows,
+  sample: lowerSample,
 };
 
 /** Turns a recorded graph into dispatches. Throws `OP_UNSUPPORTED` for what no kernel can do. */
 export function lowerGraph(graph: OpGraph, target: GpuTarget): LoweredProgram {
   const to = new Lowering(graph, target);
-  lowerOps(to, RULES);
+  for (const intent of planGraph(graph, webgpuFacts(target))) applyByKind(EMITTERS, intent, to);
   return to.finish();
 }

@@ -3,7 +3,6 @@ import { GraphLowering, type LaunchScratch } from '../../../device/index.ts';
 import { type OpGraph, stateBytes, type Tensor, tensorBytes, type Weight } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import type { KernelModule } from '../launching/kernel-module.ts';
-import { Activations } from './activations.ts';
 import { type Argument, type LaunchPlan, type LaunchScope, type Operand, read } from './launch-plan.ts';
 import type { LaunchTemplate, PlacedArgument } from './launch-template.ts';
 import type { LoweredProgram } from './lowered-program.ts';
@@ -12,7 +11,6 @@ import type { WeightLayout } from './weight-layout.ts';
 
 /** Collects the launches of a graph, the weights they want and the scratch they share. */
 export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope {
-  readonly activations = new Activations(this);
   readonly #launches: { readonly plan: LaunchPlan; readonly module: KernelModule }[] = [];
 
   constructor(
@@ -44,9 +42,13 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
   }
 
   vector(weight: Weight, layout: WeightLayout): Argument {
-    const laidOut = this.weight([weight], layout);
+    return this.vectors([weight], layout);
+  }
+
+  vectors(weights: readonly Weight[], layout: WeightLayout): Argument {
+    const laidOut = this.weight(weights, layout);
     const [chunk] = laidOut.chunks;
-    invariant(chunk && laidOut.chunks.length === 1, 'a vector fits a binding');
+    invariant(chunk && laidOut.chunks.length === 1, 'vectors fit a binding');
     return read({ kind: 'chunk', weight: laidOut, chunk });
   }
 

@@ -1,5 +1,5 @@
 import { invariant } from '../../../base/errors.ts';
-import type { MatmulOp } from '../../../ops/index.ts';
+import type { Epilogue, ProductIntent } from '../../../device/index.ts';
 import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
 import { ADDENDS } from '../kernels/finish.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
@@ -15,12 +15,11 @@ import {
 } from '../kernels/matrix-product.ts';
 import { PACKED_PIECES } from '../kernels/weight-halves.ts';
 import type { Constant } from '../launching/kernel-module.ts';
+import { type Added, addedBy, outputsOf } from './epilogue.ts';
 import { groupFormat } from './group-layout.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
-import { isInteger, isMatvec } from './matvec-shape.ts';
-import type { Product } from './product-plan.ts';
 
 /** What a workgroup computes at once, and each of its subgroups. */
 interface Tile {
@@ -37,11 +36,6 @@ const TILES: readonly Tile[] = [
   { rows: 64, outputs: 64, depth: 64, teamRows: 32, teamOutputs: 32 },
   { rows: 128, outputs: 128, depth: 64, teamRows: 64, teamOutputs: 32 },
 ];
-
-/** True for products that are computed on matrix units, of activations as halves. */
-export function takesHalves(op: MatmulOp, to: Lowering): boolean {
-  return to.target.matrices !== undefined && isInteger(op) && !isMatvec(op, to);
-}
 
 /** Workgroup memory that a tile takes: a vector more than there are octets stands between lines. */
 function tileBytes({ rows, outputs, depth }: Tile): number {
@@ -61,20 +55,21 @@ function tileFor(capacity: number, columns: number, { workgroupBytes }: GpuTarge
 }
 
 /** A product on the target's matrix units. */
-export function launchMatrixProduct(
+export function emitMatrixProduct(
+  { rows: x, x: activations, weights, epilogue }: ProductIntent,
   to: Lowering,
-  { units, ...of }: Product & { readonly units: GpuMatrices },
 ): void {
-  const matrix = matrixOf(of.weights, to);
-  const capacity = to.capacity(of.x);
-  const tile = tileFor(capacity, of.x.width, to.target);
-  const parts = of.gated ? 2 : 1;
-  const width = of.weights.reduce((sum, { rows }) => sum + rows, 0) / parts;
-  const x = to.activations.halves(of.x);
+  const units = to.target.matrices;
+  invariant(units, 'only a target with matrix units is given products of f16 activations');
+  const matrix = matrixOf(weights, to);
+  const capacity = to.capacity(x);
+  const tile = tileFor(capacity, x.width, to.target);
+  const parts = epilogue.kind === 'gated' ? 2 : 1;
+  const added = addedBy(epilogue, to);
   for (const chunk of matrix.weight.chunks) {
     const rows = chunk.rowCount / parts;
     to.launch({
-      name: of.gated ? 'gated_matrix_product' : 'matrix_product',
+      name: parts === 2 ? 'gated_matrix_product' : 'matrix_product',
       texts: [
         ...matrixProductTexts(tileCounts(tile, units), loopFor(to.target)),
         QUAD_HALVES,
@@ -82,23 +77,23 @@ export function launchMatrixProduct(
         units.text,
         units.decodeText,
         ...matrix.texts,
-        ...storeTexts(of),
+        ...storeTexts(epilogue, added),
       ],
       constants: {
-        COUNT: to.countOf(of.x),
+        COUNT: to.countOf(x),
         PART_ROWS: rows,
-        WIDTH: width,
+        WIDTH: outputsOf(weights, epilogue),
         FIRST_ROW: chunk.firstRow,
         ...tileConstants(tile, units),
-        WEIGHT_SCALE: { f32: groupFormat(of.weights[0]).groups.weightScale },
+        WEIGHT_SCALE: { f32: groupFormat(weights[0]).groups.weightScale },
         ...matrix.constants,
       },
       args: {
         counts: to.counts,
         weight: matrix.argument(chunk),
-        x: read(x, 'array<vec4<u32>>'),
-        ...(of.addend ? { addend: of.addend } : {}),
-        y: write(of.y, of.form === 'halves' ? 'array<vec2<u32>>' : 'array<f32>'),
+        x: read(activations.x, 'array<vec4<u32>>'),
+        ...added.args,
+        y: write(epilogue.y, isF16(epilogue) ? 'array<vec2<u32>>' : 'array<f32>'),
       },
       grid: [Math.ceil((parts * rows) / tile.outputs), Math.ceil(capacity / tile.rows)],
     });
@@ -132,8 +127,15 @@ function tileCounts(tile: Tile, { rows, outputs, lanes }: GpuMatrices): MatrixTi
   return counts;
 }
 
-function storeTexts({ gated, kind, form }: Product): string[] {
-  if (!gated) return [STORE_QUAD_FLOATS, ADDENDS[kind]];
-  const emit = form === 'halves' ? EMIT_QUAD_HALVES : EMIT_QUAD_FLOATS;
-  return [STORE_QUAD_GATED, emit, FUNCTIONS, activationText(gated)];
+/** Whether gate and up leave f16. */
+function isF16(epilogue: Epilogue): boolean {
+  return epilogue.kind === 'gated' && epilogue.form === 'f16';
+}
+
+function storeTexts(epilogue: Epilogue, { kind }: Added): string[] {
+  if (epilogue.kind !== 'gated') {
+    return [STORE_QUAD_FLOATS, ADDENDS[kind]];
+  }
+  const emit = isF16(epilogue) ? EMIT_QUAD_HALVES : EMIT_QUAD_FLOATS;
+  return [STORE_QUAD_GATED, emit, FUNCTIONS, activationText(epilogue.fn)];
 }

@@ -1,3 +1,4 @@
+import type { NormResidualIntent } from '../../../device/index.ts';
 import type { LayerNormOp, RmsNormOp, Tensor } from '../../../ops/index.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { LAYER_NORM, rmsNormText, WITH_BIAS, WITHOUT_BIAS } from '../kernels/norm.ts';
@@ -5,12 +6,17 @@ import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
+/** A norm and the addition of another tensor to its result. */
+export function emitNormResidual({ op, addend, y }: NormResidualIntent, to: Lowering): void {
+  launchRmsNorm(op, { addend, y }, to);
+}
+
 export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
   launchRmsNorm(op, { addend: undefined, y: op.out }, to);
 }
 
 /** A norm, and what is added to its result. */
-export function launchRmsNorm(
+function launchRmsNorm(
   { x, weight, epsilon, out }: RmsNormOp,
   { addend, y }: { readonly addend: Tensor | undefined; readonly y: Tensor },
   to: Lowering,

@@ -1,13 +1,6 @@
 import { fail } from '../../../base/errors.ts';
-import type {
-  GroupNormOp,
-  L2NormOp,
-  LerpOp,
-  SliceOp,
-  TokenShiftOp,
-  Wkv7Op,
-  WkvBonusOp,
-} from '../../../ops/index.ts';
+import type { Wkv7Intent } from '../../../device/index.ts';
+import type { GroupNormOp, L2NormOp, LerpOp, SliceOp, TokenShiftOp, WkvBonusOp } from '../../../ops/index.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { GROUP_NORM, L2_NORM, lerpText, SLICE, TOKEN_SHIFT, WKV7, WKV_BONUS } from '../kernels/recurrence.ts';
 import { launchElementwise } from './elementwise.ts';
@@ -49,7 +42,7 @@ export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lower
   });
 }
 
-export function lowerWkv7(op: Wkv7Op, to: Lowering): void {
+export function emitWkv7({ op }: Wkv7Intent, to: Lowering): void {
   const { headSize, batch, out } = op;
   if (headSize > LARGEST_HEAD) {
     const why = `its heads are ${headSize} wide, more than ${LARGEST_HEAD}`;

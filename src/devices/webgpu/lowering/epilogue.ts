@@ -1,0 +1,100 @@
+import type { Epilogue, GatedEpilogue, HeadGroup } from '../../../device/index.ts';
+import type { Weight } from '../../../ops/index.ts';
+import {
+  ADDENDS,
+  FINISH_FLOATS,
+  FINISH_GATED,
+  FINISH_GATED_QUANTIZED,
+  FINISH_HEADS,
+  HEAD_ROWS_BY_HALVES,
+  HEAD_ROWS_IN_ORDER,
+} from '../kernels/finish.ts';
+import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
+import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
+import { ROWS_IN_ORDER } from '../kernels/matvec.ts';
+import { cacheUnit } from './attention.ts';
+import { headArguments, headConstants } from './heads.ts';
+import { type Argument, read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
+import type { KernelPart } from './product-input.ts';
+import { quantizedScalesAt } from './staging.ts';
+import type { WeightChunk } from './webgpu-weight.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+/** Outputs of a product: one part's where gate and up are two. */
+export function outputsOf(weights: readonly Weight[], { kind }: Epilogue): number {
+  return weights.reduce((sum, { rows }) => sum + rows, 0) / (kind === 'gated' ? 2 : 1);
+}
+
+/** What is added to a product's sums, as an argument and by which text. */
+export interface Added {
+  readonly kind: keyof typeof ADDENDS;
+  readonly args: { readonly addend?: Argument };
+}
+
+/** The biases or the tensor that an epilogue adds. */
+export function addedBy(epilogue: Epilogue, to: Lowering): Added {
+  if (epilogue.kind === 'residual') return { kind: 'residual', args: { addend: read(epilogue.addend) } };
+  if (epilogue.kind === 'gated') return { kind: 'none', args: {} };
+  const biases =
+    epilogue.kind === 'store'
+      ? epilogue.biases
+      : epilogue.of.group.flatMap(({ bias }) => (bias ? [bias] : []));
+  if (biases.length === 0) return { kind: 'none', args: {} };
+  return { kind: 'bias', args: { addend: to.vectors(biases, FLOAT_LAYOUT) } };
+}
+
+/** How matrix-vector kernels finish the sums of a chunk's rows: `finish` and `row_of`. */
+export function finishOf(
+  epilogue: Epilogue,
+  of: { readonly rows: number; readonly outputs: number },
+  to: Lowering,
+): (chunk: WeightChunk) => KernelPart {
+  if (epilogue.kind === 'gated') {
+    const finish = finishGated(epilogue, of);
+    return () => finish;
+  }
+  if (epilogue.kind === 'heads') {
+    const finish = finishHeads(epilogue.of, addedBy(epilogue, to), to);
+    return () => finish;
+  }
+  const { kind, args } = addedBy(epilogue, to);
+  return (chunk) => ({
+    args: { ...args, y: write(epilogue.y) },
+    texts: [FINISH_FLOATS, ADDENDS[kind], ROWS_IN_ORDER],
+    constants: { WIDTH: of.outputs, FIRST_ROW: chunk.firstRow },
+  });
+}
+
+function finishGated(
+  { fn, y, form }: GatedEpilogue,
+  { rows, outputs }: { readonly rows: number; readonly outputs: number },
+): KernelPart {
+  const quantized = form === 'q8';
+  return {
+    args: { y: quantized ? write(y, 'array<u32>') : write(y) },
+    texts: [
+      ROWS_IN_ORDER,
+      FUNCTIONS,
+      activationText(fn),
+      ...(quantized ? [FINISH_GATED_QUANTIZED, QUANTIZE_TEAM] : [FINISH_GATED]),
+    ],
+    constants: { WIDTH: outputs, Y_SCALES_AT: quantizedScalesAt(rows, outputs) },
+  };
+}
+
+function finishHeads(of: HeadGroup, { kind, args }: Added, to: Lowering): KernelPart {
+  const { append, turnedQ } = of.heads;
+  cacheUnit(append.cache);
+  const bound = headArguments(of, to);
+  return {
+    args: { ...args, ...bound.args },
+    texts: [
+      FINISH_HEADS,
+      ADDENDS[kind],
+      turnedQ.pairs === 'interleaved' ? HEAD_ROWS_IN_ORDER : HEAD_ROWS_BY_HALVES,
+      ...bound.texts,
+    ],
+    constants: { ...headConstants(of), ...bound.constants },
+  };
+}

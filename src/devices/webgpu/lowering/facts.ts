@@ -1,0 +1,70 @@
+import type { GpuFacts } from '../../../device/index.ts';
+import type { Weight } from '../../../ops/index.ts';
+import type { GpuTarget } from '../gpu-target.ts';
+import { fitsTile } from './attention-tiles.ts';
+import { canJoin, GROUP_LAYOUT } from './group-layout.ts';
+import { packedFormat } from './packed-formats.ts';
+import { MATVEC_ROWS, stagedBytes } from './staging.ts';
+import { DENSE_LAYOUT } from './weight-layout.ts';
+
+/** Intents without a kernel in WGSL. */
+const LACKS = [
+  'libraryProduct',
+  'splitF16',
+  'splitProduct',
+  'elementProducts',
+  'gatedExperts',
+  'addedExperts',
+  'combineResidual',
+  'mixtures',
+  'mixedWkv7',
+] as const;
+
+/** An intent without a kernel in WGSL. */
+export type Lacked = (typeof LACKS)[number];
+
+/** Workgroups that give large GPUs work; WebGPU does not tell how many processors there are. */
+const WANTED_GROUPS = 256;
+/** Positions that a partition of the context has at least. */
+const SHORTEST_PARTITION = 64;
+/** Elements of a quantized group: f16 rows are whole ones. */
+const GROUP = 32;
+
+/** What a GPU under WebGPU can do. */
+export function webgpuFacts(target: GpuTarget): GpuFacts<Lacked | 'attentionTiles'> {
+  const { matrices, packedDot, storageBindings } = target;
+  return {
+    device: 'webgpu',
+    lacks: matrices ? LACKS : [...LACKS, 'attentionTiles'],
+    matvecRows: MATVEC_ROWS,
+    productForm: matrices ? 'f16' : packedDot ? 'q8' : 'f32',
+    takesNumbers: true,
+    joins: (weights) => fitsOneChunk(weights, target),
+    buffers: storageBindings,
+    bindsOnce: true,
+    stagedBytes: stagedBytes(target),
+    f16RowUnit: GROUP,
+    attention: {
+      wantedGroups: WANTED_GROUPS,
+      shortestPartition: SHORTEST_PARTITION,
+      mergesInLastGroup: false,
+      rowForms: ['f32', 'q8'],
+      tileForms: ['f32', 'f16'],
+      fitsTile: (op) => fitsTile(op, target),
+      appendsBlocks: 'never',
+    },
+    experts: { readsNumbers: false, groups: false },
+    wkv7: { chunkedHead: undefined, mixedHead: undefined },
+  };
+}
+
+/** True for weights that can be laid out one below the other in what a binding spans. */
+function fitsOneChunk(weights: readonly Weight[], target: GpuTarget): boolean {
+  const [first] = weights;
+  if (!first || weights.some(({ format, columns }) => format !== first.format || columns !== first.columns)) {
+    return false;
+  }
+  const packed = packedFormat(first.format) !== undefined;
+  if (packed && !canJoin(weights)) return false;
+  return (packed ? GROUP_LAYOUT : DENSE_LAYOUT).of(weights, target).chunks.length === 1;
+}

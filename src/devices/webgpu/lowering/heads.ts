@@ -1,0 +1,91 @@
+import type { HeadGroup, HeadsAppendIntent } from '../../../device/index.ts';
+import type { MatmulOp } from '../../../ops/index.ts';
+import {
+  HEAD_BLOCK_STORES,
+  HEAD_STORES,
+  STORE_HEADS,
+  TURN_HEADS,
+  TURN_NOTHING,
+} from '../kernels/head-stores.ts';
+import { HEAD_VALUE, HEADS_APPEND, HEADS_APPEND_BLOCKS } from '../kernels/heads-append.ts';
+import { GRID } from '../kernels/library/grid.ts';
+import { blockTexts, type CellType, cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
+import { cacheType, cacheUnit, cellArguments, written } from './attention.ts';
+import { read, write } from './launch-plan.ts';
+import { lineGrid } from './line-grid.ts';
+import type { Lowering } from './lowering.ts';
+import type { KernelPart } from './product-input.ts';
+
+/** What rotating and appending want, for products of some of queries, keys and values. */
+export function headConstants({ heads, group }: HeadGroup) {
+  const { q, k, v, turnedQ } = heads;
+  const widthOf = (product: MatmulOp) => (group.includes(product) ? product.out.width : 0);
+  return {
+    Q_WIDTH: widthOf(q),
+    K_WIDTH: widthOf(k),
+    V_WIDTH: v.out.width,
+    HEAD: turnedQ.headSize,
+    TURNED: turnedQ.table.width,
+    INTERLEAVED: turnedQ.pairs === 'interleaved',
+  };
+}
+
+/** What stores keys and values, as far as there are any. */
+function storeTexts(type: CellType, { hasK, hasV }: { hasK: boolean; hasV: boolean }): readonly string[] {
+  if (type !== 'q8_0') {
+    const stores = [
+      hasK ? HEAD_STORES.key : HEAD_STORES.noKey,
+      hasV ? HEAD_STORES.value : HEAD_STORES.noValue,
+    ];
+    return [STORE_HEADS, ...stores, ...cacheTexts(type)];
+  }
+  const { key, noKey, value, noValue } = HEAD_BLOCK_STORES;
+  const caches = [...(hasK ? (['keys'] as const) : []), ...(hasV ? (['values'] as const) : [])];
+  return [hasK ? key : noKey, hasV ? value : noValue, 'const UNIT = 1u;', ...blockTexts(...caches)];
+}
+
+/** What rotating and appending take: only what the group's products write. */
+export function headArguments({ heads, group }: HeadGroup, to: Lowering): KernelPart {
+  const { q, k, v, turnedQ, append } = heads;
+  const { cache, batch } = append;
+  const cells = cellArguments(cache, batch, to);
+  const [hasQ, hasK, hasV] = [group.includes(q), group.includes(k), group.includes(v)];
+  return {
+    constants: cells.constants,
+    texts: [
+      hasQ ? HEAD_STORES.query : HEAD_STORES.noQuery,
+      hasQ || hasK ? TURN_HEADS : TURN_NOTHING,
+      ...(hasK || hasV ? [PAGED_CACHE] : []),
+      ...storeTexts(cacheType(cache), { hasK, hasV }),
+    ],
+    args: {
+      ...(hasQ || hasK ? { table: read(turnedQ.table) } : {}),
+      ...(hasQ ? { y: write(turnedQ.out) } : {}),
+      ...(hasK || hasV ? cells.args : {}),
+      ...(hasK ? { keys: written(cache, 'keys') } : {}),
+      ...(hasV ? { values: written(cache, 'values') } : {}),
+    },
+  };
+}
+
+/** Rotates and appends the rows of a product of heads. */
+export function emitHeadsAppend({ of, joined, width }: HeadsAppendIntent, to: Lowering): void {
+  const { q, append } = of.heads;
+  const isBlocks = append.cache.keys.type === 'q8_0';
+  const unit = isBlocks ? 1 : cacheUnit(append.cache);
+  const bound = headArguments(of, to);
+  const { threads } = to.target;
+  to.launch({
+    name: 'heads_append',
+    texts: [GRID, HEAD_VALUE, isBlocks ? HEADS_APPEND_BLOCKS : HEADS_APPEND, ...bound.texts],
+    constants: {
+      THREADS: threads,
+      COUNT: to.countOf(q.out),
+      WIDTH: width,
+      ...headConstants(of),
+      ...bound.constants,
+    },
+    args: { counts: to.counts, joined: read(joined), ...bound.args },
+    grid: lineGrid(to, Math.ceil((to.capacity(q.out) * width) / unit / threads)),
+  });
+}

@@ -32,5 +32,25 @@ export type Rule =
    * keys of an object, the items of an array with `uniqueItems`. Only texts that can still become a new one are allowed.
    */
   | { readonly kind: 'distinct'; readonly regex: Regex }
+  /**
+   * `min` to `max` members, at least one, in this order, each at most once, with the separator between two of them, and behind them
+   * as many `other` ones. No member's text is the beginning of another's: where a text ends decides which value follows.
+   */
+  | {
+      readonly kind: 'members';
+      readonly members: readonly Member[];
+      readonly other?: Rule | undefined;
+      readonly separator: Rule;
+      readonly min: number;
+      readonly max: number;
+    }
   /** Where `distinct` terminals are compared: each occurrence of the part in a text has memory of its own. */
   | { readonly kind: 'scope'; readonly part: Rule };
+
+/** A member of an object, or of what is like one. */
+export interface Member {
+  readonly text: string;
+  /** What follows the text. */
+  readonly value: Rule;
+  readonly isRequired: boolean;
+}

@@ -141,3 +141,28 @@ test('what is no grammar is refused', () => {
   refused({ root: { kind: 'distinct', regex: { kind: 'text', text: '' } } });
   refused({ root: repeat(text('a'), 3, 2) });
 });
+
+test('members come in their order, each at most once, and no more of them than may', () => {
+  const member = (of: string, isRequired = false) => ({ text: of, value: text('='), isRequired });
+  const members = [member('a'), member('b', true), member('c'), member('d')];
+  const of = (min: number, max: number, more: { other?: Rule } = {}): Grammar =>
+    grammar({ root: { kind: 'members', members, separator: text(','), min, max, ...more } });
+  const all = ['b=', 'a=,b=', 'b=,c=', 'b=,d=', 'a=,b=,c=', 'a=,b=,d=', 'b=,c=,d=', 'a=,b=,c=,d='];
+  const never = ['', 'a=', 'c=', 'a=,c=', 'b=,a=', 'b=,b=', 'b=,', 'b=,d=,c=', 'b', 'b=c='];
+  const counted = (min: number, max: number): string[] =>
+    all.filter((one) => one.split(',').length >= min && one.split(',').length <= max);
+  for (const min of [0, 1, 2, 3, 4, 5]) {
+    for (const max of [1, 2, 3, 4, Infinity].filter((most) => most >= min)) {
+      const taken = [...all, ...never].filter((one) => matches(of(min, max), one));
+      assert.deepEqual(taken, counted(min, max), `${min} to ${max}`);
+    }
+  }
+  const open = of(0, 3, { other: text('x') });
+  for (const one of ['b=', 'b=,x', 'b=,x,x', 'b=,c=,x', 'a=,b=,d=']) assert.ok(matches(open, one), one);
+  for (const one of ['x', 'x,b=', 'b=,x,c=', 'b=,x,x,x', 'a=,b=,c=,x']) assert.ok(!matches(open, one), one);
+  const alike = [member('a'), member('ab')];
+  const unclear = grammar({
+    root: { kind: 'members', members: alike, separator: text(','), min: 0, max: 2 },
+  });
+  assert.throws(() => matchesGrammar(unclear, 'a='), /cannot be told from the beginning/);
+});

@@ -164,3 +164,36 @@ test('what is no regular expression is refused', () => {
     code: 'GRAMMAR_INVALID',
   });
 });
+
+test('a long list of words is the set of them, whatever stands around it', () => {
+  const words = Array.from({ length: 300 }, (_, at) => `${'xy'.repeat(at % 4)}${(at * 7919) % 1000}`);
+  const parts = words.map((word) => ({ kind: 'text' as const, text: word }));
+  const list: Regex = { kind: 'choice', parts };
+  const anything: Regex = { kind: 'repeat', part: { kind: 'set', ranges: [[0x20, 0x7e]] }, min: 0, max: 9 };
+  const others: Regex = { kind: 'both', parts: [anything, { kind: 'not', part: list }] };
+  const twice: Regex = { kind: 'repeat', part: list, min: 2, max: 2 };
+  const known = new Set(words);
+  for (const word of [
+    ...words,
+    '',
+    'x',
+    'xy',
+    'xyxyz',
+    '1000',
+    '999',
+    'yx1',
+    ...words.map((of) => `${of}0`),
+  ]) {
+    assert.equal(matchesRegex(list, word), known.has(word), word);
+    assert.equal(matchesRegex(others, word), !known.has(word) && word.length <= 9, word);
+    const isTwice = Array.from(word, (_, at) => known.has(word.slice(0, at)) && known.has(word.slice(at)));
+    assert.equal(matchesRegex(twice, word), isTwice.includes(true), word);
+  }
+  const few: Regex = { kind: 'choice', parts: parts.slice(0, 100) };
+  assert.deepEqual(
+    new RegularLanguages(new Fuel('it')).texts(few, 100),
+    [...new Set(words.slice(0, 100))].sort(),
+  );
+  assert.ok(isSubsetRegex(few, list));
+  assert.ok(!isSubsetRegex(list, few));
+});

@@ -23,6 +23,8 @@ interface Undecided {
 interface Kept {
   readonly mask: Int32Array;
   readonly undecided: readonly Undecided[];
+  /** Special tokens behind which memories decide. */
+  readonly tokens: readonly number[];
   /** It holds while no memory has more texts than this. */
   readonly texts: number;
 }
@@ -73,6 +75,10 @@ export class TokenMasks {
     mask.set(kept.mask);
     if (mask.length > kept.mask.length) mask.fill(0, kept.mask.length);
     for (const undecided of kept.undecided) this.#decide(undecided, members, text, mask);
+    for (const id of kept.tokens) {
+      const isText = this.#vocabulary.isText(id);
+      if (configurations.stepToken(configuration, id, isText, text.length) !== DEAD) setBit(mask, id);
+    }
     return mask.some((word) => word !== 0);
   }
 
@@ -91,20 +97,28 @@ export class TokenMasks {
     const { shadows, rows } = this.#grammar;
     const mask = new Int32Array(this.#vocabulary.words);
     const making = new Making(rows.mostTexts, mask);
-    const insides: Inside[] = [];
+    const insides: { inside: Inside; member: number }[] = [];
     for (let i = 0; i < members.length; i += 3) {
-      const inside = this.#inside.of(members[i + 2] as number);
-      this.#apply(inside, mask, i === 0);
-      insides.push(inside);
+      for (const part of rows.lexer.partsOf(members[i + 2] as number)) {
+        const inside = this.#inside.of(part);
+        this.#apply(inside, mask, insides.length === 0);
+        insides.push({ inside, member: i / 3 });
+      }
     }
-    for (const [member, inside] of insides.entries()) {
+    for (const { inside, member } of insides) {
       this.#takeEndings(inside, member, members[member * 3] as number, making);
     }
-    for (const id of shadows.tokens(shadow)) setBit(mask, id);
+    const tokens: number[] = [];
+    for (const id of shadows.tokens(shadow)) {
+      const behind = shadows.stepToken(shadow, id, this.#vocabulary.isText(id), 0);
+      if (behind === DEAD) continue;
+      if (making.isSure(shadows.leastTexts(behind))) setBit(mask, id);
+      else tokens.push(id);
+    }
     for (const except of shadows.exceptions(shadow)) this.#allowAllBut(except, mask);
     if (shadows.canEnd(shadow))
       for (const id of this.#vocabulary.vocabulary.endOfGeneration) setBit(mask, id);
-    return { mask, undecided: making.undecided, texts: making.texts };
+    return { mask, undecided: making.undecided, tokens, texts: making.texts };
   }
 
   #apply({ base, plus, minus }: Inside, mask: Int32Array, isFirst: boolean): void {

@@ -1,6 +1,7 @@
 import { NO_MEMORY } from './memories.ts';
 import { Item, ROOT_FRAME, type Row, type RowMaker } from './row.ts';
-import { END, isTerminal, ONCE, type Terminal } from './rule-tables.ts';
+import { goesOn, isEnough, MemberPlace, type MemberTable, takesOther } from './member-table.ts';
+import { END, isTerminal, MEMBER, ONCE, SEPARATOR, type Terminal, TEXTS } from './rule-tables.ts';
 
 /** Works out what follows from a kernel. */
 export class Closure {
@@ -47,6 +48,9 @@ export class Closure {
     const { symbols, min, max } = this.#rows.tables;
     const place = this.#rows.item(item, Item.place);
     const least = min[place] as number;
+    if (least === TEXTS) return this.#takeTexts(item);
+    if (least === SEPARATOR) return this.#takeSeparator(item);
+    if (least === MEMBER) return this.#await(item, symbols[place] as number, false);
     if (least === ONCE) {
       const symbol = symbols[place] as number;
       if (symbol === END) this.#complete(item);
@@ -59,12 +63,32 @@ export class Closure {
     if (count < most) this.#await(item, symbols[place] as number, count + 1 === most);
   }
 
+  /** Before a member: one of the texts, or a member that has none. */
+  #takeTexts(item: number): void {
+    const { symbols, members } = this.#rows.tables;
+    const place = this.#rows.item(item, Item.place);
+    const table = members[place] as MemberTable;
+    const state = this.#rows.item(item, Item.count);
+    if (takesOther(table, state)) this.#add(this.#rows.moved(item, place + MemberPlace.other));
+    this.#awaitTerminal(item, (symbols[place] as number) >> 1);
+  }
+
+  /** Behind a member: the end, or a separator. */
+  #takeSeparator(item: number): void {
+    const { symbols, members } = this.#rows.tables;
+    const place = this.#rows.item(item, Item.place);
+    const table = members[place] as MemberTable;
+    const state = this.#rows.item(item, Item.count);
+    if (isEnough(table, state)) this.#complete(item);
+    if (goesOn(table, state)) this.#await(item, symbols[place] as number, false);
+  }
+
   #await(item: number, symbol: number, isLast: boolean): void {
     if (isTerminal(symbol)) return this.#awaitTerminal(item, symbol >> 1);
     const { starts, isNullable, isScope, touchesMemory } = this.#rows.nonterminal(symbol >> 1);
     const memory = this.#rows.item(item, Item.memory);
     const own = this.#rows.item(item, Item.frame);
-    if (isNullable && this.#rows.tables.min[this.#rows.item(item, Item.place)] === ONCE) {
+    if (isNullable && !this.#isRepeated(item)) {
       this.#add(this.#rows.advanced(item, memory));
     }
     const inner = isScope ? NO_MEMORY : memory;
@@ -96,7 +120,7 @@ export class Closure {
     }
     this.#hasDistinct ||= terminal.kind === 'distinct';
     const isNullable = this.#rows.isNullable(terminal);
-    if (isNullable && this.#rows.tables.min[this.#rows.item(item, Item.place)] === ONCE) {
+    if (isNullable && !this.#isRepeated(item)) {
       this.#add(this.#rows.advanced(item, this.#rows.item(item, Item.memory)));
     }
     this.#terminals.push(item);
@@ -118,6 +142,10 @@ export class Closure {
     for (const waiting of this.#rows.at(row).waiting.get(frame) ?? []) {
       this.#add(this.#rows.advanced(waiting, touchesMemory ? memory : this.#rows.item(waiting, Item.memory)));
     }
+  }
+
+  #isRepeated(item: number): boolean {
+    return (this.#rows.tables.min[this.#rows.item(item, Item.place)] as number) >= 0;
   }
 
   #touchesMemory(frame: number): boolean {

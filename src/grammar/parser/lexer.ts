@@ -11,6 +11,8 @@ export interface LexerPair {
   readonly language: Language;
 }
 
+/** Stands for the number of a word where a terminal ends that is no list of texts. */
+export const NO_WORD = -1;
 /** Where no terminal can match any more. */
 export const DEAD = -1;
 
@@ -24,11 +26,12 @@ export class Lexer {
   readonly #regular: RegularLanguages;
   /** States: [slot, language] pairs, ascending; a slot is a language's number at the start. */
   readonly #states = new TupleTable();
-  /** Sets of slots that end together; the empty one is 0. */
+  /** What ends together: [slot, number of the word] pairs; the empty set is 0. */
   readonly #endings = new TupleTable();
   readonly #endingOf = new Ints();
   readonly #goesOn = new Ints();
   readonly #rows = new TransitionRows();
+  readonly #parts = new Map<number, readonly number[]>();
   /** The state that is being worked out. */
   readonly #pairs = new Ints();
 
@@ -58,13 +61,13 @@ export class Lexer {
     return known === UNKNOWN ? this.#compute(state, byte) : known;
   }
 
-  /** The set of slots whose languages may end here; 0 for none. */
+  /** What may end here, as a set; 0 for none. */
   ending(state: number): number {
     return this.#endingOf.at(state);
   }
 
-  /** The slots of a set. */
-  slotsOf(ending: number): Int32Array {
+  /** What ends: a slot and the number of the word that was read, or `NO_WORD`, one behind the other. */
+  endsOf(ending: number): Int32Array {
     const start = this.#endings.start(ending);
     return this.#endings.values.array.subarray(start, start + this.#endings.lengthOf(ending));
   }
@@ -72,6 +75,24 @@ export class Lexer {
   /** True when a terminal has a longer text than the one so far. */
   goesOn(state: number): boolean {
     return this.#goesOn.at(state) === 1;
+  }
+
+  /**
+   * States that match together what this one does: lists of words apart from all else, because of a long list another part is left
+   * behind every word, and what stands beside it stays.
+   */
+  partsOf(state: number): readonly number[] {
+    let parts = this.#parts.get(state);
+    if (!parts) {
+      const { languages } = this.#regular;
+      const isWords = ({ language }: LexerPair): boolean => languages.kind(language) === Kind.words;
+      const pairs = this.pairsOf(state);
+      const words = pairs.filter(isWords);
+      const isMixed = words.length > 0 && words.length < pairs.length;
+      parts = isMixed ? [this.start(pairs.filter((pair) => !isWords(pair))), this.start(words)] : [state];
+      this.#parts.set(state, parts);
+    }
+    return parts;
   }
 
   /** The state without the complements in it: what it would be if nothing were forbidden. */
@@ -92,6 +113,10 @@ export class Lexer {
     pairs.length = 0;
     const start = this.#states.start(state);
     const length = this.#states.lengthOf(state);
+    if (length === 2 && languages.kind(this.#states.at(state, 1)) === Kind.words) {
+      this.#branch(state, this.#states.at(state, 0), this.#states.at(state, 1));
+      return this.#rows.get(state, byte);
+    }
     languages.fuel.spend(1 + (length >> 3));
     for (let i = start; i < start + length; i += 2) {
       const language = derivatives.derive(this.#states.values.at(i + 1), byte);
@@ -112,21 +137,34 @@ export class Lexer {
     return next;
   }
 
+  /** Where a list of words alone goes by each byte: all at once, as masks ask for all of them. */
+  #branch(state: number, slot: number, words: Language): void {
+    const { bytes, behind } = this.#regular.words.branchesOf(words);
+    this.#rows.fill(state, DEAD);
+    for (const [at, byte] of bytes.entries()) {
+      this.#rows.set(state, byte, this.#state([slot, behind[at] as Language], 2));
+    }
+  }
+
   #state(pairs: ArrayLike<number>, length: number): number {
     if (length === 0) return DEAD;
     const before = this.#states.size;
     const state = this.#states.intern(pairs, length);
     if (state !== before) return state;
+    const { languages } = this.#regular;
     const ending: number[] = [];
     let goesOn = false;
     for (let i = 0; i < length; i += 2) {
       const language = pairs[i + 1] as Language;
-      if (this.#regular.languages.isNullable(language)) ending.push(pairs[i] as number);
+      if (languages.isNullable(language)) {
+        const isWord = languages.kind(language) === Kind.named;
+        ending.push(pairs[i] as number, isWord ? languages.member(language, 1) : NO_WORD);
+      }
       goesOn ||= this.#regular.liveness.canGoOn(language);
     }
     this.#endingOf.push(this.#endings.intern(ending));
     this.#goesOn.push(goesOn ? 1 : 0);
-    this.#regular.languages.fuel.spend(1 + (length >> 3));
+    languages.fuel.spend(1 + (length >> 3));
     return state;
   }
 }

@@ -34,6 +34,8 @@ export interface RowMaker {
   item(item: number, member: number): number;
   /** The item behind the symbol that one waits for. */
   advanced(item: number, memory: number): number;
+  /** The same at another place. */
+  moved(item: number, place: number): number;
   /** The item before the first symbol of a production. */
   started(place: number, frame: number, memory: number): number;
   frame(nonterminal: number, row: number, memory: number): number;

@@ -2,15 +2,16 @@ import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { Ints, TupleTable } from '../tuple-table.ts';
 import type { Language } from '../regex/language-kinds.ts';
 import { Sizes } from '../regex/sizes.ts';
-import { DEAD, Lexer } from './lexer.ts';
+import { DEAD, Lexer, NO_WORD } from './lexer.ts';
+import { MemberPlace, type MemberTable, nextMembers, stateBehind } from './member-table.ts';
 import { Memories, NO_MEMORY } from './memories.ts';
 import { Closure } from './closure.ts';
 import { Item, ROOT_FRAME, type Row, type RowMaker } from './row.ts';
 import { type Nonterminal, ONCE, type RuleTables, type Terminal } from './rule-tables.ts';
 
 const MOST_INTS = 24 * 2 ** 20;
-/** More than there are memories. */
-const MEMORIES = 2 ** 26;
+/** More than there are memories, and states of members. */
+const VARIANTS = 2 ** 31;
 
 /**
  * The rows of an Earley parser (Earley 1970), each kept once. An item says what completes it returns to by a frame: a nonterminal and
@@ -103,8 +104,14 @@ export class Rows implements RowMaker {
   /** Adds the items behind the terminals that end; `text` is what they matched, memories stay as they are without it. */
   scan(row: number, ending: number, text: (() => Uint8Array) | undefined, kernel: number[]): void {
     const { terminals } = this.at(row);
-    for (const slot of this.lexer.slotsOf(ending)) {
-      for (const item of terminals[slot] ?? []) {
+    const ends = this.lexer.endsOf(ending);
+    for (let at = 0; at < ends.length; at += 2) {
+      const word = ends[at + 1] as number;
+      for (const item of terminals[ends[at] as number] ?? []) {
+        if (word !== NO_WORD) {
+          kernel.push(this.moved(item, this.item(item, Item.place) + MemberPlace.values + word));
+          continue;
+        }
         const memory = this.item(item, Item.memory);
         const next = text && this.#isDistinct(item) ? this.#memories.with(memory, text()) : memory;
         kernel.push(this.advanced(item, next));
@@ -129,9 +136,10 @@ export class Rows implements RowMaker {
   endsDistinct(row: number, ending: number): boolean {
     if (!this.at(row).hasDistinct) return false;
     const { terminals } = this.at(row);
-    return this.lexer
-      .slotsOf(ending)
-      .some((slot) => (terminals[slot] ?? []).some((item) => this.#isDistinct(item)));
+    const ends = this.lexer.endsOf(ending);
+    return ends.some(
+      (slot, at) => at % 2 === 0 && (terminals[slot] ?? []).some((item) => this.#isDistinct(item)),
+    );
   }
 
   /** How many texts at least are left for some terminal of a row when the lexer is in a state; Infinity where nothing compares them. */
@@ -177,10 +185,22 @@ export class Rows implements RowMaker {
     const frame = this.item(item, Item.frame);
     const min = this.#tables.min[place] as number;
     if (min === ONCE) return this.#items.intern([place + 1, 0, frame, memory]);
+    const members = this.#tables.members[place];
+    if (members)
+      return this.#items.intern([
+        ...behindMember(members, place, this.item(item, Item.count)),
+        frame,
+        memory,
+      ]);
     // Beyond the least count of an unlimited repetition there is nothing to count.
     const count = this.item(item, Item.count) + 1;
     const counted = this.#tables.max[place] === Infinity ? Math.min(count, min) : count;
     return this.#items.intern([place, counted, frame, memory]);
+  }
+
+  moved(item: number, place: number): number {
+    const [count, frame, memory] = [Item.count, Item.frame, Item.memory].map((at) => this.item(item, at));
+    return this.#items.intern([place, count as number, frame as number, memory as number]);
   }
 
   started(place: number, frame: number, memory: number): number {
@@ -214,7 +234,10 @@ export class Rows implements RowMaker {
     return {
       lexer: this.lexer.start(pairs.filter(({ language }) => this.#regular.liveness.canGoOn(language))),
       terminals,
-      isAmbiguous: keys.some((key, i) => i > 0 && terminalOf(key) === terminalOf(keys[i - 1] as number)),
+      isAmbiguous: keys.some((key, i) => {
+        const isSame = i > 0 && terminalOf(key) === terminalOf(keys[i - 1] as number);
+        return isSame && this.#isDistinct(terminals[i]?.[0] as number);
+      }),
     };
   }
 
@@ -240,15 +263,22 @@ export class Rows implements RowMaker {
     return this.frame(this.frameMember(frame, 0), this.shadow(this.frameMember(frame, 1)), NO_MEMORY);
   }
 
-  /** Equal for items that wait for the same terminal, compared with the same memory. */
+  /** Equal for items that wait for the same terminal, compared with the same memory, and for the same members. */
   #terminalKey(item: number): number {
     const number = (this.#tables.symbols[this.item(item, Item.place)] as number) >> 1;
-    return number * MEMORIES + (this.#isDistinct(item) ? this.item(item, Item.memory) : NO_MEMORY);
+    const { kind } = this.#terminalAt(item);
+    if (kind === 'texts') return number * VARIANTS + this.item(item, Item.count);
+    return number * VARIANTS + (kind === 'distinct' ? this.item(item, Item.memory) : NO_MEMORY);
   }
 
   /** The language of the terminal that an item waits for, without what its memory holds. */
   #languageAt(item: number): Language {
     const terminal = this.#terminalAt(item);
+    if (terminal.kind === 'texts') {
+      const { languages, words } = this.#regular;
+      const table = this.#tables.members[this.item(item, Item.place)] as MemberTable;
+      return nextMembers(table, this.item(item, Item.count), words, languages.never);
+    }
     if (!('language' in terminal)) return this.#regular.languages.never;
     if (terminal.kind === 'regex') return terminal.language;
     return this.#memories.unmatched(terminal.language, this.item(item, Item.memory));
@@ -277,8 +307,16 @@ export class Rows implements RowMaker {
   }
 }
 
+/** The place and state behind a separator, or behind a member. */
+function behindMember(table: MemberTable, place: number, state: number): [place: number, state: number] {
+  const at = place - table.place;
+  if (at === MemberPlace.separator) return [table.place, state];
+  const index = at === MemberPlace.other ? table.size : at - MemberPlace.values;
+  return [table.place + MemberPlace.separator, stateBehind(table, state, index)];
+}
+
 function terminalOf(key: number): number {
-  return Math.floor(key / MEMORIES);
+  return Math.floor(key / VARIANTS);
 }
 
 function push(map: Map<number, number[]>, key: number, item: number): void {

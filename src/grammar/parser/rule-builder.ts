@@ -1,13 +1,19 @@
 import { fail } from '../../base/errors.ts';
+import type { Member } from '../grammar.ts';
+import { bytesOf } from '../regex/regex-compiler.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
+import { hasMembers, memberTable, type MemberTable } from './member-table.ts';
 import {
   END,
   isTerminal,
+  MEMBER,
   type Nonterminal,
   ONCE,
   type RuleTables,
+  SEPARATOR,
   type Symbol,
   type Terminal,
+  TEXTS,
 } from './rule-tables.ts';
 
 /** A nonterminal under construction. */
@@ -15,14 +21,50 @@ interface Draft {
   productions: readonly (readonly Symbol[])[];
   /** Counts of a repetition, whose one production is what is repeated. */
   readonly counts?: { readonly min: number; readonly max: number };
+  readonly members?: MemberDraft;
   readonly isScope: boolean;
   isProductive: boolean;
   isNullable: boolean;
   touchesMemory: boolean;
 }
 
+/** Members with symbols for what they consist of. */
+export interface MemberDraft {
+  readonly members: readonly (Pick<Member, 'text' | 'isRequired'> & { readonly value: Symbol })[];
+  readonly other: Symbol | undefined;
+  readonly separator: Symbol;
+  readonly min: number;
+  readonly max: number;
+}
+
 /** By nonterminal, those in whose productions it stands. */
 type Users = readonly (readonly number[])[];
+
+/** The places of all productions. */
+class Places {
+  readonly symbols: Symbol[] = [];
+  readonly min: number[] = [];
+  readonly max: number[] = [];
+  readonly members: (MemberTable | undefined)[] = [];
+
+  get length(): number {
+    return this.symbols.length;
+  }
+
+  add(symbol: Symbol, least: number, most: number, members?: MemberTable): number {
+    this.min.push(least);
+    this.max.push(most);
+    this.members.push(members);
+    return this.symbols.push(symbol) - 1;
+  }
+
+  production(symbols: readonly Symbol[]): number {
+    const start = this.length;
+    for (const symbol of symbols) this.add(symbol, ONCE, ONCE);
+    this.add(END, ONCE, ONCE);
+    return start;
+  }
+}
 
 /** Collects terminals and nonterminals, and says of each what the parser has to know. */
 export class RuleBuilder {
@@ -57,6 +99,14 @@ export class RuleBuilder {
     return this.#draft({ productions: [[part]], counts: { min, max }, isScope: false });
   }
 
+  /** Members, of which those are left out whose value has no text. */
+  members(members: MemberDraft): Symbol {
+    const { separator, other } = members;
+    const parts = members.members.map(({ value }) => [value]);
+    const productions = [...parts, [separator], ...(other === undefined ? [] : [[other]])];
+    return this.#draft({ productions, members, isScope: false });
+  }
+
   scope(part: Symbol): Symbol {
     return this.#draft({ productions: [[part]], isScope: true });
   }
@@ -68,46 +118,67 @@ export class RuleBuilder {
     if (!this.#isProductive(root)) fail('GRAMMAR_INVALID', { reason: 'there is no text that it allows' });
     this.#propagate(users, 'isNullable', (symbol) => this.#isNullable(symbol));
     this.#markMemory(users);
-    const symbols: Symbol[] = [];
-    const min: number[] = [];
-    const max: number[] = [];
-    const add = (symbol: Symbol, least: number, most: number): number => {
-      min.push(least);
-      max.push(most);
-      return symbols.push(symbol) - 1;
-    };
-    const addProduction = (production: readonly Symbol[]): number => {
-      const start = symbols.length;
-      for (const symbol of production) add(symbol, ONCE, ONCE);
-      add(END, ONCE, ONCE);
-      return start;
-    };
-    const startsOf = ({ productions, counts }: Draft): number[] => {
-      if (!counts) {
-        return productions
-          .filter((one) => one.every((symbol) => this.#isProductive(symbol)))
-          .map(addProduction);
-      }
-      const part = productions[0]?.[0] as Symbol;
-      if (!this.#isProductive(part)) return counts.min === 0 ? [addProduction([])] : [];
-      return [add(part, this.#isNullable(part) ? 0 : counts.min, counts.max)];
-    };
+    const places = new Places();
     const nonterminals = this.#drafts.map((draft): Nonterminal => ({
-      starts: startsOf(draft),
+      starts: draft.isProductive ? this.#starts(draft, places) : [],
       isNullable: draft.isNullable,
       touchesMemory: draft.touchesMemory,
       isScope: draft.isScope,
     }));
-    return { terminals: this.#terminals, nonterminals, symbols, min, max, start: addProduction([root]) };
+    const start = places.production([root]);
+    const { symbols, min, max, members } = places;
+    return { terminals: this.#terminals, nonterminals, symbols, min, max, members, start };
   }
 
-  #draft(draft: Pick<Draft, 'productions' | 'counts' | 'isScope'>): Symbol {
+  /** Writes the productions of a nonterminal; where they begin. */
+  #starts({ productions, counts, members }: Draft, places: Places): number[] {
+    if (members) return [this.#startOfMembers(members, places)];
+    if (!counts) {
+      return productions
+        .filter((one) => one.every((symbol) => this.#isProductive(symbol)))
+        .map((one) => places.production(one));
+    }
+    const part = productions[0]?.[0] as Symbol;
+    if (!this.#isProductive(part)) return [places.production([])];
+    return [places.add(part, this.#isNullable(part) ? 0 : counts.min, counts.max)];
+  }
+
+  #startOfMembers(draft: MemberDraft, places: Places): number {
+    const { possible, isRequired, hasOther, min, max } = this.#possible(draft);
+    const list = this.#regular.words.numbered(possible.map(({ text }) => bytesOf(text)));
+    const texts = this.terminal({ kind: 'texts', list });
+    const other = hasOther ? draft.other : undefined;
+    const place = places.length;
+    const table = memberTable({ list, isRequired, hasOther, min, max, place });
+    if (!table) return this.#regular.languages.fuel.refuse('there are too many members to tell apart');
+    places.add(texts, TEXTS, ONCE, table);
+    places.add(draft.separator, SEPARATOR, ONCE, table);
+    places.add(other ?? END, MEMBER, ONCE, table);
+    for (const { value } of possible) places.add(value, MEMBER, ONCE, table);
+    return place;
+  }
+
+  #draft(draft: Pick<Draft, 'productions' | 'counts' | 'members' | 'isScope'>): Symbol {
     const whole = { ...draft, isProductive: false, isNullable: false, touchesMemory: false };
     return (this.#drafts.push(whole) - 1) * 2 + 1;
   }
 
   #at(symbol: Symbol): Draft {
     return this.#drafts[symbol >> 1] as Draft;
+  }
+
+  /** The members of which there are texts, and what has to be there of them. */
+  #possible({ members, other, separator, min, max: most }: MemberDraft) {
+    this.#regular.languages.fuel.spend(members.length >> 3);
+    const possible = members.filter(({ value }) => this.#isProductive(value));
+    const max = this.#isProductive(separator) ? most : Math.min(most, 1);
+    const hasOther = other !== undefined && this.#isProductive(other);
+    return { possible, isRequired: possible.map(({ isRequired }) => isRequired), hasOther, min, max };
+  }
+
+  #hasMembers(draft: MemberDraft): boolean {
+    const isMissing = draft.members.some(({ isRequired, value }) => isRequired && !this.#isProductive(value));
+    return !isMissing && hasMembers(this.#possible(draft));
   }
 
   #isProductive(symbol: Symbol): boolean {
@@ -129,11 +200,17 @@ export class RuleBuilder {
       const draft = this.#drafts[at] as Draft;
       if (draft[fact]) continue;
       this.#regular.languages.fuel.spend(1);
-      if (draft.counts?.min !== 0 && !draft.productions.some((production) => production.every(holds)))
-        continue;
+      if (!this.#hasFact(draft, fact, holds)) continue;
       draft[fact] = true;
       for (const user of users[at] ?? []) agenda.push(user);
     }
+  }
+
+  #hasFact(draft: Draft, fact: 'isProductive' | 'isNullable', holds: (symbol: Symbol) => boolean): boolean {
+    if (draft.members) {
+      return fact === 'isProductive' ? this.#hasMembers(draft.members) : mayBeNothing(draft.members, holds);
+    }
+    return draft.counts?.min === 0 || draft.productions.some((production) => production.every(holds));
   }
 
   #markMemory(users: Users): void {
@@ -166,8 +243,18 @@ export class RuleBuilder {
   }
 }
 
+/** Members have texts, but what is none of them may be nothing. */
+function mayBeNothing(
+  { members, other, separator, min, max }: MemberDraft,
+  isNullable: (symbol: Symbol) => boolean,
+): boolean {
+  if (other === undefined || max === 0 || !isNullable(other)) return false;
+  return !members.some(({ isRequired }) => isRequired) && (min <= 1 || isNullable(separator));
+}
+
 /** Equal for equal terminals. */
 function keyOf(terminal: Terminal): string {
+  if (terminal.kind === 'texts') return `texts ${terminal.list}`;
   if ('language' in terminal) return `${terminal.kind} ${terminal.language}`;
   return terminal.kind === 'token' ? `token ${terminal.id}` : `but ${[...terminal.except].join(' ')}`;
 }

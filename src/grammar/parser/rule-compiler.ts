@@ -94,12 +94,30 @@ export class RuleCompiler {
           return named(rule.name);
         case 'grammar':
           return { symbol: this.#grammar(rule.grammar) };
+        case 'members':
+          return { symbol: this.#members(rule, named) };
         case 'scope':
           return { symbol: this.#builder.scope(this.#symbolOf(this.#rule(rule.part, named))) };
       }
     } finally {
       this.#depth--;
     }
+  }
+
+  #members(rule: Extract<Rule, { readonly kind: 'members' }>, named: (name: string) => Made): Symbol {
+    checkCounts(rule.min, rule.max);
+    const made = new Map<Rule, Symbol>();
+    const symbolOf = (part: Rule): Symbol => {
+      let symbol = made.get(part);
+      if (symbol === undefined) {
+        symbol = this.#symbolOf(this.#rule(part, named));
+        made.set(part, symbol);
+      }
+      return symbol;
+    };
+    const members = rule.members.map((member) => ({ ...member, value: symbolOf(member.value) }));
+    const other = rule.other && symbolOf(rule.other);
+    return this.#builder.members({ ...rule, members, other, separator: symbolOf(rule.separator) });
   }
 
   #distinct(language: Language): Symbol {

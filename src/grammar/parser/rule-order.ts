@@ -33,6 +33,11 @@ function namesIn(rule: Rule): Set<string> {
     if (at.kind === 'reference') names.add(at.name);
     else if (at.kind === 'sequence' || at.kind === 'choice') for (const part of at.parts) stack.push(part);
     else if (at.kind === 'repeat' || at.kind === 'scope') stack.push(at.part);
+    else if (at.kind === 'members') {
+      for (const { value } of at.members) stack.push(value);
+      stack.push(at.separator);
+      if (at.other) stack.push(at.other);
+    }
   }
   return names;
 }

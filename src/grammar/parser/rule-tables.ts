@@ -1,4 +1,5 @@
 import type { Language } from '../regex/language-kinds.ts';
+import type { MemberTable } from './member-table.ts';
 
 /** What stands in a production: a terminal's number times two, or a nonterminal's times two and one. */
 export type Symbol = number;
@@ -7,10 +8,18 @@ export type Symbol = number;
 export const END = -1;
 /** The least count at a place of an ordinary production, which is no repetition. */
 export const ONCE = -1;
+/** The least count at a place before the texts of members, whose items count in states. */
+export const TEXTS = -2;
+/** The same before the separator behind a member. */
+export const SEPARATOR = -3;
+/** The same before a member's value, or a member that has no text. */
+export const MEMBER = -4;
 
 /** A terminal: a regular language, or a special token of the vocabulary. */
 export type Terminal =
   | { readonly kind: 'regex' | 'distinct'; readonly language: Language }
+  /** The texts of members: which of them may come depends on the item. */
+  | { readonly kind: 'texts'; readonly list: number }
   | { readonly kind: 'token'; readonly id: number }
   /** Any token that stands for text but these. */
   | { readonly kind: 'any-token'; readonly except: ReadonlySet<number> };
@@ -38,15 +47,17 @@ export interface Nonterminal {
 
 /**
  * A grammar as tables. A place is a dot in a production: `symbols[place]` stands behind it and `place + 1` is the next one. A
- * repetition has one place, whose items count up to `max` instead of moving on.
+ * repetition has one place, whose items count up to `max` instead of moving on. Members have one before each value, and three more.
  */
 export interface RuleTables {
   readonly terminals: readonly Terminal[];
   readonly nonterminals: readonly Nonterminal[];
   readonly symbols: readonly Symbol[];
-  /** Counts of the repetition at a place, `ONCE` for none. */
+  /** Counts of the repetition at a place; for none `ONCE` or what members have there. */
   readonly min: readonly number[];
   readonly max: readonly number[];
+  /** The members to which a place belongs. */
+  readonly members: readonly (MemberTable | undefined)[];
   /** The place before the root. */
   readonly start: number;
 }

@@ -29,6 +29,14 @@ export class TransitionRows {
     (this.#chunks[Math.floor(row / ROWS_A_CHUNK)] as Int32Array)[(row % ROWS_A_CHUNK) * BYTES + byte] = next;
   }
 
+  /** The same by every byte. */
+  fill(state: number, next: number): void {
+    this.set(state, 0, next);
+    const row = this.#rowOf.at(state) - 1;
+    const start = (row % ROWS_A_CHUNK) * BYTES;
+    (this.#chunks[Math.floor(row / ROWS_A_CHUNK)] as Int32Array).fill(next, start, start + BYTES);
+  }
+
   #add(state: number): number {
     if (this.#count === MOST_ROWS) {
       this.#chunks = [];

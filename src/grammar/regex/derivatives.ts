@@ -2,6 +2,7 @@ import { Ints } from '../tuple-table.ts';
 import { Kind, type Language, UNLIMITED } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 import type { Multiples } from './multiples.ts';
+import type { WordLists } from './word-lists.ts';
 
 /**
  * The derivative of a language by a byte: the rests of its texts that begin with it (Brzozowski 1964). Beside each derivative comes
@@ -12,14 +13,16 @@ export class Derivatives {
   readonly bits = new Int32Array(8);
   readonly #languages: Languages;
   readonly #multiples: Multiples;
+  readonly #words: WordLists;
   /** By language: the number of the call that derived it last, and the result. */
   readonly #stamps = new Ints(256);
   readonly #results = new Ints(256);
   #stamp = 0;
 
-  constructor(languages: Languages, multiples: Multiples) {
+  constructor(languages: Languages, multiples: Multiples, words: WordLists) {
     this.#languages = languages;
     this.#multiples = multiples;
+    this.#words = words;
   }
 
   /** What may follow the byte; `bits` loses the bytes after which something else follows. */
@@ -34,7 +37,8 @@ export class Derivatives {
     if (kind === Kind.bytes) {
       return sets.narrow(this.#languages.member(language, 1), byte, this.bits) ? empty : never;
     }
-    if (kind === Kind.never || kind === Kind.empty) return never;
+    if (kind === Kind.never || kind === Kind.empty || kind === Kind.named) return never;
+    if (kind === Kind.words) return this.#words.derive(language, byte, this.bits);
     if (kind === Kind.concat) {
       const head = this.#languages.member(language, 1);
       // Literals, of which a state of the lexer may hold a thousand.

@@ -168,6 +168,16 @@ export class Languages implements LanguageMaker {
     return this.#make([Kind.multiple, definition, digits, remainder, accepts ? 1 : 0]);
   }
 
+  /** Some words of a list; the members are those of `word-lists.ts`. */
+  words(members: readonly number[]): Language {
+    return this.#make([Kind.words, ...members]);
+  }
+
+  /** The empty text, which tells by its number what was read before. */
+  named(number: number): Language {
+    return this.#make([Kind.named, number]);
+  }
+
   /** Two counts of the same part after each other are one. */
   #concatOne(head: Language, tail: Language): Language {
     if (this.kind(head) === Kind.repeat) {
@@ -246,6 +256,7 @@ export class Languages implements LanguageMaker {
     const isNullable = (part: Language): boolean => this.isNullable(part);
     switch (tuple[0]) {
       case Kind.empty:
+      case Kind.named:
         return true;
       case Kind.concat:
       case Kind.and:
@@ -258,6 +269,8 @@ export class Languages implements LanguageMaker {
         return tuple[2] === 0;
       case Kind.multiple:
         return tuple[4] === 1;
+      case Kind.words:
+        return tuple[7] === 1;
       default:
         return false;
     }

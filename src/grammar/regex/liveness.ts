@@ -1,6 +1,6 @@
 import { bytesIn } from './byte-sets.ts';
 import type { Derivatives } from './derivatives.ts';
-import type { Language } from './language-kinds.ts';
+import { Kind, type Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
 /**
@@ -27,7 +27,10 @@ export class Liveness {
   /** True when the language has a text that is not empty. */
   canGoOn(language: Language): boolean {
     const languages = this.#languages;
-    if (languages.isPlain(language)) return language !== languages.never && language !== languages.empty;
+    if (languages.isPlain(language)) {
+      const kind = languages.kind(language);
+      return kind !== Kind.never && kind !== Kind.empty && kind !== Kind.named;
+    }
     if (!languages.isNullable(language)) return this.isLive(language);
     let known = this.#goesOn.get(language);
     if (known === undefined) {

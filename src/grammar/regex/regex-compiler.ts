@@ -2,12 +2,15 @@ import { fail } from '../../base/errors.ts';
 import { Kind, type Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 import { anyOf } from './literals.ts';
+import type { WordLists } from './word-lists.ts';
 import type { Multiples } from './multiples.ts';
 import type { Regex } from './regex.ts';
 import { ANY_CHARACTER, type Ranges, utf8Language } from './utf8.ts';
 
 const DEEPEST = 500;
 const MOST_SCALE = 400;
+/** Fewer texts are made at once, for that joins what they have alike with what stands beside them. */
+const MOST_JOINED = 64;
 const SURROGATE = /\p{Surrogate}/u;
 const encoder = new TextEncoder();
 
@@ -15,6 +18,7 @@ const encoder = new TextEncoder();
 export class RegexCompiler {
   readonly #languages: Languages;
   readonly #multiples: Multiples;
+  readonly #words: WordLists;
   readonly #made = new Map<Regex, Language>();
   readonly #anyOfTexts = new Map<string, Language>();
   /** Languages of one code point, by which lengths can be intersected. */
@@ -23,9 +27,10 @@ export class RegexCompiler {
   readonly anyText: Language;
   #depth = 0;
 
-  constructor(languages: Languages, multiples: Multiples) {
+  constructor(languages: Languages, multiples: Multiples, words: WordLists) {
     this.#languages = languages;
     this.#multiples = multiples;
+    this.#words = words;
     this.anyText = languages.repeat(this.#set(ANY_CHARACTER), 0, Infinity);
   }
 
@@ -91,7 +96,8 @@ export class RegexCompiler {
     const key = JSON.stringify(texts);
     let language = this.#anyOfTexts.get(key);
     if (language === undefined) {
-      language = anyOf(this.#languages, texts.map(bytesOf));
+      const spelled = texts.map(bytesOf);
+      language = spelled.length < MOST_JOINED ? anyOf(this.#languages, spelled) : this.#words.anyOf(spelled);
       this.#anyOfTexts.set(key, language);
     }
     this.#languages.fuel.spend(texts.length);

@@ -6,6 +6,7 @@ import { Liveness } from './liveness.ts';
 import { Multiples } from './multiples.ts';
 import type { Regex } from './regex.ts';
 import { bytesOf, RegexCompiler } from './regex-compiler.ts';
+import { WordLists } from './word-lists.ts';
 
 /**
  * Regular languages of one table, with what can be asked about them. Every question spends the fuel that was given with it and
@@ -16,13 +17,15 @@ export class RegularLanguages {
   readonly derivatives: Derivatives;
   readonly liveness: Liveness;
   readonly compiler: RegexCompiler;
+  readonly words: WordLists;
 
   constructor(fuel: Fuel) {
     this.languages = new Languages(fuel);
     const multiples = new Multiples(this.languages);
-    this.derivatives = new Derivatives(this.languages, multiples);
+    this.words = new WordLists(this.languages);
+    this.derivatives = new Derivatives(this.languages, multiples, this.words);
     this.liveness = new Liveness(this.languages, this.derivatives);
-    this.compiler = new RegexCompiler(this.languages, multiples);
+    this.compiler = new RegexCompiler(this.languages, multiples, this.words);
   }
 
   /** True when no text matches. */

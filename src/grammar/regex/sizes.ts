@@ -42,8 +42,8 @@ export class Sizes {
         // Repeating one text alone gives texts of all those lengths.
         return max === UNLIMITED ? Infinity : Math.max(max - min + 1, this.atLeast(part));
       }
-      case Kind.multiple:
-        return 1;
+      case Kind.words:
+        return languages.member(language, 8);
       default:
         return 1;
     }
@@ -102,6 +102,7 @@ export class Sizes {
       open.pop();
       const sizes = parts.map((part) => counted.get(part) as number);
       if (kind === Kind.bytes) counted.set(at, languages.sets.bytesOf(languages.member(at, 1)).length);
+      else if (kind === Kind.words) counted.set(at, languages.member(at, 8));
       else if (kind === Kind.concat) counted.set(at, (sizes[0] as number) * (sizes[1] as number));
       else if (kind === Kind.or)
         counted.set(

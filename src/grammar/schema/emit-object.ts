@@ -37,20 +37,27 @@ export class ObjectRules {
     for (const name of this.#required) if (!this.#members.has(name)) return NO_RULE;
     const isClosed = this.#cells.length === 0;
     if (isClosed && this.#members.size < min) return NO_RULE;
+    const isWhole = isClosed && this.#members.size <= max;
+    const counts = { min: this.#required.size >= min ? 0 : min, max: isWhole ? Infinity : max };
+    const order = this.#order();
+    const names = [...order.chains.flat(), ...order.free];
+    const inOneOrder = { chains: [names], free: [] };
+    if (needs.length === 0 && order.chains.length <= 1 && order.free.length === 0)
+      return this.#ordered(names, counts);
     const states = new MemberStates({
       members: this.#members,
       required: this.#required,
       needs,
-      min: this.#required.size >= min ? 0 : min,
-      max: isClosed && this.#members.size <= max ? Infinity : max,
+      ...counts,
       isOpen: !isClosed,
     });
-    const order = this.#order();
-    const found =
-      states.explore(order, MOST_FREE_STATES) ??
-      states.explore({ chains: [[...order.chains.flat(), ...order.free]], free: [] }, MOST_STATES) ??
-      this.#writer.fuel.refuse('an object has too many members whose number is counted');
-    return this.#write(found);
+    const mixed = states.explore(order, MOST_FREE_STATES);
+    if (mixed) return this.#write(mixed);
+    if (needs.length === 0) return this.#ordered(names, counts);
+    const watched = states.explore(inOneOrder, MOST_STATES);
+    return watched
+      ? this.#write(watched)
+      : this.#writer.fuel.refuse('an object has too many members whose number is counted');
   }
 
   #collect(): void {
@@ -103,6 +110,35 @@ export class ObjectRules {
       if (chain.length > 0) chains.push(chain);
     }
     return { chains, free: [...this.#members.keys()].filter((name) => !placed.has(name)) };
+  }
+
+  /** Members in one order, and behind them others. */
+  #ordered(names: readonly string[], { min, max }: { min: number; max: number }): Rule {
+    const { spacing } = this.#writer;
+    const colon = terminal(spacing.colon);
+    const values = new Map<Rule, Rule>();
+    const valueOf = (of: Rule): Rule => {
+      const value = values.get(of) ?? inOrder(colon, of);
+      values.set(of, value);
+      return value;
+    };
+    const members = names.map((name) => ({
+      text: JSON.stringify(name),
+      value: valueOf(this.#writer.ruleOf(this.#members.get(name) as Term)),
+      isRequired: this.#required.has(name),
+    }));
+    const another = this.#another();
+    const other = another === NO_RULE ? undefined : another;
+    const empty = min === 0 && this.#required.size === 0 ? terminal(text('}')) : NO_RULE;
+    const some: Rule =
+      max === 0 || (names.length === 0 && !other)
+        ? NO_RULE
+        : { kind: 'members', members, other, separator: terminal(spacing.comma), min, max };
+    const whole = inOrder(
+      terminal(spacing.open('{')),
+      oneOf(empty, inOrder(some, terminal(spacing.close('}')))),
+    );
+    return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
   }
 
   #write(states: ReturnType<MemberStates['explore']> & object): Rule {

@@ -1,7 +1,10 @@
 import type { Grammar, Rule } from '../grammar.ts';
 import type { Regex } from '../regex/regex.ts';
+import { hasMembers } from '../parser/member-table.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import { inOrder, NO_RULE, NOTHING_MORE, oneOf } from './rules.ts';
+
+type MembersRule = Extract<Rule, { readonly kind: 'members' }>;
 
 /**
  * A grammar without what leads to no text: alternatives that are empty, or that never end because they hold themselves. Undefined
@@ -53,6 +56,10 @@ function forEachName(rule: Rule, visit: (name: string) => void): void {
   else if (rule.kind === 'sequence' || rule.kind === 'choice') {
     for (const part of rule.parts) forEachName(part, visit);
   } else if (rule.kind === 'repeat' || rule.kind === 'scope') forEachName(rule.part, visit);
+  else if (rule.kind === 'members') {
+    for (const { value } of rule.members) forEachName(value, visit);
+    if (rule.other) forEachName(rule.other, visit);
+  }
 }
 
 /** Leaves out what leads to no text, as far as it is known which rules lead to one. */
@@ -98,6 +105,8 @@ class Trim {
         return this.#isProductive(rule.part) || rule.min === 0;
       case 'scope':
         return this.#isProductive(rule.part);
+      case 'members':
+        return this.#membersLeft(rule) !== undefined;
       case 'token':
       case 'token-id':
       case 'any-token':
@@ -133,12 +142,30 @@ class Trim {
         const part = this.apply(rule.part);
         return part === rule.part ? rule : part === NO_RULE ? NO_RULE : { kind: 'scope', part };
       }
+      case 'members': {
+        const left = this.#membersLeft(rule);
+        if (!left) return NO_RULE;
+        const members = left.members.map((member) => ({ ...member, value: this.apply(member.value) }));
+        return { ...left, members, other: left.other && this.apply(left.other) };
+      }
       case 'token':
       case 'token-id':
       case 'any-token':
       case 'grammar':
         return rule;
     }
+  }
+
+  /** Those with a value that leads to a text; undefined where they are too few, or one is missing that has to be there. */
+  #membersLeft(rule: MembersRule): MembersRule | undefined {
+    const members = rule.members.filter(({ value }) => this.#isProductive(value));
+    const other = rule.other && this.#isProductive(rule.other) ? rule.other : undefined;
+    const isRequired = members.map((member) => member.isRequired);
+    const required = rule.members.filter((member) => member.isRequired);
+    const isMissing = isRequired.filter(Boolean).length < required.length;
+    const isLeft = !isMissing && hasMembers({ ...rule, isRequired, hasOther: other !== undefined });
+    if (!isLeft) this.hasEmpty = true;
+    return isLeft ? { ...rule, members, other } : undefined;
   }
 
   #isEmpty(regex: Regex): boolean {

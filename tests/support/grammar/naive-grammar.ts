@@ -30,6 +30,7 @@ export class NaiveRecognizer {
   }
 
   readonly #asked = new Set<string>();
+  readonly #texts = new Map<string, Rule>();
 
   #of(rule: Rule, grammar: Grammar, start: number, memory: string): ReadonlySet<End> {
     let id = this.#ids.get(rule);
@@ -76,6 +77,8 @@ export class NaiveRecognizer {
         return this.#of(rule.grammar.rules.get(rule.grammar.root) as Rule, rule.grammar, start, memory);
       case 'distinct':
         return this.#distinct(rule.regex, start, memory);
+      case 'members':
+        return this.#members(rule, grammar, 0, 0, [`${start}|${memory}`]);
       case 'scope':
         return [...this.#of(rule.part, grammar, start, '[]')].map((end): End => `${placeOf(end)}|${memory}`);
     }
@@ -87,6 +90,36 @@ export class NaiveRecognizer {
       const text = this.#text.slice(start, end).join('');
       return before.includes(text) ? [] : [`${end}|${JSON.stringify([...before, text].sort())}`];
     });
+  }
+
+  /** What `count` members before one with this index, or behind the last, go on with. */
+  #members(
+    rule: Rule & { kind: 'members' },
+    grammar: Grammar,
+    index: number,
+    count: number,
+    starts: Iterable<End>,
+  ): Set<End> {
+    const { members, other, separator, min, max } = rule;
+    const ends = new Set<End>();
+    const left = members.slice(index);
+    const isThrough = !left.some(({ isRequired }) => isRequired);
+    if (count > 0 && count >= min && isThrough) for (const end of starts) ends.add(end);
+    if (count >= max || count > this.#text.length + 2) return ends;
+    const begun = [...(count > 0 ? this.#after(separator, grammar, starts) : starts)];
+    if (begun.length === 0) return ends;
+    const then = (parts: readonly Rule[], next: number): void => {
+      const behind = parts.reduce<Iterable<End>>((from, part) => this.#after(part, grammar, from), begun);
+      for (const end of this.#members(rule, grammar, next, count + 1, behind)) ends.add(end);
+    };
+    if (other && isThrough) then([other], members.length);
+    for (const [at, { text, value, isRequired }] of left.entries()) {
+      const own: Rule = this.#texts.get(text) ?? { kind: 'regex', regex: { kind: 'text', text } };
+      this.#texts.set(text, own);
+      then([own, value], index + at + 1);
+      if (isRequired) break;
+    }
+    return ends;
   }
 
   #repeated(rule: Rule & { kind: 'repeat' }, grammar: Grammar, start: number, memory: string): Set<End> {
@@ -151,6 +184,23 @@ const rule = fc.letrec<{ rule: Rule }>((tie) => ({
       .filter((of) => of.kind !== 'text' || of.text !== '')
       .map((of): Rule => ({ kind: 'distinct', regex: of })),
     tie('rule').map((part): Rule => ({ kind: 'scope', part })),
+    fc
+      .record({
+        members: fc
+          .subarray(['ba', 'a', 'bb'])
+          .chain((texts) =>
+            fc.tuple(
+              ...texts.map((text) =>
+                fc.record({ text: fc.constant(text), value: tie('rule'), isRequired: fc.boolean() }),
+              ),
+            ),
+          ),
+        other: fc.option(tie('rule'), { nil: undefined }),
+        separator: tie('rule'),
+        min: fc.nat(2),
+        more: fc.constantFrom(0, 1, 2, Infinity),
+      })
+      .map(({ more, ...of }): Rule => ({ kind: 'members', ...of, max: of.min + more })),
     fc.constant<Rule>({ kind: 'token', text: 'ba' }),
   ),
 })).rule;

@@ -23,7 +23,7 @@ export interface ChildCompilerOptions {
   readonly idleMilliseconds?: number;
 }
 
-const MAIN = fileURLToPath(new URL('./native-compile-process.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('./hip-cuda-compile-process.js', import.meta.url));
 
 const IDLE_MILLISECONDS = 2000;
 

@@ -99,12 +99,12 @@ async function openGpu(
   driver: 'hip' | 'cuda',
   { logger, index, onDescribed }: DeviceRequest & { index: number; onDescribed: OnDescribed },
 ): Promise<Device> {
-  const { openNative } = await import('./open-native.ts');
+  const { openNative } = await import('./open-hip-cuda.ts');
   return openNative({ driver, index, logger, onDescribed });
 }
 
 async function reportGpus(driver: 'hip' | 'cuda'): Promise<readonly DeviceReport[]> {
-  const { reportNativeDevices } = await import('./native-devices.ts');
+  const { reportNativeDevices } = await import('./hip-cuda-devices.ts');
   return reportNativeDevices(driver);
 }
 

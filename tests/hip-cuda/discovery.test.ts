@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openNative } from '../../src/node/open-native.ts';
-import { reportNativeDevices } from '../../src/node/native-devices.ts';
+import { openNative } from '../../src/node/open-hip-cuda.ts';
+import { reportNativeDevices } from '../../src/node/hip-cuda-devices.ts';
 import { emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
 
 const emulated = await emulatedTests('gfx942');

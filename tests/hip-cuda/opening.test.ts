@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describeNativeDevice, NATIVE_KERNELS, type NativeDevice } from '../../src/devices/hip-cuda/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES as architectures } from '../../src/model/architectures/index.ts';
-import { openNative } from '../../src/node/open-native.ts';
+import { openNative } from '../../src/node/open-hip-cuda.ts';
 import { type Emulator, emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
 import { Polynomial } from '../support/hip-cuda/polynomial.ts';
 import { tinyModel } from '../support/tiny-model.ts';

@@ -1,7 +1,7 @@
 import { fail } from '../../base/errors.ts';
-import { NativeBuffer } from './memory/native-buffer.ts';
-import { allocatePinned } from './memory/native-pinned.ts';
-import type { NativeContext } from './streams/native-context.ts';
+import { NativeBuffer } from './memory/hip-cuda-buffer.ts';
+import { allocatePinned } from './memory/hip-cuda-pinned.ts';
+import type { NativeContext } from './streams/hip-cuda-context.ts';
 
 const BYTES = 64 << 10;
 

@@ -28,10 +28,10 @@ export {
   pointer,
   u32,
 } from './launching/launch.ts';
-export { NATIVE_KERNELS } from './lowering/native-kernels.ts';
-export { NativeBuffer } from './memory/native-buffer.ts';
-export type { NativePinned } from './memory/native-pinned.ts';
-export { describeNativeDevice, NativeDevice, type NativeDeviceOptions } from './native-device.ts';
+export { NATIVE_KERNELS } from './lowering/hip-cuda-kernels.ts';
+export { NativeBuffer } from './memory/hip-cuda-buffer.ts';
+export type { NativePinned } from './memory/hip-cuda-pinned.ts';
+export { describeNativeDevice, NativeDevice, type NativeDeviceOptions } from './hip-cuda-device.ts';
 export type {
   CompileJob,
   CompileResult,

@@ -17,7 +17,7 @@ import {
   type NativePlatformOptions,
   type NodeNativePlatform,
   openNativePlatform,
-} from '../../../src/node/native-platform.ts';
+} from '../../../src/node/hip-cuda-platform.ts';
 import { buildEmulator, findCompiler } from '../emulator/build-emulator.ts';
 import { PROJECT_ROOT } from '../project.ts';
 import { openedDevice } from './opened-device.ts';

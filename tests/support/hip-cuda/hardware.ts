@@ -11,7 +11,7 @@ import {
 } from '../../../src/devices/hip-cuda/index.ts';
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
 import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
-import type { NodeNativePlatform } from '../../../src/node/native-platform.ts';
+import type { NodeNativePlatform } from '../../../src/node/hip-cuda-platform.ts';
 import { modelOptionsOf } from '../../../src/node/load-model.ts';
 import { openAdapters } from '../../../src/node/open-adapters.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';

@@ -7,7 +7,7 @@ import { compileOptions } from './compile-options.ts';
 import type { NativeTarget } from './kernel-set.ts';
 import { kernelSource } from './kernel-source.ts';
 import { type KernelLaunch, type KernelModule, moduleKey } from './launch.ts';
-import { NativeModule } from './native-module.ts';
+import { NativeModule } from './hip-cuda-module.ts';
 
 /** What a store compiles with and loads onto. */
 export interface KernelStoreParts {

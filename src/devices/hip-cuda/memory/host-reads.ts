@@ -3,7 +3,7 @@ import type { Logger } from '../../../base/log.ts';
 import type { Address, BufferRange } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import { INVALID_VALUE } from '../driver/driver-status.ts';
-import { addressOf } from './native-buffer.ts';
+import { addressOf } from './hip-cuda-buffer.ts';
 import type { StreamMemory } from './stream-memory.ts';
 
 /** A stream, and its memory that reads may go through. */

@@ -1,4 +1,4 @@
-import type { NativePinned } from './native-pinned.ts';
+import type { NativePinned } from './hip-cuda-pinned.ts';
 
 /** Pinned memory by the views of it; one buffer may hold several pinned parts, as a loader's ring does. */
 export class PinnedViews {

@@ -1,6 +1,6 @@
 import type { Address } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
-import { NativeBuffer } from './native-buffer.ts';
+import { NativeBuffer } from './hip-cuda-buffer.ts';
 
 /** Device memory for one purpose of one stream, used again and again, because a stream works in order. It only grows. */
 export class StreamMemory implements Disposable {

@@ -15,11 +15,11 @@ import {
 } from '../../../device/index.ts';
 import type { PackRows, PackWay } from '../launching/kernel-set.ts';
 import type { Launch } from '../launching/launch.ts';
-import { NativeStep } from '../launching/native-step.ts';
-import { addressOf } from '../memory/native-buffer.ts';
-import { NativePinned } from '../memory/native-pinned.ts';
+import { NativeStep } from '../launching/hip-cuda-step.ts';
+import { addressOf } from '../memory/hip-cuda-buffer.ts';
+import { NativePinned } from '../memory/hip-cuda-pinned.ts';
 import { StreamMemory } from '../memory/stream-memory.ts';
-import type { NativeContext } from './native-context.ts';
+import type { NativeContext } from './hip-cuda-context.ts';
 import { type EventParts, HipEvent } from './hip-event.ts';
 
 /** What a stream asks of its device beside the driver. */

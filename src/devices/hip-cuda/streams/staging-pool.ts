@@ -1,7 +1,7 @@
 import type { Address } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import type { EventPool } from './event-pool.ts';
-import { allocatePinned, type NativePinned, type PinnedParts } from '../memory/native-pinned.ts';
+import { allocatePinned, type NativePinned, type PinnedParts } from '../memory/hip-cuda-pinned.ts';
 
 const SMALLEST_BYTES = 64 << 10;
 /** How much may be on its way at once before an upload waits. */

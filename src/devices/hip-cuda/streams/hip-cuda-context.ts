@@ -2,7 +2,7 @@ import type { Logger } from '../../../base/log.ts';
 import type { Ffi, LiveObjects } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import type { HostReads } from '../memory/host-reads.ts';
-import type { NativePinned } from '../memory/native-pinned.ts';
+import type { NativePinned } from '../memory/hip-cuda-pinned.ts';
 import type { StagingPool } from './staging-pool.ts';
 import type { CompletionPoller } from './completion-poller.ts';
 import type { EventPool } from './event-pool.ts';

@@ -10,7 +10,7 @@ import {
   type Program,
 } from '../../../device/index.ts';
 import type { OpGraph, State, Tensor } from '../../../ops/index.ts';
-import { addressOf } from '../memory/native-buffer.ts';
+import { addressOf } from '../memory/hip-cuda-buffer.ts';
 import type { LoweredGraph } from './kernel-set.ts';
 import type { Launch } from './launch.ts';
 

@@ -14,7 +14,7 @@ import {
   type NativePlaces,
   startDriver,
 } from './driver-libraries.ts';
-import { openNativePlatform } from './native-platform.ts';
+import { openNativePlatform } from './hip-cuda-platform.ts';
 
 /** Which GPU is opened. */
 export interface OpenNativeOptions {

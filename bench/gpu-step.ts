@@ -4,7 +4,7 @@
  * sequence's prompt), the time of a whole step, and of each kind of launch by itself, all layers' in one step.
  */
 import type { Device, Executable } from '../src/device/index.ts';
-import { type Launch as NativeLaunch, moduleKey } from '../src/devices/hip-cuda/index.ts';
+import { type Launch as HipCudaLaunch, moduleKey } from '../src/devices/hip-cuda/index.ts';
 import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
@@ -91,7 +91,7 @@ async function timed(
   return times.sort((a, b) => a - b)[2] ?? Number.NaN;
 }
 
-type Launch = NativeLaunch | WebGpuLaunch;
+type Launch = HipCudaLaunch | WebGpuLaunch;
 
 /** What launches that do the same have in common. */
 function kindOf(launch: Launch): string {

@@ -14,7 +14,7 @@ const ENTRIES = {
   'cpu-worker': 'src/node/cpu-worker.ts',
   'decode-worker': 'src/node/decode-worker.ts',
   'constraint-worker': 'src/node/constraint-worker.ts',
-  'native-compile-process': 'src/node/hip-cuda-compile-process.ts',
+  'hip-cuda-compile-process': 'src/node/hip-cuda-compile-process.ts',
 };
 
 /** Bundles the sources; the packages that they depend on stay where they are. */

@@ -99,13 +99,13 @@ async function openGpu(
   driver: 'hip' | 'cuda',
   { logger, index, onDescribed }: DeviceRequest & { index: number; onDescribed: OnDescribed },
 ): Promise<Device> {
-  const { openNative } = await import('./open-hip-cuda.ts');
-  return openNative({ driver, index, logger, onDescribed });
+  const { openHipCuda } = await import('./open-hip-cuda.ts');
+  return openHipCuda({ driver, index, logger, onDescribed });
 }
 
 async function reportGpus(driver: 'hip' | 'cuda'): Promise<readonly DeviceReport[]> {
-  const { reportNativeDevices } = await import('./hip-cuda-devices.ts');
-  return reportNativeDevices(driver);
+  const { reportHipCudaDevices } = await import('./hip-cuda-devices.ts');
+  return reportHipCudaDevices(driver);
 }
 
 /** The words that `DeviceRequest.device` takes. */

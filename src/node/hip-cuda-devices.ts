@@ -6,7 +6,7 @@ import { COMPILERS, type DriverName, driverLibrary, type NativePlaces } from './
 import { loadKoffiFfi } from './koffi-ffi.ts';
 
 /** A GPU as `rocmforge devices` shows it, or why a driver or a GPU cannot be used. */
-export interface NativeDeviceReport {
+export interface HipCudaDeviceReport {
   /** `hip:0`; `hip` where the driver itself cannot be used. */
   readonly device: string;
   readonly backend: DriverName;
@@ -20,10 +20,10 @@ export interface NativeDeviceReport {
  * Every GPU under a driver, each readied for a moment to be asked for its memory. A driver that is not there, or that starts
  * for no GPU, is one entry with the reason. Never rejects.
  */
-export async function reportNativeDevices(
+export async function reportHipCudaDevices(
   backend: DriverName,
   places: NativePlaces = {},
-): Promise<NativeDeviceReport[]> {
+): Promise<HipCudaDeviceReport[]> {
   try {
     const ffi = await loadKoffiFfi();
     const library = driverLibrary(ffi, backend, places.driver);
@@ -34,7 +34,7 @@ export async function reportNativeDevices(
   }
 }
 
-function reportDevice(library: DriverLibrary, index: number, compiler: string): NativeDeviceReport {
+function reportDevice(library: DriverLibrary, index: number, compiler: string): HipCudaDeviceReport {
   const driver = new Driver(library, { ordinal: index, logger: silentLogger, onLost: () => {} });
   const { device } = driver;
   const backend = library.api;

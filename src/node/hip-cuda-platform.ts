@@ -1,12 +1,12 @@
 import type { Logger } from '../base/log.ts';
-import type { CompileJob, NativePlatform, Scheduler } from '../devices/hip-cuda/index.ts';
+import type { CompileJob, HipCudaPlatform, Scheduler } from '../devices/hip-cuda/index.ts';
 import { ChildCompiler } from './child-compiler.ts';
 import { DiskKernelCache, kernelCacheFolder } from './disk-kernel-cache.ts';
 import { FileKernelTexts } from './file-kernel-texts.ts';
 import { loadKoffiFfi } from './koffi-ffi.ts';
 
-/** How Node's side of the native device differs from the usual. */
-export interface NativePlatformOptions {
+/** How Node's side of the HIP and CUDA device differs from the usual. */
+export interface HipCudaPlatformOptions {
   /** Libraries to look for the run-time compilers in. */
   readonly compilers?: Partial<Record<CompileJob['api'], readonly string[]>>;
   readonly cacheFolder?: string;
@@ -15,8 +15,8 @@ export interface NativePlatformOptions {
   readonly logger?: Logger;
 }
 
-/** Node's platform for native devices, with the compiling processes that it owns. */
-export interface NodeNativePlatform extends NativePlatform, AsyncDisposable {}
+/** Node's platform for HIP and CUDA devices, with the compiling processes that it owns. */
+export interface NodeHipCudaPlatform extends HipCudaPlatform, AsyncDisposable {}
 
 const scheduler: Scheduler = {
   soon: (callback) => {
@@ -28,7 +28,9 @@ const scheduler: Scheduler = {
 };
 
 /** Rejects with `FFI_UNAVAILABLE` where native libraries cannot be called. */
-export async function openNativePlatform(options: NativePlatformOptions = {}): Promise<NodeNativePlatform> {
+export async function openHipCudaPlatform(
+  options: HipCudaPlatformOptions = {},
+): Promise<NodeHipCudaPlatform> {
   const compiler = new ChildCompiler(options.compilers ? { libraries: options.compilers } : {});
   return {
     ffi: await loadKoffiFfi(),

@@ -2,9 +2,9 @@ import { fail, isRocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { Ffi } from '../device/index.ts';
 import {
-  describeNativeDevice,
-  NATIVE_KERNELS,
-  type NativeDevice,
+  describeHipCudaDevice,
+  HIP_CUDA_KERNELS,
+  type HipCudaDevice,
   openCompiler,
 } from '../devices/hip-cuda/index.ts';
 import {
@@ -14,33 +14,33 @@ import {
   type NativePlaces,
   startDriver,
 } from './driver-libraries.ts';
-import { openNativePlatform } from './hip-cuda-platform.ts';
+import { openHipCudaPlatform } from './hip-cuda-platform.ts';
 
 /** Which GPU is opened. */
-export interface OpenNativeOptions {
+export interface OpenHipCudaOptions {
   readonly driver: DriverName;
   readonly index: number;
   readonly logger?: Logger | undefined;
   readonly places?: NativePlaces;
   /** Is given the device while it is being readied, when `compile` may be called; that may fail yet. */
-  readonly onDescribed?: ((device: NativeDevice) => void) | undefined;
+  readonly onDescribed?: ((device: HipCudaDevice) => void) | undefined;
 }
 
 /**
  * Opens a GPU of this machine, where its driver's compiler is there too. Rejects with `FFI_UNAVAILABLE`,
  * `LIBRARY_NOT_FOUND`, `SYMBOL_NOT_FOUND` or `DEVICE_UNAVAILABLE`, nothing left open.
  */
-export async function openNative(options: OpenNativeOptions): Promise<NativeDevice> {
+export async function openHipCuda(options: OpenHipCudaOptions): Promise<HipCudaDevice> {
   const { driver, index, logger = silentLogger, places = {}, onDescribed } = options;
   const compilers = places.compiler ? { [driver]: places.compiler } : {};
-  const platform = await openNativePlatform({ logger, compilers });
+  const platform = await openHipCudaPlatform({ logger, compilers });
   const { ffi } = platform;
-  let device: NativeDevice | undefined;
+  let device: HipCudaDevice | undefined;
   try {
     const started = await startDriver(ffi, driver, places);
     const library = driverLibrary(ffi, driver, places.driver);
-    const on = { library, ordinal: index, platform, kernels: NATIVE_KERNELS };
-    device = describeNativeDevice({ ...on, logger, owned: platform });
+    const on = { library, ordinal: index, platform, kernels: HIP_CUDA_KERNELS };
+    device = describeHipCudaDevice({ ...on, logger, owned: platform });
     onDescribed?.(device);
     using _ = await started.ready(index);
     requireCompiler(ffi, driver, places.compiler);

@@ -24,7 +24,7 @@ test('nothing that Node alone has can be reached from the browser’s entries', 
   const files = Object.keys(metafile.inputs);
   assert.ok(files.length > 100, `${files.length} files`);
   assert.deepEqual(
-    files.filter((file) => /^dist\/src\/(?:node|cli|server|devices\/native)\//.test(file)),
+    files.filter((file) => /^dist\/src\/(?:node|cli|server|devices\/hip-cuda)\//.test(file)),
     [],
   );
   const packages = Object.values(metafile.inputs).flatMap(({ imports }) =>

@@ -1,4 +1,4 @@
-import type { KernelModule, NativeTarget } from '../../src/devices/hip-cuda/index.ts';
+import type { KernelModule, HipCudaTarget } from '../../src/devices/hip-cuda/index.ts';
 import { testClang, testHiprtc } from '../support/hip-cuda/amd-compile.ts';
 import { AMD_TARGETS } from '../support/hip-cuda/amd-targets.ts';
 import { allModules, modelModules } from '../support/hip-cuda/lowered-modules.ts';
@@ -7,8 +7,8 @@ import { allModules, modelModules } from '../support/hip-cuda/lowered-modules.ts
 const ONE_IN = 6;
 
 /** The kernels of every target by their texts. */
-async function kernelsByText(): Promise<Map<NativeTarget, Map<string, KernelModule[]>>> {
-  const byText = async (target: NativeTarget) => {
+async function kernelsByText(): Promise<Map<HipCudaTarget, Map<string, KernelModule[]>>> {
+  const byText = async (target: HipCudaTarget) => {
     const texts = new Map<string, KernelModule[]>();
     for (const module of await allModules(target)) {
       texts.set(module.file, [...(texts.get(module.file) ?? []), module]);
@@ -21,7 +21,7 @@ async function kernelsByText(): Promise<Map<NativeTarget, Map<string, KernelModu
 let lowered: ReturnType<typeof kernelsByText> | undefined;
 
 /** What a target compiles: each text's first kernel and one in so many of its others, dealt out to the targets that have it. */
-async function dealt(target: NativeTarget): Promise<KernelModule[]> {
+async function dealt(target: HipCudaTarget): Promise<KernelModule[]> {
   lowered ??= kernelsByText();
   const kernels = await lowered;
   const texts = new Set([...kernels.values()].flatMap((of) => [...of.keys()]));

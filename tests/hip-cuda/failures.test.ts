@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { wholeOf } from '../../src/device/index.ts';
-import { NATIVE_KERNELS } from '../../src/devices/hip-cuda/index.ts';
+import { HIP_CUDA_KERNELS } from '../../src/devices/hip-cuda/index.ts';
 import { type Emulator, emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
 import { Polynomial } from '../support/hip-cuda/polynomial.ts';
 import { openedDevice } from '../support/hip-cuda/opened-device.ts';
@@ -128,7 +128,7 @@ emulated('a device that cannot be opened says why, and nothing stays behind', as
   });
   assert.deepEqual(emulator.live(), {});
   const { library, platform } = emulator;
-  const options = { library, platform, kernels: NATIVE_KERNELS };
+  const options = { library, platform, kernels: HIP_CUDA_KERNELS };
   assert.throws(() => openedDevice({ ...options, ordinal: 1 }), {
     code: 'DEVICE_UNAVAILABLE',
     message: /there are 1 devices/,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
-import type { NativeDevice } from '../../src/devices/hip-cuda/index.ts';
+import type { HipCudaDevice } from '../../src/devices/hip-cuda/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { emulatedTests } from '../support/hip-cuda/emulator.ts';
 import { tinyModel } from '../support/tiny-model.ts';
@@ -36,7 +36,7 @@ emulated('what the driver takes once is planned once', async (emulator) => {
   await using first = emulator.device();
   await using again = emulator.device();
   const { free } = await again.memory();
-  const opened = async (device: NativeDevice, load: 'eager' | 'lazy') => {
+  const opened = async (device: HipCudaDevice, load: 'eager' | 'lazy') => {
     const parts = { gguf: await tinyModel('Q8_0'), device, architectures: ALL_ARCHITECTURES };
     return LanguageModel.open(parts, { context: 128, cachePositions: 65_536, batch: 2, load });
   };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Logger, silentLogger } from '../../src/base/log.ts';
-import { kernelSource, moduleKey, NATIVE_KERNELS } from '../../src/devices/hip-cuda/index.ts';
+import { kernelSource, moduleKey, HIP_CUDA_KERNELS } from '../../src/devices/hip-cuda/index.ts';
 import { ChildCompiler } from '../../src/node/child-compiler.ts';
 import { GraphBuilder } from '../../src/ops/index.ts';
 import { type Emulator, emulatedTests, openTestPlatform, withDevice } from '../support/hip-cuda/emulator.ts';
@@ -67,7 +67,7 @@ async function sources(emulator: Emulator, cacheFolder: string): Promise<unknown
     library,
     ordinal: 0,
     platform,
-    kernels: NATIVE_KERNELS,
+    kernels: HIP_CUDA_KERNELS,
     logger,
   });
   using polynomial = await Polynomial.on(device);

@@ -1,20 +1,24 @@
 import assert from 'node:assert/strict';
-import { describeNativeDevice, NATIVE_KERNELS, type NativeDevice } from '../../src/devices/hip-cuda/index.ts';
+import {
+  describeHipCudaDevice,
+  HIP_CUDA_KERNELS,
+  type HipCudaDevice,
+} from '../../src/devices/hip-cuda/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { ALL_ARCHITECTURES as architectures } from '../../src/model/architectures/index.ts';
-import { openNative } from '../../src/node/open-hip-cuda.ts';
+import { openHipCuda } from '../../src/node/open-hip-cuda.ts';
 import { type Emulator, emulatedTests, STATUS } from '../support/hip-cuda/emulator.ts';
 import { Polynomial } from '../support/hip-cuda/polynomial.ts';
 import { tinyModel } from '../support/tiny-model.ts';
 
 const emulated = await emulatedTests('gfx1100');
 
-function described({ library, platform }: Emulator): NativeDevice {
-  return describeNativeDevice({
+function described({ library, platform }: Emulator): HipCudaDevice {
+  return describeHipCudaDevice({
     library,
     ordinal: 0,
     platform,
-    kernels: NATIVE_KERNELS,
+    kernels: HIP_CUDA_KERNELS,
     blasLibraries: [],
   });
 }
@@ -66,17 +70,17 @@ emulated('is handed out while it is readied, once everything is known of it', as
   const { library, compilers, control } = emulator;
   control.reset();
   const places = { driver: [library.file], compiler: compilers.hip };
-  let seen: NativeDevice | undefined;
-  const onDescribed = (device: NativeDevice) => {
+  let seen: HipCudaDevice | undefined;
+  const onDescribed = (device: HipCudaDevice) => {
     seen = device;
     assert.equal(device.info.name, 'Emulated gfx1100');
     assert.equal(control.calls('hipMalloc'), 0);
   };
-  const device = await openNative({ driver: 'hip', index: 0, places, onDescribed });
+  const device = await openHipCuda({ driver: 'hip', index: 0, places, onDescribed });
   assert.equal(device, seen);
   await device[Symbol.asyncDispose]();
   control.failCall('hipMalloc', 1, STATUS.outOfMemory);
-  const failing = openNative({ driver: 'hip', index: 0, places, onDescribed: () => {} });
+  const failing = openHipCuda({ driver: 'hip', index: 0, places, onDescribed: () => {} });
   await assert.rejects(failing, { code: 'DEVICE_UNAVAILABLE' });
   assert.deepEqual(emulator.live(), {});
 });

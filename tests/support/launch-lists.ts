@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { PackedWeight } from '../../src/device/index.ts';
-import { moduleKey, NATIVE_KERNELS, type NativeTarget } from '../../src/devices/hip-cuda/index.ts';
+import { moduleKey, HIP_CUDA_KERNELS, type HipCudaTarget } from '../../src/devices/hip-cuda/index.ts';
 import type { GpuMatrices, GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
 import { SUBGROUP_MATRICES } from '../../src/devices/webgpu/kernels/library/matrices.ts';
 import { WEIGHT_HALVES } from '../../src/devices/webgpu/kernels/weight-halves.ts';
@@ -30,7 +30,7 @@ export interface ListedTarget {
 }
 
 /** An H100 as its driver describes it. */
-const HOPPER: NativeTarget = {
+const HOPPER: HipCudaTarget = {
   api: 'cuda',
   vendor: 'nvidia',
   name: 'sm_90',
@@ -67,9 +67,9 @@ const LARGE = { ...PLAIN, lanes: 32, packedDot: true, workgroupBytes: 48 << 10, 
 
 /** Every kind of target that plans differ by. */
 export const LISTED_TARGETS: readonly ListedTarget[] = [
-  native('cuda sm_90', HOPPER),
-  native('hip gfx1100', amdTarget('gfx1100')),
-  native('hip gfx942, no BLAS', { ...amdTarget('gfx942'), blas: false }),
+  hipCuda('cuda sm_90', HOPPER),
+  hipCuda('hip gfx1100', amdTarget('gfx1100')),
+  hipCuda('hip gfx942, no BLAS', { ...amdTarget('gfx942'), blas: false }),
   webgpu('webgpu plain', PLAIN),
   webgpu('webgpu subgroups', { ...PLAIN, lanes: 32, packedDot: true }),
   webgpu('webgpu matrices', { ...LARGE, matrices: MATRICES }),
@@ -89,14 +89,14 @@ class Places<K> {
 /** Further apart than anything that is bound is large. */
 const SPAN = 2 ** 40;
 
-function native(name: string, target: NativeTarget): ListedTarget {
+function hipCuda(name: string, target: HipCudaTarget): ListedTarget {
   const launches = (graph: OpGraph): ListedLaunch[] => {
     const places = new Places<Tensor | State | PackedWeight | 'scratch'>();
     const inScratch = new Set<Tensor | State>(
       graph.ops.flatMap((op) => ('out' in op ? [op.out] : [])).filter(({ role }) => role === 'temp'),
     );
     for (const { tensor } of graph.outputs) inScratch.delete(tensor);
-    const lowered = NATIVE_KERNELS.lower(graph, target);
+    const lowered = HIP_CUDA_KERNELS.lower(graph, target);
     const listed = lowered.launches({
       of: (value) => (inScratch.has(value) ? undefined : SPAN * places.numberOf(value)),
       weight: (weight) => SPAN * places.numberOf(weight),

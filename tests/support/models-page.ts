@@ -5,7 +5,7 @@ import { type FamilyFixture, LARGEST_DIFFERENCE } from './family-fixtures.ts';
 export const FAMILY_DEVICES = [
   { device: 'reference', test: 'tests/goldens/families.test.ts' },
   { device: 'cpu', test: 'tests/goldens/families.test.ts' },
-  { device: 'native', test: 'tests/hip-cuda/families.test.ts' },
+  { device: 'hip-cuda', test: 'tests/hip-cuda/families.test.ts' },
   { device: 'webgpu', test: 'tests/webgpu/families.test.ts' },
 ] as const;
 
@@ -27,14 +27,14 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
     `|---|${FAMILY_DEVICES.map(() => '---|').join('')}`,
     ...limits,
     '',
-    'In the tests `native` is the CPU emulation of an AMD GPU, `webgpu` a Vulkan driver that computes on the CPU (SwiftShader);',
+    'In the tests `hip-cuda` is the CPU emulation of an AMD GPU, `webgpu` a Vulkan driver that computes on the CPU (SwiftShader);',
     'where a tool for one of them is missing, its tests say that they are skipped. `npm test` runs all of it but families on',
     '`webgpu` whose operators others have, which `npm run test:full` adds. Tests:',
     '',
     ...FAMILY_DEVICES.map(({ device, test }) => `- \`${device}\`: \`${test}\``),
     '',
     'They hold the devices to a golden of LoRA adapters too, to taps, to streamed experts, and to RWKV-7’s logits being the same',
-    'however a prompt is cut. `tests/device/native-*.test.ts` ask all of it of a real card.',
+    'however a prompt is cut. `tests/device/cuda.test.ts` and `tests/device/hip*.test.ts` ask all of it of a real card.',
     '',
     'What files of a family vary in (heads, biases, tied embeddings, RoPE scaling, windows by layer, OLMo 3 under OLMo 2’s name,',
     'the text half of GLM-4.1V) is held against llama.cpp on the CPU: `tests/goldens/variants.test.ts`.',

@@ -5,7 +5,7 @@ import { ggufErrors } from './gguf-errors.ts';
 import { grammarErrors } from './grammar-errors.ts';
 import { ioErrors } from './io-errors.ts';
 import { modelErrors } from './model-errors.ts';
-import { nativeErrors } from './hip-cuda-errors.ts';
+import { hipCudaErrors } from './hip-cuda-errors.ts';
 import { serverErrors } from './server-errors.ts';
 import { textErrors } from './text-errors.ts';
 import { toolErrors } from './tool-errors.ts';
@@ -20,7 +20,7 @@ export const CATALOGUE = {
   ...grammarErrors,
   ...deviceErrors,
   ...modelErrors,
-  ...nativeErrors,
+  ...hipCudaErrors,
   ...toolErrors,
   ...webGpuErrors,
   ...browserErrors,

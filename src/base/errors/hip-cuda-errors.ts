@@ -1,7 +1,7 @@
 import { entry } from './entry.ts';
 
 /** Failures of native libraries, GPU drivers and their run-time compilers. */
-export const nativeErrors = {
+export const hipCudaErrors = {
   FFI_UNAVAILABLE: entry<{ why: string }>(
     503,
     'Native libraries cannot be called on this machine.',

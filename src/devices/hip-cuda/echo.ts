@@ -1,7 +1,7 @@
 import { fail } from '../../base/errors.ts';
-import { NativeBuffer } from './memory/hip-cuda-buffer.ts';
+import { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';
 import { allocatePinned } from './memory/hip-cuda-pinned.ts';
-import type { NativeContext } from './streams/hip-cuda-context.ts';
+import type { HipCudaContext } from './streams/hip-cuda-context.ts';
 
 const BYTES = 64 << 10;
 
@@ -9,8 +9,8 @@ const BYTES = 64 << 10;
  * Sends 64 KiB to the device and back, and compares: a driver that moves no bytes is found when it is opened, not when a model
  * answers nonsense. Throws `DRIVER_ECHO`. Waits.
  */
-export function checkEcho({ driver, ffi, logger }: Pick<NativeContext, 'driver' | 'ffi' | 'logger'>): void {
-  using buffer = new NativeBuffer(driver, BYTES, 'echo', () => {});
+export function checkEcho({ driver, ffi, logger }: Pick<HipCudaContext, 'driver' | 'ffi' | 'logger'>): void {
+  using buffer = new HipCudaBuffer(driver, BYTES, 'echo', () => {});
   using sent = allocatePinned({ driver, ffi, logger }, BYTES, 'echo sent');
   using received = allocatePinned({ driver, ffi, logger }, BYTES, 'echo received');
   const [words, echo] = [sent.bytes, received.bytes];

@@ -22,30 +22,30 @@ import { Driver } from './driver/driver.ts';
 import type { PageAccess } from './driver/driver-calls.ts';
 import type { DriverLibrary } from './driver/driver-library.ts';
 import { checkEcho } from './echo.ts';
-import type { KernelSet, LoweredGraph, NativeTarget, PackRows, PackWay } from './launching/kernel-set.ts';
+import type { KernelSet, LoweredGraph, HipCudaTarget, PackRows, PackWay } from './launching/kernel-set.ts';
 import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
-import { type NativeExecutable, NativeProgram } from './launching/hip-cuda-program.ts';
-import { NativeStep } from './launching/hip-cuda-step.ts';
-import { NATIVE_MEMORY, NATIVE_MEMORY_AGAIN } from './memory/memory-rules.ts';
+import { type HipCudaExecutable, HipCudaProgram } from './launching/hip-cuda-program.ts';
+import { HipCudaStep } from './launching/hip-cuda-step.ts';
+import { HIP_CUDA_MEMORY, HIP_CUDA_MEMORY_AGAIN } from './memory/memory-rules.ts';
 import { HostReads } from './memory/host-reads.ts';
-import { NativeBuffer } from './memory/hip-cuda-buffer.ts';
-import { allocatePinned, type NativePinned, pinForeign } from './memory/hip-cuda-pinned.ts';
+import { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';
+import { allocatePinned, type HipCudaPinned, pinForeign } from './memory/hip-cuda-pinned.ts';
 import { PinnedViews } from './memory/pinned-views.ts';
 import { StagingPool } from './streams/staging-pool.ts';
-import type { NativeContext } from './streams/hip-cuda-context.ts';
+import type { HipCudaContext } from './streams/hip-cuda-context.ts';
 import { Opening } from './opening.ts';
-import type { NativePlatform } from './platform.ts';
+import type { HipCudaPlatform } from './platform.ts';
 import { CompletionPoller } from './streams/completion-poller.ts';
 import { EventPool } from './streams/event-pool.ts';
 import { HipStream } from './streams/hip-stream.ts';
 import { Timeline } from './streams/timeline.ts';
 
 /** Which GPU is opened, and with what. */
-export interface NativeDeviceOptions {
+export interface HipCudaDeviceOptions {
   readonly library: DriverLibrary;
   readonly ordinal: number;
-  readonly platform: NativePlatform;
+  readonly platform: HipCudaPlatform;
   readonly kernels: KernelSet;
   readonly logger?: Logger;
   /** Where the driver's BLAS library is looked for, if not in the usual places. */
@@ -58,16 +58,16 @@ export interface NativeDeviceOptions {
 const ROW_CAPACITIES = [1, 2, 4, 16, 32, 64, 128];
 
 /**
- * A GPU under HIP or CUDA, made by `describeNativeDevice`. Until `open` was called, `compile` may be called, which waits for it,
+ * A GPU under HIP or CUDA, made by `describeHipCudaDevice`. Until `open` was called, `compile` may be called, which waits for it,
  * and nothing else.
  */
-export class NativeDevice implements Device {
+export class HipCudaDevice implements Device {
   readonly info: DeviceInfo;
-  readonly target: Omit<NativeTarget, 'blas'>;
+  readonly target: Omit<HipCudaTarget, 'blas'>;
   readonly lost: Promise<Error>;
-  readonly pinReadOnly: ((bytes: Uint8Array, label: string) => NativePinned) | undefined;
+  readonly pinReadOnly: ((bytes: Uint8Array, label: string) => HipCudaPinned) | undefined;
   readonly #kernels: KernelSet;
-  readonly #context: NativeContext;
+  readonly #context: HipCudaContext;
   readonly #timeline: Timeline;
   readonly #store: KernelStore;
   readonly #launcher: Launcher;
@@ -79,7 +79,7 @@ export class NativeDevice implements Device {
   readonly #owned: AsyncDisposable | undefined;
   readonly #opening = new Opening();
 
-  constructor(driver: Driver, lost: Promise<Error>, options: NativeDeviceOptions) {
+  constructor(driver: Driver, lost: Promise<Error>, options: HipCudaDeviceOptions) {
     const { platform, logger = silentLogger, kernels, owned, blasLibraries } = options;
     const { ffi } = platform;
     const fullTarget = driver.target();
@@ -131,7 +131,7 @@ export class NativeDevice implements Device {
   }
 
   get memoryRules(): MemoryRules {
-    return this.#driver.hasRun ? NATIVE_MEMORY_AGAIN : NATIVE_MEMORY;
+    return this.#driver.hasRun ? HIP_CUDA_MEMORY_AGAIN : HIP_CUDA_MEMORY;
   }
 
   async memory(): Promise<MemoryInfo> {
@@ -139,14 +139,14 @@ export class NativeDevice implements Device {
     return this.#driver.memoryInfo();
   }
 
-  createBuffer(byteLength: number, label: string): NativeBuffer {
+  createBuffer(byteLength: number, label: string): HipCudaBuffer {
     this.#live.check();
     checkByteLength(byteLength);
-    const buffer = new NativeBuffer(this.#driver, byteLength, label, (ended) => this.#live.remove(ended));
+    const buffer = new HipCudaBuffer(this.#driver, byteLength, label, (ended) => this.#live.remove(ended));
     return this.#add(buffer);
   }
 
-  createPinned(byteLength: number, label: string): NativePinned {
+  createPinned(byteLength: number, label: string): HipCudaPinned {
     this.#live.check();
     checkByteLength(byteLength);
     const { ffi, logger } = this.#context;
@@ -159,7 +159,7 @@ export class NativeDevice implements Device {
    * Pins memory that is the caller's, such as a WebAssembly memory that decoders write, so that it is copied from without a
    * detour. The memory must outlive the pinned buffer. Throws `DRIVER_CALL` where it cannot be pinned.
    */
-  pin(bytes: Uint8Array, label: string): NativePinned {
+  pin(bytes: Uint8Array, label: string): HipCudaPinned {
     return this.#pinForeign(bytes, label, 'write');
   }
 
@@ -190,7 +190,7 @@ export class NativeDevice implements Device {
     await this.#store.load(lowered.modules);
     this.#live.check();
     for (const weight of lowered.weights) this.#packers.set(weight, lowered);
-    return new NativeProgram(graph, lowered, (object) => this.#owns(object));
+    return new HipCudaProgram(graph, lowered, (object) => this.#owns(object));
   }
 
   async readyToDecode(weight: PackedWeight, part: number, format: TensorFormat): Promise<boolean> {
@@ -203,10 +203,10 @@ export class NativeDevice implements Device {
   async record(executables: readonly Executable[], label: string): Promise<Step> {
     this.#live.check();
     for (const buffer of buffersOf(executables)) this.#owns(buffer);
-    const launches = executables.flatMap((executable) => (executable as NativeExecutable).launches);
+    const launches = executables.flatMap((executable) => (executable as HipCudaExecutable).launches);
     const graph = this.#launcher.capture(launches);
-    const ended = (step: NativeStep) => this.#live.remove(step);
-    return this.#add(new NativeStep(label, graph, { driver: this.#driver, ended }));
+    const ended = (step: HipCudaStep) => this.#live.remove(step);
+    return this.#add(new HipCudaStep(label, graph, { driver: this.#driver, ended }));
   }
 
   liveObjects(): number {
@@ -245,7 +245,7 @@ export class NativeDevice implements Device {
     return this.#live.add(object);
   }
 
-  #pinForeign(bytes: Uint8Array, label: string, access: PageAccess): NativePinned {
+  #pinForeign(bytes: Uint8Array, label: string, access: PageAccess): HipCudaPinned {
     this.#live.check();
     const { ffi, logger } = this.#context;
     const ended = () => this.#unpinned(pinned);
@@ -264,15 +264,15 @@ export class NativeDevice implements Device {
     return lowered.pack(rows);
   }
 
-  #unpinned(pinned: NativePinned): void {
+  #unpinned(pinned: HipCudaPinned): void {
     this.#pinned.remove(pinned);
     this.#live.remove(pinned);
   }
 
   #owns(object: Disposable): void {
     this.#live.check();
-    if (object instanceof NativeStep) void object.executable;
-    if (object instanceof NativeBuffer) void object.address;
+    if (object instanceof HipCudaStep) void object.executable;
+    if (object instanceof HipCudaBuffer) void object.address;
     if (this.#created.has(object)) {
       if ('bytes' in object) void object.bytes;
       return;
@@ -283,7 +283,7 @@ export class NativeDevice implements Device {
   }
 }
 
-function infoOf(driver: Driver, target: Omit<NativeTarget, 'blas'>, fullTarget: string): DeviceInfo {
+function infoOf(driver: Driver, target: Omit<HipCudaTarget, 'blas'>, fullTarget: string): DeviceInfo {
   const { api, version, file } = driver.library;
   return {
     backend: api,
@@ -299,7 +299,7 @@ function infoOf(driver: Driver, target: Omit<NativeTarget, 'blas'>, fullTarget: 
   };
 }
 
-function targetOf(driver: Driver, fullTarget: string): Omit<NativeTarget, 'blas'> {
+function targetOf(driver: Driver, fullTarget: string): Omit<HipCudaTarget, 'blas'> {
   return {
     api: driver.library.api,
     vendor: fullTarget.startsWith('sm_') ? 'nvidia' : 'amd',
@@ -337,7 +337,7 @@ async function openBlas(
  * A GPU by what its started driver tells of it: `compile` may be called, and `open` when the device was readied. Throws
  * `DEVICE_UNAVAILABLE` with the reason.
  */
-export function describeNativeDevice(options: NativeDeviceOptions): NativeDevice {
+export function describeHipCudaDevice(options: HipCudaDeviceOptions): HipCudaDevice {
   const { library, ordinal, logger = silentLogger } = options;
   if (!Number.isInteger(ordinal) || ordinal < 0 || ordinal >= library.deviceCount) {
     const why = `there are ${library.deviceCount} devices, numbered from 0`;
@@ -349,7 +349,7 @@ export function describeNativeDevice(options: NativeDeviceOptions): NativeDevice
   });
   const driver = new Driver(library, { ordinal, logger, onLost });
   try {
-    return new NativeDevice(driver, lost, options);
+    return new HipCudaDevice(driver, lost, options);
   } catch (error) {
     throw unavailable(driver, error);
   }

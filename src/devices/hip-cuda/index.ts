@@ -11,7 +11,7 @@ export type {
   GraphAddresses,
   KernelSet,
   LoweredGraph,
-  NativeTarget,
+  HipCudaTarget,
   PackRows,
 } from './launching/kernel-set.ts';
 export { kernelSource } from './launching/kernel-source.ts';
@@ -28,17 +28,17 @@ export {
   pointer,
   u32,
 } from './launching/launch.ts';
-export { NATIVE_KERNELS } from './lowering/hip-cuda-kernels.ts';
-export { NativeBuffer } from './memory/hip-cuda-buffer.ts';
-export type { NativePinned } from './memory/hip-cuda-pinned.ts';
-export { describeNativeDevice, NativeDevice, type NativeDeviceOptions } from './hip-cuda-device.ts';
+export { HIP_CUDA_KERNELS } from './lowering/hip-cuda-kernels.ts';
+export { HipCudaBuffer } from './memory/hip-cuda-buffer.ts';
+export type { HipCudaPinned } from './memory/hip-cuda-pinned.ts';
+export { describeHipCudaDevice, HipCudaDevice, type HipCudaDeviceOptions } from './hip-cuda-device.ts';
 export type {
   CompileJob,
   CompileResult,
   KernelCache,
   KernelCompiler,
   KernelTexts,
-  NativePlatform,
+  HipCudaPlatform,
   Scheduler,
 } from './platform.ts';
 export { HipEvent } from './streams/hip-event.ts';

@@ -40,8 +40,8 @@ export interface KernelTexts {
   read(name: string): string;
 }
 
-/** What a platform gives the native device. */
-export interface NativePlatform {
+/** What a platform gives the HIP and CUDA device. */
+export interface HipCudaPlatform {
   readonly ffi: Ffi;
   readonly scheduler: Scheduler;
   readonly compiler: KernelCompiler;

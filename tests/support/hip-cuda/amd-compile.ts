@@ -8,7 +8,7 @@ import {
   type KernelModule,
   kernelSource,
   moduleKey,
-  type NativeTarget,
+  type HipCudaTarget,
 } from '../../../src/devices/hip-cuda/index.ts';
 import { ChildCompiler } from '../../../src/node/child-compiler.ts';
 import { AMD_TARGETS, amdTarget } from './amd-targets.ts';
@@ -27,7 +27,7 @@ const WITHOUT_SPILLS = ['matvec.hip', 'attention.hip', 'attention-tiles.hip'];
 const HIPRTC_TARGETS = ['gfx1030', 'gfx90a'];
 
 /** Which kernels are compiled for a target; the targets have an order. */
-export type KernelChoice = (target: NativeTarget, order: number) => Promise<readonly KernelModule[]>;
+export type KernelChoice = (target: HipCudaTarget, order: number) => Promise<readonly KernelModule[]>;
 
 /** Declares a test a target: the kernels compile, and the texts bound by memory spill nothing. */
 export function testClang(choose: KernelChoice): void {
@@ -62,7 +62,7 @@ function missing(tool: string): { skip: string } {
 }
 
 /** Compiles one text and says what registers its kernels take. */
-async function compileWithClang(t: TestContext, module: KernelModule, target: NativeTarget): Promise<void> {
+async function compileWithClang(t: TestContext, module: KernelModule, target: HipCudaTarget): Promise<void> {
   const own = [`--offload-arch=${target.name}`, `-DWAVE=${target.waveSize}`];
   const { code, assembly, words } = await run([...own, ...CLANG_FLAGS], kernelSource(module, ALL_TEXTS));
   const key = moduleKey(module);
@@ -118,7 +118,7 @@ async function hasHiprtc(compiler: ChildCompiler): Promise<boolean> {
 async function compileWithHiprtc(
   compiler: ChildCompiler,
   module: KernelModule,
-  target: NativeTarget,
+  target: HipCudaTarget,
 ): Promise<void> {
   const source = kernelSource(module, ALL_TEXTS);
   const options = compileOptions(target, target.name);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { NativeTarget } from '../../../src/devices/hip-cuda/index.ts';
+import type { HipCudaTarget } from '../../../src/devices/hip-cuda/index.ts';
 
 /** AMD GPUs that kernels are compiled for: lanes of a wave, and the processors of a card that has the instruction set. */
 const CARDS: Readonly<Record<string, { readonly waveSize: 32 | 64; readonly multiprocessors: number }>> = {
@@ -13,7 +13,7 @@ const CARDS: Readonly<Record<string, { readonly waveSize: 32 | 64; readonly mult
 };
 
 /** The targets as the lowering sees them. */
-export const AMD_TARGETS: readonly NativeTarget[] = Object.entries(CARDS).map(([name, card]) => ({
+export const AMD_TARGETS: readonly HipCudaTarget[] = Object.entries(CARDS).map(([name, card]) => ({
   ...card,
   api: 'hip',
   vendor: 'amd',
@@ -27,7 +27,7 @@ export const AMD_TARGETS: readonly NativeTarget[] = Object.entries(CARDS).map(([
 }));
 
 /** The target of a name that is in the list. */
-export function amdTarget(name: string): NativeTarget {
+export function amdTarget(name: string): HipCudaTarget {
   const target = AMD_TARGETS.find((known) => known.name === name);
   assert.ok(target, name);
   return target;

@@ -1,4 +1,4 @@
-import { kernelSource, moduleKey, NATIVE_KERNELS } from '../../../src/devices/hip-cuda/index.ts';
+import { kernelSource, moduleKey, HIP_CUDA_KERNELS } from '../../../src/devices/hip-cuda/index.ts';
 import { ALL_CASES } from '../contract/cases/index.ts';
 import { ISOLATION_CASES, isolationTestName } from '../contract/isolation.ts';
 import type { OpCase } from '../contract/op-case.ts';
@@ -31,7 +31,8 @@ const OWN_LAYOUT = 'matrix.h';
  * products by matrix instructions, which are the target's own behind the same text.
  */
 export function whatDiffers(target: string, from: string): (test: string) => boolean {
-  const lowered = (of: OpCase, name: string) => NATIVE_KERNELS.lower(caseGraph(of), amdTarget(name)).modules;
+  const lowered = (of: OpCase, name: string) =>
+    HIP_CUDA_KERNELS.lower(caseGraph(of), amdTarget(name)).modules;
   const known = new Set(ALL_CASES.flatMap((of) => lowered(of, from).map(moduleKey)));
   const differs = (of: OpCase) =>
     lowered(of, target).some(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { wholeOf } from '../../../src/device/index.ts';
-import type { NativeDevice } from '../../../src/devices/hip-cuda/index.ts';
+import type { HipCudaDevice } from '../../../src/devices/hip-cuda/index.ts';
 import { F16, F32, type TensorFormat } from '../../../src/formats/index.ts';
 import type { TensorInfo } from '../../../src/gguf/index.ts';
 import { MemorySource } from '../../../src/io/index.ts';
@@ -14,7 +14,7 @@ const COLUMNS = 512;
 
 /** Holds what rows become that the device decodes while it packs them against what the host's decoders give. */
 export async function decodesAsTheHost(
-  device: NativeDevice,
+  device: HipCudaDevice,
   formats: readonly TensorFormat[],
 ): Promise<void> {
   for (const become of [F32, F16]) {
@@ -33,7 +33,7 @@ export async function decodesAsTheHost(
   }
 }
 
-async function matrixOf(device: NativeDevice, format: TensorFormat) {
+async function matrixOf(device: HipCudaDevice, format: TensorFormat) {
   const builder = new GraphBuilder('decoding', { rows: 1, outputs: 1, slots: 1, blocksPerSlot: 1 });
   const x = builder.input('x', { axis: 'rows', width: COLUMNS });
   builder.output('y', matmul(builder, x, builder.weight('matrix', format, ROWS, COLUMNS)));
@@ -53,7 +53,7 @@ function randomTensor(format: TensorFormat): TensorInfo {
 
 /** In pieces that end within the matrix. */
 async function loaded(
-  device: NativeDevice,
+  device: HipCudaDevice,
   of: Pick<WeightJob, 'weight' | 'tensors'>,
   decode: DecodePlace,
 ): Promise<Uint8Array> {

@@ -8,15 +8,15 @@ import {
   type DriverTable,
   hipDriver,
   type KernelSet,
-  NATIVE_KERNELS,
-  type NativeDevice,
+  HIP_CUDA_KERNELS,
+  type HipCudaDevice,
 } from '../../../src/devices/hip-cuda/index.ts';
 import { KERNEL_FOLDER } from '../../../src/node/file-kernel-texts.ts';
 import { loadKoffiFfi } from '../../../src/node/koffi-ffi.ts';
 import {
-  type NativePlatformOptions,
-  type NodeNativePlatform,
-  openNativePlatform,
+  type HipCudaPlatformOptions,
+  type NodeHipCudaPlatform,
+  openHipCudaPlatform,
 } from '../../../src/node/hip-cuda-platform.ts';
 import { buildEmulator, findCompiler } from '../emulator/build-emulator.ts';
 import { PROJECT_ROOT } from '../project.ts';
@@ -73,7 +73,7 @@ export interface EmulatedDeviceOptions {
 export class Emulator implements AsyncDisposable {
   readonly library: DriverLibrary;
   readonly control: Control;
-  readonly platform: NodeNativePlatform;
+  readonly platform: NodeHipCudaPlatform;
   /** Where its run-time compiler lies. */
   readonly compilers: { readonly hip: readonly string[] };
   /** Where its BLAS library lies. */
@@ -113,11 +113,11 @@ export class Emulator implements AsyncDisposable {
   }
 
   device({
-    kernels = NATIVE_KERNELS,
+    kernels = HIP_CUDA_KERNELS,
     logger = silentLogger,
     blas,
     pinsReadOnly,
-  }: EmulatedDeviceOptions = {}): NativeDevice {
+  }: EmulatedDeviceOptions = {}): HipCudaDevice {
     const { platform } = this;
     const library = pinsReadOnly ? this.#pinning : this.library;
     // A BLAS library of this machine would not know the emulated driver.
@@ -152,8 +152,8 @@ export class Emulator implements AsyncDisposable {
 }
 
 /** Node's platform, with the kernels of tests beside the package's. */
-export function openTestPlatform(options: NativePlatformOptions): Promise<NodeNativePlatform> {
-  return openNativePlatform({ kernelFolders: [KERNEL_FOLDER, TEST_KERNEL_FOLDER], ...options });
+export function openTestPlatform(options: HipCudaPlatformOptions): Promise<NodeHipCudaPlatform> {
+  return openHipCudaPlatform({ kernelFolders: [KERNEL_FOLDER, TEST_KERNEL_FOLDER], ...options });
 }
 
 /** Declares a test that gets the emulator, with everything that an earlier test asked of it forgotten. */
@@ -184,7 +184,7 @@ export async function emulatedTests(target: string): Promise<EmulatedTest> {
 /** Runs with a fresh device, which is disposed behind it. */
 export async function withDevice(
   emulator: Emulator,
-  body: (device: NativeDevice) => Promise<void>,
+  body: (device: HipCudaDevice) => Promise<void>,
   options: EmulatedDeviceOptions = {},
 ): Promise<void> {
   const device = emulator.device(options);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { wholeOf } from '../../../src/device/index.ts';
-import type { NativeDevice } from '../../../src/devices/hip-cuda/index.ts';
+import type { HipCudaDevice } from '../../../src/devices/hip-cuda/index.ts';
 import { ALL_FORMATS } from '../../../src/formats/index.ts';
 import { MappedSource } from '../../../src/node/index.ts';
 import { decodesAsTheHost } from './device-decoding.ts';
@@ -13,7 +13,7 @@ import { HUNG_MS } from '../hung.ts';
 /** What holds on every GPU, real or emulated, beyond the device contract. */
 export const HARDWARE_TESTS: readonly (readonly [
   name: string,
-  body: (device: NativeDevice) => Promise<void>,
+  body: (device: HipCudaDevice) => Promise<void>,
 ])[] = [
   ['two streams wait for each other', ordered],
   ['time passes forward between events', timed],
@@ -25,7 +25,7 @@ export const HARDWARE_TESTS: readonly (readonly [
   ['more than the device has is a typed error', outOfMemory],
 ];
 
-async function ordered(device: NativeDevice): Promise<void> {
+async function ordered(device: HipCudaDevice): Promise<void> {
   using shared = device.createBuffer(4 << 20, 'shared');
   using result = device.createBuffer(4 << 20, 'result');
   await using first = device.createStream('first');
@@ -41,7 +41,7 @@ async function ordered(device: NativeDevice): Promise<void> {
   assert.ok(read.every((byte) => byte === 50));
 }
 
-async function timed(device: NativeDevice): Promise<void> {
+async function timed(device: HipCudaDevice): Promise<void> {
   using buffer = device.createBuffer(64 << 20, 'buffer');
   using pinned = device.createPinned(64 << 20, 'pinned');
   await using stream = device.createStream('stream');
@@ -53,12 +53,12 @@ async function timed(device: NativeDevice): Promise<void> {
   assert.ok(milliseconds > 0.1 && milliseconds < HUNG_MS, `64 MiB took ${milliseconds} ms`);
 }
 
-async function replayed(device: NativeDevice): Promise<void> {
+async function replayed(device: HipCudaDevice): Promise<void> {
   using polynomial = await Polynomial.on(device);
   for (let i = 0; i < 1000; i++) assert.deepEqual(await polynomial.compute([i, 1, 2]), [4 * i * i, 4, 16]);
 }
 
-async function cycles(device: NativeDevice): Promise<void> {
+async function cycles(device: HipCudaDevice): Promise<void> {
   const before = (await device.memory()).free;
   for (let i = 0; i < 1000; i++) {
     using buffer = device.createBuffer(1 << 20, 'cycle');
@@ -75,7 +75,7 @@ async function cycles(device: NativeDevice): Promise<void> {
 }
 
 /** Two ranges that meet within a page, each in a mapping of its own. */
-export async function pinsFiles(device: NativeDevice): Promise<void> {
+export async function pinsFiles(device: HipCudaDevice): Promise<void> {
   // HIP's drivers say nothing about it.
   assert.ok(device.pinReadOnly || device.info.backend === 'hip');
   if (!device.pinReadOnly) return;
@@ -107,7 +107,7 @@ export async function pinsFiles(device: NativeDevice): Promise<void> {
   }
 }
 
-async function pinsShared(device: NativeDevice): Promise<void> {
+async function pinsShared(device: HipCudaDevice): Promise<void> {
   const shared = new Uint8Array(new SharedArrayBuffer(1 << 20)).fill(7);
   using pinned = device.pin(shared, 'shared');
   using buffer = device.createBuffer(1 << 20, 'buffer');
@@ -118,7 +118,7 @@ async function pinsShared(device: NativeDevice): Promise<void> {
   assert.ok(back.every((byte) => byte === 7));
 }
 
-async function outOfMemory(device: NativeDevice): Promise<void> {
+async function outOfMemory(device: HipCudaDevice): Promise<void> {
   const { total } = await device.memory();
   assert.throws(() => device.createBuffer(2 * total, 'too much'), { code: 'OUT_OF_MEMORY' });
   using _ = device.createBuffer(1 << 20, 'still works');

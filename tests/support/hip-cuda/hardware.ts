@@ -6,12 +6,12 @@ import {
   cudaDriver,
   DriverLibrary,
   hipDriver,
-  NATIVE_KERNELS,
-  type NativeDevice,
+  HIP_CUDA_KERNELS,
+  type HipCudaDevice,
 } from '../../../src/devices/hip-cuda/index.ts';
 import { ALL_ARCHITECTURES } from '../../../src/model/architectures/index.ts';
 import type { NativePlaces } from '../../../src/node/driver-libraries.ts';
-import type { NodeNativePlatform } from '../../../src/node/hip-cuda-platform.ts';
+import type { NodeHipCudaPlatform } from '../../../src/node/hip-cuda-platform.ts';
 import { modelOptionsOf } from '../../../src/node/load-model.ts';
 import { openAdapters } from '../../../src/node/open-adapters.ts';
 import { openGguf } from '../../../src/node/open-gguf.ts';
@@ -42,10 +42,10 @@ export async function testHardware(
   after(() => platform[Symbol.asyncDispose]());
   const library = openLibrary(driver, platform, places);
   if ('reason' in library) {
-    test(`native device: ${name}`, { skip: library.reason }, () => {});
+    test(`HIP and CUDA device: ${name}`, { skip: library.reason }, () => {});
     return;
   }
-  const open = (kernels = NATIVE_KERNELS): NativeDevice =>
+  const open = (kernels = HIP_CUDA_KERNELS): HipCudaDevice =>
     openedDevice({ library, ordinal: 0, platform, kernels });
   testDeviceContract(name, async () => open());
   testBeyondContract(name, open);
@@ -67,7 +67,7 @@ export async function testHardware(
 
 function openLibrary(
   driver: 'hip' | 'cuda',
-  platform: NodeNativePlatform,
+  platform: NodeHipCudaPlatform,
   places: NativePlaces,
 ): DriverLibrary | { reason: string } {
   try {
@@ -89,14 +89,17 @@ export async function testFault(driver: 'hip' | 'cuda'): Promise<void> {
   test(`${driver}: ${FAULT_CASE.name}`, { skip }, () =>
     FAULT_CASE.run(async () => {
       if ('reason' in library) throw new Error(library.reason);
-      const device = openedDevice({ library, ordinal: 0, platform, kernels: NATIVE_KERNELS });
+      const device = openedDevice({ library, ordinal: 0, platform, kernels: HIP_CUDA_KERNELS });
       const polynomial = await Polynomial.on(device, UNMAPPED_BYTES);
       return { device, lose: () => polynomial.fault() };
     }),
   );
 }
 
-function testBeyondContract(device: string, open: (kernels?: typeof NATIVE_KERNELS) => NativeDevice): void {
+function testBeyondContract(
+  device: string,
+  open: (kernels?: typeof HIP_CUDA_KERNELS) => HipCudaDevice,
+): void {
   for (const [name, body] of HARDWARE_TESTS) {
     test(`${device}: ${name}`, async () => {
       await using device = open();

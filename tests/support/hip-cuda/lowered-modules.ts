@@ -1,8 +1,8 @@
 import {
   type KernelModule,
   moduleKey,
-  NATIVE_KERNELS,
-  type NativeTarget,
+  HIP_CUDA_KERNELS,
+  type HipCudaTarget,
 } from '../../../src/devices/hip-cuda/index.ts';
 import { ALL_FORMATS, type TensorFormat } from '../../../src/formats/index.ts';
 import { syntheticShape } from '../../../src/model/synthetic/shapes.ts';
@@ -44,13 +44,13 @@ export function caseGraph(of: OpCase): OpGraph {
 }
 
 /** What the lowering asks for by these graphs, each text with its definitions once. */
-function modulesOf(graphs: readonly OpGraph[], target: NativeTarget): KernelModule[] {
-  const modules = graphs.flatMap((graph) => NATIVE_KERNELS.lower(graph, target).modules);
+function modulesOf(graphs: readonly OpGraph[], target: HipCudaTarget): KernelModule[] {
+  const modules = graphs.flatMap((graph) => HIP_CUDA_KERNELS.lower(graph, target).modules);
   return [...new Map(modules.map((module) => [moduleKey(module), module])).values()];
 }
 
 /** The kernels of models as they are used: weights as they are most often stored, without and with shared keys. */
-export async function modelModules(target: NativeTarget): Promise<KernelModule[]> {
+export async function modelModules(target: HipCudaTarget): Promise<KernelModule[]> {
   const formats = ALL_FORMATS.filter(({ name }) => name === 'Q4_0' || name === 'Q4_K');
   const shapes = [syntheticShape('llama-2-7b'), syntheticShape('llama-3-8b')];
   const graphs = shapes.flatMap((shape) => formats.map((format) => modelGraphs(shape, format)));
@@ -58,7 +58,7 @@ export async function modelModules(target: NativeTarget): Promise<KernelModule[]
 }
 
 /** Every kernel that models of any format and the device contract's cases ask for, and the prelude's probes. */
-export async function allModules(target: NativeTarget): Promise<KernelModule[]> {
+export async function allModules(target: HipCudaTarget): Promise<KernelModule[]> {
   const formats = ALL_FORMATS.filter(({ name }) => !/^I\d/.test(name));
   const shape = syntheticShape('llama-2-7b');
   const graphs = formats.map((format) => modelGraphs(shape, format));

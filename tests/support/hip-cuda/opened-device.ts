@@ -1,8 +1,8 @@
-import { describeNativeDevice, type NativeDevice } from '../../../src/devices/hip-cuda/index.ts';
+import { describeHipCudaDevice, type HipCudaDevice } from '../../../src/devices/hip-cuda/index.ts';
 
-/** A device whose driver is started and ready. Throws as `NativeDevice.open`; nothing of the driver is held then. */
-export function openedDevice(options: Parameters<typeof describeNativeDevice>[0]): NativeDevice {
-  const device = describeNativeDevice(options);
+/** A device whose driver is started and ready. Throws as `HipCudaDevice.open`; nothing of the driver is held then. */
+export function openedDevice(options: Parameters<typeof describeHipCudaDevice>[0]): HipCudaDevice {
+  const device = describeHipCudaDevice(options);
   device.open();
   return device;
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import type { NativeDevice } from '../../../src/devices/hip-cuda/index.ts';
+import type { HipCudaDevice } from '../../../src/devices/hip-cuda/index.ts';
 import { seededRandom } from '../random.ts';
 import { at, bufferOf, type Prober, readInto } from './probe.ts';
 
 /** What the prelude promises, on any device: a name and what asserts it. */
 export const PRELUDE_TESTS: readonly (readonly [
   name: string,
-  body: (device: NativeDevice, prober: Prober) => Promise<void>,
+  body: (device: HipCudaDevice, prober: Prober) => Promise<void>,
 ])[] = [
   ['lanes, sums and maxima of 32 lanes', waveFacts],
   ['four-byte dot products', dotProducts],
@@ -14,7 +14,7 @@ export const PRELUDE_TESTS: readonly (readonly [
   ['atomic sums', atomics],
 ];
 
-async function waveFacts(device: NativeDevice, prober: Prober): Promise<void> {
+async function waveFacts(device: HipCudaDevice, prober: Prober): Promise<void> {
   const waveSize = 32;
   const threads = 128;
   const [lanes, sums, maxima] = await Promise.all(
@@ -31,7 +31,7 @@ async function waveFacts(device: NativeDevice, prober: Prober): Promise<void> {
   assert.deepEqual([...(await readInto(device, maxima, new Float32Array(threads)))], most);
 }
 
-async function dotProducts(device: NativeDevice, prober: Prober): Promise<void> {
+async function dotProducts(device: HipCudaDevice, prober: Prober): Promise<void> {
   const random = seededRandom(4);
   const bytes = () => Int8Array.from({ length: 256 }, () => Math.floor(random() * 256) - 128);
   const a = bytes();
@@ -48,14 +48,14 @@ async function dotProducts(device: NativeDevice, prober: Prober): Promise<void> 
   assert.deepEqual([...(await readInto(device, out, new Int32Array(64)))], expected);
 }
 
-async function dynamicShared(device: NativeDevice, prober: Prober): Promise<void> {
+async function dynamicShared(device: HipCudaDevice, prober: Prober): Promise<void> {
   const out = await bufferOf(device, new Uint32Array(64));
   await prober.run(device, [{ kernel: 'fill_dynamic', sharedBytes: 256, args: [at(out)] }]);
   const expected = Array.from({ length: 64 }, (_, i) => (63 - i) * 3);
   assert.deepEqual([...(await readInto(device, out, new Uint32Array(64)))], expected);
 }
 
-async function atomics(device: NativeDevice, prober: Prober): Promise<void> {
+async function atomics(device: HipCudaDevice, prober: Prober): Promise<void> {
   const counter = await bufferOf(device, new Uint32Array(1));
   const sum = await bufferOf(device, new BigUint64Array(1));
   await prober.run(device, [{ kernel: 'count_all', blocks: 10, args: [at(counter), at(sum)] }], 3);

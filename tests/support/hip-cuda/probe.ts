@@ -6,8 +6,8 @@ import {
   type KernelModule,
   type KernelSet,
   type Launch,
-  type NativeBuffer,
-  type NativeDevice,
+  type HipCudaBuffer,
+  type HipCudaDevice,
   pointer,
 } from '../../../src/devices/hip-cuda/index.ts';
 import { GraphBuilder } from '../../../src/ops/index.ts';
@@ -50,7 +50,7 @@ export class Prober {
   }
 
   /** Captures launches into a step and runs it `times` times. */
-  async run(device: NativeDevice, probes: readonly ProbeLaunch[], times = 1): Promise<void> {
+  async run(device: HipCudaDevice, probes: readonly ProbeLaunch[], times = 1): Promise<void> {
     this.#launches = probes.map(({ kernel, threads = 64, blocks = 1, sharedBytes = 0, args }) => ({
       kind: 'kernel',
       module: this.#module,
@@ -79,7 +79,7 @@ export class Prober {
 }
 
 /** A device buffer with these contents. */
-export async function bufferOf(device: NativeDevice, contents: ArrayBufferView): Promise<NativeBuffer> {
+export async function bufferOf(device: HipCudaDevice, contents: ArrayBufferView): Promise<HipCudaBuffer> {
   const buffer = device.createBuffer(contents.byteLength, 'probe');
   await using stream = device.createStream('probe');
   stream.upload(asBytes(contents), wholeOf(buffer));
@@ -89,7 +89,7 @@ export async function bufferOf(device: NativeDevice, contents: ArrayBufferView):
 
 /** Reads a buffer's start into a typed array, and gives it back. */
 export async function readInto<T extends ArrayBufferView>(
-  device: NativeDevice,
+  device: HipCudaDevice,
   buffer: DeviceBuffer,
   into: T,
 ): Promise<T> {
@@ -99,6 +99,6 @@ export async function readInto<T extends ArrayBufferView>(
 }
 
 /** A pointer argument to a buffer, `offset` bytes in. */
-export function at(buffer: NativeBuffer, offset = 0): KernelArgument {
+export function at(buffer: HipCudaBuffer, offset = 0): KernelArgument {
   return pointer(buffer.address + offset);
 }

@@ -1,11 +1,11 @@
-import type { NativeTarget } from './kernel-set.ts';
+import type { HipCudaTarget } from './kernel-set.ts';
 
 /**
  * What the run-time compiler is told. Contraction is off, so that decoders are exact; where kernels want a fused
  * multiply-add, they say so.
  */
 export function compileOptions(
-  { vendor, waveSize }: Pick<NativeTarget, 'vendor' | 'waveSize'>,
+  { vendor, waveSize }: Pick<HipCudaTarget, 'vendor' | 'waveSize'>,
   fullTarget: string,
 ): string[] {
   const own = [`-DWAVE=${waveSize}`];

@@ -4,7 +4,7 @@ import type { Driver } from '../driver/driver.ts';
 import { NOT_FOUND } from '../driver/driver-status.ts';
 
 /** Compiled code on the device, and its kernels by name. */
-export class NativeModule implements Disposable {
+export class HipCudaModule implements Disposable {
   readonly #driver: Driver;
   readonly #label: string;
   readonly #handle: Address;

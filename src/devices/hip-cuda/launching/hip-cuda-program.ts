@@ -15,12 +15,12 @@ import type { LoweredGraph } from './kernel-set.ts';
 import type { Launch } from './launch.ts';
 
 /** A program with its launches written out. */
-export interface NativeExecutable extends Executable {
+export interface HipCudaExecutable extends Executable {
   readonly launches: readonly Launch[];
 }
 
 /** A graph lowered to kernels that are compiled and loaded. */
-export class NativeProgram implements Program {
+export class HipCudaProgram implements Program {
   readonly #lowered: LoweredGraph;
   readonly #owns: (object: Disposable) => void;
 
@@ -41,7 +41,7 @@ export class NativeProgram implements Program {
     return this.#lowered.scratchBytes;
   }
 
-  bind(bindings: Bindings): NativeExecutable {
+  bind(bindings: Bindings): HipCudaExecutable {
     checkBindings(this, bindings);
     const { values, outputs, weights, scratch } = bindings;
     const buffers = boundBuffers(bindings);

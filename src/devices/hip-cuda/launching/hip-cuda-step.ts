@@ -3,16 +3,16 @@ import type { Address, Step } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 
 /** A captured graph of the driver. */
-export class NativeStep implements Step {
+export class HipCudaStep implements Step {
   readonly #driver: Driver;
   readonly #executable: Address;
   readonly #lifetime: Lifetime;
-  readonly #ended: (step: NativeStep) => void;
+  readonly #ended: (step: HipCudaStep) => void;
 
   constructor(
     readonly label: string,
     executable: Address,
-    of: { driver: Driver; ended: (step: NativeStep) => void },
+    of: { driver: Driver; ended: (step: HipCudaStep) => void },
   ) {
     this.#executable = executable;
     this.#driver = of.driver;

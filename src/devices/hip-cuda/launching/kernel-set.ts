@@ -5,7 +5,7 @@ import type { DeviceAttributes } from '../driver/driver-calls.ts';
 import type { KernelModule, Launch } from './launch.ts';
 
 /** The GPU that kernels are chosen for. */
-export interface NativeTarget extends DeviceAttributes {
+export interface HipCudaTarget extends DeviceAttributes {
   readonly api: 'hip' | 'cuda';
   /** Whose instruction set it is: HIP runs on NVIDIA's cards too, over CUDA. */
   readonly vendor: 'amd' | 'nvidia';
@@ -62,5 +62,5 @@ export interface LoweredGraph {
 /** The knowledge of how operators become kernels. Pure: it allocates, compiles and launches nothing. */
 export interface KernelSet {
   /** Throws `OP_UNSUPPORTED` for a graph with an operator or format that it has no kernel for. */
-  lower(graph: OpGraph, target: NativeTarget): LoweredGraph;
+  lower(graph: OpGraph, target: HipCudaTarget): LoweredGraph;
 }

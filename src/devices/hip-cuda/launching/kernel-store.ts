@@ -2,19 +2,19 @@ import { fail, isRocmforgeError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/log.ts';
 import type { Address, Ffi } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
-import type { NativePlatform } from '../platform.ts';
+import type { HipCudaPlatform } from '../platform.ts';
 import { compileOptions } from './compile-options.ts';
-import type { NativeTarget } from './kernel-set.ts';
+import type { HipCudaTarget } from './kernel-set.ts';
 import { kernelSource } from './kernel-source.ts';
 import { type KernelLaunch, type KernelModule, moduleKey } from './launch.ts';
-import { NativeModule } from './hip-cuda-module.ts';
+import { HipCudaModule } from './hip-cuda-module.ts';
 
 /** What a store compiles with and loads onto. */
 export interface KernelStoreParts {
   readonly driver: Driver;
   readonly ffi: Ffi;
-  readonly platform: NativePlatform;
-  readonly target: Omit<NativeTarget, 'blas'>;
+  readonly platform: HipCudaPlatform;
+  readonly target: Omit<HipCudaTarget, 'blas'>;
   /** The target with its features, as the driver gives it: `gfx942:sramecc+:xnack-`. */
   readonly fullTarget: string;
   readonly logger: Logger;
@@ -25,10 +25,10 @@ export interface KernelStoreParts {
 /** The compiled kernels of one device: each text once, from the cache where it is there. */
 export class KernelStore implements Disposable {
   readonly #parts: KernelStoreParts;
-  readonly #loading = new Map<string, Promise<NativeModule>>();
-  readonly #modules = new Map<string, NativeModule>();
+  readonly #loading = new Map<string, Promise<HipCudaModule>>();
+  readonly #modules = new Map<string, HipCudaModule>();
   /** The same by their descriptions: naming one takes longer than launching it. */
-  readonly #known = new WeakMap<KernelModule, NativeModule>();
+  readonly #known = new WeakMap<KernelModule, HipCudaModule>();
   #disposed = false;
 
   constructor(parts: KernelStoreParts) {
@@ -54,7 +54,7 @@ export class KernelStore implements Disposable {
     this.#modules.clear();
   }
 
-  #load(module: KernelModule): Promise<NativeModule> {
+  #load(module: KernelModule): Promise<HipCudaModule> {
     const key = moduleKey(module);
     const known = this.#loading.get(key);
     if (known) return known;
@@ -65,7 +65,7 @@ export class KernelStore implements Disposable {
     return loading;
   }
 
-  async #ready(module: KernelModule, key: string): Promise<NativeModule> {
+  async #ready(module: KernelModule, key: string): Promise<HipCudaModule> {
     const { platform, target, fullTarget, driver, logger } = this.#parts;
     const started = performance.now();
     const source = kernelSource(module, platform.texts);
@@ -89,7 +89,7 @@ export class KernelStore implements Disposable {
   }
 
   /** The module as the cache has it; undefined where it has none, or one that the driver does not take. */
-  async #cached(key: string, hash: string): Promise<NativeModule | undefined> {
+  async #cached(key: string, hash: string): Promise<HipCudaModule | undefined> {
     const { platform, logger } = this.#parts;
     const code = await platform.cache.get(hash);
     if (!code) return undefined;
@@ -103,11 +103,11 @@ export class KernelStore implements Disposable {
     }
   }
 
-  async #add(key: string, code: Uint8Array): Promise<NativeModule> {
+  async #add(key: string, code: Uint8Array): Promise<HipCudaModule> {
     const { driver, ffi, opened } = this.#parts;
     await opened;
     if (this.#disposed) fail('DISPOSED', { what: `device ${driver.device}` });
-    const module = new NativeModule({ driver, ffi, label: key }, code);
+    const module = new HipCudaModule({ driver, ffi, label: key }, code);
     this.#modules.set(key, module);
     return module;
   }

@@ -1,6 +1,6 @@
 import type { AttentionTilesIntent } from '../../../device/index.ts';
 import type { AttentionOp } from '../../../ops/index.ts';
-import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { attentionArgs, cacheDefines, scoreArgs } from './attention.ts';
 import { int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -31,7 +31,7 @@ function sharedBytes(op: AttentionOp, keys: number): number {
 }
 
 /** How many positions a tile has on the target; undefined where none fit, or the results not where the tiles were. */
-function keysFor(op: AttentionOp, target: NativeTarget): number | undefined {
+function keysFor(op: AttentionOp, target: HipCudaTarget): number | undefined {
   const resultBytes = 2 * WAVES * WAVE_ROWS * op.valueSize;
   return KEYS.find(
     (keys) => sharedBytes(op, keys) <= target.sharedBytesOptIn && resultBytes <= tileBytes(op, keys),
@@ -39,14 +39,14 @@ function keysFor(op: AttentionOp, target: NativeTarget): number | undefined {
 }
 
 /** True where a wave's queries and sums stay in its registers, on matrix cores. */
-function staysInRegisters({ keySize, valueSize }: AttentionOp, target: NativeTarget): boolean {
+function staysInRegisters({ keySize, valueSize }: AttentionOp, target: HipCudaTarget): boolean {
   const cores = matrixCores(target);
   if (!cores) return false;
   return (keySize / 32) * cores.fragmentWords + (valueSize / 16) * cores.sumWords <= cores.heldWords;
 }
 
 /** True where a tile for the operator has room on the target. */
-export function fitsTile(op: AttentionOp, target: NativeTarget): boolean {
+export function fitsTile(op: AttentionOp, target: HipCudaTarget): boolean {
   const whole = op.keySize % 32 === 0 && op.valueSize % 32 === 0;
   return whole && staysInRegisters(op, target) && keysFor(op, target) !== undefined;
 }

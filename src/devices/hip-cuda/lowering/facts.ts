@@ -1,5 +1,5 @@
 import type { GpuFacts } from '../../../device/index.ts';
-import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { fitsTile } from './attention-tiles.ts';
 import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { CHUNKED_HEAD, MIXED_HEAD } from './wkv7.ts';
@@ -19,7 +19,7 @@ const GROUPS_A_PROCESSOR = 2;
 const SHORTEST_PARTITION = 32;
 
 /** What a GPU under HIP or CUDA can do. */
-export function hipCudaFacts(target: NativeTarget): GpuFacts<Lacked | (typeof OF_THE_LIBRARY)[number]> {
+export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked | (typeof OF_THE_LIBRARY)[number]> {
   return {
     device: target.api,
     lacks: target.blas ? LACKS : [...LACKS, ...OF_THE_LIBRARY],

@@ -1,12 +1,12 @@
 import type { Temporary } from '../../../device/index.ts';
 import type { State, Tensor, Weight } from '../../../ops/index.ts';
-import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import type { BlasShape } from '../launching/launch.ts';
-import type { Arg, NativeWeight } from './launch-template.ts';
+import type { Arg, HipCudaWeight } from './launch-template.ts';
 import type { WeightLayout } from './weight-layout.ts';
 
 /** An argument as operators give it. */
-export type Operand = Tensor | State | NativeWeight | Temporary | Arg;
+export type Operand = Tensor | State | HipCudaWeight | Temporary | Arg;
 
 /** A launch before its scratch has a place. */
 export interface LaunchPlan {
@@ -29,7 +29,7 @@ export interface ProductPlan {
 
 /** What plans launches for a graph asks and tells. */
 export interface LaunchScope {
-  readonly target: NativeTarget;
+  readonly target: HipCudaTarget;
   /** Rows that a tensor has room for. */
   capacity(tensor: Tensor): number;
   /** The address of how many rows of the tensor are in use. */
@@ -37,7 +37,7 @@ export interface LaunchScope {
   /** Scratch of that many bytes. */
   temporary(byteLength: number): Temporary;
   /** The weights laid out together; naming the same ones in one layout twice gives the same value. */
-  weight(parts: readonly Weight[], layout: WeightLayout): NativeWeight;
+  weight(parts: readonly Weight[], layout: WeightLayout): HipCudaWeight;
   launch(plan: LaunchPlan): void;
   multiply(plan: ProductPlan): void;
 }

@@ -5,9 +5,9 @@ import type { BlasShape, KernelModule } from '../launching/launch.ts';
 
 /**
  * Memory that a launch names before addresses are known: bound values and weights, the program's scratch; for the launches
- * of `NativeWeight.pack` the file's bytes and the bound weight.
+ * of `HipCudaWeight.pack` the file's bytes and the bound weight.
  */
-export type Place = Tensor | State | NativeWeight | 'scratch' | 'source' | 'target';
+export type Place = Tensor | State | HipCudaWeight | 'scratch' | 'source' | 'target';
 
 /** A kernel argument. */
 export type Arg =
@@ -43,7 +43,7 @@ export interface RowRange {
 }
 
 /** A packed weight with the way in which rows of a part, as the file's bytes, come into its layout. */
-export interface NativeWeight extends PackedWeight {
+export interface HipCudaWeight extends PackedWeight {
   /** What decodes rows of another format than the part's on their way into the layout; absent or undefined where nothing does. */
   decodes?(part: number, format: TensorFormat): KernelModule | undefined;
   /** The launch that lays rows out, or, where the layout's bytes are the file's, how far into the weight they belong. */

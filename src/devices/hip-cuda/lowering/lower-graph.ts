@@ -1,7 +1,7 @@
 import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
 import { type IntentWithout, planGraph } from '../../../device/index.ts';
 import type { OpGraph } from '../../../ops/index.ts';
-import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert, emitSplitF16 } from './convert.ts';
@@ -82,7 +82,7 @@ const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
 };
 
 /** Turns a recorded graph into kernel launches. Throws `OP_UNSUPPORTED` for what no kernel can do. */
-export function lowerGraph(graph: OpGraph, target: NativeTarget): LoweredProgram {
+export function lowerGraph(graph: OpGraph, target: HipCudaTarget): LoweredProgram {
   const to = new Lowering(graph, target);
   for (const intent of planGraph(graph, hipCudaFacts(target))) applyByKind(EMITTERS, intent, to);
   return to.finish();

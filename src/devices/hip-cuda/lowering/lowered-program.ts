@@ -11,17 +11,17 @@ import {
   type Launch,
   pointer,
 } from '../launching/launch.ts';
-import type { Arg, LaunchTemplate, NativeWeight, Place, ProductTemplate } from './launch-template.ts';
+import type { Arg, LaunchTemplate, HipCudaWeight, Place, ProductTemplate } from './launch-template.ts';
 
 /** A graph as launches whose addresses are still names. */
 export class LoweredProgram implements LoweredGraph {
-  readonly weights: readonly NativeWeight[];
+  readonly weights: readonly HipCudaWeight[];
   readonly scratchBytes: number;
   readonly modules: readonly KernelModule[];
   readonly #templates: readonly (LaunchTemplate | ProductTemplate)[];
 
   constructor(of: {
-    weights: readonly NativeWeight[];
+    weights: readonly HipCudaWeight[];
     scratchBytes: number;
     modules: readonly KernelModule[];
     templates: readonly (LaunchTemplate | ProductTemplate)[];
@@ -59,7 +59,7 @@ export class LoweredProgram implements LoweredGraph {
     };
   }
 
-  #own(weight: PackedWeight): NativeWeight {
+  #own(weight: PackedWeight): HipCudaWeight {
     const own = this.weights.find((known) => known === weight);
     invariant(own, 'the weight is one of the program');
     return own;

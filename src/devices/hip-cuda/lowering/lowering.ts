@@ -1,10 +1,10 @@
 import { invariant } from '../../../base/errors.ts';
 import { GraphLowering, type LaunchScratch } from '../../../device/index.ts';
 import type { OpGraph, Tensor, Weight } from '../../../ops/index.ts';
-import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { type KernelModule, moduleKey } from '../launching/launch.ts';
 import type { LaunchPlan, LaunchScope, Operand, ProductPlan } from './launch-plan.ts';
-import type { Arg, LaunchTemplate, NativeWeight, ProductTemplate } from './launch-template.ts';
+import type { Arg, LaunchTemplate, HipCudaWeight, ProductTemplate } from './launch-template.ts';
 import { LoweredProgram } from './lowered-program.ts';
 import type { WeightLayout } from './weight-layout.ts';
 
@@ -14,13 +14,13 @@ type PlannedLaunch =
   | { readonly plan: ProductPlan; readonly module?: undefined };
 
 /** Collects the launches of a graph, the weights they want and the scratch they share. */
-export class Lowering extends GraphLowering<NativeWeight> implements LaunchScope {
+export class Lowering extends GraphLowering<HipCudaWeight> implements LaunchScope {
   readonly #launches: PlannedLaunch[] = [];
   readonly #modules = new Map<string, KernelModule>();
 
   constructor(
     graph: OpGraph,
-    readonly target: NativeTarget,
+    readonly target: HipCudaTarget,
   ) {
     super(graph);
   }
@@ -30,7 +30,7 @@ export class Lowering extends GraphLowering<NativeWeight> implements LaunchScope
     return { kind: 'address', of: this.graph.batch.counts, offset: 4 * index };
   }
 
-  weight(parts: readonly Weight[], layout: WeightLayout): NativeWeight {
+  weight(parts: readonly Weight[], layout: WeightLayout): HipCudaWeight {
     return this.weightOnce(parts, layout.name, () => {
       const weight = layout.of(parts);
       const module = layout.module(parts);

@@ -1,4 +1,4 @@
-import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
 
 /** What `matrix.h` makes of a wave's fragments on a target. */
 export interface MatrixCores {
@@ -22,12 +22,12 @@ const AMD: readonly (readonly [pattern: RegExp, cores: MatrixCores])[] = [
 const NVIDIA: MatrixCores = { lanes: 32, fragmentWords: 8, sumWords: 8, heldWords: 192 };
 
 /** The target's matrix cores; undefined where lanes ask one another for the lines they multiply. */
-export function matrixCores({ vendor, name }: NativeTarget): MatrixCores | undefined {
+export function matrixCores({ vendor, name }: HipCudaTarget): MatrixCores | undefined {
   if (vendor === 'nvidia') return NVIDIA;
   return AMD.find(([pattern]) => pattern.test(name))?.[1];
 }
 
 /** Lanes of a wave that works on a matrix fragment, on matrix cores or without: `MATRIX_LANES` of `matrix.h`. */
-export function matrixLanes(target: NativeTarget): number {
+export function matrixLanes(target: HipCudaTarget): number {
   return matrixCores(target)?.lanes ?? 32;
 }

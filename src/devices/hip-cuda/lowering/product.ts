@@ -1,7 +1,7 @@
 import { invariant } from '../../../base/errors.ts';
 import type { Epilogue, ProductIntent } from '../../../device/index.ts';
 import type { Weight } from '../../../ops/index.ts';
-import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { activationCode } from './elementwise.ts';
 import { addendOf, outputsOf } from './epilogue.ts';
 import { int } from './launch-template.ts';
@@ -28,7 +28,7 @@ const TILES: readonly Tile[] = [
 ];
 
 /** The waves' sums, and before them, where copies run beside the computation, four fragments of activations a wave. */
-function sharedBytes({ outputs, rows }: Tile, waves: number, { vendor }: NativeTarget): number {
+function sharedBytes({ outputs, rows }: Tile, waves: number, { vendor }: HipCudaTarget): number {
   const ring = vendor === 'nvidia' ? 4 * rows * 64 : 0;
   return waves * Math.max(ring, 4 * rows * (outputs + 4));
 }

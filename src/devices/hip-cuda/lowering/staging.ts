@@ -1,5 +1,5 @@
 import { q8Bytes, rowBucket } from '../../../device/index.ts';
-import type { NativeTarget } from '../launching/kernel-set.ts';
+import type { HipCudaTarget } from '../launching/kernel-set.ts';
 
 /** Rows that the matrix-vector kernels take at once. */
 export const MATVEC_ROWS = 4;
@@ -18,12 +18,12 @@ export function bucketOf(capacity: number): number {
 }
 
 /** Bytes of activations that a block can hold. */
-export function stagedBytes({ sharedBytesOptIn }: NativeTarget): number {
+export function stagedBytes({ sharedBytesOptIn }: HipCudaTarget): number {
   const half = Math.floor(sharedBytesOptIn / BLOCKS_A_PROCESSOR);
   return Math.max(half, Math.min(LEAST_SHARED, sharedBytesOptIn)) - STATIC_SHARED;
 }
 
 /** True when a block can hold the quantized activations of a batch's rows. */
-export function canStage(target: NativeTarget, capacity: number, columns: number): boolean {
+export function canStage(target: HipCudaTarget, capacity: number, columns: number): boolean {
   return q8Bytes(bucketOf(capacity), columns) <= stagedBytes(target);
 }

@@ -4,7 +4,7 @@ import type { Weight } from '../../../ops/index.ts';
 import { weightRowBytes } from '../../../ops/index.ts';
 import type { KernelModule } from '../launching/launch.ts';
 import { formatFile } from '../texts/format-text.ts';
-import { type Arg, int, type LaunchTemplate, long, type NativeWeight } from './launch-template.ts';
+import { type Arg, int, type LaunchTemplate, long, type HipCudaWeight } from './launch-template.ts';
 import { packedBytes, packedFile } from './packed-formats.ts';
 
 /** A way to lay weights out on the device. */
@@ -13,7 +13,7 @@ export interface WeightLayout {
   readonly name: string;
   /** What packing wants compiled, where it wants a kernel. */
   module(parts: readonly Weight[]): KernelModule | undefined;
-  of(parts: readonly Weight[]): NativeWeight;
+  of(parts: readonly Weight[]): HipCudaWeight;
 }
 
 const SOURCE: Arg = { kind: 'address', of: 'source', offset: 0 };

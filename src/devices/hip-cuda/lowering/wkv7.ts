@@ -2,7 +2,7 @@ import { fail } from '../../../base/errors.ts';
 import type { MixedWkv7Intent, Wkv7Intent, WkvSurroundings } from '../../../device/index.ts';
 import type { Tensor, Weight, Wkv7Op } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
-import { float, int, type NativeWeight } from './launch-template.ts';
+import { float, int, type HipCudaWeight } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
@@ -108,6 +108,6 @@ function surroundingArgs(mixed: WkvSurroundings, to: Lowering): Operand[] {
   return [...vectors.map((weight) => vector(weight, to)), gate, float(lengthEpsilon), float(normEpsilon)];
 }
 
-function vector(weight: Weight, to: Lowering): NativeWeight {
+function vector(weight: Weight, to: Lowering): HipCudaWeight {
   return to.weight([weight], FLOAT_LAYOUT);
 }

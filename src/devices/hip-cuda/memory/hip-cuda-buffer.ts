@@ -4,18 +4,18 @@ import type { Address, BufferRange, DeviceBuffer } from '../../../device/index.t
 import type { Driver } from '../driver/driver.ts';
 
 /** One allocation on the device. */
-export class NativeBuffer implements DeviceBuffer {
+export class HipCudaBuffer implements DeviceBuffer {
   readonly #driver: Driver;
   readonly #address: Address;
   readonly #lifetime: Lifetime;
-  readonly #ended: (buffer: NativeBuffer) => void;
+  readonly #ended: (buffer: HipCudaBuffer) => void;
 
   /** Throws `OUT_OF_MEMORY`. */
   constructor(
     driver: Driver,
     readonly byteLength: number,
     readonly label: string,
-    ended: (buffer: NativeBuffer) => void,
+    ended: (buffer: HipCudaBuffer) => void,
   ) {
     this.#driver = driver;
     this.#lifetime = new Lifetime(`buffer ${label}`);
@@ -38,8 +38,8 @@ export class NativeBuffer implements DeviceBuffer {
   }
 }
 
-/** Where a range of a native buffer starts. Throws `DISPOSED` after the buffer's disposal. */
+/** Where a range of a HIP or CUDA buffer starts. Throws `DISPOSED` after the buffer's disposal. */
 export function addressOf({ buffer, offset }: BufferRange): Address {
-  invariant(buffer instanceof NativeBuffer, 'a native device works on native buffers');
+  invariant(buffer instanceof HipCudaBuffer, 'a HIP or CUDA device works on its own buffers');
   return buffer.address + offset;
 }

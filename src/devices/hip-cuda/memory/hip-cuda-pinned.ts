@@ -9,7 +9,7 @@ import type { PageAccess } from '../driver/driver-calls.ts';
 const MOST_BYTES = 2 ** 32 - 1;
 
 /** Host memory under an address that the driver knows. */
-export class NativePinned implements PinnedBuffer {
+export class HipCudaPinned implements PinnedBuffer {
   /** False where pinning failed and copies take the driver's detour. */
   readonly pinned: boolean;
   readonly #bytes: Uint8Array;
@@ -75,13 +75,13 @@ export function allocatePinned(
   { driver, ffi, logger, ended = () => {} }: PinnedParts,
   byteLength: number,
   label: string,
-): NativePinned {
+): HipCudaPinned {
   if (byteLength > MOST_BYTES) {
     fail('INVALID_ARGUMENT', { name: label, found: `${byteLength} bytes`, expected: 'less than 4 GiB' });
   }
   const bytesWanted = Math.max(1, byteLength);
   const wrap = (memory: { address: Address; bytes: Uint8Array }, pinned: boolean, free: () => void) =>
-    new NativePinned(byteLength, label, {
+    new HipCudaPinned(byteLength, label, {
       address: memory.address,
       bytes: memory.bytes.subarray(0, byteLength),
       pinned,
@@ -114,10 +114,10 @@ export function pinForeign(
   { driver, ffi, ended = () => {} }: PinnedParts,
   bytes: Uint8Array,
   { label, access }: { readonly label: string; readonly access: PageAccess },
-): NativePinned {
+): HipCudaPinned {
   const address = ffi.addressOf(bytes);
   driver.pin(address, bytes.byteLength, access);
-  return new NativePinned(bytes.byteLength, label, {
+  return new HipCudaPinned(bytes.byteLength, label, {
     address,
     bytes,
     pinned: true,

@@ -13,7 +13,7 @@ const SMALL_BYTES = 512;
 const OWN_BYTES = 8 * MIB;
 
 /** How CUDA gives out memory, as measured on an H200; HIP is planned for alike. */
-export const NATIVE_MEMORY: MemoryRules = memoryRules({
+export const HIP_CUDA_MEMORY: MemoryRules = memoryRules({
   footprint: (byteLengths) => {
     let large = 0;
     let small = 0;
@@ -29,4 +29,4 @@ export const NATIVE_MEMORY: MemoryRules = memoryRules({
 });
 
 /** The same for a device that has run a model before. */
-export const NATIVE_MEMORY_AGAIN: MemoryRules = { ...NATIVE_MEMORY, own: () => 0 };
+export const HIP_CUDA_MEMORY_AGAIN: MemoryRules = { ...HIP_CUDA_MEMORY, own: () => 0 };

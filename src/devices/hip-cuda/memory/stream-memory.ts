@@ -1,12 +1,12 @@
 import type { Address } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
-import { NativeBuffer } from './hip-cuda-buffer.ts';
+import { HipCudaBuffer } from './hip-cuda-buffer.ts';
 
 /** Device memory for one purpose of one stream, used again and again, because a stream works in order. It only grows. */
 export class StreamMemory implements Disposable {
   readonly #driver: Driver;
   readonly #label: string;
-  #buffer: NativeBuffer | undefined;
+  #buffer: HipCudaBuffer | undefined;
 
   constructor(driver: Driver, label: string) {
     this.#driver = driver;
@@ -19,7 +19,7 @@ export class StreamMemory implements Disposable {
       // The driver frees the smaller one when the work that reads it is done.
       this.#buffer?.[Symbol.dispose]();
       this.#buffer = undefined;
-      this.#buffer = new NativeBuffer(this.#driver, bytes, this.#label, () => {});
+      this.#buffer = new HipCudaBuffer(this.#driver, bytes, this.#label, () => {});
     }
     return this.#buffer.address;
   }

@@ -2,13 +2,13 @@ import type { Logger } from '../../../base/log.ts';
 import type { Ffi, LiveObjects } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import type { HostReads } from '../memory/host-reads.ts';
-import type { NativePinned } from '../memory/hip-cuda-pinned.ts';
+import type { HipCudaPinned } from '../memory/hip-cuda-pinned.ts';
 import type { StagingPool } from './staging-pool.ts';
 import type { CompletionPoller } from './completion-poller.ts';
 import type { EventPool } from './event-pool.ts';
 
 /** What the objects of one device share. */
-export interface NativeContext {
+export interface HipCudaContext {
   readonly ffi: Ffi;
   readonly driver: Driver;
   readonly logger: Logger;
@@ -18,7 +18,7 @@ export interface NativeContext {
   readonly staging: StagingPool;
   readonly reads: HostReads;
   /** The pinned buffer whose memory this is, if it is one. */
-  pinnedOf(bytes: Uint8Array): NativePinned | undefined;
+  pinnedOf(bytes: Uint8Array): HipCudaPinned | undefined;
   /** Throws `DISPOSED` for a disposed object and `BINDING` for another device's. */
   owns(object: Disposable): void;
 }

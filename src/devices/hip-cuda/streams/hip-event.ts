@@ -14,7 +14,7 @@ export interface EventParts {
 }
 
 /**
- * A point in a stream. It holds a driver's event from its recording until it is seen to be reached; disposing it before is
+ * A point in a stream, HIP's or CUDA's. It holds a driver's event from its recording until it is seen to be reached; disposing it before is
  * possible and never necessary.
  */
 export class HipEvent implements DeviceEvent, Disposable {

@@ -15,16 +15,16 @@ import {
 } from '../../../device/index.ts';
 import type { PackRows, PackWay } from '../launching/kernel-set.ts';
 import type { Launch } from '../launching/launch.ts';
-import { NativeStep } from '../launching/hip-cuda-step.ts';
+import { HipCudaStep } from '../launching/hip-cuda-step.ts';
 import { addressOf } from '../memory/hip-cuda-buffer.ts';
-import { NativePinned } from '../memory/hip-cuda-pinned.ts';
+import { HipCudaPinned } from '../memory/hip-cuda-pinned.ts';
 import { StreamMemory } from '../memory/stream-memory.ts';
-import type { NativeContext } from './hip-cuda-context.ts';
+import type { HipCudaContext } from './hip-cuda-context.ts';
 import { type EventParts, HipEvent } from './hip-event.ts';
 
 /** What a stream asks of its device beside the driver. */
 export interface StreamParts {
-  readonly context: NativeContext;
+  readonly context: HipCudaContext;
   readonly events: EventParts;
   /** How rows come into a packed weight. */
   packWay(rows: PackRows): PackWay;
@@ -33,7 +33,7 @@ export interface StreamParts {
   ended(stream: HipStream): void;
 }
 
-/** A non-blocking stream of the driver. */
+/** A non-blocking stream of the driver: HIP's, and under CUDA a `CUstream`, whose calls are the same. */
 export class HipStream implements Stream {
   readonly #label: string;
   readonly #parts: StreamParts;
@@ -112,7 +112,7 @@ export class HipStream implements Stream {
     this.#check('pack target', target, weight.byteLength);
     const { pinned } = rows;
     this.#parts.context.owns(pinned);
-    invariant(pinned instanceof NativePinned, 'a native device pins native memory');
+    invariant(pinned instanceof HipCudaPinned, 'a HIP or CUDA device pins native memory');
     checkRows(this.#label, weight, part, rows);
     const { firstRow, rowCount, format, mostBytes = 0 } = rows;
     const bytes = fileRowsBytes(weight, part, rows);
@@ -136,7 +136,7 @@ export class HipStream implements Stream {
   run(step: Step): void {
     this.#lifetime.check();
     this.#parts.context.owns(step);
-    invariant(step instanceof NativeStep, 'a native stream runs native steps');
+    invariant(step instanceof HipCudaStep, 'a HIP or CUDA stream runs HIP or CUDA steps');
     const { executable } = step;
     this.#enqueue(() => this.#parts.context.driver.launchGraph(executable, this.#handle));
   }
@@ -148,7 +148,7 @@ export class HipStream implements Stream {
 
   wait(event: DeviceEvent): void {
     this.#lifetime.check();
-    invariant(event instanceof HipEvent, 'a native stream waits for events of native streams');
+    invariant(event instanceof HipEvent, 'a HIP or CUDA stream waits for events of such streams');
     this.#error ??= event.error;
     const { handle } = event;
     if (handle !== undefined) {

@@ -1,7 +1,7 @@
 import type { Address } from '../../../device/index.ts';
 import type { Driver } from '../driver/driver.ts';
 import type { EventPool } from './event-pool.ts';
-import { allocatePinned, type NativePinned, type PinnedParts } from '../memory/hip-cuda-pinned.ts';
+import { allocatePinned, type HipCudaPinned, type PinnedParts } from '../memory/hip-cuda-pinned.ts';
 
 const SMALLEST_BYTES = 64 << 10;
 /** How much may be on its way at once before an upload waits. */
@@ -10,7 +10,7 @@ const MOST_IN_FLIGHT_BYTES = 64 << 20;
 const MOST_IDLE_BYTES = 16 << 20;
 
 interface Leaving {
-  readonly slot: NativePinned;
+  readonly slot: HipCudaPinned;
   readonly event: Address;
 }
 
@@ -21,10 +21,10 @@ interface Leaving {
 export class StagingPool {
   readonly #parts: PinnedParts;
   readonly #events: EventPool;
-  readonly #idle: NativePinned[] = [];
+  readonly #idle: HipCudaPinned[] = [];
   readonly #leaving: Leaving[] = [];
   /** Nobody can tell when their copies are done; they stay until the end. */
-  readonly #stranded = new Set<NativePinned>();
+  readonly #stranded = new Set<HipCudaPinned>();
   #leavingBytes = 0;
 
   constructor(parts: PinnedParts, events: EventPool) {
@@ -33,7 +33,7 @@ export class StagingPool {
   }
 
   /** A slot of at least this size, the caller's until it is given back. */
-  take(byteLength: number): NativePinned {
+  take(byteLength: number): HipCudaPinned {
     this.#reclaim();
     while (this.#leavingBytes + byteLength > MOST_IN_FLIGHT_BYTES && this.#leaving.length > 0) {
       this.#driver.synchronizeEvent((this.#leaving[0] as Leaving).event);
@@ -46,14 +46,14 @@ export class StagingPool {
   }
 
   /** Gives a slot back. */
-  give(slot: NativePinned): void {
+  give(slot: HipCudaPinned): void {
     const idle = this.#idle.reduce((sum, { byteLength }) => sum + byteLength, 0);
     if (idle + slot.byteLength > MOST_IDLE_BYTES) slot[Symbol.dispose]();
     else this.#idle.push(slot);
   }
 
   /** Gives a slot back once everything queued on the stream so far is done. */
-  giveAfter(slot: NativePinned, stream: Address): void {
+  giveAfter(slot: HipCudaPinned, stream: Address): void {
     this.#stranded.add(slot);
     const event = this.#events.take();
     this.#driver.recordEvent(event, stream);

@@ -1,4 +1,5 @@
 import { attention as attend, kvAppend } from '../../ops/attention.ts';
+import { add } from '../../ops/elementwise.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
 import { slice } from '../../ops/slice.ts';
 import type { Tensor } from '../../ops/value.ts';
@@ -53,7 +54,7 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
   const { g } = scope;
   const { heads, kvHeads, keySize, valueSize, scale, window, softCap, bidirectional } = spec;
   const table = spec.rope && layer.shared.get(spec.rope.table);
-  const { q, k, v } = recordProjections(scope, x, spec);
+  const [q, k, v] = recordProjections(scope, x, spec);
   const place = (of: Tensor, norm: string): Tensor => {
     const normed = normalizeHeads(scope, of, norm, spec);
     if (!spec.rope || !table) return normed;
@@ -75,22 +76,34 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
   return linear(scope, mixed, { name: 'attn_output', rows: x.width });
 }
 
-/** Queries, keys and values, from three matrices or from `attn_qkv`, which holds their rows one behind the other. */
+/**
+ * Queries, keys and values, from three matrices or from `attn_qkv`, which holds their rows one behind the other. Beside that
+ * matrix files have its bias, or one for each of the three.
+ */
 function recordProjections(
   scope: PartScope,
   x: Tensor,
-  { heads, kvHeads, keySize, valueSize }: Heads,
-): { q: Tensor; k: Tensor; v: Tensor } {
+  spec: Heads,
+): [query: Tensor, key: Tensor, value: Tensor] {
+  const { heads, kvHeads, keySize, valueSize } = spec;
   const [queries, keys, values] = [heads * keySize, kvHeads * keySize, kvHeads * valueSize];
   if (!scope.has('attn_qkv.weight')) {
-    const q = linear(scope, x, { name: 'attn_q', rows: queries });
-    const k = linear(scope, x, { name: 'attn_k', rows: keys });
-    return { q, k, v: linear(scope, x, { name: 'attn_v', rows: values }) };
+    const part = (name: string, rows: number) => linear(scope, x, { name, rows });
+    return [part('attn_q', queries), part('attn_k', keys), part('attn_v', values)];
   }
   const all = linear(scope, x, { name: 'attn_qkv', rows: queries + keys + values });
-  const q = slice(scope.g, all, { first: 0, width: queries });
-  const k = slice(scope.g, all, { first: queries, width: keys });
-  return { q, k, v: slice(scope.g, all, { first: queries + keys, width: values }) };
+  const biases = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];
+  const isApart = !scope.has('attn_qkv.bias') && biases.every((name) => scope.has(name));
+  const part = (bias: string, first: number, width: number) => {
+    const cut = slice(scope.g, all, { first, width });
+    const added = isApart ? scope.optional(bias, 1, width) : undefined;
+    return added ? add(scope.g, cut, added) : cut;
+  };
+  return [
+    part('attn_q.bias', 0, queries),
+    part('attn_k.bias', queries, keys),
+    part('attn_v.bias', queries + keys, values),
+  ];
 }
 
 function normalizeHeads(

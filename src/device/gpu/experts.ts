@@ -64,7 +64,7 @@ export function fuseExperts(op: Op, to: GpuPlanner): Fusion | undefined {
 export function fuseCombine(op: Op, to: GpuPlanner): Fusion | undefined {
   if (op.kind !== 'combineExperts' || !to.has('combineResidual')) return undefined;
   const found = matchResidual(op, to.uses);
-  if (!found) return undefined;
+  if (!found || (to.facts.bindsOnce && found.addend === op.x)) return undefined;
   const { sum, addend } = found;
   return { ops: [op, sum], plan: () => to.add({ kind: 'combineResidual', op, addend, y: sum.out }) };
 }
@@ -83,13 +83,13 @@ function matchGatedExperts(op: GatedOp, { uses, facts }: GpuPlanner): GatedExper
   return alone && alike && joined ? { gate, up, op } : undefined;
 }
 
-function matchWayBack(op: GatedOp, { uses }: GpuPlanner): WayBack | undefined {
+function matchWayBack(op: GatedOp, { uses, facts }: GpuPlanner): WayBack | undefined {
   const down = uses.onlyReader(op.out);
   if (down?.kind !== 'matmulExperts' || down.x !== op.out || !readsOwnPart(down)) return undefined;
   const combine = uses.onlyReader(down.out);
   if (combine?.kind !== 'combineExperts' || combine.x !== down.out) return undefined;
   const routed = combine.shares.width === down.experts.width && down.experts.width <= MOST_ADDED;
-  const whole = down.weight.columns % GROUP === 0 && isPacked(down.weight);
+  const whole = down.weight.columns % GROUP === 0 && isPacked(down.weight) && facts.joins([down.weight]);
   return routed && whole ? { down, combine, residual: matchResidual(combine, uses) } : undefined;
 }
 

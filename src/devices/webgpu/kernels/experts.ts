@@ -94,51 +94,6 @@ fn drop_groups(thread: u32) {
 }
 `;
 
-/**
- * A workgroup computes `OUTPUTS` outputs of a choice of a row, as far as they lie in the chunk of the weight. Wants
- * `load_ahead(row, lane)` and `row_product(row, ahead, lane)` of one row of activations, which is row `x_row()`.
- */
-export const MATMUL_EXPERTS = /* wgsl */ `
-const TEAMS = THREADS / 32u;
-var<private> choice: u32;
-fn x_row() -> u32 { return choice / CHOICES_A_ROW; }
-
-@compute @workgroup_size(THREADS)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  if (group.y >= u32(counts[COUNT]) * CHOSEN) { return; }
-  choice = group.y;
-  let expert = min(u32(experts[choice]), EXPERTS - 1u);
-  let lane = thread % 32u;
-  for (var item = 0u; item < OUTPUTS / TEAMS; item++) {
-    let n = group.x * OUTPUTS + item * TEAMS + thread / 32u;
-    let row = expert * EXPERT_ROWS + min(n, EXPERT_ROWS - 1u);
-    let inside = row >= FIRST_ROW && row - FIRST_ROW < CHUNK_ROWS;
-    let own = select(0u, row - FIRST_ROW, inside);
-    let sum = team_sum(row_product(own, load_ahead(own, lane), lane)[0], thread);
-    if (inside && lane == 0u && n < EXPERT_ROWS) { y[choice * EXPERT_ROWS + n] = sum; }
-  }
-}
-`;
-
-/** Quantized activations of the choice. */
-export const EXPERT_ACTIVATIONS = /* wgsl */ `
-fn activations_of(r: u32, g: u32) -> Quantized {
-  let at = x_row() * GROUPS + g;
-  let scales = x[X_SCALES_AT / 4u + (at >> 1u)];
-  return Quantized(x[2u * at], x[2u * at + 1u], select(scales.xy, scales.zw, (at & 1u) == 1u));
-}
-`;
-
-/** f32 products of decoded weights; wants `x4`. */
-export const EXPERT_DENSE_PRODUCT = /* wgsl */ `
-fn load_ahead(row: u32, lane: u32) -> u32 { return 0u; }
-fn row_product(row: u32, ahead: u32, lane: u32) -> array<f32, 1> {
-  var sum = 0.0;
-  for (var k = lane; k < QUADS; k += 32u) { sum += dot(weight4(row, k), x4(x_row(), k)); }
-  return array<f32, 1>(sum);
-}
-`;
-
 /** The chosen experts' results by their experts' factors. */
 export const SCALE_EXPERTS = /* wgsl */ `
 fn value_of(at: u32) -> f32 {
@@ -148,12 +103,12 @@ fn value_of(at: u32) -> f32 {
 }
 `;
 
-/** The choices' results by their shares. */
-export const COMBINE_EXPERTS = /* wgsl */ `
+/** The choices' results by their shares; `addend` may be added to them. */
+export const combineExpertsText = (of: { readonly addend: boolean }): string => /* wgsl */ `
 fn value_of(at: u32) -> f32 {
   let row = at / WIDTH;
   var sum = 0.0;
   for (var j = 0u; j < CHOSEN; j++) { sum += shares[row * CHOSEN + j] * x[(row * CHOSEN + j) * WIDTH + at % WIDTH]; }
-  return sum;
+  return sum${of.addend ? ' + addend[at]' : ''};
 }
 `;

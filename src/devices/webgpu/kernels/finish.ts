@@ -4,8 +4,9 @@ fn finish(rows: u32, group: u32, thread: u32) {
   for (var at = thread; at < ROWS * OUTPUTS; at += THREADS) {
     let r = at / OUTPUTS;
     let n = group * OUTPUTS + at % OUTPUTS;
-    if (r < rows && n < PART_ROWS) {
-      y[r * WIDTH + FIRST_ROW + n] = results[at] + addend_of(r, FIRST_ROW + n);
+    if (r < rows && n < PART_ROWS && is_held(n)) {
+      let row = output_row(r);
+      y[row * WIDTH + FIRST_ROW + n] = results[at] + addend_of(row, FIRST_ROW + n);
     }
   }
 }
@@ -18,25 +19,32 @@ export const ADDENDS = {
   residual: `fn addend_of(r: u32, n: u32) -> f32 { return addend[r * WIDTH + n]; }`,
 } as const;
 
-/** `activation(gate) * up`. */
-export const FINISH_GATED = /* wgsl */ `
+/** `activation(gate) * up`; for experts, times the choice's weight where routing weights are to be applied. */
+export interface GatedFinish {
+  readonly weighted: boolean;
+}
+
+const routingWeight = ({ weighted }: GatedFinish) => (weighted ? ' * shares[output_row(r)]' : '');
+
+/** The product of gate and up as f32. */
+export const finishGatedText = (of: GatedFinish): string => /* wgsl */ `
 fn finish(rows: u32, group: u32, thread: u32) {
   for (var at = thread; at < ROWS * OUTPUTS; at += THREADS) {
     let r = at / OUTPUTS;
     let n = group * OUTPUTS + at % OUTPUTS;
-    if (r < rows && n < PART_ROWS) { y[r * WIDTH + n] = activation(results[at]) * results[ROWS * OUTPUTS + at]; }
+    if (r < rows && n < PART_ROWS) { y[output_row(r) * WIDTH + n] = activation(results[at]) * results[ROWS * OUTPUTS + at]${routingWeight(of)}; }
   }
 }
 `;
 
 /** The same, quantized for the product that reads it next; 32 outputs a workgroup. */
-export const FINISH_GATED_QUANTIZED = /* wgsl */ `
+export const finishGatedQuantizedText = (of: GatedFinish): string => /* wgsl */ `
 fn finish(rows: u32, group: u32, thread: u32) {
   for (var start = 0u; start < ROWS * OUTPUTS; start += THREADS) {
     let at = min(start + thread, ROWS * OUTPUTS - 1u);
     let r = at / OUTPUTS;
-    let value = activation(results[at]) * results[ROWS * OUTPUTS + at];
-    quantize_team(value, thread, r * (WIDTH / 32u) + group, start + thread < ROWS * OUTPUTS && r < rows);
+    let value = activation(results[at]) * results[ROWS * OUTPUTS + at]${routingWeight(of)};
+    quantize_team(value, thread, output_row(r) * (WIDTH / 32u) + group, start + thread < ROWS * OUTPUTS && r < rows);
   }
 }
 `;

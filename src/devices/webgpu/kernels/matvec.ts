@@ -3,8 +3,8 @@ import type { Loop } from './library/loop.ts';
 /**
  * Matrix-vector products for up to `ROWS` rows of activations. A workgroup computes `OUTPUTS` outputs of each of `PARTS`
  * (two where gate and up are one product), a team of 32 threads one after the other; a thread takes the row's groups 32 apart,
- * in ascending order, so that a result does not depend on how many rows are computed with it. Texts of their own say where
- * activations come from (`prepare`), how a row is multiplied (`row_product`), what of it is loaded before (`load_ahead`) and what
+ * in ascending order, so that a result does not depend on how many rows are computed with it. Texts of their own say which rows
+ * and lines a workgroup has (`linesTexts`), where activations come from (`prepare`), how a row is multiplied (`row_product`), what of it is loaded before (`load_ahead`) and what
  * becomes of the sums (`finish`).
  */
 export const MATVEC = /* wgsl */ `
@@ -18,7 +18,9 @@ fn weight_row(group: u32, place: u32) -> u32 {
 
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let rows = min(u32(counts[COUNT]), ROWS);
+  let rows = rows_of_unit(group.y);
+  if (rows == 0u) { return; }
+  begin(group.y);
   let lane = thread % 32u;
   // Weights are on their way while activations are prepared, and a row's while the one before is summed up.
   var ahead = load_ahead(weight_row(group.x, thread / 32u), lane);
@@ -59,7 +61,7 @@ fn load_ahead(row: u32, lane: u32) -> Ahead {
     'i',
     ahead,
     (i) => /* wgsl */ `
-    let group = row * GROUPS + min(lane + 32u * ${i}, GROUPS - 1u);
+    let group = line_group(row, min(lane + 32u * ${i}, LINE_GROUPS - 1u));
     ahead.quants[${i}] = load_quants(group);
     ahead.scales[${i}] = load_scales(group);
   `,
@@ -75,14 +77,15 @@ fn row_product(row: u32, ahead: Ahead, lane: u32) -> array<f32, ROWS> {
     rounds,
     (i) => /* wgsl */ `
     let g = lane + 32u * ${i};
-    if (g < GROUPS) {
+    if (g < LINE_GROUPS) {
+      let group = line_group(row, g);
       var quants = loaded.quants[min(${i}, ${ahead - 1}u)];
       var raw = loaded.scales[min(${i}, ${ahead - 1}u)];
       if (${i} >= ${ahead}u) {
-        quants = load_quants(row * GROUPS + g);
-        raw = load_scales(row * GROUPS + g);
+        quants = load_quants(group);
+        raw = load_scales(group);
       }
-      let scales = scales_of(raw, row * GROUPS + g);
+      let scales = scales_of(raw, group);
       let first = vec4<u32>(levels(quad_of(quants, 0u)), levels(quad_of(quants, 1u)), levels(quad_of(quants, 2u)), levels(quad_of(quants, 3u)));
       let second = vec4<u32>(levels(quad_of(quants, 4u)), levels(quad_of(quants, 5u)), levels(quad_of(quants, 6u)), levels(quad_of(quants, 7u)));
       for (var r = 0u; r < ROWS; r++) { sums[r] += group_product(first, second, scales, activations_of(r, g)); }
@@ -98,7 +101,7 @@ fn row_product(row: u32, ahead: Ahead, lane: u32) -> array<f32, ROWS> {
 export const QUANTIZED_BEFORE = /* wgsl */ `
 fn prepare(rows: u32, thread: u32) {}
 fn activations_of(r: u32, g: u32) -> Quantized {
-  let at = min(r, CAPACITY - 1u) * GROUPS + g;
+  let at = activation_row(r) * GROUPS + g;
   let scales = x[X_SCALES_AT / 4u + (at >> 1u)];
   return Quantized(x[2u * at], x[2u * at + 1u], select(scales.xy, scales.zw, (at & 1u) == 1u));
 }
@@ -111,7 +114,7 @@ var<workgroup> staged_scales: array<vec2<u32>, ROWS * GROUPS>;
 
 fn prepare(rows: u32, thread: u32) {
   for (var r = 0u; r < ROWS; r++) {
-    let row = min(r, max(rows, 1u) - 1u);
+    let row = activation_row(min(r, rows - 1u));
     let scale = scale_of(row, thread);
     for (var g = thread; g < GROUPS; g += THREADS) {
       let quantized = quantized_input(row, g, scale);
@@ -135,9 +138,9 @@ fn prepare(rows: u32, thread: u32) {}
 fn load_ahead(row: u32, lane: u32) -> u32 { return 0u; }
 fn row_product(row: u32, ahead: u32, lane: u32) -> array<f32, ROWS> {
   var sums: array<f32, ROWS>;
-  for (var k = lane; k < QUADS; k += 32u) {
-    let weights = weight4(row, k);
-    for (var r = 0u; r < ROWS; r++) { sums[r] += dot(weights, x4(min(r, CAPACITY - 1u), k)); }
+  for (var k = lane; k < LINE_QUADS; k += 32u) {
+    let weights = line_weight4(row, k);
+    for (var r = 0u; r < ROWS; r++) { sums[r] += dot(weights, x4(activation_row(r), k)); }
   }
   return sums;
 }

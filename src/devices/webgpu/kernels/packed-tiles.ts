@@ -5,6 +5,7 @@
  */
 export const PACKED_TILES = /* wgsl */ `
 const OWN_ROWS = TILE_ROWS / 16u;
+fn activation_row(r: u32) -> u32 { return r; }
 const SLICE = 2u;
 var<workgroup> x_low: array<vec4<u32>, SLICE * TILE_ROWS>;
 var<workgroup> x_high: array<vec4<u32>, SLICE * TILE_ROWS>;

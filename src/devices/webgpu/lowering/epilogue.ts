@@ -1,11 +1,11 @@
 import type { Epilogue, GatedEpilogue, HeadGroup } from '../../../device/index.ts';
-import type { Weight } from '../../../ops/index.ts';
+import type { Tensor, Weight } from '../../../ops/index.ts';
 import {
   ADDENDS,
   FINISH_FLOATS,
-  FINISH_GATED,
-  FINISH_GATED_QUANTIZED,
   FINISH_HEADS,
+  finishGatedQuantizedText,
+  finishGatedText,
   HEAD_ROWS_BY_HALVES,
   HEAD_ROWS_IN_ORDER,
 } from '../kernels/finish.ts';
@@ -51,7 +51,7 @@ export function finishOf(
   to: Lowering,
 ): (chunk: WeightChunk) => KernelPart {
   if (epilogue.kind === 'gated') {
-    const finish = finishGated(epilogue, of);
+    const finish = finishGated({ ...epilogue, ...of, shares: undefined });
     return () => finish;
   }
   if (epilogue.kind === 'heads') {
@@ -66,18 +66,26 @@ export function finishOf(
   });
 }
 
-function finishGated(
-  { fn, y, form }: GatedEpilogue,
-  { rows, outputs }: { readonly rows: number; readonly outputs: number },
+/** What becomes of gate and up; `shares` are factors of the rows, where there are any. */
+export function finishGated(
+  of: Pick<GatedEpilogue, 'fn' | 'y' | 'form'> & {
+    readonly rows: number;
+    readonly outputs: number;
+    readonly shares: Tensor | undefined;
+  },
 ): KernelPart {
+  const { fn, y, form, rows, outputs, shares } = of;
   const quantized = form === 'q8';
+  const weighted = shares !== undefined;
   return {
-    args: { y: quantized ? write(y, 'array<u32>') : write(y) },
+    args: { ...(shares ? { shares: read(shares) } : {}), y: quantized ? write(y, 'array<u32>') : write(y) },
     texts: [
       ROWS_IN_ORDER,
       FUNCTIONS,
       activationText(fn),
-      ...(quantized ? [FINISH_GATED_QUANTIZED, QUANTIZE_TEAM] : [FINISH_GATED]),
+      ...(quantized
+        ? [finishGatedQuantizedText({ weighted }), QUANTIZE_TEAM]
+        : [finishGatedText({ weighted })]),
     ],
     constants: { WIDTH: outputs, Y_SCALES_AT: quantizedScalesAt(rows, outputs) },
   };

@@ -13,9 +13,6 @@ const LACKS = [
   'splitF16',
   'splitProduct',
   'elementProducts',
-  'gatedExperts',
-  'addedExperts',
-  'combineResidual',
   'mixtures',
   'mixedWkv7',
 ] as const;
@@ -53,7 +50,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<Lacked | 'attentionTile
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'never',
     },
-    experts: { readsNumbers: false, groups: false },
+    experts: { readsNumbers: true, groups: false },
     wkv7: { chunkedHead: undefined, mixedHead: undefined },
   };
 }

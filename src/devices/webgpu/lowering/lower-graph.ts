@@ -6,7 +6,8 @@ import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert } from './convert.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
-import { emitExpertProduct, lowerCombineExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
+import { emitAddedExperts, launchChoices, launchGatedChoices } from './expert-matvec.ts';
+import { emitCombineResidual, lowerCombineExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
 import { type Lacked, webgpuFacts } from './facts.ts';
 import { emitHeadsAppend } from './heads.ts';
 import { emitHeadsNormAppend } from './heads-norm-append.ts';
@@ -36,7 +37,10 @@ const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
   headsNormAppend: emitHeadsNormAppend,
   attention: emitAttention,
   attentionTiles: emitAttentionTiles,
-  expertProduct: emitExpertProduct,
+  expertProduct: launchChoices,
+  gatedExperts: launchGatedChoices,
+  addedExperts: emitAddedExperts,
+  combineResidual: emitCombineResidual,
   normResidual: emitNormResidual,
   wkv7: emitWkv7,
   embed: lowerEmbed,

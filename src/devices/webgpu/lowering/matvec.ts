@@ -3,6 +3,7 @@ import type { GpuTarget } from '../gpu-target.ts';
 import { GROUP_PRODUCT } from '../kernels/group-product.ts';
 import { loopFor } from '../kernels/library/loop.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
+import { linesTexts } from '../kernels/lines.ts';
 import { DENSE_PRODUCT, MATVEC, packedProductText } from '../kernels/matvec.ts';
 import { finishOf, outputsOf } from './epilogue.ts';
 import type { Lowering } from './lowering.ts';
@@ -16,7 +17,7 @@ const TEAM = 32;
 /** Groups of a row that a thread loads ahead; more take registers that other workgroups would have. */
 const MOST_AHEAD = 4;
 /** Outputs of a workgroup: a group's elements, so that a workgroup can quantize what it computes. */
-const OUTPUTS_A_GROUP = 32;
+export const OUTPUTS_A_GROUP = 32;
 /** Where few outputs would leave processors without work. */
 const OUTPUTS_A_SMALL_GROUP = 8;
 const FEW_OUTPUTS = 8192;
@@ -47,6 +48,7 @@ export function emitMatvec(of: MatvecIntent, to: Lowering): void {
       name: NAMES[epilogue.kind],
       texts: [
         MATVEC,
+        ...linesTexts('batch', matrix.packed),
         reduceText(to.target, { team: TEAM, threads: THREADS }),
         ...matrix.texts,
         ...input.texts,

@@ -1,0 +1,149 @@
+import { fail } from '../../../base/errors.ts';
+import type {
+  AddedExpertsIntent,
+  ExpertProductIntent,
+  GatedExpertsIntent,
+  ProductInput,
+} from '../../../device/index.ts';
+import { type MatmulExpertsOp, readsOwnPart, type Tensor, type Weight } from '../../../ops/index.ts';
+import { ADDENDS, FINISH_FLOATS } from '../kernels/finish.ts';
+import { reduceText } from '../kernels/library/reduce.ts';
+import { linesTexts } from '../kernels/lines.ts';
+import { DENSE_PRODUCT, MATVEC, ROWS_IN_ORDER } from '../kernels/matvec.ts';
+import type { Constant } from '../launching/kernel-module.ts';
+import { finishGated } from './epilogue.ts';
+import { read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
+import { type Matrix, matrixOf } from './matrix.ts';
+import { OUTPUTS_A_GROUP, packedProduct } from './matvec.ts';
+import { integerInput, type KernelPart, numberInput } from './product-input.ts';
+import type { WeightChunk } from './webgpu-weight.ts';
+
+const THREADS = 256;
+/** Threads that multiply a line. */
+const TEAM = 32;
+/** Outputs of a workgroup where the choices of few rows are added up. */
+const OUTPUTS_OF_ADDED = 8;
+
+/** A product with chosen experts' weights; two of them where gate and up are one product. */
+interface ExpertMatvec {
+  readonly name: string;
+  readonly of: MatmulExpertsOp;
+  readonly x: ProductInput;
+  readonly weights: readonly Weight[];
+  /** Whether a row's choices, which each read a part of the row of their own, are added up. */
+  readonly added: boolean;
+  readonly finish: KernelPart;
+  /** Outputs of a workgroup. */
+  readonly outputs: number;
+}
+
+/** Each choice by itself. */
+export function launchChoices({ op, x }: ExpertProductIntent, to: Lowering): void {
+  launchExpertMatvec(to, {
+    name: 'matmul_experts',
+    ...{ of: op, x, weights: [op.weight], added: false },
+    outputs: OUTPUTS_A_GROUP,
+    finish: storeFinish(op, op.out, undefined),
+  });
+}
+
+/** Gate and up of each choice as one product, with the activation, times the routing weights where given. */
+export function launchGatedChoices(
+  { gate, up, op, x, shares, y, form }: GatedExpertsIntent,
+  to: Lowering,
+): void {
+  const rows = to.capacity(gate.out) * gate.experts.width;
+  launchExpertMatvec(to, {
+    name: 'gated_experts',
+    ...{ of: gate, x, weights: [gate.weight, up.weight], added: false },
+    outputs: OUTPUTS_A_GROUP,
+    finish: finishGated({ fn: op.fn, y, form, rows, outputs: gate.outputs, shares }),
+  });
+}
+
+/** The way back of chosen experts, the choices' results added up. */
+export function emitAddedExperts({ op, x, addend, y }: AddedExpertsIntent, to: Lowering): void {
+  launchExpertMatvec(to, {
+    name: 'added_experts',
+    ...{ of: op, x, weights: [op.weight], added: true },
+    outputs: OUTPUTS_OF_ADDED,
+    finish: storeFinish(op, y, addend),
+  });
+}
+
+function storeFinish({ outputs }: MatmulExpertsOp, y: Tensor, addend: Tensor | undefined): KernelPart {
+  return {
+    args: { ...(addend ? { addend: read(addend) } : {}), y: write(y) },
+    texts: [FINISH_FLOATS, ADDENDS[addend ? 'residual' : 'none'], ROWS_IN_ORDER],
+    constants: { WIDTH: outputs, FIRST_ROW: 0 },
+  };
+}
+
+function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
+  const { name, of, added, finish, outputs } = product;
+  const matrix = matrixOf(product.weights, to);
+  const down = to.capacity(of.x) * (added ? 1 : of.experts.width);
+  if (down > to.target.gridSize) {
+    const why = `${down} choices are more than a grid's ${to.target.gridSize}`;
+    fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'matmulExperts', why });
+  }
+  const input = inputOf(product, matrix, to);
+  for (const chunk of matrix.weight.chunks) {
+    to.launch({
+      name,
+      texts: [
+        MATVEC,
+        ...linesTexts(added ? 'added' : 'choice', matrix.packed),
+        reduceText(to.target, { team: TEAM, threads: THREADS }),
+        ...matrix.texts,
+        ...input.texts,
+        ...finish.texts,
+      ],
+      constants: {
+        ...expertConstants(of, chunk, to),
+        PARTS: product.weights.length,
+        OUTPUTS: outputs,
+        ...matrix.constants,
+        ...input.constants,
+        ...finish.constants,
+      },
+      args: {
+        counts: to.counts,
+        experts: read(of.experts, 'array<i32>'),
+        weight: matrix.argument(chunk),
+        ...input.args,
+        ...finish.args,
+      },
+      grid: [Math.ceil(of.outputs / outputs), down],
+    });
+  }
+}
+
+function expertConstants(of: MatmulExpertsOp, chunk: WeightChunk, to: Lowering): Record<string, Constant> {
+  const chosen = of.experts.width;
+  return {
+    THREADS,
+    COUNT: to.countOf(of.x),
+    ROWS: 1,
+    PART_ROWS: of.outputs,
+    CHOSEN: chosen,
+    CHOICES_A_ROW: readsOwnPart(of) ? 1 : chosen,
+    EXPERTS: of.weight.rows / of.outputs,
+    EXPERT_ROWS: of.outputs,
+    FIRST_LINE: chunk.firstRow,
+    CHUNK_LINES: chunk.rowCount,
+  };
+}
+
+/** Activations of a line, quantized for integer products: parts of a row read as rows of their own. */
+function inputOf({ of, x, added }: ExpertMatvec, { packed }: Matrix, to: Lowering): KernelPart {
+  const { columns } = of.weight;
+  if (!packed) {
+    const numbers = numberInput(x, columns);
+    return { ...numbers, texts: [DENSE_PRODUCT, ...numbers.texts] };
+  }
+  const input = integerInput(x, of.x, to);
+  const length = added ? of.experts.width * columns : columns;
+  return { ...input, texts: [...packedProduct(length, to.target), ...input.texts] };
+}

@@ -8,7 +8,7 @@ import { type Launch as HipCudaLaunch, moduleKey } from '../src/devices/hip-cuda
 import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/launch.ts';
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
-import type { InputSlot } from '../src/plan/inputs/batch-inputs.ts';
+import type { StepInputs } from '../src/plan/inputs/batch-inputs.ts';
 import type { BatchPlan } from '../src/plan/steps/batch-plan.ts';
 import { AsyncModelLoader } from '../src/load/async-model-loader.ts';
 import { ExecutionPlan } from '../src/plan/execution-plan.ts';
@@ -53,7 +53,7 @@ async function fillWeights(device: Device, plan: ExecutionPlan): Promise<void> {
   }
 }
 
-function fillInputs(inputs: InputSlot, { shape }: BatchPlan, { rows, prompt, past }: Work): void {
+function fillInputs(inputs: StepInputs, { shape }: BatchPlan, { rows, prompt, past }: Work): void {
   const outputs = prompt ? 1 : rows;
   inputs.view('counts').set([rows, outputs]);
   for (let row = 0; row < rows; row++) {

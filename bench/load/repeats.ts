@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { BUFFER_ALIGNMENT, type Device } from '../../src/device/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
-import { Residency } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/residency.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openGguf } from '../../src/node/index.ts';
 
@@ -23,12 +23,12 @@ export async function printRepeats(
   openDevice: () => Promise<Device>,
 ): Promise<void> {
   await using device = await openDevice();
-  const residency = await Residency.open(device);
+  const sharedMemory = await SharedDeviceMemory.open(device);
   const hashes = new Map<string, string>();
   let others = 0;
   const load = async (path: string): Promise<number> => {
     const gguf = await openGguf(path);
-    const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+    const parts = { gguf, device, sharedMemory, architectures: ALL_ARCHITECTURES };
     const begin = performance.now();
     await using model = await LanguageModel.open(parts, { context: 512, batch: 16, load: 'eager' });
     const seconds = (performance.now() - begin) / 1000;

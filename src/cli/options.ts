@@ -93,7 +93,7 @@ export function modelOptions(): Option[] {
       .helpGroup('Model:'),
     new Option(
       '--speculation <tokens>',
-      'guess so many tokens from what the text repeats and compute them at once; the text stays the same (default: 0)',
+      'propose so many draft tokens from what the text repeats and check them in one step; the text stays the same (default: 0)',
     )
       .argParser(wholeNumber(0))
       .helpGroup('Model:'),
@@ -148,9 +148,9 @@ export function draftOptions(): Option[] {
   return [
     new Option(
       '--draft <location>',
-      'a smaller GGUF of the same vocabulary that guesses tokens; the text stays the same',
+      'a smaller GGUF of the same vocabulary that proposes tokens; the text stays the same',
     ).conflicts('speculation'),
-    new Option('--draft-tokens <count>', 'tokens that the draft guesses at once (default: 4)').argParser(
+    new Option('--draft-tokens <count>', 'tokens that the draft proposes at once (default: 4)').argParser(
       wholeNumber(1),
     ),
     new Option('--draft-device <name>', 'a device for the draft alone (default: the model’s)'),

@@ -5,7 +5,7 @@ export interface Timings {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly generatedTokens: number;
-  /** Tokens that were guessed, and those of them that came true. */
+  /** Draft tokens, and those of them that were accepted. */
   readonly proposedTokens: number;
   readonly acceptedTokens: number;
   readonly promptSeconds: number;
@@ -39,8 +39,8 @@ export function timingsText(timings: Timings): string {
   const cached = cachedTokens > 0 ? ` (${cachedTokens} cached)` : '';
   const prompt = `prompt ${promptTokens} tokens${cached}${rateText(timings.promptTokensPerSecond)}`;
   const generated = `generated ${generatedTokens} tokens${rateText(timings.generatedTokensPerSecond)}`;
-  const guesses = `${timings.acceptedTokens} of ${timings.proposedTokens} guessed tokens came true`;
-  return [prompt, generated, ...(timings.proposedTokens > 0 ? [guesses] : [])].join(' | ');
+  const drafts = `${timings.acceptedTokens} of ${timings.proposedTokens} draft tokens accepted`;
+  return [prompt, generated, ...(timings.proposedTokens > 0 ? [drafts] : [])].join(' | ');
 }
 
 function rate(count: number, seconds: number): number | undefined {

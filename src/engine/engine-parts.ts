@@ -7,7 +7,7 @@ import type { SequenceActivity } from '../runtime/sequence.ts';
 import type { StepProfile } from '../runtime/jobs/step-profile.ts';
 
 /** What an engine runs on. It owns none of it. */
-export interface EngineParts extends PlacedModel {
+export interface EngineSetup extends PlacedModel {
   readonly state: SequenceState;
   readonly logger?: Logger | undefined;
   /**
@@ -15,9 +15,9 @@ export interface EngineParts extends PlacedModel {
    * to anybody by then. Without it, a lost device fails whatever runs.
    */
   readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<PlacedModel>) | undefined;
-  /** Most ids of a sequence that are guessed and computed at once, where its state allows it. Default 0. */
+  /** Most draft ids of a sequence that are computed at once, where its state allows it. Default 0. */
   readonly speculation?: number | undefined;
-  /** Guesses them. Default: from what the sequence repeats. */
+  /** Proposes them. Default: from what the sequence repeats. */
   readonly proposer?: Proposer | undefined;
   /** Default: everything on. */
   readonly runtime?: Partial<RuntimeOptions> | undefined;

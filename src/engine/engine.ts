@@ -2,11 +2,11 @@ import { Lifetime } from '../base/disposal.ts';
 import { invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkIds, checkLimits, checkShift } from './check-request.ts';
-import { ContinuousBatcher, type Slice, type StepPlan } from '../scheduler/continuous-batcher.ts';
+import { ContinuousBatcher, type Slice, type ScheduledStep } from '../scheduler/continuous-batcher.ts';
 import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from '../runtime/device-run.ts';
-import type { EngineActivity, EngineCounters, EngineParts } from './engine-parts.ts';
+import type { EngineActivity, EngineCounters, EngineSetup } from './engine-parts.ts';
 import type { EvaluateOptions, PositionLogits } from '../runtime/forced-logits.ts';
-import type { PipelineParts, Sampled } from '../runtime/jobs/job-pipeline.ts';
+import type { PipelineSetup, Sampled } from '../runtime/jobs/job-pipeline.ts';
 import { explainFault } from '../runtime/first-fault.ts';
 import { PROMPT_LOOKUP } from '../scheduler/prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
@@ -14,7 +14,7 @@ import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
 import { type Generation, tokenStream } from '../runtime/generation.ts';
 import { type GenerateRequest, Sequence, type SequenceSink, type TokenStream } from '../runtime/sequence.ts';
 import { SharedLock } from '../runtime/shared-lock.ts';
-import { SoleUse } from '../runtime/sole-use.ts';
+import { ExclusiveUse } from '../runtime/sole-use.ts';
 import { SlotPool } from '../state/slot-pool.ts';
 
 /**
@@ -23,7 +23,7 @@ import { SlotPool } from '../state/slot-pool.ts';
  * same tokens. When the device is lost and can be replaced, everything goes on where it was, with the same tokens.
  */
 export class Engine implements AsyncDisposable {
-  readonly #parts: EngineParts;
+  readonly #parts: EngineSetup;
   readonly #log: Logger;
   readonly #vocabulary: number;
   readonly #slots: SlotPool;
@@ -32,9 +32,9 @@ export class Engine implements AsyncDisposable {
   /** Those of them whose logits meant nothing, and that are yet to be told why. */
   readonly #faulty = new Set<Sequence>();
   readonly #lock = new SharedLock();
-  readonly #sole: SoleUse;
+  readonly #exclusive: ExclusiveUse;
   readonly #isPipelined: boolean;
-  readonly #pipelineParts: Omit<PipelineParts, 'plan' | 'stream'>;
+  readonly #pipelineParts: Omit<PipelineSetup, 'plan' | 'stream'>;
   readonly #counts = { steps: 0, bytesBack: 0 };
   readonly #life = new Lifetime('the engine');
   readonly #ending = new AbortController();
@@ -42,12 +42,12 @@ export class Engine implements AsyncDisposable {
   #run: DeviceRun<Sequence> | undefined;
   /** Why there is none. */
   #loss: Error | undefined;
-  /** Sequences whose guesses are about to come: a step waits for them, so that they go through it together. */
+  /** Sequences whose draft ids are about to come: a step waits for them, so that they go through it together. */
   #held = 0;
   #isDriving = false;
   #driven: Promise<void> = Promise.resolve();
 
-  constructor(parts: EngineParts) {
+  constructor(parts: EngineSetup) {
     const { plan, state, logger, profile } = parts;
     const runtime = { ...DEFAULT_RUNTIME, ...parts.runtime };
     this.#parts = parts;
@@ -62,7 +62,7 @@ export class Engine implements AsyncDisposable {
     const rules = { chains, continuous: runtime.batching === 'continuous' };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
     this.#run = new DeviceRun(parts, this.#pipelineParts);
-    this.#sole = new SoleUse({
+    this.#exclusive = new ExclusiveUse({
       state,
       slots: this.#slots,
       alone: (signal) => this.#lock.alone(signal),
@@ -83,9 +83,9 @@ export class Engine implements AsyncDisposable {
 
   /** What it has done so far. */
   get counters(): EngineCounters {
-    const { hits = 0, misses = 0, guessed = 0, guessedRight = 0 } = this.#run?.plan.prepared ?? {};
+    const { hits = 0, misses = 0, ahead = 0, aheadUsed = 0 } = this.#run?.plan.prepared ?? {};
     const prepared = { preparedHits: hits, preparedMisses: misses };
-    return { ...this.#counts, ...prepared, preparedAhead: guessed, preparedAheadUsed: guessedRight };
+    return { ...this.#counts, ...prepared, preparedAhead: ahead, preparedAheadUsed: aheadUsed };
   }
 
   /** What it is busy with at this moment. */
@@ -146,13 +146,13 @@ export class Engine implements AsyncDisposable {
     { signal, adapters }: EvaluateOptions = {},
   ): AsyncGenerator<PositionLogits> {
     this.#checkPrompt(ids);
-    yield* this.#sole.evaluate({ ids, from, signal, adapters });
+    yield* this.#exclusive.evaluate({ ids, from, signal, adapters });
   }
 
   /** Computes `ids` and saves the recurrent state behind them. Rejects as `evaluate`. */
   async save(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
     this.#checkPrompt(ids);
-    return this.#sole.save(ids, signal);
+    return this.#exclusive.save(ids, signal);
   }
 
   /**
@@ -161,7 +161,7 @@ export class Engine implements AsyncDisposable {
    */
   async restore(snapshot: SequenceSnapshot): Promise<void> {
     this.#checkPrompt(snapshot.ids);
-    await this.#sole.restore(snapshot);
+    await this.#exclusive.restore(snapshot);
   }
 
   /** Unless something runs, begins to record steps that may come when something does. */
@@ -180,7 +180,7 @@ export class Engine implements AsyncDisposable {
     this.#ending.abort();
     this.#lock.refuse(new RocmforgeError('DISPOSED', { what: 'the engine' }));
     for (const sequence of this.#sequences) this.#abort(sequence, undefined);
-    await this.#sole.idle();
+    await this.#exclusive.idle();
     await this.#driven;
     await this.#run?.[Symbol.asyncDispose]();
   }
@@ -201,7 +201,7 @@ export class Engine implements AsyncDisposable {
       sink,
       context: this.context,
       vocabulary: this.#vocabulary,
-      guesses: this.#parts.state.keepsPositions ? (this.#parts.speculation ?? 0) : 0,
+      mostDrafts: this.#parts.state.keepsPositions ? (this.#parts.speculation ?? 0) : 0,
       proposer: this.#parts.proposer ?? PROMPT_LOOKUP,
       log: this.#log,
     });
@@ -308,7 +308,7 @@ export class Engine implements AsyncDisposable {
    * Takes leave of a lost device, so that all work starts over from what the host knows; gives the steps that were under way.
    * Rejects with the error when the device is not what failed, cannot be replaced, or was lost too often.
    */
-  async #survive(run: DeviceRun<Sequence>, error: unknown, losses = 0): Promise<StepPlan<Sequence>[]> {
+  async #survive(run: DeviceRun<Sequence>, error: unknown, losses = 0): Promise<ScheduledStep<Sequence>[]> {
     const lost = await run.lossBehind(error);
     if (!lost || !this.#parts.restore) throw lost ?? error;
     const underWay = await run.pipeline.drain();
@@ -322,14 +322,14 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Gives up the sequence that is to blame for losses, if one is. */
-  #blame(underWay: readonly StepPlan<Sequence>[], backend: string): void {
+  #blame(underWay: readonly ScheduledStep<Sequence>[], backend: string): void {
     const worst = toBlame(underWay, this.#sequences);
     if (!worst) return;
     this.#remove(worst);
     worst.fail(givenUp(backend, this.#loss));
   }
 
-  #submit(step: StepPlan<Sequence>, { pipeline }: DeviceRun<Sequence>, begin: number): Promise<void> {
+  #submit(step: ScheduledStep<Sequence>, { pipeline }: DeviceRun<Sequence>, begin: number): Promise<void> {
     for (const { sequence, first } of step.slices) sequence.begin(first);
     if (this.#log.enabled('trace')) this.#trace(step);
     return pipeline.submit(step, begin);
@@ -374,7 +374,7 @@ export class Engine implements AsyncDisposable {
 
   /** Lets a sequence go on when the host knows what it needs; the others go on meanwhile. Never rejects. */
   async #resume(sequence: Sequence, ready: Promise<void>): Promise<void> {
-    const held = sequence.guessesSoon ? 1 : 0;
+    const held = sequence.draftsSoon ? 1 : 0;
     this.#held += held;
     try {
       await ready;
@@ -389,7 +389,7 @@ export class Engine implements AsyncDisposable {
     this.#drive();
   }
 
-  #trace({ rows, outputs, slices }: StepPlan<Sequence>): void {
+  #trace({ rows, outputs, slices }: ScheduledStep<Sequence>): void {
     this.#log.trace('step', { rows, outputs, sequences: slices.length, waiting: this.#batcher.waiting });
   }
 }

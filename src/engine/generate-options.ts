@@ -45,7 +45,7 @@ export interface GenerateOptions extends Partial<
   readonly constraint?: TokenConstraint | undefined;
   /** What happens when the context is full. Default: the text ends there. */
   readonly shift?: ContextShift | undefined;
-  /** Most tokens that are guessed at once; 0 guesses none. Default: as many as the model was opened for. */
+  /** Most draft tokens at once; 0 for none. Default: as many as the model was opened for. */
   readonly speculation?: number | undefined;
   /** Ends the text with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;

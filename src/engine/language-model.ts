@@ -20,7 +20,7 @@ import type { TokensRequest, VectorRequest } from './engine-target.ts';
 import type { PositionLogits } from '../runtime/forced-logits.ts';
 import type { Generation } from '../runtime/generation.ts';
 import type { GenerateOptions } from './generate-options.ts';
-import { limitsOf, type ModelOptions, type ModelParts } from '../runtime/opening/loaded-model.ts';
+import { limitsOf, type ModelOptions, type ModelSetup } from '../runtime/opening/loaded-model.ts';
 import { checkCall, checkOpening } from './option-names.ts';
 import { ModelKeeper } from '../runtime/opening/model-keeper.ts';
 import { ModelText } from './model-text.ts';
@@ -30,7 +30,7 @@ import type { GenerateRequest, SequenceSink, TokenStream } from '../runtime/sequ
 import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
 import { TextModel } from './text-model.ts';
 
-export type { ModelOptions, ModelParts } from '../runtime/opening/loaded-model.ts';
+export type { ModelOptions, ModelSetup } from '../runtime/opening/loaded-model.ts';
 
 const NO_ADAPTERS: ReadonlyMap<string, number> = new Map();
 
@@ -40,7 +40,7 @@ const NO_ADAPTERS: ReadonlyMap<string, number> = new Map();
  */
 export class LanguageModel extends TextModel {
   readonly config: ModelConfig;
-  readonly #parts: ModelParts;
+  readonly #parts: ModelSetup;
   readonly #ownDraft: LanguageModel | undefined;
   readonly #keeper: ModelKeeper;
   readonly #engine: Engine;
@@ -48,7 +48,7 @@ export class LanguageModel extends TextModel {
   protected readonly text: ModelText;
 
   private constructor(
-    parts: ModelParts,
+    parts: ModelSetup,
     options: ModelOptions,
     of: { keeper: ModelKeeper; ownDraft: LanguageModel | undefined },
   ) {
@@ -78,7 +78,7 @@ export class LanguageModel extends TextModel {
    * `OUT_OF_MEMORY`, `ABORTED` or what reading rejects with, everything released that it created; file, device and decoder
    * stay the caller's then.
    */
-  static async open(parts: ModelParts, options: ModelOptions = {}): Promise<LanguageModel> {
+  static async open(parts: ModelSetup, options: ModelOptions = {}): Promise<LanguageModel> {
     checkOpening(parts, options);
     const wanted = withSpeculation(parts, options);
     let keeper: ModelKeeper | undefined;
@@ -97,14 +97,14 @@ export class LanguageModel extends TextModel {
    * Compiles a model for what `open` is to be called with, to be handed to it: all that a device can do which is being opened.
    * Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_CONFIG`, or as the device's `compile`.
    */
-  static compile(parts: ModelParts, options: ModelOptions = {}): Promise<CompiledModel> {
+  static compile(parts: ModelSetup, options: ModelOptions = {}): Promise<CompiledModel> {
     checkOpening(parts, options);
     return compileModel(parts, withSpeculation(parts, options));
   }
 
   /** Opens the draft where the parts have a source of one; `deviceOf` tells the device that the model has now. */
   static async #openDraft(
-    parts: ModelParts,
+    parts: ModelSetup,
     options: ModelOptions,
     deviceOf: () => Device | undefined,
   ): Promise<LanguageModel | undefined> {
@@ -131,7 +131,7 @@ export class LanguageModel extends TextModel {
    * The memory that `open` would take, of a draft, too, from the files' headers alone. Rejects with `MODEL_TOO_LARGE` as it
    * does.
    */
-  static async fit(parts: ModelParts, options: ModelOptions = {}): Promise<FitPlan> {
+  static async fit(parts: ModelSetup, options: ModelOptions = {}): Promise<FitPlan> {
     checkOpening(parts, options);
     const wanted = withSpeculation(parts, options);
     const plan = planDraft(parts, wanted);

@@ -3,7 +3,7 @@ import type { PlanOptions } from '../plan/parts/plan-options.ts';
 import type { ChatRenderOptions, ReasoningOptions } from '../text/index.ts';
 import type { EmbedOptions } from './embedding.ts';
 import type { ChatOptions, GenerateOptions } from './generate-options.ts';
-import type { ModelOptions, ModelParts } from '../runtime/opening/loaded-model.ts';
+import type { ModelOptions, ModelSetup } from '../runtime/opening/loaded-model.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
 
 const PLAN_OPTIONS: OptionNames<PlanOptions> = {
@@ -43,7 +43,7 @@ export const MODEL_OPTIONS: OptionNames<ModelOptions> = {
   logger: true,
 };
 
-const MODEL_PARTS: OptionNames<ModelParts> = {
+const MODEL_PARTS: OptionNames<ModelSetup> = {
   gguf: true,
   device: true,
   architectures: true,
@@ -53,7 +53,7 @@ const MODEL_PARTS: OptionNames<ModelParts> = {
   compiled: true,
   decoder: true,
   reopen: true,
-  residency: true,
+  sharedMemory: true,
   sharesDevice: true,
   draft: true,
   constraints: true,
@@ -127,7 +127,7 @@ export function checkCall(method: keyof typeof CALLS, options: unknown): void {
 }
 
 /** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for parts and options of a model that nobody reads. */
-export function checkOpening(parts: ModelParts, options: ModelOptions): void {
+export function checkOpening(parts: ModelSetup, options: ModelOptions): void {
   checkOptions('the parts of a model', parts, MODEL_PARTS);
   checkOptions('a model', options, MODEL_OPTIONS);
   checkOptions('runtime', options.runtime, DEFAULT_RUNTIME);

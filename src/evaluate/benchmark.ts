@@ -17,8 +17,8 @@ export interface BenchmarkOptions {
    */
   readonly depth?: number | undefined;
   readonly repetitions: number;
-  /** Generates once more with the guesses that the model was opened for, which are left out otherwise. Default false. */
-  readonly guesses?: boolean | undefined;
+  /** Generates once more with the speculation that the model was opened for, which is left out otherwise. Default false. */
+  readonly speculative?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface BenchmarkResult {
   /**
    * `pp512`: reading a prompt of 512 tokens; `tg128`: generating 128 tokens; `64 x tg128`: generating 128 tokens in each of
    * 64 sequences at once, whose prompts were read before; `tg128 @ d512`: generating 128 tokens behind a prompt of 512;
-   * `tg128 guessed`: with guesses.
+   * `tg128 speculative`: with draft tokens.
    */
   readonly test: string;
   readonly median: number;
@@ -37,8 +37,8 @@ export interface BenchmarkResult {
   /** What the median moves and computes a second at least, where each token takes a step. */
   readonly bytesPerSecond: number;
   readonly flopsPerSecond: number;
-  /** Of a test with guesses: the median over that of the same without, and the share of guessed tokens that came true. */
-  readonly guesses?: { readonly ratio: number; readonly accepted: number };
+  /** Of a test with speculation: its median over that of the same without, and how much of the draft tokens was accepted. */
+  readonly speculative?: { readonly ratio: number; readonly accepted: number };
 }
 
 /** A run of the model: prompts, and how many tokens each is continued by. */
@@ -46,7 +46,7 @@ export interface BenchmarkTest {
   readonly name: string;
   readonly prompts: readonly (readonly number[])[];
   readonly generated: number;
-  readonly guesses?: true;
+  readonly speculative?: true;
 }
 
 /** Tokens of the prompts of several sequences unless asked otherwise. */
@@ -80,10 +80,10 @@ export function benchmarkTests(model: LanguageModel, options: BenchmarkOptions):
     const name = `tg${generatedTokens} @ d${depth}`;
     tests.push({ name, prompts: [someTokens(model, depth)], generated: generatedTokens + 1 });
   }
-  if (!options.guesses) return tests;
-  const guessed = (test: BenchmarkTest) =>
-    ({ ...test, name: `${test.name} guessed`, guesses: true }) as const;
-  return tests.flatMap((test) => (test.generated > 1 ? [test, guessed(test)] : [test]));
+  if (!options.speculative) return tests;
+  const withDrafts = (test: BenchmarkTest) =>
+    ({ ...test, name: `${test.name} speculative`, speculative: true }) as const;
+  return tests.flatMap((test) => (test.generated > 1 ? [test, withDrafts(test)] : [test]));
 }
 
 /** Throws `INVALID_ARGUMENT` for what would be measured nowhere. */
@@ -118,12 +118,12 @@ export async function* runBenchmark(
     }
     const result = resultOf(test, all, costOfToken(model, test));
     const ratio = result.median / (before?.median ?? Number.NaN);
-    yield test.guesses ? { ...result, guesses: { ratio, accepted } } : result;
+    yield test.speculative ? { ...result, speculative: { ratio, accepted } } : result;
     before = result;
   }
 }
 
-/** Tokens a second, and the share of guessed ones that came true. */
+/** Tokens a second, and how much of the draft tokens was accepted. */
 async function speedOf(
   model: LanguageModel,
   test: BenchmarkTest,
@@ -146,8 +146,8 @@ async function speedOf(
 
 /** Continues all prompts at once, greedily. */
 async function continueAll(model: LanguageModel, of: BenchmarkTest): Promise<TextEnd[]> {
-  const { prompts, generated, guesses } = of;
-  const speculation = guesses ? undefined : 0;
+  const { prompts, generated, speculative } = of;
+  const speculation = speculative ? undefined : 0;
   const options = { temperature: 0, maxTokens: generated, ignoreEnd: true, speculation };
   const streams = prompts.map((ids) => model.generate(ids, options));
   await Promise.all(streams.map((stream) => stream.text()));

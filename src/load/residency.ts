@@ -4,10 +4,10 @@ import { checkOptions, type OptionNames } from '../base/options.ts';
 import type { Device } from '../device/index.ts';
 
 /** Weights whose memory comes and goes as one. */
-export interface Resident {
+export interface EvictableWeights {
   /** Bytes that it takes while it is there. */
   readonly byteLength: number;
-  /** When it was used last, by the residency's clock. */
+  /** When it was used last, by that memory's clock. */
   readonly lastUse: number;
   /** Sets its memory aside. Throws `OUT_OF_MEMORY`, nothing set aside. */
   create(): void;
@@ -16,19 +16,19 @@ export interface Resident {
 }
 
 /** How much memory is shared. */
-export interface ResidencyOptions {
+export interface SharedDeviceMemoryOptions {
   /** Bytes for everything that its models take of the device. Default: what the device has free. */
   readonly memory?: number | undefined;
 }
 
-const RESIDENCY_OPTIONS: OptionNames<ResidencyOptions> = { memory: true };
+const SHARED_MEMORY_OPTIONS: OptionNames<SharedDeviceMemoryOptions> = { memory: true };
 
 /** Room that somebody waits for. */
 interface RoomWanted {
   readonly bytes: number;
   readonly what: string;
   /** What the asker holds already. */
-  readonly own?: readonly Resident[];
+  readonly own?: readonly EvictableWeights[];
   readonly signal: AbortSignal | undefined;
 }
 
@@ -47,13 +47,13 @@ interface Stay {
  * weights stay until others need the memory, and those that were used the longest time ago go first. What is held, because
  * work with it is being queued, never goes. The device is the caller's.
  */
-export class Residency {
+export class SharedDeviceMemory {
   readonly device: Device;
   /** Bytes for everything. */
   readonly memory: number;
-  readonly #stays = new Map<Resident, Stay>();
+  readonly #stays = new Map<EvictableWeights, Stay>();
   /** Whose model has ended. */
-  readonly #gone = new WeakSet<Resident>();
+  readonly #gone = new WeakSet<EvictableWeights>();
   #reserved = 0;
   #used = 0;
   #clock = 0;
@@ -67,11 +67,11 @@ export class Residency {
   }
 
   /** Rejects with `INVALID_ARGUMENT` for a budget that is none. */
-  static async open(device: Device, options: ResidencyOptions = {}): Promise<Residency> {
-    checkOptions('Residency', options, RESIDENCY_OPTIONS);
+  static async open(device: Device, options: SharedDeviceMemoryOptions = {}): Promise<SharedDeviceMemory> {
+    checkOptions('SharedDeviceMemory', options, SHARED_MEMORY_OPTIONS);
     const { free } = await device.memory();
     const { memory = free } = options;
-    if (Number.isSafeInteger(memory) && memory > 0) return new Residency(device, memory);
+    if (Number.isSafeInteger(memory) && memory > 0) return new SharedDeviceMemory(device, memory);
     return fail('INVALID_ARGUMENT', { name: 'memory', found: `${memory}`, expected: 'a count of bytes' });
   }
 
@@ -109,7 +109,7 @@ export class Residency {
   }
 
   /** True while a resident has memory. */
-  has(resident: Resident): boolean {
+  has(resident: EvictableWeights): boolean {
     const stay = this.#stays.get(resident);
     return stay !== undefined && !stay.leaving;
   }
@@ -119,12 +119,12 @@ export class Residency {
    * nothing held, with `OUT_OF_MEMORY` where even all other weights leave no room, with `DISPOSED` once one has left, and
    * with `ABORTED`.
    */
-  async hold(residents: readonly Resident[], signal?: AbortSignal): Promise<void> {
+  async hold(residents: readonly EvictableWeights[], signal?: AbortSignal): Promise<void> {
     throwIfAborted(signal, WAITING);
     if (this.holdIfPresent(residents)) return;
     // All at once: who held some and waited for others could wait for somebody who does the same.
     const holding = this.#inTurn(async () => {
-      const held: Resident[] = [];
+      const held: EvictableWeights[] = [];
       try {
         for (const resident of residents) {
           await this.#stays.get(resident)?.leaving;
@@ -141,7 +141,7 @@ export class Residency {
   }
 
   /** Holds residents that are there; false, with none held, where one is not. */
-  holdIfPresent(residents: readonly Resident[]): boolean {
+  holdIfPresent(residents: readonly EvictableWeights[]): boolean {
     for (const resident of residents) if (!this.has(resident)) return false;
     for (const resident of residents) {
       const stay = this.#stays.get(resident);
@@ -151,7 +151,7 @@ export class Residency {
   }
 
   /** Ends a hold: the residents may go again. */
-  giveBack(residents: readonly Resident[]): void {
+  giveBack(residents: readonly EvictableWeights[]): void {
     for (const resident of residents) {
       const stay = this.#stays.get(resident);
       // What left for good, because its model ended, is held by nobody.
@@ -161,13 +161,17 @@ export class Residency {
   }
 
   /** Takes a resident's memory back, for good: its model ends. */
-  async leave(resident: Resident): Promise<void> {
+  async leave(resident: EvictableWeights): Promise<void> {
     this.#gone.add(resident);
     const stay = this.#stays.get(resident);
     if (stay) await (stay.leaving ?? this.#evict(resident, stay));
   }
 
-  async #admit(resident: Resident, own: readonly Resident[], signal: AbortSignal | undefined): Promise<void> {
+  async #admit(
+    resident: EvictableWeights,
+    own: readonly EvictableWeights[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { byteLength } = resident;
     await this.#makeRoom({ bytes: byteLength, what: 'weights', own, signal });
     // A load in the background may have waited for room while its model was closed.
@@ -200,8 +204,8 @@ export class Residency {
   }
 
   /** What is not held and was used the longest time ago. */
-  #oldest(): [Resident, Stay] | undefined {
-    let oldest: [Resident, Stay] | undefined;
+  #oldest(): [EvictableWeights, Stay] | undefined {
+    let oldest: [EvictableWeights, Stay] | undefined;
     for (const [resident, stay] of this.#stays) {
       const mayGo = stay.holders === 0 && !stay.leaving;
       if (mayGo && (!oldest || resident.lastUse < oldest[0].lastUse)) oldest = [resident, stay];
@@ -209,7 +213,7 @@ export class Residency {
     return oldest;
   }
 
-  #evict(resident: Resident, stay: Stay): Promise<void> {
+  #evict(resident: EvictableWeights, stay: Stay): Promise<void> {
     stay.leaving = resident.release().finally(() => {
       this.#stays.delete(resident);
       this.#used -= resident.byteLength;

@@ -3,7 +3,7 @@ import type { BlockDecoder } from '../device/index.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { MODEL_OPTIONS } from '../engine/option-names.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import type { Residency } from '../load/residency.ts';
+import type { SharedDeviceMemory } from '../load/residency.ts';
 import type { Tokenizer } from '../text/index.ts';
 import { beginDevice, DEVICE_REQUEST, type DeviceRequest, reopenDevice } from './devices.ts';
 import { hostMemoryOf } from './host-memory.ts';
@@ -14,7 +14,7 @@ import { openGguf } from './open-gguf.ts';
 /** How a model is loaded from a path or an address. */
 export interface LoadModelOptions extends Omit<ModelOptions, 'hostMemory'>, DeviceRequest, AdapterOptions {
   /** Memory of a device that is shared with other models; no device is opened then. */
-  readonly residency?: Residency | undefined;
+  readonly sharedMemory?: SharedDeviceMemory | undefined;
   readonly draft?: DraftRequest | undefined;
   /**
    * Host memory, in bytes, that may stay pinned for this model's streamed layers; 0 for none. Default: half of what is
@@ -29,7 +29,7 @@ export interface LoadModelOptions extends Omit<ModelOptions, 'hostMemory'>, Devi
 const LOAD_MODEL_OPTIONS: OptionNames<LoadModelOptions> = {
   ...MODEL_OPTIONS,
   ...DEVICE_REQUEST,
-  residency: true,
+  sharedMemory: true,
   adapters: true,
   mergeAdapters: true,
   draft: true,
@@ -53,8 +53,8 @@ export function modelOptionsOf(options: LoadModelOptions): ModelOptions {
  */
 export async function loadModel(location: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
   const model = modelOptionsOf(options);
-  const { signal, logger, threads, residency, headers } = options;
-  const shared = residency && Promise.resolve(residency.device);
+  const { signal, logger, threads, sharedMemory, headers } = options;
+  const shared = sharedMemory && Promise.resolve(sharedMemory.device);
   // A driver starts on a thread of its own: the rest of our code and the file are read meanwhile, and the model is compiled.
   const opening = shared ? { described: shared, opened: shared } : beginDevice(options);
   opening.opened.catch(() => {});
@@ -77,7 +77,7 @@ export async function loadModel(location: string, options: LoadModelOptions = {}
     const { LanguageModel } = await import('../engine/language-model.ts');
     const { ALL_ARCHITECTURES: architectures } = await import('../model/architectures/index.ts');
     const tokenizer = await tokenizerOf(gguf);
-    const source = { gguf, decoder, residency, ...adapters, architectures, tokenizer };
+    const source = { gguf, decoder, sharedMemory, ...adapters, architectures, tokenizer };
     // What a draft changes is known when it is open.
     const described = options.draft ? undefined : await opening.described;
     const compiling = described && LanguageModel.compile({ ...source, device: described }, model);

@@ -27,8 +27,8 @@ export class PrometheusMetrics implements ServerMetrics {
     labelNames: ['model', 'kind'],
     registers: this.#registers,
   });
-  readonly #guessed = new Counter({
-    name: 'rocmforge_guessed_tokens_total',
+  readonly #draftTokens = new Counter({
+    name: 'rocmforge_draft_tokens_total',
     help: 'Tokens that a draft model or a repetition proposed, by whether the model said them.',
     labelNames: ['model', 'outcome'],
     registers: this.#registers,
@@ -77,8 +77,8 @@ export class PrometheusMetrics implements ServerMetrics {
     this.#tokens.inc({ model, kind: 'prompt_cached' }, cachedTokens);
     this.#tokens.inc({ model, kind: 'generated' }, generatedTokens);
     const { proposedTokens, acceptedTokens } = figures;
-    this.#guessed.inc({ model, outcome: 'accepted' }, acceptedTokens);
-    this.#guessed.inc({ model, outcome: 'rejected' }, proposedTokens - acceptedTokens);
+    this.#draftTokens.inc({ model, outcome: 'accepted' }, acceptedTokens);
+    this.#draftTokens.inc({ model, outcome: 'rejected' }, proposedTokens - acceptedTokens);
     this.#prompt.observe({ model }, figures.promptSeconds);
     if (generatedTokens > 1) {
       this.#token.observe({ model }, figures.generateSeconds / (generatedTokens - 1));

@@ -25,7 +25,7 @@ export interface RopeParameters {
 
 /**
  * `out[r, 2i] = m cos(t)`, `out[r, 2i + 1] = m sin(t)`, with `t = positions[r] * frequency[i] / factors[i]`: the turns of a
- * batch, computed once a step for all layers (Su et al. 2021). `RopeTurns` computes a row; `factors` is the file's
+ * batch, computed once a step for all layers (Su et al. 2021). `RopeAngles` computes a row; `factors` is the file's
  * `rope_freqs.weight` (Llama 3.1) where it has one.
  */
 export interface RopeTableOp {
@@ -129,7 +129,7 @@ export function extrapolatedShare({ dimensions }: RopeParameters, of: RopeConsta
  * multiplication, as ggml's `ggml_rope_cache_init` does: with small factors and far positions an angle is so large that its
  * rounding shows in the logits, so the rounding is part of the operator's meaning.
  */
-export class RopeTurns {
+export class RopeAngles {
   readonly #ratio: number;
   readonly #squeeze: number;
   readonly #share: Float32Array;

@@ -6,7 +6,7 @@ import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
 import { type BatchShape, stateBytes } from '../ops/value.ts';
 import { BatchPlan, stateName, type StepKind } from './steps/batch-plan.ts';
-import type { Residency } from '../load/residency.ts';
+import type { SharedDeviceMemory } from '../load/residency.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { decodedOnDevice } from './weights/decoded-on-device.ts';
 import { HOST_ROWS } from '../model/embedding-place.ts';
@@ -15,7 +15,7 @@ import { bufferBytesOf, memoryWanted, plannedWeights } from './memory-wanted.ts'
 import { ModelWeights } from './weights/model-weights.ts';
 import { PlanBuffers } from './memory/plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
-import type { PlanParts } from './parts/plan-parts.ts';
+import type { PlanSetup } from './parts/plan-parts.ts';
 import type { ResultName, RunOn } from './steps/plan-run.ts';
 import { PreparedSteps } from './steps/prepared-steps.ts';
 import { showTaps } from './steps/show-taps.ts';
@@ -39,7 +39,7 @@ export class ExecutionPlan implements AsyncDisposable {
   #release: () => void = () => {};
 
   private constructor(
-    readonly parts: PlanParts,
+    readonly parts: PlanSetup,
     /** By ascending rows. */
     readonly plans: readonly BatchPlan[],
     buffers: PlanBuffers,
@@ -49,7 +49,7 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** Compiles a plan for each row capacity. Allocates nothing. */
-  static async compile(parts: PlanParts): Promise<ExecutionPlan> {
+  static async compile(parts: PlanSetup): Promise<ExecutionPlan> {
     const { device, shape, tensors } = parts;
     const buffers = new PlanBuffers(device);
     const capacities = parts.deterministic ? [shape.rows] : device.rowCapacities(shape.rows);
@@ -117,18 +117,21 @@ export class ExecutionPlan implements AsyncDisposable {
   async allocate(
     fit: FitPlan,
     loader: AsyncModelLoader,
-    { residency, signal }: { residency?: Residency | undefined; signal?: AbortSignal | undefined } = {},
+    {
+      sharedMemory,
+      signal,
+    }: { sharedMemory?: SharedDeviceMemory | undefined; signal?: AbortSignal | undefined } = {},
   ): Promise<void> {
     try {
       this.#trace = loader.trace;
-      if (residency) await this.#reserve(fit, residency, signal);
+      if (sharedMemory) await this.#reserve(fit, sharedMemory, signal);
       const parts = plannedWeights(this.plans);
       this.#weights = new ModelWeights({
         parts,
         placement: fit.placement,
         buffers: this.#buffers,
         loader,
-        residency,
+        sharedMemory,
         decodedOnDevice: await decodedOnDevice(this.parts, parts),
         onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
@@ -145,7 +148,7 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /** True when every weight is on the device to stay. */
-  get isGpuLoaded(): boolean {
+  get isLoaded(): boolean {
     return this.#loaded.areResident;
   }
 
@@ -256,7 +259,7 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   prepareAhead(rows: number, kind: StepKind): Promise<void> {
     const batch = this.planFor(rows, Math.min(rows, this.shape.outputs));
-    this.#preparing = this.#preparing.then(() => this.#guess(batch, kind));
+    this.#preparing = this.#preparing.then(() => this.#recordAhead(batch, kind));
     return this.#preparing;
   }
 
@@ -335,20 +338,20 @@ export class ExecutionPlan implements AsyncDisposable {
   /** All but the weights that stay for as long as nobody else needs their memory. */
   async #reserve(
     { onDevice, placement }: FitPlan,
-    residency: Residency,
+    sharedMemory: SharedDeviceMemory,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { memoryRules } = this.parts.device;
     const shared = memoryRules.footprint(placement.resident.map(({ byteLength }) => byteLength));
     const bytes = onDevice - shared;
-    await residency.reserve(bytes, signal);
-    this.#release = () => residency.free(bytes);
+    await sharedMemory.reserve(bytes, signal);
+    this.#release = () => sharedMemory.free(bytes);
   }
 
-  async #guess(batch: BatchPlan, kind: StepKind): Promise<void> {
+  async #recordAhead(batch: BatchPlan, kind: StepKind): Promise<void> {
     if (!this.#mayPrepareAhead || batch.isPrepared(kind)) return;
     await batch.prepare(kind).then(
-      () => this.prepared.guess(batch, kind),
+      () => this.prepared.addAhead(batch, kind),
       () => {},
     );
   }

@@ -8,18 +8,18 @@ import type { BatchPlan } from './steps/batch-plan.ts';
 import type { MemoryWanted } from './memory/fit-plan.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
 import type { PlannedWeight } from './parts/layer-plan.ts';
-import type { PlanParts } from './parts/plan-parts.ts';
+import type { PlanSetup } from './parts/plan-parts.ts';
 import type { StreamableParts } from './memory/weight-placement.ts';
 
 /** Plans that share every buffer, because they run one after the other; the largest stands last. */
-export interface CompiledModel {
-  readonly parts: PlanParts;
+export interface CompiledPlans {
+  readonly parts: PlanSetup;
   readonly plans: readonly BatchPlan[];
   readonly streamable: StreamableParts;
 }
 
 /** What a compiled model wants memory for. */
-export function memoryWanted({ parts, plans, streamable }: CompiledModel): MemoryWanted {
+export function memoryWanted({ parts, plans, streamable }: CompiledPlans): MemoryWanted {
   const { inFlight, poolWeights, context } = parts;
   const { memoryRules: rules } = parts.device;
   const cache = new Set(
@@ -109,7 +109,7 @@ function inputBytes({ shape }: BatchPlan, inFlight: number, rules: MemoryRules):
 }
 
 /** Sizes of the places for rows of an embedding on the host, where pinned memory is the device's own. */
-function hostRowBytes({ hostEmbedding, inFlight, shape, device }: PlanParts): number[] {
+function hostRowBytes({ hostEmbedding, inFlight, shape, device }: PlanSetup): number[] {
   if (!hostEmbedding || !device.memoryRules.pinnedInside('inputs')) return [];
   return Array.from({ length: inFlight }, () => HostEmbedding.slotBytes(hostEmbedding, shape.rows));
 }

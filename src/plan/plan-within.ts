@@ -24,7 +24,7 @@ export interface PlannedModel extends CompiledModel {
 
 /** A context that is smaller than asked for is worth having from here on. */
 const SMALLEST_CONTEXT = 256;
-/** What is saved by a smaller context is not all of a kind: the first guess may still be too large. */
+/** What is saved by a smaller context is not all of a kind: the first attempt may still be too large. */
 const ATTEMPTS = 3;
 
 /** Compiles a model for its device. Rejects as `describeModel`, or as the device's `compile`. */

@@ -1,8 +1,8 @@
 import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import type { Device, Stream } from '../device/index.ts';
 import type { ExecutionPlan } from '../plan/execution-plan.ts';
-import type { StepPlan } from '../scheduler/continuous-batcher.ts';
-import { JobPipeline, type PipelineParts } from './jobs/job-pipeline.ts';
+import type { ScheduledStep } from '../scheduler/continuous-batcher.ts';
+import { JobPipeline, type PipelineSetup } from './jobs/job-pipeline.ts';
 import type { JobSequence } from './jobs/job-sequence.ts';
 import { likelySteps, StepsAhead } from './steps-ahead.ts';
 
@@ -25,7 +25,7 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
   readonly backend: string;
   readonly #device: Device;
 
-  constructor({ device, plan }: PlacedModel, parts: Omit<PipelineParts, 'plan' | 'stream'>) {
+  constructor({ device, plan }: PlacedModel, parts: Omit<PipelineSetup, 'plan' | 'stream'>) {
     this.plan = plan;
     this.#device = device;
     this.backend = device.info.backend;
@@ -57,7 +57,7 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
 
 /** Of the sequences under whose steps the device is lost time and again, the one with the most rows in them. Counts a loss. */
 export function toBlame<S extends { losses: number }>(
-  underWay: readonly StepPlan<S>[],
+  underWay: readonly ScheduledStep<S>[],
   running: ReadonlySet<S>,
 ): S | undefined {
   const rows = new Map<S, number>();

@@ -31,7 +31,7 @@ export interface GenerateRequest {
   /** What happens when the context is full. Default: the generation ends. */
   readonly shift?: ContextShift | undefined;
   readonly adapters?: readonly AdapterChoice[] | undefined;
-  /** Most ids that are guessed and computed at once; no more than the engine has room for, which is the default. */
+  /** Most draft ids that are computed at once; no more than the engine has room for, which is the default. */
   readonly speculation?: number | undefined;
   /** At which level its phases are logged: `trace` for what is a step of something larger. Default `debug`. */
   readonly logged?: 'debug' | 'trace' | undefined;
@@ -54,7 +54,7 @@ export interface GenerationEnd {
   /** Prompt tokens that were still in the cache from an earlier call. */
   readonly cachedTokens: number;
   readonly generatedTokens: number;
-  /** Ids that were guessed and computed, and those of them that came true: each of these saved a step. */
+  /** Draft ids that were computed, and those of them that were accepted: each of these saved a step. */
   readonly proposedTokens: number;
   readonly acceptedTokens: number;
   /** From the first step with a row of the prompt to the first token. */
@@ -85,9 +85,9 @@ export interface SequenceSurroundings {
   readonly sink: SequenceSink;
   readonly context: number;
   readonly vocabulary: number;
-  /** Most ids that are guessed at once. */
-  readonly guesses: number;
-  /** Guesses them. */
+  /** Most draft ids at once. */
+  readonly mostDrafts: number;
+  /** Proposes them. */
   readonly proposer: Proposer;
   readonly log: Logger;
 }
@@ -103,18 +103,18 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly lineage: string | undefined;
   /** How often the device was lost under its steps since its last token. */
   losses = 0;
-  guesses: readonly number[] = [];
+  draftIds: readonly number[] = [];
   readonly #sink: SequenceSink;
   readonly #request: GenerateRequest;
   readonly #context: number;
-  readonly #mostGuesses: number;
+  readonly #mostDrafts: number;
   readonly #follower: Follower | undefined;
   readonly #log: Logger;
   readonly mask: Int32Array | undefined;
   #fault: FaultyRows | undefined;
   #isMaskFilled = false;
-  #isGuessing = false;
-  #hasGuessed = false;
+  #isDrafting = false;
+  #hasDrafted = false;
   #ended = false;
   #generated = 0;
   #proposed = 0;
@@ -129,7 +129,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.#sink = of.sink;
     this.#context = of.context;
     // A mask is one for all rows of a slot.
-    this.#mostGuesses = constraint ? 0 : Math.min(of.guesses, request.speculation ?? of.guesses);
+    this.#mostDrafts = constraint ? 0 : Math.min(of.mostDrafts, request.speculation ?? of.mostDrafts);
     this.#log = of.log;
     this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
     this.ids = [...prompt];
@@ -139,7 +139,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.lineage = lineageOf(this.adapters);
     const row = new Int32Array(SAMPLING_ROW_WORDS);
     this.sampling = row.subarray(0, writeSamplingRow(sampling, row));
-    this.#follower = this.#mostGuesses > 0 ? of.proposer.follow(this) : undefined;
+    this.#follower = this.#mostDrafts > 0 ? of.proposer.follow(this) : undefined;
   }
 
   get stopTokens(): ReadonlySet<number> {
@@ -154,7 +154,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   get awaitsHost(): boolean {
     if (this.#fault) return true;
     const isPending = this.place.pending > 0;
-    if (this.#follower) return isPending || this.#isGuessing;
+    if (this.#follower) return isPending || this.#isDrafting;
     return this.mask !== undefined && (isPending || !this.#isMaskFilled);
   }
 
@@ -194,21 +194,21 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   }
 
   /**
-   * Begins to find out what the host has to say before its next step: guesses or a mask; undefined where that is known, or is
+   * Begins to find out what the host has to say before its next step: draft ids or a mask; undefined where that is known, or is
    * still to be asked for. Rejects as the constraint.
    */
   lookAhead(): Promise<void> | undefined {
     if (this.#fault) return undefined;
-    if (this.#follower) return this.#guess(this.#follower);
+    if (this.#follower) return this.#draft(this.#follower);
     return this.awaitsHost ? this.fillMask() : undefined;
   }
 
-  /** True while it waits for guesses that take no longer than others': where several wait, they had better go on together. */
-  get guessesSoon(): boolean {
-    return this.#isGuessing && this.#hasGuessed;
+  /** True while it waits for draft ids that take no longer than others': where several wait, they had better go on together. */
+  get draftsSoon(): boolean {
+    return this.#isDrafting && this.#hasDrafted;
   }
 
-  /** Takes what its rows of a step sampled, the first for the id behind the known ones, as far as the guesses were right. */
+  /** Takes what its rows of a step sampled, the first for the id behind the known ones, as far as the draft ids were right. */
   acceptRows(slice: Slice<this>, from: Sampled<this>): void {
     const count = slice.outputs;
     this.#proposed += count - 1;
@@ -216,11 +216,11 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
       const token = from.sampled(slice, row);
       if (token.id < 0) return this.#acceptNothing(token.id, slice);
       this.accept(token);
-      // The rows behind a wrong guess say nothing.
-      if (this.guesses[row] !== token.id) break;
+      // The rows behind a rejected draft id say nothing.
+      if (this.draftIds[row] !== token.id) break;
       if (row < count - 1) this.#accepted++;
     }
-    // What was computed of wrong guesses is dropped.
+    // What was computed of rejected draft ids is dropped.
     if (this.#follower) this.place.computed = Math.min(this.place.computed, this.ids.length - 1);
   }
 
@@ -234,19 +234,19 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     }
   }
 
-  #guess(follower: Follower): Promise<void> | undefined {
-    const most = Math.min(this.#mostGuesses, this.limit - this.ids.length - 1);
+  #draft(follower: Follower): Promise<void> | undefined {
+    const most = Math.min(this.#mostDrafts, this.limit - this.ids.length - 1);
     const found = most > 0 ? follower.propose(most) : [];
-    this.guesses = [];
+    this.draftIds = [];
     if (!(found instanceof Promise)) {
-      this.guesses = found;
+      this.draftIds = found;
       return undefined;
     }
-    this.#isGuessing = true;
+    this.#isDrafting = true;
     return found.then((ids) => {
-      this.guesses = ids;
-      this.#isGuessing = false;
-      this.#hasGuessed = true;
+      this.draftIds = ids;
+      this.#isDrafting = false;
+      this.#hasDrafted = true;
     });
   }
 

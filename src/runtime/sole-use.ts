@@ -26,7 +26,7 @@ export interface SoleUseParts {
 }
 
 /** What has the device to itself while no sequence runs: forced decoding, and states that are saved and put back. */
-export class SoleUse {
+export class ExclusiveUse {
   readonly #parts: SoleUseParts;
   #underWay: Promise<unknown> = Promise.resolve();
 

@@ -43,7 +43,7 @@ export class StepsAhead implements AsyncDisposable {
   begin(): void {
     this.#isIdle = true;
     const isDone = this.#next === this.#likely.length;
-    if (isDone || this.#recording || this.#timer !== undefined || !this.#plan.isGpuLoaded) return;
+    if (isDone || this.#recording || this.#timer !== undefined || !this.#plan.isLoaded) return;
     this.#timer = setTimeout(this.#record, REST_MS);
   }
 

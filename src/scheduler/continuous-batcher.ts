@@ -1,5 +1,5 @@
 import { RowTrace } from '../state/row-trace.ts';
-import { type HeldSlot, sharedPrefix, type SlotPool } from '../state/slot-pool.ts';
+import { type CachedSlot, sharedPrefix, type SlotPool } from '../state/slot-pool.ts';
 
 /** What the batcher sees of a sequence; it keeps `place` up to date. */
 export interface Batchable {
@@ -12,7 +12,7 @@ export interface Batchable {
   /** True while the host has yet to say what may follow its last id: it takes part in no step until then. */
   readonly awaitsHost: boolean;
   /** Ids that may follow those, to be computed with them and dropped again where they are wrong. */
-  readonly guesses: readonly number[];
+  readonly draftIds: readonly number[];
   /** What beside its ids its state depends on: the adapters it goes through. Default none. */
   readonly lineage?: string | undefined;
   readonly place: SequencePlace;
@@ -41,14 +41,14 @@ export interface Slice<S> {
   readonly count: number;
   /** The output row of the first row that samples, or -1 when none does. */
   readonly output: number;
-  /** How many of the last rows sample: one, and one for each id that is guessed. */
+  /** How many of the last rows sample: one, and one for each built id. */
   readonly outputs: number;
   /** The output row of the step before that holds the first row's id, or -1 when the host knows it. */
   readonly sampled: number;
 }
 
 /** What a step computes. */
-export interface StepPlan<S> {
+export interface ScheduledStep<S> {
   readonly slices: readonly Slice<S>[];
   readonly rows: number;
   readonly outputs: number;
@@ -90,7 +90,7 @@ export class ContinuousBatcher<S extends Batchable> {
   readonly #running: S[] = [];
   readonly #waiting: S[] = [];
   /** Steps that were lost with the device. */
-  readonly #repeated: StepPlan<S>[] = [];
+  readonly #repeated: ScheduledStep<S>[] = [];
   #steps = 0;
 
   constructor(limits: BatchLimits, slots: SlotPool, rules: BatchRules = { chains: true, continuous: true }) {
@@ -126,7 +126,7 @@ export class ContinuousBatcher<S extends Batchable> {
    * them. What came before is computed again, then those steps once more, as they were. What slots held that nobody uses is
    * forgotten.
    */
-  rollBack(underWay: readonly StepPlan<S>[]): void {
+  rollBack(underWay: readonly ScheduledStep<S>[]): void {
     const wasReached = ({ sequence: { place }, first }: Slice<S>) => first >= place.lost.length;
     this.#repeated.unshift(...underWay.filter(({ slices }) => slices.some(wasReached)));
     for (const { place } of [...this.#running, ...this.#waiting]) {
@@ -147,41 +147,41 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   /** The next step, counted as submitted; undefined when no sequence can go on before something is read back or ends. */
-  next(): StepPlan<S> | undefined {
-    const draft = new Draft<S>(this.#limits, this.#steps);
+  next(): ScheduledStep<S> | undefined {
+    const built = new StepBuilder<S>(this.#limits, this.#steps);
     const behind = this.#running.find(({ place }) => place.computed < place.lost.length);
-    if (behind) this.#comeBack(behind, draft);
-    while (draft.rows === 0 && this.#repeated.length > 0) this.#repeat(draft);
-    if (draft.rows === 0) this.#goOn(draft);
-    if (draft.rows === 0) return undefined;
+    if (behind) this.#comeBack(behind, built);
+    while (built.rows === 0 && this.#repeated.length > 0) this.#repeat(built);
+    if (built.rows === 0) this.#goOn(built);
+    if (built.rows === 0) return undefined;
     this.#steps++;
-    for (const { slot, first, count } of draft.slices) {
-      this.#slots.trace(slot).note(first, count, draft.capacity);
+    for (const { slot, first, count } of built.slices) {
+      this.#slots.trace(slot).note(first, count, built.capacity);
     }
-    return draft;
+    return built;
   }
 
   /** Some of what was lost, by the plan that computed it before. */
-  #comeBack(sequence: S, draft: Draft<S>): void {
+  #comeBack(sequence: S, built: StepBuilder<S>): void {
     const { lost, computed } = sequence.place;
     const { count, capacity } = lost.from(computed);
-    draft.add(sequence, Math.min(count, capacity));
-    draft.capacity = capacity;
+    built.add(sequence, Math.min(count, capacity));
+    built.capacity = capacity;
   }
 
   /** The first of the steps that were lost, without the sequences that have left since. */
-  #repeat(draft: Draft<S>): void {
-    const step = this.#repeated.shift() as StepPlan<S>;
+  #repeat(built: StepBuilder<S>): void {
+    const step = this.#repeated.shift() as ScheduledStep<S>;
     for (const { sequence, slot, count, outputs } of step.slices) {
       const { ids, place } = sequence;
       const left = ids.length + place.pending - place.computed;
-      const guessed = Math.max(0, outputs - 1);
-      if (slot === place.slot && left > 0) draft.add(sequence, Math.min(count - guessed, left), guessed);
+      const drafted = Math.max(0, outputs - 1);
+      if (slot === place.slot && left > 0) built.add(sequence, Math.min(count - drafted, left), drafted);
     }
-    draft.capacity = step.capacity;
+    built.capacity = step.capacity;
   }
 
-  #goOn(draft: Draft<S>): void {
+  #goOn(built: StepBuilder<S>): void {
     const isOpen = this.#isOpen;
     let decoding = 0;
     for (const sequence of this.#running) if (this.#rowsLeft(sequence) === 1) decoding++;
@@ -190,17 +190,17 @@ export class ContinuousBatcher<S extends Batchable> {
       const left = this.#rowsLeft(sequence);
       if (left === 0) continue;
       if (left === 1) decoding--;
-      const count = Math.min(left, left === 1 ? draft.rowsLeft : draft.rowsLeft - decoding);
-      if (count > 0 && draft.hasOutput && this.#makeRoom(i, sequence.place.computed + count)) {
-        draft.add(sequence, count, left === 1 ? this.#guessRows(sequence, draft, decoding) : 0);
+      const count = Math.min(left, left === 1 ? built.rowsLeft : built.rowsLeft - decoding);
+      if (count > 0 && built.hasOutput && this.#makeRoom(i, sequence.place.computed + count)) {
+        built.add(sequence, count, left === 1 ? this.#draftRows(sequence, built, decoding) : 0);
       }
     }
-    while (isOpen && draft.rowsLeft > 0 && draft.hasOutput) {
+    while (isOpen && built.rowsLeft > 0 && built.hasOutput) {
       const admitted = this.#admit();
       if (!admitted) break;
-      draft.add(admitted, Math.min(this.#rowsLeft(admitted), draft.rowsLeft));
+      built.add(admitted, Math.min(this.#rowsLeft(admitted), built.rowsLeft));
     }
-    draft.capacity = this.#limits.capacities.find((capacity) => capacity >= draft.rows) ?? this.#limits.rows;
+    built.capacity = this.#limits.capacities.find((capacity) => capacity >= built.rows) ?? this.#limits.rows;
   }
 
   /** True when sequences may join those that run. */
@@ -208,10 +208,10 @@ export class ContinuousBatcher<S extends Batchable> {
     return this.#rules.continuous || this.#running.every(({ place }) => place.sampledBy < 0);
   }
 
-  /** Rows of guessed ids behind the one of a sequence that generates, leaving a row to each of `others`. */
-  #guessRows({ ids, limit, guesses, place }: S, draft: Draft<S>, others: number): number {
-    const most = Math.min(draft.rowsLeft, draft.outputsLeft) - others - 1;
-    const count = Math.min(guesses.length, most, limit - ids.length - 1);
+  /** Rows of draft ids behind the one of a sequence that generates, leaving a row to each of `others`. */
+  #draftRows({ ids, limit, draftIds, place }: S, built: StepBuilder<S>, others: number): number {
+    const most = Math.min(built.rowsLeft, built.outputsLeft) - others - 1;
+    const count = Math.min(draftIds.length, most, limit - ids.length - 1);
     return count > 0 && this.#slots.reserve(place.slot, ids.length + count) ? count : 0;
   }
 
@@ -260,13 +260,13 @@ export class ContinuousBatcher<S extends Batchable> {
     return !paused && !awaitsHost && place.pending === 0 && !this.#isBeingRead(sequence);
   }
 
-  /** True while another sequence reads a longer part of this very prompt, which can be lent when it is read. */
+  /** True while another sequence reads a longer part of this very prompt, which can be shared once it is computed. */
   #isBeingRead({ ids, lineage }: S): boolean {
     return this.#running.some((other) => {
       if (other.lineage !== lineage) return false;
       const { length } = this.#heldBy(other);
       if (other.paused || other.awaitsHost || length >= other.ids.length) return false;
-      return sharedPrefix(other.ids, ids) >= length + this.#slots.lendable;
+      return sharedPrefix(other.ids, ids) >= length + this.#slots.prefixUnit;
     });
   }
 
@@ -285,7 +285,7 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   /** What a running sequence's slot holds when the steps before this one have run. */
-  #heldBy({ ids, lineage, place: { slot, computed } }: S): HeldSlot {
+  #heldBy({ ids, lineage, place: { slot, computed } }: S): CachedSlot {
     return { slot, ids, length: Math.min(computed, ids.length, this.#slots.trace(slot).length), lineage };
   }
 
@@ -301,7 +301,7 @@ export class ContinuousBatcher<S extends Batchable> {
 }
 
 /** A step while it is planned. */
-class Draft<S extends Batchable> implements StepPlan<S> {
+class StepBuilder<S extends Batchable> implements ScheduledStep<S> {
   readonly slices: Slice<S>[] = [];
   rows = 0;
   outputs = 0;
@@ -326,14 +326,14 @@ class Draft<S extends Batchable> implements StepPlan<S> {
     return this.outputsLeft > 0;
   }
 
-  /** Adds rows of known ids, or of one that the step before samples, and of guessed ones behind the last. */
-  add(sequence: S, known: number, guessed = 0): void {
+  /** Adds rows of known ids, or of one that the step before samples, and of draft ids behind the last. */
+  add(sequence: S, known: number, drafted = 0): void {
     const { ids, place } = sequence;
     const first = place.computed;
     const ends = first + known === ids.length + place.pending;
     const sampled = first < ids.length ? -1 : place.outputRow;
-    const count = known + (ends ? guessed : 0);
-    const outputs = ends ? 1 + guessed : 0;
+    const count = known + (ends ? drafted : 0);
+    const outputs = ends ? 1 + drafted : 0;
     const output = ends ? this.outputs : -1;
     this.slices.push({ sequence, slot: place.slot, first, count, output, outputs, sampled });
     this.rows += count;

@@ -5,7 +5,7 @@ const LONGEST = 4;
 const SHORTEST = 2;
 
 /**
- * Guesses what follows ids from what followed their last ids before, at most `most` of them: texts quote themselves and
+ * Proposes what may follow ids from what followed their last ids before, at most `most` of them: texts quote themselves and
  * their prompts. Empty where the last ids are new.
  */
 export function lookUp(ids: readonly number[], most: number): number[] {

@@ -19,7 +19,7 @@ export interface Follower {
 }
 
 /**
- * Guesses what sequences say next. A guess counts only where the model chooses the same token by itself, so that a wrong one
+ * Proposes draft tokens: what sequences may say next. A draft token counts only where the model chooses the same token by itself, so that a wrong one
  * costs time and never changes a text.
  */
 export interface Proposer {

@@ -28,7 +28,7 @@ export interface ServerParts {
 const CLIENT_LEFT = 499;
 
 /** A request on its way: its signal, and the facts that are logged and counted when it ends. Prompts are not among them. */
-export class Call {
+export class RequestContext {
   readonly id = `req_${crypto.randomUUID().replaceAll('-', '')}`;
   readonly #controller = new AbortController();
   readonly #begin = performance.now();

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { fail } from '../base/errors.ts';
 import { isDeeper } from '../base/json-depth.ts';
-import type { Call } from './call.ts';
+import type { RequestContext } from './call.ts';
 import type { ErrorDialect } from './error-response.ts';
 
 /** How deeply a body may be nested: templates and grammars walk through it. */
@@ -18,7 +18,7 @@ export interface Endpoint {
   readonly isOpen: boolean;
   /** What a body must be. */
   readonly body?: z.ZodType;
-  handle(call: Call): Promise<Response>;
+  handle(call: RequestContext): Promise<Response>;
 }
 
 /** An endpoint that only tells something. `parameters` holds what the path's `{name}` stood for. */
@@ -26,9 +26,9 @@ export function getEndpoint(of: {
   path: string;
   summary: string;
   isOpen?: boolean;
-  handle: (call: Call) => Response | Promise<Response>;
+  handle: (call: RequestContext) => Response | Promise<Response>;
 }): Endpoint {
-  const handle = async (call: Call) => of.handle(call);
+  const handle = async (call: RequestContext) => of.handle(call);
   return { method: 'GET', dialect: 'openai', isOpen: false, ...of, handle };
 }
 
@@ -38,7 +38,7 @@ export function postEndpoint<T extends z.ZodType>(of: {
   summary: string;
   dialect?: ErrorDialect;
   body: T;
-  handle: (body: z.output<T>, call: Call) => Response | Promise<Response>;
+  handle: (body: z.output<T>, call: RequestContext) => Response | Promise<Response>;
 }): Endpoint {
   return {
     method: 'POST',

@@ -6,7 +6,7 @@ export interface GenerationFigures {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly generatedTokens: number;
-  /** Tokens that were guessed, and those of them that came true. */
+  /** Draft tokens, and those of them that were accepted. */
   readonly proposedTokens: number;
   readonly acceptedTokens: number;
   /** From the first step of the prompt to the first token. */

@@ -5,7 +5,7 @@ import { fail, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import { ApiKeys } from './api-keys.ts';
-import { Call, type ServerParts } from './call.ts';
+import { RequestContext, type ServerParts } from './call.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
@@ -68,7 +68,7 @@ const DEFAULT_TIME_LIMIT = 600;
 export class ModelServer implements AsyncDisposable {
   readonly #app = new Hono<{ Bindings: Record<string, unknown> }>();
   readonly #parts: ServerParts;
-  readonly #calls = new Set<Call>();
+  readonly #calls = new Set<RequestContext>();
   readonly #loaded: Promise<void>;
   #isDraining = false;
   #hasLoaded = false;
@@ -156,7 +156,7 @@ export class ModelServer implements AsyncDisposable {
   }
 
   async #answer(endpoint: Endpoint, request: Request, keys: ApiKeys): Promise<Response> {
-    const call = new Call(this.#parts, request, endpoint, () => this.#calls.delete(call));
+    const call = new RequestContext(this.#parts, request, endpoint, () => this.#calls.delete(call));
     this.#calls.add(call);
     try {
       if (!endpoint.isOpen) await keys.check(request.headers);

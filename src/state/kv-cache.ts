@@ -16,7 +16,7 @@ export interface KvCacheSize {
  * begin alike may share full blocks, which nobody writes again. The cells themselves are states of the layers' graphs, one
  * pair of matrices a layer, all addressed by the same block numbers.
  */
-export class KvCache implements SequenceState {
+export class KvBlockAllocator implements SequenceState {
   readonly context: number;
   readonly keepsPositions = true;
   readonly #free: number[];
@@ -55,19 +55,19 @@ export class KvCache implements SequenceState {
     return owned.length * KV_BLOCK_SIZE;
   }
 
-  get lendable(): number {
+  get prefixUnit(): number {
     return KV_BLOCK_SIZE;
   }
 
-  lend(from: number, to: number, length: number): void {
-    const lent = this.#blocksOf(from).slice(0, length / KV_BLOCK_SIZE);
+  sharePrefix(from: number, to: number, length: number): void {
+    const shared = this.#blocksOf(from).slice(0, length / KV_BLOCK_SIZE);
     const owned = this.#blocksOf(to);
     invariant(
-      owned.length === 0 && lent.length * KV_BLOCK_SIZE === length,
+      owned.length === 0 && shared.length * KV_BLOCK_SIZE === length,
       'whole blocks go to an empty slot',
     );
-    for (const block of lent) this.#users[block] = (this.#users[block] as number) + 1;
-    owned.push(...lent);
+    for (const block of shared) this.#users[block] = (this.#users[block] as number) + 1;
+    owned.push(...shared);
   }
 
   reserved(slot: number): number {

@@ -27,11 +27,11 @@ export class RecurrentState implements SequenceState {
     return length;
   }
 
-  get lendable(): number {
+  get prefixUnit(): number {
     return Infinity;
   }
 
-  lend(): never {
+  sharePrefix(): never {
     invariant(false, "a recurrent state is nobody else's");
   }
 

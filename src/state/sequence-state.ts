@@ -15,10 +15,10 @@ export interface SequenceState {
    * are kept.
    */
   truncate(slot: number, length: number): number;
-  /** Positions that can be lent together; whole multiples of them can be. Infinity where none can. */
-  readonly lendable: number;
-  /** Lets the empty slot `to` use positions `0 .. length - 1` of `from` too, `length` being a multiple of `lendable`. */
-  lend(from: number, to: number, length: number): void;
+  /** Positions of the smallest prefix that slots can share: prefixes are shared in whole multiples. Infinity where none can be. */
+  readonly prefixUnit: number;
+  /** Lets the empty slot `to` share positions `0 .. length - 1` of `from`, `length` being a multiple of `prefixUnit`. */
+  sharePrefix(from: number, to: number, length: number): void;
   /** Positions that the slot has room for now. */
   reserved(slot: number): number;
   /** Writes the slot's row of the block table, `blocksPerSlot` entries. */

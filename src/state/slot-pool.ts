@@ -10,7 +10,7 @@ interface Origin {
 }
 
 /** A slot whose state holds the positions of the first `length` ids. */
-export interface HeldSlot extends Origin {
+export interface CachedSlot extends Origin {
   readonly slot: number;
   readonly length: number;
 }
@@ -19,13 +19,13 @@ const EMPTY = { ids: [], length: 0 };
 
 /**
  * Hands out the slots of a sequence state. A slot that was given back keeps what it holds, for the next sequence that
- * begins with the same ids, and slots in use lend what others begin with, too; when memory runs short, the slot that was
+ * begins with the same ids, and slots in use share their prefixes with others, too; when memory runs short, the slot that was
  * idle longest forgets first. Bookkeeping only.
  */
 export class SlotPool {
   readonly #state: SequenceState;
   /** The longest idle first. */
-  #idle: HeldSlot[];
+  #idle: CachedSlot[];
   /** How what each slot holds was computed. */
   readonly #traces: RowTrace[];
 
@@ -35,9 +35,9 @@ export class SlotPool {
     this.#traces = Array.from({ length: slots }, () => new RowTrace());
   }
 
-  /** Positions that slots lend together. */
-  get lendable(): number {
-    return this.#state.lendable;
+  /** Positions of the smallest prefix that slots can share. */
+  get prefixUnit(): number {
+    return this.#state.prefixUnit;
   }
 
   get free(): number {
@@ -46,31 +46,29 @@ export class SlotPool {
 
   /**
    * Takes a slot with as much as can be had of the beginning of `ids`, the last id left out, because its logits are wanted:
-   * the slot and the positions it holds already. Slots that are in use lend what they hold. Undefined when no slot is free.
+   * the slot and the positions it holds already. Slots in use share their prefixes. Undefined when no slot is free.
    */
   take(
     ids: readonly number[],
-    used: readonly HeldSlot[] = [],
+    used: readonly CachedSlot[] = [],
     lineage?: string,
   ): { slot: number; held: number } | undefined {
     const wanted = { ids, lineage };
     const own = this.#bestOf(this.#idle, wanted);
     if (!own) return undefined;
-    const lender = this.#bestOf([...used, ...this.#idle], wanted) ?? own;
-    const lent = lender.held - (lender.held % this.#state.lendable);
+    const donor = this.#bestOf([...used, ...this.#idle], wanted) ?? own;
+    const shared = donor.held - (donor.held % this.#state.prefixUnit);
     const receiver =
-      this.#idle.find(({ length }) => length === 0) ??
-      this.#idle.find((idle) => idle !== lender.of) ??
-      own.of;
+      this.#idle.find(({ length }) => length === 0) ?? this.#idle.find((idle) => idle !== donor.of) ?? own.of;
     // What a slot holds beyond the common beginning stays there, unless keeping it would cost as much elsewhere.
     const loss = own.of.length - own.held;
-    const isSpared = loss >= this.#state.lendable && receiver.length < loss;
-    const isLent = lent > own.held || (lent > 0 && isSpared);
-    if (!isLent || receiver === lender.of) return this.#reuse(own.of, own.held);
+    const isSpared = loss >= this.#state.prefixUnit && receiver.length < loss;
+    const isShared = shared > own.held || (shared > 0 && isSpared);
+    if (!isShared || receiver === donor.of) return this.#reuse(own.of, own.held);
     this.#reuse(receiver, 0);
-    this.#state.lend(lender.of.slot, receiver.slot, lent);
-    this.#traces[receiver.slot] = this.trace(lender.of.slot).slice(lent);
-    return { slot: receiver.slot, held: lent };
+    this.#state.sharePrefix(donor.of.slot, receiver.slot, shared);
+    this.#traces[receiver.slot] = this.trace(donor.of.slot).slice(shared);
+    return { slot: receiver.slot, held: shared };
   }
 
   /** Makes room for so many positions of a taken slot. False, with nothing changed there, when others hold the memory. */
@@ -106,14 +104,14 @@ export class SlotPool {
     for (const [index] of this.#idle.entries()) this.#forget(index);
   }
 
-  #reuse(idle: HeldSlot, length: number): { slot: number; held: number } {
+  #reuse(idle: CachedSlot, length: number): { slot: number; held: number } {
     this.#idle.splice(this.#idle.indexOf(idle), 1);
     return { slot: idle.slot, held: this.#truncate(idle.slot, length) };
   }
 
   /** The slot that holds most of the beginning of `ids`, and how much; of equal ones an empty one, else the first. */
-  #bestOf(slots: readonly HeldSlot[], wanted: Origin): { of: HeldSlot; held: number } | undefined {
-    let best: { of: HeldSlot; held: number } | undefined;
+  #bestOf(slots: readonly CachedSlot[], wanted: Origin): { of: CachedSlot; held: number } | undefined {
+    let best: { of: CachedSlot; held: number } | undefined;
     for (const of of slots) {
       const held = this.#reusable(of, wanted);
       const isBetter =
@@ -124,14 +122,14 @@ export class SlotPool {
   }
 
   /** Positions of a slot that serve a sequence. A state that cannot go back serves it whole or not at all. */
-  #reusable({ ids, lineage, length }: HeldSlot, wanted: Origin): number {
+  #reusable({ ids, lineage, length }: CachedSlot, wanted: Origin): number {
     if (lineage !== wanted.lineage) return 0;
     const shared = Math.min(length, sharedPrefix(ids, wanted.ids));
     return this.#state.keepsPositions || shared === length ? shared : 0;
   }
 
   #forget(index: number): void {
-    const { slot } = this.#idle[index] as HeldSlot;
+    const { slot } = this.#idle[index] as CachedSlot;
     this.#truncate(slot, 0);
     this.#idle[index] = { slot, ...EMPTY };
   }

@@ -99,15 +99,15 @@ test('a golden is compared, and limits that are missed fail', async (t) => {
   assert.match(neither.stderr, /--file or --golden/);
 });
 
-test('bench says what guessing by a draft gains', async (t) => {
+test('bench says what a draft gains', async (t) => {
   const model = await tinyModelFile(t);
   const draft = ['--draft', model, '--draft-device', 'reference', '--draft-tokens', '2', '--deterministic'];
   const { code, stdout, stderr } = await runCli(t, ['bench', '-m', model, ...BENCH, ...draft, '--json']);
   assert.equal(code, 0, stderr);
   const { results } = JSON.parse(stdout);
-  const guessed = results.find(({ test: name }: { test: string }) => name.includes('guessed'));
-  assert.equal(guessed?.guesses.accepted, 1, stdout);
-  assert.ok(guessed.guesses.ratio > 0);
+  const speculative = results.find(({ test: name }: { test: string }) => name.includes('speculative'));
+  assert.equal(speculative?.speculative.accepted, 1, stdout);
+  assert.ok(speculative.speculative.ratio > 0);
   assert.doesNotMatch(stderr, /NaN/);
   const alone = await runCli(t, ['bench', '-m', model, ...BENCH, '--draft-tokens', '2']);
   assert.equal(alone.code, 2);

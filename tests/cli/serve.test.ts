@@ -72,8 +72,8 @@ test('a key is asked for where one is set, and metrics count', async (t) => {
   const authorization = 'Bearer secret';
   const metrics = await (await fetch(`${url}/metrics`, { headers: { authorization } })).text();
   assert.match(metrics, /rocmforge_tokens_total\{model="tiny",kind="generated"\} 12\n/);
-  assert.match(metrics, /rocmforge_guessed_tokens_total\{model="tiny",outcome="accepted"\} [1-9]/);
-  assert.match(metrics, /rocmforge_guessed_tokens_total\{model="tiny",outcome="rejected"\} 0\n/);
+  assert.match(metrics, /rocmforge_draft_tokens_total\{model="tiny",outcome="accepted"\} [1-9]/);
+  assert.match(metrics, /rocmforge_draft_tokens_total\{model="tiny",outcome="rejected"\} 0\n/);
   assert.match(metrics, /rocmforge_whole_steps\{model="tiny",state="hit"\} \d/);
   assert.match(
     metrics,

@@ -12,7 +12,7 @@ import { Engine } from '../../src/engine/engine.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { AsyncModelLoader } from '../../src/load/async-model-loader.ts';
 import { ExecutionPlan } from '../../src/plan/execution-plan.ts';
-import { KvCache } from '../../src/state/kv-cache.ts';
+import { KvBlockAllocator } from '../../src/state/kv-cache.ts';
 import { describeModel } from '../../src/plan/parts/plan-options.ts';
 import { StepProfile } from '../../src/runtime/jobs/step-profile.ts';
 import { idsOf } from '../support/ids-of.ts';
@@ -232,7 +232,11 @@ test('disposal waits for forced decoding under way, which then ends', async () =
   const from = { gguf, device, architectures: ALL_ARCHITECTURES };
   const loader = new AsyncModelLoader(device);
   const plan = await ExecutionPlan.fromGguf(from, loader, { context: 32 });
-  const engine = new Engine({ device, plan, state: new KvCache(describeModel(from, { context: 32 }).cache) });
+  const engine = new Engine({
+    device,
+    plan,
+    state: new KvBlockAllocator(describeModel(from, { context: 32 }).cache),
+  });
   const order: string[] = [];
   let release = (): void => {};
   const held = new Promise<void>((resolve) => {

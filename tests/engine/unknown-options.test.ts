@@ -4,7 +4,7 @@ import { loadModel as loadInBrowser } from '../../src/browser/load-model.ts';
 import { openNullDevice } from '../../src/devices/null/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
-import { GgufLoader, loadModel, openDevice, Residency } from '../../src/index.ts';
+import { GgufLoader, loadModel, openDevice, SharedDeviceMemory } from '../../src/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openGguf, openSource } from '../../src/node/index.ts';
 import { ModelServer } from '../../src/server/index.ts';
@@ -49,7 +49,7 @@ test('loading refuses options that nobody reads, by types and when it runs', asy
   await assert.rejects(openSource(PATH, { mmapped: true }), unknown('mmapped', 'mmap'));
   const device = openNullDevice();
   // @ts-expect-error: no such option
-  await assert.rejects(Residency.open(device, { bytes: 1 }), unknown('bytes'));
+  await assert.rejects(SharedDeviceMemory.open(device, { bytes: 1 }), unknown('bytes'));
   await using gguf = await tinyModel();
   // @ts-expect-error: no such option
   assert.throws(() => new GgufLoader(gguf, device, { reader: 1 }), unknown('reader', 'readers'));

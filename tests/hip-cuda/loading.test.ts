@@ -8,7 +8,7 @@ import { LanguageModel, type ModelOptions } from '../../src/engine/language-mode
 import { LOAD_MODES } from '../../src/runtime/opening/load-mode.ts';
 import { BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
-import { Residency } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/residency.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { checkFailedCreations } from '../support/failed-creations.ts';
@@ -211,10 +211,10 @@ emulated('two models in memory for one and a half say what each says alone', asy
   await withDevice(emulator, async (device) => {
     const { fit } = alone;
     const memory = 2 * (fit.onDevice - fit.weights) + Math.ceil(1.5 * fit.weights);
-    const residency = await Residency.open(device, { memory });
+    const sharedMemory = await SharedDeviceMemory.open(device, { memory });
     const open = async () => {
       const gguf = await GgufFile.open(new WatchedSource(bytes));
-      const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+      const parts = { gguf, device, sharedMemory, architectures: ALL_ARCHITECTURES };
       return LanguageModel.open(parts, { context: 32, batch: 2 });
     };
     await using first = await open();

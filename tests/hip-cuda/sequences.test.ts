@@ -42,7 +42,7 @@ emulated('with the embedding on the host the same bits come, Q8_0', (emulator) =
 );
 
 emulated(
-  'of one plan for everything, texts and probabilities are the same in any batch, guessed or not',
+  'of one plan for everything, texts and probabilities are the same in any batch, with drafts or without',
   (emulator) =>
     withDevice(emulator, async (device) => {
       const gguf = await tinyModel('Q8_0');
@@ -63,14 +63,14 @@ emulated(
         const stream = model.generate(prompt, how);
         const tokens: object[] = [];
         for await (const { token } of stream) if (token) tokens.push(token);
-        return { tokens, guesses: [stream.end.proposedTokens, stream.end.acceptedTokens] };
+        return { tokens, drafts: [stream.end.proposedTokens, stream.end.acceptedTokens] };
       };
       const [first, second] = PROMPTS as [number[], number[]];
       const alone = [await answer(first, 0), await answer(second, 0)];
       const together = await Promise.all([answer(first), answer(second)]);
-      for (const [i, { tokens, guesses }] of together.entries()) {
+      for (const [i, { tokens, drafts }] of together.entries()) {
         assert.deepEqual(tokens, alone[i]?.tokens);
-        assert.ok((guesses[0] ?? 0) > 3 && guesses[0] === guesses[1], `${guesses}`);
+        assert.ok((drafts[0] ?? 0) > 3 && drafts[0] === drafts[1], `${drafts}`);
       }
     }),
 );

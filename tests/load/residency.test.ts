@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { openNullDevice } from '../../src/devices/null/index.ts';
-import { Residency, type Resident } from '../../src/load/residency.ts';
+import { SharedDeviceMemory, type EvictableWeights } from '../../src/load/residency.ts';
 
 /** Weights that know whether they have memory. */
-class Lodger implements Resident {
+class Lodger implements EvictableWeights {
   lastUse = 0;
   isThere = false;
   /** The next creation fails. */
@@ -29,101 +29,101 @@ class Lodger implements Resident {
   }
 }
 
-async function use(residency: Residency, ...lodgers: Lodger[]): Promise<void> {
-  await residency.hold(lodgers);
-  for (const lodger of lodgers) lodger.lastUse = residency.now();
-  residency.giveBack(lodgers);
+async function use(sharedMemory: SharedDeviceMemory, ...lodgers: Lodger[]): Promise<void> {
+  await sharedMemory.hold(lodgers);
+  for (const lodger of lodgers) lodger.lastUse = sharedMemory.now();
+  sharedMemory.giveBack(lodgers);
 }
 
 test('what was used the longest time ago goes first, what is held never', async () => {
-  const residency = await Residency.open(openNullDevice(), { memory: 30 });
+  const sharedMemory = await SharedDeviceMemory.open(openNullDevice(), { memory: 30 });
   const [a, b, c, d] = [10, 10, 10, 10].map((bytes) => new Lodger(bytes)) as [Lodger, Lodger, Lodger, Lodger];
-  for (const lodger of [a, b, c, a]) await use(residency, lodger);
-  assert.equal(residency.weights, 30);
-  await use(residency, d);
+  for (const lodger of [a, b, c, a]) await use(sharedMemory, lodger);
+  assert.equal(sharedMemory.weights, 30);
+  await use(sharedMemory, d);
   assert.deepEqual(
     [a, b, c, d].map(({ isThere }) => isThere),
     [true, false, true, true],
   );
-  await residency.hold([c]);
-  await use(residency, b);
+  await sharedMemory.hold([c]);
+  await use(sharedMemory, b);
   assert.deepEqual(
     [a, b, c, d].map(({ isThere }) => isThere),
     [false, true, true, true],
   );
-  residency.giveBack([c]);
+  sharedMemory.giveBack([c]);
 });
 
 test('who finds everything held waits until something is given back', async () => {
-  const residency = await Residency.open(openNullDevice(), { memory: 20 });
+  const sharedMemory = await SharedDeviceMemory.open(openNullDevice(), { memory: 20 });
   const [a, b] = [new Lodger(15), new Lodger(15)];
-  await residency.hold([a]);
+  await sharedMemory.hold([a]);
   let isThere = false;
-  const waiting = residency.hold([b]).then(() => (isThere = true));
+  const waiting = sharedMemory.hold([b]).then(() => (isThere = true));
   await new Promise((resolve) => setTimeout(resolve, 5));
   assert.equal(isThere, false);
-  residency.giveBack([a]);
+  sharedMemory.giveBack([a]);
   await waiting;
   assert.deepEqual([a.isThere, b.isThere], [false, true]);
 });
 
 test('an abort ends the wait at once, in the line and at its head, and what came meanwhile is given back', async () => {
-  const residency = await Residency.open(openNullDevice(), { memory: 20 });
+  const sharedMemory = await SharedDeviceMemory.open(openNullDevice(), { memory: 20 });
   const [a, b, c] = [15, 15, 4].map((bytes) => new Lodger(bytes)) as [Lodger, Lodger, Lodger];
   const isAborted = (error: unknown) => isRocmforgeError(error, 'ABORTED');
-  await residency.hold([a]);
+  await sharedMemory.hold([a]);
   const [first, second] = [new AbortController(), new AbortController()];
-  const head = residency.hold([b], first.signal);
-  const inLine = [residency.hold([c], second.signal), residency.reserve(1, second.signal)];
+  const head = sharedMemory.hold([b], first.signal);
+  const inLine = [sharedMemory.hold([c], second.signal), sharedMemory.reserve(1, second.signal)];
   second.abort();
   for (const waiting of inLine) await assert.rejects(waiting, isAborted);
   assert.equal(c.creations, 0);
   first.abort();
   await assert.rejects(head, isAborted);
-  await assert.rejects(residency.hold([a], first.signal), isAborted);
-  residency.giveBack([a]);
-  await use(residency, b);
-  await use(residency, c);
-  assert.deepEqual([a.isThere, b.isThere, c.isThere, residency.forWeights], [false, true, true, 20]);
+  await assert.rejects(sharedMemory.hold([a], first.signal), isAborted);
+  sharedMemory.giveBack([a]);
+  await use(sharedMemory, b);
+  await use(sharedMemory, c);
+  assert.deepEqual([a.isThere, b.isThere, c.isThere, sharedMemory.forWeights], [false, true, true, 20]);
 });
 
 test('who leaves while it waits for room gets none', async () => {
-  const residency = await Residency.open(openNullDevice(), { memory: 20 });
+  const sharedMemory = await SharedDeviceMemory.open(openNullDevice(), { memory: 20 });
   const [a, b] = [new Lodger(15), new Lodger(15)];
-  await residency.hold([a]);
-  const waiting = residency.hold([b]);
-  await residency.leave(b);
-  residency.giveBack([a]);
+  await sharedMemory.hold([a]);
+  const waiting = sharedMemory.hold([b]);
+  await sharedMemory.leave(b);
+  sharedMemory.giveBack([a]);
   await assert.rejects(waiting, (error) => isRocmforgeError(error, 'DISPOSED'));
-  assert.deepEqual([b.creations, residency.weights], [0, 0]);
-  await residency.hold([a]);
+  assert.deepEqual([b.creations, sharedMemory.weights], [0, 0]);
+  await sharedMemory.hold([a]);
   assert.ok(a.isThere);
 });
 
 test('what cannot have room is refused, and what was held for it given back', async () => {
-  const residency = await Residency.open(openNullDevice(), { memory: 20 });
+  const sharedMemory = await SharedDeviceMemory.open(openNullDevice(), { memory: 20 });
   const [a, b] = [new Lodger(15), new Lodger(15)];
   const isFull = (error: unknown) => isRocmforgeError(error, 'OUT_OF_MEMORY');
-  await assert.rejects(residency.hold([new Lodger(21)]), isFull);
-  await assert.rejects(residency.hold([a, b]), isFull);
-  await residency.reserve(10);
-  await assert.rejects(residency.hold([a]), isFull);
-  await assert.rejects(residency.reserve(11), isFull);
-  residency.free(10);
+  await assert.rejects(sharedMemory.hold([new Lodger(21)]), isFull);
+  await assert.rejects(sharedMemory.hold([a, b]), isFull);
+  await sharedMemory.reserve(10);
+  await assert.rejects(sharedMemory.hold([a]), isFull);
+  await assert.rejects(sharedMemory.reserve(11), isFull);
+  sharedMemory.free(10);
   b.isRefused = true;
-  await assert.rejects(residency.hold([b]), RangeError);
+  await assert.rejects(sharedMemory.hold([b]), RangeError);
   b.isRefused = false;
-  await residency.hold([b]);
-  assert.equal(residency.weights, 15);
-  await assert.rejects(Residency.open(openNullDevice(), { memory: 0 }), (error) =>
+  await sharedMemory.hold([b]);
+  assert.equal(sharedMemory.weights, 15);
+  await assert.rejects(SharedDeviceMemory.open(openNullDevice(), { memory: 0 }), (error) =>
     isRocmforgeError(error, 'INVALID_ARGUMENT'),
   );
 });
 
 test('twenty who need one at once create it once', async () => {
-  const residency = await Residency.open(openNullDevice(), { memory: 20 });
+  const sharedMemory = await SharedDeviceMemory.open(openNullDevice(), { memory: 20 });
   const lodger = new Lodger(20);
-  await Promise.all(Array.from({ length: 20 }, () => use(residency, lodger)));
+  await Promise.all(Array.from({ length: 20 }, () => use(sharedMemory, lodger)));
   assert.equal(lodger.creations, 1);
 });
 
@@ -132,22 +132,22 @@ test('whatever is asked for in whatever order, the budget holds and everybody ge
   const asked = fc.array(fc.array(fc.nat(5), { minLength: 1, maxLength: 2 }), { maxLength: 30 });
   await fc.assert(
     fc.asyncProperty(sizes, asked, async (bytes, wanted) => {
-      const residency = await Residency.open(openNullDevice(), { memory: 24 });
+      const sharedMemory = await SharedDeviceMemory.open(openNullDevice(), { memory: 24 });
       const lodgers = bytes.map((size) => new Lodger(size));
       const user = async (indices: readonly number[]) => {
         const held = [...new Set(indices.map((i) => lodgers[i % lodgers.length] as Lodger))];
-        await residency.hold(held);
+        await sharedMemory.hold(held);
         assert.ok(held.every(({ isThere }) => isThere));
         await Promise.resolve();
         assert.ok(held.every(({ isThere }) => isThere));
         const there = lodgers.filter(({ isThere }) => isThere);
         assert.ok(there.reduce((sum, { byteLength }) => sum + byteLength, 0) <= 24);
-        for (const lodger of held) lodger.lastUse = residency.now();
-        residency.giveBack(held);
+        for (const lodger of held) lodger.lastUse = sharedMemory.now();
+        sharedMemory.giveBack(held);
       };
       await Promise.all(wanted.map(user));
-      await Promise.all(lodgers.map((lodger) => residency.leave(lodger)));
-      assert.equal(residency.weights, 0);
+      await Promise.all(lodgers.map((lodger) => sharedMemory.leave(lodger)));
+      assert.equal(sharedMemory.weights, 0);
       assert.ok(lodgers.every(({ isThere }) => !isThere));
     }),
     { numRuns: 200 },

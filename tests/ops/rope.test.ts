@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RopeParameters, RopeTurns } from '../../src/ops/index.ts';
+import { type RopeParameters, RopeAngles } from '../../src/ops/index.ts';
 
 /** Angle and magnitude of each pair at a position. */
 function turnsAt(parameters: RopeParameters, position: number, factors?: readonly number[]) {
   const out = new Float32Array(parameters.dimensions);
-  new RopeTurns(parameters, factors).fill(position, out);
+  new RopeAngles(parameters, factors).fill(position, out);
   return Array.from({ length: parameters.dimensions / 2 }, (_, i) => {
     const [cos, sin] = [out[2 * i] as number, out[2 * i + 1] as number];
     return { angle: Math.atan2(sin, cos), magnitude: Math.hypot(cos, sin) };
@@ -87,8 +87,8 @@ test('yarn without extrapolation interpolates everything and does not stretch', 
 
 test('a row may be written anywhere in a table', () => {
   const out = new Float32Array(24).fill(9);
-  new RopeTurns(PLAIN).fill(5, out, 8);
+  new RopeAngles(PLAIN).fill(5, out, 8);
   const alone = new Float32Array(8);
-  new RopeTurns(PLAIN).fill(5, alone);
+  new RopeAngles(PLAIN).fill(5, alone);
   assert.deepEqual([...out], [...new Array<number>(8).fill(9), ...alone, ...new Array<number>(8).fill(9)]);
 });

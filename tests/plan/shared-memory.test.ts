@@ -5,7 +5,7 @@ import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
-import { Residency } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/residency.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
@@ -27,13 +27,13 @@ interface Opened {
 async function open(
   format: string,
   device: Device,
-  residency?: Residency,
+  sharedMemory?: SharedDeviceMemory,
   options: ModelOptions = OPTIONS,
 ): Promise<Opened> {
   const source = new WatchedSource(await tinyBytes(format));
   const gguf = await GgufFile.open(source);
   source.bytesRead = 0;
-  const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+  const parts = { gguf, device, sharedMemory, architectures: ALL_ARCHITECTURES };
   return { source, model: await LanguageModel.open(parts, options) };
 }
 
@@ -62,9 +62,9 @@ for (const [name, openDevice] of DEVICES) {
     }
     // Room for the largest model and a bit: creating more than there is would throw.
     await using device = await openDevice(kept + Math.ceil(1.2 * largest));
-    const residency = await Residency.open(device);
+    const sharedMemory = await SharedDeviceMemory.open(device);
     const opened: Opened[] = [];
-    for (const format of FORMATS) opened.push(await open(format, device, residency));
+    for (const format of FORMATS) opened.push(await open(format, device, sharedMemory));
     for (let round = 0; round < 2; round++) {
       for (const [i, one] of opened.entries()) assert.deepEqual(await tokensOf(one), expected[i], FORMATS[i]);
     }
@@ -75,12 +75,12 @@ for (const [name, openDevice] of DEVICES) {
     // At once, they take one another's memory step by step.
     const all = await Promise.all([...opened, ...opened].map((one) => tokensOf(one)));
     assert.deepEqual(all, [...expected, ...expected]);
-    assert.ok(residency.weights <= residency.forWeights);
+    assert.ok(sharedMemory.weights <= sharedMemory.forWeights);
     const [first] = opened as [Opened];
     for (const { model } of opened.slice(1)) await model.dispose();
     assert.deepEqual(await tokensOf(first), expected[0]);
     await first.model.dispose();
-    assert.equal(residency.weights, 0);
+    assert.equal(sharedMemory.weights, 0);
     assert.equal(device.liveObjects(), 0);
   });
 }
@@ -90,8 +90,10 @@ test('twenty requests for a model whose weights were taken cause one load', asyn
   const { fit } = probe.model;
   await probe.model.dispose();
   await using device = openReferenceDevice();
-  const residency = await Residency.open(device, { memory: 2 * (fit.onDevice - fit.weights) + fit.weights });
-  const [one, other] = [await open('Q8_0', device, residency), await open('Q8_0', device, residency)];
+  const sharedMemory = await SharedDeviceMemory.open(device, {
+    memory: 2 * (fit.onDevice - fit.weights) + fit.weights,
+  });
+  const [one, other] = [await open('Q8_0', device, sharedMemory), await open('Q8_0', device, sharedMemory)];
   await one.model.loaded;
   await other.model.loaded;
   assert.ok(one.model.plan.weights.every(({ state }) => state === 'evicted'));
@@ -112,10 +114,12 @@ test('steps that went with their weights need not be dropped to keep few', async
   const { fit } = probe.model;
   await probe.model.dispose();
   await using device = openReferenceDevice();
-  const residency = await Residency.open(device, { memory: 2 * (fit.onDevice - fit.weights) + fit.weights });
+  const sharedMemory = await SharedDeviceMemory.open(device, {
+    memory: 2 * (fit.onDevice - fit.weights) + fit.weights,
+  });
   const options = { ...OPTIONS, preparedSteps: 1 };
-  const one = await open('Q8_0', device, residency, options);
-  const other = await open('Q8_0', device, residency, options);
+  const one = await open('Q8_0', device, sharedMemory, options);
+  const other = await open('Q8_0', device, sharedMemory, options);
   const generated = await tokensOf(one);
   assert.deepEqual(await tokensOf(other), generated);
   // The step that generates is gone; a whole step of another kind takes its place.
@@ -131,15 +135,15 @@ test('steps that went with their weights need not be dropped to keep few', async
 
 test('a weight that cannot be read leaves the others in place, and is tried again', async () => {
   await using device = openReferenceDevice();
-  const residency = await Residency.open(device);
-  const [one, other] = [await open('Q8_0', device, residency), await open('F16', device, residency)];
+  const sharedMemory = await SharedDeviceMemory.open(device);
+  const [one, other] = [await open('Q8_0', device, sharedMemory), await open('F16', device, sharedMemory)];
   const expected = await tokensOf(one);
   await other.model.loaded;
   await tokensOf(other);
-  await residency.reserve(residency.forWeights - residency.weights);
-  await residency.reserve(weightsOf(one));
+  await sharedMemory.reserve(sharedMemory.forWeights - sharedMemory.weights);
+  await sharedMemory.reserve(weightsOf(one));
   assert.ok(one.model.plan.weights.some(({ state }) => state === 'evicted'));
-  residency.free(weightsOf(one));
+  sharedMemory.free(weightsOf(one));
   one.source.failFrom = one.source.reads + 2;
   await assert.rejects(tokensOf(one), /test says so/);
   one.source.failFrom = undefined;
@@ -152,10 +156,10 @@ test('a weight that cannot be read leaves the others in place, and is tried agai
 for (const [name, open] of DEVICES) {
   test(`${name}: a device that stays remembers no model that has gone`, async () => {
     await using device = await open();
-    const residency = await Residency.open(device);
+    const sharedMemory = await SharedDeviceMemory.open(device);
     const life = async () => {
       const gguf = await GgufFile.open(new MemorySource(await tinyBytes('Q8_0'), 'tiny.gguf'));
-      const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+      const parts = { gguf, device, sharedMemory, architectures: ALL_ARCHITECTURES };
       await using model = await LanguageModel.open(parts, OPTIONS);
       await model.generate([1, 40], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
       return new WeakRef(model.plan);

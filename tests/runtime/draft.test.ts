@@ -4,7 +4,7 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { Device } from '../../src/device/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import type { GenerateOptions } from '../../src/engine/generate-options.ts';
-import { LanguageModel, type ModelOptions, type ModelParts } from '../../src/engine/language-model.ts';
+import { LanguageModel, type ModelOptions, type ModelSetup } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
@@ -35,7 +35,7 @@ const REQUESTS: readonly Request[] = Array.from({ length: 4 }, (_, i) => ({
 
 const CONTEXT = 64;
 
-async function partsOf(device: Device, draft?: Promise<GgufFile>): Promise<ModelParts> {
+async function partsOf(device: Device, draft?: Promise<GgufFile>): Promise<ModelSetup> {
   const parts = { gguf: await tinyModel(), device, architectures: ALL_ARCHITECTURES };
   return draft ? { ...parts, draft: { gguf: await draft } } : parts;
 }
@@ -113,7 +113,7 @@ test('memory for less than two, small steps, and a draft with a shorter context 
   assert.ok(brief.accepted === brief.proposed && brief.proposed > 0);
 });
 
-test('some are guessed and others not; a constrained one and one that is left do no harm', async () => {
+test('some have draft tokens and others not; a constrained one and one that is left do no harm', async () => {
   const { texts } = await expected;
   const device = await openCpu({ threads: 1 });
   await using model = await LanguageModel.open(await partsOf(device, tinyModel()), {
@@ -135,7 +135,7 @@ test('some are guessed and others not; a constrained one and one that is left do
   })();
   const controller = new AbortController();
   const aborted = model.generate([9, 8, 7, 6], { maxTokens: 40, signal: controller.signal }).text();
-  const [constrained, plain, guessed] = await Promise.all([
+  const [constrained, plain, drafted] = await Promise.all([
     say(model, { prompt: (REQUESTS[0] as Request).prompt, options: held }),
     say(model, { prompt: REQUESTS[2]?.prompt ?? [], options: { ...REQUESTS[2]?.options, speculation: 0 } }),
     say(model, REQUESTS[3] as Request),
@@ -143,9 +143,9 @@ test('some are guessed and others not; a constrained one and one that is left do
     Promise.resolve().then(() => controller.abort()),
     assert.rejects(aborted, { code: 'ABORTED' }),
   ]);
-  assert.deepEqual([constrained?.tokens, plain?.tokens, guessed?.tokens], [texts[0], texts[2], texts[3]]);
+  assert.deepEqual([constrained?.tokens, plain?.tokens, drafted?.tokens], [texts[0], texts[2], texts[3]]);
   assert.deepEqual([constrained?.proposed, plain?.proposed], [0, 0]);
-  assert.ok((guessed?.proposed ?? 0) > 0);
+  assert.ok((drafted?.proposed ?? 0) > 0);
 });
 
 test('an open model may be the draft, and stays open', async () => {

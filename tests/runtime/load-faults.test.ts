@@ -7,7 +7,7 @@ import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import { Residency } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/residency.ts';
 import { kernelBytes, openCpu } from '../../src/node/open-cpu.ts';
 import { nodeWorkerHost } from '../../src/node/worker-host.ts';
 import { checkFailedCreations } from '../support/failed-creations.ts';
@@ -90,7 +90,7 @@ test('a decoding thread that dies fails the load, and a second one has a fresh t
   };
   await using decoder = await openCpuDecoder({ host: { threads: 1, start }, kernels: await kernelBytes() });
   await using device = openReferenceDevice();
-  const residency = await Residency.open(device);
+  const sharedMemory = await SharedDeviceMemory.open(device);
   const bytes = await tinyBytes('Q8_0');
   const life = async (source: WatchedSource) => {
     await using gguf = await GgufFile.open(source);
@@ -99,7 +99,7 @@ test('a decoding thread that dies fails the load, and a second one has a fresh t
       decode: decoder.decode.bind(decoder),
       [Symbol.asyncDispose]: async () => {},
     };
-    const parts = { gguf, device, residency, decoder: borrowed, architectures: ALL_ARCHITECTURES };
+    const parts = { gguf, device, sharedMemory, decoder: borrowed, architectures: ALL_ARCHITECTURES };
     await using model = await LanguageModel.open(parts, { ...OPTIONS, load: 'eager', weights: 'f32' });
     return await answer(model);
   };

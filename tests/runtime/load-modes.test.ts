@@ -59,7 +59,7 @@ for (const load of LOAD_MODES) {
     }, 0);
     await Promise.all(model.plan.weights.map((tensor) => tensor.ready()));
     assert.equal(source.bytesRead, weights);
-    assert.equal(model.plan.isGpuLoaded, true);
+    assert.equal(model.plan.isLoaded, true);
   });
 }
 
@@ -236,7 +236,7 @@ for (const [name, openDevice] of [
     assert.ok(model.fit.weights <= 0.9 * all, `${model.fit.weights} of ${all}`);
     assert.deepEqual(await tokensOf(model), expected);
     assert.deepEqual(await tokensOf(model), expected);
-    assert.equal(model.plan.isGpuLoaded, false);
+    assert.equal(model.plan.isLoaded, false);
     // A pass that breaks off leaves the slots to the wrong layers.
     for (const after of [1, 9, 14]) {
       source.failFrom = source.reads + after;

@@ -8,15 +8,15 @@ import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openCpu } from '../../src/node/open-cpu.ts';
 import { tinyModel } from '../support/tiny-model.ts';
 
-test('what followed the last ids before is guessed, of the longest repetition the last', () => {
+test('what followed the last ids before is proposed, of the longest repetition the last', () => {
   assert.deepEqual(lookUp([1, 2, 3, 9, 1, 2, 3], 3), [9, 1, 2]);
   assert.deepEqual(lookUp([1, 2, 7, 5, 1, 2, 8, 1, 2], 1), [8]);
   assert.deepEqual(lookUp([4, 1, 2, 7, 5, 1, 2, 8, 4, 1, 2], 2), [7, 5], 'three ids are surer than two');
   for (const ids of [[], [1], [1, 1], [1, 2, 3, 4]]) assert.deepEqual(lookUp(ids, 4), []);
   fc.assert(
     fc.property(fc.array(fc.nat(3), { maxLength: 60 }), fc.nat(8), (ids, most) => {
-      const guesses = lookUp(ids, most);
-      assert.ok(guesses.length <= most && guesses.every((id) => ids.includes(id)));
+      const proposed = lookUp(ids, most);
+      assert.ok(proposed.length <= most && proposed.every((id) => ids.includes(id)));
     }),
   );
 });
@@ -68,7 +68,7 @@ async function said(options: ModelOptions) {
   return { first, steps: model.counters.steps };
 }
 
-test('guessed ids change no token, and save steps', async () => {
+test('draft ids change no token, and save steps', async () => {
   const plain = await said({ sequences: 1, inFlight: 1 });
   const alone = await said({ sequences: 1, speculation: 6 });
   assert.deepEqual(alone.first, plain.first);

@@ -57,12 +57,12 @@ test('an idle engine records what may come: nobody waits for it then, and nothin
   assert.equal(model.device.liveObjects(), 0);
 });
 
-test('guesses take what room is left, and give way to what is wanted', async () => {
+test('steps recorded ahead take what room is left, and give way to what is wanted', async () => {
   const model = await open({ preparedSteps: 2 });
   const before = model.device.liveObjects();
   await recorded(model, 2);
   assert.equal(model.device.liveObjects() - before, 2);
-  // The likelier guess, of a step full of a prompt, is still there when the other has given way to a prompt of 2.
+  // The likelier of them, a step full of a prompt, is still there when the other has given way to a prompt of 2.
   await run(model, [2, 16], 1);
   const { preparedAhead, preparedAheadUsed, preparedMisses } = model.counters;
   assert.deepEqual([preparedAhead, preparedAheadUsed, preparedMisses], [2, 1, 1]);

@@ -6,10 +6,10 @@ import {
   type BatchRules,
   ContinuousBatcher,
   SequencePlace,
-  type StepPlan,
+  type ScheduledStep,
 } from '../../src/scheduler/continuous-batcher.ts';
 import { SlotPool } from '../../src/state/slot-pool.ts';
-import { KvCache } from '../../src/state/kv-cache.ts';
+import { KvBlockAllocator } from '../../src/state/kv-cache.ts';
 import { KV_BLOCK_SIZE } from '../../src/model/layer-states.ts';
 
 const CONTEXT = 256;
@@ -22,9 +22,9 @@ class Fake implements Batchable {
   /** A constrained sequence: what follows an id is known some turns after it. */
   constrained = false;
   hostTurns = 0;
-  /** Its ids are guessed, some of them wrong. */
+  /** Draft ids are proposed for it, some of them wrong. */
   speculates = false;
-  guesses: readonly number[] = [];
+  draftIds: readonly number[] = [];
 
   constructor(
     readonly name: number,
@@ -41,11 +41,11 @@ class Fake implements Batchable {
     return (this.speculates && isPending) || (this.constrained && (isPending || this.hostTurns > 0));
   }
 
-  /** Rewinds to what is right, and guesses on: every third id wrong. */
-  guess(): void {
+  /** Rewinds to what is right, and proposes again: every third id wrong. */
+  propose(): void {
     if (!this.speculates) return;
     this.place.computed = Math.min(this.place.computed, this.ids.length - 1);
-    this.guesses = [0, 1, 2, 3]
+    this.draftIds = [0, 1, 2, 3]
       .map((i) => this.ids.length + i)
       .map((position) => (position % 3 === 0 ? -7 : this.idAt(position)));
   }
@@ -66,9 +66,9 @@ interface Cell {
  * what was lost comes back from plans of the same capacity.
  */
 class Model {
-  readonly state: KvCache;
+  readonly state: KvBlockAllocator;
   readonly batcher: ContinuousBatcher<Fake>;
-  readonly underWay: StepPlan<Fake>[] = [];
+  readonly underWay: ScheduledStep<Fake>[] = [];
   readonly #cells = new Map<number, Cell>();
   /** What is to come back, by cache cell. */
   readonly #lost = new Map<number, Cell>();
@@ -81,7 +81,7 @@ class Model {
     rules?: BatchRules,
   ) {
     this.#blocks = blocks;
-    this.state = new KvCache({ blocks, slots: limits.slots, context: CONTEXT });
+    this.state = new KvBlockAllocator({ blocks, slots: limits.slots, context: CONTEXT });
     const capacities = [1, 8, limits.rows].filter((rows, i) => rows < limits.rows || i === 2);
     const slots = new SlotPool(this.state, limits.slots);
     this.batcher = new ContinuousBatcher({ ...limits, capacities }, slots, rules);
@@ -114,11 +114,11 @@ class Model {
       );
       const known = sequence.ids.length;
       for (let position = first; position < first + count; position++) {
-        const isGuess = position >= known && from < 0;
-        const id = isGuess
-          ? sequence.guesses[position - known]
+        const isDraft = position >= known && from < 0;
+        const id = isDraft
+          ? sequence.draftIds[position - known]
           : (sequence.ids[position] ?? this.#sampled[from]);
-        if (!isGuess)
+        if (!isDraft)
           assert.equal(
             id,
             sequence.idAt(position),
@@ -145,9 +145,9 @@ class Model {
       for (let row = 0; row < outputs && sequence.ids.length < sequence.limit; row++) {
         const id = sequence.idAt(sequence.ids.length);
         sequence.ids.push(id);
-        if (sequence.guesses[row] !== id) break;
+        if (sequence.draftIds[row] !== id) break;
       }
-      sequence.guess();
+      sequence.propose();
       sequence.hostTurns = 2;
       if (sequence.ids.length < sequence.limit) continue;
       this.batcher.remove(sequence);

@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { KvCache } from '../../src/state/kv-cache.ts';
+import { KvBlockAllocator } from '../../src/state/kv-cache.ts';
 import { blocksFor, KV_BLOCK_SIZE } from '../../src/model/layer-states.ts';
 
 const SLOTS = 4;
 const BLOCKS = 10;
 const CONTEXT = 6 * KV_BLOCK_SIZE;
 
-test('no block is lost or has two owners unless it was lent, whatever is reserved, lent and truncated', () => {
+test('no block is lost or has two owners unless it was shared, whatever is reserved, shared and truncated', () => {
   const step = fc.record({
     slot: fc.nat(SLOTS - 1),
     length: fc.nat(CONTEXT + KV_BLOCK_SIZE),
-    does: fc.constantFrom('grow', 'shrink', 'lend'),
+    does: fc.constantFrom('grow', 'shrink', 'share'),
     to: fc.nat(SLOTS - 1),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const cache = new KvCache({ blocks: BLOCKS, slots: SLOTS, context: CONTEXT });
+      const cache = new KvBlockAllocator({ blocks: BLOCKS, slots: SLOTS, context: CONTEXT });
       const model = new Model(cache);
       for (const { slot, length, does, to } of steps) {
         if (does === 'grow') model.grow(slot, length);
         else if (does === 'shrink') model.shrink(slot, length);
-        else if (slot !== to) model.lend(slot, to, length);
+        else if (slot !== to) model.share(slot, to, length);
         model.check();
       }
     }),
@@ -35,7 +35,7 @@ class Model {
   readonly #cells = new Map<number, number>();
   #writes = 0;
 
-  constructor(readonly cache: KvCache) {}
+  constructor(readonly cache: KvBlockAllocator) {}
 
   grow(slot: number, length: number): void {
     const held = this.#held[slot] as number[];
@@ -53,13 +53,13 @@ class Model {
     held.length = Math.min(held.length, kept);
   }
 
-  lend(from: number, to: number, length: number): void {
+  share(from: number, to: number, length: number): void {
     const held = this.#held[from] as number[];
     const whole = Math.min(length, held.length);
-    const lent = whole - (whole % this.cache.lendable);
+    const shared = whole - (whole % this.cache.prefixUnit);
     this.shrink(to, 0);
-    this.cache.lend(from, to, lent);
-    this.#held[to] = held.slice(0, lent);
+    this.cache.sharePrefix(from, to, shared);
+    this.#held[to] = held.slice(0, shared);
   }
 
   check(): void {
@@ -89,7 +89,7 @@ class Model {
 }
 
 test('a refused reservation changes nothing', () => {
-  const cache = new KvCache({ blocks: 3, slots: 2, context: CONTEXT });
+  const cache = new KvBlockAllocator({ blocks: 3, slots: 2, context: CONTEXT });
   assert.ok(cache.reserve(0, 2 * KV_BLOCK_SIZE));
   assert.equal(cache.reserve(1, 2 * KV_BLOCK_SIZE), false);
   assert.equal(cache.reserve(0, CONTEXT + 1), false);
@@ -98,7 +98,7 @@ test('a refused reservation changes nothing', () => {
 });
 
 test('a single sequence lies in one piece', () => {
-  const cache = new KvCache({ blocks: 6, slots: 1, context: CONTEXT });
+  const cache = new KvBlockAllocator({ blocks: 6, slots: 1, context: CONTEXT });
   const row = new Int32Array(6);
   cache.reserve(0, CONTEXT);
   cache.writeBlocks(0, row);

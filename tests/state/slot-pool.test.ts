@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SlotPool } from '../../src/state/slot-pool.ts';
-import { KvCache } from '../../src/state/kv-cache.ts';
+import { KvBlockAllocator } from '../../src/state/kv-cache.ts';
 import { RecurrentState } from '../../src/state/recurrent-state.ts';
 
 function poolOf(blocks: number, slots: number) {
-  const state = new KvCache({ blocks, slots, context: 320 });
+  const state = new KvBlockAllocator({ blocks, slots, context: 320 });
   return { state, pool: new SlotPool(state, slots) };
 }
 
@@ -55,7 +55,7 @@ test('a state that cannot go back serves a sequence whole or not at all', () => 
   assert.deepEqual(pool.take(count(30)), { slot: 0, held: 0 });
 });
 
-test('slots lend whole blocks of what another sequence begins with, and keep the rest', () => {
+test('slots share whole blocks of what another sequence begins with, and keep the rest', () => {
   const { state, pool } = poolOf(20, 3);
   assert.deepEqual(pool.take(count(5)), { slot: 0, held: 0 });
   assert.ok(pool.reserve(0, 150));

@@ -10,7 +10,7 @@ import { largestDifference, logitsOf } from './prompt-chunk-tests.ts';
 import { sharedPath } from './shared.ts';
 
 /** How a golden's model is opened: the device is the test's own. */
-export type GoldenOptions = Omit<LoadModelOptions, 'device' | 'threads' | 'residency' | 'hostMemory'>;
+export type GoldenOptions = Omit<LoadModelOptions, 'device' | 'threads' | 'sharedMemory' | 'hostMemory'>;
 
 /** A device that goldens are held against. */
 export interface GoldenDevice {

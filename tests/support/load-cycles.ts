@@ -5,7 +5,7 @@ import type { Device } from '../../src/device/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
-import { Residency } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/residency.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { tinyBytes } from './tiny-model.ts';
 import { until } from './hung.ts';
@@ -45,7 +45,7 @@ export async function checkCycles({
   rounds,
   driverObjects,
 }: Cycles): Promise<void> {
-  const residency = await Residency.open(device);
+  const sharedMemory = await SharedDeviceMemory.open(device);
   const files = await Promise.all(FORMATS.slice(0, count).map((format) => tinyBytes(format)));
   const held = async (): Promise<Held> => ({
     free: (await device.memory()).free,
@@ -55,7 +55,7 @@ export async function checkCycles({
   });
   const life = async (bytes: Uint8Array): Promise<string> => {
     const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
-    const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+    const parts = { gguf, device, sharedMemory, architectures: ALL_ARCHITECTURES };
     await using model = await LanguageModel.open(parts, { context: 32, batch: 2 });
     const text = await model.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
     await model.loaded;

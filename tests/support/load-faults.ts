@@ -7,7 +7,7 @@ import type { Device } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import type { ByteSource } from '../../src/io/index.ts';
-import { Residency } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/residency.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openSource } from '../../src/node/open-source.ts';
 import { temporaryFolder } from './temporary.ts';
@@ -31,13 +31,13 @@ interface Fault {
 
 /** Faults of a file, and aborts, in the middle of a load: a typed error, everything released, and the next load works. */
 export async function checkLoadFaults(t: TestContext, device: Device): Promise<void> {
-  const residency = await Residency.open(device);
+  const sharedMemory = await SharedDeviceMemory.open(device);
   const bytes = await tinyBytes('Q8_0');
   const { free } = await device.memory();
   const life = async ({ source, options }: Attempt): Promise<string> => {
     const gguf = await GgufFile.open(source);
     try {
-      const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+      const parts = { gguf, device, sharedMemory, architectures: ALL_ARCHITECTURES };
       await using model = await LanguageModel.open(parts, { ...OPTIONS, ...options });
       await model.loaded;
       return await model.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();

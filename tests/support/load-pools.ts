@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Device } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
-import { Residency } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/residency.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { TINY, tinyModel } from './tiny-model.ts';
 
@@ -15,7 +15,7 @@ interface Found {
 
 /** Weights in buffers of their own and in pools: the same bytes, the same text, and shared memory makes no difference. */
 export async function checkPools(device: Device): Promise<void> {
-  const residency = await Residency.open(device);
+  const sharedMemory = await SharedDeviceMemory.open(device);
   const alone = await load({ pool: false });
   const pooled = await load({ pool: true });
   assert.ok(alone.offsets.every((offset) => offset === 0));
@@ -26,7 +26,7 @@ export async function checkPools(device: Device): Promise<void> {
   assert.equal(pooled.text, alone.text);
 
   async function load(options: ModelOptions): Promise<Found> {
-    const parts = { gguf: await tinyModel('Q8_0'), device, residency, architectures: ALL_ARCHITECTURES };
+    const parts = { gguf: await tinyModel('Q8_0'), device, sharedMemory, architectures: ALL_ARCHITECTURES };
     await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...options });
     await model.loaded;
     const generation = model.generate([1, 40, 41], { temperature: 0, maxTokens: 3, ignoreEnd: true });

@@ -8,7 +8,7 @@ import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile, loadTensorFloats } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
-import { Residency } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/residency.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { checkFailedCreations } from '../support/failed-creations.ts';
@@ -24,10 +24,10 @@ const bytes = await tinyBytes('Q8_0');
 /** Buffers that the host maps: the ring's slots, results on their way back. */
 const MAPPABLE = BUFFER_USAGE.mapRead | BUFFER_USAGE.mapWrite;
 
-/** What a model generates, twice, and its weights' memory. The device ends with it, unless a residency shares it. */
-async function generated(options: ModelOptions, device: Device, residency?: Residency) {
+/** What a model generates, twice, and its weights' memory. The device ends with it, unless a shared memory holds it. */
+async function generated(options: ModelOptions, device: Device, sharedMemory?: SharedDeviceMemory) {
   const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
-  const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+  const parts = { gguf, device, sharedMemory, architectures: ALL_ARCHITECTURES };
   await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...options });
   const texts: number[][] = [];
   for (let round = 0; round < 2; round++) {
@@ -52,22 +52,22 @@ describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
   });
 
   test('tokens are the same whenever weights come, and when layers are streamed', async () => {
-    const residency = await Residency.open(device);
-    const { texts, fit } = await generated({ load: 'eager' }, device, residency);
+    const sharedMemory = await SharedDeviceMemory.open(device);
+    const { texts, fit } = await generated({ load: 'eager' }, device, sharedMemory);
     assert.deepEqual(texts[0], texts[1]);
     for (const load of ['background', 'lazy'] as const) {
-      assert.deepEqual((await generated({ load }, device, residency)).texts, texts, load);
+      assert.deepEqual((await generated({ load }, device, sharedMemory)).texts, texts, load);
     }
     const weightMemory = Math.floor(0.9 * fit.weights);
-    const streamed = await generated({ weightMemory }, device, residency);
+    const streamed = await generated({ weightMemory }, device, sharedMemory);
     assert.ok(streamed.fit.streamedParts > 0 && streamed.fit.weights < 0.9 * fit.weights);
     assert.deepEqual(streamed.texts, texts);
   });
 
   test('weights that were decoded on the way give the tokens of the reference', async () => {
     const expected = await generated({ weights: 'f32' }, openReferenceDevice());
-    const residency = await Residency.open(device);
-    assert.deepEqual((await generated({ weights: 'f32' }, device, residency)).texts, expected.texts);
+    const sharedMemory = await SharedDeviceMemory.open(device);
+    assert.deepEqual((await generated({ weights: 'f32' }, device, sharedMemory)).texts, expected.texts);
   });
 
   test('tensors by name arrive as their format decodes them', async () => {
@@ -137,21 +137,21 @@ describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
 
 /** Two models in memory for one and a half. */
 async function checkSharing(device: Device): Promise<void> {
-  const open = async (residency: Residency) => {
+  const open = async (sharedMemory: SharedDeviceMemory) => {
     const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
-    const parts = { gguf, device, residency, architectures: ALL_ARCHITECTURES };
+    const parts = { gguf, device, sharedMemory, architectures: ALL_ARCHITECTURES };
     return LanguageModel.open(parts, { context: 32, batch: 2 });
   };
   const say = (model: LanguageModel) =>
     model.generate([1, 40, 41], { temperature: 0, maxTokens: 3, ignoreEnd: true }).text();
-  const alone = await open(await Residency.open(device));
+  const alone = await open(await SharedDeviceMemory.open(device));
   const expected = await say(alone);
   const { onDevice, weights } = alone.fit;
   await alone.dispose();
   const memory = 2 * (onDevice - weights) + Math.ceil(1.5 * weights);
-  const residency = await Residency.open(device, { memory });
-  await using first = await open(residency);
-  await using second = await open(residency);
+  const sharedMemory = await SharedDeviceMemory.open(device, { memory });
+  await using first = await open(sharedMemory);
+  await using second = await open(sharedMemory);
   for (const model of [first, second, first]) {
     model.reset();
     assert.equal(await say(model), expected);

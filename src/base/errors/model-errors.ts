@@ -83,7 +83,7 @@ export const modelErrors = {
   ),
   DRAFT_UNSUPPORTED: entry<{ model: string; found: string; expected: string }>(
     422,
-    'A model of this kind cannot take back wrong guesses.',
+    'A model of this kind cannot roll back rejected draft tokens.',
     'Leave out --draft, or use models with a cache of positions for both: no recurrent ones (RWKV) and no encoders.',
     (p) => `speculation with a draft: ${p.model} has ${p.found}, expected ${p.expected}`,
   ),

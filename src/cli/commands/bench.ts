@@ -86,7 +86,7 @@ export const benchCommand: CliCommand<BenchFlags> = {
   examples: [
     ['bench -m model.gguf', 'pp512 and tg128, as llama-bench'],
     ['bench -m model.gguf --parallel 64 --check cpu', 'and 64 sequences at once; are the tokens right?'],
-    ['bench -m model.gguf --draft small.gguf', 'what does guessing by a smaller model gain?'],
+    ['bench -m model.gguf --draft small.gguf', 'what does a draft model gain?'],
     ['bench -p 128 -n 32 -r 3 --save before.json', 'a short one of the bundled model, to be kept'],
     ['bench -p 128 -n 32 -r 3 --compare before.json --max-ratio 1.05', 'has it become slower?'],
   ],
@@ -95,8 +95,8 @@ export const benchCommand: CliCommand<BenchFlags> = {
     const { maxRatio = MAX_RATIO } = flags;
     checkFlags(flags);
     const before = flags.compare === undefined ? undefined : await readRecord(flags.compare);
-    const guesses = flags.draft !== undefined || (flags.speculation ?? 0) > 0;
-    const options = { ...flags, guesses, signal };
+    const speculative = flags.draft !== undefined || (flags.speculation ?? 0) > 0;
+    const options = { ...flags, speculative, signal };
     const size = flags.context ?? benchmarkContext(options) + 4;
     const sized = { ...flags, context: size, sequences: flags.parallel };
     const { model, seconds, tell } = await loadFromFlags(sized, context);
@@ -163,18 +163,18 @@ function recordText({ model, modelBytes, device, loadSeconds, results }: BenchRe
 }
 
 function resultText(result: BenchmarkResult): string {
-  const { test, median, slowest, fastest, bytesPerSecond, flopsPerSecond, guesses } = result;
+  const { test, median, slowest, fastest, bytesPerSecond, flopsPerSecond, speculative } = result;
   const facts = [
     `${speed(median)} tok/s (${speed(slowest)} to ${speed(fastest)})`,
     `${(bytesPerSecond / 1e9).toPrecision(3)} GB/s`,
     `${(flopsPerSecond / 1e12).toPrecision(3)} TFLOP/s`,
   ];
-  const shown = guesses ? [facts[0], guessText(guesses)] : facts;
+  const shown = speculative ? [facts[0], speculationText(speculative)] : facts;
   return `${test.padEnd(WIDTH)}${shown.join(', ')}`;
 }
 
-function guessText({ ratio, accepted }: NonNullable<BenchmarkResult['guesses']>): string {
-  return `${ratio.toFixed(2)} x as fast as without, ${(100 * accepted).toFixed(0)} % of the guesses came true`;
+function speculationText({ ratio, accepted }: NonNullable<BenchmarkResult['speculative']>): string {
+  return `${ratio.toFixed(2)} x as fast as without, ${(100 * accepted).toFixed(0)} % of the draft tokens accepted`;
 }
 
 function checksText(device: string | undefined, checks: readonly CheckResult[]): string {

@@ -40,7 +40,7 @@ function layoutOf(shape: BatchShape): { offsets: ReadonlyMap<string, number>; by
 }
 
 /** One step's small inputs in pinned memory. The host writes through the views. */
-export class InputSlot implements Disposable {
+export class StepInputs implements Disposable {
   readonly pinned: PinnedBuffer;
   readonly #views: Record<InputName, Int32Array>;
   /** `adapter_scales`, which are no whole numbers. */
@@ -89,7 +89,7 @@ export class InputSlot implements Disposable {
  * pinned slots as steps may be under way at once, each to be written again when its step is done.
  */
 export class BatchInputs implements Disposable {
-  readonly slots: readonly InputSlot[];
+  readonly slots: readonly StepInputs[];
   readonly #buffer: DeviceBuffer;
   readonly #offsets: ReadonlyMap<string, number>;
 
@@ -97,10 +97,10 @@ export class BatchInputs implements Disposable {
     const { offsets, byteLength } = layoutOf(shape);
     this.#offsets = offsets;
     this.#buffer = device.createBuffer(byteLength, 'batch inputs');
-    const slots: InputSlot[] = [];
+    const slots: StepInputs[] = [];
     this.slots = slots;
     try {
-      while (slots.length < slotCount) slots.push(new InputSlot(device, shape, slots.length));
+      while (slots.length < slotCount) slots.push(new StepInputs(device, shape, slots.length));
     } catch (error) {
       this[Symbol.dispose]();
       throw error;

@@ -2,7 +2,7 @@ import { fail, invariant } from '../../base/errors.ts';
 import type { BlockDecoder, BufferRange, Device, PinnedBuffer, Stream } from '../../device/index.ts';
 import { F32, type TensorFormat } from '../../formats/index.ts';
 import type { TensorInfo } from '../../gguf/tensor-info.ts';
-import type { InputSlot } from './batch-inputs.ts';
+import type { StepInputs } from './batch-inputs.ts';
 
 /** An embedding that stays on the host. */
 export interface HostTable {
@@ -14,7 +14,7 @@ export interface HostTable {
 }
 
 /** What it works with. */
-export interface HostEmbeddingParts {
+export interface HostEmbeddingSetup {
   /** The caller's. */
   readonly decoder: BlockDecoder;
   /** Most rows of a step. */
@@ -41,7 +41,7 @@ export class HostEmbedding implements AsyncDisposable {
   #loading: Promise<Uint8Array> | undefined;
 
   /** Pins a place for each step under way. Throws `OUT_OF_MEMORY`. */
-  constructor(device: Device, table: HostTable, { decoder, rows, slots }: HostEmbeddingParts) {
+  constructor(device: Device, table: HostTable, { decoder, rows, slots }: HostEmbeddingSetup) {
     this.#table = table;
     this.#decoder = decoder;
     this.#picked = new Uint8Array(rows * rowBytes(table.tensor.format, table.width));
@@ -67,7 +67,7 @@ export class HostEmbedding implements AsyncDisposable {
   }
 
   /** Picks and decodes the rows of a slot's tokens, whose ids the host knows. Rejects as `load`. */
-  async fill(input: InputSlot): Promise<void> {
+  async fill(input: StepInputs): Promise<void> {
     const table = await this.#bytes();
     const count = input.view('counts')[0] as number;
     const { tensor, width, rows } = this.#table;
@@ -87,7 +87,7 @@ export class HostEmbedding implements AsyncDisposable {
   }
 
   /** Queues the upload of a slot's rows. */
-  upload(stream: Stream, input: InputSlot, target: BufferRange): void {
+  upload(stream: Stream, input: StepInputs, target: BufferRange): void {
     const byteLength = 4 * (input.view('counts')[0] as number) * this.#table.width;
     stream.upload(this.#slotAt(input.index).bytes.subarray(0, byteLength), target);
   }

@@ -12,8 +12,11 @@ export interface PlannedWeight {
   readonly key: string;
 }
 
-/** One part of the model, compiled: which program runs it and which of the file's tensors it reads. */
-export class LayerPlan {
+/**
+ * One part of the model, compiled: which program runs it and which of the file's tensors it reads. That of a layer is what the
+ * first design called a LayerPlan.
+ */
+export class PartPlan {
   readonly weights: readonly PlannedWeight[];
 
   constructor(

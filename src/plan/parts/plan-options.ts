@@ -14,7 +14,7 @@ import type { AdapterSet } from '../../model/lora/adapter-set.ts';
 import type { ModelConfig } from '../../model/model-config.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { recordModel } from '../../model/model-graphs.ts';
-import type { PlanParts } from './plan-parts.ts';
+import type { PlanSetup } from './plan-parts.ts';
 import { tapGraphs } from '../taps/tap-graphs.ts';
 import type { Taps } from '../taps/tap.ts';
 import { UnreadCheck } from '../../model/unread/unread-check.ts';
@@ -40,7 +40,7 @@ export interface PlanOptions {
   readonly batch?: number | undefined;
   /**
    * Every step is computed by one plan, so that what a row gives does not depend on how many others there are: texts are the
-   * same whatever else is in a batch, guessed ahead or not. Steps of few rows take longer. The CPU needs no such thing.
+   * same whatever else is in a batch, with speculation or without. Steps of few rows take longer. The CPU needs no such thing.
    * Default false.
    */
   readonly deterministic?: boolean | undefined;
@@ -49,8 +49,8 @@ export interface PlanOptions {
   /** Sequences that generate at once; more wait for their turn. Default 1. */
   readonly sequences?: number | undefined;
   /**
-   * Tokens of a sequence that are guessed and computed at once, most of them: by a draft model where there is one, else from
-   * what the text repeats. The text is the same and comes faster, the more guesses come true. Recurrent models do without.
+   * Most draft tokens of a sequence that are computed at once: proposed by a draft model where there is one, else from
+   * what the text repeats. The text is the same and comes faster, the more of them are accepted. Recurrent models do without.
    * Default 0, with a draft 4.
    */
   readonly speculation?: number | undefined;
@@ -93,7 +93,7 @@ const MOST_SPECULATION = 64;
 /** What the metadata and the options say about a model. */
 export interface ModelDescription {
   readonly config: ModelConfig;
-  readonly parts: PlanParts;
+  readonly parts: PlanSetup;
   readonly cache: KvCacheSize;
   /** What of the file nothing is computed with, known when a part was recorded. */
   readonly unread: UnreadCheck;
@@ -137,7 +137,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     embedding: options.embedding,
     adapters: adapters && { count: adapters.names.length, chosen: adapters.chosen },
   } as const;
-  const parts: PlanParts = {
+  const parts: PlanSetup = {
     device,
     tensors,
     record: (shape) => {

@@ -7,7 +7,7 @@ import type { ModelGraphs } from '../../model/model-graphs.ts';
 import type { Taps } from '../taps/tap.ts';
 
 /** What an execution plan is compiled from. */
-export interface PlanParts {
+export interface PlanSetup {
   readonly device: Device;
   readonly tensors: TensorIndex;
   /** Records the model for a batch shape. */

@@ -11,9 +11,9 @@ import {
 import { type Cost, type CostContext, costOf, type OpGraph } from '../../ops/index.ts';
 import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../../ops/value.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
-import { BatchInputs, type InputSlot } from '../inputs/batch-inputs.ts';
+import { BatchInputs, type StepInputs } from '../inputs/batch-inputs.ts';
 import { HOST_ROWS } from '../../model/embedding-place.ts';
-import { LayerPlan } from '../parts/layer-plan.ts';
+import { PartPlan } from '../parts/layer-plan.ts';
 import { areOfOneKind, type ModelGraphs, type ModelPart } from '../../model/model-graphs.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 
@@ -43,7 +43,7 @@ export class BatchPlan implements Disposable {
   private constructor(
     readonly device: Device,
     readonly graphs: ModelGraphs,
-    readonly parts: readonly LayerPlan[],
+    readonly parts: readonly PartPlan[],
     readonly buffers: PlanBuffers,
   ) {}
 
@@ -58,7 +58,7 @@ export class BatchPlan implements Disposable {
       kinds.push({ graph, program });
       return program;
     };
-    const plan = async (part: ModelPart) => new LayerPlan(part, await compile(part.graph), tensors);
+    const plan = async (part: ModelPart) => new PartPlan(part, await compile(part.graph), tensors);
     const { embedding, layers, head, sampling } = graphs;
     const parts = await Promise.all([embedding, ...layers, head, sampling].map(plan));
     return new BatchPlan(device, graphs, parts, buffers);
@@ -100,7 +100,7 @@ export class BatchPlan implements Disposable {
   }
 
   /** One of the places, of those that `allocate` made, where a step's inputs wait until the step is done. */
-  input(index: number): InputSlot {
+  input(index: number): StepInputs {
     const input = this.#inputs?.slots[index];
     invariant(input, `input slot ${index} was allocated`);
     return input;
@@ -160,7 +160,7 @@ export class BatchPlan implements Disposable {
   }
 
   /** Queues the upload of an input slot. */
-  upload(stream: Stream, input: InputSlot): void {
+  upload(stream: Stream, input: StepInputs): void {
     invariant(this.#inputs, 'the inputs were allocated');
     stream.upload(input.pinned.bytes, this.#inputs.range());
   }
@@ -202,7 +202,7 @@ export class BatchPlan implements Disposable {
     return this.device.record(executables, `${label} ${this.shape.rows}`);
   }
 
-  #bindings({ part, program, weights }: LayerPlan): Bindings {
+  #bindings({ part, program, weights }: PartPlan): Bindings {
     const { graph } = program;
     const whole = (name: string) => this.buffers.get(name);
     const values = new Map<Tensor | State, BufferRange>();

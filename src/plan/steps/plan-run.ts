@@ -1,5 +1,5 @@
 import type { Stream } from '../../device/index.ts';
-import type { InputSlot } from '../inputs/batch-inputs.ts';
+import type { StepInputs } from '../inputs/batch-inputs.ts';
 import type { BatchPlan, StepKind } from './batch-plan.ts';
 
 /** Results that a step leaves on the device. */
@@ -10,7 +10,7 @@ export interface RunOn {
   readonly stream: Stream;
   readonly batch: BatchPlan;
   readonly kind: StepKind;
-  readonly input: InputSlot;
+  readonly input: StepInputs;
   /** The host waits for the inputs to be on the device before it queues the step. Default false. */
   readonly awaitsInputs?: boolean;
   /** Has the parts queued one by one, and is told of each, by its number in the order of running, before the next is. */

@@ -6,7 +6,7 @@ interface Prepared {
   readonly batch: BatchPlan;
   readonly kind: StepKind;
   /** True until it is wanted, where it was recorded before. */
-  isGuess: boolean;
+  isAhead: boolean;
 }
 
 /** More than the capacities of any device, twice. */
@@ -14,20 +14,20 @@ const DEFAULT_MOST = 32;
 
 /**
  * Whole steps that stay recorded, so that they are queued with one call: as many of those used last as may be. What is
- * wanted is recorded again when it was dropped. Steps that were recorded on a guess take what room is left, and are dropped
+ * wanted is recorded again when it was dropped. Steps that were recorded ahead take what room is left, and are dropped
  * first when something else is wanted.
  */
 export class PreparedSteps {
-  /** The longest unused first, guesses before all. */
+  /** The longest unused first, those recorded ahead before all. */
   readonly #kept: Prepared[] = [];
   /** Steps that were ready when they were wanted. */
   hits = 0;
   /** Steps that had to be recorded first. */
   misses = 0;
   /** Steps that were recorded before anybody wanted them. */
-  guessed = 0;
+  ahead = 0;
   /** How many of those were wanted since. */
-  guessedRight = 0;
+  aheadUsed = 0;
 
   constructor(
     /** Steps that are kept; 0 records every step anew. */
@@ -50,21 +50,21 @@ export class PreparedSteps {
   }
 
   /** Notes that a step was recorded before anybody wanted it. */
-  guess(batch: BatchPlan, kind: StepKind): void {
+  addAhead(batch: BatchPlan, kind: StepKind): void {
     if (this.#find(batch, kind) >= 0) return;
-    this.guessed++;
-    this.#kept.unshift({ batch, kind, isGuess: true });
+    this.ahead++;
+    this.#kept.unshift({ batch, kind, isAhead: true });
   }
 
   /** Notes that a step was queued, and drops what was not used for longest; the stream is done with it first. */
   used(batch: BatchPlan, kind: StepKind, stream: Stream): void {
     const last = this.#kept.at(-1);
-    if (last?.batch === batch && last.kind === kind && !last.isGuess) return;
+    if (last?.batch === batch && last.kind === kind && !last.isAhead) return;
     const known = this.#find(batch, kind);
-    const [step] = known < 0 ? [{ batch, kind, isGuess: false }] : this.#kept.splice(known, 1);
+    const [step] = known < 0 ? [{ batch, kind, isAhead: false }] : this.#kept.splice(known, 1);
     if (step) {
-      if (step.isGuess) this.guessedRight++;
-      step.isGuess = false;
+      if (step.isAhead) this.aheadUsed++;
+      step.isAhead = false;
       this.#kept.push(step);
     }
     while (this.#kept.length > this.most) {

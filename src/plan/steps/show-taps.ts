@@ -1,14 +1,14 @@
 import { asBytes } from '../../base/bytes.ts';
 import { fail } from '../../base/errors.ts';
 import type { Stream } from '../../device/index.ts';
-import type { InputSlot } from '../inputs/batch-inputs.ts';
+import type { StepInputs } from '../inputs/batch-inputs.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import type { Taps } from '../taps/tap.ts';
 
 /** Shows what a part has left to those who look at it, and puts what they return in its place. Throws what they throw. */
 export async function showTaps(
   taps: Taps,
-  on: { stream: Stream; batch: BatchPlan; part: number; input: InputSlot },
+  on: { stream: Stream; batch: BatchPlan; part: number; input: StepInputs },
 ): Promise<void> {
   const { stream, batch, part, input } = on;
   const [rows = 0, outputs = 0] = input.view('counts');

@@ -1,9 +1,9 @@
 import type { PlannedWeight } from '../parts/layer-plan.ts';
-import type { PlanParts } from '../parts/plan-parts.ts';
+import type { PlanSetup } from '../parts/plan-parts.ts';
 
 /** Keys of the weights that do not stay as in the file and that the device decodes, readied for that. */
 export async function decodedOnDevice(
-  { device, decode }: PlanParts,
+  { device, decode }: PlanSetup,
   parts: readonly (readonly PlannedWeight[])[],
 ): Promise<ReadonlySet<string>> {
   const keys = new Set<string>();

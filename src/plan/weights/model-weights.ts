@@ -3,13 +3,13 @@ import { invariant } from '../../base/errors.ts';
 import { BUFFER_ALIGNMENT, type DeviceEvent, type Stream } from '../../device/index.ts';
 import type { AsyncModelLoader, LoadOptions, LoadReport } from '../../load/async-model-loader.ts';
 import { LazyTensor } from '../../load/lazy-tensor.ts';
-import type { Residency } from '../../load/residency.ts';
+import type { SharedDeviceMemory } from '../../load/residency.ts';
 import type { PlannedWeight } from '../parts/layer-plan.ts';
 import { PartWeights } from './part-weights.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 import { WeightGroup } from './weight-group.ts';
 import type { WeightAllocation, WeightPlacement } from '../memory/weight-placement.ts';
-import { WeightSlot } from './weight-slot.ts';
+import { StreamedWeights } from './weight-slot.ts';
 
 /** What the weights of a model are made of. */
 export interface ModelWeightsParts {
@@ -19,7 +19,7 @@ export interface ModelWeightsParts {
   readonly buffers: PlanBuffers;
   readonly loader: AsyncModelLoader;
   /** Shares the weights' memory with other models; without, it is the model's own from the start. */
-  readonly residency?: Residency | undefined;
+  readonly sharedMemory?: SharedDeviceMemory | undefined;
   /** Told which parts' weights are about to lose their memory, when nothing uses it any more. */
   readonly onRelease: (parts: readonly number[]) => void;
   /** Keys of weights that the device decodes, where they do not stay as in the file. */
@@ -35,18 +35,18 @@ export class ModelWeights {
   readonly tensors: readonly LazyTensor[];
   readonly parts: readonly PartWeights[];
   readonly #loader: AsyncModelLoader;
-  readonly #residency: Residency | undefined;
+  readonly #sharedMemory: SharedDeviceMemory | undefined;
   readonly #groups: readonly WeightGroup[];
   /** By part. */
   readonly #groupsOf: readonly (readonly WeightGroup[])[];
-  readonly #slotOf = new Map<number, WeightSlot>();
+  readonly #slotOf = new Map<number, StreamedWeights>();
   #wereAllResident = false;
 
   /** Creates the weights' memory in `buffers`, which owns it; what is shared when it is held. Throws `OUT_OF_MEMORY`. */
   constructor(of: ModelWeightsParts) {
-    const { parts, placement, buffers, residency, decodedOnDevice } = of;
+    const { parts, placement, buffers, sharedMemory, decodedOnDevice } = of;
     this.#loader = of.loader;
-    this.#residency = residency;
+    this.#sharedMemory = sharedMemory;
     placeInSlots(of);
     const tensors = new Map<string, LazyTensor>();
     const streamed = new Set(placement.streamed.flatMap(({ offsets }) => [...offsets.keys()]));
@@ -66,10 +66,10 @@ export class ModelWeights {
     this.#groupsOf = parts.map((weights) =>
       this.#groups.filter((group) => weights.some(({ key }) => group.has(key))),
     );
-    if (!residency) for (const group of this.#groups) group.create();
+    if (!sharedMemory) for (const group of this.#groups) group.create();
     for (let slot = 0; slot < placement.slots; slot++) {
       const users = placement.streamed.filter((streamed) => streamed.slot === slot);
-      const turn = new WeightSlot(users.map(({ part }) => this.parts[part] as PartWeights));
+      const turn = new StreamedWeights(users.map(({ part }) => this.parts[part] as PartWeights));
       for (const { part } of users) this.#slotOf.set(part, turn);
     }
   }
@@ -78,7 +78,7 @@ export class ModelWeights {
   get areResident(): boolean {
     if (this.#wereAllResident) return true;
     const areThere = this.#slotOf.size === 0 && this.tensors.every(({ isResident }) => isResident);
-    this.#wereAllResident = areThere && !this.#residency;
+    this.#wereAllResident = areThere && !this.#sharedMemory;
     return areThere;
   }
 
@@ -94,38 +94,38 @@ export class ModelWeights {
 
   /** True when other models may take the weights' memory. */
   get areShared(): boolean {
-    return this.#residency !== undefined;
+    return this.#sharedMemory !== undefined;
   }
 
   /** Begins to load what a part needs, behind all that was asked for before, where it has memory already. */
   request(part: number): void {
     if (this.#slotOf.has(part)) return;
-    const residency = this.#residency;
-    if (residency && !this.#groupsAt(part).every((group) => residency.has(group))) return;
+    const sharedMemory = this.#sharedMemory;
+    if (sharedMemory && !this.#groupsAt(part).every((group) => sharedMemory.has(group))) return;
     this.parts[part]?.request();
   }
 
   /** Sees to it that a part's weights have memory, and keep it until `giveBack`. Rejects with `OUT_OF_MEMORY`. */
   async hold(part: number): Promise<void> {
-    await this.#residency?.hold(this.#groupsAt(part));
+    await this.#sharedMemory?.hold(this.#groupsAt(part));
   }
 
   giveBack(part: number): void {
-    this.#residency?.giveBack(this.#groupsAt(part));
+    this.#sharedMemory?.giveBack(this.#groupsAt(part));
   }
 
   /** Holds all weights where all are there; false otherwise. */
   holdAll(): boolean {
-    return this.areResident && (this.#residency?.holdIfPresent(this.#groups) ?? true);
+    return this.areResident && (this.#sharedMemory?.holdIfPresent(this.#groups) ?? true);
   }
 
   /** Ends `holdAll`, behind what was queued on a stream. */
   giveBackAll(stream: Stream): void {
-    const residency = this.#residency;
-    if (!residency) return;
-    const now = residency.now();
+    const sharedMemory = this.#sharedMemory;
+    if (!sharedMemory) return;
+    const now = sharedMemory.now();
     for (const group of this.#groups) group.used(stream, now);
-    residency.giveBack(this.#groups);
+    sharedMemory.giveBack(this.#groups);
   }
 
   /**
@@ -141,9 +141,9 @@ export class ModelWeights {
   /** Notes that the work that reads an admitted part is queued on a stream. */
   used(part: number, stream: Stream): void {
     this.#slotOf.get(part)?.used(this.parts[part] as PartWeights, stream.record());
-    const residency = this.#residency;
-    if (!residency) return;
-    const now = residency.now();
+    const sharedMemory = this.#sharedMemory;
+    if (!sharedMemory) return;
+    const now = sharedMemory.now();
     for (const group of this.#groupsAt(part)) group.used(stream, now);
   }
 
@@ -151,20 +151,20 @@ export class ModelWeights {
   async preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
     const staying = this.#fitting(parts.filter((part) => !this.#slotOf.has(part)));
     const groups = [...new Set(staying.flatMap((part) => this.#groupsAt(part)))];
-    await this.#residency?.hold(groups, options.signal);
+    await this.#sharedMemory?.hold(groups, options.signal);
     try {
       const tensors = new Set(staying.flatMap((part) => this.parts[part]?.tensors ?? []));
       const wanted = [...tensors].filter(({ isResident }) => !isResident);
       return await this.#loader.follow(wanted, options, (tensor, watch) => tensor.request(watch));
     } finally {
-      this.#residency?.giveBack(groups);
+      this.#sharedMemory?.giveBack(groups);
     }
   }
 
   /** Takes shared memory back; the rest is `buffers`'. */
   async dispose(): Promise<void> {
-    const residency = this.#residency;
-    if (residency) await Promise.all(this.#groups.map((group) => residency.leave(group)));
+    const sharedMemory = this.#sharedMemory;
+    if (sharedMemory) await Promise.all(this.#groups.map((group) => sharedMemory.leave(group)));
   }
 
   #groupsAt(part: number): readonly WeightGroup[] {
@@ -173,8 +173,8 @@ export class ModelWeights {
 
   /** The first of these parts, as many as have memory together. */
   #fitting(parts: readonly number[]): readonly number[] {
-    if (!this.#residency) return parts;
-    const { forWeights } = this.#residency;
+    if (!this.#sharedMemory) return parts;
+    const { forWeights } = this.#sharedMemory;
     const groups = new Set<WeightGroup>();
     const end = parts.findIndex((part) => {
       for (const group of this.#groupsAt(part)) groups.add(group);

@@ -1,7 +1,7 @@
 import { alignUp } from '../../base/bytes.ts';
 import { BUFFER_ALIGNMENT, type Stream } from '../../device/index.ts';
 import type { LazyTensor } from '../../load/lazy-tensor.ts';
-import type { Resident } from '../../load/residency.ts';
+import type { EvictableWeights } from '../../load/residency.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 import type { WeightAllocation } from '../memory/weight-placement.ts';
 
@@ -18,7 +18,7 @@ export interface WeightGroupParts {
 }
 
 /** The weights that one part of a model is the first to use: their memory comes and goes as one. */
-export class WeightGroup implements Resident {
+export class WeightGroup implements EvictableWeights {
   readonly byteLength: number;
   lastUse = 0;
   readonly #of: WeightGroupParts;

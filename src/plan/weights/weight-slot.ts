@@ -6,7 +6,7 @@ import type { PartWeights } from './part-weights.ts';
  * Memory that the weights of several parts pass through in turn, in the order of running. The device itself waits, before
  * it overwrites a part's weights, for what reads them; the host never does.
  */
-export class WeightSlot {
+export class StreamedWeights {
   readonly #users: readonly PartWeights[];
   #occupant: PartWeights | undefined;
   /** What the device has to reach before the slot is written. */

@@ -4,7 +4,7 @@ import type { BatchPlan } from '../../plan/steps/batch-plan.ts';
 import type { ExecutionPlan } from '../../plan/execution-plan.ts';
 import type { SequenceState } from '../../state/sequence-state.ts';
 import { SAMPLING_ROW_WORDS } from '../../ops/sampling/sampling-row.ts';
-import type { Slice, StepPlan } from '../../scheduler/continuous-batcher.ts';
+import type { Slice, ScheduledStep } from '../../scheduler/continuous-batcher.ts';
 import { HostSampler } from './host-sampler.ts';
 import { Job } from './job.ts';
 import type { JobSequence } from './job-sequence.ts';
@@ -25,7 +25,7 @@ export interface PipelineCounts {
 }
 
 /** What a pipeline runs on. */
-export interface PipelineParts {
+export interface PipelineSetup {
   readonly plan: ExecutionPlan;
   readonly state: SequenceState;
   readonly stream: Stream;
@@ -40,12 +40,12 @@ export interface PipelineParts {
  * sampled is read while the next one runs.
  */
 export class JobPipeline<S extends JobSequence> implements Disposable {
-  readonly #parts: PipelineParts;
+  readonly #parts: PipelineSetup;
   readonly #sampler: HostSampler | undefined;
   readonly #free: Job<S>[];
   readonly #underWay: Job<S>[] = [];
 
-  constructor(parts: PipelineParts) {
+  constructor(parts: PipelineSetup) {
     const { plan, runtime } = parts;
     this.#parts = parts;
     this.#sampler = runtime.sampling === 'host' ? new HostSampler(plan.vocabulary) : undefined;
@@ -71,7 +71,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
    * Writes a step's inputs and queues it; `begin` is when it was asked for. Rejects when weights cannot be loaded or the step
    * cannot be recorded.
    */
-  async submit(step: StepPlan<S>, begin: number): Promise<void> {
+  async submit(step: ScheduledStep<S>, begin: number): Promise<void> {
     const { plan, stream, runtime, profile } = this.#parts;
     const batch = plan.planFor(step.capacity, step.outputs);
     const readsLogits = this.#sampler !== undefined && step.outputs > 0;
@@ -112,7 +112,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   }
 
   /** Waits for all steps, come what may, and forgets them; gives what they were. */
-  async drain(): Promise<StepPlan<S>[]> {
+  async drain(): Promise<ScheduledStep<S>[]> {
     await Promise.allSettled(this.#underWay.map(({ done }) => done));
     const dropped = this.#underWay.splice(0);
     this.#free.push(...dropped);
@@ -137,10 +137,10 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     counts[1] = step.outputs;
     let row = 0;
     for (const { sequence, slot, first, count, output, outputs, sampled } of step.slices) {
-      const { ids: known, guesses } = sequence;
+      const { ids: known, draftIds } = sequence;
       for (let i = 0; i < count; i++, row++) {
         const at = first + i;
-        ids[row] = known[at] ?? (sampled >= 0 ? -1 - sampled : (guesses[at - known.length] as number));
+        ids[row] = known[at] ?? (sampled >= 0 ? -1 - sampled : (draftIds[at - known.length] as number));
         positions[row] = first + i;
         slots[row] = slot;
         if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);

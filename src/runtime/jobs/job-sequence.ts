@@ -4,7 +4,7 @@ import type { AdapterChoice } from '../../model/lora/adapter-set.ts';
 export interface JobSequence {
   readonly ids: readonly number[];
   /** Ids that may follow those. */
-  readonly guesses: readonly number[];
+  readonly draftIds: readonly number[];
   /** Its row of sampling parameters. */
   readonly sampling: Int32Array;
   /** Most likely tokens reported beside a sampled one; -1 reports none and not even the sampled one's. */

@@ -2,7 +2,7 @@ import type { DeviceEvent, PinnedBuffer, Stream } from '../../device/index.ts';
 import type { ExecutionPlan } from '../../plan/execution-plan.ts';
 import type { RunWatch } from '../../plan/steps/plan-run.ts';
 import { MAX_LOG_PROBABILITIES, maskWords } from '../../ops/sampling/sampling-row.ts';
-import type { Slice, StepPlan } from '../../scheduler/continuous-batcher.ts';
+import type { Slice, ScheduledStep } from '../../scheduler/continuous-batcher.ts';
 import type { HostSampler } from './host-sampler.ts';
 import type { JobSequence } from './job-sequence.ts';
 import { readReport, type SampledToken } from './sampled-token.ts';
@@ -51,7 +51,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   #wasRecorded: boolean | undefined;
   #begin: DeviceEvent | undefined;
   #end: DeviceEvent | undefined;
-  step: StepPlan<S> = { slices: [], rows: 0, outputs: 0, capacity: 0 };
+  step: ScheduledStep<S> = { slices: [], rows: 0, outputs: 0, capacity: 0 };
   done: Promise<void> = Promise.resolve();
   /** Bytes that come back. */
   bytesBack = 0;

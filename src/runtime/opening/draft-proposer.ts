@@ -21,7 +21,7 @@ export interface DraftProposerOptions {
 /**
  * Proposes what a smaller model would say. It draws with the sequence's own seed, positions and parameters: where the two
  * models agree on the probabilities, they draw the same token. What the draft has read of a sequence lies in its slots, as of
- * any text that begins alike: a rejected guess, a fork or a shifted context costs it the tokens behind the common beginning.
+ * any text that begins alike: a rejected draft, a fork or a shifted context costs it the tokens behind the common beginning.
  */
 export class DraftProposer implements Proposer {
   readonly #draft: TokenSource;

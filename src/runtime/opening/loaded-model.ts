@@ -4,7 +4,7 @@ import type { BlockDecoder, Device } from '../../device/index.ts';
 import { AsyncModelLoader, type LoadReport, SYNCHRONOUS } from '../../load/async-model-loader.ts';
 import type { LoadProgress } from '../../load/load-progress.ts';
 import type { LoadTrace } from '../../load/load-trace.ts';
-import type { Residency } from '../../load/residency.ts';
+import type { SharedDeviceMemory } from '../../load/residency.ts';
 import type { ExecutionPlan } from '../../plan/execution-plan.ts';
 import { type FitPlan, type MemoryLimits, summaryOf } from '../../plan/memory/fit-plan.ts';
 import type { ModelDescription, ModelSource, PlanOptions } from '../../plan/parts/plan-options.ts';
@@ -41,7 +41,7 @@ export interface ModelOptions extends PlanOptions, Omit<MemoryLimits, 'free'> {
 }
 
 /** What a model is opened from. */
-export interface ModelParts extends ModelSource {
+export interface ModelSetup extends ModelSource {
   /** The file's, where it was made already. Default: made at its first use. */
   readonly tokenizer?: Tokenizer | undefined;
   /** The model as `LanguageModel.compile` compiled it for the same device and options. Default: it is compiled when it is opened. */
@@ -54,7 +54,7 @@ export interface ModelParts extends ModelSource {
    */
   readonly reopen?: (() => Promise<Device>) | undefined;
   /** Shares the device's memory with other models. The device is not the model's then. */
-  readonly residency?: Residency | undefined;
+  readonly sharedMemory?: SharedDeviceMemory | undefined;
   /** The device is somebody else's, who disposes it. Default false. */
   readonly sharesDevice?: boolean | undefined;
   /** Makes what holds texts to schemas and patterns. Default: on the calling thread. */
@@ -89,8 +89,8 @@ export class LoadedModel implements AsyncDisposable {
    * Plans and allocates a model, and loads it as the mode says. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`,
    * `OUT_OF_MEMORY`, `ABORTED` or what reading rejects with, everything released that it created.
    */
-  static async open(parts: ModelParts, options: ModelOptions): Promise<LoadedModel> {
-    const { device, decoder, residency } = parts;
+  static async open(parts: ModelSetup, options: ModelOptions): Promise<LoadedModel> {
+    const { device, decoder, sharedMemory } = parts;
     const log = options.logger ?? silentLogger;
     const begin = performance.now();
     const planned = await planWithin(parts, options, await limitsOf(parts, options), parts.compiled);
@@ -108,7 +108,7 @@ export class LoadedModel implements AsyncDisposable {
     const loader = new AsyncModelLoader(device, { ...sizes, decoder, trace, hostMemory, logger: log });
     try {
       throwIfAborted(options.signal, 'loading');
-      await plan.allocate(fit, loader, { residency, signal: options.signal });
+      await plan.allocate(fit, loader, { sharedMemory, signal: options.signal });
       const mode = options.load ?? 'background';
       const before = { open: parts.gguf.openSeconds, plan: (performance.now() - begin) / 1000 };
       const loading = loadByMode(plan, { ...options, mode, logger: log, before });
@@ -131,9 +131,9 @@ export class LoadedModel implements AsyncDisposable {
 
 /** What the caller allows, within what the device has. */
 export async function limitsOf(
-  { device, residency }: ModelParts,
+  { device, sharedMemory }: ModelSetup,
   { memory, weightMemory, hostMemory }: ModelOptions,
 ): Promise<MemoryLimits> {
-  const free = residency ? residency.forWeights : (await device.memory()).free;
+  const free = sharedMemory ? sharedMemory.forWeights : (await device.memory()).free;
   return { weightMemory, memory, hostMemory, free };
 }

@@ -1,7 +1,7 @@
 import { fail, throwIfAborted } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log.ts';
 import type { Device } from '../../device/index.ts';
-import { LoadedModel, type ModelOptions, type ModelParts } from './loaded-model.ts';
+import { LoadedModel, type ModelOptions, type ModelSetup } from './loaded-model.ts';
 
 /** Milliseconds before each attempt to open a lost device again: a driver may take a while to come back. */
 const PAUSES = [0, 250, 1000];
@@ -11,13 +11,13 @@ const PAUSES = [0, 250, 1000];
  * is shared.
  */
 export class ModelKeeper implements AsyncDisposable {
-  readonly #parts: ModelParts;
+  readonly #parts: ModelSetup;
   readonly #options: ModelOptions;
   readonly #log: Logger;
   #current: LoadedModel;
   #restoring: Promise<unknown> = Promise.resolve();
 
-  private constructor(parts: ModelParts, options: ModelOptions, current: LoadedModel) {
+  private constructor(parts: ModelSetup, options: ModelOptions, current: LoadedModel) {
     // What was compiled for the first device would keep it.
     this.#parts = { ...parts, compiled: undefined };
     this.#options = options;
@@ -26,7 +26,7 @@ export class ModelKeeper implements AsyncDisposable {
   }
 
   /** Rejects as `LoadedModel.open`; the device stays the caller's then. */
-  static async open(parts: ModelParts, options: ModelOptions): Promise<ModelKeeper> {
+  static async open(parts: ModelSetup, options: ModelOptions): Promise<ModelKeeper> {
     return new ModelKeeper(parts, options, await LoadedModel.open(parts, options));
   }
 
@@ -37,9 +37,9 @@ export class ModelKeeper implements AsyncDisposable {
 
   /** How a lost device is replaced, where it can be: disposes what was on it; rejects with `DEVICE_NOT_RESTORED` or `ABORTED`. */
   get restore(): ((lost: Error, signal: AbortSignal) => Promise<LoadedModel>) | undefined {
-    const { reopen, residency } = this.#parts;
+    const { reopen, sharedMemory } = this.#parts;
     // What is shared with other models is not one model's to replace.
-    if (!reopen || residency) return undefined;
+    if (!reopen || sharedMemory) return undefined;
     return (lost, signal) => {
       const restoring = this.#restore(reopen, lost, signal);
       this.#restoring = restoring.catch(() => {});
@@ -88,8 +88,8 @@ export class ModelKeeper implements AsyncDisposable {
 
   async #leave(): Promise<void> {
     await this.#current[Symbol.asyncDispose]();
-    const { residency, sharesDevice } = this.#parts;
-    if (!residency && !sharesDevice) await this.#current.device[Symbol.asyncDispose]();
+    const { sharedMemory, sharesDevice } = this.#parts;
+    if (!sharedMemory && !sharesDevice) await this.#current.device[Symbol.asyncDispose]();
   }
 }
 

@@ -1,19 +1,19 @@
 import type { FitPlan } from '../../plan/memory/fit-plan.ts';
 import { describeModel } from '../../plan/parts/plan-options.ts';
 import { checkDraft } from './check-draft.ts';
-import type { ModelOptions, ModelParts } from './loaded-model.ts';
+import type { ModelOptions, ModelSetup } from './loaded-model.ts';
 
 /** Tokens that a draft proposes at once unless asked otherwise. */
 const DEFAULT_DRAFT_TOKENS = 4;
 
 /** What a draft is planned and opened with. */
-export interface DraftPlan {
-  readonly parts: ModelParts;
+export interface DraftSetup {
+  readonly parts: ModelSetup;
   readonly options: ModelOptions;
 }
 
 /** What the options say when there is a draft: room for what it proposes. */
-export function withSpeculation(parts: ModelParts, options: ModelOptions): ModelOptions {
+export function withSpeculation(parts: ModelSetup, options: ModelOptions): ModelOptions {
   return parts.draft ? { ...options, speculation: options.speculation ?? DEFAULT_DRAFT_TOKENS } : options;
 }
 
@@ -21,8 +21,8 @@ export function withSpeculation(parts: ModelParts, options: ModelOptions): Model
  * How a model's draft is opened: undefined where there is none, or one that is open. Throws `DRAFT_UNSUPPORTED` or
  * `DRAFT_VOCABULARY` for one that does not fit, and as `describeModel`.
  */
-export function planDraft(parts: ModelParts, options: ModelOptions): DraftPlan | undefined {
-  const { draft, architectures, device, residency } = parts;
+export function planDraft(parts: ModelSetup, options: ModelOptions): DraftSetup | undefined {
+  const { draft, architectures, device, sharedMemory } = parts;
   if (!draft) return undefined;
   const model = describeModel(parts, options);
   if ('generateTokens' in draft) {
@@ -30,8 +30,8 @@ export function planDraft(parts: ModelParts, options: ModelOptions): DraftPlan |
     return undefined;
   }
   const { gguf, device: own, reopen } = draft;
-  const where = own ? { device: own, reopen } : { device, residency, sharesDevice: true };
-  const source: ModelParts = { gguf, ...where, architectures };
+  const where = own ? { device: own, reopen } : { device, sharedMemory, sharesDevice: true };
+  const source: ModelSetup = { gguf, ...where, architectures };
   const { config } = describeModel(source, {});
   checkDraft({ gguf: parts.gguf, config: model.config }, { gguf, config });
   const { batch, deterministic, sequences, cachePositions, cacheType, inFlight, preparedSteps, pool } =

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TextModel } from '../../engine/text-model.ts';
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
@@ -49,7 +49,7 @@ export const countTokensEndpoint = postEndpoint({
   },
 });
 
-async function answer(request: MessagesBody, call: Call): Promise<Response> {
+async function answer(request: MessagesBody, call: RequestContext): Promise<Response> {
   const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const writer = new MessageWriter(begun);
   if (request.stream) return respondWithEvents(call, begun, streamed(writer, begun));

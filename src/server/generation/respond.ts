@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { errorBody } from '../error-response.ts';
 import { eventStream, type StreamEvent } from '../event-stream.ts';
 import type { Begun } from './run-task.ts';
@@ -8,7 +8,7 @@ import type { Begun } from './run-task.ts';
  * generation.
  */
 export function respondWithEvents(
-  call: Call,
+  call: RequestContext,
   begun: Begun,
   events: AsyncGenerator<StreamEvent, void>,
 ): Response {
@@ -22,7 +22,7 @@ export function respondWithEvents(
 }
 
 async function* withErrors(
-  call: Call,
+  call: RequestContext,
   events: AsyncGenerator<StreamEvent, void>,
 ): AsyncGenerator<StreamEvent, void> {
   try {

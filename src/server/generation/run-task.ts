@@ -3,7 +3,7 @@ import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
 import { type AnswerPart, freshCallId } from '../../text/index.ts';
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import type { AnswerForm } from './answer-form.ts';
 import type { ChoiceEvent, ChoiceEvents } from './choice-event.ts';
 import { mergeStreams } from './merge-streams.ts';
@@ -37,7 +37,7 @@ export interface Begun {
  * and generating reject with.
  */
 export async function begin(
-  call: Call,
+  call: RequestContext,
   modelId: string | undefined,
   prepare: (model: TextModel) => Promise<GenerationTask>,
 ): Promise<Begun> {
@@ -49,7 +49,7 @@ export async function begin(
 }
 
 async function* run(
-  call: Call,
+  call: RequestContext,
   modelId: string | undefined,
   prepare: (model: TextModel) => Promise<GenerationTask>,
 ): AsyncGenerator<ChoiceEvent, void> {
@@ -144,12 +144,12 @@ function* partEvents(
 
 /** Adds up what the choices took, for the log and the metrics. */
 class Totals {
-  readonly #call: Call;
+  readonly #call: RequestContext;
   readonly #model: string;
   #generated = 0;
   #cached = 0;
 
-  constructor(call: Call, model: string) {
+  constructor(call: RequestContext, model: string) {
     this.#call = call;
     this.#model = model;
   }

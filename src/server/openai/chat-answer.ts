@@ -18,7 +18,7 @@ interface ToolCall {
   outcome: CallOutcome;
 }
 
-interface Choice {
+interface AnswerChoice {
   text: string;
   reasoning: string;
   readonly calls: ToolCall[];
@@ -30,7 +30,7 @@ interface Choice {
 export class ChatAnswer {
   readonly #tokenizer: Tokenizer;
   readonly #withLogprobs: boolean;
-  readonly #choices: Choice[] = [];
+  readonly #choices: AnswerChoice[] = [];
   readonly #ends: TextEnd[] = [];
 
   constructor(tokenizer: Tokenizer, withLogprobs: boolean) {
@@ -77,7 +77,7 @@ export class ChatAnswer {
 }
 
 /** The message of a choice. Calls without whole arguments are no calls that a client could make. */
-function messageOf({ text, reasoning, calls }: Choice): object {
+function messageOf({ text, reasoning, calls }: AnswerChoice): object {
   const message = {
     role: 'assistant',
     content: text,

@@ -1,5 +1,5 @@
 import type { TextModel } from '../../engine/text-model.ts';
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
@@ -22,7 +22,7 @@ export const chatEndpoint = postEndpoint({
   handle: answerChat,
 });
 
-async function answerChat(request: ChatBody, call: Call): Promise<Response> {
+async function answerChat(request: ChatBody, call: RequestContext): Promise<Response> {
   const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const head = { id: freshId('chatcmpl-'), created: nowSeconds(), model: begun.id };
   if (request.stream) return respondWithEvents(call, begun, chatChunks(request, begun, head));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { adapterField, adaptersOf } from '../generation/adapter-field.ts';
@@ -59,7 +59,7 @@ export const completionsEndpoint = postEndpoint({
   handle: complete,
 });
 
-async function complete(request: CompletionBody, call: Call): Promise<Response> {
+async function complete(request: CompletionBody, call: RequestContext): Promise<Response> {
   if (request.suffix) invalid('suffix', 'filling in the middle is not supported');
   const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const head = { id: freshId('cmpl-'), created: nowSeconds(), model: begun.id, object: 'text_completion' };

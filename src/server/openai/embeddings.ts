@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Embedding } from '../../engine/embedding.ts';
 import type { TextModel } from '../../engine/text-model.ts';
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 
@@ -37,7 +37,7 @@ export const embeddingsEndpoint = postEndpoint({
   handle: embed,
 });
 
-async function embed(request: EmbeddingsBody, call: Call): Promise<Response> {
+async function embed(request: EmbeddingsBody, call: RequestContext): Promise<Response> {
   const { pool, gate } = call.server;
   using _place = gate.enter();
   using lease = await pool.acquire(request.model ?? undefined, call.signal);

@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 import type { ModelStatus } from '../model-pool.ts';
 
@@ -16,7 +16,7 @@ export const modelEndpoint = getEndpoint({
   handle: (call) => json(modelObject(call.server.pool.statusOf(nameIn(call)))),
 });
 
-function nameIn({ request }: Call): string {
+function nameIn({ request }: RequestContext): string {
   const path = new URL(request.url).pathname.slice('/v1/models/'.length);
   try {
     return decodeURIComponent(path);

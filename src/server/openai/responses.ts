@@ -1,5 +1,5 @@
 import type { TextModel } from '../../engine/text-model.ts';
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
@@ -25,7 +25,7 @@ export const responsesEndpoint = postEndpoint({
   handle: respond,
 });
 
-async function respond(request: ResponsesBody, call: Call): Promise<Response> {
+async function respond(request: ResponsesBody, call: RequestContext): Promise<Response> {
   if (request.previous_response_id) {
     invalid('previous_response_id', 'responses are not stored; send the whole conversation as input');
   }

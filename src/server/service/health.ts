@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 
 /** `GET /health`: 200 when requests are answered, 503 while the first models load and when the server shuts down. */
@@ -9,7 +9,7 @@ export const healthEndpoint = getEndpoint({
   handle: health,
 });
 
-function health({ server }: Call): Response {
+function health({ server }: RequestContext): Response {
   if (server.isDraining()) return json({ status: 'draining' }, 503);
   const awaited = server.preloads
     .map((id) => server.pool.statusOf(id))

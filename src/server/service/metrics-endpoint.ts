@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { getEndpoint } from '../endpoint.ts';
 
 /** `GET /metrics`: what the server counted, for Prometheus. */
@@ -8,7 +8,7 @@ export const metricsEndpoint = getEndpoint({
   handle: metrics,
 });
 
-async function metrics({ server }: Call): Promise<Response> {
+async function metrics({ server }: RequestContext): Promise<Response> {
   const gauges = { models: server.pool.list(), activeRequests: server.gate.active };
   const { contentType, text } = await server.metrics.exposition(gauges);
   return new Response(text, { headers: { 'content-type': contentType } });

@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 
 /** `GET /slots`: what each loaded model is busy with. */
@@ -8,7 +8,7 @@ export const slotsEndpoint = getEndpoint({
   handle: slots,
 });
 
-function slots({ server }: Call): Response {
+function slots({ server }: RequestContext): Response {
   const models = server.pool.list().flatMap(({ id, model }) => {
     if (!model) return [];
     const { slots: count, context, sequences } = model.activity;

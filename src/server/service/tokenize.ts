@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Call } from '../call.ts';
+import type { RequestContext } from '../call.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 
@@ -19,7 +19,7 @@ export const tokenizeEndpoint = postEndpoint({
   handle: tokenize,
 });
 
-async function tokenize(request: z.output<typeof text>, call: Call): Promise<Response> {
+async function tokenize(request: z.output<typeof text>, call: RequestContext): Promise<Response> {
   const { pool, gate } = call.server;
   // Each encoding holds the thread for a turn: no more of them than of other requests.
   using _place = gate.enter();

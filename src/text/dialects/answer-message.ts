@@ -26,7 +26,7 @@ export interface AnswerMessage extends ChatMessage {
   readonly incomplete_tool_calls?: readonly IncompleteCall[];
 }
 
-interface Call {
+interface MessageCall {
   readonly name: string;
   id: string | undefined;
   arguments: string;
@@ -37,7 +37,7 @@ interface Call {
 export class AnswerCollector {
   #text = '';
   #reasoning = '';
-  readonly #calls: Call[] = [];
+  readonly #calls: MessageCall[] = [];
 
   add(part: AnswerPart): void {
     if (part.kind === 'text') this.#text += part.text;
@@ -45,7 +45,7 @@ export class AnswerCollector {
     else if (part.kind === 'call') {
       this.#calls.push({ name: part.name, id: part.id, arguments: '', outcome: 'cut' });
     } else if (part.kind !== 'fault') {
-      const call = this.#calls[part.call] as Call;
+      const call = this.#calls[part.call] as MessageCall;
       if (part.kind === 'arguments') call.arguments += part.text;
       else {
         call.outcome = part.outcome;

@@ -4,7 +4,7 @@ import type { Place } from '../memory/cpu-buffer.ts';
 import { withOperands } from '../protocol/call-table.ts';
 import type { SegmentTable, StepTable, TaskTable } from '../protocol/step-table.ts';
 import type { CpuExecutable } from './cpu-program.ts';
-import type { Phase, Task } from './schedule.ts';
+import type { Phase, ScheduledTask } from './schedule.ts';
 import type { Slot } from '../lowering/slots.ts';
 import { splitOf } from './split.ts';
 import { Staging, type StagingRound, type Travel } from './staging.ts';
@@ -60,7 +60,7 @@ class SegmentBuilder {
     return [before, tasks, after].filter(({ length }) => length > 0);
   }
 
-  #task(task: Task, round: StagingRound): () => TaskTable {
+  #task(task: ScheduledTask, round: StagingRound): () => TaskTable {
     const { places, program } = this.#executable;
     const split = splitOf(task, this.#threads);
     const slots = slotsOf(task);
@@ -89,7 +89,7 @@ function travelOf({ origin }: Slot, of: { written: boolean; shared: boolean }): 
 }
 
 /** A task's slots, and whether it writes them. */
-function slotsOf({ calls }: Task): Map<Slot, boolean> {
+function slotsOf({ calls }: ScheduledTask): Map<Slot, boolean> {
   const slots = new Map<Slot, boolean>();
   for (const { local, reads, writes, scatters } of calls) {
     for (const slot of [...local, ...reads]) slots.set(slot, slots.get(slot) ?? false);

@@ -4,7 +4,7 @@ import type { Locality, LoweredCall } from '../lowering/lowered-call.ts';
 import type { Slot } from '../lowering/slots.ts';
 
 /** Calls that one worker runs one after the other on the same rows and columns. */
-export interface Task {
+export interface ScheduledTask {
   readonly calls: LoweredCall[];
   readonly axis: Axis;
   readonly columns: number;
@@ -13,16 +13,16 @@ export interface Task {
   /** `row` tasks run whole rows, the others may be divided by columns too. */
   locality: Locality;
   /** Set when the task became part of another one. */
-  mergedInto: Task | undefined;
+  mergedInto: ScheduledTask | undefined;
 }
 
 /** Tasks that do not depend on each other. */
-export type Phase = readonly Task[];
+export type Phase = readonly ScheduledTask[];
 
 /** Where a call stands. */
 interface Position {
   readonly phase: number;
-  readonly task: Task;
+  readonly task: ScheduledTask;
 }
 
 /** Who has touched a slot so far. */
@@ -44,7 +44,7 @@ export function schedule(calls: readonly LoweredCall[], chunks: number): Phase[]
 }
 
 class Scheduler {
-  readonly #phases: Task[][] = [];
+  readonly #phases: ScheduledTask[][] = [];
   readonly #uses = new Map<Slot, Use>();
   /** Readers of memory bound from outside: an output may lie over it, so it is written after they are done. */
   readonly #inputReaders: Position[] = [];
@@ -100,13 +100,13 @@ class Scheduler {
     const { axis, locality, table } = call;
     const { columns } = table;
     const { columnUnit } = call;
-    const task: Task = { calls: [call], axis, columns, columnUnit, locality, mergedInto: undefined };
+    const task: ScheduledTask = { calls: [call], axis, columns, columnUnit, locality, mergedInto: undefined };
     this.#phases[phase]?.push(task);
     return { phase, task };
   }
 
   /** True when a call can follow on the chunk that a task has just computed. */
-  #chains(task: Task, call: LoweredCall): boolean {
+  #chains(task: ScheduledTask, call: LoweredCall): boolean {
     if (task.axis !== call.axis || call.locality === 'wide') return false;
     if (task.locality !== 'wide') return true;
     if (call.locality !== 'element' || call.table.columns !== task.columns) return false;
@@ -124,27 +124,27 @@ class Scheduler {
   }
 }
 
-function rootOf(task: Task): Task {
+function rootOf(task: ScheduledTask): ScheduledTask {
   return task.mergedInto ? rootOf(task.mergedInto) : task;
 }
 
 /** True when two tasks of one phase can run on the same chunks. */
-function merges(task: Task, other: Task): boolean {
+function merges(task: ScheduledTask, other: ScheduledTask): boolean {
   if (task.axis !== other.axis) return false;
   return (task.locality === 'wide') === (other.locality === 'wide') && sameGrid(task, other);
 }
 
-function sameGrid(task: Task, other: Task): boolean {
+function sameGrid(task: ScheduledTask, other: ScheduledTask): boolean {
   return task.locality !== 'wide' || task.columns === other.columns;
 }
 
-function merge(task: Task, other: Task): void {
+function merge(task: ScheduledTask, other: ScheduledTask): void {
   if (task === other) return;
   other.mergedInto = task;
   for (const call of other.calls) append(task, call);
 }
 
-function append(task: Task, call: LoweredCall): void {
+function append(task: ScheduledTask, call: LoweredCall): void {
   task.calls.push(call);
   task.columnUnit = leastCommonMultiple(task.columnUnit, call.columnUnit);
   if (task.locality === 'element' && (call.locality === 'row' || call.table.columns !== task.columns)) {

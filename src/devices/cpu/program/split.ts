@@ -1,10 +1,10 @@
 import { alignUp } from '../../../base/bytes.ts';
 import type { Split } from '../protocol/step-table.ts';
 import { CHUNKS_A_THREAD, LARGEST_CHUNK, SMALLEST_CHUNK } from './chunk-size.ts';
-import type { Task } from './schedule.ts';
+import type { ScheduledTask } from './schedule.ts';
 
 /** How a task is divided for a number of threads. */
-export function splitOf(task: Task, threads: number): Split {
+export function splitOf(task: ScheduledTask, threads: number): Split {
   const { axis, columns, calls, locality } = task;
   const rowsTogether = calls.some((call) => call.rowsTogether);
   if (locality === 'row') {

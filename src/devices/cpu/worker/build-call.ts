@@ -16,7 +16,7 @@ import { groupNormCall, l2NormCall, layerNormCall, rmsNormCall, ropeCall } from 
 import { lerpCall, tokenShiftCall, wkv7Call, wkvBonusCall } from './calls/recurrence.ts';
 import { gatherCall, ropeTableCall, sliceCall, stageCall, tokenAppendCall } from './calls/rows.ts';
 import { sampleCall } from './calls/sample.ts';
-import type { Call } from './task.ts';
+import type { KernelCall } from './task.ts';
 
 /** Where a call runs. */
 export interface CallPlace {
@@ -27,7 +27,7 @@ export interface CallPlace {
 }
 
 /** How each kind of call looks up what it needs. */
-const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, place: CallPlace], Call> = {
+const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, place: CallPlace], KernelCall> = {
   embed: embedCall,
   quantize: quantizeCall,
   matmul: matmulCall,
@@ -60,6 +60,6 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
 };
 
 /** Looks up everything that a call needs, once. */
-export function buildCall(call: CallTable, place: CallPlace): Call {
+export function buildCall(call: CallTable, place: CallPlace): KernelCall {
   return applyByKind(BUILDERS, call, place.bank, place.capacity[place.axis], place);
 }

@@ -4,7 +4,7 @@ import type { BankInstance } from './bank-instance.ts';
 import { buildCall } from './build-call.ts';
 import type { RowCounts } from './chunked.ts';
 import type { PhaseRunner } from './phase-runner.ts';
-import { Task } from './task.ts';
+import { KernelTask } from './task.ts';
 
 /** Finds a bank's kernels; throws for a bank that the worker was not told of. */
 export type BankLookup = (bank: number) => BankInstance;
@@ -13,7 +13,7 @@ export type BankLookup = (bank: number) => BankInstance;
 class Segment {
   readonly #counts: Int32Array;
   readonly #capacity: Readonly<Record<Axis, number>>;
-  readonly #phases: readonly (readonly Task[])[];
+  readonly #phases: readonly (readonly KernelTask[])[];
   readonly #inUse: RowCounts;
 
   constructor(table: SegmentTable, threads: number, banks: BankLookup) {
@@ -26,7 +26,7 @@ class Segment {
         const built = calls.map((call) =>
           buildCall(call, { bank: banks(bank), banks, capacity, axis: split.axis }),
         );
-        return new Task(split, built, threads);
+        return new KernelTask(split, built, threads);
       }),
     );
   }

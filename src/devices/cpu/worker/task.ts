@@ -12,7 +12,7 @@ export interface Chunk {
 }
 
 /** A kernel call with everything looked up, ready to run on any chunk. */
-export interface Call {
+export interface KernelCall {
   /** Columns there are. */
   readonly columns: number;
   run(chunk: Chunk): void;
@@ -25,18 +25,18 @@ const RANGES_A_THREAD = 8;
 const MANY_ROWS = 16;
 
 /** A task's grid of chunks. */
-export class Task implements Chunked {
+export class KernelTask implements Chunked {
   chunks = 0;
   readonly #axis: Axis;
   readonly #split: Split;
-  readonly #calls: readonly Call[];
+  readonly #calls: readonly KernelCall[];
   readonly #threads: number;
   readonly #chunk: Chunk = { firstRow: 0, endRow: 0, firstColumn: 0, endColumn: 0, rows: 0 };
   #rowGrain = 1;
   #columnGrain = 1;
   #columnRanges = 1;
 
-  constructor(split: Split, calls: readonly Call[], threads: number) {
+  constructor(split: Split, calls: readonly KernelCall[], threads: number) {
     this.#axis = split.axis;
     this.#split = split;
     this.#calls = calls;

@@ -1,7 +1,7 @@
 import { floatText } from './library/float-text.ts';
 
 /**
- * What `RopeTurns` computes, with the same roundings: (cos, sin) of a pair for the row's position. `free_angle` and
+ * What `RopeAngles` computes, with the same roundings: (cos, sin) of a pair for the row's position. `free_angle` and
  * `turn_of` are texts of their own.
  */
 export const ROPE_TABLE = /* wgsl */ `

@@ -3,7 +3,7 @@ import type { AttentionCall, CacheAppendCall, CacheShape } from '../../protocol/
 import { STATE_BLOCK, stateBlockPlanes } from '../../../../ops/index.ts';
 import { ATTENTION_PARAMETERS } from '../../protocol/reserved.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { Call, Chunk } from '../task.ts';
+import type { KernelCall, Chunk } from '../task.ts';
 
 /** Bytes of an element, its share of a scale left out. */
 const BYTES = { f32: 4, f16: 2, q8_0: 1 } as const;
@@ -60,7 +60,7 @@ function scalePlane({ type, cells }: CacheShape, width: number): { offset: numbe
 }
 
 /** Rows without a cell are dropped. */
-export function cacheAppendCall(of: CacheAppendCall, bank: BankInstance, capacity: number): Call {
+export function cacheAppendCall(of: CacheAppendCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, shape } = of;
   const { narrow, quantizeStateBlocks } = bank.kernels;
   const index = new CacheIndex(at, bank, { shape, capacity });
@@ -86,7 +86,7 @@ export function cacheAppendCall(of: CacheAppendCall, bank: BankInstance, capacit
   };
 }
 
-export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: number): Call {
+export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, heads, kvHeads, keySize, valueSize, shape } = of;
   const { attention } = bank.kernels;
   const { scratch } = bank;

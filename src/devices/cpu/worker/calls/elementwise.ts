@@ -1,13 +1,13 @@
 import { ACTIVATIONS } from '../../../../ops/index.ts';
 import type { BinaryCall, GatedCall, ScaleCall, UnaryCall } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { Call, Chunk } from '../task.ts';
+import type { KernelCall, Chunk } from '../task.ts';
 
 /** A kernel for `count` values that lie `at` elements behind the operands' starts, in row `row`. */
 type Part = (at: number, count: number, row: number) => void;
 
 /** Runs a part for each row of a chunk, or once where the chunk's rows lie one behind the other. */
-function forParts(columns: number, part: Part): Call {
+function forParts(columns: number, part: Part): KernelCall {
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
@@ -19,7 +19,7 @@ function forParts(columns: number, part: Part): Call {
 }
 
 /** The same for operators to which a row's place does not matter. */
-function forValues(columns: number, part: (at: number, count: number) => void): Call {
+function forValues(columns: number, part: (at: number, count: number) => void): KernelCall {
   const rows = forParts(columns, part);
   return {
     columns,
@@ -31,7 +31,7 @@ function forValues(columns: number, part: (at: number, count: number) => void): 
   };
 }
 
-export function binaryCall({ kind, at, columns, b }: BinaryCall, bank: BankInstance): Call {
+export function binaryCall({ kind, at, columns, b }: BinaryCall, bank: BankInstance): KernelCall {
   const { kernels } = bank;
   const kernel = kernels[kind];
   if (b === 'rows') {
@@ -47,18 +47,18 @@ export function binaryCall({ kind, at, columns, b }: BinaryCall, bank: BankInsta
   return forValues(columns, (i, n) => single(at.a + 4 * i, value[0] as number, at.out + 4 * i, n));
 }
 
-export function scaleCall({ at, columns, factor }: ScaleCall, { kernels }: BankInstance): Call {
+export function scaleCall({ at, columns, factor }: ScaleCall, { kernels }: BankInstance): KernelCall {
   const { scale } = kernels;
   return forValues(columns, (i, n) => scale(at.x + 4 * i, factor, at.out + 4 * i, n));
 }
 
-export function unaryCall({ at, columns, fn }: UnaryCall, { kernels }: BankInstance): Call {
+export function unaryCall({ at, columns, fn }: UnaryCall, { kernels }: BankInstance): KernelCall {
   const { unary } = kernels;
   const code = ACTIVATIONS.indexOf(fn);
   return forValues(columns, (i, n) => unary(code, at.x + 4 * i, at.out + 4 * i, n));
 }
 
-export function gatedCall({ at, columns, fn }: GatedCall, { kernels }: BankInstance): Call {
+export function gatedCall({ at, columns, fn }: GatedCall, { kernels }: BankInstance): KernelCall {
   const { gated } = kernels;
   const code = ACTIVATIONS.indexOf(fn);
   return forValues(columns, (i, n) => gated(code, at.gate + 4 * i, at.up + 4 * i, at.out + 4 * i, n));

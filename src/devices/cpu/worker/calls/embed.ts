@@ -3,9 +3,9 @@ import { formatOf } from '../../../../formats/index.ts';
 import type { EmbedCall } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import { decoderOf } from '../decoder.ts';
-import type { Call, Chunk } from '../task.ts';
+import type { KernelCall, Chunk } from '../task.ts';
 
-export function embedCall(of: EmbedCall, bank: BankInstance, capacity: number): Call {
+export function embedCall(of: EmbedCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, tableRows } = of;
   const format = formatOf(of.ggmlType);
   invariant(format, 'a table has a known format');

@@ -8,10 +8,10 @@ import type {
 } from '../../protocol/call-table.ts';
 import { RECORD_BYTES, recordBytes } from '../../weight-layouts.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { Call, Chunk } from '../task.ts';
+import type { KernelCall, Chunk } from '../task.ts';
 import { lanesOf } from './matmul.ts';
 
-export function routeExpertsCall(of: RouteExpertsCall, bank: BankInstance, capacity: number): Call {
+export function routeExpertsCall(of: RouteExpertsCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, rule } = of;
   const x = bank.floats(at.x, capacity * columns);
   const bias = at.bias === undefined ? undefined : bank.floats(at.bias, columns);
@@ -30,7 +30,7 @@ export function routeExpertsCall(of: RouteExpertsCall, bank: BankInstance, capac
 }
 
 /** A choice after the other; the products of experts that there are not are zeros. */
-export function matmulExpertsCall(of: MatmulExpertsCall, bank: BankInstance, capacity: number): Call {
+export function matmulExpertsCall(of: MatmulExpertsCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, outputs, inner, parts, expertCount } = of;
   const matVec = bank.kernel<MatVecKernel>(of.matVec);
   const chosen = columns / outputs;
@@ -68,7 +68,7 @@ export function matmulExpertsCall(of: MatmulExpertsCall, bank: BankInstance, cap
   };
 }
 
-export function scaleExpertsCall(of: ScaleExpertsCall, bank: BankInstance, capacity: number): Call {
+export function scaleExpertsCall(of: ScaleExpertsCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, chosen, expertCount } = of;
   const x = bank.floats(at.x, capacity * columns);
   const experts = bank.words(at.experts, capacity * chosen);
@@ -88,7 +88,7 @@ export function scaleExpertsCall(of: ScaleExpertsCall, bank: BankInstance, capac
   };
 }
 
-export function combineExpertsCall(of: CombineExpertsCall, bank: BankInstance, capacity: number): Call {
+export function combineExpertsCall(of: CombineExpertsCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, chosen } = of;
   const x = bank.floats(at.x, capacity * columns * chosen);
   const shares = bank.floats(at.shares, capacity * chosen);

@@ -3,7 +3,7 @@ import type { MatmulCall, QuantizeCall } from '../../protocol/call-table.ts';
 import { MATMUL_BLOCK_ROWS } from '../../protocol/reserved.ts';
 import { recordBytes, TILE_ROWS } from '../../weight-layouts.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { Call, Chunk } from '../task.ts';
+import type { KernelCall, Chunk } from '../task.ts';
 
 /** One row stands alone, more stand in tiles. */
 export function lanesOf(rows: number): number {
@@ -15,7 +15,7 @@ function recordRowBytes(columns: number): number {
   return recordBytes(1, columns);
 }
 
-export function quantizeCall({ at, columns, span }: QuantizeCall, bank: BankInstance): Call {
+export function quantizeCall({ at, columns, span }: QuantizeCall, bank: BankInstance): KernelCall {
   const { quantize } = bank.kernels;
   const rowBytes = recordRowBytes(columns);
   const groupBytes = recordRowBytes(1);
@@ -50,7 +50,7 @@ function blockRows(rowBytes: number): number {
   return Math.min(MATMUL_BLOCK_ROWS, Math.max(32, rows));
 }
 
-export function matmulCall(of: MatmulCall, bank: BankInstance): Call {
+export function matmulCall(of: MatmulCall, bank: BankInstance): KernelCall {
   const { at, columns, inner } = of;
   const matVec = bank.kernel<MatVecKernel>(of.matVec);
   const matMat = bank.kernel<MatMatKernel>(of.matMat);

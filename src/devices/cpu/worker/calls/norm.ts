@@ -6,9 +6,9 @@ import type {
   RopeCall,
 } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { Call, Chunk } from '../task.ts';
+import type { KernelCall, Chunk } from '../task.ts';
 
-export function rmsNormCall(of: RmsNormCall, { kernels }: BankInstance): Call {
+export function rmsNormCall(of: RmsNormCall, { kernels }: BankInstance): KernelCall {
   const { at, columns, group, epsilon } = of;
   const { rmsNorm } = kernels;
   return {
@@ -24,7 +24,7 @@ export function rmsNormCall(of: RmsNormCall, { kernels }: BankInstance): Call {
   };
 }
 
-export function layerNormCall(of: LayerNormCall, { kernels }: BankInstance): Call {
+export function layerNormCall(of: LayerNormCall, { kernels }: BankInstance): KernelCall {
   const { at, columns, epsilon } = of;
   const { layerNorm } = kernels;
   const bias = at.bias ?? 0;
@@ -38,7 +38,7 @@ export function layerNormCall(of: LayerNormCall, { kernels }: BankInstance): Cal
   };
 }
 
-export function groupNormCall(of: GroupNormCall, { kernels }: BankInstance): Call {
+export function groupNormCall(of: GroupNormCall, { kernels }: BankInstance): KernelCall {
   const { at, columns, group, epsilon } = of;
   const { layerNorm } = kernels;
   return {
@@ -54,7 +54,7 @@ export function groupNormCall(of: GroupNormCall, { kernels }: BankInstance): Cal
   };
 }
 
-export function l2NormCall(of: L2NormCall, bank: BankInstance, capacity: number): Call {
+export function l2NormCall(of: L2NormCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, group, epsilon } = of;
   const [x, out] = [bank.floats(at.x, capacity * columns), bank.floats(at.out, capacity * columns)];
   return {
@@ -72,7 +72,7 @@ export function l2NormCall(of: L2NormCall, bank: BankInstance, capacity: number)
   };
 }
 
-export function ropeCall(of: RopeCall, { kernels }: BankInstance): Call {
+export function ropeCall(of: RopeCall, { kernels }: BankInstance): KernelCall {
   const { at, columns, headSize, turned, pairs } = of;
   const { rope } = kernels;
   const halves = pairs === 'halves' ? 1 : 0;

@@ -1,9 +1,9 @@
 import type { LerpCall, TokenShiftCall, Wkv7Call, WkvBonusCall } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { Call, Chunk } from '../task.ts';
+import type { KernelCall, Chunk } from '../task.ts';
 
 /** Rows of slots that there are not are left out. */
-export function tokenShiftCall(of: TokenShiftCall, bank: BankInstance, capacity: number): Call {
+export function tokenShiftCall(of: TokenShiftCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, slotCount } = of;
   const [x, out] = [bank.floats(at.x, capacity * columns), bank.floats(at.out, capacity * columns)];
   const last = bank.floats(at.last, slotCount * columns);
@@ -25,7 +25,7 @@ export function tokenShiftCall(of: TokenShiftCall, bank: BankInstance, capacity:
 }
 
 /** A chunk is some heads; rows of slots that there are not are left out. */
-export function wkv7Call(of: Wkv7Call, bank: BankInstance, capacity: number): Call {
+export function wkv7Call(of: Wkv7Call, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, headSize, slotCount } = of;
   const { wkv7 } = bank.kernels;
   const state = bank.floats(at.state, slotCount * columns * headSize);
@@ -57,7 +57,7 @@ export function wkv7Call(of: Wkv7Call, bank: BankInstance, capacity: number): Ca
   };
 }
 
-export function wkvBonusCall(of: WkvBonusCall, bank: BankInstance, capacity: number): Call {
+export function wkvBonusCall(of: WkvBonusCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, headSize } = of;
   const [r, k, v, out] = [at.r, at.k, at.v, at.out].map((offset) =>
     bank.floats(offset, capacity * columns),
@@ -80,7 +80,11 @@ export function wkvBonusCall(of: WkvBonusCall, bank: BankInstance, capacity: num
   };
 }
 
-export function lerpCall({ at, columns, weightRow }: LerpCall, bank: BankInstance, capacity: number): Call {
+export function lerpCall(
+  { at, columns, weightRow }: LerpCall,
+  bank: BankInstance,
+  capacity: number,
+): KernelCall {
   const [a, b, out] = [at.a, at.b, at.out].map((offset) => bank.floats(offset, capacity * columns)) as [
     Float32Array,
     Float32Array,

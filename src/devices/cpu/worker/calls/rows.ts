@@ -1,4 +1,4 @@
-import { RopeTurns } from '../../../../ops/index.ts';
+import { RopeAngles } from '../../../../ops/index.ts';
 import type {
   GatherCall,
   RopeTableCall,
@@ -7,13 +7,13 @@ import type {
   TokenAppendCall,
 } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { Call, Chunk } from '../task.ts';
+import type { KernelCall, Chunk } from '../task.ts';
 
 export function gatherCall(
   { at, columns, sourceRows }: GatherCall,
   bank: BankInstance,
   capacity: number,
-): Call {
+): KernelCall {
   const x = bank.words(at.x, sourceRows * columns);
   const index = bank.words(at.index, capacity);
   const out = bank.words(at.out, capacity * columns);
@@ -28,7 +28,7 @@ export function gatherCall(
   };
 }
 
-export function sliceCall(of: SliceCall, bank: BankInstance, capacity: number): Call {
+export function sliceCall(of: SliceCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, first, sourceColumns } = of;
   const x = bank.words(at.x, capacity * sourceColumns);
   const out = bank.words(at.out, capacity * columns);
@@ -44,7 +44,7 @@ export function sliceCall(of: SliceCall, bank: BankInstance, capacity: number): 
 }
 
 /** Ids beyond the history's end are dropped. */
-export function tokenAppendCall(of: TokenAppendCall, bank: BankInstance, capacity: number): Call {
+export function tokenAppendCall(of: TokenAppendCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, historyRows, historyWidth, tokenCount } = of;
   const history = bank.words(at.history, historyRows * historyWidth);
   const tokens = bank.words(at.tokens, tokenCount);
@@ -68,12 +68,12 @@ export function tokenAppendCall(of: TokenAppendCall, bank: BankInstance, capacit
   };
 }
 
-export function ropeTableCall(of: RopeTableCall, bank: BankInstance, capacity: number): Call {
+export function ropeTableCall(of: RopeTableCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, parameters } = of;
   const positions = bank.words(at.positions, capacity);
   const out = bank.floats(at.out, capacity * columns);
   const factors = at.factors === undefined ? undefined : bank.floats(at.factors, columns / 2);
-  const turns = new RopeTurns(parameters, factors);
+  const turns = new RopeAngles(parameters, factors);
   return {
     columns,
     run({ firstRow, endRow }: Chunk) {
@@ -83,7 +83,12 @@ export function ropeTableCall(of: RopeTableCall, bank: BankInstance, capacity: n
 }
 
 /** Copies between two banks. */
-export function stageCall(of: StageCall, source: BankInstance, target: BankInstance, capacity: number): Call {
+export function stageCall(
+  of: StageCall,
+  source: BankInstance,
+  target: BankInstance,
+  capacity: number,
+): KernelCall {
   const { columns, rowUnit } = of;
   const rows = Math.ceil(capacity / rowUnit) * rowUnit;
   const from = source.bytes(of.source.offset, rows * columns);

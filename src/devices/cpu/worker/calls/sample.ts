@@ -1,7 +1,7 @@
 import { SAMPLING_ROW_WORDS, SamplingScratch, sampleRow } from '../../../../ops/index.ts';
 import type { SampleCall } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { Call, Chunk } from '../task.ts';
+import type { KernelCall, Chunk } from '../task.ts';
 
 /** Views of everything that one output row is sampled from. */
 interface OutputRow {
@@ -11,7 +11,7 @@ interface OutputRow {
 }
 
 /** Samples in TypeScript: a row is a few passes over the logits, and the draw is the same on every device. */
-export function sampleCall(of: SampleCall, bank: BankInstance, outputs: number): Call {
+export function sampleCall(of: SampleCall, bank: BankInstance, outputs: number): KernelCall {
   const { at, vocabulary, historyRows, historyWidth, maskWidth, reportWidth } = of;
   const outputRows = bank.words(at.outputRows, outputs);
   const positions = bank.words(at.positions, of.rows);

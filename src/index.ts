@@ -25,7 +25,7 @@ export { GgufLoader, type GgufLoaderOptions } from './load/gguf-loader.ts';
 export { LazyTensor, type TensorState } from './load/lazy-tensor.ts';
 export type { LoadProgress } from './load/load-progress.ts';
 export { LoadTrace } from './load/load-trace.ts';
-export { SharedDeviceMemory, type SharedDeviceMemoryOptions } from './load/residency.ts';
+export { SharedDeviceMemory, type SharedDeviceMemoryOptions } from './load/shared-device-memory.ts';
 export { ALL_ARCHITECTURES } from './model/architectures/index.ts';
 export type { TapHandler, TappedValue, Taps } from './plan/taps/tap.ts';
 export { ExecutionPlan } from './plan/execution-plan.ts';

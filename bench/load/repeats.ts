@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { BUFFER_ALIGNMENT, type Device } from '../../src/device/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
-import { SharedDeviceMemory } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openGguf } from '../../src/node/index.ts';
 

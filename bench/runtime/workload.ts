@@ -1,4 +1,4 @@
-import type { EngineCounters } from '../../src/engine/engine-parts.ts';
+import type { EngineCounters } from '../../src/engine/engine-setup.ts';
 import type { LanguageModel } from '../../src/engine/language-model.ts';
 import type { TextEnd } from '../../src/engine/text-stream.ts';
 

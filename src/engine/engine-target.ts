@@ -4,7 +4,7 @@ import type { Generation } from '../runtime/generation.ts';
 import type { GenerateRequest, SequenceSink } from '../runtime/sequence.ts';
 import type { TextForm } from '../text/index.ts';
 import type { VectorPooling } from './embedding.ts';
-import type { EngineActivity, EngineCounters } from './engine-parts.ts';
+import type { EngineActivity, EngineCounters } from './engine-setup.ts';
 import type { ChatOptions } from './generate-options.ts';
 
 /** Token ids to be continued. All of it but the signal and a constraint of the caller's own can be sent to another thread. */

@@ -4,7 +4,7 @@ import { type Logger, silentLogger } from '../base/log.ts';
 import { checkIds, checkLimits, checkShift } from './check-request.ts';
 import { ContinuousBatcher, type Slice, type ScheduledStep } from '../scheduler/continuous-batcher.ts';
 import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from '../runtime/device-run.ts';
-import type { EngineActivity, EngineCounters, EngineSetup } from './engine-parts.ts';
+import type { EngineActivity, EngineCounters, EngineSetup } from './engine-setup.ts';
 import type { EvaluateOptions, PositionLogits } from '../runtime/forced-logits.ts';
 import type { PipelineSetup, Sampled } from '../runtime/jobs/job-pipeline.ts';
 import { explainFault } from '../runtime/first-fault.ts';
@@ -14,7 +14,7 @@ import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
 import { type Generation, tokenStream } from '../runtime/generation.ts';
 import { type GenerateRequest, Sequence, type SequenceSink, type TokenStream } from '../runtime/sequence.ts';
 import { SharedLock } from '../runtime/shared-lock.ts';
-import { ExclusiveUse } from '../runtime/sole-use.ts';
+import { ExclusiveUse } from '../runtime/exclusive-use.ts';
 import { SlotPool } from '../state/slot-pool.ts';
 
 /**

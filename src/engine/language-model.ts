@@ -15,7 +15,7 @@ import type { TokenConstraint } from '../text/index.ts';
 import { pooledRows } from './embedding.ts';
 import { DraftProposer } from '../runtime/opening/draft-proposer.ts';
 import { Engine } from './engine.ts';
-import type { EngineActivity, EngineCounters } from './engine-parts.ts';
+import type { EngineActivity, EngineCounters } from './engine-setup.ts';
 import type { TokensRequest, VectorRequest } from './engine-target.ts';
 import type { PositionLogits } from '../runtime/forced-logits.ts';
 import type { Generation } from '../runtime/generation.ts';

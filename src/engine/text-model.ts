@@ -9,7 +9,7 @@ import { answered } from './answered.ts';
 import { ChatStream } from './chat-stream.ts';
 import { detokenized, type DetokenizedOptions } from './detokenized.ts';
 import { type Embedding, type EmbedOptions, poolingOf, unitVector } from './embedding.ts';
-import type { EngineActivity, EngineCounters } from './engine-parts.ts';
+import type { EngineActivity, EngineCounters } from './engine-setup.ts';
 import type { EngineTarget, TokensRequest, VectorRequest } from './engine-target.ts';
 import type { AnswerOptions, ChatOptions, GenerateOptions } from './generate-options.ts';
 import { formOf } from './held-text.ts';

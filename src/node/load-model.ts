@@ -3,7 +3,7 @@ import type { BlockDecoder } from '../device/index.ts';
 import type { LanguageModel, ModelOptions } from '../engine/language-model.ts';
 import { MODEL_OPTIONS } from '../engine/option-names.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import type { SharedDeviceMemory } from '../load/residency.ts';
+import type { SharedDeviceMemory } from '../load/shared-device-memory.ts';
 import type { Tokenizer } from '../text/index.ts';
 import { beginDevice, DEVICE_REQUEST, type DeviceRequest, reopenDevice } from './devices.ts';
 import { hostMemoryOf } from './host-memory.ts';

@@ -6,7 +6,7 @@ import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
 import { type BatchShape, stateBytes } from '../ops/value.ts';
 import { BatchPlan, stateName, type StepKind } from './steps/batch-plan.ts';
-import type { SharedDeviceMemory } from '../load/residency.ts';
+import type { SharedDeviceMemory } from '../load/shared-device-memory.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { decodedOnDevice } from './weights/decoded-on-device.ts';
 import { HOST_ROWS } from '../model/embedding-place.ts';
@@ -15,7 +15,7 @@ import { bufferBytesOf, memoryWanted, plannedWeights } from './memory-wanted.ts'
 import { ModelWeights } from './weights/model-weights.ts';
 import { PlanBuffers } from './memory/plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
-import type { PlanSetup } from './parts/plan-parts.ts';
+import type { PlanSetup } from './parts/plan-setup.ts';
 import type { ResultName, RunOn } from './steps/plan-run.ts';
 import { PreparedSteps } from './steps/prepared-steps.ts';
 import { showTaps } from './steps/show-taps.ts';

@@ -7,8 +7,8 @@ import { BatchInputs } from './inputs/batch-inputs.ts';
 import type { BatchPlan } from './steps/batch-plan.ts';
 import type { MemoryWanted } from './memory/fit-plan.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
-import type { PlannedWeight } from './parts/layer-plan.ts';
-import type { PlanSetup } from './parts/plan-parts.ts';
+import type { PlannedWeight } from './parts/part-plan.ts';
+import type { PlanSetup } from './parts/plan-setup.ts';
 import type { StreamableParts } from './memory/weight-placement.ts';
 
 /** Plans that share every buffer, because they run one after the other; the largest stands last. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { fail } from '../base/errors.ts';
 import { isDeeper } from '../base/json-depth.ts';
-import type { RequestContext } from './call.ts';
+import type { RequestContext } from './request-context.ts';
 import type { ErrorDialect } from './error-response.ts';
 
 /** How deeply a body may be nested: templates and grammars walk through it. */

@@ -5,7 +5,7 @@ import { fail, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import { ApiKeys } from './api-keys.ts';
-import { RequestContext, type ServerParts } from './call.ts';
+import { RequestContext, type ServerParts } from './request-context.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';

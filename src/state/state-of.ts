@@ -1,4 +1,4 @@
-import { KvBlockAllocator, type KvCacheSize } from './kv-cache.ts';
+import { KvBlockAllocator, type KvCacheSize } from './kv-block-allocator.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { RecurrentState } from './recurrent-state.ts';
 import type { SequenceState } from './sequence-state.ts';

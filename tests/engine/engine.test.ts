@@ -12,7 +12,7 @@ import { Engine } from '../../src/engine/engine.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { AsyncModelLoader } from '../../src/load/async-model-loader.ts';
 import { ExecutionPlan } from '../../src/plan/execution-plan.ts';
-import { KvBlockAllocator } from '../../src/state/kv-cache.ts';
+import { KvBlockAllocator } from '../../src/state/kv-block-allocator.ts';
 import { describeModel } from '../../src/plan/parts/plan-options.ts';
 import { StepProfile } from '../../src/runtime/jobs/step-profile.ts';
 import { idsOf } from '../support/ids-of.ts';

@@ -8,7 +8,7 @@ import { LanguageModel, type ModelOptions } from '../../src/engine/language-mode
 import { LOAD_MODES } from '../../src/runtime/opening/load-mode.ts';
 import { BF16, F64, IQ2_XS, NVFP4, Q4_0, Q6_K } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
-import { SharedDeviceMemory } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { checkFailedCreations } from '../support/failed-creations.ts';

@@ -7,7 +7,7 @@ import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
-import { SharedDeviceMemory } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
 import { kernelBytes, openCpu } from '../../src/node/open-cpu.ts';
 import { nodeWorkerHost } from '../../src/node/worker-host.ts';
 import { checkFailedCreations } from '../support/failed-creations.ts';

@@ -9,7 +9,7 @@ import {
   type ScheduledStep,
 } from '../../src/scheduler/continuous-batcher.ts';
 import { SlotPool } from '../../src/state/slot-pool.ts';
-import { KvBlockAllocator } from '../../src/state/kv-cache.ts';
+import { KvBlockAllocator } from '../../src/state/kv-block-allocator.ts';
 import { KV_BLOCK_SIZE } from '../../src/model/layer-states.ts';
 
 const CONTEXT = 256;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SlotPool } from '../../src/state/slot-pool.ts';
-import { KvBlockAllocator } from '../../src/state/kv-cache.ts';
+import { KvBlockAllocator } from '../../src/state/kv-block-allocator.ts';
 import { RecurrentState } from '../../src/state/recurrent-state.ts';
 
 function poolOf(blocks: number, slots: number) {

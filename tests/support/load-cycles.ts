@@ -5,7 +5,7 @@ import type { Device } from '../../src/device/index.ts';
 import { LanguageModel } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
-import { SharedDeviceMemory } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { tinyBytes } from './tiny-model.ts';
 import { until } from './hung.ts';

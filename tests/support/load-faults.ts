@@ -7,7 +7,7 @@ import type { Device } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import type { ByteSource } from '../../src/io/index.ts';
-import { SharedDeviceMemory } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { openSource } from '../../src/node/open-source.ts';
 import { temporaryFolder } from './temporary.ts';

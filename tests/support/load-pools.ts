@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Device } from '../../src/device/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
-import { SharedDeviceMemory } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { TINY, tinyModel } from './tiny-model.ts';
 

@@ -8,7 +8,7 @@ import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile, loadTensorFloats } from '../../src/gguf/index.ts';
 import { MemorySource } from '../../src/io/index.ts';
-import { SharedDeviceMemory } from '../../src/load/residency.ts';
+import { SharedDeviceMemory } from '../../src/load/shared-device-memory.ts';
 import { GgufLoader } from '../../src/load/gguf-loader.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { checkFailedCreations } from '../support/failed-creations.ts';

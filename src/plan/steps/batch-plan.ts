@@ -13,7 +13,7 @@ import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } fro
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { BatchInputs, type StepInputs } from '../inputs/batch-inputs.ts';
 import { HOST_ROWS } from '../../model/embedding-place.ts';
-import { PartPlan } from '../parts/layer-plan.ts';
+import { PartPlan } from '../parts/part-plan.ts';
 import { areOfOneKind, type ModelGraphs, type ModelPart } from '../../model/model-graphs.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 

@@ -1,5 +1,5 @@
-import type { PlannedWeight } from '../parts/layer-plan.ts';
-import type { PlanSetup } from '../parts/plan-parts.ts';
+import type { PlannedWeight } from '../parts/part-plan.ts';
+import type { PlanSetup } from '../parts/plan-setup.ts';
 
 /** Keys of the weights that do not stay as in the file and that the device decodes, readied for that. */
 export async function decodedOnDevice(

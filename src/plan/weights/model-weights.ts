@@ -3,13 +3,13 @@ import { invariant } from '../../base/errors.ts';
 import { BUFFER_ALIGNMENT, type DeviceEvent, type Stream } from '../../device/index.ts';
 import type { AsyncModelLoader, LoadOptions, LoadReport } from '../../load/async-model-loader.ts';
 import { LazyTensor } from '../../load/lazy-tensor.ts';
-import type { SharedDeviceMemory } from '../../load/residency.ts';
-import type { PlannedWeight } from '../parts/layer-plan.ts';
+import type { SharedDeviceMemory } from '../../load/shared-device-memory.ts';
+import type { PlannedWeight } from '../parts/part-plan.ts';
 import { PartWeights } from './part-weights.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 import { WeightGroup } from './weight-group.ts';
 import type { WeightAllocation, WeightPlacement } from '../memory/weight-placement.ts';
-import { StreamedWeights } from './weight-slot.ts';
+import { StreamedWeights } from './streamed-weights.ts';
 
 /** What the weights of a model are made of. */
 export interface ModelWeightsParts {

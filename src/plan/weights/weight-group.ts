@@ -1,7 +1,7 @@
 import { alignUp } from '../../base/bytes.ts';
 import { BUFFER_ALIGNMENT, type Stream } from '../../device/index.ts';
 import type { LazyTensor } from '../../load/lazy-tensor.ts';
-import type { EvictableWeights } from '../../load/residency.ts';
+import type { EvictableWeights } from '../../load/shared-device-memory.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 import type { WeightAllocation } from '../memory/weight-placement.ts';
 

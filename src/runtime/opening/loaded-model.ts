@@ -4,7 +4,7 @@ import type { BlockDecoder, Device } from '../../device/index.ts';
 import { AsyncModelLoader, type LoadReport, SYNCHRONOUS } from '../../load/async-model-loader.ts';
 import type { LoadProgress } from '../../load/load-progress.ts';
 import type { LoadTrace } from '../../load/load-trace.ts';
-import type { SharedDeviceMemory } from '../../load/residency.ts';
+import type { SharedDeviceMemory } from '../../load/shared-device-memory.ts';
 import type { ExecutionPlan } from '../../plan/execution-plan.ts';
 import { type FitPlan, type MemoryLimits, summaryOf } from '../../plan/memory/fit-plan.ts';
 import type { ModelDescription, ModelSource, PlanOptions } from '../../plan/parts/plan-options.ts';

@@ -1,4 +1,4 @@
-import type { RequestContext } from '../call.ts';
+import type { RequestContext } from '../request-context.ts';
 import { errorBody } from '../error-response.ts';
 import { eventStream, type StreamEvent } from '../event-stream.ts';
 import type { Begun } from './run-task.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
-import type { RequestContext } from '../call.ts';
+import type { RequestContext } from '../request-context.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { adapterField, adaptersOf } from '../generation/adapter-field.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Embedding } from '../../engine/embedding.ts';
 import type { TextModel } from '../../engine/text-model.ts';
-import type { RequestContext } from '../call.ts';
+import type { RequestContext } from '../request-context.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 

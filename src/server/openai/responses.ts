@@ -1,5 +1,5 @@
 import type { TextModel } from '../../engine/text-model.ts';
-import type { RequestContext } from '../call.ts';
+import type { RequestContext } from '../request-context.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';

@@ -1,4 +1,4 @@
-import type { RequestContext } from '../call.ts';
+import type { RequestContext } from '../request-context.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 
 /** `GET /health`: 200 when requests are answered, 503 while the first models load and when the server shuts down. */

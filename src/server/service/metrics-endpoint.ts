@@ -1,4 +1,4 @@
-import type { RequestContext } from '../call.ts';
+import type { RequestContext } from '../request-context.ts';
 import { getEndpoint } from '../endpoint.ts';
 
 /** `GET /metrics`: what the server counted, for Prometheus. */

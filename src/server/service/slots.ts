@@ -1,4 +1,4 @@
-import type { RequestContext } from '../call.ts';
+import type { RequestContext } from '../request-context.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 
 /** `GET /slots`: what each loaded model is busy with. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { KvBlockAllocator } from '../../src/state/kv-cache.ts';
+import { KvBlockAllocator } from '../../src/state/kv-block-allocator.ts';
 import { blocksFor, KV_BLOCK_SIZE } from '../../src/model/layer-states.ts';
 
 const SLOTS = 4;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { openNullDevice } from '../../src/devices/null/index.ts';
-import { SharedDeviceMemory, type EvictableWeights } from '../../src/load/residency.ts';
+import { SharedDeviceMemory, type EvictableWeights } from '../../src/load/shared-device-memory.ts';
 
 /** Weights that know whether they have memory. */
 class Lodger implements EvictableWeights {

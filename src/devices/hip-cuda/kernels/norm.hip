@@ -10,7 +10,8 @@ DEVICE f32 sum_of_squares(const f32* x, i32 width, f32 mean) {
   return sum;
 }
 
-KERNEL(rms_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight, f32* out, i32 width, i32 group, f32 epsilon) {
+/// `addend` may be null.
+KERNEL(rms_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight, const f32* addend, f32* out, i32 width, i32 group, f32 epsilon) {
   SHARED f32 sums[NORM_WARPS];
   release_successor();
   await_inputs();
@@ -18,7 +19,10 @@ KERNEL(rms_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight
   i64 start = i64(block_x()) * width + i64(block_y()) * group;
   f32 square = block_sum<NORM_WARPS>(sum_of_squares(x + start, group, 0.0f), sums);
   f32 rms = square_root(square / f32(group) + epsilon);
-  for (i32 i = thread(); i < group; i += NORM_THREADS) out[start + i] = x[start + i] / rms * weight[i];
+  for (i32 i = thread(); i < group; i += NORM_THREADS) {
+    f32 normed = x[start + i] / rms * weight[i];
+    out[start + i] = addend ? normed + addend[start + i] : normed;
+  }
 }
 
 /// `bias` may be null.

@@ -7,22 +7,16 @@ import { CHUNKED_HEAD, MIXED_HEAD } from './wkv7.ts';
 /** What runs on the driver's BLAS library, which is not everywhere. */
 const OF_THE_LIBRARY = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
 
-/** Intents without a kernel. */
-const LACKS = ['normResidual'] as const;
-
-/** An intent without a kernel. */
-export type Lacked = (typeof LACKS)[number];
-
 /** Groups of threads a processor that keep it busy, the context of few rows being cut. */
 const GROUPS_A_PROCESSOR = 2;
 /** Positions that a partition of the context has at least. */
 const SHORTEST_PARTITION = 32;
 
-/** What a GPU under HIP or CUDA can do. */
-export function hipCudaFacts(target: HipCudaTarget): GpuFacts<Lacked | (typeof OF_THE_LIBRARY)[number]> {
+/** What a GPU under HIP or CUDA can do: there are kernels for every intent. */
+export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIBRARY)[number]> {
   return {
     device: target.api,
-    lacks: target.blas ? LACKS : [...LACKS, ...OF_THE_LIBRARY],
+    lacks: target.blas ? [] : OF_THE_LIBRARY,
     matvecRows: MATVEC_ROWS,
     productForm: 'f16',
     takesNumbers: false,

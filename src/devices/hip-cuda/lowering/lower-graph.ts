@@ -1,5 +1,5 @@
 import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
-import { type IntentWithout, planGraph } from '../../../device/index.ts';
+import { type Intent, planGraph } from '../../../device/index.ts';
 import type { OpGraph } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
@@ -16,13 +16,13 @@ import {
   lowerRouteExperts,
   lowerScaleExperts,
 } from './experts.ts';
-import { hipCudaFacts, type Lacked } from './facts.ts';
+import { hipCudaFacts } from './facts.ts';
 import { emitHeadsAppend, emitHeadsNormAppend } from './heads.ts';
 import { emitLibraryProduct, emitSplitProduct } from './library-product.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { emitMatvec } from './matvec.ts';
-import { lowerLayerNorm, lowerRmsNorm } from './norm.ts';
+import { emitNormResidual, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { emitProduct } from './product.ts';
 import {
   emitMixtures,
@@ -37,7 +37,7 @@ import { lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './row
 import { lowerSample } from './sample.ts';
 import { emitMixedWkv7, emitWkv7 } from './wkv7.ts';
 
-const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
+const EMITTERS: KindTable<Intent, [Lowering], void> = {
   convert: emitConvert,
   matvec: emitMatvec,
   product: emitProduct,
@@ -53,6 +53,7 @@ const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
   gatedExperts: emitGatedExperts,
   addedExperts: emitAddedExperts,
   combineResidual: emitCombineResidual,
+  normResidual: emitNormResidual,
   mixtures: emitMixtures,
   wkv7: emitWkv7,
   mixedWkv7: emitMixedWkv7,

@@ -1,11 +1,26 @@
-import type { LayerNormOp, RmsNormOp } from '../../../ops/index.ts';
+import type { NormResidualIntent } from '../../../device/index.ts';
+import type { LayerNormOp, RmsNormOp, Tensor } from '../../../ops/index.ts';
+import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
 
-export function lowerRmsNorm({ x, weight, epsilon, out }: RmsNormOp, to: Lowering): void {
+/** A norm and the addition of another tensor to its result. */
+export function emitNormResidual({ op, addend, y }: NormResidualIntent, to: Lowering): void {
+  launchRmsNorm(op, { addend, y }, to);
+}
+
+export function lowerRmsNorm(op: RmsNormOp, to: Lowering): void {
+  launchRmsNorm(op, { addend: NULL, y: op.out }, to);
+}
+
+function launchRmsNorm(
+  { x, weight, epsilon, out }: RmsNormOp,
+  { addend, y }: { readonly addend: Operand; readonly y: Tensor },
+  to: Lowering,
+): void {
   const group = weight.columns;
   to.launch({
     file: 'norm.hip',
@@ -16,7 +31,8 @@ export function lowerRmsNorm({ x, weight, epsilon, out }: RmsNormOp, to: Lowerin
       to.count(out),
       x,
       to.weight([weight], FLOAT_LAYOUT),
-      out,
+      addend,
+      y,
       int(out.width),
       int(group),
       float(epsilon),

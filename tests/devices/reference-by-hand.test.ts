@@ -28,7 +28,7 @@ import {
   writeSamplingRow,
 } from '../../src/ops/index.ts';
 import { caseData } from '../support/contract/case-data.ts';
-import { elementsOf, stateRow } from '../support/contract/compare.ts';
+import { elementsOf, stateRows } from '../support/contract/compare.ts';
 import type { Elements } from '../support/contract/op-case.ts';
 import { plainBatch, type RaggedBatch } from '../support/contract/ragged-batch.ts';
 import { runCase } from '../support/contract/run-case.ts';
@@ -58,7 +58,7 @@ async function computed(
     const bytes = states.get(state.name);
     assert.ok(bytes);
     numbers[state.name] = Array.from({ length: state.rows }, (_, row) => [
-      ...stateRow(bytes, state, row),
+      ...stateRows(bytes, state, [row]),
     ]).flat();
   }
   return numbers;

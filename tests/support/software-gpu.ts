@@ -1,6 +1,7 @@
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { WebGpuDevice } from '../../src/devices/webgpu/index.ts';
 import { type NodeWebGpuOptions, openWebGpu } from '../../src/node/open-webgpu.ts';
+import './paced-polls.ts';
 
 /** Set by `scripts/test.mjs` where it found the software driver. */
 const FOUND = process.env['VK_DRIVER_FILES'] !== undefined;

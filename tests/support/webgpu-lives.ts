@@ -1,5 +1,6 @@
 // Run as a process of its own: lives of the bundled model on WebGPU; prints a line of JSON a life, and the outcome last.
 import { modelCycles } from './model-cycles.ts';
+import './paced-polls.ts';
 import { BUNDLED } from './run-cli.ts';
 
 const [cycles, settling] = process.argv.slice(2).map(Number);

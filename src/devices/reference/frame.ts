@@ -58,7 +58,7 @@ export class Frame {
     const decoded = new Float32Array(weight.columns);
     const { format, columns } = weight;
     format.decode(bytesOf(range), row * weightRowBytes(weight), decoded, 0, columns / format.blockElements);
-    return Float64Array.from(decoded);
+    return new Float64Array(decoded);
   }
 
   /** A whole weight of one row: a bias, a norm's factors. */

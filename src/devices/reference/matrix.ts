@@ -7,8 +7,8 @@ export interface Matrix {
   read(row: number): Float64Array;
   /** Stores a row, rounded to the stored type. */
   write(row: number, values: ArrayLike<number>): void;
-  /** Element 0 of a row: what index tensors of width 1 hold. */
-  scalar(row: number): number;
+  /** One element of a row, the first unless said otherwise: what index tensors of width 1 hold. */
+  scalar(row: number, column?: number): number;
 }
 
 /** Bound memory in its declared type. */
@@ -42,8 +42,9 @@ class PlainMatrix implements Matrix {
   }
 
   read(row: number): Float64Array {
-    const stored = this.#elements.subarray(row * this.#width, (row + 1) * this.#width);
-    return this.#half ? Float64Array.from(stored, halfToFloat) : Float64Array.from(stored);
+    const values = new Float64Array(this.#elements.subarray(row * this.#width, (row + 1) * this.#width));
+    if (this.#half) for (let i = 0; i < values.length; i++) values[i] = halfToFloat(values[i] as number);
+    return values;
   }
 
   write(row: number, values: ArrayLike<number>): void {
@@ -54,8 +55,8 @@ class PlainMatrix implements Matrix {
     }
   }
 
-  scalar(row: number): number {
-    return this.#elements[row * this.#width] as number;
+  scalar(row: number, column = 0): number {
+    return this.#elements[row * this.#width + column] as number;
   }
 }
 
@@ -73,8 +74,9 @@ class BlockMatrix implements Matrix {
   }
 
   read(row: number): Float64Array {
-    const start = row * this.#width;
-    return Float64Array.from({ length: this.#width }, (_, i) => this.#element(start + i));
+    const values = new Float64Array(this.#width);
+    for (let i = 0; i < values.length; i++) values[i] = this.scalar(row, i);
+    return values;
   }
 
   write(row: number, values: ArrayLike<number>): void {
@@ -87,11 +89,8 @@ class BlockMatrix implements Matrix {
     }
   }
 
-  scalar(row: number): number {
-    return this.#element(row * this.#width);
-  }
-
-  #element(at: number): number {
+  scalar(row: number, column = 0): number {
+    const at = row * this.#width + column;
     const scale = halfToFloat(this.#scales[Math.floor(at / STATE_BLOCK)] as number);
     return scale * (this.#quants[at] as number);
   }

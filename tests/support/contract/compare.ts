@@ -9,9 +9,12 @@ export function elementsOf(bytes: Uint8Array, type: ElementType): Float64Array {
   return Float64Array.from(type === 'i32' ? new Int32Array(copy) : new Float32Array(copy));
 }
 
-/** The elements of a row of a state as numbers. */
-export function stateRow(bytes: Uint8Array, state: State, row: number): Float64Array {
-  return matrixOver(bytes.slice(), state).read(row);
+/** The elements of rows of a state as numbers. */
+export function stateRows(bytes: Uint8Array, state: State, rows: readonly number[]): Float64Array {
+  const stored = matrixOver(bytes.slice(), state);
+  const elements = new Float64Array(rows.length * state.width);
+  for (const [i, row] of rows.entries()) elements.set(stored.read(row), i * state.width);
+  return elements;
 }
 
 /** The bytes of each row of a state; those of quants and scales one behind the other where it has both. */

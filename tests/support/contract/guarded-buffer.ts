@@ -9,7 +9,10 @@ import {
 /** Words that are NaN as f32, NaN in every other f16 and negative as i32, and tell where they stand. */
 export function poison(bytes: Uint8Array, mark: number): Uint8Array {
   for (let i = 0; i < bytes.length; i += 4) {
-    bytes.set([(i >> 2) & 0xff, mark, 0xc0, 0xff].slice(0, bytes.length - i), i);
+    bytes[i] = (i >> 2) & 0xff;
+    bytes[i + 1] = mark;
+    bytes[i + 2] = 0xc0;
+    bytes[i + 3] = 0xff;
   }
   return bytes;
 }
@@ -65,6 +68,7 @@ export class GuardedBuffer implements Disposable {
   }
 
   #firstChange(found: Uint8Array, from: number, to: number): number | undefined {
+    if (Buffer.compare(found.subarray(from, to), this.#image.subarray(from, to)) === 0) return undefined;
     for (let i = from; i < to; i++) if (found[i] !== this.#image[i]) return i;
     return undefined;
   }

@@ -159,5 +159,5 @@ function pieceRows(rows: number, alignment: number): number {
 }
 
 function sameBytes(a: Uint8Array, b: Uint8Array | undefined): boolean {
-  return a.byteLength === b?.byteLength && a.every((byte, i) => byte === b[i]);
+  return b !== undefined && Buffer.compare(a, b) === 0;
 }

@@ -87,6 +87,8 @@ int compile(Program& program, const Target& target, const std::vector<std::strin
                                       "-ffp-contract=off", "-fno-strict-aliasing", "-fvisibility=hidden",
                                       "-I" + folder.path, "-I" EMULATOR_HOME, "-include", "gpu-builtins.h",
                                       std::string("-D") + target.macro + "=1"};
+  // Otherwise every half is converted by a call of a function that does it bit by bit.
+  if (__builtin_cpu_supports("f16c")) command.push_back("-mf16c");
   command.insert(command.end(), defines.begin(), defines.end());
   command.insert(command.end(), {"-o", library, folder.path + "/" + program.source.name + ".cpp"});
   const int status = run(command, log);

@@ -28,11 +28,11 @@ struct Operands {
 // RDNA 3: a lane holds a whole row of A and a whole column of B (all 16 values of k), and lanes 16-31 repeat lanes 0-15.
 template <class Vector>
 static inline void requireRepeated(const Exchange<Operands<Vector>>& all) {
-  for (uint32_t l = 0; l < 16; l++) {
-    const Operands<Vector> lower = all.of(l), upper = all.of(l + 16);
-    if (memcmp(&lower, &upper, sizeof lower) != 0)
-      block->fail(*block, "lanes 16-31 of a WMMA operand do not repeat lanes 0-15");
-  }
+  // Each lane looks at its own pair: all of them, at all.
+  const uint32_t l = lane() % 16;
+  const Operands<Vector> lower = all.of(l), upper = all.of(l + 16);
+  if (memcmp(&lower, &upper, sizeof lower) != 0)
+    block->fail(*block, "lanes 16-31 of a WMMA operand do not repeat lanes 0-15");
 }
 
 static inline void requireWave(uint32_t lanes) {

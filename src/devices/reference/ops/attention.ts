@@ -1,25 +1,26 @@
 import type { AttentionOp } from '../../../ops/index.ts';
 import type { Frame } from '../frame.ts';
+import type { Matrix } from '../matrix.ts';
 import { dot } from './dot.ts';
 import { cellOf } from './paged-cell.ts';
 
 export function runAttention(op: AttentionOp, frame: Frame): void {
   const { cache, batch, heads, kvHeads, keySize, valueSize } = op;
+  const keyOf = rowsOnce(frame.matrix(cache.keys));
+  const valueOf = rowsOnce(frame.matrix(cache.values));
   for (let row = 0; row < frame.rowsOf(op.out); row++) {
     const slot = frame.matrix(batch.slots).scalar(row);
     const cells = visible(op, frame.matrix(op.reach).scalar(row)).map((position) =>
       cellOf(frame, { cache, batch, slot, position }),
     );
-    const keys = cells.map((cell) => frame.matrix(cache.keys).read(cell));
-    const values = cells.map((cell) => frame.matrix(cache.values).read(cell));
+    const keys = cells.map(keyOf);
+    const values = cells.map(valueOf);
     const q = frame.matrix(op.q).read(row);
     const out = new Float64Array(op.out.width);
     for (let head = 0; head < heads; head++) {
       const shared = Math.floor(head / (heads / kvHeads));
       const query = q.subarray(head * keySize, (head + 1) * keySize);
-      const scores = keys.map((key) =>
-        capped(op.scale * dot(query, key.subarray(shared * keySize)), op.softCap),
-      );
+      const scores = keys.map((key) => capped(op.scale * dot(query, key, shared * keySize), op.softCap));
       const weights = softmax(scores);
       values.forEach((value, at) => {
         for (let i = 0; i < valueSize; i++) {
@@ -30,6 +31,16 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
     }
     frame.matrix(op.out).write(row, out);
   }
+}
+
+/** A matrix's rows, each read once: the rows of a prompt look at the same cells. */
+function rowsOnce(matrix: Matrix): (row: number) => Float64Array {
+  const rows = new Map<number, Float64Array>();
+  return (row) => {
+    const known = rows.get(row) ?? matrix.read(row);
+    rows.set(row, known);
+    return known;
+  };
 }
 
 /** The positions that a row looks at. */

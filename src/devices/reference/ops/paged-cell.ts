@@ -8,8 +8,8 @@ export function cellOf(
   of: { cache: PagedCache; batch: Pick<BatchTensors, 'blocks'>; slot: number; position: number },
 ): number {
   const { blockSize, keys } = of.cache;
-  const block = frame.matrix(of.batch.blocks).read(of.slot)[Math.floor(of.position / blockSize)];
-  const cell = (block ?? Number.NaN) * blockSize + (of.position % blockSize);
+  const block = frame.matrix(of.batch.blocks).scalar(of.slot, Math.floor(of.position / blockSize));
+  const cell = block * blockSize + (of.position % blockSize);
   invariant(cell >= 0 && cell < keys.rows, `slot ${of.slot}, position ${of.position} lies in the cache`);
   return cell;
 }

@@ -51,7 +51,7 @@ export function runWkvBonus(op: WkvBonusOp, frame: Frame): void {
       .map((value, i) => value * (weight[i] as number));
     const v = frame.matrix(op.v).read(row);
     for (let head = 0; head < out.width; head += headSize) {
-      const sum = dot(r.subarray(head, head + headSize), weighted.subarray(head));
+      const sum = dot(r.subarray(head, head + headSize), weighted, head);
       for (let i = head; i < head + headSize; i++) v[i] = (v[i] as number) * sum;
     }
     frame.matrix(out).write(row, v);

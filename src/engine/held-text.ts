@@ -30,7 +30,7 @@ export function formOf(options: GenerateOptions): PlainForm | undefined {
 /** What an answer is held to: a text of its options, and calls where they are asked for. Throws `INVALID_ARGUMENT`. */
 export function answerFormOf(
   options: AnswerOptions,
-  of: { readonly template: string; readonly dialect: Dialect; readonly prompt: string },
+  of: Pick<AnswerTextForm, 'template' | 'prompt' | 'mayThink'> & { readonly dialect: Dialect },
 ): AnswerTextForm | undefined {
   const { toolChoice = 'auto', parallelCalls: isParallel = true } = options;
   const named = typeof toolChoice === 'object' ? toolChoice.name : undefined;
@@ -54,8 +54,9 @@ export function answerFormOf(
   }
   const text = formOf(options);
   if (!text && !isRequired && !tools.some((tool) => tool.function['strict'] === true)) return undefined;
-  const { template, prompt } = of;
-  return { kind: 'answer', template, prompt, tools, isRequired, isParallel: isParallel && !named, text };
+  const { template, prompt, mayThink } = of;
+  const isManifold = isParallel && !named;
+  return { kind: 'answer', template, prompt, tools, isRequired, mayThink, isParallel: isManifold, text };
 }
 
 /** A generation under a constraint that is made first, and disposed when the generation is left. `failed` is told why there is none. */

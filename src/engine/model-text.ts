@@ -14,11 +14,13 @@ import {
   dialectOf,
   encodeChat,
   encodeChatInTurns,
+  isThinkingAsked,
   LocalConstraints,
   PLAIN,
   reasoningVariables,
   type Rendered,
   type TextForm,
+  thinksUnasked,
   type TokenConstraint,
   type Tokenizer,
 } from '../text/index.ts';
@@ -49,6 +51,7 @@ export class ModelText {
   #tokenizer: Tokenizer | undefined;
   #template: ChatTemplate | undefined;
   #dialect: Dialect | undefined;
+  #thinks: boolean | undefined;
 
   /**
    * Default: the file's own tokenizer and chat template, and constraints that are made on this thread. Throws
@@ -120,7 +123,9 @@ export class ModelText {
   /** What the answer to a prompt is held to; undefined for nothing. Throws `INVALID_ARGUMENT`. */
   answerForm(prompt: readonly number[], options: AnswerOptions): TextForm | undefined {
     const { chatTemplate, dialect } = this;
-    return answerFormOf(options, { template: chatTemplate.toolSource, dialect, prompt: this.#endOf(prompt) });
+    const mayThink = isThinkingAsked(options.reasoning ?? {}) ?? this.#thinksUnasked;
+    const end = this.#endOf(prompt);
+    return answerFormOf(options, { template: chatTemplate.toolSource, dialect, prompt: end, mayThink });
   }
 
   /** The constraint of an answer to a prompt, with its reasoning held to its budget. */
@@ -150,6 +155,15 @@ export class ModelText {
   /** Forgets what was made for constraints. */
   forget(): void {
     if (this.#vocabulary) this.#constraints.forget(this.#vocabulary);
+  }
+
+  /** False where the template writes of itself what turns reasoning off, or lacks what turns it on. */
+  get #thinksUnasked(): boolean {
+    this.#thinks ??= thinksUnasked((reasoning) => {
+      const { text } = this.#render([{ role: 'user', content: 'Hello' }], { reasoning });
+      return text;
+    });
+    return this.#thinks;
   }
 
   #endOf(prompt: readonly number[]): string {

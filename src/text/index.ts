@@ -31,11 +31,13 @@ export {
   dialectOf,
   freshCallId,
   type IncompleteCall,
+  isThinkingAsked,
   PLAIN,
   type ReasoningForm,
   type ReasoningOptions,
   reasoningVariables,
   templateVariables,
+  thinksUnasked,
 } from './dialects/index.ts';
 export type { Rendered, Spans } from '../jinja/index.ts';
 export { createTokenizer } from './create-tokenizer.ts';

@@ -33,6 +33,9 @@ const MESSAGES = [{ role: 'user', content: 'Describe somebody.' }];
 /** Thoughts would fill the little room. */
 const UNTHINKING = { reasoning_budget_tokens: 0 };
 
+/** The bundled model's token of `<`, with which `<think>` begins. */
+const OPENS_THOUGHT = 30;
+
 async function send(path: string, body: object): Promise<{ status: number; text: string }> {
   const response = await server.fetch(post(path, body));
   return { status: response.status, text: await response.text() };
@@ -147,4 +150,37 @@ test('text that is cut by its length says so', async () => {
     ({ choices }) => choices[0]?.finish_reason,
   );
   assert.equal(ends.at(-1), 'length');
+});
+
+test('a held answer thinks before it as the template has it, and not where reasoning is turned off', async () => {
+  // The model would begin to think with its first token, and with every other.
+  const eager = {
+    logit_bias: { [OPENS_THOUGHT]: 100 },
+    guided_choice: ['yes', 'no'],
+    max_tokens: 12,
+    seed: 1,
+  };
+  const ask = async (fields: object) => {
+    const { status, text } = await send('/v1/chat/completions', { messages: MESSAGES, ...eager, ...fields });
+    assert.equal(status, 200, text);
+    const { choices, usage } = JSON.parse(text) as {
+      choices: { message: { content: string; reasoning_content?: string }; finish_reason: string }[];
+      usage: { completion_tokens: number };
+    };
+    const [choice] = choices;
+    return { ...choice?.message, ends: choice?.finish_reason, tokens: usage.completion_tokens };
+  };
+  const thought = await ask({});
+  assert.equal(thought.ends, 'length');
+  assert.ok(thought.reasoning_content, JSON.stringify(thought));
+  for (const fields of [
+    { reasoning_budget_tokens: 0 },
+    { reasoning_effort: 'none' },
+    { chat_template_kwargs: { enable_thinking: false } },
+  ]) {
+    const said = await ask(fields);
+    isChoice(said.content ?? '');
+    assert.equal(said.reasoning_content, undefined);
+    assert.ok(said.tokens < 6, `${JSON.stringify(fields)}: ${said.tokens} tokens`);
+  }
 });

@@ -37,9 +37,12 @@ export function thinkingOf(
   const variables: Record<string, unknown> = {};
   let enabled: boolean | undefined;
   for (const [name, value] of Object.entries(fields.chat_template_kwargs ?? {})) {
-    if (known.has(name)) variables[name] = value;
-    else if (SWITCHES.includes(name) && typeof value === 'boolean') enabled = value;
-    else invalid(`chat_template_kwargs.${name}`, "the model's chat template reads no such variable");
+    const isKnown = known.has(name);
+    const isSwitch = SWITCHES.includes(name) && typeof value === 'boolean';
+    if (isSwitch) enabled = value;
+    if (isKnown) variables[name] = value;
+    else if (!isSwitch)
+      invalid(`chat_template_kwargs.${name}`, "the model's chat template reads no such variable");
   }
   const budget = fields.reasoning_budget_tokens ?? fields.thinking_budget_tokens ?? -1;
   return {

@@ -37,6 +37,8 @@ export interface AnswerTextForm {
   readonly tools: readonly ChatTool[];
   /** It has a call; otherwise it may have some. */
   readonly isRequired: boolean;
+  /** It may begin with reasoning. Where the prompt has begun it, that is finished whatever this says. */
+  readonly mayThink: boolean;
   /** One call may follow another. */
   readonly isParallel: boolean;
   /** What its text is where it is no call. Default: any text. */

@@ -31,6 +31,8 @@ export interface AnswerContext extends CallContext {
 export interface AnswerRules extends CallRules {
   /** It has calls; otherwise it may have some. */
   readonly isRequired: boolean;
+  /** It may begin with reasoning. */
+  readonly mayThink: boolean;
   /** What of the answer the prompt holds already. */
   readonly opening: string;
 }

@@ -5,6 +5,12 @@ export { freshCallId } from './call-id.ts';
 export type { Dialect, ReasoningForm } from './dialect.ts';
 export { answerGrammar, type AnswerGrammarOf } from './forced/answer-grammar.ts';
 export { PLAIN } from './dialects-of-their-own.ts';
-export { type ReasoningOptions, reasoningVariables, templateVariables } from './reasoning-switch.ts';
+export {
+  isThinkingAsked,
+  type ReasoningOptions,
+  reasoningVariables,
+  templateVariables,
+  thinksUnasked,
+} from './reasoning-switch.ts';
 export { dialectOf } from './table.ts';
 export type { CallWriter, WrittenCall } from './written-calls.ts';

@@ -1,4 +1,4 @@
-import { fail } from '../../base/errors.ts';
+import { fail, isRocmforgeError } from '../../base/errors.ts';
 import type { Dialect } from './dialect.ts';
 
 /** What a caller wants of a model's reasoning. */
@@ -51,6 +51,27 @@ export function reasoningVariables(
   if ((isOn === true || budget !== undefined) && !thinks) refuse('reasoning');
   const limit = budget !== undefined && names.has('thinking_budget') ? { thinking_budget: budget } : {};
   return { ...switched, ...words, ...limit };
+}
+
+/** Whether a model is to think before it answers; undefined where nothing is said of it. */
+export function isThinkingAsked({ enabled, effort, budget }: ReasoningOptions): boolean | undefined {
+  if (enabled === false || effort === 'none' || budget === 0) return false;
+  return enabled === true || effort !== undefined || budget !== undefined ? true : undefined;
+}
+
+/**
+ * Whether a model may think where nothing is said of it: not where its template writes the same then as with reasoning turned off,
+ * and something else with it turned on. `write` gives what it writes.
+ */
+export function thinksUnasked(write: (reasoning: ReasoningOptions) => string): boolean {
+  try {
+    const off = write({ enabled: false });
+    return write({}) !== off || write({ enabled: true }) === off;
+  } catch (error) {
+    // Without a switch it does as it has learned.
+    if (isRocmforgeError(error)) return true;
+    throw error;
+  }
 }
 
 /** The names that a template reads, besides those of its own. */

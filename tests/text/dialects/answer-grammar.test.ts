@@ -2,13 +2,16 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { schemaGrammar } from '../../../src/grammar/index.ts';
+import { fail } from '../../../src/base/errors.ts';
+import { choiceGrammar, matchesGrammar, schemaGrammar } from '../../../src/grammar/index.ts';
 import {
   answerGrammar,
   AnswerParser,
   type ChatTool,
   type Dialect,
   dialectOf,
+  isThinkingAsked,
+  thinksUnasked,
 } from '../../../src/text/index.ts';
 import { fixture } from '../../support/fixture.ts';
 import { GuidedWalk, type WalkToken, WalkVocabulary } from '../../support/grammar/guided-walk.ts';
@@ -174,4 +177,44 @@ test('an answer of a schema may have reasoning before it, and calls beside it', 
     assert.deepEqual(JSON.parse(answer.text), { a: 1 });
   }
   assert.ok(texts > 5, `${texts} texts`);
+});
+
+test('an answer that may not think is said at once, in every dialect that thinks', () => {
+  const text = choiceGrammar(['yes', 'no']);
+  let thinking = 0;
+  for (const [name, dialect] of DIALECTS) {
+    if (dialect.rule || !dialect.thinks) continue;
+    const { open, close } = dialect.reasoning;
+    const of = (mayThink: boolean) =>
+      answerGrammar(dialect, { tools: [], isRequired: false, isParallel: false, mayThink, text });
+    assert.ok(matchesGrammar(of(true), `${open}it is${close}yes`), name);
+    assert.ok(!matchesGrammar(of(false), `${open}it is${close}yes`), name);
+    for (const mayThink of [true, false]) assert.ok(matchesGrammar(of(mayThink), 'yes'), name);
+    thinking++;
+  }
+  assert.ok(thinking > 5, `${thinking} dialects`);
+});
+
+test('a model thinks unasked unless its template writes the same as where reasoning is off', () => {
+  const written = (template: Record<'on' | 'off' | 'unsaid', string>) =>
+    thinksUnasked(({ enabled }) => template[enabled === undefined ? 'unsaid' : enabled ? 'on' : 'off']);
+  assert.equal(written({ on: 'a', off: 'b', unsaid: 'a' }), true);
+  assert.equal(written({ on: 'a', off: 'b', unsaid: 'b' }), false);
+  assert.equal(written({ on: 'a', off: 'b', unsaid: 'c' }), true);
+  assert.equal(written({ on: 'a', off: 'a', unsaid: 'a' }), true);
+  assert.equal(
+    thinksUnasked(() => fail('REASONING_UNSUPPORTED', { what: 'reasoning' })),
+    true,
+  );
+  for (const [wish, asked] of [
+    [{}, undefined],
+    [{ enabled: false, budget: 9 }, false],
+    [{ effort: 'none' }, false],
+    [{ budget: 0 }, false],
+    [{ budget: 7 }, true],
+    [{ effort: 'low' }, true],
+    [{ enabled: true }, true],
+  ] as const) {
+    assert.equal(isThinkingAsked(wish), asked, JSON.stringify(wish));
+  }
 });

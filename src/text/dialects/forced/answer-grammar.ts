@@ -10,6 +10,8 @@ export interface AnswerGrammarOf {
   readonly tools: readonly ChatTool[];
   /** It has a call; otherwise it may have some. */
   readonly isRequired: boolean;
+  /** It may begin with reasoning, where models of the dialect think. Default: true. */
+  readonly mayThink?: boolean;
   /** One call may follow another. */
   readonly isParallel: boolean;
   /** What its text is where it is no call. Default: any text. */
@@ -31,8 +33,9 @@ export function answerGrammar(dialect: Dialect, of: AnswerGrammarOf): Grammar {
   const form: TextRule = held
     ? () => ({ kind: 'grammar', grammar: held })
     : (markers) => regex(without(markers));
-  const { isRequired, isParallel } = of;
-  const rules: AnswerRules = { tools, isRequired, isParallel, opening: openingOf(dialect, of.prompt ?? '') };
+  const { isRequired, isParallel, mayThink = true } = of;
+  const opening = openingOf(dialect, of.prompt ?? '');
+  const rules: AnswerRules = { tools, isRequired, isParallel, mayThink, opening };
   const answer =
     dialect.rule?.(rules, form) ?? answerRule(dialect, { rules, form, isHeld: held !== undefined });
   return { rules: new Map([['answer', answer]]), root: 'answer' };
@@ -95,13 +98,16 @@ function languageOf(rule: Rule): Regex {
 }
 
 /** The reasoning: what is left of it where the prompt has opened it, and line breaks behind it. */
-function reasoningRule({ reasoning, thinks, calls }: Dialect, { tools, opening }: AnswerRules): Rule {
+function reasoningRule(
+  { reasoning, thinks, calls }: Dialect,
+  { tools, opening, mayThink }: AnswerRules,
+): Rule {
   const { open, close } = reasoning;
   if (opening === open + close) return SPACES;
   const ends = reasoning.isEndedByCalls && tools.size > 0 ? (calls?.starts ?? []) : [];
   const thought = sequence(regex(without([close, ...ends])), marker(close), SPACES);
   if (opening === open) return thought;
-  return thinks ? optional(sequence(marker(open), thought)) : sequence();
+  return thinks && mayThink ? optional(sequence(marker(open), thought)) : sequence();
 }
 
 const SPACES: Rule = {

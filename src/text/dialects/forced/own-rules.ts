@@ -7,7 +7,7 @@ import { choice, marker, optional, regex, sequence, several, text, without } fro
 const MESSAGE = '<|message|>';
 
 /** gpt-oss: an analysis, a preamble, and the final message or a call. One call ends the turn. */
-export function harmonyRule({ tools, isRequired }: AnswerRules, form: TextRule): Rule {
+export function harmonyRule({ tools, isRequired, mayThink }: AnswerRules, form: TextRule): Rule {
   const next = marker('<|end|><|start|>assistant');
   const marks = ['<|end|>', '<|call|>', '<|return|>', '<|start|>', '<|channel|>', MESSAGE];
   const analysis = message('<|channel|>analysis<|message|>', regex(without(marks)));
@@ -22,11 +22,15 @@ export function harmonyRule({ tools, isRequired }: AnswerRules, form: TextRule):
     ),
   );
   const ends = isRequired ? calls : [final, ...calls];
-  return sequence(some(sequence(choice(analysis, preamble), next)), choice(...ends));
+  return sequence(some(sequence(choice(...(mayThink ? [analysis] : []), preamble), next)), choice(...ends));
 }
 
 /** Muse Glimmer: messages to oneself, to the user and to tools. */
-export function museRule({ tools, isRequired }: AnswerRules, form: TextRule, calls: CallSyntax): Rule {
+export function museRule(
+  { tools, isRequired, mayThink }: AnswerRules,
+  form: TextRule,
+  calls: CallSyntax,
+): Rule {
   const next = marker('<|eom|><|start|>assistant');
   const marks = ['<|eom|>', '<|eot|>', '<|start|>', MESSAGE];
   const thought = message(` to=self${MESSAGE}`, regex(without(marks)));
@@ -34,9 +38,10 @@ export function museRule({ tools, isRequired }: AnswerRules, form: TextRule, cal
   const called = [...tools].map(([name, parameters]) =>
     message(` to=${name}${MESSAGE}`, calls.rule({ tools: new Map([[name, parameters]]), isParallel: false })),
   );
-  if (isRequired) return sequence(some(sequence(thought, next)), choice(...called));
+  const thoughts = mayThink ? some(sequence(thought, next)) : sequence();
+  if (isRequired) return sequence(thoughts, choice(...called));
   const end = choice(said, ...called, sequence(said, next, choice(said, ...called)));
-  return sequence(some(sequence(thought, next)), end);
+  return sequence(thoughts, end);
 }
 
 /** functionary v3.2: behind `>>>`, the prompt's last, `all` with a text or a tool's name with its arguments. */
@@ -60,7 +65,10 @@ export function kimi3Rule(rules: AnswerRules, form: TextRule, calls: CallSyntax)
     ? sequence(thought, begin)
     : rules.opening.endsWith('<|open|>response<|sep|>')
       ? sequence()
-      : sequence(optional(sequence(marker('<|open|>think<|sep|>'), thought)), begin);
+      : sequence(
+          rules.mayThink ? optional(sequence(marker('<|open|>think<|sep|>'), thought)) : sequence(),
+          begin,
+        );
   const response = (said: Rule) => sequence(said, marker('<|close|>response<|sep|>'));
   const called = sequence(marker('<|open|>tools<|sep|>'), calls.rule(rules), marker('<|close|>tools<|sep|>'));
   const end = optional(marker('<|close|>message<|sep|>'));

@@ -7,6 +7,8 @@ export interface FuelOptions {
   /** When to end, in milliseconds of `performance.now()`. */
   readonly deadline?: number;
   readonly signal?: AbortSignal;
+  /** Called whenever the work looks at the clock, every few milliseconds: a place to do other work. */
+  readonly onLook?: () => void;
 }
 
 const UNITS = 20_000_000;
@@ -23,15 +25,17 @@ export class Fuel {
   readonly #what: string;
   readonly #deadline: number;
   readonly #signal: AbortSignal | undefined;
+  readonly #onLook: (() => void) | undefined;
   #left: number;
   #untilLook = BETWEEN_LOOKS;
 
   /** `what` is named in the error: "the pattern", "the mask of the next token". */
-  constructor(what: string, { units = UNITS, deadline = Infinity, signal }: FuelOptions = {}) {
+  constructor(what: string, { units = UNITS, deadline = Infinity, signal, onLook }: FuelOptions = {}) {
     this.#what = what;
     this.#left = units;
     this.#deadline = deadline;
     this.#signal = signal;
+    this.#onLook = onLook;
   }
 
   spend(units: number): void {
@@ -48,6 +52,7 @@ export class Fuel {
 
   #look(): void {
     this.#untilLook = BETWEEN_LOOKS;
+    this.#onLook?.();
     throwIfAborted(this.#signal, this.#what);
     if (performance.now() > this.#deadline) this.refuse('it takes too long');
   }

@@ -1,9 +1,15 @@
-import { parentPort } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { invariant } from '../base/errors.ts';
 import type { WorkerPort } from '../device/index.ts';
 
+/** A channel whose messages can be asked for. */
+export interface PolledPort extends WorkerPort {
+  /** The next message that has come and was told to no listener; undefined for none. */
+  receive(): unknown;
+}
+
 /** The channel to the thread that started this worker thread. */
-export function ownWorkerPort(): WorkerPort {
+export function ownWorkerPort(): PolledPort {
   const port = parentPort;
   invariant(port, 'this module is run as a worker thread');
   return {
@@ -11,5 +17,6 @@ export function ownWorkerPort(): WorkerPort {
     onMessage: (listener) => {
       port.on('message', listener);
     },
+    receive: () => (receiveMessageOnPort(port) as { readonly message: unknown } | undefined)?.message,
   };
 }

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { nodeWorkerHost } from '../../src/node/worker-host.ts';
+import type { ConstraintReply, ConstraintRequest } from '../../src/text/constrained/constraint-messages.ts';
+import { vocabularyTable } from '../../src/text/constrained/vocabulary-table.ts';
 import {
   type ConstrainedVocabulary,
   LocalConstraints,
+  runConstraintWorker,
   type TokenConstraint,
   WorkerConstraints,
 } from '../../src/text/index.ts';
@@ -101,3 +104,62 @@ for (const what of ['stuck', 'dead'] as const) {
     assert.ok(choice.isComplete);
   });
 }
+
+test('masks of open texts are written while a grammar is compiled, in their order', async () => {
+  const vocabulary = await vocabularyOf();
+  const { size } = vocabulary;
+  const steps = vocabularyTable(vocabulary.tokenizer, size);
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  const table = step.value;
+  const sent: ConstraintRequest[] = [];
+  const replies: ConstraintReply[] = [];
+  let asked = 0;
+  let listener: (message: unknown) => void = () => assert.fail('nobody listens');
+  runConstraintWorker({
+    post: (message) => replies.push(message as ConstraintReply),
+    onMessage: (of) => {
+      listener = of;
+    },
+    receive: () => {
+      asked++;
+      return sent.shift();
+    },
+  });
+  const open = (text: number, form: object): ConstraintRequest => ({
+    kind: 'open',
+    call: 100 + text,
+    text,
+    vocabulary: 0,
+    written: JSON.stringify(form),
+    accepted: [],
+    mask: new Int32Array(Math.ceil(size / 32)),
+    cancelled: new Int32Array(1),
+  });
+  const fill = (call: number, text: number): ConstraintRequest => ({
+    kind: 'fill',
+    call,
+    text,
+    accepted: [],
+  });
+  const properties = Object.fromEntries(
+    Array.from({ length: 400 }, (_, at) => [`p${at}`, { type: 'object', properties: { x: SCHEMA } }]),
+  );
+  const first = open(1, { kind: 'schema', schema: SCHEMA });
+  listener({ kind: 'vocabulary', vocabulary: 0, table } satisfies ConstraintRequest);
+  listener(first);
+  assert.deepEqual(replies, [{ call: 101, isComplete: false }]);
+  sent.push(fill(1, 1), open(3, { kind: 'choices', choices: ['no'] }), fill(2, 1), {
+    kind: 'close',
+    text: 1,
+  });
+  listener(open(2, { kind: 'schema', schema: { type: 'object', properties } }));
+  assert.ok(asked > 4, `${asked} times asked`);
+  assert.deepEqual(
+    replies.slice(1).map(({ call, error }) => [call, error]),
+    [1, 2, 102, 103].map((call) => [call, undefined]),
+  );
+  assert.ok('mask' in first && first.mask.some((word) => word !== 0));
+  listener(fill(4, 3));
+  assert.equal(replies.at(-1)?.call, 4);
+});

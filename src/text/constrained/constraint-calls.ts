@@ -40,7 +40,7 @@ export class ConstraintCalls implements AsyncDisposable {
   readonly #limits: ConstraintLimits;
   readonly #tables = new Map<number, VocabularyTable>();
   readonly #texts = new Set<RemoteText>();
-  /** In the order in which the worker serves them. */
+  /** In the order in which they came, which is that in which the worker serves them, but for masks that it writes while it compiles. */
   #waiting: Waiting[] = [];
   #worker: WorkerHandle | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;

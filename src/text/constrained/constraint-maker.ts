@@ -46,7 +46,7 @@ export class LocalConstraints implements ConstraintMaker {
       );
       this.#compilers.set(vocabulary, compiler);
     }
-    return new LocalConstraint(compiler.matcher(written, signal));
+    return new LocalConstraint(compiler.matcher(written, { signal }));
   }
 
   forget(vocabulary: ConstrainedVocabulary): void {

@@ -1,7 +1,7 @@
 import type { SentError } from '../../base/sent-error.ts';
 import type { VocabularyTable } from './vocabulary-table.ts';
 
-/** To the worker, which does one after the other. */
+/** To the worker, which does one after the other, but writes masks while it compiles. */
 export type ConstraintRequest =
   | { readonly kind: 'vocabulary'; readonly vocabulary: number; readonly table: VocabularyTable }
   | { readonly kind: 'forget'; readonly vocabulary: number }
@@ -28,7 +28,7 @@ export interface OpenedText {
   readonly cancelled: Int32Array;
 }
 
-/** From the worker, in the order of the calls. */
+/** From the worker, as each call is done. */
 export interface ConstraintReply {
   readonly call: number;
   /** The text is complete: nothing may come. */

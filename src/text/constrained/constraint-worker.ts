@@ -10,6 +10,8 @@ import type { VocabularyTable } from './vocabulary-table.ts';
 export interface ConstraintPort {
   post(message: unknown): void;
   onMessage(listener: (message: unknown) => void): void;
+  /** The next message that no listener was told of; undefined for none. */
+  receive?(): unknown;
 }
 
 /** A vocabulary, and its compiler once a text is opened. */
@@ -18,10 +20,23 @@ interface Known {
   compiler?: FormCompiler;
 }
 
-/** Serves texts of grammars, one request after the other. */
+/**
+ * Serves texts of grammars, one request after the other; but while a grammar is compiled, which may take long, the masks of texts that
+ * are open are written between its steps.
+ */
 export function runConstraintWorker(port: ConstraintPort): void {
   const vocabularies = new Map<number, Known>();
   const texts = new Map<number, { matcher: GrammarMatcher; mask: Int32Array }>();
+  /** What has come and waits for what is being done. */
+  const waiting: ConstraintRequest[] = [];
+
+  const onLook = (): void => {
+    for (let request = port.receive?.(); request !== undefined; request = port.receive?.()) {
+      const next = request as ConstraintRequest;
+      if (next.kind === 'fill' && texts.has(next.text)) serve(next);
+      else waiting.push(next);
+    }
+  };
 
   const open = ({ text, vocabulary, written, accepted, mask, cancelled }: OpenedText): void => {
     const signal = {
@@ -34,7 +49,7 @@ export function runConstraintWorker(port: ConstraintPort): void {
     const known = vocabularies.get(vocabulary);
     invariant(known, 'a vocabulary is sent before its texts');
     known.compiler ??= new FormCompiler(known.table);
-    const matcher = known.compiler.matcher(written, signal);
+    const matcher = known.compiler.matcher(written, { signal, onLook });
     for (const id of accepted) matcher.accept(id);
     texts.set(text, { matcher, mask });
   };
@@ -47,8 +62,7 @@ export function runConstraintWorker(port: ConstraintPort): void {
     return known.matcher.isComplete;
   };
 
-  port.onMessage((message) => {
-    const request = message as ConstraintRequest;
+  const serve = (request: ConstraintRequest): void => {
     if (request.kind === 'vocabulary') vocabularies.set(request.vocabulary, { table: request.table });
     else if (request.kind === 'forget') vocabularies.delete(request.vocabulary);
     else if (request.kind === 'close') texts.delete(request.text);
@@ -62,5 +76,10 @@ export function runConstraintWorker(port: ConstraintPort): void {
         port.post({ call, isComplete: false, error: packError(error) } satisfies ConstraintReply);
       }
     }
+  };
+
+  port.onMessage((message) => {
+    waiting.push(message as ConstraintRequest);
+    for (let next = waiting.shift(); next; next = waiting.shift()) serve(next);
   });
 }

@@ -14,6 +14,12 @@ const MOST_INTS = 64 * 2 ** 20;
 /** Milliseconds that compiling one may take. */
 const COMPILE_MS = 5000;
 
+/** What may end the compiling of a form, and what is done beside it. */
+export interface CompilingOptions {
+  readonly signal?: Pick<AbortSignal, 'aborted' | 'reason'> | undefined;
+  readonly onLook?: () => void;
+}
+
 /**
  * Grammars for one vocabulary, compiled once for all who write the same form; those used last are kept, as many as there is room
  * for.
@@ -28,11 +34,14 @@ export class FormCompiler {
     this.#vocabulary = new PreparedVocabulary(tableVocabulary(table));
   }
 
-  /** A text of a form, at its beginning; `written` is how the form is written. Throws as `formGrammar`. */
-  matcher(written: string, signal?: Pick<AbortSignal, 'aborted' | 'reason'>): GrammarMatcher {
+  /**
+   * A text of a form, at its beginning; `written` is how the form is written. While it compiles it calls `onLook`, which may use
+   * other matchers. Throws as `formGrammar`.
+   */
+  matcher(written: string, options: CompilingOptions = {}): GrammarMatcher {
     let grammar = this.#compiled.get(written);
     if (grammar) this.#compiled.delete(written);
-    else grammar = this.#compile(JSON.parse(written) as TextForm, signal);
+    else grammar = this.#compile(JSON.parse(written) as TextForm, options);
     this.#compiled.set(written, grammar);
     this.#makeRoom();
     return grammar.matcher();
@@ -55,10 +64,11 @@ export class FormCompiler {
     }
   }
 
-  #compile(form: TextForm, signal: Pick<AbortSignal, 'aborted' | 'reason'> | undefined): TokenGrammar {
+  #compile(form: TextForm, { signal, onLook }: CompilingOptions): TokenGrammar {
     const limits: FuelOptions = {
       deadline: performance.now() + COMPILE_MS,
       ...(signal && { signal: signal as AbortSignal }),
+      ...(onLook && { onLook }),
     };
     return new TokenGrammar(formGrammar(form, limits), this.#vocabulary, limits);
   }

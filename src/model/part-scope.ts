@@ -20,7 +20,7 @@ export interface PartOptions {
   /** Where the table of the token ids is. */
   readonly embedding: EmbeddingPlace;
   /** Adapters that there are, and how many a row goes through at once. */
-  readonly adapters?: { readonly count: number; readonly chosen: number } | undefined;
+  readonly adapters?: { readonly count: number; readonly perRow: number } | undefined;
 }
 
 /**

@@ -25,17 +25,17 @@ export interface KvAppendOp {
 
 /**
  * `out[r, h] = sum_p softmax_p(cap(scale * q[r, h] · key[p])) * value[p]` over the positions of the row's sequence from
- * `max(0, reach - window + 1)` to the row's `reach`, which is its own position unless said otherwise, keys and values shared by `heads / kvHeads` heads.
+ * `max(0, causalLimit - window + 1)` to the row's `causalLimit`, which is its own position unless said otherwise, keys and values shared by `heads / kvHeads` heads.
  * `cap(s) = softCap * tanh(s / softCap)` where a soft cap is given (Gemma 2).
  */
 export interface AttentionOp extends AttentionParameters {
   readonly kind: 'attention';
   readonly q: Tensor;
   readonly cache: PagedCache;
-  /** Where a row's sequence lies. Not its position: how far a row looks is what `reach` says. */
+  /** Where a row's sequence lies. Not its position: how far a row looks is what `causalLimit` says. */
   readonly batch: Pick<BatchTensors, 'slots' | 'blocks'>;
   /** i32 [rows, 1]: the last position that a row looks at. */
-  readonly reach: Tensor;
+  readonly causalLimit: Tensor;
   readonly out: Tensor;
 }
 
@@ -64,14 +64,14 @@ export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, 
 }
 
 /**
- * Attention of every row over its own sequence: f32 [rows, heads * valueSize]. It is causal unless `reach` says how far rows
+ * Attention of every row over its own sequence: f32 [rows, heads * valueSize]. It is causal unless `causalLimit` says how far rows
  * look, i32 [rows, 1].
  */
 export function attention(
   g: Recorder<AttentionOp>,
   q: Tensor,
   cache: PagedCache,
-  { reach = g.batch.positions, ...of }: AttentionParameters & { readonly reach?: Tensor },
+  { causalLimit = g.batch.positions, ...of }: AttentionParameters & { readonly causalLimit?: Tensor },
 ): Tensor {
   g.require(of.heads % of.kvHeads === 0, `${of.kvHeads} key heads divide ${of.heads} heads evenly`);
   g.require(
@@ -83,13 +83,16 @@ export function attention(
     cache.values.width === of.kvHeads * of.valueSize,
     `values are ${of.kvHeads} x ${of.valueSize} wide`,
   );
-  g.require(reach.type === 'i32' && reach.width === 1, 'each row has a last position that it looks at');
+  g.require(
+    causalLimit.type === 'i32' && causalLimit.width === 1,
+    'each row has a last position that it looks at',
+  );
   const sizes = [of.keySize, of.valueSize];
   const whole = cache.keys.type !== 'q8_0' || sizes.every((size) => size % STATE_BLOCK === 0);
   g.require(whole, `heads of ${sizes.join(' and ')} elements are whole blocks of a q8_0 cache`);
   const out = g.temp('attention', { axis: 'rows', width: of.heads * of.valueSize });
   const { slots, blocks } = g.batch;
-  g.push({ kind: 'attention', q, cache, batch: { slots, blocks }, reach, out, ...of });
+  g.push({ kind: 'attention', q, cache, batch: { slots, blocks }, causalLimit, out, ...of });
   return out;
 }
 

@@ -99,9 +99,9 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   embed: ({ ids, table }) => [ids, table],
   matmul: ({ x, weight, bias }) => [x, weight, bias],
   routeExperts: ({ logits, bias }) => [logits, bias],
-  matmulExperts: ({ x, experts, weight }) => [x, experts, weight],
-  scaleExperts: ({ x, experts, scales }) => [x, experts, scales],
-  combineExperts: ({ x, shares }) => [x, shares],
+  matmulExperts: ({ x, expertIds, weight }) => [x, expertIds, weight],
+  scaleExperts: ({ x, expertIds, scales }) => [x, expertIds, scales],
+  combineExperts: ({ x, routingWeights }) => [x, routingWeights],
   add: ({ a, b }) => [a, b],
   mul: ({ a, b }) => [a, b],
   scale: ({ x }) => [x],
@@ -117,7 +117,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   rope: ({ x, table }) => [x, table],
   tokenAppend: ({ history, tokens }) => [history, tokens],
   kvAppend: ({ k, v, cache }) => [k, v, cache.keys, cache.values],
-  attention: ({ q, reach, cache }) => [q, reach, cache.keys, cache.values],
+  attention: ({ q, causalLimit, cache }) => [q, causalLimit, cache.keys, cache.values],
   tokenShift: ({ x, last }) => [x, last],
   wkv7: ({ r, w, k, v, kk, a, state }) => [r, w, k, v, kk, a, state],
   wkvBonus: ({ r, k, v, weight }) => [r, k, v, weight],
@@ -133,6 +133,6 @@ export function operandsOf(op: Op): readonly Value[] {
 /** The tensors an operator computes. */
 export function resultsOf(op: Op): readonly Tensor[] {
   if (op.kind === 'sample') return [op.tokens, op.report];
-  if (op.kind === 'routeExperts') return [op.experts, op.shares];
+  if (op.kind === 'routeExperts') return [op.expertIds, op.routingWeights];
   return 'out' in op ? [op.out] : [];
 }

@@ -16,7 +16,7 @@ export type RopeScaling =
       readonly betaSlow: number;
     };
 
-/** Which pairs are turned (`dimensions` of them counted as single values), and how fast. */
+/** How many values of a head are rotated (`dimensions`, in pairs), and by which frequencies. */
 export interface RopeParameters {
   readonly dimensions: number;
   readonly base: number;
@@ -24,7 +24,7 @@ export interface RopeParameters {
 }
 
 /**
- * `out[r, 2i] = m cos(t)`, `out[r, 2i + 1] = m sin(t)`, with `t = positions[r] * frequency[i] / factors[i]`: the turns of a
+ * `out[r, 2i] = m cos(t)`, `out[r, 2i + 1] = m sin(t)`, with `t = positions[r] * frequency[i] / factors[i]`: the rotations of a
  * batch, computed once a step for all layers (Su et al. 2021). `RopeAngles` computes a row; `factors` is the file's
  * `rope_freqs.weight` (Llama 3.1) where it has one.
  */
@@ -37,8 +37,8 @@ export interface RopeTableOp {
 }
 
 /**
- * Turns the first `table.width` values of every head of `headSize`; the rest pass through. `interleaved` turns neighbours
- * (2i, 2i + 1), as llama's files; `halves` turns (i, i + table.width / 2), as NeoX.
+ * Rotates the first `table.width` values of every head of `headSize`; the rest pass through. `interleaved` rotates neighbours
+ * (2i, 2i + 1), as llama's files (GPT-J style); `neox` rotates (i, i + table.width / 2), as GPT-NeoX.
  */
 export interface RopeOp {
   readonly kind: 'rope';
@@ -49,13 +49,13 @@ export interface RopeOp {
   readonly out: Tensor;
 }
 
-/** Which two values of a head turn together. */
-export type RopePairs = 'interleaved' | 'halves';
+/** Which two values of a head are rotated together. */
+export type RopePairs = 'interleaved' | 'neox';
 
-/** The turns of the batch's positions: f32 [rows, parameters.dimensions]. */
+/** The cosines and sines of the batch's positions: f32 [rows, parameters.dimensions]. */
 export function ropeTable(g: Recorder<RopeTableOp>, parameters: RopeParameters, factors?: Weight): Tensor {
   const { dimensions } = parameters;
-  g.require(dimensions % 2 === 0, `rope turns an even number of values, not ${dimensions}`);
+  g.require(dimensions % 2 === 0, `rope rotates an even number of values, not ${dimensions}`);
   g.require(
     factors === undefined || factors.columns === dimensions / 2,
     `rope has ${dimensions / 2} factors`,
@@ -65,14 +65,14 @@ export function ropeTable(g: Recorder<RopeTableOp>, parameters: RopeParameters, 
   return out;
 }
 
-/** Turns the heads of each row by its position: [rows, x.width]. */
+/** Rotates the heads of each row by its position: [rows, x.width]. */
 export function rope(
   g: Recorder<RopeOp>,
   x: Tensor,
   of: { table: Tensor; headSize: number; pairs: RopePairs },
 ): Tensor {
   g.require(x.width % of.headSize === 0, `heads of ${of.headSize} divide the row of ${x.width} evenly`);
-  g.require(of.table.width <= of.headSize, `at most ${of.headSize} values of a head are turned`);
+  g.require(of.table.width <= of.headSize, `at most ${of.headSize} values of a head are rotated`);
   const out = g.temp('rope', { axis: 'rows', width: x.width });
   g.push({ kind: 'rope', x, ...of, out });
   return out;
@@ -84,8 +84,8 @@ function yarnCorner(p: RopeParameters, originalContext: number, turns: number): 
 }
 
 /**
- * What the turns of all positions have in common, in f32: the frequencies' ratio, the squeeze of the angles, the magnitude;
- * and YaRN's ramp from pair `rampLow` to `rampHigh`, over which the share of the unsqueezed angle falls from `extrapolation`
+ * What the rotations of all positions have in common, in f32: the frequencies' ratio, the squeeze of the angles, the magnitude;
+ * and YaRN's ramp from pair `rampLow` to `rampHigh`, over which the part of the unsqueezed angle falls from `extrapolation`
  * to 0 (Peng et al. 2023, "YaRN", section 3.2).
  */
 export interface RopeConstants {
@@ -114,10 +114,10 @@ export function ropeConstants(parameters: RopeParameters): RopeConstants {
 }
 
 /** How much of the unsqueezed angle each pair keeps. */
-export function extrapolatedShare({ dimensions }: RopeParameters, of: RopeConstants): Float32Array {
-  const share = new Float32Array(dimensions / 2);
-  if (of.extrapolation === 0) return share;
-  return share.map((_, pair) => {
+export function extrapolationRamp({ dimensions }: RopeParameters, of: RopeConstants): Float32Array {
+  const ramp = new Float32Array(dimensions / 2);
+  if (of.extrapolation === 0) return ramp;
+  return ramp.map((_, pair) => {
     const span = Math.max(0.001, of.rampHigh - of.rampLow);
     const ramp = Math.min(1, Math.max(0, (pair - of.rampLow) / span));
     return (1 - ramp) * of.extrapolation;
@@ -125,14 +125,14 @@ export function extrapolatedShare({ dimensions }: RopeParameters, of: RopeConsta
 }
 
 /**
- * The turns of one position. Angles are rounded to f32 at every step and the frequency falls by repeated f32
+ * The rotation angles of one position, as cosines and sines. Angles are rounded to f32 at every step and the frequency falls by repeated f32
  * multiplication, as ggml's `ggml_rope_cache_init` does: with small factors and far positions an angle is so large that its
  * rounding shows in the logits, so the rounding is part of the operator's meaning.
  */
 export class RopeAngles {
   readonly #ratio: number;
   readonly #squeeze: number;
-  readonly #share: Float32Array;
+  readonly #ramp: Float32Array;
   readonly #magnitude: number;
 
   constructor(
@@ -142,7 +142,7 @@ export class RopeAngles {
     const constants = ropeConstants(parameters);
     this.#ratio = constants.ratio;
     this.#squeeze = constants.squeeze;
-    this.#share = extrapolatedShare(parameters, constants);
+    this.#ramp = extrapolationRamp(parameters, constants);
     this.#magnitude = constants.magnitude;
   }
 
@@ -150,13 +150,13 @@ export class RopeAngles {
   fill(position: number, out: Float32Array, offset = 0): void {
     const round = Math.fround;
     let angle = round(position);
-    for (let pair = 0, at = offset; pair < this.#share.length; pair++, at += 2) {
+    for (let pair = 0, at = offset; pair < this.#ramp.length; pair++, at += 2) {
       const free = round(angle / (this.factors?.[pair] ?? 1));
       const squeezed = round(this.#squeeze * free);
-      const share = this.#share[pair] as number;
-      const turn = share === 0 ? squeezed : round(round(squeezed * (1 - share)) + round(free * share));
-      out[at] = round(Math.cos(turn)) * this.#magnitude;
-      out[at + 1] = round(Math.sin(turn)) * this.#magnitude;
+      const keep = this.#ramp[pair] as number;
+      const rotation = keep === 0 ? squeezed : round(round(squeezed * (1 - keep)) + round(free * keep));
+      out[at] = round(Math.cos(rotation)) * this.#magnitude;
+      out[at + 1] = round(Math.sin(rotation)) * this.#magnitude;
       angle = round(angle * this.#ratio);
     }
   }

@@ -36,7 +36,7 @@ export async function forward(
   input.view('counts').set([ids.length, outputs]);
   input.view('ids').set(ids);
   input.view('slots').fill(slot);
-  input.view('reach').fill(first + ids.length - 1);
+  input.view('causal_limits').fill(first + ids.length - 1);
   input.view('types').fill(0);
   const { adaptersARow = 0 } = plan.parts;
   for (let row = 0; row < ids.length; row++) {

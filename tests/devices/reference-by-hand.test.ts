@@ -196,7 +196,7 @@ test('rope turns neighbours or halves by position times frequency', async () => 
     return {
       table: turns,
       neighbours: rope(g, x, { ...of, pairs: 'interleaved' }),
-      halves: rope(g, x, { ...of, pairs: 'halves' }),
+      halves: rope(g, x, { ...of, pairs: 'neox' }),
     };
   });
   const [c0, s0, c1, s1] = [Math.cos(1), Math.sin(1), Math.cos(0.1), Math.sin(0.1)];

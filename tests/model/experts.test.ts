@@ -3,36 +3,39 @@ import { test } from 'node:test';
 import { type RoutingRule, routeRow } from '../../src/ops/index.ts';
 
 const RULE: RoutingRule = {
-  chosen: 2,
+  topK: 2,
   gate: 'softmax',
   normalized: false,
   scale: 1,
   groups: 1,
-  chosenGroups: 1,
+  topKGroups: 1,
 };
 
-/** Shares as fractions of `whole`, rounded: gates of `ln n` are `n` of their sum. */
+/** Weights as fractions of `whole`, rounded: gates of `ln n` are `n` of their sum. */
 function routed(gates: readonly number[], rule: Partial<RoutingRule> = {}, bias?: readonly number[]) {
   const whole = gates.reduce((a, b) => a + b, 0);
-  const { experts, shares } = routeRow(gates.map(Math.log), bias, { ...RULE, ...rule });
-  return { experts: [...experts], shares: [...shares].map((share) => Math.round(share * whole * 1e6) / 1e6) };
+  const { expertIds, routingWeights } = routeRow(gates.map(Math.log), bias, { ...RULE, ...rule });
+  return {
+    experts: [...expertIds],
+    weights: [...routingWeights].map((weight) => Math.round(weight * whole * 1e6) / 1e6),
+  };
 }
 
 test('rows go to the experts with the largest gates, of equal ones to the first', () => {
-  assert.deepEqual(routed([1, 4, 2, 3]), { experts: [1, 3], shares: [4, 3] });
-  assert.deepEqual(routed([1, 2, 2, 2]), { experts: [1, 2], shares: [2, 2] });
+  assert.deepEqual(routed([1, 4, 2, 3]), { experts: [1, 3], weights: [4, 3] });
+  assert.deepEqual(routed([1, 2, 2, 2]), { experts: [1, 2], weights: [2, 2] });
   assert.deepEqual(routed([1, 4, 2, 1], { normalized: true, scale: 3 }), {
     experts: [1, 2],
-    shares: [16, 8],
+    weights: [16, 8],
   });
 });
 
 test('a bias counts for the choice alone', () => {
-  assert.deepEqual(routed([1, 4, 2, 3], {}, [1, 0, 0, 0]), { experts: [0, 1], shares: [1, 4] });
+  assert.deepEqual(routed([1, 4, 2, 3], {}, [1, 0, 0, 0]), { experts: [0, 1], weights: [1, 4] });
 });
 
 test('experts are chosen out of the groups whose two best have the largest sum', () => {
-  const groups = { groups: 2, chosenGroups: 1 };
-  assert.deepEqual(routed([5, 1, 1, 4, 3, 1], groups), { experts: [3, 4], shares: [4, 3] });
-  assert.deepEqual(routed([5, 3, 1, 4, 3, 1], groups), { experts: [0, 1], shares: [5, 3] });
+  const groups = { groups: 2, topKGroups: 1 };
+  assert.deepEqual(routed([5, 1, 1, 4, 3, 1], groups), { experts: [3, 4], weights: [4, 3] });
+  assert.deepEqual(routed([5, 3, 1, 4, 3, 1], groups), { experts: [0, 1], weights: [5, 3] });
 });

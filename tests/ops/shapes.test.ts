@@ -84,11 +84,11 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
     ropeTable(g, { dimensions: 8, base: 1e4, scaling: NONE }, g.weight('f', F32, 1, 8)),
   'rope of heads that leave a rest': (g) => {
     const table = ropeTable(g, { dimensions: 4, base: 1e4, scaling: NONE });
-    return rope(g, rows(g, 'x', 10), { table, headSize: 4, pairs: 'halves' });
+    return rope(g, rows(g, 'x', 10), { table, headSize: 4, pairs: 'neox' });
   },
   'rope of more than a head': (g) => {
     const table = ropeTable(g, { dimensions: 8, base: 1e4, scaling: NONE });
-    return rope(g, rows(g, 'x', 16), { table, headSize: 4, pairs: 'halves' });
+    return rope(g, rows(g, 'x', 16), { table, headSize: 4, pairs: 'neox' });
   },
   'keys that do not fit the cache': (g) => kvAppend(g, cacheFor(g), rows(g, 'k', 33), rows(g, 'v', 16)),
   'values that do not fit the cache': (g) => kvAppend(g, cacheFor(g), rows(g, 'k', 32), rows(g, 'v', 17)),

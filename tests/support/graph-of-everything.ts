@@ -75,19 +75,22 @@ function recurrence(g: GraphBuilder, x: Tensor): Tensor {
 /** A mixture of four experts, 64 wide. */
 function mixture(g: GraphBuilder, x: Tensor): Tensor {
   const rule = {
-    chosen: 2,
+    topK: 2,
     gate: 'sigmoid',
     normalized: true,
     scale: 1,
     groups: 2,
-    chosenGroups: 1,
+    topKGroups: 1,
   } as const;
   const logits = matmul(g, x, g.weight('router', F32, 4, 64));
-  const { experts, shares } = routeExperts(g, logits, rule, g.weight('router.bias', F32, 1, 4));
+  const { expertIds, routingWeights } = routeExperts(g, logits, rule, g.weight('router.bias', F32, 1, 4));
   const weight = g.weight('experts', Q4_0, 4 * 64, 64);
   const scales = g.weight('experts.scale', F32, 1, 4);
-  const scaled = scaleExperts(g, matmulExperts(g, x, { experts, weight, outputs: 64 }), { experts, scales });
-  return combineExperts(g, scaled, shares);
+  const scaled = scaleExperts(g, matmulExperts(g, x, { expertIds, weight, outputs: 64 }), {
+    expertIds,
+    scales,
+  });
+  return combineExperts(g, scaled, routingWeights);
 }
 
 /** A graph in which every kind of operator occurs, optional operands given. */
@@ -101,7 +104,7 @@ export function graphOfEverything(): OpGraph {
   const parameters = { dimensions: 16, base: 10_000, scaling: { kind: 'none' } } as const;
   const table = ropeTable(g, parameters, g.weight('factors', F32, 1, 8));
   const cache = cacheFor(g);
-  kvAppend(g, cache, rope(g, k, { table, headSize: 16, pairs: 'halves' }), v);
+  kvAppend(g, cache, rope(g, k, { table, headSize: 16, pairs: 'neox' }), v);
   const attended = attention(g, q, cache, HEADS);
   const narrow = scale(g, mul(g, attended, g.weight('factor', F16, 1, 32)), 2);
   const both = matmul(g, narrow, g.weight('up', Q4_0, 96, 32));

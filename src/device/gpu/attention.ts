@@ -97,8 +97,8 @@ export function fuseHeads(op: Op, to: GpuPlanner): Fusion | undefined {
 }
 
 /** Asks the same for few rows and many, so that weights are joined alike in all of a model's plans. */
-function fitsHeads({ q, k, v, turnedQ }: HeadOps, to: GpuPlanner): boolean {
-  const { pairs, table, headSize } = turnedQ;
+function fitsHeads({ q, k, v, rotatedQ }: HeadOps, to: GpuPlanner): boolean {
+  const { pairs, table, headSize } = rotatedQ;
   const whole = pairs === 'interleaved' || (table.width === headSize && headSize % OUTPUTS_AT_ONCE === 0);
   const widths = [q, k, v].every(({ out }) => out.width % OUTPUTS_AT_ONCE === 0);
   return whole && widths && canJoin([q, k, v], to);
@@ -129,9 +129,9 @@ function planHeads(heads: HeadOps, to: GpuPlanner): void {
  * True where single products rotate and append what they compute. The blocks of a quantized cache must be whole in a group of
  * threads, which they are not where it has pieces of two halves of a head.
  */
-function appendsInProducts({ q, turnedQ, append }: HeadOps, to: GpuPlanner): boolean {
+function appendsInProducts({ q, rotatedQ, append }: HeadOps, to: GpuPlanner): boolean {
   const { appendsBlocks } = to.facts.attention;
-  const whole = append.cache.keys.type !== 'q8_0' || turnedQ.pairs === appendsBlocks;
+  const whole = append.cache.keys.type !== 'q8_0' || rotatedQ.pairs === appendsBlocks;
   return isMatvec(q.x, [q.weight], to) && whole;
 }
 
@@ -161,7 +161,7 @@ export function fuseNormedHeads(op: Op, to: GpuPlanner): Fusion | undefined {
   const found = matchNormedHeads(op, to.uses);
   if (!found || !fitsNormedHeads(found, to)) return undefined;
   const { q, k, v, append } = found;
-  const heads = [q, k].flatMap(({ product, norm, turned }) => [product, norm, turned]);
+  const heads = [q, k].flatMap(({ product, norm, rotated }) => [product, norm, rotated]);
   return { ops: [...heads, v, append, op], plan: () => planNormedHeads(found, to) };
 }
 

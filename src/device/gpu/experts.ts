@@ -54,7 +54,7 @@ export function fuseExperts(op: Op, to: GpuPlanner): Fusion | undefined {
   return {
     ops: [gate, up, op, down, combine, ...(residual ? [residual.sum] : [])],
     plan: () => {
-      planGatedExperts(to, gated, combine.shares);
+      planGatedExperts(to, gated, combine.routingWeights);
       planWayBack(to, back);
     },
   };
@@ -76,7 +76,7 @@ function matchGatedExperts(op: GatedOp, { uses, facts }: GpuPlanner): GatedExper
   const alone = uses.onlyReader(op.gate) === op && uses.onlyReader(op.up) === op;
   const alike =
     gate.x === up.x &&
-    gate.experts === up.experts &&
+    gate.expertIds === up.expertIds &&
     gate.weight.format === up.weight.format &&
     gate.weight.columns === up.weight.columns;
   const joined = isPacked(gate.weight) && facts.joins([gate.weight, up.weight]);
@@ -88,16 +88,20 @@ function matchWayBack(op: GatedOp, { uses, facts }: GpuPlanner): WayBack | undef
   if (down?.kind !== 'matmulExperts' || down.x !== op.out || !readsOwnPart(down)) return undefined;
   const combine = uses.onlyReader(down.out);
   if (combine?.kind !== 'combineExperts' || combine.x !== down.out) return undefined;
-  const routed = combine.shares.width === down.experts.width && down.experts.width <= MOST_ADDED;
+  const routed = combine.routingWeights.width === down.expertIds.width && down.expertIds.width <= MOST_ADDED;
   const whole = down.weight.columns % GROUP === 0 && isPacked(down.weight) && facts.joins([down.weight]);
   return routed && whole ? { down, combine, residual: matchResidual(combine, uses) } : undefined;
 }
 
-function planGatedExperts(to: GpuPlanner, { gate, up, op }: GatedExperts, shares: Tensor | undefined): void {
+function planGatedExperts(
+  to: GpuPlanner,
+  { gate, up, op }: GatedExperts,
+  routingWeights: Tensor | undefined,
+): void {
   // Only the way back of the same fusion expects the routing weights to be in there already.
-  const form = shares !== undefined && gate.outputs % GROUP === 0 ? 'q8' : 'f32';
+  const form = routingWeights !== undefined && gate.outputs % GROUP === 0 ? 'q8' : 'f32';
   const y = to.activations.place(op.out, form);
-  to.add({ kind: 'gatedExperts', gate, up, op, shares, y, form, ...expertParts(gate, to) });
+  to.add({ kind: 'gatedExperts', gate, up, op, routingWeights, y, form, ...expertParts(gate, to) });
 }
 
 function planWayBack(to: GpuPlanner, { down, combine, residual }: WayBack): void {

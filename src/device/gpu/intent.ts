@@ -207,7 +207,7 @@ export interface GatedExpertsIntent extends ExpertParts {
   readonly gate: MatmulExpertsOp;
   readonly up: MatmulExpertsOp;
   readonly op: GatedOp;
-  readonly shares: Tensor | undefined;
+  readonly routingWeights: Tensor | undefined;
   readonly y: Place;
   readonly form: ActivationForm;
 }

@@ -12,7 +12,7 @@ export const glm4: Architecture = {
   names: ['glm4'],
   configure(read) {
     const sizes = readDecoder(read);
-    const pairs = read.hasCoordinates() ? 'halves' : 'interleaved';
+    const pairs = read.hasCoordinates() ? 'neox' : 'interleaved';
     return decoder(sizes, (layer) =>
       sandwichNormLayer(
         sizes.norm,

@@ -21,7 +21,7 @@ export const glm4moe: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'halves', queryNorm })),
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
         layer >= experts.leadingDense
           ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
           : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),

@@ -16,7 +16,7 @@ export const qwen2moe: Architecture = {
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
-        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'halves' })),
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
         experts && layer >= experts.leadingDense
           ? mixtureOfExperts({ ...experts, sharedHidden: sharedHidden(layer), activation: 'silu' })
           : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),

@@ -16,19 +16,19 @@ export function recordAdapters(
   const { adapters } = scope.of;
   const [down, up] = [`${name}.weight.lora_a`, `${name}.weight.lora_b`];
   if (!adapters || x.axis !== 'rows' || !scope.has(down)) return undefined;
-  const { count, chosen } = adapters;
+  const { count, perRow } = adapters;
   const rank = scope.rowsOf(down, x.width) / count;
-  const experts = g.input('adapters', { axis: 'rows', width: chosen, type: 'i32' });
-  const shares = g.input('adapter_scales', { axis: 'rows', width: chosen });
+  const expertIds = g.input('adapters', { axis: 'rows', width: perRow, type: 'i32' });
+  const scales = g.input('adapter_scales', { axis: 'rows', width: perRow });
   const low = matmulExperts(g, x, {
-    experts,
+    expertIds,
     weight: scope.weight(down, count * rank, x.width),
     outputs: rank,
   });
   const high = matmulExperts(g, low, {
-    experts,
+    expertIds,
     weight: scope.weight(up, count * rows, rank),
     outputs: rows,
   });
-  return combineExperts(g, high, shares);
+  return combineExperts(g, high, scales);
 }

@@ -71,7 +71,7 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     scale,
     window,
     softCap,
-    ...(bidirectional && { reach: g.input('reach', { axis: 'rows', width: 1, type: 'i32' }) }),
+    ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
   });
   return linear(scope, mixed, { name: 'attn_output', rows: x.width });
 }

@@ -46,35 +46,35 @@ export function readExperts(
 ): ExpertsMetadata | undefined {
   const count = read.countOrZero('expert_count');
   if (count === 0) return undefined;
-  const chosen = read.count('expert_used_count');
-  if (chosen > count) read.refuse('expert_used_count', `${chosen}`, `at most ${count}`);
+  const topK = read.count('expert_used_count');
+  if (topK > count) read.refuse('expert_used_count', `${topK}`, `at most ${count}`);
   const groups = read.countOrZero('expert_group_count') || 1;
   if (count % groups !== 0) read.refuse('expert_group_count', `${groups}`, `a divisor of ${count} experts`);
   const code = read.real('expert_gating_func', 0);
   const gate = code === 0 ? (of.gate ?? 'softmax') : GATE_CODES[code as keyof typeof GATE_CODES];
   if (gate === undefined) read.refuse('expert_gating_func', `${code}`, '0 to 2: unsaid, softmax or sigmoid');
   const routing: RoutingRule = {
-    chosen,
+    topK,
     gate,
     normalized: read.flag('expert_weights_norm', of.normalized ?? false),
     scale: read.real('expert_weights_scale', 1, true),
     groups,
-    chosenGroups: groups === 1 ? 1 : read.count('expert_group_used_count'),
+    topKGroups: groups === 1 ? 1 : read.count('expert_group_used_count'),
   };
   return {
     routing,
     count,
-    hidden: of.hidden ?? readHidden(read, chosen),
+    hidden: of.hidden ?? readHidden(read, topK),
     sharedHidden: read.countOrZero('expert_shared_feed_forward_length'),
     leadingDense: read.countOrZero('leading_dense_block_count'),
   };
 }
 
 /** Width of an expert's hidden layer; the first files of Qwen's mixtures name that of all chosen experts together. */
-function readHidden(read: ConfigReader, chosen: number): number {
+function readHidden(read: ConfigReader, topK: number): number {
   const key = 'expert_feed_forward_length';
   if (read.has(key)) return read.count(key);
-  return read.count(key, read.countOrZero('feed_forward_length') / chosen || undefined);
+  return read.count(key, read.countOrZero('feed_forward_length') / topK || undefined);
 }
 
 function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
@@ -82,17 +82,17 @@ function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
   const { routing, count, hidden, activation, sharedHidden } = spec;
   const logits = linear(scope, x, { name: 'ffn_gate_inp', rows: count, scale: 'never' });
   const bias = scope.optional('exp_probs_b.bias', 1, count);
-  const { experts, shares } = routeExperts(g, logits, routing, bias);
+  const { expertIds, routingWeights } = routeExperts(g, logits, routing, bias);
   const product = (of: Tensor, name: string, outputs: number, columns: number): Tensor => {
     const weight = scope.expertWeight(`${name}.weight`, { count, rows: outputs }, columns);
-    const multiplied = matmulExperts(g, of, { experts, weight, outputs });
+    const multiplied = matmulExperts(g, of, { expertIds, weight, outputs });
     const scales = spec.scales ? scope.optional(`${name}.scale`, 1, count) : undefined;
-    return scales ? scaleExperts(g, multiplied, { experts, scales }) : multiplied;
+    return scales ? scaleExperts(g, multiplied, { expertIds, scales }) : multiplied;
   };
   const gate = product(x, 'ffn_gate_exps', hidden, x.width);
   const up = product(x, 'ffn_up_exps', hidden, x.width);
   const inner = gated(g, activation, gate, up);
-  const mixed = combineExperts(g, product(inner, 'ffn_down_exps', x.width, hidden), shares);
+  const mixed = combineExperts(g, product(inner, 'ffn_down_exps', x.width, hidden), routingWeights);
   return sharedHidden === 0 ? mixed : add(g, mixed, recordShared(scope, x, spec));
 }
 

@@ -56,8 +56,8 @@ function recordTimeMix(
   const { g } = scope;
   const { width } = x;
   const before = tokenShift(g, x, layer.states.perSlot('time shift', width));
-  const shares = scope.weight('time_mix_lerp_fused.weight', 6, width);
-  const mixture = (row: number) => lerp(g, x, before, { t: shares, row });
+  const factors = scope.weight('time_mix_lerp_fused.weight', 6, width);
+  const mixture = (row: number) => lerp(g, x, before, { t: factors, row });
   const mixtures = {
     receptance: mixture(MIXTURES.receptance),
     decay: mixture(MIXTURES.decay),
@@ -86,8 +86,8 @@ function recordTimeMix(
   const a = unary(g, 'sigmoid', add(g, product(rate, 'a2'), vector('a0')));
   const gate = product(opened, 'g2');
   // From the second layer on the value is drawn towards the first layer's.
-  const share = drawn && unary(g, 'sigmoid', add(g, product(drawn, 'v2'), vector('v0')));
-  const v = first && share ? lerp(g, value, first, { t: share }) : value;
+  const pull = drawn && unary(g, 'sigmoid', add(g, product(drawn, 'v2'), vector('v0')));
+  const v = first && pull ? lerp(g, value, first, { t: pull }) : value;
 
   const kk = l2Norm(g, mul(g, key, vector('k_k')), { size: headSize, epsilon: LENGTH_EPSILON });
   const k = lerp(g, key, mul(g, key, a), { t: vector('k_a') });

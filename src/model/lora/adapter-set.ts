@@ -54,7 +54,7 @@ export class AdapterSet {
   }
 
   /** Adapters that a row may go through at once. */
-  get chosen(): number {
+  get perRow(): number {
     return Math.min(this.standard.size, MOST_ADAPTERS_A_ROW);
   }
 }

@@ -38,7 +38,7 @@ export function encoder(read: ConfigReader, { rotary }: { rotary: boolean }): Mo
           valueSize: size,
           scale: 1 / Math.sqrt(size),
           bidirectional: true,
-          ...(rope && { rope: { table: ROPE, pairs: 'halves' } }),
+          ...(rope && { rope: { table: ROPE, pairs: 'neox' } }),
         }),
         postNorm: { ...norm, name: 'attn_output_norm' },
       },

@@ -4,37 +4,37 @@ import { type Tensor, type Weight, weightRowBytes } from '../value.ts';
 
 /**
  * A product with the weights of the experts that each row chose, which stand one below the other in `weight`:
- * `out[r, j * outputs + n] = sum_k x[r, k (+ j * columns)] * decode(weight)[experts[r, j] * outputs + n, k]`. All choices of a
+ * `out[r, j * outputs + n] = sum_k x[r, k (+ j * columns)] * decode(weight)[expertIds[r, j] * outputs + n, k]`. All choices of a
  * row read the same `x`, or each its own part of it. Activations may be quantized as in a `matmul`.
  */
 export interface MatmulExpertsOp {
   readonly kind: 'matmulExperts';
   readonly x: Tensor;
-  /** i32 [rows, chosen]: from 0 to the number of experts. */
-  readonly experts: Tensor;
+  /** i32 [rows, topK]: from 0 to the number of experts. */
+  readonly expertIds: Tensor;
   readonly weight: Weight;
   /** Rows of an expert's weight. */
   readonly outputs: number;
   readonly out: Tensor;
 }
 
-/** Multiplies by the chosen experts' weights: [x.axis, chosen * outputs]. */
+/** Multiplies by the chosen experts' weights: [x.axis, topK * outputs]. */
 export function matmulExperts(
   g: Recorder<MatmulExpertsOp>,
   x: Tensor,
-  of: { experts: Tensor; weight: Weight; outputs: number },
+  of: { expertIds: Tensor; weight: Weight; outputs: number },
 ): Tensor {
-  const { experts, weight, outputs } = of;
-  const chosen = experts.width;
-  g.require(experts.type === 'i32' && experts.axis === x.axis, 'each row of x has experts');
+  const { expertIds, weight, outputs } = of;
+  const topK = expertIds.width;
+  g.require(expertIds.type === 'i32' && expertIds.axis === x.axis, 'each row of x has experts');
   g.require(weight.rows % outputs === 0, `${weight.name} has ${outputs} rows for each expert`);
-  const fits = x.width === weight.columns || x.width === chosen * weight.columns;
+  const fits = x.width === weight.columns || x.width === topK * weight.columns;
   g.require(
     fits,
     `x is ${weight.columns} wide for ${weight.name}, or as wide for each choice, not ${x.width}`,
   );
-  const out = g.temp('matmulExperts', { axis: x.axis, width: chosen * outputs });
-  g.push({ kind: 'matmulExperts', x, experts, weight, outputs, out });
+  const out = g.temp('matmulExperts', { axis: x.axis, width: topK * outputs });
+  g.push({ kind: 'matmulExperts', x, expertIds, weight, outputs, out });
   return out;
 }
 
@@ -45,8 +45,8 @@ export function readsOwnPart({ x, weight }: MatmulExpertsOp): boolean {
 
 /** Reads the chosen experts' weights once, as many as there are at most. */
 export function matmulExpertsCost(op: MatmulExpertsOp, rows: number): Cost {
-  const { weight, outputs, experts, out, x } = op;
-  const used = Math.min(rows * experts.width * outputs, weight.rows);
+  const { weight, outputs, expertIds, out, x } = op;
+  const used = Math.min(rows * expertIds.width * outputs, weight.rows);
   const flops = 2 * rows * out.width * weight.columns;
   return { bytes: used * weightRowBytes(weight) + 4 * rows * (x.width + out.width), flops };
 }

@@ -5,38 +5,38 @@ import type { Tensor, Weight } from '../value.ts';
 /** How a mixture of experts chooses. */
 export interface RoutingRule {
   /** Experts of a row. */
-  readonly chosen: number;
+  readonly topK: number;
   /** What makes gates of logits: softmax over all experts, or the sigmoid of each. */
   readonly gate: 'softmax' | 'sigmoid';
-  /** Whether a row's shares are divided by their sum. */
+  /** Whether a row's weights are divided by their sum. */
   readonly normalized: boolean;
-  /** Factor of the shares. */
+  /** Factor of the weights. */
   readonly scale: number;
   /** Groups of neighbouring experts ... */
   readonly groups: number;
   /** ... of which only so many may be chosen from, those whose two best scores have the largest sum. */
-  readonly chosenGroups: number;
+  readonly topKGroups: number;
 }
 
 /**
- * `gates = gate(logits[r])`; `experts[r]` are the places of the `chosen` largest `gates (+ bias)`, the largest first, of equal
- * ones the lower; `shares[r, j] = scale * gates[experts[r, j]]`, divided by their sum where `normalized`
+ * `gates = gate(logits[r])`; `expertIds[r]` are the places of the `topK` largest `gates (+ bias)`, the largest first, of equal
+ * ones the lower; `routingWeights[r, j] = scale * gates[expertIds[r, j]]`, divided by their sum where `normalized`
  * (Shazeer et al. 2017; DeepSeek-AI 2024, "DeepSeek-V3", section 2.1.2).
  */
 export interface RouteExpertsOp extends RoutingRule {
   readonly kind: 'routeExperts';
   readonly logits: Tensor;
   readonly bias: Weight | undefined;
-  /** i32 [rows, chosen]. */
-  readonly experts: Tensor;
-  /** f32 [rows, chosen]. */
-  readonly shares: Tensor;
+  /** i32 [rows, topK]. */
+  readonly expertIds: Tensor;
+  /** f32 [rows, topK]. */
+  readonly routingWeights: Tensor;
 }
 
-/** Which experts a row goes to, and with what shares: both [logits.axis, chosen]. */
+/** Which experts a row goes to, and with what weights: both [logits.axis, topK]. */
 export interface Routes {
-  readonly experts: Tensor;
-  readonly shares: Tensor;
+  readonly expertIds: Tensor;
+  readonly routingWeights: Tensor;
 }
 
 /** Chooses experts by their logits, f32 [rows, experts]; `bias` counts for the choice alone. */
@@ -46,20 +46,20 @@ export function routeExperts(
   rule: RoutingRule,
   bias?: Weight,
 ): Routes {
-  const { chosen, groups, chosenGroups } = rule;
+  const { topK, groups, topKGroups } = rule;
   const { axis, width } = logits;
-  const fits = width % groups === 0 && chosenGroups >= 1 && chosenGroups <= groups;
-  g.require(fits, `${groups} groups divide ${width} experts evenly, of which ${chosenGroups} are chosen`);
-  const open = (width / groups) * chosenGroups;
-  g.require(chosen >= 1 && chosen <= open, `${chosen} experts are chosen out of ${open}`);
+  const fits = width % groups === 0 && topKGroups >= 1 && topKGroups <= groups;
+  g.require(fits, `${groups} groups divide ${width} experts evenly, of which ${topKGroups} are chosen`);
+  const open = (width / groups) * topKGroups;
+  g.require(topK >= 1 && topK <= open, `${topK} experts are chosen out of ${open}`);
   g.require(bias === undefined || bias.rows * bias.columns === width, `the bias has ${width} values`);
-  const experts = g.temp('experts', { axis, width: chosen, type: 'i32' });
-  const shares = g.temp('shares', { axis, width: chosen });
-  g.push({ kind: 'routeExperts', ...rule, logits, bias, experts, shares });
-  return { experts, shares };
+  const expertIds = g.temp('expertIds', { axis, width: topK, type: 'i32' });
+  const routingWeights = g.temp('routingWeights', { axis, width: topK });
+  g.push({ kind: 'routeExperts', ...rule, logits, bias, expertIds, routingWeights });
+  return { expertIds, routingWeights };
 }
 
 /** Reads the logits once. */
 export function routeExpertsCost(op: RouteExpertsOp, rows: number): Cost {
-  return rowwiseCost(rows, op.logits.width + 2 * op.chosen, (4 + op.chosen) * op.logits.width);
+  return rowwiseCost(rows, op.logits.width + 2 * op.topK, (4 + op.topK) * op.logits.width);
 }

@@ -1,15 +1,15 @@
 import type { RoutingRule } from './route-experts.ts';
 
-/** Below this a sum of shares is not divided by: ggml's clamp, the least normal half. */
+/** Below this a sum of routingWeights is not divided by: ggml's clamp, the least normal half. */
 export const LEAST_SHARE_SUM = 6.103515625e-5;
 
 /** Scores that are given up hold this while experts are chosen. */
 const OUT = Number.NEGATIVE_INFINITY;
 
-/** What one row's logits come to: `experts` by falling score, of equal ones the lower first, and their shares. */
+/** What one row's logits come to: `expertIds` by falling score, of equal ones the lower first, and their weights. */
 export interface RoutedRow {
-  readonly experts: Int32Array;
-  readonly shares: Float64Array;
+  readonly expertIds: Int32Array;
+  readonly routingWeights: Float64Array;
 }
 
 /** Routes one row as `RouteExpertsOp` says, in f64. `bias` has a value an expert where there is one. */
@@ -18,15 +18,15 @@ export function routeRow(
   bias: ArrayLike<number> | undefined,
   rule: RoutingRule,
 ): RoutedRow {
-  const { chosen, gate, normalized, scale } = rule;
+  const { topK, gate, normalized, scale } = rule;
   const gates = gate === 'sigmoid' ? sigmoids(logits) : softmax(logits);
   const scores = gates.map((value, i) => value + (bias?.[i] ?? 0));
   dropGroups(scores, rule);
-  const experts = Int32Array.from({ length: chosen }, () => takeBest(scores));
-  const shares = Float64Array.from(experts, (expert) => gates[expert] as number);
-  const sum = normalized ? shares.reduce((a, b) => a + b, 0) : 1;
+  const expertIds = Int32Array.from({ length: topK }, () => takeBest(scores));
+  const routingWeights = Float64Array.from(expertIds, (expert) => gates[expert] as number);
+  const sum = normalized ? routingWeights.reduce((a, b) => a + b, 0) : 1;
   const factor = scale / (normalized ? Math.max(sum, LEAST_SHARE_SUM) : 1);
-  return { experts, shares: shares.map((share) => share * factor) };
+  return { expertIds, routingWeights: routingWeights.map((weight) => weight * factor) };
 }
 
 function sigmoids(logits: ArrayLike<number>): Float64Array {
@@ -42,14 +42,14 @@ function softmax(logits: ArrayLike<number>): Float64Array {
 }
 
 /** Gives up the experts of all groups but the best, by the sum of each group's two best scores. */
-function dropGroups(scores: Float64Array, { groups, chosenGroups }: RoutingRule): void {
-  if (chosenGroups === groups) return;
+function dropGroups(scores: Float64Array, { groups, topKGroups }: RoutingRule): void {
+  if (topKGroups === groups) return;
   const size = scores.length / groups;
   const sums = Float64Array.from({ length: groups }, (_, group) => {
     const [best = OUT, second = 0] = scores.slice(group * size, (group + 1) * size).sort((a, b) => b - a);
     return best + second;
   });
-  const kept = new Set(Array.from({ length: chosenGroups }, () => takeBest(sums)));
+  const kept = new Set(Array.from({ length: topKGroups }, () => takeBest(sums)));
   for (let i = 0; i < scores.length; i++) if (!kept.has(Math.floor(i / size))) scores[i] = OUT;
 }
 

@@ -2,12 +2,12 @@ import { type Cost, rowwiseCost } from '../cost.ts';
 import type { Recorder } from '../recorder.ts';
 import type { Tensor, Weight } from '../value.ts';
 
-/** `out[r, j * width + n] = x[r, j * width + n] * scales[experts[r, j]]`: a factor for each expert. */
+/** `out[r, j * width + n] = x[r, j * width + n] * scales[expertIds[r, j]]`: a factor for each expert. */
 export interface ScaleExpertsOp {
   readonly kind: 'scaleExperts';
   readonly x: Tensor;
-  /** i32 [rows, chosen]: from 0 to the number of experts. */
-  readonly experts: Tensor;
+  /** i32 [rows, topK]: from 0 to the number of experts. */
+  readonly expertIds: Tensor;
   /** A vector with a value for each expert. */
   readonly scales: Weight;
   readonly out: Tensor;
@@ -17,17 +17,17 @@ export interface ScaleExpertsOp {
 export function scaleExperts(
   g: Recorder<ScaleExpertsOp>,
   x: Tensor,
-  { experts, scales }: { experts: Tensor; scales: Weight },
+  { expertIds, scales }: { expertIds: Tensor; scales: Weight },
 ): Tensor {
-  g.require(experts.type === 'i32' && experts.axis === x.axis, 'each row of x has experts');
-  g.require(x.width % experts.width === 0, `${experts.width} results stand side by side in ${x.name}`);
+  g.require(expertIds.type === 'i32' && expertIds.axis === x.axis, 'each row of x has experts');
+  g.require(x.width % expertIds.width === 0, `${expertIds.width} results stand side by side in ${x.name}`);
   g.require(scales.rows === 1, `${scales.name} is a vector`);
   const out = g.temp('scaleExperts', { axis: x.axis, width: x.width });
-  g.push({ kind: 'scaleExperts', x, experts, scales, out });
+  g.push({ kind: 'scaleExperts', x, expertIds, scales, out });
   return out;
 }
 
 /** Reads each element and writes it once. */
 export function scaleExpertsCost(op: ScaleExpertsOp, rows: number): Cost {
-  return rowwiseCost(rows, 2 * op.x.width + op.experts.width, op.x.width);
+  return rowwiseCost(rows, 2 * op.x.width + op.expertIds.width, op.x.width);
 }

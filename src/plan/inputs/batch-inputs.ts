@@ -16,7 +16,7 @@ const INPUTS = {
   ids: (shape: BatchShape) => shape.rows,
   positions: (shape: BatchShape) => shape.rows,
   slots: (shape: BatchShape) => shape.rows,
-  reach: (shape: BatchShape) => shape.rows,
+  causal_limits: (shape: BatchShape) => shape.rows,
   types: (shape: BatchShape) => shape.rows,
   adapters: (shape: BatchShape) => shape.rows * MOST_ADAPTERS_A_ROW,
   adapter_scales: (shape: BatchShape) => shape.rows * MOST_ADAPTERS_A_ROW,
@@ -70,12 +70,12 @@ export class StepInputs implements Disposable {
     return this.#views[name];
   }
 
-  /** Notes through which of `chosen` adapters a row goes; those that it does not use count nothing. */
-  writeAdapters(row: number, chosen: number, choices: readonly AdapterChoice[]): void {
-    for (let i = 0; i < chosen; i++) {
+  /** Notes through which of `perRow` adapters a row goes; those that it does not use count nothing. */
+  writeAdapters(row: number, perRow: number, choices: readonly AdapterChoice[]): void {
+    for (let i = 0; i < perRow; i++) {
       const { index = 0, scale = 0 } = choices[i] ?? {};
-      this.view('adapters')[row * chosen + i] = index;
-      this.#scales[row * chosen + i] = scale;
+      this.view('adapters')[row * perRow + i] = index;
+      this.#scales[row * perRow + i] = scale;
     }
   }
 

@@ -135,7 +135,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     alternatives: MAX_LOG_PROBABILITIES,
     weights: options.weights ?? 'blocks',
     embedding: options.embedding,
-    adapters: adapters && { count: adapters.names.length, chosen: adapters.chosen },
+    adapters: adapters && { count: adapters.names.length, perRow: adapters.perRow },
   } as const;
   const parts: PlanSetup = {
     device,
@@ -154,7 +154,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     preparedSteps: options.preparedSteps,
     context,
     poolWeights: options.pool,
-    adaptersARow: adapters?.chosen ?? 0,
+    adaptersARow: adapters?.perRow ?? 0,
   };
   return { config, parts, cache: { blocks, slots, context }, unread };
 }

@@ -49,8 +49,8 @@ function llamaLayer(): OpGraph {
   const q = matmul(g, normed, weight('q', 64));
   const k = matmul(g, normed, weight('k', 32));
   const v = matmul(g, normed, weight('v', 32));
-  kvAppend(g, cache, rope(g, k, { table, headSize: 16, pairs: 'halves' }), v);
-  const turned = rope(g, q, { table, headSize: 16, pairs: 'halves' });
+  kvAppend(g, cache, rope(g, k, { table, headSize: 16, pairs: 'neox' }), v);
+  const turned = rope(g, q, { table, headSize: 16, pairs: 'neox' });
   const options = { ...HEADS, scale: 0.25, window: undefined, softCap: undefined };
   const h = add(g, x, matmul(g, attention(g, turned, cache, options), weight('o', 64)));
   const n = rmsNorm(g, h, norm('b'), 1e-5);

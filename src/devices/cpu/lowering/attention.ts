@@ -57,7 +57,7 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
   }
   const [q, out] = [to.tensor(op.q), to.tensor(op.out)];
   const [keySlot, valueSlot] = [to.state(keys), to.state(values)];
-  const batch = indices({ ...op.batch, positions: op.reach }, to);
+  const batch = indices({ ...op.batch, positions: op.causalLimit }, to);
   to.emit({
     table: {
       kind: 'attention',

@@ -12,21 +12,30 @@ import { QUAD_ROWS } from '../weight-layouts.ts';
 import { productInput } from './matmul.ts';
 
 export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
-  const { logits, bias, chosen, gate, normalized, scale, groups, chosenGroups } = op;
-  const [x, experts, shares] = [to.tensor(logits), to.tensor(op.experts), to.tensor(op.shares)];
+  const { logits, bias, topK, gate, normalized, scale, groups, topKGroups } = op;
+  const [x, experts, routingWeights] = [
+    to.tensor(logits),
+    to.tensor(op.expertIds),
+    to.tensor(op.routingWeights),
+  ];
   const vector = bias && to.weight(bias, 'vector');
   to.emit({
     table: {
       kind: 'routeExperts',
-      at: { x: x.id, experts: experts.id, shares: shares.id, ...(vector && { bias: vector.id }) },
+      at: {
+        x: x.id,
+        experts: experts.id,
+        routingWeights: routingWeights.id,
+        ...(vector && { bias: vector.id }),
+      },
       columns: logits.width,
-      rule: { chosen, gate, normalized, scale, groups, chosenGroups },
+      rule: { topK, gate, normalized, scale, groups, topKGroups },
     },
     axis: logits.axis,
     locality: 'row',
     local: [x],
     reads: vector ? [vector] : [],
-    writes: [experts, shares],
+    writes: [experts, routingWeights],
   });
 }
 
@@ -39,7 +48,7 @@ export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
   const { layout } = weightLayoutOf(weight.format);
   const x = productInput(op, to);
   const packed = to.weight(weight, 'matrix');
-  const [experts, out] = [to.tensor(op.experts), to.tensor(op.out)];
+  const [experts, out] = [to.tensor(op.expertIds), to.tensor(op.out)];
   to.emit({
     table: {
       kind: 'matmulExperts',
@@ -49,7 +58,7 @@ export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
       columns: op.out.width,
       outputs,
       inner: weight.columns,
-      parts: readsOwnPart(op) ? op.experts.width : 1,
+      parts: readsOwnPart(op) ? op.expertIds.width : 1,
       expertCount: weight.rows / outputs,
     },
     axis: op.out.axis,
@@ -62,14 +71,14 @@ export function lowerMatmulExperts(op: MatmulExpertsOp, to: Lowering): void {
 }
 
 export function lowerScaleExperts(op: ScaleExpertsOp, to: Lowering): void {
-  const [x, experts, out] = [to.tensor(op.x), to.tensor(op.experts), to.tensor(op.out)];
+  const [x, experts, out] = [to.tensor(op.x), to.tensor(op.expertIds), to.tensor(op.out)];
   const scales = to.weight(op.scales, 'vector');
   to.emit({
     table: {
       kind: 'scaleExperts',
       at: { x: x.id, experts: experts.id, scales: scales.id, out: out.id },
       columns: op.out.width,
-      chosen: op.experts.width,
+      chosen: op.expertIds.width,
       expertCount: op.scales.columns,
     },
     axis: op.out.axis,
@@ -81,17 +90,17 @@ export function lowerScaleExperts(op: ScaleExpertsOp, to: Lowering): void {
 }
 
 export function lowerCombineExperts(op: CombineExpertsOp, to: Lowering): void {
-  const [x, shares, out] = [to.tensor(op.x), to.tensor(op.shares), to.tensor(op.out)];
+  const [x, routingWeights, out] = [to.tensor(op.x), to.tensor(op.routingWeights), to.tensor(op.out)];
   to.emit({
     table: {
       kind: 'combineExperts',
-      at: { x: x.id, shares: shares.id, out: out.id },
+      at: { x: x.id, routingWeights: routingWeights.id, out: out.id },
       columns: op.out.width,
-      chosen: op.shares.width,
+      chosen: op.routingWeights.width,
     },
     axis: op.out.axis,
     locality: 'row',
-    local: [x, shares],
+    local: [x, routingWeights],
     writes: [out],
   });
 }

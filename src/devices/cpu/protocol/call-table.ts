@@ -41,14 +41,14 @@ export interface MatmulCall {
   readonly inner: number;
 }
 
-/** Which of `columns` experts each row goes to, and with what shares. */
+/** Which of `columns` experts each row goes to, and with what weights. */
 export interface RouteExpertsCall {
   readonly kind: 'routeExperts';
   readonly at: {
     readonly x: number;
     readonly bias?: number;
     readonly experts: number;
-    readonly shares: number;
+    readonly routingWeights: number;
   };
   readonly columns: number;
   readonly rule: RoutingRule;
@@ -89,10 +89,10 @@ export interface ScaleExpertsCall {
   readonly expertCount: number;
 }
 
-/** `out[r, n] = sum_j shares[r, j] * x[r, j * columns + n]`. */
+/** `out[r, n] = sum_j routingWeights[r, j] * x[r, j * columns + n]`. */
 export interface CombineExpertsCall {
   readonly kind: 'combineExperts';
-  readonly at: { readonly x: number; readonly shares: number; readonly out: number };
+  readonly at: { readonly x: number; readonly routingWeights: number; readonly out: number };
   readonly columns: number;
   readonly chosen: number;
 }

@@ -26,10 +26,10 @@ export function cellArgs(
 
 /** What every kernel for attention takes first: rows, queries, and the cache that they look at. */
 export function attentionArgs(
-  { q, reach, cache, batch, out }: AttentionOp,
+  { q, causalLimit, cache, batch, out }: AttentionOp,
   to: Lowering,
 ): readonly Operand[] {
-  const cells = cellArgs(cache, { ...batch, positions: reach });
+  const cells = cellArgs(cache, { ...batch, positions: causalLimit });
   return [to.count(out), q, ...cells, cache.keys, cache.values];
 }
 

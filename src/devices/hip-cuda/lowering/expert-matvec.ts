@@ -39,10 +39,10 @@ interface ExpertMatvec {
 
 export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   const { op, x: input, weights, choices, output } = product;
-  const { x, experts, outputs, weight } = op;
+  const { x, expertIds, outputs, weight } = op;
   const grouped = choices === 'byExpert';
   const capacity = to.capacity(x);
-  const chosen = experts.width;
+  const chosen = expertIds.width;
   const count = weight.rows / outputs;
   const down = { added: capacity, each: capacity * chosen, byExpert: count }[choices];
   const across = grouped ? OUTPUTS_A_BLOCK : outputsOfBlock(to, product, down);
@@ -71,7 +71,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       input.x,
       ...normArgs(input, to),
       to.weight(weights, GROUP_LAYOUT),
-      experts,
+      expertIds,
       product.shares ?? NULL,
       int(count),
       int(outputs),

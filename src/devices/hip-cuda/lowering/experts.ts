@@ -25,7 +25,7 @@ const MOST_EXPERTS = 4096;
 const THREADS = 256;
 
 export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
-  const { logits, bias, experts, shares, chosen, gate, normalized, scale, groups, chosenGroups } = op;
+  const { logits, bias, expertIds, routingWeights, topK, gate, normalized, scale, groups, topKGroups } = op;
   if (logits.width > MOST_EXPERTS) {
     const why = `there are ${logits.width} experts, more than ${MOST_EXPERTS}`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op: 'routeExperts', why });
@@ -35,11 +35,11 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
     kernel: 'route_experts',
     defines: {
       EXPERTS: logits.width,
-      CHOSEN: chosen,
+      CHOSEN: topK,
       SIGMOID: gate === 'sigmoid' ? 1 : 0,
       NORMALIZED: normalized ? 1 : 0,
       GROUPS: groups,
-      CHOSEN_GROUPS: chosenGroups,
+      CHOSEN_GROUPS: topKGroups,
     },
     grid: [to.capacity(logits)],
     block: 32,
@@ -47,8 +47,8 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
       to.count(logits),
       logits,
       bias ? to.weight([bias], FLOAT_LAYOUT) : NULL,
-      experts,
-      shares,
+      expertIds,
+      routingWeights,
       float(scale),
     ],
   });
@@ -88,8 +88,8 @@ export function emitAddedExperts(of: AddedExpertsIntent, to: Lowering): void {
 
 /** A product whose weights are decoded to f32 as they are read. */
 function emitDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
-  const { x, experts, weight, outputs, out } = op;
-  const chosen = experts.width;
+  const { x, expertIds, weight, outputs, out } = op;
+  const chosen = expertIds.width;
   to.launch({
     file: 'expert-dense.hip',
     kernel: 'expert_dense',
@@ -100,7 +100,7 @@ function emitDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
       to.count(x),
       x,
       to.weight([weight], FILE_LAYOUT),
-      experts,
+      expertIds,
       out,
       int(weight.rows / outputs),
       int(weight.columns),
@@ -111,7 +111,7 @@ function emitDenseExperts(op: MatmulExpertsOp, to: Lowering): void {
   });
 }
 
-export function lowerScaleExperts({ x, experts, scales, out }: ScaleExpertsOp, to: Lowering): void {
+export function lowerScaleExperts({ x, expertIds, scales, out }: ScaleExpertsOp, to: Lowering): void {
   to.launch({
     file: 'scale-experts.hip',
     kernel: 'scale_experts',
@@ -120,11 +120,11 @@ export function lowerScaleExperts({ x, experts, scales, out }: ScaleExpertsOp, t
     args: [
       to.count(out),
       x,
-      experts,
+      expertIds,
       to.weight([scales], FLOAT_LAYOUT),
       out,
-      int(out.width / experts.width),
-      int(experts.width),
+      int(out.width / expertIds.width),
+      int(expertIds.width),
       int(scales.columns),
     ],
   });
@@ -140,7 +140,7 @@ export function emitCombineResidual({ op, addend, y }: CombineResidualIntent, to
 }
 
 function launchCombine(
-  { x, shares, out }: CombineExpertsOp,
+  { x, routingWeights, out }: CombineExpertsOp,
   to: Lowering,
   { addend, y }: { addend: Operand; y: Operand },
 ): void {
@@ -149,6 +149,6 @@ function launchCombine(
     kernel: 'combine_experts',
     grid: [Math.ceil(out.width / THREADS), to.capacity(out)],
     block: THREADS,
-    args: [to.count(out), x, shares, addend, y, int(out.width), int(shares.width)],
+    args: [to.count(out), x, routingWeights, addend, y, int(out.width), int(routingWeights.width)],
   });
 }

@@ -14,10 +14,10 @@ const NORM_THREADS = 128;
 
 /** Behind what every matrix-vector product takes: how a product of heads rotates and appends what it computes. */
 export function appendArgs({ heads, group, zeroed }: HeadGroup): readonly Operand[] {
-  const { q, k, turnedQ, append } = heads;
+  const { q, k, rotatedQ, append } = heads;
   const { cache, batch } = append;
   return [
-    ...rotationArgs(turnedQ),
+    ...rotationArgs(rotatedQ),
     ...widthsIn(group, [q, k]),
     ...cellArgs(cache, batch),
     cache.keys,
@@ -28,7 +28,7 @@ export function appendArgs({ heads, group, zeroed }: HeadGroup): readonly Operan
 
 /** Rotates and appends the rows of a product of heads. */
 export function emitHeadsAppend({ of, joined, width }: HeadsAppendIntent, to: Lowering): void {
-  const { q, k, v, turnedQ, append } = of.heads;
+  const { q, k, v, rotatedQ, append } = of.heads;
   const { cache, batch } = append;
   const blocks = to.capacity(q.out) * Math.ceil(width / APPEND_THREADS);
   const each = blocks > MANY_APPENDING_BLOCKS ? APPENDED_BY_THREAD : 1;
@@ -41,10 +41,10 @@ export function emitHeadsAppend({ of, joined, width }: HeadsAppendIntent, to: Lo
     args: [
       to.count(q.out),
       joined,
-      ...rotationArgs(turnedQ),
+      ...rotationArgs(rotatedQ),
       ...widthsIn(of.group, [q, k, v]),
       ...cellArgs(cache, batch),
-      turnedQ.out,
+      rotatedQ.out,
       cache.keys,
       cache.values,
       ...zeroedArgs(of.zeroed),
@@ -60,7 +60,7 @@ export function emitHeadsNormAppend(
   const { q, k, append, attention } = of;
   const { cache, batch } = append;
   const { heads, kvHeads, keySize, valueSize } = attention;
-  const { table, pairs } = q.turned;
+  const { table, pairs } = q.rotated;
   const parts = [joined.q, joined.k, joined.v];
   to.launch({
     file: 'heads-norm-append.hip',
@@ -84,7 +84,7 @@ export function emitHeadsNormAppend(
       int(heads),
       int(kvHeads),
       ...cellArgs(cache, batch),
-      q.turned.out,
+      q.rotated.out,
       cache.keys,
       cache.values,
       ...zeroedArgs(zeroed),

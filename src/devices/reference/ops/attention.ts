@@ -10,7 +10,7 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
   const valueOf = rowsOnce(frame.matrix(cache.values));
   for (let row = 0; row < frame.rowsOf(op.out); row++) {
     const slot = frame.matrix(batch.slots).scalar(row);
-    const cells = visible(op, frame.matrix(op.reach).scalar(row)).map((position) =>
+    const cells = visible(op, frame.matrix(op.causalLimit).scalar(row)).map((position) =>
       cellOf(frame, { cache, batch, slot, position }),
     );
     const keys = cells.map(keyOf);

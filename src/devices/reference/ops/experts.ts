@@ -12,9 +12,9 @@ import { dot } from './dot.ts';
 export function runRouteExperts(op: RouteExpertsOp, frame: Frame): void {
   const bias = op.bias && frame.vector(op.bias);
   for (let row = 0; row < frame.rowsOf(op.logits); row++) {
-    const { experts, shares } = routeRow(frame.matrix(op.logits).read(row), bias, op);
-    frame.matrix(op.experts).write(row, experts);
-    frame.matrix(op.shares).write(row, shares);
+    const { expertIds, routingWeights } = routeRow(frame.matrix(op.logits).read(row), bias, op);
+    frame.matrix(op.expertIds).write(row, expertIds);
+    frame.matrix(op.routingWeights).write(row, routingWeights);
   }
 }
 
@@ -24,7 +24,7 @@ export function runMatmulExperts(op: MatmulExpertsOp, frame: Frame): void {
     const x = frame.matrix(op.x).read(row);
     const out = new Float64Array(op.out.width);
     frame
-      .matrix(op.experts)
+      .matrix(op.expertIds)
       .read(row)
       .forEach((expert, j) => {
         const own = readsOwnPart(op) ? x.subarray(j * columns, (j + 1) * columns) : x;
@@ -36,11 +36,11 @@ export function runMatmulExperts(op: MatmulExpertsOp, frame: Frame): void {
   }
 }
 
-export function runScaleExperts({ x, experts, scales, out }: ScaleExpertsOp, frame: Frame): void {
+export function runScaleExperts({ x, expertIds, scales, out }: ScaleExpertsOp, frame: Frame): void {
   const factors = frame.vector(scales);
-  const width = x.width / experts.width;
+  const width = x.width / expertIds.width;
   for (let row = 0; row < frame.rowsOf(x); row++) {
-    const chosen = frame.matrix(experts).read(row);
+    const chosen = frame.matrix(expertIds).read(row);
     const scaled = frame.matrix(x).read(row);
     frame.matrix(out).write(
       row,
@@ -49,14 +49,14 @@ export function runScaleExperts({ x, experts, scales, out }: ScaleExpertsOp, fra
   }
 }
 
-export function runCombineExperts({ x, shares, out }: CombineExpertsOp, frame: Frame): void {
+export function runCombineExperts({ x, routingWeights, out }: CombineExpertsOp, frame: Frame): void {
   for (let row = 0; row < frame.rowsOf(x); row++) {
     const parts = frame.matrix(x).read(row);
-    const factors = frame.matrix(shares).read(row);
+    const factors = frame.matrix(routingWeights).read(row);
     const sums = new Float64Array(out.width);
-    factors.forEach((share, j) => {
+    factors.forEach((weight, j) => {
       for (let n = 0; n < out.width; n++) {
-        sums[n] = (sums[n] as number) + share * (parts[j * out.width + n] as number);
+        sums[n] = (sums[n] as number) + weight * (parts[j * out.width + n] as number);
       }
     });
     frame.matrix(out).write(row, sums);

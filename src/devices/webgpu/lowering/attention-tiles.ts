@@ -68,7 +68,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
   const units = to.target.matrices;
   invariant(units, 'only a target with matrix units is given tiles');
   const rows = TEAMS * units.rows;
-  const cells = cellArguments(cache, { ...batch, positions: op.reach }, to);
+  const cells = cellArguments(cache, { ...batch, positions: op.causalLimit }, to);
   const octets = cacheType(cache) === 'q8_0' ? 'array<vec2<u32>>' : 'array<vec4<u32>>';
   to.launch({
     name: 'attention_tiles',

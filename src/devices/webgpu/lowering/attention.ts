@@ -157,7 +157,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   const { cache, batch, heads, out } = op;
   const capacity = to.capacity(out);
   const constants = { THREADS, COUNT: to.countOf(out), ...attentionConstants(op, shares) };
-  const cells = cellArguments(cache, { ...batch, positions: op.reach }, to);
+  const cells = cellArguments(cache, { ...batch, positions: op.causalLimit }, to);
   const emit = emission(of, to);
   const teams = reduceText(to.target, { team: 32, threads: THREADS });
   const partials = to.temporary(4 * capacity * heads * shares * (op.valueSize + 2));

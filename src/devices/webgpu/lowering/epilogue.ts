@@ -92,7 +92,7 @@ export function finishGated(
 }
 
 function finishHeads(of: HeadGroup, { kind, args }: Added, to: Lowering): KernelPart {
-  const { append, turnedQ } = of.heads;
+  const { append, rotatedQ } = of.heads;
   cacheUnit(append.cache);
   const bound = headArguments(of, to);
   return {
@@ -100,7 +100,7 @@ function finishHeads(of: HeadGroup, { kind, args }: Added, to: Lowering): Kernel
     texts: [
       FINISH_HEADS,
       ADDENDS[kind],
-      turnedQ.pairs === 'interleaved' ? HEAD_ROWS_IN_ORDER : HEAD_ROWS_BY_HALVES,
+      rotatedQ.pairs === 'interleaved' ? HEAD_ROWS_IN_ORDER : HEAD_ROWS_BY_HALVES,
       ...bound.texts,
     ],
     constants: { ...headConstants(of), ...bound.constants },

@@ -50,15 +50,15 @@ export function launchChoices({ op, x }: ExpertProductIntent, to: Lowering): voi
 
 /** Gate and up of each choice as one product, with the activation, times the routing weights where given. */
 export function launchGatedChoices(
-  { gate, up, op, x, shares, y, form }: GatedExpertsIntent,
+  { gate, up, op, x, routingWeights, y, form }: GatedExpertsIntent,
   to: Lowering,
 ): void {
-  const rows = to.capacity(gate.out) * gate.experts.width;
+  const rows = to.capacity(gate.out) * gate.expertIds.width;
   launchExpertMatvec(to, {
     name: 'gated_experts',
     ...{ of: gate, x, weights: [gate.weight, up.weight], added: false },
     outputs: OUTPUTS_A_GROUP,
-    finish: finishGated({ fn: op.fn, y, form, rows, outputs: gate.outputs, shares }),
+    finish: finishGated({ fn: op.fn, y, form, rows, outputs: gate.outputs, shares: routingWeights }),
   });
 }
 
@@ -83,7 +83,7 @@ function storeFinish({ outputs }: MatmulExpertsOp, y: Tensor, addend: Tensor | u
 function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   const { name, of, added, finish, outputs } = product;
   const matrix = matrixOf(product.weights, to);
-  const down = to.capacity(of.x) * (added ? 1 : of.experts.width);
+  const down = to.capacity(of.x) * (added ? 1 : of.expertIds.width);
   if (down > to.target.gridSize) {
     const why = `${down} choices are more than a grid's ${to.target.gridSize}`;
     fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'matmulExperts', why });
@@ -110,7 +110,7 @@ function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       },
       args: {
         counts: to.counts,
-        experts: read(of.experts, 'array<i32>'),
+        experts: read(of.expertIds, 'array<i32>'),
         weight: matrix.argument(chunk),
         ...input.args,
         ...finish.args,
@@ -121,7 +121,7 @@ function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
 }
 
 function expertConstants(of: MatmulExpertsOp, chunk: WeightChunk, to: Lowering): Record<string, Constant> {
-  const chosen = of.experts.width;
+  const chosen = of.expertIds.width;
   return {
     THREADS,
     COUNT: to.countOf(of.x),
@@ -144,6 +144,6 @@ function inputOf({ of, x, added }: ExpertMatvec, { packed }: Matrix, to: Lowerin
     return { ...numbers, texts: [DENSE_PRODUCT, ...numbers.texts] };
   }
   const input = integerInput(x, of.x, to);
-  const length = added ? of.experts.width * columns : columns;
+  const length = added ? of.expertIds.width * columns : columns;
   return { ...input, texts: [...packedProduct(length, to.target), ...input.texts] };
 }

@@ -25,7 +25,7 @@ import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
-  const { logits, bias, experts, shares, chosen, groups, chosenGroups } = op;
+  const { logits, bias, expertIds, routingWeights, topK, groups, topKGroups } = op;
   const { threads, workgroupBytes } = to.target;
   if (8 * logits.width + 4 * threads > workgroupBytes) {
     const why = `${logits.width} experts are more than workgroup memory holds`;
@@ -38,16 +38,16 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
       FUNCTIONS,
       GATES[op.gate],
       bias ? SCORES_BIASED : SCORES_PLAIN,
-      groups === chosenGroups ? ALL_GROUPS : BEST_GROUPS,
+      groups === topKGroups ? ALL_GROUPS : BEST_GROUPS,
       reduceText(to.target, { team: threads, threads }),
     ],
     constants: {
       THREADS: threads,
       COUNT: to.countOf(logits),
       EXPERTS: logits.width,
-      CHOSEN: chosen,
+      CHOSEN: topK,
       GROUPS: groups,
-      CHOSEN_GROUPS: chosenGroups,
+      CHOSEN_GROUPS: topKGroups,
       NORMALIZED: op.normalized,
       SCALE: { f32: op.scale },
       LEAST_SHARE_SUM: { f32: LEAST_SHARE_SUM },
@@ -56,19 +56,19 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
       counts: to.counts,
       x: read(logits),
       ...(bias ? { bias: to.vector(bias, FLOAT_LAYOUT) } : {}),
-      experts: write(experts, 'array<i32>'),
-      shares: write(shares),
+      experts: write(expertIds, 'array<i32>'),
+      shares: write(routingWeights),
     },
     grid: [to.capacity(logits)],
   });
 }
 
-export function lowerScaleExperts({ x, experts, scales, out }: ScaleExpertsOp, to: Lowering): void {
+export function lowerScaleExperts({ x, expertIds, scales, out }: ScaleExpertsOp, to: Lowering): void {
   launchElementwise(to, 'scale_experts', {
     texts: [SCALE_EXPERTS],
-    args: { x: read(x), experts: read(experts, 'array<i32>'), scales: to.vector(scales, FLOAT_LAYOUT) },
+    args: { x: read(x), experts: read(expertIds, 'array<i32>'), scales: to.vector(scales, FLOAT_LAYOUT) },
     out,
-    constants: { EXPERT_WIDTH: out.width / experts.width, EXPERTS: scales.columns },
+    constants: { EXPERT_WIDTH: out.width / expertIds.width, EXPERTS: scales.columns },
   });
 }
 
@@ -82,14 +82,14 @@ export function emitCombineResidual({ op, addend, y }: CombineResidualIntent, to
 }
 
 function launchCombine(
-  { x, shares }: CombineExpertsOp,
+  { x, routingWeights }: CombineExpertsOp,
   { addend, y }: { readonly addend: Tensor | undefined; readonly y: Tensor },
   to: Lowering,
 ): void {
   launchElementwise(to, addend ? 'combine_residual' : 'combine_experts', {
     texts: [combineExpertsText({ addend: addend !== undefined })],
-    args: { x: read(x), shares: read(shares), ...(addend ? { addend: read(addend) } : {}) },
+    args: { x: read(x), shares: read(routingWeights), ...(addend ? { addend: read(addend) } : {}) },
     out: y,
-    constants: { CHOSEN: shares.width },
+    constants: { CHOSEN: routingWeights.width },
   });
 }

@@ -17,7 +17,7 @@ export function emitHeadsNormAppend({ heads: of, joined }: HeadsNormAppendIntent
   const { q, k, append, attention } = of;
   const { cache, batch } = append;
   const { heads, kvHeads, keySize, valueSize } = attention;
-  const { table, out } = q.turned;
+  const { table, out } = q.rotated;
   const type = cacheType(cache);
   cacheUnit(cache, keySize, valueSize);
   const memories = [...new Set([joined.q.memory, joined.k.memory, joined.v.memory])];
@@ -64,7 +64,7 @@ function storeTexts(type: CellType): readonly string[] {
 
 function headConstants({ q, k, attention }: HeadsNormAppendIntent['heads']): Record<string, Constant> {
   const { heads, kvHeads, keySize, valueSize } = attention;
-  const { table, pairs } = q.turned;
+  const { table, pairs } = q.rotated;
   return {
     HEADS: heads,
     KV_HEADS: kvHeads,

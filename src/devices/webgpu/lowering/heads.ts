@@ -18,15 +18,15 @@ import type { KernelPart } from './product-input.ts';
 
 /** What rotating and appending want, for products of some of queries, keys and values. */
 export function headConstants({ heads, group }: HeadGroup) {
-  const { q, k, v, turnedQ } = heads;
+  const { q, k, v, rotatedQ } = heads;
   const widthOf = (product: MatmulOp) => (group.includes(product) ? product.out.width : 0);
   return {
     Q_WIDTH: widthOf(q),
     K_WIDTH: widthOf(k),
     V_WIDTH: v.out.width,
-    HEAD: turnedQ.headSize,
-    TURNED: turnedQ.table.width,
-    INTERLEAVED: turnedQ.pairs === 'interleaved',
+    HEAD: rotatedQ.headSize,
+    TURNED: rotatedQ.table.width,
+    INTERLEAVED: rotatedQ.pairs === 'interleaved',
   };
 }
 
@@ -46,7 +46,7 @@ function storeTexts(type: CellType, { hasK, hasV }: { hasK: boolean; hasV: boole
 
 /** What rotating and appending take: only what the group's products write. */
 export function headArguments({ heads, group }: HeadGroup, to: Lowering): KernelPart {
-  const { q, k, v, turnedQ, append } = heads;
+  const { q, k, v, rotatedQ, append } = heads;
   const { cache, batch } = append;
   const cells = cellArguments(cache, batch, to);
   const [hasQ, hasK, hasV] = [group.includes(q), group.includes(k), group.includes(v)];
@@ -59,8 +59,8 @@ export function headArguments({ heads, group }: HeadGroup, to: Lowering): Kernel
       ...storeTexts(cacheType(cache), { hasK, hasV }),
     ],
     args: {
-      ...(hasQ || hasK ? { table: read(turnedQ.table) } : {}),
-      ...(hasQ ? { y: write(turnedQ.out) } : {}),
+      ...(hasQ || hasK ? { table: read(rotatedQ.table) } : {}),
+      ...(hasQ ? { y: write(rotatedQ.out) } : {}),
       ...(hasK || hasV ? cells.args : {}),
       ...(hasK ? { keys: written(cache, 'keys') } : {}),
       ...(hasV ? { values: written(cache, 'values') } : {}),

@@ -1,4 +1,4 @@
-import { extrapolatedShare, type RopeOp, type RopeTableOp, ropeConstants } from '../../../ops/index.ts';
+import { extrapolationRamp, type RopeOp, type RopeTableOp, ropeConstants } from '../../../ops/index.ts';
 import { PRECISE } from '../kernels/library/precise.ts';
 import {
   FACTORED_ANGLE,
@@ -27,7 +27,7 @@ export function lowerRopeTable({ positions, factors, parameters, out }: RopeTabl
       ROPE_TABLE,
       PRECISE,
       factors ? FACTORED_ANGLE : FREE_ANGLE,
-      mixes ? yarnTurnText(extrapolatedShare(parameters, constants)) : PLAIN_TURN,
+      mixes ? yarnTurnText(extrapolationRamp(parameters, constants)) : PLAIN_TURN,
     ],
     constants: {
       THREADS: TABLE_THREADS,

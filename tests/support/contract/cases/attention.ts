@@ -66,13 +66,13 @@ const whole: Look = (_, last) => last;
 const ahead: Look = (position, last) => position + Math.ceil((last - position) / 2);
 
 /** What the batch's rows look at. */
-function fillReach(batch: RaggedBatch, look: Look): Fill {
+function fillCausalLimits(batch: RaggedBatch, look: Look): Fill {
   const lasts = new Map<number, number>();
   batch.slots.forEach((slot, row) => {
     lasts.set(slot, Math.max(lasts.get(slot) ?? 0, batch.positions[row] ?? 0));
   });
-  const reach = batch.slots.map((slot, row) => look(batch.positions[row] ?? 0, lasts.get(slot) ?? 0));
-  return (elements) => elements.set(reach);
+  const limits = batch.slots.map((slot, row) => look(batch.positions[row] ?? 0, lasts.get(slot) ?? 0));
+  return (elements) => elements.set(limits);
 }
 
 function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape): OpCase {
@@ -93,13 +93,13 @@ function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape):
     record: (g) => {
       const q = g.input('q', { axis: 'rows', width: of.heads * of.keySize });
       const cache = pagedCache(g, batch, { type: of.type ?? 'f32', keys, values });
-      const reach = looks && g.input('reach', { axis: 'rows', width: 1, type: 'i32' });
-      return { y: attention(g, q, cache, { ...parameters, ...(reach && { reach }) }) };
+      const causalLimit = looks && g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' });
+      return { y: attention(g, q, cache, { ...parameters, ...(causalLimit && { causalLimit }) }) };
     },
     fill: {
       keys: fillCache(batch, keys),
       values: fillCache(batch, values),
-      ...(looks && { reach: fillReach(batch, looks) }),
+      ...(looks && { causal_limits: fillCausalLimits(batch, looks) }),
     },
   };
 }

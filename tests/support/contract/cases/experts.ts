@@ -25,19 +25,19 @@ import type { Elements, OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch, type RaggedBatch } from '../ragged-batch.ts';
 
 const RULE: RoutingRule = {
-  chosen: 2,
+  topK: 2,
   gate: 'softmax',
   normalized: true,
   scale: 1,
   groups: 1,
-  chosenGroups: 1,
+  topKGroups: 1,
 };
 
 function routeCase(name: string, experts: number, of: Partial<RoutingRule> & { biased?: boolean }): OpCase {
   const { biased = false, ...rule } = of;
   return {
     op: 'routeExperts',
-    name: `${name}, ${rule.chosen ?? RULE.chosen} of ${experts}`,
+    name: `${name}, ${rule.topK ?? RULE.topK} of ${experts}`,
     batch: mixedBatch(),
     record: (g) => {
       const logits = g.input('logits', { axis: 'rows', width: experts });
@@ -59,58 +59,58 @@ interface ExpertShape {
   readonly columns: number;
   readonly outputs: number;
   readonly batch: RaggedBatch;
-  readonly chosen?: number;
+  readonly topK?: number;
   readonly experts?: number;
   /** Each choice reads a part of the row of its own. */
   readonly parts?: boolean;
 }
 
 function expertCase(of: ExpertShape): OpCase {
-  const { format, columns, outputs, batch, chosen = 3, experts: count = 5, parts = false } = of;
-  const size = `${chosen} of ${count} x ${outputs} x ${columns}`;
+  const { format, columns, outputs, batch, topK = 3, experts: count = 5, parts = false } = of;
+  const size = `${topK} of ${count} x ${outputs} x ${columns}`;
   return {
     op: 'matmulExperts',
     name: `${format.name} ${size}${parts ? ', a part each' : ''}, ${batch.rows} rows`,
     batch,
     record: (g) => {
-      const x = g.input('x', { axis: 'rows', width: parts ? chosen * columns : columns });
-      const experts = g.input('experts', { axis: 'rows', width: chosen, type: 'i32' });
+      const x = g.input('x', { axis: 'rows', width: parts ? topK * columns : columns });
+      const expertIds = g.input('expertIds', { axis: 'rows', width: topK, type: 'i32' });
       const weight = g.weight('weight', format, count * outputs, columns);
-      return { y: matmulExperts(g, x, { experts, weight, outputs }) };
+      return { y: matmulExperts(g, x, { expertIds, weight, outputs }) };
     },
-    fill: { experts: choices(count) },
+    fill: { expertIds: choices(count) },
   };
 }
 
-function scaleCase(width: number, count: number, chosen: number, batch: RaggedBatch): OpCase {
+function scaleCase(width: number, count: number, topK: number, batch: RaggedBatch): OpCase {
   return {
     op: 'scaleExperts',
-    name: `${chosen} of ${count}, ${width} wide, ${batch.rows} rows`,
+    name: `${topK} of ${count}, ${width} wide, ${batch.rows} rows`,
     batch,
     record: (g) => {
-      const x = g.input('x', { axis: 'rows', width: chosen * width });
-      const experts = g.input('experts', { axis: 'rows', width: chosen, type: 'i32' });
-      return { y: scaleExperts(g, x, { experts, scales: g.weight('scales', F32, 1, count) }) };
+      const x = g.input('x', { axis: 'rows', width: topK * width });
+      const expertIds = g.input('expertIds', { axis: 'rows', width: topK, type: 'i32' });
+      return { y: scaleExperts(g, x, { expertIds, scales: g.weight('scales', F32, 1, count) }) };
     },
-    fill: { experts: choices(count) },
+    fill: { expertIds: choices(count) },
   };
 }
 
-function combineCase(width: number, chosen: number, batch: RaggedBatch): OpCase {
+function combineCase(width: number, topK: number, batch: RaggedBatch): OpCase {
   return {
     op: 'combineExperts',
-    name: `${chosen} times ${width}, ${batch.rows} rows`,
+    name: `${topK} times ${width}, ${batch.rows} rows`,
     batch,
     record: (g) => {
-      const x = g.input('x', { axis: 'rows', width: chosen * width });
-      return { y: combineExperts(g, x, g.input('shares', { axis: 'rows', width: chosen })) };
+      const x = g.input('x', { axis: 'rows', width: topK * width });
+      return { y: combineExperts(g, x, g.input('routingWeights', { axis: 'rows', width: topK })) };
     },
   };
 }
 
 /** A whole mixture behind its norm, the residual added: what devices like to fuse. */
 function mixtureCase(format: TensorFormat, batch: RaggedBatch): OpCase {
-  const [width, hidden, count, chosen] = [256, 96, 6, 2];
+  const [width, hidden, count, topK] = [256, 96, 6, 2];
   const inner = format.blockElements > 32 ? 256 : hidden;
   return {
     op: 'layer',
@@ -120,13 +120,13 @@ function mixtureCase(format: TensorFormat, batch: RaggedBatch): OpCase {
       const x = g.input('x', { axis: 'rows', width });
       const normed = rmsNorm(g, x, g.weight('norm', F32, 1, width), 1e-5);
       const logits = matmul(g, normed, g.weight('router', F32, count, width));
-      const { experts, shares } = routeExperts(g, logits, { ...RULE, chosen });
+      const { expertIds, routingWeights } = routeExperts(g, logits, { ...RULE, topK });
       const product = (of: typeof x, name: string, outputs: number) => {
         const weight = g.weight(name, format, count * outputs, of === normed ? width : inner);
-        return matmulExperts(g, of, { experts, weight, outputs });
+        return matmulExperts(g, of, { expertIds, weight, outputs });
       };
       const hiddenLayer = gated(g, 'silu', product(normed, 'gate', inner), product(normed, 'up', inner));
-      return { y: add(g, x, combineExperts(g, product(hiddenLayer, 'down', width), shares)) };
+      return { y: add(g, x, combineExperts(g, product(hiddenLayer, 'down', width), routingWeights)) };
     },
     limit:
       format === F32
@@ -139,18 +139,18 @@ const FORMATS = [F32, F16, Q8_0, Q4_0, Q4_K, Q6_K];
 
 export const EXPERT_CASES: readonly OpCase[] = [
   routeCase('softmax', 8, {}),
-  routeCase('softmax, as they are', 60, { chosen: 4, normalized: false, scale: 2.5 }),
-  routeCase('softmax', 128, { chosen: 8 }),
-  routeCase('sigmoid with biases', 16, { gate: 'sigmoid', chosen: 4, scale: 1.5, biased: true }),
+  routeCase('softmax, as they are', 60, { topK: 4, normalized: false, scale: 2.5 }),
+  routeCase('softmax', 128, { topK: 8 }),
+  routeCase('sigmoid with biases', 16, { gate: 'sigmoid', topK: 4, scale: 1.5, biased: true }),
   routeCase('two of four groups', 32, {
     gate: 'sigmoid',
-    chosen: 6,
+    topK: 6,
     groups: 4,
-    chosenGroups: 2,
+    topKGroups: 2,
     biased: true,
   }),
-  routeCase('groups of one', 4, { chosen: 2, groups: 4, chosenGroups: 3 }),
-  routeCase('all', 3, { chosen: 3 }),
+  routeCase('groups of one', 4, { topK: 2, groups: 4, topKGroups: 3 }),
+  routeCase('all', 3, { topK: 3 }),
   ...FORMATS.flatMap((format) =>
     [1, 2, 33].map((rows) => expertCase({ format, columns: 256, outputs: 20, batch: plainBatch(rows) })),
   ),
@@ -165,7 +165,7 @@ export const EXPERT_CASES: readonly OpCase[] = [
   expertCase({ format: F32, columns: 37, outputs: 4, batch: mixedBatch() }),
   expertCase({ format: F32, columns: 37, outputs: 4, batch: mixedBatch(), parts: true }),
   expertCase({ format: Q4_0, columns: 96, outputs: 68, batch: mixedBatch(), experts: 40 }),
-  expertCase({ format: Q8_0, columns: 32, outputs: 4, batch: plainBatch(5), chosen: 1, experts: 2 }),
+  expertCase({ format: Q8_0, columns: 32, outputs: 4, batch: plainBatch(5), topK: 1, experts: 2 }),
   scaleCase(96, 6, 2, mixedBatch()),
   scaleCase(33, 40, 8, plainBatch(1)),
   scaleCase(7, 1, 1, plainBatch(5)),

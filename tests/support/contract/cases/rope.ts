@@ -72,7 +72,7 @@ export const ROPE_CASES: readonly OpCase[] = [
     base: 10_000,
     scaling: { ...YARN, extrapolation: 0, attention: 0.7 },
   }),
-  ...(['interleaved', 'halves'] as const).flatMap((pairs) => [
+  ...(['interleaved', 'neox'] as const).flatMap((pairs) => [
     turnCase({ heads: 1, headSize: 64, turned: 64, pairs }),
     turnCase({ heads: 4, headSize: 128, turned: 128, pairs }),
     turnCase({ heads: 3, headSize: 80, turned: 32, pairs }),

@@ -15,15 +15,15 @@ export function routeExpertsCall(of: RouteExpertsCall, bank: BankInstance, capac
   const { at, columns, rule } = of;
   const x = bank.floats(at.x, capacity * columns);
   const bias = at.bias === undefined ? undefined : bank.floats(at.bias, columns);
-  const experts = bank.words(at.experts, capacity * rule.chosen);
-  const shares = bank.floats(at.shares, capacity * rule.chosen);
+  const experts = bank.words(at.experts, capacity * rule.topK);
+  const routingWeights = bank.floats(at.routingWeights, capacity * rule.topK);
   return {
     columns,
     run({ firstRow, endRow }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
         const routed = routeRow(x.subarray(row * columns, (row + 1) * columns), bias, rule);
-        experts.set(routed.experts, row * rule.chosen);
-        shares.set(routed.shares, row * rule.chosen);
+        experts.set(routed.expertIds, row * rule.topK);
+        routingWeights.set(routed.routingWeights, row * rule.topK);
       }
     },
   };
@@ -91,7 +91,7 @@ export function scaleExpertsCall(of: ScaleExpertsCall, bank: BankInstance, capac
 export function combineExpertsCall(of: CombineExpertsCall, bank: BankInstance, capacity: number): KernelCall {
   const { at, columns, chosen } = of;
   const x = bank.floats(at.x, capacity * columns * chosen);
-  const shares = bank.floats(at.shares, capacity * chosen);
+  const routingWeights = bank.floats(at.routingWeights, capacity * chosen);
   const out = bank.floats(at.out, capacity * columns);
   return {
     columns,
@@ -101,7 +101,7 @@ export function combineExpertsCall(of: CombineExpertsCall, bank: BankInstance, c
           let sum = 0;
           for (let j = 0; j < chosen; j++) {
             const part = x[(row * chosen + j) * columns + i] as number;
-            sum += (shares[row * chosen + j] as number) * part;
+            sum += (routingWeights[row * chosen + j] as number) * part;
           }
           out[row * columns + i] = sum;
         }

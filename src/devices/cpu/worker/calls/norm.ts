@@ -75,7 +75,7 @@ export function l2NormCall(of: L2NormCall, bank: BankInstance, capacity: number)
 export function ropeCall(of: RopeCall, { kernels }: BankInstance): KernelCall {
   const { at, columns, headSize, turned, pairs } = of;
   const { rope } = kernels;
-  const halves = pairs === 'halves' ? 1 : 0;
+  const halves = pairs === 'neox' ? 1 : 0;
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {

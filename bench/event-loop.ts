@@ -5,12 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { HttpListener } from '../src/node/http-listener.ts';
 import { loadModel } from '../src/node/load-model.ts';
+import { loadModelInWorker } from '../src/node/load-model-in-worker.ts';
 import { PrometheusMetrics } from '../src/node/prometheus-metrics.ts';
 import { ModelServer } from '../src/server/index.ts';
 import type { LoadResult, LoadRound } from './event-loop/load-clients.ts';
 
 // How long requests wait for the thread that serves HTTP: `node dist/bench/event-loop.js [MODEL] [--device cpu]
-// [--engines in-process] [--streams 64] [--generate 64] [--writers 4] [--tokens 50000] [--seconds 10]`. For each
+// [--engines in-process,worker] [--streams 64] [--generate 64] [--writers 4] [--tokens 50000] [--seconds 10]`. For each
 // engine: the delay of the event loop (perf_hooks, timers of 1 ms, their own time taken off) and the latency of GET /health,
 // with nothing else to do, beside the streams, and with long prompts tokenized beside them.
 
@@ -19,7 +20,7 @@ const { values, positionals } = parseArgs({
   options: {
     device: { type: 'string', default: 'cpu' },
     threads: { type: 'string' },
-    engines: { type: 'string', default: 'in-process' },
+    engines: { type: 'string', default: 'in-process,worker' },
     streams: { type: 'string', default: '64' },
     generate: { type: 'string', default: '64' },
     writers: { type: 'string', default: '4' },
@@ -41,7 +42,7 @@ const SENTENCES = [
 ];
 
 /** Opens a model as the named engine runs it. */
-const ENGINES = { 'in-process': loadModel };
+const ENGINES = { 'in-process': loadModel, worker: loadModelInWorker };
 
 type EngineName = keyof typeof ENGINES;
 

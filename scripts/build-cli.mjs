@@ -11,6 +11,7 @@ const OUT = join(ROOT, 'dist/src/bin');
 
 const ENTRIES = {
   main: 'src/cli/main.ts',
+  'engine-worker': 'src/node/engine-worker.ts',
   'cpu-worker': 'src/node/cpu-worker.ts',
   'decode-worker': 'src/node/decode-worker.ts',
   'constraint-worker': 'src/node/constraint-worker.ts',

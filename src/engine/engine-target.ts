@@ -2,15 +2,14 @@ import type { LoadReport } from '../load/async-model-loader.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import type { Generation } from '../runtime/generation.ts';
 import type { GenerateRequest, SequenceSink } from '../runtime/sequence.ts';
-import type { TextForm } from '../text/index.ts';
 import type { VectorPooling } from './embedding.ts';
 import type { EngineActivity, EngineCounters } from './engine-setup.ts';
 import type { ChatOptions } from './generate-options.ts';
 
 /** Token ids to be continued. All of it but the signal and a constraint of the caller's own can be sent to another thread. */
 export interface TokensRequest extends GenerateRequest {
-  /** What the text is held to. Default: nothing. */
-  readonly form?: TextForm | undefined;
+  /** What the text is held to, as `writeForm` writes it. Default: nothing. */
+  readonly form?: string | undefined;
   /** What an answer's reasoning is held to, and the tools whose calls may end it. Default: it is no answer. */
   readonly answer?: Pick<ChatOptions, 'reasoning' | 'tools'> | undefined;
 }

@@ -1,6 +1,5 @@
 import { fail } from '../base/errors.ts';
-import type { AnswerTextForm, Dialect, TextForm, TokenConstraint } from '../text/index.ts';
-import type { Generation } from '../runtime/generation.ts';
+import type { AnswerTextForm, Dialect, TextForm } from '../text/index.ts';
 import type { AnswerOptions, GenerateOptions } from './generate-options.ts';
 
 /** What a text is held to that is no answer. */
@@ -57,30 +56,4 @@ export function answerFormOf(
   const { template, prompt, mayThink } = of;
   const isManifold = isParallel && !named;
   return { kind: 'answer', template, prompt, tools, isRequired, mayThink, isParallel: isManifold, text };
-}
-
-/** A generation under a constraint that is made first, and disposed when the generation is left. `failed` is told why there is none. */
-export function heldGeneration(
-  make: () => Promise<TokenConstraint>,
-  begin: (constraint: TokenConstraint) => Generation,
-  failed: (error: unknown) => void,
-): Generation {
-  let constraint: TokenConstraint | undefined;
-  let generation: Generation | undefined;
-  let isLeft = false;
-  const start = async () => {
-    constraint = await make();
-    if (isLeft) constraint[Symbol.dispose]();
-    else generation = begin(constraint);
-  };
-  start().catch(failed);
-  return {
-    more: () => generation?.more(),
-    finish: () => generation?.finish(),
-    leave: () => {
-      isLeft = true;
-      generation?.leave();
-      constraint?.[Symbol.dispose]();
-    },
-  };
 }

@@ -18,14 +18,13 @@ import { Engine } from './engine.ts';
 import type { EngineActivity, EngineCounters } from './engine-setup.ts';
 import type { TokensRequest, VectorRequest } from './engine-target.ts';
 import type { PositionLogits } from '../runtime/forced-logits.ts';
-import type { Generation } from '../runtime/generation.ts';
+import { type Generation, generationAfter } from '../runtime/generation.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { limitsOf, type ModelOptions, type ModelSetup } from '../runtime/opening/loaded-model.ts';
 import { checkCall, checkOpening } from './option-names.ts';
 import { ModelKeeper } from '../runtime/opening/model-keeper.ts';
 import { ModelText } from './model-text.ts';
 import { besideDraft, countingDraft, planDraft, withSpeculation } from '../runtime/opening/plan-draft.ts';
-import { heldGeneration } from './held-text.ts';
 import type { GenerateRequest, SequenceSink, TokenStream } from '../runtime/sequence.ts';
 import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
 import { TextModel } from './text-model.ts';
@@ -206,10 +205,10 @@ export class LanguageModel extends TextModel {
     const held = (made: TokenConstraint | undefined) =>
       answer ? this.text.withinBudget(prompt, made, answer) : made;
     if (!form) return this.#engine.begin({ ...rest, constraint: held(constraint) }, sink);
-    return heldGeneration(
+    return generationAfter(
       () => this.text.constrain(form, { size: this.vocabulary, signal }),
       (made) => this.#engine.begin({ ...rest, constraint: held(made) }, sink),
-      (error) => sink.fail(error),
+      { failed: (error) => sink.fail(error), give: (made) => made[Symbol.dispose]() },
     );
   }
 

@@ -146,10 +146,13 @@ export class ModelText {
     });
   }
 
-  /** What holds a text to a form. Rejects as `ConstraintMaker.constrain`. */
-  constrain(form: TextForm, of: { size: number; signal: AbortSignal | undefined }): Promise<TokenConstraint> {
+  /** What holds a text to a form, as `writeForm` writes it. Rejects as `ConstraintMaker.constrain`. */
+  constrain(
+    written: string,
+    of: { size: number; signal: AbortSignal | undefined },
+  ): Promise<TokenConstraint> {
     this.#vocabulary ??= { tokenizer: this.tokenizer, size: of.size };
-    return this.#constraints.constrain(this.#vocabulary, form, of.signal);
+    return this.#constraints.constrain(this.#vocabulary, written, of.signal);
   }
 
   /** Forgets what was made for constraints. */

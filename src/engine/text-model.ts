@@ -2,9 +2,17 @@ import { fail } from '../base/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import { chooseAdapters } from '../model/lora/adapter-set.ts';
-import { type Generation, tokenStream } from '../runtime/generation.ts';
+import { type Generation, generationAfter, tokenStream } from '../runtime/generation.ts';
 import type { SequenceSink, TokenStream } from '../runtime/sequence.ts';
-import type { ChatMessage, ChatRenderOptions, ChatTemplate, Dialect, Tokenizer } from '../text/index.ts';
+import {
+  type ChatMessage,
+  type ChatRenderOptions,
+  type ChatTemplate,
+  type Dialect,
+  type TextForm,
+  type Tokenizer,
+  writeForm,
+} from '../text/index.ts';
 import { answered } from './answered.ts';
 import { ChatStream } from './chat-stream.ts';
 import { detokenized, type DetokenizedOptions } from './detokenized.ts';
@@ -131,17 +139,26 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   #tokens(
     prompt: readonly number[],
     options: GenerateOptions,
-    held: Pick<TokensRequest, 'form' | 'answer'>,
+    held: { readonly form: TextForm | undefined } & Pick<TokensRequest, 'answer'>,
   ): TokenStream {
     this.checkAlive();
     if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
     const { maxTokens = Number.POSITIVE_INFINITY, ignoreEnd = false } = options;
     const { constraint, shift, speculation, signal } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
-    const isHeld = held.form ?? constraint ?? held.answer?.reasoning?.budget;
+    const { form, answer } = held;
+    const isHeld = form ?? constraint ?? answer?.reasoning?.budget;
     const sampling = samplingOf(options, isHeld !== undefined);
     const adapters = chooseAdapters(this.adapters, options.adapters);
     const how = { sampling, maxTokens, stopTokens, adapters, constraint, shift, speculation, signal };
-    return tokenStream((sink) => this.begin({ prompt, ...how, ...held }, sink));
+    const request = { prompt, ...how, answer };
+    if (!form) return tokenStream((sink) => this.begin(request, sink));
+    return tokenStream((sink) =>
+      generationAfter(
+        () => writeForm(form),
+        (written) => this.begin({ ...request, form: written }, sink),
+        { failed: (error) => sink.fail(error) },
+      ),
+    );
   }
 }

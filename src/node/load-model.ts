@@ -26,7 +26,7 @@ export interface LoadModelOptions extends Omit<ModelOptions, 'hostMemory'>, Devi
 }
 
 /** The names of `LoadModelOptions`. */
-const LOAD_MODEL_OPTIONS: OptionNames<LoadModelOptions> = {
+export const LOAD_MODEL_OPTIONS: OptionNames<LoadModelOptions> = {
   ...MODEL_OPTIONS,
   ...DEVICE_REQUEST,
   sharedMemory: true,
@@ -104,7 +104,7 @@ async function adaptersOf(gguf: GgufFile, options: LoadModelOptions): Promise<Op
 }
 
 /** Undefined for a file without a usable one: its model runs on token ids, and says what is wrong when it is given a text. */
-async function tokenizerOf({ metadata }: GgufFile): Promise<Tokenizer | undefined> {
+export async function tokenizerOf({ metadata }: GgufFile): Promise<Tokenizer | undefined> {
   const { createTokenizer } = await import('../text/index.ts');
   try {
     const tokenizer = createTokenizer(metadata);

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fail } from '../base/errors.ts';
 import type { ServedModel } from '../server/index.ts';
-import { type LoadModelOptions, loadModel } from './load-model.ts';
+import { loadModelInWorker, type WorkerModelOptions } from './load-model-in-worker.ts';
 
 const EXTENSION = '.gguf';
 /** The parts of a split model but the first. */
@@ -19,12 +19,13 @@ export function modelName(location: string): string {
 }
 
 /**
- * Models to be served, from locations of the form `PATH` or `NAME=PATH`, opened with the same options. Rejects with
+ * Models to be served, from locations of the form `PATH` or `NAME=PATH`, each opened with the same options on a thread of its
+ * own, so that the one that serves is free for requests. Rejects with
  * `INVALID_ARGUMENT` where two would have one name.
  */
 export async function servedModels(
   locations: readonly string[],
-  options: LoadModelOptions,
+  options: WorkerModelOptions,
 ): Promise<ServedModel[]> {
   const sources = new Map<string, ServedModel>();
   for (const text of locations) {
@@ -53,7 +54,7 @@ export async function modelFilesIn(folder: string): Promise<string[]> {
   return files.sort().map((name) => join(folder, name));
 }
 
-async function sourceOf(id: string, location: string, options: LoadModelOptions): Promise<ServedModel> {
+async function sourceOf(id: string, location: string, options: WorkerModelOptions): Promise<ServedModel> {
   const modified = await stat(location).then(
     ({ mtimeMs }) => mtimeMs,
     () => Date.now(),
@@ -62,7 +63,7 @@ async function sourceOf(id: string, location: string, options: LoadModelOptions)
     id,
     created: Math.floor(modified / 1000),
     open: ({ signal, onProgress }) =>
-      loadModel(location, {
+      loadModelInWorker(location, {
         ...options,
         signal,
         onProgress: ({ bytes, totalBytes }) => onProgress(totalBytes > 0 ? bytes / totalBytes : 0),

@@ -11,6 +11,7 @@ class NodeWorker implements WorkerHandle {
     this.#worker = new Worker(entry, { name });
     this.#worker.unref();
     this.#worker.once('error', (error) => this.#fail(error));
+    this.#worker.once('messageerror', (error) => this.#fail(error));
     this.#worker.once('exit', (code) => this.#fail(new Error(`worker ${name} ended with code ${code}`)));
   }
 

@@ -30,3 +30,30 @@ export async function* tokenStream(begin: (sink: SequenceSink) => Generation): T
     generation.leave();
   }
 }
+
+/** A generation that needs something before it begins; `failed` is told why there is none. `give` is given it when it is left. */
+export function generationAfter<T>(
+  make: () => Promise<T>,
+  begin: (made: T) => Generation,
+  { failed, give }: { failed(error: unknown): void; give?(made: T): void },
+): Generation {
+  let generation: Generation | undefined;
+  let isLeft = false;
+  let giveBack = () => {};
+  const start = async () => {
+    const made = await make();
+    if (isLeft) return give?.(made);
+    giveBack = () => give?.(made);
+    generation = begin(made);
+  };
+  start().catch(failed);
+  return {
+    more: () => generation?.more(),
+    finish: () => generation?.finish(),
+    leave: () => {
+      isLeft = true;
+      generation?.leave();
+      giveBack();
+    },
+  };
+}

@@ -153,6 +153,7 @@ export class ModelPool implements AsyncDisposable {
       };
       const model = await source.open({ signal, onProgress });
       seat.model = model;
+      void model.lost?.then((error) => this.#lose(seat, error));
       entry.model = model;
       entry.progress = 1;
       this.#log.info('model loaded', { model: source.id, ms: Math.round(performance.now() - begin) });
@@ -177,6 +178,13 @@ export class ModelPool implements AsyncDisposable {
       }
     }
     this.#seats.add(seat);
+  }
+
+  /** A model that works no more is no model: whoever asks next loads it anew. */
+  async #lose(seat: Seat, error: Error): Promise<void> {
+    if (seat.entry.model !== seat.model) return;
+    this.#log.warn('model lost', { model: seat.entry.source.id, reason: error.message });
+    await this.#evict(seat);
   }
 
   /** From here on, whoever asks for the model loads it anew. */

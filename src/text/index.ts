@@ -17,6 +17,7 @@ export {
   type TextForm,
   type TokenConstraint,
   WorkerConstraints,
+  writeForm,
 } from './constrained/index.ts';
 export {
   answerGrammar,

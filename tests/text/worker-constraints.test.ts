@@ -9,6 +9,7 @@ import {
   runConstraintWorker,
   type TokenConstraint,
   WorkerConstraints,
+  writeForm,
 } from '../../src/text/index.ts';
 import { vocabularyTokenizer } from '../support/vocabularies.ts';
 
@@ -58,12 +59,13 @@ test('a worker writes the masks that are made on this thread, and tells of the e
     { kind: 'schema', schema: SCHEMA },
     { kind: 'regex', pattern: '\\{"a": [0-9]+\\}' },
   ] as const) {
-    using there = await remote.constrain(vocabulary, form);
-    using here = await local.constrain(vocabulary, form);
+    const written = await writeForm(form);
+    using there = await remote.constrain(vocabulary, written);
+    using here = await local.constrain(vocabulary, written);
     assert.deepEqual(await masksOf(there, ids, size), await masksOf(here, ids, size));
     assert.equal(there.isComplete, here.isComplete);
   }
-  using choice = await remote.constrain(vocabulary, { kind: 'choices', choices: ['yes'] });
+  using choice = await remote.constrain(vocabulary, await writeForm({ kind: 'choices', choices: ['yes'] }));
   await masksOf(choice, tokenizer.encode('yes', { addSpecial: false }), size);
   assert.ok(choice.isComplete);
 });
@@ -72,16 +74,19 @@ test('what cannot be held to is a typed error, which says nothing of another', a
   const vocabulary = await vocabularyOf();
   const remote = started(t, WORKER);
   const bad = { kind: 'schema', schema: { type: 'nothing' } } as const;
-  await assert.rejects(remote.constrain(vocabulary, bad), { code: 'GRAMMAR_INVALID' });
+  await assert.rejects(remote.constrain(vocabulary, await writeForm(bad)), { code: 'GRAMMAR_INVALID' });
   const far = { kind: 'schema', schema: { $ref: 'https://example.org/a' } } as const;
-  await assert.rejects(remote.constrain(vocabulary, far), (error: Error & { code?: string }) => {
-    assert.equal(error.code, 'SCHEMA_UNSUPPORTED');
-    assert.match(error.message, /\$ref/);
-    assert.doesNotMatch(error.message, /nothing|\.ts|\.js/);
-    return true;
-  });
+  await assert.rejects(
+    remote.constrain(vocabulary, await writeForm(far)),
+    (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'SCHEMA_UNSUPPORTED');
+      assert.match(error.message, /\$ref/);
+      assert.doesNotMatch(error.message, /nothing|\.ts|\.js/);
+      return true;
+    },
+  );
   const gone = AbortSignal.abort();
-  const aborted = remote.constrain(vocabulary, { kind: 'json' }, gone);
+  const aborted = remote.constrain(vocabulary, await writeForm({ kind: 'json' }), gone);
   await assert.rejects(aborted, { code: 'ABORTED' });
 });
 
@@ -90,11 +95,11 @@ for (const what of ['stuck', 'dead'] as const) {
     const vocabulary = await vocabularyOf();
     const { tokenizer, size } = vocabulary;
     const remote = started(t, STUCK);
-    using other = await remote.constrain(vocabulary, { kind: 'schema', schema: SCHEMA });
+    using other = await remote.constrain(vocabulary, await writeForm({ kind: 'schema', schema: SCHEMA }));
     const ids = tokenizer.encode('{"a":', { addSpecial: false });
     await masksOf(other, ids, size);
-    const culprit = remote.constrain(vocabulary, { kind: 'regex', pattern: what });
-    const fresh = remote.constrain(vocabulary, { kind: 'choices', choices: ['no'] });
+    const culprit = remote.constrain(vocabulary, await writeForm({ kind: 'regex', pattern: what }));
+    const fresh = remote.constrain(vocabulary, await writeForm({ kind: 'choices', choices: ['no'] }));
     await assert.rejects(culprit, { code: 'GRAMMAR_TOO_COSTLY' });
     const rest = tokenizer.encode('7}', { addSpecial: false });
     const masks = await masksOf(other, rest, size);

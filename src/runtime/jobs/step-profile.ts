@@ -32,19 +32,47 @@ export interface ProfiledStep {
   readonly lane: number;
 }
 
+/** How a profile is kept. */
+export interface ProfileOptions {
+  readonly withTrace?: boolean;
+  readonly onNote?: ((note: ProfileNote) => void) | undefined;
+}
+
+/** What a profile is told, in a form that crosses between threads. */
+export type ProfileNote =
+  | { readonly phase: StepPhase; readonly ms: number; readonly begin?: number; readonly step?: ProfiledStep }
+  | { readonly wasRecorded: boolean };
+
 /** Where the time of steps goes. Kept only where one is handed to the engine; it costs two events a step. */
 export class StepProfile {
   readonly #phases = new Map(STEP_PHASES.map((phase) => [phase, new Histogram()]));
   readonly #trace: LoadTrace | undefined;
+  readonly #onNote: ((note: ProfileNote) => void) | undefined;
   #lastEnd: DeviceEvent | undefined;
   #isPaused = true;
   /** Whole steps, and those of them that were recorded when they were wanted. */
   #whole = 0;
   #recorded = 0;
 
-  /** `withTrace` keeps every step, for Perfetto or `chrome://tracing`. */
-  constructor({ withTrace = false } = {}) {
+  /** `withTrace` keeps every step, for Perfetto or `chrome://tracing`; `onNote` passes on what is noted, for `take` elsewhere. */
+  constructor({ withTrace = false, onNote }: ProfileOptions = {}) {
     this.#trace = withTrace ? new LoadTrace() : undefined;
+    this.#onNote = onNote;
+  }
+
+  /** Notes what a profile on another thread has noted. */
+  take(note: ProfileNote): void {
+    this.#onNote?.(note);
+    if ('wasRecorded' in note) {
+      this.#whole++;
+      if (note.wasRecorded) this.#recorded++;
+      return;
+    }
+    const { phase, ms, begin, step } = note;
+    this.#of(phase).add(ms);
+    if (!this.#trace || !step || begin === undefined) return;
+    const { rows, bytes, lane } = step;
+    this.#trace.add({ row: `${phase} ${lane}`, name: `${rows} rows`, begin, end: begin + ms, bytes });
   }
 
   /** What the phases took so far. */
@@ -77,15 +105,12 @@ export class StepProfile {
 
   /** Notes a phase on the host. Times are milliseconds of `performance.now()`. */
   add(phase: StepPhase, begin: number, end: number, step: ProfiledStep): void {
-    this.#of(phase).add(end - begin);
-    const { rows, bytes, lane } = step;
-    this.#trace?.add({ row: `${phase} ${lane}`, name: `${rows} rows`, begin, end, bytes });
+    this.take({ phase, ms: end - begin, begin, step });
   }
 
   /** Notes that a whole step was wanted. */
   wanted(wasRecorded: boolean): void {
-    this.#whole++;
-    if (wasRecorded) this.#recorded++;
+    this.take({ wasRecorded });
   }
 
   /** Notes that a step begins; true when the one before it was followed at once, there being something to do. */
@@ -97,8 +122,10 @@ export class StepProfile {
 
   /** Notes what the device did between two completed events of a step; the steps come in order. */
   ran(begin: DeviceEvent, end: DeviceEvent, follows: boolean): void {
-    this.#of('step').add(end.elapsedSince(begin));
-    if (this.#lastEnd && follows) this.#of('gap').add(Math.max(0, begin.elapsedSince(this.#lastEnd)));
+    this.take({ phase: 'step', ms: end.elapsedSince(begin) });
+    if (this.#lastEnd && follows) {
+      this.take({ phase: 'gap', ms: Math.max(0, begin.elapsedSince(this.#lastEnd)) });
+    }
     this.#lastEnd = end;
   }
 

@@ -2,7 +2,6 @@ import { inTurns } from '../../base/turns.ts';
 import type { GrammarMatcher } from '../../grammar/index.ts';
 import type { Tokenizer } from '../tokenizer.ts';
 import { FormCompiler } from './form-compiler.ts';
-import { type TextForm, writtenForm } from './text-form.ts';
 import type { TokenConstraint } from './token-constraint.ts';
 import { vocabularyTable } from './vocabulary-table.ts';
 
@@ -16,12 +15,12 @@ export interface ConstrainedVocabulary {
 /** Makes what holds texts to a form. */
 export interface ConstraintMaker {
   /**
-   * A text of a form, at its beginning; the caller disposes it. Rejects with `GRAMMAR_INVALID`, `SCHEMA_UNSUPPORTED`,
-   * `GRAMMAR_TOO_COSTLY`, or `ABORTED` when the signal fires.
+   * A text of a form, as `writeForm` writes it, at its beginning; the caller disposes it. Rejects with `GRAMMAR_INVALID`,
+   * `SCHEMA_UNSUPPORTED`, `GRAMMAR_TOO_COSTLY`, or `ABORTED` when the signal fires.
    */
   constrain(
     vocabulary: ConstrainedVocabulary,
-    form: TextForm,
+    written: string,
     signal?: AbortSignal,
   ): Promise<TokenConstraint>;
   /** Forgets what was made for a model that has ended. */
@@ -34,10 +33,9 @@ export class LocalConstraints implements ConstraintMaker {
 
   async constrain(
     vocabulary: ConstrainedVocabulary,
-    form: TextForm,
+    written: string,
     signal?: AbortSignal,
   ): Promise<TokenConstraint> {
-    const written = writtenForm(form);
     let compiler = this.#compilers.get(vocabulary);
     if (!compiler) {
       const { tokenizer, size } = vocabulary;

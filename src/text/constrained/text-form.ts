@@ -65,6 +65,22 @@ export function writtenForm(form: TextForm): string {
   return text;
 }
 
+/** Settles when the forms before have been written. */
+let writing: Promise<unknown> = Promise.resolve();
+
+/** Writes a form, one a turn of the thread: a request may ask for a hundred texts of one that takes milliseconds. Rejects as `writtenForm`. */
+export function writeForm(form: TextForm): Promise<string> {
+  const before = writing;
+  const write = async () => {
+    await before;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    return writtenForm(form);
+  };
+  const written = write();
+  writing = written.catch(() => undefined);
+  return written;
+}
+
 /** The grammar of a form. Throws `GRAMMAR_INVALID`, `SCHEMA_UNSUPPORTED`, `GRAMMAR_TOO_COSTLY` or `ABORTED`. */
 export function formGrammar(form: TextForm, limits: FuelOptions): Grammar {
   const fuel = new Fuel('the grammar', limits);

@@ -4,7 +4,6 @@ import { inTurns } from '../../base/turns.ts';
 import type { WorkerHost } from '../../device/index.ts';
 import type { ConstrainedVocabulary, ConstraintMaker } from './constraint-maker.ts';
 import { ConstraintCalls, type ConstraintLimits, type RemoteText } from './constraint-calls.ts';
-import { type TextForm, writtenForm } from './text-form.ts';
 import type { TokenConstraint } from './token-constraint.ts';
 import { vocabularyTable } from './vocabulary-table.ts';
 
@@ -16,8 +15,6 @@ import { vocabularyTable } from './vocabulary-table.ts';
 export class WorkerConstraints implements ConstraintMaker, AsyncDisposable {
   readonly #calls: ConstraintCalls;
   readonly #vocabularies = new WeakMap<ConstrainedVocabulary, Promise<number>>();
-  /** Settles when the forms before have been written. */
-  #writing: Promise<unknown> = Promise.resolve();
   #next = 0;
 
   constructor(host: Pick<WorkerHost, 'start'>, limits?: ConstraintLimits) {
@@ -26,10 +23,9 @@ export class WorkerConstraints implements ConstraintMaker, AsyncDisposable {
 
   async constrain(
     vocabulary: ConstrainedVocabulary,
-    form: TextForm,
+    written: string,
     signal?: AbortSignal,
   ): Promise<TokenConstraint> {
-    const written = await this.#write(form);
     let sent = this.#vocabularies.get(vocabulary);
     if (!sent) {
       sent = this.#send(vocabulary);
@@ -49,19 +45,6 @@ export class WorkerConstraints implements ConstraintMaker, AsyncDisposable {
       this.#calls.close(text);
       throw error;
     }
-  }
-
-  /** One form a turn: a request may ask for a hundred texts of one that takes milliseconds to write. */
-  #write(form: TextForm): Promise<string> {
-    const before = this.#writing;
-    const write = async () => {
-      await before;
-      await new Promise((resolve) => setTimeout(resolve, 0));
-      return writtenForm(form);
-    };
-    const written = write();
-    this.#writing = written.catch(() => undefined);
-    return written;
   }
 
   forget(vocabulary: ConstrainedVocabulary): void {

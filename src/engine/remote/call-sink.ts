@@ -1,0 +1,52 @@
+import type { CallContext } from '../../calls/index.ts';
+import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
+import type { GenerationEnd, SequenceSink } from '../../runtime/sequence.ts';
+import type { LanguageModel } from '../language-model.ts';
+import type { EngineCalls } from './engine-calls.ts';
+
+type BeginCall = EngineCalls['begin'];
+
+/** Tokens of a sequence as the values of a call. What was sent is read: the reader counts what it did not. */
+class CallSink implements SequenceSink {
+  readonly #context: CallContext<BeginCall['value']>;
+  /** Settles with the first end, or failure, that is told. */
+  readonly ended: Promise<GenerationEnd>;
+  end: (end: GenerationEnd) => void = () => {};
+  fail: (error: unknown) => void = () => {};
+
+  constructor(context: CallContext<BeginCall['value']>) {
+    this.#context = context;
+    this.ended = new Promise((resolve, reject) => {
+      this.end = resolve;
+      this.fail = reject;
+    });
+  }
+
+  get isBehind(): boolean {
+    return this.#context.isBehind;
+  }
+
+  push(token: SampledToken): void {
+    this.#context.tell(token.logProbability === undefined ? token.id : token);
+  }
+
+  clear(): number {
+    return 0;
+  }
+}
+
+/** Generates for a call until it has ended, however that comes about. */
+export async function sendTokens(
+  model: LanguageModel,
+  asks: BeginCall['asks'],
+  context: CallContext<BeginCall['value']>,
+): Promise<GenerationEnd> {
+  const sink = new CallSink(context);
+  const generation = model.begin({ ...asks, signal: context.signal }, sink);
+  context.react(generation);
+  try {
+    return await sink.ended;
+  } finally {
+    generation.leave();
+  }
+}

@@ -1,0 +1,66 @@
+import type { CallHandle, CallListener } from '../../calls/index.ts';
+import type { Generation } from '../../runtime/generation.ts';
+import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
+import type { GenerationEnd, SequenceSink } from '../../runtime/sequence.ts';
+
+const NO_ALTERNATIVES: SampledToken['alternatives'] = [];
+
+/** A generation of an engine on another thread: what comes of the call goes to the sink. */
+export class RemoteGeneration implements CallListener<number | SampledToken, GenerationEnd>, Generation {
+  readonly #sink: SequenceSink;
+  #call: CallHandle | undefined;
+  #received = 0;
+  /** How many tokens were read by who has read enough. */
+  #read: number | undefined;
+  #end: GenerationEnd | undefined;
+
+  constructor(sink: SequenceSink) {
+    this.#sink = sink;
+  }
+
+  /** To be called once, with what begins the call. */
+  begin(call: (listener: this) => CallHandle): this {
+    this.#call = call(this);
+    return this;
+  }
+
+  value(token: number | SampledToken): void {
+    if (this.#read !== undefined) return;
+    this.#received++;
+    const id = typeof token === 'number' ? token : undefined;
+    this.#sink.push(
+      id === undefined
+        ? (token as SampledToken)
+        : { id, logProbability: undefined, alternatives: NO_ALTERNATIVES },
+    );
+  }
+
+  done(end: GenerationEnd): void {
+    this.#end = end;
+    this.#tellEnd(end);
+  }
+
+  failed(error: Error): void {
+    this.#sink.fail(error);
+  }
+
+  more(): void {
+    this.#call?.more();
+  }
+
+  /** Tokens that were not read are not counted, though the engine has sent them. */
+  finish(): void {
+    this.#read ??= this.#received - this.#sink.clear();
+    if (this.#end) this.#tellEnd(this.#end);
+    else this.#call?.finish();
+  }
+
+  leave(): void {
+    this.#call?.leave();
+  }
+
+  #tellEnd(end: GenerationEnd): void {
+    const isCut = this.#read !== undefined;
+    this.#sink.end(isCut ? { ...end, reason: 'stop', generatedTokens: this.#read as number } : end);
+  }
+}

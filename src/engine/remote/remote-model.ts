@@ -1,0 +1,119 @@
+import { Lifetime } from '../../base/disposal.ts';
+import { fail, isRocmforgeError, RocmforgeError } from '../../base/errors.ts';
+import type { CallClient } from '../../calls/index.ts';
+import type { DeviceInfo } from '../../device/index.ts';
+import type { GgufFile } from '../../gguf/index.ts';
+import type { LoadReport } from '../../load/async-model-loader.ts';
+import type { FitPlan } from '../../plan/memory/fit-plan.ts';
+import type { Generation } from '../../runtime/generation.ts';
+import type { SequenceSink } from '../../runtime/sequence.ts';
+import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
+import type { TokensRequest, VectorRequest } from '../engine-target.ts';
+import type { ModelText } from '../model-text.ts';
+import { TextModel } from '../text-model.ts';
+import type { EngineCalls, EngineDescription, EngineState } from './engine-calls.ts';
+import { RemoteGeneration } from './remote-generation.ts';
+
+/** What a model is made of whose engine has a thread of its own. */
+export interface RemoteParts {
+  /** Calls into the thread. */
+  readonly client: CallClient<EngineCalls>;
+  /** What the engine said of itself when it was open. */
+  readonly description: EngineDescription;
+  /** The file, opened on this thread for what text needs of it. */
+  readonly gguf: GgufFile;
+  readonly text: ModelText;
+  /** What the engine told of its state last; undefined before it has. */
+  readonly state: () => EngineState | undefined;
+}
+
+/**
+ * A model whose engine runs on a thread of its own, with loading, steps and device: this thread has the text's side, and nothing
+ * it does holds up a step. What gives access to the device is `LanguageModel`'s alone. It owns the thread and its file.
+ */
+export class RemoteModel extends TextModel {
+  readonly config: EngineDescription['config'];
+  readonly context: number;
+  readonly batch: number;
+  readonly vocabulary: number;
+  readonly adapters: ReadonlyMap<string, number>;
+  readonly gguf: GgufFile;
+  /** The device as it called itself when the model was opened. */
+  readonly device: { readonly info: DeviceInfo };
+  /** Where the memory went, in bytes. */
+  readonly fit: FitPlan;
+  override readonly lost: Promise<Error>;
+  protected readonly text: ModelText;
+  readonly #client: CallClient<EngineCalls>;
+  readonly #state: RemoteParts['state'];
+  readonly #life = new Lifetime('the model');
+
+  constructor({ client, description, gguf, text, state }: RemoteParts) {
+    super();
+    const { config, context, batch, vocabulary, adapters, device, fit } = description;
+    this.config = config;
+    this.context = context;
+    this.batch = batch;
+    this.vocabulary = vocabulary;
+    this.adapters = adapters;
+    this.gguf = gguf;
+    this.device = { info: device };
+    this.fit = fit;
+    this.text = text;
+    this.lost = client.lost;
+    this.#client = client;
+    this.#state = state;
+  }
+
+  get activity(): EngineActivity {
+    return this.#state()?.activity ?? { slots: 0, context: this.context, sequences: [] };
+  }
+
+  get counters(): EngineCounters {
+    const none = { steps: 0, bytesBack: 0, preparedHits: 0, preparedMisses: 0 };
+    return this.#state()?.counters ?? { ...none, preparedAhead: 0, preparedAheadUsed: 0 };
+  }
+
+  get loaded(): Promise<LoadReport> {
+    return this.#client.call('loaded', undefined);
+  }
+
+  begin({ signal, constraint, ...asks }: TokensRequest, sink: SequenceSink): Generation {
+    this.checkAlive();
+    if (constraint) {
+      const expected = 'schema, json, regex, choices or grammar: the engine has a thread of its own';
+      fail('INVALID_ARGUMENT', { name: 'constraint', found: 'an object', expected });
+    }
+    return new RemoteGeneration(sink).begin((listener) =>
+      this.#client.begin('begin', asks, listener, { signal }),
+    );
+  }
+
+  async vector(ids: readonly number[], { pooling, signal }: VectorRequest): Promise<Float32Array> {
+    this.checkAlive();
+    return this.#client.call('vector', { ids, pooling }, signal);
+  }
+
+  async reset(): Promise<void> {
+    this.checkAlive();
+    await this.#client.call('reset', undefined);
+  }
+
+  /** Releases everything, and ends the thread. */
+  async dispose(): Promise<void> {
+    if (!this.#life.end()) return;
+    try {
+      await this.#client.call('dispose', undefined);
+    } catch (error) {
+      // With its thread, all that it held is gone.
+      if (!isRocmforgeError(error, 'WORKER_LOST')) throw error;
+    } finally {
+      await this.#client.end(new RocmforgeError('DISPOSED', { what: 'the model' }));
+      await this.gguf.dispose();
+    }
+  }
+
+  protected checkAlive(): void {
+    this.#life.check();
+  }
+}

@@ -1,0 +1,110 @@
+import { invariant } from '../../base/errors.ts';
+import type { LogFields, Logger } from '../../base/log.ts';
+import { type CallContext, serveCalls } from '../../calls/index.ts';
+import type { WorkerPort } from '../../device/index.ts';
+import type { LoadProgress } from '../../load/load-progress.ts';
+import { StepProfile } from '../../runtime/jobs/step-profile.ts';
+import type { LanguageModel } from '../language-model.ts';
+import { sendTokens } from './call-sink.ts';
+import type {
+  EngineDescription,
+  EngineNews,
+  EngineThreadCalls,
+  LogDetail,
+  OpenRequest,
+} from './engine-calls.ts';
+import { StateNews } from './state-news.ts';
+
+/** What an engine's thread gives to whoever loads its model, beside what was asked for. */
+export interface EngineSurroundings {
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  readonly profile: StepProfile | undefined;
+  readonly onProgress: (progress: LoadProgress) => void;
+}
+
+/** How the platform loads the model of a request. */
+export type OpenModel<O> = (request: O, of: EngineSurroundings) => Promise<LanguageModel>;
+
+/** Answers calls into this thread with one engine, which `open` opens: what the other side's `RemoteModel` asks of it. */
+export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
+  const news = new News();
+  let model: LanguageModel | undefined;
+  const opened = (): LanguageModel => {
+    invariant(model, 'a model is opened before it is used');
+    return model;
+  };
+  const states = new StateNews(
+    () => ({ activity: opened().activity, counters: opened().counters }),
+    (state) => news.tell({ kind: 'state', state }),
+  );
+  serveCalls<EngineThreadCalls<O>>(port, {
+    news: (_, context) => news.bring(context),
+    open: async (asks, { signal }) => {
+      model = await open(asks.request, { signal, ...surroundings(asks, news) });
+      return describe(model);
+    },
+    begin: (asks, context) => states.during(sendTokens(opened(), asks, context)),
+    vector: ({ ids, pooling }, { signal }) => states.during(opened().vector(ids, { pooling, signal })),
+    loaded: async () => opened().loaded,
+    reset: async () => opened().reset(),
+    dispose: async () => {
+      await model?.dispose();
+      news.end();
+    },
+  });
+}
+
+/** Tells whoever listens. */
+class News {
+  #context: CallContext<EngineNews> | undefined;
+  end: () => void = () => {};
+
+  bring(context: CallContext<EngineNews>): Promise<void> {
+    this.#context = context;
+    return new Promise((resolve) => {
+      this.end = resolve;
+    });
+  }
+
+  tell(news: EngineNews): void {
+    this.#context?.tell(news);
+  }
+}
+
+function surroundings<O>({ logs, profile }: OpenRequest<O>, news: News): Omit<EngineSurroundings, 'signal'> {
+  const note = profile && { withTrace: profile.withTrace, onNote: tellNote };
+  function tellNote(of: Extract<EngineNews, { kind: 'profile' }>['note']): void {
+    news.tell({ kind: 'profile', note: of });
+  }
+  return {
+    logger: loggerOf(logs, news),
+    profile: note && new StepProfile(note),
+    onProgress: (progress) => news.tell({ kind: 'progress', progress }),
+  };
+}
+
+function loggerOf(most: LogDetail, news: News): Logger {
+  const levels: readonly LogDetail[] = ['info', 'debug', 'trace'];
+  const enabled = (level: LogDetail) => levels.indexOf(level) <= levels.indexOf(most);
+  const say = (level: LogDetail | 'warn') => (message: string, fields?: LogFields) => {
+    if (level !== 'warn' && !enabled(level)) return;
+    news.tell({ kind: 'log', level, message, fields: sendable(fields) });
+  };
+  return { enabled, warn: say('warn'), info: say('info'), debug: say('debug'), trace: say('trace') };
+}
+
+/** Facts as they can cross: errors by what they say, and of all else what JSON has. */
+function sendable(fields: LogFields = {}): LogFields {
+  const isPlain = (value: unknown) => typeof value === 'number' || typeof value === 'string';
+  const written = (_: string, value: unknown) => (value instanceof Error ? value.message : value);
+  if (Object.values(fields).every(isPlain)) return fields;
+  return JSON.parse(JSON.stringify(fields, written)) as LogFields;
+}
+
+function describe(model: LanguageModel): EngineDescription {
+  const { context, batch, vocabulary, adapters, device, fit } = model;
+  const { architecture, width, pooling } = model.config;
+  const config = { architecture, width, ...(pooling && { pooling }) };
+  return { config, context, batch, vocabulary, adapters, device: device.info, fit };
+}

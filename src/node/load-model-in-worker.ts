@@ -1,0 +1,108 @@
+import { RocmforgeError } from '../base/errors.ts';
+import { silentLogger, type Logger } from '../base/log.ts';
+import { checkOptions, type OptionNames } from '../base/options.ts';
+import { CallClient } from '../calls/index.ts';
+import type { WorkerHandle } from '../device/index.ts';
+import { ModelText } from '../engine/model-text.ts';
+import type { EngineNews, EngineState, EngineThreadCalls, LogDetail } from '../engine/remote/engine-calls.ts';
+import { RemoteModel } from '../engine/remote/remote-model.ts';
+import type { GgufFile } from '../gguf/index.ts';
+import { DRAFT_REQUEST, type DraftRequest } from './open-draft.ts';
+import { type SharedHostMemory, sharedHostMemory } from './host-memory.ts';
+import { LOAD_MODEL_OPTIONS, type LoadModelOptions, tokenizerOf } from './load-model.ts';
+import { openGguf } from './open-gguf.ts';
+import { nodeWorkerHost } from './worker-host.ts';
+
+/** How a model is loaded that runs on a thread of its own: as by `loadModel`, without what hands out or takes parts of the engine. */
+export interface WorkerModelOptions extends Omit<
+  LoadModelOptions,
+  'sharedMemory' | 'taps' | 'trace' | 'draft'
+> {
+  /** A draft's own file; an open model is on another thread. */
+  readonly draft?: Omit<DraftRequest, 'model'> | undefined;
+}
+
+const {
+  sharedMemory: _sharedMemory,
+  taps: _taps,
+  trace: _trace,
+  ...WORKER_MODEL_OPTIONS
+} = LOAD_MODEL_OPTIONS;
+const OPTIONS: OptionNames<WorkerModelOptions> = WORKER_MODEL_OPTIONS;
+const { model: _model, ...DRAFT_FILE } = DRAFT_REQUEST;
+
+/** What crosses to the engine's thread. */
+export interface WorkerLoad {
+  readonly location: string;
+  readonly options: Omit<WorkerModelOptions, 'signal' | 'logger' | 'onProgress' | 'profile'>;
+  readonly hostMemory: SharedHostMemory;
+}
+
+const WORKER = new URL('./engine-worker.js', import.meta.url);
+
+/**
+ * Loads a model as `loadModel` does, on a thread of its own: loading, steps and the device's driver hold up nothing here, and
+ * nothing here holds them up. Templates, tokenizing and text are this thread's. Rejects as `loadModel`, and with `WORKER_LOST`,
+ * nothing left open. When the thread dies, whatever runs rejects with `WORKER_LOST`.
+ */
+export async function loadModelInWorker(
+  location: string,
+  options: WorkerModelOptions = {},
+): Promise<RemoteModel> {
+  checkOptions('loadModelInWorker', options, OPTIONS);
+  checkOptions('draft', options.draft, DRAFT_FILE);
+  return openInWorker(nodeWorkerHost(WORKER, 1).start('engine'), location, options);
+}
+
+/** Loads a model in a worker that serves an engine, which is the model's from here on. Rejects as `loadModelInWorker`. */
+export async function openInWorker(
+  worker: WorkerHandle,
+  location: string,
+  options: WorkerModelOptions,
+): Promise<RemoteModel> {
+  const { signal, logger = silentLogger, onProgress, profile, ...sent } = options;
+  const client = new CallClient<EngineThreadCalls<WorkerLoad>>(worker);
+  let state: EngineState | undefined;
+  const take = (news: EngineNews) => {
+    if (news.kind === 'state') state = news.state;
+    else if (news.kind === 'log') logger[news.level](news.message, news.fields);
+    else if (news.kind === 'progress') onProgress?.(news.progress);
+    else profile?.take(news.note);
+  };
+  client.begin('news', undefined, { value: take, done: () => {}, failed: () => {} }, { holds: false });
+  const opening = textOf(location, options);
+  opening.catch(() => {});
+  try {
+    const request = { location, options: sent, hostMemory: sharedHostMemory() };
+    const withTrace = profile?.trace !== undefined;
+    const asks = { request, logs: detailOf(logger), profile: profile && { withTrace } };
+    const description = await client.call('open', asks, signal);
+    const { gguf, text } = await opening;
+    return new RemoteModel({ client, description, gguf, text, state: () => state });
+  } catch (error) {
+    await client.end(new RocmforgeError('DISPOSED', { what: 'the model' }));
+    await opening.then(({ gguf }) => gguf.dispose()).catch(() => {});
+    throw error;
+  }
+}
+
+function detailOf(logger: Logger): LogDetail {
+  if (logger.enabled('trace')) return 'trace';
+  return logger.enabled('debug') ? 'debug' : 'info';
+}
+
+/** What text needs of the file: its metadata, while the engine's thread reads the rest. */
+async function textOf(
+  location: string,
+  { headers, signal, logger, chatTemplate }: WorkerModelOptions,
+): Promise<{ gguf: GgufFile; text: ModelText }> {
+  const http = { ...(headers && { headers }) };
+  const gguf = await openGguf(location, { http, ...(signal && { signal }) });
+  try {
+    const tokenizer = await tokenizerOf(gguf);
+    return { gguf, text: new ModelText({ gguf, tokenizer }, { chatTemplate, logger }) };
+  } catch (error) {
+    await gguf.dispose();
+    throw error;
+  }
+}

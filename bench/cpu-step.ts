@@ -51,6 +51,7 @@ function layer(): OpGraph {
   const cache = {
     keys: g.state('keys', 'f16', cells, KV),
     values: g.state('values', 'f16', cells, KV),
+    blocks: g.batch.blocks,
     blockSize: BLOCK,
   };
   const normed = norm(x, 'attn_norm');

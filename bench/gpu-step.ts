@@ -9,14 +9,14 @@ import type { Launch as WebGpuLaunch } from '../src/devices/webgpu/launching/lau
 import { WebGpuDevice } from '../src/devices/webgpu/webgpu-device.ts';
 import { formatNamed, Q4_0, type TensorFormat } from '../src/formats/index.ts';
 import type { StepInputs } from '../src/plan/inputs/batch-inputs.ts';
-import type { BatchPlan } from '../src/plan/steps/batch-plan.ts';
+import type { KeptInputs } from '../src/plan/inputs/kept-inputs.ts';
 import { AsyncModelLoader } from '../src/load/async-model-loader.ts';
 import { ExecutionPlan } from '../src/plan/execution-plan.ts';
-import { KV_BLOCK_SIZE } from '../src/model/layer-states.ts';
+import { KV_BLOCK_SIZE, tableName } from '../src/model/state-groups.ts';
 import { syntheticShape } from '../src/model/synthetic/shapes.ts';
 import type { SyntheticShape } from '../src/model/synthetic-family.ts';
 import { openDevice } from '../src/node/devices.ts';
-import { DEFAULT_SAMPLING, weightRowBytes, writeSamplingRow } from '../src/ops/index.ts';
+import { DEFAULT_SAMPLING, SAMPLING_ROW_WORDS, weightRowBytes, writeSamplingRow } from '../src/ops/index.ts';
 import { syntheticGraphs, syntheticModel } from '../tests/support/synthetic-graphs.ts';
 
 /** Milliseconds that a measurement takes at least, so that what is around the runs does not count. */
@@ -29,6 +29,11 @@ interface Work {
   readonly prompt: boolean;
   /** Positions before the first row. */
   readonly past: number;
+}
+
+/** Work over a cache of so many blocks. */
+interface InputWork extends Work {
+  readonly blocks: number;
 }
 
 /** Fills every weight from a few megabytes of random blocks. */
@@ -53,7 +58,7 @@ async function fillWeights(device: Device, plan: ExecutionPlan): Promise<void> {
   }
 }
 
-function fillInputs(inputs: StepInputs, { shape }: BatchPlan, { rows, prompt, past }: Work): void {
+function fillInputs(inputs: StepInputs, kept: KeptInputs, { rows, prompt, past, blocks }: InputWork): void {
   const outputs = prompt ? 1 : rows;
   inputs.view('counts').set([rows, outputs]);
   for (let row = 0; row < rows; row++) {
@@ -63,13 +68,15 @@ function fillInputs(inputs: StepInputs, { shape }: BatchPlan, { rows, prompt, pa
   }
   for (let output = 0; output < outputs; output++) {
     inputs.view('output_rows')[output] = prompt ? rows - 1 : output;
-    const words = inputs.view('parameters').length / shape.outputs;
-    const row = inputs.view('parameters').subarray(output * words, (output + 1) * words);
+    const row = new Int32Array(SAMPLING_ROW_WORDS);
     writeSamplingRow({ ...DEFAULT_SAMPLING, temperature: 0 }, row);
+    kept.write('parameters', output * row.length, row);
   }
-  inputs.view('blocks').forEach((_, i, blocks) => {
-    blocks[i] = i;
-  });
+  kept.write(
+    tableName(0),
+    0,
+    Int32Array.from({ length: blocks }, (_, i) => i),
+  );
 }
 
 /** Milliseconds of one run, the median of several measurements of some runs each. */
@@ -138,34 +145,41 @@ class Recorded {
   }
 }
 
+/** Compiles a model for some work; its cache has `blocks` blocks. */
+async function compiledPlan(
+  device: Device,
+  { shape, format, work }: { shape: SyntheticShape; format: TensorFormat; work: Work },
+): Promise<{ plan: ExecutionPlan; blocks: number; outputs: number }> {
+  const slots = work.prompt ? 1 : work.rows;
+  const blocksPerSlot = Math.ceil((work.past + (work.prompt ? work.rows : 1) + 64) / KV_BLOCK_SIZE);
+  const [blocks, context] = [slots * blocksPerSlot, blocksPerSlot * KV_BLOCK_SIZE];
+  const model = await syntheticModel(shape, format);
+  const outputs = work.prompt ? 1 : work.rows;
+  const groups = model.config.state.map((group) => ({ ...group, blocks }));
+  const cache = { blocks, cacheType: 'f16', context, tokens: outputs, alternatives: 0 } as const;
+  const plan = await ExecutionPlan.compile({
+    device,
+    tensors: model.tensors,
+    shape: { rows: work.rows, outputs, slots, blocksPerSlot },
+    inFlight: 1,
+    context,
+    state: { groups, slots, context, checkpoints: false },
+    record: (of) => syntheticGraphs(model, { shape: of, ...cache }),
+  });
+  return { plan, blocks, outputs };
+}
+
 async function measure(
   device: Device,
   shape: SyntheticShape,
   format: TensorFormat,
   work: Work,
 ): Promise<void> {
-  const slots = work.prompt ? 1 : work.rows;
-  const blocksPerSlot = Math.ceil((work.past + (work.prompt ? work.rows : 1) + 64) / KV_BLOCK_SIZE);
-  const model = await syntheticModel(shape, format);
-  const outputs = work.prompt ? 1 : work.rows;
   const recorded = new Recorded(work.rows);
   const started = performance.now();
-  await using plan = await ExecutionPlan.compile({
-    device: recorded.watching(device),
-    tensors: model.tensors,
-    shape: { rows: work.rows, outputs, slots, blocksPerSlot },
-    inFlight: 1,
-    context: blocksPerSlot * KV_BLOCK_SIZE,
-    record: (of) =>
-      syntheticGraphs(model, {
-        shape: of,
-        blocks: slots * blocksPerSlot,
-        cacheType: 'f16',
-        context: blocksPerSlot * KV_BLOCK_SIZE,
-        tokens: outputs,
-        alternatives: 0,
-      }),
-  });
+  const planned = await compiledPlan(recorded.watching(device), { shape, format, work });
+  const { blocks, outputs } = planned;
+  await using plan = planned.plan;
   const compiled = performance.now();
   await using loader = new AsyncModelLoader(device);
   await plan.allocate(plan.fit(), loader);
@@ -173,7 +187,7 @@ async function measure(
   const batch = plan.planFor(work.rows, outputs);
   await batch.prepare('generate');
   const inputs = batch.input(0);
-  fillInputs(inputs, batch, work);
+  fillInputs(inputs, plan.kept, { ...work, blocks });
   const milliseconds = await timed(device, (stream) => {
     batch.upload(stream, inputs);
     batch.run(stream, 'generate');

@@ -149,7 +149,7 @@ export class Engine implements AsyncDisposable {
     yield* this.#exclusive.evaluate({ ids, from, signal, adapters });
   }
 
-  /** Computes `ids` and saves the recurrent state behind them. Rejects as `evaluate`. */
+  /** Computes `ids` and saves the state behind them. Rejects as `evaluate`. */
   async save(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
     this.#checkPrompt(ids);
     return this.#exclusive.save(ids, signal);
@@ -201,7 +201,7 @@ export class Engine implements AsyncDisposable {
       sink,
       context: this.context,
       vocabulary: this.#vocabulary,
-      mostDrafts: this.#parts.state.keepsPositions ? (this.#parts.speculation ?? 0) : 0,
+      mostDrafts: this.#parts.state.rollsBack ? (this.#parts.speculation ?? 0) : 0,
       proposer: this.#parts.proposer ?? PROMPT_LOOKUP,
       log: this.#log,
     });
@@ -313,6 +313,7 @@ export class Engine implements AsyncDisposable {
     if (!lost || !this.#parts.restore) throw lost ?? error;
     const underWay = await run.pipeline.drain();
     this.#batcher.rollBack(underWay);
+    this.#parts.state.moveToNewDevice();
     this.#run = undefined;
     this.#loss = lost;
     this.#parts.profile?.pause();
@@ -340,6 +341,8 @@ export class Engine implements AsyncDisposable {
     sequence.place.pending--;
     if (sequence.ended || sequence.fault || !this.#sequences.has(sequence)) return;
     sequence.acceptRows(slice, from);
+    // What was computed of rejected draft ids is dropped.
+    if (slice.outputs > 1) this.#batcher.takeBack(sequence);
     if (sequence.fault) this.#faulty.add(sequence);
     if (sequence.ended) this.#remove(sequence);
     else if (sequence.isFull) this.#shift(sequence);

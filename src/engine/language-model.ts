@@ -63,7 +63,7 @@ export class LanguageModel extends TextModel {
     const { logger = silentLogger, speculation, runtime, profile } = options;
     const draft = ownDraft ?? (parts.draft && 'generateTokens' in parts.draft ? parts.draft : undefined);
     const proposer = draft && new DraftProposer(draft, { vocabulary: plan.tokenIds, logger });
-    const state = stateOf(this.config, description.cache);
+    const state = stateOf(description.parts.state);
     const on = { device, plan, state, restore };
     this.#engine = new Engine({ ...on, logger, speculation, proposer, runtime, profile });
     keeper.current.loading.then(
@@ -242,20 +242,20 @@ export class LanguageModel extends TextModel {
   }
 
   /**
-   * Computes `ids` and saves the state behind them, of recurrent models. Rejects with `STATE_PAGED` for others, or as
-   * `generate`.
+   * Computes `ids` and saves the state behind them: of recurrent layers a value, of others the cache of their positions. Rejects
+   * as `generate`.
    */
   async saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
-    this.#requireRecurrent();
+    this.#requireGenerating();
     return this.#engine.save(ids, signal);
   }
 
   /**
    * Makes a saved state ready for the next text that begins with its ids and goes on; called again, for as many as may
-   * generate at once. Rejects with `STATE_PAGED`, or `INVALID_ARGUMENT` for another model's state.
+   * generate at once. Rejects with `INVALID_ARGUMENT` for another model's state.
    */
   async restoreState(snapshot: SequenceSnapshot): Promise<void> {
-    this.#requireRecurrent();
+    this.#requireGenerating();
     await this.#engine.restore(snapshot);
   }
 
@@ -287,9 +287,8 @@ export class LanguageModel extends TextModel {
     this.#life.check();
   }
 
-  #requireRecurrent(): void {
+  #requireGenerating(): void {
     this.#life.check();
-    const { memory, architecture } = this.config;
-    if (memory !== 'recurrent') fail('STATE_PAGED', { architecture });
+    if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
   }
 }

@@ -1,16 +1,9 @@
-import { fail } from '../base/errors.ts';
+import { fail, invariant } from '../base/errors.ts';
 import type { PagedCache } from '../ops/attention.ts';
 import type { GraphBuilder } from '../ops/graph.ts';
 import { STATE_BLOCK } from '../ops/state-blocks.ts';
-import type { State } from '../ops/value.ts';
-
-/** Positions of one cache block. */
-export const KV_BLOCK_SIZE = 32;
-
-/** Blocks that a sequence of `context` positions takes. */
-export function blocksFor(context: number): number {
-  return Math.ceil(context / KV_BLOCK_SIZE);
-}
+import type { State, Tensor } from '../ops/value.ts';
+import { KV_BLOCK_SIZE, type SizedGroup, tableName } from './state-groups.ts';
 
 /** How a KV cache may be stored. */
 export const CACHE_TYPES = ['f16', 'q8_0', 'f32'] as const;
@@ -21,56 +14,83 @@ export const CACHE_TYPES = ['f16', 'q8_0', 'f32'] as const;
  */
 export type CacheType = (typeof CACHE_TYPES)[number];
 
-/** The heads of keys and values that a position has in a cache. */
+/** The heads of keys and values that a position has in a cache, and how long it is there. */
 export interface CachedHeads {
   readonly kvHeads: number;
   /** Elements of a head of keys, and of one of values. */
   readonly keySize: number;
   readonly valueSize: number;
+  /** Positions that rows look back on, their own among them; undefined for all. */
+  readonly window: number | undefined;
 }
 
-/** How much memory a layer keeps between steps. */
+/** How much memory layers keep between steps. */
 export interface StateOptions {
-  /** Blocks of the KV cache. */
-  readonly blocks: number;
+  /** What the model's layers remember, in `groupsWithin`'s order. */
+  readonly groups: readonly SizedGroup[];
   readonly cacheType: CacheType;
 }
 
-/** Declares what a layer remembers of its sequences, as states of its graph. */
+/** A state that belongs to a group of the model's. */
+export interface GroupedState {
+  readonly state: State;
+  /** The group's place among the model's. */
+  readonly group: number;
+}
+
+/** Declares what a layer remembers of its sequences, as states of its graph, and notes the groups that they belong to. */
 export class LayerStates {
   readonly #g: GraphBuilder;
   readonly #options: StateOptions;
-  readonly #perSlot = new Set<State>();
+  readonly #states = new Map<State, number>();
+  readonly #tables = new Map<string, Tensor>();
 
   constructor(g: GraphBuilder, options: StateOptions) {
     this.#g = g;
     this.#options = options;
   }
 
-  /** A paged cache. Throws `CACHE_TYPE` for heads that are no whole blocks of its type. */
-  pagedCache({ kvHeads, keySize, valueSize }: CachedHeads): PagedCache {
-    const { blocks, cacheType } = this.#options;
+  /** A paged cache of all positions, or of those in a window. Throws `CACHE_TYPE` for heads that are no whole blocks of its type. */
+  pagedCache({ kvHeads, keySize, valueSize, window }: CachedHeads): PagedCache {
+    const { groups, cacheType } = this.#options;
     const odd = [keySize, valueSize].find((size) => size % STATE_BLOCK !== 0);
     if (cacheType === 'q8_0' && odd !== undefined) {
       fail('CACHE_TYPE', { cacheType, headSize: odd, block: STATE_BLOCK });
     }
-    const cells = blocks * KV_BLOCK_SIZE;
+    const windowed = groups.findIndex((group) => group.kind === 'windowed' && group.window === window);
+    const group = windowed < 0 ? groups.findIndex(({ kind }) => kind === 'paged') : windowed;
+    const cells = (groups[group]?.blocks ?? 0) * KV_BLOCK_SIZE;
     return {
-      keys: this.#g.state('keys', cacheType, cells, kvHeads * keySize),
-      values: this.#g.state('values', cacheType, cells, kvHeads * valueSize),
+      keys: this.#declare(group, this.#g.state('keys', cacheType, cells, kvHeads * keySize)),
+      values: this.#declare(group, this.#g.state('values', cacheType, cells, kvHeads * valueSize)),
+      blocks: this.#table(groups.slice(0, group).filter(({ kind }) => kind !== 'slots').length),
       blockSize: KV_BLOCK_SIZE,
     };
   }
 
   /** Values that each slot's sequence has once, f32 [slots, width]. */
   perSlot(name: string, width: number): State {
-    const state = this.#g.state(name, 'f32', this.#g.shape.slots, width);
-    this.#perSlot.add(state);
+    const group = this.#options.groups.findIndex(({ kind }) => kind === 'slots');
+    return this.#declare(group, this.#g.state(name, 'f32', this.#g.shape.slots, width));
+  }
+
+  /** The states that were declared, in order. */
+  get grouped(): readonly GroupedState[] {
+    return Array.from(this.#states, ([state, group]) => ({ state, group }));
+  }
+
+  #declare(group: number, state: State): State {
+    invariant(group >= 0, `the model says that its layers remember what ${state.name} holds`);
+    this.#states.set(state, group);
     return state;
   }
 
-  /** The states that `perSlot` declared, in order. */
-  get slotStates(): readonly State[] {
-    return [...this.#perSlot];
+  #table(place: number): Tensor {
+    if (place === 0) return this.#g.batch.blocks;
+    const name = tableName(place);
+    const { width } = this.#g.batch.blocks;
+    const table = this.#tables.get(name) ?? this.#g.input(name, { axis: 'slots', width, type: 'i32' });
+    this.#tables.set(name, table);
+    return table;
   }
 }

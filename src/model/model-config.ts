@@ -1,12 +1,13 @@
 import type { RopeParameters } from '../ops/rope.ts';
 import type { Block } from './blocks/block.ts';
 import type { NamedNorm } from './blocks/norm.ts';
+import { distinctGroups, type StateGroup } from './state-groups.ts';
 
 /** A model as a composition: what others ask of it, and the parts that its graphs are recorded from. Widths count elements. */
 export interface ModelConfig {
   readonly architecture: string;
-  /** What a sequence leaves behind: a cache of all its positions, or a state of one size. */
-  readonly memory: 'paged' | 'recurrent';
+  /** What its layers remember of a sequence. */
+  readonly state: readonly StateGroup[];
   /** Width of the residual stream. */
   readonly width: number;
   /** Positions that the model was trained for. */
@@ -72,8 +73,8 @@ export type HeadSpec =
       readonly softCap?: number | undefined;
     };
 
-/** What a model of these layers keeps of a sequence. */
-export function memoryOf(layers: readonly LayerSpec[]): 'paged' | 'recurrent' {
+/** What layers remember of a sequence: each group that one of them uses, once. */
+export function groupsOf(layers: readonly LayerSpec[]): StateGroup[] {
   const blocks = layers.flatMap(({ sublayers }) => sublayers.map(({ block }) => block));
-  return blocks.some(({ memory }) => memory === 'recurrent') ? 'recurrent' : 'paged';
+  return distinctGroups(blocks.flatMap(({ state }) => state ?? []));
 }

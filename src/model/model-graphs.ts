@@ -3,10 +3,10 @@ import type { WeightPolicy } from '../formats/weight-policy.ts';
 import { GraphBuilder, type OpGraph } from '../ops/graph.ts';
 import { sample, scale, tokenAppend } from '../ops/index.ts';
 import { maskWords, SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
-import type { BatchShape, State, Tensor } from '../ops/value.ts';
+import type { BatchShape, Tensor } from '../ops/value.ts';
 import { type PartOptions, PartScope, type TensorIndex } from './part-scope.ts';
 import { EMBEDDING_TABLE, type EmbeddingPlace } from './embedding-place.ts';
-import { LayerStates, type StateOptions } from './layer-states.ts';
+import { type GroupedState, LayerStates, type StateOptions } from './layer-states.ts';
 import type { LayerSpec, ModelConfig } from './model-config.ts';
 import { recordEmbedding, recordHead, recordLayer } from './stacks/record-stack.ts';
 
@@ -31,8 +31,8 @@ export interface ModelPart {
   readonly name: string;
   readonly graph: OpGraph;
   readonly prefix: string;
-  /** States with a row for each slot that make up, with all layers', what a sequence leaves behind. */
-  readonly slotStates?: readonly State[];
+  /** The states that make up, with all layers', what a sequence leaves behind. */
+  readonly grouped?: readonly GroupedState[];
   /** Its place in the order of running; pieces of a layer have one place. */
   readonly order: number;
   /** Values that somebody looks at when the part has run: their outputs. */
@@ -64,7 +64,7 @@ export function recordModel(config: ModelConfig, tensors: TensorIndex, options: 
 }
 
 /** What layers of one kind share. */
-type LayerKind = Pick<ModelPart, 'graph' | 'slotStates'>;
+type LayerKind = Pick<ModelPart, 'graph' | 'grouped'>;
 
 class ModelRecorder {
   readonly boundaries = new Map<string, Tensor>();
@@ -100,7 +100,7 @@ class ModelRecorder {
     const states = new LayerStates(g, this.options);
     const inputs = { index, shared, share, states };
     g.output('x', recordLayer(this.#scope(g, prefix), spec, this.#input(g, 'x'), inputs));
-    const kind = this.#kindOf({ graph: g.finish(), slotStates: states.slotStates });
+    const kind = this.#kindOf({ graph: g.finish(), grouped: states.grouped });
     return { name: `layer ${index}`, ...kind, prefix, order: 1 + index };
   }
 

@@ -11,6 +11,8 @@ import { type BatchTensors, type State, stateBytes, type Tensor } from './value.
 export interface PagedCache {
   readonly keys: State;
   readonly values: State;
+  /** The block table by which its positions are found, i32 [slots, blocksPerSlot]: the batch's, unless a model has several. */
+  readonly blocks: Tensor;
   readonly blockSize: number;
 }
 
@@ -57,10 +59,18 @@ export interface AttentionParameters {
   readonly softCap: number | undefined;
 }
 
+function isTable({ shape }: Recorder<never>, { type, axis, width }: Tensor): boolean {
+  return type === 'i32' && axis === 'slots' && width === shape.blocksPerSlot;
+}
+
 /** Appends the rows' keys and values to the cache; later operators of the graph see them. */
 export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, v: Tensor): void {
   g.require(k.width === cache.keys.width && v.width === cache.values.width, 'keys and values fit the cache');
-  g.push({ kind: 'kvAppend', k, v, cache, batch: g.batch });
+  g.require(
+    isTable(g, cache.blocks),
+    `the cache's block table has ${g.shape.blocksPerSlot} blocks for each slot`,
+  );
+  g.push({ kind: 'kvAppend', k, v, cache, batch: { ...g.batch, blocks: cache.blocks } });
 }
 
 /**
@@ -91,8 +101,12 @@ export function attention(
   const whole = cache.keys.type !== 'q8_0' || sizes.every((size) => size % STATE_BLOCK === 0);
   g.require(whole, `heads of ${sizes.join(' and ')} elements are whole blocks of a q8_0 cache`);
   const out = g.temp('attention', { axis: 'rows', width: of.heads * of.valueSize });
-  const { slots, blocks } = g.batch;
-  g.push({ kind: 'attention', q, cache, batch: { slots, blocks }, causalLimit, out, ...of });
+  const { slots } = g.batch;
+  g.require(
+    isTable(g, cache.blocks),
+    `the cache's block table has ${g.shape.blocksPerSlot} blocks for each slot`,
+  );
+  g.push({ kind: 'attention', q, cache, batch: { slots, blocks: cache.blocks }, causalLimit, out, ...of });
   return out;
 }
 

@@ -116,8 +116,8 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   ropeTable: ({ positions, factors }) => [positions, factors],
   rope: ({ x, table }) => [x, table],
   tokenAppend: ({ history, tokens }) => [history, tokens],
-  kvAppend: ({ k, v, cache }) => [k, v, cache.keys, cache.values],
-  attention: ({ q, causalLimit, cache }) => [q, causalLimit, cache.keys, cache.values],
+  kvAppend: ({ k, v, cache }) => [k, v, cache.keys, cache.values, cache.blocks],
+  attention: ({ q, causalLimit, cache }) => [q, causalLimit, cache.keys, cache.values, cache.blocks],
   tokenShift: ({ x, last }) => [x, last],
   wkv7: ({ r, w, k, v, kk, a, state }) => [r, w, k, v, kk, a, state],
   wkvBonus: ({ r, k, v, weight }) => [r, k, v, weight],
@@ -125,7 +125,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   sample: ({ logits, parameters, history, masks }) => [logits, parameters, history, masks],
 };
 
-/** Everything an operator reads, in a fixed order; index tensors of the batch left out. */
+/** Everything an operator reads, in a fixed order; index tensors of the batch left out, but for block tables. */
 export function operandsOf(op: Op): readonly Value[] {
   return applyByKind(OPERANDS, op).filter((operand) => operand !== undefined);
 }

@@ -4,17 +4,22 @@ import type { AsyncModelLoader, LoadOptions, LoadReport } from '../load/async-mo
 import type { LazyTensor } from '../load/lazy-tensor.ts';
 import type { LoadTrace } from '../load/load-trace.ts';
 import { maskWords } from '../ops/sampling/sampling-row.ts';
-import { type BatchShape, stateBytes } from '../ops/value.ts';
+import type { BatchShape } from '../ops/value.ts';
 import { BatchPlan, stateName, type StepKind } from './steps/batch-plan.ts';
 import type { SharedDeviceMemory } from '../load/shared-device-memory.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { decodedOnDevice } from './weights/decoded-on-device.ts';
 import { HOST_ROWS } from '../model/embedding-place.ts';
+import { KeptInputs } from './inputs/kept-inputs.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
-import { bufferBytesOf, memoryWanted, plannedWeights } from './memory-wanted.ts';
+import { bufferBytesOf, keptInputs, memoryWanted, plannedWeights } from './memory-wanted.ts';
+import { blockRanges, checkCheckpoint, checkpointName, slotRange } from './memory/slot-memory.ts';
 import { ModelWeights } from './weights/model-weights.ts';
 import { PlanBuffers } from './memory/plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
+import { tableName } from '../model/state-groups.ts';
+import type { SequenceState } from '../state/sequence-state.ts';
+import type { SlotCopy } from '../state/slot-group.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
 import type { ResultName, RunOn } from './steps/plan-run.ts';
 import { PreparedSteps } from './steps/prepared-steps.ts';
@@ -33,6 +38,7 @@ export class ExecutionPlan implements AsyncDisposable {
   #weights: ModelWeights | undefined;
   /** Where it stays on the host. */
   #embedding: HostEmbedding | undefined;
+  #kept: KeptInputs | undefined;
   #trace: LoadTrace | undefined;
   #preparing: Promise<void> = Promise.resolve();
   /** Gives back what was reserved of shared memory. */
@@ -59,6 +65,11 @@ export class ExecutionPlan implements AsyncDisposable {
         return BatchPlan.compile(parts.record({ ...shape, rows, outputs }), tensors, buffers);
       }),
     );
+    for (const { part } of plans.at(-1)?.parts ?? []) {
+      for (const { state, group } of part.grouped ?? []) {
+        if (parts.state.groups[group]?.kind === 'slots') checkCheckpoint(state, parts.state);
+      }
+    }
     return new ExecutionPlan(parts, plans, buffers);
   }
 
@@ -135,8 +146,10 @@ export class ExecutionPlan implements AsyncDisposable {
         decodedOnDevice: await decodedOnDevice(this.parts, parts),
         onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
-      for (const [name, bytes] of bufferBytesOf(this.plans)) this.#buffers.create(name, bytes);
-      for (const plan of this.plans) plan.allocate(this.parts.inFlight);
+      for (const [name, bytes] of bufferBytesOf(this.plans, this.parts)) this.#buffers.create(name, bytes);
+      const kept = new KeptInputs(this.parts.device, keptInputs(this.parts), this.parts.inFlight);
+      this.#kept = kept;
+      for (const plan of this.plans) plan.allocate(this.parts.inFlight, kept);
       const { device, hostEmbedding, inFlight: slots } = this.parts;
       const { decoder } = loader;
       const { rows } = this.shape;
@@ -273,15 +286,50 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#buffers.get(name);
   }
 
-  /** Where the layers' recurrent states of a slot stand, layer by layer; empty where there are none. */
-  slotRanges(slot: number): BufferRange[] {
-    return this.#largest.parts.flatMap(({ part }) =>
-      (part.slotStates ?? []).map((state) => {
-        const byteLength = stateBytes(state) / state.rows;
-        const { buffer, offset } = this.#buffers.get(stateName(part, state));
-        return { buffer, offset: offset + slot * byteLength, byteLength };
-      }),
-    );
+  /** Small inputs that the device keeps from step to step. */
+  get kept(): KeptInputs {
+    invariant(this.#kept, 'the plan was allocated');
+    return this.#kept;
+  }
+
+  /** Writes what changed in a slot's rows of the block tables. */
+  writeTables(state: SequenceState, slot: number): void {
+    for (const [place, table] of state.tables.entries()) {
+      table.takeChanges(slot, (begin, end) =>
+        this.kept.write(tableName(place), begin, table.words.subarray(begin, end)),
+      );
+    }
+  }
+
+  /** Where what a slot remembers of its first `length` positions stands: a list for each state, layer by layer. */
+  stateRanges(state: SequenceState, slot: number, length: number): BufferRange[][] {
+    return this.#groupedStates().map(({ group, state: of, range }) => {
+      const allocator = state.groups[group];
+      if (!allocator?.table) return [slotRange(of, range, slot)];
+      const { table } = allocator;
+      const { begin, end } = allocator.needed(length);
+      const entries = Array.from({ length: end - begin }, (_, i) => begin + i);
+      return entries.flatMap((entry) => blockRanges(of, range, table.get(slot, entry)));
+    });
+  }
+
+  /** Whether what a slot remembers in a state, by its place in `stateRanges`, is values that it has once. */
+  isPerSlot(place: number): boolean {
+    return this.#groupedStates()[place]?.isPerSlot ?? false;
+  }
+
+  /** Queues the copies of slots' values into their checkpoints and back, before the step that wants them. */
+  copySlots(stream: Stream, copies: readonly SlotCopy[]): void {
+    if (copies.length === 0) return;
+    const states = this.#groupedStates().filter(({ isPerSlot }) => isPerSlot);
+    for (const { slot, does } of copies) {
+      for (const { state, range, name } of states) {
+        const values = slotRange(state, range, slot);
+        const saved = slotRange(state, this.#buffers.get(checkpointName(name)), slot);
+        if (does === 'save') stream.copy(values, saved);
+        else stream.copy(saved, values);
+      }
+    }
   }
 
   /** Where the mask of a slot's sequence stands: `maskWords` of the vocabulary. */
@@ -296,9 +344,28 @@ export class ExecutionPlan implements AsyncDisposable {
     await this.#weights?.dispose();
     await this.#embedding?.[Symbol.asyncDispose]();
     for (const plan of this.plans) plan[Symbol.dispose]();
+    this.#kept?.[Symbol.dispose]();
+    this.#kept = undefined;
     this.#buffers[Symbol.dispose]();
     this.#release();
     this.#release = () => {};
+  }
+
+  /** The states that sequences leave behind, layer by layer, and where they stand. */
+  #groupedStates() {
+    const { groups } = this.parts.state;
+    return this.#largest.parts.flatMap(({ part }) =>
+      (part.grouped ?? []).map(({ state, group }) => {
+        const name = stateName(part, state);
+        return {
+          state,
+          group,
+          name,
+          range: this.#buffers.get(name),
+          isPerSlot: groups[group]?.kind === 'slots',
+        };
+      }),
+    );
   }
 
   get #largest(): BatchPlan {

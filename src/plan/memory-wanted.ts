@@ -2,9 +2,13 @@ import { alignUp } from '../base/bytes.ts';
 import { BUFFER_ALIGNMENT, type MemoryRules } from '../device/index.ts';
 import type { TensorFormat } from '../formats/index.ts';
 import { sizesFor } from '../load/loader-sizes.ts';
-import { weightRowBytes } from '../ops/value.ts';
+import { tableName } from '../model/state-groups.ts';
+import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
+import { stateBytes, weightRowBytes } from '../ops/value.ts';
 import { BatchInputs } from './inputs/batch-inputs.ts';
-import type { BatchPlan } from './steps/batch-plan.ts';
+import { type KeptInput, KeptInputs } from './inputs/kept-inputs.ts';
+import { checkpointName } from './memory/slot-memory.ts';
+import { type BatchPlan, stateName } from './steps/batch-plan.ts';
 import type { MemoryWanted } from './memory/fit-plan.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
 import type { PlannedWeight } from './parts/part-plan.ts';
@@ -22,10 +26,13 @@ export interface CompiledPlans {
 export function memoryWanted({ parts, plans, streamable }: CompiledPlans): MemoryWanted {
   const { inFlight, poolWeights, context } = parts;
   const { memoryRules: rules } = parts.device;
-  const cache = new Set(
-    plans.at(-1)?.parts.flatMap(({ part }) => part.graph.states.map((s) => part.prefix + s.name)),
-  );
-  const buffers = [...bufferBytesOf(plans)];
+  const cache = new Set([
+    ...plans.flatMap(({ parts }) =>
+      parts.flatMap(({ part }) => part.graph.states.map((state) => stateName(part, state))),
+    ),
+    ...checkpointBytes(plans, parts).keys(),
+  ]);
+  const buffers = [...bufferBytesOf(plans, parts)];
   const bytesOf = (isCache: boolean) =>
     buffers
       .filter(([name]) => cache.has(name) === isCache)
@@ -45,7 +52,8 @@ export function memoryWanted({ parts, plans, streamable }: CompiledPlans): Memor
     cache: bytesOf(true),
     scratch: [
       ...bytesOf(false),
-      ...plans.flatMap((plan) => inputBytes(plan, inFlight, rules)),
+      ...plans.flatMap(({ shape }) => inputBytes(BatchInputs.byteLength(shape), inFlight, rules)),
+      ...inputBytes(KeptInputs.byteLength(keptInputs(parts)), inFlight, rules),
       ...hostRowBytes(parts),
     ],
     waits,
@@ -66,11 +74,34 @@ export function plannedWeights(plans: readonly BatchPlan[]): PlannedWeight[][] {
 }
 
 /** Bytes of every buffer by name, weights and inputs left out. */
-export function bufferBytesOf(plans: readonly BatchPlan[]): Map<string, number> {
-  const bytes = new Map<string, number>();
+export function bufferBytesOf(plans: readonly BatchPlan[], parts: PlanSetup): Map<string, number> {
+  const bytes = checkpointBytes(plans, parts);
   for (const plan of plans) {
     for (const [name, wanted] of plan.bufferBytes()) {
       bytes.set(name, Math.max(wanted, bytes.get(name) ?? 0));
+    }
+  }
+  return bytes;
+}
+
+/** The inputs that the device keeps from step to step: block tables and sampling parameters. */
+export function keptInputs({ shape, state }: PlanSetup): KeptInput[] {
+  const tables = Math.max(1, state.groups.filter(({ kind }) => kind !== 'slots').length);
+  const words = shape.slots * shape.blocksPerSlot;
+  return [
+    ...Array.from({ length: tables }, (_, place) => ({ name: tableName(place), words })),
+    { name: 'parameters', words: shape.outputs * SAMPLING_ROW_WORDS },
+  ];
+}
+
+/** Bytes of the checkpoints of states by their names, where there are checkpoints. */
+function checkpointBytes(plans: readonly BatchPlan[], { state: size }: PlanSetup): Map<string, number> {
+  const bytes = new Map<string, number>();
+  if (!size.checkpoints) return bytes;
+  for (const { part } of plans.at(-1)?.parts ?? []) {
+    for (const { state, group } of part.grouped ?? []) {
+      if (size.groups[group]?.kind === 'slots')
+        bytes.set(checkpointName(stateName(part, state)), stateBytes(state));
     }
   }
   return bytes;
@@ -103,9 +134,9 @@ function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {
 }
 
 /** Sizes of the small inputs' buffers, those in pinned memory only where that is the device's own. */
-function inputBytes({ shape }: BatchPlan, inFlight: number, rules: MemoryRules): number[] {
+function inputBytes(byteLength: number, inFlight: number, rules: MemoryRules): number[] {
   const count = rules.pinnedInside('inputs') ? 1 + inFlight : 1;
-  return Array.from({ length: count }, () => BatchInputs.byteLength(shape));
+  return Array.from({ length: count }, () => byteLength);
 }
 
 /** Sizes of the places for rows of an embedding on the host, where pinned memory is the device's own. */

@@ -1,7 +1,7 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import { ExecutionPlan } from './execution-plan.ts';
 import type { FitPlan, MemoryLimits } from './memory/fit-plan.ts';
-import { KV_BLOCK_SIZE } from '../model/layer-states.ts';
+import { KV_BLOCK_SIZE } from '../model/state-groups.ts';
 import {
   describeModel,
   type ModelDescription,

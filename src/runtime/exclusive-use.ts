@@ -70,7 +70,7 @@ export class ExclusiveUse {
     }
   }
 
-  /** Computes `ids` and saves the recurrent state behind them. */
+  /** Computes `ids` and saves the state behind them. */
   async save(ids: readonly number[], signal: AbortSignal | undefined): Promise<SequenceSnapshot> {
     const { slots, state } = this.#parts;
     const leave = await this.#parts.alone(signal);
@@ -79,9 +79,9 @@ export class ExclusiveUse {
         slots.forget();
         // Nobody's logits are wanted.
         for await (const _ of forcedLogits({ plan, state, stream }, { ids, from: ids.length, signal }));
-        const states = await saveSlot(plan, stream, FORCED_SLOT);
-        if (areFinite(states)) return { ids: [...ids], states };
-        const last = { ids: ids.slice(-1), first: ids.length - 1, slot: FORCED_SLOT, adapters: [] };
+        const states = await saveSlot({ plan, state, stream, slot: FORCED_SLOT }, ids.length);
+        if (areFinite(plan, states)) return { ids: [...ids], states };
+        const last = { ids, first: ids.length - 1, slot: FORCED_SLOT, adapters: [] };
         throw await explainFault({ plan, state, stream }, last);
       });
     } finally {
@@ -92,7 +92,7 @@ export class ExclusiveUse {
 
   /** Puts a saved state into an idle slot. */
   async restore({ ids, states }: SequenceSnapshot): Promise<void> {
-    const { slots } = this.#parts;
+    const { slots, state } = this.#parts;
     const leave = await this.#parts.alone(undefined);
     try {
       await this.#withDevice(async ({ plan, stream }) => {
@@ -101,7 +101,8 @@ export class ExclusiveUse {
         const { slot } = taken;
         let held: readonly number[] = [];
         try {
-          await restoreSlot({ plan, stream, slot }, states);
+          invariant(slots.adopt(slot, ids.length), 'ids within the context have room in the state');
+          await restoreSlot({ plan, state, stream, slot }, states, ids.length);
           held = ids;
           // As a prompt it would have been computed so.
           slots.trace(slot).note(0, ids.length, plan.shape.rows);

@@ -55,7 +55,7 @@ export async function* forcedLogits(
     }
     for (let i = 0; wanted && i < end - at; i++) {
       const found = logits.subarray(i * vocabulary, (i + 1) * vocabulary);
-      if (!areSound(found)) throw await explainFault(on, { ...own, ids: ids.slice(at, at + i + 1) });
+      if (!areSound(found)) throw await explainFault(on, { ...own, ids: ids.slice(0, at + i + 1) });
       yield { position: at + i, logits: found };
     }
     at = end;

@@ -29,14 +29,15 @@ export async function forward(
   ids: readonly number[],
   { slot, first, outputs, adapters, behindPart }: ForwardRows,
 ): Promise<void> {
-  invariant(state.reserve(slot, first + ids.length), 'a prompt within the context fits into the cache');
+  const end = first + ids.length;
+  invariant(state.reserve(slot, first, end), 'a prompt within the context has room in the state');
+  state.advance(slot, first, end);
   const batch = plan.planFor(ids.length, outputs);
-  const { blocksPerSlot } = batch.shape;
   const input = batch.input(0);
   input.view('counts').set([ids.length, outputs]);
   input.view('ids').set(ids);
   input.view('slots').fill(slot);
-  input.view('causal_limits').fill(first + ids.length - 1);
+  input.view('causal_limits').fill(end - 1);
   input.view('types').fill(0);
   const { adaptersARow = 0 } = plan.parts;
   for (let row = 0; row < ids.length; row++) {
@@ -44,6 +45,7 @@ export async function forward(
     input.writeAdapters(row, adaptersARow, adapters);
   }
   for (let i = 0; i < outputs; i++) input.view('output_rows')[i] = ids.length - outputs + i;
-  state.writeBlocks(slot, input.view('blocks').subarray(slot * blocksPerSlot, (slot + 1) * blocksPerSlot));
+  plan.writeTables(state, slot);
+  plan.copySlots(stream, state.takeCopies());
   await plan.run({ stream, batch, kind: 'forward', input, behindPart });
 }

@@ -2,50 +2,77 @@ import { fail } from '../base/errors.ts';
 import { alignUp } from '../base/bytes.ts';
 import { BUFFER_ALIGNMENT, type BufferRange, type Stream } from '../device/index.ts';
 import type { ExecutionPlan } from '../plan/execution-plan.ts';
+import type { SequenceState } from '../state/sequence-state.ts';
 
-/** The recurrent state after some ids: what a later text that begins with them need not compute again. */
+/** What a model remembers after some ids: what a later text that begins with them need not compute again. */
 export interface SequenceSnapshot {
   readonly ids: readonly number[];
-  /** The contents of each of the layers' states, in the plan's order. */
+  /** The contents of each of the layers' states, in the plan's order: values of the slot, or the blocks of its positions. */
   readonly states: readonly Uint8Array[];
 }
 
-/** Copies what the layers' states hold for a slot. Resolves when all that was queued before is done. */
-export async function saveSlot(plan: ExecutionPlan, stream: Stream, slot: number): Promise<Uint8Array[]> {
-  const rows = plan.slotRanges(slot);
+/** A slot whose contents are copied. Nobody else may use the state meanwhile. */
+export interface SlotOn {
+  readonly plan: ExecutionPlan;
+  readonly state: SequenceState;
+  readonly stream: Stream;
+  readonly slot: number;
+}
+
+/** Copies what the layers' states hold of a slot's first `length` positions. Resolves when all that was queued before is done. */
+export async function saveSlot({ plan, state, stream, slot }: SlotOn, length: number): Promise<Uint8Array[]> {
   const saved: Uint8Array[] = [];
-  for (const row of rows) {
-    const { bytes, offset } = await read(stream, row);
-    saved.push(bytes.slice(offset, offset + row.byteLength));
+  for (const ranges of plan.stateRanges(state, slot, length)) {
+    const whole = new Uint8Array(totalBytes(ranges));
+    let at = 0;
+    for (const range of ranges) {
+      const { bytes, offset } = await read(stream, range);
+      whole.set(bytes.subarray(offset, offset + range.byteLength), at);
+      at += range.byteLength;
+    }
+    saved.push(whole);
   }
   return saved;
 }
 
-/** True for states of which every value is a number: a text can go on from them. */
-export function areFinite(states: readonly Uint8Array[]): boolean {
-  return states.every(({ buffer, byteOffset, byteLength }) =>
-    new Float32Array(buffer, byteOffset, byteLength / 4).every(Number.isFinite),
+/** True when every value that a slot has once is a number: a text can go on from them. */
+export function areFinite(plan: ExecutionPlan, states: readonly Uint8Array[]): boolean {
+  return states.every(
+    ({ buffer }, i) => !plan.isPerSlot(i) || new Float32Array(buffer).every(Number.isFinite),
   );
 }
 
-/** Writes what was saved into the layers' states of a slot. Rejects with `INVALID_ARGUMENT` for another model's states. */
+/**
+ * Writes what was saved of a slot's first `length` positions, for which the state has room, into the layers' states. Rejects
+ * with `INVALID_ARGUMENT` for another model's states.
+ */
 export async function restoreSlot(
-  { plan, stream, slot }: { plan: ExecutionPlan; stream: Stream; slot: number },
+  { plan, state, stream, slot }: SlotOn,
   states: readonly Uint8Array[],
+  length: number,
 ): Promise<void> {
-  const rows = plan.slotRanges(slot);
-  const fits = rows.length === states.length && rows.every((row, i) => row.byteLength === states[i]?.length);
+  const all = plan.stateRanges(state, slot, length);
+  const fits = all.length === states.length && all.every((of, i) => totalBytes(of) === states[i]?.length);
   if (!fits) {
     const found = `${states.length} states of ${states[0]?.length ?? 0} bytes`;
-    const expected = `${rows.length} of ${rows[0]?.byteLength ?? 0}`;
+    const expected = `${all.length} of ${totalBytes(all[0] ?? [])}`;
     fail('INVALID_ARGUMENT', { name: 'snapshot', found, expected });
   }
-  for (const [i, row] of rows.entries()) {
-    const { bytes, offset, around } = await read(stream, row);
-    bytes.set(states[i] as Uint8Array, offset);
-    stream.upload(bytes, around);
-    await stream.synchronize();
+  for (const [i, ranges] of all.entries()) {
+    const saved = states[i] as Uint8Array;
+    let at = 0;
+    for (const range of ranges) {
+      const { bytes, offset, around } = await read(stream, range);
+      bytes.set(saved.subarray(at, at + range.byteLength), offset);
+      stream.upload(bytes, around);
+      await stream.synchronize();
+      at += range.byteLength;
+    }
   }
+}
+
+function totalBytes(ranges: readonly BufferRange[]): number {
+  return ranges.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 /** The row with what lies around it up to the bounds at which ranges begin and end. */

@@ -220,8 +220,6 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
       if (this.draftIds[row] !== token.id) break;
       if (row < count - 1) this.#accepted++;
     }
-    // What was computed of rejected draft ids is dropped.
-    if (this.#follower) this.place.computed = Math.min(this.place.computed, this.ids.length - 1);
   }
 
   /** Takes what stands in a token's place. */
@@ -230,7 +228,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     if (reason === NO_TOKEN.forbidden) {
       this.fail(new RocmforgeError('TOKENS_FORBIDDEN', { position: ids.length - 1 }));
     } else {
-      this.#fault = { ids: ids.slice(first, first + count), first, slot, adapters };
+      this.#fault = { ids: ids.slice(0, first + count), first, slot, adapters };
     }
   }
 

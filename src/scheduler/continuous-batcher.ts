@@ -1,3 +1,4 @@
+import { invariant } from '../base/errors.ts';
 import { RowTrace } from '../state/row-trace.ts';
 import { type CachedSlot, sharedPrefix, type SlotPool } from '../state/slot-pool.ts';
 
@@ -121,6 +122,12 @@ export class ContinuousBatcher<S extends Batchable> {
     if (runs >= 0) this.#leave(runs);
   }
 
+  /** Takes back what was computed of a sequence behind its known ids, and as much before as its state cannot go back less. */
+  takeBack({ ids, place }: S): void {
+    if (place.slot < 0 || place.computed < ids.length) return;
+    place.computed = this.#slots.resumable(place.slot, ids.length - 1);
+  }
+
   /**
    * Everything that was on the device is gone, and the steps under way will not be read: goes back to before the first of
    * them. What came before is computed again, then those steps once more, as they were. What slots held that nobody uses is
@@ -155,17 +162,21 @@ export class ContinuousBatcher<S extends Batchable> {
     if (built.rows === 0) this.#goOn(built);
     if (built.rows === 0) return undefined;
     this.#steps++;
-    for (const { slot, first, count } of built.slices) {
-      this.#slots.trace(slot).note(first, count, built.capacity);
+    for (const { slot, first, count, outputs } of built.slices) {
+      const end = first + count;
+      const settled = end - Math.max(0, outputs - 1);
+      this.#slots.advance(slot, { first, end, settled }, built.capacity);
     }
     return built;
   }
 
   /** Some of what was lost, by the plan that computed it before. */
   #comeBack(sequence: S, built: StepBuilder<S>): void {
-    const { lost, computed } = sequence.place;
+    const { lost, computed, slot } = sequence.place;
     const { count, capacity } = lost.from(computed);
-    built.add(sequence, Math.min(count, capacity));
+    const rows = Math.min(count, capacity);
+    this.#requireRoom(slot, computed, computed + rows);
+    built.add(sequence, rows);
     built.capacity = capacity;
   }
 
@@ -175,10 +186,18 @@ export class ContinuousBatcher<S extends Batchable> {
     for (const { sequence, slot, count, outputs } of step.slices) {
       const { ids, place } = sequence;
       const left = ids.length + place.pending - place.computed;
+      if (slot !== place.slot || left <= 0) continue;
       const drafted = Math.max(0, outputs - 1);
-      if (slot === place.slot && left > 0) built.add(sequence, Math.min(count - drafted, left), drafted);
+      const known = Math.min(count - drafted, left);
+      this.#requireRoom(slot, place.computed, place.computed + known + drafted);
+      built.add(sequence, known, drafted);
     }
     built.capacity = step.capacity;
+  }
+
+  /** What was lost with a device had its room, and is nobody else's. */
+  #requireRoom(slot: number, first: number, end: number): void {
+    invariant(this.#slots.reserve(slot, first, end), 'rows that were lost have room to come back');
   }
 
   #goOn(built: StepBuilder<S>): void {
@@ -191,14 +210,17 @@ export class ContinuousBatcher<S extends Batchable> {
       if (left === 0) continue;
       if (left === 1) decoding--;
       const count = Math.min(left, left === 1 ? built.rowsLeft : built.rowsLeft - decoding);
-      if (count > 0 && built.hasOutput && this.#makeRoom(i, sequence.place.computed + count)) {
+      if (count > 0 && built.hasOutput && this.#makeRoom(i, count)) {
         built.add(sequence, count, left === 1 ? this.#draftRows(sequence, built, decoding) : 0);
       }
     }
     while (isOpen && built.rowsLeft > 0 && built.hasOutput) {
       const admitted = this.#admit();
       if (!admitted) break;
-      built.add(admitted, Math.min(this.#rowsLeft(admitted), built.rowsLeft));
+      const { slot, computed } = admitted.place;
+      const count = Math.min(this.#rowsLeft(admitted), built.rowsLeft);
+      this.#requireRoom(slot, computed, computed + count);
+      built.add(admitted, count);
     }
     built.capacity = this.#limits.capacities.find((capacity) => capacity >= built.rows) ?? this.#limits.rows;
   }
@@ -212,7 +234,7 @@ export class ContinuousBatcher<S extends Batchable> {
   #draftRows({ ids, limit, draftIds, place }: S, built: StepBuilder<S>, others: number): number {
     const most = Math.min(built.rowsLeft, built.outputsLeft) - others - 1;
     const count = Math.min(draftIds.length, most, limit - ids.length - 1);
-    return count > 0 && this.#slots.reserve(place.slot, ids.length + count) ? count : 0;
+    return count > 0 && this.#slots.reserve(place.slot, place.computed, ids.length + count) ? count : 0;
   }
 
   /** Rows that the sequence could compute in the next step. */
@@ -225,10 +247,10 @@ export class ContinuousBatcher<S extends Batchable> {
     return total - place.computed;
   }
 
-  /** Room for the positions of the running sequence at `index`, taken from younger ones if need be. */
-  #makeRoom(index: number, length: number): boolean {
-    const { slot } = (this.#running[index] as S).place;
-    while (!this.#slots.reserve(slot, length)) {
+  /** Room for the next rows of the running sequence at `index`, taken from younger ones if need be. */
+  #makeRoom(index: number, count: number): boolean {
+    const { slot, computed } = (this.#running[index] as S).place;
+    while (!this.#slots.reserve(slot, computed, computed + count)) {
       const youngest = this.#running.length - 1;
       const victim = this.#leave(youngest);
       this.#waiting.unshift(victim);
@@ -244,8 +266,8 @@ export class ContinuousBatcher<S extends Batchable> {
     const taken = this.#take(sequence);
     if (!taken) return undefined;
     const wanted = Math.min(sequence.limit - 1, sequence.ids.length + HEADROOM);
-    if (!this.#slots.reserve(taken.slot, wanted)) {
-      this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held), taken.held, sequence.lineage);
+    if (!this.#slots.admit(taken.slot, wanted)) {
+      this.#slots.give(taken.slot, sequence.ids.slice(0, taken.held), sequence.lineage);
       return undefined;
     }
     this.#waiting.splice(this.#waiting.indexOf(sequence), 1);
@@ -292,7 +314,7 @@ export class ContinuousBatcher<S extends Batchable> {
   #leave(index: number): S {
     const [sequence] = this.#running.splice(index, 1) as [S];
     const { place, ids, lineage } = sequence;
-    this.#slots.give(place.slot, ids.slice(0, place.computed), place.computed, lineage);
+    this.#slots.give(place.slot, ids.slice(0, place.computed), lineage);
     place.slot = -1;
     place.computed = 0;
     place.lost = new RowTrace();

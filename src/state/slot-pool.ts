@@ -35,7 +35,7 @@ export class SlotPool {
     this.#traces = Array.from({ length: slots }, () => new RowTrace());
   }
 
-  /** Positions of the smallest prefix that slots can share. */
+  /** Positions of the smallest prefix that slots can share; Infinity where they share none. */
   get prefixUnit(): number {
     return this.#state.prefixUnit;
   }
@@ -54,42 +54,60 @@ export class SlotPool {
     lineage?: string,
   ): { slot: number; held: number } | undefined {
     const wanted = { ids, lineage };
-    const own = this.#bestOf(this.#idle, wanted);
+    const own = bestOf(this.#idle, (idle) => this.#resumable(idle, wanted));
     if (!own) return undefined;
-    const donor = this.#bestOf([...used, ...this.#idle], wanted) ?? own;
-    const shared = donor.held - (donor.held % this.#state.prefixUnit);
+    const donor = bestOf([...used, ...this.#idle], (held) => this.#shareable(held, wanted));
+    const shared = donor?.positions ?? 0;
     const receiver =
-      this.#idle.find(({ length }) => length === 0) ?? this.#idle.find((idle) => idle !== donor.of) ?? own.of;
+      this.#idle.find(({ length }) => length === 0) ??
+      this.#idle.find((idle) => idle !== donor?.of) ??
+      own.of;
     // What a slot holds beyond the common beginning stays there, unless keeping it would cost as much elsewhere.
-    const loss = own.of.length - own.held;
+    const loss = own.of.length - own.positions;
     const isSpared = loss >= this.#state.prefixUnit && receiver.length < loss;
-    const isShared = shared > own.held || (shared > 0 && isSpared);
-    if (!isShared || receiver === donor.of) return this.#reuse(own.of, own.held);
+    const isShared = shared > own.positions || (shared > 0 && isSpared);
+    if (!donor || !isShared || receiver === donor.of) return this.#reuse(own.of, own.positions);
     this.#reuse(receiver, 0);
     this.#state.sharePrefix(donor.of.slot, receiver.slot, shared);
     this.#traces[receiver.slot] = this.trace(donor.of.slot).slice(shared);
     return { slot: receiver.slot, held: shared };
   }
 
-  /** Makes room for so many positions of a taken slot. False, with nothing changed there, when others hold the memory. */
-  reserve(slot: number, length: number): boolean {
-    for (;;) {
-      if (this.#state.reserve(slot, length)) return true;
-      const oldest = this.#idle.findIndex(({ length }) => length > 0);
-      if (oldest < 0) return false;
-      this.#forget(oldest);
-    }
+  /** Makes room for a sequence of `length` positions in a taken slot, as `reserve`. */
+  admit(slot: number, length: number): boolean {
+    return this.#withRoom(() => this.#state.admit(slot, length));
+  }
+
+  /** Makes room for rows of a taken slot. False when others, who use their slots, hold the memory. */
+  reserve(slot: number, first: number, end: number): boolean {
+    return this.#withRoom(() => this.#state.reserve(slot, first, end));
+  }
+
+  /** Makes room in a taken slot, which holds nothing, for a saved state, as `reserve`. */
+  adopt(slot: number, length: number): boolean {
+    return this.#withRoom(() => this.#state.adopt(slot, length));
+  }
+
+  /** Notes that rows of a taken slot, which have room, are planned, by a plan of `capacity`; from `settled` on they may be taken back. */
+  advance(slot: number, rows: { first: number; end: number; settled: number }, capacity: number): void {
+    const { first, end, settled } = rows;
+    this.#state.advance(slot, first, end, settled);
+    this.trace(slot).note(first, end - first, capacity);
+  }
+
+  /** The most positions, at most `length`, behind which the sequence of a taken slot can go on. */
+  resumable(slot: number, length: number): number {
+    return this.#state.resumable(slot, length);
   }
 
   /**
-   * Takes a slot back, whose state holds the positions of `ids`, or of more of them, `held`, because a step was queued
-   * behind the last one that was read.
+   * Takes a slot back, whose state holds the positions of `ids`, or of more, because a step was queued behind the last one
+   * that was read.
    */
-  give(slot: number, ids: readonly number[], held = ids.length, lineage?: string): void {
+  give(slot: number, ids: readonly number[], lineage?: string): void {
     invariant(!this.#idle.some((idle) => idle.slot === slot), `slot ${slot} is in use`);
-    const known = this.#state.keepsPositions || held === ids.length ? ids : [];
-    const kept = this.#truncate(slot, known.length);
-    this.#idle.push({ slot, ids: known, lineage, length: kept });
+    const kept = this.#truncate(slot, ids.length);
+    this.#idle.push({ slot, ids, lineage, length: kept });
   }
 
   /** How what a slot holds was computed. Whoever has the slot notes there what is computed next. */
@@ -109,23 +127,23 @@ export class SlotPool {
     return { slot: idle.slot, held: this.#truncate(idle.slot, length) };
   }
 
-  /** The slot that holds most of the beginning of `ids`, and how much; of equal ones an empty one, else the first. */
-  #bestOf(slots: readonly CachedSlot[], wanted: Origin): { of: CachedSlot; held: number } | undefined {
-    let best: { of: CachedSlot; held: number } | undefined;
-    for (const of of slots) {
-      const held = this.#reusable(of, wanted);
-      const isBetter =
-        !best || held > best.held || (held === best.held && of.length === 0 && best.of.length > 0);
-      if (isBetter) best = { of, held };
-    }
-    return best;
+  /** Positions of a slot behind which a sequence can go on. */
+  #resumable(held: CachedSlot, wanted: Origin): number {
+    return this.#state.resumable(held.slot, commonLength(held, wanted));
   }
 
-  /** Positions of a slot that serve a sequence. A state that cannot go back serves it whole or not at all. */
-  #reusable({ ids, lineage, length }: CachedSlot, wanted: Origin): number {
-    if (lineage !== wanted.lineage) return 0;
-    const shared = Math.min(length, sharedPrefix(ids, wanted.ids));
-    return this.#state.keepsPositions || shared === length ? shared : 0;
+  /** Positions of a slot that a sequence can use, too. */
+  #shareable(held: CachedSlot, wanted: Origin): number {
+    return this.#state.shareable(held.slot, commonLength(held, wanted));
+  }
+
+  #withRoom(reserves: () => boolean): boolean {
+    for (;;) {
+      if (reserves()) return true;
+      const oldest = this.#idle.findIndex(({ length }) => length > 0);
+      if (oldest < 0) return false;
+      this.#forget(oldest);
+    }
   }
 
   #forget(index: number): void {
@@ -139,6 +157,27 @@ export class SlotPool {
     this.trace(slot).truncate(kept);
     return kept;
   }
+}
+
+/** The slot with the most positions of what `positionsOf` says, and how many; of equal ones an empty one, else the first. */
+function bestOf(
+  slots: readonly CachedSlot[],
+  positionsOf: (of: CachedSlot) => number,
+): { of: CachedSlot; positions: number } | undefined {
+  let best: { of: CachedSlot; positions: number } | undefined;
+  for (const of of slots) {
+    const positions = positionsOf(of);
+    const isEmptier = of.length === 0 && best !== undefined && best.of.length > 0;
+    if (!best || positions > best.positions || (positions === best.positions && isEmptier)) {
+      best = { of, positions };
+    }
+  }
+  return best;
+}
+
+/** Positions of a slot that hold what a sequence begins with. */
+function commonLength({ ids, lineage, length }: CachedSlot, wanted: Origin): number {
+  return lineage === wanted.lineage ? Math.min(length, sharedPrefix(ids, wanted.ids)) : 0;
 }
 
 /** How many ids both begin with, at most all but the last of `wanted`. */

@@ -246,6 +246,7 @@ test('kvAppend writes the cells that the block table names', async () => {
       const cache = {
         keys: g.state('keys', 'f32', 6, 1),
         values: g.state('values', 'f16', 6, 2),
+        blocks: g.batch.blocks,
         blockSize: 2,
       };
       kvAppend(g, cache, rows(g, 'k', 1), rows(g, 'v', 2));
@@ -270,6 +271,7 @@ test('attention of two tokens over three positions', async () => {
       const cache = {
         keys: g.state('keys', 'f32', 6, 1),
         values: g.state('values', 'f32', 6, 1),
+        blocks: g.batch.blocks,
         blockSize: 2,
       };
       return { y: attention(g, rows(g, 'q', 2), cache, { ...parameters, window, softCap }) };

@@ -12,7 +12,7 @@ import { Engine } from '../../src/engine/engine.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { AsyncModelLoader } from '../../src/load/async-model-loader.ts';
 import { ExecutionPlan } from '../../src/plan/execution-plan.ts';
-import { KvBlockAllocator } from '../../src/state/kv-block-allocator.ts';
+import { stateOf } from '../../src/state/state-of.ts';
 import { describeModel } from '../../src/plan/parts/plan-options.ts';
 import { StepProfile } from '../../src/runtime/jobs/step-profile.ts';
 import { idsOf } from '../support/ids-of.ts';
@@ -235,7 +235,7 @@ test('disposal waits for forced decoding under way, which then ends', async () =
   const engine = new Engine({
     device,
     plan,
-    state: new KvBlockAllocator(describeModel(from, { context: 32 }).cache),
+    state: stateOf(describeModel(from, { context: 32 }).parts.state),
   });
   const order: string[] = [];
   let release = (): void => {};

@@ -88,9 +88,11 @@ async function graphsOf(gguf: GgufFile) {
   const config = llama.configure(new ConfigReader(gguf.metadata, 'llama'));
   const tensors = new Map(gguf.tensors.map((tensor) => [tensor.name, tensor]));
   const shape = { rows: 8, outputs: 1, slots: 1, blocksPerSlot: 4 };
-  const options = { blocks: 4, cacheType: 'f16', tokens: 1, context: 128, alternatives: 0 } as const;
+  const groups = [{ kind: 'paged', blocks: 4 }] as const;
+  const options = { groups, cacheType: 'f16', tokens: 1, context: 128, alternatives: 0 } as const;
   const record = (of: BatchShape) => recordModel(config, tensors, { ...options, shape: of });
-  return { tensors, shape, record, graphs: record(shape) };
+  const state = { groups, slots: 1, context: 128, checkpoints: false };
+  return { tensors, shape, state, record, graphs: record(shape) };
 }
 
 test('layers of one kind record equal graphs, so that one program serves them', async () => {

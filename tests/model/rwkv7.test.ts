@@ -92,13 +92,13 @@ test('a restored state is what goes on, not the ids computed again', async () =>
   assert.equal(await likelihood(), expected);
 });
 
-test('states of other models, and of models without, are refused', async () => {
+test('states of other models, and of encoders, are refused', async () => {
   await using model = await open({ device: 'cpu', context: 64 });
   const { ids, states } = await model.saveState([1, 2, 3]);
   const foreign = { ids, states: states.slice(1) };
   await assert.rejects(model.restoreState(foreign), (error) => isRocmforgeError(error, 'INVALID_ARGUMENT'));
-  await using paged = await loadModel(familyPaths({ name: 'llama', sizes: {} }).model, { device: 'cpu' });
-  await assert.rejects(paged.saveState(ids), (error) => isRocmforgeError(error, 'STATE_PAGED'));
+  await using encoder = await loadModel(familyPaths({ name: 'bert', sizes: {} }).model, { device: 'cpu' });
+  await assert.rejects(encoder.saveState(ids), (error) => isRocmforgeError(error, 'GENERATION_UNSUPPORTED'));
 });
 
 test('a state goes on behind a million positions as behind a few', async () => {

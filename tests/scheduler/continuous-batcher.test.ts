@@ -9,8 +9,12 @@ import {
   type ScheduledStep,
 } from '../../src/scheduler/continuous-batcher.ts';
 import { SlotPool } from '../../src/state/slot-pool.ts';
-import { KvBlockAllocator } from '../../src/state/kv-block-allocator.ts';
-import { KV_BLOCK_SIZE } from '../../src/model/layer-states.ts';
+import { PagedGroup } from '../../src/state/paged-group.ts';
+import type { SequenceState } from '../../src/state/sequence-state.ts';
+import { stateOf } from '../../src/state/state-of.ts';
+import { windowBlocks } from '../../src/state/windowed-group.ts';
+import { StateMemory } from '../support/state-memory.ts';
+import { KV_BLOCK_SIZE, type SizedGroup, type StateGroup } from '../../src/model/state-groups.ts';
 
 const CONTEXT = 256;
 
@@ -41,11 +45,10 @@ class Fake implements Batchable {
     return (this.speculates && isPending) || (this.constrained && (isPending || this.hostTurns > 0));
   }
 
-  /** Rewinds to what is right, and proposes again: every third id wrong. */
+  /** Proposes again: every third id wrong. */
   propose(): void {
     if (!this.speculates) return;
-    this.place.computed = Math.min(this.place.computed, this.ids.length - 1);
-    this.draftIds = [0, 1, 2, 3]
+    this.draftIds = Array.from({ length: DRAFTS }, (_, i) => i)
       .map((i) => this.ids.length + i)
       .map((position) => (position % 3 === 0 ? -7 : this.idAt(position)));
   }
@@ -61,30 +64,51 @@ interface Cell {
   readonly capacity: number;
 }
 
+/** What sequences leave behind: each kind of group alone and with others. */
+const STATES = {
+  paged: [{ kind: 'paged' }],
+  'paged and windowed': [{ kind: 'paged' }, { kind: 'windowed', window: 40 }],
+  windowed: [{ kind: 'windowed', window: 70 }],
+  'per slot': [{ kind: 'slots' }],
+  'paged and per slot': [{ kind: 'paged' }, { kind: 'slots' }],
+} as const satisfies Readonly<Record<string, readonly StateGroup[]>>;
+
+/** Draft ids that are proposed at once. */
+const DRAFTS = 4;
+
 /**
- * A device that checks what it is given: every row's predecessors are in the slot's blocks, every id is known by then, and
+ * A device that checks what it is given: every row's predecessors are in the slot's memory, every id is known by then, and
  * what was lost comes back from plans of the same capacity.
  */
 class Model {
-  readonly state: KvBlockAllocator;
+  readonly state: SequenceState;
   readonly batcher: ContinuousBatcher<Fake>;
   readonly underWay: ScheduledStep<Fake>[] = [];
+  readonly #memory: StateMemory;
   readonly #cells = new Map<number, Cell>();
   /** What is to come back, by cache cell. */
   readonly #lost = new Map<number, Cell>();
   #sampled: number[] = [];
   readonly #blocks: number;
+  readonly #isPaged: boolean;
 
   constructor(
     readonly limits: { rows: number; outputs: number; slots: number },
     blocks: number,
-    rules?: BatchRules,
+    { rules, groups = STATES.paged }: { rules?: BatchRules; groups?: readonly StateGroup[] } = {},
   ) {
+    const { rows, slots } = limits;
+    const use = { slots, rows, context: CONTEXT, drafts: DRAFTS };
+    const sized = groups.map((group): SizedGroup => {
+      const window = group.kind === 'windowed' ? windowBlocks({ ...use, window: group.window }) : 0;
+      return { ...group, blocks: group.kind === 'paged' ? blocks : window };
+    });
     this.#blocks = blocks;
-    this.state = new KvBlockAllocator({ blocks, slots: limits.slots, context: CONTEXT });
-    const capacities = [1, 8, limits.rows].filter((rows, i) => rows < limits.rows || i === 2);
-    const slots = new SlotPool(this.state, limits.slots);
-    this.batcher = new ContinuousBatcher({ ...limits, capacities }, slots, rules);
+    this.#isPaged = sized[0]?.kind === 'paged';
+    this.state = stateOf({ groups: sized, slots, context: CONTEXT, checkpoints: true });
+    this.#memory = new StateMemory(this.state, sized, slots);
+    const capacities = [1, 8, rows].filter((capacity, i) => capacity < rows || i === 2);
+    this.batcher = new ContinuousBatcher({ ...limits, capacities }, new SlotPool(this.state, slots), rules);
   }
 
   submit(): boolean {
@@ -98,16 +122,10 @@ class Model {
     );
     assert.equal(new Set(step.slices.map(({ slot }) => slot)).size, step.slices.length);
     this.#checkOwners();
+    this.#memory.copy();
     const sampled: number[] = [];
     for (const { sequence, slot, first, count, output, outputs, sampled: from } of step.slices) {
-      const cell = this.#cellsOf(slot);
-      for (let position = 0; position < first; position++) {
-        assert.equal(
-          this.#cells.get(cell(position))?.id,
-          sequence.idAt(position),
-          'what came before is in the cache',
-        );
-      }
+      const history = Array.from({ length: first }, (_, position) => sequence.idAt(position));
       assert.ok(
         !sequence.constrained || first + count <= sequence.ids.length,
         'the host knows what may follow',
@@ -125,8 +143,10 @@ class Model {
             'the id is known to the host, or sampled by the step before',
           );
         assert.ok(id !== undefined);
-        this.#put(cell(position), { id, capacity: step.capacity });
+        history.push(id);
+        if (this.#isPaged) this.#put(this.#cellOf(slot, position), { id, capacity: step.capacity });
       }
+      this.#memory.compute(slot, first, history);
       for (let i = 0; i < outputs; i++) sampled[output + i] = sequence.idAt(first + count - outputs + 1 + i);
     }
     assert.equal(sampled.length, step.outputs);
@@ -147,6 +167,7 @@ class Model {
         sequence.ids.push(id);
         if (sequence.draftIds[row] !== id) break;
       }
+      if (outputs > 1) this.batcher.takeBack(sequence);
       sequence.propose();
       sequence.hostTurns = 2;
       if (sequence.ids.length < sequence.limit) continue;
@@ -158,17 +179,18 @@ class Model {
 
   /** Loses everything on the device; nothing of the steps under way is read. */
   lose(sequences: readonly Fake[]): void {
-    for (const { name, place } of sequences.filter(({ place: { slot } }) => slot >= 0)) {
-      const cellOf = this.#cellsOf(place.slot);
+    for (const { name, place } of sequences.filter(({ place: { slot } }) => this.#isPaged && slot >= 0)) {
       for (let position = 0; position < place.computed; position++) {
-        const cell = cellOf(position);
+        const cell = this.#cellOf(place.slot, position);
         const of = this.#cells.get(cell);
         // What all begin with is computed by the first of them.
         if (of && Math.floor(of.id / 1000) === name && !this.#lost.has(cell)) this.#lost.set(cell, of);
       }
     }
     this.#cells.clear();
+    this.#memory.lose();
     this.batcher.rollBack(this.underWay.splice(0));
+    this.state.moveToNewDevice();
   }
 
   /** A sequence that left its slot comes back as a prompt. */
@@ -176,15 +198,10 @@ class Model {
     for (const [cell, { id }] of this.#lost) if (Math.floor(id / 1000) === name) this.#lost.delete(cell);
   }
 
-  /** Where the positions of a slot stand. */
-  #cellsOf(slot: number): (position: number) => number {
-    const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
-    this.state.writeBlocks(slot, blocks);
-    return (position) => {
-      const block = blocks[Math.floor(position / KV_BLOCK_SIZE)] as number;
-      assert.ok(block >= 0, 'the position has a block');
-      return block * KV_BLOCK_SIZE + (position % KV_BLOCK_SIZE);
-    };
+  /** Where a position of a slot stands in the first group. */
+  #cellOf(slot: number, position: number): number {
+    const block = this.state.tables[0]?.get(slot, Math.floor(position / KV_BLOCK_SIZE)) ?? Number.NaN;
+    return block * KV_BLOCK_SIZE + (position % KV_BLOCK_SIZE);
   }
 
   #put(cell: number, of: Cell): void {
@@ -195,13 +212,13 @@ class Model {
   }
 
   #checkOwners(): void {
-    const owned = Array.from({ length: this.limits.slots }, (_, slot) => {
-      const blocks = new Int32Array(CONTEXT / KV_BLOCK_SIZE).fill(-1);
-      this.state.writeBlocks(slot, blocks);
-      return [...blocks].filter((block) => block >= 0);
-    }).flat();
-    const { size } = new Set(owned);
-    assert.equal(size + this.state.freeBlocks(), this.#blocks, 'every block is free or somebody’s');
+    const [group] = this.state.groups;
+    if (!(group instanceof PagedGroup)) return;
+    const owned = new Set<number>();
+    for (let slot = 0; slot < this.limits.slots; slot++) {
+      for (let i = 0; i < group.blocksOf(slot); i++) owned.add(group.table.get(slot, i));
+    }
+    assert.equal(owned.size + group.freeBlocks, this.#blocks, 'every block is free or somebody’s');
   }
 }
 
@@ -232,14 +249,22 @@ const setups = fc.record({
   sequences,
 });
 
-test('every sequence ends with its own tokens, whatever the budgets, the order, the pauses and losses of the device', () => {
+for (const [name, groups] of Object.entries(STATES)) {
+  const claim =
+    'every sequence ends with its own tokens, whatever the budgets, the order, the pauses and losses';
+  test(`${claim} of the device: ${name}`, () => {
+    checkSequences(groups, name === 'paged' ? 5_000 : 1_000);
+  });
+}
+
+function checkSequences(groups: readonly StateGroup[], numRuns: number): void {
   fc.assert(
     fc.property(
       setups,
       ({ rows, slots, extraBlocks, extraOutputs, inFlight, rules, losses, sequences: wanted }) => {
         const blocks = CONTEXT / KV_BLOCK_SIZE + extraBlocks;
         const outputs = Math.min(rows, slots + extraOutputs);
-        const model = new Model({ rows, outputs, slots }, blocks, rules);
+        const model = new Model({ rows, outputs, slots }, blocks, { rules, groups });
         const all = wanted.map(
           ({ prompt, tokens, common }, name) =>
             new Fake(name + 1, prompt, Math.min(prompt + tokens, CONTEXT + 1), common),
@@ -274,13 +299,13 @@ test('every sequence ends with its own tokens, whatever the budgets, the order, 
         }
       },
     ),
-    { numRuns: 10_000 },
+    { numRuns },
   );
-});
+}
 
 test('without chains no row takes an id that the host has not read; static batches let nobody join', () => {
   const rules = { chains: false, continuous: false };
-  const model = new Model({ rows: 16, outputs: 4, slots: 4 }, 64, rules);
+  const model = new Model({ rows: 16, outputs: 4, slots: 4 }, 64, { rules });
   const [first, second] = [new Fake(1, 20, 23), new Fake(2, 3, 8)];
   model.batcher.add(first);
   model.submit();

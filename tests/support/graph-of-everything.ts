@@ -54,6 +54,7 @@ export function cacheFor(g: GraphBuilder, type: 'f16' | 'f32' = 'f16') {
   return {
     keys: g.state('keys', type, 48, HEADS.kvHeads * HEADS.keySize),
     values: g.state('values', type, 48, HEADS.kvHeads * HEADS.valueSize),
+    blocks: g.batch.blocks,
     blockSize: 4,
   };
 }

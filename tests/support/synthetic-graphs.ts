@@ -41,7 +41,11 @@ export async function syntheticModel(
   return { architecture, config, tensors: new Map(tensors.map((tensor) => [tensor.name, tensor])) };
 }
 
-/** Its graphs. */
-export function syntheticGraphs({ config, tensors }: SyntheticModel, options: GraphOptions): ModelGraphs {
-  return recordModel(config, tensors, options);
+/** Its graphs, each group of its state with so many blocks. */
+export function syntheticGraphs(
+  { config, tensors }: SyntheticModel,
+  { blocks, ...options }: Omit<GraphOptions, 'groups'> & { blocks: number },
+): ModelGraphs {
+  const groups = config.state.map((group) => ({ ...group, blocks }));
+  return recordModel(config, tensors, { ...options, groups });
 }

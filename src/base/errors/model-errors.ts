@@ -63,11 +63,11 @@ export const modelErrors = {
     'Shorten the prompt or open the model with a larger --context.',
     (p) => `the prompt has ${p.tokens} tokens, the context holds ${p.context}`,
   ),
-  STATE_PAGED: entry<{ architecture: string }>(
-    400,
-    'The state of a model that caches all positions cannot be saved.',
-    'Save states of recurrent models (RWKV); others use what they have cached again by themselves.',
-    (p) => `${p.architecture} has a cache of positions, not a recurrent state`,
+  CHECKPOINT_UNALIGNED: entry<{ state: string; bytes: number; alignment: number }>(
+    422,
+    'Recurrent states of this size cannot be taken back where several sequences generate at once.',
+    'Leave out --speculation and --draft, or generate one sequence at a time (--sequences 1).',
+    (p) => `${p.state} has ${p.bytes} bytes a sequence, which is no multiple of ${p.alignment}`,
   ),
   EMBEDDING_TIED: entry<{ architecture: string }>(
     422,
@@ -83,8 +83,8 @@ export const modelErrors = {
   ),
   DRAFT_UNSUPPORTED: entry<{ model: string; found: string; expected: string }>(
     422,
-    'A model of this kind cannot roll back rejected draft tokens.',
-    'Leave out --draft, or use models with a cache of positions for both: no recurrent ones (RWKV) and no encoders.',
+    'A model of this kind cannot be a draft, or have one.',
+    'Leave out --draft, or use a draft with a cache of positions (not RWKV), and no encoders.',
     (p) => `speculation with a draft: ${p.model} has ${p.found}, expected ${p.expected}`,
   ),
   ADAPTER_INVALID: entry<{ adapter: string; found: string; expected: string }>(

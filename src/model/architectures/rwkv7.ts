@@ -2,7 +2,7 @@ import type { Architecture } from '../architecture.ts';
 import { channelMix } from '../blocks/channel-mix.ts';
 import type { Norm } from '../blocks/norm.ts';
 import { timeMix } from '../blocks/time-mix.ts';
-import { type LayerSpec, memoryOf } from '../model-config.ts';
+import { type LayerSpec, groupsOf } from '../model-config.ts';
 import type { GgufValue } from '../../gguf/index.ts';
 import { count, type SyntheticShape } from '../synthetic-family.ts';
 
@@ -39,7 +39,7 @@ export const rwkv7: Architecture = {
     const layers = Array.from({ length: read.count('block_count') }, () => layer);
     return {
       architecture: read.architecture,
-      memory: memoryOf(layers),
+      state: groupsOf(layers),
       width: read.count('embedding_length'),
       trainedContext: read.count('context_length'),
       embedding: { norm: { ...norm, name: 'token_embd_norm' } },

@@ -5,6 +5,7 @@ import { slice } from '../../ops/slice.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block, LayerInputs } from './block.ts';
+import { cacheGroup } from '../state-groups.ts';
 import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
 
@@ -45,7 +46,7 @@ export function attention(spec: AttentionSpec): AttentionBlock {
   return {
     kind: 'attention',
     spec,
-    memory: 'paged',
+    state: cacheGroup(spec.window),
     record: (scope, x, layer) => recordAttention(scope, x, spec, layer),
   };
 }
@@ -61,7 +62,7 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     return rope(g, normed, { table, headSize: keySize, pairs: spec.rope.pairs });
   };
   const query = place(q, 'attn_q_norm');
-  const cache = layer.states.pagedCache({ kvHeads, keySize, valueSize });
+  const cache = layer.states.pagedCache({ kvHeads, keySize, valueSize, window });
   kvAppend(g, cache, place(k, 'attn_k_norm'), v);
   const mixed = attend(g, query, cache, {
     heads,

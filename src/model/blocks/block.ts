@@ -1,6 +1,7 @@
 import type { Tensor } from '../../ops/value.ts';
 import type { LayerStates } from '../layer-states.ts';
 import type { PartScope } from '../part-scope.ts';
+import type { StateGroup } from '../state-groups.ts';
 
 /** What a block records with, beside its input and its layer's weights. */
 export interface LayerInputs {
@@ -22,8 +23,8 @@ export interface Block<out Kind extends string = string, out Spec = unknown> {
   readonly kind: Kind;
   /** Its sizes and switches. */
   readonly spec: Spec;
-  /** What it keeps of a sequence between steps: keys and values of each position, or a state of one size. Default: nothing. */
-  readonly memory?: 'paged' | 'recurrent';
+  /** The group of what it remembers of a sequence between steps. Default: it remembers nothing. */
+  readonly state?: StateGroup;
   /** Records the block over `x`, f32 [rows, width]: what is added to the residual stream, f32 [rows, width]. */
   record(scope: PartScope, x: Tensor, layer: LayerInputs): Tensor;
 }

@@ -15,7 +15,7 @@ export function channelMix(spec: ChannelMixSpec): Block<'channel mix', ChannelMi
   return {
     kind: 'channel mix',
     spec,
-    memory: 'recurrent',
+    state: { kind: 'slots' },
     record(scope, x, { states }) {
       const { g } = scope;
       const before = tokenShift(g, x, states.perSlot('channel shift', x.width));

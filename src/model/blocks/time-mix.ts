@@ -42,7 +42,7 @@ export function timeMix(spec: TimeMixSpec): Block<'time mix', TimeMixSpec> {
   return {
     kind: 'time mix',
     spec,
-    memory: 'recurrent',
+    state: { kind: 'slots' },
     record: (scope, x, layer) => recordTimeMix(scope, x, spec, layer),
   };
 }

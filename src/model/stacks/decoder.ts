@@ -5,9 +5,9 @@ import type { Norm } from '../blocks/norm.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import {
   type EmbeddingSpec,
+  groupsOf,
   type HeadSpec,
   type LayerSpec,
-  memoryOf,
   type ModelConfig,
 } from '../model-config.ts';
 
@@ -163,6 +163,6 @@ export function decoder(
     ...(rotary && { [ROPE]: { parameters: rope, factorsFrom: originalContext } }),
     ...(windowRope && { [WINDOW_ROPE]: { parameters: windowRope } }),
   };
-  const memory = memoryOf(layers);
-  return { architecture, memory, width, trainedContext, embedding: { ...embedding, ropes }, layers, head };
+  const state = groupsOf(layers);
+  return { architecture, state, width, trainedContext, embedding: { ...embedding, ropes }, layers, head };
 }

@@ -3,7 +3,7 @@ import { feedForward } from '../blocks/feed-forward.ts';
 import type { Norm } from '../blocks/norm.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import { ROPE } from './decoder.ts';
-import { type LayerSpec, memoryOf, type ModelConfig, type Pooling } from '../model-config.ts';
+import { groupsOf, type LayerSpec, type ModelConfig, type Pooling } from '../model-config.ts';
 
 /** `pooling_type` as llama.cpp's converters write it. */
 const POOLINGS: Readonly<Record<number, Pooling>> = { 0: 'none', 1: 'mean', 2: 'first', 3: 'last' };
@@ -55,7 +55,7 @@ export function encoder(read: ConfigReader, { rotary }: { rotary: boolean }): Mo
   const layers = Array.from({ length: read.count('block_count') }, () => layer);
   return {
     architecture,
-    memory: memoryOf(layers),
+    state: groupsOf(layers),
     width,
     trainedContext,
     pooling,

@@ -46,9 +46,10 @@ export function syntheticTensors(request: SyntheticTensorRequest): PlannedTensor
     );
     return { shared, x: shared.get('x') as Tensor };
   };
+  const groups = config.state.map((group) => ({ ...group, blocks: 1 }));
   for (const [index, layer] of config.layers.entries()) {
     record(`blk.${index}.`, (scope) => {
-      const states = new LayerStates(scope.g, { blocks: 1, cacheType: 'f16' });
+      const states = new LayerStates(scope.g, { groups, cacheType: 'f16' });
       const { x, shared } = inputs(scope.g);
       recordLayer(scope, layer, x, {
         shared,

@@ -6,11 +6,10 @@ import {
   type DeviceBuffer,
   type PinnedBuffer,
 } from '../../device/index.ts';
-import { SAMPLING_ROW_WORDS } from '../../ops/sampling/sampling-row.ts';
 import { type AdapterChoice, MOST_ADAPTERS_A_ROW } from '../../model/lora/adapter-set.ts';
 import { type BatchShape, ELEMENT_BYTES, type Tensor, tensorBytes } from '../../ops/value.ts';
 
-/** The small inputs of a step, and the words each of them takes for a batch shape. The largest stands last. */
+/** The small inputs of a step, and the words each of them takes for a batch shape. */
 const INPUTS = {
   counts: () => 2,
   ids: (shape: BatchShape) => shape.rows,
@@ -21,8 +20,6 @@ const INPUTS = {
   adapters: (shape: BatchShape) => shape.rows * MOST_ADAPTERS_A_ROW,
   adapter_scales: (shape: BatchShape) => shape.rows * MOST_ADAPTERS_A_ROW,
   output_rows: (shape: BatchShape) => shape.outputs,
-  blocks: (shape: BatchShape) => shape.slots * shape.blocksPerSlot,
-  parameters: (shape: BatchShape) => shape.outputs * SAMPLING_ROW_WORDS,
 } as const;
 
 type InputName = keyof typeof INPUTS;

@@ -8,12 +8,19 @@ import { type Architecture, architectureOf } from '../../model/architecture.ts';
 import { ConfigReader } from '../../model/config-reader.ts';
 import { EMBEDDING_PLACES, EMBEDDING_TABLE, type EmbeddingPlace } from '../../model/embedding-place.ts';
 import type { HostTable } from '../inputs/host-embedding.ts';
-import type { KvCacheSize } from '../../state/kv-block-allocator.ts';
-import { blocksFor, CACHE_TYPES, type CacheType, KV_BLOCK_SIZE } from '../../model/layer-states.ts';
+import { CACHE_TYPES, type CacheType } from '../../model/layer-states.ts';
 import type { AdapterSet } from '../../model/lora/adapter-set.ts';
 import type { ModelConfig } from '../../model/model-config.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { recordModel } from '../../model/model-graphs.ts';
+import {
+  blocksFor,
+  groupsWithin,
+  KV_BLOCK_SIZE,
+  type SizedGroup,
+  type StateGroup,
+} from '../../model/state-groups.ts';
+import { windowBlocks, type WindowedGroupUse } from '../../state/windowed-group.ts';
 import type { PlanSetup } from './plan-setup.ts';
 import { tapGraphs } from '../taps/tap-graphs.ts';
 import type { Taps } from '../taps/tap.ts';
@@ -50,8 +57,7 @@ export interface PlanOptions {
   readonly sequences?: number | undefined;
   /**
    * Most draft tokens of a sequence that are computed at once: proposed by a draft model where there is one, else from
-   * what the text repeats. The text is the same and comes faster, the more of them are accepted. Recurrent models do without.
-   * Default 0, with a draft 4.
+   * what the text repeats. The text is the same and comes faster, the more of them are accepted. Recurrent models keep a checkpoint of each sequence for it. Default 0, with a draft 4.
    */
   readonly speculation?: number | undefined;
   /** Positions that the KV cache holds for all sequences together. Default: the context for each of them. */
@@ -94,7 +100,6 @@ const MOST_SPECULATION = 64;
 export interface ModelDescription {
   readonly config: ModelConfig;
   readonly parts: PlanSetup;
-  readonly cache: KvCacheSize;
   /** What of the file nothing is computed with, known when a part was recorded. */
   readonly unread: UnreadCheck;
 }
@@ -118,17 +123,17 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   // An encoder sees a text as a whole, and all its rows are wanted.
   const usual = options.deterministic ? DETERMINISTIC_BATCH : DEFAULT_BATCH;
   const batch = config.pooling ? context : (options.batch ?? usual);
-  const generating = slots * (1 + (config.memory === 'paged' ? (options.speculation ?? 0) : 0));
+  const speculation = config.pooling ? 0 : (options.speculation ?? 0);
+  const generating = slots * (1 + speculation);
   const rows = Math.min(Math.max(batch, generating), context * slots);
   const outputs = config.pooling ? rows : Math.min(Math.max(generating, options.logitRows ?? 1), rows);
   const { adapters } = source;
   const own = gguf.tensors.map((tensor) => [tensor.name, tensor] as const);
   const tensors = new Map([...own, ...(source.merged ?? []), ...(adapters?.tensors ?? [])]);
-  // Blocks are not shared out by positions: the last one of each sequence may be nearly empty.
-  const { cachePositions = slots * blocksFor(context) * KV_BLOCK_SIZE } = options;
-  const blocks = Math.max(blocksFor(context), blocksFor(cachePositions));
+  const groups = sizedGroups(config, options, { rows, slots, context, drafts: speculation });
+  const checkpoints = speculation > 0 && groups.some(({ kind }) => kind === 'slots');
   const graphOptions = {
-    blocks,
+    groups,
     cacheType: options.cacheType ?? 'f16',
     tokens: outputs,
     context,
@@ -147,7 +152,8 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     },
     hostEmbedding: options.embedding === 'host' ? hostTable(tensors, config, options) : undefined,
     taps: options.taps,
-    shape: { rows, outputs, slots, blocksPerSlot: config.memory === 'paged' ? blocksFor(context) : 1 },
+    shape: { rows, outputs, slots, blocksPerSlot: groups.some(hasTable) ? blocksFor(context) : 1 },
+    state: { groups, slots, context, checkpoints },
     deterministic: options.deterministic,
     decode: options.decode,
     inFlight: options.inFlight ?? DEFAULT_IN_FLIGHT,
@@ -156,7 +162,27 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     poolWeights: options.pool,
     adaptersARow: adapters?.perRow ?? 0,
   };
-  return { config, parts, cache: { blocks, slots, context }, unread };
+  return { config, parts, unread };
+}
+
+function hasTable({ kind }: StateGroup): boolean {
+  return kind !== 'slots';
+}
+
+/** The groups of a model's state, and how many blocks each of them has. */
+function sizedGroups(
+  { state }: ModelConfig,
+  options: PlanOptions,
+  of: Omit<WindowedGroupUse, 'window'>,
+): SizedGroup[] {
+  const { slots, context } = of;
+  // Blocks are not shared out by positions: the last one of each sequence may be nearly empty.
+  const { cachePositions = slots * blocksFor(context) * KV_BLOCK_SIZE } = options;
+  const paged = Math.max(blocksFor(context), blocksFor(cachePositions));
+  return groupsWithin(state, context).map((group) => {
+    if (group.kind === 'windowed') return { ...group, blocks: windowBlocks({ ...of, window: group.window }) };
+    return { ...group, blocks: group.kind === 'paged' ? paged : 0 };
+  });
 }
 
 /** Whether the host decodes blocks for a model: what its workers are for. */

@@ -4,6 +4,7 @@ import type { BatchShape } from '../../ops/value.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import type { HostTable } from '../inputs/host-embedding.ts';
 import type { ModelGraphs } from '../../model/model-graphs.ts';
+import type { StateSize } from '../../state/state-of.ts';
 import type { Taps } from '../taps/tap.ts';
 
 /** What an execution plan is compiled from. */
@@ -28,6 +29,8 @@ export interface PlanSetup {
   readonly preparedSteps?: number | undefined;
   /** Positions that a sequence may have. */
   readonly context: number;
+  /** What sequences leave behind. */
+  readonly state: StateSize;
   /** Whether the weights of a part lie in one buffer. Default: each has its own. */
   readonly poolWeights?: boolean | undefined;
   /** Adapters that a row goes through at once; 0 without adapters. */

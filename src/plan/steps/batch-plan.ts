@@ -12,6 +12,7 @@ import { type Cost, type CostContext, costOf, type OpGraph } from '../../ops/ind
 import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../../ops/value.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import { BatchInputs, type StepInputs } from '../inputs/batch-inputs.ts';
+import type { KeptInputs } from '../inputs/kept-inputs.ts';
 import { HOST_ROWS } from '../../model/embedding-place.ts';
 import { PartPlan } from '../parts/part-plan.ts';
 import { areOfOneKind, type ModelGraphs, type ModelPart } from '../../model/model-graphs.ts';
@@ -35,6 +36,8 @@ export type StepKind = 'forward' | 'generate';
  */
 export class BatchPlan implements Disposable {
   #inputs: BatchInputs | undefined;
+  /** Those of all shapes, which the device keeps from step to step. */
+  #kept: KeptInputs | undefined;
   readonly #steps = new Map<StepKind | number, Promise<Step>>();
   readonly #ready = new Map<StepKind | number, Step>();
   /** Steps that were released and may still run. */
@@ -94,8 +97,9 @@ export class BatchPlan implements Disposable {
     return bytes;
   }
 
-  /** Creates the small inputs, for `inFlight` steps at once. Throws `OUT_OF_MEMORY`. */
-  allocate(inFlight: number): void {
+  /** Creates the small inputs, for `inFlight` steps at once, but for those that are kept. Throws `OUT_OF_MEMORY`. */
+  allocate(inFlight: number, kept: KeptInputs): void {
+    this.#kept = kept;
     this.#inputs = new BatchInputs(this.device, this.shape, inFlight);
   }
 
@@ -159,10 +163,11 @@ export class BatchPlan implements Disposable {
     return this.#ready.has(step);
   }
 
-  /** Queues the upload of an input slot. */
+  /** Queues the upload of an input slot, and of what changed of the inputs that are kept. */
   upload(stream: Stream, input: StepInputs): void {
-    invariant(this.#inputs, 'the inputs were allocated');
+    invariant(this.#inputs && this.#kept, 'the inputs were allocated');
     stream.upload(input.pinned.bytes, this.#inputs.range());
+    this.#kept.upload(stream, input.index);
   }
 
   /** Queues a prepared step, or a prepared part. */
@@ -208,7 +213,8 @@ export class BatchPlan implements Disposable {
     const values = new Map<Tensor | State, BufferRange>();
     for (const input of graph.inputs) {
       const small = this.#inputs?.rangeOf(input, this.shape);
-      values.set(input, small ?? whole(streamName(input.name, part.order - 1)));
+      const kept = this.#kept?.rangeOf(input.name, tensorBytes(input, this.shape));
+      values.set(input, small ?? kept ?? whole(streamName(input.name, part.order - 1)));
     }
     for (const state of graph.states) values.set(state, whole(stateName(part, state)));
     return {

@@ -35,7 +35,7 @@ function tapPart(part: ModelPart, wanted: Set<string>): ModelPart[] {
     ...part,
     name: i === 0 ? part.name : `${part.name}, piece ${i + 1}`,
     graph: piece,
-    slotStates: (part.slotStates ?? []).filter((state) => piece.states.includes(state)),
+    grouped: (part.grouped ?? []).filter(({ state }) => piece.states.includes(state)),
     taps: piece.outputs.flatMap(({ tensor }) => {
       const name = found.get(tensor);
       return name === undefined ? [] : [{ name, output: crossingName(graph, tensor), tensor }];

@@ -83,6 +83,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     this.#writeInputs(batch, job);
     if (profile) job.time(profile, begin, stream);
     if (!this.#sampler) job.uploadMasks(stream);
+    plan.copySlots(stream, this.#parts.state.takeCopies());
     const input = batch.input(job.index);
     await plan.run({ stream, batch, kind, input, awaitsInputs: !runtime.asyncInputs, watch: profile && job });
     if (readsLogits) job.readLogits(stream);
@@ -129,10 +130,9 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const ids = input.view('ids');
     const positions = input.view('positions');
     const slots = input.view('slots');
-    const blocks = input.view('blocks');
-    const width = plan.shape.blocksPerSlot;
     const counts = input.view('counts');
-    const { adaptersARow = 0 } = this.#parts.plan.parts;
+    const { kept, parts } = this.#parts.plan;
+    const { adaptersARow = 0 } = parts;
     counts[0] = step.rows;
     counts[1] = step.outputs;
     let row = 0;
@@ -145,10 +145,10 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
         slots[row] = slot;
         if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);
       }
-      state.writeBlocks(slot, blocks.subarray(slot * width, (slot + 1) * width));
+      this.#parts.plan.writeTables(state, slot);
       for (let i = 0; i < outputs; i++) {
         input.view('output_rows')[output + i] = row - outputs + i;
-        input.view('parameters').set(sequence.sampling, (output + i) * SAMPLING_ROW_WORDS);
+        kept.write('parameters', (output + i) * SAMPLING_ROW_WORDS, sequence.sampling);
       }
     }
   }

@@ -14,12 +14,15 @@ const MOST_PADDING = 128;
 /** Throws `DRAFT_UNSUPPORTED` or `DRAFT_VOCABULARY` where `draft` cannot propose for `model`. */
 export function checkDraft(model: DescribedModel, draft: DescribedModel): void {
   for (const { gguf, config } of [model, draft]) {
-    const { architecture, memory, pooling } = config;
-    const expected = 'a model that continues texts and caches positions';
+    const { architecture, pooling } = config;
+    const found = `an encoder (${architecture})`;
     if (pooling)
-      fail('DRAFT_UNSUPPORTED', { model: gguf.name, found: `an encoder (${architecture})`, expected });
-    if (memory === 'recurrent')
-      fail('DRAFT_UNSUPPORTED', { model: gguf.name, found: `a recurrent state (${architecture})`, expected });
+      fail('DRAFT_UNSUPPORTED', { model: gguf.name, found, expected: 'a model that continues texts' });
+  }
+  // It goes back to where it and the model agree, time and again.
+  if (draft.config.state.some(({ kind }) => kind === 'slots')) {
+    const found = `a recurrent state (${draft.config.architecture})`;
+    fail('DRAFT_UNSUPPORTED', { model: draft.gguf.name, found, expected: 'a draft that caches positions' });
   }
   const [own, others] = [tokensOf(model), tokensOf(draft)];
   const refuse = (found: string, expected: string) =>

@@ -43,6 +43,7 @@ function llamaLayer(): OpGraph {
   const cache = {
     keys: g.state('keys', 'f16', 16, 32),
     values: g.state('values', 'f16', 16, 32),
+    blocks: g.batch.blocks,
     blockSize: 8,
   };
   const normed = rmsNorm(g, x, norm('a'), 1e-5);

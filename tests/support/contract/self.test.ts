@@ -23,6 +23,7 @@ const subject: OpCase = {
     const cache = {
       keys: g.state('k', 'f32', cells, WIDTH),
       values: g.state('v', 'f32', cells, WIDTH),
+      blocks: g.batch.blocks,
       blockSize: 4,
     };
     kvAppend(g, cache, x, x);

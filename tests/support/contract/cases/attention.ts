@@ -22,6 +22,7 @@ export function pagedCache(g: GraphBuilder, batch: RaggedBatch, of: CacheShape):
   return {
     keys: g.state('keys', of.type, batch.cells, of.keys),
     values: g.state('values', of.type, batch.cells, of.values),
+    blocks: g.batch.blocks,
     blockSize: batch.blockSize,
   };
 }

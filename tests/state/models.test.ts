@@ -1,0 +1,22 @@
+import { test } from 'node:test';
+import { openReferenceDevice } from '../../src/devices/reference/index.ts';
+import { openCpu } from '../../src/node/open-cpu.ts';
+import { testStates } from '../support/state-tests.ts';
+
+testStates({
+  name: 'cpu',
+  declare: (claim, run) => void test(claim, run),
+  async with(work) {
+    await using device = await openCpu({ threads: 2 });
+    await work(device);
+  },
+});
+
+testStates({
+  name: 'reference',
+  declare: (claim, run) => void test(claim, run),
+  async with(work) {
+    await using device = openReferenceDevice();
+    await work(device);
+  },
+});

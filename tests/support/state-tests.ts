@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import type { Device } from '../../src/device/index.ts';
+import type { GenerateOptions } from '../../src/engine/generate-options.ts';
+import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
+import type { GgufFile } from '../../src/gguf/index.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { openGguf } from '../../src/node/open-gguf.ts';
+import { familyPaths } from './family-fixtures.ts';
+import { hybrid, hybridModel } from './hybrid-model.ts';
+
+/** A device that is opened for each model. */
+export interface StateDevice {
+  readonly name: string;
+  /** Runs a test, or says why it cannot be run. */
+  declare(claim: string, run: () => Promise<void>): void;
+  /** Gives a device to work with. */
+  with(work: (device: Device) => Promise<void>): Promise<void>;
+  /** What its models are opened with beside what a test wants: plans of which any computes the same. */
+  readonly options?: ModelOptions;
+  /** Rows of a step at most, where more take too long. */
+  readonly rows?: number;
+}
+
+/** Models whose layers do not all remember all positions. */
+const MODELS: Readonly<Record<string, () => Promise<GgufFile>>> = {
+  'a hybrid of recurrence, attention and windows': hybridModel,
+  'windows (Gemma 3)': () => openGguf(familyPaths({ name: 'gemma3', sizes: {} }).model),
+};
+
+/** Few enough cache positions that sequences lose their place, in blocks of 32. */
+const CONTEXT = 160;
+
+/** More than ten windows long. */
+const promptOf = (length: number, from = 0) =>
+  Array.from({ length }, (_, i) => 3 + ((7 * i + i * i + from) % 58));
+
+/** Few tokens can be said, so that what was said is said again, and often not what followed it then. */
+const FEW = new Map(
+  Array.from({ length: 64 }, (_, id) => id)
+    .filter((id) => id < 20 || id > 22)
+    .map((id) => [id, Number.NEGATIVE_INFINITY]),
+);
+
+/** Declares that sequences of models with several groups of state get the same tokens, whatever is done to their states. */
+export function testStates(on: StateDevice): void {
+  for (const [model, file] of Object.entries(MODELS)) {
+    for (const [claim, check] of Object.entries(CLAIMS)) {
+      on.declare(`${claim}: ${model} on ${on.name}`, () =>
+        on.with((device) => check(new Setting(on, device, file))),
+      );
+    }
+  }
+}
+
+/** A device and a model's file, and what is asked of them. */
+class Setting {
+  readonly rows: number;
+  readonly #on: StateDevice;
+  readonly #device: Device;
+  readonly #file: () => Promise<GgufFile>;
+
+  constructor(on: StateDevice, device: Device, file: () => Promise<GgufFile>) {
+    this.rows = on.rows ?? 64;
+    this.#on = on;
+    this.#device = device;
+    this.#file = file;
+  }
+
+  async open(options: ModelOptions = {}): Promise<LanguageModel> {
+    const parts = {
+      gguf: await this.#file(),
+      device: this.#device,
+      architectures: [...ALL_ARCHITECTURES, hybrid],
+      sharesDevice: true,
+    };
+    return LanguageModel.open(parts, { context: CONTEXT, batch: this.rows, ...this.#on.options, ...options });
+  }
+
+  /** What each prompt is continued by, alone on a model that was not used before. */
+  async alone(prompts: readonly (readonly number[])[], options?: GenerateOptions): Promise<number[][]> {
+    const texts: number[][] = [];
+    await using model = await this.open();
+    for (const prompt of prompts) {
+      model.reset();
+      texts.push(await generated(model, prompt, options));
+    }
+    return texts;
+  }
+}
+
+async function generated(
+  model: LanguageModel,
+  prompt: readonly number[],
+  options: GenerateOptions = {},
+): Promise<number[]> {
+  const ids: number[] = [];
+  const how = { maxTokens: 24, temperature: 0.8, seed: 4, ignoreEnd: true, ...options };
+  for await (const { token } of model.generate(prompt, how)) if (token) ids.push(token.id);
+  return ids;
+}
+
+const CLAIMS: Readonly<Record<string, (of: Setting) => Promise<void>>> = {
+  async 'a prompt in one piece and in many'(of) {
+    const [expected] = await of.alone([promptOf(90)]);
+    for (const batch of [7, 1]) {
+      await using model = await of.open({ batch });
+      assert.deepEqual(await generated(model, promptOf(90)), expected, `${batch} rows at once`);
+    }
+  },
+
+  async 'side by side and alone, with little memory'(of) {
+    const prompts = [promptOf(40), promptOf(75, 3), promptOf(5, 9), promptOf(60, 1)];
+    const expected = await of.alone(prompts, { maxTokens: 60 });
+    // Three of them at once would take more blocks than there are: the last to come lose their place and come back.
+    for (const cachePositions of [3 * CONTEXT, CONTEXT]) {
+      await using model = await of.open({ sequences: 3, batch: 16, cachePositions });
+      const texts = prompts.map((prompt) => generated(model, prompt, { maxTokens: 60 }));
+      assert.deepEqual(await Promise.all(texts), expected, `${cachePositions} positions`);
+    }
+  },
+
+  async 'a beginning that others have, too'(of) {
+    const begins = promptOf(70);
+    const prompts = [begins, [...begins, 9, 4], [...begins.slice(0, 66), 8, 7], begins];
+    const expected = await of.alone(prompts);
+    await using model = await of.open({ sequences: 2 });
+    const first = await Promise.all(prompts.map((prompt) => generated(model, prompt)));
+    assert.deepEqual(first, expected);
+    // What the texts before left in their slots is gone on from, as far as it can be.
+    const again: number[][] = [];
+    for (const prompt of prompts) again.push(await generated(model, prompt));
+    assert.deepEqual(again, expected);
+    const [whole = []] = expected;
+    const more = [...begins, ...whole, 5];
+    assert.deepEqual([await generated(model, more)], await of.alone([more]));
+  },
+
+  async 'a state saved and restored'(of) {
+    const [held, prompt] = [promptOf(70), [...promptOf(70), 11, 12, 13]];
+    const expected = await of.alone([prompt]);
+    await using model = await of.open({ sequences: 2 });
+    const snapshot = await model.saveState(held);
+    await generated(model, promptOf(90, 17));
+    await model.restoreState(snapshot);
+    await model.restoreState(snapshot);
+    const both = await Promise.all([generated(model, prompt), generated(model, prompt)]);
+    assert.deepEqual(both, [...expected, ...expected]);
+    const foreign = { ids: held, states: snapshot.states.slice(1) };
+    await assert.rejects(model.restoreState(foreign), { code: 'INVALID_ARGUMENT' });
+  },
+
+  async 'drafts that are accepted and rejected'(of) {
+    const prompts = [promptOf(30), promptOf(45, 3), promptOf(20, 9)];
+    const options = { logitBias: FEW, maxTokens: 80 };
+    const expected = await of.alone(prompts, options);
+    await using model = await of.open({
+      sequences: 3,
+      batch: 24,
+      speculation: 3,
+      cachePositions: 2 * CONTEXT,
+    });
+    const ends: { proposedTokens: number; acceptedTokens: number }[] = [];
+    const texts = prompts.map(async (prompt) => {
+      const stream = model.generate(prompt, { temperature: 0.8, seed: 4, ignoreEnd: true, ...options });
+      const ids: number[] = [];
+      for await (const { token } of stream) if (token) ids.push(token.id);
+      ends.push(stream.end);
+      return ids;
+    });
+    assert.deepEqual(await Promise.all(texts), expected);
+    const total = (name: 'proposedTokens' | 'acceptedTokens') =>
+      ends.reduce((sum, end) => sum + end[name], 0);
+    const [proposed, accepted] = [total('proposedTokens'), total('acceptedTokens')];
+    assert.ok(accepted > 0 && accepted < proposed, `${accepted} of ${proposed} drafts were accepted`);
+  },
+};

@@ -50,6 +50,7 @@ export type {
   Wkv7Intent,
   WkvSurroundings,
 } from './gpu/intent.ts';
+export type { HeadOps } from './gpu/match-heads.ts';
 export { planGraph } from './gpu/plan-graph.ts';
 export { q8Bytes, rowBucket } from './gpu/planned-activations.ts';
 export { HostDevice, type HostDeviceParts } from './host/host-device.ts';

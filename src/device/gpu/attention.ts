@@ -1,13 +1,7 @@
-import type { AttentionOp, MatmulOp, Op } from '../../ops/index.ts';
+import type { AttentionOp, MatmulOp, Op, Tensor } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
-import type { ActivationForm, Counters, HeadGroup, JoinedRows } from './intent.ts';
-import {
-  formatGroups,
-  type HeadOps,
-  matchHeads,
-  matchNormedHeads,
-  type NormedHeadOps,
-} from './match-heads.ts';
+import type { ActivationForm, Counters, HeadGroup, HeadsNormAppendIntent, JoinedRows } from './intent.ts';
+import { formatGroups, type HeadColumns, type HeadOps, matchHeads, productsOf } from './match-heads.ts';
 import type { GpuPlanner } from './planner.ts';
 import { isMatvec, planMatvec, planProduct, takesEpilogues } from './products.ts';
 
@@ -88,112 +82,111 @@ function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
 
 /**
  * Queries, keys and values as one product (one each for weights of different formats) that rotates them and appends to the
- * cache, then attention, its result in the form in which products read it next.
+ * cache, or one behind the products that norms heads as well; then attention, its result in the form in which products read it.
  */
 export function fuseHeads(op: Op, to: GpuPlanner): Fusion | undefined {
-  const heads = op.kind === 'attention' ? matchHeads(op, to.uses) : undefined;
-  if (!heads || !fitsHeads(heads, to)) return undefined;
-  return { ops: Object.values(heads), plan: () => planHeads(heads, to) };
+  const heads = op.kind === 'attention' ? matchHeads(op, to.graph.ops, to.uses) : undefined;
+  if (!heads || !canJoin(productsOf(heads), to)) return undefined;
+  const { norms, rotation, ops } = heads;
+  if (!norms || !rotation) return { ops, plan: () => planHeads(heads, to) };
+  if (!to.has('headsNormAppend') || !fitsHeadNorms(heads, to)) return undefined;
+  return { ops, plan: () => planNormedHeads({ heads, norms, rotation }, to) };
 }
 
-/** Asks the same for few rows and many, so that weights are joined alike in all of a model's plans. */
-function fitsHeads({ q, k, v, rotatedQ }: HeadOps, to: GpuPlanner): boolean {
-  const { pairs, table, headSize } = rotatedQ;
-  const whole = pairs === 'interleaved' || (table.width === headSize && headSize % OUTPUTS_AT_ONCE === 0);
-  const widths = [q, k, v].every(({ out }) => out.width % OUTPUTS_AT_ONCE === 0);
-  return whole && widths && canJoin([q, k, v], to);
-}
-
-/** Whether those of the products that have one format can be one product each. */
+/** Whether those of the products that have one format can be one each; asks the same for few rows and many. */
 function canJoin(products: readonly MatmulOp[], to: GpuPlanner): boolean {
   const groups = formatGroups(products).map((group) => group.map(({ weight }) => weight));
   return groups.every((weights) => takesEpilogues(weights, to) && to.facts.joins(weights));
 }
 
 function planHeads(heads: HeadOps, to: GpuPlanner): void {
-  const { q, k, v, attention } = heads;
+  const { q, attention } = heads;
   const mixed = attentionInForm(attention, to, {
     wanted: to.activations.formLeft(attention.out),
     zeroes: true,
   });
   const appends = appendsInProducts(heads, to);
-  formatGroups([q, k, v]).forEach((group, i) => {
-    const of = { heads, group, zeroed: i === 0 ? mixed.zeroed : undefined };
-    if (appends) planMatvec(to, { x: q.x, weights: weightsOf(group), epilogue: { kind: 'heads', of } });
-    else planJoined(of, to);
+  formatGroups(productsOf(heads)).forEach((group, i) => {
+    const of = headGroup(heads, group, i === 0 ? mixed.zeroed : undefined);
+    const { weights, biases } = of;
+    if (appends) planMatvec(to, { x: q.product.x, weights, epilogue: { kind: 'heads', of } });
+    else {
+      const { memory: joined, width } = planRows({ x: q.product.x, weights, biases }, to);
+      to.add({ kind: 'headsAppend', of, joined, width });
+    }
   });
   mixed.plan();
 }
 
+function headGroup(heads: HeadOps, group: readonly MatmulOp[], zeroed: Counters | undefined): HeadGroup {
+  const columns = [heads.q, heads.k, heads.v];
+  const widthOf = ({ product, width }: HeadColumns) => (group.includes(product) ? width : 0);
+  const widths = { q: widthOf(heads.q), k: widthOf(heads.k), v: widthOf(heads.v) };
+  const biases = group.flatMap((product) =>
+    product.bias
+      ? [product.bias]
+      : columns.flatMap((own) => (own.product === product && own.bias ? [own.bias] : [])),
+  );
+  return { heads, weights: group.map(({ weight }) => weight), biases, widths, zeroed };
+}
+
 /**
- * True where single products rotate and append what they compute. The blocks of a quantized cache must be whole in a group of
- * threads, which they are not where it has pieces of two halves of a head.
+ * True where single products rotate and append what they compute: pairs have to be whole in a group of threads, and so have the
+ * blocks of a quantized cache, which they are not where it has pieces of two halves of a head.
  */
-function appendsInProducts({ q, rotatedQ, append }: HeadOps, to: GpuPlanner): boolean {
-  const { appendsBlocks } = to.facts.attention;
-  const whole = append.cache.keys.type !== 'q8_0' || rotatedQ.pairs === appendsBlocks;
-  return isMatvec(q.x, [q.weight], to) && whole;
+function appendsInProducts({ q, k, v, rotation, append }: HeadOps, to: GpuPlanner): boolean {
+  if (!isMatvec(q.product.x, [q.product.weight], to)) return false;
+  const inOrder = !rotation || rotation.pairs === 'interleaved';
+  const byHalves =
+    rotation?.table.width === rotation?.headSize && (rotation?.headSize ?? 0) % OUTPUTS_AT_ONCE === 0;
+  const widths = [q, k, v].every(({ width }) => width % OUTPUTS_AT_ONCE === 0);
+  const blocks =
+    append.cache.keys.type !== 'q8_0' || (inOrder && to.facts.attention.appendsBlocks === 'interleaved');
+  return (inOrder || byHalves) && widths && blocks;
 }
 
-function weightsOf(group: readonly MatmulOp[]) {
-  return group.map(({ weight }) => weight);
-}
-
-/** One product, then what rotates and appends its rows. */
-function planJoined(of: HeadGroup, to: GpuPlanner): void {
-  const { memory: joined, width } = planRows(of.group, to);
-  to.add({ kind: 'headsAppend', of, joined, width });
-}
-
-/** The products as one, whose rows stand one beside the other in scratch. */
-function planRows(group: readonly MatmulOp[], to: GpuPlanner) {
-  const [{ x, out }] = group as [MatmulOp];
-  const width = group.reduce((sum, product) => sum + product.out.width, 0);
-  const memory = to.temporary(4 * to.capacity(out) * width);
-  const biases = group.flatMap(({ bias }) => (bias ? [bias] : []));
-  planProduct(to, { x, weights: weightsOf(group), epilogue: { kind: 'store', y: memory, biases } });
+/** Products of a tensor as one, whose rows stand one beside the other in scratch. */
+function planRows(of: { readonly x: Tensor } & Pick<HeadGroup, 'weights' | 'biases'>, to: GpuPlanner) {
+  const { x, weights, biases } = of;
+  const width = weights.reduce((sum, { rows }) => sum + rows, 0);
+  const memory = to.temporary(4 * to.capacity(x) * width);
+  planProduct(to, { x, weights, epilogue: { kind: 'store', y: memory, biases } });
   return { memory, width };
 }
 
-/** Queries, keys and values as one product a format, then one launch that norms, rotates and appends heads, then attention. */
-export function fuseNormedHeads(op: Op, to: GpuPlanner): Fusion | undefined {
-  if (op.kind !== 'attention' || !to.has('headsNormAppend')) return undefined;
-  const found = matchNormedHeads(op, to.uses);
-  if (!found || !fitsNormedHeads(found, to)) return undefined;
-  const { q, k, v, append } = found;
-  const heads = [q, k].flatMap(({ product, norm, rotated }) => [product, norm, rotated]);
-  return { ops: [...heads, v, append, op], plan: () => planNormedHeads(found, to) };
-}
-
 /** True where one launch can bind the products' results beside its own buffers, and a cache's blocks are whole in heads. */
-function fitsNormedHeads({ q, k, v, append, attention }: NormedHeadOps, to: GpuPlanner): boolean {
-  const products = [q.product, k.product, v];
-  const heads = [attention.keySize, attention.valueSize];
-  const whole = append.cache.keys.type !== 'q8_0' || heads.every((size) => size % GROUP === 0);
-  const buffers = formatGroups(products).length + HEAD_NORM_BUFFERS;
-  return whole && buffers <= to.facts.buffers && canJoin(products, to);
+function fitsHeadNorms(heads: HeadOps, to: GpuPlanner): boolean {
+  const { append, attention } = heads;
+  const sizes = [attention.keySize, attention.valueSize];
+  const whole = append.cache.keys.type !== 'q8_0' || sizes.every((size) => size % GROUP === 0);
+  return whole && formatGroups(productsOf(heads)).length + HEAD_NORM_BUFFERS <= to.facts.buffers;
 }
 
-function planNormedHeads(heads: NormedHeadOps, to: GpuPlanner): void {
+function planNormedHeads(
+  of: Pick<HeadsNormAppendIntent, 'heads' | 'norms' | 'rotation'>,
+  to: GpuPlanner,
+): void {
+  const { heads } = of;
   const { q, k, v, attention } = heads;
   const mixed = attentionInForm(attention, to, {
     wanted: to.activations.formLeft(attention.out),
     zeroes: true,
   });
   const places = new Map<MatmulOp, JoinedRows>();
-  for (const group of formatGroups([q.product, k.product, v])) {
-    const { memory, width } = planRows(group, to);
+  for (const group of formatGroups(productsOf(heads))) {
+    const { weights, biases } = headGroup(heads, group, undefined);
+    const { memory, width } = planRows({ x: q.product.x, weights, biases }, to);
     let start = 0;
     for (const product of group) {
       places.set(product, { memory, stride: width, start });
       start += product.out.width;
     }
   }
-  const [ofQ, ofK, ofV] = [q.product, k.product, v].map((product) => places.get(product) as JoinedRows) as [
-    JoinedRows,
-    JoinedRows,
-    JoinedRows,
-  ];
-  to.add({ kind: 'headsNormAppend', heads, joined: { q: ofQ, k: ofK, v: ofV }, zeroed: mixed.zeroed });
+  const rowsOf = ({ product, first }: HeadColumns): JoinedRows => {
+    const place = places.get(product) as JoinedRows;
+    return { ...place, start: place.start + first };
+  };
+  const joined = { q: rowsOf(q), k: rowsOf(k), v: rowsOf(v) };
+  to.add({ kind: 'headsNormAppend', ...of, joined, zeroed: mixed.zeroed });
   mixed.plan();
 }

@@ -15,7 +15,7 @@ import type {
   Wkv7Op,
 } from '../../ops/index.ts';
 import type { Temporary } from './graph-lowering.ts';
-import type { HeadOps, NormedHeadOps } from './match-heads.ts';
+import type { HeadOps } from './match-heads.ts';
 
 /** Where a result is put: a value of the graph, or scratch that the plan makes for it. */
 export type Place = Tensor | Temporary;
@@ -50,7 +50,7 @@ export interface GatedEpilogue {
   readonly form: ActivationForm;
 }
 
-/** Queries and keys are rotated, keys and values appended to the cache. */
+/** Queries and keys are rotated where they are, keys and values appended to the cache. */
 export interface HeadsEpilogue {
   readonly kind: 'heads';
   readonly of: HeadGroup;
@@ -65,10 +65,12 @@ export interface Counters {
   readonly count: number;
 }
 
-/** Those of the products of queries, keys and values that are computed as one. */
+/** Those of queries, keys and values that one product computes, in this order; others are 0 wide. */
 export interface HeadGroup {
   readonly heads: HeadOps;
-  readonly group: readonly MatmulOp[];
+  readonly weights: readonly Weight[];
+  readonly biases: readonly Weight[];
+  readonly widths: { readonly q: number; readonly k: number; readonly v: number };
   readonly zeroed: Counters | undefined;
 }
 
@@ -165,7 +167,9 @@ export interface JoinedRows {
 /** As `headsAppend`, with a norm of each head of queries and keys before the rotation. */
 export interface HeadsNormAppendIntent {
   readonly kind: 'headsNormAppend';
-  readonly heads: NormedHeadOps;
+  readonly heads: HeadOps;
+  readonly norms: NonNullable<HeadOps['norms']>;
+  readonly rotation: NonNullable<HeadOps['rotation']>;
   readonly joined: { readonly q: JoinedRows; readonly k: JoinedRows; readonly v: JoinedRows };
   readonly zeroed: Counters | undefined;
 }

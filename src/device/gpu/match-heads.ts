@@ -1,112 +1,132 @@
-import type { AttentionOp, KvAppendOp, MatmulOp, Op, RmsNormOp, RopeOp } from '../../ops/index.ts';
+import type {
+  AttentionOp,
+  BinaryOp,
+  KvAppendOp,
+  MatmulOp,
+  Op,
+  RmsNormOp,
+  RopeOp,
+  SliceOp,
+  Tensor,
+  Weight,
+} from '../../ops/index.ts';
 import type { GraphUses } from './graph-uses.ts';
 
-/** The operators from the normed activations to the mixed heads. */
+/** Columns of a product: all of them, or a slice, which may have a bias of its own. */
+export interface HeadColumns {
+  readonly product: MatmulOp;
+  readonly first: number;
+  readonly width: number;
+  readonly bias: Weight | undefined;
+}
+
+/** The operators from the normed activations to the mixed heads, as what they compute together. */
 export interface HeadOps {
-  readonly q: MatmulOp;
-  readonly k: MatmulOp;
-  readonly v: MatmulOp;
-  readonly rotatedQ: RopeOp;
-  readonly rotatedK: RopeOp;
+  readonly q: HeadColumns;
+  readonly k: HeadColumns;
+  readonly v: HeadColumns;
+  /** What heads of queries and keys are normalized by. */
+  readonly norms: { readonly q: RmsNormOp; readonly k: RmsNormOp } | undefined;
+  /** How queries and keys are rotated. */
+  readonly rotation: Pick<RopeOp, 'table' | 'pairs' | 'headSize'> | undefined;
   readonly append: KvAppendOp;
   readonly attention: AttentionOp;
+  readonly ops: readonly Op[];
+}
+
+/** Heads of queries or keys, or values: where they come from, and what is done with them on the way. */
+interface HeadPath {
+  readonly columns: HeadColumns;
+  readonly norm: RmsNormOp | undefined;
+  readonly rope: RopeOp | undefined;
+  readonly ops: readonly (MatmulOp | SliceOp | BinaryOp | RmsNormOp | RopeOp)[];
 }
 
 /**
- * The group of operators that ends in this attention: products of one tensor, queries and keys rotated alike, keys and values
- * appended to the cache that is attended to, nothing in between read by anyone else. All three products have a bias or none.
+ * The group of operators that ends in this attention: products of one tensor, queries and keys normalized and rotated alike,
+ * or neither, keys and values appended to the cache that is attended to, nothing in between read by anyone else. Queries, keys
+ * and values all have a bias or none. A product may be of several of them, one behind the other.
  */
-export function matchHeads(attention: AttentionOp, uses: GraphUses): HeadOps | undefined {
-  const rotatedQ = uses.producer(attention.q);
-  if (rotatedQ?.kind !== 'rope') return undefined;
-  const q = uses.producer(rotatedQ.x);
-  if (q?.kind !== 'matmul') return undefined;
-  for (const reader of uses.readers(q.x)) {
-    if (reader.kind !== 'matmul' || reader === q) continue;
-    const rotatedK = uses.onlyReader(reader.out);
-    if (rotatedK?.kind !== 'rope') continue;
-    const append = uses.onlyReader(rotatedK.out);
-    if (append?.kind !== 'kvAppend' || append.cache.keys !== attention.cache.keys) continue;
-    const v = uses.producer(append.v);
-    if (v?.kind !== 'matmul' || v.x !== q.x || append.k !== rotatedK.out) continue;
-    const heads = { q, k: reader, v, rotatedQ, rotatedK, append, attention };
-    return areAlone(heads, uses) && areAlike(heads) ? heads : undefined;
+export function matchHeads(attention: AttentionOp, ops: readonly Op[], uses: GraphUses): HeadOps | undefined {
+  const append = ops.find(
+    (op): op is KvAppendOp => op.kind === 'kvAppend' && op.cache.keys === attention.cache.keys,
+  );
+  if (!append || uses.place(append) > uses.place(attention)) return undefined;
+  const { keySize } = attention;
+  const q = pathTo(attention.q, attention, { keySize, uses });
+  const k = pathTo(append.k, append, { keySize, uses });
+  const v = pathTo(append.v, append, { keySize, uses });
+  if (!q || !k || !v || v.rope || v.norm) return undefined;
+  const paths = [q, k, v];
+  if (!areAlike(q, k) || !fillProducts(paths, uses)) return undefined;
+  const biases = paths.filter(({ columns }) => columns.bias ?? columns.product.bias).length;
+  if (biases !== 0 && biases !== 3) return undefined;
+  const norms = q.norm && k.norm ? { q: q.norm, k: k.norm } : undefined;
+  const rotation = q.rope;
+  if (norms && rotation?.headSize !== keySize) return undefined;
+  const members = new Set<Op>(paths.flatMap((path) => path.ops));
+  const columns = { q: q.columns, k: k.columns, v: v.columns };
+  return { ...columns, norms, rotation, append, attention, ops: [...members, append, attention] };
+}
+
+/** The chain that ends in a tensor which only `reader` reads. */
+function pathTo(
+  tensor: Tensor,
+  reader: Op,
+  { keySize, uses }: { readonly keySize: number; readonly uses: GraphUses },
+): HeadPath | undefined {
+  const own = (at: Tensor, by: Op) => (uses.onlyReader(at) === by ? uses.producer(at) : undefined);
+  const last = own(tensor, reader);
+  const rope = last?.kind === 'rope' ? last : undefined;
+  const before = rope ? own(rope.x, rope) : last;
+  const norm = before?.kind === 'rmsNorm' && before.weight.columns === keySize ? before : undefined;
+  const source = norm ? own(norm.x, norm) : before;
+  const added = source?.kind === 'add' && source.b.kind === 'weight' ? source : undefined;
+  const cut = added ? own(added.a, added) : source;
+  const steps = [...(rope ? [rope] : []), ...(norm ? [norm] : [])];
+  if (cut?.kind === 'matmul' && !added) {
+    const columns = { product: cut, first: 0, width: cut.out.width, bias: undefined };
+    return { columns, norm, rope, ops: [...steps, cut] };
   }
-  return undefined;
+  const product = cut?.kind === 'slice' ? uses.producer(cut.x) : undefined;
+  if (cut?.kind !== 'slice' || product?.kind !== 'matmul') return undefined;
+  const { width } = cut.out;
+  const bias = added?.b.kind === 'weight' && added.b.columns === width ? added.b : undefined;
+  if (added && (!bias || product.bias)) return undefined;
+  const columns = { product, first: cut.first, width, bias };
+  return { columns, norm, rope, ops: [...steps, ...(added ? [added] : []), cut, product] };
 }
 
-function areAlone({ q, v, rotatedQ, append, attention }: HeadOps, uses: GraphUses): boolean {
+function areAlike(q: HeadPath, k: HeadPath): boolean {
   return (
-    uses.onlyReader(q.out) === rotatedQ &&
-    uses.onlyReader(rotatedQ.out) === attention &&
-    uses.onlyReader(v.out) === append &&
-    uses.place(append) < uses.place(attention)
+    (q.norm === undefined) === (k.norm === undefined) &&
+    q.rope?.table === k.rope?.table &&
+    q.rope?.headSize === k.rope?.headSize &&
+    q.rope?.pairs === k.rope?.pairs
   );
 }
 
-function areAlike({ q, k, v, rotatedQ, rotatedK }: HeadOps): boolean {
-  const biases = [q, k, v].filter(({ bias }) => bias).length;
-  return (
-    rotatedQ.table === rotatedK.table &&
-    rotatedQ.headSize === rotatedK.headSize &&
-    rotatedQ.pairs === rotatedK.pairs &&
-    (biases === 0 || biases === 3)
-  );
-}
-
-/** A product whose heads are normalized and rotated. */
-export interface NormedHeads {
-  readonly product: MatmulOp;
-  readonly norm: RmsNormOp;
-  readonly rotated: RopeOp;
-}
-
-/** The operators from the normed activations to the mixed heads, heads of queries and keys normalized. */
-export interface NormedHeadOps {
-  readonly q: NormedHeads;
-  readonly k: NormedHeads;
-  readonly v: MatmulOp;
-  readonly append: KvAppendOp;
-  readonly attention: AttentionOp;
-}
-
-/** As `matchHeads`, with norms of queries' and keys' heads before they are rotated. */
-export function matchNormedHeads(attention: AttentionOp, uses: GraphUses): NormedHeadOps | undefined {
-  const q = headsOf(uses.producer(attention.q), uses);
-  if (!q || uses.onlyReader(q.rotated.out) !== attention) return undefined;
-  for (const reader of uses.readers(q.product.x)) {
-    if (reader.kind !== 'matmul') continue;
-    const append = uses.onlyReader(reader.out);
-    if (append?.kind !== 'kvAppend' || append.v !== reader.out) continue;
-    if (append.cache.keys !== attention.cache.keys || uses.place(append) > uses.place(attention)) continue;
-    const k = headsOf(uses.producer(append.k), uses);
-    if (!k || k.product.x !== q.product.x || uses.onlyReader(k.rotated.out) !== append) continue;
-    const heads = { q, k, v: reader, append, attention };
-    return areNormedAlike(heads) ? heads : undefined;
+/** True where the products are of one tensor, and what is taken of them is all that they compute, in its order. */
+function fillProducts(paths: readonly HeadPath[], uses: GraphUses): boolean {
+  const products = new Map<MatmulOp, { end: number; readers: number }>();
+  let before: MatmulOp | undefined;
+  for (const { columns } of paths) {
+    const known = products.get(columns.product);
+    if (columns.first !== (known?.end ?? 0) || (known && before !== columns.product)) return false;
+    before = columns.product;
+    const end = columns.first + columns.width;
+    products.set(columns.product, { end, readers: (known?.readers ?? 0) + 1 });
   }
-  return undefined;
-}
-
-/** The chain that ends in rotated heads, read by nobody else on its way. */
-function headsOf(rotated: Op | undefined, uses: GraphUses): NormedHeads | undefined {
-  if (rotated?.kind !== 'rope') return undefined;
-  const norm = uses.producer(rotated.x);
-  if (norm?.kind !== 'rmsNorm' || norm.weight.columns !== rotated.headSize) return undefined;
-  const product = uses.producer(norm.x);
-  if (product?.kind !== 'matmul') return undefined;
-  const alone = uses.onlyReader(norm.out) === rotated && uses.onlyReader(product.out) === norm;
-  return alone ? { product, norm, rotated } : undefined;
-}
-
-function areNormedAlike({ q, k, v, attention }: NormedHeadOps): boolean {
-  const biases = [q.product, k.product, v].filter(({ bias }) => bias).length;
-  return (
-    q.rotated.table === k.rotated.table &&
-    q.rotated.headSize === k.rotated.headSize &&
-    q.rotated.pairs === k.rotated.pairs &&
-    q.rotated.headSize === attention.keySize &&
-    (biases === 0 || biases === 3)
+  const [first] = products.keys();
+  return [...products].every(
+    ([{ x, out }, { end, readers }]) =>
+      x === first?.x && end === out.width && uses.readers(out).length === readers,
   );
+}
+
+/** The products of heads, each once. */
+export function productsOf({ q, k, v }: HeadOps): readonly MatmulOp[] {
+  return [...new Set([q.product, k.product, v.product])];
 }
 
 /** Neighbours among products whose weights have one format. */

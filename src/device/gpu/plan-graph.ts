@@ -1,5 +1,5 @@
 import type { Op, OpGraph } from '../../ops/index.ts';
-import { fuseHeads, fuseNormedHeads, planAttention } from './attention.ts';
+import { fuseHeads, planAttention } from './attention.ts';
 import { fuseElementProducts } from './element-products.ts';
 import { fuseCombine, fuseExperts, planMatmulExperts } from './experts.ts';
 import type { GpuFacts } from './facts.ts';
@@ -12,7 +12,6 @@ import { fuseMixtures, fuseWkv7, planWkv7 } from './recurrence.ts';
 /** What is computed together, the larger groups first. */
 const FUSES: readonly Fuse[] = [
   fuseHeads,
-  fuseNormedHeads,
   fuseExperts,
   fuseCombine,
   fuseGated,

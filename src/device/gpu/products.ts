@@ -85,10 +85,10 @@ function buffersOf(epilogue: Epilogue): number {
   if (epilogue.kind === 'gated') return 1;
   if (epilogue.kind === 'residual') return 2;
   if (epilogue.kind === 'store') return epilogue.biases.length > 0 ? 2 : 1;
-  const { group, heads } = epilogue.of;
-  const [q, k, v] = [heads.q, heads.k, heads.v].map((product) => group.includes(product));
-  const [bias, table, cells] = [group.some((product) => product.bias), q || k, k || v];
-  return [bias, table, q, cells, k, v].filter(Boolean).length;
+  const { biases, widths, heads } = epilogue.of;
+  const { q, k, v } = widths;
+  const table = heads.rotation && (q > 0 || k > 0);
+  return [biases.length > 0, table, q > 0, k > 0 || v > 0, k > 0, v > 0].filter(Boolean).length;
 }
 
 /** True for products by f16 weights that are computed as two on a BLAS library, whose sums together are as exact as in f32. */
@@ -108,17 +108,11 @@ function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to:
 export function fuseGated(op: Op, to: GpuPlanner): Fusion | undefined {
   const found = op.kind === 'gated' ? matchGated(op, to.uses) : undefined;
   if (op.kind !== 'gated' || !found) return undefined;
-  const { gate, up } = found;
-  const weights = [gate.weight, up.weight];
-  if (!takesEpilogues(weights, to) || !to.facts.joins(weights)) return undefined;
-  return { ops: [gate, up, op], plan: () => planGated(op, { x: gate.x, weights }, to) };
+  if (!takesEpilogues(found.weights, to) || !to.facts.joins(found.weights)) return undefined;
+  return { ops: [...found.ops, op], plan: () => planGated(op, found, to) };
 }
 
-function planGated(
-  op: GatedOp,
-  { x, weights }: { x: Tensor; weights: readonly Weight[] },
-  to: GpuPlanner,
-): void {
+function planGated(op: GatedOp, { x, weights }: GatedProducts, to: GpuPlanner): void {
   const form = gatedForm(to.activations.formLeft(op.out), weights, to.hasFewRows(x));
   const y = to.activations.place(op.out, form);
   planProduct(to, { x, weights, epilogue: { kind: 'gated', fn: op.fn, y, form } });
@@ -130,18 +124,29 @@ function gatedForm(wanted: ActivationForm, weights: readonly Weight[], hasFewRow
   return weights.every(isPacked) ? wanted : 'f32';
 }
 
-/** Gate and up, products of one tensor by weights of one format and without bias, that nobody else reads. */
-function matchGated(
-  op: GatedOp,
-  uses: GraphUses,
-): { readonly gate: MatmulOp; readonly up: MatmulOp } | undefined {
-  if (op.gate === op.up) return undefined;
+/** Gate and up, products of one tensor. */
+interface GatedProducts {
+  readonly x: Tensor;
+  /** Two, or one whose first half of rows is the gate's. */
+  readonly weights: readonly Weight[];
+  readonly ops: readonly Op[];
+}
+
+/** Gate and up, products by weights of one format or halves of one product, without bias, that nobody else reads. */
+function matchGated(op: GatedOp, uses: GraphUses): GatedProducts | undefined {
+  if (op.gate === op.up || uses.onlyReader(op.gate) !== op || uses.onlyReader(op.up) !== op) return undefined;
   const gate = uses.producer(op.gate);
   const up = uses.producer(op.up);
-  if (gate?.kind !== 'matmul' || up?.kind !== 'matmul') return undefined;
-  const alone = uses.onlyReader(op.gate) === op && uses.onlyReader(op.up) === op;
-  const alike = gate.x === up.x && gate.weight.format === up.weight.format && !gate.bias && !up.bias;
-  return alone && alike ? { gate, up } : undefined;
+  if (gate?.kind === 'matmul' && up?.kind === 'matmul') {
+    const alike = gate.x === up.x && gate.weight.format === up.weight.format && !gate.bias && !up.bias;
+    return alike ? { x: gate.x, weights: [gate.weight, up.weight], ops: [gate, up] } : undefined;
+  }
+  if (gate?.kind !== 'slice' || up?.kind !== 'slice' || gate.x !== up.x) return undefined;
+  const both = uses.producer(gate.x);
+  if (both?.kind !== 'matmul' || both.bias || uses.readers(both.out).length !== 2) return undefined;
+  const { width } = op.out;
+  const halves = gate.first === 0 && up.first === width && both.out.width === 2 * width;
+  return halves ? { x: both.x, weights: [both.weight], ops: [both, gate, up] } : undefined;
 }
 
 /** A product and the addition of another tensor to it. */

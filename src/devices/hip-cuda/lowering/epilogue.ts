@@ -14,9 +14,6 @@ export function outputsOf(weights: readonly Weight[], { kind }: Epilogue): numbe
 export function addendOf(epilogue: Epilogue, to: Lowering): Operand {
   if (epilogue.kind === 'residual') return epilogue.addend;
   if (epilogue.kind === 'gated') return NULL;
-  const biases =
-    epilogue.kind === 'store'
-      ? epilogue.biases
-      : epilogue.of.group.flatMap(({ bias }) => (bias ? [bias] : []));
+  const { biases } = epilogue.kind === 'store' ? epilogue : epilogue.of;
   return biases.length > 0 ? to.weight(biases, FLOAT_LAYOUT) : NULL;
 }

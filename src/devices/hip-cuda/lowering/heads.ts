@@ -1,5 +1,10 @@
-import type { Counters, HeadGroup, HeadsAppendIntent, HeadsNormAppendIntent } from '../../../device/index.ts';
-import type { MatmulOp, RopeOp } from '../../../ops/index.ts';
+import type {
+  Counters,
+  HeadGroup,
+  HeadOps,
+  HeadsAppendIntent,
+  HeadsNormAppendIntent,
+} from '../../../device/index.ts';
 import { cacheDefines, cellArgs } from './attention.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
@@ -13,12 +18,12 @@ const APPEND_THREADS = 256;
 const NORM_THREADS = 128;
 
 /** Behind what every matrix-vector product takes: how a product of heads rotates and appends what it computes. */
-export function appendArgs({ heads, group, zeroed }: HeadGroup): readonly Operand[] {
-  const { q, k, rotatedQ, append } = heads;
-  const { cache, batch } = append;
+export function appendArgs({ heads, widths, zeroed }: HeadGroup): readonly Operand[] {
+  const { cache, batch } = heads.append;
   return [
-    ...rotationArgs(rotatedQ),
-    ...widthsIn(group, [q, k]),
+    ...rotationArgs(heads),
+    int(widths.q),
+    int(widths.k),
     ...cellArgs(cache, batch),
     cache.keys,
     cache.values,
@@ -28,23 +33,24 @@ export function appendArgs({ heads, group, zeroed }: HeadGroup): readonly Operan
 
 /** Rotates and appends the rows of a product of heads. */
 export function emitHeadsAppend({ of, joined, width }: HeadsAppendIntent, to: Lowering): void {
-  const { q, k, v, rotatedQ, append } = of.heads;
+  const { attention, append } = of.heads;
   const { cache, batch } = append;
-  const blocks = to.capacity(q.out) * Math.ceil(width / APPEND_THREADS);
+  const { q } = attention;
+  const blocks = to.capacity(q) * Math.ceil(width / APPEND_THREADS);
   const each = blocks > MANY_APPENDING_BLOCKS ? APPENDED_BY_THREAD : 1;
   to.launch({
     file: 'heads-append.hip',
     kernel: 'heads_append',
     defines: { ...cacheDefines(cache), VALUES_A_THREAD: each },
-    grid: [to.capacity(q.out), Math.ceil(width / APPEND_THREADS / each)],
+    grid: [to.capacity(q), Math.ceil(width / APPEND_THREADS / each)],
     block: APPEND_THREADS,
     args: [
-      to.count(q.out),
+      to.count(q),
       joined,
-      ...rotationArgs(rotatedQ),
-      ...widthsIn(of.group, [q, k, v]),
+      ...rotationArgs(of.heads),
+      ...[of.widths.q, of.widths.k, of.widths.v].map(int),
       ...cellArgs(cache, batch),
-      rotatedQ.out,
+      q,
       cache.keys,
       cache.values,
       ...zeroedArgs(of.zeroed),
@@ -53,29 +59,27 @@ export function emitHeadsAppend({ of, joined, width }: HeadsAppendIntent, to: Lo
 }
 
 /** Norms, rotates and appends the rows of products of heads. */
-export function emitHeadsNormAppend(
-  { heads: of, joined, zeroed }: HeadsNormAppendIntent,
-  to: Lowering,
-): void {
-  const { q, k, append, attention } = of;
+export function emitHeadsNormAppend(of: HeadsNormAppendIntent, to: Lowering): void {
+  const { norms, rotation, joined, zeroed } = of;
+  const { append, attention } = of.heads;
   const { cache, batch } = append;
-  const { heads, kvHeads, keySize, valueSize } = attention;
-  const { table, pairs } = q.rotated;
+  const { q, heads, kvHeads, keySize, valueSize } = attention;
+  const { table, pairs } = rotation;
   const parts = [joined.q, joined.k, joined.v];
   to.launch({
     file: 'heads-norm-append.hip',
     kernel: 'heads_norm_append',
     defines: { ...cacheDefines(cache), HEAD_SIZE: keySize },
-    grid: [to.capacity(q.product.out), heads + 2 * kvHeads],
+    grid: [to.capacity(q), heads + 2 * kvHeads],
     block: NORM_THREADS,
     args: [
-      to.count(q.product.out),
+      to.count(q),
       ...parts.flatMap(({ memory, stride }) => [memory, int(stride)]),
       ...parts.map(({ start }) => int(start)),
-      to.weight([q.norm.weight], FLOAT_LAYOUT),
-      to.weight([k.norm.weight], FLOAT_LAYOUT),
-      float(q.norm.epsilon),
-      float(k.norm.epsilon),
+      to.weight([norms.q.weight], FLOAT_LAYOUT),
+      to.weight([norms.k.weight], FLOAT_LAYOUT),
+      float(norms.q.epsilon),
+      float(norms.k.epsilon),
       table,
       int(table.width),
       int(pairs === 'interleaved' ? 1 : 0),
@@ -84,7 +88,7 @@ export function emitHeadsNormAppend(
       int(heads),
       int(kvHeads),
       ...cellArgs(cache, batch),
-      q.rotated.out,
+      q,
       cache.keys,
       cache.values,
       ...zeroedArgs(zeroed),
@@ -92,14 +96,11 @@ export function emitHeadsNormAppend(
   });
 }
 
-/** How heads are rotated. */
-function rotationArgs({ table, pairs, headSize }: RopeOp): readonly Operand[] {
+/** How heads are rotated: nothing of them by a table that is 0 wide. */
+function rotationArgs({ rotation, attention }: HeadOps): readonly Operand[] {
+  if (!rotation) return [NULL, int(0), int(1), int(attention.keySize)];
+  const { table, pairs, headSize } = rotation;
   return [table, int(table.width), int(pairs === 'interleaved' ? 1 : 0), int(headSize)];
-}
-
-/** How wide each product's result is, 0 where the group does not have it. */
-function widthsIn(group: readonly MatmulOp[], products: readonly MatmulOp[]): readonly Operand[] {
-  return products.map((product) => int(group.includes(product) ? product.out.width : 0));
 }
 
 /** Counters to be zeroed, and how many. */

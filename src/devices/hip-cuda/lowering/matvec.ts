@@ -71,7 +71,7 @@ export function emitMatvec({ rows: of, x, weights, epilogue }: MatvecIntent, to:
       int(first.columns / 32),
       int(capacity),
       addendOf(epilogue, to),
-      epilogue.kind === 'heads' ? epilogue.of.heads.rotatedQ.out : epilogue.y,
+      epilogue.kind === 'heads' ? epilogue.of.heads.attention.q : epilogue.y,
       ...(epilogue.kind === 'heads' ? appendArgs(epilogue.of) : []),
     ],
   });

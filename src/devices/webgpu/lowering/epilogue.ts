@@ -36,10 +36,7 @@ export interface Added {
 export function addedBy(epilogue: Epilogue, to: Lowering): Added {
   if (epilogue.kind === 'residual') return { kind: 'residual', args: { addend: read(epilogue.addend) } };
   if (epilogue.kind === 'gated') return { kind: 'none', args: {} };
-  const biases =
-    epilogue.kind === 'store'
-      ? epilogue.biases
-      : epilogue.of.group.flatMap(({ bias }) => (bias ? [bias] : []));
+  const { biases } = epilogue.kind === 'store' ? epilogue : epilogue.of;
   if (biases.length === 0) return { kind: 'none', args: {} };
   return { kind: 'bias', args: { addend: to.vectors(biases, FLOAT_LAYOUT) } };
 }
@@ -92,7 +89,7 @@ export function finishGated(
 }
 
 function finishHeads(of: HeadGroup, { kind, args }: Added, to: Lowering): KernelPart {
-  const { append, rotatedQ } = of.heads;
+  const { append, rotation } = of.heads;
   cacheUnit(append.cache);
   const bound = headArguments(of, to);
   return {
@@ -100,7 +97,7 @@ function finishHeads(of: HeadGroup, { kind, args }: Added, to: Lowering): Kernel
     texts: [
       FINISH_HEADS,
       ADDENDS[kind],
-      rotatedQ.pairs === 'interleaved' ? HEAD_ROWS_IN_ORDER : HEAD_ROWS_BY_HALVES,
+      rotation?.pairs === 'neox' ? HEAD_ROWS_BY_HALVES : HEAD_ROWS_IN_ORDER,
       ...bound.texts,
     ],
     constants: { ...headConstants(of), ...bound.constants },

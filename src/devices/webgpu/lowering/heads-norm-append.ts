@@ -13,11 +13,12 @@ const THREADS = 128;
 const TEAM = 32;
 
 /** Heads of queries and keys normalized and rotated, keys and values appended to the cache: one launch. */
-export function emitHeadsNormAppend({ heads: of, joined }: HeadsNormAppendIntent, to: Lowering): void {
-  const { q, k, append, attention } = of;
+export function emitHeadsNormAppend(of: HeadsNormAppendIntent, to: Lowering): void {
+  const { joined, norms, rotation } = of;
+  const { append, attention } = of.heads;
   const { cache, batch } = append;
   const { heads, kvHeads, keySize, valueSize } = attention;
-  const { table, out } = q.rotated;
+  const { q } = attention;
   const type = cacheType(cache);
   cacheUnit(cache, keySize, valueSize);
   const memories = [...new Set([joined.q.memory, joined.k.memory, joined.v.memory])];
@@ -35,7 +36,7 @@ export function emitHeadsNormAppend({ heads: of, joined }: HeadsNormAppendIntent
     ],
     constants: {
       THREADS,
-      COUNT: to.countOf(out),
+      COUNT: to.countOf(q),
       ...headConstants(of),
       ...placeConstants('Q', joined.q),
       ...placeConstants('K', joined.k),
@@ -45,14 +46,14 @@ export function emitHeadsNormAppend({ heads: of, joined }: HeadsNormAppendIntent
     args: {
       counts: to.counts,
       ...Object.fromEntries(memories.map((memory, i) => [`rows_${i}`, read(memory)])),
-      factors: to.vectors([q.norm.weight, k.norm.weight], FLOAT_LAYOUT),
-      table: read(table),
+      factors: to.vectors([norms.q.weight, norms.k.weight], FLOAT_LAYOUT),
+      table: read(rotation.table),
       ...cells.args,
-      y: write(out),
+      y: write(q),
       keys: written(cache, 'keys'),
       values: written(cache, 'values'),
     },
-    grid: [to.capacity(out), Math.ceil((heads + 2 * kvHeads) / (THREADS / TEAM))],
+    grid: [to.capacity(q), Math.ceil((heads + 2 * kvHeads) / (THREADS / TEAM))],
   });
 }
 
@@ -62,9 +63,9 @@ function storeTexts(type: CellType): readonly string[] {
   return [HEAD_STORES.query, key, value, 'const UNIT = 1u;', ...blockTexts('keys', 'values')];
 }
 
-function headConstants({ q, k, attention }: HeadsNormAppendIntent['heads']): Record<string, Constant> {
-  const { heads, kvHeads, keySize, valueSize } = attention;
-  const { table, pairs } = q.rotated;
+function headConstants({ heads: of, norms, rotation }: HeadsNormAppendIntent): Record<string, Constant> {
+  const { heads, kvHeads, keySize, valueSize } = of.attention;
+  const { table, pairs } = rotation;
   return {
     HEADS: heads,
     KV_HEADS: kvHeads,
@@ -73,8 +74,8 @@ function headConstants({ q, k, attention }: HeadsNormAppendIntent['heads']): Rec
     Q_WIDTH: heads * keySize,
     K_WIDTH: kvHeads * keySize,
     V_WIDTH: kvHeads * valueSize,
-    Q_EPSILON: { f32: q.norm.epsilon },
-    K_EPSILON: { f32: k.norm.epsilon },
+    Q_EPSILON: { f32: norms.q.epsilon },
+    K_EPSILON: { f32: norms.k.epsilon },
     TURNED: table.width,
     INTERLEAVED: pairs === 'interleaved',
   };

@@ -1,5 +1,4 @@
 import type { HeadGroup, HeadsAppendIntent } from '../../../device/index.ts';
-import type { MatmulOp } from '../../../ops/index.ts';
 import {
   HEAD_BLOCK_STORES,
   HEAD_STORES,
@@ -17,16 +16,15 @@ import type { Lowering } from './lowering.ts';
 import type { KernelPart } from './product-input.ts';
 
 /** What rotating and appending want, for products of some of queries, keys and values. */
-export function headConstants({ heads, group }: HeadGroup) {
-  const { q, k, v, rotatedQ } = heads;
-  const widthOf = (product: MatmulOp) => (group.includes(product) ? product.out.width : 0);
+export function headConstants({ heads, widths }: HeadGroup) {
+  const { rotation, attention, append } = heads;
   return {
-    Q_WIDTH: widthOf(q),
-    K_WIDTH: widthOf(k),
-    V_WIDTH: v.out.width,
-    HEAD: rotatedQ.headSize,
-    TURNED: rotatedQ.table.width,
-    INTERLEAVED: rotatedQ.pairs === 'interleaved',
+    Q_WIDTH: widths.q,
+    K_WIDTH: widths.k,
+    V_WIDTH: append.v.width,
+    HEAD: attention.keySize,
+    TURNED: rotation?.table.width ?? 0,
+    INTERLEAVED: rotation?.pairs !== 'neox',
   };
 }
 
@@ -45,22 +43,23 @@ function storeTexts(type: CellType, { hasK, hasV }: { hasK: boolean; hasV: boole
 }
 
 /** What rotating and appending take: only what the group's products write. */
-export function headArguments({ heads, group }: HeadGroup, to: Lowering): KernelPart {
-  const { q, k, v, rotatedQ, append } = heads;
+export function headArguments({ heads, widths }: HeadGroup, to: Lowering): KernelPart {
+  const { rotation, attention, append } = heads;
   const { cache, batch } = append;
   const cells = cellArguments(cache, batch, to);
-  const [hasQ, hasK, hasV] = [group.includes(q), group.includes(k), group.includes(v)];
+  const [hasQ, hasK, hasV] = [widths.q > 0, widths.k > 0, widths.v > 0];
+  const rotated = hasQ || hasK ? rotation : undefined;
   return {
     constants: cells.constants,
     texts: [
       hasQ ? HEAD_STORES.query : HEAD_STORES.noQuery,
-      hasQ || hasK ? TURN_HEADS : TURN_NOTHING,
+      rotated ? TURN_HEADS : TURN_NOTHING,
       ...(hasK || hasV ? [PAGED_CACHE] : []),
       ...storeTexts(cacheType(cache), { hasK, hasV }),
     ],
     args: {
-      ...(hasQ || hasK ? { table: read(rotatedQ.table) } : {}),
-      ...(hasQ ? { y: write(rotatedQ.out) } : {}),
+      ...(rotated ? { table: read(rotated.table) } : {}),
+      ...(hasQ ? { y: write(attention.q) } : {}),
       ...(hasK || hasV ? cells.args : {}),
       ...(hasK ? { keys: written(cache, 'keys') } : {}),
       ...(hasV ? { values: written(cache, 'values') } : {}),
@@ -70,7 +69,7 @@ export function headArguments({ heads, group }: HeadGroup, to: Lowering): Kernel
 
 /** Rotates and appends the rows of a product of heads. */
 export function emitHeadsAppend({ of, joined, width }: HeadsAppendIntent, to: Lowering): void {
-  const { q, append } = of.heads;
+  const { attention, append } = of.heads;
   const isBlocks = append.cache.keys.type === 'q8_0';
   const unit = isBlocks ? 1 : cacheUnit(append.cache);
   const bound = headArguments(of, to);
@@ -80,12 +79,12 @@ export function emitHeadsAppend({ of, joined, width }: HeadsAppendIntent, to: Lo
     texts: [GRID, HEAD_VALUE, isBlocks ? HEADS_APPEND_BLOCKS : HEADS_APPEND, ...bound.texts],
     constants: {
       THREADS: threads,
-      COUNT: to.countOf(q.out),
+      COUNT: to.countOf(attention.q),
       WIDTH: width,
       ...headConstants(of),
       ...bound.constants,
     },
     args: { counts: to.counts, joined: read(joined), ...bound.args },
-    grid: lineGrid(to, Math.ceil((to.capacity(q.out) * width) / unit / threads)),
+    grid: lineGrid(to, Math.ceil((to.capacity(attention.q) * width) / unit / threads)),
   });
 }

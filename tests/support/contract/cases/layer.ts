@@ -12,6 +12,7 @@ import {
   rmsNorm,
   rope,
   ropeTable,
+  slice,
   type Tensor,
 } from '../../../../src/ops/index.ts';
 import { normal } from '../case-data.ts';
@@ -30,6 +31,10 @@ interface LayerShape {
   readonly headNorms?: boolean;
   /** Whether what a block gives is normalized before it is added. */
   readonly blockNorms?: boolean;
+  /** Whether queries, keys and values are one product that is cut up, as gate and up are; and which biases they have. */
+  readonly fused?: 'without bias' | 'one bias' | 'three biases';
+  /** How many values of a head are rotated; all of them where nothing is said. */
+  readonly rotated?: number;
 }
 
 const WIDTH = 256;
@@ -44,18 +49,22 @@ function tamed(elements: Elements, random: () => number): void {
 }
 
 function attentionBlock(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
-  const { format, cacheType, pairs, batch, headNorms = false } = of;
+  const { format, cacheType, pairs, batch, headNorms = false, rotated = HEAD_SIZE } = of;
   const weight = (name: string, rows: number, columns = WIDTH) => g.weight(name, format, rows, columns);
   const kv = KV_HEADS * HEAD_SIZE;
   const cache = pagedCache(g, batch, { type: cacheType, keys: kv, values: kv });
-  const table = ropeTable(g, { dimensions: HEAD_SIZE, base: 10_000, scaling: { kind: 'none' } });
+  const table = rotated > 0 && ropeTable(g, { dimensions: rotated, base: 10_000, scaling: { kind: 'none' } });
   const normed = rmsNorm(g, x, g.weight('attn_norm', F32, 1, WIDTH), 1e-5);
-  const q = matmul(g, normed, weight('attn_q', HEADS * HEAD_SIZE));
-  const k = matmul(g, normed, weight('attn_k', kv));
-  const v = matmul(g, normed, g.weight('attn_v', of.values ?? format, kv, WIDTH));
+  const [q, k, v] = of.fused
+    ? cutUp(g, normed, of)
+    : [
+        matmul(g, normed, weight('attn_q', HEADS * HEAD_SIZE)),
+        matmul(g, normed, weight('attn_k', kv)),
+        matmul(g, normed, g.weight('attn_v', of.values ?? format, kv, WIDTH)),
+      ];
   const turn = (heads: Tensor, norm: string) => {
     const read = headNorms ? rmsNorm(g, heads, g.weight(norm, F32, 1, HEAD_SIZE), 1e-6) : heads;
-    return rope(g, read, { table, headSize: HEAD_SIZE, pairs });
+    return table ? rope(g, read, { table, headSize: HEAD_SIZE, pairs }) : read;
   };
   kvAppend(g, cache, turn(k, 'attn_k_norm'), v);
   const attended = attention(g, turn(q, 'attn_q_norm'), cache, {
@@ -70,6 +79,23 @@ function attentionBlock(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
   return added(g, x, matmul(g, attended, weight('attn_output', WIDTH, HEADS * HEAD_SIZE)), of);
 }
 
+/** Queries, keys and values of one product, with their biases. */
+function cutUp(g: GraphBuilder, x: Tensor, { format, fused }: LayerShape): [Tensor, Tensor, Tensor] {
+  const kv = KV_HEADS * HEAD_SIZE;
+  const rows = HEADS * HEAD_SIZE + 2 * kv;
+  const bias = fused === 'one bias' ? g.weight('attn_qkv_bias', F32, 1, rows) : undefined;
+  const all = matmul(g, x, g.weight('attn_qkv', format, rows, WIDTH), bias);
+  const part = (name: string, first: number, width: number) => {
+    const cut = slice(g, all, { first, width });
+    return fused === 'three biases' ? add(g, cut, g.weight(name, F32, 1, width)) : cut;
+  };
+  return [
+    part('attn_q_bias', 0, HEADS * HEAD_SIZE),
+    part('attn_k_bias', HEADS * HEAD_SIZE, kv),
+    part('attn_v_bias', HEADS * HEAD_SIZE + kv, kv),
+  ];
+}
+
 /** What a block gives, with what went into it. */
 function added(g: GraphBuilder, x: Tensor, given: Tensor, { blockNorms = false }: LayerShape): Tensor {
   if (!blockNorms) return add(g, given, x);
@@ -79,8 +105,13 @@ function added(g: GraphBuilder, x: Tensor, given: Tensor, { blockNorms = false }
 function feedForward(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
   const { format } = of;
   const normed = rmsNorm(g, x, g.weight('ffn_norm', F32, 1, WIDTH), 1e-5);
-  const gate = matmul(g, normed, g.weight('ffn_gate', format, HIDDEN, WIDTH));
-  const up = matmul(g, normed, g.weight('ffn_up', format, HIDDEN, WIDTH));
+  const both = of.fused && matmul(g, normed, g.weight('ffn_up', format, 2 * HIDDEN, WIDTH));
+  const gate = both
+    ? slice(g, both, { first: 0, width: HIDDEN })
+    : matmul(g, normed, g.weight('ffn_gate', format, HIDDEN, WIDTH));
+  const up = both
+    ? slice(g, both, { first: HIDDEN, width: HIDDEN })
+    : matmul(g, normed, g.weight('ffn_up', format, HIDDEN, WIDTH));
   const down = matmul(g, gated(g, 'silu', gate, up), g.weight('ffn_down', format, WIDTH, HIDDEN));
   return added(g, x, down, of);
 }
@@ -98,12 +129,18 @@ function limitFor({ format, cacheType }: LayerShape): OpCase['limit'] & object {
 }
 
 function layerCase(of: LayerShape): OpCase {
-  const { format, cacheType, pairs, batch, values, headNorms = false } = of;
+  const { format, cacheType, pairs, batch, values, fused, rotated } = of;
+  const kinds = [
+    ...(of.headNorms ? ['normed'] : []),
+    ...(of.blockNorms ? ['blocks normed'] : []),
+    ...(fused ? [`fused ${fused}`] : []),
+    ...(rotated === undefined ? [] : [`${rotated} values rotated`]),
+  ];
   const fill = fillCache(batch, KV_HEADS * HEAD_SIZE);
   const formats = values ? `${format.name}, values ${values.name}` : format.name;
   return {
     op: 'layer',
-    name: `llama layer, ${formats}, ${cacheType} cache, ${pairs}${headNorms ? ', normed' : ''}${of.blockNorms ? ', blocks normed' : ''}, ${batch.rows} rows`,
+    name: `llama layer, ${formats}, ${cacheType} cache, ${[pairs, ...kinds].join(', ')}, ${batch.rows} rows`,
     batch,
     record: (g) => {
       const x = g.input('x', { axis: 'rows', width: WIDTH });
@@ -115,7 +152,7 @@ function layerCase(of: LayerShape): OpCase {
 }
 
 function tamedWeights(format: TensorFormat): OpCase['fill'] & object {
-  const names = ['attn_q', 'attn_k', 'attn_v', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down'];
+  const names = ['attn_q', 'attn_k', 'attn_v', 'attn_qkv', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down'];
   return format.encode ? Object.fromEntries(names.map((name) => [name, tamed])) : {};
 }
 
@@ -186,6 +223,36 @@ export const LAYER_CASES: readonly OpCase[] = [
   layerCase({ format: Q8_0, cacheType: 'q8_0', pairs: 'interleaved', batch: alone }),
   layerCase({ format: Q8_0, cacheType: 'q8_0', pairs: 'neox', batch: mixedBatch() }),
   layerCase({ format: Q8_0, cacheType: 'q8_0', pairs: 'neox', batch: prompts, headNorms: true }),
+  layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'neox', batch: alone, fused: 'without bias' }),
+  layerCase({
+    ...{ format: Q4_0, cacheType: 'q8_0', pairs: 'interleaved', batch: mixedBatch() },
+    fused: 'three biases',
+  }),
+  layerCase({
+    format: Q8_0,
+    cacheType: 'f16',
+    pairs: 'neox',
+    batch: prompts,
+    fused: 'one bias',
+    rotated: 32,
+  }),
+  layerCase({ format: Q8_0, cacheType: 'f16', pairs: 'neox', batch: alone, fused: 'one bias', rotated: 0 }),
+  layerCase({ format: Q8_0, cacheType: 'q8_0', pairs: 'neox', batch: plainBatch(2), rotated: 0 }),
+  layerCase({
+    format: F32,
+    cacheType: 'f32',
+    pairs: 'interleaved',
+    batch: mixedBatch(),
+    fused: 'three biases',
+  }),
+  layerCase({
+    format: Q8_0,
+    cacheType: 'f16',
+    pairs: 'interleaved',
+    batch: alone,
+    headNorms: true,
+    fused: 'one bias',
+  }),
   ...[F32, Q8_0, Q4_K, Q6_K].map(tiedCase),
   reused,
 ];

@@ -1,9 +1,10 @@
 // Runs the compiled tests with node's own runner: `node scripts/test.mjs [part of a path ...]`, all of them without one but
 // those in `full/` and `large/`, which take long.
-import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { unpackChromium } from './unpack-chromium.mjs';
 
@@ -16,10 +17,26 @@ const isWanted = (file) => {
   if (folder !== undefined) return wanted.some((part) => part.startsWith(folder) && file.includes(part));
   return wanted.length === 0 || wanted.some((part) => file.includes(part));
 };
+// Files that take long begin first, so that none is left to run alone.
+const LONGEST_FIRST = [
+  'webgpu/contract',
+  'devices/cpu.test',
+  'webgpu/loading',
+  'webgpu/goldens',
+  'webgpu/families',
+  'native/contract',
+  'webgpu/',
+  'native/',
+  'browser/',
+  'goldens/',
+  'server/',
+];
+const turnOf = (file) => LONGEST_FIRST.findIndex((part) => file.startsWith(part)) + 1 || Infinity;
 const files = readdirSync(tests, { recursive: true })
   .map(String)
   .filter((file) => file.endsWith('.test.js') && isWanted(file))
   .sort()
+  .sort((a, b) => (turnOf(a) === turnOf(b) ? 0 : turnOf(a) - turnOf(b)))
   .map((file) => join(tests, file));
 if (files.length === 0) {
   console.error(`no test file matches: ${wanted.join(' ')}`);
@@ -28,19 +45,18 @@ if (files.length === 0) {
 // Node leaves a core to itself, which on two cores is half of them.
 const concurrency = Math.max(2, availableParallelism() - 1);
 const chromium = await unpackChromium(root);
-// A process finds SwiftShader as its only Vulkan driver, and tests find the browser. `LD_LIBRARY_PATH` is read when a process
-// starts, so that a running one cannot set it for itself.
-const environment = chromium && {
-  LD_LIBRARY_PATH: [chromium, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':'),
-  VK_DRIVER_FILES: join(chromium, 'vk_swiftshader_icd.json'),
-  ROCMFORGE_TEST_CHROMIUM: chromium,
-};
-const run = spawnSync(
-  process.execPath,
-  ['--enable-source-maps', '--test', `--test-concurrency=${concurrency}`, '--test-reporter=spec', ...files],
-  {
-    stdio: 'inherit',
-    env: { ...process.env, ...environment },
-  },
-);
-process.exit(run.status ?? 1);
+// The processes of the tests find SwiftShader as their only Vulkan driver, and the browser.
+if (chromium) {
+  process.env.LD_LIBRARY_PATH = [chromium, process.env.LD_LIBRARY_PATH].filter(Boolean).join(':');
+  process.env.VK_DRIVER_FILES = join(chromium, 'vk_swiftshader_icd.json');
+  process.env.ROCMFORGE_TEST_CHROMIUM = chromium;
+}
+// The tests' processes get this one's own options.
+if (!process.execArgv.includes('--enable-source-maps')) process.execArgv.push('--enable-source-maps');
+// Of the files that the command line is given, Node makes an order of its own.
+run({ files, concurrency })
+  .on('test:fail', () => {
+    process.exitCode = 1;
+  })
+  .compose(new spec())
+  .pipe(process.stdout);

@@ -26,18 +26,24 @@ function walk(grammar: TokenGrammar, random: () => number): string | undefined {
   const read: Uint8Array[] = [];
   while (!matcher.canEnd || (read.length < LONGEST && random() < 0.7 && !matcher.isComplete)) {
     if (read.length > 4 * LONGEST) return undefined;
-    const shown = JSON.stringify(Buffer.concat(read).toString());
-    assert.ok(matcher.fill(mask), `nothing follows ${shown}`);
-    const allowed = SPELLED.flatMap((_, id) => (((mask[id >> 5] ?? 0) >>> (id & 31)) & 1 ? [id] : []));
-    const wanted = read.length > LONGEST ? CLOSING : random() < 0.8 ? LIKELY : undefined;
-    const some = allowed.filter((id) => !wanted || wanted.has(SPELLED[id]?.[0] ?? 0));
-    const from = some.length > 0 ? some : allowed;
-    const next = from[Math.floor(random() * from.length)];
-    assert.ok(next !== undefined, `no token follows ${shown}`);
+    const next = matcher.fill(mask) ? choose(mask, read.length, random) : undefined;
+    if (next === undefined) assert.fail(`nothing follows ${JSON.stringify(Buffer.concat(read).toString())}`);
     matcher.accept(next);
     read.push(SPELLED[next] ?? new Uint8Array(0));
   }
   return Buffer.concat(read).toString();
+}
+
+/** A token that the mask lets through behind so many others; undefined where there is none. */
+function choose(mask: Int32Array, length: number, random: () => number): number | undefined {
+  const allowed: number[] = [];
+  for (let id = 0; id < SPELLED.length; id++) {
+    if (((mask[id >> 5] as number) >>> (id & 31)) & 1) allowed.push(id);
+  }
+  const wanted = length > LONGEST ? CLOSING : random() < 0.8 ? LIKELY : undefined;
+  const some = wanted ? allowed.filter((id) => wanted.has(SPELLED[id]?.[0] ?? 0)) : allowed;
+  const from = some.length > 0 ? some : allowed;
+  return from[Math.floor(random() * from.length)];
 }
 
 /** The grammar of a schema; undefined where it is refused with a typed error. */

@@ -12,8 +12,8 @@ export interface FuelOptions {
 }
 
 const UNITS = 20_000_000;
-/** What taking one token or making one mask may cost: about a tenth of a second, five times what a schema of 5 000 properties takes. */
-const TOKEN_UNITS = 150_000;
+/** What taking one token or making one mask may cost: a tenth of a second or two. */
+const TOKEN_UNITS = 250_000;
 /** Units between two looks at the clock. */
 const BETWEEN_LOOKS = 4096;
 

@@ -35,6 +35,8 @@ const UNTHINKING = { reasoning_budget_tokens: 0 };
 
 /** The bundled model's token of `<`, with which `<think>` begins. */
 const OPENS_THOUGHT = 30;
+/** Those that begin a line, behind which it indents as far as it may. */
+const LINE_BREAKS = [201, 1187, 1792, 2298, 3231, 3352, 5188, 6191, 6268];
 
 async function send(path: string, body: object): Promise<{ status: number; text: string }> {
   const response = await server.fetch(post(path, body));
@@ -183,4 +185,47 @@ test('a held answer thinks before it as the template has it, and not where reaso
     assert.equal(said.reasoning_content, undefined);
     assert.ok(said.tokens < 6, `${JSON.stringify(fields)}: ${said.tokens} tokens`);
   }
+});
+
+test('a text that comes to a dead end is a typed error, whole and streamed', async () => {
+  // 33 names there are, which is known when the last of them is written: a schema tells no number of names.
+  const schema = {
+    type: 'object',
+    patternProperties: { '^[a-k][xyz]$': { const: 1 } },
+    additionalProperties: false,
+    minProperties: 34,
+  };
+  const logit_bias = Object.fromEntries(LINE_BREAKS.map((id) => [id, -100]));
+  const ask = {
+    messages: MESSAGES,
+    ...UNTHINKING,
+    max_tokens: 800,
+    seed: 1,
+    logit_bias,
+    json_schema: schema,
+  };
+  const isDeadEnd = (text: string): void => assert.match(text, /the text cannot go on: no token/);
+  const whole = await send('/v1/chat/completions', ask);
+  assert.equal(whole.status, 422, whole.text);
+  isDeadEnd(whole.text);
+  assert.match(whole.text, /GRAMMAR_DEAD_END/);
+  const streamed = await send('/v1/chat/completions', { ...ask, stream: true });
+  assert.equal(streamed.status, 200);
+  const events = eventsOf(streamed.text) as { error?: { code: string }; choices?: object[] }[];
+  assert.ok(events.filter(({ choices }) => choices).length > 33, streamed.text);
+  assert.equal(events.at(-1)?.error?.code, 'GRAMMAR_DEAD_END');
+  const message = {
+    messages: MESSAGES,
+    max_tokens: 800,
+    temperature: 0,
+    thinking: { type: 'disabled' },
+    output_config: { format: { type: 'json_schema', schema } },
+  };
+  const said = await send('/v1/messages', message);
+  assert.equal(said.status, 422, said.text);
+  isDeadEnd(said.text);
+  // Others go on.
+  isChoice(
+    await answer('/v1/chat/completions', { ...ask, json_schema: undefined, guided_choice: ['yes', 'no'] }),
+  );
 });

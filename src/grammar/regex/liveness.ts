@@ -1,21 +1,24 @@
 import { bytesIn } from './byte-sets.ts';
 import type { Derivatives } from './derivatives.ts';
+import { Distances, Nearest } from './distances.ts';
 import { Kind, type Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
 /**
  * Whether languages have texts at all. Without intersection and complement the constructors know; with them, the derivatives are
- * searched in breadth for one that accepts. What was found out is kept with the language.
+ * searched for one that accepts, those first that look the nearest to it. What was found out is kept with the language.
  */
 export class Liveness {
   readonly #languages: Languages;
   readonly #derivatives: Derivatives;
   readonly #goesOn = new Map<Language, boolean>();
   readonly #some: Language;
+  readonly #distances: Distances;
 
   constructor(languages: Languages, derivatives: Derivatives) {
     this.#languages = languages;
     this.#derivatives = derivatives;
+    this.#distances = new Distances(languages);
     this.#some = languages.not(languages.empty);
   }
 
@@ -43,13 +46,16 @@ export class Liveness {
   #search(language: Language): boolean {
     const languages = this.#languages;
     const parents = new Map<Language, Language | undefined>([[language, undefined]]);
-    for (const from of parents.keys()) {
+    const open = new Nearest(this.#distances);
+    open.add(language);
+    for (let from = open.take(); from !== undefined; from = open.take()) {
       for (const [, to] of this.transitions(from)) {
         if (parents.has(to)) continue;
         const isLive = languages.knownLive(to);
         if (isLive === false) continue;
         if (isLive === undefined) {
           parents.set(to, from);
+          open.add(to);
           continue;
         }
         for (let at: Language | undefined = from; at !== undefined; at = parents.get(at))

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { jsonGrammar, schemaGrammar, type SchemaOptions } from '../../../src/grammar/index.ts';
+import {
+  jsonGrammar,
+  PreparedVocabulary,
+  schemaGrammar,
+  TokenGrammar,
+  type SchemaOptions,
+} from '../../../src/grammar/index.ts';
 import { byteGrammar, isText } from '../../support/grammar/byte-matcher.ts';
+import { vocabularyTokenizer } from '../../support/vocabularies.ts';
 
 interface Case {
   readonly schema: unknown;
@@ -212,6 +219,11 @@ const CASES: Readonly<Record<string, Case>> = {
     accept: ['"\\u00e9\\n"', '"\\ud83d\\ude00x"', '"/\\/"'],
     reject: ['"\\u00e9ab"', '"\\ud83d"', '"\\x"', '"\t"'],
   },
+  'a letter far from the end of a long text': {
+    schema: { type: 'string', pattern: '^[^x]*y.{3,400}$', maxLength: 2000 },
+    accept: ['"yabc"', '"yyyy"', `"${'a'.repeat(1500)}yaxx${'y'.repeat(9)}"`, `"y${'b'.repeat(400)}"`],
+    reject: ['"yab"', '"xyabc"', `"y${'b'.repeat(401)}"`, `"${'y'.repeat(2001)}"`, '"abcd"'],
+  },
   'names of prototypes': {
     schema: {
       type: 'object',
@@ -240,4 +252,28 @@ test('any JSON, and any object', () => {
     assert.equal(isText(object, text), text.startsWith('{'), text);
   }
   for (const text of ['', '{"a"}', '[1,]', '{"a":1,}', 'nul', "'a'"]) assert.ok(!isText(value, text), text);
+});
+
+test('masks of a pattern that counts far from the end, in a text whose length is counted too', async () => {
+  const tokenizer = await vocabularyTokenizer('gpt-2');
+  const vocabulary = new PreparedVocabulary({
+    size: tokenizer.vocabularySize,
+    endOfGeneration: new Set(tokenizer.special.endOfGeneration),
+    kind: (id) => (tokenizer.isControl(id) ? 'control' : 'text'),
+    bytes: (id) => tokenizer.tokenBytes(id),
+  });
+  const schema = { type: 'string', pattern: '^[^x]*y.{3,400}$', maxLength: 2000 };
+  const matcher = new TokenGrammar(schemaGrammar(schema), vocabulary).matcher();
+  const mask = new Int32Array(vocabulary.words);
+  const isAllowed = (id = 0): boolean => ((mask[id >>> 5] ?? 0) & (1 << (id & 31))) !== 0;
+  const idOf = (text: string): number | undefined => tokenizer.encode(text, { addSpecial: false })[0];
+  let read = '';
+  for (const id of tokenizer.encode('"my day is xylophones', { addSpecial: false })) {
+    assert.ok(matcher.fill(mask));
+    assert.ok(isAllowed(id), `${tokenizer.tokenText(id)} behind ${read}`);
+    assert.equal(isAllowed(idOf('x')), read.includes('y'), `x behind ${read}`);
+    assert.equal(isAllowed(idOf('"')), read === '' || /y...+/.test(read), `the end behind ${read}`);
+    matcher.accept(id);
+    read += tokenizer.tokenText(id);
+  }
 });

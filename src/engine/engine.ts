@@ -1,8 +1,7 @@
 import { Lifetime } from '../base/disposal.ts';
-import { invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
+import { fail, invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import { checkIds, checkLimits, checkShift } from './check-request.ts';
-import { ContinuousBatcher, type Slice, type ScheduledStep } from '../scheduler/continuous-batcher.ts';
+import { ContinuousBatcher, type ScheduledStep, type Slice } from '../scheduler/continuous-batcher.ts';
 import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from '../runtime/device-run.ts';
 import type { EngineActivity, EngineCounters, EngineSetup } from './engine-setup.ts';
 import type { EvaluateOptions, PositionLogits } from '../runtime/forced-logits.ts';
@@ -12,7 +11,13 @@ import { PROMPT_LOOKUP } from '../scheduler/prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
 import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
 import { type Generation, tokenStream } from '../runtime/generation.ts';
-import { type GenerateRequest, Sequence, type SequenceSink, type TokenStream } from '../runtime/sequence.ts';
+import {
+  type ContextShift,
+  type GenerateRequest,
+  Sequence,
+  type SequenceSink,
+  type TokenStream,
+} from '../runtime/sequence.ts';
 import { SharedLock } from '../runtime/shared-lock.ts';
 import { ExclusiveUse } from '../runtime/exclusive-use.ts';
 import { SlotPool } from '../state/slot-pool.ts';
@@ -395,4 +400,30 @@ export class Engine implements AsyncDisposable {
   #trace({ rows, outputs, slices }: ScheduledStep<Sequence>): void {
     this.#log.trace('step', { rows, outputs, sequences: slices.length, waiting: this.#batcher.waiting });
   }
+}
+
+/** Throws `PROMPT_EMPTY`, `CONTEXT_OVERFLOW` or `TOKEN_OUT_OF_RANGE` for ids that cannot be computed. */
+function checkIds(ids: readonly number[], of: { context: number; vocabulary: number }): void {
+  const { context, vocabulary: size } = of;
+  if (ids.length === 0) fail('PROMPT_EMPTY', {});
+  if (ids.length > context) fail('CONTEXT_OVERFLOW', { tokens: ids.length, context });
+  for (const id of ids) {
+    if (!(Number.isInteger(id) && id >= 0 && id < size)) fail('TOKEN_OUT_OF_RANGE', { id, size });
+  }
+}
+
+/** Throws `INVALID_ARGUMENT` for limits that are no numbers of tokens. */
+function checkLimits(of: { maxTokens: number; speculation: number | undefined }): void {
+  for (const [name, value = 0] of Object.entries(of)) {
+    if (value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && value >= 0)) continue;
+    fail('INVALID_ARGUMENT', { name, found: String(value), expected: 'a whole number of tokens' });
+  }
+}
+
+/** Throws `INVALID_ARGUMENT` where a full context could not make room. */
+function checkShift(shift: ContextShift | undefined, context: number): void {
+  const most = Math.floor(context / 2);
+  if (!shift || (Number.isInteger(shift.keep) && shift.keep >= 0 && shift.keep <= most)) return;
+  const expected = `a whole number of positions, at most ${most}`;
+  fail('INVALID_ARGUMENT', { name: 'shift.keep', found: `${shift.keep}`, expected });
 }

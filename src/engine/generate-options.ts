@@ -1,6 +1,6 @@
 import type { ChatRenderOptions, ReasoningOptions, TokenConstraint } from '../text/index.ts';
 import type { ContextShift } from '../runtime/sequence.ts';
-import type { SamplingParameters } from '../ops/sampling/sampling-row.ts';
+import { DEFAULT_SAMPLING, type SamplingParameters, validateSampling } from '../ops/index.ts';
 
 /** How a text is continued. What is left out takes the defaults of `DEFAULT_SAMPLING`. */
 export interface GenerateOptions extends Partial<
@@ -64,3 +64,19 @@ export interface ChatOptions extends GenerateOptions, ChatRenderOptions {
 /** How an encoded conversation is answered. */
 export type AnswerOptions = GenerateOptions &
   Pick<ChatOptions, 'tools' | 'reasoning' | 'toolChoice' | 'parallelCalls'>;
+
+/** How tokens are chosen, `masked` or not, with the defaults for what the options leave out. Throws `INVALID_ARGUMENT`. */
+export function samplingOf(options: GenerateOptions, masked: boolean): SamplingParameters {
+  const sampling: Record<string, unknown> = {};
+  for (const [name, standard] of Object.entries(DEFAULT_SAMPLING)) {
+    sampling[name] = options[name as keyof GenerateOptions] ?? standard;
+  }
+  const seed = options.seed ?? Math.floor(Math.random() * 2 ** 32);
+  const parameters = {
+    ...sampling,
+    seed,
+    masked,
+  } as unknown as SamplingParameters;
+  validateSampling(parameters);
+  return parameters;
+}

@@ -19,11 +19,15 @@ import { detokenized, type DetokenizedOptions } from './detokenized.ts';
 import { type Embedding, type EmbedOptions, poolingOf, unitVector } from './embedding.ts';
 import type { EngineActivity, EngineCounters } from './engine-setup.ts';
 import type { EngineTarget, TokensRequest, VectorRequest } from './engine-target.ts';
-import type { AnswerOptions, ChatOptions, GenerateOptions } from './generate-options.ts';
+import {
+  type AnswerOptions,
+  type ChatOptions,
+  type GenerateOptions,
+  samplingOf,
+} from './generate-options.ts';
 import { formOf } from './held-text.ts';
 import type { ModelText } from './model-text.ts';
 import { checkCall } from './option-names.ts';
-import { samplingOf } from './sampling-of.ts';
 import { TextStream } from './text-stream.ts';
 
 /**

@@ -2,7 +2,15 @@ import { Lifetime } from '../base/disposal.ts';
 import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import type { BlockDecoder, Device, DeviceEvent, FileRows, MemoryBudget, Stream } from '../device/index.ts';
+import type {
+  BlockDecoder,
+  DecodeWork,
+  Device,
+  DeviceEvent,
+  FileRows,
+  MemoryBudget,
+  Stream,
+} from '../device/index.ts';
 import type { ByteSource } from '../io/index.ts';
 import { type LoadBreakdown, LoadClock, type LoadPhase } from './load-clock.ts';
 import { type LoadProgress, ProgressReporter } from './load-progress.ts';
@@ -13,10 +21,10 @@ import type { LoadTrace } from './load-trace.ts';
 import { PinnedPages, type PinnedRows } from './pinned-pages.ts';
 import { PinnedRing, type RingSlot } from './pinned-ring.ts';
 import { readChunk, WINDOW_SLACK_BYTES, windowOf } from './read-window.ts';
-import { scalarDecoder } from './scalar-decoder.ts';
 import { lanes, type WaitingLine } from '../base/waiting-line.ts';
 import { type Chunk, chunksOf, type WeightJob } from './weight-job.ts';
 import { allOrNone, WeightLoad, type WeightLoadOptions } from './weight-load.ts';
+import { floatToHalf } from '../base/half.ts';
 
 /** How a loader is sized. Every count has a default that saturates a PCIe 5 link from the page cache. */
 export interface LoaderOptions extends Partial<LoaderSizes> {
@@ -388,4 +396,21 @@ function sourcesOf(jobs: readonly WeightJob[]): Set<ByteSource> {
 function positive(name: string, count: number): number {
   if (Number.isSafeInteger(count) && count > 0) return count;
   return fail('INVALID_ARGUMENT', { name, found: String(count), expected: 'a positive whole number' });
+}
+
+/** Decodes on the calling thread by the formats' own decoders: everywhere there is, and slow. */
+export const scalarDecoder: BlockDecoder = {
+  threads: 1,
+  async decode(work) {
+    decodeScalar(work);
+  },
+  async [Symbol.asyncDispose]() {},
+};
+
+function decodeScalar({ format, source, become, into }: DecodeWork): void {
+  const blocks = source.byteLength / format.blockBytes;
+  const floats = new Float32Array(blocks * format.blockElements);
+  format.decode(source, 0, floats, 0, blocks);
+  if (become.name === 'F16') into.set(new Uint8Array(Uint16Array.from(floats, floatToHalf).buffer));
+  else into.set(new Uint8Array(floats.buffer));
 }

@@ -1,6 +1,5 @@
 import { isRocmforgeError } from '../base/errors.ts';
 import type { Device, PinnedBuffer, SharedBlock } from '../device/index.ts';
-import { sharedBlock } from './shared-block.ts';
 
 /** Slots of one memory begin at multiples of this: every page size there is divides it. */
 const PAGE_BYTES = 64 * 1024;
@@ -141,4 +140,13 @@ export class PinnedRing implements Disposable {
     this.#memory ??= share(ringBytes);
     return this.#memory.bytes.subarray(half * this.#halfBytes, (half + 1) * this.#halfBytes);
   }
+}
+
+const WASM_PAGE_BYTES = 64 * 1024;
+
+/** Memory that threads share and drivers pin: of what JavaScript has, only WebAssembly's is both. */
+function sharedBlock(byteLength: number): SharedBlock {
+  const pages = Math.ceil(byteLength / WASM_PAGE_BYTES);
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  return { bytes: new Uint8Array(memory.buffer), [Symbol.dispose]: () => {} };
 }

@@ -11,7 +11,8 @@ export interface Imports {
 const IMPORT =
   /^\s*(?:import|export)\b[^'";]*?\bfrom\s*'([^']+)'|^\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'/gm;
 
-function importsOf({ path, text }: SourceFile): Imports {
+/** What one file imports. */
+export function importsOf({ path, text }: SourceFile): Imports {
   const names = [...text.matchAll(IMPORT)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
   return {
     file: path,

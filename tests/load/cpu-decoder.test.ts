@@ -4,7 +4,7 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import type { BlockDecoder, WorkerHandle } from '../../src/device/index.ts';
 import { openCpuDecoder } from '../../src/devices/cpu/index.ts';
 import { ALL_FORMATS, F16, F32 } from '../../src/formats/index.ts';
-import { scalarDecoder } from '../../src/load/scalar-decoder.ts';
+import { scalarDecoder } from '../../src/load/async-model-loader.ts';
 import { kernelBytes, openDecoder } from '../../src/node/open-cpu.ts';
 import { nodeWorkerHost } from '../../src/node/worker-host.ts';
 import { seededRandom } from '../support/random.ts';

@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
-import { channelMix } from '../blocks/channel-mix.ts';
+import { channelMix, timeMix } from '../blocks/rwkv7.ts';
 import type { Norm } from '../blocks/norm.ts';
-import { timeMix } from '../blocks/time-mix.ts';
 import { type LayerSpec, groupsOf } from '../model-config.ts';
 import type { GgufValue } from '../../gguf/index.ts';
 import { count, type SyntheticShape } from '../synthetic-family.ts';

@@ -10,6 +10,7 @@ import type { PlanBuffers } from '../memory/plan-buffers.ts';
 import { WeightGroup } from './weight-group.ts';
 import type { WeightAllocation, WeightPlacement } from '../memory/weight-placement.ts';
 import { StreamedWeights } from './streamed-weights.ts';
+import type { PlanSetup } from '../parts/plan-setup.ts';
 
 /** What the weights of a model are made of. */
 export interface ModelWeightsParts {
@@ -224,4 +225,22 @@ function placeInSlots({ parts, placement, buffers }: ModelWeightsParts): void {
 
 function sumOf(groups: readonly WeightGroup[]): number {
   return groups.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+/** Keys of the weights that do not stay as in the file and that the device decodes, readied for that. */
+export async function decodedOnDevice(
+  { device, decode }: PlanSetup,
+  parts: readonly (readonly PlannedWeight[])[],
+): Promise<ReadonlySet<string>> {
+  const keys = new Set<string>();
+  if (decode === 'host' || !device.readyToDecode) return keys;
+  for (const { key, packed, tensors } of parts.flat()) {
+    const ready: boolean[] = [];
+    for (const [part, { format }] of tensors.entries()) {
+      if (format === packed.parts[part]?.format) continue;
+      ready.push(await device.readyToDecode(packed, part, format));
+    }
+    if (ready.length > 0 && ready.every(Boolean)) keys.add(key);
+  }
+  return keys;
 }

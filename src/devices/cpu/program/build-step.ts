@@ -2,12 +2,13 @@ import { type BatchShape, capacityOf } from '../../../ops/index.ts';
 import type { Allocation, BankSet } from '../memory/bank-set.ts';
 import type { Place } from '../memory/cpu-buffer.ts';
 import { withOperands } from '../protocol/call-table.ts';
-import type { SegmentTable, StepTable, TaskTable } from '../protocol/step-table.ts';
+import type { SegmentTable, Split, StepTable, TaskTable } from '../protocol/step-table.ts';
 import type { CpuExecutable } from './cpu-program.ts';
 import type { Phase, ScheduledTask } from './schedule.ts';
 import type { Slot } from '../lowering/slots.ts';
-import { splitOf } from './split.ts';
 import { Staging, type StagingRound, type Travel } from './staging.ts';
+import { alignUp } from '../../../base/bytes.ts';
+import { CHUNKS_A_THREAD, LARGEST_CHUNK, SMALLEST_CHUNK } from './chunk-size.ts';
 
 /** A step's table, and the memory that it took for operands which live in another bank than their task. */
 export interface BuiltStep {
@@ -120,4 +121,19 @@ function capacitiesOf(shape: BatchShape): SegmentTable['capacity'] {
     slots: capacityOf('slots', shape),
     one: 1,
   };
+}
+
+/** How a task is divided for a number of threads. */
+function splitOf(task: ScheduledTask, threads: number): Split {
+  const { axis, columns, calls, locality } = task;
+  const rowsTogether = calls.some((call) => call.rowsTogether);
+  if (locality === 'row') {
+    return { axis, rowsTogether, columns: 1, columnUnit: 1, columnGrain: 1, byColumns: false };
+  }
+  const unit = Math.min(columns, task.columnUnit);
+  const columnBytes = calls.reduce((sum, call) => sum + call.columnBytes, 0);
+  const even = (columns * columnBytes) / (threads * CHUNKS_A_THREAD);
+  const bytes = Math.min(LARGEST_CHUNK, Math.max(SMALLEST_CHUNK, even));
+  const columnGrain = Math.max(unit, alignUp(Math.floor(bytes / columnBytes), unit));
+  return { axis, rowsTogether, columns, columnUnit: unit, columnGrain, byColumns: locality === 'wide' };
 }

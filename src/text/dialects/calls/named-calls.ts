@@ -1,10 +1,12 @@
 import type { NamedCalls } from '../call-forms.ts';
-import type { CallContext, CallSyntax } from '../call-context.ts';
-import { namedCallsRule } from '../forced/named-calls-rule.ts';
+import type { CallContext, CallRules, CallSyntax } from '../call-context.ts';
 import type { Reading } from '../scanner.ts';
 import { writeNamedCalls } from '../written-calls.ts';
 import { readArguments } from './object-call.ts';
 import { objectCalls } from './object-calls.ts';
+import type { Rule } from '../../../grammar/index.ts';
+import { argumentsRule } from '../forced/fields.ts';
+import { choice, letters, LINE, marker, number, sequence, several, text } from '../forced/rules.ts';
 
 const LONGEST_NAME = 256;
 
@@ -77,4 +79,25 @@ function* readShort(
 /** Name and id of `functions.NAME:NUMBER`. */
 function unnumbered(written: string): [name: string, id: string] {
   return [written.replace(/^functions\./, '').replace(/:\d+$/, ''), written];
+}
+
+/** Calls that are a name and a JSON object. Throws as `schemaGrammar`. */
+function namedCallsRule(form: NamedCalls, { tools, isParallel }: CallRules): Rule {
+  const { section, open, type = '', between, id, written = {}, close = '' } = form;
+  const before = marker(written.before ?? between[0] ?? '');
+  const { idLength } = written;
+  const calls = [...tools].map(([name, parameters]) => {
+    const named = form.isNumbered ? sequence(text(`functions.${name}:`), number()) : text(name);
+    const marked =
+      id && idLength !== undefined ? { mark: marker(id.mark), id: letters(idLength) } : undefined;
+    const head = !marked
+      ? named
+      : id?.isFirst
+        ? sequence(marked.id, marked.mark, named)
+        : sequence(named, marked.mark, marked.id);
+    const behind = marker((written.behind ?? '') + close);
+    return sequence(marker(open + type), head, before, argumentsRule(parameters), behind);
+  });
+  const all = several(choice(...calls), isParallel, LINE);
+  return section ? sequence(marker(section.open), all, marker(section.close)) : all;
 }

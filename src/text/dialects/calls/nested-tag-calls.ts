@@ -1,9 +1,12 @@
-import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
-import { nestedTagCallsRule } from '../forced/nested-tag-calls-rule.ts';
+import { brokenEnd, type CallContext, type CallRules, type CallSyntax } from '../call-context.ts';
 import { isSchema, type Parameters } from '../parameters.ts';
 import type { Reading, Scanner } from '../scanner.ts';
 import { writeNestedTagCalls } from '../written-calls.ts';
 import { readValue } from './parameter-calls.ts';
+import type { Rule } from '../../../grammar/index.ts';
+import { fieldsOf, fieldsRule } from '../forced/fields.ts';
+import { bareRule } from '../forced/raw-values.ts';
+import { choice, marker, sequence, several, text } from '../forced/rules.ts';
 
 /** Deeper values are malformed. */
 const DEEPEST = 32;
@@ -139,4 +142,24 @@ function* readShort(scanner: Scanner, end: string): Reading<string | undefined> 
     name += text;
   });
   return found === undefined || name.length > LONGEST_NAME ? undefined : name.trim();
+}
+
+/** Calls whose every tag has a token before it; objects and lists are written as JSON. Throws `SCHEMA_UNSUPPORTED`. */
+function nestedTagCallsRule(token: string, { tools, isParallel }: CallRules): Rule {
+  const calls = [...tools].map(([name, parameters]) => {
+    const fields = fieldsOf(parameters).map((field) => {
+      const close = `${token}</${field.name}>`;
+      const value = bareRule(parameters, field, close);
+      const open = sequence(marker(`${token}<`), text(`${field.name}>`));
+      return {
+        rule: sequence(open, value, marker(token), text(close.slice(token.length))),
+        isRequired: field.isRequired,
+      };
+    });
+    const head = sequence(marker(`${token}<invoke name="`), text(`${name}">`));
+    return sequence(head, fieldsRule(fields, sequence()), marker(token), text('</invoke>'));
+  });
+  const open = sequence(marker(token), text('<tool_call>\n'));
+  const all = several(choice(...calls), isParallel, text('\n'));
+  return sequence(open, all, text('\n'), marker(token), text('</tool_call>'));
 }

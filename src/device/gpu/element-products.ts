@@ -25,7 +25,8 @@ export function fuseElementProducts(op: Op, to: GpuPlanner): Fusion | undefined 
 
 /** True for products of few rows by weights that are numbers. */
 function isElementProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
-  return to.hasFewRows(x) && NUMBERS.has(weight.format.name) && weight.columns % ROW_UNIT === 0;
+  const whole = weight.columns % ROW_UNIT === 0 && to.facts.joins([weight]);
+  return to.hasFewRows(x) && NUMBERS.has(weight.format.name) && whole;
 }
 
 /** A product and the steps that follow, so far. */

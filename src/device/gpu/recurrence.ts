@@ -6,6 +6,8 @@ import type { GpuPlanner } from './planner.ts';
 
 /** With more rows, norms are computed once, not by every group of threads. */
 const ROWS_NORMED_INSIDE = 4;
+/** Buffers of mixtures beside their factors: rows, the norm's factors and terms, what is kept, results. */
+const OTHER_MIXTURE_BUFFERS = 5;
 /** With fewer rows, or fewer a sequence, chunks of the recurrence would be mostly empty. */
 const LEAST_CHUNKED_ROWS = 16;
 const LEAST_CHUNKED_ROWS_A_SLOT = 4;
@@ -18,7 +20,10 @@ export function fuseMixtures(op: Op, to: GpuPlanner): Fusion | undefined {
   if (mixtures.length === 0 || mixtures.length !== uses.readers(op.out).length) return undefined;
   const last = Math.max(...mixtures.map((mixture) => uses.place(mixture)));
   const early = mixtures.some(({ out }) => uses.readers(out).some((reader) => uses.place(reader) < last));
-  if (early) return undefined;
+  // Results that somebody else sees cannot be laid side by side.
+  const inner = mixtures.every(({ out }) => uses.readers(out).length > 0);
+  const buffers = new Set(mixtures.map(({ t }) => t)).size + OTHER_MIXTURE_BUFFERS;
+  if (early || !inner || buffers > to.facts.buffers) return undefined;
   const norm = normOf(op, mixtures.length + 1, to);
   return {
     ops: [op, ...mixtures, ...(norm ? [norm] : [])],

@@ -8,14 +8,7 @@ import { MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { DENSE_LAYOUT } from './weight-layout.ts';
 
 /** Intents without a kernel in WGSL. */
-const LACKS = [
-  'libraryProduct',
-  'splitF16',
-  'splitProduct',
-  'elementProducts',
-  'mixtures',
-  'mixedWkv7',
-] as const;
+const LACKS = ['libraryProduct', 'splitF16', 'splitProduct', 'mixedWkv7'] as const;
 
 /** An intent without a kernel in WGSL. */
 export type Lacked = (typeof LACKS)[number];

@@ -6,6 +6,7 @@ import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert } from './convert.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
+import { emitElementProducts } from './element-products.ts';
 import { emitAddedExperts, launchChoices, launchGatedChoices } from './expert-matvec.ts';
 import { emitCombineResidual, lowerCombineExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
 import { type Lacked, webgpuFacts } from './facts.ts';
@@ -14,6 +15,7 @@ import { emitHeadsNormAppend } from './heads-norm-append.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { emitMatvec } from './matvec.ts';
+import { emitMixtures } from './mixtures.ts';
 import { emitNormResidual, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { emitProduct } from './product.ts';
 import {
@@ -42,6 +44,8 @@ const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
   addedExperts: emitAddedExperts,
   combineResidual: emitCombineResidual,
   normResidual: emitNormResidual,
+  elementProducts: emitElementProducts,
+  mixtures: emitMixtures,
   wkv7: emitWkv7,
   embed: lowerEmbed,
   routeExperts: lowerRouteExperts,

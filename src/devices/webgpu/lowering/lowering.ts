@@ -1,5 +1,11 @@
 import { fail, invariant } from '../../../base/errors.ts';
-import { GraphLowering, type LaunchScratch } from '../../../device/index.ts';
+import { alignUp } from '../../../base/bytes.ts';
+import {
+  BUFFER_ALIGNMENT,
+  GraphLowering,
+  type LaunchScratch,
+  type Temporary,
+} from '../../../device/index.ts';
 import { type OpGraph, stateBytes, type Tensor, tensorBytes, type Weight } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import type { KernelModule } from '../launching/kernel-module.ts';
@@ -9,9 +15,16 @@ import type { LoweredProgram } from './lowered-program.ts';
 import type { WebGpuWeight } from './webgpu-weight.ts';
 import type { WeightLayout } from './weight-layout.ts';
 
+/** The memory that a tensor's rows lie in, and at which byte of it. */
+export interface RowsPlace {
+  readonly memory: Tensor | Temporary;
+  readonly offset: number;
+}
+
 /** Collects the launches of a graph, the weights they want and the scratch they share. */
 export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope {
   readonly #launches: { readonly plan: LaunchPlan; readonly module: KernelModule }[] = [];
+  readonly #joined = new Map<Operand, RowsPlace>();
 
   constructor(
     graph: OpGraph,
@@ -52,6 +65,27 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
     return read({ kind: 'chunk', weight: laidOut, chunk });
   }
 
+  /**
+   * Lays tensors that no launch names yet one after the other, so that one binding spans them all. Gives the memory, and where each
+   * one begins in bytes. None of them may be an output of the graph.
+   */
+  join(tensors: readonly Tensor[]): { readonly memory: Temporary; readonly offsets: readonly number[] } {
+    const offsets: number[] = [];
+    let end = 0;
+    for (const tensor of tensors) {
+      offsets.push(end);
+      end += alignUp(tensorBytes(tensor, this.graph.shape), BUFFER_ALIGNMENT);
+    }
+    const memory = this.temporary(end);
+    tensors.forEach((tensor, i) => this.#joined.set(tensor, { memory, offset: offsets[i] as number }));
+    return { memory, offsets };
+  }
+
+  /** What a kernel binds to read or write a tensor among others that it was laid beside, and where in it the tensor begins. */
+  rowsOf(tensor: Tensor): RowsPlace {
+    return this.#joined.get(tensor) ?? { memory: tensor, offset: 0 };
+  }
+
   launch(plan: LaunchPlan): void {
     const { name, texts, constants = {} } = plan;
     const parameters = Object.entries(plan.args).map(([parameter, { type, access }]) => ({
@@ -66,7 +100,8 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
 
   finish(): LoweredProgram {
     const operandsOf = ({ args }: LaunchPlan) => Object.values(args).map(({ operand }) => operand);
-    const scratch = this.planScratch(this.#launches.map(({ plan }) => operandsOf(plan)));
+    const memoryOf = (operand: Operand) => this.#joined.get(operand)?.memory ?? operand;
+    const scratch = this.planScratch(this.#launches.map(({ plan }) => operandsOf(plan).map(memoryOf)));
     return {
       weights: this.weights,
       scratchBytes: scratch.byteLength,
@@ -91,7 +126,10 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
       const why = `${byteLength} bytes are more than the ${this.target.bindingBytes} of a binding`;
       fail('OP_UNSUPPORTED', { device: 'webgpu', op: name, why });
     }
-    const offset = scratch.offsetOf(operand);
+    const place = this.#joined.get(operand);
+    const within = place?.offset ?? 0;
+    const start = scratch.offsetOf(place?.memory ?? operand);
+    const offset = start === undefined ? undefined : start + within;
     if (offset !== undefined) return { of: 'scratch', offset, byteLength };
     if (operand.kind === 'chunk') return { of: operand.weight, offset: operand.chunk.offset, byteLength };
     invariant(operand.kind !== 'temporary', 'temporaries are scratch');

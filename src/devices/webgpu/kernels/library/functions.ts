@@ -115,7 +115,7 @@ const ACTIVATIONS: Readonly<Record<Activation, string>> = {
   softplus: 'max(0.0, x) + logarithm_of_one_plus(exponential(-abs(x)))',
 };
 
-/** `activation(x)` for a function of that name; wants `FUNCTIONS`. */
-export function activationText(fn: Activation): string {
-  return `fn activation(x: f32) -> f32 { return ${ACTIVATIONS[fn]}; }`;
+/** `activation(x)`, or what it is to be called, for a function; wants `FUNCTIONS`. */
+export function activationText(fn: Activation, name = 'activation'): string {
+  return `fn ${name}(x: f32) -> f32 { return ${ACTIVATIONS[fn]}; }`;
 }

@@ -1,0 +1,179 @@
+import type { ElementProduct, ElementProductsIntent, ElementStep } from '../../../device/index.ts';
+import type { Activation, Tensor, Weight } from '../../../ops/index.ts';
+import { elementProductsTexts, type GroupProduct } from '../kernels/element-products.ts';
+import { floatText } from '../kernels/library/float-text.ts';
+import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
+import { reduceText } from '../kernels/library/reduce.ts';
+import { type Argument, type Operand, read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
+import { matrixOf } from './matrix.ts';
+import { bucketOf } from './staging.ts';
+import { denseType, FLOAT_LAYOUT } from './weight-layout.ts';
+
+const THREADS = 256;
+/** Threads that compute an output, and outputs of a workgroup. */
+const TEAM = 32;
+const OUTPUTS = THREADS / TEAM;
+/** A value of a vector, the vector's element or its only one. */
+const VECTORS = 'vectors';
+
+/** Products that do not build on each other, in as few launches as bind their buffers. */
+export function emitElementProducts({ products }: ElementProductsIntent, to: Lowering): void {
+  const outputs = new Set(to.graph.outputs.map(({ tensor }) => tensor));
+  const inner = products.map(({ out }) => out).filter((out) => !outputs.has(out));
+  if (inner.length > 1) to.join(inner);
+  let launch = new GroupLaunch(to);
+  for (const product of products) {
+    if (launch.take(product)) continue;
+    launch.emit();
+    launch = new GroupLaunch(to);
+    launch.take(product);
+  }
+  launch.emit();
+}
+
+/** Products of one launch, and the buffers that they bind. */
+class GroupLaunch {
+  readonly #to: Lowering;
+  #products: readonly ElementProduct[] = [];
+
+  constructor(to: Lowering) {
+    this.#to = to;
+  }
+
+  /** Takes a product in, if all its buffers can be bound with the others'. */
+  take(product: ElementProduct): boolean {
+    const more = [...this.#products, product];
+    const fits = new GroupBuffers(more, this.#to).count <= this.#to.target.storageBindings;
+    if (!fits && this.#products.length > 0) return false;
+    this.#products = more;
+    return true;
+  }
+
+  emit(): void {
+    const [first] = this.#products as readonly [ElementProduct];
+    const to = this.#to;
+    const capacity = to.capacity(first.op.x);
+    const buffers = new GroupBuffers(this.#products, to);
+    let end = 0;
+    const placed = this.#products.map((product, p): GroupProduct => {
+      const { x, weight } = product.op;
+      end += Math.ceil(weight.rows / OUTPUTS);
+      const { name, at } = buffers.place(x, 'read');
+      return {
+        ...{ weight: `weight_${p}`, input: name, inputAt: at / 4 },
+        ...{ columns: weight.columns, outputs: weight.rows, end },
+        store: storeText(product, buffers),
+      };
+    });
+    const fns = new Set(
+      this.#products.flatMap(({ steps }) => steps.flatMap(({ op }) => (op.kind === 'unary' ? [op.fn] : []))),
+    );
+    to.launch({
+      name: 'element_products',
+      texts: [
+        ...elementProductsTexts(placed, denseType(first.op.weight)),
+        reduceText(to.target, { team: TEAM, threads: THREADS }),
+        ...(fns.size > 0 ? [FUNCTIONS] : []),
+        ...[...fns].map((fn) => activationText(fn, nameOf(fn))),
+      ],
+      constants: { THREADS, COUNT: to.countOf(first.op.x), CAPACITY: capacity, ROWS: bucketOf(capacity) },
+      args: { counts: to.counts, ...buffers.args },
+      grid: [end],
+    });
+  }
+}
+
+/** The buffers of a launch: weights, the memories that are read and written, and all vectors as one. */
+class GroupBuffers {
+  readonly #to: Lowering;
+  readonly #products: readonly ElementProduct[];
+  readonly #memories = { read: new Map<Operand, string>(), write: new Map<Operand, string>() };
+  readonly #vectors: readonly Weight[];
+
+  constructor(products: readonly ElementProduct[], to: Lowering) {
+    this.#to = to;
+    this.#products = products;
+    const operands = products.flatMap(({ steps }) => steps.flatMap((step) => step.operands));
+    const biases = products.flatMap(({ op }) => (op.bias ? [op.bias] : []));
+    this.#vectors = [...new Set([...biases, ...operands.filter((operand) => operand.kind === 'weight')])];
+    for (const { op, out } of products) {
+      this.place(op.x, 'read');
+      this.place(out, 'write');
+    }
+    for (const operand of operands) if (operand.kind === 'tensor') this.place(operand, 'read');
+  }
+
+  get count(): number {
+    const { read: from, write: into } = this.#memories;
+    return this.#products.length + from.size + into.size + (this.#vectors.length > 0 ? 1 : 0);
+  }
+
+  get args(): Readonly<Record<string, Argument>> {
+    const { read: from, write: into } = this.#memories;
+    const weights = this.#products.map(
+      ({ op }, p) => [`weight_${p}`, weightOf(op.weight, this.#to)] as const,
+    );
+    return {
+      ...Object.fromEntries(weights),
+      ...Object.fromEntries([...from].map(([memory, name]) => [name, read(memory, 'array<vec4<f32>>')])),
+      ...(this.#vectors.length > 0 ? { [VECTORS]: this.#to.vectors(this.#vectors, FLOAT_LAYOUT) } : {}),
+      ...Object.fromEntries([...into].map(([memory, name]) => [name, write(memory)])),
+    };
+  }
+
+  /** The parameter that a tensor lies in, and the element at which it begins. */
+  place(tensor: Tensor, use: 'read' | 'write'): { readonly name: string; readonly at: number } {
+    const { memory, offset } = this.#to.rowsOf(tensor);
+    const known = this.#memories[use];
+    const name = known.get(memory) ?? `${use === 'read' ? 'rows' : 'y'}_${known.size}`;
+    known.set(memory, name);
+    return { name, at: offset / 4 };
+  }
+
+  /** An operand's element that belongs to output `n` of a row, the element `at` of its product. */
+  operandText(operand: Tensor | Weight): string {
+    if (operand.kind === 'weight') {
+      const before = this.#vectors.slice(0, this.#vectors.indexOf(operand));
+      const start = before.reduce((sum, { rows, columns }) => sum + rows * columns, 0);
+      return operand.columns === 1 ? `${VECTORS}[${start}u]` : `${VECTORS}[${start}u + n]`;
+    }
+    const { name, at } = this.place(operand, 'read');
+    return `${name}[(${at}u + at) / 4u][(${at}u + at) % 4u]`;
+  }
+}
+
+/** A weight of one chunk, in vectors. */
+function weightOf(weight: Weight, to: Lowering): Argument {
+  const matrix = matrixOf([weight], to);
+  const [chunk] = matrix.weight.chunks;
+  return matrix.argument(chunk as NonNullable<typeof chunk>);
+}
+
+function storeText({ op, steps, out }: ElementProduct, buffers: GroupBuffers): string {
+  const sum = op.bias ? `(value + ${buffers.operandText(op.bias)})` : 'value';
+  const value = steps.reduce((text, step) => stepText(step, text, buffers), sum);
+  const { name, at } = buffers.place(out, 'write');
+  return `${name}[${at}u + at] = ${value};`;
+}
+
+function stepText({ op, operands }: ElementStep, value: string, buffers: GroupBuffers): string {
+  const [first, second] = operands.map((operand) => buffers.operandText(operand));
+  switch (op.kind) {
+    case 'unary':
+      return `${nameOf(op.fn)}(${value})`;
+    case 'scale':
+      return `(${floatText(op.factor)} * ${value})`;
+    case 'add':
+      return `(${value} + ${first})`;
+    case 'mul':
+      return `(${value} * ${first})`;
+    case 'lerp':
+      return `mixture(${first}, ${second}, ${value})`;
+  }
+}
+
+/** What an activation's function is called in texts. */
+function nameOf(fn: Activation): string {
+  return `${fn}_of`;
+}

@@ -21,50 +21,6 @@ fn main(@builtin(global_invocation_id) thread: vec3<u32>) {
 }
 `;
 
-/** A workgroup takes a head of a slot, a thread a row of the head's matrix, from the slot's first row to its last. */
-export const WKV7 = /* wgsl */ `
-var<workgroup> all_r: array<f32, HEAD_SIZE>;
-var<workgroup> all_w: array<f32, HEAD_SIZE>;
-var<workgroup> all_k: array<f32, HEAD_SIZE>;
-var<workgroup> removal: array<f32, HEAD_SIZE>;
-var<workgroup> rate: array<f32, HEAD_SIZE>;
-
-@compute @workgroup_size(HEAD_SIZE)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let slot = group.y;
-  let kept = (slot * WIDTH + group.x * HEAD_SIZE + thread) * HEAD_SIZE;
-  var line: array<f32, HEAD_SIZE>;
-  var loaded = false;
-  for (var row = 0u; row < u32(counts[0]); row++) {
-    if (u32(slots[row >> 2u][row & 3u]) != slot) { continue; }
-    if (positions[row >> 2u][row & 3u] == 0) {
-      for (var j = 0u; j < HEAD_SIZE; j++) { line[j] = 0.0; }
-    } else if (!loaded) {
-      for (var j = 0u; j < HEAD_SIZE; j++) { line[j] = state[kept + j]; }
-    }
-    loaded = true;
-    let i = row * WIDTH + group.x * HEAD_SIZE + thread;
-    all_r[thread] = r[i];
-    all_w[thread] = w[i];
-    all_k[thread] = k[i];
-    removal[thread] = kk[i];
-    rate[thread] = kk[i] * a[i];
-    workgroupBarrier();
-    var removed = 0.0;
-    for (var j = 0u; j < HEAD_SIZE; j++) { removed -= line[j] * removal[j]; }
-    var sum = 0.0;
-    for (var j = 0u; j < HEAD_SIZE; j++) {
-      line[j] = line[j] * all_w[j] + (removed * rate[j] + v[i] * all_k[j]);
-      sum += line[j] * all_r[j];
-    }
-    y[i] = sum;
-    workgroupBarrier();
-  }
-  if (!loaded) { return; }
-  for (var j = 0u; j < HEAD_SIZE; j++) { state[kept + j] = line[j]; }
-}
-`;
-
 /** A workgroup takes a head of a row: `v[i] * sum_j r[j] k[j] factors[j]`. */
 export const WKV_BONUS = /* wgsl */ `
 @compute @workgroup_size(THREADS)

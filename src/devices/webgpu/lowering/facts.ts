@@ -8,7 +8,7 @@ import { MATVEC_ROWS, stagedBytes } from './staging.ts';
 import { DENSE_LAYOUT } from './weight-layout.ts';
 
 /** Intents without a kernel in WGSL. */
-const LACKS = ['libraryProduct', 'splitF16', 'splitProduct', 'mixedWkv7'] as const;
+const LACKS = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
 
 /** An intent without a kernel in WGSL. */
 export type Lacked = (typeof LACKS)[number];
@@ -19,6 +19,9 @@ const WANTED_GROUPS = 256;
 const SHORTEST_PARTITION = 64;
 /** Elements of a quantized group: f16 rows are whole ones. */
 const GROUP = 32;
+
+/** Heads of RWKV-7 whose threads are a power of two. */
+const MIXED_HEAD = { unit: 32, most: 64 } as const;
 
 /** What a GPU under WebGPU can do. */
 export function webgpuFacts(target: GpuTarget): GpuFacts<Lacked | 'attentionTiles'> {
@@ -44,7 +47,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<Lacked | 'attentionTile
       appendsBlocks: 'never',
     },
     experts: { readsNumbers: true, groups: false },
-    wkv7: { chunkedHead: undefined, mixedHead: undefined },
+    wkv7: { chunkedHead: undefined, mixedHead: MIXED_HEAD },
   };
 }
 

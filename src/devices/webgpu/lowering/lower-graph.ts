@@ -19,7 +19,6 @@ import { emitMixtures } from './mixtures.ts';
 import { emitNormResidual, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { emitProduct } from './product.ts';
 import {
-  emitWkv7,
   lowerGroupNorm,
   lowerL2Norm,
   lowerLerp,
@@ -30,6 +29,7 @@ import {
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
+import { emitMixedWkv7, emitWkv7 } from './wkv7.ts';
 
 const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
   convert: emitConvert,
@@ -47,6 +47,7 @@ const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
   elementProducts: emitElementProducts,
   mixtures: emitMixtures,
   wkv7: emitWkv7,
+  mixedWkv7: emitMixedWkv7,
   embed: lowerEmbed,
   routeExperts: lowerRouteExperts,
   scaleExperts: lowerScaleExperts,

@@ -1,15 +1,10 @@
-import { fail } from '../../../base/errors.ts';
-import type { Wkv7Intent } from '../../../device/index.ts';
 import type { GroupNormOp, L2NormOp, LerpOp, SliceOp, TokenShiftOp, WkvBonusOp } from '../../../ops/index.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
-import { GROUP_NORM, L2_NORM, lerpText, SLICE, TOKEN_SHIFT, WKV7, WKV_BONUS } from '../kernels/recurrence.ts';
+import { GROUP_NORM, L2_NORM, lerpText, SLICE, TOKEN_SHIFT, WKV_BONUS } from '../kernels/recurrence.ts';
 import { launchElementwise } from './elementwise.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
-
-/** Threads that every device has in a workgroup: a head's rows take one each. */
-const LARGEST_HEAD = 256;
 
 export function lowerSlice({ x, first, out }: SliceOp, to: Lowering): void {
   const constants = { FIRST: first, SOURCE_WIDTH: x.width };
@@ -39,33 +34,6 @@ export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lower
       y: write(out),
     },
     grid: [Math.ceil(out.width / threads)],
-  });
-}
-
-export function emitWkv7({ op }: Wkv7Intent, to: Lowering): void {
-  const { headSize, batch, out } = op;
-  if (headSize > LARGEST_HEAD) {
-    const why = `its heads are ${headSize} wide, more than ${LARGEST_HEAD}`;
-    fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'wkv7', why });
-  }
-  to.launch({
-    name: 'wkv7',
-    texts: [WKV7],
-    constants: { HEAD_SIZE: headSize, WIDTH: out.width },
-    args: {
-      counts: to.counts,
-      slots: to.index(batch.slots),
-      positions: to.index(batch.positions),
-      r: read(op.r),
-      w: read(op.w),
-      k: read(op.k),
-      v: read(op.v),
-      kk: read(op.kk),
-      a: read(op.a),
-      state: write(op.state),
-      y: write(out),
-    },
-    grid: [out.width / headSize, to.graph.shape.slots],
   });
 }
 

@@ -1,0 +1,180 @@
+import type { Loop } from './library/loop.ts';
+
+/** A tensor of rows: the parameter that it lies in, and the element at which it begins. */
+export interface PlacedRows {
+  readonly name: string;
+  readonly at: number;
+}
+
+/** `NAME_at(i)`: element `i` of a tensor. */
+export function rowsText(name: string, rows: PlacedRows): string {
+  return `fn ${name}_at(i: u32) -> f32 { return ${rows.name}[${rows.at}u + i]; }`;
+}
+
+/** What of RWKV-7's layer is computed with the recurrence: nothing, what makes its keys, or what becomes of its result as well. */
+export type WkvMixed = 'none' | 'keys' | 'all';
+
+/** How a head's matrix is shared out. */
+export interface WkvShape {
+  readonly headSize: number;
+  /** Threads of a row of the matrix. */
+  readonly split: number;
+  readonly mixed: WkvMixed;
+}
+
+/** The vectors that surround the recurrence, one after the other: removal, draws, the token's own part, the norm's factors and terms. */
+const KEYS = /* wgsl */ `
+fn removal_key(key: f32, n: u32, thread: u32) -> f32 {
+  let off = key * vectors[n];
+  return off / max(LENGTH_EPSILON, sqrt(head_total(off * off, thread)));
+}
+fn drawn_key(key: f32, rate: f32, n: u32) -> f32 { return key + (key * rate - key) * vectors[WIDTH + n]; }
+`;
+
+const HEAD_TOTAL = /* wgsl */ `
+// The sum over a head's values, which every thread of a row holds alike.
+fn head_total(value: f32, thread: u32) -> f32 { return head_sum(value, thread) / f32(SPLIT); }
+`;
+
+/**
+ * RWKV-7's recurrence: a workgroup takes a head of a slot, `SPLIT` threads a row of the head's matrix, from the slot's first row to
+ * its last. Wants `part_sum`, and `head_sum` where the keys are made of others.
+ */
+export function wkv7RowsTexts({ headSize, split, mixed }: WkvShape, loop: Loop): readonly string[] {
+  const columns = headSize / split;
+  // Neighbouring threads hold neighbouring fours.
+  const columnOf = (c: string) => (split === 1 ? c : `(${c} / 4u * ${4 * split}u + 4u * part + ${c} % 4u)`);
+  const each = (body: (c: string) => string) => loop('c', columns, body);
+  const step = /* wgsl */ `
+    var removed = 0.0;
+    ${each((c) => ` removed -= line[${c}] * removal[${columnOf(c)}]; `)}
+    removed = part_sum(removed, thread);
+    var sum = 0.0;
+    ${each(
+      (c) => /* wgsl */ `
+      let j = ${columnOf(c)};
+      line[${c}] = line[${c}] * all_w[j] + (removed * rate[j] + value * all_k[j]);
+      sum += line[${c}] * all_r[j];
+    `,
+    )}
+    sum = part_sum(sum, thread);
+`;
+  const load = each((c) => ` line[${c}] = state[kept + ${columnOf(c)}]; `);
+  const store = each((c) => ` state[kept + ${columnOf(c)}] = line[${c}]; `);
+  return [
+    MEMORY,
+    ...(mixed === 'none' ? [] : [HEAD_TOTAL, KEYS]),
+    rowsMain(columns, mixed, { load, step, store }),
+  ];
+}
+
+const MEMORY = /* wgsl */ `
+const THREADS = HEAD * SPLIT;
+var<workgroup> all_r: array<f32, HEAD>;
+var<workgroup> all_w: array<f32, HEAD>;
+var<workgroup> all_k: array<f32, HEAD>;
+var<workgroup> removal: array<f32, HEAD>;
+var<workgroup> rate: array<f32, HEAD>;
+`;
+
+function rowsMain(
+  columns: number,
+  mixed: WkvMixed,
+  of: { load: string; step: string; store: string },
+): string {
+  const keys =
+    mixed === 'none'
+      ? 'let off = kk_at(i);'
+      : 'let off = removal_key(key, n, thread);\n    key = drawn_key(key, own_rate, n);';
+  const bonus = 'let bonus = head_total(r_at(i) * key * vectors[2u * WIDTH + n], thread);';
+  const finish = /* wgsl */ `
+    let centred = sum - head_total(sum, thread) / f32(HEAD);
+    let scale = 1.0 / sqrt(head_total(centred * centred, thread) / f32(HEAD) + NORM_EPSILON);
+    sum = (centred * scale * vectors[3u * WIDTH + n] + vectors[4u * WIDTH + n] + value * bonus) * gate_at(i);
+`;
+  return /* wgsl */ `
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let slot = group.y;
+  let own = thread / SPLIT;
+  let part = thread % SPLIT;
+  let n = group.x * HEAD + own;
+  let kept = (slot * WIDTH + n) * HEAD;
+  var line: array<f32, ${columns}>;
+  var loaded = false;
+  for (var row = 0u; row < u32(counts[0]); row++) {
+    if (u32(slots[row >> 2u][row & 3u]) != slot) { continue; }
+    if (positions[row >> 2u][row & 3u] == 0) {
+      line = array<f32, ${columns}>();
+    } else if (!loaded) {
+      ${of.load}
+    }
+    loaded = true;
+    let i = row * WIDTH + n;
+    var key = k_at(i);
+    let own_rate = a_at(i);
+    let value = v_at(i);
+    ${keys}
+    ${mixed === 'all' ? bonus : ''}
+    if (part == 0u) {
+      all_r[own] = r_at(i);
+      all_w[own] = w_at(i);
+      all_k[own] = key;
+      removal[own] = off;
+      rate[own] = off * own_rate;
+    }
+    workgroupBarrier();
+    ${of.step}
+    ${mixed === 'all' ? finish : ''}
+    if (part == 0u) { y[i] = sum; }
+    workgroupBarrier();
+  }
+  if (!loaded) { return; }
+  ${of.store}
+}
+`;
+}
+
+/**
+ * What becomes of the recurrence's result: normalized by heads, joined by the token's own part, and gated. A team of 32 threads takes
+ * a head of a row. Wants `team_sum`.
+ */
+export const WKV7_FINISH = /* wgsl */ `
+const HEADS = WIDTH / HEAD;
+const OWN = HEAD / 32u;
+
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) thread: u32) {
+  let item = group_of(group, groups) * (THREADS / 32u) + thread / 32u;
+  let rows = u32(counts[COUNT]);
+  let row = min(item / HEADS, max(rows, 1u) - 1u);
+  let first = item % HEADS * HEAD + thread % 32u;
+  var own = 0.0;
+  var sum = 0.0;
+  var values: array<f32, OWN>;
+  for (var c = 0u; c < OWN; c++) {
+    let n = first + 32u * c;
+    let i = row * WIDTH + n;
+    let key = k_at(i);
+    own += r_at(i) * (key + (key * a_at(i) - key) * vectors[WIDTH + n]) * vectors[2u * WIDTH + n];
+    values[c] = mixed[i];
+    sum += values[c];
+  }
+  let bonus = team_sum(own, thread);
+  let mean = team_sum(sum, thread) / f32(HEAD);
+  var square = 0.0;
+  for (var c = 0u; c < OWN; c++) {
+    values[c] -= mean;
+    square = fma(values[c], values[c], square);
+  }
+  let scale = 1.0 / sqrt(team_sum(square, thread) / f32(HEAD) + NORM_EPSILON);
+  if (item / HEADS >= rows) { return; }
+  for (var c = 0u; c < OWN; c++) {
+    let n = first + 32u * c;
+    let i = row * WIDTH + n;
+    let normed = values[c] * scale * vectors[3u * WIDTH + n] + vectors[4u * WIDTH + n];
+    y[i] = (normed + v_at(i) * bonus) * gate_at(i);
+  }
+}
+`;

@@ -1,0 +1,136 @@
+import { fail } from '../../../base/errors.ts';
+import type { MixedWkv7Intent, Temporary, Wkv7Intent, WkvSurroundings } from '../../../device/index.ts';
+import type { Tensor, Wkv7Op } from '../../../ops/index.ts';
+import { GRID } from '../kernels/library/grid.ts';
+import { loopFor } from '../kernels/library/loop.ts';
+import { reduceText } from '../kernels/library/reduce.ts';
+import { type PlacedRows, rowsText, WKV7_FINISH, wkv7RowsTexts, type WkvMixed } from '../kernels/wkv7.ts';
+import { type Argument, type Operand, read, write } from './launch-plan.ts';
+import { lineGrid } from './line-grid.ts';
+import type { Lowering } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+/** Threads that every device has in a workgroup: a head's rows take one each, or more. */
+const MOST_THREADS = 256;
+const FINISH_THREADS = 256;
+const TEAM = 32;
+
+/** The recurrence by itself. */
+export function emitWkv7({ op }: Wkv7Intent, to: Lowering): void {
+  const { r, w, k, v, kk, a } = op;
+  launchRows(op, { mixed: 'none', rows: rowBuffers({ r, w, k, v, a, kk }, to), y: op.out }, to);
+}
+
+/** The recurrence with its surroundings: one launch where a kernel can bind all that is in it, else what finishes it is another. */
+export function emitMixedWkv7({ op, of }: MixedWkv7Intent, to: Lowering): void {
+  const { r, w, v, a } = op;
+  const all = rowBuffers({ r, w, k: of.key, v, a, gate: of.gate }, to);
+  // The state, the vectors and the result beside the rows.
+  if (Object.keys(all.args).length + 3 <= to.target.storageBindings) {
+    launchRows(op, { mixed: 'all', rows: all, y: of.out, of }, to);
+    return;
+  }
+  const y = to.temporary(4 * to.capacity(op.out) * op.out.width);
+  launchRows(op, { mixed: 'keys', rows: rowBuffers({ r, w, k: of.key, v, a }, to), y, of }, to);
+  launchFinish(op, { ...of, recurrence: y }, to);
+}
+
+/** Tensors of rows as a kernel reads them: those that lie in one memory are bound once. */
+interface RowBuffers {
+  readonly args: Readonly<Record<string, Argument>>;
+  readonly texts: readonly string[];
+}
+
+function rowBuffers(tensors: Readonly<Record<string, Tensor>>, to: Lowering): RowBuffers {
+  const names = new Map<Operand, string>();
+  const place = (tensor: Tensor): PlacedRows => {
+    const { memory, offset } = to.rowsOf(tensor);
+    const name = names.get(memory) ?? `rows_${names.size}`;
+    names.set(memory, name);
+    return { name, at: offset / 4 };
+  };
+  const texts = Object.entries(tensors).map(([name, tensor]) => rowsText(name, place(tensor)));
+  return { args: Object.fromEntries([...names].map(([memory, name]) => [name, read(memory)])), texts };
+}
+
+function launchRows(
+  op: Wkv7Op,
+  of: { mixed: WkvMixed; rows: RowBuffers; y: Tensor | Temporary; of?: WkvSurroundings },
+  to: Lowering,
+): void {
+  const { state, headSize, batch, out } = op;
+  if (headSize > MOST_THREADS) {
+    const why = `its heads are ${headSize} wide, more than ${MOST_THREADS}`;
+    fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'wkv7', why });
+  }
+  const split = splitOf(headSize);
+  const threads = headSize * split;
+  to.launch({
+    name: of.mixed === 'none' ? 'wkv7' : 'mixed_wkv7',
+    texts: [
+      ...wkv7RowsTexts({ headSize, split, mixed: of.mixed }, loopFor(to.target)),
+      ...of.rows.texts,
+      reduceText(to.target, { team: split, threads, name: 'part' }),
+      ...(of.of ? [reduceText(to.target, { team: threads, threads, name: 'head' })] : []),
+    ],
+    constants: {
+      HEAD: headSize,
+      SPLIT: split,
+      WIDTH: out.width,
+      ...(of.of ? epsilons(of.of) : {}),
+    },
+    args: {
+      counts: to.counts,
+      slots: to.index(batch.slots),
+      positions: to.index(batch.positions),
+      ...of.rows.args,
+      ...(of.of ? { vectors: vectorsOf(of.of, to) } : {}),
+      state: write(state),
+      y: write(of.y),
+    },
+    grid: [out.width / headSize, to.graph.shape.slots],
+  });
+}
+
+/** Threads of a row of a head's matrix, each with whole fours of its columns. */
+function splitOf(headSize: number): number {
+  return [4, 2].find((split) => headSize % (4 * split) === 0 && headSize * split <= MOST_THREADS) ?? 1;
+}
+
+function epsilons({ lengthEpsilon, normEpsilon }: WkvSurroundings) {
+  return { LENGTH_EPSILON: { f32: lengthEpsilon }, NORM_EPSILON: { f32: normEpsilon } };
+}
+
+/** The surroundings' vectors, one after the other. */
+function vectorsOf(of: WkvSurroundings, to: Lowering): Argument {
+  const { removalFactors, draws, ownFactors, normFactors, normTerms } = of;
+  return to.vectors([removalFactors, draws, ownFactors, normFactors, normTerms], FLOAT_LAYOUT);
+}
+
+function launchFinish(
+  { r, v, a, headSize, out }: Wkv7Op,
+  of: WkvSurroundings & { readonly recurrence: Temporary },
+  to: Lowering,
+): void {
+  const rows = rowBuffers({ r, k: of.key, v, a, gate: of.gate }, to);
+  const teams = to.capacity(out) * (out.width / headSize);
+  to.launch({
+    name: 'wkv7_finish',
+    texts: [GRID, WKV7_FINISH, ...rows.texts, reduceText(to.target, { team: TEAM, threads: FINISH_THREADS })],
+    constants: {
+      THREADS: FINISH_THREADS,
+      COUNT: to.countOf(out),
+      HEAD: headSize,
+      WIDTH: out.width,
+      NORM_EPSILON: { f32: of.normEpsilon },
+    },
+    args: {
+      counts: to.counts,
+      mixed: read(of.recurrence),
+      ...rows.args,
+      vectors: vectorsOf(of, to),
+      y: write(of.out),
+    },
+    grid: lineGrid(to, Math.ceil(teams / (FINISH_THREADS / TEAM))),
+  });
+}

@@ -10,6 +10,7 @@ import { lowerGraph } from '../../src/devices/webgpu/lowering/lower-graph.ts';
 import { formatNamed } from '../../src/formats/index.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import { ATTENTION_CASES } from '../support/contract/cases/attention.ts';
+import { EXPERT_CASES } from '../support/contract/cases/experts.ts';
 import { LAYER_CASES } from '../support/contract/cases/layer.ts';
 import { MATMUL_CASES } from '../support/contract/cases/matmul.ts';
 import { checkIsolation, ISOLATION_CASES } from '../support/contract/isolation.ts';
@@ -27,6 +28,7 @@ describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
       ...MATMUL_CASES.filter(({ name }) => /^(?:MXFP4|NVFP4|IQ1_M|IQ3_S|Q1_0) 37 x/.test(name)),
       ...LAYER_CASES.filter(({ name }) => /^llama layer, Q8_0, f16 cache, \w+, (17|101) rows/.test(name)),
       ...LAYER_CASES.filter(({ name }) => name.startsWith('results that are outputs')),
+      ...EXPERT_CASES.filter(({ name }) => /^Q4_0 3 of .* (17|33) rows|^mixture .* Q4_0, 9 rows/.test(name)),
       ...ATTENTION_CASES.filter(({ name }) => /prompts|in turns/.test(name)),
     ];
     assert.ok(cases.length >= 10);

@@ -1,7 +1,7 @@
 import type { CombineExpertsOp, GatedOp, MatmulExpertsOp, Op, Tensor } from '../../ops/index.ts';
 import { readsOwnPart } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
-import type { ProductInput } from './intent.ts';
+import type { ActivationForm, ProductInput } from './intent.ts';
 import { isPacked } from './plan-scope.ts';
 import type { GpuPlanner } from './planner.ts';
 import { matchResidual, type Residual } from './products.ts';
@@ -31,11 +31,20 @@ export function planMatmulExperts(op: MatmulExpertsOp, to: GpuPlanner): void {
 }
 
 /** What such a product reads, and whether choices are brought together by expert: where many rows choose. */
-function expertParts({ x, weight }: MatmulExpertsOp, to: GpuPlanner) {
-  const { readsNumbers, groups } = to.facts.experts;
-  const buffers = readsNumbers ? to.facts.buffers : 0;
-  const input: ProductInput = isPacked(weight) ? to.activations.quantizing(x, buffers) : { form: 'f32', x };
-  return { x: input, grouped: groups && isPacked(weight) && !to.hasFewRows(x) };
+function expertParts(op: MatmulExpertsOp, to: GpuPlanner): { x: ProductInput; grouped: boolean } {
+  const { readsNumbers } = to.facts.experts;
+  const { x, weight } = op;
+  const form = groupedForm(op, to);
+  if (form)
+    return { x: form === 'f32' ? { form, x } : { form, x: to.activations.as(x, form) }, grouped: true };
+  if (!isPacked(weight)) return { x: { form: 'f32', x }, grouped: false };
+  return { x: to.activations.quantizing(x, readsNumbers ? to.facts.buffers : 0), grouped: false };
+}
+
+/** The form in which a product reads the choices that it brings together; undefined where it computes each by itself. */
+function groupedForm({ x, weight }: MatmulExpertsOp, to: GpuPlanner): ActivationForm | undefined {
+  const many = isPacked(weight) && !to.hasFewRows(x) && to.facts.joins([weight]);
+  return many ? to.facts.experts.groupedForm : undefined;
 }
 
 /**
@@ -99,9 +108,17 @@ function planGatedExperts(
   routingWeights: Tensor | undefined,
 ): void {
   // Only the way back of the same fusion expects the routing weights to be in there already.
-  const form = routingWeights !== undefined && gate.outputs % GROUP === 0 ? 'q8' : 'f32';
+  const form =
+    routingWeights === undefined ? groupedFormLeft(op, gate, to) : gate.outputs % GROUP === 0 ? 'q8' : 'f32';
   const y = to.activations.place(op.out, form);
   to.add({ kind: 'gatedExperts', gate, up, op, routingWeights, y, form, ...expertParts(gate, to) });
+}
+
+/** The form in which gate and up of grouped choices leave their result: f16 where that is what a product of them reads next. */
+function groupedFormLeft({ out }: GatedOp, gate: MatmulExpertsOp, to: GpuPlanner): ActivationForm {
+  const reader = to.uses.onlyReader(out);
+  const isRead = reader?.kind === 'matmulExperts' && reader.x === out && groupedForm(reader, to) === 'f16';
+  return isRead && groupedForm(gate, to) === 'f16' && gate.outputs % GROUP === 0 ? 'f16' : 'f32';
 }
 
 function planWayBack(to: GpuPlanner, { down, combine, residual }: WayBack): void {

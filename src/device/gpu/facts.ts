@@ -49,8 +49,8 @@ export interface AttentionFacts {
 export interface ExpertFacts {
   /** Whether kernels quantize few rows for themselves. */
   readonly readsNumbers: boolean;
-  /** Whether kernels bring the choices of many rows together by expert. */
-  readonly groups: boolean;
+  /** The form in which kernels that bring the choices of many rows together by expert read them; undefined where there are none. */
+  readonly groupedForm: ActivationForm | undefined;
 }
 
 /** Which heads a target's kernels for RWKV-7's recurrence take. */

@@ -14,7 +14,8 @@ export interface MatrixTileCounts {
  * Matrix products for many rows on the GPU's matrix units: a workgroup computes a tile of `TILE_ROWS` x `TILE_OUTPUTS`, each of
  * its teams, a subgroup of `LANES`, `TEAM_ROWS` x `TEAM_OUTPUTS` of it. Slices of `DEPTH` columns, activations and decoded
  * weights as halves, go through workgroup memory; while one is multiplied, the next is on its way to registers. `row_of` says
- * which of the weights' rows an output of the tile is, `store_quad` what becomes of four neighbouring sums.
+ * which of the weights' rows an output of the tile is, `store_quad` what becomes of four neighbouring sums, `tileRowsText` which rows
+ * the tile has.
  */
 export function matrixProductTexts(counts: MatrixTileCounts, loop: Loop): readonly string[] {
   return [TILE, slicesText(counts, loop), mainText(counts, loop)];
@@ -26,11 +27,13 @@ const OCTETS = DEPTH / 8u;
 const LINE = OCTETS + 1u;
 const PIECES = DEPTH / 16u;
 const TEAMS_ACROSS = TILE_OUTPUTS / TEAM_OUTPUTS;
-const THREADS = LANES * TEAMS_ACROSS * (TILE_ROWS / TEAM_ROWS);
+const TEAMS = TEAMS_ACROSS * (TILE_ROWS / TEAM_ROWS);
+const THREADS = LANES * TEAMS;
 const WEIGHTS_AT = TILE_ROWS * LINE;
 const SUMS_LINE = TEAM_OUTPUTS / 4u;
 const ROW_OCTETS = GROUPS * 4u;
-var<workgroup> tile: array<vec4<u32>, (TILE_ROWS + TILE_OUTPUTS) * LINE>;
+// A slice of both, and in the end some sums of all teams.
+var<workgroup> tile: array<vec4<u32>, max((TILE_ROWS + TILE_OUTPUTS) * LINE, TEAMS * MATRIX_ROWS * SUMS_LINE)>;
 
 fn sums_at(place: u32) -> vec4<f32> { return bitcast<vec4<f32>>(tile[place]) * (1.0 / WEIGHT_SCALE); }
 `;
@@ -46,7 +49,7 @@ fn load(octets: ptr<function, array<vec4<u32>, ${ownOctets}>>, pieces: ptr<funct
     ownOctets,
     (i) => /* wgsl */ `
     let at = thread + ${i} * THREADS;
-    (*octets)[${i}] = x[min(slice.first_row + at / OCTETS, slice.rows - 1u) * ROW_OCTETS + slice.octet + at % OCTETS];
+    (*octets)[${i}] = x[activation_row(min(slice.first_row + at / OCTETS, slice.rows - 1u)) * ROW_OCTETS + slice.octet + at % OCTETS];
   `,
   )}
   ${loop(
@@ -54,7 +57,7 @@ fn load(octets: ptr<function, array<vec4<u32>, ${ownOctets}>>, pieces: ptr<funct
     ownPieces,
     (i) => /* wgsl */ `
     let at = thread + ${i} * THREADS;
-    (*pieces)[${i}] = load_piece(row_of(slice.group, at / PIECES) * GROUPS * 2u + slice.octet / 2u + at % PIECES);
+    (*pieces)[${i}] = load_piece(weight_line(row_of(slice.group, at / PIECES)) * GROUPS * 2u + slice.octet / 2u + at % PIECES);
   `,
   )}
 }
@@ -87,8 +90,9 @@ function mainText({ rowParts, outputParts, ownOctets, ownPieces }: MatrixTileCou
   return /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let rows = u32(counts[COUNT]);
-  let first_row = group.y * TILE_ROWS;
+  let tile_rows = find_rows(group.y, thread);
+  let first_row = tile_rows.x;
+  let rows = tile_rows.y;
   if (first_row >= rows) { return; }
   let lane = thread % LANES;
   let team = thread / LANES;
@@ -134,7 +138,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
     for (var i = lane; i < MATRIX_ROWS * SUMS_LINE; i += LANES) {
       let row = first_row + team_row + ${r} * MATRIX_ROWS + i / SUMS_LINE;
-      if (row < rows) { store_quad(row, group.x, team_output + i % SUMS_LINE * 4u, scratch + i); }
+      if (row < rows) { store_quad(output_row(row), group.x, team_output + i % SUMS_LINE * 4u, scratch + i); }
     }
     workgroupBarrier();
   `,

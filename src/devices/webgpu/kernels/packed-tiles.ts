@@ -1,11 +1,10 @@
 /**
  * Matrix products for many rows by packed dot products: a workgroup of 256 threads computes a tile of `TILE_ROWS` x 64 outputs, each
  * thread four outputs 16 apart of some rows, over slices of some groups of 32 columns, whose levels and quantized activations go
- * through workgroup memory. `store` and `row_of` are as those of `PRODUCT`; wants `activations_of(row, group)`.
+ * through workgroup memory. `store` and `row_of` are as those of `PRODUCT`; wants `activations_of(row, group)` and `tileRowsText`.
  */
 export const PACKED_TILES = /* wgsl */ `
 const OWN_ROWS = TILE_ROWS / 16u;
-fn activation_row(r: u32) -> u32 { return r; }
 const SLICE = 2u;
 var<workgroup> x_low: array<vec4<u32>, SLICE * TILE_ROWS>;
 var<workgroup> x_high: array<vec4<u32>, SLICE * TILE_ROWS>;
@@ -16,7 +15,7 @@ var<workgroup> weight_scales: array<Scales, SLICE * 64u>;
 
 fn load_weights(group: u32, slice: u32, thread: u32) {
   for (var i = thread; i < SLICE * 64u; i += 256u) {
-    let at = row_of(group, i % 64u) * GROUPS + min(slice + i / 64u, GROUPS - 1u);
+    let at = weight_line(row_of(group, i % 64u)) * GROUPS + min(slice + i / 64u, GROUPS - 1u);
     let quants = load_quants(at);
     weights_low[i] = vec4<u32>(levels(quad_of(quants, 0u)), levels(quad_of(quants, 1u)), levels(quad_of(quants, 2u)), levels(quad_of(quants, 3u)));
     weights_high[i] = vec4<u32>(levels(quad_of(quants, 4u)), levels(quad_of(quants, 5u)), levels(quad_of(quants, 6u)), levels(quad_of(quants, 7u)));
@@ -35,8 +34,9 @@ fn load_activations(first_row: u32, rows: u32, slice: u32, thread: u32) {
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let rows = u32(counts[COUNT]);
-  let first_row = group.y * TILE_ROWS;
+  let tile_rows = find_rows(group.y, thread);
+  let first_row = tile_rows.x;
+  let rows = tile_rows.y;
   if (first_row >= rows) { return; }
   let column = thread % 16u;
   let own_row = thread / 16u * OWN_ROWS;
@@ -60,7 +60,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
   }
   for (var r = 0u; r < OWN_ROWS; r++) {
-    if (first_row + own_row + r < rows) { store(first_row + own_row + r, group.x, column, sums[r]); }
+    if (first_row + own_row + r < rows) { store(output_row(first_row + own_row + r), group.x, column, sums[r]); }
   }
 }
 `;

@@ -1,7 +1,8 @@
 /**
  * Matrix products for more rows: a workgroup of 256 threads computes a tile of `TILE_ROWS` x 64 outputs, each thread four
  * outputs 16 apart of some rows, over slices of 32 columns whose weights are decoded into workgroup memory. `store` says what
- * becomes of a thread's sums, `row_of` which of the weights' rows a column of the tile is.
+ * becomes of a thread's sums, `row_of` which of the weights' rows a column of the tile is,
+ * `tileRowsText` which rows it has.
  */
 export const PRODUCT = /* wgsl */ `
 const DEPTH = 32u;
@@ -11,8 +12,9 @@ var<workgroup> weight_tile: array<f32, 64u * DEPTH>;
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let rows = u32(counts[COUNT]);
-  let first_row = group.y * TILE_ROWS;
+  let tile_rows = find_rows(group.y, thread);
+  let first_row = tile_rows.x;
+  let rows = tile_rows.y;
   if (first_row >= rows) { return; }
   let column = thread % 16u;
   let own_row = thread / 16u * OWN_ROWS;
@@ -22,14 +24,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       let output = i / 8u;
       let quad = slice + i % 8u;
       var values = vec4<f32>();
-      if (quad < QUADS) { values = weight4(row_of(group.x, output), quad); }
+      if (quad < QUADS) { values = weight4(weight_line(row_of(group.x, output)), quad); }
       for (var k = 0u; k < 4u; k++) { weight_tile[(i % 8u * 4u + k) * 64u + output] = values[k]; }
     }
     for (var i = thread; i < TILE_ROWS * DEPTH / 4u; i += 256u) {
       let row = i / 8u;
       let quad = slice + i % 8u;
       var values = vec4<f32>();
-      if (quad < QUADS && first_row + row < rows) { values = x4(first_row + row, quad); }
+      if (quad < QUADS && first_row + row < rows) { values = x4(activation_row(first_row + row), quad); }
       for (var k = 0u; k < 4u; k++) { x_tile[(i % 8u * 4u + k) * TILE_ROWS + row] = values[k]; }
     }
     workgroupBarrier();
@@ -41,7 +43,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
   }
   for (var r = 0u; r < OWN_ROWS; r++) {
-    if (first_row + own_row + r < rows) { store(first_row + own_row + r, group.x, column, sums[r]); }
+    if (first_row + own_row + r < rows) { store(output_row(first_row + own_row + r), group.x, column, sums[r]); }
   }
 }
 `;

@@ -12,6 +12,7 @@ import { linesTexts } from '../kernels/lines.ts';
 import { DENSE_PRODUCT, MATVEC, ROWS_IN_ORDER } from '../kernels/matvec.ts';
 import type { Constant } from '../launching/kernel-module.ts';
 import { finishGated } from './epilogue.ts';
+import { launchGroupedGated, launchGroupedProduct } from './expert-tiles.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { type Matrix, matrixOf } from './matrix.ts';
@@ -38,8 +39,13 @@ interface ExpertMatvec {
   readonly outputs: number;
 }
 
-/** Each choice by itself. */
-export function launchChoices({ op, x }: ExpertProductIntent, to: Lowering): void {
+/** A product with chosen experts' weights: of each choice by itself, or of the choices of each expert. */
+export function emitExpertProduct(intent: ExpertProductIntent, to: Lowering): void {
+  if (intent.grouped) launchGroupedProduct(intent, to);
+  else launchChoices(intent, to);
+}
+
+function launchChoices({ op, x }: ExpertProductIntent, to: Lowering): void {
   launchExpertMatvec(to, {
     name: 'matmul_experts',
     ...{ of: op, x, weights: [op.weight], added: false },
@@ -48,8 +54,13 @@ export function launchChoices({ op, x }: ExpertProductIntent, to: Lowering): voi
   });
 }
 
-/** Gate and up of each choice as one product, with the activation, times the routing weights where given. */
-export function launchGatedChoices(
+/** Gate and up as one product, with the activation, times the routing weights where given. */
+export function emitGatedExperts(intent: GatedExpertsIntent, to: Lowering): void {
+  if (intent.grouped) launchGroupedGated(intent, to);
+  else launchGatedChoices(intent, to);
+}
+
+function launchGatedChoices(
   { gate, up, op, x, routingWeights, y, form }: GatedExpertsIntent,
   to: Lowering,
 ): void {

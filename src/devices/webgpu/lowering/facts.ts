@@ -26,11 +26,12 @@ const MIXED_HEAD = { unit: 32, most: 64 } as const;
 /** What a GPU under WebGPU can do. */
 export function webgpuFacts(target: GpuTarget): GpuFacts<Lacked | 'attentionTiles'> {
   const { matrices, packedDot, storageBindings } = target;
+  const productForm = matrices ? 'f16' : packedDot ? 'q8' : 'f32';
   return {
     device: 'webgpu',
     lacks: matrices ? LACKS : [...LACKS, 'attentionTiles'],
     matvecRows: MATVEC_ROWS,
-    productForm: matrices ? 'f16' : packedDot ? 'q8' : 'f32',
+    productForm,
     takesNumbers: true,
     joins: (weights) => fitsOneChunk(weights, target),
     buffers: storageBindings,
@@ -46,7 +47,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<Lacked | 'attentionTile
       fitsTile: (op) => fitsTile(op, target),
       appendsBlocks: 'never',
     },
-    experts: { readsNumbers: true, groups: false },
+    experts: { readsNumbers: true, groupedForm: productForm },
     wkv7: { chunkedHead: undefined, mixedHead: MIXED_HEAD },
   };
 }

@@ -7,7 +7,7 @@ import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert } from './convert.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
 import { emitElementProducts } from './element-products.ts';
-import { emitAddedExperts, launchChoices, launchGatedChoices } from './expert-matvec.ts';
+import { emitAddedExperts, emitExpertProduct, emitGatedExperts } from './expert-matvec.ts';
 import { emitCombineResidual, lowerCombineExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
 import { type Lacked, webgpuFacts } from './facts.ts';
 import { emitHeadsAppend } from './heads.ts';
@@ -39,8 +39,8 @@ const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
   headsNormAppend: emitHeadsNormAppend,
   attention: emitAttention,
   attentionTiles: emitAttentionTiles,
-  expertProduct: launchChoices,
-  gatedExperts: launchGatedChoices,
+  expertProduct: emitExpertProduct,
+  gatedExperts: emitGatedExperts,
   addedExperts: emitAddedExperts,
   combineResidual: emitCombineResidual,
   normResidual: emitNormResidual,

@@ -9,6 +9,7 @@ import {
 import { type OpGraph, stateBytes, type Tensor, tensorBytes, type Weight } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
 import type { KernelModule } from '../launching/kernel-module.ts';
+import type { GroupedChoices } from './grouped-choices.ts';
 import { type Argument, type LaunchPlan, type LaunchScope, type Operand, read } from './launch-plan.ts';
 import type { LaunchTemplate, PlacedArgument } from './launch-template.ts';
 import type { LoweredProgram } from './lowered-program.ts';
@@ -24,6 +25,8 @@ export interface RowsPlace {
 /** Collects the launches of a graph, the weights they want and the scratch they share. */
 export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope {
   readonly #launches: { readonly plan: LaunchPlan; readonly module: KernelModule }[] = [];
+  /** Choices that were brought together by expert, by the tensor of experts' ids. */
+  readonly groupedChoices = new Map<Tensor, GroupedChoices>();
   readonly #joined = new Map<Operand, RowsPlace>();
 
   constructor(

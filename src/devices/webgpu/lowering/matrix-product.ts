@@ -1,5 +1,5 @@
 import { invariant } from '../../../base/errors.ts';
-import type { Epilogue, ProductIntent } from '../../../device/index.ts';
+import type { Epilogue } from '../../../device/index.ts';
 import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
 import { ADDENDS } from '../kernels/finish.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
@@ -15,11 +15,13 @@ import {
 } from '../kernels/matrix-product.ts';
 import { PACKED_PIECES } from '../kernels/weight-halves.ts';
 import type { Constant } from '../launching/kernel-module.ts';
-import { type Added, addedBy, outputsOf } from './epilogue.ts';
+import { tileRowsText } from '../kernels/tile-rows.ts';
+import { type Added, addedBy } from './epilogue.ts';
 import { groupFormat } from './group-layout.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
+import { groupedPart, type TiledProduct, tiledShape } from './tiled-product.ts';
 
 /** What a workgroup computes at once, and each of its subgroups. */
 interface Tile {
@@ -37,9 +39,14 @@ const TILES: readonly Tile[] = [
   { rows: 128, outputs: 128, depth: 64, teamRows: 64, teamOutputs: 32 },
 ];
 
-/** Workgroup memory that a tile takes: a vector more than there are octets stands between lines. */
-function tileBytes({ rows, outputs, depth }: Tile): number {
-  return 16 * (rows + outputs) * (depth / 8 + 1);
+/** Rows of the largest matrices. */
+const MOST_MATRIX_ROWS = 16;
+
+/** Workgroup memory that a tile takes: a vector more than there are octets stands between lines; in the end it holds sums of all teams. */
+function tileBytes({ rows, outputs, depth, teamRows, teamOutputs }: Tile): number {
+  const teams = (rows * outputs) / (teamRows * teamOutputs);
+  const sums = (teams * MOST_MATRIX_ROWS * teamOutputs) / 4;
+  return 16 * Math.max((rows + outputs) * (depth / 8 + 1), sums);
 }
 
 /** The tile for so many rows, with slices half as deep where whole ones do not fit, and smaller where those do not either. */
@@ -55,23 +62,23 @@ function tileFor(capacity: number, columns: number, { workgroupBytes }: GpuTarge
 }
 
 /** A product on the target's matrix units. */
-export function emitMatrixProduct(
-  { rows: x, x: activations, weights, epilogue }: ProductIntent,
-  to: Lowering,
-): void {
+export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
+  const { rows: x, x: activations, weights, epilogue, experts } = of;
   const units = to.target.matrices;
   invariant(units, 'only a target with matrix units is given products of f16 activations');
   const matrix = matrixOf(weights, to);
-  const capacity = to.capacity(x);
-  const tile = tileFor(capacity, x.width, to.target);
+  const shape = tiledShape(of, to);
+  const tile = tileFor(shape.rows, weights[0]?.columns ?? x.width, to.target);
+  const grouped = experts ? groupedPart(experts) : { args: {}, constants: {} };
   const parts = epilogue.kind === 'gated' ? 2 : 1;
   const added = addedBy(epilogue, to);
   for (const chunk of matrix.weight.chunks) {
-    const rows = chunk.rowCount / parts;
+    const rows = experts ? experts.of.outputs : chunk.rowCount / parts;
     to.launch({
-      name: parts === 2 ? 'gated_matrix_product' : 'matrix_product',
+      name: `${experts ? 'grouped_' : ''}${parts === 2 ? 'gated_' : ''}matrix_product`,
       texts: [
         ...matrixProductTexts(tileCounts(tile, units), loopFor(to.target)),
+        tileRowsText(experts ? 'experts' : 'batch'),
         QUAD_HALVES,
         PACKED_PIECES,
         units.text,
@@ -82,20 +89,22 @@ export function emitMatrixProduct(
       constants: {
         COUNT: to.countOf(x),
         PART_ROWS: rows,
-        WIDTH: outputsOf(weights, epilogue),
+        WIDTH: shape.outputs,
         FIRST_ROW: chunk.firstRow,
         ...tileConstants(tile, units),
         WEIGHT_SCALE: { f32: groupFormat(weights[0]).groups.weightScale },
         ...matrix.constants,
+        ...grouped.constants,
       },
       args: {
         counts: to.counts,
         weight: matrix.argument(chunk),
         x: read(activations.x, 'array<vec4<u32>>'),
+        ...grouped.args,
         ...added.args,
         y: write(epilogue.y, isF16(epilogue) ? 'array<vec2<u32>>' : 'array<f32>'),
       },
-      grid: [Math.ceil((parts * rows) / tile.outputs), Math.ceil(capacity / tile.rows)],
+      grid: [Math.ceil((parts * rows) / tile.outputs), shape.tilesOf(tile.rows)],
     });
   }
 }

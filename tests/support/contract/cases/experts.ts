@@ -166,6 +166,7 @@ export const EXPERT_CASES: readonly OpCase[] = [
   expertCase({ format: F32, columns: 37, outputs: 4, batch: mixedBatch(), parts: true }),
   expertCase({ format: Q4_0, columns: 96, outputs: 68, batch: mixedBatch(), experts: 40 }),
   expertCase({ format: Q8_0, columns: 32, outputs: 4, batch: plainBatch(5), topK: 1, experts: 2 }),
+  expertCase({ format: Q8_0, columns: 64, outputs: 36, batch: plainBatch(150), topK: 1, experts: 2 }),
   scaleCase(96, 6, 2, mixedBatch()),
   scaleCase(33, 40, 8, plainBatch(1)),
   scaleCase(7, 1, 1, plainBatch(5)),

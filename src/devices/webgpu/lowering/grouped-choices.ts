@@ -1,0 +1,10 @@
+import type { Temporary } from '../../../device/index.ts';
+
+/** The choices of a batch's rows, brought together by expert. */
+export interface GroupedChoices {
+  readonly order: Temporary;
+  readonly tiles: Temporary;
+  readonly tileRows: number;
+  /** Tiles that there are at most. */
+  readonly tileCount: number;
+}

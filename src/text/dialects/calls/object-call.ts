@@ -1,6 +1,6 @@
 import { brokenEnd, type CallContext } from '../call-context.ts';
 import { readJson, readJsonString, readWholeJson } from '../json-text.ts';
-import type { Reading } from '../scanner.ts';
+import type { Reading, Scanner } from '../scanner.ts';
 
 const NAMES = new Set(['name', 'tool_name', 'function']);
 const ARGUMENTS = new Set(['arguments', 'parameters', 'args']);
@@ -19,15 +19,20 @@ export function* readObjectCall(context: CallContext): Reading<boolean> {
   if (!(yield* scanner.take('{'))) return false;
   yield* scanner.spaces();
   if (yield* scanner.take('}')) return false;
+  return (yield* readMembers(scanner, (key) => call.read(key))) ? call.close() : call.broken();
+}
+
+/** Reads the members of an object behind its bracket, and the closing one; false where one is none. */
+function* readMembers(scanner: Scanner, read: (key: string) => Reading<boolean>): Reading<boolean> {
   for (;;) {
     yield* scanner.spaces();
     const key = yield* readJsonString(scanner);
     yield* scanner.spaces();
-    if (key === undefined || !(yield* scanner.take(':'))) return call.broken();
-    if (!(yield* call.read(key))) return call.broken();
+    if (key === undefined || !(yield* scanner.take(':'))) return false;
+    if (!(yield* read(key))) return false;
     yield* scanner.spaces();
-    if (yield* scanner.take('}')) return call.close();
-    if (!(yield* scanner.take(','))) return call.broken();
+    if (yield* scanner.take('}')) return true;
+    if (!(yield* scanner.take(','))) return false;
   }
 }
 
@@ -65,6 +70,8 @@ class ObjectCall {
   /** Arguments that came before the name. */
   #early: string | undefined;
   #hasArguments = false;
+  /** The members being read are those of a `function`. */
+  #isWithin = false;
 
   constructor(context: CallContext) {
     this.#context = context;
@@ -78,6 +85,11 @@ class ObjectCall {
     if (NAMES.has(key) && this.#name === undefined && (yield* scanner.peek()) === '"') {
       this.#name = yield* readJsonString(scanner);
       return this.#name !== undefined && this.#begin(this.#name);
+    }
+    // As OpenAI has it: name and arguments within.
+    if (key === 'function' && this.#name === undefined && !this.#isWithin && (yield* scanner.take('{'))) {
+      this.#isWithin = true;
+      return yield* readMembers(scanner, (inner) => this.read(inner));
     }
     if (ARGUMENTS.has(key) && !this.#hasArguments) return yield* this.#readArguments();
     const value = yield* readWholeJson(scanner);

@@ -110,7 +110,7 @@ async function sendText<C extends TextChunk>(
 function describe(model: LanguageModel): ModelDescription {
   const { gguf, config, context, batch, device, fit } = model;
   return {
-    callIdLength: dialectOf(gguf.metadata.string('tokenizer.chat_template') ?? '').idLength,
+    callIdLength: callIdLengthOf(model),
     name: gguf.metadata.string('general.name') ?? gguf.name,
     architecture: config.architecture,
     context,
@@ -119,4 +119,14 @@ function describe(model: LanguageModel): ModelDescription {
     device: { info: device.info },
     fit,
   };
+}
+
+/** How long ids of calls are that the model's template accepts; undefined for any length, and where there is no template. */
+function callIdLengthOf(model: LanguageModel): number | undefined {
+  try {
+    return dialectOf(model.chatTemplate.toolSource).idLength;
+  } catch (error) {
+    if (isRocmforgeError(error)) return undefined;
+    throw error;
+  }
 }

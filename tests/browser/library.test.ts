@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Page } from 'playwright-core';
 import { planSplits } from '../../src/gguf/index.ts';
 import { loadModel } from '../../src/index.ts';
@@ -155,6 +156,51 @@ describe('rocmforge in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     assert.deepEqual(site.requests, []);
     await fresh();
     assert.deepEqual((await attempt({ keep: false })).stored, []);
+  });
+
+  test('answers are held to schemas, choices and tools, and rendered by a template of the user’s', async () => {
+    const schema = {
+      type: 'object',
+      properties: { city: { enum: ['Rome', 'Paris'] }, size: { type: 'integer', minimum: 10, maximum: 99 } },
+      required: ['city', 'size'],
+      additionalProperties: false,
+    };
+    // A template that shows neither tools nor calls, and whose ids are of nine letters.
+    const chatTemplate =
+      '{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n{# [TOOL_CALLS] #}';
+    const tools = [{ type: 'function', function: { name: 'visit', parameters: schema } }] as const;
+    const said = await inPage(page, { schema, tools, chatTemplate }, async ({ loadModel }, given) => {
+      const model = await loadModel('/chat.gguf', {
+        device: 'cpu',
+        context: 512,
+        chatTemplate: given.chatTemplate,
+      });
+      const messages = [{ role: 'user', content: 'Where to?' }] as const;
+      const held = await model.chat(messages, { schema: given.schema, seed: 1, maxTokens: 60 }).json();
+      const chosen = await model.chat(messages, { choices: ['north', 'south'], seed: 1 }).text();
+      const called = await model
+        .chat(messages, {
+          tools: given.tools,
+          toolChoice: 'required',
+          parallelCalls: false,
+          seed: 1,
+          maxTokens: 90,
+        })
+        .message();
+      const refused = await model
+        .chat(messages, { schema: { $ref: 'https://example.org/a' } })
+        .text()
+        .catch((error: unknown) => (error as { code: string }).code);
+      await model.dispose();
+      return { held, chosen, called, refused };
+    });
+    const validate = new Ajv2020({ strict: false }).compile(schema);
+    assert.ok(validate(said.held), JSON.stringify(said.held));
+    assert.ok(['north', 'south'].includes(said.chosen), said.chosen);
+    const [call] = said.called.tool_calls ?? [];
+    assert.ok(call && validate(JSON.parse(call.function.arguments)), JSON.stringify(said.called));
+    assert.match(call.id, /^[a-zA-Z0-9]{9}$/);
+    assert.equal(said.refused, 'SCHEMA_UNSUPPORTED');
   });
 
   test('weights are decoded by workers on their way', async () => {

@@ -8,11 +8,14 @@ import { NO_BROWSER, TestBrowser } from '../support/browser/chromium.ts';
 import { Site } from '../support/browser/site.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
+import { tinyThinker } from '../support/tiny-thinker.ts';
 import { until } from '../support/hung.ts';
 
 const MODEL = 'models/minimind2-small-q4_k_m.gguf';
 const PHONE = { width: 390, height: 780 };
 const tiny = await tinyBytes('F32');
+/** Of an answer with its reasoning. */
+const TOKENS = 12;
 
 /** The first answer is always the same, one without Markdown, which is heard as it is written and seen otherwise. */
 const PLAIN_ANSWER = `localStorage.getItem('rocmforge settings') ?? localStorage.setItem('rocmforge settings', '{ "seed": 1 }')`;
@@ -145,6 +148,30 @@ describe('the page in Chromium', { skip: NO_BROWSER, concurrency: 1 }, () => {
     await button('Model: 100% tiny.gguf').waitFor();
     await message().waitFor();
     assert.equal(await page.getByRole('alert').count(), 0);
+  });
+
+  test('what a model thinks is folded away from its answer', async () => {
+    const question = 'Hi';
+    const { bytes, reasoning, text } = await tinyThinker(question, TOKENS);
+    const kept = JSON.stringify({ temperature: 0, repeatPenalty: 1, maxTokens: TOKENS, context: 128 });
+    const alone = await browser.page(`${site.url}/`, `localStorage.setItem('rocmforge settings', '${kept}')`);
+    await dropFile(alone, 'thinker.gguf', bytes);
+    await alone.getByRole('textbox', { name: 'Message' }).fill(question);
+    await alone.keyboard.press('Enter');
+    const answer = alone.getByRole('list', { name: 'Conversation' }).locator('.answer');
+    const thoughts = answer.locator('details');
+    await thoughts.waitFor();
+    await alone.getByRole('button', { name: 'Copy the answer' }).waitFor();
+    assert.equal(await thoughts.locator('summary').innerText(), 'Thoughts');
+    assert.equal(await thoughts.locator('p').isVisible(), false);
+    assert.equal(await answer.locator('.text').innerText(), text);
+    await alone.keyboard.press('Shift+Tab');
+    await thoughts.locator('summary').press('Enter');
+    assert.equal(await thoughts.locator('p').innerText(), reasoning);
+    assert.deepEqual(await accessibilityFaults(alone), []);
+    // Screen readers hear the answer alone.
+    assert.equal(await alone.getByRole('log').innerText(), text);
+    await alone.close();
   });
 
   test('what cannot be loaded is said', async () => {

@@ -7,6 +7,8 @@ export interface Turn {
   readonly id: number;
   readonly role: 'user' | 'assistant';
   readonly text: string;
+  /** What the model thought before it answered. */
+  readonly reasoning?: string;
   readonly state: 'writing' | 'done' | 'stopped' | 'failed';
   readonly error?: unknown;
   readonly pace?: Pace;
@@ -78,12 +80,16 @@ export class Conversation {
   async #write(id: number, stream: ReturnType<BrowserModel['chat']>): Promise<void> {
     let tokens = 0;
     let first = 0;
-    for await (const { text, token } of stream) {
+    for await (const { text, reasoning, token } of stream) {
       const now = performance.now();
       if (token) tokens++;
       if (tokens === 1) first = now;
       const tokensPerSecond = tokens > 1 ? ((tokens - 1) / (now - first)) * 1000 : undefined;
-      this.#change(id, (turn) => ({ text: turn.text + text, pace: { tokens, tokensPerSecond } }));
+      this.#change(id, (turn) => ({
+        text: turn.text + text,
+        ...(reasoning !== '' && { reasoning: (turn.reasoning ?? '') + reasoning }),
+        pace: { tokens, tokensPerSecond },
+      }));
     }
   }
 
@@ -99,7 +105,12 @@ export class Conversation {
     // A question that was not answered by a word was as good as not asked: two of them in a row no template takes.
     const isUnanswered = (i: number) => all[i + 1]?.role === 'assistant' && all[i + 1]?.text === '';
     const said = all.filter(({ role, text }, i) => text !== '' && !(role === 'user' && isUnanswered(i)));
-    const turns = said.map(({ role, text }) => ({ role, content: text }));
+    const turns = said.map(({ role, text, reasoning }) => ({
+      role,
+      content: text,
+      // Templates know which of it a model wants to see again.
+      ...(reasoning !== undefined && { reasoning_content: reasoning }),
+    }));
     return system === '' ? turns : [{ role: 'system', content: system }, ...turns];
   }
 

@@ -17,16 +17,30 @@ export function TurnView({ turn, onRetry }: { turn: Turn; onRetry: (() => void) 
   return (
     <li class="turn answer" aria-busy={turn.state === 'writing'}>
       <span class="hidden">Answer: </span>
-      <AnswerText text={turn.text} writing={turn.state === 'writing'} />
+      {turn.reasoning !== undefined && <Reasoning turn={turn} text={turn.reasoning} />}
+      <AnswerText turn={turn} />
       {turn.state === 'failed' && <ErrorNote title="No answer" error={turn.error} />}
       {turn.state !== 'writing' && <AnswerFoot turn={turn} onRetry={onRetry} />}
     </li>
   );
 }
 
-function AnswerText({ text, writing }: { text: string; writing: boolean }) {
+/** What the model thought, folded: it is long, and not the answer. */
+function Reasoning({ turn, text }: { turn: Turn; text: string }) {
+  const isThinking = turn.state === 'writing' && turn.text === '';
+  return (
+    <details class="reasoning">
+      <summary class={isThinking ? 'busy' : ''}>{isThinking ? 'Thinking…' : 'Thoughts'}</summary>
+      <p>{text}</p>
+    </details>
+  );
+}
+
+function AnswerText({ turn: { text, state, reasoning } }: { turn: Turn }) {
+  const writing = state === 'writing';
   const html = useMemo(() => ({ __html: renderMarkdown(text) }), [text]);
-  if (text === '') return writing ? <p class="thinking" aria-label="The model reads" role="img" /> : null;
+  const reads = writing && reasoning === undefined;
+  if (text === '') return reads ? <p class="thinking" aria-label="The model reads" role="img" /> : null;
   return <div class={writing ? 'text writing' : 'text'} dangerouslySetInnerHTML={html} />;
 }
 

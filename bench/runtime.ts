@@ -29,6 +29,7 @@ const HEADINGS = [
   'a request',
   'pre-built',
   'bytes/token',
+  'bytes up/step',
   'idle, one',
   'idle, all',
 ];
@@ -181,7 +182,8 @@ function gainText(gain: Gain): string {
   const percents = (a: number, b: number) => `${(100 * a).toFixed(1)}/${(100 * b).toFixed(1)} %`;
   const bytes = [measured.on, measured.off].map((side) => side.bytesBackPerToken.toFixed(0)).join('/');
   const cells = [mechanism.name, `+${least}-${most} %`, ratio(latency), ratio(throughput), ratio(request)];
-  cells.push(percents(measured.on.hitRate, measured.off.hitRate), bytes);
+  const up = [measured.on, measured.off].map((side) => side.bytesUpPerStep.toFixed(0)).join('/');
+  cells.push(percents(measured.on.hitRate, measured.off.hitRate), bytes, up);
   cells.push(percents(on.alone.gapShare, off.alone.gapShare), percents(on.all.gapShare, off.all.gapShare));
   const why = shortfall(gain);
   return row(cells) + (why === undefined ? '' : `\n    less than expected: ${why}`);

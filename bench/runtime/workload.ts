@@ -20,6 +20,7 @@ export interface Measured {
   /** Shares and sizes of the round. */
   readonly hitRate: number;
   readonly bytesBackPerToken: number;
+  readonly bytesUpPerStep: number;
 }
 
 const GREEDY = { temperature: 0, ignoreEnd: true } as const;
@@ -87,6 +88,7 @@ function countersBetween(before: EngineCounters, after: EngineCounters, generate
   return {
     hitRate: wanted === 0 ? 1 : hits / wanted,
     bytesBackPerToken: (after.bytesBack - before.bytesBack) / generated,
+    bytesUpPerStep: (after.bytesUp - before.bytesUp) / (after.steps - before.steps),
   };
 }
 

@@ -28,6 +28,8 @@ export interface EngineSetup extends PlacedModel {
 /** What an engine has done so far. */
 export interface EngineCounters {
   readonly steps: number;
+  /** Bytes of steps' small inputs that were uploaded: rows, and what changed of block tables and sampling parameters. */
+  readonly bytesUp: number;
   /** Bytes of results that were read back. */
   readonly bytesBack: number;
   /** Whole steps that were recorded already when they were wanted, and those that were not, since the device was opened. */

@@ -40,7 +40,7 @@ export class Engine implements AsyncDisposable {
   readonly #exclusive: ExclusiveUse;
   readonly #isPipelined: boolean;
   readonly #pipelineParts: Omit<PipelineSetup, 'plan' | 'stream'>;
-  readonly #counts = { steps: 0, bytesBack: 0 };
+  readonly #counts = { steps: 0, bytesUp: 0, bytesBack: 0 };
   readonly #life = new Lifetime('the engine');
   readonly #ending = new AbortController();
   /** Undefined from the loss of the device on until somebody needs it. */

@@ -52,7 +52,7 @@ export function memoryWanted({ parts, plans, streamable }: CompiledPlans): Memor
     cache: bytesOf(true),
     scratch: [
       ...bytesOf(false),
-      ...plans.flatMap(({ shape }) => inputBytes(BatchInputs.byteLength(shape), inFlight, rules)),
+      ...plans.flatMap(({ readInputs }) => inputBytes(BatchInputs.byteLength(readInputs), inFlight, rules)),
       ...inputBytes(KeptInputs.byteLength(keptInputs(parts)), inFlight, rules),
       ...hostRowBytes(parts),
     ],

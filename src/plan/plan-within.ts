@@ -60,8 +60,9 @@ async function shrink(
   { plan, limits }: { plan: ExecutionPlan; limits: MemoryLimits },
 ): Promise<PlannedModel | undefined> {
   let whole = plan.fit();
+  let larger: FitPlan | undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const context = contextWithin(whole, limits);
+    const context = contextWithin(whole, limits, larger);
     if (context < SMALLEST_CONTEXT || context >= whole.context) return undefined;
     const { cachePositions } = options;
     const share = context / plan.parts.context;
@@ -72,16 +73,26 @@ async function shrink(
     if ('fit' in found && found.fit.streamedParts === 0) {
       return { description, plan: smaller, fit: found.fit, options: fitting };
     }
+    larger = whole;
     whole = smaller.fit();
   }
   return undefined;
 }
 
-/** The context with which a plan would be within the limits, if nothing but its cache became smaller. */
-function contextWithin({ total, onDevice, cache, context }: FitPlan, limits: MemoryLimits): number {
+/**
+ * The context with which a plan would be within the limits, if nothing but its cache became smaller: as between `larger` and
+ * it, where a larger one was tried, since windows stay what they are; else by as much as all of it would.
+ */
+function contextWithin(
+  { total, onDevice, cache, context }: FitPlan,
+  limits: MemoryLimits,
+  larger?: FitPlan,
+): number {
   const { memory = total, free = onDevice } = limits;
   const excess = Math.max(0, total - memory, onDevice - free);
-  const positions = context - excess / (cache / context);
+  const than = larger ?? { cache: 0, context: 0 };
+  const bytesEach = (than.cache - cache) / (than.context - context);
+  const positions = excess === 0 ? context : context - excess / bytesEach;
   return Math.floor(positions / KV_BLOCK_SIZE) * KV_BLOCK_SIZE;
 }
 

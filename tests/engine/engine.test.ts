@@ -102,6 +102,21 @@ test('what is counted: steps, those that were recorded already, and the bytes th
   assert.equal(host.bytesBack, 4 * TINY.vocabulary * host.ids);
 });
 
+test('steps upload what changed: as much for a long context and many sequences as for few', async () => {
+  const [request] = REQUESTS as [(typeof REQUESTS)[number]];
+  const bytesOf = async (options: ModelOptions) => {
+    await using model = await open(openReferenceDevice(), { load: 'eager', batch: 8, ...options });
+    await answer(model, request);
+    const { steps, bytesUp } = model.counters;
+    await answer(model, request);
+    return (model.counters.bytesUp - bytesUp) / (model.counters.steps - steps);
+  };
+  const few = await bytesOf({ context: 64, sequences: 1 });
+  const many = await bytesOf({ context: 8192, sequences: 8 });
+  // Both begin with rows of 256 bytes for each small input; a block more of a sequence is as much.
+  assert.ok(many <= few + 512 && many < 4096, `${few} and ${many} bytes a step`);
+});
+
 test('a profile tells of every phase of every step, and its trace is one', async () => {
   const profile = new StepProfile({ withTrace: true });
   await using model = await open(openReferenceDevice(), { sequences: 4, profile });

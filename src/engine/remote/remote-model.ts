@@ -70,7 +70,7 @@ export class RemoteModel extends TextModel {
   }
 
   get counters(): EngineCounters {
-    const none = { steps: 0, bytesBack: 0, preparedHits: 0, preparedMisses: 0 };
+    const none = { steps: 0, bytesUp: 0, bytesBack: 0, preparedHits: 0, preparedMisses: 0 };
     return this.#state()?.counters ?? { ...none, preparedAhead: 0, preparedAheadUsed: 0 };
   }
 

@@ -25,11 +25,21 @@ const INPUTS = {
 type InputName = keyof typeof INPUTS;
 const NAMES = Object.keys(INPUTS) as InputName[];
 
-/** Where each input begins, and where they end, in bytes. */
-function layoutOf(shape: BatchShape): { offsets: ReadonlyMap<string, number>; byteLength: number } {
+/** A batch shape, and the names of what graphs of it read. */
+export interface ReadInputs {
+  readonly shape: BatchShape;
+  readonly names: ReadonlySet<string>;
+}
+
+/** Where each input that somebody reads begins, and where they end, in bytes. */
+function layoutOf({ shape, names }: ReadInputs): {
+  offsets: ReadonlyMap<string, number>;
+  byteLength: number;
+} {
   const offsets = new Map<string, number>();
   let end = 0;
   for (const name of NAMES) {
+    if (!names.has(name)) continue;
     offsets.set(name, end);
     end = alignUp(end + INPUTS[name](shape) * ELEMENT_BYTES.i32, BUFFER_ALIGNMENT);
   }
@@ -45,15 +55,18 @@ export class StepInputs implements Disposable {
 
   constructor(
     device: Device,
-    shape: BatchShape,
+    of: ReadInputs,
     /** Its number among the slots of a plan. */
     readonly index: number,
   ) {
-    const { offsets, byteLength } = layoutOf(shape);
+    const { offsets, byteLength } = layoutOf(of);
     this.pinned = device.createPinned(byteLength, 'batch inputs');
     const { buffer, byteOffset } = this.pinned.bytes;
-    const view = (name: InputName) =>
-      new Int32Array(buffer, byteOffset + (offsets.get(name) as number), INPUTS[name](shape));
+    const view = (name: InputName) => {
+      const offset = offsets.get(name);
+      if (offset === undefined) return new Int32Array(0);
+      return new Int32Array(buffer, byteOffset + offset, INPUTS[name](of.shape));
+    };
     const scales = view('adapter_scales');
     this.#scales = new Float32Array(scales.buffer, scales.byteOffset, scales.length);
     this.#views = Object.fromEntries(NAMES.map((name) => [name, view(name)])) as Record<
@@ -62,7 +75,7 @@ export class StepInputs implements Disposable {
     >;
   }
 
-  /** The words of an input. */
+  /** The words of an input; none of one that nobody reads. */
   view(name: InputName): Int32Array {
     return this.#views[name];
   }
@@ -90,14 +103,14 @@ export class BatchInputs implements Disposable {
   readonly #buffer: DeviceBuffer;
   readonly #offsets: ReadonlyMap<string, number>;
 
-  constructor(device: Device, shape: BatchShape, slotCount: number) {
-    const { offsets, byteLength } = layoutOf(shape);
+  constructor(device: Device, of: ReadInputs, slotCount: number) {
+    const { offsets, byteLength } = layoutOf(of);
     this.#offsets = offsets;
     this.#buffer = device.createBuffer(byteLength, 'batch inputs');
     const slots: StepInputs[] = [];
     this.slots = slots;
     try {
-      while (slots.length < slotCount) slots.push(new StepInputs(device, shape, slots.length));
+      while (slots.length < slotCount) slots.push(new StepInputs(device, of, slots.length));
     } catch (error) {
       this[Symbol.dispose]();
       throw error;
@@ -105,8 +118,8 @@ export class BatchInputs implements Disposable {
   }
 
   /** Bytes that the inputs of a batch shape take, once on the device and once a slot on the host. */
-  static byteLength(shape: BatchShape): number {
-    return layoutOf(shape).byteLength;
+  static byteLength(of: ReadInputs): number {
+    return layoutOf(of).byteLength;
   }
 
   /** Everything, as the target of the upload. */

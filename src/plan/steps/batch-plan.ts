@@ -11,7 +11,7 @@ import {
 import { type Cost, type CostContext, costOf, type OpGraph } from '../../ops/index.ts';
 import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../../ops/value.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
-import { BatchInputs, type StepInputs } from '../inputs/batch-inputs.ts';
+import { BatchInputs, type ReadInputs, type StepInputs } from '../inputs/batch-inputs.ts';
 import type { KeptInputs } from '../inputs/kept-inputs.ts';
 import { HOST_ROWS } from '../../model/embedding-place.ts';
 import { PartPlan } from '../parts/part-plan.ts';
@@ -97,10 +97,16 @@ export class BatchPlan implements Disposable {
     return bytes;
   }
 
+  /** The inputs that its graphs read, by their names. */
+  get readInputs(): ReadInputs {
+    const names = this.parts.flatMap(({ part }) => part.graph.inputs.map(({ name }) => name));
+    return { shape: this.shape, names: new Set(names) };
+  }
+
   /** Creates the small inputs, for `inFlight` steps at once, but for those that are kept. Throws `OUT_OF_MEMORY`. */
   allocate(inFlight: number, kept: KeptInputs): void {
     this.#kept = kept;
-    this.#inputs = new BatchInputs(this.device, this.shape, inFlight);
+    this.#inputs = new BatchInputs(this.device, this.readInputs, inFlight);
   }
 
   /** One of the places, of those that `allocate` made, where a step's inputs wait until the step is done. */

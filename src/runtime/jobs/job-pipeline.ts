@@ -18,9 +18,10 @@ export interface Sampled<S> {
   sampled(slice: Slice<S>, index: number): SampledToken;
 }
 
-/** Steps that were submitted, and the bytes of their results that were read back. */
+/** Steps that were submitted, and the bytes of their inputs that were uploaded and of their results that were read back. */
 export interface PipelineCounts {
   steps: number;
+  bytesUp: number;
   bytesBack: number;
 }
 
@@ -78,6 +79,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const kind = step.outputs > 0 && !readsLogits ? 'generate' : 'forward';
     const job = this.#free.pop();
     invariant(job, 'a job is free');
+    const { uploadedBytes } = plan.kept;
     job.step = step;
     this.#underWay.push(job);
     this.#writeInputs(batch, job);
@@ -90,6 +92,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     else job.readTokens(stream);
     job.queued(stream);
     this.#parts.counts.steps++;
+    this.#parts.counts.bytesUp += input.pinned.byteLength + plan.kept.uploadedBytes - uploadedBytes;
     this.#parts.counts.bytesBack += job.bytesBack;
   }
 

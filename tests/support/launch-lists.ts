@@ -1,20 +1,23 @@
 import { createHash } from 'node:crypto';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import type { PackedWeight } from '../../src/device/index.ts';
+import type { GpuFacts, PackedWeight } from '../../src/device/index.ts';
 import { moduleKey, HIP_CUDA_KERNELS, type HipCudaTarget } from '../../src/devices/hip-cuda/index.ts';
 import type { GpuMatrices, GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
 import { SUBGROUP_MATRICES } from '../../src/devices/webgpu/kernels/library/matrices.ts';
 import { WEIGHT_HALVES } from '../../src/devices/webgpu/kernels/weight-halves.ts';
 import { joinWgsl } from '../../src/devices/webgpu/kernels/library/wgsl.ts';
 import type { Constant } from '../../src/devices/webgpu/launching/kernel-module.ts';
+import { hipCudaFacts } from '../../src/devices/hip-cuda/lowering/facts.ts';
+import { webgpuFacts } from '../../src/devices/webgpu/lowering/facts.ts';
 import { lowerGraph } from '../../src/devices/webgpu/lowering/lower-graph.ts';
 import { F16, Q4_K, Q6_K, type TensorFormat } from '../../src/formats/index.ts';
+import type { TensorInfo } from '../../src/gguf/index.ts';
 import { syntheticShape } from '../../src/model/synthetic/shapes.ts';
 import type { SyntheticShape } from '../../src/model/synthetic-family.ts';
 import type { OpGraph, State, Tensor } from '../../src/ops/index.ts';
 import { FAMILY_FIXTURES } from './family-fixtures.ts';
 import { amdTarget } from './hip-cuda/amd-targets.ts';
-import { syntheticGraphs, syntheticModel } from './synthetic-graphs.ts';
+import { syntheticGraphs, type SyntheticModel, syntheticModel } from './synthetic-graphs.ts';
 
 /** One launch of a graph: its kernel and grid, which say what is computed together, and everything else that it is made of. */
 export interface ListedLaunch {
@@ -26,6 +29,7 @@ export interface ListedLaunch {
 /** A target without hardware, and how a graph becomes launches for it. */
 export interface ListedTarget {
   readonly name: string;
+  readonly facts: GpuFacts;
   launches(graph: OpGraph): ListedLaunch[];
 }
 
@@ -117,7 +121,7 @@ function hipCuda(name: string, target: HipCudaTarget): ListedTarget {
       return { kernel, grid, details };
     });
   };
-  return { name, launches };
+  return { name, facts: hipCudaFacts(target), launches };
 }
 
 function constantText(value: Constant): string {
@@ -143,7 +147,7 @@ function webgpu(name: string, target: GpuTarget): ListedTarget {
       return { kernel: module.name, grid, details };
     });
   };
-  return { name, launches };
+  return { name, facts: webgpuFacts(target), launches };
 }
 
 function weightText({ layout, parts, byteLength }: PackedWeight): string {
@@ -190,13 +194,24 @@ export const LISTED_MODELS: readonly ListedModel[] = FAMILY_FIXTURES.flatMap(
   },
 );
 
+/** The low-rank products of RWKV-7, which quantized files hold as f16. */
+const RANKS = /time_mix_[wavg][12]\.weight$/;
+
+function withRanksOfNumbers(model: SyntheticModel): SyntheticModel {
+  const tensors = [...model.tensors].map(([name, tensor]): [string, TensorInfo] => [
+    name,
+    RANKS.test(name) ? { ...tensor, format: F16, byteLength: 2 * tensor.elementCount } : tensor,
+  ]);
+  return { ...model, tensors: new Map(tensors) };
+}
+
 /** The graphs of a model for so many rows of four sequences, each kind of layer once. */
 export async function listedGraphs({
   shape,
   format,
   values,
 }: ListedModel): Promise<(rows: number) => OpGraph[]> {
-  const model = await syntheticModel(shape, format, values);
+  const model = withRanksOfNumbers(await syntheticModel(shape, format, values));
   return (rows) => {
     const { embedding, layers, head, sampling } = syntheticGraphs(model, {
       shape: { rows, outputs: Math.min(rows, 4), slots: 4, blocksPerSlot: 128 },

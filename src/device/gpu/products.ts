@@ -94,7 +94,8 @@ function buffersOf(epilogue: Epilogue): number {
 /** True for products by f16 weights that are computed as two on a BLAS library, whose sums together are as exact as in f32. */
 function isSplitProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
   const whole = [weight.columns, weight.rows].every((size) => size % LIBRARY_ROW_UNIT === 0);
-  return to.has('splitProduct') && weight.format.name === 'F16' && whole && !to.hasFewRows(x);
+  const can = to.has('splitProduct') && to.has('splitF16');
+  return can && weight.format.name === 'F16' && whole && !to.hasFewRows(x);
 }
 
 /** True where a BLAS library is there and the product is large enough for it. */

@@ -39,7 +39,7 @@ export function emitMatvec(of: MatvecIntent, to: Lowering): void {
   const input = inputOf(of, matrix, to);
   const finishChunk = finishOf(epilogue, { rows: capacity, outputs: outputsOf(weights, epilogue) }, to);
   // What is finished in groups of elements comes in workgroups of whole ones.
-  const whole = epilogue.kind === 'gated' || epilogue.kind === 'heads' || epilogue.y.kind === 'temporary';
+  const whole = epilogue.kind === 'gated' || epilogue.kind === 'heads';
   for (const chunk of matrix.weight.chunks) {
     const finish = finishChunk(chunk);
     const rows = chunk.rowCount / parts;

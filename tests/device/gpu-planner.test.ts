@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type GpuFacts, type Intent, type OptionalKind, planGraph } from '../../src/device/index.ts';
+import type { OpGraph } from '../../src/ops/index.ts';
+import { ALL_CASES } from '../support/contract/cases/index.ts';
+import { caseGraph } from '../support/hip-cuda/lowered-modules.ts';
+import { LISTED_MODELS, LISTED_TARGETS, listedGraphs } from '../support/launch-lists.ts';
+import { replayPlan } from '../support/replay-plan.ts';
+
+/** All of them: the compiler says which one is not here. */
+const OPTIONAL: Readonly<Record<OptionalKind, true>> = {
+  libraryProduct: true,
+  splitF16: true,
+  splitProduct: true,
+  elementProducts: true,
+  headsNormAppend: true,
+  attentionTiles: true,
+  gatedExperts: true,
+  addedExperts: true,
+  combineResidual: true,
+  normResidual: true,
+  mixtures: true,
+  mixedWkv7: true,
+};
+
+/** A target as it is, without each of the intents that it can do without, and without any. */
+function variantsOf(facts: GpuFacts): GpuFacts[] {
+  const kinds = Object.keys(OPTIONAL) as OptionalKind[];
+  const without = kinds.map((kind) => ({ ...facts, lacks: [...facts.lacks, kind] }));
+  return [facts, ...without, { ...facts, lacks: kinds }];
+}
+
+function check(graph: OpGraph, facts: GpuFacts, label: string): number {
+  const intents: readonly Intent[] = planGraph(graph, facts);
+  for (const { kind } of intents) {
+    assert.ok(!facts.lacks.some((lacked) => lacked === kind), `${label}: ${kind} was not to be chosen`);
+  }
+  replayPlan(graph, intents, label);
+  return intents.length;
+}
+
+test('plans of all families compute everything in order and in the forms in which it is read, whatever a target lacks', async () => {
+  for (const model of LISTED_MODELS) {
+    const graphsFor = await listedGraphs(model);
+    const graphs = [1, 16, 512].flatMap(graphsFor);
+    for (const { name, facts } of LISTED_TARGETS) {
+      for (const variant of variantsOf(facts)) {
+        const label = `${model.name}, ${name} without ${variant.lacks.join(', ')}`;
+        for (const graph of graphs) check(graph, variant, label);
+      }
+    }
+  }
+});
+
+test('so do plans of the operator contract', () => {
+  for (const of of ALL_CASES) {
+    const graph = caseGraph(of);
+    for (const { name, facts } of LISTED_TARGETS) {
+      const planned = check(graph, facts, `${of.name}, ${name}`);
+      assert.ok(planned <= 2 * graph.ops.length, `${of.name}, ${name}: ${planned} intents`);
+    }
+  }
+});

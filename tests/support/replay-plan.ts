@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { applyByKind, type KindTable } from '../../src/base/kind-table.ts';
+import type { Epilogue, Intent, Place, ProductInput } from '../../src/device/index.ts';
+import {
+  type Op,
+  type OpGraph,
+  operandsOf,
+  resultsOf,
+  type State,
+  type Tensor,
+} from '../../src/ops/index.ts';
+
+/** What an intent reads of what others compute, and what it writes. */
+interface Effects {
+  readonly reads: readonly (Place | State | undefined)[];
+  readonly writes: readonly (Place | State)[];
+}
+
+/** A planned product of any kind. */
+interface WithParts {
+  readonly x: ProductInput;
+  readonly epilogue: Epilogue;
+}
+
+const ofProduct = ({ x, epilogue }: WithParts): Effects => {
+  if (epilogue.kind === 'heads') {
+    const { heads, widths, zeroed } = epilogue.of;
+    const { keys, values } = heads.append.cache;
+    const rotated = widths.q + widths.k > 0;
+    return {
+      reads: [x.x, ...(rotated ? [heads.rotation?.table] : [])],
+      writes: [
+        ...(widths.q > 0 ? [heads.attention.q] : []),
+        ...(widths.k > 0 ? [keys] : []),
+        ...(widths.v > 0 ? [values] : []),
+        ...(zeroed ? [zeroed.memory] : []),
+      ],
+    };
+  }
+  return {
+    reads: [x.x, ...(epilogue.kind === 'residual' ? [epilogue.addend] : [])],
+    writes: [epilogue.y],
+  };
+};
+
+const plain = (op: Op): Effects => ({
+  reads: operandsOf(op).filter((operand): operand is Tensor => operand.kind === 'tensor'),
+  writes: resultsOf(op),
+});
+
+const EFFECTS: KindTable<Intent, [], Effects> = {
+  convert: ({ x, y }) => ({ reads: [x], writes: [y] }),
+  matvec: ofProduct,
+  product: ofProduct,
+  libraryProduct: ofProduct,
+  splitF16: ({ x, y }) => ({ reads: [x], writes: [y.high, y.low, y.scales] }),
+  splitProduct: ({ op, x }) => ({ reads: [x.high, x.low, x.scales], writes: [op.out] }),
+  elementProducts: ({ products }) => ({
+    reads: products.flatMap(({ op, steps }) => [
+      op.x,
+      ...steps.flatMap(({ operands }) => operands.filter((operand) => operand.kind === 'tensor')),
+    ]),
+    writes: products.map(({ out }) => out),
+  }),
+  headsAppend: ({ of, joined }) => {
+    const { reads, writes } = ofProduct({ x: { form: 'q8', x: joined }, epilogue: { kind: 'heads', of } });
+    return { reads, writes };
+  },
+  headsNormAppend: ({ heads, joined, rotation, zeroed }) => ({
+    reads: [joined.q.memory, joined.k.memory, joined.v.memory, rotation.table],
+    writes: [
+      heads.attention.q,
+      heads.append.cache.keys,
+      heads.append.cache.values,
+      ...(zeroed ? [zeroed.memory] : []),
+    ],
+  }),
+  attention: ({ op, arrivals, y }) => ({
+    reads: [op.q, op.cache.keys, op.cache.values, arrivals],
+    writes: [y],
+  }),
+  attentionTiles: ({ op, y }) => ({ reads: [op.q, op.cache.keys, op.cache.values], writes: [y] }),
+  expertProduct: ({ op, x }) => ({ reads: [x.x, op.expertIds], writes: [op.out] }),
+  gatedExperts: ({ gate, x, routingWeights, y }) => ({
+    reads: [x.x, gate.expertIds, routingWeights],
+    writes: [y],
+  }),
+  addedExperts: ({ op, x, addend, y }) => ({ reads: [x.x, op.expertIds, addend], writes: [y] }),
+  combineResidual: ({ op, addend, y }) => ({ reads: [op.x, op.routingWeights, addend], writes: [y] }),
+  normResidual: ({ op, addend, y }) => ({ reads: [op.x, addend], writes: [y] }),
+  mixtures: ({ shift, mixtures, norm }) => ({
+    reads: [norm?.x ?? shift.x],
+    writes: mixtures.map(({ out }) => out),
+  }),
+  wkv7: ({ op }) => plain(op),
+  mixedWkv7: ({ op, of }) => ({ reads: [op.r, op.w, op.v, op.a, of.key, of.gate], writes: [of.out] }),
+  embed: plain,
+  routeExperts: plain,
+  scaleExperts: plain,
+  combineExperts: plain,
+  add: plain,
+  mul: plain,
+  scale: plain,
+  unary: plain,
+  gated: plain,
+  slice: plain,
+  lerp: plain,
+  rmsNorm: plain,
+  layerNorm: plain,
+  groupNorm: plain,
+  l2Norm: plain,
+  ropeTable: plain,
+  rope: plain,
+  tokenAppend: plain,
+  kvAppend: (op) => ({ reads: [op.k, op.v], writes: [op.cache.keys, op.cache.values] }),
+  tokenShift: plain,
+  wkvBonus: plain,
+  gatherRows: plain,
+  sample: plain,
+};
+
+/**
+ * Follows a plan for a graph: every intent reads what was bound or computed before it in the form in which it was computed, no
+ * value is computed twice, and all outputs are there in the end.
+ */
+export function replayPlan(graph: OpGraph, intents: readonly Intent[], label: string): void {
+  const appended = graph.ops.flatMap((op) =>
+    op.kind === 'kvAppend' ? [op.cache.keys, op.cache.values] : [],
+  );
+  const states = graph.states.filter((state) => !appended.includes(state));
+  const there = new Set<Place | State>([...graph.inputs, ...states]);
+  for (const intent of intents) {
+    const { reads, writes } = applyByKind(EFFECTS, intent);
+    for (const read of reads) {
+      assert.ok(read === undefined || there.has(read), `${label}: ${intent.kind} reads what is not there`);
+    }
+    for (const write of writes) {
+      assert.ok(!there.has(write), `${label}: ${intent.kind} computes what is there`);
+      there.add(write);
+    }
+  }
+  for (const { name, tensor } of graph.outputs) assert.ok(there.has(tensor), `${label}: ${name} is computed`);
+}

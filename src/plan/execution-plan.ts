@@ -25,10 +25,10 @@ import { PreparedSteps } from './steps/prepared-steps.ts';
 import { showTaps } from './steps/show-taps.ts';
 
 /**
- * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity that the device
- * gains by. It is made in stages: `compile` chooses programs from metadata alone, `fit` says what memory they want,
- * `allocate` creates the buffers. Nothing is loaded then: weights come when they are first needed, or before by `preload…`
- * and `loadInBackground`. Steps are recorded at their first use.
+ * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity. It is made in stages:
+ * `compile` chooses programs from metadata alone, `fit` says what memory they want, `allocate` creates the buffers. Nothing
+ * is loaded then: weights come when they are first needed, or before by `preload…` and `loadInBackground`. Steps are recorded
+ * at their first use.
  */
 export class ExecutionPlan implements AsyncDisposable {
   /** Whole steps that are recorded. */
@@ -40,7 +40,7 @@ export class ExecutionPlan implements AsyncDisposable {
   #kept: KeptInputs | undefined;
   #trace: LoadTrace | undefined;
   #preparing: Promise<void> = Promise.resolve();
-  /** Gives back what was reserved of shared memory. */
+  /** Releases what was reserved of the shared memory. */
   #release: () => void = () => {};
 
   private constructor(
@@ -113,7 +113,10 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#largest.graphs.layers.at(-1)?.order ?? 0;
   }
 
-  /** What `allocate` and loading will take, obeying the limits. Throws `MODEL_TOO_LARGE` where nothing does. */
+  /**
+   * Plans the memory that `allocate` and loading will take within the limits. Throws `MODEL_TOO_LARGE` where the model does
+   * not fit.
+   */
   fit(limits: MemoryLimits = {}): FitPlan {
     const layers = this.#largest.graphs.layers.map((_, piece) => EMBEDDING + 1 + piece);
     const streamable = { layers, head: this.#head };
@@ -164,7 +167,7 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#loaded.areResident;
   }
 
-  /** True when some layers' weights do not stay but come anew in every step. */
+  /** True when some layers' weights are streamed in every step instead of staying on the device. */
   get isStreamed(): boolean {
     return this.#loaded.areStreamed;
   }
@@ -266,8 +269,8 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Records a whole step of so many rows that may be wanted soon, where there is room for one that may not be. What cannot be
-   * recorded says so when it is run.
+   * Records ahead a whole step of so many rows, where there is room for one that may never run. What cannot be recorded fails
+   * when it is run.
    */
   prepareAhead(rows: number, kind: StepKind): Promise<void> {
     const batch = this.planFor(rows, Math.min(rows, this.shape.outputs));

@@ -36,7 +36,7 @@ class MaskSlot implements Disposable {
   }
 }
 
-/** A step under way: what it computes, where its inputs wait, and what it sampled once `done` has resolved. */
+/** A step in flight: what it computes, the pinned memory of its inputs, and what it sampled once `done` has resolved. */
 export class Job<S extends JobSequence> implements RunWatch, Disposable {
   readonly #plan: ExecutionPlan;
   /** Chooses tokens where the logits come back. */
@@ -83,7 +83,10 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     return readReport(row, sequence.alternatives);
   }
 
-  /** Queues the masks of constrained rows before the step; the step before may still read the slots' earlier ones. */
+  /**
+   * Queues the upload of the token masks of constrained rows before the step; the step before may still read the slots'
+   * earlier ones.
+   */
   uploadMasks(stream: Stream): void {
     for (const { sequence, slot, output } of this.step.slices) {
       if (output < 0 || !sequence.mask) continue;
@@ -92,7 +95,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     }
   }
 
-  /** Queues what brings the sampled tokens back: 4 bytes a sequence, and reports where somebody wants them. */
+  /** Queues the download of the sampled tokens: 4 bytes a sequence, and log-probabilities where they were asked for. */
   readTokens(stream: Stream): void {
     const { outputs, slices } = this.step;
     this.bytesBack = 4 * outputs;

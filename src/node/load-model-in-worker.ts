@@ -61,7 +61,7 @@ export async function openInWorker(
   options: WorkerModelOptions,
 ): Promise<RemoteModel> {
   const { signal, logger = silentLogger, onProgress, profile, ...sent } = options;
-  const client = new CallClient<EngineThreadCalls<WorkerLoad>>(worker);
+  const client = new CallClient<EngineThreadCalls<WorkerLoad>>(oneATurn(worker));
   let state: EngineState | undefined;
   const take = (news: EngineNews) => {
     if (news.kind === 'state') state = news.state;
@@ -84,6 +84,31 @@ export async function openInWorker(
     await opening.then(({ gguf }) => gguf.dispose()).catch(() => {});
     throw error;
   }
+}
+
+/**
+ * Node hands out all messages that wait in one go, and with them comes the work on what they bring: here one has each turn of the
+ * thread, so that an engine that is faster than its readers does not keep requests waiting.
+ */
+function oneATurn(worker: WorkerHandle): WorkerHandle {
+  const waiting: unknown[] = [];
+  let take: (message: unknown) => void = () => {};
+  const next = () => {
+    if (waiting.length > 1) setImmediate(next);
+    take(waiting.shift());
+  };
+  worker.onMessage((message) => {
+    if (waiting.push(message) === 1) setImmediate(next);
+  });
+  return {
+    post: (message) => worker.post(message),
+    onMessage: (listener) => {
+      take = listener;
+    },
+    onFailure: (listener) => worker.onFailure(listener),
+    hold: (held) => worker.hold(held),
+    terminate: () => worker.terminate(),
+  };
 }
 
 function detailOf(logger: Logger): LogDetail {

@@ -13,6 +13,8 @@ const MOST_COMPILED = 64;
 const MOST_INTS = 64 * 2 ** 20;
 /** Milliseconds that compiling one may take. */
 const COMPILE_MS = 5000;
+/** What reading a form, and then compiling it, may cost: some tenths of a second; 5 000 objects in `$defs` take a quarter of it. */
+const COMPILE_UNITS = 1_500_000;
 
 /** What may end the compiling of a form, and what is done beside it. */
 export interface CompilingOptions {
@@ -66,6 +68,7 @@ export class FormCompiler {
 
   #compile(form: TextForm, { signal, onLook }: CompilingOptions): TokenGrammar {
     const limits: FuelOptions = {
+      units: COMPILE_UNITS,
       deadline: performance.now() + COMPILE_MS,
       ...(signal && { signal: signal as AbortSignal }),
       ...(onLook && { onLook }),

@@ -13,7 +13,7 @@ const REPORT_WIDTH = 2 * (1 + MAX_LOG_PROBABILITIES);
 function nothing(): void {}
 
 /** Masks of a job's output rows in pinned memory. */
-class MaskSlot implements Disposable {
+class PinnedMasks implements Disposable {
   readonly #pinned: PinnedBuffer;
   readonly #words: Int32Array;
   readonly #width: number;
@@ -44,7 +44,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   readonly #tokens: Int32Array;
   readonly #report: Float32Array;
   /** Made for the first mask. */
-  #masks: MaskSlot | undefined;
+  #masks: PinnedMasks | undefined;
   /** Made for the first step whose logits are read back. */
   #logits: Float32Array | undefined;
   #times: { begin: number; written: number; ready: number; queued: number; follows: boolean } | undefined;
@@ -90,7 +90,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   uploadMasks(stream: Stream): void {
     for (const { sequence, slot, output } of this.step.slices) {
       if (output < 0 || !sequence.mask) continue;
-      this.#masks ??= new MaskSlot(this.#plan);
+      this.#masks ??= new PinnedMasks(this.#plan);
       stream.upload(this.#masks.write(output, sequence.mask), this.#plan.mask(slot));
     }
   }

@@ -8,6 +8,8 @@ export type { PositionLogits } from './runtime/forced-logits.ts';
 export type { GenerationEnd } from './runtime/sequence.ts';
 export type { ChatOptions, GenerateOptions } from './engine/generate-options.ts';
 export { LanguageModel, type ModelOptions, type ModelSetup } from './engine/language-model.ts';
+export type { RemoteModel } from './engine/remote/remote-model.ts';
+export type { TextModel } from './engine/text-model.ts';
 export type { RuntimeOptions } from './runtime/jobs/runtime-options.ts';
 export type { SequenceSnapshot } from './runtime/sequence-snapshot.ts';
 export type { SampledToken, ScoredToken } from './runtime/jobs/sampled-token.ts';
@@ -31,6 +33,7 @@ export type { TapHandler, TappedValue, Taps } from './plan/taps/tap.ts';
 export { ExecutionPlan } from './plan/execution-plan.ts';
 export { type DeviceReport, openDevice, reportDevices } from './node/devices.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';
+export { loadModelInWorker, type WorkerModelOptions } from './node/load-model-in-worker.ts';
 export type { DraftRequest } from './node/open-draft.ts';
 export type {
   AnswerMessage,

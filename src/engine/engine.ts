@@ -7,6 +7,7 @@ import type { EngineActivity, EngineCounters, EngineSetup } from './engine-setup
 import type { EvaluateOptions, PositionLogits } from '../runtime/forced-logits.ts';
 import type { PipelineSetup, Sampled } from '../runtime/jobs/job-pipeline.ts';
 import { explainFault } from '../runtime/first-fault.ts';
+import { checkVectors } from '../runtime/prompt-items.ts';
 import { PROMPT_LOOKUP } from '../scheduler/prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
 import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
@@ -190,13 +191,20 @@ export class Engine implements AsyncDisposable {
     await this.#run?.[Symbol.asyncDispose]();
   }
 
-  #checkPrompt(ids: readonly number[]): void {
+  #checkPrompt(ids: readonly number[], vectors?: GenerateRequest['vectors']): void {
     this.#life.check();
-    checkIds(ids, { context: this.context, vocabulary: this.#vocabulary });
+    checkIds(ids, { context: this.context, vocabulary: this.#vocabulary, vectors });
   }
 
-  #checkRequest({ prompt, maxTokens, speculation, shift }: GenerateRequest): void {
-    this.#checkPrompt(prompt);
+  /** What vectors of prompts are. */
+  get #vectorShape() {
+    const { hostEmbedding } = this.#parts.plan.parts;
+    return { width: hostEmbedding?.width ?? 0, isOnHost: hostEmbedding !== undefined };
+  }
+
+  #checkRequest({ prompt, vectors, maxTokens, speculation, shift }: GenerateRequest): void {
+    this.#checkPrompt(prompt, vectors);
+    if (vectors) checkVectors(vectors, this.#vectorShape);
     checkLimits({ maxTokens, speculation });
     checkShift(shift, this.context);
   }
@@ -403,12 +411,16 @@ export class Engine implements AsyncDisposable {
 }
 
 /** Throws `PROMPT_EMPTY`, `CONTEXT_OVERFLOW` or `TOKEN_OUT_OF_RANGE` for ids that cannot be computed. */
-function checkIds(ids: readonly number[], of: { context: number; vocabulary: number }): void {
-  const { context, vocabulary: size } = of;
+function checkIds(
+  ids: readonly number[],
+  of: { context: number; vocabulary: number; vectors: GenerateRequest['vectors'] },
+): void {
+  const { context, vocabulary: size, vectors } = of;
   if (ids.length === 0) fail('PROMPT_EMPTY', {});
   if (ids.length > context) fail('CONTEXT_OVERFLOW', { tokens: ids.length, context });
   for (const id of ids) {
-    if (!(Number.isInteger(id) && id >= 0 && id < size)) fail('TOKEN_OUT_OF_RANGE', { id, size });
+    const isToken = Number.isInteger(id) && id >= 0 && id < size;
+    if (!isToken && !vectors?.has(id)) fail('TOKEN_OUT_OF_RANGE', { id, size });
   }
 }
 

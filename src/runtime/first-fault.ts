@@ -11,6 +11,7 @@ export interface FaultyRows {
   readonly first: number;
   readonly slot: number;
   readonly adapters: readonly AdapterChoice[];
+  readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
 }
 
 /**
@@ -32,7 +33,7 @@ export async function explainFault(on: ForwardOn, rows: FaultyRows): Promise<Roc
 /** As many rows as a step takes, from `first` on. */
 async function firstUnsoundPart(
   on: ForwardOn,
-  { ids: all, slot, adapters }: FaultyRows,
+  { ids: all, slot, adapters, vectors }: FaultyRows,
   first: number,
 ): Promise<string | undefined> {
   const { plan, stream } = on;
@@ -42,6 +43,7 @@ async function firstUnsoundPart(
   await forward(on, ids, {
     slot,
     adapters,
+    vectors,
     first,
     outputs: 1,
     behindPart: async (part) => {

@@ -19,6 +19,8 @@ export interface ForwardRows {
   /** Of how many rows, the last ones, logits are wanted. */
   readonly outputs: number;
   readonly adapters: readonly AdapterChoice[];
+  /** Vectors in the place of ids' embeddings, by the ids that stand for them. */
+  readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
   /** Looks at what a part of the model left before the next one runs, by its number in the order of running. */
   readonly behindPart?: ((part: number) => Promise<void>) | undefined;
 }
@@ -27,7 +29,7 @@ export interface ForwardRows {
 export async function forward(
   { plan, state, stream }: ForwardOn,
   ids: readonly number[],
-  { slot, first, outputs, adapters, behindPart }: ForwardRows,
+  { slot, first, outputs, adapters, vectors, behindPart }: ForwardRows,
 ): Promise<void> {
   const end = first + ids.length;
   invariant(state.reserve(slot, first, end), 'a prompt within the context has room in the state');
@@ -35,12 +37,13 @@ export async function forward(
   const batch = plan.planFor(ids.length, outputs);
   const input = batch.input(0);
   input.view('counts').set([ids.length, outputs]);
-  input.view('ids').set(ids);
+  input.vectors.clear();
   input.view('slots').fill(slot);
   input.view('causal_limits').fill(end - 1);
   input.view('types').fill(0);
   const { adaptersARow = 0 } = plan.parts;
-  for (let row = 0; row < ids.length; row++) {
+  for (const [row, id] of ids.entries()) {
+    input.writeId(row, id, vectors?.get(id));
     input.view('positions')[row] = first + row;
     input.writeAdapters(row, adaptersARow, adapters);
   }

@@ -130,7 +130,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   #writeInputs(plan: BatchPlan, { index, step }: Job<S>): void {
     const { state } = this.#parts;
     const input = plan.input(index);
-    const ids = input.view('ids');
+    input.vectors.clear();
     const positions = input.view('positions');
     const slots = input.view('slots');
     const counts = input.view('counts');
@@ -140,10 +140,11 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     counts[1] = step.outputs;
     let row = 0;
     for (const { sequence, slot, first, count, output, outputs, sampled } of step.slices) {
-      const { ids: known, draftIds } = sequence;
+      const { ids: known, draftIds, vectors } = sequence;
       for (let i = 0; i < count; i++, row++) {
         const at = first + i;
-        ids[row] = known[at] ?? (sampled >= 0 ? -1 - sampled : (draftIds[at - known.length] as number));
+        const id = known[at] ?? (sampled >= 0 ? -1 - sampled : (draftIds[at - known.length] as number));
+        input.writeId(row, id, at < known.length ? vectors?.get(id) : undefined);
         positions[row] = first + i;
         slots[row] = slot;
         if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);

@@ -68,7 +68,10 @@ function elsewhere(batch: RaggedBatch, window: number): RaggedBatch {
   const moved = { ...batch, blocks: batch.blocks.map((row) => row.map((block) => (block + 1) % count)) };
   const used = new Set([...cellsInUse(moved, window)].map((cell) => Math.floor(cell / blockSize)));
   const spare = Array.from({ length: count }, (_, block) => block).find((block) => !used.has(block)) ?? 0;
-  return { ...moved, blocks: moved.blocks.map((row) => row.map((block) => (used.has(block) ? block : spare))) };
+  return {
+    ...moved,
+    blocks: moved.blocks.map((row) => row.map((block) => (used.has(block) ? block : spare))),
+  };
 }
 
 function fillTable({ blocks, shape }: RaggedBatch): Fill {

@@ -1,21 +1,34 @@
 /** rocmforge for Node: load a GGUF model and continue texts with it. */
-export { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from './base/errors.ts';
-export type { Logger } from './base/log.ts';
+export { CATALOGUE, type ErrorCode, isRocmforgeError, type ParamsOf, RocmforgeError } from './base/errors.ts';
+export type { LogFields, Logger } from './base/log.ts';
 export { MemoryBudget } from './device/index.ts';
 export type { DraftModel, DraftSource } from './runtime/opening/draft-model.ts';
-export type { Embedding, EmbedOptions } from './engine/embedding.ts';
+export type { TokenSource } from './runtime/opening/draft-proposer.ts';
+export type { LoadMode } from './runtime/opening/load-mode.ts';
+export type { Embedding, EmbedOptions, VectorPooling } from './engine/embedding.ts';
 export type { PositionLogits } from './runtime/forced-logits.ts';
-export type { GenerationEnd } from './runtime/sequence.ts';
-export type { ChatOptions, GenerateOptions } from './engine/generate-options.ts';
+export type {
+  ContextShift,
+  GenerateRequest,
+  GenerationEnd,
+  SequenceActivity,
+  TokenStream,
+} from './runtime/sequence.ts';
+export type { EngineActivity, EngineCounters } from './engine/engine-setup.ts';
+export type { AnswerOptions, ChatOptions, GenerateOptions } from './engine/generate-options.ts';
 export { LanguageModel, type ModelOptions, type ModelSetup } from './engine/language-model.ts';
-export type { RemoteModel } from './engine/remote/remote-model.ts';
-export type { TextModel } from './engine/text-model.ts';
 export type { RuntimeOptions } from './runtime/jobs/runtime-options.ts';
-export type { PromptItem } from './runtime/prompt-items.ts';
 export type { SequenceSnapshot } from './runtime/sequence-snapshot.ts';
 export type { SampledToken, ScoredToken } from './runtime/jobs/sampled-token.ts';
-export { type PhaseSummary, StepProfile } from './runtime/jobs/step-profile.ts';
+export {
+  type PhaseSummary,
+  type ProfileOptions,
+  type StepPhase,
+  StepProfile,
+} from './runtime/jobs/step-profile.ts';
 export type { ChatChunk, ChatStream } from './engine/chat-stream.ts';
+export type { EngineTarget } from './engine/engine-target.ts';
+export type { TextModel } from './engine/text-model.ts';
 export type { TextChunk, TextEnd, TextStream } from './engine/text-stream.ts';
 export {
   AsyncModelLoader,
@@ -23,18 +36,43 @@ export {
   type LoadOptions,
   type LoadReport,
 } from './load/async-model-loader.ts';
-export { DeviceTensor } from './load/device-tensor.ts';
+export { DeviceTensor, type TensorShape } from './load/device-tensor.ts';
 export { GgufLoader, type GgufLoaderOptions } from './load/gguf-loader.ts';
-export { LazyTensor, type TensorState } from './load/lazy-tensor.ts';
+export type { LazyTensor, TensorState } from './load/lazy-tensor.ts';
+export type { LoadBreakdown, LoadPhase, PhaseTime } from './load/load-clock.ts';
+export type { DecodePlace } from './load/weight-job.ts';
 export type { LoadProgress } from './load/load-progress.ts';
-export { LoadTrace } from './load/load-trace.ts';
+export { LoadTrace, type TraceEvent, type TraceSpan } from './load/load-trace.ts';
+export type { LoaderSizes } from './load/loader-sizes.ts';
 export { SharedDeviceMemory, type SharedDeviceMemoryOptions } from './load/shared-device-memory.ts';
+export type { Architecture } from './model/architecture.ts';
 export { ALL_ARCHITECTURES } from './model/architectures/index.ts';
+export type { EmbeddingPlace } from './model/embedding-place.ts';
+export type { CacheType } from './model/layer-states.ts';
+export type { AdapterChoice } from './model/lora/adapter-set.ts';
+export type {
+  Block,
+  EmbeddingSpec,
+  HeadSpec,
+  LayerSpec,
+  ModelConfig,
+  NamedNorm,
+  Norm,
+  Pooling,
+  RopeTableSpec,
+  Sublayer,
+} from './model/model-config.ts';
+export type { StateGroup } from './model/state-groups.ts';
 export type { TapHandler, TappedValue, Taps } from './plan/taps/tap.ts';
+export type { FitPlan, MemoryLimits } from './plan/memory/fit-plan.ts';
+export type { ModelSource, PlanOptions } from './plan/parts/plan-options.ts';
+export type { CompiledModel } from './plan/plan-within.ts';
+export type { BatchPlan, StepKind } from './plan/steps/batch-plan.ts';
+export type { WeightPolicy } from './formats/weight-policy.ts';
 export { ExecutionPlan } from './plan/execution-plan.ts';
-export { type DeviceReport, openDevice, reportDevices } from './node/devices.ts';
+export { type DeviceReport, type DeviceRequest, openDevice, reportDevices } from './node/devices.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';
-export { loadModelInWorker, type WorkerModelOptions } from './node/load-model-in-worker.ts';
+export type { AdapterOptions, AdapterSource } from './node/open-adapters.ts';
 export type { DraftRequest } from './node/open-draft.ts';
 export type {
   AnswerMessage,

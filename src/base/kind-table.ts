@@ -1,10 +1,10 @@
 /** Members of a union, told apart by their kind. */
-interface OfSomeKind {
+export interface OfSomeKind {
   readonly kind: string;
 }
 
 /** The member of a union that has a kind, or may have it among others. */
-type OfKind<Union extends OfSomeKind, Kind> = Union extends OfSomeKind
+export type OfKind<Union extends OfSomeKind, Kind> = Union extends OfSomeKind
   ? Kind extends Union['kind']
     ? Union
     : never

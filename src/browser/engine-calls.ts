@@ -89,6 +89,9 @@ export interface ModelDescription {
   readonly device: { readonly info: DeviceInfo };
   /** Where the memory went, in bytes. */
   readonly fit: FitPlan;
-  /** How long the ids of calls have to be that the model does not name itself, where its template insists on it. */
+  /**
+   * How long the ids of calls have to be that the model does not name itself, where its template insists on it.
+   * @internal
+   */
   readonly callIdLength: number | undefined;
 }

@@ -15,9 +15,16 @@ export type {
   IncompleteCall,
   ReasoningOptions,
 } from '../text/index.ts';
-export { BrowserModel } from './browser-model.ts';
-export type { BrowserChatOptions, BrowserGenerateOptions, BrowserLoadProgress } from './engine-calls.ts';
+export type { BrowserModel } from './browser-model.ts';
+export type {
+  BrowserChatOptions,
+  BrowserGenerateOptions,
+  BrowserLoadProgress,
+  ModelDescription,
+  SendableOptions,
+} from './engine-calls.ts';
 export { type BrowserLoadOptions, loadModel, type ModelLocation } from './load-model.ts';
-export type { BrowserDeviceRequest } from './open-device.ts';
+export type { BrowserCpuOptions } from './open-cpu.ts';
+export type { BackendName, BrowserDeviceRequest } from './open-device.ts';
 export type { DownloadProgress } from './store/download-progress.ts';
 export { ModelStore, type StorageRoom, type StoredModel } from './store/model-store.ts';

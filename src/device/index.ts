@@ -23,7 +23,6 @@ export type {
   CombineResidualIntent,
   ConvertIntent,
   Counters,
-  ElementChainIntent,
   ElementProduct,
   ElementProductsIntent,
   ElementStep,

@@ -42,9 +42,15 @@ export interface EngineTarget {
   readonly loaded: Promise<LoadReport>;
   /** Settles when the engine's thread has ended without having been asked to: nothing works any more. */
   readonly lost?: Promise<Error> | undefined;
-  /** Begins to continue ids into a sink. What is wrong with the request fails the sink. Throws `DISPOSED`. */
+  /**
+   * Begins to continue ids into a sink. What is wrong with the request fails the sink. Throws `DISPOSED`.
+   * @internal
+   */
   begin(request: TokensRequest, sink: SequenceSink): Generation;
-  /** The rows of an encoder as one vector: f32 [width]. Rejects with `CONTEXT_OVERFLOW`, or as `evaluate`. */
+  /**
+   * The rows of an encoder as one vector: f32 [width]. Rejects with `CONTEXT_OVERFLOW`, or as `evaluate`.
+   * @internal
+   */
   vector(ids: readonly number[], request: VectorRequest): Promise<Float32Array>;
   /** Forgets what is cached of the last conversation. */
   reset(): void | Promise<void>;

@@ -44,6 +44,7 @@ export class LanguageModel extends TextModel {
   readonly #keeper: ModelKeeper;
   readonly #engine: Engine;
   readonly #life = new Lifetime('the model');
+  /** @internal */
   protected readonly text: ModelText;
 
   private constructor(
@@ -198,6 +199,7 @@ export class LanguageModel extends TextModel {
     return this.#engine.generate(request);
   }
 
+  /** @internal */
   begin(request: TokensRequest, sink: SequenceSink): Generation {
     this.#life.check();
     const { form, answer, constraint, ...rest } = request;
@@ -222,6 +224,7 @@ export class LanguageModel extends TextModel {
     return this.#engine.counters;
   }
 
+  /** @internal */
   async vector(ids: readonly number[], { pooling, signal }: VectorRequest): Promise<Float32Array> {
     const rows = this.evaluate(ids, 0, { signal });
     return pooledRows(rows, { pooling, width: this.config.width, count: ids.length });
@@ -283,6 +286,7 @@ export class LanguageModel extends TextModel {
     await this.gguf.dispose();
   }
 
+  /** @internal */
   protected checkAlive(): void {
     this.#life.check();
   }

@@ -28,7 +28,6 @@ import {
 import { formOf } from './held-text.ts';
 import type { ModelText } from './model-text.ts';
 import { checkCall } from './option-names.ts';
-import { promptIds, type PromptIds, type PromptItem } from '../runtime/prompt-items.ts';
 import { TextStream } from './text-stream.ts';
 
 /**
@@ -36,6 +35,7 @@ import { TextStream } from './text-stream.ts';
  * tokens and text, stop strings and the parts of answers are the caller's thread's.
  */
 export abstract class TextModel implements EngineTarget, AsyncDisposable {
+  /** @internal */
   protected abstract readonly text: ModelText;
   abstract readonly config: EngineTarget['config'];
   abstract readonly context: number;
@@ -48,11 +48,13 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   abstract readonly gguf: GgufFile;
   readonly lost?: Promise<Error>;
 
+  /** @internal */
   abstract begin(request: TokensRequest, sink: SequenceSink): Generation;
+  /** @internal */
   abstract vector(ids: readonly number[], request: VectorRequest): Promise<Float32Array>;
   abstract reset(): void | Promise<void>;
   abstract dispose(): Promise<void>;
-  /** Throws `DISPOSED`. */
+  /** Throws `DISPOSED`. @internal */
   protected abstract checkAlive(): void;
 
   /** Made at first use, so that a model without a usable tokenizer still runs on token ids. */
@@ -65,20 +67,17 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     return this.text.chatTemplate;
   }
 
-  /** How the model writes reasoning and calls, as its chat template says. Throws as `chatTemplate`. */
+  /** How the model writes reasoning and calls, as its chat template says. Throws as `chatTemplate`. @internal */
   get dialect(): Dialect {
     return this.text.dialect;
   }
 
-  /**
-   * Continues a text, or ids, among which vectors may stand in the place of tokens' embeddings, f32 [width], where the
-   * embedding is on the host. Throws `INVALID_ARGUMENT`, `OPTION_UNKNOWN`, `TEXT_UNAVAILABLE`; rejects as `Engine.generate`.
-   */
-  generate(prompt: string | readonly PromptItem[], options: GenerateOptions = {}): TextStream {
+  /** Continues a text or ids. Throws `INVALID_ARGUMENT`, `OPTION_UNKNOWN`, `TEXT_UNAVAILABLE`; rejects as `Engine.generate`. */
+  generate(prompt: string | readonly number[], options: GenerateOptions = {}): TextStream {
     checkCall('generate', options);
     if (typeof prompt !== 'string') this.text.requireText();
-    const items = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
-    const tokens = this.#tokens(promptIds(items), options, { form: formOf(options) });
+    const ids = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
+    const tokens = this.#tokens(ids, options, { form: formOf(options) });
     return new TextStream(detokenized(tokens, this.#written(options, true)));
   }
 
@@ -134,10 +133,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     const parser = this.text.parser(prompt, options);
     const form = this.text.answerForm(prompt, options);
     const { reasoning, tools } = options;
-    const tokens = this.#tokens(promptIds(prompt), options, {
-      form,
-      answer: { reasoning, ...(tools && { tools }) },
-    });
+    const tokens = this.#tokens(prompt, options, { form, answer: { reasoning, ...(tools && { tools }) } });
     const written = this.#written(options, false);
     return new ChatStream(answered(tokens, { ...written, parser }), this.dialect.idLength);
   }
@@ -148,7 +144,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   }
 
   #tokens(
-    { ids: prompt, vectors }: PromptIds,
+    prompt: readonly number[],
     options: GenerateOptions,
     held: { readonly form: TextForm | undefined } & Pick<TokensRequest, 'answer'>,
   ): TokenStream {
@@ -162,7 +158,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     const sampling = samplingOf(options, isHeld !== undefined);
     const adapters = chooseAdapters(this.adapters, options.adapters);
     const how = { sampling, maxTokens, stopTokens, adapters, constraint, shift, speculation, signal };
-    const request = { prompt, vectors, ...how, answer };
+    const request = { prompt, ...how, answer };
     if (!form) return tokenStream((sink) => this.begin(request, sink));
     return tokenStream((sink) =>
       generationAfter(

@@ -88,7 +88,7 @@ class ChunkEvents {
 /** Chunks on their way out of pinned pages at once: more than two milliseconds of the link's time. More are not faster. */
 const MOST_COPIES = 16;
 
-/** One chunk after the other, read, decoded on one thread and copied before the next one begins: a synchronous loader. */
+/** One chunk after the other, read, decoded on one thread and copied before the next is begun: what loaders usually do. */
 export const SYNCHRONOUS: LoaderOptions = { readers: 1, streams: 1, threads: 1, slots: 1 };
 
 /**
@@ -151,6 +151,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   /**
    * Resolves when every weight is on the device. Rejects with the first failure (`READ_…`, `SOURCE_CHANGED`, `ABORTED`, `OUT_OF_MEMORY`,
    * the device's error) when nothing of the load is under way any more.
+   * @internal
    */
   async load(jobs: readonly WeightJob[], options: LoadOptions = {}): Promise<LoadReport> {
     const things = jobs.map((job) => ({ job }));
@@ -160,6 +161,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   /**
    * Watches over the loads that `request` begins for things with a job. One that it began before goes on as it was begun:
    * unseen by the signal and the progress.
+   * @internal
    */
   async follow<T extends { readonly job: WeightJob }>(
     things: readonly T[],
@@ -184,7 +186,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     return this.#trace;
   }
 
-  /** Begins to load one weight; others that were asked for before come first. */
+  /** Begins to load one weight; others that were asked for before come first. @internal */
   request(job: WeightJob, options: WeightLoadOptions = {}): WeightLoad {
     this.#life.check();
     const slotBytes = this.#slotBytes;
@@ -195,12 +197,12 @@ export class AsyncModelLoader implements AsyncDisposable {
     return load;
   }
 
-  /** Gives priority to a weight that somebody waits for. */
+  /** Lets a weight that somebody waits for go before all that nobody waits for. @internal */
   hurry(load: WeightLoad): void {
     this.#queue.hurry(load);
   }
 
-  /** Fails pending loads, and resolves when nothing is in flight and everything is released. */
+  /** Fails what still waits, and resolves when nothing is under way and everything is released. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#life.end()) return;
     this.#queue.fail(new RocmforgeError('DISPOSED', { what: 'the loader' }));

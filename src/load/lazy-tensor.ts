@@ -4,7 +4,7 @@ import type { AsyncModelLoader } from './async-model-loader.ts';
 import type { WeightJob } from './weight-job.ts';
 import type { WeightLoad, WeightLoadOptions } from './weight-load.ts';
 
-/** Where a lazy tensor's bytes are. `evicted`: they were on the device, and their memory was reused. */
+/** Where a lazy tensor's bytes are. `evicted`: they were on the device, and something else took their place. */
 export type TensorState = 'unloaded' | 'loading' | 'resident' | 'evicted';
 
 /** For what waits for nothing. */
@@ -15,7 +15,7 @@ export type PlacelessJob = Omit<WeightJob, 'target'> & Partial<Pick<WeightJob, '
 
 /**
  * A weight that is loaded when it is first asked for, once however many ask. A load that fails rejects for all who wait and
- * leaves the tensor unloaded: the next to ask tries again. Its owner allocates its memory before it is loaded.
+ * leaves the tensor unloaded: the next to ask tries again. Its memory is set aside by its owner, before it is asked for.
  */
 export class LazyTensor {
   readonly #of: PlacelessJob;
@@ -26,13 +26,14 @@ export class LazyTensor {
   #state: TensorState = 'unloaded';
   #load: WeightLoad | undefined;
 
+  /** @internal */
   constructor(of: PlacelessJob, loader: AsyncModelLoader) {
     this.#of = of;
     this.#loader = loader;
     if (of.target) this.place(of.target);
   }
 
-  /** How it is loaded to where it has its place. */
+  /** How it is loaded to where it has its place. @internal */
   get job(): WeightJob {
     invariant(this.#job, 'a weight that is loaded has memory');
     return this.#job;
@@ -55,7 +56,10 @@ export class LazyTensor {
     return this.#state === 'resident';
   }
 
-  /** Begins to load it behind all that was asked for before; gives the load that is under way or done already. */
+  /**
+   * Begins to load it behind all that was asked for before; gives the load that is under way or done already.
+   * @internal
+   */
   request(options: WeightLoadOptions = {}): WeightLoad {
     if (this.#load) return this.#load;
     const load = this.#loader.request(this.job, options);
@@ -69,8 +73,8 @@ export class LazyTensor {
   }
 
   /**
-   * Resolves when its bytes are on their way: work on a stream that waits for these events finds it complete. It has priority
-   * over weights that nobody waits for.
+   * Resolves when its bytes are on their way: work on a stream that waits for these events finds it complete. Goes before
+   * what nobody waits for.
    */
   queued(): Promise<readonly DeviceEvent[]> {
     if (this.#state === 'resident') return NO_EVENTS;
@@ -88,21 +92,21 @@ export class LazyTensor {
     return load.done.then(() => target);
   }
 
-  /** Gives it memory, while it is not loaded. */
+  /** Gives it memory, while it is not loaded. @internal */
   place(target: BufferRange): void {
     invariant(this.#load === undefined, 'a weight is placed before it is loaded');
     this.#job = { ...this.#of, target };
     this.#range = Promise.resolve(target);
   }
 
-  /** Marks it as evicted: the next request loads it again. */
+  /** Forgets it, because something else takes its place; whoever asks again loads it again. @internal */
   evict(): void {
     if (this.#load === undefined) return;
     this.#load = undefined;
     this.#state = 'evicted';
   }
 
-  /** Resolves when nothing writes its memory any more. */
+  /** Resolves when nothing writes its memory any more. @internal */
   async settled(): Promise<void> {
     await this.#load?.done.catch(() => {});
   }

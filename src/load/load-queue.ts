@@ -17,7 +17,7 @@ export class LoadQueue {
     this.#ordinary.push(load);
   }
 
-  /** Gives priority to a load that somebody waits for. */
+  /** Moves a load that somebody waits for before all that nobody waits for. */
   hurry(load: WeightLoad): void {
     const at = this.#ordinary.indexOf(load);
     if (at < 0) return;

@@ -10,7 +10,7 @@ export interface TraceSpan {
 }
 
 /** An event of Chrome's trace format: times in microseconds. */
-type TraceEvent =
+export type TraceEvent =
   | {
       readonly ph: 'X';
       readonly pid: number;
@@ -46,11 +46,12 @@ export class LoadTrace {
     return [...rows].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   }
 
+  /** @internal */
   add(span: TraceSpan): void {
     this.#spans.push(span);
   }
 
-  /** Notes work that is being queued on a stream, once the device is done with it. */
+  /** Notes work that is being queued on a stream, once the device is done with it. @internal */
   watch(row: string, name: string, stream: Stream, queue: () => void): void {
     const before = stream.record();
     queue();
@@ -66,7 +67,7 @@ export class LoadTrace {
     );
   }
 
-  /** Forgets everything. */
+  /** Forgets everything. @internal */
   clear(): void {
     this.#spans.length = 0;
   }

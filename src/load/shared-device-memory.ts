@@ -9,9 +9,9 @@ export interface EvictableWeights {
   readonly byteLength: number;
   /** When it was used last, by that memory's clock. */
   readonly lastUse: number;
-  /** Allocates their memory. Throws `OUT_OF_MEMORY`, with nothing allocated. */
+  /** Sets its memory aside. Throws `OUT_OF_MEMORY`, nothing set aside. */
   create(): void;
-  /** Evicts them; resolves when the device has finished with the memory and it is freed. */
+  /** Forgets what is in it; resolves when the device is done with the memory and has it back. */
   release(): Promise<void>;
 }
 
@@ -43,9 +43,9 @@ interface Stay {
 }
 
 /**
- * The memory of a device that several models share: what a model takes besides its weights is reserved while it is open;
- * weights stay until others need the memory, and the least recently used are evicted first. What is held, because work with
- * it is being queued, is never evicted. The device is the caller's.
+ * The memory of a device that several models share: what a model takes besides its weights is set aside while it is open;
+ * weights stay until others need the memory, and those that were used the longest time ago go first. What is held, because
+ * work with it is being queued, never goes. The device is the caller's.
  */
 export class SharedDeviceMemory {
   readonly device: Device;
@@ -57,7 +57,7 @@ export class SharedDeviceMemory {
   #reserved = 0;
   #used = 0;
   #clock = 0;
-  /** Requests for memory are served in order. */
+  /** Whoever needs room waits for who asked before. */
   #line: Promise<unknown> = Promise.resolve();
   #changed: () => void = () => {};
 
@@ -75,7 +75,7 @@ export class SharedDeviceMemory {
     return fail('INVALID_ARGUMENT', { name: 'memory', found: `${memory}`, expected: 'a count of bytes' });
   }
 
-  /** Bytes that are not set aside for what models keep besides their weights. */
+  /** Bytes that are not set aside for what models keep besides their weights. @internal */
   get forWeights(): number {
     return this.memory - this.#reserved;
   }
@@ -85,7 +85,7 @@ export class SharedDeviceMemory {
     return this.#used;
   }
 
-  /** The time, for `lastUse`. */
+  /** The time, for `lastUse`. @internal */
   now(): number {
     return ++this.#clock;
   }
@@ -93,6 +93,7 @@ export class SharedDeviceMemory {
   /**
    * Sets bytes aside until `free`; weights make room. Rejects with `OUT_OF_MEMORY` where the models hold too much, and with
    * `ABORTED`.
+   * @internal
    */
   async reserve(bytes: number, signal?: AbortSignal): Promise<void> {
     const reserving = this.#inTurn(async () => {
@@ -102,13 +103,13 @@ export class SharedDeviceMemory {
     await this.#unlessAborted(reserving, signal, () => this.free(bytes));
   }
 
-  /** Gives back what was reserved. */
+  /** Gives back what was reserved. @internal */
   free(bytes: number): void {
     this.#reserved -= bytes;
     this.#changed();
   }
 
-  /** True while a resident has memory. */
+  /** True while a resident has memory. @internal */
   has(resident: EvictableWeights): boolean {
     const stay = this.#stays.get(resident);
     return stay !== undefined && !stay.leaving;
@@ -118,6 +119,7 @@ export class SharedDeviceMemory {
    * Holds residents where they are, with memory of their own, which they get if they had none: `giveBack` follows. Rejects,
    * nothing held, with `OUT_OF_MEMORY` where even all other weights leave no room, with `DISPOSED` once one has left, and
    * with `ABORTED`.
+   * @internal
    */
   async hold(residents: readonly EvictableWeights[], signal?: AbortSignal): Promise<void> {
     throwIfAborted(signal, WAITING);
@@ -140,7 +142,7 @@ export class SharedDeviceMemory {
     await this.#unlessAborted(holding, signal, () => this.giveBack(residents));
   }
 
-  /** Holds residents that are there; false, with none held, where one is not. */
+  /** Holds residents that are there; false, with none held, where one is not. @internal */
   holdIfPresent(residents: readonly EvictableWeights[]): boolean {
     for (const resident of residents) if (!this.has(resident)) return false;
     for (const resident of residents) {
@@ -150,7 +152,7 @@ export class SharedDeviceMemory {
     return true;
   }
 
-  /** Ends a hold: the residents may go again. */
+  /** Ends a hold: the residents may go again. @internal */
   giveBack(residents: readonly EvictableWeights[]): void {
     for (const resident of residents) {
       const stay = this.#stays.get(resident);
@@ -160,7 +162,7 @@ export class SharedDeviceMemory {
     this.#changed();
   }
 
-  /** Takes a resident's memory back, for good: its model ends. */
+  /** Takes a resident's memory back, for good: its model ends. @internal */
   async leave(resident: EvictableWeights): Promise<void> {
     this.#gone.add(resident);
     const stay = this.#stays.get(resident);

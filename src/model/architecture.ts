@@ -11,9 +11,15 @@ import type { SyntheticFamily } from './synthetic-family.ts';
 export interface Architecture {
   /** The values of `general.architecture` it answers to. */
   readonly names: readonly string[];
-  /** Reads what the metadata say below the architecture's name, and composes the model of it. Throws `MODEL_CONFIG`. */
+  /**
+   * Reads what the metadata say below the architecture's name, and composes the model of it. Throws `MODEL_CONFIG`.
+   * @internal
+   */
   configure(read: ConfigReader): ModelConfig;
-  /** What a made-up file of it says and has beyond what those of all families do: for `rocmforge synth`, and for tests. */
+  /**
+   * What a made-up file of it says and has beyond what those of all families do: for `rocmforge synth`, and for tests.
+   * @internal
+   */
   readonly synthetic: SyntheticFamily;
 }
 

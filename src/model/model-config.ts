@@ -3,6 +3,9 @@ import type { Block } from './blocks/block.ts';
 import type { NamedNorm } from './blocks/norm.ts';
 import { distinctGroups, type StateGroup } from './state-groups.ts';
 
+export type { Block } from './blocks/block.ts';
+export type { NamedNorm, Norm } from './blocks/norm.ts';
+
 /** A model as a composition: what others ask of it, and the parts that its graphs are recorded from. Widths count elements. */
 export interface ModelConfig {
   readonly architecture: string;
@@ -20,9 +23,7 @@ export interface ModelConfig {
   readonly head: HeadSpec;
 }
 
-/**
- * How an encoder's rows are pooled into a text's vector: their mean, the first, the last, or none (each row by itself).
- */
+/** What of an encoder's rows makes up a text's vector: their mean, the first, the last, or each by itself. */
 export type Pooling = 'mean' | 'first' | 'last' | 'none';
 
 /** Token ids to the residual stream. */

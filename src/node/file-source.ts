@@ -22,10 +22,12 @@ export interface OpenedFile {
  */
 export class FileSource extends CheckedSource {
   readonly readAlignment = DIRECT_ALIGNMENT;
+  /** @internal */
   protected readonly handle: FileHandle;
   readonly #direct: DirectFile;
   readonly #changedAt: bigint;
 
+  /** @internal */
   protected constructor(file: OpenedFile) {
     super(file.path, file.size);
     this.handle = file.handle;

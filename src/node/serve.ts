@@ -1,5 +1,6 @@
 export { ModelServer } from '../server/index.ts';
-export { HttpListener } from './http-listener.ts';
+export { HttpListener, type ListenOptions } from './http-listener.ts';
+export type { WorkerModelOptions } from './load-model-in-worker.ts';
 export { createLogger } from './logger.ts';
 export { modelFilesIn, servedModels } from './model-files.ts';
 export { PrometheusMetrics } from './prometheus-metrics.ts';

@@ -10,6 +10,7 @@ import type { SharedDeviceMemory } from '../load/shared-device-memory.ts';
 import { type FitPlan, fitPlan, type MemoryLimits } from './memory/fit-plan.ts';
 import { decodedOnDevice, ModelWeights } from './weights/model-weights.ts';
 import { HOST_ROWS } from '../model/embedding-place.ts';
+import { writeSequenceRows } from './sequence-rows.ts';
 import { KeptInputs } from './inputs/kept-inputs.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
 import { bufferBytesOf, keptInputs, memoryWanted, plannedWeights } from './memory-wanted.ts';
@@ -18,6 +19,7 @@ import { PlanBuffers } from './memory/plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
 import { tableName } from '../model/state-groups.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
+import { stateOf } from '../state/state-of.ts';
 import type { SlotCopy } from '../state/slot-group.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
 import type { ResultName, RunOn } from './steps/plan-run.ts';
@@ -25,13 +27,17 @@ import { PreparedSteps } from './steps/prepared-steps.ts';
 import { showTaps } from './steps/show-taps.ts';
 
 /**
- * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity. It is made in stages:
- * `compile` chooses programs from metadata alone, `fit` says what memory they want, `allocate` creates the buffers. Nothing
- * is loaded then: weights come when they are first needed, or before by `preload…` and `loadInBackground`. Steps are recorded
- * at their first use.
+ * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity that the device
+ * gains by. It is made in stages: `compile` chooses programs from metadata alone, `fit` says what memory they want,
+ * `allocate` creates the buffers. Nothing is loaded then: weights come when they are first needed, or before by `preload…`
+ * and `loadInBackground`. Steps are recorded at their first use.
  */
 export class ExecutionPlan implements AsyncDisposable {
-  /** Whole steps that are recorded. */
+  /** @internal */
+  readonly parts: PlanSetup;
+  /** By ascending rows. @internal */
+  readonly plans: readonly BatchPlan[];
+  /** Whole steps that are recorded. @internal */
   readonly prepared: PreparedSteps;
   readonly #buffers: PlanBuffers;
   #weights: ModelWeights | undefined;
@@ -39,21 +45,20 @@ export class ExecutionPlan implements AsyncDisposable {
   #embedding: HostEmbedding | undefined;
   #kept: KeptInputs | undefined;
   #trace: LoadTrace | undefined;
+  /** The sequence that is computed part by part, and its end. */
+  #own: { readonly state: SequenceState; end: number } | undefined;
   #preparing: Promise<void> = Promise.resolve();
-  /** Releases what was reserved of the shared memory. */
+  /** Gives back what was reserved of shared memory. */
   #release: () => void = () => {};
 
-  private constructor(
-    readonly parts: PlanSetup,
-    /** By ascending rows. */
-    readonly plans: readonly BatchPlan[],
-    buffers: PlanBuffers,
-  ) {
+  private constructor(parts: PlanSetup, plans: readonly BatchPlan[], buffers: PlanBuffers) {
+    this.parts = parts;
+    this.plans = plans;
     this.#buffers = buffers;
     this.prepared = new PreparedSteps(parts.preparedSteps);
   }
 
-  /** Compiles a plan for each row capacity. Allocates nothing. */
+  /** Compiles a plan for each row capacity. Allocates nothing. @internal */
   static async compile(parts: PlanSetup): Promise<ExecutionPlan> {
     const { device, shape, tensors } = parts;
     const buffers = new PlanBuffers(device);
@@ -102,11 +107,16 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.tokenIds === this.vocabulary;
   }
 
-  /** Ids that the embedding knows: as many as there are logits, but for encoders. */
+  /** Ids that the embedding knows: as many as there are logits, but for encoders. @internal */
   get tokenIds(): number {
     const { ops } = this.#largest.graphs.embedding.graph;
     if (this.parts.hostEmbedding) return this.parts.hostEmbedding.rows;
     return ops.find((op) => op.kind === 'embed')?.table.rows ?? 0;
+  }
+
+  /** Width of the residual stream. */
+  get width(): number {
+    return this.#largest.graphs.boundaries.get('x')?.width ?? 0;
   }
 
   get layerCount(): number {
@@ -114,8 +124,8 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Plans the memory that `allocate` and loading will take within the limits. Throws `MODEL_TOO_LARGE` where the model does
-   * not fit.
+   * What `allocate` and loading will take, obeying the limits. Throws `MODEL_TOO_LARGE` where nothing does.
+   * @internal
    */
   fit(limits: MemoryLimits = {}): FitPlan {
     const layers = this.#largest.graphs.layers.map((_, piece) => EMBEDDING + 1 + piece);
@@ -126,6 +136,7 @@ export class ExecutionPlan implements AsyncDisposable {
   /**
    * Creates every buffer as `fit` planned; weights in shared memory get theirs when they are needed. The loader is the
    * caller's. On failure everything created is released.
+   * @internal
    */
   async allocate(
     fit: FitPlan,
@@ -167,7 +178,7 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#loaded.areResident;
   }
 
-  /** True when some layers' weights are streamed in every step instead of staying on the device. */
+  /** True when some layers' weights do not stay but come anew in every step. */
   get isStreamed(): boolean {
     return this.#loaded.areStreamed;
   }
@@ -195,7 +206,7 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.preload([EMBEDDING, ...pieces, this.#head], options);
   }
 
-  /** Loads the weights of some parts, by their numbers in the order of running, as far as they stay. */
+  /** Loads the weights of some parts, by their numbers in the order of running, as far as they stay. @internal */
   async preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
     const [report] = await Promise.all([
       this.#loaded.preload(parts, options),
@@ -238,7 +249,7 @@ export class ExecutionPlan implements AsyncDisposable {
     return pieces.flat();
   }
 
-  /** The smallest plan that takes so many rows and outputs. */
+  /** The smallest plan that takes so many rows and outputs. @internal */
   planFor(rows: number, outputs: number): BatchPlan {
     const plan = this.plans.find(({ shape }) => rows <= shape.rows && outputs <= shape.outputs);
     invariant(plan, `a batch of ${rows} rows and ${outputs} outputs is within the plan`);
@@ -249,6 +260,7 @@ export class ExecutionPlan implements AsyncDisposable {
    * Queues the upload of an input slot and a step. While weights are still to come, part by part, each as soon as its
    * weights are on their way: the stream waits for them, the host only for what is not read yet. Resolves when all is
    * queued; rejects when weights cannot be loaded or a step cannot be recorded.
+   * @internal
    */
   async run(on: RunOn): Promise<void> {
     const { stream, batch, kind, input } = on;
@@ -269,8 +281,9 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Records ahead a whole step of so many rows, where there is room for one that may never run. What cannot be recorded fails
-   * when it is run.
+   * Records a whole step of so many rows that may be wanted soon, where there is room for one that may not be. What cannot be
+   * recorded says so when it is run.
+   * @internal
    */
   prepareAhead(rows: number, kind: StepKind): Promise<void> {
     const batch = this.planFor(rows, Math.min(rows, this.shape.outputs));
@@ -278,23 +291,62 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#preparing;
   }
 
-  /** Queues one layer over what the part before it left, its weights loaded if they were not; rejects as `run`. */
-  async forwardLayer(stream: Stream, batch: BatchPlan, layer: number): Promise<void> {
-    for (const part of this.#piecesOf(layer)) await this.#runPart(stream, batch, part);
+  /**
+   * Queues the embedding of rows of a sequence of the plan's own, to be followed by each layer and the head; gives the plan that
+   * has room for them. `first`, the position of the first row, is 0 for another sequence and goes on behind the last row else.
+   * For plans that no engine uses; the step before must be done. Rejects with `INVALID_ARGUMENT`, or as `run`.
+   */
+  async forwardEmbedding(stream: Stream, ids: readonly number[], first = 0): Promise<BatchPlan> {
+    this.#checkRows(ids, first);
+    const end = first + ids.length;
+    if (first === 0 || !this.#own) this.#own = { state: stateOf(this.parts.state), end: 0 };
+    const { state } = this.#own;
+    if (!state.reserve(OWN_SLOT, first, end)) fail('INVALID_ARGUMENT', noRoom(end, this.parts.context));
+    state.advance(OWN_SLOT, first, end);
+    this.#own.end = end;
+    const batch = this.planFor(ids.length, 1);
+    const input = batch.input(0);
+    const rows = { ids, slot: OWN_SLOT, first, outputs: 1, adapters: [] };
+    writeSequenceRows(input, rows, this.parts.adaptersARow ?? 0);
+    this.writeTables(state, OWN_SLOT);
+    await this.#embedding?.fill(input);
+    this.#upload({ stream, batch, input });
+    await this.#runPart(stream, batch, EMBEDDING);
+    return batch;
   }
 
-  /** Where a result stands after a step, for its output rows one behind the other. */
+  /**
+   * Queues one layer over what the part before it left, its weights loaded if they were not. Gives where the residual stream
+   * stands behind it: f32 [rows, width], until the next layer but one runs. Rejects with `INVALID_ARGUMENT`, or as `run`.
+   */
+  async forwardLayer(stream: Stream, batch: BatchPlan, layer: number): Promise<BufferRange> {
+    const pieces = this.#piecesOf(layer);
+    if (pieces.length === 0) {
+      const expected = `a layer below ${this.layerCount}`;
+      fail('INVALID_ARGUMENT', { name: 'layer', found: String(layer), expected });
+    }
+    for (const part of pieces) await this.#runPart(stream, batch, part);
+    return resultRange(batch, pieces.at(-1) ?? EMBEDDING);
+  }
+
+  /** Queues the head. Gives where the logits of the last row stand: f32 [vocabulary]. Rejects as `run`. */
+  async forwardHead(stream: Stream, batch: BatchPlan): Promise<BufferRange> {
+    await this.#runPart(stream, batch, this.#head);
+    return resultRange(batch, this.#head);
+  }
+
+  /** Where a result stands after a step, for its output rows one behind the other. @internal */
   result(name: ResultName): BufferRange {
     return this.#buffers.get(name);
   }
 
-  /** Small inputs that the device keeps from step to step. */
+  /** Small inputs that the device keeps from step to step. @internal */
   get kept(): KeptInputs {
     invariant(this.#kept, 'the plan was allocated');
     return this.#kept;
   }
 
-  /** Writes what changed in a slot's rows of the block tables. */
+  /** Writes what changed in a slot's rows of the block tables. @internal */
   writeTables(state: SequenceState, slot: number): void {
     for (const [place, table] of state.tables.entries()) {
       table.takeChanges(slot, (begin, end) =>
@@ -303,7 +355,10 @@ export class ExecutionPlan implements AsyncDisposable {
     }
   }
 
-  /** Where what a slot remembers of its first `length` positions stands: a list for each state, layer by layer. */
+  /**
+   * Where what a slot remembers of its first `length` positions stands: a list for each state, layer by layer.
+   * @internal
+   */
   stateRanges(state: SequenceState, slot: number, length: number): BufferRange[][] {
     return this.#groupedStates().map(({ group, state: of, range }) => {
       const allocator = state.groups[group];
@@ -315,12 +370,18 @@ export class ExecutionPlan implements AsyncDisposable {
     });
   }
 
-  /** Whether what a slot remembers in a state, by its place in `stateRanges`, is values that it has once. */
+  /**
+   * Whether what a slot remembers in a state, by its place in `stateRanges`, is values that it has once.
+   * @internal
+   */
   isPerSlot(place: number): boolean {
     return this.#groupedStates()[place]?.isPerSlot ?? false;
   }
 
-  /** Queues the copies of slots' values into their checkpoints and back, before the step that wants them. */
+  /**
+   * Queues the copies of slots' values into their checkpoints and back, before the step that wants them.
+   * @internal
+   */
   copySlots(stream: Stream, copies: readonly SlotCopy[]): void {
     if (copies.length === 0) return;
     const states = this.#groupedStates().filter(({ isPerSlot }) => isPerSlot);
@@ -334,7 +395,7 @@ export class ExecutionPlan implements AsyncDisposable {
     }
   }
 
-  /** Where the mask of a slot's sequence stands: `maskWords` of the vocabulary. */
+  /** Where the mask of a slot's sequence stands: `maskWords` of the vocabulary. @internal */
   mask(slot: number): BufferRange {
     const byteLength = 4 * maskWords(this.vocabulary);
     const { buffer, offset } = this.#buffers.get('masks');
@@ -431,7 +492,26 @@ export class ExecutionPlan implements AsyncDisposable {
     return !this.parts.taps && !areShared && !areStreamed && this.prepared.hasRoom;
   }
 
-  #upload({ stream, batch, input }: RunOn): void {
+  /** Throws `INVALID_ARGUMENT` for rows that are none of the plan's, or not the next ones. */
+  #checkRows(ids: readonly number[], first: number): void {
+    const { context } = this.parts;
+    const { rows } = this.shape;
+    if (ids.length === 0 || ids.length > rows) {
+      fail('INVALID_ARGUMENT', { name: 'ids', found: `${ids.length} of them`, expected: `1 to ${rows} ids` });
+    }
+    const unknown = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= this.tokenIds);
+    if (unknown !== undefined) {
+      const expected = `ids below ${this.tokenIds}`;
+      fail('INVALID_ARGUMENT', { name: 'ids', found: String(unknown), expected });
+    }
+    if (first !== 0 && first !== this.#own?.end) {
+      const expected = `0, or ${this.#own?.end ?? 0} to go on`;
+      fail('INVALID_ARGUMENT', { name: 'first', found: String(first), expected });
+    }
+    if (first + ids.length > context) fail('INVALID_ARGUMENT', noRoom(first + ids.length, context));
+  }
+
+  #upload({ stream, batch, input }: Pick<RunOn, 'stream' | 'batch' | 'input'>): void {
     batch.upload(stream, input);
     this.#embedding?.upload(stream, input, this.#buffers.get(HOST_ROWS));
   }
@@ -467,5 +547,18 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 }
 
+function noRoom(end: number, context: number) {
+  return { name: 'ids', found: `ids up to position ${end}`, expected: `at most ${context} positions` };
+}
+
+/** Where what a part hands on stands. */
+function resultRange(batch: BatchPlan, part: number): BufferRange {
+  const result = batch.resultOf(part);
+  invariant(result, `${batch.nameOf(part)} hands something on`);
+  return result.range;
+}
+
+/** The slot of the sequence that is computed part by part. */
+const OWN_SLOT = 0;
 /** The embedding's number among the parts; the layers follow. */
 const EMBEDDING = 0;

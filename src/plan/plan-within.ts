@@ -11,6 +11,7 @@ import {
 
 /** A model that was compiled, from its metadata alone. Nothing of it is allocated. */
 export interface CompiledModel {
+  /** @internal */
   readonly description: ModelDescription;
   readonly plan: ExecutionPlan;
 }

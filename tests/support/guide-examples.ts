@@ -9,7 +9,7 @@ import { PROJECT_ROOT } from './project.ts';
 const run = promisify(execFile);
 
 const OPTIONS =
-  '--ignoreConfig --strict --target es2022 --module nodenext --types node --skipLibCheck ' +
+  '--ignoreConfig --strict --target es2022 --module nodenext --types node ' +
   '--lib es2023,esnext.disposable,dom,dom.asynciterable';
 
 /** The blocks of a language in a page. */

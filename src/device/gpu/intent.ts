@@ -149,14 +149,6 @@ export interface ElementStep {
   readonly operands: readonly (Tensor | Weight)[];
 }
 
-/** Operators over a tensor's elements, each on the result of the one before: one launch. */
-export interface ElementChainIntent {
-  readonly kind: 'elementChain';
-  readonly x: Tensor;
-  readonly steps: readonly ElementStep[];
-  readonly out: Tensor;
-}
-
 /** Rotates and appends what a product of queries, keys and values left in `joined`, in rows of `width`. */
 export interface HeadsAppendIntent {
   readonly kind: 'headsAppend';
@@ -305,7 +297,6 @@ export type Intent =
   | SplitF16Intent
   | SplitProductIntent
   | ElementProductsIntent
-  | ElementChainIntent
   | HeadsAppendIntent
   | HeadsNormAppendIntent
   | AttentionIntent
@@ -325,7 +316,6 @@ export type OptionalKind =
   | 'splitF16'
   | 'splitProduct'
   | 'elementProducts'
-  | 'elementChain'
   | 'headsNormAppend'
   | 'attentionTiles'
   | 'gatedExperts'

@@ -63,6 +63,7 @@ const ROW_CAPACITIES = [1, 2, 4, 16, 32, 64, 128];
  */
 export class HipCudaDevice implements Device {
   readonly info: DeviceInfo;
+  /** @internal */
   readonly target: Omit<HipCudaTarget, 'blas'>;
   readonly lost: Promise<Error>;
   readonly pinReadOnly: ((bytes: Uint8Array, label: string) => HipCudaPinned) | undefined;

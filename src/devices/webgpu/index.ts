@@ -1,3 +1,6 @@
 export { GPU_FEATURES, type GpuFeature, type GpuProvider } from './gpu-target.ts';
+export type { DispatchTime } from './launching/dispatch-times.ts';
+export type { WebGpuBuffer } from './memory/webgpu-buffer.ts';
 export { openWebGpuDevice, type WebGpuDeviceOptions } from './open-webgpu-device.ts';
+export type { WebGpuStream } from './streams/webgpu-stream.ts';
 export type { WebGpuDevice } from './webgpu-device.ts';

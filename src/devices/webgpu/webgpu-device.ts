@@ -52,6 +52,7 @@ export interface WebGpuDeviceParts {
 /** A GPU under WebGPU. Opened by `openWebGpuDevice`. */
 export class WebGpuDevice implements Device {
   readonly info: DeviceInfo;
+  /** @internal */
   readonly target: GpuTarget;
   readonly #device: GPUDevice;
   readonly #shared: SharedGpu;
@@ -88,7 +89,7 @@ export class WebGpuDevice implements Device {
     return this.#faults.error;
   }
 
-  /** Compiles what streams need; part of opening. */
+  /** Compiles what streams need; part of opening. @internal */
   async prepare(): Promise<void> {
     await this.#tails.prepare();
   }

@@ -87,8 +87,7 @@ export function minusList<Set>(
   let left = from;
   for (const set of what) {
     if (left.length === 0) return left;
-    // To compare decimals takes long.
-    terms.fuel.spend(left.length * 128);
+    terms.fuel.spend(left.length * 8);
     const met = left.map((one) => meets(kind, one, set, terms));
     if (!met.includes(true)) continue;
     const others = kind.others(set, terms);

@@ -22,8 +22,7 @@ export function isArray(value: Json | undefined): value is readonly Json[] {
 
 /** A JSON pointer one step longer. */
 export function pointerTo(pointer: string, step: string | number): string {
-  if (typeof step === 'number' || !(step.includes('/') || step.includes('~'))) return `${pointer}/${step}`;
-  return `${pointer}/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  return `${pointer}/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
 /**

@@ -355,11 +355,13 @@ export function readKeywords(node: SchemaNode, more: Omit<Place, 'keyword' | 'po
     references: [],
     allOf: [],
   };
-  if (!isObject(node.value)) return keywords;
-  const { document, options, pattern } = more;
-  for (const [keyword, value] of node.value) {
-    const pointer = pointerTo(node.pointer, keyword);
-    READERS.get(keyword)?.(value, keywords, { keyword, node, pointer, document, options, pattern });
+  for (const [keyword, value] of isObject(node.value) ? node.value : []) {
+    READERS.get(keyword)?.(value, keywords, {
+      ...more,
+      keyword,
+      node,
+      pointer: pointerTo(node.pointer, keyword),
+    });
   }
   return keywords;
 }

@@ -8,7 +8,7 @@ export interface LayerInputs {
   readonly index: number;
   /** What the embedding part and earlier layers hand on to every layer, by the names they gave. */
   readonly shared: ReadonlyMap<string, Tensor>;
-  /** Passes a result of this layer on to every later one. */
+  /** Hands a result of this layer on to every later one. */
   readonly share: (name: string, tensor: Tensor) => void;
   /** Declares what the layer keeps of its sequences between steps. */
   readonly states: LayerStates;
@@ -25,6 +25,9 @@ export interface Block<out Kind extends string = string, out Spec = unknown> {
   readonly spec: Spec;
   /** The group of what it remembers of a sequence between steps. Default: it remembers nothing. */
   readonly state?: StateGroup;
-  /** Records the block over `x`, f32 [rows, width]: what is added to the residual stream, f32 [rows, width]. */
+  /**
+   * Records the block over `x`, f32 [rows, width]: what is added to the residual stream, f32 [rows, width].
+   * @internal
+   */
   record(scope: PartScope, x: Tensor, layer: LayerInputs): Tensor;
 }

@@ -8,6 +8,7 @@ export class SamplingScratch {
   readonly floats = new Float32Array(this.words.buffer);
   /** The logits after bias and penalties. */
   readonly logits: Float32Array;
+  /** @internal */
   readonly candidates: Candidates;
   /** How often a token occurred in the penalty window; all zero between rows. */
   readonly occurrences: Int32Array;

@@ -44,9 +44,9 @@ export interface FitPlan {
   readonly onDevice: number;
   /** Positions that a sequence may have. */
   readonly context: number;
-  /** Layers, and perhaps the head, whose weights are streamed in every step. */
+  /** Layers, and perhaps the head, whose weights come anew in every step. */
   readonly streamedParts: number;
-  /** Which weights stay, and which pass through slots. */
+  /** Which weights stay, and which pass through slots. @internal */
   readonly placement: WeightPlacement;
 }
 
@@ -56,13 +56,14 @@ export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader'> {
   readonly allWeights: number;
   /** Buffers that hold the weights that stay. */
   readonly allocations: number;
-  /** Slots of streamed layers, and the bytes of each. */
+  /** Places that streamed layers pass through, and the bytes of each. */
   readonly slots: number;
   readonly slotBytes: number;
 }
 
 /** The numbers alone. */
-export function summaryOf({ placement, loader: _, ...numbers }: FitPlan): FitSummary {
+export function summaryOf(plan: FitPlan): FitSummary {
+  const { placement, loader: _, ...numbers } = plan;
   const { weightBytes: allWeights, resident, slots, slotBytes } = placement;
   return { ...numbers, allWeights, allocations: resident.length, slots, slotBytes };
 }

@@ -48,9 +48,7 @@ export interface WeightsToPlace {
   readonly poolBytes?: number | undefined;
 }
 
-/**
- * What is streamed through how many slots, the fastest first: with two slots, one is computed from while the other is filled.
- */
+/** What passes through how many slots, the quickest first: of two slots, one is computed from while the other is filled. */
 const ATTEMPTS = [
   { slots: 2, withHead: false },
   { slots: 1, withHead: false },
@@ -58,8 +56,8 @@ const ATTEMPTS = [
 ] as const;
 
 /**
- * Every placement worth considering, the fastest first: all weights stay; as few layers as possible, spread evenly, are
- * streamed through two slots; then through one; then the head, too. Weights that several parts use stay.
+ * Every placement worth considering, the quickest first: all weights stay; as few layers as possible, spread evenly, pass
+ * through two slots; then through one; then the head does too. What several parts use stays.
  */
 export function* placements(weights: WeightsToPlace): Generator<WeightPlacement, void> {
   const { parts, streamable } = weights;

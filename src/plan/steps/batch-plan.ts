@@ -35,6 +35,14 @@ export type StepKind = 'forward' | 'generate';
  * with the small inputs and the steps of this shape.
  */
 export class BatchPlan implements Disposable {
+  /** @internal */
+  readonly device: Device;
+  /** @internal */
+  readonly graphs: ModelGraphs;
+  /** @internal */
+  readonly parts: readonly PartPlan[];
+  /** @internal */
+  readonly buffers: PlanBuffers;
   #inputs: BatchInputs | undefined;
   /** Those of all shapes, which the device keeps from step to step. */
   #kept: KeptInputs | undefined;
@@ -43,14 +51,17 @@ export class BatchPlan implements Disposable {
   /** Steps that were released and may still run. */
   readonly #leaving = new Set<Step>();
 
-  private constructor(
-    readonly device: Device,
-    readonly graphs: ModelGraphs,
-    readonly parts: readonly PartPlan[],
-    readonly buffers: PlanBuffers,
-  ) {}
+  private constructor(device: Device, graphs: ModelGraphs, parts: readonly PartPlan[], buffers: PlanBuffers) {
+    this.device = device;
+    this.graphs = graphs;
+    this.parts = parts;
+    this.buffers = buffers;
+  }
 
-  /** Compiles each kind of part once, all at the same time; its buffers will be found in `buffers`. Allocates nothing. */
+  /**
+   * Compiles each kind of part once, all at the same time; its buffers will be found in `buffers`. Allocates nothing.
+   * @internal
+   */
   static async compile(graphs: ModelGraphs, tensors: TensorIndex, buffers: PlanBuffers): Promise<BatchPlan> {
     const { device } = buffers;
     const kinds: { readonly graph: OpGraph; readonly program: Promise<Program> }[] = [];
@@ -77,12 +88,12 @@ export class BatchPlan implements Disposable {
     return costs.reduce((a, b) => ({ bytes: a.bytes + b.bytes, flops: a.flops + b.flops }));
   }
 
-  /** Bytes that any part wants; parts run one after the other and share it. */
+  /** Bytes that any part wants; parts run one after the other and share it. @internal */
   get scratchBytes(): number {
     return Math.max(0, ...this.parts.map(({ program }) => program.scratchBytes));
   }
 
-  /** Bytes of every buffer by name that this shape wants, weights and inputs left out. */
+  /** Bytes of every buffer by name that this shape wants, weights and inputs left out. @internal */
   bufferBytes(): Map<string, number> {
     const bytes = new Map<string, number>();
     if (this.scratchBytes > 0) bytes.set('scratch', this.scratchBytes);
@@ -97,31 +108,37 @@ export class BatchPlan implements Disposable {
     return bytes;
   }
 
-  /** The inputs that its graphs read, by their names. */
+  /** The inputs that its graphs read, by their names. @internal */
   get readInputs(): ReadInputs {
     const names = this.parts.flatMap(({ part }) => part.graph.inputs.map(({ name }) => name));
     return { shape: this.shape, names: new Set(names) };
   }
 
-  /** Creates the small inputs, for `inFlight` steps at once, but for those that are kept. Throws `OUT_OF_MEMORY`. */
+  /**
+   * Creates the small inputs, for `inFlight` steps at once, but for those that are kept. Throws `OUT_OF_MEMORY`.
+   * @internal
+   */
   allocate(inFlight: number, kept: KeptInputs): void {
     this.#kept = kept;
     this.#inputs = new BatchInputs(this.device, this.readInputs, inFlight);
   }
 
-  /** One of the places, of those that `allocate` made, where a step's inputs wait until the step is done. */
+  /**
+   * One of the places, of those that `allocate` made, where a step's inputs wait until the step is done.
+   * @internal
+   */
   input(index: number): StepInputs {
     const input = this.#inputs?.slots[index];
     invariant(input, `input slot ${index} was allocated`);
     return input;
   }
 
-  /** How many parts a step of this kind runs, of `parts` the first. */
+  /** How many parts a step of this kind runs, of `parts` the first. @internal */
   partsOf(kind: StepKind): number {
     return kind === 'generate' ? this.parts.length : this.parts.length - 1;
   }
 
-  /** The values that are looked at behind a part, and where they stand. */
+  /** The values that are looked at behind a part, and where they stand. @internal */
   tapsOf(part: number): readonly (TapPlace & { readonly range: BufferRange })[] {
     const planned = this.parts[part]?.part;
     return (planned?.taps ?? []).map(({ name, output, tensor }) => {
@@ -130,19 +147,22 @@ export class BatchPlan implements Disposable {
     });
   }
 
-  /** What a part hands on and where that stands; undefined of a piece of one, and of what samples. */
+  /** What a part hands on and where that stands; undefined of a piece of one, and of what samples. @internal */
   resultOf(part: number): (TapPlace & { readonly range: BufferRange }) | undefined {
     const { graph, order } = this.parts[part]?.part ?? {};
     const output = graph?.outputs.find(({ name }) => RESULTS.includes(name));
     return output && { ...output, range: this.buffers.get(streamName(output.name, order ?? 0)) };
   }
 
-  /** A part's name, by its number. */
+  /** A part's name, by its number. @internal */
   nameOf(part: number): string {
     return this.parts[part]?.part.name ?? '';
   }
 
-  /** Binds and records a step, or a part alone by its number, at the first call; it may be run when this resolves. */
+  /**
+   * Binds and records a step, or a part alone by its number, at the first call; it may be run when this resolves.
+   * @internal
+   */
   async prepare(step: StepKind | number): Promise<void> {
     if (this.#ready.has(step)) return;
     const recording = this.#steps.get(step) ?? this.#record(step);
@@ -156,7 +176,10 @@ export class BatchPlan implements Disposable {
     }
   }
 
-  /** Disposes what was recorded with the weights of some parts, which are about to lose their memory. Nothing runs it. */
+  /**
+   * Disposes what was recorded with the weights of some parts, which are about to lose their memory. Nothing runs it.
+   * @internal
+   */
   forget(parts: readonly number[]): void {
     for (const step of ['forward', 'generate', ...parts] as const) {
       this.#ready.get(step)?.[Symbol.dispose]();
@@ -165,25 +188,29 @@ export class BatchPlan implements Disposable {
     }
   }
 
+  /** @internal */
   isPrepared(step: StepKind | number): boolean {
     return this.#ready.has(step);
   }
 
-  /** Queues the upload of an input slot, and of what changed of the inputs that are kept. */
+  /** Queues the upload of an input slot, and of what changed of the inputs that are kept. @internal */
   upload(stream: Stream, input: StepInputs): void {
     invariant(this.#inputs && this.#kept, 'the inputs were allocated');
     stream.upload(input.pinned.bytes, this.#inputs.range());
     this.#kept.upload(stream, input.index);
   }
 
-  /** Queues a prepared step, or a prepared part. */
+  /** Queues a prepared step, or a prepared part. @internal */
   run(stream: Stream, step: StepKind | number): void {
     const ready = this.#ready.get(step);
     invariant(ready, 'the step is prepared');
     stream.run(ready);
   }
 
-  /** Forgets a step, unless its weights have taken it along; its memory is free when `queued` is reached. */
+  /**
+   * Forgets a step, unless its weights have taken it along; its memory is free when `queued` is reached.
+   * @internal
+   */
   release(step: StepKind | number, queued: DeviceEvent): void {
     const ready = this.#ready.get(step);
     if (!ready) return;

@@ -35,6 +35,7 @@ export interface ProfiledStep {
 /** How a profile is kept. */
 export interface ProfileOptions {
   readonly withTrace?: boolean;
+  /** @internal */
   readonly onNote?: ((note: ProfileNote) => void) | undefined;
 }
 
@@ -55,12 +56,13 @@ export class StepProfile {
   #recorded = 0;
 
   /** `withTrace` keeps every step, for Perfetto or `chrome://tracing`; `onNote` passes on what is noted, for `take` elsewhere. */
-  constructor({ withTrace = false, onNote }: ProfileOptions = {}) {
+  constructor(options: ProfileOptions = {}) {
+    const { withTrace = false, onNote } = options;
     this.#trace = withTrace ? new LoadTrace() : undefined;
     this.#onNote = onNote;
   }
 
-  /** Notes what a profile on another thread has noted. */
+  /** Notes what a profile on another thread has noted. @internal */
   take(note: ProfileNote): void {
     this.#onNote?.(note);
     if ('wasRecorded' in note) {
@@ -87,7 +89,7 @@ export class StepProfile {
     }));
   }
 
-  /** The part of the time between the first step and the last in which the device was idle. */
+  /** How much of the time between the first step and the last the device had nothing to do. */
   get gapShare(): number {
     const [step, gap] = [this.#of('step').total, this.#of('gap').total];
     return step + gap === 0 ? 0 : gap / (step + gap);
@@ -103,24 +105,27 @@ export class StepProfile {
     return this.#trace;
   }
 
-  /** Notes a phase on the host. Times are milliseconds of `performance.now()`. */
+  /** Notes a phase on the host. Times are milliseconds of `performance.now()`. @internal */
   add(phase: StepPhase, begin: number, end: number, step: ProfiledStep): void {
     this.take({ phase, ms: end - begin, begin, step });
   }
 
-  /** Notes that a whole step was wanted. */
+  /** Notes that a whole step was wanted. @internal */
   wanted(wasRecorded: boolean): void {
     this.take({ wasRecorded });
   }
 
-  /** Notes that a step begins; true when it follows the one before without an idle time. */
+  /**
+   * Notes that a step begins; true when the one before it was followed at once, there being something to do.
+   * @internal
+   */
   begin(): boolean {
     const follows = !this.#isPaused;
     this.#isPaused = false;
     return follows;
   }
 
-  /** Notes what the device did between two completed events of a step; the steps come in order. */
+  /** Notes what the device did between two completed events of a step; the steps come in order. @internal */
   ran(begin: DeviceEvent, end: DeviceEvent, follows: boolean): void {
     this.take({ phase: 'step', ms: end.elapsedSince(begin) });
     if (this.#lastEnd && follows) {
@@ -129,7 +134,7 @@ export class StepProfile {
     this.#lastEnd = end;
   }
 
-  /** The next step has no gap before it: the engine was idle. */
+  /** The next step has no gap before it: there was nothing to do. @internal */
   pause(): void {
     this.#isPaused = true;
   }

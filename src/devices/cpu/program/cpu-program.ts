@@ -20,18 +20,18 @@ import { LOWER_OPS } from '../lowering/lower-ops.ts';
 import { Lowering } from '../lowering/lowering.ts';
 import type { CpuPackedWeight } from '../lowering/packed-weight.ts';
 import { type Phase, schedule } from './schedule.ts';
-import type { Operand } from '../lowering/operands.ts';
+import type { Slot } from '../lowering/slots.ts';
 
 /** A compiled graph: its calls in phases, and the memory they name. */
 export class CpuProgram implements Program {
   readonly phases: readonly Phase[];
-  readonly operands: readonly Operand[];
+  readonly slots: readonly Slot[];
   readonly weights: readonly CpuPackedWeight[];
   readonly scratchBytes: number;
-  /** Operand of the numbers of rows in use. */
-  readonly counts: Operand;
-  readonly #scratchOffsets: ReadonlyMap<Operand, number>;
-  readonly #shared: ReadonlySet<Operand>;
+  /** Slot of the numbers of rows in use. */
+  readonly counts: Slot;
+  readonly #scratchOffsets: ReadonlyMap<Slot, number>;
+  readonly #shared: ReadonlySet<Slot>;
   readonly #banks: BankSet;
 
   /** Throws `OP_UNSUPPORTED`. */
@@ -44,24 +44,24 @@ export class CpuProgram implements Program {
     this.counts = lowering.tensor(graph.batch.counts);
     for (const op of graph.ops) applyByKind(LOWER_OPS, op, lowering);
     this.phases = schedule(lowering.calls, of.threads * CHUNKS_A_THREAD);
-    this.#shared = sharedOperands(this.phases);
-    this.operands = lowering.operands.all;
+    this.#shared = sharedSlots(this.phases);
+    this.slots = lowering.slots.all;
     this.weights = lowering.weights;
-    const { offsets, byteLength } = operandScratch(this.phases);
+    const { offsets, byteLength } = planSlots(this.phases);
     this.#scratchOffsets = offsets;
     this.scratchBytes = byteLength;
   }
 
   bind(bindings: Bindings): CpuExecutable {
     checkBindings(this, bindings);
-    const places = this.operands.map((operand) => this.#placeOf(operand, bindings));
+    const places = this.slots.map((slot) => this.#placeOf(slot, bindings));
     checkOverlaps(this.graph.name, this.phases, places);
     return new CpuExecutable(this, places, boundBuffers(bindings));
   }
 
-  /** True for an operand that several tasks name. */
-  isShared(operand: Operand): boolean {
-    return this.#shared.has(operand);
+  /** True for a slot that several tasks name. */
+  isShared(slot: Slot): boolean {
+    return this.#shared.has(slot);
   }
 
   /** True for a program of the device with these banks. */
@@ -69,21 +69,21 @@ export class CpuProgram implements Program {
     return banks === this.#banks;
   }
 
-  #placeOf(operand: Operand, bindings: Bindings): Place {
-    const range = rangeOf(operand, bindings);
-    invariant(range, `${operand.name} is bound`);
-    const use = { graph: this.graph.name, value: operand.name, banks: this.#banks };
-    const offset = this.#scratchOffsets.get(operand);
+  #placeOf(slot: Slot, bindings: Bindings): Place {
+    const range = rangeOf(slot, bindings);
+    invariant(range, `${slot.name} is bound`);
+    const use = { graph: this.graph.name, value: slot.name, banks: this.#banks };
+    const offset = this.#scratchOffsets.get(slot);
     const { bank, offset: base } = placeOf(
       range,
-      offset === undefined ? operand.byteLength : this.scratchBytes,
+      offset === undefined ? slot.byteLength : this.scratchBytes,
       use,
     );
-    return { bank, offset: base + (offset ?? 0), byteLength: operand.byteLength };
+    return { bank, offset: base + (offset ?? 0), byteLength: slot.byteLength };
   }
 }
 
-/** A program with a place for every operand. */
+/** A program with a place for every slot. */
 export class CpuExecutable implements Executable {
   constructor(
     readonly program: CpuProgram,
@@ -92,7 +92,7 @@ export class CpuExecutable implements Executable {
   ) {}
 }
 
-function rangeOf({ origin }: Operand, bindings: Bindings): BufferRange | undefined {
+function rangeOf({ origin }: Slot, bindings: Bindings): BufferRange | undefined {
   switch (origin.kind) {
     case 'value':
       return bindings.values.get(origin.value);
@@ -105,23 +105,23 @@ function rangeOf({ origin }: Operand, bindings: Bindings): BufferRange | undefin
   }
 }
 
-function sharedOperands(phases: readonly Phase[]): Set<Operand> {
-  const seen = new Set<Operand>();
-  const shared = new Set<Operand>();
+function sharedSlots(phases: readonly Phase[]): Set<Slot> {
+  const seen = new Set<Slot>();
+  const shared = new Set<Slot>();
   for (const { calls } of phases.flat()) {
     const own = new Set(calls.flatMap((call) => [...call.local, ...call.reads, ...call.writes]));
-    for (const operand of own) (seen.has(operand) ? shared : seen).add(operand);
+    for (const slot of own) (seen.has(slot) ? shared : seen).add(slot);
   }
   return shared;
 }
 
 /** Places scratch so that nothing shares bytes with what is alive in the same phase. */
-function operandScratch(phases: readonly Phase[]): ScratchPlan<Operand> {
-  const uses = new ScratchUses<Operand>();
+function planSlots(phases: readonly Phase[]): ScratchPlan<Slot> {
+  const uses = new ScratchUses<Slot>();
   phases.forEach((tasks, phase) => {
     for (const call of tasks.flatMap(({ calls }) => calls)) {
-      for (const operand of [...call.writes, ...call.local, ...call.reads]) {
-        if (operand.origin.kind === 'scratch') uses.use(operand, phase, operand.byteLength);
+      for (const slot of [...call.writes, ...call.local, ...call.reads]) {
+        if (slot.origin.kind === 'scratch') uses.use(slot, phase, slot.byteLength);
       }
     }
   });

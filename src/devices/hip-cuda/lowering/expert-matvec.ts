@@ -1,12 +1,5 @@
 import { type ProductInput, q8Bytes } from '../../../device/index.ts';
-import {
-  type Activation,
-  type MatmulExpertsOp,
-  readsOwnPart,
-  type Tensor,
-  type Weight,
-} from '../../../ops/index.ts';
-import { activationCode } from './elementwise.ts';
+import { type MatmulExpertsOp, readsOwnPart, type Tensor, type Weight } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -39,9 +32,9 @@ interface ExpertMatvec {
   readonly output: keyof typeof OUTPUT_CODES;
   readonly y: Operand;
   /** Factors of the choices' results. */
-  readonly routingWeights: Tensor | undefined;
-  readonly addend: Tensor | undefined;
-  readonly activation: Activation | undefined;
+  readonly shares?: Tensor | undefined;
+  readonly addend?: Tensor | undefined;
+  readonly activation?: number;
 }
 
 export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
@@ -68,7 +61,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       OUTPUT: OUTPUT_CODES[output],
       CHOICES: CHOICE_CODES[choices],
       STAGED: staged ? 1 : 0,
-      ACTIVATION: product.activation === undefined ? 0 : activationCode(product.activation),
+      ACTIVATION: product.activation ?? 0,
     },
     grid: [Math.ceil(outputs / across), down],
     block: THREADS,
@@ -79,7 +72,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       ...normArgs(input, to),
       to.weight(weights, GROUP_LAYOUT),
       expertIds,
-      product.routingWeights ?? NULL,
+      product.shares ?? NULL,
       int(count),
       int(outputs),
       int(groups),

@@ -13,34 +13,34 @@ import {
 import { recordBytes, TILE_ROWS } from '../weight-layouts.ts';
 import type { CpuPackedWeight } from './packed-weight.ts';
 
-/** Where the memory of an operand comes from when a program is bound. */
-export type OperandOrigin =
+/** Where the memory of a slot comes from when a program is bound. */
+export type SlotOrigin =
   | { readonly kind: 'value'; readonly value: Tensor | State }
   | { readonly kind: 'output'; readonly output: string }
   | { readonly kind: 'weight'; readonly weight: CpuPackedWeight }
   | { readonly kind: 'scratch' };
 
 /** Rows of an axis, of which only those in use are touched, `rowUnit` of them together. */
-export interface OperandRows {
+export interface SlotRows {
   readonly axis: Axis;
   readonly rowBytes: number;
   readonly rowUnit: number;
 }
 
 /** Memory that calls name by number until the program is bound. */
-export interface Operand {
+export interface Slot {
   readonly id: number;
   readonly name: string;
   readonly byteLength: number;
   /** How the bytes divide into rows; undefined for memory that is used as a whole. */
-  readonly rows: OperandRows | undefined;
-  readonly origin: OperandOrigin;
+  readonly rows: SlotRows | undefined;
+  readonly origin: SlotOrigin;
 }
 
 /** All memory that one program's calls name. */
-export class OperandTable {
-  readonly #operands: Operand[] = [];
-  readonly #byTensor = new Map<Tensor | State, Operand>();
+export class SlotTable {
+  readonly #slots: Slot[] = [];
+  readonly #byTensor = new Map<Tensor | State, Slot>();
   readonly #outputNames: ReadonlyMap<Tensor, string>;
   readonly #shape: BatchShape;
 
@@ -56,15 +56,15 @@ export class OperandTable {
     }
   }
 
-  get all(): readonly Operand[] {
-    return this.#operands;
+  get all(): readonly Slot[] {
+    return this.#slots;
   }
 
-  tensor(tensor: Tensor): Operand {
+  tensor(tensor: Tensor): Slot {
     const known = this.#byTensor.get(tensor);
     if (known) return known;
     const output = this.#outputNames.get(tensor);
-    const operand = this.#add({
+    const slot = this.#add({
       name: tensor.name,
       byteLength: tensorBytes(tensor, this.#shape),
       rows: { axis: tensor.axis, rowBytes: tensor.width * ELEMENT_BYTES[tensor.type], rowUnit: 1 },
@@ -75,25 +75,25 @@ export class OperandTable {
             ? { kind: 'value', value: tensor }
             : { kind: 'scratch' },
     });
-    this.#byTensor.set(tensor, operand);
-    return operand;
+    this.#byTensor.set(tensor, slot);
+    return slot;
   }
 
-  state(state: State): Operand {
+  state(state: State): Slot {
     const known = this.#byTensor.get(state);
     if (known) return known;
-    const operand = this.#add({
+    const slot = this.#add({
       name: state.name,
       byteLength: stateBytes(state),
       rows: undefined,
       origin: { kind: 'value', value: state },
     });
-    this.#byTensor.set(state, operand);
-    return operand;
+    this.#byTensor.set(state, slot);
+    return slot;
   }
 
-  weight(weight: CpuPackedWeight): Operand {
-    const known = this.#operands.find(({ origin }) => origin.kind === 'weight' && origin.weight === weight);
+  weight(weight: CpuPackedWeight): Slot {
+    const known = this.#slots.find(({ origin }) => origin.kind === 'weight' && origin.weight === weight);
     if (known) return known;
     const name = weight.parts.map((part) => part.name).join('+');
     return this.#add({
@@ -105,7 +105,7 @@ export class OperandTable {
   }
 
   /** Scratch for the 8-bit form of a tensor. */
-  quantized({ name, axis, width }: Tensor): Operand {
+  quantized({ name, axis, width }: Tensor): Slot {
     const capacity = capacityOf(axis, this.#shape);
     const byteLength = recordBytes(capacity, width);
     // A row that has no others beside it is no tile.
@@ -113,9 +113,9 @@ export class OperandTable {
     return this.#add({ name: `${name} in 8 bits`, byteLength, rows, origin: { kind: 'scratch' } });
   }
 
-  #add(operand: Omit<Operand, 'id'>): Operand {
-    const added = { id: this.#operands.length, ...operand };
-    this.#operands.push(added);
+  #add(slot: Omit<Slot, 'id'>): Slot {
+    const added = { id: this.#slots.length, ...slot };
+    this.#slots.push(added);
     return added;
   }
 }

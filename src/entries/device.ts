@@ -1,0 +1,54 @@
+/**
+ * `rocmforge/device`: what a device is, for those who hold its buffers, streams and events, and for those who write one; the
+ * operators that graphs are made of; the formats of tensors; where bytes come from and go to.
+ */
+export type { KindTable, OfKind, OfSomeKind } from '../base/kind-table.ts';
+export type {
+  Address,
+  AsyncNativeFunction,
+  Bindings,
+  BlockDecoder,
+  BufferRange,
+  DecodeWork,
+  Device,
+  DeviceBuffer,
+  DeviceEvent,
+  DeviceInfo,
+  Executable,
+  Ffi,
+  FileRows,
+  MemoryInfo,
+  MemoryRules,
+  NativeArguments,
+  NativeFunction,
+  NativeLibrary,
+  NativeMemory,
+  NativeType,
+  NativeValues,
+  PackedWeight,
+  PinnedBuffer,
+  PinnedUse,
+  Program,
+  SharedBlock,
+  Step,
+  Stream,
+  WorkerHandle,
+  WorkerHost,
+  WorkerPort,
+} from '../device/index.ts';
+export { BUFFER_ALIGNMENT, MemoryBudget, memoryRules, wholeOf } from '../device/index.ts';
+export * from '../formats/index.ts';
+export {
+  BlobSource,
+  type ByteSink,
+  type ByteSource,
+  CheckedSource,
+  type HttpRangeOptions,
+  HttpRangeSource,
+  type MappedRange,
+  MemorySink,
+  MemorySource,
+  type SourceResolver,
+} from '../io/index.ts';
+export * from '../ops/index.ts';
+export type { Recorder } from '../ops/recorder.ts';

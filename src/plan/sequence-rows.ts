@@ -1,0 +1,31 @@
+import type { AdapterChoice } from '../model/lora/adapter-set.ts';
+import type { StepInputs } from './inputs/batch-inputs.ts';
+
+/** Rows of one sequence, one behind the other, that make up a step by themselves. */
+export interface SequenceRows {
+  readonly ids: readonly number[];
+  readonly slot: number;
+  /** The position of the first row. */
+  readonly first: number;
+  /** Of how many rows, the last ones, logits are wanted. */
+  readonly outputs: number;
+  readonly adapters: readonly AdapterChoice[];
+}
+
+/** Writes the small inputs of a step; `adaptersARow` is what the plan was compiled for. */
+export function writeSequenceRows(
+  input: StepInputs,
+  { ids, slot, first, outputs, adapters }: SequenceRows,
+  adaptersARow: number,
+): void {
+  input.view('counts').set([ids.length, outputs]);
+  input.view('ids').set(ids);
+  input.view('slots').fill(slot);
+  input.view('causal_limits').fill(first + ids.length - 1);
+  input.view('types').fill(0);
+  for (let row = 0; row < ids.length; row++) {
+    input.view('positions')[row] = first + row;
+    input.writeAdapters(row, adaptersARow, adapters);
+  }
+  for (let i = 0; i < outputs; i++) input.view('output_rows')[i] = ids.length - outputs + i;
+}

@@ -1,33 +1,12 @@
-import { countTokensEndpoint, messagesEndpoint } from './anthropic/messages.ts';
-import type { Endpoint } from './endpoint.ts';
-import { chatEndpoint } from './openai/chat.ts';
-import { completionsEndpoint } from './openai/completions.ts';
-import { embeddingsEndpoint } from './openai/embeddings.ts';
-import { modelEndpoint, modelsEndpoint } from './openai/models.ts';
-import { responsesEndpoint } from './openai/responses.ts';
-import { adaptersEndpoint } from './service/adapters.ts';
-import { healthEndpoint } from './service/health.ts';
-import { metricsEndpoint } from './service/metrics-endpoint.ts';
-import { openApiEndpoint } from './service/openapi.ts';
-import { slotsEndpoint } from './service/slots.ts';
-import { detokenizeEndpoint, tokenizeEndpoint } from './service/tokenize.ts';
-
-const DESCRIBED: readonly Endpoint[] = [
-  chatEndpoint,
-  completionsEndpoint,
-  responsesEndpoint,
-  messagesEndpoint,
-  countTokensEndpoint,
-  embeddingsEndpoint,
-  modelsEndpoint,
-  modelEndpoint,
-  tokenizeEndpoint,
-  detokenizeEndpoint,
-  healthEndpoint,
-  metricsEndpoint,
-  slotsEndpoint,
-  adaptersEndpoint,
-];
-
-/** Everything that the server answers. */
-export const ENDPOINTS: readonly Endpoint[] = [...DESCRIBED, openApiEndpoint(DESCRIBED)];
+// Every address that the server describes: a line each.
+export { countTokensEndpoint, messagesEndpoint } from './anthropic/messages.ts';
+export { chatEndpoint } from './openai/chat.ts';
+export { completionsEndpoint } from './openai/completions.ts';
+export { embeddingsEndpoint } from './openai/embeddings.ts';
+export { modelEndpoint, modelsEndpoint } from './openai/models.ts';
+export { responsesEndpoint } from './openai/responses.ts';
+export { adaptersEndpoint } from './service/adapters.ts';
+export { healthEndpoint } from './service/health.ts';
+export { metricsEndpoint } from './service/metrics-endpoint.ts';
+export { slotsEndpoint } from './service/slots.ts';
+export { detokenizeEndpoint, tokenizeEndpoint } from './service/tokenize.ts';

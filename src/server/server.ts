@@ -7,7 +7,7 @@ import { checkOptions, type OptionNames } from '../base/options.ts';
 import { ApiKeys } from './api-keys.ts';
 import { RequestContext, type ServerParts } from './request-context.ts';
 import type { Endpoint } from './endpoint.ts';
-import { ENDPOINTS } from './endpoints.ts';
+import { ENDPOINTS } from './routes.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
 import { NO_METRICS, type ServerMetrics } from './metrics.ts';
 import { ModelPool, type ServedModel } from './model-pool.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { serveCommand } from '../../src/cli/commands/serve.ts';
 import { PrometheusMetrics } from '../../src/node/prometheus-metrics.ts';
-import { ENDPOINTS } from '../../src/server/endpoints.ts';
+import { ENDPOINTS } from '../../src/server/routes.ts';
 import { PROJECT_ROOT } from '../support/project.ts';
 
 const PAGE = readFileSync(join(PROJECT_ROOT, 'docs/server.md'), 'utf8');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ENDPOINTS } from '../../src/server/endpoints.ts';
+import { ENDPOINTS } from '../../src/server/routes.ts';
 import { eventsOf, post, tinyServer } from '../support/test-server.ts';
 
 const GREEDY = { temperature: 0, max_tokens: 6, ignore_eos: true };

@@ -10,7 +10,7 @@ import { PrometheusMetrics } from '../src/node/prometheus-metrics.ts';
 import { ModelServer } from '../src/server/index.ts';
 import type { LoadResult, LoadRound } from './event-loop/load-clients.ts';
 
-// How long requests wait for the thread that serves HTTP: `node dist/bench/event-loop.js [MODEL] [--device cpu]
+// How long requests wait for the thread that serves HTTP: `npm run bench:event-loop -- [MODEL] [--device cpu]
 // [--engines in-process,worker] [--streams 64] [--generate 64] [--writers 4] [--tokens 50000] [--seconds 10]`. For each
 // engine: the delay of the event loop (perf_hooks, timers of 1 ms, their own time taken off) and the latency of GET /health,
 // with nothing else to do, beside the streams, and with long prompts tokenized beside them.

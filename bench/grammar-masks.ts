@@ -61,12 +61,23 @@ const person = (i: number) => ({
   score: 12.75 + i,
 });
 
-const MANY = {
-  type: 'object',
-  properties: Object.fromEntries(
-    Array.from({ length: 1000 }, (_, i) => [`property_${i}`, { type: ['string', 'number', 'null'] }]),
-  ),
-};
+const NAMES = Array.from({ length: 1000 }, (_, i) => `property_${i}`);
+
+/** A schema of 1 000 properties, and more that it says. */
+function many(property: object, more: object = {}): object {
+  return { type: 'object', properties: Object.fromEntries(NAMES.map((name) => [name, property])), ...more };
+}
+
+const SCALAR = { type: ['string', 'number', 'null'] };
+const POINT = { type: 'object', properties: { x: { type: 'number' }, y: SCALAR }, required: ['x'] };
+
+/** The text of every so many of the 1 000. */
+function manyText(step: number, valueOf: (i: number) => unknown): string {
+  const some = NAMES.flatMap((name, i) => (i % step === 0 ? [[name, valueOf(i)] as const] : []));
+  return JSON.stringify(Object.fromEntries(some));
+}
+
+const scalarOf = (i: number) => (i % 3 === 0 ? null : `value ${i}`);
 
 const CASES: readonly { name: string; grammar: () => Grammar; texts: readonly string[] }[] = [
   {
@@ -86,14 +97,23 @@ const CASES: readonly { name: string; grammar: () => Grammar; texts: readonly st
   },
   {
     name: '1 000 properties',
-    grammar: () => schemaGrammar(MANY),
-    texts: [
-      JSON.stringify(
-        Object.fromEntries(
-          Array.from({ length: 90 }, (_, i) => [`property_${i * 11}`, i % 3 === 0 ? null : `value ${i}`]),
-        ),
-      ),
-    ],
+    grammar: () => schemaGrammar(many(SCALAR)),
+    texts: [manyText(11, scalarOf)],
+  },
+  {
+    name: '1 000, no others',
+    grammar: () => schemaGrammar(many(SCALAR, { additionalProperties: false })),
+    texts: [manyText(11, scalarOf)],
+  },
+  {
+    name: '1 000 required',
+    grammar: () => schemaGrammar(many(SCALAR, { required: NAMES, additionalProperties: false })),
+    texts: [manyText(1, scalarOf)],
+  },
+  {
+    name: '1 000 objects',
+    grammar: () => schemaGrammar(many(POINT)),
+    texts: [manyText(11, (i) => ({ x: i, y: scalarOf(i) }))],
   },
 ];
 

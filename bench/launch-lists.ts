@@ -40,7 +40,7 @@ async function writeLists(folder: string): Promise<void> {
     const lines = named.flatMap(({ name, graph }) => [
       `## ${name}`,
       ...launchesOr(graph, target).map(
-        ({ kernel, grid, details }) => `${kernel} ${grid.join('x')} ${details}`,
+        ({ kernel, grid, details, text = '' }) => `${kernel} ${grid.join('x')} ${details} ${text}`,
       ),
     ]);
     writeFileSync(join(folder, `${target.name.replaceAll(/\W+/g, '-')}.txt`), `${lines.join('\n')}\n`);

@@ -17,7 +17,10 @@ export type {
 export type { EngineActivity, EngineCounters } from './engine/engine-setup.ts';
 export type { AnswerOptions, ChatOptions, GenerateOptions } from './engine/generate-options.ts';
 export { LanguageModel, type ModelOptions, type ModelSetup } from './engine/language-model.ts';
+export type { RemoteModel } from './engine/remote/remote-model.ts';
+export type { TextModel } from './engine/text-model.ts';
 export type { RuntimeOptions } from './runtime/jobs/runtime-options.ts';
+export type { PromptItem } from './runtime/prompt-items.ts';
 export type { SequenceSnapshot } from './runtime/sequence-snapshot.ts';
 export type { SampledToken, ScoredToken } from './runtime/jobs/sampled-token.ts';
 export {
@@ -28,7 +31,6 @@ export {
 } from './runtime/jobs/step-profile.ts';
 export type { ChatChunk, ChatStream } from './engine/chat-stream.ts';
 export type { EngineTarget } from './engine/engine-target.ts';
-export type { TextModel } from './engine/text-model.ts';
 export type { TextChunk, TextEnd, TextStream } from './engine/text-stream.ts';
 export {
   AsyncModelLoader,
@@ -72,6 +74,7 @@ export type { WeightPolicy } from './formats/weight-policy.ts';
 export { ExecutionPlan } from './plan/execution-plan.ts';
 export { type DeviceReport, type DeviceRequest, openDevice, reportDevices } from './node/devices.ts';
 export { type LoadModelOptions, loadModel } from './node/load-model.ts';
+export { loadModelInWorker, type WorkerModelOptions } from './node/load-model-in-worker.ts';
 export type { AdapterOptions, AdapterSource } from './node/open-adapters.ts';
 export type { DraftRequest } from './node/open-draft.ts';
 export type {

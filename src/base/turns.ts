@@ -7,7 +7,7 @@ import { throwIfAborted } from './errors.ts';
 export type Steps<T = void> = Generator<undefined, T, void>;
 
 /** How long all such work together goes on before others have their turn. */
-const TURN_MS = 4;
+const TURN_MS = 2;
 
 /** Those whose work goes on at a later turn, one a turn. */
 const waiting: (() => void)[] = [];

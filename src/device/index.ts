@@ -23,6 +23,7 @@ export type {
   CombineResidualIntent,
   ConvertIntent,
   Counters,
+  ElementChainIntent,
   ElementProduct,
   ElementProductsIntent,
   ElementStep,

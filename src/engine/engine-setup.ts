@@ -11,8 +11,8 @@ export interface EngineSetup extends PlacedModel {
   readonly state: SequenceState;
   readonly logger?: Logger | undefined;
   /**
-   * Brings the model onto a device again, in the same shape, after it was lost with the device; what was there is of no use
-   * to anybody by then. Without it, a lost device fails whatever runs.
+   * Reopens the device and reloads the model in the same shape after the device was lost. Without it, a lost device fails
+   * whatever runs.
    */
   readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<PlacedModel>) | undefined;
   /** Most draft ids of a sequence that are computed at once, where its state allows it. Default 0. */

@@ -7,6 +7,7 @@ import type { EngineActivity, EngineCounters, EngineSetup } from './engine-setup
 import type { EvaluateOptions, PositionLogits } from '../runtime/forced-logits.ts';
 import type { PipelineSetup, Sampled } from '../runtime/jobs/job-pipeline.ts';
 import { explainFault } from '../runtime/first-fault.ts';
+import { checkVectors } from '../runtime/prompt-items.ts';
 import { PROMPT_LOOKUP } from '../scheduler/prompt-lookup.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
 import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
@@ -23,9 +24,9 @@ import { ExclusiveUse } from '../runtime/exclusive-use.ts';
 import { SlotPool } from '../state/slot-pool.ts';
 
 /**
- * Runs many sequences at once on an allocated and loaded plan: their rows are batched step by step, and while one step
- * runs the next is already queued. What a sequence left in the cache is used again by the next one that begins with the
- * same tokens. When the device is lost and can be replaced, everything goes on where it was, with the same tokens.
+ * Runs many sequences at once on an allocated and loaded plan by continuous batching; while one step runs the next is already
+ * queued. Prefixes that are still cached are reused. When the device is lost and can be reopened, all sequences continue with
+ * the same tokens.
  */
 export class Engine implements AsyncDisposable {
   readonly #parts: EngineSetup;
@@ -34,7 +35,7 @@ export class Engine implements AsyncDisposable {
   readonly #slots: SlotPool;
   readonly #batcher: ContinuousBatcher<Sequence>;
   readonly #sequences = new Set<Sequence>();
-  /** Those of them whose logits meant nothing, and that are yet to be told why. */
+  /** Sequences with logits that are not finite, whose error is still to be explained. */
   readonly #faulty = new Set<Sequence>();
   readonly #lock = new SharedLock();
   readonly #exclusive: ExclusiveUse;
@@ -161,15 +162,15 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Puts a saved state into an idle slot, for a sequence that begins with its ids and goes on; more slots, more sequences.
-   * Rejects with `INVALID_ARGUMENT` for another model's.
+   * Restores a saved state into an idle slot, for a sequence whose prompt begins with its ids; call it once for each such
+   * sequence. Rejects with `INVALID_ARGUMENT` for another model's.
    */
   async restore(snapshot: SequenceSnapshot): Promise<void> {
     this.#checkPrompt(snapshot.ids);
     await this.#exclusive.restore(snapshot);
   }
 
-  /** Unless something runs, begins to record steps that may come when something does. */
+  /** While idle, records steps that are likely to be needed. */
   rest(): void {
     const isIdle = !this.#isDriving && this.#sequences.size === 0 && !this.#life.disposed;
     if (isIdle) this.#run?.ahead?.begin();
@@ -190,13 +191,20 @@ export class Engine implements AsyncDisposable {
     await this.#run?.[Symbol.asyncDispose]();
   }
 
-  #checkPrompt(ids: readonly number[]): void {
+  #checkPrompt(ids: readonly number[], vectors?: GenerateRequest['vectors']): void {
     this.#life.check();
-    checkIds(ids, { context: this.context, vocabulary: this.#vocabulary });
+    checkIds(ids, { context: this.context, vocabulary: this.#vocabulary, vectors });
   }
 
-  #checkRequest({ prompt, maxTokens, speculation, shift }: GenerateRequest): void {
-    this.#checkPrompt(prompt);
+  /** What vectors of prompts are. */
+  get #vectorShape() {
+    const { hostEmbedding } = this.#parts.plan.parts;
+    return { width: hostEmbedding?.width ?? 0, isOnHost: hostEmbedding !== undefined };
+  }
+
+  #checkRequest({ prompt, vectors, maxTokens, speculation, shift }: GenerateRequest): void {
+    this.#checkPrompt(prompt, vectors);
+    if (vectors) checkVectors(vectors, this.#vectorShape);
     checkLimits({ maxTokens, speculation });
     checkShift(shift, this.context);
   }
@@ -310,8 +318,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Takes leave of a lost device, so that all work starts over from what the host knows; gives the steps that were under way.
-   * Rejects with the error when the device is not what failed, cannot be replaced, or was lost too often.
+   * Drops a lost device, so that all work restarts from what the host knows; returns the steps that were in flight. Rejects
+   * with the error when the device is not what failed, cannot be replaced, or was lost too often.
    */
   async #survive(run: DeviceRun<Sequence>, error: unknown, losses = 0): Promise<ScheduledStep<Sequence>[]> {
     const lost = await run.lossBehind(error);
@@ -355,7 +363,7 @@ export class Engine implements AsyncDisposable {
     if (ready) void this.#resume(sequence, ready);
   };
 
-  /** Fails the sequences whose logits meant nothing; what was under way of the others is read first. */
+  /** Fails the sequences whose logits are not finite; results of the others' steps in flight are read first. */
   async #explain({ plan, stream, pipeline }: DeviceRun<Sequence>): Promise<void> {
     const { state } = this.#parts;
     try {
@@ -373,7 +381,7 @@ export class Engine implements AsyncDisposable {
     }
   }
 
-  /** Makes room in a full context; what stays of it is read again, before others that wait get their turn. */
+  /** Shifts a full context; what stays of it is computed again, before waiting sequences are admitted. */
   #shift(sequence: Sequence): void {
     this.#batcher.remove(sequence);
     sequence.shift();
@@ -403,12 +411,16 @@ export class Engine implements AsyncDisposable {
 }
 
 /** Throws `PROMPT_EMPTY`, `CONTEXT_OVERFLOW` or `TOKEN_OUT_OF_RANGE` for ids that cannot be computed. */
-function checkIds(ids: readonly number[], of: { context: number; vocabulary: number }): void {
-  const { context, vocabulary: size } = of;
+function checkIds(
+  ids: readonly number[],
+  of: { context: number; vocabulary: number; vectors: GenerateRequest['vectors'] },
+): void {
+  const { context, vocabulary: size, vectors } = of;
   if (ids.length === 0) fail('PROMPT_EMPTY', {});
   if (ids.length > context) fail('CONTEXT_OVERFLOW', { tokens: ids.length, context });
   for (const id of ids) {
-    if (!(Number.isInteger(id) && id >= 0 && id < size)) fail('TOKEN_OUT_OF_RANGE', { id, size });
+    const isToken = Number.isInteger(id) && id >= 0 && id < size;
+    if (!isToken && !vectors?.has(id)) fail('TOKEN_OUT_OF_RANGE', { id, size });
   }
 }
 

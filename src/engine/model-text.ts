@@ -1,5 +1,6 @@
 import { fail, isRocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
+import { inTurns, type Steps } from '../base/turns.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import {
   AnswerParser,
@@ -102,13 +103,14 @@ export class ModelText {
     return encodeChat(this.tokenizer, this.#render(messages, options));
   }
 
-  /** The same ids, encoded in turns with whatever else the thread has to do. */
-  encodeInTurns(
+  /** The same ids, written down and encoded in turns with whatever else the thread has to do. */
+  async encodeInTurns(
     messages: readonly ChatMessage[],
     options: WriteOptions,
     signal: AbortSignal | undefined,
   ): Promise<number[]> {
-    return encodeChatInTurns(this.tokenizer, this.#render(messages, options), signal);
+    const rendered = await inTurns(this.#rendering(messages, options), 'writing the conversation', signal);
+    return encodeChatInTurns(this.tokenizer, rendered, signal);
   }
 
   /** What takes the answer to a prompt apart; `special` leaves it as it is written. */
@@ -171,6 +173,12 @@ export class ModelText {
 
   #endOf(prompt: readonly number[]): string {
     return this.tokenizer.decode(prompt.slice(-PROMPT_END), { special: true });
+  }
+
+  /** A template is run in one go, but those of many requests one after the other. */
+  *#rendering(messages: readonly ChatMessage[], options: WriteOptions): Steps<Rendered> {
+    yield;
+    return this.#render(messages, options);
   }
 
   /** A conversation as text. */

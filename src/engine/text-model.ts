@@ -28,6 +28,7 @@ import {
 import { formOf } from './held-text.ts';
 import type { ModelText } from './model-text.ts';
 import { checkCall } from './option-names.ts';
+import { promptIds, type PromptIds, type PromptItem } from '../runtime/prompt-items.ts';
 import { TextStream } from './text-stream.ts';
 
 /**
@@ -72,12 +73,15 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     return this.text.dialect;
   }
 
-  /** Continues a text or ids. Throws `INVALID_ARGUMENT`, `OPTION_UNKNOWN`, `TEXT_UNAVAILABLE`; rejects as `Engine.generate`. */
-  generate(prompt: string | readonly number[], options: GenerateOptions = {}): TextStream {
+  /**
+   * Continues a text, or ids, among which vectors may stand in the place of tokens' embeddings, f32 [width], where the
+   * embedding is on the host. Throws `INVALID_ARGUMENT`, `OPTION_UNKNOWN`, `TEXT_UNAVAILABLE`; rejects as `Engine.generate`.
+   */
+  generate(prompt: string | readonly PromptItem[], options: GenerateOptions = {}): TextStream {
     checkCall('generate', options);
     if (typeof prompt !== 'string') this.text.requireText();
-    const ids = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
-    const tokens = this.#tokens(ids, options, { form: formOf(options) });
+    const items = typeof prompt === 'string' ? this.tokenizer.encode(prompt) : prompt;
+    const tokens = this.#tokens(promptIds(items), options, { form: formOf(options) });
     return new TextStream(detokenized(tokens, this.#written(options, true)));
   }
 
@@ -133,7 +137,10 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     const parser = this.text.parser(prompt, options);
     const form = this.text.answerForm(prompt, options);
     const { reasoning, tools } = options;
-    const tokens = this.#tokens(prompt, options, { form, answer: { reasoning, ...(tools && { tools }) } });
+    const tokens = this.#tokens(promptIds(prompt), options, {
+      form,
+      answer: { reasoning, ...(tools && { tools }) },
+    });
     const written = this.#written(options, false);
     return new ChatStream(answered(tokens, { ...written, parser }), this.dialect.idLength);
   }
@@ -144,7 +151,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   }
 
   #tokens(
-    prompt: readonly number[],
+    { ids: prompt, vectors }: PromptIds,
     options: GenerateOptions,
     held: { readonly form: TextForm | undefined } & Pick<TokensRequest, 'answer'>,
   ): TokenStream {
@@ -158,7 +165,7 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     const sampling = samplingOf(options, isHeld !== undefined);
     const adapters = chooseAdapters(this.adapters, options.adapters);
     const how = { sampling, maxTokens, stopTokens, adapters, constraint, shift, speculation, signal };
-    const request = { prompt, ...how, answer };
+    const request = { prompt, vectors, ...how, answer };
     if (!form) return tokenStream((sink) => this.begin(request, sink));
     return tokenStream((sink) =>
       generationAfter(

@@ -88,7 +88,7 @@ class ChunkEvents {
 /** Chunks on their way out of pinned pages at once: more than two milliseconds of the link's time. More are not faster. */
 const MOST_COPIES = 16;
 
-/** One chunk after the other, read, decoded on one thread and copied before the next is begun: what loaders usually do. */
+/** One chunk after the other, read, decoded on one thread and copied before the next one begins: a synchronous loader. */
 export const SYNCHRONOUS: LoaderOptions = { readers: 1, streams: 1, threads: 1, slots: 1 };
 
 /**
@@ -197,12 +197,12 @@ export class AsyncModelLoader implements AsyncDisposable {
     return load;
   }
 
-  /** Lets a weight that somebody waits for go before all that nobody waits for. @internal */
+  /** Gives priority to a weight that somebody waits for. @internal */
   hurry(load: WeightLoad): void {
     this.#queue.hurry(load);
   }
 
-  /** Fails what still waits, and resolves when nothing is under way and everything is released. */
+  /** Fails pending loads, and resolves when nothing is in flight and everything is released. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#life.end()) return;
     this.#queue.fail(new RocmforgeError('DISPOSED', { what: 'the loader' }));

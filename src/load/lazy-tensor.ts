@@ -4,7 +4,7 @@ import type { AsyncModelLoader } from './async-model-loader.ts';
 import type { WeightJob } from './weight-job.ts';
 import type { WeightLoad, WeightLoadOptions } from './weight-load.ts';
 
-/** Where a lazy tensor's bytes are. `evicted`: they were on the device, and something else took their place. */
+/** Where a lazy tensor's bytes are. `evicted`: they were on the device, and their memory was reused. */
 export type TensorState = 'unloaded' | 'loading' | 'resident' | 'evicted';
 
 /** For what waits for nothing. */
@@ -15,7 +15,7 @@ export type PlacelessJob = Omit<WeightJob, 'target'> & Partial<Pick<WeightJob, '
 
 /**
  * A weight that is loaded when it is first asked for, once however many ask. A load that fails rejects for all who wait and
- * leaves the tensor unloaded: the next to ask tries again. Its memory is set aside by its owner, before it is asked for.
+ * leaves the tensor unloaded: the next to ask tries again. Its owner allocates its memory before it is loaded.
  */
 export class LazyTensor {
   readonly #of: PlacelessJob;
@@ -73,8 +73,8 @@ export class LazyTensor {
   }
 
   /**
-   * Resolves when its bytes are on their way: work on a stream that waits for these events finds it complete. Goes before
-   * what nobody waits for.
+   * Resolves when its bytes are on their way: work on a stream that waits for these events finds it complete. It has priority
+   * over weights that nobody waits for.
    */
   queued(): Promise<readonly DeviceEvent[]> {
     if (this.#state === 'resident') return NO_EVENTS;
@@ -99,7 +99,7 @@ export class LazyTensor {
     this.#range = Promise.resolve(target);
   }
 
-  /** Forgets it, because something else takes its place; whoever asks again loads it again. @internal */
+  /** Marks it as evicted: the next request loads it again. @internal */
   evict(): void {
     if (this.#load === undefined) return;
     this.#load = undefined;

@@ -17,7 +17,7 @@ export class LoadQueue {
     this.#ordinary.push(load);
   }
 
-  /** Moves a load that somebody waits for before all that nobody waits for. */
+  /** Gives priority to a load that somebody waits for. */
   hurry(load: WeightLoad): void {
     const at = this.#ordinary.indexOf(load);
     if (at < 0) return;

@@ -18,7 +18,7 @@ export interface RingOptions {
   onPin<T>(pin: () => T): T;
 }
 
-/** A place of the ring. What is in it is the holder's until the slot is given back. */
+/** A slot of the ring. Its contents belong to its holder until it is released. */
 export class RingSlot {
   readonly #ring: PinnedRing;
   readonly #index: number;

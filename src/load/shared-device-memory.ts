@@ -9,9 +9,9 @@ export interface EvictableWeights {
   readonly byteLength: number;
   /** When it was used last, by that memory's clock. */
   readonly lastUse: number;
-  /** Sets its memory aside. Throws `OUT_OF_MEMORY`, nothing set aside. */
+  /** Allocates their memory. Throws `OUT_OF_MEMORY`, with nothing allocated. */
   create(): void;
-  /** Forgets what is in it; resolves when the device is done with the memory and has it back. */
+  /** Evicts them; resolves when the device has finished with the memory and it is freed. */
   release(): Promise<void>;
 }
 
@@ -43,9 +43,9 @@ interface Stay {
 }
 
 /**
- * The memory of a device that several models share: what a model takes besides its weights is set aside while it is open;
- * weights stay until others need the memory, and those that were used the longest time ago go first. What is held, because
- * work with it is being queued, never goes. The device is the caller's.
+ * The memory of a device that several models share: what a model takes besides its weights is reserved while it is open;
+ * weights stay until others need the memory, and the least recently used are evicted first. What is held, because work with
+ * it is being queued, is never evicted. The device is the caller's.
  */
 export class SharedDeviceMemory {
   readonly device: Device;
@@ -57,7 +57,7 @@ export class SharedDeviceMemory {
   #reserved = 0;
   #used = 0;
   #clock = 0;
-  /** Whoever needs room waits for who asked before. */
+  /** Requests for memory are served in order. */
   #line: Promise<unknown> = Promise.resolve();
   #changed: () => void = () => {};
 

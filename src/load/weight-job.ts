@@ -19,7 +19,7 @@ export interface WeightJob {
   readonly tensors: readonly TensorInfo[];
   /** Where a part whose format is not its tensor's is decoded; the device has said that it does. Default: on the host. */
   readonly decode?: DecodePlace | undefined;
-  /** Its bytes are wanted again and again, because something else takes its place in between. */
+  /** It is loaded again and again, because its memory is reused in between (streamed layers). */
   readonly comesAgain?: boolean | undefined;
   /** The rows are copied to the target one behind the other, not packed: for tensors that no program reads. */
   readonly plain?: boolean;

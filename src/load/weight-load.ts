@@ -3,7 +3,7 @@ import type { Chunk, WeightJob } from './weight-job.ts';
 
 function nothing(): void {}
 
-/** A promise with its ends in hand. A rejection may stay unheard: not everybody waits for both. */
+/** A promise with its resolvers. A rejection may stay unhandled: not everybody waits for both. */
 class Outcome<T> {
   readonly promise: Promise<T>;
   resolve: (value: T) => void = nothing;
@@ -28,8 +28,8 @@ export interface WeightLoadOptions {
 }
 
 /**
- * One weight on its way. Its chunks are handed out one by one; when one of them fails or the load is cancelled the rest is
- * left out, and both promises reject once nothing of it is under way any more.
+ * One weight being loaded. Its chunks are handed out one by one; when one of them fails or the load is cancelled the rest is
+ * skipped, and both promises reject once none of its chunks is in flight.
  */
 export class WeightLoad {
   readonly job: WeightJob;
@@ -82,13 +82,13 @@ export class WeightLoad {
     return this.#chunks[this.#next];
   }
 
-  /** Takes the next chunk; `release` follows when it is done with, come what may. */
+  /** Takes the next chunk; `release` has to follow, also after an error. */
   take(): Chunk {
     this.#underWay++;
     return this.#chunks[this.#next++] as Chunk;
   }
 
-  /** Lets a stream wait for what comes before the weight's first byte. */
+  /** Makes a stream wait for the events that come before the weight's first byte. */
   holdBack(stream: Stream): void {
     if (this.#waiting.has(stream)) return;
     this.#waiting.add(stream);

@@ -23,7 +23,9 @@ export interface ModelConfig {
   readonly head: HeadSpec;
 }
 
-/** What of an encoder's rows makes up a text's vector: their mean, the first, the last, or each by itself. */
+/**
+ * How an encoder's rows are pooled into a text's vector: their mean, the first, the last, or none (each row by itself).
+ */
 export type Pooling = 'mean' | 'first' | 'last' | 'none';
 
 /** Token ids to the residual stream. */

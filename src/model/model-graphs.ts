@@ -122,7 +122,7 @@ class ModelRecorder {
     return { name: g.name, graph: g.finish(), prefix: '', order: 2 + this.config.layers.length };
   }
 
-  /** The first layer's of the same kind: others are garbage at once, and told apart without another look. */
+  /** The first layer's of the same kind, so that equal layers share one graph object and need no further comparison. */
   #kindOf(layer: LayerKind): LayerKind {
     const known = this.#kinds.find(({ graph }) => areOfOneKind(graph, layer.graph));
     if (!known) this.#kinds.push(layer);

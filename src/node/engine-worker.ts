@@ -9,3 +9,9 @@ serveEngine<WorkerLoad>(ownWorkerPort(), ({ location, options, hostMemory }, of)
   shareHostMemory(hostMemory);
   return loadModel(location, { ...options, ...of });
 });
+
+// Any model needs these; they are read while the other side finds out what to load.
+for (const code of [import('../engine/language-model.ts'), import('../model/architectures/index.ts')]) {
+  // What keeps them from being read is told when they are needed.
+  code.catch(() => {});
+}

@@ -10,8 +10,8 @@ import type { GgufFile } from '../gguf/index.ts';
 import { DRAFT_REQUEST, type DraftRequest } from './open-draft.ts';
 import { type SharedHostMemory, sharedHostMemory } from './host-memory.ts';
 import { LOAD_MODEL_OPTIONS, type LoadModelOptions, tokenizerOf } from './load-model.ts';
+import { engineThread } from './engine-thread.ts';
 import { openGguf } from './open-gguf.ts';
-import { nodeWorkerHost } from './worker-host.ts';
 
 /** How a model is loaded that runs on a thread of its own: as by `loadModel`, without what hands out or takes parts of the engine. */
 export interface WorkerModelOptions extends Omit<
@@ -38,8 +38,6 @@ export interface WorkerLoad {
   readonly hostMemory: SharedHostMemory;
 }
 
-const WORKER = new URL('./engine-worker.js', import.meta.url);
-
 /**
  * Loads a model as `loadModel` does, on a thread of its own: loading, steps and the device's driver hold up nothing here, and
  * nothing here holds them up. Templates, tokenizing and text are this thread's. Rejects as `loadModel`, and with `WORKER_LOST`,
@@ -51,7 +49,7 @@ export async function loadModelInWorker(
 ): Promise<RemoteModel> {
   checkOptions('loadModelInWorker', options, OPTIONS);
   checkOptions('draft', options.draft, DRAFT_FILE);
-  return openInWorker(nodeWorkerHost(WORKER, 1).start('engine'), location, options);
+  return openInWorker(engineThread(), location, options);
 }
 
 /** Loads a model in a worker that serves an engine, which is the model's from here on. Rejects as `loadModelInWorker`. */
@@ -61,7 +59,7 @@ export async function openInWorker(
   options: WorkerModelOptions,
 ): Promise<RemoteModel> {
   const { signal, logger = silentLogger, onProgress, profile, ...sent } = options;
-  const client = new CallClient<EngineThreadCalls<WorkerLoad>>(worker);
+  const client = new CallClient<EngineThreadCalls<WorkerLoad>>(oneATurn(worker));
   let state: EngineState | undefined;
   const take = (news: EngineNews) => {
     if (news.kind === 'state') state = news.state;
@@ -84,6 +82,31 @@ export async function openInWorker(
     await opening.then(({ gguf }) => gguf.dispose()).catch(() => {});
     throw error;
   }
+}
+
+/**
+ * Node hands out all messages that wait in one go, and with them comes the work on what they bring: here one has each turn of the
+ * thread, so that an engine that is faster than its readers does not keep requests waiting.
+ */
+function oneATurn(worker: WorkerHandle): WorkerHandle {
+  const waiting: unknown[] = [];
+  let take: (message: unknown) => void = () => {};
+  const next = () => {
+    if (waiting.length > 1) setImmediate(next);
+    take(waiting.shift());
+  };
+  worker.onMessage((message) => {
+    if (waiting.push(message) === 1) setImmediate(next);
+  });
+  return {
+    post: (message) => worker.post(message),
+    onMessage: (listener) => {
+      take = listener;
+    },
+    onFailure: (listener) => worker.onFailure(listener),
+    hold: (held) => worker.hold(held),
+    terminate: () => worker.terminate(),
+  };
 }
 
 function detailOf(logger: Logger): LogDetail {

@@ -27,10 +27,10 @@ import { PreparedSteps } from './steps/prepared-steps.ts';
 import { showTaps } from './steps/show-taps.ts';
 
 /**
- * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity that the device
- * gains by. It is made in stages: `compile` chooses programs from metadata alone, `fit` says what memory they want,
- * `allocate` creates the buffers. Nothing is loaded then: weights come when they are first needed, or before by `preload…`
- * and `loadInBackground`. Steps are recorded at their first use.
+ * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity. It is made in stages:
+ * `compile` chooses programs from metadata alone, `fit` says what memory they want, `allocate` creates the buffers. Nothing
+ * is loaded then: weights come when they are first needed, or before by `preload…` and `loadInBackground`. Steps are recorded
+ * at their first use.
  */
 export class ExecutionPlan implements AsyncDisposable {
   /** @internal */
@@ -48,7 +48,7 @@ export class ExecutionPlan implements AsyncDisposable {
   /** The sequence that is computed part by part, and its end. */
   #own: { readonly state: SequenceState; end: number } | undefined;
   #preparing: Promise<void> = Promise.resolve();
-  /** Gives back what was reserved of shared memory. */
+  /** Releases what was reserved of the shared memory. */
   #release: () => void = () => {};
 
   private constructor(parts: PlanSetup, plans: readonly BatchPlan[], buffers: PlanBuffers) {
@@ -124,7 +124,8 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * What `allocate` and loading will take, obeying the limits. Throws `MODEL_TOO_LARGE` where nothing does.
+   * Plans the memory that `allocate` and loading will take within the limits. Throws `MODEL_TOO_LARGE` where the model does
+   * not fit.
    * @internal
    */
   fit(limits: MemoryLimits = {}): FitPlan {
@@ -178,7 +179,7 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#loaded.areResident;
   }
 
-  /** True when some layers' weights do not stay but come anew in every step. */
+  /** True when some layers' weights are streamed in every step instead of staying on the device. */
   get isStreamed(): boolean {
     return this.#loaded.areStreamed;
   }
@@ -281,8 +282,8 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Records a whole step of so many rows that may be wanted soon, where there is room for one that may not be. What cannot be
-   * recorded says so when it is run.
+   * Records ahead a whole step of so many rows, where there is room for one that may never run. What cannot be recorded fails
+   * when it is run.
    * @internal
    */
   prepareAhead(rows: number, kind: StepKind): Promise<void> {

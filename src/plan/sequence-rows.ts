@@ -10,20 +10,23 @@ export interface SequenceRows {
   /** Of how many rows, the last ones, logits are wanted. */
   readonly outputs: number;
   readonly adapters: readonly AdapterChoice[];
+  /** Vectors in the place of ids' embeddings, by the ids that stand for them. */
+  readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
 }
 
 /** Writes the small inputs of a step; `adaptersARow` is what the plan was compiled for. */
 export function writeSequenceRows(
   input: StepInputs,
-  { ids, slot, first, outputs, adapters }: SequenceRows,
+  { ids, slot, first, outputs, adapters, vectors }: SequenceRows,
   adaptersARow: number,
 ): void {
   input.view('counts').set([ids.length, outputs]);
-  input.view('ids').set(ids);
+  input.vectors.clear();
   input.view('slots').fill(slot);
   input.view('causal_limits').fill(first + ids.length - 1);
   input.view('types').fill(0);
-  for (let row = 0; row < ids.length; row++) {
+  for (const [row, id] of ids.entries()) {
+    input.writeId(row, id, vectors?.get(id));
     input.view('positions')[row] = first + row;
     input.writeAdapters(row, adaptersARow, adapters);
   }

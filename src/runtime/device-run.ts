@@ -12,10 +12,10 @@ export interface PlacedModel {
   readonly plan: ExecutionPlan;
 }
 
-/** Losses of the device without any progress between them, after which work that was under way is given up. */
+/** Losses of the device without progress between them, after which the work in flight is given up. */
 export const MOST_LOSSES = 3;
 
-/** What an engine has on one device: a stream, and steps under way on it. It ends with the device. */
+/** An engine's stream on one device and the steps in flight on it. It ends with the device. */
 export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
   readonly plan: ExecutionPlan;
   readonly stream: Stream;
@@ -39,7 +39,7 @@ export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
     }
   }
 
-  /** The loss of the device, when that is what is behind an error. */
+  /** The loss of the device, when that caused an error. */
   async lossBehind(error: unknown): Promise<Error | undefined> {
     // The news of a loss may come a turn later than the failures that follow from it. Nobody waits for it before: a device that
     // stays would hold on to whoever does.

@@ -13,7 +13,9 @@ type Run = DeviceRun<Sequence>;
 export interface SoleUseParts {
   readonly state: SequenceState;
   readonly slots: SlotPool;
-  /** Resolves, when nobody else runs, with what ends the turn. Rejects with `ABORTED` or `DISPOSED`. */
+  /**
+   * Resolves once nobody else uses the device, with the function that releases it. Rejects with `ABORTED` or `DISPOSED`.
+   */
   alone(signal: AbortSignal | undefined): Promise<() => void>;
   /** Throws `DISPOSED` when the engine has ended. */
   check(): void;
@@ -21,11 +23,11 @@ export interface SoleUseParts {
   driven(): Promise<void>;
   /** The device, replaced if it was lost. */
   ready(): Promise<Run>;
-  /** Takes leave of a lost device. Rejects with the error when the device is not what failed, or was lost too often. */
+  /** Drops a lost device. Rejects with the error when the device is not what failed, or was lost too often. */
   survive(run: Run, error: unknown, losses: number): Promise<unknown>;
 }
 
-/** What has the device to itself while no sequence runs: forced decoding, and states that are saved and put back. */
+/** Work that needs the device exclusively, while no sequence runs: forced decoding, saving and restoring state. */
 export class ExclusiveUse {
   readonly #parts: SoleUseParts;
   #underWay: Promise<unknown> = Promise.resolve();

@@ -3,7 +3,7 @@ import { RocmforgeError } from '../base/errors.ts';
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import { type ForwardOn, forward } from './forward-rows.ts';
 
-/** Rows that were computed and led to logits that mean nothing. */
+/** Rows whose logits are not finite. */
 export interface FaultyRows {
   /** The sequence's ids up to the last of the rows. */
   readonly ids: readonly number[];
@@ -11,12 +11,13 @@ export interface FaultyRows {
   readonly first: number;
   readonly slot: number;
   readonly adapters: readonly AdapterChoice[];
+  readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
 }
 
 /**
- * Why a sequence cannot go on behind logits that are no numbers: computes its rows once more over what their slot holds, from
- * as far before them as its state can go back, part by part, and names the first part of the model that leaves something else
- * than numbers. Nobody else may use the plan meanwhile. Rejects as the device.
+ * Explains logits that are not finite: computes the rows again from as far back as the slot's state can be rolled back, part
+ * by part, and names the first part of the model whose result is not finite. Nobody else may use the plan meanwhile. Rejects
+ * as the device.
  */
 export async function explainFault(on: ForwardOn, rows: FaultyRows): Promise<RocmforgeError> {
   const position = rows.ids.length - 1;
@@ -32,7 +33,7 @@ export async function explainFault(on: ForwardOn, rows: FaultyRows): Promise<Roc
 /** As many rows as a step takes, from `first` on. */
 async function firstUnsoundPart(
   on: ForwardOn,
-  { ids: all, slot, adapters }: FaultyRows,
+  { ids: all, slot, adapters, vectors }: FaultyRows,
   first: number,
 ): Promise<string | undefined> {
   const { plan, stream } = on;
@@ -42,6 +43,7 @@ async function firstUnsoundPart(
   await forward(on, ids, {
     slot,
     adapters,
+    vectors,
     first,
     outputs: 1,
     behindPart: async (part) => {

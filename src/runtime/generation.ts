@@ -4,11 +4,11 @@ import { TokenQueue } from './token-queue.ts';
 
 /** A generation whose tokens go to a sink. Whoever began it leaves it in the end, come what may. */
 export interface Generation {
-  /** Says that the reader took a token: a sequence that had to wait for it may go on. */
+  /** Tells that the reader took a token: a sequence that was paused may resume. */
   more(): void;
-  /** Ends it behind the tokens that were read; the sink is told the end. */
+  /** Ends it after the tokens that were read, and tells the sink. */
   finish(): void;
-  /** Gives everything back; what was not ended ends. */
+  /** Releases everything; a generation that is still running ends. */
   leave(): void;
 }
 

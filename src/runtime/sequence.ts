@@ -21,6 +21,8 @@ import type { TokenSink } from './token-queue.ts';
 /** A continuation to be generated. */
 export interface GenerateRequest {
   readonly prompt: readonly number[];
+  /** Vectors in the place of embeddings, by the ids below zero that stand for them in the prompt (`promptIds`). */
+  readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
   readonly sampling: SamplingParameters;
   /** Most tokens to generate; the context's end stops earlier. */
   readonly maxTokens: number;
@@ -95,6 +97,7 @@ export interface SequenceSurroundings {
 /** One generation on its way through the engine. */
 export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly ids: number[];
+  readonly vectors: ReadonlyMap<number, Float32Array> | undefined;
   limit: number;
   readonly place = new SequencePlace();
   readonly sampling: Int32Array;
@@ -124,12 +127,14 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   #firstToken: number | undefined;
 
   constructor(request: GenerateRequest, of: SequenceSurroundings) {
-    const { prompt, sampling, constraint } = request;
+    const { prompt, vectors, sampling, constraint } = request;
     this.#request = request;
     this.#sink = of.sink;
     this.#context = of.context;
-    // A mask is one for all rows of a slot.
-    this.#mostDrafts = constraint ? 0 : Math.min(of.mostDrafts, request.speculation ?? of.mostDrafts);
+    this.vectors = vectors;
+    // A mask is one for all rows of a slot, and nobody proposes what follows vectors.
+    this.#mostDrafts =
+      constraint || vectors?.size ? 0 : Math.min(of.mostDrafts, request.speculation ?? of.mostDrafts);
     this.#log = of.log;
     this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
     this.ids = [...prompt];
@@ -228,7 +233,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     if (reason === NO_TOKEN.forbidden) {
       this.fail(new RocmforgeError('TOKENS_FORBIDDEN', { position: ids.length - 1 }));
     } else {
-      this.#fault = { ids: ids.slice(0, first + count), first, slot, adapters };
+      this.#fault = { ids: ids.slice(0, first + count), first, slot, adapters, vectors: this.vectors };
     }
   }
 

@@ -8,9 +8,11 @@ export interface Batchable {
   readonly ids: readonly number[];
   /** Ids at which the sequence is complete. */
   readonly limit: number;
-  /** True while its reader is behind: it takes part in no step. */
+  /** True while its reader is behind: it is not scheduled. */
   readonly paused: boolean;
-  /** True while the host has yet to say what may follow its last id: it takes part in no step until then. */
+  /**
+   * True while the host has yet to say what may follow its last id (draft ids, a mask): it is not scheduled until then.
+   */
   readonly awaitsHost: boolean;
   /** Ids that may follow those, to be computed with them and dropped again where they are wrong. */
   readonly draftIds: readonly number[];
@@ -19,7 +21,7 @@ export interface Batchable {
   readonly place: SequencePlace;
 }
 
-/** Where a sequence stands between the host and the device. */
+/** How far a sequence has been computed, as the scheduler sees it. */
 export class SequencePlace {
   /** Its slot, or -1 while it waits. */
   slot = -1;
@@ -73,21 +75,21 @@ export interface BatchRules {
   readonly continuous: boolean;
 }
 
-/** Positions beyond its ids that a sequence is admitted with, so that it does not lose its place at once. */
+/** Positions beyond its ids for which a sequence is admitted, so that it is not preempted at once. */
 const HEADROOM = 64;
 
 /**
- * Decides which rows of which sequences the next step computes. Sequences that generate come first, a row each; prompts
- * fill the step up in slices; waiting sequences are admitted in order while slots and state memory last. When memory runs
- * short the youngest gives up its place and computes it again later. When the device's memory is lost, all compute again
- * what they had, by the plans that computed it before. Plans without a device or a clock, and may plan a step before the ids
- * that the last one samples are known.
+ * Decides which rows of which sequences the next step computes. Sequences that generate come first, a row each; prompts fill
+ * the step up in slices; waiting sequences are admitted in order while slots and state memory last. When memory runs short it
+ * preempts the most recently admitted sequence, which is computed again later. When the device's memory is lost, all compute
+ * again what they had, by the plans that computed it before. Plans without a device or a clock, and may plan a step before
+ * the ids that the last one samples are known.
  */
 export class ContinuousBatcher<S extends Batchable> {
   readonly #limits: BatchLimits;
   readonly #slots: SlotPool;
   readonly #rules: BatchRules;
-  /** In the order of admission, which is the order of arrival but for those that gave up their place. */
+  /** In the order of admission, which is the order of arrival but for those that were preempted. */
   readonly #running: S[] = [];
   readonly #waiting: S[] = [];
   /** Steps that were lost with the device. */
@@ -129,8 +131,8 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   /**
-   * Everything that was on the device is gone, and the steps under way will not be read: goes back to before the first of
-   * them. What came before is computed again, then those steps once more, as they were. What slots held that nobody uses is
+   * The device's memory is lost, and the results of steps in flight will not be read: rolls back to before the first of them.
+   * What came before is computed again, then those steps once more, as they were. What slots held that nobody uses is
    * forgotten.
    */
   rollBack(underWay: readonly ScheduledStep<S>[]): void {
@@ -170,7 +172,7 @@ export class ContinuousBatcher<S extends Batchable> {
     return built;
   }
 
-  /** Some of what was lost, by the plan that computed it before. */
+  /** Recomputes part of what was lost, with the plan that computed it before. */
   #comeBack(sequence: S, built: StepBuilder<S>): void {
     const { lost, computed, slot } = sequence.place;
     const { count, capacity } = lost.from(computed);
@@ -292,7 +294,9 @@ export class ContinuousBatcher<S extends Batchable> {
     });
   }
 
-  /** A free slot, or that of a sequence whose reader is behind: it waits without one, so that it holds up nobody else. */
+  /**
+   * A free slot, or one taken from a sequence whose reader is behind, which then waits without a slot and blocks nobody.
+   */
   #take({ ids, lineage }: S): ReturnType<SlotPool['take']> {
     if (this.#slots.free === 0) {
       const index = this.#running.findIndex(({ paused, place }) => paused && place.pending === 0);

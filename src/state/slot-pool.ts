@@ -18,9 +18,9 @@ export interface CachedSlot extends Origin {
 const EMPTY = { ids: [], length: 0 };
 
 /**
- * Hands out the slots of a sequence state. A slot that was given back keeps what it holds, for the next sequence that
- * begins with the same ids, and slots in use share their prefixes with others, too; when memory runs short, the slot that was
- * idle longest forgets first. Bookkeeping only.
+ * Hands out the slots of a sequence state and does automatic prefix caching: a released slot keeps what it holds for the next
+ * sequence that begins with the same ids, and slots in use share their prefixes with others; when memory runs short, the
+ * least recently used idle slot is evicted first. Bookkeeping only.
  */
 export class SlotPool {
   readonly #state: SequenceState;
@@ -117,7 +117,7 @@ export class SlotPool {
     return trace;
   }
 
-  /** Forgets what idle slots hold. */
+  /** Evicts what idle slots hold. */
   forget(): void {
     for (const [index] of this.#idle.entries()) this.#forget(index);
   }

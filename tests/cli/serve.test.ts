@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
+import { temporaryFolder } from '../support/temporary.ts';
 
 /** A server process of a tiny model, and where it listens. */
 async function startServer(t: TestContext, ...flags: readonly string[]) {
@@ -94,4 +97,34 @@ test('an address that is taken and a model that is none are told', async (t) => 
   const missing = await runCli(t, ['serve', '-m', '/nowhere/model.gguf', '--port', '0', '-q']);
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /nowhere/);
+});
+
+test('--chat-template and --chat-template-file write what is asked over HTTP', async (t) => {
+  const source =
+    '{% for m in messages %}{% if m.content == "no" %}{{ raise_exception("not that") }}{% endif %}<<{{ m.content }}>>{% endfor %}';
+  const path = join(temporaryFolder(t), 'own.jinja');
+  writeFileSync(path, source);
+  for (const flags of [
+    ['--chat-template', source],
+    ['--chat-template-file', path],
+  ]) {
+    const { process: server, url, result } = await startServer(t, '-q', ...flags);
+    const answer = (await (await ask(url, { max_tokens: 1 })).json()) as { usage: { prompt_tokens: number } };
+    const post = (content: string) =>
+      fetch(`${url}/tokenize`, {
+        method: 'POST',
+        body: JSON.stringify({ content }),
+        headers: { 'content-type': 'application/json' },
+      });
+    const { tokens } = (await (await post('<<hi>>')).json()) as { tokens: number[] };
+    // With the bos token.
+    assert.equal(answer.usage.prompt_tokens, tokens.length + 1);
+    const refused = await ask(url, { messages: [{ role: 'user', content: 'no' }] });
+    assert.equal(refused.status, 400);
+    const { error } = (await refused.json()) as { error: { code: string; message: string } };
+    assert.equal(error.code, 'CHAT_TEMPLATE_REJECTED');
+    assert.match(error.message, /not that/);
+    server.kill('SIGTERM');
+    assert.equal((await result).code, 0);
+  }
 });

@@ -13,6 +13,7 @@ const OPTIONAL: Readonly<Record<OptionalKind, true>> = {
   splitF16: true,
   splitProduct: true,
   elementProducts: true,
+  elementChain: true,
   headsNormAppend: true,
   attentionTiles: true,
   gatedExperts: true,

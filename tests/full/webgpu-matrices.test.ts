@@ -13,9 +13,10 @@ import { ATTENTION_CASES } from '../support/contract/cases/attention.ts';
 import { EXPERT_CASES } from '../support/contract/cases/experts.ts';
 import { LAYER_CASES } from '../support/contract/cases/layer.ts';
 import { MATMUL_CASES } from '../support/contract/cases/matmul.ts';
+import { RWKV_LAYER_CASES } from '../support/contract/cases/rwkv-layer.ts';
 import { checkIsolation, ISOLATION_CASES } from '../support/contract/isolation.ts';
 import { checkCase } from '../support/contract/operators.ts';
-import { openWithEmulatedMatrices } from '../support/emulated-matrices.ts';
+import { openWithEmulatedMatrices, openWithFewBuffers } from '../support/emulated-matrices.ts';
 import { openNullGpu } from '../support/null-gpu.ts';
 import { NO_SOFTWARE_GPU } from '../support/software-gpu.ts';
 import { syntheticGraphs, syntheticModel } from '../support/synthetic-graphs.ts';
@@ -34,6 +35,13 @@ describe('subgroup matrices on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
     assert.ok(cases.length >= 10);
     for (const of of cases) await checkCase(device, of, {});
     for (const of of ISOLATION_CASES.slice(0, 1)) await checkIsolation(device, of);
+  });
+
+  test('kernels bind no more buffers than there are', async () => {
+    await using device = await openWithFewBuffers();
+    const cases = RWKV_LAYER_CASES.filter(({ name }) => /F16, .* the next token|F32, heads of 64/.test(name));
+    assert.ok(cases.length >= 3);
+    for (const of of cases) await checkCase(device, of, {});
   });
 
   for (const { rows, outputs, depth } of [

@@ -5,18 +5,18 @@ import { testStates } from '../support/state-tests.ts';
 
 testStates({
   name: 'cpu',
-  declare: (claim, run) => void test(claim, run),
-  async with(work) {
-    await using device = await openCpu({ threads: 2 });
-    await work(device);
-  },
+  declare: (claim, work) =>
+    void test(claim, async () => {
+      await using device = await openCpu({ threads: 2 });
+      await work(device);
+    }),
 });
 
 testStates({
   name: 'reference',
-  declare: (claim, run) => void test(claim, run),
-  async with(work) {
-    await using device = openReferenceDevice();
-    await work(device);
-  },
+  declare: (claim, work) =>
+    void test(claim, async () => {
+      await using device = openReferenceDevice();
+      await work(device);
+    }),
 });

@@ -1,4 +1,4 @@
-import { chooseTarget, type GpuMatrices } from '../../src/devices/webgpu/gpu-target.ts';
+import { chooseTarget, type GpuMatrices, type GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
 import { WebGpuDevice } from '../../src/devices/webgpu/webgpu-device.ts';
 import { openDawn } from '../../src/node/open-webgpu.ts';
 
@@ -66,15 +66,24 @@ const EMULATED: GpuMatrices = {
 };
 
 /** The software GPU with matrix units that it does not have, so that their kernels run on it. */
-export async function openWithEmulatedMatrices(): Promise<WebGpuDevice> {
+export function openWithEmulatedMatrices(): Promise<WebGpuDevice> {
+  return openChanged('emulated matrices', { matrices: EMULATED });
+}
+
+/** The software GPU as if kernels bound no more buffers on it than WebGPU promises. */
+export function openWithFewBuffers(): Promise<WebGpuDevice> {
+  return openChanged('few buffers', { storageBindings: 8 });
+}
+
+async function openChanged(name: string, changes: Partial<GpuTarget>): Promise<WebGpuDevice> {
   const gpu = await openDawn();
   const adapter = await gpu.requestAdapter();
   if (!adapter) throw new Error('there is no adapter');
   const chosen = chooseTarget(adapter, gpu.wgslLanguageFeatures ?? new Set(), { without: [] });
   const { requiredFeatures, requiredLimits } = chosen;
   const device = await adapter.requestDevice({ requiredFeatures, requiredLimits });
-  const target = { ...chosen.target, matrices: EMULATED };
-  const info = { backend: 'webgpu', name: 'emulated matrices', details: {} };
+  const target = { ...chosen.target, ...changes };
+  const info = { backend: 'webgpu', name, details: {} };
   const opened = new WebGpuDevice({
     device,
     target,

@@ -24,6 +24,8 @@ export interface ListedLaunch {
   readonly kernel: string;
   readonly grid: readonly number[];
   readonly details: string;
+  /** A hash of the kernel's text, where the device makes it up. */
+  readonly text?: string;
 }
 
 /** A target without hardware, and how a graph becomes launches for it. */
@@ -140,11 +142,11 @@ function webgpu(name: string, target: GpuTarget): ListedTarget {
         const { name: parameter = '', type = '', access = '' } = module.parameters[p] ?? {};
         return `${access} ${parameter}: ${type} = ${places.numberOf(of)}+${offset}:${byteLength}`;
       });
-      const texts = createHash('sha256').update(joinWgsl(module.texts, [])).digest('hex').slice(0, 12);
+      const text = createHash('sha256').update(joinWgsl(module.texts, [])).digest('hex').slice(0, 12);
       const laid =
         i === 0 ? ` scratch ${scratchBytes} weights ${weights.map(weightText).sort().join('; ')}` : '';
-      const details = `${constants.sort().join(' ')} text ${texts} (${bound.join(', ')})${laid}`;
-      return { kernel: module.name, grid, details };
+      const details = `${constants.sort().join(' ')} (${bound.join(', ')})${laid}`;
+      return { kernel: module.name, grid, details, text };
     });
   };
   return { name, facts: webgpuFacts(target), launches };
@@ -221,9 +223,11 @@ export async function listedGraphs({
   };
 }
 
-/** A hash of the launches' kernels and grids: of what is computed together and how it is shared out. */
+/** A hash of the launches with their arguments: of what is computed together, how it is shared out, and from what. */
 export function listHash(launches: readonly ListedLaunch[]): string {
-  const text = launches.map(({ kernel, grid }) => `${kernel} ${grid.join('x')}`).join('\n');
+  const text = launches
+    .map(({ kernel, grid, details }) => `${kernel} ${grid.join('x')} ${details}`)
+    .join('\n');
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
@@ -244,8 +248,8 @@ export function launchesOr(graph: OpGraph, target: ListedTarget): ListedLaunch[]
 }
 
 /**
- * A line for each model and target: how many launches its last kind of layer takes for each number of rows, and a hash of the
- * kernels and grids of all parts.
+ * A line for each model and target: how many launches its last kind of layer takes for each number of rows, and a hash of
+ * the launches of all parts with their arguments.
  */
 export async function launchSummary(): Promise<string[]> {
   const lines: string[] = [];

@@ -62,6 +62,10 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
     ]),
     writes: products.map(({ out }) => out),
   }),
+  elementChain: ({ x, steps, out }) => ({
+    reads: [x, ...steps.flatMap(({ operands }) => operands.filter((operand) => operand.kind === 'tensor'))],
+    writes: [out],
+  }),
   headsAppend: ({ of, joined }) => {
     const { reads, writes } = ofProduct({ x: { form: 'q8', x: joined }, epilogue: { kind: 'heads', of } });
     return { reads, writes };

@@ -11,10 +11,8 @@ import { hybrid, hybridModel } from './hybrid-model.ts';
 /** A device that is opened for each model. */
 export interface StateDevice {
   readonly name: string;
-  /** Runs a test, or says why it cannot be run. */
-  declare(claim: string, run: () => Promise<void>): void;
-  /** Gives a device to work with. */
-  with(work: (device: Device) => Promise<void>): Promise<void>;
+  /** Declares a test that is given the device, or says why it cannot be run. */
+  declare(claim: string, work: (device: Device) => Promise<void>): void;
   /** What its models are opened with beside what a test wants: plans of which any computes the same. */
   readonly options?: ModelOptions;
   /** Rows of a step at most, where more take too long. */
@@ -45,9 +43,7 @@ const FEW = new Map(
 export function testStates(on: StateDevice): void {
   for (const [model, file] of Object.entries(MODELS)) {
     for (const [claim, check] of Object.entries(CLAIMS)) {
-      on.declare(`${claim}: ${model} on ${on.name}`, () =>
-        on.with((device) => check(new Setting(on, device, file))),
-      );
+      on.declare(`${claim}: ${model} on ${on.name}`, (device) => check(new Setting(on, device, file)));
     }
   }
 }
@@ -113,7 +109,7 @@ const CLAIMS: Readonly<Record<string, (of: Setting) => Promise<void>>> = {
     const expected = await of.alone(prompts, { maxTokens: 60 });
     // Three of them at once would take more blocks than there are: the last to come lose their place and come back.
     for (const cachePositions of [3 * CONTEXT, CONTEXT]) {
-      await using model = await of.open({ sequences: 3, batch: 16, cachePositions });
+      await using model = await of.open({ sequences: 3, batch: Math.min(16, of.rows), cachePositions });
       const texts = prompts.map((prompt) => generated(model, prompt, { maxTokens: 60 }));
       assert.deepEqual(await Promise.all(texts), expected, `${cachePositions} positions`);
     }
@@ -155,7 +151,7 @@ const CLAIMS: Readonly<Record<string, (of: Setting) => Promise<void>>> = {
     const expected = await of.alone(prompts, options);
     await using model = await of.open({
       sequences: 3,
-      batch: 24,
+      batch: Math.min(24, of.rows),
       speculation: 3,
       cachePositions: 2 * CONTEXT,
     });

@@ -92,6 +92,8 @@ function whereOptions(): Option[] {
 }
 
 async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCode> {
+  const { startEngineThreadAhead } = await import('../../node/engine-thread.ts');
+  startEngineThreadAhead();
   // The other commands start faster without the server's libraries.
   const {
     HttpListener,

@@ -29,6 +29,41 @@ function isElementProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
   return to.hasFewRows(x) && NUMBERS.has(weight.format.name) && whole;
 }
 
+/** Operators that follow each other over a tensor's elements, where two of them or more do: one launch. */
+export function fuseElementChain(op: Op, to: GpuPlanner): Fusion | undefined {
+  const x = to.has('elementChain') ? chainedOperand(op) : undefined;
+  const steps: ElementStep[] = [];
+  let out = x;
+  for (
+    let next: Op | undefined = op;
+    x && out && next && !to.taken.has(next);
+    next = to.uses.onlyReader(out)
+  ) {
+    const step = stepOver(next, out);
+    if (!step || !bindsAll(x, [...steps, step], to)) break;
+    steps.push(step);
+    out = step.op.out;
+  }
+  if (!x || !out || steps.length < 2) return undefined;
+  const chain = { kind: 'elementChain', x, steps, out } as const;
+  return { ops: steps.map((step) => step.op), plan: () => to.add(chain) };
+}
+
+/** The operand whose elements an operator is a function of. */
+function chainedOperand(op: Op): Tensor | undefined {
+  if (op.kind === 'unary' || op.kind === 'scale') return op.x;
+  if (op.kind === 'add' || op.kind === 'mul') return op.a;
+  return op.kind === 'lerp' && op.t.kind === 'tensor' ? op.t : undefined;
+}
+
+/** Whether one kernel can bind a tensor, what steps over it read, and their result. */
+function bindsAll(x: Tensor, steps: readonly ElementStep[], { facts }: GpuPlanner): boolean {
+  const operands = steps.flatMap((step) => step.operands);
+  const tensors = [x, ...operands.filter((operand) => operand.kind === 'tensor')];
+  const once = !facts.bindsOnce || new Set(tensors).size === tensors.length;
+  return once && operands.length + 2 <= facts.buffers;
+}
+
 /** A product and the steps that follow, so far. */
 interface GrowingProduct {
   readonly op: MatmulOp;

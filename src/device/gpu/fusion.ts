@@ -15,8 +15,7 @@ export type Fuse = (op: Op, to: GpuPlanner) => Fusion | undefined;
  * each from the front; the members of one are left out of all later ones.
  */
 export function findFusions(to: GpuPlanner, fuses: readonly Fuse[]): ReadonlyMap<Op, readonly Fusion[]> {
-  const { graph, uses } = to;
-  const taken = new Set<Op>();
+  const { graph, uses, taken } = to;
   const found = new Map<Op, Fusion[]>();
   for (const fuse of fuses) {
     for (const op of graph.ops) {

@@ -149,6 +149,14 @@ export interface ElementStep {
   readonly operands: readonly (Tensor | Weight)[];
 }
 
+/** Operators over a tensor's elements, each on the result of the one before: one launch. */
+export interface ElementChainIntent {
+  readonly kind: 'elementChain';
+  readonly x: Tensor;
+  readonly steps: readonly ElementStep[];
+  readonly out: Tensor;
+}
+
 /** Rotates and appends what a product of queries, keys and values left in `joined`, in rows of `width`. */
 export interface HeadsAppendIntent {
   readonly kind: 'headsAppend';
@@ -297,6 +305,7 @@ export type Intent =
   | SplitF16Intent
   | SplitProductIntent
   | ElementProductsIntent
+  | ElementChainIntent
   | HeadsAppendIntent
   | HeadsNormAppendIntent
   | AttentionIntent
@@ -316,6 +325,7 @@ export type OptionalKind =
   | 'splitF16'
   | 'splitProduct'
   | 'elementProducts'
+  | 'elementChain'
   | 'headsNormAppend'
   | 'attentionTiles'
   | 'gatedExperts'

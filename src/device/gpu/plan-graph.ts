@@ -1,6 +1,6 @@
 import type { Op, OpGraph } from '../../ops/index.ts';
 import { fuseHeads, planAttention } from './attention.ts';
-import { fuseElementProducts } from './element-products.ts';
+import { fuseElementChain, fuseElementProducts } from './element-products.ts';
 import { fuseCombine, fuseExperts, planMatmulExperts } from './experts.ts';
 import type { GpuFacts } from './facts.ts';
 import { type Fuse, findFusions } from './fusion.ts';
@@ -21,6 +21,7 @@ const FUSES: readonly Fuse[] = [
   fuseMixtures,
   fuseWkv7,
   fuseElementProducts,
+  fuseElementChain,
 ];
 
 /**

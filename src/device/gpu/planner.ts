@@ -1,5 +1,5 @@
 import { invariant } from '../../base/errors.ts';
-import { capacityOf, type OpGraph, type Tensor } from '../../ops/index.ts';
+import { capacityOf, type Op, type OpGraph, type Tensor } from '../../ops/index.ts';
 import type { GpuFacts } from './facts.ts';
 import type { Temporary } from './graph-lowering.ts';
 import { GraphUses } from './graph-uses.ts';
@@ -11,6 +11,8 @@ import { PlannedActivations } from './planned-activations.ts';
 export class GpuPlanner implements PlanScope {
   readonly uses: GraphUses;
   readonly activations = new PlannedActivations(this);
+  /** Operators that are planned together with others. */
+  readonly taken = new Set<Op>();
   readonly #intents: Intent[] = [];
 
   constructor(

@@ -20,8 +20,8 @@ import {
 interface Draft {
   productions: readonly (readonly Symbol[])[];
   /** Counts of a repetition, whose one production is what is repeated. */
-  readonly counts?: { readonly min: number; readonly max: number };
-  readonly members?: MemberDraft;
+  readonly counts: { readonly min: number; readonly max: number } | undefined;
+  readonly members: MemberDraft | undefined;
   readonly isScope: boolean;
   isProductive: boolean;
   isNullable: boolean;
@@ -158,9 +158,10 @@ export class RuleBuilder {
     return place;
   }
 
-  #draft(draft: Pick<Draft, 'productions' | 'counts' | 'members' | 'isScope'>): Symbol {
-    const whole = { ...draft, isProductive: false, isNullable: false, touchesMemory: false };
-    return (this.#drafts.push(whole) - 1) * 2 + 1;
+  #draft(draft: Pick<Draft, 'productions' | 'isScope'> & Partial<Pick<Draft, 'counts' | 'members'>>): Symbol {
+    const { productions, counts, members, isScope } = draft;
+    const facts = { isProductive: false, isNullable: false, touchesMemory: false };
+    return (this.#drafts.push({ productions, counts, members, isScope, ...facts }) - 1) * 2 + 1;
   }
 
   #at(symbol: Symbol): Draft {

@@ -87,7 +87,8 @@ export function minusList<Set>(
   let left = from;
   for (const set of what) {
     if (left.length === 0) return left;
-    terms.fuel.spend(left.length * 8);
+    // To compare decimals takes long.
+    terms.fuel.spend(left.length * 128);
     const met = left.map((one) => meets(kind, one, set, terms));
     if (!met.includes(true)) continue;
     const others = kind.others(set, terms);

@@ -22,7 +22,8 @@ export function isArray(value: Json | undefined): value is readonly Json[] {
 
 /** A JSON pointer one step longer. */
 export function pointerTo(pointer: string, step: string | number): string {
-  return `${pointer}/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  if (typeof step === 'number' || !(step.includes('/') || step.includes('~'))) return `${pointer}/${step}`;
+  return `${pointer}/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
 /**

@@ -355,13 +355,11 @@ export function readKeywords(node: SchemaNode, more: Omit<Place, 'keyword' | 'po
     references: [],
     allOf: [],
   };
-  for (const [keyword, value] of isObject(node.value) ? node.value : []) {
-    READERS.get(keyword)?.(value, keywords, {
-      ...more,
-      keyword,
-      node,
-      pointer: pointerTo(node.pointer, keyword),
-    });
+  if (!isObject(node.value)) return keywords;
+  const { document, options, pattern } = more;
+  for (const [keyword, value] of node.value) {
+    const pointer = pointerTo(node.pointer, keyword);
+    READERS.get(keyword)?.(value, keywords, { keyword, node, pointer, document, options, pattern });
   }
   return keywords;
 }

@@ -8,7 +8,7 @@ export interface LayerInputs {
   readonly index: number;
   /** What the embedding part and earlier layers hand on to every layer, by the names they gave. */
   readonly shared: ReadonlyMap<string, Tensor>;
-  /** Hands a result of this layer on to every later one. */
+  /** Passes a result of this layer on to every later one. */
   readonly share: (name: string, tensor: Tensor) => void;
   /** Declares what the layer keeps of its sequences between steps. */
   readonly states: LayerStates;

@@ -30,7 +30,7 @@ const LENGTH_EPSILON = 1e-12;
 /** In which row of `time_mix_lerp_fused` the weights of each mixture stand. */
 const MIXTURES = { receptance: 0, decay: 1, key: 2, value: 3, rate: 4, gate: 5 } as const;
 
-/** What the first layer hands on: its values, towards which later layers' are drawn. */
+/** What the first layer passes on: its values, which later layers' values are interpolated with (value residual). */
 const FIRST_VALUE = 'first value';
 
 /**

@@ -12,7 +12,7 @@ export const MOST_ADAPTERS_A_ROW = 4;
 /** Ranks are filled up to multiples of this with zeros, as devices like rows. */
 const RANK_UNIT = 8;
 
-/** An adapter of the set by its number, and how strongly it counts. */
+/** An adapter of the set by its number, and its scale. */
 export interface AdapterChoice {
   readonly index: number;
   readonly scale: number;

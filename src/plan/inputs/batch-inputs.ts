@@ -23,6 +23,10 @@ const INPUTS = {
 } as const;
 
 type InputName = keyof typeof INPUTS;
+
+/** What the id of a row says that has none: no earlier step's token, and no row of the embedding. */
+const NO_ID = -(2 ** 30);
+
 const NAMES = Object.keys(INPUTS) as InputName[];
 
 /** A batch shape, and the names of what graphs of it read. */
@@ -48,6 +52,8 @@ function layoutOf({ shape, names }: ReadInputs): {
 
 /** One step's small inputs in pinned memory. The host writes through the views. */
 export class StepInputs implements Disposable {
+  /** Vectors in the place of the embeddings of rows' ids, by row. */
+  readonly vectors = new Map<number, Float32Array>();
   readonly pinned: PinnedBuffer;
   readonly #views: Record<InputName, Int32Array>;
   /** `adapter_scales`, which are no whole numbers. */
@@ -78,6 +84,12 @@ export class StepInputs implements Disposable {
   /** The words of an input; none of one that nobody reads. */
   view(name: InputName): Int32Array {
     return this.#views[name];
+  }
+
+  /** Writes the id of a row, or notes its vector. */
+  writeId(row: number, id: number, vector: Float32Array | undefined): void {
+    this.view('ids')[row] = vector ? NO_ID : id;
+    if (vector) this.vectors.set(row, vector);
   }
 
   /** Notes through which of `perRow` adapters a row goes; those that it does not use count nothing. */

@@ -1,3 +1,4 @@
+import { asBytes } from '../../base/bytes.ts';
 import { fail, invariant } from '../../base/errors.ts';
 import type { BlockDecoder, BufferRange, Device, PinnedBuffer, Stream } from '../../device/index.ts';
 import { F32, type TensorFormat } from '../../formats/index.ts';
@@ -74,6 +75,7 @@ export class HostEmbedding implements AsyncDisposable {
     const bytes = rowBytes(tensor.format, width);
     const ids = input.view('ids');
     for (let row = 0; row < count; row++) {
+      if (input.vectors.has(row)) continue;
       const id = ids[row] as number;
       invariant(id >= 0 && id < rows, 'the host knows the ids of a step');
       this.#picked.set(table.subarray(id * bytes, (id + 1) * bytes), row * bytes);
@@ -84,6 +86,9 @@ export class HostEmbedding implements AsyncDisposable {
       work.push(this.#decode(input.index, first, Math.min(count, first + each)));
     }
     await Promise.all(work);
+    for (const [row, vector] of input.vectors) {
+      this.#slotAt(input.index).bytes.set(asBytes(vector), 4 * row * width);
+    }
   }
 
   /** Queues the upload of a slot's rows. */

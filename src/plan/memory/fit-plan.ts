@@ -44,7 +44,7 @@ export interface FitPlan {
   readonly onDevice: number;
   /** Positions that a sequence may have. */
   readonly context: number;
-  /** Layers, and perhaps the head, whose weights come anew in every step. */
+  /** Layers, and perhaps the head, whose weights are streamed in every step. */
   readonly streamedParts: number;
   /** Which weights stay, and which pass through slots. @internal */
   readonly placement: WeightPlacement;
@@ -56,7 +56,7 @@ export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader'> {
   readonly allWeights: number;
   /** Buffers that hold the weights that stay. */
   readonly allocations: number;
-  /** Places that streamed layers pass through, and the bytes of each. */
+  /** Slots of streamed layers, and the bytes of each. */
   readonly slots: number;
   readonly slotBytes: number;
 }

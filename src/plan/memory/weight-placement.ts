@@ -48,7 +48,9 @@ export interface WeightsToPlace {
   readonly poolBytes?: number | undefined;
 }
 
-/** What passes through how many slots, the quickest first: of two slots, one is computed from while the other is filled. */
+/**
+ * What is streamed through how many slots, the fastest first: with two slots, one is computed from while the other is filled.
+ */
 const ATTEMPTS = [
   { slots: 2, withHead: false },
   { slots: 1, withHead: false },
@@ -56,8 +58,8 @@ const ATTEMPTS = [
 ] as const;
 
 /**
- * Every placement worth considering, the quickest first: all weights stay; as few layers as possible, spread evenly, pass
- * through two slots; then through one; then the head does too. What several parts use stays.
+ * Every placement worth considering, the fastest first: all weights stay; as few layers as possible, spread evenly, are
+ * streamed through two slots; then through one; then the head, too. Weights that several parts use stay.
  */
 export function* placements(weights: WeightsToPlace): Generator<WeightPlacement, void> {
   const { parts, streamable } = weights;

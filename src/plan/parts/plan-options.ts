@@ -53,7 +53,7 @@ export interface PlanOptions {
   readonly deterministic?: boolean | undefined;
   /** Positions of a step whose logits `evaluate` gets at once. Default 1: enough to generate. */
   readonly logitRows?: number | undefined;
-  /** Sequences that generate at once; more wait for their turn. Default 1. */
+  /** Sequences that run at once; more wait until a slot is free. Default 1. */
   readonly sequences?: number | undefined;
   /**
    * Most draft tokens of a sequence that are computed at once: proposed by a draft model where there is one, else from
@@ -75,7 +75,7 @@ export interface PlanOptions {
    * decoded there and uploaded, and what a sequence says is read back before its next step. Default `device`.
    */
   readonly embedding?: EmbeddingPlace | undefined;
-  /** Who looks at values while steps run, and may replace them; steps then wait for the host at each of them. */
+  /** Handlers that see values while steps run, and may replace them; steps then wait for the host at each of them. */
   readonly taps?: Taps | undefined;
   /** One buffer for the weights of a layer instead of one for each. Default false. */
   readonly pool?: boolean | undefined;

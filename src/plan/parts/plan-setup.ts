@@ -23,7 +23,7 @@ export interface PlanSetup {
   readonly decode?: DecodePlace | undefined;
   /** Steps that may be under way at once. */
   readonly inFlight: number;
-  /** Who looks at values between pieces of the model; the graphs are recorded for their names. */
+  /** Handlers of values between pieces of the model; the graphs are recorded for their names. */
   readonly taps?: Taps | undefined;
   /** Whole steps that stay recorded. Default: as `PreparedSteps`. */
   readonly preparedSteps?: number | undefined;

@@ -13,9 +13,8 @@ interface Prepared {
 const DEFAULT_MOST = 32;
 
 /**
- * Whole steps that stay recorded, so that they are queued with one call: as many of those used last as may be. What is
- * wanted is recorded again when it was dropped. Steps that were recorded ahead take what room is left, and are dropped
- * first when something else is wanted.
+ * An LRU cache of recorded whole steps, each of which is queued with one call. A step that was dropped is recorded again when
+ * it is needed. Steps that were recorded ahead use free places only, and are dropped first.
  */
 export class PreparedSteps {
   /** The longest unused first, those recorded ahead before all. */
@@ -56,7 +55,7 @@ export class PreparedSteps {
     this.#kept.unshift({ batch, kind, isAhead: true });
   }
 
-  /** Notes that a step was queued, and drops what was not used for longest; the stream is done with it first. */
+  /** Notes that a step was queued, and drops the least recently used one once the stream is done with it. */
   used(batch: BatchPlan, kind: StepKind, stream: Stream): void {
     const last = this.#kept.at(-1);
     if (last?.batch === batch && last.kind === kind && !last.isAhead) return;

@@ -5,7 +5,9 @@ import type { StepInputs } from '../inputs/batch-inputs.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import type { Taps } from '../taps/tap.ts';
 
-/** Shows what a part has left to those who look at it, and puts what they return in its place. Throws what they throw. */
+/**
+ * Calls the tap handlers with the values of a part, and replaces a value by what its handler returns. Throws what they throw.
+ */
 export async function showTaps(
   taps: Taps,
   on: { stream: Stream; batch: BatchPlan; part: number; input: StepInputs },

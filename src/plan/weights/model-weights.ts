@@ -21,16 +21,16 @@ export interface ModelWeightsParts {
   readonly loader: AsyncModelLoader;
   /** Shares the weights' memory with other models; without, it is the model's own from the start. */
   readonly sharedMemory?: SharedDeviceMemory | undefined;
-  /** Told which parts' weights are about to lose their memory, when nothing uses it any more. */
+  /** Called with the parts whose weights are about to be evicted, once nothing uses their memory. */
   readonly onRelease: (parts: readonly number[]) => void;
   /** Keys of weights that the device decodes, where they do not stay as in the file. */
   readonly decodedOnDevice: ReadonlySet<string>;
 }
 
 /**
- * The weights of a model, loaded when their part is about to run or before. Those of a streamed part pass through a slot
- * that other parts use too: as soon as one is done with, the next to come is on its way. Where models share memory, a part's
- * weights have theirs from `hold` to `giveBack`, and longer as long as nobody else needs it.
+ * The weights of a model, loaded before or when their part is about to run. Streamed parts share slots of device memory: as
+ * soon as a part has run, the next one that uses its slot is loaded. Where models share memory, a part's weights are held
+ * from `hold` to `giveBack`, and stay until another model needs the memory.
  */
 export class ModelWeights {
   readonly tensors: readonly LazyTensor[];
@@ -106,7 +106,7 @@ export class ModelWeights {
     this.parts[part]?.request();
   }
 
-  /** Sees to it that a part's weights have memory, and keep it until `giveBack`. Rejects with `OUT_OF_MEMORY`. */
+  /** Gives a part's weights memory that cannot be evicted until `giveBack`. Rejects with `OUT_OF_MEMORY`. */
   async hold(part: number): Promise<void> {
     await this.#sharedMemory?.hold(this.#groupsAt(part));
   }

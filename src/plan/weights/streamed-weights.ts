@@ -3,8 +3,8 @@ import type { DeviceEvent } from '../../device/index.ts';
 import type { PartWeights } from './part-weights.ts';
 
 /**
- * Memory that the weights of several parts pass through in turn, in the order of running. The device itself waits, before
- * it overwrites a part's weights, for what reads them; the host never does.
+ * A slot of device memory through which the weights of several parts are streamed, in the order of running. Before a part's
+ * weights are overwritten, the device itself waits for the work that reads them; the host never does.
  */
 export class StreamedWeights {
   readonly #users: readonly PartWeights[];
@@ -24,7 +24,7 @@ export class StreamedWeights {
     return part.queued();
   }
 
-  /** The part's work is queued, before `event`: the next to come is asked for. */
+  /** The part's work is queued, before `event`: requests the next part of the slot. */
   used(part: PartWeights, event: DeviceEvent): void {
     invariant(this.#occupant === part, 'a part that is used was admitted');
     this.#lastUse = [event];
@@ -35,7 +35,9 @@ export class StreamedWeights {
     next.request({ after: this.#lastUse });
   }
 
-  /** A pass that broke off left the slot to a part that is not the next: what it wrote there comes before what is written. */
+  /**
+   * An aborted pass left another part in the slot: what it wrote there has to be complete before the slot is overwritten.
+   */
   async #vacate(): Promise<void> {
     const part = this.#occupant;
     if (!part) return;

@@ -17,7 +17,7 @@ export interface WeightGroupParts {
   readonly onRelease: (group: WeightGroup) => void;
 }
 
-/** The weights that one part of a model is the first to use: their memory comes and goes as one. */
+/** The weights that one part of a model is the first to use: they are allocated and evicted together. */
 export class WeightGroup implements EvictableWeights {
   readonly byteLength: number;
   lastUse = 0;

@@ -8,7 +8,7 @@ import {
 import type { JobSequence } from './job-sequence.ts';
 import { readReport, type SampledToken } from './sampled-token.ts';
 
-/** Chooses tokens on the host as the `sample` operator means them, from logits that were read back. */
+/** Samples on the host, from logits that were read back, with the meaning of the `sample` operator. */
 export class HostSampler {
   readonly #scratch: SamplingScratch;
   readonly #row = new Int32Array(SAMPLING_ROW_WORDS);

@@ -37,8 +37,8 @@ export interface PipelineSetup {
 }
 
 /**
- * Keeps several steps under way on one stream: the small inputs of one are written while another runs, and what a step
- * sampled is read while the next one runs.
+ * Keeps several steps in flight on one stream: the inputs of one are written while another runs, and what a step sampled is
+ * read while the next one runs.
  */
 export class JobPipeline<S extends JobSequence> implements Disposable {
   readonly #parts: PipelineSetup;
@@ -57,8 +57,8 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   }
 
   /**
-   * True while no other step can be queued. Where layers are streamed, queueing takes as long as a step: what the one before
-   * it sampled is read first.
+   * True while no further step can be queued. Where layers are streamed, queueing takes as long as a step, so the results of
+   * the one before are read first.
    */
   get isFull(): boolean {
     return this.#free.length === 0 || (this.#parts.plan.isStreamed && !this.isEmpty);
@@ -115,7 +115,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     this.#free.push(job);
   }
 
-  /** Waits for all steps, come what may, and forgets them; gives what they were. */
+  /** Waits until all steps in flight have ended, also with errors, and returns them. */
   async drain(): Promise<ScheduledStep<S>[]> {
     await Promise.allSettled(this.#underWay.map(({ done }) => done));
     const dropped = this.#underWay.splice(0);
@@ -130,7 +130,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   #writeInputs(plan: BatchPlan, { index, step }: Job<S>): void {
     const { state } = this.#parts;
     const input = plan.input(index);
-    const ids = input.view('ids');
+    input.vectors.clear();
     const positions = input.view('positions');
     const slots = input.view('slots');
     const counts = input.view('counts');
@@ -140,10 +140,11 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     counts[1] = step.outputs;
     let row = 0;
     for (const { sequence, slot, first, count, output, outputs, sampled } of step.slices) {
-      const { ids: known, draftIds } = sequence;
+      const { ids: known, draftIds, vectors } = sequence;
       for (let i = 0; i < count; i++, row++) {
         const at = first + i;
-        ids[row] = known[at] ?? (sampled >= 0 ? -1 - sampled : (draftIds[at - known.length] as number));
+        const id = known[at] ?? (sampled >= 0 ? -1 - sampled : (draftIds[at - known.length] as number));
+        input.writeId(row, id, at < known.length ? vectors?.get(id) : undefined);
         positions[row] = first + i;
         slots[row] = slot;
         if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);

@@ -3,6 +3,8 @@ import type { AdapterChoice } from '../../model/lora/adapter-set.ts';
 /** What a job needs of a sequence. */
 export interface JobSequence {
   readonly ids: readonly number[];
+  /** Vectors in the place of ids' embeddings, by the ids below zero that stand for them. */
+  readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
   /** Ids that may follow those. */
   readonly draftIds: readonly number[];
   /** Its row of sampling parameters. */

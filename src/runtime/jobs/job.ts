@@ -13,7 +13,7 @@ const REPORT_WIDTH = 2 * (1 + MAX_LOG_PROBABILITIES);
 function nothing(): void {}
 
 /** Masks of a job's output rows in pinned memory. */
-class MaskSlot implements Disposable {
+class PinnedMasks implements Disposable {
   readonly #pinned: PinnedBuffer;
   readonly #words: Int32Array;
   readonly #width: number;
@@ -36,7 +36,7 @@ class MaskSlot implements Disposable {
   }
 }
 
-/** A step under way: what it computes, where its inputs wait, and what it sampled once `done` has resolved. */
+/** A step in flight: what it computes, the pinned memory of its inputs, and what it sampled once `done` has resolved. */
 export class Job<S extends JobSequence> implements RunWatch, Disposable {
   readonly #plan: ExecutionPlan;
   /** Chooses tokens where the logits come back. */
@@ -44,7 +44,7 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   readonly #tokens: Int32Array;
   readonly #report: Float32Array;
   /** Made for the first mask. */
-  #masks: MaskSlot | undefined;
+  #masks: PinnedMasks | undefined;
   /** Made for the first step whose logits are read back. */
   #logits: Float32Array | undefined;
   #times: { begin: number; written: number; ready: number; queued: number; follows: boolean } | undefined;
@@ -83,16 +83,19 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
     return readReport(row, sequence.alternatives);
   }
 
-  /** Queues the masks of constrained rows before the step; the step before may still read the slots' earlier ones. */
+  /**
+   * Queues the upload of the token masks of constrained rows before the step; the step before may still read the slots'
+   * earlier ones.
+   */
   uploadMasks(stream: Stream): void {
     for (const { sequence, slot, output } of this.step.slices) {
       if (output < 0 || !sequence.mask) continue;
-      this.#masks ??= new MaskSlot(this.#plan);
+      this.#masks ??= new PinnedMasks(this.#plan);
       stream.upload(this.#masks.write(output, sequence.mask), this.#plan.mask(slot));
     }
   }
 
-  /** Queues what brings the sampled tokens back: 4 bytes a sequence, and reports where somebody wants them. */
+  /** Queues the download of the sampled tokens: 4 bytes a sequence, and log-probabilities where they were asked for. */
   readTokens(stream: Stream): void {
     const { outputs, slices } = this.step;
     this.bytesBack = 4 * outputs;

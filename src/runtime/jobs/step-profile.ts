@@ -89,7 +89,7 @@ export class StepProfile {
     }));
   }
 
-  /** How much of the time between the first step and the last the device had nothing to do. */
+  /** The part of the time between the first step and the last in which the device was idle. */
   get gapShare(): number {
     const [step, gap] = [this.#of('step').total, this.#of('gap').total];
     return step + gap === 0 ? 0 : gap / (step + gap);
@@ -115,10 +115,7 @@ export class StepProfile {
     this.take({ wasRecorded });
   }
 
-  /**
-   * Notes that a step begins; true when the one before it was followed at once, there being something to do.
-   * @internal
-   */
+  /** Notes that a step begins; true when it follows the one before without an idle time. @internal */
   begin(): boolean {
     const follows = !this.#isPaused;
     this.#isPaused = false;
@@ -134,7 +131,7 @@ export class StepProfile {
     this.#lastEnd = end;
   }
 
-  /** The next step has no gap before it: there was nothing to do. @internal */
+  /** The next step has no gap before it: the engine was idle. @internal */
   pause(): void {
     this.#isPaused = true;
   }

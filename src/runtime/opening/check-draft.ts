@@ -8,7 +8,7 @@ export interface DescribedModel {
   readonly config: ModelConfig;
 }
 
-/** Matrices are filled up to round sizes: so many tokens more, nobody says. */
+/** Vocabularies are padded to round sizes: this many tokens more are padding. */
 const MOST_PADDING = 128;
 
 /** Throws `DRAFT_UNSUPPORTED` or `DRAFT_VOCABULARY` where `draft` cannot propose for `model`. */

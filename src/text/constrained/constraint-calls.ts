@@ -26,13 +26,13 @@ interface Waiting {
 
 /** How long a worker may take for one request before it counts as stuck, in milliseconds. */
 export interface ConstraintLimits {
-  /** To compile a grammar, which has a deadline of its own, of 5 s. */
+  /** To compile a grammar, which has a bound of its own, and a deadline of 30 s. */
   readonly openMs: number;
   /** To write a mask, which takes microseconds and whose work is bounded. */
   readonly fillMs: number;
 }
 
-const LIMITS: ConstraintLimits = { openMs: 10_000, fillMs: 5000 };
+const LIMITS: ConstraintLimits = { openMs: 45_000, fillMs: 30_000 };
 
 /** Requests to a worker that serves constraints, which is replaced when it is stuck or dies. */
 export class ConstraintCalls implements AsyncDisposable {

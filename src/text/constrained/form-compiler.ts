@@ -11,8 +11,10 @@ import { tableVocabulary, type VocabularyTable } from './vocabulary-table.ts';
 const MOST_COMPILED = 64;
 /** Integers that their tables and masks may have together: a quarter of a gigabyte. */
 const MOST_INTS = 64 * 2 ** 20;
-/** Milliseconds that compiling one may take. */
-const COMPILE_MS = 5000;
+/** Milliseconds after which compiling is given up, on a machine a hundred times as slow as ours: what bounds it are the units. */
+const COMPILE_MS = 30_000;
+/** What reading a form, and then compiling it, may cost: some tenths of a second; 5 000 objects in `$defs` take a quarter of it. */
+const COMPILE_UNITS = 1_500_000;
 
 /** What may end the compiling of a form, and what is done beside it. */
 export interface CompilingOptions {
@@ -66,6 +68,7 @@ export class FormCompiler {
 
   #compile(form: TextForm, { signal, onLook }: CompilingOptions): TokenGrammar {
     const limits: FuelOptions = {
+      units: COMPILE_UNITS,
       deadline: performance.now() + COMPILE_MS,
       ...(signal && { signal: signal as AbortSignal }),
       ...(onLook && { onLook }),

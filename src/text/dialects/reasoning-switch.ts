@@ -74,8 +74,21 @@ export function thinksUnasked(write: (reasoning: ReasoningOptions) => string): b
   }
 }
 
+/** Templates whose names are kept: each request asks for those of its model's. */
+const MOST_KNOWN = 16;
+
+const known = new Map<string, ReadonlySet<string>>();
+
 /** The names that a template reads, besides those of its own. */
 export function templateVariables(source: string): ReadonlySet<string> {
+  const found = known.get(source) ?? namesIn(source);
+  known.delete(source);
+  known.set(source, found);
+  if (known.size > MOST_KNOWN) known.delete(known.keys().next().value as string);
+  return found;
+}
+
+function namesIn(source: string): ReadonlySet<string> {
   const names = new Set<string>();
   for (const [block] of source.replace(/\{#[\s\S]*?#\}/g, '').matchAll(/\{[{%][\s\S]*?[%}]\}/g)) {
     const code = block.replace(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g, "''");

@@ -92,7 +92,7 @@ test('an output is written when nobody reads an input any more, because it may l
 test('scratch that is alive in one phase does not overlap', () => {
   const program = compile(llamaLayer());
   assert.ok(program.scratchBytes > 0);
-  const scratch = program.slots.filter(({ origin }) => origin.kind === 'scratch');
+  const scratch = program.operands.filter(({ origin }) => origin.kind === 'scratch');
   const total = scratch.reduce((sum, { byteLength }) => sum + byteLength, 0);
   assert.ok(program.scratchBytes < total, 'memory is used again');
 });
@@ -102,9 +102,11 @@ test('copies of whole tiles stay within what they copy, with any number of rows'
     const g = new GraphBuilder('product', { ...SHAPE, rows });
     const x = g.input('x', { axis: 'rows', width: 64 });
     g.output('y', matmul(g, x, g.weight('w', Q4_0, 64, 64)));
-    const { slots } = compile(g.finish());
-    assert.ok(slots.some((slot) => slot.rows !== undefined && slot.rows.rowUnit > 1) === rows > 1);
-    for (const { name, byteLength, rows: divided } of slots) {
+    const { operands } = compile(g.finish());
+    assert.ok(
+      operands.some((operand) => operand.rows !== undefined && operand.rows.rowUnit > 1) === rows > 1,
+    );
+    for (const { name, byteLength, rows: divided } of operands) {
       if (!divided || divided.axis !== 'rows') continue;
       const { rowBytes, rowUnit } = divided;
       assert.ok(Math.ceil(rows / rowUnit) * rowUnit * rowBytes <= byteLength, `${name}, ${rows} rows`);

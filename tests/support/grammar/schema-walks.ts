@@ -131,8 +131,8 @@ function validatorOf(schema: Schema): (value: unknown) => boolean | undefined {
     try {
       return check(value);
     } catch (error) {
-      // Of some schemas that refer to themselves, ajv makes code that fails.
-      if (error instanceof TypeError) return undefined;
+      // Of some schemas that refer to themselves, or have alternatives that nothing satisfies, ajv makes code that fails.
+      if (error instanceof TypeError || error instanceof ReferenceError) return undefined;
       throw error;
     }
   };

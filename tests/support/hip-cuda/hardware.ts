@@ -18,6 +18,7 @@ import { openGguf } from '../../../src/node/open-gguf.ts';
 import { testDeviceContract } from '../contract/index.ts';
 import { FAULT_CASE } from '../device-loss.ts';
 import { testFamilies } from '../family-tests.ts';
+import { testStates } from '../state-tests.ts';
 import { type GoldenDevice, testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../golden-tests.ts';
 import { openTestPlatform } from './emulator.ts';
 import { HARDWARE_TESTS } from './hardware-tests.ts';
@@ -63,6 +64,16 @@ export async function testHardware(
   testFloatGoldens(device);
   testQuantizedGoldens(device);
   testFamilies(device);
+  testStates({
+    name,
+    rows: 12,
+    options: { deterministic: true },
+    declare: (claim, work) =>
+      void test(claim, async () => {
+        await using own = open();
+        await work(own);
+      }),
+  });
 }
 
 function openLibrary(

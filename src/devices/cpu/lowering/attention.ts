@@ -56,12 +56,12 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
     fail('OP_UNSUPPORTED', { device: 'cpu', op: 'attention', why });
   }
   const [q, out] = [to.tensor(op.q), to.tensor(op.out)];
-  const [keySlot, valueSlot] = [to.state(keys), to.state(values)];
+  const [keyCache, valueCache] = [to.state(keys), to.state(values)];
   const batch = indices({ ...op.batch, positions: op.causalLimit }, to);
   to.emit({
     table: {
       kind: 'attention',
-      at: { ...batch.at, q: q.id, keys: keySlot.id, values: valueSlot.id, out: out.id },
+      at: { ...batch.at, q: q.id, keys: keyCache.id, values: valueCache.id, out: out.id },
       columns: op.out.width,
       heads: op.heads,
       kvHeads: op.kvHeads,
@@ -76,7 +76,7 @@ export function lowerAttention(op: AttentionOp, to: Lowering): void {
     locality: 'wide',
     columnUnit: (op.heads / op.kvHeads) * op.valueSize,
     columnBytes: Number.POSITIVE_INFINITY,
-    reads: [q, keySlot, valueSlot, ...batch.slots],
+    reads: [q, keyCache, valueCache, ...batch.slots],
     writes: [out],
   });
 }

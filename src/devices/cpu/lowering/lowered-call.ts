@@ -1,6 +1,6 @@
 import type { Axis } from '../../../ops/index.ts';
 import type { CallTable } from '../protocol/call-table.ts';
-import type { Slot } from './slots.ts';
+import type { Operand } from './operands.ts';
 
 /**
  * What a call reads to compute some rows and columns of its result: these elements, these rows, or anything. What it writes
@@ -10,7 +10,7 @@ export type Locality = 'element' | 'row' | 'wide';
 
 /** One kernel call, before it has addresses. */
 export interface LoweredCall {
-  /** The call with numbers of slots in place of addresses; its `columns` can be computed apart unless it is row-wise. */
+  /** The call with numbers of operands in place of addresses; its `columns` can be computed apart unless it is row-wise. */
   readonly table: CallTable;
   readonly axis: Axis;
   readonly locality: Locality;
@@ -21,10 +21,10 @@ export interface LoweredCall {
   /** The call wants all rows at once, because it passes over the same weights for each. */
   readonly rowsTogether: boolean;
   /** Read at the call's own elements or rows only. */
-  readonly local: readonly Slot[];
+  readonly local: readonly Operand[];
   /** Read anywhere. */
-  readonly reads: readonly Slot[];
-  readonly writes: readonly Slot[];
+  readonly reads: readonly Operand[];
+  readonly writes: readonly Operand[];
   /** States written at places that only the data tells. */
-  readonly scatters: readonly Slot[];
+  readonly scatters: readonly Operand[];
 }

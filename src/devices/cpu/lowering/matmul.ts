@@ -1,7 +1,7 @@
 import { fail } from '../../../base/errors.ts';
 import type { MatmulExpertsOp, MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
 import type { Lowering } from './lowering.ts';
-import type { Slot } from './slots.ts';
+import type { Operand } from './operands.ts';
 import { weightLayoutOf } from './weight-layout-of.ts';
 import { KERNEL_SCRATCH_BYTES, MATMUL_BLOCK_ROWS } from '../protocol/reserved.ts';
 import { matmulScratchBytes, QUAD_ROWS } from '../weight-layouts.ts';
@@ -18,7 +18,7 @@ function spanOf({ format }: Weight): number {
 }
 
 /** What a product reads its activations from. Throws `OP_UNSUPPORTED` for a weight that is too wide for the workers' scratch. */
-export function productInput({ kind, x, weight }: MatmulOp | MatmulExpertsOp, to: Lowering): Slot {
+export function productInput({ kind, x, weight }: MatmulOp | MatmulExpertsOp, to: Lowering): Operand {
   if (matmulScratchBytes(MATMUL_BLOCK_ROWS, weight.columns) > KERNEL_SCRATCH_BYTES) {
     const why = `${weight.name} is ${weight.columns} columns wide`;
     fail('OP_UNSUPPORTED', { device: 'cpu', op: kind, why });
@@ -69,10 +69,10 @@ export function lowerMatmul(op: MatmulOp, to: Lowering): void {
 }
 
 /** The activations in 8 bits; matrices with the same input share them. */
-function quantized(x: Tensor, span: number, to: Lowering): Slot {
+function quantized(x: Tensor, span: number, to: Lowering): Operand {
   return to.quantized(x, span, () => {
     const source = to.tensor(x);
-    const out = to.slots.quantized(x);
+    const out = to.operands.quantized(x);
     to.emit({
       table: { kind: 'quantize', at: { x: source.id, out: out.id }, columns: x.width, span },
       axis: x.axis,

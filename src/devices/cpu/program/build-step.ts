@@ -5,7 +5,7 @@ import { withOperands } from '../protocol/call-table.ts';
 import type { SegmentTable, Split, StepTable, TaskTable } from '../protocol/step-table.ts';
 import type { CpuExecutable } from './cpu-program.ts';
 import type { Phase, ScheduledTask } from './schedule.ts';
-import type { Slot } from '../lowering/slots.ts';
+import type { Operand } from '../lowering/operands.ts';
 import { Staging, type StagingRound, type Travel } from './staging.ts';
 import { alignUp } from '../../../base/bytes.ts';
 import { CHUNKS_A_THREAD, LARGEST_CHUNK, SMALLEST_CHUNK } from './chunk-size.ts';
@@ -64,15 +64,15 @@ class SegmentBuilder {
   #task(task: ScheduledTask, round: StagingRound): () => TaskTable {
     const { places, program } = this.#executable;
     const split = splitOf(task, this.#threads);
-    const slots = slotsOf(task);
-    const bank = homeOf([...slots.keys()], places);
+    const operands = operandsOf(task);
+    const bank = homeOf([...operands.keys()], places);
     const addresses = new Map<number, () => number>();
-    for (const [slot, written] of slots) {
-      const place = places[slot.id] as Place;
-      const travel = travelOf(slot, { written, shared: program.isShared(slot) });
+    for (const [operand, written] of operands) {
+      const place = places[operand.id] as Place;
+      const travel = travelOf(operand, { written, shared: program.isShared(operand) });
       addresses.set(
-        slot.id,
-        place.bank === bank ? () => place.offset : round.bring({ slot, place, bank, travel }),
+        operand.id,
+        place.bank === bank ? () => place.offset : round.bring({ operand, place, bank, travel }),
       );
     }
     return () => ({
@@ -84,27 +84,27 @@ class SegmentBuilder {
 }
 
 /** Which ways an operand's bytes go. Scratch comes complete from the task that writes it, and serves only its readers. */
-function travelOf({ origin }: Slot, of: { written: boolean; shared: boolean }): Travel {
+function travelOf({ origin }: Operand, of: { written: boolean; shared: boolean }): Travel {
   if (origin.kind !== 'scratch') return { comes: true, goes: of.written };
   return { comes: !of.written, goes: of.written && of.shared };
 }
 
-/** A task's slots, and whether it writes them. */
-function slotsOf({ calls }: ScheduledTask): Map<Slot, boolean> {
-  const slots = new Map<Slot, boolean>();
+/** A task's operands, and whether it writes them. */
+function operandsOf({ calls }: ScheduledTask): Map<Operand, boolean> {
+  const operands = new Map<Operand, boolean>();
   for (const { local, reads, writes, scatters } of calls) {
-    for (const slot of [...local, ...reads]) slots.set(slot, slots.get(slot) ?? false);
-    for (const slot of [...writes, ...scatters]) slots.set(slot, true);
+    for (const operand of [...local, ...reads]) operands.set(operand, operands.get(operand) ?? false);
+    for (const operand of [...writes, ...scatters]) operands.set(operand, true);
   }
-  return slots;
+  return operands;
 }
 
 /** The bank that holds most of the bytes: the others come to it. */
-function homeOf(slots: readonly Slot[], places: readonly Place[]): number {
+function homeOf(operands: readonly Operand[], places: readonly Place[]): number {
   const bytes = new Map<number, number>();
-  for (const slot of slots) {
-    const { bank } = places[slot.id] as Place;
-    bytes.set(bank, (bytes.get(bank) ?? 0) + slot.byteLength);
+  for (const operand of operands) {
+    const { bank } = places[operand.id] as Place;
+    bytes.set(bank, (bytes.get(bank) ?? 0) + operand.byteLength);
   }
   let home = 0;
   let most = -1;

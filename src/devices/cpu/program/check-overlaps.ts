@@ -2,7 +2,7 @@ import { fail } from '../../../base/errors.ts';
 import type { Place } from '../memory/cpu-buffer.ts';
 import type { LoweredCall } from '../lowering/lowered-call.ts';
 import type { Phase } from './schedule.ts';
-import type { Slot } from '../lowering/slots.ts';
+import type { Operand } from '../lowering/operands.ts';
 
 /**
  * Throws `BINDING` where an output lies over something that the same phase still reads, unless the very call that writes it
@@ -21,17 +21,17 @@ export function checkOverlaps(graph: string, phases: readonly Phase[], places: r
 
 function checkOutput(
   graph: string,
-  of: { writer: LoweredCall; output: Slot; calls: readonly LoweredCall[]; places: readonly Place[] },
+  of: { writer: LoweredCall; output: Operand; calls: readonly LoweredCall[]; places: readonly Place[] },
 ): void {
   const { writer, output, calls, places } = of;
   const target = places[output.id] as Place;
   for (const call of calls) {
-    for (const slot of [...call.local, ...call.reads]) {
-      const source = places[slot.id] as Place;
-      if (slot === output || !overlap(source, target)) continue;
-      const inPlace = call === writer && call.local.includes(slot) && sameRows(slot, output);
+    for (const operand of [...call.local, ...call.reads]) {
+      const source = places[operand.id] as Place;
+      if (operand === output || !overlap(source, target)) continue;
+      const inPlace = call === writer && call.local.includes(operand) && sameRows(operand, output);
       if (inPlace && source.offset === target.offset) continue;
-      const found = `memory shared with ${slot.name}, which is still read`;
+      const found = `memory shared with ${operand.name}, which is still read`;
       fail('BINDING', { graph, value: `output ${output.name}`, found, expected: 'memory of its own' });
     }
   }
@@ -41,6 +41,6 @@ function overlap(a: Place, b: Place): boolean {
   return a.bank === b.bank && a.offset < b.offset + b.byteLength && b.offset < a.offset + a.byteLength;
 }
 
-function sameRows(a: Slot, b: Slot): boolean {
+function sameRows(a: Operand, b: Operand): boolean {
   return a.rows?.axis === b.rows?.axis && a.rows?.rowBytes === b.rows?.rowBytes;
 }

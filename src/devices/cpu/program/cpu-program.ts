@@ -20,18 +20,18 @@ import { LOWER_OPS } from '../lowering/lower-ops.ts';
 import { Lowering } from '../lowering/lowering.ts';
 import type { CpuPackedWeight } from '../lowering/packed-weight.ts';
 import { type Phase, schedule } from './schedule.ts';
-import type { Slot } from '../lowering/slots.ts';
+import type { Operand } from '../lowering/operands.ts';
 
 /** A compiled graph: its calls in phases, and the memory they name. */
 export class CpuProgram implements Program {
   readonly phases: readonly Phase[];
-  readonly slots: readonly Slot[];
+  readonly operands: readonly Operand[];
   readonly weights: readonly CpuPackedWeight[];
   readonly scratchBytes: number;
-  /** Slot of the numbers of rows in use. */
-  readonly counts: Slot;
-  readonly #scratchOffsets: ReadonlyMap<Slot, number>;
-  readonly #shared: ReadonlySet<Slot>;
+  /** Operand of the numbers of rows in use. */
+  readonly counts: Operand;
+  readonly #scratchOffsets: ReadonlyMap<Operand, number>;
+  readonly #shared: ReadonlySet<Operand>;
   readonly #banks: BankSet;
 
   /** Throws `OP_UNSUPPORTED`. */
@@ -44,24 +44,24 @@ export class CpuProgram implements Program {
     this.counts = lowering.tensor(graph.batch.counts);
     for (const op of graph.ops) applyByKind(LOWER_OPS, op, lowering);
     this.phases = schedule(lowering.calls, of.threads * CHUNKS_A_THREAD);
-    this.#shared = sharedSlots(this.phases);
-    this.slots = lowering.slots.all;
+    this.#shared = sharedOperands(this.phases);
+    this.operands = lowering.operands.all;
     this.weights = lowering.weights;
-    const { offsets, byteLength } = planSlots(this.phases);
+    const { offsets, byteLength } = operandScratch(this.phases);
     this.#scratchOffsets = offsets;
     this.scratchBytes = byteLength;
   }
 
   bind(bindings: Bindings): CpuExecutable {
     checkBindings(this, bindings);
-    const places = this.slots.map((slot) => this.#placeOf(slot, bindings));
+    const places = this.operands.map((operand) => this.#placeOf(operand, bindings));
     checkOverlaps(this.graph.name, this.phases, places);
     return new CpuExecutable(this, places, boundBuffers(bindings));
   }
 
-  /** True for a slot that several tasks name. */
-  isShared(slot: Slot): boolean {
-    return this.#shared.has(slot);
+  /** True for an operand that several tasks name. */
+  isShared(operand: Operand): boolean {
+    return this.#shared.has(operand);
   }
 
   /** True for a program of the device with these banks. */
@@ -69,21 +69,21 @@ export class CpuProgram implements Program {
     return banks === this.#banks;
   }
 
-  #placeOf(slot: Slot, bindings: Bindings): Place {
-    const range = rangeOf(slot, bindings);
-    invariant(range, `${slot.name} is bound`);
-    const use = { graph: this.graph.name, value: slot.name, banks: this.#banks };
-    const offset = this.#scratchOffsets.get(slot);
+  #placeOf(operand: Operand, bindings: Bindings): Place {
+    const range = rangeOf(operand, bindings);
+    invariant(range, `${operand.name} is bound`);
+    const use = { graph: this.graph.name, value: operand.name, banks: this.#banks };
+    const offset = this.#scratchOffsets.get(operand);
     const { bank, offset: base } = placeOf(
       range,
-      offset === undefined ? slot.byteLength : this.scratchBytes,
+      offset === undefined ? operand.byteLength : this.scratchBytes,
       use,
     );
-    return { bank, offset: base + (offset ?? 0), byteLength: slot.byteLength };
+    return { bank, offset: base + (offset ?? 0), byteLength: operand.byteLength };
   }
 }
 
-/** A program with a place for every slot. */
+/** A program with a place for every operand. */
 export class CpuExecutable implements Executable {
   constructor(
     readonly program: CpuProgram,
@@ -92,7 +92,7 @@ export class CpuExecutable implements Executable {
   ) {}
 }
 
-function rangeOf({ origin }: Slot, bindings: Bindings): BufferRange | undefined {
+function rangeOf({ origin }: Operand, bindings: Bindings): BufferRange | undefined {
   switch (origin.kind) {
     case 'value':
       return bindings.values.get(origin.value);
@@ -105,23 +105,23 @@ function rangeOf({ origin }: Slot, bindings: Bindings): BufferRange | undefined 
   }
 }
 
-function sharedSlots(phases: readonly Phase[]): Set<Slot> {
-  const seen = new Set<Slot>();
-  const shared = new Set<Slot>();
+function sharedOperands(phases: readonly Phase[]): Set<Operand> {
+  const seen = new Set<Operand>();
+  const shared = new Set<Operand>();
   for (const { calls } of phases.flat()) {
     const own = new Set(calls.flatMap((call) => [...call.local, ...call.reads, ...call.writes]));
-    for (const slot of own) (seen.has(slot) ? shared : seen).add(slot);
+    for (const operand of own) (seen.has(operand) ? shared : seen).add(operand);
   }
   return shared;
 }
 
 /** Places scratch so that nothing shares bytes with what is alive in the same phase. */
-function planSlots(phases: readonly Phase[]): ScratchPlan<Slot> {
-  const uses = new ScratchUses<Slot>();
+function operandScratch(phases: readonly Phase[]): ScratchPlan<Operand> {
+  const uses = new ScratchUses<Operand>();
   phases.forEach((tasks, phase) => {
     for (const call of tasks.flatMap(({ calls }) => calls)) {
-      for (const slot of [...call.writes, ...call.local, ...call.reads]) {
-        if (slot.origin.kind === 'scratch') uses.use(slot, phase, slot.byteLength);
+      for (const operand of [...call.writes, ...call.local, ...call.reads]) {
+        if (operand.origin.kind === 'scratch') uses.use(operand, phase, operand.byteLength);
       }
     }
   });

@@ -1,7 +1,7 @@
 import type { Axis } from '../../../ops/index.ts';
 import { LARGEST_CHUNK } from './chunk-size.ts';
 import type { Locality, LoweredCall } from '../lowering/lowered-call.ts';
-import type { Slot } from '../lowering/slots.ts';
+import type { Operand } from '../lowering/operands.ts';
 
 /** Calls that one worker runs one after the other on the same rows and columns. */
 export interface ScheduledTask {
@@ -25,7 +25,7 @@ interface Position {
   readonly task: ScheduledTask;
 }
 
-/** Who has touched a slot so far. */
+/** Who has touched an operand so far. */
 interface Use {
   writer: Position | undefined;
   readonly readers: Position[];
@@ -45,7 +45,7 @@ export function schedule(calls: readonly LoweredCall[], chunks: number): Phase[]
 
 class Scheduler {
   readonly #phases: ScheduledTask[][] = [];
-  readonly #uses = new Map<Slot, Use>();
+  readonly #uses = new Map<Operand, Use>();
   /** Readers of memory bound from outside: an output may lie over it, so it is written after they are done. */
   readonly #inputReaders: Position[] = [];
 
@@ -58,13 +58,13 @@ class Scheduler {
   place(call: LoweredCall): void {
     const at = this.#find(call);
     const operands = [...call.local, ...call.reads];
-    for (const slot of operands) this.#use(slot).readers.push(at);
-    for (const slot of [...call.writes, ...call.scatters]) this.#use(slot).writer = at;
+    for (const operand of operands) this.#use(operand).readers.push(at);
+    for (const operand of [...call.writes, ...call.scatters]) this.#use(operand).writer = at;
     if (operands.some(isInput)) this.#inputReaders.push(at);
   }
 
   #find(call: LoweredCall): Position {
-    const producers = call.local.map((slot) => this.#use(slot).writer).filter((at) => at !== undefined);
+    const producers = call.local.map((operand) => this.#use(operand).writer).filter((at) => at !== undefined);
     const earliest = this.#earliest(call);
     const latest = producers.reduce((most, { phase }) => Math.max(most, phase), -1);
     if (latest >= earliest) {
@@ -85,9 +85,9 @@ class Scheduler {
     const after = (at: Position | undefined) => {
       if (at) earliest = Math.max(earliest, at.phase + 1);
     };
-    for (const slot of call.reads) after(this.#use(slot).writer);
-    for (const slot of call.scatters) {
-      const { writer, readers } = this.#use(slot);
+    for (const operand of call.reads) after(this.#use(operand).writer);
+    for (const operand of call.scatters) {
+      const { writer, readers } = this.#use(operand);
       after(writer);
       readers.forEach(after);
     }
@@ -115,11 +115,11 @@ class Scheduler {
     return unit === task.columnUnit || bytes <= LARGEST_CHUNK || task.columns >= unit * this.chunks;
   }
 
-  #use(slot: Slot): Use {
-    const known = this.#uses.get(slot);
+  #use(operand: Operand): Use {
+    const known = this.#uses.get(operand);
     if (known) return known;
     const use: Use = { writer: undefined, readers: [] };
-    this.#uses.set(slot, use);
+    this.#uses.set(operand, use);
     return use;
   }
 }
@@ -152,7 +152,7 @@ function append(task: ScheduledTask, call: LoweredCall): void {
   }
 }
 
-function isInput({ origin }: Slot): boolean {
+function isInput({ origin }: Operand): boolean {
   return origin.kind === 'value' && origin.value.kind === 'tensor';
 }
 

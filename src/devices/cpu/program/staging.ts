@@ -4,7 +4,7 @@ import type { Allocation, BankSet } from '../memory/bank-set.ts';
 import type { Place } from '../memory/cpu-buffer.ts';
 import type { BankAddress } from '../protocol/command.ts';
 import type { TaskTable } from '../protocol/step-table.ts';
-import type { Slot } from '../lowering/slots.ts';
+import type { Operand } from '../lowering/operands.ts';
 
 /** Which of the two copies an operand needs. */
 export interface Travel {
@@ -14,7 +14,7 @@ export interface Travel {
 
 /** An operand that a task wants in its own bank. */
 interface Foreign {
-  readonly slot: Slot;
+  readonly operand: Operand;
   readonly place: Place;
   readonly bank: number;
   readonly travel: Travel;
@@ -44,15 +44,15 @@ export class Staging {
     const before: (() => TaskTable)[] = [];
     const after: (() => TaskTable)[] = [];
     const bring = (foreign: Foreign) => {
-      const { slot, place, bank, travel } = foreign;
-      const key = `${bank} ${slot.id}`;
+      const { operand, place, bank, travel } = foreign;
+      const key = `${bank} ${operand.id}`;
       const known = brought.get(key);
-      const address = known ?? this.#reserve(bank, slot.byteLength, used);
+      const address = known ?? this.#reserve(bank, operand.byteLength, used);
       brought.set(key, address);
       const home = (): BankAddress => ({ bank: place.bank, offset: place.offset });
       const stage = (): BankAddress => ({ bank, offset: address() });
-      if (travel.comes && !known) before.push(() => copyTask(slot, home(), stage()));
-      if (travel.goes) after.push(() => copyTask(slot, stage(), home()));
+      if (travel.comes && !known) before.push(() => copyTask(operand, home(), stage()));
+      if (travel.goes) after.push(() => copyTask(operand, stage(), home()));
       return address;
     };
     return { before, after, bring };
@@ -86,10 +86,10 @@ export class Staging {
 /** Bytes of memory without rows that one worker copies at a time. */
 const COPY_GRAIN = 256 * 1024;
 
-function copyTask(slot: Slot, source: BankAddress, target: BankAddress): TaskTable {
-  const whole = { axis: 'one' as const, rowBytes: slot.byteLength, rowUnit: 1 };
-  const { axis, rowBytes: columns, rowUnit } = slot.rows ?? whole;
-  const columnGrain = slot.rows ? columns : COPY_GRAIN;
+function copyTask(operand: Operand, source: BankAddress, target: BankAddress): TaskTable {
+  const whole = { axis: 'one' as const, rowBytes: operand.byteLength, rowUnit: 1 };
+  const { axis, rowBytes: columns, rowUnit } = operand.rows ?? whole;
+  const columnGrain = operand.rows ? columns : COPY_GRAIN;
   return {
     bank: target.bank,
     split: { axis, rowsTogether: false, columns, columnUnit: 1, columnGrain, byColumns: true },

@@ -31,8 +31,6 @@ DEVICE void widen(u32 word, f32* out) {
 #endif
 }
 
-DEVICE f32 mix(f32 a, f32 b, f32 t) { return a + (b - a) * t; }
-
 KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count PARAMETERS) {
   i32 block = block_x(), product = 0, outputs = 0, columns = 0, first_block = 0;
   const f32* x = nullptr;

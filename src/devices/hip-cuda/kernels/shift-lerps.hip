@@ -4,12 +4,11 @@
 //   NORMED      rows are normalized by mean and variance first
 //   PARAMETERS  a vector of shares and a result for each mixture
 //   LERPS       stores each mixture of `value` and `before` for column `i`, at `at`
+#include "functions.h"
 #include "reduce.h"
 
 /// Rows that are loaded at once: their stores could be to the same memory, for all that the compiler knows.
 constexpr i32 AHEAD = NORMED ? 1 : 8;
-
-DEVICE f32 mix(f32 a, f32 b, f32 t) { return a + (b - a) * t; }
 
 #if NORMED
 struct Moments {

@@ -1,4 +1,9 @@
-import { type ElementProduct, type ElementProductsIntent, type ElementStep } from '../../../device/index.ts';
+import type {
+  ElementChainIntent,
+  ElementProduct,
+  ElementProductsIntent,
+  ElementStep,
+} from '../../../device/index.ts';
 import type { MatmulOp, Tensor, Weight } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { int } from './launch-template.ts';
@@ -59,19 +64,37 @@ function teamFor(products: readonly ChainedProduct[], to: Lowering): number {
   return blocks < to.target.multiprocessors ? WARPS : 1;
 }
 
-/** Operands have names that differ from other products'. */
 function withChain(product: ElementProduct, p: number): ChainedProduct {
+  return { ...product, ...chainOf(product.steps, `e${p}_`) };
+}
+
+/** Steps as text and the operands that it names, by names that begin with `prefix`. */
+function chainOf(steps: readonly ElementStep[], prefix: string): Pick<ChainedProduct, 'operands' | 'text'> {
   const operands: { name: string; of: Tensor | Weight }[] = [];
   const named = (of: Tensor | Weight): string => {
-    const name = `e${p}_${operands.length}`;
+    const name = `${prefix}${operands.length}`;
     operands.push({ name, of });
     return of.kind === 'tensor' ? `${name}[at]` : of.columns === 1 ? `${name}[0]` : `${name}[n]`;
   };
-  const text = product.steps.reduce(
-    (value, step) => stepText(step, value, step.operands.map(named)),
-    'value',
-  );
-  return { ...product, operands, text };
+  const text = steps.reduce((value, step) => stepText(step, value, step.operands.map(named)), 'value');
+  return { operands, text };
+}
+
+function operandArgs(operands: ChainedProduct['operands'], to: Lowering): Operand[] {
+  return operands.map(({ of }) => (of.kind === 'weight' ? to.weight([of], FLOAT_LAYOUT) : of));
+}
+
+/** One launch for what follows a tensor element by element. */
+export function emitElementChain({ x, steps, out }: ElementChainIntent, to: Lowering): void {
+  const { operands, text } = chainOf(steps, 'e');
+  to.launch({
+    file: 'element-chain.hip',
+    kernel: 'element_chain',
+    defines: { PARAMETERS: operands.map(({ name }) => `, const f32* ${name}`).join(''), CHAIN: text },
+    grid: [Math.ceil((to.capacity(out) * out.width) / THREADS)],
+    block: THREADS,
+    args: [to.count(out), x, out, int(out.width), ...operandArgs(operands, to)],
+  });
 }
 
 function stepText({ op }: ElementStep, value: string, [first, second]: readonly string[]): string {
@@ -104,16 +127,8 @@ function parametersOf({ op, operands }: ChainedProduct, p: number): string {
 function argumentsOf({ op, operands, out }: ChainedProduct, start: number, to: Lowering): Operand[] {
   const { rows, columns } = op.weight;
   const sizes = [int(rows), int(columns), int(start)];
-  const vector = (weight: Weight) => to.weight([weight], FLOAT_LAYOUT);
-  const beside = operands.map(({ of }) => (of.kind === 'weight' ? vector(of) : of));
-  return [
-    op.x,
-    to.weight([op.weight], FILE_LAYOUT),
-    out,
-    ...sizes,
-    ...(op.bias ? [vector(op.bias)] : []),
-    ...beside,
-  ];
+  const bias = op.bias ? [to.weight([op.bias], FLOAT_LAYOUT)] : [];
+  return [op.x, to.weight([op.weight], FILE_LAYOUT), out, ...sizes, ...bias, ...operandArgs(operands, to)];
 }
 
 function chooseText(_: ChainedProduct, p: number): string {

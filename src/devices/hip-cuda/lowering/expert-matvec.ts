@@ -1,5 +1,12 @@
 import { type ProductInput, q8Bytes } from '../../../device/index.ts';
-import { type MatmulExpertsOp, readsOwnPart, type Tensor, type Weight } from '../../../ops/index.ts';
+import {
+  type Activation,
+  type MatmulExpertsOp,
+  readsOwnPart,
+  type Tensor,
+  type Weight,
+} from '../../../ops/index.ts';
+import { activationCode } from './elementwise.ts';
 import type { Operand } from './launch-plan.ts';
 import { int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -32,9 +39,9 @@ interface ExpertMatvec {
   readonly output: keyof typeof OUTPUT_CODES;
   readonly y: Operand;
   /** Factors of the choices' results. */
-  readonly shares?: Tensor | undefined;
-  readonly addend?: Tensor | undefined;
-  readonly activation?: number;
+  readonly routingWeights: Tensor | undefined;
+  readonly addend: Tensor | undefined;
+  readonly activation: Activation | undefined;
 }
 
 export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
@@ -61,7 +68,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       OUTPUT: OUTPUT_CODES[output],
       CHOICES: CHOICE_CODES[choices],
       STAGED: staged ? 1 : 0,
-      ACTIVATION: product.activation ?? 0,
+      ACTIVATION: product.activation === undefined ? 0 : activationCode(product.activation),
     },
     grid: [Math.ceil(outputs / across), down],
     block: THREADS,
@@ -72,7 +79,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
       ...normArgs(input, to),
       to.weight(weights, GROUP_LAYOUT),
       expertIds,
-      product.shares ?? NULL,
+      product.routingWeights ?? NULL,
       int(count),
       int(outputs),
       int(groups),

@@ -14,7 +14,6 @@ import {
 } from '../../../ops/index.ts';
 import { launchExpertMatvec } from './expert-matvec.ts';
 import type { Operand } from './launch-plan.ts';
-import { activationCode } from './elementwise.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { isPacked } from './packed-formats.ts';
@@ -57,33 +56,50 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
 /** A product with chosen experts' weights. */
 export function emitExpertProduct(of: ExpertProductIntent, to: Lowering): void {
   const { op } = of;
-  if (isPacked(op.weight.format)) {
+  if (!isPacked(op.weight.format)) emitDenseExperts(op, to);
+  else {
     launchExpertMatvec(to, {
-      ...of,
+      op,
+      x: of.x,
       weights: [op.weight],
       choices: of.grouped ? 'byExpert' : 'each',
       output: 'floats',
       y: op.out,
+      routingWeights: undefined,
+      addend: undefined,
+      activation: undefined,
     });
-  } else emitDenseExperts(op, to);
+  }
 }
 
 /** Gate and up of the chosen experts, with the activation. */
 export function emitGatedExperts(of: GatedExpertsIntent, to: Lowering): void {
   launchExpertMatvec(to, {
-    ...of,
     op: of.gate,
+    x: of.x,
     weights: [of.gate.weight, of.up.weight],
     choices: of.grouped ? 'byExpert' : 'each',
     output: of.form === 'q8' ? 'gatedQuantized' : 'gated',
-    activation: activationCode(of.op.fn),
+    y: of.y,
+    routingWeights: of.routingWeights,
+    addend: undefined,
+    activation: of.op.fn,
   });
 }
 
 /** The way back of chosen experts, whose choices are added up. */
-export function emitAddedExperts(of: AddedExpertsIntent, to: Lowering): void {
-  const output = of.addend ? 'residual' : 'floats';
-  launchExpertMatvec(to, { ...of, weights: [of.op.weight], choices: 'added', output });
+export function emitAddedExperts({ op, x, addend, y }: AddedExpertsIntent, to: Lowering): void {
+  launchExpertMatvec(to, {
+    op,
+    x,
+    weights: [op.weight],
+    choices: 'added',
+    output: addend ? 'residual' : 'floats',
+    y,
+    routingWeights: undefined,
+    addend,
+    activation: undefined,
+  });
 }
 
 /** A product whose weights are decoded to f32 as they are read. */

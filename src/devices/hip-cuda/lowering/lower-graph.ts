@@ -5,7 +5,7 @@ import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert, emitSplitF16 } from './convert.ts';
-import { emitElementProducts } from './element-products.ts';
+import { emitElementChain, emitElementProducts } from './element-products.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
 import {
   emitAddedExperts,
@@ -45,6 +45,7 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   splitF16: emitSplitF16,
   splitProduct: emitSplitProduct,
   elementProducts: emitElementProducts,
+  elementChain: emitElementChain,
   headsAppend: emitHeadsAppend,
   headsNormAppend: emitHeadsNormAppend,
   attention: emitAttention,

@@ -42,8 +42,10 @@ fn eight_upper(v: vec4<u32>) -> Eight { return Eight(vec4<f32>(pair(v.x), pair(v
 const EIGHT_ELEMENTS = /* wgsl */ `
 const TEAMS = THREADS / 32u;
 struct Eight { low: vec4<f32>, high: vec4<f32> }
-fn mixture(a: f32, b: f32, t: f32) -> f32 { return a + (b - a) * t; }
 `;
+
+/** From `a` towards `b`. */
+export const MIXTURE = `fn mixture(a: f32, b: f32, t: f32) -> f32 { return a + (b - a) * t; }`;
 
 /**
  * Products of up to `ROWS` rows by weights that are numbers, several in one launch: a team of 32 threads computes an output, a lane
@@ -55,7 +57,7 @@ export function elementProductsTexts(products: readonly GroupProduct[], type: De
   const calls = products.map(
     ({ end }, p) => `if (group.x < ${end}u) { run_${p}(group.x - ${starts[p]}u, rows, thread); return; }`,
   );
-  return [EIGHT_ELEMENTS, ...WIDEN[type], ...runs, mainText(calls)];
+  return [EIGHT_ELEMENTS, MIXTURE, ...WIDEN[type], ...runs, mainText(calls)];
 }
 
 function runText(of: GroupProduct, p: number, eight: string): string {

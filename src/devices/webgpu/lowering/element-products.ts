@@ -1,9 +1,16 @@
-import type { ElementProduct, ElementProductsIntent, ElementStep } from '../../../device/index.ts';
+import type {
+  ElementChainIntent,
+  ElementProduct,
+  ElementProductsIntent,
+  ElementStep,
+} from '../../../device/index.ts';
 import type { Activation, Tensor, Weight } from '../../../ops/index.ts';
-import { elementProductsTexts, type GroupProduct } from '../kernels/element-products.ts';
+import { elementProductsTexts, type GroupProduct, MIXTURE } from '../kernels/element-products.ts';
+import { elementValueText } from '../kernels/elementwise.ts';
 import { floatText } from '../kernels/library/float-text.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
+import { launchElementwise } from './elementwise.ts';
 import { type Argument, type Operand, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { matrixOf } from './matrix.ts';
@@ -152,13 +159,20 @@ function weightOf(weight: Weight, to: Lowering): Argument {
 
 function storeText({ op, steps, out }: ElementProduct, buffers: GroupBuffers): string {
   const sum = op.bias ? `(value + ${buffers.operandText(op.bias)})` : 'value';
-  const value = steps.reduce((text, step) => stepText(step, text, buffers), sum);
+  const value = steps.reduce(
+    (text, step) => stepText(step, text, (operand) => buffers.operandText(operand)),
+    sum,
+  );
   const { name, at } = buffers.place(out, 'write');
   return `${name}[${at}u + at] = ${value};`;
 }
 
-function stepText({ op, operands }: ElementStep, value: string, buffers: GroupBuffers): string {
-  const [first, second] = operands.map((operand) => buffers.operandText(operand));
+function stepText(
+  { op, operands }: ElementStep,
+  value: string,
+  textOf: (operand: Tensor | Weight) => string,
+): string {
+  const [first, second] = operands.map(textOf);
   switch (op.kind) {
     case 'unary':
       return `${nameOf(op.fn)}(${value})`;
@@ -176,4 +190,34 @@ function stepText({ op, operands }: ElementStep, value: string, buffers: GroupBu
 /** What an activation's function is called in texts. */
 function nameOf(fn: Activation): string {
   return `${fn}_of`;
+}
+
+/** One launch for what follows a tensor element by element. */
+export function emitElementChain({ x, steps, out }: ElementChainIntent, to: Lowering): void {
+  const operands = steps.flatMap((step) => step.operands);
+  const textOf = (operand: Tensor | Weight) => {
+    const name = `e${operands.indexOf(operand)}`;
+    if (operand.kind === 'tensor') return `${name}[at]`;
+    return operand.columns === 1 ? `${name}[0]` : `${name}[at % WIDTH]`;
+  };
+  const text = steps.reduce((value, step) => stepText(step, value, textOf), 'x[at]');
+  const fns = new Set(steps.flatMap(({ op }) => (op.kind === 'unary' ? [op.fn] : [])));
+  launchElementwise(to, 'element_chain', {
+    texts: [
+      ...(fns.size > 0 ? [FUNCTIONS] : []),
+      ...[...fns].map((fn) => activationText(fn, nameOf(fn))),
+      MIXTURE,
+      elementValueText(text),
+    ],
+    args: {
+      x: read(x),
+      ...Object.fromEntries(
+        operands.map((operand, i) => [
+          `e${i}`,
+          operand.kind === 'weight' ? to.vector(operand, FLOAT_LAYOUT) : read(operand),
+        ]),
+      ),
+    },
+    out,
+  });
 }

@@ -1,6 +1,7 @@
 import type { GpuFacts } from '../../../device/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import type { GpuTarget } from '../gpu-target.ts';
+import { WKV7_CHUNK, wkv7ChunkBytes } from '../kernels/wkv7-chunks.ts';
 import { fitsTile } from './attention-tiles.ts';
 import { canJoin, GROUP_LAYOUT } from './group-layout.ts';
 import { packedFormat } from './packed-formats.ts';
@@ -48,8 +49,14 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<Lacked | 'attentionTile
       appendsBlocks: 'never',
     },
     experts: { readsNumbers: true, groupedForm: productForm },
-    wkv7: { chunkedHead: undefined, mixedHead: MIXED_HEAD },
+    wkv7: { chunkedHead: chunkedHead(target), mixedHead: MIXED_HEAD },
   };
+}
+
+/** The size of heads whose prompts go through the recurrence in chunks, where workgroup memory holds one. */
+function chunkedHead({ lanes, workgroupBytes, threads }: GpuTarget): number | undefined {
+  const fits = workgroupBytes >= wkv7ChunkBytes(lanes) && threads >= WKV7_CHUNK.threads;
+  return fits ? WKV7_CHUNK.head : undefined;
 }
 
 /** True for weights that can be laid out one below the other in what a binding spans. */

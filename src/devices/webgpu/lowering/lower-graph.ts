@@ -6,7 +6,7 @@ import { emitAttention, lowerKvAppend } from './attention.ts';
 import { emitAttentionTiles } from './attention-tiles.ts';
 import { emitConvert } from './convert.ts';
 import { lowerBinary, lowerGated, lowerScale, lowerUnary } from './elementwise.ts';
-import { emitElementProducts } from './element-products.ts';
+import { emitElementChain, emitElementProducts } from './element-products.ts';
 import { emitAddedExperts, emitExpertProduct, emitGatedExperts } from './expert-matvec.ts';
 import { emitCombineResidual, lowerCombineExperts, lowerRouteExperts, lowerScaleExperts } from './experts.ts';
 import { type Lacked, webgpuFacts } from './facts.ts';
@@ -45,6 +45,7 @@ const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
   combineResidual: emitCombineResidual,
   normResidual: emitNormResidual,
   elementProducts: emitElementProducts,
+  elementChain: emitElementChain,
   mixtures: emitMixtures,
   wkv7: emitWkv7,
   mixedWkv7: emitMixedWkv7,

@@ -5,6 +5,7 @@ import { GRID } from '../kernels/library/grid.ts';
 import { loopFor } from '../kernels/library/loop.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { type PlacedRows, rowsText, WKV7_FINISH, wkv7RowsTexts, type WkvMixed } from '../kernels/wkv7.ts';
+import { WKV7_CHUNK, wkv7ChunksTexts } from '../kernels/wkv7-chunks.ts';
 import { type Argument, type Operand, read, write } from './launch-plan.ts';
 import { lineGrid } from './line-grid.ts';
 import type { Lowering } from './lowering.ts';
@@ -16,22 +17,26 @@ const FINISH_THREADS = 256;
 const TEAM = 32;
 
 /** The recurrence by itself. */
-export function emitWkv7({ op }: Wkv7Intent, to: Lowering): void {
+export function emitWkv7({ op, chunked }: Wkv7Intent, to: Lowering): void {
   const { r, w, k, v, kk, a } = op;
-  launchRows(op, { mixed: 'none', rows: rowBuffers({ r, w, k, v, a, kk }, to), y: op.out }, to);
+  const rows = rowBuffers({ r, w, k, v, a, kk }, to);
+  if (chunked) launchChunks(op, { rows, y: op.out }, to);
+  else launchRows(op, { mixed: 'none', rows, y: op.out }, to);
 }
 
 /** The recurrence with its surroundings: one launch where a kernel can bind all that is in it, else what finishes it is another. */
-export function emitMixedWkv7({ op, of }: MixedWkv7Intent, to: Lowering): void {
+export function emitMixedWkv7({ op, of, chunked }: MixedWkv7Intent, to: Lowering): void {
   const { r, w, v, a } = op;
   const all = rowBuffers({ r, w, k: of.key, v, a, gate: of.gate }, to);
   // The state, the vectors and the result beside the rows.
-  if (Object.keys(all.args).length + 3 <= to.target.storageBindings) {
+  if (!chunked && Object.keys(all.args).length + 3 <= to.target.storageBindings) {
     launchRows(op, { mixed: 'all', rows: all, y: of.out, of }, to);
     return;
   }
   const y = to.temporary(4 * to.capacity(op.out) * op.out.width);
-  launchRows(op, { mixed: 'keys', rows: rowBuffers({ r, w, k: of.key, v, a }, to), y, of }, to);
+  const rows = rowBuffers({ r, w, k: of.key, v, a }, to);
+  if (chunked) launchChunks(op, { rows, y, of }, to);
+  else launchRows(op, { mixed: 'keys', rows, y, of }, to);
   launchFinish(op, { ...of, recurrence: y }, to);
 }
 
@@ -89,6 +94,35 @@ function launchRows(
       y: write(of.y),
     },
     grid: [out.width / headSize, to.graph.shape.slots],
+  });
+}
+
+/** Rows of a sequence that stand together, chunk by chunk. */
+function launchChunks(
+  { state, batch, out }: Wkv7Op,
+  of: { rows: RowBuffers; y: Tensor | Temporary; of?: WkvSurroundings },
+  to: Lowering,
+): void {
+  const { rows: slice, head, threads } = WKV7_CHUNK;
+  const mixed = of.of !== undefined;
+  to.launch({
+    name: mixed ? 'mixed_wkv7_chunks' : 'wkv7_chunks',
+    texts: [
+      ...wkv7ChunksTexts({ mixed }, loopFor(to.target)),
+      ...of.rows.texts,
+      ...(mixed ? [reduceText(to.target, { team: head, threads, name: 'column' })] : []),
+    ],
+    constants: { HEAD: head, WIDTH: out.width, ...(of.of ? epsilons(of.of) : {}) },
+    args: {
+      counts: to.counts,
+      slots: to.index(batch.slots),
+      positions: to.index(batch.positions),
+      ...of.rows.args,
+      ...(of.of ? { vectors: vectorsOf(of.of, to) } : {}),
+      state: write(state),
+      y: write(of.y),
+    },
+    grid: [out.width / slice, to.graph.shape.slots],
   });
 }
 

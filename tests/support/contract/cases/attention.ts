@@ -17,21 +17,30 @@ interface CacheShape {
   readonly values: number;
 }
 
-/** The states of a paged cache for a batch. */
-export function pagedCache(g: GraphBuilder, batch: RaggedBatch, of: CacheShape): PagedCache {
+/** What a block table is called that is not the batch's. */
+const OWN_TABLE = 'own blocks';
+
+/** The states of a paged cache for a batch, found by the batch's block table or by one of its own. */
+export function pagedCache(
+  g: GraphBuilder,
+  batch: RaggedBatch,
+  of: CacheShape & { readonly hasOwnTable?: boolean | undefined },
+): PagedCache {
+  const { width } = g.batch.blocks;
   return {
     keys: g.state('keys', of.type, batch.cells, of.keys),
     values: g.state('values', of.type, batch.cells, of.values),
-    blocks: g.batch.blocks,
+    blocks: of.hasOwnTable ? g.input(OWN_TABLE, { axis: 'slots', width, type: 'i32' }) : g.batch.blocks,
     blockSize: batch.blockSize,
   };
 }
 
-/** Cells that hold a position up to the last of their sequence in the batch. */
-function cellsInUse(batch: RaggedBatch): Set<number> {
+/** Cells that hold a position up to the last of their sequence in the batch, no further back than a window. */
+function cellsInUse(batch: RaggedBatch, window = Number.POSITIVE_INFINITY): Set<number> {
   const cells = new Set<number>();
   batch.slots.forEach((slot, row) => {
-    for (let position = 0; position <= (batch.positions[row] ?? -1); position++) {
+    const last = batch.positions[row] ?? -1;
+    for (let position = Math.max(0, last - window + 1); position <= last; position++) {
       const block = batch.blocks[slot]?.[Math.floor(position / batch.blockSize)] ?? -1;
       cells.add(block * batch.blockSize + (position % batch.blockSize));
     }
@@ -40,12 +49,34 @@ function cellsInUse(batch: RaggedBatch): Set<number> {
 }
 
 /** Normal numbers where positions lie, NaN in every other cell: nothing of those may reach a result. */
-export function fillCache(batch: RaggedBatch, width: number): Fill {
-  const used = cellsInUse(batch);
+export function fillCache(batch: RaggedBatch, width: number, window?: number): Fill {
+  const used = cellsInUse(batch, window);
   return (elements, random) => {
     for (let i = 0; i < elements.length; i++) {
       elements[i] = used.has(Math.floor(i / width)) ? normal(random) : Number.NaN;
     }
+  };
+}
+
+/**
+ * A batch whose sequences lie elsewhere in the cache, and whose table names blocks of nobody behind the window: as when they
+ * are used again.
+ */
+function elsewhere(batch: RaggedBatch, window: number): RaggedBatch {
+  const { blockSize } = batch;
+  const count = Math.floor(batch.cells / blockSize);
+  const moved = { ...batch, blocks: batch.blocks.map((row) => row.map((block) => (block + 1) % count)) };
+  const used = new Set([...cellsInUse(moved, window)].map((cell) => Math.floor(cell / blockSize)));
+  const spare = Array.from({ length: count }, (_, block) => block).find((block) => !used.has(block)) ?? 0;
+  return {
+    ...moved,
+    blocks: moved.blocks.map((row) => row.map((block) => (used.has(block) ? block : spare))),
+  };
+}
+
+function fillTable({ blocks, shape }: RaggedBatch): Fill {
+  return (elements) => {
+    for (const [slot, row] of blocks.entries()) elements.set(row, slot * shape.blocksPerSlot);
   };
 }
 
@@ -56,6 +87,8 @@ interface AttentionShape extends Partial<AttentionParameters> {
   readonly type?: StateType;
   /** How far rows look, where that is not their own position. */
   readonly looks?: Look;
+  /** Whether the cache has a block table of its own, of which nothing is left behind the window. */
+  readonly hasOwnTable?: boolean;
 }
 
 /** The last position that a row looks at: of its own, and of the last of its sequence in the batch. */
@@ -77,7 +110,7 @@ function fillCausalLimits(batch: RaggedBatch, look: Look): Fill {
 }
 
 function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape): OpCase {
-  const { looks, ...of } = shape;
+  const { looks, hasOwnTable, ...of } = shape;
   const parameters: AttentionParameters = {
     valueSize: of.keySize,
     scale: 1 / Math.sqrt(of.keySize),
@@ -87,19 +120,22 @@ function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape):
   };
   const keys = of.kvHeads * of.keySize;
   const values = of.kvHeads * parameters.valueSize;
+  const found = hasOwnTable && of.window !== undefined ? elsewhere(batch, of.window) : batch;
+  const cached = (width: number) => fillCache(found, width, hasOwnTable ? of.window : undefined);
   return {
     op: 'attention',
     name: `${of.heads}/${of.kvHeads} heads of ${of.keySize}, ${of.type ?? 'f32'}, ${name}`,
     batch,
     record: (g) => {
       const q = g.input('q', { axis: 'rows', width: of.heads * of.keySize });
-      const cache = pagedCache(g, batch, { type: of.type ?? 'f32', keys, values });
+      const cache = pagedCache(g, batch, { type: of.type ?? 'f32', keys, values, hasOwnTable });
       const causalLimit = looks && g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' });
       return { y: attention(g, q, cache, { ...parameters, ...(causalLimit && { causalLimit }) }) };
     },
     fill: {
-      keys: fillCache(batch, keys),
-      values: fillCache(batch, values),
+      keys: cached(keys),
+      values: cached(values),
+      ...(hasOwnTable && { [OWN_TABLE]: fillTable(found) }),
       ...(looks && { causal_limits: fillCausalLimits(batch, looks) }),
     },
   };
@@ -211,6 +247,16 @@ const QUANTIZED_CASES: readonly OpCase[] = [
   appendCase('hard blocks', plainBatch(5), { type: 'q8_0', keys: 320, values: 224 }, hardBlocks),
 ];
 
+/** Windows over a table of their own, as models with several groups of state have. */
+const OWN_TABLE_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
+  const of = { heads: 4, kvHeads: 2, keySize: 64, type, hasOwnTable: true } as const;
+  return [
+    attentionCase('long, window of 40 by its own table', long, { ...of, window: 40 }),
+    attentionCase('prompts, window of 20 by their own table', prompts, { ...of, window: 20 }),
+    attentionCase('a row alone at 290, window of 33 by its own table', alone(290), { ...of, window: 33 }),
+  ];
+});
+
 export const ATTENTION_CASES: readonly OpCase[] = [
   ...(['f32', 'f16'] as const).flatMap((type) => [
     attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type }),
@@ -240,6 +286,7 @@ export const ATTENTION_CASES: readonly OpCase[] = [
   attentionCase('large scores', mixedBatch(), { heads: 2, kvHeads: 2, keySize: 64, scale: 4 }),
   attentionCase('odd size', mixedBatch(), { heads: 3, kvHeads: 3, keySize: 7 }),
   ...REACH_CASES,
+  ...OWN_TABLE_CASES,
   ...QUANTIZED_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [
     appendCase('mixed', mixedBatch(), { type, keys: 64, values: 64 }),

@@ -1,5 +1,5 @@
 import { F16, F32, type TensorFormat } from '../../../../src/formats/index.ts';
-import { ACTIVATIONS, add, gated, mul, scale, unary } from '../../../../src/ops/index.ts';
+import { ACTIVATIONS, add, gated, lerp, mul, scale, type Tensor, unary } from '../../../../src/ops/index.ts';
 import type { Elements, OpCase } from '../op-case.ts';
 import { mixedBatch, plainBatch } from '../ragged-batch.ts';
 
@@ -113,7 +113,22 @@ const gatedCases = ACTIVATIONS.map((fn, i): OpCase => ({
   },
 }));
 
+/** Each operator reads the one before, and one of them a result that others read, too. */
+const chainCase: OpCase = {
+  op: 'layer',
+  name: 'operators that follow each other over elements',
+  batch: mixedBatch(),
+  record: (g) => {
+    const [x, other] = [33, 33].map((width, i) => g.input(`x${i}`, { axis: 'rows', width }));
+    const biased = add(g, scale(g, x as Tensor, -0.5), g.weight('bias', F16, 1, 33));
+    const shared = mul(g, unary(g, 'sigmoid', biased), g.weight('factor', F32, 1, 1));
+    const mixed = lerp(g, x as Tensor, other as Tensor, { t: unary(g, 'tanh', shared), row: 0 });
+    return { mixed: unary(g, 'exp', mixed), doubled: add(g, shared, shared) };
+  },
+};
+
 export const ELEMENTWISE_CASES: readonly OpCase[] = [
+  chainCase,
   ...binaryCases,
   ...scaleCases,
   ...unaryCases,

@@ -13,34 +13,34 @@ import {
 import { recordBytes, TILE_ROWS } from '../weight-layouts.ts';
 import type { CpuPackedWeight } from './packed-weight.ts';
 
-/** Where the memory of a slot comes from when a program is bound. */
-export type SlotOrigin =
+/** Where the memory of an operand comes from when a program is bound. */
+export type OperandOrigin =
   | { readonly kind: 'value'; readonly value: Tensor | State }
   | { readonly kind: 'output'; readonly output: string }
   | { readonly kind: 'weight'; readonly weight: CpuPackedWeight }
   | { readonly kind: 'scratch' };
 
 /** Rows of an axis, of which only those in use are touched, `rowUnit` of them together. */
-export interface SlotRows {
+export interface OperandRows {
   readonly axis: Axis;
   readonly rowBytes: number;
   readonly rowUnit: number;
 }
 
 /** Memory that calls name by number until the program is bound. */
-export interface Slot {
+export interface Operand {
   readonly id: number;
   readonly name: string;
   readonly byteLength: number;
   /** How the bytes divide into rows; undefined for memory that is used as a whole. */
-  readonly rows: SlotRows | undefined;
-  readonly origin: SlotOrigin;
+  readonly rows: OperandRows | undefined;
+  readonly origin: OperandOrigin;
 }
 
 /** All memory that one program's calls name. */
-export class SlotTable {
-  readonly #slots: Slot[] = [];
-  readonly #byTensor = new Map<Tensor | State, Slot>();
+export class OperandTable {
+  readonly #operands: Operand[] = [];
+  readonly #byTensor = new Map<Tensor | State, Operand>();
   readonly #outputNames: ReadonlyMap<Tensor, string>;
   readonly #shape: BatchShape;
 
@@ -56,15 +56,15 @@ export class SlotTable {
     }
   }
 
-  get all(): readonly Slot[] {
-    return this.#slots;
+  get all(): readonly Operand[] {
+    return this.#operands;
   }
 
-  tensor(tensor: Tensor): Slot {
+  tensor(tensor: Tensor): Operand {
     const known = this.#byTensor.get(tensor);
     if (known) return known;
     const output = this.#outputNames.get(tensor);
-    const slot = this.#add({
+    const operand = this.#add({
       name: tensor.name,
       byteLength: tensorBytes(tensor, this.#shape),
       rows: { axis: tensor.axis, rowBytes: tensor.width * ELEMENT_BYTES[tensor.type], rowUnit: 1 },
@@ -75,25 +75,25 @@ export class SlotTable {
             ? { kind: 'value', value: tensor }
             : { kind: 'scratch' },
     });
-    this.#byTensor.set(tensor, slot);
-    return slot;
+    this.#byTensor.set(tensor, operand);
+    return operand;
   }
 
-  state(state: State): Slot {
+  state(state: State): Operand {
     const known = this.#byTensor.get(state);
     if (known) return known;
-    const slot = this.#add({
+    const operand = this.#add({
       name: state.name,
       byteLength: stateBytes(state),
       rows: undefined,
       origin: { kind: 'value', value: state },
     });
-    this.#byTensor.set(state, slot);
-    return slot;
+    this.#byTensor.set(state, operand);
+    return operand;
   }
 
-  weight(weight: CpuPackedWeight): Slot {
-    const known = this.#slots.find(({ origin }) => origin.kind === 'weight' && origin.weight === weight);
+  weight(weight: CpuPackedWeight): Operand {
+    const known = this.#operands.find(({ origin }) => origin.kind === 'weight' && origin.weight === weight);
     if (known) return known;
     const name = weight.parts.map((part) => part.name).join('+');
     return this.#add({
@@ -105,7 +105,7 @@ export class SlotTable {
   }
 
   /** Scratch for the 8-bit form of a tensor. */
-  quantized({ name, axis, width }: Tensor): Slot {
+  quantized({ name, axis, width }: Tensor): Operand {
     const capacity = capacityOf(axis, this.#shape);
     const byteLength = recordBytes(capacity, width);
     // A row that has no others beside it is no tile.
@@ -113,9 +113,9 @@ export class SlotTable {
     return this.#add({ name: `${name} in 8 bits`, byteLength, rows, origin: { kind: 'scratch' } });
   }
 
-  #add(slot: Omit<Slot, 'id'>): Slot {
-    const added = { id: this.#slots.length, ...slot };
-    this.#slots.push(added);
+  #add(operand: Omit<Operand, 'id'>): Operand {
+    const added = { id: this.#operands.length, ...operand };
+    this.#operands.push(added);
     return added;
   }
 }

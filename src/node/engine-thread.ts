@@ -1,0 +1,23 @@
+import type { WorkerHandle } from '../device/index.ts';
+import { nodeWorkerHost } from './worker-host.ts';
+
+const WORKER = new URL('./engine-worker.js', import.meta.url);
+
+/** A thread that was started before there was a model for it. */
+let ahead: WorkerHandle | undefined;
+
+/** Starts the thread of the next engine, so that it reads its code while the caller reads more of its own. */
+export function startEngineThreadAhead(): void {
+  ahead ??= start();
+}
+
+/** A thread for one engine, which ends it. */
+export function engineThread(): WorkerHandle {
+  const thread = ahead ?? start();
+  ahead = undefined;
+  return thread;
+}
+
+function start(): WorkerHandle {
+  return nodeWorkerHost(WORKER, 1).start('engine');
+}

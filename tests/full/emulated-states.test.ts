@@ -6,6 +6,7 @@ const emulated = await emulatedTests('gfx1100');
 testStates({
   name: 'an emulated GPU',
   rows: 12,
+  brevity: 0.4,
   options: { deterministic: true },
   declare: (claim, work) => emulated(claim, (emulator) => withDevice(emulator, work)),
 });

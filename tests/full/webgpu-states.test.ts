@@ -5,6 +5,7 @@ import { testStates } from '../support/state-tests.ts';
 testStates({
   name: 'WebGPU',
   rows: 12,
+  brevity: 0.4,
   options: { deterministic: true },
   declare: (claim, work) =>
     void test(claim, { skip: NO_SOFTWARE_GPU }, async () => {

@@ -14,6 +14,7 @@ testStates({
 
 testStates({
   name: 'reference',
+  brevity: 0.4,
   declare: (claim, work) =>
     void test(claim, async () => {
       await using device = openReferenceDevice();

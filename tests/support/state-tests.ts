@@ -17,6 +17,8 @@ export interface StateDevice {
   readonly options?: ModelOptions;
   /** Rows of a step at most, where more take too long. */
   readonly rows?: number;
+  /** How much of the usual lengths its texts have. Default 1. */
+  readonly brevity?: number;
 }
 
 /** Models whose layers do not all remember all positions. */
@@ -62,6 +64,11 @@ class Setting {
     this.#file = file;
   }
 
+  /** Tokens of a text that is `usual` long where nothing takes too long. */
+  tokens(usual = 24): number {
+    return Math.ceil(usual * (this.#on.brevity ?? 1));
+  }
+
   async open(options: ModelOptions = {}): Promise<LanguageModel> {
     const parts = {
       gguf: await this.#file(),
@@ -73,12 +80,12 @@ class Setting {
   }
 
   /** What each prompt is continued by, alone on a model that was not used before. */
-  async alone(prompts: readonly (readonly number[])[], options?: GenerateOptions): Promise<number[][]> {
+  async alone(prompts: readonly (readonly number[])[], options: GenerateOptions = {}): Promise<number[][]> {
     const texts: number[][] = [];
     await using model = await this.open();
     for (const prompt of prompts) {
       model.reset();
-      texts.push(await generated(model, prompt, options));
+      texts.push(await generated(model, prompt, { maxTokens: this.tokens(), ...options }));
     }
     return texts;
   }
@@ -87,10 +94,10 @@ class Setting {
 async function generated(
   model: LanguageModel,
   prompt: readonly number[],
-  options: GenerateOptions = {},
+  options: GenerateOptions & { readonly maxTokens: number },
 ): Promise<number[]> {
   const ids: number[] = [];
-  const how = { maxTokens: 24, temperature: 0.8, seed: 4, ignoreEnd: true, ...options };
+  const how = { temperature: 0.8, seed: 4, ignoreEnd: true, ...options };
   for await (const { token } of model.generate(prompt, how)) if (token) ids.push(token.id);
   return ids;
 }
@@ -100,46 +107,53 @@ const CLAIMS: Readonly<Record<string, (of: Setting) => Promise<void>>> = {
     const [expected] = await of.alone([promptOf(90)]);
     for (const batch of [7, 1]) {
       await using model = await of.open({ batch });
-      assert.deepEqual(await generated(model, promptOf(90)), expected, `${batch} rows at once`);
+      assert.deepEqual(
+        await generated(model, promptOf(90), { maxTokens: of.tokens() }),
+        expected,
+        `${batch} rows`,
+      );
     }
   },
 
   async 'side by side and alone, with little memory'(of) {
     const prompts = [promptOf(40), promptOf(75, 3), promptOf(5, 9), promptOf(60, 1)];
-    const expected = await of.alone(prompts, { maxTokens: 60 });
+    const options = { maxTokens: of.tokens(60) };
+    const expected = await of.alone(prompts, options);
     // Three of them at once would take more blocks than there are: the last to come lose their place and come back.
     for (const cachePositions of [3 * CONTEXT, CONTEXT]) {
       await using model = await of.open({ sequences: 3, batch: Math.min(16, of.rows), cachePositions });
-      const texts = prompts.map((prompt) => generated(model, prompt, { maxTokens: 60 }));
+      const texts = prompts.map((prompt) => generated(model, prompt, options));
       assert.deepEqual(await Promise.all(texts), expected, `${cachePositions} positions`);
     }
   },
 
   async 'a beginning that others have, too'(of) {
+    const usual = { maxTokens: of.tokens() };
     const begins = promptOf(70);
     const prompts = [begins, [...begins, 9, 4], [...begins.slice(0, 66), 8, 7], begins];
     const expected = await of.alone(prompts);
     await using model = await of.open({ sequences: 2 });
-    const first = await Promise.all(prompts.map((prompt) => generated(model, prompt)));
+    const first = await Promise.all(prompts.map((prompt) => generated(model, prompt, usual)));
     assert.deepEqual(first, expected);
     // What the texts before left in their slots is gone on from, as far as it can be.
     const again: number[][] = [];
-    for (const prompt of prompts) again.push(await generated(model, prompt));
+    for (const prompt of prompts) again.push(await generated(model, prompt, usual));
     assert.deepEqual(again, expected);
     const [whole = []] = expected;
     const more = [...begins, ...whole, 5];
-    assert.deepEqual([await generated(model, more)], await of.alone([more]));
+    assert.deepEqual([await generated(model, more, usual)], await of.alone([more]));
   },
 
   async 'a state saved and restored'(of) {
+    const usual = { maxTokens: of.tokens() };
     const [held, prompt] = [promptOf(70), [...promptOf(70), 11, 12, 13]];
     const expected = await of.alone([prompt]);
     await using model = await of.open({ sequences: 2 });
     const snapshot = await model.saveState(held);
-    await generated(model, promptOf(90, 17));
+    await generated(model, promptOf(90, 17), usual);
     await model.restoreState(snapshot);
     await model.restoreState(snapshot);
-    const both = await Promise.all([generated(model, prompt), generated(model, prompt)]);
+    const both = await Promise.all([generated(model, prompt, usual), generated(model, prompt, usual)]);
     assert.deepEqual(both, [...expected, ...expected]);
     const foreign = { ids: held, states: snapshot.states.slice(1) };
     await assert.rejects(model.restoreState(foreign), { code: 'INVALID_ARGUMENT' });
@@ -147,7 +161,7 @@ const CLAIMS: Readonly<Record<string, (of: Setting) => Promise<void>>> = {
 
   async 'drafts that are accepted and rejected'(of) {
     const prompts = [promptOf(30), promptOf(45, 3), promptOf(20, 9)];
-    const options = { logitBias: FEW, maxTokens: 80 };
+    const options = { logitBias: FEW, maxTokens: of.tokens(80) };
     const expected = await of.alone(prompts, options);
     await using model = await of.open({
       sequences: 3,

@@ -5,6 +5,7 @@ import type { DeviceInfo } from '../../device/index.ts';
 import type { GgufFile } from '../../gguf/index.ts';
 import type { LoadReport } from '../../load/async-model-loader.ts';
 import type { FitPlan } from '../../plan/memory/fit-plan.ts';
+import type { ModelConfig } from '../../model/model-config.ts';
 import type { Generation } from '../../runtime/generation.ts';
 import type { SequenceSink } from '../../runtime/sequence.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
@@ -32,7 +33,7 @@ export interface RemoteParts {
  * it does holds up a step. What gives access to the device is `LanguageModel`'s alone. It owns the thread and its file.
  */
 export class RemoteModel extends TextModel {
-  readonly config: EngineDescription['config'];
+  readonly config: Pick<ModelConfig, 'architecture' | 'width' | 'pooling'>;
   readonly context: number;
   readonly batch: number;
   readonly vocabulary: number;
@@ -43,11 +44,13 @@ export class RemoteModel extends TextModel {
   /** Where the memory went, in bytes. */
   readonly fit: FitPlan;
   override readonly lost: Promise<Error>;
+  /** @internal */
   protected readonly text: ModelText;
   readonly #client: CallClient<EngineCalls>;
   readonly #state: RemoteParts['state'];
   readonly #life = new Lifetime('the model');
 
+  /** @internal */
   constructor({ client, description, gguf, text, state }: RemoteParts) {
     super();
     const { config, context, batch, vocabulary, adapters, device, fit } = description;
@@ -78,6 +81,7 @@ export class RemoteModel extends TextModel {
     return this.#client.call('loaded', undefined);
   }
 
+  /** @internal */
   begin({ signal, constraint, ...asks }: TokensRequest, sink: SequenceSink): Generation {
     this.checkAlive();
     if (constraint) {
@@ -89,6 +93,7 @@ export class RemoteModel extends TextModel {
     );
   }
 
+  /** @internal */
   async vector(ids: readonly number[], { pooling, signal }: VectorRequest): Promise<Float32Array> {
     this.checkAlive();
     return this.#client.call('vector', { ids, pooling }, signal);
@@ -113,6 +118,7 @@ export class RemoteModel extends TextModel {
     }
   }
 
+  /** @internal */
   protected checkAlive(): void {
     this.#life.check();
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { RemoteModel } from '../../src/engine/remote/remote-model.ts';
 import { StepProfile } from '../../src/runtime/jobs/step-profile.ts';
@@ -12,6 +13,7 @@ import {
 } from '../../src/node/load-model-in-worker.ts';
 import { nodeWorkerHost } from '../../src/node/worker-host.ts';
 import { ModelServer } from '../../src/server/index.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
 import { BUNDLED } from '../support/run-cli.ts';
 import { post } from '../support/test-server.ts';
 
@@ -110,6 +112,21 @@ test('errors keep their types across the thread', async (t) => {
   });
   const taps = { taps: {} } as WorkerModelOptions;
   await assert.rejects(loadModelInWorker(BUNDLED, taps), { code: 'OPTION_UNKNOWN' });
+});
+
+test('an encoder has the vectors of one on this thread', async (t) => {
+  const file = join(PROJECT_ROOT, 'tests/fixtures/families/bert.gguf');
+  const of = { device: 'cpu', threads: 1 } as const;
+  const there = await loadModelInWorker(file, of);
+  t.after(() => there.dispose());
+  await using here = await loadModel(file, of);
+  const ids = [1, 5, 9, 2];
+  for (const pooling of ['mean', 'first'] as const) {
+    assert.deepEqual(await there.embed(ids, { pooling }), await here.embed(ids, { pooling }));
+  }
+  await assert.rejects(there.embed([1e6]), { code: 'TOKEN_OUT_OF_RANGE' });
+  assert.throws(() => there.generate(ids), { code: 'GENERATION_UNSUPPORTED' });
+  await there.reset();
 });
 
 test('progress, log lines and the profile of steps come across', async (t) => {

@@ -29,20 +29,8 @@ export interface SamplingFlags extends Omit<
 }
 
 /** The flags that go to the library under their own names: how a token is chosen, and where and how the text ends. */
-const CHOICE_NAMES = [
-  'temperature',
-  'topK',
-  'topP',
-  'minP',
-  'typicalP',
-  'repeatPenalty',
-  'frequencyPenalty',
-  'presencePenalty',
-  'penaltyWindow',
-  'seed',
-  'logitBias',
-  'logProbabilities',
-] as const satisfies readonly (keyof GenerateOptions & keyof SamplingFlags)[];
+const { masked: _, ...CHOICES } = DEFAULT_SAMPLING;
+const CHOICE_NAMES = Object.keys(CHOICES) as (keyof typeof CHOICES)[];
 const TEXT_NAMES = [
   'maxTokens',
   'stop',

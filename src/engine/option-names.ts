@@ -1,4 +1,5 @@
 import { checkOptions, type OptionNames } from '../base/options.ts';
+import { DEFAULT_SAMPLING } from '../ops/index.ts';
 import type { PlanOptions } from '../plan/parts/plan-options.ts';
 import type { ChatRenderOptions, ReasoningOptions } from '../text/index.ts';
 import type { EmbedOptions } from './embedding.ts';
@@ -59,20 +60,15 @@ const MODEL_PARTS: OptionNames<ModelSetup> = {
   constraints: true,
 };
 
+/** The options that choose tokens: every parameter but the mask, which a constraint brings. */
+const { masked: _, ...SAMPLING } = DEFAULT_SAMPLING;
+const SAMPLING_OPTIONS = Object.fromEntries(Object.keys(SAMPLING).map((name) => [name, true])) as Readonly<
+  Record<keyof typeof SAMPLING, true>
+>;
+
 /** The names of `GenerateOptions`. */
 export const GENERATE_OPTIONS: OptionNames<GenerateOptions> = {
-  temperature: true,
-  topK: true,
-  topP: true,
-  minP: true,
-  typicalP: true,
-  repeatPenalty: true,
-  frequencyPenalty: true,
-  presencePenalty: true,
-  penaltyWindow: true,
-  seed: true,
-  logProbabilities: true,
-  logitBias: true,
+  ...SAMPLING_OPTIONS,
   maxTokens: true,
   stop: true,
   ignoreEnd: true,

@@ -16,11 +16,11 @@ export { costOf, type Op, type OpKind, type OpTable, operandsOf, resultsOf } fro
 export * from './rope.ts';
 export * from './rows.ts';
 export * from './sample.ts';
-export { DEFAULT_SAMPLING } from './sampling/default-sampling.ts';
 export { areSound, NO_TOKEN } from './sampling/no-token.ts';
 export { type SampleRow, sampleRow } from './sampling/sample-row.ts';
 export { NO_TOKEN_NAMES, SAMPLING_WORD_NAMES } from './sampling/sampling-names.ts';
 export {
+  DEFAULT_SAMPLING,
   MAX_LOG_PROBABILITIES,
   MAX_LOGIT_BIASES,
   maskWords,

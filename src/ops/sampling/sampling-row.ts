@@ -38,6 +38,62 @@ export const MAX_LOG_PROBABILITIES = 20;
 /** Most biased tokens a row holds. */
 export const MAX_LOGIT_BIASES = 300;
 
+/** What chat front ends use as a rule. A fresh seed is the caller's to choose. */
+export const DEFAULT_SAMPLING: SamplingParameters = {
+  temperature: 0.8,
+  topK: 40,
+  topP: 0.95,
+  minP: 0.05,
+  typicalP: 1,
+  repeatPenalty: 1,
+  frequencyPenalty: 0,
+  presencePenalty: 0,
+  penaltyWindow: 64,
+  seed: 0,
+  logProbabilities: -1,
+  logitBias: new Map(),
+  masked: false,
+};
+
+/** The largest whole number a parameter row holds. */
+export const LARGEST_WORD = 2 ** 31 - 1;
+
+/** What a parameter may be. */
+interface Rule {
+  readonly expected: string;
+  allows(value: number): boolean;
+}
+
+function between(low: number, high: number): Rule {
+  return {
+    expected: `a number from ${low} to ${high}`,
+    allows: (value) => value >= low && value <= high,
+  };
+}
+
+/** Whole numbers. */
+export function whole(low: number, high: number): Rule {
+  return {
+    expected: `a whole number from ${low} to ${high}`,
+    allows: (value) => Number.isSafeInteger(value) && value >= low && value <= high,
+  };
+}
+
+/** What each number may be. */
+export const RULES: Readonly<Record<Exclude<keyof SamplingParameters, 'logitBias' | 'masked'>, Rule>> = {
+  temperature: between(0, 100),
+  topK: whole(0, LARGEST_WORD),
+  topP: between(0, 1),
+  minP: between(0, 1),
+  typicalP: between(0, 1),
+  repeatPenalty: { expected: 'a number above 0, at most 100', allows: (value) => value > 0 && value <= 100 },
+  frequencyPenalty: between(-100, 100),
+  presencePenalty: between(-100, 100),
+  penaltyWindow: whole(-1, LARGEST_WORD),
+  logProbabilities: whole(-1, MAX_LOG_PROBABILITIES),
+  seed: whole(0, Number.MAX_SAFE_INTEGER),
+};
+
 /**
  * Where each value stands in a row, in words: the first seven are f32 (their bits), the others i32. `biasCount` pairs of
  * (id, f32 bits) follow from `biases` on.

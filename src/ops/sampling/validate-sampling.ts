@@ -1,45 +1,12 @@
 import { fail } from '../../base/errors.ts';
-import { MAX_LOG_PROBABILITIES, MAX_LOGIT_BIASES, type SamplingParameters } from './sampling-row.ts';
-
-/** The largest whole number a parameter row holds. */
-const LARGEST_WORD = 2 ** 31 - 1;
-
-interface Rule {
-  readonly expected: string;
-  allows(value: number): boolean;
-}
-
-function between(low: number, high: number): Rule {
-  return {
-    expected: `a number from ${low} to ${high}`,
-    allows: (value) => value >= low && value <= high,
-  };
-}
-
-function whole(low: number, high: number): Rule {
-  return {
-    expected: `a whole number from ${low} to ${high}`,
-    allows: (value) => Number.isSafeInteger(value) && value >= low && value <= high,
-  };
-}
-
-const RULES: Readonly<Record<Exclude<keyof SamplingParameters, 'logitBias' | 'masked'>, Rule>> = {
-  temperature: between(0, 100),
-  topK: whole(0, LARGEST_WORD),
-  topP: between(0, 1),
-  minP: between(0, 1),
-  typicalP: between(0, 1),
-  repeatPenalty: { expected: 'a number above 0, at most 100', allows: (value) => value > 0 && value <= 100 },
-  frequencyPenalty: between(-100, 100),
-  presencePenalty: between(-100, 100),
-  penaltyWindow: whole(-1, LARGEST_WORD),
-  logProbabilities: whole(-1, MAX_LOG_PROBABILITIES),
-  seed: whole(0, Number.MAX_SAFE_INTEGER),
-};
+import { LARGEST_WORD, MAX_LOGIT_BIASES, RULES, type SamplingParameters, whole } from './sampling-row.ts';
 
 /** Throws `INVALID_ARGUMENT` for the first parameter outside its range. */
 export function validateSampling(parameters: SamplingParameters): void {
-  for (const [name, rule] of Object.entries(RULES) as [keyof typeof RULES, Rule][]) {
+  for (const [name, rule] of Object.entries(RULES) as [
+    keyof typeof RULES,
+    (typeof RULES)[keyof typeof RULES],
+  ][]) {
     const value: unknown = parameters[name];
     if (typeof value !== 'number' || !rule.allows(value)) {
       fail('INVALID_ARGUMENT', { name, found: String(value), expected: rule.expected });

@@ -74,6 +74,8 @@ export type HeadSpec =
   | {
       readonly kind: 'logits';
       readonly norm: NamedNorm;
+      /** False for families whose embedding never is the output matrix, too. */
+      readonly tied?: false;
       /** Logits become `softCap * tanh(logit / softCap)`. */
       readonly softCap?: number | undefined;
     };

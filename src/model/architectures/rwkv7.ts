@@ -43,7 +43,7 @@ export const rwkv7: Architecture = {
       trainedContext: read.count('context_length'),
       embedding: { norm: { ...norm, name: 'token_embd_norm' } },
       layers,
-      head: { kind: 'logits', norm: { ...norm, name: 'output_norm' } },
+      head: { kind: 'logits', norm: { ...norm, name: 'output_norm' }, tied: false },
     };
   },
   synthetic: {

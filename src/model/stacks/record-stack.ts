@@ -64,7 +64,8 @@ export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor 
   const vocabulary = scope.rowsOf('token_embd.weight', x.width);
   const read = normalize(scope, rows, spec.norm);
   // Models with tied embeddings have no output matrix of their own.
-  const name = scope.has('output.weight') ? 'output.weight' : 'token_embd.weight';
+  const isTied = spec.tied !== false && !scope.has('output.weight');
+  const name = isTied ? 'token_embd.weight' : 'output.weight';
   const logits = scaledProduct(g, read, {
     weight: scope.weight(name, vocabulary, x.width),
     bias: scope.optional('output.bias', 1, vocabulary),

@@ -1,0 +1,17 @@
+export { bert } from './bert.ts';
+export { chatglm } from './chatglm.ts';
+export { gemma2 } from './gemma2.ts';
+export { gemma3 } from './gemma3.ts';
+export { glm4 } from './glm4.ts';
+export { glm4moe } from './glm4moe.ts';
+export { gpt2 } from './gpt2.ts';
+export { llama } from './llama.ts';
+export { nomicBert } from './nomic-bert.ts';
+export { olmo2 } from './olmo2.ts';
+export { phi3 } from './phi3.ts';
+export { qwen2 } from './qwen2.ts';
+export { qwen2moe } from './qwen2moe.ts';
+export { qwen3 } from './qwen3.ts';
+export { qwen3moe } from './qwen3moe.ts';
+export { rwkv7 } from './rwkv7.ts';
+export { starcoder2 } from './starcoder2.ts';

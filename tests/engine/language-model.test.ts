@@ -194,7 +194,7 @@ test('opening fails before anything is allocated when memory is short, and relea
 
 test('an unknown architecture names the known ones', async () => {
   const changed = [['general.architecture', { type: 'string', value: 'parrot' }]] as const;
-  await assert.rejects(open({}, changed), /parrot; known: llama/);
+  await assert.rejects(open({}, changed), /parrot; known: .*, llama, /);
 });
 
 test('disposal leaves nothing alive and later use is a typed error', async () => {

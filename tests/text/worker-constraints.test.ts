@@ -98,9 +98,14 @@ for (const what of ['stuck', 'dead'] as const) {
     using other = await remote.constrain(vocabulary, await writeForm({ kind: 'schema', schema: SCHEMA }));
     const ids = tokenizer.encode('{"a":', { addSpecial: false });
     await masksOf(other, ids, size);
-    const culprit = remote.constrain(vocabulary, await writeForm({ kind: 'regex', pattern: what }));
-    const fresh = remote.constrain(vocabulary, await writeForm({ kind: 'choices', choices: ['no'] }));
-    await assert.rejects(culprit, { code: 'GRAMMAR_TOO_COSTLY' });
+    const forms = [
+      await writeForm({ kind: 'regex', pattern: what }),
+      await writeForm({ kind: 'choices', choices: ['no'] }),
+    ] as const;
+    // Awaited from the start: the worker may be gone before anything else has a turn.
+    const refused = assert.rejects(remote.constrain(vocabulary, forms[0]), { code: 'GRAMMAR_TOO_COSTLY' });
+    const fresh = remote.constrain(vocabulary, forms[1]);
+    await refused;
     const rest = tokenizer.encode('7}', { addSpecial: false });
     const masks = await masksOf(other, rest, size);
     assert.ok(other.isComplete || masks.length > 0);

@@ -22,7 +22,7 @@ export interface KvAppendOp {
   readonly k: Tensor;
   readonly v: Tensor;
   readonly cache: PagedCache;
-  readonly batch: BatchTensors;
+  readonly batch: Pick<BatchTensors, 'slots' | 'positions' | 'blocks'>;
 }
 
 /**
@@ -70,7 +70,8 @@ export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, 
     isTable(g, cache.blocks),
     `the cache's block table has ${g.shape.blocksPerSlot} blocks for each slot`,
   );
-  g.push({ kind: 'kvAppend', k, v, cache, batch: { ...g.batch, blocks: cache.blocks } });
+  const { slots, positions } = g.batch;
+  g.push({ kind: 'kvAppend', k, v, cache, batch: { slots, positions, blocks: cache.blocks } });
 }
 
 /**

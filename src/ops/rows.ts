@@ -20,7 +20,7 @@ export interface TokenAppendOp {
   readonly kind: 'tokenAppend';
   readonly history: State;
   readonly tokens: State;
-  readonly batch: BatchTensors;
+  readonly batch: Pick<BatchTensors, 'ids' | 'slots' | 'positions'>;
   readonly out: Tensor;
 }
 
@@ -40,7 +40,8 @@ export function tokenAppend(g: Recorder<TokenAppendOp>, history: State, tokens: 
   g.require(history.type === 'i32' && history.rows >= g.shape.slots, 'the history has a row for each slot');
   g.require(tokens.type === 'i32' && tokens.width === 1, 'sampled tokens are one id a row');
   const out = g.temp('tokenAppend', { axis: 'rows', width: 1, type: 'i32' });
-  g.push({ kind: 'tokenAppend', history, tokens, batch: g.batch, out });
+  const { ids, slots, positions } = g.batch;
+  g.push({ kind: 'tokenAppend', history, tokens, batch: { ids, slots, positions }, out });
   return out;
 }
 

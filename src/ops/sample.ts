@@ -17,7 +17,7 @@ export interface SampleOp {
   readonly parameters: Tensor;
   readonly history: State;
   readonly masks: State;
-  readonly batch: BatchTensors;
+  readonly batch: Pick<BatchTensors, 'outputRows' | 'slots' | 'positions'>;
   readonly tokens: Tensor;
   readonly report: Tensor;
 }
@@ -38,7 +38,9 @@ export function sample(
   g.require(isMask && masks.rows === history.rows, 'masks hold a bit for each logit, a row for each slot');
   const tokens = g.temp('tokens', { axis: 'outputs', width: 1, type: 'i32' });
   const report = g.temp('report', { axis: 'outputs', width: 2 * (1 + of.alternatives) });
-  g.push({ kind: 'sample', logits, parameters, history, masks, batch: g.batch, tokens, report });
+  const { outputRows, slots, positions } = g.batch;
+  const batch = { outputRows, slots, positions };
+  g.push({ kind: 'sample', logits, parameters, history, masks, batch, tokens, report });
   return { tokens, report };
 }
 

@@ -27,7 +27,7 @@ export interface Wkv7Op extends Wkv7Operands {
   /** f32 [slots, width * headSize]: head after head, `S` by rows. */
   readonly state: State;
   readonly headSize: number;
-  readonly batch: BatchTensors;
+  readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
   readonly out: Tensor;
 }
 
@@ -56,7 +56,8 @@ export function wkv7(
   const fits = state.type === 'f32' && state.width === width * headSize && state.rows >= g.shape.slots;
   g.require(fits, `${state.name} is f32, with ${width * headSize} values for each slot`);
   const out = g.temp('wkv7', { axis: 'rows', width });
-  g.push({ kind: 'wkv7', ...operands, state, headSize, batch: g.batch, out });
+  const { slots, positions } = g.batch;
+  g.push({ kind: 'wkv7', ...operands, state, headSize, batch: { slots, positions }, out });
   return out;
 }
 

@@ -142,11 +142,8 @@ export type MatMatKernel = (
   scratch: number,
 ) => void;
 
-/** How the elements of a cell are stored. */
-export type CellType = Exclude<StateType, 'i32'>;
-
-/** What `attention` calls them. */
-const CELL_CODES: Readonly<Record<CellType, number>> = { f32: 0, f16: 1, q8_0: 2 };
+/** What `attention` calls the types of a cell's elements; a cache of integers is refused before. */
+const CELL_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
 
 /** What `attention` reads at `parameters`. Sizes are counts of values; cell bytes are those of all key heads of a cell. */
 export interface AttentionKernelParameters {
@@ -163,7 +160,7 @@ export interface AttentionKernelParameters {
   readonly scale: number;
   /** 0 for none. */
   readonly softCap: number;
-  readonly cacheType: CellType;
+  readonly cacheType: StateType;
 }
 
 /** Bytes of `attention`'s parameters. */

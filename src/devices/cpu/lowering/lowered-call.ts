@@ -10,10 +10,12 @@ export type Locality = 'element' | 'row' | 'wide';
 
 /** One kernel call, before it has addresses. */
 export interface LoweredCall {
-  /** The call with numbers of operands in place of addresses; its `columns` can be computed apart unless it is row-wise. */
+  /** The call with numbers of operands in place of addresses. */
   readonly table: CallTable;
   readonly axis: Axis;
   readonly locality: Locality;
+  /** Columns of its result, which can be computed apart unless it is row-wise. */
+  readonly columns: number;
   /** Columns come in multiples of this. */
   readonly columnUnit: number;
   /** Bytes that a column takes to compute, about. */

@@ -1,10 +1,23 @@
-import type { OpGraph, State, Tensor, Weight } from '../../../ops/index.ts';
+import type { OpGraph, State, Tensor, Value, Weight } from '../../../ops/index.ts';
+import { type CpuOp, placeValues } from '../protocol/call-table.ts';
 import type { LoweredCall } from './lowered-call.ts';
 import { CpuPackedWeight, type WeightUse } from './packed-weight.ts';
 import { type Operand, OperandTable } from './operands.ts';
 
-/** A call as a lowering states it: what it has none of may be left out. */
-type CallParts = Pick<LoweredCall, 'table' | 'axis' | 'locality'> & Partial<LoweredCall>;
+/** What there is to decide about a call; what is left out has a default. */
+interface CallChoices
+  extends
+    Pick<LoweredCall, 'locality'>,
+    Partial<Pick<LoweredCall, 'columns' | 'columnUnit' | 'columnBytes' | 'rowsTogether'>> {
+  /** Read at the call's own elements or rows only. Everything else that the operator names is read anywhere. */
+  readonly local?: readonly Tensor[];
+  /** What the call computes; its `out` unless said otherwise. */
+  readonly writes?: readonly Tensor[];
+  /** States written at places that only the data tells. */
+  readonly scatters?: readonly State[];
+  /** What its weights are packed for. Default: vectors. */
+  readonly weights?: WeightUse;
+}
 
 /** Bytes that an element-wise call moves for a column, with a bit of arithmetic counted in. */
 const ELEMENT_BYTES = 64;
@@ -14,7 +27,7 @@ export class Lowering {
   readonly operands: OperandTable;
   readonly calls: LoweredCall[] = [];
   readonly #weights = new Map<string, CpuPackedWeight>();
-  readonly #quantized = new Map<string, Operand>();
+  readonly #quantized = new Map<string, Tensor>();
 
   constructor(readonly graph: OpGraph) {
     this.operands = new OperandTable(graph);
@@ -24,43 +37,54 @@ export class Lowering {
     return [...this.#weights.values()];
   }
 
-  tensor(tensor: Tensor): Operand {
-    return this.operands.tensor(tensor);
-  }
-
-  state(state: State): Operand {
-    return this.operands.state(state);
-  }
-
-  /** The weight packed for a use; the same use twice gives the same operand. */
-  weight(weight: Weight, use: WeightUse): Operand {
+  /** The weight packed for a use; the same use twice gives the same. */
+  packed(weight: Weight, use: WeightUse): CpuPackedWeight {
     const key = `${use} ${weight.id}`;
-    const known = this.#weights.get(key);
-    const packed = known ?? CpuPackedWeight.of(weight, use);
-    if (!known) this.#weights.set(key, packed);
-    return this.operands.weight(packed);
+    const packed = this.#weights.get(key) ?? CpuPackedWeight.of(weight, use);
+    this.#weights.set(key, packed);
+    return packed;
   }
 
   /** The tensor's quantized form with a scale for `span` groups, made by `quantize` at the first call. */
-  quantized(tensor: Tensor, span: number, quantize: () => Operand): Operand {
+  quantized(tensor: Tensor, span: number, quantize: () => Tensor): Tensor {
     const key = `${tensor.id} ${span}`;
-    const known = this.#quantized.get(key);
-    if (known) return known;
-    const operand = quantize();
-    this.#quantized.set(key, operand);
-    return operand;
+    const records = this.#quantized.get(key) ?? quantize();
+    this.#quantized.set(key, records);
+    return records;
   }
 
-  emit(call: CallParts): void {
+  /** Adds a call of an operator. */
+  emit(op: CpuOp, choices: CallChoices): void {
+    const { weights = 'vector', locality, ...of } = choices;
+    const operandOf = (value: Value): Operand => {
+      if (value.kind === 'tensor') return this.operands.tensor(value);
+      return value.kind === 'state'
+        ? this.operands.state(value)
+        : this.operands.weight(this.packed(value, weights));
+    };
+    const named = new Set<Operand>();
+    const table = placeValues(op, (value) => {
+      const operand = operandOf(value);
+      named.add(operand);
+      return operand.id;
+    });
+    const computed = of.writes ?? ('out' in op ? [op.out] : []);
+    const local = (of.local ?? []).map(operandOf);
+    const writes = computed.map(operandOf);
+    const scatters = (of.scatters ?? []).map(operandOf);
+    for (const operand of [...local, ...writes, ...scatters]) named.delete(operand);
     this.calls.push({
-      local: [],
-      reads: [],
-      writes: [],
-      scatters: [],
-      columnUnit: 1,
-      columnBytes: ELEMENT_BYTES,
-      rowsTogether: false,
-      ...call,
+      table,
+      axis: computed[0]?.axis ?? 'rows',
+      locality,
+      columns: of.columns ?? computed[0]?.width ?? 1,
+      columnUnit: of.columnUnit ?? 1,
+      columnBytes: of.columnBytes ?? ELEMENT_BYTES,
+      rowsTogether: of.rowsTogether ?? false,
+      local,
+      reads: [...named],
+      writes,
+      scatters,
     });
   }
 }

@@ -104,13 +104,16 @@ export class OperandTable {
     });
   }
 
-  /** Scratch for the 8-bit form of a tensor. */
-  quantized({ name, axis, width }: Tensor): Operand {
+  /** The 8-bit form of a tensor, in scratch: records of its elements. */
+  quantized(tensor: Tensor): Tensor {
+    const records: Tensor = { ...tensor, role: 'temp', name: `${tensor.name} in 8 bits` };
+    const { name, axis, width } = records;
     const capacity = capacityOf(axis, this.#shape);
     const byteLength = recordBytes(capacity, width);
     // A row that has no others beside it is no tile.
     const rows = { axis, rowBytes: recordBytes(1, width), rowUnit: capacity === 1 ? 1 : TILE_ROWS };
-    return this.#add({ name: `${name} in 8 bits`, byteLength, rows, origin: { kind: 'scratch' } });
+    this.#byTensor.set(records, this.#add({ name, byteLength, rows, origin: { kind: 'scratch' } }));
+    return records;
   }
 
   #add(operand: Omit<Operand, 'id'>): Operand {

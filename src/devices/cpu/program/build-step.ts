@@ -1,7 +1,7 @@
 import { type BatchShape, capacityOf } from '../../../ops/index.ts';
 import type { Allocation, BankSet } from '../memory/bank-set.ts';
 import type { Place } from '../memory/cpu-buffer.ts';
-import { withOperands } from '../protocol/call-table.ts';
+import { withAddresses } from '../protocol/call-table.ts';
 import type { SegmentTable, Split, StepTable, TaskTable } from '../protocol/step-table.ts';
 import type { CpuExecutable } from './cpu-program.ts';
 import type { Phase, ScheduledTask } from './schedule.ts';
@@ -78,7 +78,7 @@ class SegmentBuilder {
     return () => ({
       bank,
       split,
-      calls: task.calls.map(({ table }) => withOperands(table, (id) => addresses.get(id)?.() ?? 0)),
+      calls: task.calls.map(({ table }) => withAddresses(table, (id) => addresses.get(id)?.() ?? 0)),
     });
   }
 }

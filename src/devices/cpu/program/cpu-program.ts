@@ -41,7 +41,7 @@ export class CpuProgram implements Program {
   ) {
     this.#banks = of.banks;
     const lowering = new Lowering(graph);
-    this.counts = lowering.tensor(graph.batch.counts);
+    this.counts = lowering.operands.tensor(graph.batch.counts);
     for (const op of graph.ops) applyByKind(LOWER_OPS, op, lowering);
     this.phases = schedule(lowering.calls, of.threads * CHUNKS_A_THREAD);
     this.#shared = sharedOperands(this.phases);

@@ -97,9 +97,7 @@ class Scheduler {
 
   #startTask(call: LoweredCall, phase: number): Position {
     while (this.#phases.length <= phase) this.#phases.push([]);
-    const { axis, locality, table } = call;
-    const { columns } = table;
-    const { columnUnit } = call;
+    const { axis, locality, columns, columnUnit } = call;
     const task: ScheduledTask = { calls: [call], axis, columns, columnUnit, locality, mergedInto: undefined };
     this.#phases[phase]?.push(task);
     return { phase, task };
@@ -109,7 +107,7 @@ class Scheduler {
   #chains(task: ScheduledTask, call: LoweredCall): boolean {
     if (task.axis !== call.axis || call.locality === 'wide') return false;
     if (task.locality !== 'wide') return true;
-    if (call.locality !== 'element' || call.table.columns !== task.columns) return false;
+    if (call.locality !== 'element' || call.columns !== task.columns) return false;
     const unit = leastCommonMultiple(task.columnUnit, call.columnUnit);
     const bytes = unit * task.calls.reduce((sum, { columnBytes }) => sum + columnBytes, 0);
     return unit === task.columnUnit || bytes <= LARGEST_CHUNK || task.columns >= unit * this.chunks;
@@ -147,7 +145,7 @@ function merge(task: ScheduledTask, other: ScheduledTask): void {
 function append(task: ScheduledTask, call: LoweredCall): void {
   task.calls.push(call);
   task.columnUnit = leastCommonMultiple(task.columnUnit, call.columnUnit);
-  if (task.locality === 'element' && (call.locality === 'row' || call.table.columns !== task.columns)) {
+  if (task.locality === 'element' && (call.locality === 'row' || call.columns !== task.columns)) {
     task.locality = 'row';
   }
 }

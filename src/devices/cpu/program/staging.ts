@@ -93,6 +93,6 @@ function copyTask(operand: Operand, source: BankAddress, target: BankAddress): T
   return {
     bank: target.bank,
     split: { axis, rowsTogether: false, columns, columnUnit: 1, columnGrain, byColumns: true },
-    calls: [{ kind: 'stage', at: {}, columns, source, target, rowUnit }],
+    calls: [{ kind: 'stage', columns, source, target, rowUnit }],
   };
 }

@@ -1,10 +1,8 @@
 import { applyByKind, type KindTable } from '../../../base/kind-table.ts';
-import type { Axis } from '../../../ops/index.ts';
 import type { CallTable } from '../protocol/call-table.ts';
 import type { BankInstance } from './bank-instance.ts';
 import { attentionCall, cacheAppendCall } from './calls/attention.ts';
 import { binaryCall, gatedCall, scaleCall, unaryCall } from './calls/elementwise.ts';
-import { embedCall } from './calls/embed.ts';
 import {
   combineExpertsCall,
   matmulExpertsCall,
@@ -14,17 +12,9 @@ import {
 import { matmulCall, quantizeCall } from './calls/matmul.ts';
 import { groupNormCall, l2NormCall, layerNormCall, rmsNormCall, ropeCall } from './calls/norm.ts';
 import { lerpCall, tokenShiftCall, wkv7Call, wkvBonusCall } from './calls/recurrence.ts';
-import { gatherCall, ropeTableCall, sliceCall, stageCall, tokenAppendCall } from './calls/rows.ts';
+import { embedCall, gatherCall, ropeTableCall, sliceCall, stageCall, tokenAppendCall } from './calls/rows.ts';
 import { sampleCall } from './calls/sample.ts';
-import type { KernelCall } from './task.ts';
-
-/** Where a call runs. */
-export interface CallPlace {
-  readonly bank: BankInstance;
-  readonly banks: (bank: number) => BankInstance;
-  readonly capacity: Readonly<Record<Axis, number>>;
-  readonly axis: Axis;
-}
+import type { CallPlace, KernelCall } from './task.ts';
 
 /** How each kind of call looks up what it needs. */
 const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, place: CallPlace], KernelCall> = {
@@ -53,7 +43,7 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
   tokenAppend: tokenAppendCall,
   cacheAppend: cacheAppendCall,
   attention: attentionCall,
-  gather: gatherCall,
+  gatherRows: gatherCall,
   slice: sliceCall,
   sample: sampleCall,
   stage: (call, bank, capacity, { banks }) => stageCall(call, banks(call.source.bank), bank, capacity),

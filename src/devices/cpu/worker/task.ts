@@ -1,5 +1,6 @@
 import type { Axis } from '../../../ops/index.ts';
 import type { Split } from '../protocol/step-table.ts';
+import type { BankInstance } from './bank-instance.ts';
 import type { Chunked, RowCounts } from './chunked.ts';
 
 /** Rows and columns to compute, and how many rows are in use in all. */
@@ -9,6 +10,14 @@ export interface Chunk {
   firstColumn: number;
   endColumn: number;
   rows: number;
+}
+
+/** Where a call runs. */
+export interface CallPlace {
+  readonly bank: BankInstance;
+  readonly banks: (bank: number) => BankInstance;
+  readonly capacity: Readonly<Record<Axis, number>>;
+  readonly axis: Axis;
 }
 
 /** A kernel call with everything looked up, ready to run on any chunk. */

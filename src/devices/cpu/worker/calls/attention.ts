@@ -1,51 +1,53 @@
+import { type AttentionOp, STATE_BLOCK, stateBlockPlanes, type StateType } from '../../../../ops/index.ts';
 import { ATTENTION_PARAMETER_BYTES, writeAttentionParameters } from '../../kernel-exports.ts';
-import type { AttentionCall, CacheAppendCall, CacheShape } from '../../protocol/call-table.ts';
-import { STATE_BLOCK, stateBlockPlanes } from '../../../../ops/index.ts';
+import type { CacheAppendOp, Placed, PlacedState, PlacedTensor } from '../../protocol/call-table.ts';
 import { ATTENTION_PARAMETERS } from '../../protocol/reserved.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { KernelCall, Chunk } from '../task.ts';
+import type { CallPlace, Chunk, KernelCall } from '../task.ts';
+import { rowWords } from './rows.ts';
 
 /** Bytes of an element, its share of a scale left out. */
-const BYTES = { f32: 4, f16: 2, q8_0: 1 } as const;
+const BYTES: Readonly<Record<StateType, number>> = { f32: 4, f16: 2, q8_0: 1, i32: 4 };
 
-/** Where a batch's indices stand, as views. */
+/** Where rows' sequences lie in a paged cache. */
 class CacheIndex {
   readonly positions: Int32Array;
   readonly #slots: Int32Array;
   readonly #blocks: Int32Array;
-  readonly #blocksAt: number;
-  readonly #shape: CacheShape;
+  readonly #table: PlacedTensor;
+  readonly #blockSize: number;
+  readonly #slotCount: number;
 
   constructor(
-    at: { positions: number; slots: number; blocks: number },
-    bank: BankInstance,
-    of: { shape: CacheShape; capacity: number },
+    batch: { readonly positions: PlacedTensor; readonly slots: PlacedTensor; readonly blocks: PlacedTensor },
+    blockSize: number,
+    { bank, capacity }: CallPlace,
   ) {
-    this.#shape = of.shape;
-    this.positions = bank.words(at.positions, of.capacity);
-    this.#slots = bank.words(at.slots, of.capacity);
-    this.#blocks = bank.words(at.blocks, of.shape.slotCount * of.shape.blocksPerSlot);
-    this.#blocksAt = at.blocks;
+    const { positions, slots } = rowWords(batch, bank, capacity.rows);
+    this.positions = positions;
+    this.#slots = slots;
+    this.#table = batch.blocks;
+    this.#blockSize = blockSize;
+    this.#slotCount = capacity.slots;
+    this.#blocks = bank.words(batch.blocks.at, capacity.slots * batch.blocks.width);
   }
 
   /** Address of the row's sequence's block numbers; -1 where its slot or position is none. */
   blocksOf(row: number): number {
-    const { blockSize, blocksPerSlot, slotCount } = this.#shape;
+    const { at, width } = this.#table;
     const slot = this.#slots[row] as number;
     const position = this.positions[row] as number;
-    const inside = slot >= 0 && slot < slotCount && position >= 0 && position < blockSize * blocksPerSlot;
-    return inside ? this.#blocksAt + 4 * slot * blocksPerSlot : -1;
+    const inside = slot >= 0 && slot < this.#slotCount && position >= 0 && position < this.#blockSize * width;
+    return inside ? at + 4 * slot * width : -1;
   }
 
   /** The cell of the row's own position; -1 where there is none. */
   cellOf(row: number): number {
-    const { blockSize, cells } = this.#shape;
     const blocks = this.blocksOf(row);
     if (blocks < 0) return -1;
     const position = this.positions[row] as number;
-    const block = this.#blocks[(blocks - this.#blocksAt) / 4 + Math.floor(position / blockSize)] as number;
-    const cell = block * blockSize + (position % blockSize);
-    return cell < cells ? cell : -1;
+    const place = (blocks - this.#table.at) / 4 + Math.floor(position / this.#blockSize);
+    return (this.#blocks[place] as number) * this.#blockSize + (position % this.#blockSize);
   }
 }
 
@@ -53,54 +55,64 @@ class CacheIndex {
 const scaleBytes = (elements: number) => elements / (STATE_BLOCK / 2);
 
 /** Where a cache's scales begin, and how far apart those of its cells are; zeros where it has none. */
-function scalePlane({ type, cells }: CacheShape, width: number): { offset: number; stride: number } {
+function scalePlane({ type, rows, width }: PlacedState): { offset: number; stride: number } {
   if (type !== 'q8_0') return { offset: 0, stride: 0 };
-  const { scales, scaleBytes } = stateBlockPlanes(cells, width);
+  const { scales, scaleBytes } = stateBlockPlanes(rows, width);
   return { offset: scales, stride: scaleBytes };
 }
 
 /** Rows without a cell are dropped. */
-export function cacheAppendCall(of: CacheAppendCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, shape } = of;
+export function cacheAppendCall(
+  of: Placed<CacheAppendOp>,
+  bank: BankInstance,
+  capacity: number,
+  place: CallPlace,
+): KernelCall {
+  const { type, rows: cells, at } = of.cache;
+  const columns = of.x.width;
   const { narrow, quantizeStateBlocks } = bank.kernels;
-  const index = new CacheIndex(at, bank, { shape, capacity });
-  const x = bank.floats(at.x, capacity * columns);
-  const cache = shape.type === 'f32' ? bank.floats(at.cache, shape.cells * columns) : undefined;
-  const planes = shape.type === 'q8_0' ? stateBlockPlanes(shape.cells, columns) : undefined;
+  const index = new CacheIndex(of.batch, of.blockSize, place);
+  const x = bank.floats(of.x.at, capacity * columns);
+  const cache = type === 'f32' ? bank.floats(at, cells * columns) : undefined;
+  const planes = type === 'q8_0' ? stateBlockPlanes(cells, columns) : undefined;
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
         const cell = index.cellOf(row);
-        if (cell < 0) continue;
+        if (cell < 0 || cell >= cells) continue;
         const from = row * columns + firstColumn;
         const to = cell * columns + firstColumn;
         const count = endColumn - firstColumn;
         if (cache) cache.set(x.subarray(from, from + count), to);
         else if (planes) {
-          const scales = at.cache + planes.scales + scaleBytes(to);
-          quantizeStateBlocks(at.x + 4 * from, at.cache + to, scales, count / STATE_BLOCK);
-        } else narrow(at.x + 4 * from, at.cache + 2 * to, count);
+          const scales = at + planes.scales + scaleBytes(to);
+          quantizeStateBlocks(of.x.at + 4 * from, at + to, scales, count / STATE_BLOCK);
+        } else narrow(of.x.at + 4 * from, at + 2 * to, count);
       }
     },
   };
 }
 
-export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, heads, kvHeads, keySize, valueSize, shape } = of;
+export function attentionCall(
+  of: Placed<AttentionOp>,
+  bank: BankInstance,
+  _capacity: number,
+  place: CallPlace,
+): KernelCall {
+  const { heads, kvHeads, keySize, valueSize, cache, window = Number.POSITIVE_INFINITY } = of;
   const { attention } = bank.kernels;
   const { scratch } = bank;
   const work = scratch + ATTENTION_PARAMETERS;
+  const columns = of.out.width;
   const group = heads / kvHeads;
   const unit = group * valueSize;
-  const size = BYTES[shape.type];
-  const window = of.window ?? Number.POSITIVE_INFINITY;
-  const index = new CacheIndex(at, bank, { shape, capacity });
-  const keyPlane = scalePlane(shape, kvHeads * keySize);
-  const valuePlane = scalePlane(shape, kvHeads * valueSize);
+  const size = BYTES[cache.keys.type];
+  const index = new CacheIndex({ ...of.batch, positions: of.causalLimit }, cache.blockSize, place);
+  const [keyPlane, valuePlane] = [scalePlane(cache.keys), scalePlane(cache.values)];
   const parameters = new Uint8Array(ATTENTION_PARAMETER_BYTES);
   writeAttentionParameters(new DataView(parameters.buffer), 0, {
-    blockSize: shape.blockSize,
+    blockSize: cache.blockSize,
     group,
     keySize,
     valueSize,
@@ -110,7 +122,7 @@ export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: n
     valueScaleBytes: valuePlane.stride,
     scale: of.scale,
     softCap: of.softCap ?? 0,
-    cacheType: shape.type,
+    cacheType: cache.keys.type,
   });
   const ownParameters = bank.bytes(scratch, ATTENTION_PARAMETER_BYTES);
   return {
@@ -124,12 +136,12 @@ export function attentionCall(of: AttentionCall, bank: BankInstance, capacity: n
         const begin = Math.max(0, end - window);
         for (let column = firstColumn; column < endColumn; column += unit) {
           const head = column / unit;
-          const q = at.q + 4 * (row * heads + head * group) * keySize;
-          const out = at.out + 4 * (row * columns + column);
-          const keys = at.keys + head * keySize * size;
-          const values = at.values + head * valueSize * size;
-          const keyScales = at.keys + keyPlane.offset + scaleBytes(head * keySize);
-          const valueScales = at.values + valuePlane.offset + scaleBytes(head * valueSize);
+          const q = of.q.at + 4 * (row * heads + head * group) * keySize;
+          const out = of.out.at + 4 * (row * columns + column);
+          const keys = cache.keys.at + head * keySize * size;
+          const values = cache.values.at + head * valueSize * size;
+          const keyScales = cache.keys.at + keyPlane.offset + scaleBytes(head * keySize);
+          const valueScales = cache.values.at + valuePlane.offset + scaleBytes(head * valueSize);
           attention(q, keys, values, out, blocks, scratch, begin, end, work, keyScales, valueScales);
         }
       }

@@ -1,5 +1,11 @@
-import { ACTIVATIONS } from '../../../../ops/index.ts';
-import type { BinaryCall, GatedCall, ScaleCall, UnaryCall } from '../../protocol/call-table.ts';
+import {
+  ACTIVATIONS,
+  type BinaryOp,
+  type GatedOp,
+  type ScaleOp,
+  type UnaryOp,
+} from '../../../../ops/index.ts';
+import type { Placed } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
 
@@ -31,35 +37,35 @@ function forValues(columns: number, part: (at: number, count: number) => void): 
   };
 }
 
-export function binaryCall({ kind, at, columns, b }: BinaryCall, bank: BankInstance): KernelCall {
+/** `b` is a row for each row, one row for all, or one value. */
+export function binaryCall(of: Placed<BinaryOp>, bank: BankInstance): KernelCall {
   const { kernels } = bank;
-  const kernel = kernels[kind];
-  if (b === 'rows') {
-    return forValues(columns, (i, n) => kernel(at.a + 4 * i, at.b + 4 * i, at.out + 4 * i, n));
+  const kernel = kernels[of.kind];
+  const [a, b, out] = [of.a.at, of.b.at, of.out.at];
+  const columns = of.out.width;
+  if (of.b.kind === 'tensor')
+    return forValues(columns, (i, n) => kernel(a + 4 * i, b + 4 * i, out + 4 * i, n));
+  if (of.b.columns === columns) {
+    return forParts(columns, (i, n, row) => kernel(a + 4 * i, b + 4 * (i - row * columns), out + 4 * i, n));
   }
-  if (b === 'row') {
-    return forParts(columns, (i, n, row) => {
-      kernel(at.a + 4 * i, at.b + 4 * (i - row * columns), at.out + 4 * i, n);
-    });
-  }
-  const value = bank.floats(at.b, 1);
-  const single = kind === 'add' ? kernels.shift : kernels.scale;
-  return forValues(columns, (i, n) => single(at.a + 4 * i, value[0] as number, at.out + 4 * i, n));
+  const value = bank.floats(b, 1);
+  const single = of.kind === 'add' ? kernels.shift : kernels.scale;
+  return forValues(columns, (i, n) => single(a + 4 * i, value[0] as number, out + 4 * i, n));
 }
 
-export function scaleCall({ at, columns, factor }: ScaleCall, { kernels }: BankInstance): KernelCall {
+export function scaleCall({ x, factor, out }: Placed<ScaleOp>, { kernels }: BankInstance): KernelCall {
   const { scale } = kernels;
-  return forValues(columns, (i, n) => scale(at.x + 4 * i, factor, at.out + 4 * i, n));
+  return forValues(out.width, (i, n) => scale(x.at + 4 * i, factor, out.at + 4 * i, n));
 }
 
-export function unaryCall({ at, columns, fn }: UnaryCall, { kernels }: BankInstance): KernelCall {
+export function unaryCall({ x, fn, out }: Placed<UnaryOp>, { kernels }: BankInstance): KernelCall {
   const { unary } = kernels;
   const code = ACTIVATIONS.indexOf(fn);
-  return forValues(columns, (i, n) => unary(code, at.x + 4 * i, at.out + 4 * i, n));
+  return forValues(out.width, (i, n) => unary(code, x.at + 4 * i, out.at + 4 * i, n));
 }
 
-export function gatedCall({ at, columns, fn }: GatedCall, { kernels }: BankInstance): KernelCall {
+export function gatedCall({ gate, up, fn, out }: Placed<GatedOp>, { kernels }: BankInstance): KernelCall {
   const { gated } = kernels;
   const code = ACTIVATIONS.indexOf(fn);
-  return forValues(columns, (i, n) => gated(code, at.gate + 4 * i, at.up + 4 * i, at.out + 4 * i, n));
+  return forValues(out.width, (i, n) => gated(code, gate.at + 4 * i, up.at + 4 * i, out.at + 4 * i, n));
 }

@@ -1,48 +1,61 @@
-import { routeRow } from '../../../../ops/index.ts';
+import {
+  type CombineExpertsOp,
+  type MatmulExpertsOp,
+  type RouteExpertsOp,
+  routeRow,
+  type ScaleExpertsOp,
+} from '../../../../ops/index.ts';
 import type { MatVecKernel } from '../../kernel-exports.ts';
-import type {
-  CombineExpertsCall,
-  MatmulExpertsCall,
-  RouteExpertsCall,
-  ScaleExpertsCall,
-} from '../../protocol/call-table.ts';
+import type { Placed } from '../../protocol/call-table.ts';
 import { RECORD_BYTES, recordBytes } from '../../weight-layouts.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
-import { lanesOf } from './matmul.ts';
+import { lanesOf, layoutOf } from './matmul.ts';
 
-export function routeExpertsCall(of: RouteExpertsCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, rule } = of;
-  const x = bank.floats(at.x, capacity * columns);
-  const bias = at.bias === undefined ? undefined : bank.floats(at.bias, columns);
-  const experts = bank.words(at.experts, capacity * rule.topK);
-  const routingWeights = bank.floats(at.routingWeights, capacity * rule.topK);
+export function routeExpertsCall(
+  of: Placed<RouteExpertsOp>,
+  bank: BankInstance,
+  capacity: number,
+): KernelCall {
+  const { topK } = of;
+  const columns = of.logits.width;
+  const x = bank.floats(of.logits.at, capacity * columns);
+  const bias = of.bias && bank.floats(of.bias.at, columns);
+  const experts = bank.words(of.expertIds.at, capacity * topK);
+  const routingWeights = bank.floats(of.routingWeights.at, capacity * topK);
   return {
     columns,
     run({ firstRow, endRow }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
-        const routed = routeRow(x.subarray(row * columns, (row + 1) * columns), bias, rule);
-        experts.set(routed.expertIds, row * rule.topK);
-        routingWeights.set(routed.routingWeights, row * rule.topK);
+        const routed = routeRow(x.subarray(row * columns, (row + 1) * columns), bias, of);
+        experts.set(routed.expertIds, row * topK);
+        routingWeights.set(routed.routingWeights, row * topK);
       }
     },
   };
 }
 
 /** A choice after the other; the products of experts that there are not are zeros. */
-export function matmulExpertsCall(of: MatmulExpertsCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, outputs, inner, parts, expertCount } = of;
-  const matVec = bank.kernel<MatVecKernel>(of.matVec);
+export function matmulExpertsCall(
+  of: Placed<MatmulExpertsOp>,
+  bank: BankInstance,
+  capacity: number,
+): KernelCall {
+  const { outputs, weight, x } = of;
+  const { columns: inner } = weight;
+  const [columns, parts, expertCount] = [of.out.width, x.width / inner, weight.rows / outputs];
+  const layout = layoutOf(weight);
+  const matVec = bank.kernel<MatVecKernel>(layout.matVec);
   const chosen = columns / outputs;
-  const experts = bank.words(at.experts, capacity * chosen);
-  const out = bank.floats(at.out, capacity * columns);
-  const inRecords = of.activations === 'records';
-  const rowBytes = inRecords ? recordBytes(1, inner * parts) : 4 * inner * parts;
+  const experts = bank.words(of.expertIds.at, capacity * chosen);
+  const out = bank.floats(of.out.at, capacity * columns);
+  const inRecords = layout.activations === 'records';
+  const rowBytes = inRecords ? recordBytes(1, x.width) : 4 * x.width;
   /** Where a row's own part begins: records of neighbouring rows stand side by side. */
   const partAt = (row: number, part: number, lanes: number): number => {
-    if (!inRecords) return at.x + row * rowBytes + part * 4 * inner;
+    if (!inRecords) return x.at + row * rowBytes + part * 4 * inner;
     const lane = row % lanes;
-    return at.x + (row - lane) * rowBytes + (lane + (part * lanes * inner) / 32) * RECORD_BYTES;
+    return x.at + (row - lane) * rowBytes + (lane + (part * lanes * inner) / 32) * RECORD_BYTES;
   };
   return {
     columns,
@@ -57,9 +70,9 @@ export function matmulExpertsCall(of: MatmulExpertsCall, bank: BankInstance, cap
           if (expert >= 0 && expert < expertCount) {
             const begin = expert * outputs + (column % outputs);
             // The kernel adds the weight's row to the output's address: addresses wrap around.
-            const y = at.out + 4 * (from - begin);
-            const x = partAt(row, parts > 1 ? choice : 0, lanes);
-            matVec(at.weight, x, y, begin, begin + end - column, inner, lanes, bank.scratch);
+            const y = of.out.at + 4 * (from - begin);
+            const part = partAt(row, parts > 1 ? choice : 0, lanes);
+            matVec(weight.at, part, y, begin, begin + end - column, inner, lanes, bank.scratch);
           } else out.fill(0, from, from + end - column);
           column = end;
         }
@@ -68,12 +81,17 @@ export function matmulExpertsCall(of: MatmulExpertsCall, bank: BankInstance, cap
   };
 }
 
-export function scaleExpertsCall(of: ScaleExpertsCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, chosen, expertCount } = of;
-  const x = bank.floats(at.x, capacity * columns);
-  const experts = bank.words(at.experts, capacity * chosen);
-  const scales = bank.floats(at.scales, expertCount);
-  const out = bank.floats(at.out, capacity * columns);
+export function scaleExpertsCall(
+  of: Placed<ScaleExpertsOp>,
+  bank: BankInstance,
+  capacity: number,
+): KernelCall {
+  const columns = of.out.width;
+  const chosen = of.expertIds.width;
+  const x = bank.floats(of.x.at, capacity * columns);
+  const experts = bank.words(of.expertIds.at, capacity * chosen);
+  const scales = bank.floats(of.scales.at, of.scales.columns);
+  const out = bank.floats(of.out.at, capacity * columns);
   const width = columns / chosen;
   return {
     columns,
@@ -88,11 +106,16 @@ export function scaleExpertsCall(of: ScaleExpertsCall, bank: BankInstance, capac
   };
 }
 
-export function combineExpertsCall(of: CombineExpertsCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, chosen } = of;
-  const x = bank.floats(at.x, capacity * columns * chosen);
-  const routingWeights = bank.floats(at.routingWeights, capacity * chosen);
-  const out = bank.floats(at.out, capacity * columns);
+export function combineExpertsCall(
+  of: Placed<CombineExpertsOp>,
+  bank: BankInstance,
+  capacity: number,
+): KernelCall {
+  const columns = of.out.width;
+  const chosen = of.routingWeights.width;
+  const x = bank.floats(of.x.at, capacity * columns * chosen);
+  const routingWeights = bank.floats(of.routingWeights.at, capacity * chosen);
+  const out = bank.floats(of.out.at, capacity * columns);
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {

@@ -1,7 +1,11 @@
+import { invariant } from '../../../../base/errors.ts';
+import { formatOf } from '../../../../formats/index.ts';
 import type { MatMatKernel, MatVecKernel } from '../../kernel-exports.ts';
-import type { MatmulCall, QuantizeCall } from '../../protocol/call-table.ts';
+import type { MatmulOp } from '../../../../ops/index.ts';
+import { weightLayoutOf } from '../../lowering/weight-layout-of.ts';
+import type { Placed, PlacedWeight, QuantizeOp } from '../../protocol/call-table.ts';
 import { MATMUL_BLOCK_ROWS } from '../../protocol/reserved.ts';
-import { recordBytes, TILE_ROWS } from '../../weight-layouts.ts';
+import { recordBytes, TILE_ROWS, type WeightLayout } from '../../weight-layouts.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
 
@@ -10,12 +14,21 @@ export function lanesOf(rows: number): number {
   return rows === 1 ? 1 : TILE_ROWS;
 }
 
+/** How a matrix was packed. */
+export function layoutOf({ ggmlType }: PlacedWeight): WeightLayout {
+  const format = formatOf(ggmlType);
+  invariant(format, 'a matrix has a known format');
+  return weightLayoutOf(format).layout;
+}
+
 /** Bytes of one row of activations in 8 bits. */
 function recordRowBytes(columns: number): number {
   return recordBytes(1, columns);
 }
 
-export function quantizeCall({ at, columns, span }: QuantizeCall, bank: BankInstance): KernelCall {
+export function quantizeCall(of: Placed<QuantizeOp>, bank: BankInstance): KernelCall {
+  const { span, out } = of;
+  const columns = of.x.width;
   const { quantize } = bank.kernels;
   const rowBytes = recordRowBytes(columns);
   const groupBytes = recordRowBytes(1);
@@ -26,10 +39,10 @@ export function quantizeCall({ at, columns, span }: QuantizeCall, bank: BankInst
       const group = (firstColumn / 32) * groupBytes * lanes;
       for (let row = firstRow; row < endRow; row++) {
         const lane = row % lanes;
-        const x = at.x + 4 * (row * columns + firstColumn);
+        const x = of.x.at + 4 * (row * columns + firstColumn);
         quantize(
           x,
-          at.out + (row - lane) * rowBytes + group,
+          out.at + (row - lane) * rowBytes + group,
           endColumn - firstColumn,
           lanes,
           lane,
@@ -50,24 +63,25 @@ function blockRows(rowBytes: number): number {
   return Math.min(MATMUL_BLOCK_ROWS, Math.max(32, rows));
 }
 
-export function matmulCall(of: MatmulCall, bank: BankInstance): KernelCall {
-  const { at, columns, inner } = of;
-  const matVec = bank.kernel<MatVecKernel>(of.matVec);
-  const matMat = bank.kernel<MatMatKernel>(of.matMat);
-  const rowBytes = of.activations === 'records' ? recordRowBytes(inner) : 4 * inner;
+export function matmulCall({ x, weight, out }: Placed<MatmulOp>, bank: BankInstance): KernelCall {
+  const { rows: columns, columns: inner } = weight;
+  const layout = layoutOf(weight);
+  const matVec = bank.kernel<MatVecKernel>(layout.matVec);
+  const matMat = bank.kernel<MatMatKernel>(layout.matMat);
+  const rowBytes = layout.activations === 'records' ? recordRowBytes(inner) : 4 * inner;
   const block = blockRows(rowBytes);
   return {
     columns,
     run({ firstColumn, endColumn, rows }: Chunk) {
       if (rows === 1) {
-        matVec(at.weight, at.x, at.out, firstColumn, endColumn, inner, 1, bank.scratch);
+        matVec(weight.at, x.at, out.at, firstColumn, endColumn, inner, 1, bank.scratch);
         return;
       }
       for (let row = 0; row < rows; row += block) {
-        const x = at.x + row * rowBytes;
-        const out = at.out + 4 * row * columns;
+        const from = x.at + row * rowBytes;
+        const to = out.at + 4 * row * columns;
         const count = Math.min(block, rows - row);
-        matMat(at.weight, x, out, firstColumn, endColumn, inner, count, columns, bank.scratch);
+        matMat(weight.at, from, to, firstColumn, endColumn, inner, count, columns, bank.scratch);
       }
     },
   };

@@ -1,15 +1,12 @@
-import type {
-  GroupNormCall,
-  L2NormCall,
-  LayerNormCall,
-  RmsNormCall,
-  RopeCall,
-} from '../../protocol/call-table.ts';
+import type { GroupNormOp, L2NormOp, LayerNormOp, RmsNormOp, RopeOp } from '../../../../ops/index.ts';
+import type { Placed } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
 
-export function rmsNormCall(of: RmsNormCall, { kernels }: BankInstance): KernelCall {
-  const { at, columns, group, epsilon } = of;
+export function rmsNormCall(of: Placed<RmsNormOp>, { kernels }: BankInstance): KernelCall {
+  const { epsilon, weight } = of;
+  const [x, out] = [of.x.at, of.out.at];
+  const [columns, group] = [of.out.width, weight.columns];
   const { rmsNorm } = kernels;
   return {
     columns,
@@ -17,63 +14,72 @@ export function rmsNormCall(of: RmsNormCall, { kernels }: BankInstance): KernelC
       for (let row = firstRow; row < endRow; row++) {
         const end = row * columns + endColumn;
         for (let i = row * columns + firstColumn; i < end; i += group) {
-          rmsNorm(at.x + 4 * i, at.weight, at.out + 4 * i, group, epsilon);
+          rmsNorm(x + 4 * i, weight.at, out + 4 * i, group, epsilon);
         }
       }
     },
   };
 }
 
-export function layerNormCall(of: LayerNormCall, { kernels }: BankInstance): KernelCall {
-  const { at, columns, epsilon } = of;
+export function layerNormCall(of: Placed<LayerNormOp>, { kernels }: BankInstance): KernelCall {
+  const { epsilon, weight } = of;
+  const [x, out, bias] = [of.x.at, of.out.at, of.bias?.at ?? 0];
+  const columns = of.out.width;
   const { layerNorm } = kernels;
-  const bias = at.bias ?? 0;
   return {
     columns,
     run({ firstRow, endRow }: Chunk) {
       for (let i = firstRow * columns; i < endRow * columns; i += columns) {
-        layerNorm(at.x + 4 * i, at.weight, bias, at.out + 4 * i, columns, epsilon);
+        layerNorm(x + 4 * i, weight.at, bias, out + 4 * i, columns, epsilon);
       }
     },
   };
 }
 
-export function groupNormCall(of: GroupNormCall, { kernels }: BankInstance): KernelCall {
-  const { at, columns, group, epsilon } = of;
+export function groupNormCall(of: Placed<GroupNormOp>, { kernels }: BankInstance): KernelCall {
+  const { epsilon, size, weight, bias } = of;
+  const [x, out] = [of.x.at, of.out.at];
+  const columns = of.out.width;
   const { layerNorm } = kernels;
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
-        for (let i = firstColumn; i < endColumn; i += group) {
+        for (let i = firstColumn; i < endColumn; i += size) {
           const start = 4 * (row * columns + i);
-          layerNorm(at.x + start, at.weight + 4 * i, at.bias + 4 * i, at.out + start, group, epsilon);
+          layerNorm(x + start, weight.at + 4 * i, bias.at + 4 * i, out + start, size, epsilon);
         }
       }
     },
   };
 }
 
-export function l2NormCall(of: L2NormCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, group, epsilon } = of;
-  const [x, out] = [bank.floats(at.x, capacity * columns), bank.floats(at.out, capacity * columns)];
+export function l2NormCall(of: Placed<L2NormOp>, bank: BankInstance, capacity: number): KernelCall {
+  const { size, epsilon } = of;
+  const columns = of.out.width;
+  const [x, out] = [of.x, of.out].map(({ at }) => bank.floats(at, capacity * columns)) as [
+    Float32Array,
+    Float32Array,
+  ];
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
-        for (let i = row * columns + firstColumn; i < row * columns + endColumn; i += group) {
+        for (let i = row * columns + firstColumn; i < row * columns + endColumn; i += size) {
           let square = 0;
-          for (let j = i; j < i + group; j++) square += (x[j] as number) ** 2;
+          for (let j = i; j < i + size; j++) square += (x[j] as number) ** 2;
           const factor = 1 / Math.max(epsilon, Math.sqrt(square));
-          for (let j = i; j < i + group; j++) out[j] = (x[j] as number) * factor;
+          for (let j = i; j < i + size; j++) out[j] = (x[j] as number) * factor;
         }
       }
     },
   };
 }
 
-export function ropeCall(of: RopeCall, { kernels }: BankInstance): KernelCall {
-  const { at, columns, headSize, turned, pairs } = of;
+export function ropeCall(of: Placed<RopeOp>, { kernels }: BankInstance): KernelCall {
+  const { headSize, pairs, table } = of;
+  const [x, out] = [of.x.at, of.out.at];
+  const [columns, rotated] = [of.out.width, table.width];
   const { rope } = kernels;
   const halves = pairs === 'neox' ? 1 : 0;
   return {
@@ -82,7 +88,7 @@ export function ropeCall(of: RopeCall, { kernels }: BankInstance): KernelCall {
       const heads = (endColumn - firstColumn) / headSize;
       for (let row = firstRow; row < endRow; row++) {
         const i = 4 * (row * columns + firstColumn);
-        rope(at.x + i, at.table + 4 * row * turned, at.out + i, heads, headSize, turned, halves);
+        rope(x + i, table.at + 4 * row * rotated, out + i, heads, headSize, rotated, halves);
       }
     },
   };

@@ -1,13 +1,16 @@
-import type { LerpCall, TokenShiftCall, Wkv7Call, WkvBonusCall } from '../../protocol/call-table.ts';
+import type { LerpOp, TokenShiftOp, Wkv7Op, WkvBonusOp } from '../../../../ops/index.ts';
+import type { Placed } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
 import type { KernelCall, Chunk } from '../task.ts';
+import { rowWords } from './rows.ts';
 
 /** Rows of slots that there are not are left out. */
-export function tokenShiftCall(of: TokenShiftCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, slotCount } = of;
-  const [x, out] = [bank.floats(at.x, capacity * columns), bank.floats(at.out, capacity * columns)];
-  const last = bank.floats(at.last, slotCount * columns);
-  const [positions, slots] = [bank.words(at.positions, capacity), bank.words(at.slots, capacity)];
+export function tokenShiftCall(of: Placed<TokenShiftOp>, bank: BankInstance, capacity: number): KernelCall {
+  const columns = of.out.width;
+  const slotCount = of.last.rows;
+  const [x, out] = [bank.floats(of.x.at, capacity * columns), bank.floats(of.out.at, capacity * columns)];
+  const last = bank.floats(of.last.at, slotCount * columns);
+  const { positions, slots } = rowWords(of.batch, bank, capacity);
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
@@ -25,11 +28,14 @@ export function tokenShiftCall(of: TokenShiftCall, bank: BankInstance, capacity:
 }
 
 /** A chunk is some heads; rows of slots that there are not are left out. */
-export function wkv7Call(of: Wkv7Call, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, headSize, slotCount } = of;
+export function wkv7Call(of: Placed<Wkv7Op>, bank: BankInstance, capacity: number): KernelCall {
+  const { headSize } = of;
+  const columns = of.out.width;
+  const slotCount = of.state.rows;
+  const [r, w, k, v, kk, a, out] = [of.r.at, of.w.at, of.k.at, of.v.at, of.kk.at, of.a.at, of.out.at];
   const { wkv7 } = bank.kernels;
-  const state = bank.floats(at.state, slotCount * columns * headSize);
-  const [positions, slots] = [bank.words(at.positions, capacity), bank.words(at.slots, capacity)];
+  const state = bank.floats(of.state.at, slotCount * columns * headSize);
+  const { positions, slots } = rowWords(of.batch, bank, capacity);
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
@@ -40,29 +46,23 @@ export function wkv7Call(of: Wkv7Call, bank: BankInstance, capacity: number): Ke
           const first = (slot * columns + head) * headSize;
           if (positions[row] === 0) state.fill(0, first, first + headSize * headSize);
           const i = 4 * (row * columns + head);
-          wkv7(
-            at.state + 4 * first,
-            at.r + i,
-            at.w + i,
-            at.k + i,
-            at.v + i,
-            at.kk + i,
-            at.a + i,
-            at.out + i,
-            headSize,
-          );
+          wkv7(of.state.at + 4 * first, r + i, w + i, k + i, v + i, kk + i, a + i, out + i, headSize);
         }
       }
     },
   };
 }
 
-export function wkvBonusCall(of: WkvBonusCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, headSize } = of;
-  const [r, k, v, out] = [at.r, at.k, at.v, at.out].map((offset) =>
-    bank.floats(offset, capacity * columns),
-  ) as [Float32Array, Float32Array, Float32Array, Float32Array];
-  const weight = bank.floats(at.weight, columns);
+export function wkvBonusCall(of: Placed<WkvBonusOp>, bank: BankInstance, capacity: number): KernelCall {
+  const { headSize } = of;
+  const columns = of.out.width;
+  const [r, k, v, out] = [of.r, of.k, of.v, of.out].map(({ at }) => bank.floats(at, capacity * columns)) as [
+    Float32Array,
+    Float32Array,
+    Float32Array,
+    Float32Array,
+  ];
+  const weight = bank.floats(of.weight.at, columns);
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
@@ -80,17 +80,15 @@ export function wkvBonusCall(of: WkvBonusCall, bank: BankInstance, capacity: num
   };
 }
 
-export function lerpCall(
-  { at, columns, weightRow }: LerpCall,
-  bank: BankInstance,
-  capacity: number,
-): KernelCall {
-  const [a, b, out] = [at.a, at.b, at.out].map((offset) => bank.floats(offset, capacity * columns)) as [
+export function lerpCall(of: Placed<LerpOp>, bank: BankInstance, capacity: number): KernelCall {
+  const columns = of.out.width;
+  const [a, b, out] = [of.a, of.b, of.out].map(({ at }) => bank.floats(at, capacity * columns)) as [
     Float32Array,
     Float32Array,
     Float32Array,
   ];
-  const t = bank.floats(at.t, (weightRow === undefined ? capacity : weightRow + 1) * columns);
+  const weightRow = of.t.kind === 'weight' ? of.row : undefined;
+  const t = bank.floats(of.t.at, (weightRow === undefined ? capacity : weightRow + 1) * columns);
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {

@@ -1,22 +1,65 @@
-import { RopeAngles } from '../../../../ops/index.ts';
-import type {
-  GatherCall,
-  RopeTableCall,
-  SliceCall,
-  StageCall,
-  TokenAppendCall,
-} from '../../protocol/call-table.ts';
+import { invariant } from '../../../../base/errors.ts';
+import { formatOf } from '../../../../formats/index.ts';
+import {
+  ELEMENT_BYTES,
+  type EmbedOp,
+  type GatherRowsOp,
+  RopeAngles,
+  type RopeTableOp,
+  type SliceOp,
+  type TokenAppendOp,
+} from '../../../../ops/index.ts';
+import type { Placed, PlacedTensor, StageCall } from '../../protocol/call-table.ts';
 import type { BankInstance } from '../bank-instance.ts';
-import type { KernelCall, Chunk } from '../task.ts';
+import { decoderOf } from '../decoder.ts';
+import type { CallPlace, Chunk, KernelCall } from '../task.ts';
 
-export function gatherCall(
-  { at, columns, sourceRows }: GatherCall,
+/** Where rows lie, as views. */
+export function rowWords(
+  of: { readonly positions: PlacedTensor; readonly slots: PlacedTensor },
+  bank: BankInstance,
+  capacity: number,
+): { readonly positions: Int32Array; readonly slots: Int32Array } {
+  return { positions: bank.words(of.positions.at, capacity), slots: bank.words(of.slots.at, capacity) };
+}
+
+export function embedCall(
+  { ids, table, out }: Placed<EmbedOp>,
   bank: BankInstance,
   capacity: number,
 ): KernelCall {
-  const x = bank.words(at.x, sourceRows * columns);
-  const index = bank.words(at.index, capacity);
-  const out = bank.words(at.out, capacity * columns);
+  const { columns, rows: tableRows } = table;
+  const format = formatOf(table.ggmlType);
+  invariant(format, 'a table has a known format');
+  const decode = decoderOf(format, bank);
+  const blocks = columns / format.blockElements;
+  const rowBytes = blocks * format.blockBytes;
+  const idWords = bank.words(ids.at, capacity);
+  const results = bank.floats(out.at, capacity * columns);
+  return {
+    columns,
+    run({ firstRow, endRow }: Chunk) {
+      for (let row = firstRow; row < endRow; row++) {
+        const id = idWords[row] as number;
+        const known = id >= 0 && id < tableRows;
+        if (known) decode(table.at + id * rowBytes, out.at + 4 * row * columns, blocks, bank.scratch);
+        else results.fill(0, row * columns, (row + 1) * columns);
+      }
+    },
+  };
+}
+
+/** Rows are copied in 32-bit words. */
+export function gatherCall(
+  of: Placed<GatherRowsOp>,
+  bank: BankInstance,
+  capacity: number,
+  place: CallPlace,
+): KernelCall {
+  const columns = (of.out.width * ELEMENT_BYTES[of.out.type]) / 4;
+  const x = bank.words(of.x.at, place.capacity.rows * columns);
+  const index = bank.words(of.index.at, capacity);
+  const out = bank.words(of.out.at, capacity * columns);
   return {
     columns,
     run({ firstRow, endRow }: Chunk) {
@@ -28,10 +71,11 @@ export function gatherCall(
   };
 }
 
-export function sliceCall(of: SliceCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, first, sourceColumns } = of;
-  const x = bank.words(at.x, capacity * sourceColumns);
-  const out = bank.words(at.out, capacity * columns);
+export function sliceCall(of: Placed<SliceOp>, bank: BankInstance, capacity: number): KernelCall {
+  const { first } = of;
+  const [columns, sourceColumns] = [of.out.width, of.x.width];
+  const x = bank.words(of.x.at, capacity * sourceColumns);
+  const out = bank.words(of.out.at, capacity * columns);
   return {
     columns,
     run({ firstRow, endRow }: Chunk) {
@@ -44,14 +88,13 @@ export function sliceCall(of: SliceCall, bank: BankInstance, capacity: number): 
 }
 
 /** Ids beyond the history's end are dropped. */
-export function tokenAppendCall(of: TokenAppendCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, historyRows, historyWidth, tokenCount } = of;
-  const history = bank.words(at.history, historyRows * historyWidth);
-  const tokens = bank.words(at.tokens, tokenCount);
-  const out = bank.words(at.out, capacity);
-  const [ids, positions, slots] = [at.ids, at.positions, at.slots].map((offset) =>
-    bank.words(offset, capacity),
-  ) as [Int32Array, Int32Array, Int32Array];
+export function tokenAppendCall(of: Placed<TokenAppendOp>, bank: BankInstance, capacity: number): KernelCall {
+  const { rows: historyRows, width: historyWidth } = of.history;
+  const history = bank.words(of.history.at, historyRows * historyWidth);
+  const tokens = bank.words(of.tokens.at, of.tokens.rows);
+  const out = bank.words(of.out.at, capacity);
+  const ids = bank.words(of.batch.ids.at, capacity);
+  const { positions, slots } = rowWords(of.batch, bank, capacity);
   return {
     columns: 1,
     run({ firstRow, endRow }: Chunk) {
@@ -68,12 +111,12 @@ export function tokenAppendCall(of: TokenAppendCall, bank: BankInstance, capacit
   };
 }
 
-export function ropeTableCall(of: RopeTableCall, bank: BankInstance, capacity: number): KernelCall {
-  const { at, columns, parameters } = of;
-  const positions = bank.words(at.positions, capacity);
-  const out = bank.floats(at.out, capacity * columns);
-  const factors = at.factors === undefined ? undefined : bank.floats(at.factors, columns / 2);
-  const turns = new RopeAngles(parameters, factors);
+export function ropeTableCall(of: Placed<RopeTableOp>, bank: BankInstance, capacity: number): KernelCall {
+  const columns = of.out.width;
+  const positions = bank.words(of.positions.at, capacity);
+  const out = bank.floats(of.out.at, capacity * columns);
+  const factors = of.factors && bank.floats(of.factors.at, columns / 2);
+  const turns = new RopeAngles(of.parameters, factors);
   return {
     columns,
     run({ firstRow, endRow }: Chunk) {

@@ -244,19 +244,11 @@ export class LanguageModel extends TextModel {
     });
   }
 
-  /**
-   * Computes `ids` and saves the state behind them: of recurrent layers a value, of others the cache of their positions. Rejects
-   * as `generate`.
-   */
   async saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
     this.#requireGenerating();
     return this.#engine.save(ids, signal);
   }
 
-  /**
-   * Makes a saved state ready for the next text that begins with its ids and goes on; called again, for as many as may
-   * generate at once. Rejects with `INVALID_ARGUMENT` for another model's state.
-   */
   async restoreState(snapshot: SequenceSnapshot): Promise<void> {
     this.#requireGenerating();
     await this.#engine.restore(snapshot);

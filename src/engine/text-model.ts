@@ -4,6 +4,7 @@ import type { LoadReport } from '../load/async-model-loader.ts';
 import { chooseAdapters } from '../model/lora/adapter-set.ts';
 import { type Generation, generationAfter, tokenStream } from '../runtime/generation.ts';
 import type { SequenceSink, TokenStream } from '../runtime/sequence.ts';
+import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
 import {
   type ChatMessage,
   type ChatRenderOptions,
@@ -53,6 +54,16 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   abstract begin(request: TokensRequest, sink: SequenceSink): Generation;
   /** @internal */
   abstract vector(ids: readonly number[], request: VectorRequest): Promise<Float32Array>;
+  /**
+   * Computes `ids` and saves the state behind them: of recurrent layers a value, of others the cache of their positions. Rejects
+   * as `generate`.
+   */
+  abstract saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot>;
+  /**
+   * Makes a saved state ready for the next text that begins with its ids and goes on; called again, for as many as may
+   * generate at once. Rejects with `INVALID_ARGUMENT` for another model's state.
+   */
+  abstract restoreState(snapshot: SequenceSnapshot): Promise<void>;
   abstract reset(): void | Promise<void>;
   abstract dispose(): Promise<void>;
   /** Throws `DISPOSED`. @internal */

@@ -1,4 +1,4 @@
-import { invariant } from '../base/errors.ts';
+import { invariant, throwIfAborted } from '../base/errors.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 import type { DeviceRun } from './device-run.ts';
 import { explainFault } from './first-fault.ts';
@@ -81,6 +81,7 @@ export class ExclusiveUse {
         slots.forget();
         // Nobody's logits are wanted.
         for await (const _ of forcedLogits({ plan, state, stream }, { ids, from: ids.length, signal }));
+        throwIfAborted(signal, 'saving a state');
         const states = await saveSlot({ plan, state, stream, slot: FORCED_SLOT }, ids.length);
         if (areFinite(plan, states)) return { ids: [...ids], states };
         const last = { ids, first: ids.length - 1, slot: FORCED_SLOT, adapters: [] };

@@ -6,6 +6,7 @@ import type { FitPlan } from '../../plan/memory/fit-plan.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { ProfileNote } from '../../runtime/jobs/step-profile.ts';
 import type { GenerationEnd } from '../../runtime/sequence.ts';
+import type { SequenceSnapshot } from '../../runtime/sequence-snapshot.ts';
 import type { VectorPooling } from '../embedding.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
 import type { EngineTarget, TokensRequest } from '../engine-target.ts';
@@ -58,6 +59,8 @@ export interface EngineCalls {
     value: never;
     answer: Float32Array;
   };
+  readonly save: { asks: readonly number[]; value: never; answer: SequenceSnapshot };
+  readonly restore: { asks: SequenceSnapshot; value: never; answer: void };
   readonly loaded: { asks: undefined; value: never; answer: LoadReport };
   readonly reset: { asks: undefined; value: never; answer: void };
   readonly dispose: { asks: undefined; value: never; answer: void };

@@ -8,6 +8,7 @@ import type { FitPlan } from '../../plan/memory/fit-plan.ts';
 import type { ModelConfig } from '../../model/model-config.ts';
 import type { Generation } from '../../runtime/generation.ts';
 import type { SequenceSink } from '../../runtime/sequence.ts';
+import type { SequenceSnapshot } from '../../runtime/sequence-snapshot.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
 import type { TokensRequest, VectorRequest } from '../engine-target.ts';
 import type { ModelText } from '../model-text.ts';
@@ -97,6 +98,16 @@ export class RemoteModel extends TextModel {
   async vector(ids: readonly number[], { pooling, signal }: VectorRequest): Promise<Float32Array> {
     this.checkAlive();
     return this.#client.call('vector', { ids, pooling }, signal);
+  }
+
+  async saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
+    this.checkAlive();
+    return this.#client.call('save', ids, signal);
+  }
+
+  async restoreState(snapshot: SequenceSnapshot): Promise<void> {
+    this.checkAlive();
+    await this.#client.call('restore', snapshot);
   }
 
   async reset(): Promise<void> {

@@ -4,6 +4,7 @@ import type { WorkerHandle, WorkerHost, WorkerPort } from '../device/index.ts';
 export class BrowserWorker implements WorkerHandle {
   readonly #worker: Worker;
   readonly #onFailure: ((error: Error) => void)[] = [];
+  #failure: Error | undefined;
   #ended = false;
 
   constructor(worker: Worker) {
@@ -24,7 +25,9 @@ export class BrowserWorker implements WorkerHandle {
   }
 
   onFailure(listener: (error: Error) => void): void {
-    this.#onFailure.push(listener);
+    const failure = this.#failure;
+    if (failure) queueMicrotask(() => listener(failure));
+    else this.#onFailure.push(listener);
   }
 
   /** A page lives as long as it is shown, whatever its workers do. */
@@ -38,6 +41,7 @@ export class BrowserWorker implements WorkerHandle {
   #fail(error: Error): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#failure = error;
     for (const listener of this.#onFailure) listener(error);
   }
 }

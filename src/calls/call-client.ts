@@ -1,4 +1,4 @@
-import { RocmforgeError } from '../base/errors.ts';
+import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import { unpackError } from '../base/sent-error.ts';
 import type { WorkerHandle } from '../device/index.ts';
 import { type AnswerMessage, type CallMessage, type CallTable, WINDOW } from './messages.ts';
@@ -15,7 +15,7 @@ export interface CallListener<V = unknown, A = unknown> {
 
 /** How a call is made. */
 export interface CallOptions {
-  /** When it fires, it is up to the worker to let the call fail. */
+  /** When it fires, it is up to the worker to let the call fail; where it has fired already, the call fails at once. */
   readonly signal?: AbortSignal | undefined;
   /** Whether the process stays alive for the call. Default true. */
   readonly holds?: boolean;
@@ -35,6 +35,7 @@ export interface CallHandle {
 interface Listening {
   readonly listener: CallListener;
   readonly holds: boolean;
+  readonly signal: AbortSignal | undefined;
   readonly ended: () => void;
 }
 
@@ -73,14 +74,17 @@ export class CallClient<T extends CallTable<T>> {
       listener.failed(this.#gone);
       return NO_CALL;
     }
+    if (signal?.aborted) {
+      listener.failed(abortedBy(signal, 'the call'));
+      return NO_CALL;
+    }
     const id = this.#nextId++;
     // What cannot cross throws here, and nobody waits for an answer to it.
     this.#post({ kind: 'call', id, name, asks });
     const abort = () => this.#post({ kind: 'abort', id });
     const ended = () => signal?.removeEventListener('abort', abort);
-    this.#listening.set(id, { listener: listener as CallListener, holds, ended });
+    this.#listening.set(id, { listener: listener as CallListener, holds, signal, ended });
     if (holds && ++this.#holding === 1) this.#worker.hold(true);
-    if (signal?.aborted) abort();
     signal?.addEventListener('abort', abort, { once: true });
     return this.#handle(id);
   }
@@ -129,24 +133,33 @@ export class CallClient<T extends CallTable<T>> {
       this.#listening.get(values[at] as number)?.listener.value(values[at + 1]);
     }
     for (const end of ends) {
-      const listener = this.#forget(end.id);
+      const { listener, signal } = this.#forget(end.id) ?? {};
       if (end.kind === 'done') listener?.done(end.answer);
-      else listener?.failed(unpackError(end.error));
+      else listener?.failed(withReason(unpackError(end.error), signal));
     }
   }
 
   /** Listens to a call no longer. */
-  #forget(id: number): CallListener | undefined {
+  #forget(id: number): Listening | undefined {
     const found = this.#listening.get(id);
     if (!found) return undefined;
     this.#listening.delete(id);
     found.ended();
     if (found.holds && --this.#holding === 0) this.#worker.hold(false);
-    return found.listener;
+    return found;
   }
 
   #fail(error: Error): void {
     const reason = (this.#gone ??= error);
-    for (const id of [...this.#listening.keys()]) this.#forget(id)?.failed(reason);
+    for (const id of [...this.#listening.keys()]) this.#forget(id)?.listener.failed(reason);
   }
+}
+
+/** An abort with the caller's reason, which does not cross. */
+function withReason(error: Error, signal: AbortSignal | undefined): Error {
+  return signal?.aborted && isRocmforgeError(error, 'ABORTED') ? abortedBy(signal, error.params.what) : error;
+}
+
+function abortedBy({ reason }: AbortSignal, what: string): RocmforgeError {
+  return new RocmforgeError('ABORTED', { what }, { cause: reason as unknown });
 }

@@ -6,7 +6,7 @@ export interface WorkerPort {
 
 /** A running worker. */
 export interface WorkerHandle extends WorkerPort {
-  /** Called once when the worker dies without being asked to. */
+  /** Called once when the worker dies without being asked to, soon where it has died already: it may have been started ahead. */
   onFailure(listener: (error: Error) => void): void;
   /** While held the process stays alive for this worker; a fresh worker is not held. */
   hold(held: boolean): void;

@@ -5,6 +5,7 @@ import type { WorkerHandle, WorkerHost } from '../device/index.ts';
 class NodeWorker implements WorkerHandle {
   readonly #worker: Worker;
   readonly #onFailure: ((error: Error) => void)[] = [];
+  #failure: Error | undefined;
   #ending = false;
 
   constructor(entry: URL, name: string) {
@@ -24,7 +25,9 @@ class NodeWorker implements WorkerHandle {
   }
 
   onFailure(listener: (error: Error) => void): void {
-    this.#onFailure.push(listener);
+    const failure = this.#failure;
+    if (failure) queueMicrotask(() => listener(failure));
+    else this.#onFailure.push(listener);
   }
 
   hold(held: boolean): void {
@@ -40,6 +43,7 @@ class NodeWorker implements WorkerHandle {
   #fail(error: Error): void {
     if (this.#ending) return;
     this.#ending = true;
+    this.#failure = error;
     for (const listener of this.#onFailure) listener(error);
   }
 }

@@ -21,6 +21,8 @@ export interface ModelStatus {
   readonly progress: number;
   /** Requests that use or await it. */
   readonly users: number;
+  /** Why the engine that it had is gone, until it is loaded again. */
+  readonly lost: Error | undefined;
   /** The model itself while it is ready. */
   readonly model: TextModel | undefined;
 }
@@ -35,7 +37,18 @@ export interface ModelLease extends Disposable {
 /** Room for a model that is loaded, or about to be. */
 interface Seat {
   readonly entry: Entry;
+  /** The pool's clock when it was taken. */
+  readonly since: number;
   model: TextModel | undefined;
+}
+
+/** How a pool is set up. */
+interface PoolOptions {
+  /** Models that may be loaded at the same time. */
+  readonly most: number;
+  readonly logger?: Logger | undefined;
+  /** Told of a model whose engine died after requests had used it: one that dies unused would die again. */
+  readonly onLost?: ((id: string) => void) | undefined;
 }
 
 /** What the pool knows of a model. */
@@ -43,6 +56,7 @@ class Entry {
   /** Shared by everyone who asks; gone when it failed or the model was evicted. */
   loading: Promise<TextModel> | undefined;
   model: TextModel | undefined;
+  lost: Error | undefined;
   progress = 0;
   users = 0;
   lastUse = 0;
@@ -50,9 +64,9 @@ class Entry {
   constructor(readonly source: ServedModel) {}
 
   status(): ModelStatus {
-    const { source, model, progress, users } = this;
+    const { source, model, progress, users, lost } = this;
     const state = model ? 'ready' : this.loading ? 'loading' : 'unloaded';
-    return { id: source.id, created: source.created, state, progress, users, model };
+    return { id: source.id, created: source.created, state, progress, users, lost, model };
   }
 
   forget(): void {
@@ -71,6 +85,7 @@ export class ModelPool implements AsyncDisposable {
   readonly #entries: ReadonlyMap<string, Entry>;
   readonly #most: number;
   readonly #log: Logger;
+  readonly #onLost: (id: string) => void;
   readonly #ending = new AbortController();
   readonly #seats = new Set<Seat>();
   /** Resolves when everyone who asked before has room for its model; one at a time makes room. */
@@ -78,10 +93,11 @@ export class ModelPool implements AsyncDisposable {
   #wake: (() => void) | undefined;
   #clock = 0;
 
-  constructor(sources: readonly ServedModel[], of: { most: number; logger?: Logger | undefined }) {
+  constructor(sources: readonly ServedModel[], of: PoolOptions) {
     this.#entries = new Map(sources.map((source) => [source.id, new Entry(source)]));
     this.#most = of.most;
     this.#log = of.logger ?? silentLogger;
+    this.#onLost = of.onLost ?? (() => {});
   }
 
   /** All models in the order they were given. */
@@ -143,7 +159,7 @@ export class ModelPool implements AsyncDisposable {
     const { source } = entry;
     const { signal } = this.#ending;
     const begin = performance.now();
-    const seat: Seat = { entry, model: undefined };
+    const seat: Seat = { entry, since: this.#clock, model: undefined };
     try {
       this.#room = this.#room.then(() => this.#makeRoom(seat));
       await this.#room;
@@ -155,6 +171,7 @@ export class ModelPool implements AsyncDisposable {
       seat.model = model;
       void model.lost?.then((error) => this.#lose(seat, error));
       entry.model = model;
+      entry.lost = undefined;
       entry.progress = 1;
       this.#log.info('model loaded', { model: source.id, ms: Math.round(performance.now() - begin) });
       return model;
@@ -180,11 +197,14 @@ export class ModelPool implements AsyncDisposable {
     this.#seats.add(seat);
   }
 
-  /** A model that works no more is no model: whoever asks next loads it anew. */
+  /** A model whose engine died is unloaded; the next request loads it again. */
   async #lose(seat: Seat, error: Error): Promise<void> {
-    if (seat.entry.model !== seat.model) return;
-    this.#log.warn('model lost', { model: seat.entry.source.id, reason: error.message });
+    const { entry, since } = seat;
+    if (entry.model !== seat.model) return;
+    this.#log.warn('model lost', { model: entry.source.id, reason: error.message });
+    entry.lost = error;
     await this.#evict(seat);
+    if (entry.lastUse > since) this.#onLost(entry.source.id);
   }
 
   /** From here on, whoever asks for the model loads it anew. */

@@ -91,7 +91,13 @@ export class ModelServer implements AsyncDisposable {
       const expected = `at most the ${mostModels} that may be loaded at once`;
       fail('INVALID_ARGUMENT', { name: 'preload', found: `${preloads.length} models`, expected });
     }
-    const pool = new ModelPool(models, { most: mostModels, logger });
+    const onLost = (id: string) => {
+      if (!preloads.includes(id) || this.#isDraining) return;
+      this.#preload([id]).catch((error: unknown) =>
+        logger.warn('model not loaded again', { model: id, error }),
+      );
+    };
+    const pool = new ModelPool(models, { most: mostModels, logger, onLost });
     const gate = new RequestGate(parallel, queue);
     const isDraining = () => this.#isDraining;
     const hasLoaded = () => this.#hasLoaded;

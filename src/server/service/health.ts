@@ -1,7 +1,8 @@
 import type { RequestContext } from '../request-context.ts';
 import { getEndpoint, json } from '../endpoint.ts';
+import { typedError } from '../error-response.ts';
 
-/** `GET /health`: 200 when requests are answered, 503 while the first models load and when the server shuts down. */
+/** `GET /health`: 200 when requests are answered, 503 while the first models load, after their engine died, and when the server shuts down. */
 export const healthEndpoint = getEndpoint({
   path: '/health',
   summary: 'Tells whether the server is ready, and how far loading is.',
@@ -13,10 +14,17 @@ function health({ server }: RequestContext): Response {
   if (server.isDraining()) return json({ status: 'draining' }, 503);
   const awaited = server.preloads
     .map((id) => server.pool.statusOf(id))
-    .filter(({ progress }) => progress < 1);
-  if (awaited.length === 0 || server.hasLoaded()) return json({ status: 'ok' });
-  const models = awaited.map(({ id, state, progress }) => ({ id, state, progress }));
+    .filter(({ progress, lost }) => lost !== undefined || (progress < 1 && !server.hasLoaded()));
+  if (awaited.length === 0) return json({ status: 'ok' });
+  const isLost = awaited.every(({ state, lost }) => lost && state === 'unloaded');
+  const models = awaited.map(({ id, state, progress, lost }) => ({
+    id,
+    state,
+    progress,
+    ...(lost && { lost: typedError(lost).code }),
+  }));
   const done =
     server.preloads.length - awaited.length + awaited.reduce((sum, { progress }) => sum + progress, 0);
-  return json({ status: 'loading', progress: done / server.preloads.length, models }, 503);
+  const progress = done / server.preloads.length;
+  return json({ status: isLost ? 'lost' : 'loading', progress, models }, 503);
 }

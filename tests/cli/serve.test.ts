@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
@@ -84,6 +84,19 @@ test('a key is asked for where one is set, and metrics count', async (t) => {
   );
   server.kill('SIGTERM');
   assert.deepEqual(await result, { code: 0, signal: null, stdout: `listening at ${url}\n`, stderr: '' });
+});
+
+test('--profile tells of the steps of the engine when the server ends, and writes their trace', async (t) => {
+  const path = join(temporaryFolder(t), 'steps.json');
+  const { process: server, url, result } = await startServer(t, '-q', '--profile', path);
+  assert.equal((await ask(url, { max_tokens: 12 })).status, 200);
+  server.kill('SIGTERM');
+  const { code, stderr } = await result;
+  assert.equal(code, 0);
+  const [, steps = '0'] = /^dispatch +(\d+)/m.exec(stderr) ?? [];
+  assert.ok(Number(steps) >= 12, stderr);
+  assert.match(stderr, /the device waited for the host \d/);
+  assert.ok(readFileSync(path, 'utf8').includes('"dispatch'));
 });
 
 test('an address that is taken and a model that is none are told', async (t) => {

@@ -1,19 +1,83 @@
-import { serveEngine } from '../../src/engine/remote/serve-engine.ts';
-import { loadModel } from '../../src/node/load-model.ts';
+import assert from 'node:assert/strict';
+import { serveEngine, type EngineSurroundings } from '../../src/engine/remote/serve-engine.ts';
+import { LanguageModel } from '../../src/engine/language-model.ts';
+import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
+import { sharedConstraints } from '../../src/node/constraints.ts';
+import { loadModel, modelOptionsOf, tokenizerOf } from '../../src/node/load-model.ts';
 import type { WorkerLoad } from '../../src/node/load-model-in-worker.ts';
+import { openGguf } from '../../src/node/open-gguf.ts';
 import { ownWorkerPort } from '../../src/node/worker-port.ts';
+import type { MortalDevice } from './device-loss.ts';
+import { openMortalCpu } from './mortal-cpu.ts';
 
-// Entry of an engine's thread that dies when a prompt begins with the token 13.
+// Entry of an engine's thread that dies when a test says so, or whose device does.
 
-const DEADLY = 13;
+/** What a test has to say to it, before `open` or at any time. */
+export type MortalOrder =
+  /** Dies when a call of this name comes, of a prompt with this first token where that is said. */
+  | { readonly dies: string; readonly token?: number }
+  /** Opens a device that is lost before the steps with these numbers, from now on. */
+  | { readonly loseAt: readonly number[] }
+  /** From now on the device can be opened again, or not. */
+  | { readonly opens: boolean };
+
+let dies: { readonly dies: string; readonly token?: number } | undefined;
+let loseAt: readonly number[] | undefined;
+let opens = true;
+let steps = 0;
 
 const port = ownWorkerPort();
-port.onMessage((message) => {
-  const { name, asks } = message as { name?: string; asks?: { prompt: readonly number[] } };
-  if (name !== 'begin' || asks?.prompt[0] !== DEADLY) return;
-  // Outside whatever may be awaited, when the call has begun.
+port.onMessage((message) => take(message as MortalOrder | { kind: string; name?: string; asks?: unknown }));
+serveEngine<WorkerLoad>(port, (request, of) => (loseAt ? losable(request, of) : loaded(request, of)));
+
+function take(message: MortalOrder | { kind: string; name?: string; asks?: unknown }): void {
+  if ('dies' in message) dies = message;
+  else if ('loseAt' in message) [loseAt, steps] = [message.loseAt, 0];
+  else if ('opens' in message) opens = message.opens;
+  else if (message.kind === 'call' && message.name === dies?.dies) {
+    const { prompt } = (message.asks ?? {}) as { prompt?: readonly number[] };
+    if (dies?.token === undefined || prompt?.[0] === dies.token) die();
+  }
+}
+
+/** Outside whatever may be awaited, when the call has begun. */
+function die(): void {
   setTimeout(() => {
     throw new Error('something that nobody expected');
   }, 0);
-});
-serveEngine<WorkerLoad>(port, ({ location, options }, of) => loadModel(location, { ...options, ...of }));
+}
+
+function loaded({ location, options }: WorkerLoad, of: EngineSurroundings): Promise<LanguageModel> {
+  return loadModel(location, { ...options, ...of });
+}
+
+/** A model as `loadModel` opens it, but for its device. Its disposal rejects where anything is left of a device. */
+async function losable(
+  { location, options }: WorkerLoad,
+  { logger, ...of }: EngineSurroundings,
+): Promise<LanguageModel> {
+  const devices: MortalDevice[] = [];
+  const reopen = async () => {
+    if (!opens) throw new Error('the card fell off the bus');
+    const opened = await openMortalCpu();
+    devices.push(opened);
+    return opened.device;
+  };
+  const onStep = (message: string) => {
+    if (message === 'step' && loseAt?.includes(steps++)) devices.at(-1)?.lose();
+  };
+  const gguf = await openGguf(location);
+  const parts = { gguf, device: await reopen(), reopen, architectures: ALL_ARCHITECTURES };
+  const text = { tokenizer: await tokenizerOf(gguf), constraints: sharedConstraints() };
+  const watched = { ...logger, enabled: () => true, trace: onStep };
+  const model = await LanguageModel.open(
+    { ...parts, ...text },
+    { ...modelOptionsOf(options), ...of, logger: watched },
+  );
+  const dispose = model.dispose.bind(model);
+  model.dispose = async () => {
+    await dispose();
+    for (const { device } of devices) assert.equal(device.liveObjects(), 0);
+  };
+  return model;
+}

@@ -1,7 +1,7 @@
 import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import { STATE_BLOCK } from './state-blocks.ts';
-import { type BatchTensors, type State, stateBytes, type Tensor } from './value.ts';
+import { type BatchTensors, type State, stateBytes, type Tensor, type Value } from './value.ts';
 
 /**
  * A paged cache of keys or values: positions `i * blockSize ...` of a slot's sequence lie in the cells of block
@@ -41,8 +41,31 @@ export interface AttentionOp extends AttentionParameters {
   readonly out: Tensor;
 }
 
+/** What is done to the scores, as every kernel for attention is told it. */
+export interface ScoreParameters {
+  /** Factor of the scores. */
+  readonly scale: number;
+  /** Scores become `softCap * tanh(score / softCap)`. Default: they stay. */
+  readonly softCap?: number | undefined;
+  /** Positions that a row looks back at, its own among them. Default: all. */
+  readonly window?: number | undefined;
+}
+
+/**
+ * What each of them is to a kernel; one that is not given is 0. Devices make their kernels' parameters of this list, in this order, so
+ * that a new one is named here and in the kernels' texts.
+ */
+export const SCORE_PARAMETERS: Readonly<Record<keyof ScoreParameters, 'f32' | 'i32'>> = {
+  scale: 'f32',
+  softCap: 'f32',
+  window: 'i32',
+};
+
+/** The names in `SCORE_PARAMETERS`, in order. */
+export const SCORE_NAMES = Object.keys(SCORE_PARAMETERS) as readonly (keyof ScoreParameters)[];
+
 /** Head counts, sizes in elements, and what is done to the scores. */
-export interface AttentionParameters {
+export interface AttentionParameters extends ScoreParameters {
   /** Heads of queries. */
   readonly heads: number;
   /** Heads of keys and values, each shared by `heads / kvHeads` heads of queries. */
@@ -51,12 +74,6 @@ export interface AttentionParameters {
   readonly keySize: number;
   /** Elements of a head of values. */
   readonly valueSize: number;
-  /** Factor of the scores. */
-  readonly scale: number;
-  /** Positions that a row looks back at, its own among them; undefined for all. */
-  readonly window: number | undefined;
-  /** Scores become `softCap * tanh(score / softCap)`. */
-  readonly softCap: number | undefined;
 }
 
 function isTable({ shape }: Recorder<never>, { type, axis, width }: Tensor): boolean {
@@ -109,6 +126,11 @@ export function attention(
   );
   g.push({ kind: 'attention', q, cache, batch: { slots, blocks: cache.blocks }, causalLimit, out, ...of });
   return out;
+}
+
+/** What attention reads, in the order that `operandsOf` promises. */
+export function attentionOperands({ q, causalLimit, cache }: AttentionOp): readonly (Value | undefined)[] {
+  return [q, causalLimit, cache.keys, cache.values, cache.blocks];
 }
 
 /** Reads each value once, writes it once. */

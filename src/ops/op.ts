@@ -1,6 +1,6 @@
 import { applyByKind, type KindTable } from '../base/kind-table.ts';
 import type { AttentionOp, KvAppendOp } from './attention.ts';
-import { attentionCost, kvAppendCost } from './attention.ts';
+import { attentionCost, attentionOperands, kvAppendCost } from './attention.ts';
 import type { Cost, CostContext } from './cost.ts';
 import type { BinaryOp, GatedOp, ScaleOp, UnaryOp } from './elementwise.ts';
 import { elementwiseCost } from './elementwise.ts';
@@ -117,7 +117,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   rope: ({ x, table }) => [x, table],
   tokenAppend: ({ history, tokens }) => [history, tokens],
   kvAppend: ({ k, v, cache }) => [k, v, cache.keys, cache.values, cache.blocks],
-  attention: ({ q, causalLimit, cache }) => [q, causalLimit, cache.keys, cache.values, cache.blocks],
+  attention: attentionOperands,
   tokenShift: ({ x, last }) => [x, last],
   wkv7: ({ r, w, k, v, kk, a, state }) => [r, w, k, v, kk, a, state],
   wkvBonus: ({ r, k, v, weight }) => [r, k, v, weight],

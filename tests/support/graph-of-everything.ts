@@ -41,8 +41,6 @@ export const HEADS = {
   keySize: 16,
   valueSize: 8,
   scale: 0.25,
-  window: undefined,
-  softCap: undefined,
 } as const;
 
 export function builder(): GraphBuilder {

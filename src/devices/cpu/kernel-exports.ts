@@ -1,4 +1,4 @@
-import type { StateType } from '../../ops/index.ts';
+import { SCORE_NAMES, SCORE_PARAMETERS, type ScoreParameters, type StateType } from '../../ops/index.ts';
 
 /**
  * The kernels as TypeScript sees them. Addresses are byte offsets into the one shared memory that the instance was given,
@@ -157,14 +157,18 @@ export interface AttentionKernelParameters {
   /** Bytes of the scales of all key heads of a cell; 0 where it has none. */
   readonly keyScaleBytes: number;
   readonly valueScaleBytes: number;
-  readonly scale: number;
-  /** 0 for none. */
-  readonly softCap: number;
   readonly cacheType: StateType;
+  readonly scores: ScoreNumbers;
 }
 
+/** What is done to the scores, as numbers. */
+export type ScoreNumbers = Readonly<Record<keyof ScoreParameters, number>>;
+
+/** Bytes of the parameters before those of the scores. */
+const SCORES_AT = 36;
+
 /** Bytes of `attention`'s parameters. */
-export const ATTENTION_PARAMETER_BYTES = 44;
+export const ATTENTION_PARAMETER_BYTES = SCORES_AT + 4 * SCORE_NAMES.length;
 
 /** Writes the parameters of `attention` at a byte offset. */
 export function writeAttentionParameters(view: DataView, at: number, of: AttentionKernelParameters): void {
@@ -174,11 +178,14 @@ export function writeAttentionParameters(view: DataView, at: number, of: Attenti
   view.setUint32(at + 12, of.valueSize, true);
   view.setUint32(at + 16, of.keyCellBytes, true);
   view.setUint32(at + 20, of.valueCellBytes, true);
-  view.setFloat32(at + 24, of.scale, true);
-  view.setFloat32(at + 28, of.softCap, true);
+  view.setUint32(at + 24, of.keyScaleBytes, true);
+  view.setUint32(at + 28, of.valueScaleBytes, true);
   view.setUint32(at + 32, CELL_CODES[of.cacheType], true);
-  view.setUint32(at + 36, of.keyScaleBytes, true);
-  view.setUint32(at + 40, of.valueScaleBytes, true);
+  SCORE_NAMES.forEach((name, i) => {
+    const place = at + SCORES_AT + 4 * i;
+    if (SCORE_PARAMETERS[name] === 'f32') view.setFloat32(place, of.scores[name], true);
+    else view.setUint32(place, of.scores[name], true);
+  });
 }
 
 /** Bytes of scratch that `attention` wants. */

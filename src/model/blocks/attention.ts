@@ -1,4 +1,4 @@
-import { attention as attend, kvAppend } from '../../ops/attention.ts';
+import { attention as attend, type AttentionParameters, kvAppend } from '../../ops/attention.ts';
 import { add } from '../../ops/elementwise.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
 import { slice } from '../../ops/slice.ts';
@@ -10,18 +10,10 @@ import { linear } from './linear.ts';
 import { type Norm, normalize } from './norm.ts';
 
 /** Heads of a layer; sizes count elements. */
-export interface Heads {
-  /** Heads of queries, and those of keys and values, each shared by `heads / kvHeads` of them. */
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly keySize: number;
-  readonly valueSize: number;
-}
+export type Heads = Pick<AttentionParameters, 'heads' | 'kvHeads' | 'keySize' | 'valueSize'>;
 
-/** Grouped-query attention (Ainslie et al. 2023) of one layer. */
-export interface AttentionSpec extends Heads {
-  /** Factor of the scores. */
-  readonly scale: number;
+/** Grouped-query attention (Ainslie et al. 2023) of one layer: what the operator is given, and what is around it. */
+export interface AttentionSpec extends AttentionParameters {
   /** The table of the stack by which queries and keys are rotated, and which values make a pair. Default: not rotated. */
   readonly rope?: { readonly table: string; readonly pairs: RopePairs };
   /** Norm of queries and keys before that: of each head, or of all heads of a row together; some files have it in some layers. */
@@ -30,10 +22,6 @@ export interface AttentionSpec extends Heads {
     readonly of: 'head' | 'row';
     readonly missing?: 'allowed';
   };
-  /** Positions that a row looks back at, its own among them. Default: all. */
-  readonly window?: number | undefined;
-  /** Scores become `softCap * tanh(score / softCap)`. */
-  readonly softCap?: number | undefined;
   /** True for encoders, in which each row sees the whole text. */
   readonly bidirectional?: boolean;
 }
@@ -53,25 +41,20 @@ export function attention(spec: AttentionSpec): AttentionBlock {
 
 function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer: LayerInputs): Tensor {
   const { g } = scope;
-  const { heads, kvHeads, keySize, valueSize, scale, window, softCap, bidirectional } = spec;
-  const table = spec.rope && layer.shared.get(spec.rope.table);
+  const { rope: rotation, queryNorm, bidirectional, ...parameters } = spec;
+  const { kvHeads, keySize, valueSize, window } = parameters;
+  const table = rotation && layer.shared.get(rotation.table);
   const [q, k, v] = recordProjections(scope, x, spec);
   const place = (of: Tensor, norm: string): Tensor => {
-    const normed = normalizeHeads(scope, of, norm, spec);
-    if (!spec.rope || !table) return normed;
-    return rope(g, normed, { table, headSize: keySize, pairs: spec.rope.pairs });
+    const normed = queryNorm ? normalizeHeads(scope, of, norm, { ...queryNorm, keySize }) : of;
+    if (!rotation || !table) return normed;
+    return rope(g, normed, { table, headSize: keySize, pairs: rotation.pairs });
   };
   const query = place(q, 'attn_q_norm');
   const cache = layer.states.pagedCache({ kvHeads, keySize, valueSize, window });
   kvAppend(g, cache, place(k, 'attn_k_norm'), v);
   const mixed = attend(g, query, cache, {
-    heads,
-    kvHeads,
-    keySize,
-    valueSize,
-    scale,
-    window,
-    softCap,
+    ...parameters,
     ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
   });
   return linear(scope, mixed, { name: 'attn_output', rows: x.width });
@@ -111,8 +94,8 @@ function normalizeHeads(
   scope: PartScope,
   x: Tensor,
   name: string,
-  { queryNorm, keySize }: AttentionSpec,
+  { norm, of, missing, keySize }: NonNullable<AttentionSpec['queryNorm']> & Pick<Heads, 'keySize'>,
 ): Tensor {
-  if (!queryNorm || (queryNorm.missing === 'allowed' && !scope.has(`${name}.weight`))) return x;
-  return normalize(scope, x, { ...queryNorm.norm, name }, queryNorm.of === 'row' ? x.width : keySize);
+  if (missing === 'allowed' && !scope.has(`${name}.weight`)) return x;
+  return normalize(scope, x, { ...norm, name }, of === 'row' ? x.width : keySize);
 }

@@ -52,7 +52,7 @@ function llamaLayer(): OpGraph {
   const v = matmul(g, normed, weight('v', 32));
   kvAppend(g, cache, rope(g, k, { table, headSize: 16, pairs: 'neox' }), v);
   const turned = rope(g, q, { table, headSize: 16, pairs: 'neox' });
-  const options = { ...HEADS, scale: 0.25, window: undefined, softCap: undefined };
+  const options = { ...HEADS, scale: 0.25 };
   const h = add(g, x, matmul(g, attention(g, turned, cache, options), weight('o', 64)));
   const n = rmsNorm(g, h, norm('b'), 1e-5);
   const wide = gated(g, 'silu', matmul(g, n, weight('gate', 96)), matmul(g, n, weight('up', 96)));

@@ -11,18 +11,19 @@ import { decodeStateBlocks } from './state-blocks';
 
 const CHUNK: u32 = 32;
 
-/** Fields of the parameters, 4 bytes each: u32, but for `SCALE` and `SOFT_CAP`, which are f32. */
+/** Fields of the parameters, 4 bytes each: u32. */
 const BLOCK_SIZE: usize = 0;
 const GROUP: usize = 4;
 const KEY_SIZE: usize = 8;
 const VALUE_SIZE: usize = 12;
 const KEY_CELL_BYTES: usize = 16;
 const VALUE_CELL_BYTES: usize = 20;
-const SCALE: usize = 24;
-const SOFT_CAP: usize = 28;
+const KEY_SCALE_BYTES: usize = 24;
+const VALUE_SCALE_BYTES: usize = 28;
 const CACHE_TYPE: usize = 32;
-const KEY_SCALE_BYTES: usize = 36;
-const VALUE_SCALE_BYTES: usize = 40;
+/** Behind them the `SCORE_PARAMETERS` of `src/ops/attention.ts`: f32, and the window, of which `begin` speaks. */
+const SCALE: usize = 36;
+const SOFT_CAP: usize = 40;
 
 /** What `CACHE_TYPE` says: f32 is 0. */
 const HALVES: u32 = 1;

@@ -1,4 +1,5 @@
 import { alignUp } from '../../../base/bytes.ts';
+import { ATTENTION_PARAMETER_BYTES } from '../kernel-exports.ts';
 
 const KIB = 1024;
 
@@ -6,7 +7,7 @@ const KIB = 1024;
 export const KERNEL_SCRATCH_BYTES = 256 * KIB;
 
 /** In it, before what attention works in: its parameters. */
-export const ATTENTION_PARAMETERS = 64;
+export const ATTENTION_PARAMETERS = alignUp(ATTENTION_PARAMETER_BYTES, 64);
 
 /** What is left for attention then. */
 export const ATTENTION_SCRATCH_BYTES = KERNEL_SCRATCH_BYTES - ATTENTION_PARAMETERS;

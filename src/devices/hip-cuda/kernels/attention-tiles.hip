@@ -4,6 +4,7 @@
 // rows see nothing, and writes its rows' results. The result is half floats.
 //
 //   KEY, VALUE   sizes of a head, multiples of 32       GROUP   query heads of a key head
+#include "attention-scores.h"
 #include "cache-octets.h"
 #include "functions.h"
 #include "halves.h"
@@ -18,7 +19,6 @@
 #define LINE_OCTETS(size) (((size) / 8 + 3) / 8 * 8 + 4)
 constexpr i32 KEY_LINE = LINE_OCTETS(KEY), VALUE_LINE = LINE_OCTETS(KEYS), SCORE_LINE = KEYS + 4;
 constexpr i32 KEY_TILES = KEYS / 16, VALUE_TILES = VALUE / 16;
-constexpr f32 LOWEST = -1e30f;
 
 struct Shared {
   u32x4 keys[KEYS * KEY_LINE];
@@ -138,12 +138,12 @@ struct RowState {
 };
 
 /// Turns a wave's scores into weights, and leaves the factors by which earlier sums shrink.
-DEVICE void weigh(Shared& shared, i32 wave, f32 cap, RowState& state) {
+DEVICE void weigh(Shared& shared, i32 wave, const Scores& of, RowState& state) {
   constexpr i32 LANES_A_ROW = MATRIX_LANES / 16, OWN = KEYS / LANES_A_ROW;
   i32 lane_in_wave = thread() % MATRIX_LANES, row = lane_in_wave / LANES_A_ROW, part = lane_in_wave % LANES_A_ROW;
   f32* scores = shared.scores[wave] + row * SCORE_LINE;
-  for (i32 i = cap > 0 ? part : KEYS; i < KEYS; i += LANES_A_ROW) {
-    if (scores[i] > LOWEST) scores[i] = cap * hyperbolic_tangent(scores[i] / cap);
+  for (i32 i = of.soft_cap > 0 ? part : KEYS; i < KEYS; i += LANES_A_ROW) {
+    if (scores[i] > LOWEST) scores[i] = capped(scores[i], of);
   }
   f32 largest = state.largest;
   UNROLL for (i32 i = 0; i < OWN / 2; i++) {
@@ -168,8 +168,8 @@ DEVICE void weigh(Shared& shared, i32 wave, f32 cap, RowState& state) {
 }
 
 KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
-       i32 blocks_per_slot, i32 block_size, i32 cells, const CacheElement* keys, const CacheElement* values, u16* out, i32 kv_heads, f32 scale, f32 cap,
-       i32 window) {
+       i32 blocks_per_slot, i32 block_size, i32 cells, const CacheElement* keys, const CacheElement* values, u16* out, i32 kv_heads, SCORE_PARAMETERS) {
+  const Scores of = SCORES;
   DYNAMIC_SHARED(memory);
   Shared& shared = *reinterpret_cast<Shared*>(memory);
   release_successor();
@@ -183,7 +183,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
   }
   Fragment queries[KEY / 32];
   UNROLL for (i32 step = 0; step < KEY / 32; step++) {
-    queries[step] = load_queries(q + i64(head) * KEY, i64(heads) * KEY, first_row + 16 * wave, used - 1, step, scale);
+    queries[step] = load_queries(q + i64(head) * KEY, i64(heads) * KEY, first_row + 16 * wave, used - 1, step, of.scale);
   }
   Cache cache = {blocks, blocks_per_slot, block_size, kv_heads, head / GROUP, keys, values};
 #if CACHE == 2
@@ -202,7 +202,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
       first = min_of(first, shared.positions[i]);
       last = max_of(last, shared.positions[i]);
     }
-    first = window > 0 && first >= window ? first - window + 1 : 0;
+    first = first_seen(first, of);
     // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are nobody's.
     MatrixSum sums[VALUE_TILES] = {};
     i32 turn = 0;
@@ -225,12 +225,12 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
         }
         UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
           i32 row = matrix_row(i), column = 16 * tile + matrix_column(i), own = shared.positions[16 * wave + row];
-          bool seen = shared.slots[16 * wave + row] == slot && at + column <= own && (window <= 0 || at + column > own - window);
+          bool seen = shared.slots[16 * wave + row] == slot && sees(own, at + column, of);
           shared.scores[wave][row * SCORE_LINE + column] = seen ? scores.at[i] : LOWEST;
         }
       }
       warp_barrier();
-      weigh(shared, wave, cap, state);
+      weigh(shared, wave, of, state);
       warp_barrier();
       UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
         f32 factor = shared.factors[wave][matrix_row(i)];

@@ -6,6 +6,7 @@
 //   MERGE        0 one block has the whole context and writes `out`   1 partial results   2 the last block of a row merges them
 //   FORM         what `out` is: 0 f32   1 quantized rows   2 half floats (1 and 2 only where blocks merge themselves)
 //   THREADS      of a block      ALONE   1 where the row is its step's only one: all earlier positions are old
+#include "attention-scores.h"
 #include "functions.h"
 #include "halves.h"
 #include "head-parts.h"
@@ -15,7 +16,6 @@ constexpr i32 HEADS = GROUP < 4 ? GROUP : 4;
 constexpr i32 HEAD_BLOCKS = (GROUP + HEADS - 1) / HEADS;
 constexpr i32 STREAMS = THREADS / STREAM_LANES;
 constexpr i32 UNROLLED = HEADS == 1 ? 4 : 2;
-constexpr f32 LOWEST = -1e30f;
 /// Where the last block merges, a share of the context is at least this long: merging costs as much as so many positions.
 constexpr i32 LEAST_SHARE = MERGE == 2 ? 128 : 1;
 
@@ -33,21 +33,19 @@ DEVICE void clear(Stream& stream) {
   }
 }
 
-DEVICE f32 capped(f32 score, f32 cap) { return cap > 0 ? cap * hyperbolic_tangent(score / cap) : score; }
-
 /// Keys and values of the positions that a lane's stream takes at once.
 struct Positions {
   Part keys[UNROLLED], values[UNROLLED];
 };
 
 /// Adds those of the positions that are `used`.
-DEVICE void add_positions(Stream& stream, const Query* q, const Positions& at, const bool* used, f32 cap) {
+DEVICE void add_positions(Stream& stream, const Query* q, const Positions& at, const bool* used, const Scores& of) {
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     f32 scores[UNROLLED], largest = stream.largest[h];
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
       f32 score = product(q[h], at.keys[u]);
       UNROLL for (i32 step = STREAM_LANES / 2; step > 0; step >>= 1) score += shuffle_xor(score, step);
-      scores[u] = used[u] ? capped(score, cap) : LOWEST;
+      scores[u] = used[u] ? capped(score, of) : LOWEST;
       largest = max_of(largest, scores[u]);
     }
     f32 kept = softmax_weight(stream.largest[h] - largest);
@@ -105,7 +103,8 @@ struct Context {
 
 KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
        i32 blocks_per_slot, i32 block_size, i32 cells, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
-       u32* arrivals, i32 capacity, i32 kv_heads, i32 splits, f32 scale, f32 cap, i32 window) {
+       u32* arrivals, i32 capacity, i32 kv_heads, i32 splits, SCORE_PARAMETERS) {
+  const Scores of = SCORES;
   SHARED f32 shared_sums[STREAMS][HEADS][STEPS * STREAM_LANES * VECTOR];
   SHARED Merged shared_weights[STREAMS][HEADS];
   SHARED Merged merged_weights[HEADS];
@@ -123,7 +122,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   i32 head = kv_head * GROUP + first_of_group, used_heads = min_of(HEADS, GROUP - first_of_group);
   i32 stream_of = thread() / STREAM_LANES, lane_in_stream = thread() % STREAM_LANES;
   i32 position = positions[row];
-  i32 first = window > 0 && position >= window ? position - window + 1 : 0, length = position + 1 - first;
+  i32 first = first_seen(position, of), length = position + 1 - first;
   i32 share = max_of((length + splits - 1) / splits, LEAST_SHARE), active = (length + share - 1) / share;
   i32 begin = first + i32(block_z()) * share, end = min_of(begin + share, position + 1);
   if (MERGE == 2 && begin >= end) {
@@ -155,7 +154,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     f32 elements[OWN];
     UNROLL for (i32 i = 0; i < OWN; i++) {
       i32 element = place_of(i / VECTOR, lane_in_stream) + i % VECTOR;
-      elements[i] = element < KEY ? from[element] * scale : 0.0f;
+      elements[i] = element < KEY ? from[element] * of.scale : 0.0f;
     }
     set_query(own[h], elements);
   }
@@ -168,7 +167,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
       used[u] = p < end;
       if (!ALONE || start > begin) context.load(at, u, min_of(p, end - 1), lane_in_stream);
     }
-    add_positions(stream, own, at, used, cap);
+    add_positions(stream, own, at, used, of);
   }
 
   UNROLL for (i32 h = 0; h < HEADS; h++) {

@@ -4,7 +4,15 @@ import {
   HEADS_AT_ONCE,
   headGroups,
 } from '../../../device/index.ts';
-import type { AttentionOp, BatchTensors, KvAppendOp, PagedCache, StateType } from '../../../ops/index.ts';
+import {
+  type AttentionOp,
+  type BatchTensors,
+  type KvAppendOp,
+  type PagedCache,
+  SCORE_NAMES,
+  SCORE_PARAMETERS,
+  type StateType,
+} from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
@@ -33,9 +41,9 @@ export function attentionArgs(
   return [to.count(out), q, ...cells, cache.keys, cache.values];
 }
 
-/** What becomes of a score, as every kernel for attention takes it. */
-export function scoreArgs({ scale, softCap = 0, window = 0 }: AttentionOp): readonly Operand[] {
-  return [float(scale), float(softCap), int(window)];
+/** What is done to the scores, as the kernels' `SCORE_PARAMETERS`. */
+export function scoreArgs(op: AttentionOp): readonly Operand[] {
+  return SCORE_NAMES.map((name) => (SCORE_PARAMETERS[name] === 'f32' ? float : int)(op[name] ?? 0));
 }
 
 export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering): void {
@@ -136,6 +144,6 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
     defines,
     grid: [capacity, heads],
     block: 128,
-    args: [to.count(out), partials, y, int(heads), int(partitions)],
+    args: [to.count(out), partials, y, int(heads), int(partitions), ...scoreArgs(op)],
   });
 }

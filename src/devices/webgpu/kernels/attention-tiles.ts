@@ -29,7 +29,6 @@ export function attentionTilesTexts(counts: AttentionTileCounts, loop: Loop): re
 
 /** Memory, and the runs of rows of one sequence. */
 const RUNS = /* wgsl */ `
-const LOWEST = -1e30;
 const LOG2_E = 1.44269504;
 const TEAMS = TILE_ROWS / MATRIX_ROWS;
 const THREADS = TEAMS * LANES;
@@ -52,10 +51,6 @@ var<workgroup> run_last: atomic<u32>;
 fn slot_of(row: u32) -> u32 { return u32(slots[row >> 2u][row & 3u]); }
 fn position_of(row: u32) -> u32 { return u32(positions[row >> 2u][row & 3u]); }
 
-fn capped(score: f32) -> f32 {
-  if (SOFT_CAP > 0.0) { return SOFT_CAP * hyperbolic_tangent(score / SOFT_CAP); }
-  return score;
-}
 fn halves(values: vec4<f32>) -> vec2<u32> { return vec2<u32>(pack2x16float(values.xy), pack2x16float(values.zw)); }
 
 // Finds the run of rows of one sequence from start on; called by all threads at once.
@@ -77,7 +72,7 @@ fn find_run(start: u32, rows: u32, thread: u32) {
   workgroupBarrier();
   if (thread == 0u) {
     let first = atomicLoad(&run_first);
-    let seen = select(0u, first + 1u - WINDOW, WINDOW > 0u && first >= WINDOW);
+    let seen = first_seen(first);
     run = vec4<u32>(atomicLoad(&run_end), slot, seen, atomicLoad(&run_last));
   }
 }
@@ -149,7 +144,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let own_part = lane % ${sharers}u;
   // The row sees so many positions from the first on.
   let own_position = position_of(min(own_row, rows - 1u));
-  let own_first = select(0u, own_position + 1u - WINDOW, WINDOW > 0u && own_position >= WINDOW);
+  let own_first = first_seen(own_position);
   let own_count = own_position + 1u - own_first;
 
   for (var i = thread; i < TILE_ROWS * KEY / 8u; i += THREADS) {

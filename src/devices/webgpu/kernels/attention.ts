@@ -5,7 +5,6 @@
  * the positions side by side. `emit` says where a result goes.
  */
 export const ATTENTION = /* wgsl */ `
-const LOWEST = -1e30;
 const GROUP_SUMS = 128u * OWN_WORDS * UNIT;
 var<workgroup> queries: array<f32, HEADS * KEY>;
 var<workgroup> weights: array<f32, HEADS * 32u>;
@@ -14,11 +13,6 @@ var<workgroup> largest: array<f32, 4>;
 var<workgroup> totals: array<f32, 4>;
 var<workgroup> kept: array<f32, 4>;
 var<workgroup> slice_sums: array<f32, HEADS * GROUP_SUMS>;
-
-fn capped(score: f32) -> f32 {
-  if (SOFT_CAP > 0.0) { return SOFT_CAP * hyperbolic_tangent(score / SOFT_CAP); }
-  return score;
-}
 
 // The scores of 32 positions origin start on, of which those before end count.
 fn score(start: u32, end: u32, slot: u32, kv_head: u32, thread: u32) {
@@ -70,7 +64,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let used_heads = min(HEADS, GROUP - first_of_group);
   let slot = u32(slots[row >> 2u][row & 3u]);
   let position = u32(positions[row >> 2u][row & 3u]);
-  let first = select(0u, position + 1u - WINDOW, WINDOW > 0u && position >= WINDOW);
+  let first = first_seen(position);
   let share = (position + SHARES - first) / SHARES;
   let begin = first + group.z * share;
   let end = min(begin + share, position + 1u);
@@ -165,7 +159,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let at = min(own, HEADS_IN_ALL * VALUE - 1u);
   let head = at / VALUE;
   let origin = (row * HEADS_IN_ALL + head) * SHARES * (VALUE + 2u);
-  var most = -1e30;
+  var most = LOWEST;
   for (var s = 0u; s < SHARES; s++) { most = max(most, partials[origin + s * (VALUE + 2u) + VALUE]); }
   var sum = 0.0;
   var total = 0.0;

@@ -8,11 +8,12 @@ import {
   EMIT_RESULT_FLOATS,
   EMIT_RESULT_HALVES,
 } from '../kernels/attention-tiles.ts';
+import { ATTENTION_SCORES } from '../kernels/library/attention-scores.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { octetTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { loopFor } from '../kernels/library/loop.ts';
-import { cacheType, cellArguments } from './attention.ts';
+import { cacheType, cellArguments, scoreConstants } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 
@@ -77,6 +78,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
       form === 'f16' ? EMIT_RESULT_HALVES : EMIT_RESULT_FLOATS,
       ...(form === 'f16' ? [QUAD_HALVES] : []),
       units.text,
+      ATTENTION_SCORES,
       FUNCTIONS,
       PAGED_CACHE,
       ...octetTexts(cacheType(cache)),
@@ -91,9 +93,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
       GROUP: heads / kvHeads,
       HEADS_IN_ALL: heads,
       KV_HEADS: kvHeads,
-      WINDOW: op.window ?? 0,
-      SCALE: { f32: op.scale },
-      SOFT_CAP: { f32: op.softCap ?? 0 },
+      ...scoreConstants(op),
       LANES: units.lanes,
       MATRIX_ROWS: units.rows,
       MATRIX_OUTPUTS: units.outputs,

@@ -5,10 +5,13 @@ import {
   type BatchTensors,
   type KvAppendOp,
   type PagedCache,
+  SCORE_NAMES,
+  SCORE_PARAMETERS,
   type State,
   stateBlockPlanes,
 } from '../../../ops/index.ts';
 import { ATTENTION, EMIT_FLOATS, EMIT_QUANTIZED, EMIT_SHARE, MERGE_SHARES } from '../kernels/attention.ts';
+import { ATTENTION_SCORES } from '../kernels/library/attention-scores.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import {
@@ -21,6 +24,7 @@ import {
 import { QUANTIZE_TEAM } from '../kernels/library/quantize.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
 import { kvAppendBlocksText, kvAppendText } from '../kernels/rows.ts';
+import type { Constant } from '../launching/kernel-module.ts';
 import { lineGrid } from './line-grid.ts';
 import { type Argument, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
@@ -117,6 +121,16 @@ export function written(cache: PagedCache, of: 'keys' | 'values'): Argument {
   return write(cache[of], cacheType(cache) === 'q8_0' ? 'array<atomic<u32>>' : 'array<u32>');
 }
 
+/** What is done to the scores, as `ATTENTION_SCORES` is told it: `SOFT_CAP` and so on. */
+export function scoreConstants(op: AttentionOp): Record<string, Constant> {
+  const entries = SCORE_NAMES.map((name): [string, Constant] => {
+    const value = op[name] ?? 0;
+    const constant = name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+    return [constant, SCORE_PARAMETERS[name] === 'f32' ? { f32: value } : value];
+  });
+  return Object.fromEntries(entries);
+}
+
 function attentionConstants(op: AttentionOp, shares: number) {
   const { cache, keySize, valueSize, heads, kvHeads } = op;
   const unit = cacheUnit(cache, keySize, valueSize);
@@ -133,12 +147,10 @@ function attentionConstants(op: AttentionOp, shares: number) {
     HEADS_IN_ALL: heads,
     KV_HEADS: kvHeads,
     SHARES: shares,
-    WINDOW: op.window ?? 0,
     SLICE_THREADS: sliceThreads,
     SLICES: THREADS / sliceThreads,
     OWN_WORDS: Math.ceil(words / sliceThreads),
-    SCALE: { f32: op.scale },
-    SOFT_CAP: { f32: op.softCap ?? 0 },
+    ...scoreConstants(op),
   };
 }
 
@@ -165,6 +177,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
     name: 'attention',
     texts: [
       ATTENTION,
+      ATTENTION_SCORES,
       FUNCTIONS,
       PAGED_CACHE,
       ...unitTexts(cacheType(cache)),
@@ -186,7 +199,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   if (shares === 1) return;
   to.launch({
     name: 'merge_shares',
-    texts: [MERGE_SHARES, FUNCTIONS, teams, ...emit.texts],
+    texts: [MERGE_SHARES, ATTENTION_SCORES, FUNCTIONS, teams, ...emit.texts],
     constants: { ...constants, ...emit.constants },
     args: { counts: to.counts, partials: read(partials), y: emit.y },
     grid: [capacity, Math.ceil((heads * op.valueSize) / THREADS)],

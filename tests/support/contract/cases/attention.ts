@@ -114,8 +114,6 @@ function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape):
   const parameters: AttentionParameters = {
     valueSize: of.keySize,
     scale: 1 / Math.sqrt(of.keySize),
-    window: undefined,
-    softCap: undefined,
     ...of,
   };
   const keys = of.kvHeads * of.keySize;

@@ -73,8 +73,6 @@ function attentionBlock(g: GraphBuilder, x: Tensor, of: LayerShape): Tensor {
     keySize: HEAD_SIZE,
     valueSize: HEAD_SIZE,
     scale: 1 / Math.sqrt(HEAD_SIZE),
-    window: undefined,
-    softCap: undefined,
   });
   return added(g, x, matmul(g, attended, weight('attn_output', WIDTH, HEADS * HEAD_SIZE)), of);
 }

@@ -1,5 +1,15 @@
-import { type AttentionOp, STATE_BLOCK, stateBlockPlanes, type StateType } from '../../../../ops/index.ts';
-import { ATTENTION_PARAMETER_BYTES, writeAttentionParameters } from '../../kernel-exports.ts';
+import {
+  type AttentionOp,
+  SCORE_NAMES,
+  STATE_BLOCK,
+  stateBlockPlanes,
+  type StateType,
+} from '../../../../ops/index.ts';
+import {
+  ATTENTION_PARAMETER_BYTES,
+  type ScoreNumbers,
+  writeAttentionParameters,
+} from '../../kernel-exports.ts';
 import type { CacheAppendOp, Placed, PlacedState, PlacedTensor } from '../../protocol/call-table.ts';
 import { ATTENTION_PARAMETERS } from '../../protocol/reserved.ts';
 import type { BankInstance } from '../bank-instance.ts';
@@ -94,6 +104,10 @@ export function cacheAppendCall(
   };
 }
 
+function scoreNumbers(of: Placed<AttentionOp>): ScoreNumbers {
+  return Object.fromEntries(SCORE_NAMES.map((name) => [name, of[name] ?? 0])) as ScoreNumbers;
+}
+
 export function attentionCall(
   of: Placed<AttentionOp>,
   bank: BankInstance,
@@ -120,9 +134,8 @@ export function attentionCall(
     valueCellBytes: kvHeads * valueSize * size,
     keyScaleBytes: keyPlane.stride,
     valueScaleBytes: valuePlane.stride,
-    scale: of.scale,
-    softCap: of.softCap ?? 0,
     cacheType: cache.keys.type,
+    scores: scoreNumbers(of),
   });
   const ownParameters = bank.bytes(scratch, ATTENTION_PARAMETER_BYTES);
   return {

@@ -1,0 +1,22 @@
+// What every kernel for attention does to scores, and what it divides the values' sums by. `Scores` and the kernels' parameters
+// for it are made of SCORE_PARAMETERS in src/ops/attention.ts.
+#pragma once
+#include "functions.h"
+#include "score-parameters.h"
+
+/// Less than every score.
+constexpr f32 LOWEST = -1e30f;
+
+DEVICE f32 capped(f32 score, const Scores& of) {
+  return of.soft_cap > 0 ? of.soft_cap * hyperbolic_tangent(score / of.soft_cap) : score;
+}
+
+/// True where a row that looks as far as `last` looks at a position.
+DEVICE bool sees(i32 last, i32 position, const Scores& of) {
+  return position <= last && (of.window <= 0 || position > last - of.window);
+}
+
+/// The first position that a row that looks as far as `last` looks at.
+DEVICE i32 first_seen(i32 last, const Scores& of) {
+  return of.window > 0 && last >= of.window ? last - of.window + 1 : 0;
+}

@@ -28,6 +28,11 @@ export type Rule =
   /** A whole grammar with names of its own. */
   | { readonly kind: 'grammar'; readonly grammar: Grammar }
   /**
+   * A whole grammar that is asked for when a text first comes to it: of a thousand members of an object only the values of those are
+   * made that are written. It has a text, none that is empty, and its `distinct` terminals are in scopes of its own: nobody looks.
+   */
+  | { readonly kind: 'later'; readonly grammar: () => Grammar }
+  /**
    * A terminal whose text is unlike that of every other `distinct` terminal before it in the innermost `scope` around it: the
    * keys of an object, the items of an array with `uniqueItems`. Only texts that can still become a new one are allowed.
    */

@@ -166,3 +166,35 @@ test('members come in their order, each at most once, and no more of them than m
   });
   assert.throws(() => matchesGrammar(unclear, 'a='), /cannot be told from the beginning/);
 });
+
+test('what is made later is made when a text first comes to it, once, and may hold itself', () => {
+  const made: string[] = [];
+  const later = (name: string, make: () => Grammar): Rule => ({
+    kind: 'later',
+    grammar: () => {
+      made.push(name);
+      return make();
+    },
+  });
+  const list: Rule = later('list', () =>
+    grammar({
+      root: { kind: 'scope', part: sequence(text('['), named('items'), text(']')) },
+      items: choice(sequence(), sequence(item, repeat(sequence(text(','), item), 0, Infinity)), list),
+    }),
+  );
+  const item: Rule = { kind: 'distinct', regex: letters };
+  const word = later('word', () => grammar({ root: regex(letters) }));
+  const of = grammar({ root: choice(sequence(text('l'), list, list), sequence(text('w'), word)) });
+  assert.equal(matchesGrammar(of, 'wabc'), true);
+  assert.deepEqual(made, ['word']);
+  made.length = 0;
+  assert.equal(matchesGrammar(of, 'l[a,b,ab][[[a,b]]]'), true);
+  assert.deepEqual(made, ['list']);
+  for (const wrong of ['l', 'l[a]', 'l[a,a][]', 'l[a][b,[]]', 'w', 'w['])
+    assert.equal(matchesGrammar(of, wrong), false, wrong);
+  const empty = later('empty', () => grammar({ root: repeat(text('a'), 0, 1) }));
+  assert.throws(
+    () => matchesGrammar(grammar({ root: sequence(text('x'), empty) }), 'xa'),
+    /what is made later/,
+  );
+});

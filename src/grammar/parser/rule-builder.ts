@@ -1,4 +1,4 @@
-import { fail } from '../../base/errors.ts';
+import { fail, invariant } from '../../base/errors.ts';
 import type { Member } from '../grammar.ts';
 import { bytesOf } from '../regex/regex-compiler.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
@@ -22,6 +22,8 @@ interface Draft {
   /** Counts of a repetition, whose one production is what is repeated. */
   readonly counts: { readonly min: number; readonly max: number } | undefined;
   readonly members: MemberDraft | undefined;
+  /** Makes the symbol that it stands for. */
+  readonly later: (() => Symbol) | undefined;
   readonly isScope: boolean;
   isProductive: boolean;
   isNullable: boolean;
@@ -37,8 +39,8 @@ export interface MemberDraft {
   readonly max: number;
 }
 
-/** By nonterminal, those in whose productions it stands. */
-type Users = readonly (readonly number[])[];
+/** By nonterminal, those that are new in whose productions it stands. */
+type Users = ReadonlyMap<number, readonly number[]>;
 
 /** The places of all productions. */
 class Places {
@@ -72,6 +74,8 @@ export class RuleBuilder {
   readonly #terminals: Terminal[] = [];
   readonly #terminalSymbols = new Map<string, Symbol>();
   readonly #drafts: Draft[] = [];
+  readonly #nonterminals: Nonterminal[] = [];
+  readonly #places = new Places();
 
   constructor(regular: RegularLanguages) {
     this.#regular = regular;
@@ -111,28 +115,65 @@ export class RuleBuilder {
     return this.#draft({ productions: [[part]], isScope: true });
   }
 
+  /** A nonterminal that stands for what is made when it is first come to: it has texts, and none that is empty. */
+  later(make: () => Symbol): Symbol {
+    return this.#draft({ productions: [], later: make, isScope: false });
+  }
+
   /** The tables. Throws `GRAMMAR_INVALID` where the root matches nothing. */
   finish(root: Symbol): RuleTables {
-    const users = this.#users();
-    this.#propagate(users, 'isProductive', (symbol) => this.#isProductive(symbol));
+    this.#settle();
     if (!this.#isProductive(root)) fail('GRAMMAR_INVALID', { reason: 'there is no text that it allows' });
-    this.#propagate(users, 'isNullable', (symbol) => this.#isNullable(symbol));
-    this.#markMemory(users);
-    const places = new Places();
-    const nonterminals = this.#drafts.map((draft): Nonterminal => ({
-      starts: draft.isProductive ? this.#starts(draft, places) : [],
-      isNullable: draft.isNullable,
-      touchesMemory: draft.touchesMemory,
-      isScope: draft.isScope,
-    }));
-    const start = places.production([root]);
-    const { symbols, min, max, members } = places;
-    return { terminals: this.#terminals, nonterminals, symbols, min, max, members, start };
+    const start = this.#places.production([root]);
+    const { symbols, min, max, members } = this.#places;
+    return {
+      terminals: this.#terminals,
+      nonterminals: this.#nonterminals,
+      symbols,
+      min,
+      max,
+      members,
+      start,
+    };
+  }
+
+  /** Adds the nonterminals to the tables that are new. */
+  #settle(): void {
+    const first = this.#nonterminals.length;
+    const users = this.#users(first);
+    this.#propagate(users, 'isProductive', first);
+    this.#propagate(users, 'isNullable', first);
+    this.#markMemory(users, first);
+    for (const draft of this.#drafts.slice(first)) this.#nonterminals.push(this.#nonterminal(draft));
+  }
+
+  #nonterminal(draft: Draft): Nonterminal {
+    const { isNullable, touchesMemory, isScope, later } = draft;
+    const facts = { isNullable, touchesMemory, isScope };
+    if (!later) return { starts: draft.isProductive ? this.#starts(draft) : [], ...facts };
+    let starts: readonly number[] | undefined;
+    const make = (): readonly number[] => {
+      const symbol = later();
+      this.#settle();
+      const isText = this.#isProductive(symbol) && !this.#isNullable(symbol);
+      invariant(
+        isText && !this.#touchesMemory(symbol),
+        'what is made later has texts, and memories of its own',
+      );
+      return [this.#places.production([symbol])];
+    };
+    return {
+      get starts() {
+        return (starts ??= make());
+      },
+      ...facts,
+    };
   }
 
   /** Writes the productions of a nonterminal; where they begin. */
-  #starts({ productions, counts, members }: Draft, places: Places): number[] {
-    if (members) return [this.#startOfMembers(members, places)];
+  #starts({ productions, counts, members }: Draft): number[] {
+    const places = this.#places;
+    if (members) return [this.#startOfMembers(members)];
     if (!counts) {
       return productions
         .filter((one) => one.every((symbol) => this.#isProductive(symbol)))
@@ -143,7 +184,8 @@ export class RuleBuilder {
     return [places.add(part, this.#isNullable(part) ? 0 : counts.min, counts.max)];
   }
 
-  #startOfMembers(draft: MemberDraft, places: Places): number {
+  #startOfMembers(draft: MemberDraft): number {
+    const places = this.#places;
     const { possible, isRequired, hasOther, min, max } = this.#possible(draft);
     const list = this.#regular.words.numbered(possible.map(({ text }) => bytesOf(text)));
     const texts = this.terminal({ kind: 'texts', list });
@@ -158,10 +200,12 @@ export class RuleBuilder {
     return place;
   }
 
-  #draft(draft: Pick<Draft, 'productions' | 'isScope'> & Partial<Pick<Draft, 'counts' | 'members'>>): Symbol {
-    const { productions, counts, members, isScope } = draft;
-    const facts = { isProductive: false, isNullable: false, touchesMemory: false };
-    return (this.#drafts.push({ productions, counts, members, isScope, ...facts }) - 1) * 2 + 1;
+  #draft(
+    draft: Pick<Draft, 'productions' | 'isScope'> & Partial<Pick<Draft, 'counts' | 'members' | 'later'>>,
+  ): Symbol {
+    const { productions, counts, members, later, isScope } = draft;
+    const facts = { isProductive: later !== undefined, isNullable: false, touchesMemory: false };
+    return (this.#drafts.push({ productions, counts, members, later, isScope, ...facts }) - 1) * 2 + 1;
   }
 
   #at(symbol: Symbol): Draft {
@@ -194,16 +238,21 @@ export class RuleBuilder {
     return terminal.kind === 'regex' && this.#regular.languages.isNullable(terminal.language);
   }
 
-  /** Sets a fact of every nonterminal that has a production (or no need of one) whose symbols all have it, until nothing changes. */
-  #propagate(users: Users, fact: 'isProductive' | 'isNullable', holds: (symbol: Symbol) => boolean): void {
-    const agenda = this.#drafts.map((_, i) => i);
+  /**
+   * Sets a fact of every nonterminal from `first` on that has a production (or no need of one) whose symbols all have it, until
+   * nothing changes.
+   */
+  #propagate(users: Users, fact: 'isProductive' | 'isNullable', first: number): void {
+    const holds = (symbol: Symbol): boolean =>
+      fact === 'isProductive' ? this.#isProductive(symbol) : this.#isNullable(symbol);
+    const agenda = Array.from({ length: this.#drafts.length - first }, (_, at) => first + at);
     for (let at = agenda.pop(); at !== undefined; at = agenda.pop()) {
       const draft = this.#drafts[at] as Draft;
-      if (draft[fact]) continue;
+      if (draft[fact] || draft.later) continue;
       this.#regular.languages.fuel.spend(1);
       if (!this.#hasFact(draft, fact, holds)) continue;
       draft[fact] = true;
-      for (const user of users[at] ?? []) agenda.push(user);
+      for (const user of users.get(at) ?? []) agenda.push(user);
     }
   }
 
@@ -214,7 +263,14 @@ export class RuleBuilder {
     return draft.counts?.min === 0 || draft.productions.some((production) => production.every(holds));
   }
 
-  #markMemory(users: Users): void {
+  /** True where it is a `distinct` terminal, or known to have one that no scope within it holds. */
+  #touchesMemory(symbol: Symbol): boolean {
+    return isTerminal(symbol)
+      ? this.#terminals[symbol >> 1]?.kind === 'distinct'
+      : this.#at(symbol).touchesMemory;
+  }
+
+  #markMemory(users: Users, first: number): void {
     const agenda: number[] = [];
     const mark = (at: number): void => {
       const draft = this.#drafts[at] as Draft;
@@ -222,22 +278,25 @@ export class RuleBuilder {
       draft.touchesMemory = true;
       agenda.push(at);
     };
-    for (const [at, { productions }] of this.#drafts.entries()) {
-      const hasDistinct = productions.some((production) =>
-        production.some((one) => isTerminal(one) && this.#terminals[one >> 1]?.kind === 'distinct'),
-      );
-      if (hasDistinct) mark(at);
+    for (let at = first; at < this.#drafts.length; at++) {
+      const { productions } = this.#drafts[at] as Draft;
+      if (productions.some((production) => production.some((one) => this.#touchesMemory(one)))) mark(at);
     }
     for (let at = agenda.pop(); at !== undefined; at = agenda.pop()) {
-      for (const user of users[at] ?? []) mark(user);
+      for (const user of users.get(at) ?? []) mark(user);
     }
   }
 
-  #users(): Users {
-    const users = this.#drafts.map((): number[] => []);
-    for (const [at, { productions }] of this.#drafts.entries()) {
-      for (const production of productions) {
-        for (const symbol of production) if (!isTerminal(symbol)) users[symbol >> 1]?.push(at);
+  #users(first: number): Users {
+    const users = new Map<number, number[]>();
+    for (let at = first; at < this.#drafts.length; at++) {
+      for (const production of (this.#drafts[at] as Draft).productions) {
+        for (const symbol of production) {
+          if (isTerminal(symbol) || symbol >> 1 < first) continue;
+          const own = users.get(symbol >> 1);
+          if (own) own.push(at);
+          else users.set(symbol >> 1, [at]);
+        }
       }
     }
     return users;

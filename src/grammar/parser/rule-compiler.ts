@@ -23,6 +23,7 @@ export class RuleCompiler {
   readonly #tokens: TokenNames;
   readonly #builder: RuleBuilder;
   readonly #grammars = new Map<Grammar, Symbol>();
+  readonly #laters = new Map<Rule, Symbol>();
   #depth = 0;
 
   constructor(regular: RegularLanguages, tokens: TokenNames) {
@@ -94,6 +95,8 @@ export class RuleCompiler {
           return named(rule.name);
         case 'grammar':
           return { symbol: this.#grammar(rule.grammar) };
+        case 'later':
+          return { symbol: this.#later(rule) };
         case 'members':
           return { symbol: this.#members(rule, named) };
         case 'scope':
@@ -102,6 +105,15 @@ export class RuleCompiler {
     } finally {
       this.#depth--;
     }
+  }
+
+  #later(rule: Extract<Rule, { readonly kind: 'later' }>): Symbol {
+    let symbol = this.#laters.get(rule);
+    if (symbol === undefined) {
+      symbol = this.#builder.later(() => this.#grammar(rule.grammar()));
+      this.#laters.set(rule, symbol);
+    }
+    return symbol;
   }
 
   #members(rule: Extract<Rule, { readonly kind: 'members' }>, named: (name: string) => Made): Symbol {

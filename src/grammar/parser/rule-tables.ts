@@ -36,7 +36,7 @@ export const NO_TOKENS: TokenNames = { size: 0, specialToken: () => undefined };
 
 /** A nonterminal as the parser needs it. */
 export interface Nonterminal {
-  /** Where its productions begin in `places`; none where nothing matches. */
+  /** Where its productions begin in `places`; none where nothing matches. To ask may make them, and the tables longer. */
   readonly starts: readonly number[];
   readonly isNullable: boolean;
   /** True when the texts of its `distinct` terminals count in the scope around it. */
@@ -46,7 +46,7 @@ export interface Nonterminal {
 }
 
 /**
- * A grammar as tables. A place is a dot in a production: `symbols[place]` stands behind it and `place + 1` is the next one. A
+ * A grammar as tables, which grow where a part is made later. A place is a dot in a production: `symbols[place]` stands behind it and `place + 1` is the next one. A
  * repetition has one place, whose items count up to `max` instead of moving on. Members have one before each value, and three more.
  */
 export interface RuleTables {

@@ -55,23 +55,38 @@ export class RegularLanguages {
   texts(regex: Regex, most: number): string[] | undefined {
     const found: Uint8Array[] = [];
     const decoder = new TextDecoder('utf-8', { fatal: true });
-    const open: { language: Language; path: readonly number[] }[] = [];
+    const open: Place[] = [];
     const start = this.compiler.compile(regex);
-    if (this.liveness.isLive(start)) open.push({ language: start, path: [] });
+    if (this.liveness.isLive(start)) open.push({ language: start, byte: 0, length: 0 });
     for (let at = open.pop(); at; at = open.pop()) {
       // Each open place leads to a text of its own, but for the one that a place itself is.
-      if (this.languages.isNullable(at.language)) found.push(Uint8Array.from(at.path));
+      if (this.languages.isNullable(at.language)) found.push(bytesTo(at));
       if (found.length > most) return undefined;
       const next = [...this.liveness.transitions(at.language)].reverse();
       for (const [bytes, language] of next) {
         if (!this.liveness.isLive(language)) continue;
-        for (const byte of bytes.reverse()) open.push({ language, path: [...at.path, byte] });
+        for (const byte of bytes.reverse()) open.push({ language, byte, before: at, length: at.length + 1 });
       }
       if (found.length + open.length > most) return undefined;
-      this.languages.fuel.spend(at.path.length);
     }
+    this.languages.fuel.spend(found.reduce((sum, bytes) => sum + bytes.length, 0));
     return found.map((bytes) => decoder.decode(bytes)).sort();
   }
+}
+
+/** Where some bytes lead in a language. */
+interface Place {
+  readonly language: Language;
+  /** The last of them, behind those of the place before. */
+  readonly byte: number;
+  readonly before?: Place;
+  readonly length: number;
+}
+
+function bytesTo(place: Place): Uint8Array {
+  const bytes = new Uint8Array(place.length);
+  for (let at: Place | undefined = place; at?.before; at = at.before) bytes[at.length - 1] = at.byte;
+  return bytes;
 }
 
 /** True when the whole text matches; spends `fuel` or the usual amount. */

@@ -1,45 +1,105 @@
-import type { Fuel } from '../fuel.ts';
+import { Fuel } from '../fuel.ts';
 import type { Grammar, Rule } from '../grammar.ts';
 import type { Regex } from '../regex/regex.ts';
 import { ArrayRules } from './emit-array.ts';
 import { ObjectRules } from './emit-object.ts';
 import type { Expander } from './expand.ts';
-import { anyStringRegex, JsonSpelling } from './json-string.ts';
-import { numberRegex } from './number-regex.ts';
-import { isSurelyWritten, isTooFine, type Numbers } from './numbers.ts';
-import { choice, text } from './regexes.ts';
+import type { JsonSpelling } from './json-string.ts';
+import { PlainSchemas } from './plain.ts';
 import type { RuleWriter } from './rule-writer.ts';
-import { inOrder, oneOf, reference, terminal } from './rules.ts';
+import { inOrder, NOTHING_MORE, oneOf, reference, terminal } from './rules.ts';
+import { ScalarRegexes } from './scalars.ts';
 import type { Term, Values } from './shapes.ts';
 import type { Spacing } from './spacing.ts';
-import { type Texts, textsRegex } from './strings.ts';
 
-/** Writes the rules of terms, each once: a schema that refers to itself becomes a rule that does. */
-export class Emitter implements RuleWriter {
+/** What all grammars of a schema share: that of its root, and those of the terms that are written later. */
+export class SchemaRules {
   readonly expander: Expander;
   readonly spacing: Spacing;
-  readonly #rules = new Map<string, Rule>();
-  readonly #made = new Map<string, Rule>();
-  readonly #regexes = new Map<string, Regex>();
-  readonly #ids = new Map<Regex, number>();
-  readonly spelling = new JsonSpelling();
-  /** Terminals that are known to have a text. */
-  readonly someText = new Set<Regex>();
-  readonly #open: { name: string; term: Term }[] = [];
+  readonly scalars = new ScalarRegexes();
+  readonly #plain: PlainSchemas;
+  readonly #laters = new Map<string, Rule>();
+  readonly #scalars = new Map<Regex, Rule>();
 
   constructor(expander: Expander, spacing: Spacing) {
     this.expander = expander;
     this.spacing = spacing;
+    this.#plain = new PlainSchemas(expander);
+  }
+
+  /**
+   * What stands for a term whose rules are written when a text comes to it; undefined for one of which only that tells whether it
+   * can be held to, and has a value at all.
+   */
+  later(term: Term): Rule | undefined {
+    let rule = this.#laters.get(term.key);
+    if (rule) return rule;
+    const kind = this.#plain.kindOf(term);
+    if (!kind) return undefined;
+    rule = kind === 'scalar' ? this.#laterScalar(term) : once(() => this.#write(term));
+    this.#laters.set(term.key, rule);
+    return rule;
+  }
+
+  /** Scalars that are alike are one, by whichever terms. */
+  #laterScalar(term: Term): Rule {
+    const regex = this.scalars.of(this.expander.values(term), false, this.expander.fuel);
+    let rule = this.#scalars.get(regex);
+    if (!rule) {
+      rule = once(() => ({ root: 'root', rules: new Map([['root', terminal(regex)]]) }));
+      this.#scalars.set(regex, rule);
+    }
+    return rule;
+  }
+
+  /** The work is as bounded as what a plain schema may say in one place. */
+  #write(term: Term): Grammar {
+    this.expander.refuel(new Fuel('a part of the schema', { units: PLAIN_UNITS }));
+    return new Emitter(this).grammar(term);
+  }
+}
+
+const PLAIN_UNITS = 250_000;
+
+function once(make: () => Grammar): Rule {
+  let grammar: Grammar | undefined;
+  return { kind: 'later', grammar: () => (grammar ??= make()) };
+}
+
+/** Writes the rules of terms, each once: a schema that refers to itself becomes a rule that does. */
+export class Emitter implements RuleWriter {
+  readonly #shared: SchemaRules;
+  readonly #rules = new Map<string, Rule>();
+  readonly #made = new Map<string, Rule>();
+  readonly #open: { name: string; term: Term }[] = [];
+
+  constructor(shared: SchemaRules) {
+    this.#shared = shared;
+  }
+
+  get expander(): Expander {
+    return this.#shared.expander;
+  }
+
+  get spacing(): Spacing {
+    return this.#shared.spacing;
   }
 
   get fuel(): Fuel {
     return this.expander.fuel;
   }
 
+  get spelling(): JsonSpelling {
+    return this.#shared.scalars.spelling;
+  }
+
+  get someText(): Set<Regex> {
+    return this.#shared.scalars.someText;
+  }
+
   /** The grammar of what satisfies a term. */
-  grammar(term: Term): Grammar {
-    const around = terminal(this.spacing.around);
-    this.define('root', inOrder(around, this.ruleOf(term), around));
+  grammar(term: Term, around: Rule = NOTHING_MORE): Grammar {
+    this.define('root', inOrder(around, this.#ownRule(term), around));
     for (let next = this.#open.pop(); next; next = this.#open.pop()) {
       const { name, term: of } = next;
       const values = this.expander.values(of);
@@ -58,17 +118,19 @@ export class Emitter implements RuleWriter {
 
   /** What stands for a term in other rules. */
   ruleOf(term: Term): Rule {
-    let rule = this.#made.get(term.key);
-    if (!rule) {
-      const values = this.expander.values(term);
-      if (values.arrays.length === 0 && values.objects.length === 0) rule = terminal(this.scalars(values));
-      else {
-        const name = `v${this.#made.size}`;
-        rule = reference(name);
-        this.#open.push({ name, term });
-      }
-      this.#made.set(term.key, rule);
+    return this.#made.get(term.key) ?? this.#shared.later(term) ?? this.#ownRule(term);
+  }
+
+  #ownRule(term: Term): Rule {
+    let rule: Rule;
+    const values = this.expander.values(term);
+    if (values.arrays.length === 0 && values.objects.length === 0) rule = terminal(this.scalars(values));
+    else {
+      const name = `v${this.#made.size}`;
+      rule = reference(name);
+      this.#open.push({ name, term });
     }
+    this.#made.set(term.key, rule);
     return rule;
   }
 
@@ -80,63 +142,7 @@ export class Emitter implements RuleWriter {
   }
 
   /** What is neither array nor object of a set; where `isCanonical`, one spelling a value. */
-  scalars({ words, numbers, strings }: Values, isCanonical = false): Regex {
-    const key = JSON.stringify([
-      isCanonical,
-      [...words],
-      numbers.map(keyOf),
-      strings.map((set) => this.#keyOfTexts(set)),
-    ]);
-    return this.#once(key, () =>
-      choice(
-        ...Array.from(words, text),
-        ...numbers.map((set) => this.#numbers(set, isCanonical)),
-        ...strings.map((set) => this.#strings(set, isCanonical)),
-      ),
-    );
+  scalars(values: Values, isCanonical = false): Regex {
+    return this.#shared.scalars.of(values, isCanonical, this.fuel);
   }
-
-  #numbers(set: Numbers, isCanonical: boolean): Regex {
-    if (isTooFine(set))
-      this.fuel.refuse('numbers that are no multiples of one have too many remainders to tell apart');
-    return this.#once(`${isCanonical} ${keyOf(set)}`, () => {
-      const regex = numberRegex(set, isCanonical);
-      if (isSurelyWritten(set)) this.someText.add(regex);
-      return regex;
-    });
-  }
-
-  #strings(set: Texts, isCanonical: boolean): Regex {
-    if (set.kind === 'list' || set.languages.length > 0 || isCanonical)
-      return this.spelling.quoted(textsRegex(set));
-    return this.#once(`${set.min} ${set.max}`, () => anyStringRegex(set.min, set.max));
-  }
-
-  #keyOfTexts(set: Texts): unknown {
-    if (set.kind === 'list') return [...set.values];
-    return { min: set.min, max: String(set.max), languages: set.languages.map((one) => this.#idOf(one)) };
-  }
-
-  #idOf(language: Regex): number {
-    const id = this.#ids.get(language) ?? this.#ids.size;
-    this.#ids.set(language, id);
-    return id;
-  }
-
-  /** Sets that are alike share one regex, which is compiled once. */
-  #once(key: string, make: () => Regex): Regex {
-    let regex = this.#regexes.get(key);
-    if (!regex) {
-      regex = make();
-      this.#regexes.set(key, regex);
-    }
-    return regex;
-  }
-}
-
-function keyOf(set: Numbers): string {
-  if (set.kind === 'list') return JSON.stringify([...set.values]);
-  return JSON.stringify({ ...set, without: [...set.without] }, (_, value: unknown) =>
-    typeof value === 'bigint' ? String(value) : value,
-  );
 }

@@ -27,8 +27,8 @@ const MOST_EVALUATED = 6;
 export class Expander implements Terms {
   readonly document: SchemaDocument;
   readonly languages: RegularLanguages;
-  readonly fuel: Fuel;
-  readonly #options: SchemaOptions;
+  readonly options: SchemaOptions;
+  #fuel: Fuel;
   readonly #terms = new Map<string, Values>();
   readonly #nodes = new Map<SchemaNode, Values>();
   readonly #keywords = new Map<SchemaNode, Keywords>();
@@ -41,8 +41,18 @@ export class Expander implements Terms {
   constructor(document: SchemaDocument, languages: RegularLanguages, fuel: Fuel, options: SchemaOptions) {
     this.document = document;
     this.languages = languages;
-    this.fuel = fuel;
-    this.#options = options;
+    this.#fuel = fuel;
+    this.options = options;
+  }
+
+  get fuel(): Fuel {
+    return this.#fuel;
+  }
+
+  /** What is asked from now on is other work. */
+  refuel(fuel: Fuel): void {
+    this.#fuel = fuel;
+    this.languages.languages.fuel = fuel;
   }
 
   /** What satisfies a term. */
@@ -116,15 +126,16 @@ export class Expander implements Terms {
     if (!keywords) {
       keywords = readKeywords(node, {
         document: this.document,
-        options: this.#options,
-        pattern: (source, keyword, pointer) => this.#pattern(source, keyword, pointer),
+        options: this.options,
+        pattern: (source, keyword, pointer) => this.pattern(source, keyword, pointer),
       });
       this.#keywords.set(node, keywords);
     }
     return keywords;
   }
 
-  #pattern(source: string, keyword: string, pointer: string): Regex {
+  /** The texts in which a pattern is found. Throws `SCHEMA_UNSUPPORTED` and `GRAMMAR_INVALID` with its place. */
+  pattern(source: string, keyword: string, pointer: string): Regex {
     let language = this.#patterns.get(source);
     if (!language) {
       const problems = {

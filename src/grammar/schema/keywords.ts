@@ -331,6 +331,11 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['unevaluatedProperties', schema('unevaluatedProperties')],
 ]);
 
+/** True for words that say nothing of a value: annotations, and what is read with the document. */
+export function saysNothing(keyword: string): boolean {
+  return (READERS.get(keyword) ?? silent) === silent;
+}
+
 /** What the keywords of a schema say. Throws `GRAMMAR_INVALID` and `SCHEMA_UNSUPPORTED` with the keyword's place. */
 export function readKeywords(node: SchemaNode, more: Omit<Place, 'keyword' | 'pointer' | 'node'>): Keywords {
   const keywords: Keywords = {

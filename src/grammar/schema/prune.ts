@@ -2,6 +2,7 @@ import type { Grammar, Rule } from '../grammar.ts';
 import type { Regex } from '../regex/regex.ts';
 import { hasMembers } from '../parser/member-table.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
+import { mayBeEmpty } from './regexes.ts';
 import { inOrder, NO_RULE, NOTHING_MORE, oneOf } from './rules.ts';
 
 type MembersRule = Extract<Rule, { readonly kind: 'members' }>;
@@ -111,6 +112,7 @@ class Trim {
       case 'token-id':
       case 'any-token':
       case 'grammar':
+      case 'later':
         return true;
     }
   }
@@ -152,6 +154,7 @@ class Trim {
       case 'token-id':
       case 'any-token':
       case 'grammar':
+      case 'later':
         return rule;
     }
   }
@@ -171,32 +174,10 @@ class Trim {
   #isEmpty(regex: Regex): boolean {
     let isEmpty = this.#empty.get(regex);
     if (isEmpty === undefined) {
-      isEmpty = this.#mayBeEmpty(regex) && this.#languages.isEmpty(regex);
+      isEmpty = mayBeEmpty(regex, this.#someText) && this.#languages.isEmpty(regex);
       this.#empty.set(regex, isEmpty);
       if (isEmpty) this.hasEmpty = true;
     }
     return isEmpty;
-  }
-
-  /** False where a look at the operators tells that there is a text. */
-  #mayBeEmpty(regex: Regex): boolean {
-    if (this.#someText.has(regex)) return false;
-    switch (regex.kind) {
-      case 'text':
-      case 'multiple':
-        return false;
-      case 'set':
-        return regex.ranges.length === 0;
-      case 'sequence':
-        return regex.parts.some((part) => this.#mayBeEmpty(part));
-      case 'choice':
-        return regex.parts.every((part) => this.#mayBeEmpty(part));
-      case 'repeat':
-        return regex.min > 0 && this.#mayBeEmpty(regex.part);
-      case 'never':
-      case 'both':
-      case 'not':
-        return true;
-    }
   }
 }

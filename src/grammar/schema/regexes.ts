@@ -89,3 +89,25 @@ export function ofLength(min: number, max: number): Regex {
   if (min === 1 && max === Infinity) return ONE_CHARACTER_OR_MORE;
   return repeat(ANY_CHARACTER, min, max);
 }
+
+/** False where a look at the operators tells that there is a text; `someText` are languages that are known to have one. */
+export function mayBeEmpty(regex: Regex, someText?: ReadonlySet<Regex>): boolean {
+  if (someText?.has(regex)) return false;
+  switch (regex.kind) {
+    case 'text':
+    case 'multiple':
+      return false;
+    case 'set':
+      return regex.ranges.length === 0;
+    case 'sequence':
+      return regex.parts.some((part) => mayBeEmpty(part, someText));
+    case 'choice':
+      return regex.parts.every((part) => mayBeEmpty(part, someText));
+    case 'repeat':
+      return regex.min > 0 && mayBeEmpty(regex.part, someText);
+    case 'never':
+    case 'both':
+    case 'not':
+      return true;
+  }
+}

@@ -2,11 +2,12 @@ import { Fuel } from '../fuel.ts';
 import type { Grammar } from '../grammar.ts';
 import { RegularLanguages } from '../regex/regular-languages.ts';
 import { SchemaDocument } from './document.ts';
-import { Emitter } from './emit.ts';
+import { Emitter, SchemaRules } from './emit.ts';
 import { Expander } from './expand.ts';
 import { copyJson } from './json-value.ts';
 import { invalid, type SchemaOptions } from './options.ts';
 import { pruned } from './prune.ts';
+import { terminal } from './rules.ts';
 import { termOf } from './shapes.ts';
 import { spacingOf } from './spacing.ts';
 
@@ -23,8 +24,10 @@ export function schemaGrammar(
   const document = new SchemaDocument(copyJson(schema));
   const languages = new RegularLanguages(fuel);
   const expander = new Expander(document, languages, fuel, options);
-  const emitter = new Emitter(expander, spacingOf(options.whitespace));
-  const grammar = pruned(emitter.grammar(termOf([document.root])), languages, emitter.someText);
+  const spacing = spacingOf(options.whitespace);
+  const emitter = new Emitter(new SchemaRules(expander, spacing));
+  const whole = emitter.grammar(termOf([document.root]), terminal(spacing.around));
+  const grammar = pruned(whole, languages, emitter.someText);
   return grammar ?? invalid('', 'no value satisfies the schema');
 }
 

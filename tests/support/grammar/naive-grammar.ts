@@ -75,6 +75,10 @@ export class NaiveRecognizer {
         return this.#of(grammar.rules.get(rule.name) as Rule, grammar, start, memory);
       case 'grammar':
         return this.#of(rule.grammar.rules.get(rule.grammar.root) as Rule, rule.grammar, start, memory);
+      case 'later': {
+        const later = rule.grammar();
+        return this.#of(later.rules.get(later.root) as Rule, later, start, memory);
+      }
       case 'distinct':
         return this.#distinct(rule.regex, start, memory);
       case 'members':

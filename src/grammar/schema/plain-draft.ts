@@ -1,0 +1,236 @@
+import { isRocmforgeError } from '../../base/errors.ts';
+import { decimalOf, remainders } from './decimal.ts';
+import type { SchemaNode } from './document.ts';
+import type { Expander } from './expand.ts';
+import { type Json, type JsonObject, isArray, isObject, pointerTo } from './json-value.ts';
+import { saysNothing } from './keywords.ts';
+import { mayBeEmpty } from './regexes.ts';
+
+/** A schema whose keywords can all be held to, and are fulfilled by a value if those of other schemas are. */
+export interface PlainDraft {
+  readonly node: SchemaNode;
+  /** Schemas that a value has to satisfy, or a part of it that has to be there; among them those of the value itself. */
+  readonly required: SchemaNode[];
+  readonly inPlace: SchemaNode[];
+  /** Schemas of parts that may be left out. */
+  readonly optional: SchemaNode[];
+  /** What it costs to write its rules, in members and values. */
+  weight: number;
+  /** How many schemas stand in each other's place. */
+  depth: number;
+  /** No value is an array or object. */
+  isScalar: boolean;
+}
+
+/** A plain schema while it is read; readers tell whether it still is one. */
+interface Reading extends PlainDraft {
+  readonly schema: JsonObject;
+  readonly expander: Expander;
+}
+
+type Reader = (of: Reading) => boolean;
+
+const SCALARS = new Set(['null', 'boolean', 'number', 'integer', 'string']);
+const TYPES = new Set([...SCALARS, 'array', 'object']);
+
+const MOST_COUNTED = 1_000_000;
+/** Beyond this, JavaScript does not tell all integers apart. */
+const FAR = 1e15;
+const MOST_REMAINDERS = 10_000n;
+const LONGEST_PATTERN = 512;
+
+/** Keywords that plain schemas have, by what they are read together with. */
+const FAMILIES: ReadonlyMap<string, string> = new Map([
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'].map(
+    (word) => [word, 'numbers'] as const,
+  ),
+  ...['minLength', 'maxLength', 'pattern', 'format'].map((word) => [word, 'strings'] as const),
+  ...['prefixItems', 'items', 'minItems', 'maxItems'].map((word) => [word, 'arrays'] as const),
+  ...['properties', 'required', 'additionalProperties'].map((word) => [word, 'objects'] as const),
+  ...['type', 'enum', 'const', '$ref', 'allOf', 'anyOf'].map((word) => [word, word] as const),
+]);
+
+const READERS: ReadonlyMap<string, Reader> = new Map([
+  ['type', readType],
+  ['numbers', readNumbers],
+  ['strings', readStrings],
+  ['arrays', readArrays],
+  ['objects', readObjects],
+  ['enum', (of) => readValues(of, of.schema.get('enum'))],
+  ['const', (of) => readValues(of, [of.schema.get('const') ?? null])],
+  ['$ref', readReference],
+  ['allOf', (of) => readInPlace(of, of.schema.get('allOf'), 1)],
+  ['anyOf', (of) => readInPlace(of, of.schema.get('anyOf'), Infinity)],
+]);
+
+/** With these, nothing else says anything but `type` beside values. */
+const ALONE: ReadonlyMap<string, readonly string[]> = new Map([
+  ['enum', ['type']],
+  ['const', ['type']],
+  ['$ref', []],
+  ['allOf', []],
+  ['anyOf', []],
+]);
+
+/**
+ * Looks at the keywords of a schema: types, bounds, members and items, lists of scalars, references and alternatives are plain, as
+ * most schemas are. Undefined for what is said otherwise, or wrongly: whoever reads it says how.
+ */
+export function plainDraft(node: SchemaNode, expander: Expander): PlainDraft | undefined {
+  const { value } = node;
+  if (!isObject(value)) return undefined;
+  const families = new Set<string>();
+  for (const keyword of value.keys()) {
+    const family = FAMILIES.get(keyword);
+    if (family !== undefined) families.add(family);
+    else if (!saysNothing(keyword)) return undefined;
+  }
+  for (const family of families) {
+    const beside = ALONE.get(family);
+    if (beside && ![...families].every((other) => other === family || beside.includes(other)))
+      return undefined;
+  }
+  const parts = { required: [], inPlace: [], optional: [] };
+  const reading: Reading = { node, schema: value, expander, ...parts, weight: 1, depth: 0, isScalar: false };
+  for (const family of families) if (!READERS.get(family)?.(reading)) return undefined;
+  return reading;
+}
+
+function readType(of: Reading): boolean {
+  const types = typesOf(of);
+  of.isScalar = types?.every((type) => SCALARS.has(type)) ?? false;
+  return types !== undefined;
+}
+
+/** Undefined where they are none. */
+function typesOf({ schema }: Reading): readonly string[] | undefined {
+  const value = schema.get('type') ?? null;
+  const types = typeof value === 'string' ? [value] : isArray(value) ? value : [];
+  const areKnown = types.length > 0 && types.every((type) => typeof type === 'string' && TYPES.has(type));
+  return areKnown ? (types as readonly string[]) : undefined;
+}
+
+function readNumbers({ schema }: Reading): boolean {
+  const bounds = (...keywords: string[]): Json[] => keywords.flatMap((keyword) => schema.get(keyword) ?? []);
+  const low = bounds('minimum', 'exclusiveMinimum');
+  const high = bounds('maximum', 'exclusiveMaximum');
+  const areNear = [...low, ...high].every((bound) => typeof bound === 'number' && Math.abs(bound) < FAR);
+  if (!areNear) return false;
+  // Between them there is an integer.
+  if (Math.min(...(high as number[])) - Math.max(...(low as number[])) < 2) return false;
+  const step = schema.get('multipleOf');
+  if (step === undefined) return true;
+  if (low.length > 0 || high.length > 0) return false;
+  return (
+    typeof step === 'number' && step >= 1e-9 && step <= 1e9 && remainders(decimalOf(step)) <= MOST_REMAINDERS
+  );
+}
+
+/** The counts of two keywords, both included; undefined where they are none, or out of order. */
+function countsOf(
+  { schema }: Reading,
+  least: string,
+  most: string,
+): { min: number; max: number } | undefined {
+  const [min = 0, max = Infinity] = [schema.get(least), schema.get(most)];
+  const isCount = (value: Json): value is number =>
+    typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED;
+  if (!isCount(min) || !(max === Infinity || isCount(max)) || min > max) return undefined;
+  return { min, max };
+}
+
+function readStrings(of: Reading): boolean {
+  const { schema, node, expander } = of;
+  if (!countsOf(of, 'minLength', 'maxLength')) return false;
+  const format = schema.get('format') ?? '';
+  if (typeof format !== 'string') return false;
+  if (schema.has('format') && expander.options.formats === 'assertion') return false;
+  const pattern = schema.get('pattern');
+  if (pattern === undefined) return true;
+  if (typeof pattern !== 'string' || pattern.length > LONGEST_PATTERN) return false;
+  if (schema.has('minLength') || schema.has('maxLength')) return false;
+  const language = ifRight(() => expander.pattern(pattern, 'pattern', pointerTo(node.pointer, 'pattern')));
+  return language !== undefined && !mayBeEmpty(language);
+}
+
+function readArrays(of: Reading): boolean {
+  const { schema } = of;
+  const counts = countsOf(of, 'minItems', 'maxItems');
+  const prefix = schema.has('prefixItems') ? schema.get('prefixItems') : [];
+  if (!counts || !isArray(prefix) || (prefix.length === 0 && schema.has('prefixItems'))) return false;
+  of.weight += prefix.length;
+  const items = schema.get('items') ?? true;
+  const isNeeded = counts.min > prefix.length;
+  return prefix.every((item) => readPart(of, item, true)) && readPart(of, items, isNeeded);
+}
+
+function readObjects(of: Reading): boolean {
+  const { schema } = of;
+  const properties = schema.has('properties') ? schema.get('properties') : new Map<string, Json>();
+  const required = schema.has('required') ? schema.get('required') : [];
+  if (!isObject(properties) || !isArray(required)) return false;
+  // Names that nothing declares come in any order, of which there are many.
+  if (!required.every((name) => typeof name === 'string' && properties.has(name))) return false;
+  of.weight += properties.size;
+  const names = new Set(required);
+  for (const [name, property] of properties) if (!readPart(of, property, names.has(name))) return false;
+  return readPart(of, schema.get('additionalProperties') ?? true, false);
+}
+
+/** The schema of a member or item. */
+function readPart({ expander, node, required, optional }: Reading, value: Json, isNeeded: boolean): boolean {
+  if (typeof value === 'boolean') return value || !isNeeded;
+  if (!isObject(value)) return false;
+  (isNeeded ? required : optional).push(expander.document.node(value, node.pointer, node.base));
+  return true;
+}
+
+function readValues(of: Reading, values: Json | undefined): boolean {
+  if (!isArray(values) || values.length === 0) return false;
+  if (values.some((value) => isArray(value) || isObject(value))) return false;
+  of.weight += values.length;
+  of.isScalar = true;
+  const types = of.schema.has('type') ? typesOf(of) : [...TYPES];
+  return types !== undefined && values.every((value) => types.some((type) => isOfType(value, type)));
+}
+
+function isOfType(value: Json, type: string): boolean {
+  if (type === 'null') return value === null;
+  return type === 'integer' ? Number.isInteger(value) : typeof value === type;
+}
+
+function readReference(of: Reading): boolean {
+  const { schema, node, expander } = of;
+  const reference = schema.get('$ref');
+  if (typeof reference !== 'string') return false;
+  const target = ifRight(() => expander.document.resolve(reference, node, '$ref'));
+  return target !== undefined && addInPlace(of, target);
+}
+
+function readInPlace(of: Reading, schemas: Json | undefined, most: number): boolean {
+  const { node, expander } = of;
+  if (!isArray(schemas) || schemas.length === 0 || schemas.length > most) return false;
+  of.isScalar = true;
+  return schemas.every(
+    (schema) => isObject(schema) && addInPlace(of, expander.document.node(schema, node.pointer, node.base)),
+  );
+}
+
+function addInPlace(of: Reading, node: SchemaNode): boolean {
+  if (typeof node.value === 'boolean') return false;
+  of.isScalar = true;
+  of.required.push(node);
+  of.inPlace.push(node);
+  return true;
+}
+
+/** Undefined where it throws that a schema is wrong or not supported. */
+function ifRight<Of>(make: () => Of): Of | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (isRocmforgeError(error, 'GRAMMAR_INVALID') || isRocmforgeError(error, 'SCHEMA_UNSUPPORTED'))
+      return undefined;
+    throw error;
+  }
+}

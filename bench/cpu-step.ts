@@ -108,8 +108,8 @@ class Bench {
       const rowBytes = weightRowBytes(weight);
       using pinned = this.device.createPinned(weight.rows * rowBytes, 'file');
       weight.format.fillRandom(pinned.bytes, Math.random, 0.02);
-      const rows = { pinned, offset: 0, firstRow: 0, rowCount: weight.rows };
-      this.stream.pack(packed, 0, rows, range);
+      const rows = { part: 0, firstRow: 0, rowCount: weight.rows };
+      this.stream.pack(packed, rows, { pinned, offset: 0 }, range);
       await this.stream.synchronize();
       ranges.set(packed, range);
     }

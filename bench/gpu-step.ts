@@ -40,17 +40,16 @@ interface InputWork extends Work {
 async function fillWeights(device: Device, plan: ExecutionPlan): Promise<void> {
   await using stream = device.createStream('weights');
   using pinned = device.createPinned(CHUNK_BYTES, 'random blocks');
-  const formats = new Set(plan.weights.flatMap(({ job }) => job.weight.parts.map((part) => part.format)));
+  const formats = new Set(plan.weights.flatMap(({ packed }) => packed.parts.map((part) => part.format)));
   for (const format of formats) {
     format.fillRandom(pinned.bytes, Math.random, 0.02);
-    for (const { job } of plan.weights) {
-      const { weight, target } = job;
-      weight.parts.forEach((part, index) => {
+    for (const { packed, range } of plan.weights) {
+      packed.parts.forEach((part, index) => {
         if (part.format !== format) return;
         const step = Math.max(1, Math.floor(CHUNK_BYTES / weightRowBytes(part)));
         for (let firstRow = 0; firstRow < part.rows; firstRow += step) {
           const rowCount = Math.min(step, part.rows - firstRow);
-          stream.pack(weight, index, { pinned, offset: 0, firstRow, rowCount }, target);
+          stream.pack(packed, { part: index, firstRow, rowCount }, { pinned, offset: 0 }, range);
         }
       });
     }

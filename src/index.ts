@@ -42,7 +42,7 @@ export { DeviceTensor, type TensorShape } from './load/device-tensor.ts';
 export { GgufLoader, type GgufLoaderOptions } from './load/gguf-loader.ts';
 export type { LazyTensor, TensorState } from './load/lazy-tensor.ts';
 export type { LoadBreakdown, LoadPhase, PhaseTime } from './load/load-clock.ts';
-export type { DecodePlace } from './load/weight-job.ts';
+export type { DecodePlace } from './load/chunk.ts';
 export type { LoadProgress } from './load/load-progress.ts';
 export { LoadTrace, type TraceEvent, type TraceSpan } from './load/load-trace.ts';
 export type { LoaderSizes } from './load/loader-sizes.ts';

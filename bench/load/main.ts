@@ -17,11 +17,11 @@ import { openDevice } from '../../src/node/devices.ts';
 import { openGguf } from '../../src/node/index.ts';
 import { openDecoder } from '../../src/node/open-cpu.ts';
 import { writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
-import { type LoadMeasurement, measureLoad } from './measure-load.ts';
+import { decodedOn, type LoadMeasurement, measureLoad } from './measure-load.ts';
 import { printModes } from './modes.ts';
 import { printRepeats } from './repeats.ts';
 import { printSweeps, printTensorSizes } from './sweeps.ts';
-import type { WeightJob } from '../../src/load/weight-job.ts';
+import type { LazyTensor } from '../../src/load/lazy-tensor.ts';
 import { busyShares, timelineSvg } from './timeline.ts';
 
 // How fast weights come onto a device: the synchronous way against ours, sweeps, load modes, a trace and its picture.
@@ -63,20 +63,19 @@ await using decoder = await openDecoder();
     const beforePlan = performance.now();
     await using plan = await ExecutionPlan.fromGguf(source, loader, { weights, context: 512 });
     const planned = performance.now() - beforePlan;
-    const planJobs = plan.weights.map(({ job }) => job);
-    const jobs = planJobs.map((job) => ({ ...job, decode: 'host' as const }));
+    const onHost = decodedOn('host', plan.weights, loader);
     const options: LoaderOptions = weights === 'blocks' ? {} : { ...DECODING_SIZES, decoder };
-    const sync = await measureLoad(device, jobs, { ...options, ...SYNCHRONOUS }, 1);
-    const ours = await measureLoad(device, jobs, options, rounds);
+    const sync = await measureLoad(device, onHost, { ...options, ...SYNCHRONOUS }, 1);
+    const ours = await measureLoad(device, onHost, options, rounds);
     console.log(`\nweights as ${weights}, planned and allocated in ${ms(planned)}`);
     console.log(row('synchronous', sync));
     console.log(row('asynchronous', ours));
     console.log(`${(sync.seconds / ours.seconds).toFixed(2)} times as fast`);
-    if (planJobs.some(({ decode }) => decode === 'device')) {
-      console.log(row('on the device', await measureLoad(device, planJobs, {}, rounds)));
+    if (weights !== 'blocks' && device.readyToDecode) {
+      console.log(row('on the device', await measureLoad(device, plan.weights, {}, rounds)));
     }
-    await drawTimeline(weights, device, { jobs, options });
-    if (!values.quick) await printSweeps(device, jobs, options, rounds);
+    await drawTimeline(weights, device, { weights: onHost, options });
+    if (!values.quick) await printSweeps(device, onHost, options, rounds);
   }
   if (!values.quick) {
     console.log('\nGB/s by size of tensor');
@@ -95,16 +94,16 @@ if (!values.quick) {
 async function drawTimeline(
   name: string,
   device: Device,
-  { jobs, options }: { jobs: readonly WeightJob[]; options: LoaderOptions },
+  { weights, options }: { weights: readonly LazyTensor[]; options: LoaderOptions },
 ): Promise<void> {
   const trace = new LoadTrace();
   await using loader = new AsyncModelLoader(device, { ...options, trace });
-  await loader.load(jobs);
+  await loader.load(weights);
   let best = Number.POSITIVE_INFINITY;
   let shares: string[] = [];
   for (let round = 0; round < Math.max(rounds, 5); round++) {
     trace.clear();
-    const { seconds } = await loader.load(jobs);
+    const { seconds } = await loader.load(weights);
     if (seconds >= best) continue;
     best = seconds;
     shares = sharesOf(trace);

@@ -1,7 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Device } from '../../src/device/index.ts';
 import { AsyncModelLoader, type LoaderOptions, type LoadReport } from '../../src/load/async-model-loader.ts';
-import type { WeightJob } from '../../src/load/weight-job.ts';
+import type { DecodePlace } from '../../src/load/chunk.ts';
+import { LazyTensor } from '../../src/load/lazy-tensor.ts';
 
 /** The quickest of several loads, and what it cost the process. */
 export interface LoadMeasurement extends LoadReport {
@@ -16,10 +17,24 @@ export interface LoadMeasurement extends LoadReport {
   readonly grownMebibytes: number;
 }
 
-/** Loads the jobs `rounds` times after one that pins the ring and starts the threads. */
+/** The same weights in the same memory, decoded elsewhere. */
+export function decodedOn(
+  place: DecodePlace,
+  weights: readonly LazyTensor[],
+  loader: AsyncModelLoader,
+): LazyTensor[] {
+  return weights.map((weight) => {
+    const other = new LazyTensor(weight);
+    other.loadBy(loader, { decode: place });
+    other.place(weight.range);
+    return other;
+  });
+}
+
+/** Loads the weights `rounds` times after one that pins the ring and starts the threads. */
 export async function measureLoad(
   device: Device,
-  jobs: readonly WeightJob[],
+  weights: readonly LazyTensor[],
   options: LoaderOptions,
   rounds: number,
 ): Promise<LoadMeasurement> {
@@ -27,18 +42,18 @@ export async function measureLoad(
   let peak = rss;
   const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5);
   await using loader = new AsyncModelLoader(device, options);
-  const first = await loader.load(jobs);
+  const first = await loader.load(weights);
   const delays = monitorEventLoopDelay({ resolution: 1 });
   delays.enable();
   let best: LoadReport | undefined;
   for (let round = 0; round < rounds; round++) {
-    const report = await loader.load(jobs);
+    const report = await loader.load(weights);
     if (!best || report.seconds < best.seconds) best = report;
   }
   delays.disable();
   clearInterval(watch);
   if (!best) throw new Error('at least one round is measured');
-  const uploaded = jobs.reduce((sum, { weight }) => sum + weight.byteLength, 0);
+  const uploaded = weights.reduce((sum, { byteLength }) => sum + byteLength, 0);
   return {
     ...best,
     firstSeconds: first.seconds,

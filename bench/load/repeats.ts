@@ -62,10 +62,10 @@ async function hashOf({ plan, device }: LanguageModel): Promise<string> {
   await using stream = device.createStream('look');
   const hash = createHash('sha1');
   const step = Math.ceil(plan.weights.length / LOOKED_AT);
-  for (const { job, byteLength } of plan.weights.filter((_, i) => i % step === 0)) {
+  for (const { range, byteLength } of plan.weights.filter((_, i) => i % step === 0)) {
     const bytes = new Uint8Array(Math.min(byteLength, LOOKED_AT_BYTES));
-    const offset = job.target.offset + alignDown((byteLength - bytes.length) / 2);
-    await stream.download({ ...job.target, offset, byteLength: bytes.length }, bytes);
+    const offset = range.offset + alignDown((byteLength - bytes.length) / 2);
+    await stream.download({ ...range, offset, byteLength: bytes.length }, bytes);
     hash.update(bytes);
   }
   return hash.digest('hex');

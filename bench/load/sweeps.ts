@@ -2,7 +2,8 @@ import type { Device } from '../../src/device/index.ts';
 import { I8 } from '../../src/formats/index.ts';
 import type { ByteSource } from '../../src/io/index.ts';
 import { AsyncModelLoader, type LoaderOptions } from '../../src/load/async-model-loader.ts';
-import { plainJob, type WeightJob } from '../../src/load/weight-job.ts';
+import { plainTensor } from '../../src/load/gguf-loader.ts';
+import type { LazyTensor } from '../../src/load/lazy-tensor.ts';
 import { measureLoad } from './measure-load.ts';
 
 const MIB = 1 << 20;
@@ -21,7 +22,7 @@ const SWEEPS: { readonly [K in keyof LoaderOptions]?: readonly number[] } = {
 /** Prints GB/s for each value of each option. */
 export async function printSweeps(
   device: Device,
-  jobs: readonly WeightJob[],
+  weights: readonly LazyTensor[],
   options: LoaderOptions,
   rounds: number,
 ): Promise<void> {
@@ -31,7 +32,7 @@ export async function printSweeps(
     for (const value of values) {
       const { uploadedGigabytesPerSecond } = await measureLoad(
         device,
-        jobs,
+        weights,
         { ...options, [name]: value },
         rounds,
       );
@@ -54,7 +55,7 @@ export async function printTensorSizes(device: Device, file: ByteSource): Promis
     }
     const count = Math.max(1, Math.min(Math.floor((256 * MIB) / size), 4096));
     using target = device.createBuffer(size, 'tensor');
-    const jobs = Array.from({ length: count }, (_, i) => {
+    const tensors = Array.from({ length: count }, (_, i) => {
       const tensor = {
         name: `${size} ${i}`,
         format: I8,
@@ -64,11 +65,11 @@ export async function printTensorSizes(device: Device, file: ByteSource): Promis
         offset: i * size,
         source,
       };
-      return plainJob(tensor, I8, { buffer: target, offset: 0, byteLength: size });
+      return plainTensor(tensor, I8, { buffer: target, offset: 0, byteLength: size });
     });
     await using loader = new AsyncModelLoader(device);
-    await loader.load(jobs);
-    const { seconds, bytes } = await loader.load(jobs);
+    await loader.load(tensors);
+    const { seconds, bytes } = await loader.load(tensors);
     cells.push(`${shown}: ${(bytes / seconds / 1e9).toFixed(2)}`);
   }
   console.log(cells.join('   '));

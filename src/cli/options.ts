@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { ModelOptions } from '../engine/language-model.ts';
 import { LOAD_MODES, type LoadMode } from '../runtime/opening/load-mode.ts';
-import { DECODE_PLACES, type DecodePlace } from '../load/weight-job.ts';
+import { DECODE_PLACES, type DecodePlace } from '../load/chunk.ts';
 import { WEIGHT_POLICIES, type WeightPolicy } from '../formats/weight-policy.ts';
 import { EMBEDDING_PLACES, type EmbeddingPlace } from '../model/embedding-place.ts';
 import { CACHE_TYPES } from '../model/layer-states.ts';

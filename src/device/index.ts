@@ -84,7 +84,7 @@ export {
 } from './packing/packed-groups.ts';
 export type { Bindings, Executable, PackedWeight, Program, Step } from './program.ts';
 export { checkCopySizes, checkRange, type RangeUse } from './range-check.ts';
-export { checkRows, fileRowsBytes } from './rows-check.ts';
+export { checkRows, rowsBytes } from './rows-check.ts';
 export { type Lifespan, planLifespans, planScratch, type ScratchPlan, ScratchUses } from './scratch-plan.ts';
-export type { DeviceEvent, FileRows, Stream } from './stream.ts';
+export type { DeviceEvent, PinnedRows, Stream, WeightRows } from './stream.ts';
 export type { WorkerHandle, WorkerHost, WorkerPort } from './worker-host.ts';

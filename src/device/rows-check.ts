@@ -1,17 +1,18 @@
 import { fail, invariant } from '../base/errors.ts';
 import type { PackedWeight } from './program.ts';
-import type { FileRows } from './stream.ts';
+import type { PinnedRows, WeightRows } from './stream.ts';
 
-/** Bytes of rows of a part as they lie in pinned memory. */
-export function fileRowsBytes(weight: PackedWeight, part: number, rows: FileRows): number {
+/** Bytes of rows of a weight in the format they come in. */
+export function rowsBytes(weight: PackedWeight, { part, rowCount, format: own }: WeightRows): number {
   const of = weight.parts[part];
   invariant(of, 'the weight has the part');
-  const format = rows.format ?? of.format;
-  return rows.rowCount * (of.columns / format.blockElements) * format.blockBytes;
+  const format = own ?? of.format;
+  return rowCount * (of.columns / format.blockElements) * format.blockBytes;
 }
 
-/** Throws `BINDING` unless the rows are rows of that part and lie within the pinned buffer. */
-export function checkRows(graph: string, weight: PackedWeight, part: number, rows: FileRows): void {
+/** Throws `BINDING` unless the rows are rows of the weight and lie within the pinned buffer. */
+export function checkRows(graph: string, weight: PackedWeight, rows: WeightRows, from: PinnedRows): void {
+  const { part } = rows;
   const of = weight.parts[part];
   if (!of) {
     fail('BINDING', {
@@ -26,12 +27,13 @@ export function checkRows(graph: string, weight: PackedWeight, part: number, row
   if (!Number.isSafeInteger(end) || rows.firstRow < 0 || rows.rowCount < 0 || end > of.rows) {
     fail('BINDING', { ...use, found: `rows ${rows.firstRow} to ${end}`, expected: `rows within ${of.rows}` });
   }
-  const bytes = fileRowsBytes(weight, part, rows);
-  if (rows.offset < 0 || rows.offset + bytes > rows.pinned.byteLength) {
+  const { pinned, offset } = from;
+  const bytes = rowsBytes(weight, rows);
+  if (offset < 0 || offset + bytes > pinned.byteLength) {
     fail('BINDING', {
       ...use,
-      found: `bytes ${rows.offset} to ${rows.offset + bytes}`,
-      expected: `bytes within the pinned ${rows.pinned.byteLength}`,
+      found: `bytes ${offset} to ${offset + bytes}`,
+      expected: `bytes within the pinned ${pinned.byteLength}`,
     });
   }
 }

@@ -2,16 +2,23 @@ import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { BufferRange, PinnedBuffer } from './memory.ts';
 import type { PackedWeight, Step } from './program.ts';
 
-/** Rows of a weight's part as they stand in the file, waiting in pinned memory. */
-export interface FileRows {
-  readonly pinned: PinnedBuffer;
-  readonly offset: number;
+/** Some rows of a packed weight. */
+export interface WeightRows {
+  /** Which of the weight's parts they belong to. */
+  readonly part: number;
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Bytes of the most rows that will be handed over, so that what they wait in is as large from the start. */
-  readonly mostBytes?: number | undefined;
-  /** Their own format where it is not the part's: only such as the device has said to decode. */
+  /** The format they come in where it is not the part's: only one that the device has said to decode. */
   readonly format?: TensorFormat | undefined;
+}
+
+/** Pinned memory in which rows stand as in the file. */
+export interface PinnedRows {
+  readonly pinned: PinnedBuffer;
+  /** Where the first row begins. */
+  readonly offset: number;
+  /** Bytes of the most rows that are packed at once over the stream, so that its buffers need not grow. */
+  readonly mostBytes?: number | undefined;
   /** Is given an event between the copy and what lays the rows out, by devices that do the one after the other. */
   readonly onCopy?: ((copied: DeviceEvent) => void) | undefined;
 }
@@ -30,8 +37,8 @@ export interface Stream extends AsyncDisposable {
   copy(source: BufferRange, target: BufferRange): void;
   /** Copies the start of `source` into `into`, and resolves when it is there. */
   download(source: BufferRange, into: Uint8Array): Promise<void>;
-  /** Brings rows of a weight's part, given as the file's bytes, into the layout the program asked for. */
-  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void;
+  /** Brings rows of a weight from pinned memory into the layout that the program asked for. */
+  pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void;
   run(step: Step): void;
   /** A point in the queue: complete when everything before it is. */
   record(): DeviceEvent;

@@ -7,23 +7,23 @@ import type {
   DecodeWork,
   Device,
   DeviceEvent,
-  FileRows,
   MemoryBudget,
+  PinnedRows,
   Stream,
 } from '../device/index.ts';
-import type { ByteSource } from '../io/index.ts';
+import type { TensorFormat } from '../formats/index.ts';
 import { type LoadBreakdown, LoadClock, type LoadPhase } from './load-clock.ts';
+import type { Chunk } from './chunk.ts';
+import { type LazyTensor, WeightLoad, type WeightLoadOptions } from './lazy-tensor.ts';
 import { type LoadProgress, ProgressReporter } from './load-progress.ts';
 import { LoadQueue } from './load-queue.ts';
 import { type LoadStream, LoadStreams } from './load-streams.ts';
 import { DEFAULT_SIZES, type LoaderSizes } from './loader-sizes.ts';
 import type { LoadTrace } from './load-trace.ts';
-import { PinnedPages, type PinnedRows } from './pinned-pages.ts';
+import { PinnedPages } from './pinned-pages.ts';
 import { PinnedRing, type RingSlot } from './pinned-ring.ts';
 import { readChunk, WINDOW_SLACK_BYTES, windowOf } from './read-window.ts';
 import { lanes, type WaitingLine } from '../base/waiting-line.ts';
-import { type Chunk, chunksOf, type WeightJob } from './weight-job.ts';
-import { allOrNone, WeightLoad, type WeightLoadOptions } from './weight-load.ts';
 import { floatToHalf } from '../base/half.ts';
 
 /** How a loader is sized. Every count has a default that saturates a PCIe 5 link from the page cache. */
@@ -64,12 +64,6 @@ export interface LoadReport {
   readonly seconds: number;
   /** What the seconds went to. */
   readonly breakdown: LoadBreakdown;
-}
-
-/** What was read for a chunk, and where its rows begin there. */
-interface ReadRows {
-  readonly bytes: Uint8Array;
-  readonly offset: number;
 }
 
 /** Points of a chunk's way over the device, noted where somebody keeps a trace. */
@@ -149,36 +143,27 @@ export class AsyncModelLoader implements AsyncDisposable {
   }
 
   /**
-   * Resolves when every weight is on the device. Rejects with the first failure (`READ_…`, `SOURCE_CHANGED`, `ABORTED`, `OUT_OF_MEMORY`,
-   * the device's error) when nothing of the load is under way any more.
+   * Resolves when every tensor is on the device. Rejects with the first failure (`READ_…`, `SOURCE_CHANGED`, `ABORTED`, `OUT_OF_MEMORY`,
+   * the device's error) when nothing of the load is under way any more. `begin` begins the load of each, by default anew;
+   * where it gives one that was begun before, that one goes on unseen by the signal and the progress.
    * @internal
    */
-  async load(jobs: readonly WeightJob[], options: LoadOptions = {}): Promise<LoadReport> {
-    const things = jobs.map((job) => ({ job }));
-    return this.follow(things, options, ({ job }, watch) => this.request(job, watch));
-  }
-
-  /**
-   * Watches over the loads that `request` begins for things with a job. One that it began before goes on as it was begun:
-   * unseen by the signal and the progress.
-   * @internal
-   */
-  async follow<T extends { readonly job: WeightJob }>(
-    things: readonly T[],
-    { signal, onProgress }: LoadOptions,
-    request: (thing: T, watch: WeightLoadOptions) => WeightLoad,
+  async load(
+    tensors: readonly LazyTensor[],
+    { signal, onProgress }: LoadOptions = {},
+    begin = (tensor: LazyTensor, watch: WeightLoadOptions) => this.request(tensor, watch),
   ): Promise<LoadReport> {
     throwIfAborted(signal, 'loading');
     const before = this.#clock.breakdown();
-    const jobs = things.map(({ job }) => job);
-    const chunks = jobs.flatMap((job) => chunksOf(job, this.#slotBytes));
+    const chunks = tensors.flatMap((tensor) => tensor.chunks(this.#slotBytes));
     const progress = new ProgressReporter(chunks, onProgress);
     const onRead = () => progress.read();
     const onArrived = (chunk: Chunk) => progress.arrived(chunk);
-    await allOrNone(things.map((thing) => request(thing, { signal, onRead, onArrived })));
-    for (const source of sourcesOf(jobs)) await source.checkUnchanged?.();
-    const { seconds, totalBytes: bytes, totalTensors: tensors } = progress;
-    return { bytes, tensors, seconds, breakdown: this.#clock.since(before) };
+    await allOrNone(tensors.map((tensor) => begin(tensor, { signal, onRead, onArrived })));
+    const sources = new Set(tensors.flatMap((tensor) => tensor.tensors.map(({ source }) => source)));
+    for (const source of sources) await source.checkUnchanged?.();
+    const { seconds, totalBytes: bytes, totalTensors } = progress;
+    return { bytes, tensors: totalTensors, seconds, breakdown: this.#clock.since(before) };
   }
 
   /** What everything that takes time is noted in. */
@@ -187,11 +172,11 @@ export class AsyncModelLoader implements AsyncDisposable {
   }
 
   /** Begins to load one weight; others that were asked for before come first. @internal */
-  request(job: WeightJob, options: WeightLoadOptions = {}): WeightLoad {
+  request(tensor: LazyTensor, options: WeightLoadOptions = {}): WeightLoad {
     this.#life.check();
     const slotBytes = this.#slotBytes;
-    const chunks = job.comesAgain ? this.#pages.chunksOf(job, slotBytes) : chunksOf(job, slotBytes);
-    const load = new WeightLoad(job, chunks, options);
+    const chunks = tensor.comesAgain ? this.#pages.chunksOf(tensor, slotBytes) : tensor.chunks(slotBytes);
+    const load = new WeightLoad(tensor, chunks, options);
     this.#queue.add(load);
     this.#advance();
     return load;
@@ -258,12 +243,14 @@ export class AsyncModelLoader implements AsyncDisposable {
 
   async #move(load: WeightLoad, chunk: Chunk, { slot, reader }: { slot: RingSlot; reader: number }) {
     const read = await this.#read(load, chunk, { slot, reader });
-    const offset = chunk.decodes ? await this.#decode(load.job, chunk, { slot, read }) : read.offset;
+    const { become } = chunk;
+    if (become) await this.#decode(chunk, become, { slot, read });
+    const offset = become ? 0 : read;
     await this.#hand(load, chunk, { pinned: slot.pinned(offset + chunk.bytes), offset });
   }
 
   async #copy(load: WeightLoad, chunk: Chunk, rows: PinnedRows): Promise<void> {
-    load.unchanged ??= this.#pages.checkUnchanged(load.job);
+    load.unchanged ??= this.#pages.checkUnchanged(load.tensor);
     await load.unchanged;
     load.options.onRead?.();
     await this.#hand(load, chunk, rows);
@@ -278,29 +265,27 @@ export class AsyncModelLoader implements AsyncDisposable {
     load.holdBack(on.stream);
     const events = new ChunkEvents(this.#trace && on.stream.record());
     const { onCopy } = events;
-    const { pinned, offset } = of;
-    const rows = { pinned, offset, mostBytes: this.#slotBytes, onCopy, stream: on.stream };
-    handToStream(load.job, chunk, rows);
+    handToStream(on.stream, load.tensor, chunk, { ...of, mostBytes: this.#slotBytes, onCopy });
     const after = on.stream.record();
     load.handOver(on.index, after);
     await this.#arrive(chunk, on, after, events);
     onArrived?.(chunk);
   }
 
-  /** Reads a chunk, into pinned memory unless it is decoded from there; gives the reader back. */
+  /** Reads a chunk, into pinned memory unless it is decoded from there; gives where its rows begin, and the reader back. */
   async #read(
     { options: { signal, onRead } }: WeightLoad,
     chunk: Chunk,
     { slot, reader }: { slot: RingSlot; reader: number },
-  ): Promise<ReadRows> {
+  ): Promise<number> {
     const since = this.#clock.begin('read');
     try {
       const { length } = windowOf(chunk);
-      const bytes = chunk.decodes ? slot.host(length) : slot.fillable(length);
+      const bytes = chunk.become ? slot.host(length) : slot.fillable(length);
       const offset = await readChunk(chunk, bytes, signal);
       onRead?.();
       this.#note(`reader ${reader}`, chunk, since);
-      return { bytes, offset };
+      return offset;
     } finally {
       this.#clock.end('read', since);
       this.#readers.unshift(reader);
@@ -310,20 +295,17 @@ export class AsyncModelLoader implements AsyncDisposable {
 
   /** Decodes what was read to the start of the slot's pinned memory. */
   async #decode(
-    { weight }: WeightJob,
     chunk: Chunk,
-    { slot, read }: { slot: RingSlot; read: ReadRows },
-  ): Promise<number> {
+    become: TensorFormat,
+    { slot, read }: { slot: RingSlot; read: number },
+  ): Promise<void> {
     const lane = await this.#decoders.take();
     const since = this.#clock.begin('decode');
     try {
-      const become = weight.parts[chunk.part]?.format;
-      if (!become) return fail('INTERNAL', { what: `the weight has a part ${chunk.part}` });
-      const source = read.bytes.subarray(read.offset, read.offset + chunk.fileBytes);
+      const source = slot.host(windowOf(chunk).length).subarray(read, read + chunk.fileBytes);
       const into = slot.fillable(chunk.bytes).subarray(0, chunk.bytes);
       await this.#decoder.decode({ format: chunk.tensor.format, source, become, into });
       this.#note(`decoder ${lane}`, chunk, since);
-      return 0;
     } finally {
       this.#clock.end('decode', since);
       this.#decoders.give(lane);
@@ -375,24 +357,30 @@ export class AsyncModelLoader implements AsyncDisposable {
 }
 
 function handToStream(
-  { weight, target, plain }: WeightJob,
-  { part, firstRow, rowCount, bytes, tensor, decodes }: Chunk,
-  of: Pick<FileRows, 'pinned' | 'offset' | 'mostBytes' | 'onCopy'> & { stream: Stream },
+  stream: Stream,
+  { packed, range, isPlain }: LazyTensor,
+  chunk: Chunk,
+  from: PinnedRows,
 ): void {
-  const { stream, ...from } = of;
-  if (!plain) {
-    const format = decodes ? undefined : tensor.format;
-    stream.pack(weight, part, { ...from, firstRow, rowCount, format }, target);
-    return;
-  }
+  if (!isPlain) return stream.pack(packed, chunk, from, range);
+  const { firstRow, rowCount, bytes } = chunk;
   const { pinned, offset } = from;
-  const at = target.offset + (bytes / rowCount) * firstRow;
-  const range = { buffer: target.buffer, offset: at, byteLength: bytes };
-  stream.upload(pinned.bytes.subarray(offset, offset + bytes), range);
+  const at = range.offset + (bytes / rowCount) * firstRow;
+  const target = { buffer: range.buffer, offset: at, byteLength: bytes };
+  stream.upload(pinned.bytes.subarray(offset, offset + bytes), target);
 }
 
-function sourcesOf(jobs: readonly WeightJob[]): Set<ByteSource> {
-  return new Set(jobs.flatMap(({ tensors }) => tensors.map(({ source }) => source)));
+/** Waits for all loads; the first that fails fails the others, and then the whole once nothing is under way. */
+export async function allOrNone(loads: readonly WeightLoad[]): Promise<void> {
+  let failure: { readonly error: unknown } | undefined;
+  const ends = loads.map((load) =>
+    load.done.catch((error: unknown) => {
+      failure ??= { error };
+      for (const other of loads) other.fail(error);
+    }),
+  );
+  await Promise.all(ends);
+  if (failure) throw failure.error;
 }
 
 function positive(name: string, count: number): number {

@@ -1,6 +1,7 @@
 import { fail } from '../base/errors.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
-import type { Device } from '../device/index.ts';
+import type { BufferRange, Device } from '../device/index.ts';
+import type { TensorFormat } from '../formats/index.ts';
 import type { GgufFile, TensorInfo } from '../gguf/index.ts';
 import {
   AsyncModelLoader,
@@ -10,7 +11,7 @@ import {
   SYNCHRONOUS,
 } from './async-model-loader.ts';
 import { DeviceTensor } from './device-tensor.ts';
-import { plainJob } from './weight-job.ts';
+import { LazyTensor } from './lazy-tensor.ts';
 import { formatUnder, type WeightPolicy } from '../formats/weight-policy.ts';
 
 /** How tensors are loaded, and what they become. */
@@ -90,16 +91,16 @@ export class GgufLoader implements AsyncDisposable {
     const { weights = 'blocks' } = this.#options;
     const created: DeviceTensor[] = [];
     try {
-      const jobs = tensors
+      const lazy = tensors
         .filter(({ name }) => !this.#loaded.has(name))
         .flatMap((tensor) => {
           const [columns = 1] = tensor.shape;
           const format = formatUnder(weights, tensor.format, tensor.elementCount / columns);
           const made = DeviceTensor.create(this.#device, tensor, format);
           created.push(made);
-          return tensor.byteLength === 0 ? [] : [plainJob(tensor, format, made.range)];
+          return tensor.byteLength === 0 ? [] : [plainTensor(tensor, format, made.range)];
         });
-      await loader.load(jobs, options);
+      await loader.load(lazy, options);
     } catch (error) {
       for (const tensor of created) tensor[Symbol.dispose]();
       throw error;
@@ -123,4 +124,19 @@ export class GgufLoader implements AsyncDisposable {
       expected: `a tensor of ${this.#gguf.name}`,
     });
   }
+}
+
+/** Rows of a plain tensor's chunk are a multiple of this, so that every chunk's place in its memory is aligned. */
+const PLAIN_ROWS = 256;
+
+/** A tensor that comes to the device as `format` writes it: block after block. */
+export function plainTensor(tensor: TensorInfo, format: TensorFormat, range: BufferRange): LazyTensor {
+  const columns = Math.max(format.blockElements, tensor.format.blockElements);
+  const rows = tensor.elementCount / columns;
+  const part = { kind: 'weight', id: 0, name: tensor.name, format, rows, columns } as const;
+  const { byteLength } = range;
+  const packed = { parts: [part], byteLength, layout: 'plain', rowAlignment: PLAIN_ROWS };
+  const lazy = new LazyTensor({ packed, tensors: [tensor], plain: true });
+  lazy.place(range);
+  return lazy;
 }

@@ -1,8 +1,7 @@
 import { invariant } from '../base/errors.ts';
-import type { BufferRange, DeviceEvent } from '../device/index.ts';
-import type { AsyncModelLoader } from './async-model-loader.ts';
-import type { WeightJob } from './weight-job.ts';
-import type { WeightLoad, WeightLoadOptions } from './weight-load.ts';
+import type { BufferRange, DeviceEvent, PackedWeight, Stream } from '../device/index.ts';
+import type { TensorInfo } from '../gguf/tensor-info.ts';
+import { type Chunk, chunksOf, type DecodePlace } from './chunk.ts';
 
 /** Where a lazy tensor's bytes are. `evicted`: they were on the device, and their memory was reused. */
 export type TensorState = 'unloaded' | 'loading' | 'resident' | 'evicted';
@@ -10,42 +9,72 @@ export type TensorState = 'unloaded' | 'loading' | 'resident' | 'evicted';
 /** For what waits for nothing. */
 const NO_EVENTS: Promise<readonly DeviceEvent[]> = Promise.resolve([]);
 
-/** A job whose memory may not be set aside yet. */
-export type PlacelessJob = Omit<WeightJob, 'target'> & Partial<Pick<WeightJob, 'target'>>;
+/** What a lazy tensor is made of. */
+export interface LazyTensorParts {
+  /** How it lies on the device. */
+  readonly packed: PackedWeight;
+  /**
+   * The file's tensors for its parts. A part whose format is not its tensor's is decoded on the way: F16 and F32 are the
+   * formats that every other one can become.
+   */
+  readonly tensors: readonly TensorInfo[];
+  /** Its rows are copied one behind the other, not packed: for tensors that no program reads. */
+  readonly plain?: boolean | undefined;
+}
+
+/** What loads tensors: an `AsyncModelLoader`. */
+export interface TensorLoader {
+  request(tensor: LazyTensor, options: WeightLoadOptions): WeightLoad;
+  hurry(load: WeightLoad): void;
+}
+
+/** How a tensor is loaded. */
+export interface TensorLoading {
+  /** Where parts are decoded that do not stay as in the file; the device has said that it does. Default: on the host. */
+  readonly decode?: DecodePlace | undefined;
+  /** It is loaded again and again, because its memory is reused in between (streamed layers). */
+  readonly comesAgain?: boolean | undefined;
+}
 
 /**
- * A weight that is loaded when it is first asked for, once however many ask. A load that fails rejects for all who wait and
- * leaves the tensor unloaded: the next to ask tries again. Its owner allocates its memory before it is loaded.
+ * A weight of a model from the time its program is compiled on. It is given a loader and memory, and is loaded when it is first
+ * asked for, once however many ask. A load that fails rejects for all who wait and leaves the tensor unloaded: the next to ask
+ * tries again.
  */
 export class LazyTensor {
-  readonly #of: PlacelessJob;
-  readonly #loader: AsyncModelLoader;
-  #job: WeightJob | undefined;
+  /** @internal */
+  readonly packed: PackedWeight;
+  /** @internal */
+  readonly tensors: readonly TensorInfo[];
+  /** @internal */
+  readonly isPlain: boolean;
+  #loader: TensorLoader | undefined;
+  #loading: TensorLoading = {};
+  #range: BufferRange | undefined;
   /** Made once, so that a hit makes nothing. */
-  #range: Promise<BufferRange> | undefined;
+  #ready: Promise<BufferRange> | undefined;
   #state: TensorState = 'unloaded';
   #load: WeightLoad | undefined;
 
   /** @internal */
-  constructor(of: PlacelessJob, loader: AsyncModelLoader) {
-    this.#of = of;
-    this.#loader = loader;
-    if (of.target) this.place(of.target);
+  constructor({ packed, tensors, plain = false }: LazyTensorParts) {
+    this.packed = packed;
+    this.tensors = tensors;
+    this.isPlain = plain;
   }
 
-  /** How it is loaded to where it has its place. @internal */
-  get job(): WeightJob {
-    invariant(this.#job, 'a weight that is loaded has memory');
-    return this.#job;
+  /** Equal for weights that can be one: the same tensors in the same layout. @internal */
+  get key(): string {
+    return [this.packed.layout, ...this.names].join(' ');
   }
 
   /** The file's names of what it is made of. */
   get names(): readonly string[] {
-    return this.#of.tensors.map(({ name }) => name);
+    return this.tensors.map(({ name }) => name);
   }
 
   get byteLength(): number {
-    return this.#of.weight.byteLength;
+    return this.packed.byteLength;
   }
 
   get state(): TensorState {
@@ -56,13 +85,50 @@ export class LazyTensor {
     return this.#state === 'resident';
   }
 
+  /** Its memory on the device. @internal */
+  get range(): BufferRange {
+    invariant(this.#range, `${this.key} has memory`);
+    return this.#range;
+  }
+
+  /** True for a weight that is loaded again and again. @internal */
+  get comesAgain(): boolean {
+    return this.#loading.comesAgain === true;
+  }
+
+  /** Says what loads it from now on, and how. @internal */
+  loadBy(loader: TensorLoader, loading: TensorLoading = {}): void {
+    this.#loader = loader;
+    this.#loading = loading;
+  }
+
+  /** Gives it memory, while it is not loaded. @internal */
+  place(range: BufferRange): void {
+    invariant(this.#load === undefined, 'a weight is placed before it is loaded');
+    this.#range = range;
+    this.#ready = Promise.resolve(range);
+  }
+
+  /** Takes its memory, in which nobody looks for it any more. @internal */
+  unplace(): void {
+    this.evict();
+    this.#range = undefined;
+    this.#ready = undefined;
+  }
+
+  /** Its rows in pieces of at most `slotBytes`, or of as few as its layout allows. @internal */
+  chunks(slotBytes: number): Chunk[] {
+    const { decode = 'host' } = this.#loading;
+    return chunksOf(this.packed, this.tensors, { decode, slotBytes });
+  }
+
   /**
    * Begins to load it behind all that was asked for before; gives the load that is under way or done already.
    * @internal
    */
   request(options: WeightLoadOptions = {}): WeightLoad {
     if (this.#load) return this.#load;
-    const load = this.#loader.request(this.job, options);
+    const load = this.#by.request(this, options);
     this.#load = load;
     this.#state = 'loading';
     load.done.then(
@@ -79,24 +145,17 @@ export class LazyTensor {
   queued(): Promise<readonly DeviceEvent[]> {
     if (this.#state === 'resident') return NO_EVENTS;
     const load = this.request();
-    this.#loader.hurry(load);
+    this.#by.hurry(load);
     return load.queued;
   }
 
   /** Where it lies, when it is there. */
   ready(): Promise<BufferRange> {
-    if (this.#state === 'resident' && this.#range) return this.#range;
-    const { target } = this.job;
+    if (this.#state === 'resident' && this.#ready) return this.#ready;
+    const { range } = this;
     const load = this.request();
-    this.#loader.hurry(load);
-    return load.done.then(() => target);
-  }
-
-  /** Gives it memory, while it is not loaded. @internal */
-  place(target: BufferRange): void {
-    invariant(this.#load === undefined, 'a weight is placed before it is loaded');
-    this.#job = { ...this.#of, target };
-    this.#range = Promise.resolve(target);
+    this.#by.hurry(load);
+    return load.done.then(() => range);
   }
 
   /** Marks it as evicted: the next request loads it again. @internal */
@@ -111,9 +170,138 @@ export class LazyTensor {
     await this.#load?.done.catch(() => {});
   }
 
+  get #by(): TensorLoader {
+    invariant(this.#loader, `${this.key} has a loader`);
+    return this.#loader;
+  }
+
   #settle(load: WeightLoad, state: TensorState): void {
     if (this.#load !== load) return;
     this.#state = state;
     if (state === 'unloaded') this.#load = undefined;
+  }
+}
+
+function nothing(): void {}
+
+/** A promise with its resolvers. A rejection may stay unhandled: not everybody waits for both. */
+class Outcome<T> {
+  readonly promise: Promise<T>;
+  resolve: (value: T) => void = nothing;
+  reject: (error: unknown) => void = nothing;
+
+  constructor() {
+    this.promise = new Promise<T>((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    this.promise.catch(nothing);
+  }
+}
+
+/** How a load is watched by whoever asked for it. */
+export interface WeightLoadOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** What the device has to reach before the weight's memory is written. */
+  readonly after?: readonly DeviceEvent[] | undefined;
+  readonly onRead?: (() => void) | undefined;
+  readonly onArrived?: ((chunk: Chunk) => void) | undefined;
+}
+
+/**
+ * One weight being loaded. Its chunks are handed out one by one; when one of them fails or the load is cancelled the rest is
+ * skipped, and both promises reject once none of its chunks is in flight.
+ */
+export class WeightLoad {
+  readonly tensor: LazyTensor;
+  readonly options: WeightLoadOptions;
+  /** Settles when its files were looked at, where that is wanted. */
+  unchanged: Promise<void> | undefined;
+  readonly #queued = new Outcome<readonly DeviceEvent[]>();
+  readonly #done = new Outcome<void>();
+  readonly #chunks: readonly Chunk[];
+  /** The last event of each stream that carries a chunk. */
+  readonly #events = new Map<number, DeviceEvent>();
+  /** The streams that wait for `after` already. */
+  readonly #waiting = new Set<Stream>();
+  #next = 0;
+  #handedOver = 0;
+  #underWay = 0;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(tensor: LazyTensor, chunks: readonly Chunk[], options: WeightLoadOptions) {
+    this.tensor = tensor;
+    this.#chunks = chunks;
+    this.options = options;
+    this.#settle();
+  }
+
+  /**
+   * Resolves when every chunk was handed to a stream: whatever waits on the device for these events finds the weight
+   * complete.
+   */
+  get queued(): Promise<readonly DeviceEvent[]> {
+    return this.#queued.promise;
+  }
+
+  /** Resolves when the weight is on the device. */
+  get done(): Promise<void> {
+    return this.#done.promise;
+  }
+
+  /** True while there are chunks that nobody has taken. */
+  get hasMore(): boolean {
+    return this.#failure === undefined && this.#next < this.#chunks.length;
+  }
+
+  get failed(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** The chunk that `take` gives, while `hasMore`. */
+  get next(): Chunk | undefined {
+    return this.#chunks[this.#next];
+  }
+
+  /** Takes the next chunk; `release` has to follow, also after an error. */
+  take(): Chunk {
+    this.#underWay++;
+    return this.#chunks[this.#next++] as Chunk;
+  }
+
+  /** Makes a stream wait for the events that come before the weight's first byte. */
+  holdBack(stream: Stream): void {
+    if (this.#waiting.has(stream)) return;
+    this.#waiting.add(stream);
+    for (const event of this.options.after ?? []) stream.wait(event);
+  }
+
+  /** Notes a chunk as handed to a stream, and the event behind it. */
+  handOver(stream: number, event: DeviceEvent): void {
+    this.#events.set(stream, event);
+    if (++this.#handedOver === this.#chunks.length) this.#queued.resolve([...this.#events.values()]);
+  }
+
+  /** Notes the end of a chunk that was taken. */
+  release(): void {
+    this.#underWay--;
+    this.#settle();
+  }
+
+  /** Leaves the rest out. Only the first error counts. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (this.#underWay > 0) return;
+    if (this.#failure) {
+      this.#queued.reject(this.#failure.error);
+      this.#done.reject(this.#failure.error);
+    } else if (this.#handedOver === this.#chunks.length) {
+      this.#queued.resolve([...this.#events.values()]);
+      this.#done.resolve();
+    }
   }
 }

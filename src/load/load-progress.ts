@@ -1,4 +1,4 @@
-import type { Chunk } from './weight-job.ts';
+import type { Chunk } from './chunk.ts';
 
 /** How far a load has come. */
 export interface LoadProgress {

@@ -1,4 +1,4 @@
-import type { WeightLoad } from './weight-load.ts';
+import type { WeightLoad } from './lazy-tensor.ts';
 
 /** Loads that still have chunks to hand out, in the order of asking; urgent ones go first, in their own order. */
 export class LoadQueue {

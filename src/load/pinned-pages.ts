@@ -1,15 +1,16 @@
 import { alignUp } from '../base/bytes.ts';
 import { RocmforgeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { type Device, MemoryBudget, type PinnedBuffer } from '../device/index.ts';
+import {
+  type BufferRange,
+  type Device,
+  MemoryBudget,
+  type PinnedBuffer,
+  type PinnedRows,
+} from '../device/index.ts';
 import type { ByteSource, MappedRange } from '../io/index.ts';
-import { type Chunk, chunksOf, type WeightJob } from './weight-job.ts';
-
-/** Rows of a file in memory that the device copies from. */
-export interface PinnedRows {
-  readonly pinned: PinnedBuffer;
-  readonly offset: number;
-}
+import type { Chunk } from './chunk.ts';
+import type { LazyTensor } from './lazy-tensor.ts';
 
 /** How pages are pinned. */
 export interface PinnedPagesOptions {
@@ -42,7 +43,8 @@ const GIVEN_BACK_AT_ONCE = 32;
 export class PinnedPages implements AsyncDisposable {
   readonly #device: Device;
   readonly #options: PinnedPagesOptions;
-  readonly #known = new WeakMap<WeightJob, { readonly chunks: readonly Chunk[]; isWanted: boolean }>();
+  /** By the memory that they are loaded to. */
+  readonly #known = new WeakMap<BufferRange, { readonly chunks: readonly Chunk[]; isWanted: boolean }>();
   readonly #budget: MemoryBudget;
   readonly #rows = new Map<Chunk, Held>();
   /** Sources that are being looked at. */
@@ -61,11 +63,11 @@ export class PinnedPages implements AsyncDisposable {
   }
 
   /** The chunks of a weight that comes again and again: the same ones each time. */
-  chunksOf(job: WeightJob, slotBytes: number): readonly Chunk[] {
-    const known = this.#known.get(job);
+  chunksOf(tensor: LazyTensor, slotBytes: number): readonly Chunk[] {
+    const known = this.#known.get(tensor.range);
     if (!known) {
-      const chunks = chunksOf(job, slotBytes);
-      this.#known.set(job, { chunks, isWanted: false });
+      const chunks = tensor.chunks(slotBytes);
+      this.#known.set(tensor.range, { chunks, isWanted: false });
       return chunks;
     }
     if (!known.isWanted) {
@@ -81,7 +83,7 @@ export class PinnedPages implements AsyncDisposable {
   }
 
   /** Rejects with `SOURCE_CHANGED` where the pages are no longer those of the file that was opened. */
-  async checkUnchanged({ tensors }: WeightJob): Promise<void> {
+  async checkUnchanged({ tensors }: LazyTensor): Promise<void> {
     for (const source of new Set(tensors.map((tensor) => tensor.source))) await this.#look(source);
   }
 
@@ -127,7 +129,7 @@ export class PinnedPages implements AsyncDisposable {
 
   #want(chunks: readonly Chunk[]): void {
     if (!this.#goesOn) return;
-    this.#wanted.push(...chunks.filter(({ decodes, tensor }) => !decodes && tensor.source.map));
+    this.#wanted.push(...chunks.filter(({ become, tensor }) => !become && tensor.source.map));
     if (this.#wanted.length > 0) this.#working ??= this.#work();
   }
 

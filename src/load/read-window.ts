@@ -1,5 +1,5 @@
 import { alignUp } from '../base/bytes.ts';
-import type { Chunk } from './weight-job.ts';
+import type { Chunk } from './chunk.ts';
 
 /** The range that is read for a chunk: its bytes, and around them what makes the range suit the source. */
 export interface ReadWindow {

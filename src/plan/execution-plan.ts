@@ -13,7 +13,7 @@ import { HOST_ROWS } from '../model/embedding-place.ts';
 import { writeSequenceRows } from './sequence-rows.ts';
 import { KeptInputs } from './inputs/kept-inputs.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
-import { bufferBytesOf, keptInputs, memoryWanted, plannedWeights } from './memory-wanted.ts';
+import { bufferBytesOf, keptInputs, memoryWanted, weightsOf } from './memory-wanted.ts';
 import { blockRanges, checkCheckpoint, checkpointName, slotRange } from './memory/slot-memory.ts';
 import { PlanBuffers } from './memory/plan-buffers.ts';
 import { describeModel, type ModelSource, type PlanOptions } from './parts/plan-options.ts';
@@ -21,6 +21,7 @@ import { tableName } from '../model/state-groups.ts';
 import type { SequenceState } from '../state/sequence-state.ts';
 import { stateOf } from '../state/state-of.ts';
 import type { SlotCopy } from '../state/slot-group.ts';
+import { WeightTable } from './parts/part-plan.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
 import type { ResultName, RunOn } from './steps/plan-run.ts';
 import { PreparedSteps } from './steps/prepared-steps.ts';
@@ -62,11 +63,12 @@ export class ExecutionPlan implements AsyncDisposable {
   static async compile(parts: PlanSetup): Promise<ExecutionPlan> {
     const { device, shape, tensors } = parts;
     const buffers = new PlanBuffers(device);
+    const weights = new WeightTable(tensors);
     const capacities = parts.deterministic ? [shape.rows] : device.rowCapacities(shape.rows);
     const plans = await Promise.all(
       capacities.map((rows) => {
         const outputs = Math.min(rows, shape.outputs);
-        return BatchPlan.compile(parts.record({ ...shape, rows, outputs }), tensors, buffers);
+        return BatchPlan.compile(parts.record({ ...shape, rows, outputs }), weights, buffers);
       }),
     );
     for (const { part } of plans.at(-1)?.parts ?? []) {
@@ -150,14 +152,14 @@ export class ExecutionPlan implements AsyncDisposable {
     try {
       this.#trace = loader.trace;
       if (sharedMemory) await this.#reserve(fit, sharedMemory, signal);
-      const parts = plannedWeights(this.plans);
+      const parts = weightsOf(this.plans);
       this.#weights = new ModelWeights({
         parts,
         placement: fit.placement,
         buffers: this.#buffers,
         loader,
         sharedMemory,
-        decodedOnDevice: await decodedOnDevice(this.parts, parts),
+        decodedOnDevice: await decodedOnDevice(this.parts, parts.flat()),
         onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
       for (const [name, bytes] of bufferBytesOf(this.plans, this.parts)) this.#buffers.create(name, bytes);

@@ -1,6 +1,7 @@
 import { alignUp } from '../base/bytes.ts';
 import { BUFFER_ALIGNMENT, type MemoryRules } from '../device/index.ts';
 import type { TensorFormat } from '../formats/index.ts';
+import type { LazyTensor } from '../load/lazy-tensor.ts';
 import { sizesFor } from '../load/loader-sizes.ts';
 import { tableName } from '../model/state-groups.ts';
 import { SAMPLING_ROW_WORDS } from '../ops/sampling/sampling-row.ts';
@@ -11,7 +12,6 @@ import { checkpointName } from './memory/slot-memory.ts';
 import { type BatchPlan, stateName } from './steps/batch-plan.ts';
 import type { MemoryWanted } from './memory/fit-plan.ts';
 import { HostEmbedding } from './inputs/host-embedding.ts';
-import type { PlannedWeight } from './parts/part-plan.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
 import type { StreamableParts } from './memory/weight-placement.ts';
 
@@ -37,7 +37,7 @@ export function memoryWanted({ parts, plans, streamable }: CompiledPlans): Memor
     buffers
       .filter(([name]) => cache.has(name) === isCache)
       .map(([, bytes]) => alignUp(bytes, BUFFER_ALIGNMENT));
-  const weights = plannedWeights(plans);
+  const weights = weightsOf(plans);
   const onHost = parts.decode === 'host' || !parts.device.readyToDecode;
   const isDecoded = onHost && weights.flat().some(isConverted);
   const waits = weights
@@ -45,7 +45,7 @@ export function memoryWanted({ parts, plans, streamable }: CompiledPlans): Memor
     .some((weight) => handedOver(weight, onHost).some((format) => weight.packed.waits?.(format)));
   const movedBytes = weights.flat().flatMap(partBytes);
   return {
-    parts: weights.map(bytesByKey),
+    parts: weights,
     streamable,
     poolBytes: poolWeights ? rules.largestBuffer : undefined,
     rules,
@@ -64,12 +64,11 @@ export function memoryWanted({ parts, plans, streamable }: CompiledPlans): Memor
   };
 }
 
-/** Of each part, those of all plans, each once. */
-export function plannedWeights(plans: readonly BatchPlan[]): PlannedWeight[][] {
+/** The weights that each part reads under any of the plans, each once. */
+export function weightsOf(plans: readonly BatchPlan[]): LazyTensor[][] {
   const [first] = plans;
   return (first?.parts ?? []).map((_, part) => {
-    const weights = plans.flatMap(({ parts }) => parts[part]?.weights ?? []);
-    return [...new Map(weights.map((weight) => [weight.key, weight])).values()];
+    return [...new Set(plans.flatMap(({ parts }) => [...(parts[part]?.weights.values() ?? [])]))];
   });
 }
 
@@ -108,29 +107,25 @@ function checkpointBytes(plans: readonly BatchPlan[], { state: size }: PlanSetup
 }
 
 /** Bytes of each tensor of a weight, in the file or as it is packed, whichever is more. */
-function partBytes({ packed, tensors }: PlannedWeight): number[] {
+function partBytes({ packed, tensors }: LazyTensor): number[] {
   return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
 }
 
 /** The formats that a weight's tensors come to the device in. */
-function handedOver({ packed, tensors }: PlannedWeight, isDecodedOnHost: boolean): TensorFormat[] {
+function handedOver({ packed, tensors }: LazyTensor, isDecodedOnHost: boolean): TensorFormat[] {
   return tensors.map((tensor, part) => (isDecodedOnHost && packed.parts[part]?.format) || tensor.format);
 }
 
 /** Bytes of the tensors whose rows are moved as they stand in a file that can be mapped. */
-function mappedBytes(weights: readonly PlannedWeight[], decodedOnHost: boolean): number {
+function mappedBytes(weights: readonly LazyTensor[], decodedOnHost: boolean): number {
   const moved = weights.filter((weight) => !(decodedOnHost && isConverted(weight)));
   const mapped = moved.flatMap(({ tensors }) => tensors.filter(({ source }) => source.map));
   return mapped.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 /** True for a weight that does not stay as in the file. */
-function isConverted({ packed, tensors }: PlannedWeight): boolean {
+function isConverted({ packed, tensors }: LazyTensor): boolean {
   return tensors.some(({ format }, part) => format !== packed.parts[part]?.format);
-}
-
-function bytesByKey(weights: readonly PlannedWeight[]): Map<string, number> {
-  return new Map(weights.map(({ key, packed }) => [key, packed.byteLength]));
 }
 
 /** Sizes of the small inputs' buffers, those in pinned memory only where that is the device's own. */

@@ -7,13 +7,14 @@ import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { F16, F32 } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { AsyncModelLoader, type LoaderOptions, SYNCHRONOUS } from '../../src/load/async-model-loader.ts';
+import type { LazyTensor } from '../../src/load/lazy-tensor.ts';
 import type { LoadProgress } from '../../src/load/load-progress.ts';
 import { LoadTrace } from '../../src/load/load-trace.ts';
 import { openSource } from '../../src/node/index.ts';
 import { deviceWith, refuseAsDriver } from '../support/device-with.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes, tinyModel } from '../support/tiny-model.ts';
-import { arrived, expected, jobFor, jobsFor } from '../support/weight-jobs.ts';
+import { arrived, expected, placedTensor, placedTensors } from '../support/placed-tensors.ts';
 
 const SIZES: readonly (LoaderOptions & { readonly rowAlignment: number })[] = [
   { ...SYNCHRONOUS, slotBytes: 1, rowAlignment: 1 },
@@ -28,9 +29,9 @@ for (const { rowAlignment, ...options } of SIZES) {
     await using device = openReferenceDevice();
     await using loader = new AsyncModelLoader(device, options);
     for (const become of [undefined, F32, F16]) {
-      const jobs = jobsFor(gguf, device, { rowAlignment, ...(become && { become }) });
-      await loader.load(jobs);
-      for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
+      const tensors = placedTensors(gguf, device, { rowAlignment, ...(become && { become }) });
+      await loader.load(tensors);
+      for (const tensor of tensors) assert.deepEqual(await arrived(device, tensor), await expected(tensor));
     }
   });
 }
@@ -40,7 +41,9 @@ test('progress rises to all bytes and all tensors, and the report adds up', asyn
   await using device = openReferenceDevice();
   const seen: LoadProgress[] = [];
   await using loader = new AsyncModelLoader(device, { slotBytes: 2000 });
-  const report = await loader.load(jobsFor(gguf, device), { onProgress: (progress) => seen.push(progress) });
+  const report = await loader.load(placedTensors(gguf, device), {
+    onProgress: (progress) => seen.push(progress),
+  });
   const bytes = gguf.tensors.reduce((sum, { byteLength }) => sum + byteLength, 0);
   assert.ok(seen.every(({ bytes: now }, i) => now > (seen[i - 1]?.bytes ?? 0)));
   assert.ok(seen.every(({ gigabytesPerSecond, secondsLeft }) => gigabytesPerSecond > 0 && secondsLeft >= 0));
@@ -61,15 +64,15 @@ test('a trace has a row a reader, decoder and stream, and every byte in each of 
   await using device = openReferenceDevice();
   const trace = new LoadTrace();
   await using loader = new AsyncModelLoader(device, { readers: 2, streams: 3, slotBytes: 2000, trace });
-  const jobs = jobsFor(gguf, device, { become: F32 });
-  const { bytes } = await loader.load(jobs);
+  const tensors = placedTensors(gguf, device, { become: F32 });
+  const { bytes } = await loader.load(tensors);
   assert.deepEqual(trace.rows, ['decoder 0', 'reader 0', 'reader 1', 'stream 0', 'stream 1', 'stream 2']);
   const sum = (kind: string) =>
     trace.spans.filter(({ row }) => row.startsWith(kind)).reduce((total, span) => total + span.bytes, 0);
   assert.equal(sum('reader'), bytes);
   assert.equal(
     sum('stream'),
-    jobs.reduce((total, { weight }) => total + weight.byteLength, 0),
+    tensors.reduce((total, { byteLength }) => total + byteLength, 0),
   );
   const { traceEvents } = JSON.parse(JSON.stringify(trace)) as { traceEvents: { ph: string; ts?: number }[] };
   assert.equal(traceEvents.filter(({ ph }) => ph === 'M').length, 6);
@@ -81,16 +84,16 @@ test('a trace has a row a reader, decoder and stream, and every byte in each of 
 test('ring and streams are kept from load to load, and released with the loader', async () => {
   await using gguf = await tinyModel();
   await using device = openReferenceDevice();
-  const jobs = jobsFor(gguf, device);
+  const tensors = placedTensors(gguf, device);
   const before = device.liveObjects();
   const loader = new AsyncModelLoader(device, { slots: 4, streams: 2 });
-  await loader.load(jobs);
+  await loader.load(tensors);
   assert.equal(device.liveObjects(), before + 4 + 2);
-  await loader.load(jobs);
+  await loader.load(tensors);
   assert.equal(device.liveObjects(), before + 4 + 2);
   await loader[Symbol.asyncDispose]();
   assert.equal(device.liveObjects(), before);
-  await assert.rejects(loader.load(jobs), (error) => isRocmforgeError(error, 'DISPOSED'));
+  await assert.rejects(loader.load(tensors), (error) => isRocmforgeError(error, 'DISPOSED'));
 });
 
 test('a weight that somebody waits for overtakes those that nobody waits for', async () => {
@@ -99,7 +102,7 @@ test('a weight that somebody waits for overtakes those that nobody waits for', a
   await using loader = new AsyncModelLoader(device, { readers: 1, slots: 1 });
   const order: string[] = [];
   const loads = gguf.tensors.map((tensor) => {
-    const load = loader.request(jobFor(tensor, device));
+    const load = loader.request(placedTensor(tensor, device));
     void load.done.then(() => order.push(tensor.name));
     return load;
   });
@@ -115,22 +118,22 @@ test('what waits for the events of a queued weight on the device finds it comple
   await using gguf = await tinyModel();
   await using device = openReferenceDevice();
   await using loader = new AsyncModelLoader(device, { streams: 4, slotBytes: 512 });
-  const [job] = jobsFor(gguf, device) as [ReturnType<typeof jobFor>];
+  const [tensor] = placedTensors(gguf, device) as [LazyTensor];
   await using compute = device.createStream('compute');
-  for (const event of await loader.request(job).queued) compute.wait(event);
-  const found = new Uint8Array(job.target.byteLength);
-  await compute.download(job.target, found);
-  assert.deepEqual(found, await expected(job));
+  for (const event of await loader.request(tensor).queued) compute.wait(event);
+  const found = new Uint8Array(tensor.range.byteLength);
+  await compute.download(tensor.range, found);
+  assert.deepEqual(found, await expected(tensor));
 });
 
 test('a read that fails rejects the load once all reads have ended, and the ring is released', async () => {
   await using gguf = await tinyModel();
   await using device = openReferenceDevice();
-  const jobs = jobsFor(gguf, device);
+  const tensors = placedTensors(gguf, device);
   const before = device.liveObjects();
   await gguf.dispose();
   const loader = new AsyncModelLoader(device);
-  await assert.rejects(loader.load(jobs), (error) => isRocmforgeError(error, 'DISPOSED'));
+  await assert.rejects(loader.load(tensors), (error) => isRocmforgeError(error, 'DISPOSED'));
   await loader[Symbol.asyncDispose]();
   assert.equal(device.liveObjects(), before);
 });
@@ -138,7 +141,7 @@ test('a read that fails rejects the load once all reads have ended, and the ring
 test('an abort stops the load at every stage, and the next load works', async () => {
   await using gguf = await tinyModel();
   await using device = openReferenceDevice();
-  const jobs = jobsFor(gguf, device);
+  const tensors = placedTensors(gguf, device);
   await using loader = new AsyncModelLoader(device, { slotBytes: 1000 });
   for (const stage of [0, 1, 5, 20]) {
     const controller = new AbortController();
@@ -147,17 +150,17 @@ test('an abort stops the load at every stage, and the next load works', async ()
     const onProgress = () => {
       if (++reports === stage) controller.abort();
     };
-    const loading = loader.load(jobs, { signal: controller.signal, onProgress });
+    const loading = loader.load(tensors, { signal: controller.signal, onProgress });
     await assert.rejects(loading, (error) => isRocmforgeError(error, 'ABORTED'));
   }
-  await loader.load(jobs);
-  for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
+  await loader.load(tensors);
+  for (const tensor of tensors) assert.deepEqual(await arrived(device, tensor), await expected(tensor));
 });
 
 test('pinned memory that is refused fails the load; the next one works', async () => {
   await using gguf = await tinyModel();
   await using device = openReferenceDevice();
-  const jobs = jobsFor(gguf, device);
+  const tensors = placedTensors(gguf, device);
   let refusals = 1;
   const sparing = deviceWith(device, {
     createPinned: (...of) => {
@@ -166,9 +169,9 @@ test('pinned memory that is refused fails the load; the next one works', async (
     },
   });
   await using loader = new AsyncModelLoader(sparing);
-  await assert.rejects(loader.load(jobs), /no more/);
-  await loader.load(jobs);
-  for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
+  await assert.rejects(loader.load(tensors), /no more/);
+  await loader.load(tensors);
+  for (const tensor of tensors) assert.deepEqual(await arrived(device, tensor), await expected(tensor));
 });
 
 test('where a driver refuses to pin the ring, every byte still arrives', async (t) => {
@@ -185,10 +188,10 @@ test('where a driver refuses to pin the ring, every byte still arrives', async (
   });
   // Chunks of several slots' size, which begin here and there in the pages that are read for them.
   for (const slotBytes of [64, 500, 3000]) {
-    const jobs = jobsFor(gguf, device, { rowAlignment: 64 });
+    const tensors = placedTensors(gguf, device, { rowAlignment: 64 });
     await using loader = new AsyncModelLoader(refusing, { slots: 1, slotBytes });
-    await loader.load(jobs);
-    for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
+    await loader.load(tensors);
+    for (const tensor of tensors) assert.deepEqual(await arrived(device, tensor), await expected(tensor));
   }
   assert.ok(refusals > 0);
 });

@@ -4,10 +4,9 @@ import { isRocmforgeError } from '../../src/base/errors.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { AsyncModelLoader } from '../../src/load/async-model-loader.ts';
-import { LazyTensor } from '../../src/load/lazy-tensor.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
-import { arrived, expected, jobFor } from '../support/weight-jobs.ts';
+import { arrived, expected, placedTensor } from '../support/placed-tensors.ts';
 
 async function setUp() {
   const source = new WatchedSource(await tinyBytes());
@@ -17,7 +16,9 @@ async function setUp() {
   const tensorFor = (name: string) => {
     const found = gguf.tensors.find((tensor) => tensor.name === name);
     assert.ok(found);
-    return new LazyTensor(jobFor(found, device), loader);
+    const tensor = placedTensor(found, device);
+    tensor.loadBy(loader);
+    return tensor;
   };
   source.reads = 0;
   const dispose = async () => {
@@ -41,7 +42,7 @@ test('one load serves all who ask, and a hit asks for nothing', async () => {
   assert.equal(reads, Math.ceil(tensor.byteLength / 4096));
   assert.deepEqual(await tensor.queued(), []);
   assert.equal(on.source.reads, reads);
-  assert.deepEqual(await arrived(on.device, tensor.job), await expected(tensor.job));
+  assert.deepEqual(await arrived(on.device, tensor), await expected(tensor));
 });
 
 test('a failure reaches everybody who waits, and the next to ask tries again', async () => {
@@ -56,7 +57,7 @@ test('a failure reaches everybody who waits, and the next to ask tries again', a
   assert.equal(tensor.state, 'unloaded');
   on.source.failFrom = undefined;
   await tensor.ready();
-  assert.deepEqual(await arrived(on.device, tensor.job), await expected(tensor.job));
+  assert.deepEqual(await arrived(on.device, tensor), await expected(tensor));
 });
 
 test('an evicted tensor is loaded again, also when it was still on its way', async () => {

@@ -9,14 +9,14 @@ import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { F32 } from '../../src/formats/index.ts';
 import { GgufFile } from '../../src/gguf/index.ts';
 import { AsyncModelLoader, type LoaderOptions } from '../../src/load/async-model-loader.ts';
+import type { LazyTensor } from '../../src/load/lazy-tensor.ts';
 import { LoadTrace } from '../../src/load/load-trace.ts';
-import type { WeightJob } from '../../src/load/weight-job.ts';
 import { openSource } from '../../src/node/index.ts';
 import { deviceWith, refuseAsDriver } from '../support/device-with.ts';
 import { openMappings } from '../support/open-handles.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
-import { arrived, expected, type JobOptions, jobsFor } from '../support/weight-jobs.ts';
+import { arrived, expected, type PlacedOptions, placedTensors } from '../support/placed-tensors.ts';
 
 const MUCH = 2 ** 30;
 const bytes = await tinyBytes('Q8_0');
@@ -25,7 +25,7 @@ const bytes = await tinyBytes('Q8_0');
 interface Again {
   readonly path: string;
   readonly gguf: GgufFile;
-  readonly jobs: readonly WeightJob[];
+  readonly tensors: readonly LazyTensor[];
   readonly trace: LoadTrace;
   readonly lines: string[];
   readonly loader: AsyncModelLoader;
@@ -38,21 +38,22 @@ interface Again {
 async function again(
   t: TestContext,
   device: Device,
-  { hostMemory = new MemoryBudget('host', MUCH), become, ...options }: LoaderOptions & JobOptions = {},
+  { hostMemory = new MemoryBudget('host', MUCH), become, ...options }: LoaderOptions & PlacedOptions = {},
 ): Promise<Again> {
   const path = join(temporaryFolder(t), 'model.gguf');
   writeFileSync(path, bytes);
   utimesSync(path, 1, 1);
   const gguf = await GgufFile.open(await openSource(path));
-  const jobs = jobsFor(gguf, device, become && { become }).map((job) => ({ ...job, comesAgain: true }));
+  const tensors = placedTensors(gguf, device, become && { become });
   const trace = new LoadTrace();
   const lines: string[] = [];
   const logger = { ...silentLogger, debug: (line: string) => lines.push(line) };
   const loader = new AsyncModelLoader(device, { hostMemory, trace, logger, slotBytes: 2000, ...options });
+  for (const tensor of tensors) tensor.loadBy(loader, { comesAgain: true });
   const rows = (kind: string) => trace.spans.filter(({ row }) => row.startsWith(kind)).length;
   const load = async () => {
     const before = rows('reader');
-    await Promise.all(jobs.map((job) => loader.request(job).done));
+    await Promise.all(tensors.map((tensor) => loader.request(tensor).done));
     return rows('reader') - before;
   };
   const settle = async () => {
@@ -65,27 +66,27 @@ async function again(
     }
     return load();
   };
-  return { path, gguf, jobs, trace, lines, loader, load, settle };
+  return { path, gguf, tensors, trace, lines, loader, load, settle };
 }
 
 /** Overwrites what loads have brought, so that the next one has to bring it. */
-async function scribble(device: Device, jobs: readonly WeightJob[]): Promise<void> {
+async function scribble(device: Device, tensors: readonly LazyTensor[]): Promise<void> {
   await using stream = device.createStream('scribble');
-  for (const { target } of jobs) stream.upload(new Uint8Array(target.byteLength).fill(0xa5), target);
+  for (const { range } of tensors) stream.upload(new Uint8Array(range.byteLength).fill(0xa5), range);
   await stream.synchronize();
 }
 
 test('what comes again is copied from the file itself, and given back with the loader', async (t) => {
   await using device = openReferenceDevice();
-  const { path, gguf, jobs, trace, loader, load, settle } = await again(t, device);
+  const { path, gguf, tensors, trace, loader, load, settle } = await again(t, device);
   const live = device.liveObjects();
   const chunks = await load();
-  assert.ok(chunks > jobs.length);
+  assert.ok(chunks > tensors.length);
   assert.equal(trace.rows.includes('pages'), false, 'the first time may be the only one');
   assert.equal(await settle(), 0);
-  await scribble(device, jobs);
+  await scribble(device, tensors);
   assert.equal(await load(), 0);
-  for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
+  for (const tensor of tensors) assert.deepEqual(await arrived(device, tensor), await expected(tensor));
   const pinned = trace.spans.filter(({ row }) => row === 'pages').length;
   assert.equal(pinned, chunks);
   await loader[Symbol.asyncDispose]();
@@ -99,16 +100,16 @@ test('no more is pinned than may be, and the rest is read', async (t) => {
   for (const most of [0, 2 ** 18]) {
     const hostMemory = new MemoryBudget('host', most);
     await using device = openReferenceDevice();
-    const { gguf, jobs, lines, trace, loader, load, settle } = await again(t, device, { hostMemory });
+    const { gguf, tensors, lines, trace, loader, load, settle } = await again(t, device, { hostMemory });
     const chunks = await load();
     const read = await settle();
     const pinned = trace.spans.filter(({ row }) => row === 'pages').length;
     assert.equal(pinned > 0 && read < chunks, most > 0);
     assert.ok(read > 0 && pinned * 2 ** 16 <= most);
     assert.equal(lines.length, most > 0 ? 1 : 0);
-    await scribble(device, jobs);
+    await scribble(device, tensors);
     await load();
-    for (const job of jobs) assert.deepEqual(await arrived(device, job), await expected(job));
+    for (const tensor of tensors) assert.deepEqual(await arrived(device, tensor), await expected(tensor));
     await loader[Symbol.asyncDispose]();
     assert.equal(hostMemory.info.free, most);
     await gguf.dispose();
@@ -133,8 +134,9 @@ test('a driver that refuses is asked once, and a source without pages never', as
   assert.equal(hostMemory.info.free, MUCH);
   for (const { source } of gguf.parts) Object.assign(source, { map: undefined });
   await using other = new AsyncModelLoader(refusing, { hostMemory });
-  for (let i = 0; i < 3; i++)
-    await other.load(jobsFor(gguf, device).map((job) => ({ ...job, comesAgain: true })));
+  const tensors = placedTensors(gguf, device);
+  for (const tensor of tensors) tensor.loadBy(other, { comesAgain: true });
+  for (let i = 0; i < 3; i++) await other.load(tensors);
   assert.equal(asked, 1);
   await loader[Symbol.asyncDispose]();
   await gguf.dispose();
@@ -142,8 +144,8 @@ test('a driver that refuses is asked once, and a source without pages never', as
 
 test('what the host decodes is read', async (t) => {
   await using device = openReferenceDevice();
-  const { gguf, jobs, loader, settle } = await again(t, device, { become: F32 });
-  const matrices = jobs.filter(({ tensors }) => tensors[0]?.format !== F32).length;
+  const { gguf, tensors, loader, settle } = await again(t, device, { become: F32 });
+  const matrices = tensors.filter(({ tensors: [of] }) => of?.format !== F32).length;
   assert.ok((await settle()) >= matrices);
   await loader[Symbol.asyncDispose]();
   await gguf.dispose();
@@ -155,10 +157,10 @@ test('a file that changes under pinned pages is told of, and an abort ends a loa
     (path: string) => truncateSync(path, 9),
   ]) {
     await using device = openReferenceDevice();
-    const { path, gguf, jobs, loader, load, settle } = await again(t, device);
+    const { path, gguf, tensors, loader, load, settle } = await again(t, device);
     assert.equal(await settle(), 0);
-    const [job] = jobs as [WeightJob];
-    const aborted = loader.request(job, { signal: AbortSignal.abort() }).done;
+    const [tensor] = tensors as [LazyTensor];
+    const aborted = loader.request(tensor, { signal: AbortSignal.abort() }).done;
     await assert.rejects(aborted, (error) => isRocmforgeError(error, 'ABORTED'));
     assert.equal(await load(), 0);
     change(path);
@@ -171,11 +173,11 @@ test('a file that changes under pinned pages is told of, and an abort ends a loa
 test('a loader may end while pages are being pinned, and behind its file', async (t) => {
   await using device = openReferenceDevice();
   const live = device.liveObjects();
-  const { path, gguf, jobs, loader, load } = await again(t, device);
+  const { path, gguf, tensors, loader, load } = await again(t, device);
   await load();
   await load();
   await gguf.dispose();
   await loader[Symbol.asyncDispose]();
   assert.equal(openMappings(path) ?? 0, 0);
-  assert.equal(device.liveObjects(), live + jobs.length);
+  assert.equal(device.liveObjects(), live + tensors.length);
 });

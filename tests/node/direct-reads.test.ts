@@ -12,7 +12,7 @@ import { loadMemoryMapper } from '../../src/node/memory-mapper.ts';
 import { seededRandom } from '../support/random.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
-import { jobsFor } from '../support/weight-jobs.ts';
+import { placedTensors } from '../support/placed-tensors.ts';
 
 const MIB = 1 << 20;
 const DONT_NEED = 4;
@@ -78,11 +78,11 @@ for (const [what, code, change] of [
         if (!changed) change(path);
         changed = true;
       };
-      const loading = loader.load(jobsFor(gguf, device), { onProgress });
+      const loading = loader.load(placedTensors(gguf, device), { onProgress });
       await assert.rejects(loading, (error) => isRocmforgeError(error, code));
     }
     writeFileSync(path, bytes);
     await using gguf = await GgufFile.open(await FileSource.open(path));
-    await loader.load(jobsFor(gguf, device));
+    await loader.load(placedTensors(gguf, device));
   });
 }

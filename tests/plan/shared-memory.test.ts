@@ -99,7 +99,7 @@ test('twenty requests for a model whose weights were taken cause one load', asyn
   assert.ok(one.model.plan.weights.every(({ state }) => state === 'evicted'));
   one.source.bytesRead = 0;
   await Promise.all(Array.from({ length: 20 }, (_, i) => tokensOf(one, 50 + i)));
-  const bytes = one.model.plan.weights.flatMap(({ job }) => job.tensors.map(({ byteLength }) => byteLength));
+  const bytes = one.model.plan.weights.flatMap(({ tensors }) => tensors.map(({ byteLength }) => byteLength));
   assert.equal(
     one.source.bytesRead,
     bytes.reduce((sum, length) => sum + length, 0),

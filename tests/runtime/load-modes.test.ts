@@ -54,8 +54,8 @@ for (const load of LOAD_MODES) {
     const { source, model } = await open({ load, batch: 4 });
     await using _ = model;
     assert.deepEqual(await tokensOf(model), await expectedTokens());
-    const weights = model.plan.weights.reduce((sum, { job }) => {
-      return sum + job.tensors.reduce((bytes, { byteLength }) => bytes + byteLength, 0);
+    const weights = model.plan.weights.reduce((sum, { tensors }) => {
+      return sum + tensors.reduce((bytes, { byteLength }) => bytes + byteLength, 0);
     }, 0);
     await Promise.all(model.plan.weights.map((tensor) => tensor.ready()));
     assert.equal(source.bytesRead, weights);
@@ -261,7 +261,7 @@ test('layers that are streamed from pinned pages of the file give the same token
     { weightMemory, hostMemory: new MemoryBudget('host', 2 ** 30), trace },
   );
   const layers = model.plan.weights.filter(({ names }) => names[0]?.startsWith('blk.'));
-  const bytes = layers.flatMap(({ job }) => job.tensors.map(({ byteLength }) => byteLength));
+  const bytes = layers.flatMap(({ tensors }) => tensors.map(({ byteLength }) => byteLength));
   assert.equal(
     model.fit.pinned,
     bytes.reduce((sum, length) => sum + length),
@@ -294,8 +294,8 @@ test('where layers are streamed, a token is there before the next pass', async (
   await whole.dispose();
   const { source, model } = await open({ weightMemory, load: 'eager' });
   await using _ = model;
-  const layers = model.plan.weights.reduce((sum, { job }) => {
-    const names = job.tensors.filter(({ name }) => name.startsWith('blk.'));
+  const layers = model.plan.weights.reduce((sum, { tensors }) => {
+    const names = tensors.filter(({ name }) => name.startsWith('blk.'));
     return sum + names.reduce((bytes, { byteLength }) => bytes + byteLength, 0);
   }, 0);
   const before = source.bytesRead;

@@ -100,9 +100,9 @@ async function checkFlat(held: () => Promise<Held>, before: Held, when: string):
 async function weightsHash({ plan, device }: LanguageModel): Promise<string> {
   await using stream = device.createStream('check');
   const hash = createHash('sha1');
-  for (const { job, byteLength } of plan.weights) {
+  for (const { range, byteLength } of plan.weights) {
     const bytes = new Uint8Array(byteLength);
-    await stream.download({ ...job.target, byteLength }, bytes);
+    await stream.download({ ...range, byteLength }, bytes);
     hash.update(bytes);
   }
   return hash.digest('hex');

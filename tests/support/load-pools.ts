@@ -33,12 +33,12 @@ export async function checkPools(device: Device): Promise<void> {
     const text = await generation.text();
     const weights = new Map<string, Uint8Array>();
     await using stream = device.createStream('read back');
-    for (const { job, names, byteLength } of model.plan.weights) {
+    for (const { range, key, byteLength } of model.plan.weights) {
       const bytes = new Uint8Array(byteLength);
-      await stream.download({ ...job.target, byteLength }, bytes);
-      weights.set(`${job.weight.layout} ${names.join(' ')}`, bytes);
+      await stream.download({ ...range, byteLength }, bytes);
+      weights.set(key, bytes);
     }
-    const offsets = model.plan.weights.map(({ job }) => job.target.offset);
+    const offsets = model.plan.weights.map(({ range }) => range.offset);
     return { text, weights, offsets, buffers: model.fit.placement.resident.length };
   }
 }

@@ -5,14 +5,14 @@ import type { BufferRange } from '../memory.ts';
 import type { PackedWeight, Step } from '../program.ts';
 import { checkCopySizes, checkRange } from '../range-check.ts';
 import { checkRows } from '../rows-check.ts';
-import type { DeviceEvent, FileRows, Stream } from '../stream.ts';
+import type { DeviceEvent, PinnedRows, Stream, WeightRows } from '../stream.ts';
 
 /** What the host does when a call's turn in the queue comes. Checks of arguments are done by then. */
 export interface HostWork {
   upload(source: Uint8Array, target: BufferRange): void;
   copy(source: BufferRange, target: BufferRange): void;
   download(source: BufferRange, into: Uint8Array): void;
-  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void;
+  pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void;
   run(step: Step): void;
   /** Throws `DISPOSED` when the buffer, pinned buffer or step is disposed, `BINDING` when it is another device's. */
   owns(object: Disposable): void;
@@ -57,11 +57,11 @@ export class HostStream implements Stream {
     return this.#record().completed();
   }
 
-  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void {
+  pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.#check('pack target', target, weight.byteLength);
-    this.#work.owns(rows.pinned);
-    checkRows(this.#label, weight, part, rows);
-    this.#push(() => this.#work.pack(weight, part, rows, target));
+    this.#work.owns(from.pinned);
+    checkRows(this.#label, weight, rows, from);
+    this.#push(() => this.#work.pack(weight, rows, from, target));
   }
 
   run(step: Step): void {

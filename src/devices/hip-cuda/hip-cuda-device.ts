@@ -22,7 +22,7 @@ import { Driver } from './driver/driver.ts';
 import type { PageAccess } from './driver/driver-calls.ts';
 import type { DriverLibrary } from './driver/driver-library.ts';
 import { checkEcho } from './echo.ts';
-import type { KernelSet, LoweredGraph, HipCudaTarget, PackRows, PackWay } from './launching/kernel-set.ts';
+import type { HipCudaTarget, HipCudaWeight, KernelSet } from './launching/kernel-set.ts';
 import { KernelStore } from './launching/kernel-store.ts';
 import { Launcher } from './launching/launcher.ts';
 import { type HipCudaExecutable, HipCudaProgram } from './launching/hip-cuda-program.ts';
@@ -76,7 +76,8 @@ export class HipCudaDevice implements Device {
   readonly #blas: Promise<BlasLibrary | undefined>;
   readonly #created = new WeakSet<Disposable>();
   readonly #pinned = new PinnedViews();
-  readonly #packers = new WeakMap<PackedWeight, LoweredGraph>();
+  /** Those of the programs that it compiled. */
+  readonly #weights = new WeakSet<PackedWeight>();
   readonly #owned: AsyncDisposable | undefined;
   readonly #opening = new Opening();
 
@@ -170,7 +171,7 @@ export class HipCudaDevice implements Device {
     const stream = new HipStream(label, {
       context: this.#context,
       events: { driver, events, poller, timeline: this.#timeline },
-      packWay: (rows) => this.#packWay(rows),
+      ownWeight: (weight) => this.#ownWeight(weight),
       launch: (launches, handle) => this.#launcher.queue(launches, handle),
       ended: (ended) => this.#live.remove(ended),
     });
@@ -190,13 +191,13 @@ export class HipCudaDevice implements Device {
     const lowered = this.#kernels.lower(graph, { ...this.target, blas: blas !== undefined });
     await this.#store.load(lowered.modules);
     this.#live.check();
-    for (const weight of lowered.weights) this.#packers.set(weight, lowered);
+    for (const weight of lowered.weights) this.#weights.add(weight);
     return new HipCudaProgram(graph, lowered, (object) => this.#owns(object));
   }
 
   async readyToDecode(weight: PackedWeight, part: number, format: TensorFormat): Promise<boolean> {
     this.#live.check();
-    const module = this.#packers.get(weight)?.decodes(weight, part, format);
+    const module = this.#isOwn(weight) ? weight.decodes?.(part, format) : undefined;
     if (module) await this.#store.load([module]);
     return module !== undefined;
   }
@@ -255,14 +256,16 @@ export class HipCudaDevice implements Device {
     return this.#add(this.#pinned.add(pinned));
   }
 
-  #packWay(rows: PackRows): PackWay {
-    const lowered = this.#packers.get(rows.weight);
-    if (!lowered) {
-      const names = rows.weight.parts.map(({ name }) => name).join(' + ');
-      const expected = 'a packed weight of a program that this device compiled';
-      fail('BINDING', { graph: this.#driver.device, value: `pack of ${names}`, found: 'another', expected });
-    }
-    return lowered.pack(rows);
+  #isOwn(weight: PackedWeight): weight is HipCudaWeight {
+    return this.#weights.has(weight);
+  }
+
+  #ownWeight(weight: PackedWeight): HipCudaWeight {
+    if (this.#isOwn(weight)) return weight;
+    const names = weight.parts.map(({ name }) => name).join(' + ');
+    const expected = 'a packed weight of a program that this device compiled';
+    const value = `pack of ${names}`;
+    return fail('BINDING', { graph: this.#driver.device, value, found: 'another', expected });
   }
 
   #unpinned(pinned: HipCudaPinned): void {

@@ -9,10 +9,10 @@ export { hipDriver } from './driver/hip-driver.ts';
 export { compileOptions } from './launching/compile-options.ts';
 export type {
   GraphAddresses,
+  HipCudaWeight,
   KernelSet,
   LoweredGraph,
   HipCudaTarget,
-  PackRows,
 } from './launching/kernel-set.ts';
 export { kernelSource } from './launching/kernel-source.ts';
 export {

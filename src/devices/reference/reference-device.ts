@@ -23,7 +23,7 @@ export function openReferenceDevice({ memoryBytes = 2 ** 33 }: ReferenceDeviceOp
       upload: (source, target) => bytesOf(target).set(source),
       copy: (source, target) => bytesOf(target).set(bytesOf(source)),
       download: (source, into) => into.set(bytesOf(source).subarray(0, into.byteLength)),
-      pack: (weight, part, { pinned, offset, firstRow, rowCount }, target) => {
+      pack: (weight, { part, firstRow, rowCount }, { pinned, offset }, target) => {
         const of = weight.parts[part];
         const rowBytes = of ? weightRowBytes(of) : 0;
         bytesOf(target).set(pinned.bytes.subarray(offset, offset + rowCount * rowBytes), firstRow * rowBytes);

@@ -65,7 +65,7 @@ export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader'> {
 export function summaryOf(plan: FitPlan): FitSummary {
   const { placement, loader: _, ...numbers } = plan;
   const { weightBytes: allWeights, resident, slots, slotBytes } = placement;
-  return { ...numbers, allWeights, allocations: resident.length, slots, slotBytes };
+  return { ...numbers, allWeights, allocations: resident.length, slots: slots.length, slotBytes };
 }
 
 /** What a plan is made from. */
@@ -119,7 +119,8 @@ function planWith(
   placement: WeightPlacement,
   { hostMemory }: MemoryLimits,
 ): FitPlan {
-  const loader = wanted.loader(placement.streamed.length > 0);
+  const passing = placement.slots.flat();
+  const loader = wanted.loader(passing.length > 0);
   const ring = ringBytes(loader);
   // Small buffers share the driver's units, so that what each kind takes depends on what was there before.
   const sizes = buffersOf(placement);
@@ -132,7 +133,7 @@ function planWith(
   const margin = rules.own(sizes) + rules.footprint(sizes) - weights - cache - scratch;
   const buffers = weights + cache + scratch + margin;
   const { host, pages } = wanted;
-  const streamed = placement.streamed.reduce((sum, { part }) => sum + (pages[part] ?? 0), 0);
+  const streamed = passing.reduce((sum, { part }) => sum + (pages[part] ?? 0), 0);
   return {
     weights,
     cache,
@@ -147,7 +148,7 @@ function planWith(
     onDevice:
       buffers + (rules.pinnedInside('weights') ? ring : 0) + (rules.pinnedInside('inputs') ? host : 0),
     context,
-    streamedParts: placement.streamed.length,
+    streamedParts: passing.length,
     placement,
   };
 }

@@ -11,41 +11,27 @@ import {
 /** The memory of a plan by name; disposed together, and on failure as far as it was created. */
 export class PlanBuffers implements Disposable {
   readonly #buffers = new Map<string, DeviceBuffer>();
-  readonly #ranges = new Map<string, BufferRange>();
 
   constructor(readonly device: Device) {}
 
   /** Creates a buffer of this name, at the first call. */
   create(name: string, byteLength: number): DeviceBuffer {
-    const known = this.#ranges.get(name);
-    if (known) return known.buffer;
+    const known = this.#buffers.get(name);
+    if (known) return known;
     const buffer = this.device.createBuffer(alignUp(byteLength, BUFFER_ALIGNMENT), name);
     this.#buffers.set(name, buffer);
-    this.#ranges.set(name, wholeOf(buffer));
     return buffer;
   }
 
-  /** Gives a part of a buffer a name of its own. */
-  place(name: string, range: BufferRange): void {
-    invariant(!this.#ranges.has(name), `${name} has no memory yet`);
-    this.#ranges.set(name, range);
-  }
-
-  /** The memory of a name, if it has any. */
-  find(name: string): BufferRange | undefined {
-    return this.#ranges.get(name);
-  }
-
-  /** The memory of a name that was created or placed before. */
+  /** The memory of a name that was created before. */
   get(name: string): BufferRange {
-    const range = this.#ranges.get(name);
-    invariant(range, `${name} has memory`);
-    return range;
+    const buffer = this.#buffers.get(name);
+    invariant(buffer, `${name} has memory`);
+    return wholeOf(buffer);
   }
 
-  /** Forgets a name, and disposes the buffer that was created by it. */
+  /** Disposes the buffer of a name, if there is one. */
   remove(name: string): void {
-    this.#ranges.delete(name);
     this.#buffers.get(name)?.[Symbol.dispose]();
     this.#buffers.delete(name);
   }
@@ -53,6 +39,5 @@ export class PlanBuffers implements Disposable {
   [Symbol.dispose](): void {
     for (const buffer of this.#buffers.values()) buffer[Symbol.dispose]();
     this.#buffers.clear();
-    this.#ranges.clear();
   }
 }

@@ -1,33 +1,21 @@
 import { alignUp } from '../../base/bytes.ts';
 import { BUFFER_ALIGNMENT } from '../../device/index.ts';
+import type { LazyTensor } from '../../load/lazy-tensor.ts';
 
-/** Bytes of every weight of one part of the model, by key. */
-export type PartBytes = ReadonlyMap<string, number>;
-
-/** A buffer for weights that stay, and where each of them lies in it. */
+/** Weights of one part that lie in one buffer, one behind the other. */
 export interface WeightAllocation {
-  /** The first part that uses them, by its place in the order of running. */
+  /** The part, by its place in the order of running: of weights that several parts read, the first. */
   readonly part: number;
-  readonly label: string;
   readonly byteLength: number;
-  readonly offsets: ReadonlyMap<string, number>;
-}
-
-/** A part whose weights pass through a slot, and where each of them lies in it. */
-export interface StreamedPart {
-  /** Which part, by its place in the order of running. */
-  readonly part: number;
-  readonly slot: number;
-  readonly offsets: ReadonlyMap<string, number>;
+  readonly offsets: ReadonlyMap<LazyTensor, number>;
 }
 
 /** Which weights stay on the device, and which pass through slots. */
 export interface WeightPlacement {
-  /** In the order of running. */
+  /** The buffers of what stays, in the order of running. */
   readonly resident: readonly WeightAllocation[];
-  /** In the order of running. */
-  readonly streamed: readonly StreamedPart[];
-  readonly slots: number;
+  /** Of each slot, the parts whose weights pass through it, in the order of running. */
+  readonly slots: readonly (readonly WeightAllocation[])[];
   readonly slotBytes: number;
   /** Bytes of all weights, wherever they are. */
   readonly weightBytes: number;
@@ -41,8 +29,8 @@ export interface StreamableParts {
 
 /** What is placed, and how. */
 export interface WeightsToPlace {
-  /** In the order of running. */
-  readonly parts: readonly PartBytes[];
+  /** The weights that each part reads, in the order of running. */
+  readonly parts: readonly (readonly LazyTensor[])[];
   readonly streamable: StreamableParts;
   /** Bytes that the weights of a part may take in one buffer; undefined gives each weight a buffer of its own. */
   readonly poolBytes?: number | undefined;
@@ -77,24 +65,22 @@ export function* placements(weights: WeightsToPlace): Generator<WeightPlacement,
 
 /** Sizes of the buffers that a placement takes. */
 export function buffersOf({ resident, slots, slotBytes }: WeightPlacement): number[] {
-  return [...resident.map(({ byteLength }) => byteLength), ...Array.from({ length: slots }, () => slotBytes)];
+  return [...resident.map(({ byteLength }) => byteLength), ...slots.map(() => slotBytes)];
 }
 
 function spread(among: readonly number[], count: number): number[] {
   return Array.from({ length: count }, (_, i) => among[Math.floor((i * among.length) / count)] as number);
 }
 
-function place(weights: WeightsToPlace, streamedParts: readonly number[], slots: number): WeightPlacement {
+function place(weights: WeightsToPlace, streamed: readonly number[], slotCount: number): WeightPlacement {
   const { parts } = weights;
-  const streamed = streamedParts.map((part, i) => ({
-    part,
-    slot: i % slots,
-    ...layOut([...(parts[part] as PartBytes)]),
-  }));
-  const slotBytes = Math.max(0, ...streamed.map(({ byteLength }) => byteLength));
-  const all = new Map(parts.flatMap((bytes) => [...bytes]));
-  const weightBytes = [...all.values()].reduce((sum, bytes) => sum + alignUp(bytes, BUFFER_ALIGNMENT), 0);
-  return { resident: allocate(weights, new Set(streamedParts)), streamed, slots, slotBytes, weightBytes };
+  const passing = streamed.map((part) => ({ part, ...layOut(parts[part] ?? []) }));
+  const slots = Array.from({ length: slotCount }, (_, slot) =>
+    passing.filter((_of, i) => i % slotCount === slot),
+  );
+  const slotBytes = Math.max(0, ...passing.map(({ byteLength }) => byteLength));
+  const { byteLength: weightBytes } = layOut([...new Set(parts.flat())]);
+  return { resident: allocate(weights, new Set(streamed)), slots, slotBytes, weightBytes };
 }
 
 /** Buffers for the weights of all parts but those that are left out. */
@@ -103,23 +89,22 @@ function allocate(
   without: ReadonlySet<number>,
 ): WeightAllocation[] {
   const allocations: WeightAllocation[] = [];
-  const placed = new Set<string>();
+  const placed = new Set<LazyTensor>();
   parts.forEach((weights, part) => {
     if (without.has(part)) return;
-    let pool: [string, number][] = [];
+    let pool: LazyTensor[] = [];
     let filled = 0;
     const close = () => {
-      const [first] = pool;
-      if (first) allocations.push({ part, label: first[0], ...layOut(pool) });
+      if (pool.length > 0) allocations.push({ part, ...layOut(pool) });
       pool = [];
       filled = 0;
     };
-    for (const [key, bytes] of weights) {
-      if (placed.has(key)) continue;
-      placed.add(key);
-      if (filled + bytes > poolBytes) close();
-      pool.push([key, bytes]);
-      filled += alignUp(bytes, BUFFER_ALIGNMENT);
+    for (const weight of weights) {
+      if (placed.has(weight)) continue;
+      placed.add(weight);
+      if (filled + weight.byteLength > poolBytes) close();
+      pool.push(weight);
+      filled += alignUp(weight.byteLength, BUFFER_ALIGNMENT);
     }
     close();
   });
@@ -127,23 +112,19 @@ function allocate(
 }
 
 /** One weight behind the other. */
-function layOut(weights: readonly (readonly [string, number])[]): {
-  offsets: Map<string, number>;
-  byteLength: number;
-} {
-  const offsets = new Map<string, number>();
+function layOut(weights: readonly LazyTensor[]): Omit<WeightAllocation, 'part'> {
+  const offsets = new Map<LazyTensor, number>();
   let byteLength = 0;
-  for (const [key, bytes] of weights) {
-    offsets.set(key, byteLength);
-    byteLength += alignUp(bytes, BUFFER_ALIGNMENT);
+  for (const weight of weights) {
+    offsets.set(weight, byteLength);
+    byteLength += alignUp(weight.byteLength, BUFFER_ALIGNMENT);
   }
   return { offsets, byteLength };
 }
 
 /** Parts none of whose weights another part uses. */
-function partsAlone(parts: readonly PartBytes[]): Set<number> {
-  const users = new Map<string, number>();
-  for (const key of parts.flatMap((part) => [...part.keys()])) users.set(key, (users.get(key) ?? 0) + 1);
-  const isAlone = (part: PartBytes) => [...part.keys()].every((key) => users.get(key) === 1);
-  return new Set(parts.flatMap((part, i) => (isAlone(part) ? [i] : [])));
+function partsAlone(parts: readonly (readonly LazyTensor[])[]): Set<number> {
+  const users = new Map<LazyTensor, number>();
+  for (const weight of parts.flat()) users.set(weight, (users.get(weight) ?? 0) + 1);
+  return new Set(parts.flatMap((part, i) => (part.every((weight) => users.get(weight) === 1) ? [i] : [])));
 }

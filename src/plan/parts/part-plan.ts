@@ -1,36 +1,45 @@
 import { invariant } from '../../base/errors.ts';
 import type { PackedWeight, Program } from '../../device/index.ts';
-import type { TensorInfo } from '../../gguf/tensor-info.ts';
+import { LazyTensor } from '../../load/lazy-tensor.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import type { ModelPart } from '../../model/model-graphs.ts';
 
-/** A packed weight of one part, with the file's tensors it is made of. */
-export interface PlannedWeight {
-  readonly packed: PackedWeight;
-  readonly tensors: readonly TensorInfo[];
-  /** Equal for weights that can share memory: same tensors, same layout. */
-  readonly key: string;
+/** The weights of a model, each once: the same tensors in the same layout are one, whichever programs read them. */
+export class WeightTable {
+  readonly #tensors: TensorIndex;
+  readonly #known = new Map<string, LazyTensor>();
+
+  constructor(tensors: TensorIndex) {
+    this.#tensors = tensors;
+  }
+
+  /** The weight that a program of this part wants. */
+  get(packed: PackedWeight, { prefix }: ModelPart): LazyTensor {
+    const tensors = packed.parts.map(({ name }) => {
+      const tensor = this.#tensors.get(prefix + name);
+      invariant(tensor, `${prefix}${name} was in the file when the graph was recorded`);
+      return tensor;
+    });
+    const weight = new LazyTensor({ packed, tensors });
+    const known = this.#known.get(weight.key) ?? weight;
+    this.#known.set(weight.key, known);
+    return known;
+  }
 }
 
 /**
- * One part of the model, compiled: which program runs it and which of the file's tensors it reads. That of a layer is what the
- * first design called a LayerPlan.
+ * One part of the model, compiled: which program runs it and which weights it reads. That of a layer is what the first design
+ * called a LayerPlan.
  */
 export class PartPlan {
-  readonly weights: readonly PlannedWeight[];
+  /** The model's weights by the program's. */
+  readonly weights: ReadonlyMap<PackedWeight, LazyTensor>;
 
   constructor(
     readonly part: ModelPart,
     readonly program: Program,
-    tensors: TensorIndex,
+    weights: WeightTable,
   ) {
-    this.weights = program.weights.map((packed) => {
-      const parts = packed.parts.map(({ name }) => {
-        const tensor = tensors.get(part.prefix + name);
-        invariant(tensor, `${part.prefix}${name} was in the file when the graph was recorded`);
-        return tensor;
-      });
-      return { packed, tensors: parts, key: [packed.layout, ...parts.map(({ name }) => name)].join(' ') };
-    });
+    this.weights = new Map(program.weights.map((packed) => [packed, weights.get(packed, part)]));
   }
 }

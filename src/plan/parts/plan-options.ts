@@ -1,7 +1,7 @@
 import { fail } from '../../base/errors.ts';
 import type { Device } from '../../device/index.ts';
 import type { GgufFile } from '../../gguf/index.ts';
-import type { DecodePlace } from '../../load/weight-job.ts';
+import type { DecodePlace } from '../../load/chunk.ts';
 import { formatUnder, type WeightPolicy } from '../../formats/weight-policy.ts';
 import { MAX_LOG_PROBABILITIES } from '../../ops/index.ts';
 import { type Architecture, architectureOf } from '../../model/architecture.ts';

@@ -1,5 +1,5 @@
 import type { Device } from '../../device/index.ts';
-import type { DecodePlace } from '../../load/weight-job.ts';
+import type { DecodePlace } from '../../load/chunk.ts';
 import type { BatchShape } from '../../ops/value.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import type { HostTable } from '../inputs/host-embedding.ts';

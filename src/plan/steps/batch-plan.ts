@@ -10,11 +10,10 @@ import {
 } from '../../device/index.ts';
 import { type Cost, type CostContext, costOf, type OpGraph } from '../../ops/index.ts';
 import { type BatchShape, type State, stateBytes, type Tensor, tensorBytes } from '../../ops/value.ts';
-import type { TensorIndex } from '../../model/part-scope.ts';
 import { BatchInputs, type ReadInputs, type StepInputs } from '../inputs/batch-inputs.ts';
 import type { KeptInputs } from '../inputs/kept-inputs.ts';
 import { HOST_ROWS } from '../../model/embedding-place.ts';
-import { PartPlan } from '../parts/part-plan.ts';
+import { PartPlan, type WeightTable } from '../parts/part-plan.ts';
 import { areOfOneKind, type ModelGraphs, type ModelPart } from '../../model/model-graphs.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 
@@ -62,7 +61,7 @@ export class BatchPlan implements Disposable {
    * Compiles each kind of part once, all at the same time; its buffers will be found in `buffers`. Allocates nothing.
    * @internal
    */
-  static async compile(graphs: ModelGraphs, tensors: TensorIndex, buffers: PlanBuffers): Promise<BatchPlan> {
+  static async compile(graphs: ModelGraphs, weights: WeightTable, buffers: PlanBuffers): Promise<BatchPlan> {
     const { device } = buffers;
     const kinds: { readonly graph: OpGraph; readonly program: Promise<Program> }[] = [];
     const compile = (graph: OpGraph): Promise<Program> => {
@@ -72,7 +71,7 @@ export class BatchPlan implements Disposable {
       kinds.push({ graph, program });
       return program;
     };
-    const plan = async (part: ModelPart) => new PartPlan(part, await compile(part.graph), tensors);
+    const plan = async (part: ModelPart) => new PartPlan(part, await compile(part.graph), weights);
     const { embedding, layers, head, sampling } = graphs;
     const parts = await Promise.all([embedding, ...layers, head, sampling].map(plan));
     return new BatchPlan(device, graphs, parts, buffers);
@@ -253,7 +252,7 @@ export class BatchPlan implements Disposable {
     return {
       values,
       outputs: new Map(graph.outputs.map(({ name }) => [name, whole(streamName(name, part.order))])),
-      weights: new Map(weights.map(({ packed, key }) => [packed, whole(key)])),
+      weights: new Map([...weights].map(([packed, { range }]) => [packed, range])),
       scratch: program.scratchBytes > 0 ? whole('scratch') : undefined,
     };
   }

@@ -1,21 +1,24 @@
 import { alignUp } from '../../base/bytes.ts';
-import { invariant } from '../../base/errors.ts';
-import { BUFFER_ALIGNMENT, type DeviceEvent, type Stream } from '../../device/index.ts';
+import {
+  BUFFER_ALIGNMENT,
+  type DeviceBuffer,
+  type DeviceEvent,
+  type Stream,
+  totalOf,
+} from '../../device/index.ts';
 import type { AsyncModelLoader, LoadOptions, LoadReport } from '../../load/async-model-loader.ts';
-import { LazyTensor } from '../../load/lazy-tensor.ts';
+import type { LazyTensor } from '../../load/lazy-tensor.ts';
 import type { SharedDeviceMemory } from '../../load/shared-device-memory.ts';
-import type { PlannedWeight } from '../parts/part-plan.ts';
-import { PartWeights } from './part-weights.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
-import { WeightGroup } from './weight-group.ts';
 import type { WeightAllocation, WeightPlacement } from '../memory/weight-placement.ts';
-import { StreamedWeights } from './streamed-weights.ts';
 import type { PlanSetup } from '../parts/plan-setup.ts';
+import { PartWeights } from './part-weights.ts';
+import { StreamedWeights } from './streamed-weights.ts';
 
 /** What the weights of a model are made of. */
-export interface ModelWeightsParts {
-  /** Each part's weights, each of them once, in the order of running. */
-  readonly parts: readonly (readonly PlannedWeight[])[];
+export interface ModelWeightsSetup {
+  /** The weights that each part reads, in the order of running. */
+  readonly parts: readonly (readonly LazyTensor[])[];
   readonly placement: WeightPlacement;
   readonly buffers: PlanBuffers;
   readonly loader: AsyncModelLoader;
@@ -23,8 +26,8 @@ export interface ModelWeightsParts {
   readonly sharedMemory?: SharedDeviceMemory | undefined;
   /** Called with the parts whose weights are about to be evicted, once nothing uses their memory. */
   readonly onRelease: (parts: readonly number[]) => void;
-  /** Keys of weights that the device decodes, where they do not stay as in the file. */
-  readonly decodedOnDevice: ReadonlySet<string>;
+  /** Weights that the device decodes, where they do not stay as in the file. */
+  readonly decodedOnDevice: ReadonlySet<LazyTensor>;
 }
 
 /**
@@ -37,42 +40,35 @@ export class ModelWeights {
   readonly parts: readonly PartWeights[];
   readonly #loader: AsyncModelLoader;
   readonly #sharedMemory: SharedDeviceMemory | undefined;
-  readonly #groups: readonly WeightGroup[];
-  /** By part. */
-  readonly #groupsOf: readonly (readonly WeightGroup[])[];
+  /** Those with memory of their own. */
+  readonly #owners: readonly PartWeights[];
+  /** By part: in whose memory its weights lie. */
+  readonly #ownersOf: readonly (readonly PartWeights[])[];
   readonly #slotOf = new Map<number, StreamedWeights>();
   #wereAllResident = false;
 
   /** Creates the weights' memory in `buffers`, which owns it; what is shared when it is held. Throws `OUT_OF_MEMORY`. */
-  constructor(of: ModelWeightsParts) {
-    const { parts, placement, buffers, sharedMemory, decodedOnDevice } = of;
-    this.#loader = of.loader;
+  constructor(of: ModelWeightsSetup) {
+    const { loader, placement, sharedMemory, decodedOnDevice } = of;
+    this.#loader = loader;
     this.#sharedMemory = sharedMemory;
-    placeInSlots(of);
-    const tensors = new Map<string, LazyTensor>();
-    const streamed = new Set(placement.streamed.flatMap(({ offsets }) => [...offsets.keys()]));
-    for (const { key, packed, tensors: files } of parts.flat()) {
-      if (tensors.has(key)) continue;
-      const target = buffers.find(key);
-      const decode = decodedOnDevice.has(key) ? 'device' : 'host';
-      const comesAgain = streamed.has(key);
-      const job = { weight: packed, tensors: files, decode, comesAgain, ...(target && { target }) } as const;
-      tensors.set(key, new LazyTensor(job, of.loader));
+    this.tensors = [...new Set(of.parts.flat())];
+    const streamed = new Set(placement.slots.flat().flatMap(({ offsets }) => [...offsets.keys()]));
+    for (const tensor of this.tensors) {
+      const decode = decodedOnDevice.has(tensor) ? 'device' : 'host';
+      tensor.loadBy(loader, { decode, comesAgain: streamed.has(tensor) });
     }
-    this.tensors = [...tensors.values()];
-    this.parts = parts.map(
-      (weights) => new PartWeights(weights.map(({ key }) => tensors.get(key) as LazyTensor)),
+    this.parts = partsWithMemory(of, (part) => of.onRelease(this.#partsIn(part)));
+    this.#owners = this.parts.filter(({ ownsMemory }) => ownsMemory);
+    this.#ownersOf = of.parts.map((tensors) =>
+      this.#owners.filter((owner) => tensors.some((tensor) => owner.holds(tensor))),
     );
-    this.#groups = this.#makeGroups(of, tensors);
-    this.#groupsOf = parts.map((weights) =>
-      this.#groups.filter((group) => weights.some(({ key }) => group.has(key))),
-    );
-    if (!sharedMemory) for (const group of this.#groups) group.create();
-    for (let slot = 0; slot < placement.slots; slot++) {
-      const users = placement.streamed.filter((streamed) => streamed.slot === slot);
-      const turn = new StreamedWeights(users.map(({ part }) => this.parts[part] as PartWeights));
-      for (const { part } of users) this.#slotOf.set(part, turn);
+    for (const [slot, users] of placement.slots.entries()) {
+      placeInSlot(of.buffers.create(`weight slot ${slot}`, placement.slotBytes), users);
+      const through = new StreamedWeights(users.map(({ part }) => this.parts[part] as PartWeights));
+      for (const { part } of users) this.#slotOf.set(part, through);
     }
+    if (!sharedMemory) for (const owner of this.#owners) owner.create();
   }
 
   /** True when every weight is on the device to stay, as long as nobody else needs the memory. */
@@ -102,22 +98,22 @@ export class ModelWeights {
   request(part: number): void {
     if (this.#slotOf.has(part)) return;
     const sharedMemory = this.#sharedMemory;
-    if (sharedMemory && !this.#groupsAt(part).every((group) => sharedMemory.has(group))) return;
+    if (sharedMemory && !this.#memoryOf(part).every((owner) => sharedMemory.has(owner))) return;
     this.parts[part]?.request();
   }
 
   /** Gives a part's weights memory that cannot be evicted until `giveBack`. Rejects with `OUT_OF_MEMORY`. */
   async hold(part: number): Promise<void> {
-    await this.#sharedMemory?.hold(this.#groupsAt(part));
+    await this.#sharedMemory?.hold(this.#memoryOf(part));
   }
 
   giveBack(part: number): void {
-    this.#sharedMemory?.giveBack(this.#groupsAt(part));
+    this.#sharedMemory?.giveBack(this.#memoryOf(part));
   }
 
   /** Holds all weights where all are there; false otherwise. */
   holdAll(): boolean {
-    return this.areResident && (this.#sharedMemory?.holdIfPresent(this.#groups) ?? true);
+    return this.areResident && (this.#sharedMemory?.holdIfPresent(this.#owners) ?? true);
   }
 
   /** Ends `holdAll`, behind what was queued on a stream. */
@@ -125,8 +121,8 @@ export class ModelWeights {
     const sharedMemory = this.#sharedMemory;
     if (!sharedMemory) return;
     const now = sharedMemory.now();
-    for (const group of this.#groups) group.used(stream, now);
-    sharedMemory.giveBack(this.#groups);
+    for (const owner of this.#owners) owner.used(stream, now);
+    sharedMemory.giveBack(this.#owners);
   }
 
   /**
@@ -145,102 +141,91 @@ export class ModelWeights {
     const sharedMemory = this.#sharedMemory;
     if (!sharedMemory) return;
     const now = sharedMemory.now();
-    for (const group of this.#groupsAt(part)) group.used(stream, now);
+    for (const owner of this.#memoryOf(part)) owner.used(stream, now);
   }
 
   /** Loads what stays of some parts, in the order given, as far as there is memory. Rejects as `AsyncModelLoader.load`. */
   async preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
     const staying = this.#fitting(parts.filter((part) => !this.#slotOf.has(part)));
-    const groups = [...new Set(staying.flatMap((part) => this.#groupsAt(part)))];
-    await this.#sharedMemory?.hold(groups, options.signal);
+    const owners = [...new Set(staying.flatMap((part) => this.#memoryOf(part)))];
+    await this.#sharedMemory?.hold(owners, options.signal);
     try {
       const tensors = new Set(staying.flatMap((part) => this.parts[part]?.tensors ?? []));
       const wanted = [...tensors].filter(({ isResident }) => !isResident);
-      return await this.#loader.follow(wanted, options, (tensor, watch) => tensor.request(watch));
+      return await this.#loader.load(wanted, options, (tensor, watch) => tensor.request(watch));
     } finally {
-      this.#sharedMemory?.giveBack(groups);
+      this.#sharedMemory?.giveBack(owners);
     }
   }
 
   /** Takes shared memory back; the rest is `buffers`'. */
   async dispose(): Promise<void> {
     const sharedMemory = this.#sharedMemory;
-    if (sharedMemory) await Promise.all(this.#groups.map((group) => sharedMemory.leave(group)));
+    if (sharedMemory) await Promise.all(this.#owners.map((owner) => sharedMemory.leave(owner)));
   }
 
-  #groupsAt(part: number): readonly WeightGroup[] {
-    return this.#groupsOf[part] ?? [];
+  #memoryOf(part: number): readonly PartWeights[] {
+    return this.#ownersOf[part] ?? [];
   }
 
   /** The first of these parts, as many as have memory together. */
   #fitting(parts: readonly number[]): readonly number[] {
     if (!this.#sharedMemory) return parts;
     const { forWeights } = this.#sharedMemory;
-    const groups = new Set<WeightGroup>();
+    const owners = new Set<PartWeights>();
     const end = parts.findIndex((part) => {
-      for (const group of this.#groupsAt(part)) groups.add(group);
-      return sumOf([...groups]) > forWeights;
+      for (const owner of this.#memoryOf(part)) owners.add(owner);
+      return totalOf([...owners].map(({ byteLength }) => byteLength)) > forWeights;
     });
     return end < 0 ? parts : parts.slice(0, end);
   }
 
-  #makeGroups(of: ModelWeightsParts, tensors: ReadonlyMap<string, LazyTensor>): WeightGroup[] {
-    const { placement, buffers } = of;
-    const { memoryRules } = buffers.device;
-    const byPart = new Map<number, WeightAllocation[]>();
-    for (const allocation of placement.resident) {
-      const { part } = allocation;
-      byPart.set(part, [...(byPart.get(part) ?? []), allocation]);
-    }
-    const sizes: number[] = [];
-    let before = 0;
-    return [...byPart.values()].map((allocations) => {
-      sizes.push(...allocations.map(({ byteLength }) => byteLength));
-      const bytes = memoryRules.footprint(sizes) - before;
-      before += bytes;
-      const onRelease = (group: WeightGroup) => of.onRelease(this.#partsWith(group));
-      return new WeightGroup({ allocations, buffers, tensors, byteLength: bytes, onRelease });
-    });
-  }
-
-  #partsWith(group: WeightGroup): number[] {
-    return this.#groupsOf.flatMap((groups, part) => (groups.includes(group) ? [part] : []));
+  /** The parts some of whose weights lie in this one's memory. */
+  #partsIn(owner: PartWeights): number[] {
+    return this.#ownersOf.flatMap((owners, part) => (owners.includes(owner) ? [part] : []));
   }
 }
 
-/** Creates the slots, and gives each streamed weight its place in one. */
-function placeInSlots({ parts, placement, buffers }: ModelWeightsParts): void {
-  const slots = Array.from({ length: placement.slots }, (_, i) =>
-    buffers.create(`weight slot ${i}`, placement.slotBytes),
-  );
-  for (const { slot, offsets, part } of placement.streamed) {
-    for (const { key, packed } of parts[part] ?? []) {
-      const offset = offsets.get(key);
-      const buffer = slots[slot];
-      invariant(offset !== undefined && buffer, 'a streamed weight has a place in its slot');
-      buffers.place(key, { buffer, offset, byteLength: alignUp(packed.byteLength, BUFFER_ALIGNMENT) });
-    }
+/** Each part's weights, with what its buffers add to what those of the parts before it take. */
+function partsWithMemory(
+  { parts, placement, buffers }: ModelWeightsSetup,
+  onRelease: (part: PartWeights) => void,
+): PartWeights[] {
+  const { memoryRules } = buffers.device;
+  const sizes: number[] = [];
+  let before = 0;
+  return parts.map((tensors, part) => {
+    const allocations = placement.resident.filter((allocation) => allocation.part === part);
+    sizes.push(...allocations.map(({ byteLength }) => byteLength));
+    const bytes = memoryRules.footprint(sizes);
+    const byteLength = bytes - before;
+    before = bytes;
+    return new PartWeights({ tensors, allocations, byteLength, buffers, onRelease });
+  });
+}
+
+/** Gives the weights of parts that share a slot their places in it. */
+function placeInSlot(buffer: DeviceBuffer, users: readonly WeightAllocation[]): void {
+  for (const [tensor, offset] of users.flatMap(({ offsets }) => [...offsets])) {
+    tensor.place({ buffer, offset, byteLength: alignUp(tensor.byteLength, BUFFER_ALIGNMENT) });
   }
 }
 
-function sumOf(groups: readonly WeightGroup[]): number {
-  return groups.reduce((sum, { byteLength }) => sum + byteLength, 0);
-}
-
-/** Keys of the weights that do not stay as in the file and that the device decodes, readied for that. */
+/** The weights that do not stay as in the file and that the device decodes, readied for that. */
 export async function decodedOnDevice(
   { device, decode }: PlanSetup,
-  parts: readonly (readonly PlannedWeight[])[],
-): Promise<ReadonlySet<string>> {
-  const keys = new Set<string>();
-  if (decode === 'host' || !device.readyToDecode) return keys;
-  for (const { key, packed, tensors } of parts.flat()) {
+  weights: readonly LazyTensor[],
+): Promise<ReadonlySet<LazyTensor>> {
+  const found = new Set<LazyTensor>();
+  if (decode === 'host' || !device.readyToDecode) return found;
+  for (const weight of new Set(weights)) {
+    const { packed, tensors } = weight;
     const ready: boolean[] = [];
     for (const [part, { format }] of tensors.entries()) {
       if (format === packed.parts[part]?.format) continue;
       ready.push(await device.readyToDecode(packed, part, format));
     }
-    if (ready.length > 0 && ready.every(Boolean)) keys.add(key);
+    if (ready.length > 0 && ready.every(Boolean)) found.add(weight);
   }
-  return keys;
+  return found;
 }

@@ -1,10 +1,40 @@
-import type { DeviceEvent } from '../../device/index.ts';
-import type { LazyTensor } from '../../load/lazy-tensor.ts';
-import type { WeightLoadOptions } from '../../load/weight-load.ts';
+import { alignUp } from '../../base/bytes.ts';
+import { BUFFER_ALIGNMENT, type DeviceEvent, type Stream } from '../../device/index.ts';
+import type { LazyTensor, WeightLoadOptions } from '../../load/lazy-tensor.ts';
+import type { EvictableWeights } from '../../load/shared-device-memory.ts';
+import type { PlanBuffers } from '../memory/plan-buffers.ts';
+import type { WeightAllocation } from '../memory/weight-placement.ts';
 
-/** The weights that one part of a model reads. */
-export class PartWeights {
-  constructor(readonly tensors: readonly LazyTensor[]) {}
+/** What the weights of a part are made of. */
+export interface PartWeightsSetup {
+  /** The weights that the part reads. */
+  readonly tensors: readonly LazyTensor[];
+  /** Where those lie that it is the first to read, and that stay. */
+  readonly allocations: readonly WeightAllocation[];
+  /** Bytes that the allocations take. */
+  readonly byteLength: number;
+  readonly buffers: PlanBuffers;
+  /** Called when nothing uses the allocations any more, before they are given back. */
+  readonly onRelease: (part: PartWeights) => void;
+}
+
+/**
+ * The weights that one part of a model reads, and the memory of those that it is the first to read: it is allocated and
+ * evicted as one.
+ */
+export class PartWeights implements EvictableWeights {
+  readonly tensors: readonly LazyTensor[];
+  readonly byteLength: number;
+  lastUse = 0;
+  readonly #of: PartWeightsSetup;
+  /** What computed with its memory. */
+  readonly #streams = new Set<Stream>();
+
+  constructor(of: PartWeightsSetup) {
+    this.#of = of;
+    this.tensors = of.tensors;
+    this.byteLength = of.byteLength;
+  }
 
   get areResident(): boolean {
     return this.tensors.every(({ isResident }) => isResident);
@@ -22,8 +52,64 @@ export class PartWeights {
     return events.flat();
   }
 
-  /** Forgets them. */
+  /** Marks them as evicted; their memory stays theirs. */
   evict(): void {
     for (const tensor of this.tensors) tensor.evict();
   }
+
+  /** True where it is the first to read weights that stay. */
+  get ownsMemory(): boolean {
+    return this.#of.allocations.length > 0;
+  }
+
+  /** True for a weight that lies in its memory. */
+  holds(tensor: LazyTensor): boolean {
+    return this.#of.allocations.some(({ offsets }) => offsets.has(tensor));
+  }
+
+  create(): void {
+    const { buffers, allocations } = this.#of;
+    try {
+      for (const allocation of allocations) {
+        const buffer = buffers.create(bufferName(allocation), allocation.byteLength);
+        for (const [tensor, offset] of allocation.offsets) {
+          tensor.place({ buffer, offset, byteLength: alignUp(tensor.byteLength, BUFFER_ALIGNMENT) });
+        }
+      }
+    } catch (error) {
+      this.#remove();
+      throw error;
+    }
+  }
+
+  /** Notes work on a stream that reads from its memory. */
+  used(stream: Stream, now: number): void {
+    this.#streams.add(stream);
+    this.lastUse = now;
+  }
+
+  async release(): Promise<void> {
+    const tensors = this.#of.allocations.flatMap(({ offsets }) => [...offsets.keys()]);
+    const written = tensors.map((tensor) => tensor.settled());
+    for (const tensor of tensors) tensor.evict();
+    // A stream that failed or ended reads nothing any more.
+    const read = [...this.#streams].map(async (stream) => stream.synchronize());
+    await Promise.allSettled([...written, ...read]);
+    this.#streams.clear();
+    this.#of.onRelease(this);
+    this.#remove();
+  }
+
+  #remove(): void {
+    for (const allocation of this.#of.allocations) {
+      for (const tensor of allocation.offsets.keys()) tensor.unplace();
+      this.#of.buffers.remove(bufferName(allocation));
+    }
+  }
+}
+
+/** A buffer is named after the first weight in it. */
+function bufferName({ offsets }: WeightAllocation): string {
+  const [first] = offsets.keys();
+  return `memory of ${first?.key}`;
 }

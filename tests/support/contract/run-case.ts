@@ -146,7 +146,7 @@ class CaseMemory implements Disposable {
       const offset = packing === 'whole' ? 0 : 2 + (piece % 3) * 8;
       using pinned = this.#device.createPinned(offset + rowCount * rowBytes, 'rows');
       pinned.bytes.set(bytes.subarray(firstRow * rowBytes, (firstRow + rowCount) * rowBytes), offset);
-      stream.pack(weight, part, { pinned, offset, firstRow, rowCount }, buffer.range);
+      stream.pack(weight, { part, firstRow, rowCount }, { pinned, offset }, buffer.range);
       await stream.synchronize();
     }
   }

@@ -75,7 +75,7 @@ function faultyDevice(fault: (damage: Damage) => void): HostDevice {
       upload: (source, target) => bytesOf(target).set(source),
       copy: (source, target) => bytesOf(target).set(bytesOf(source)),
       download: (source, into) => into.set(bytesOf(source).subarray(0, into.byteLength)),
-      pack: (_weight, _part, { pinned, offset, firstRow, rowCount }, target) => {
+      pack: (_weight, { firstRow, rowCount }, { pinned, offset }, target) => {
         const rows = pinned.bytes.subarray(offset, offset + rowCount * WIDTH * 4);
         bytesOf(target).set(rows, firstRow * WIDTH * 4);
       },

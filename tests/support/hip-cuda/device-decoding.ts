@@ -5,7 +5,8 @@ import { F16, F32, type TensorFormat } from '../../../src/formats/index.ts';
 import type { TensorInfo } from '../../../src/gguf/index.ts';
 import { MemorySource } from '../../../src/io/index.ts';
 import { AsyncModelLoader } from '../../../src/load/async-model-loader.ts';
-import type { DecodePlace, WeightJob } from '../../../src/load/weight-job.ts';
+import type { DecodePlace } from '../../../src/load/chunk.ts';
+import { LazyTensor, type LazyTensorParts } from '../../../src/load/lazy-tensor.ts';
 import { GraphBuilder, matmul } from '../../../src/ops/index.ts';
 import { seededRandom } from '../random.ts';
 
@@ -22,10 +23,10 @@ export async function decodesAsTheHost(
     for (const format of formats) {
       if (format === become) continue;
       assert.equal(await device.readyToDecode(weight, 0, format), true, `${format.name} to ${become.name}`);
-      const tensors = [randomTensor(format)];
+      const of = { packed: weight, tensors: [randomTensor(format)] };
       const [here, there] = (await Promise.all([
-        loaded(device, { weight, tensors }, 'host'),
-        loaded(device, { weight, tensors }, 'device'),
+        loaded(device, of, 'host'),
+        loaded(device, of, 'device'),
       ])) as [Uint8Array, Uint8Array];
       assert.ok(here.some((byte) => byte !== 0));
       assert.equal(Buffer.compare(there, here), 0, `${format.name} to ${become.name}`);
@@ -52,14 +53,13 @@ function randomTensor(format: TensorFormat): TensorInfo {
 }
 
 /** In pieces that end within the matrix. */
-async function loaded(
-  device: HipCudaDevice,
-  of: Pick<WeightJob, 'weight' | 'tensors'>,
-  decode: DecodePlace,
-): Promise<Uint8Array> {
-  using buffer = device.createBuffer(of.weight.byteLength, 'matrix');
+async function loaded(device: HipCudaDevice, of: LazyTensorParts, decode: DecodePlace): Promise<Uint8Array> {
+  using buffer = device.createBuffer(of.packed.byteLength, 'matrix');
   await using loader = new AsyncModelLoader(device, { slotBytes: 8 * 4 * COLUMNS, streams: 2, slots: 3 });
-  await loader.load([{ ...of, target: wholeOf(buffer), decode }]);
+  const tensor = new LazyTensor(of);
+  tensor.loadBy(loader, { decode });
+  tensor.place(wholeOf(buffer));
+  await loader.load([tensor]);
   await using stream = device.createStream('check');
   const found = new Uint8Array(buffer.byteLength);
   await stream.download(wholeOf(buffer), found);

@@ -32,8 +32,6 @@ export function fixedKernels(modules: readonly KernelModule[], launches: () => r
       scratchBytes: 0,
       modules,
       launches: (_: GraphAddresses) => launches(),
-      pack: ({ target }) => ({ kind: 'copy', to: target }),
-      decodes: () => undefined,
     }),
   };
 }

@@ -3,11 +3,13 @@ import { fail } from '../../../base/errors.ts';
 import {
   type BufferRange,
   checkCopySizes,
+  checkRows,
   type DeviceEvent,
-  type FileRows,
   type PackedWeight,
+  type PinnedRows,
   type Step,
   type Stream,
+  type WeightRows,
 } from '../../../device/index.ts';
 import type { BankSet } from '../memory/bank-set.ts';
 import { ownBuffer, type Place, type PlaceUse, placeOf } from '../memory/cpu-buffer.ts';
@@ -62,16 +64,17 @@ export class CpuStream implements Stream {
     await download.done;
   }
 
-  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void {
+  pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     const place = this.#place('pack target', target, weight.byteLength);
     const use = this.#use('pack');
     if (!(weight instanceof CpuPackedWeight)) {
       const found = 'a weight of another kind of device';
       fail('BINDING', { graph: this.#label, value: 'pack', found, expected: 'a weight of this device' });
     }
-    const { bank, offset } = ownBuffer(rows.pinned, use).allocation;
-    const source = { bank: bank.id, offset: offset + rows.offset };
-    const work = weight.packWork(part, rows, { source, target: place });
+    const { bank, offset } = ownBuffer(from.pinned, use).allocation;
+    checkRows(this.#label, weight, rows, from);
+    const source = { bank: bank.id, offset: offset + from.offset };
+    const work = weight.packWork(rows, { source, target: place });
     this.#context.queue.push(new Command((words) => writePack(words, work)));
   }
 

@@ -1,5 +1,5 @@
 import { fail } from '../../../base/errors.ts';
-import type { FileRows, PackedWeight } from '../../../device/index.ts';
+import type { PackedWeight, WeightRows } from '../../../device/index.ts';
 import { type Weight, weightRowBytes } from '../../../ops/index.ts';
 import { type BankAddress, PACK, type PackWork } from '../protocol/command.ts';
 import { FILE_SCRATCH_BYTES, FLOAT_SCRATCH_BYTES } from '../protocol/reserved.ts';
@@ -46,29 +46,16 @@ export class CpuPackedWeight implements PackedWeight {
     return new CpuPackedWeight(weight, use, layout.name, byteLength, layout.rowAlignment);
   }
 
-  /** The work of packing some rows. Throws `BINDING` when they are not rows of the part or not where they should be. */
-  packWork(part: number, rows: FileRows, ends: { source: BankAddress; target: BankAddress }): PackWork {
+  /** The work of packing some rows of the weight. Throws `BINDING` where they begin or end between the layout's rows. */
+  packWork({ firstRow, rowCount }: WeightRows, ends: { source: BankAddress; target: BankAddress }): PackWork {
     const { weight, use, rowAlignment } = this;
-    const end = rows.firstRow + rows.rowCount;
-    const bytes = rows.rowCount * weightRowBytes(weight);
-    const whole = Number.isSafeInteger(rows.firstRow) && Number.isSafeInteger(rows.rowCount);
-    this.#require(part === 0, `part ${part}`, 'part 0');
-    this.#require(
-      whole && rows.firstRow >= 0 && rows.rowCount >= 0 && end <= weight.rows,
-      `rows ${rows.firstRow} to ${end}`,
-      `rows within ${weight.rows}`,
-    );
-    const aligned =
-      rows.firstRow % rowAlignment === 0 && (end === weight.rows || rows.rowCount % rowAlignment === 0);
-    this.#require(aligned, `rows ${rows.firstRow} to ${end}`, `multiples of ${rowAlignment}`);
-    this.#require(
-      rows.offset >= 0 && rows.offset + bytes <= rows.pinned.byteLength,
-      `bytes ${rows.offset} to ${rows.offset + bytes}`,
-      `bytes within the pinned ${rows.pinned.byteLength}`,
-    );
+    const end = firstRow + rowCount;
+    if (firstRow % rowAlignment !== 0 || (end !== weight.rows && rowCount % rowAlignment !== 0)) {
+      const found = `rows ${firstRow} to ${end}`;
+      fail('BINDING', { graph: 'pack', value: weight.name, found, expected: `multiples of ${rowAlignment}` });
+    }
     const { columns, format } = weight;
     const common = { ...ends, use: PACK[use], ggmlType: format.ggmlType };
-    const { firstRow, rowCount } = rows;
     if (use === 'matrix') return { ...common, columns, firstRow, rowCount };
     // Blocks lie one behind the other: they are packed as rows of one block each, so that long rows divide too.
     const blocks = columns / format.blockElements;
@@ -78,9 +65,5 @@ export class CpuPackedWeight implements PackedWeight {
       firstRow: firstRow * blocks,
       rowCount: rowCount * blocks,
     };
-  }
-
-  #require(fits: boolean, found: string, expected: string): void {
-    if (!fits) fail('BINDING', { graph: 'pack', value: this.weight.name, found, expected });
   }
 }

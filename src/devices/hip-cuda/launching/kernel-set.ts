@@ -1,4 +1,4 @@
-import type { Address, PackedWeight } from '../../../device/index.ts';
+import type { Address, PackedWeight, WeightRows } from '../../../device/index.ts';
 import type { TensorFormat } from '../../../formats/index.ts';
 import type { OpGraph, State, Tensor } from '../../../ops/index.ts';
 import type { DeviceAttributes } from '../driver/driver-calls.ts';
@@ -26,37 +26,25 @@ export interface GraphAddresses {
   readonly scratch: Address;
 }
 
-/** Rows of a part of a packed weight. */
-export interface PackRows {
-  readonly weight: PackedWeight;
-  readonly part: number;
-  readonly firstRow: number;
-  readonly rowCount: number;
-  /** Their own format, where it is not the part's. */
-  readonly format?: TensorFormat | undefined;
-  /** Where the packed weight starts. */
-  readonly target: Address;
+/** A packed weight that knows how its rows come into its layout. */
+export interface HipCudaWeight extends PackedWeight {
+  /** What decodes rows of another format than the part's on their way into the layout; absent or undefined where nothing does. */
+  decodes?(part: number, format: TensorFormat): KernelModule | undefined;
+  /**
+   * Where rows belong that are copied as they are, with the weight at `target`; or what lays them out once they stand on the
+   * device, from a multiple of 256 bytes on.
+   */
+  pack(rows: WeightRows, target: Address): Address | ((source: Address) => Launch);
 }
-
-/**
- * How the file's bytes of some rows come into a packed weight: copied to an address as they are, or laid out by launches that
- * find them on the device, from a multiple of 256 bytes on.
- */
-export type PackWay =
-  | { readonly kind: 'copy'; readonly to: Address }
-  | { readonly kind: 'launches'; launches(rows: Address): readonly Launch[] };
 
 /** A graph as kernels. */
 export interface LoweredGraph {
-  readonly weights: readonly PackedWeight[];
+  readonly weights: readonly HipCudaWeight[];
   readonly scratchBytes: number;
-  /** Every text that `launches` and `pack` name. All are compiled before the graph is bound. */
+  /** Every text that `launches` and packing its weights name. All are compiled before the graph is bound. */
   readonly modules: readonly KernelModule[];
   /** What computes the graph, in order: each sees what the ones before it wrote. */
   launches(at: GraphAddresses): readonly Launch[];
-  pack(rows: PackRows): PackWay;
-  /** The text that `pack` names for rows of another format than the part's; undefined where such rows cannot be packed. */
-  decodes(weight: PackedWeight, part: number, format: TensorFormat): KernelModule | undefined;
 }
 
 /** The knowledge of how operators become kernels. Pure: it allocates, compiles and launches nothing. */

@@ -2,8 +2,9 @@ import type { Temporary } from '../../../device/index.ts';
 import type { State, Tensor, Weight } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import type { BlasShape } from '../launching/launch.ts';
-import type { Arg, HipCudaWeight } from './launch-template.ts';
+import type { Arg } from './launch-template.ts';
 import type { WeightLayout } from './weight-layout.ts';
+import type { HipCudaWeight } from '../launching/kernel-set.ts';
 
 /** An argument as operators give it. */
 export type Operand = Tensor | State | HipCudaWeight | Temporary | Arg;

@@ -1,13 +1,9 @@
-import type { PackedWeight } from '../../../device/index.ts';
-import type { TensorFormat } from '../../../formats/index.ts';
 import type { State, Tensor } from '../../../ops/index.ts';
+import type { HipCudaWeight } from '../launching/kernel-set.ts';
 import type { BlasShape, KernelModule } from '../launching/launch.ts';
 
-/**
- * Memory that a launch names before addresses are known: bound values and weights, the program's scratch; for the launches
- * of `HipCudaWeight.pack` the file's bytes and the bound weight.
- */
-export type Place = Tensor | State | HipCudaWeight | 'scratch' | 'source' | 'target';
+/** Memory that a launch names before addresses are known: bound values and weights, the program's scratch. */
+export type Place = Tensor | State | HipCudaWeight | 'scratch';
 
 /** A kernel argument. */
 export type Arg =
@@ -33,21 +29,6 @@ export interface LaunchTemplate {
   readonly sharedBytes: number;
   readonly args: readonly Arg[];
   readonly programmatic: boolean;
-}
-
-/** Rows of a part, in the part's format unless another is named. */
-export interface RowRange {
-  readonly firstRow: number;
-  readonly rowCount: number;
-  readonly format?: TensorFormat | undefined;
-}
-
-/** A packed weight with the way in which rows of a part, as the file's bytes, come into its layout. */
-export interface HipCudaWeight extends PackedWeight {
-  /** What decodes rows of another format than the part's on their way into the layout; absent or undefined where nothing does. */
-  decodes?(part: number, format: TensorFormat): KernelModule | undefined;
-  /** The launch that lays rows out, or, where the layout's bytes are the file's, how far into the weight they belong. */
-  pack(part: number, rows: RowRange): LaunchTemplate | number;
 }
 
 /** A whole-number argument. */

@@ -1,7 +1,6 @@
 import { invariant } from '../../../base/errors.ts';
-import type { Address, PackedWeight } from '../../../device/index.ts';
-import type { TensorFormat } from '../../../formats/index.ts';
-import type { GraphAddresses, LoweredGraph, PackRows, PackWay } from '../launching/kernel-set.ts';
+import type { Address } from '../../../device/index.ts';
+import type { GraphAddresses, HipCudaWeight, LoweredGraph } from '../launching/kernel-set.ts';
 import {
   f32,
   i32,
@@ -11,7 +10,7 @@ import {
   type Launch,
   pointer,
 } from '../launching/launch.ts';
-import type { Arg, LaunchTemplate, HipCudaWeight, Place, ProductTemplate } from './launch-template.ts';
+import type { Arg, LaunchTemplate, Place, ProductTemplate } from './launch-template.ts';
 
 /** A graph as launches whose addresses are still names. */
 export class LoweredProgram implements LoweredGraph {
@@ -35,7 +34,6 @@ export class LoweredProgram implements LoweredGraph {
   launches(at: GraphAddresses): readonly Launch[] {
     const addressOf = (place: Place): Address => {
       if (place === 'scratch') return at.scratch;
-      invariant(place !== 'source' && place !== 'target', 'only packing names the file');
       if (!('kind' in place)) return at.weight(place);
       const address = at.of(place);
       invariant(address !== undefined, `${place.name} is bound`);
@@ -44,25 +42,6 @@ export class LoweredProgram implements LoweredGraph {
     return this.#templates.map((template) =>
       'shape' in template ? productAt(template, addressOf) : launchAt(template, addressOf),
     );
-  }
-
-  decodes(weight: PackedWeight, part: number, format: TensorFormat): KernelModule | undefined {
-    return this.#own(weight).decodes?.(part, format);
-  }
-
-  pack({ weight, part, target, ...rows }: PackRows): PackWay {
-    const way = this.#own(weight).pack(part, rows);
-    if (typeof way === 'number') return { kind: 'copy', to: target + way };
-    return {
-      kind: 'launches',
-      launches: (staged) => [launchAt(way, (place) => (place === 'source' ? staged : target))],
-    };
-  }
-
-  #own(weight: PackedWeight): HipCudaWeight {
-    const own = this.weights.find((known) => known === weight);
-    invariant(own, 'the weight is one of the program');
-    return own;
   }
 }
 

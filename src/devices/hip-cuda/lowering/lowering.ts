@@ -4,9 +4,10 @@ import type { OpGraph, Tensor, Weight } from '../../../ops/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { type KernelModule, moduleKey } from '../launching/launch.ts';
 import type { LaunchPlan, LaunchScope, Operand, ProductPlan } from './launch-plan.ts';
-import type { Arg, LaunchTemplate, HipCudaWeight, ProductTemplate } from './launch-template.ts';
+import type { Arg, LaunchTemplate, ProductTemplate } from './launch-template.ts';
 import { LoweredProgram } from './lowered-program.ts';
 import type { WeightLayout } from './weight-layout.ts';
+import type { HipCudaWeight } from '../launching/kernel-set.ts';
 
 /** A kernel with its module, or a product of the BLAS library. */
 type PlannedLaunch =

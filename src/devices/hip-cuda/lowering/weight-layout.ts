@@ -1,10 +1,18 @@
 import { invariant } from '../../../base/errors.ts';
+import type { Address } from '../../../device/index.ts';
 import { F32, type TensorFormat } from '../../../formats/index.ts';
 import type { Weight } from '../../../ops/index.ts';
 import { weightRowBytes } from '../../../ops/index.ts';
-import type { KernelModule } from '../launching/launch.ts';
+import type { HipCudaWeight } from '../launching/kernel-set.ts';
+import {
+  i32,
+  i64,
+  type KernelArgument,
+  type KernelModule,
+  type Launch,
+  pointer,
+} from '../launching/launch.ts';
 import { formatFile } from '../texts/format-text.ts';
-import { type Arg, int, type LaunchTemplate, long, type HipCudaWeight } from './launch-template.ts';
 import { packedBytes, packedFile } from './packed-formats.ts';
 
 /** A way to lay weights out on the device. */
@@ -16,21 +24,20 @@ export interface WeightLayout {
   of(parts: readonly Weight[]): HipCudaWeight;
 }
 
-const SOURCE: Arg = { kind: 'address', of: 'source', offset: 0 };
-const TARGET: Arg = { kind: 'address', of: 'target', offset: 0 };
-
 function packLaunch(
   module: KernelModule,
   kernel: string,
   threads: readonly [number, number],
-  args: Arg[],
-): LaunchTemplate {
+  args: readonly KernelArgument[],
+): Launch {
   const [count, block] = threads;
+  const grid = [Math.ceil(count / block), 1, 1] as const;
   return {
+    kind: 'kernel',
     module,
     kernel,
-    grid: [Math.ceil(count / block), 1, 1],
-    block,
+    grid,
+    block: [block, 1, 1],
     sharedBytes: 0,
     args,
     programmatic: false,
@@ -52,16 +59,16 @@ export function canDecode(format: TensorFormat, become: TensorFormat): boolean {
   return format !== become && (become.name === 'F32' || become.name === 'F16');
 }
 
-/** The launch that decodes `elements` of a format, to stand from byte `offset` of the weight on. */
+/** What decodes `elements` of a format, to stand from `to` on. */
 function decodeLaunch(
   format: TensorFormat,
   become: TensorFormat,
-  { elements, offset }: { elements: number; offset: number },
-): LaunchTemplate {
+  { elements, to }: { elements: number; to: Address },
+): (source: Address) => Launch {
   const steps = elements / (format.blockElements === 1 ? 1 : 8);
   const kernel = become.name === 'F16' ? 'pack_as_halves' : 'pack_floats';
-  const args = [SOURCE, { ...TARGET, offset }, long(steps)];
-  return packLaunch(decodeModule(format), kernel, [steps, 256], args);
+  const module = decodeModule(format);
+  return (source) => packLaunch(module, kernel, [steps, 256], [pointer(source), pointer(to), i64(steps)]);
 }
 
 function single(parts: readonly Weight[]): Weight {
@@ -84,10 +91,10 @@ export const FILE_LAYOUT: WeightLayout = {
       rowAlignment: 1,
       waits: (format) => format !== weight.format,
       decodes: (_, format) => (canDecode(format, weight.format) ? decodeModule(format) : undefined),
-      pack: (_, { firstRow, rowCount, format = weight.format }) => {
-        const offset = firstRow * rowBytes;
-        if (format === weight.format) return offset;
-        return decodeLaunch(format, weight.format, { elements: rowCount * weight.columns, offset });
+      pack: ({ firstRow, rowCount, format = weight.format }, target) => {
+        const to = target + firstRow * rowBytes;
+        if (format === weight.format) return to;
+        return decodeLaunch(format, weight.format, { elements: rowCount * weight.columns, to });
       },
     };
   },
@@ -111,11 +118,11 @@ export const FLOAT_LAYOUT: WeightLayout = {
       layout: 'f32',
       rowAlignment: 1,
       waits: () => first.format !== F32,
-      pack: (part, { firstRow, rowCount }) => {
+      pack: ({ part, firstRow, rowCount }, target) => {
         const columns = parts[part]?.columns ?? 0;
-        const offset = 4 * ((starts[part] ?? 0) + firstRow * columns);
-        if (first.format === F32) return offset;
-        return decodeLaunch(first.format, F32, { elements: rowCount * columns, offset });
+        const to = target + 4 * ((starts[part] ?? 0) + firstRow * columns);
+        if (first.format === F32) return to;
+        return decodeLaunch(first.format, F32, { elements: rowCount * columns, to });
       },
     };
   },
@@ -138,10 +145,12 @@ export const GROUP_LAYOUT: WeightLayout = {
       layout: `groups ${first.format.name}`,
       rowAlignment: 1,
       waits: () => true,
-      pack: (part, { firstRow, rowCount }) => {
+      pack: ({ part, firstRow, rowCount }, target) => {
         const start = (starts[part] ?? 0) + firstRow;
-        const args = [SOURCE, TARGET, int(rows), int(groups), int(start), int(rowCount)];
-        return packLaunch(module, 'pack_groups', [rowCount * groups, 128], args);
+        const counts = [rows, groups, start, rowCount].map(i32);
+        const threads = [rowCount * groups, 128] as const;
+        return (source) =>
+          packLaunch(module, 'pack_groups', threads, [pointer(source), pointer(target), ...counts]);
       },
     };
   },

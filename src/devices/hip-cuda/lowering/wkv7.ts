@@ -2,9 +2,10 @@ import { fail } from '../../../base/errors.ts';
 import type { MixedWkv7Intent, Wkv7Intent, WkvSurroundings } from '../../../device/index.ts';
 import type { Tensor, Weight, Wkv7Op } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
-import { float, int, type HipCudaWeight } from './launch-template.ts';
+import { float, int } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
+import type { HipCudaWeight } from '../launching/kernel-set.ts';
 
 /** A block has a thread, or four, for each row of a head's matrix. */
 const LARGEST_HEAD = 256;

@@ -7,13 +7,14 @@ import {
   checkRange,
   checkRows,
   type DeviceEvent,
-  type FileRows,
-  fileRowsBytes,
   type PackedWeight,
+  type PinnedRows,
+  rowsBytes,
   type Step,
   type Stream,
+  type WeightRows,
 } from '../../../device/index.ts';
-import type { PackRows, PackWay } from '../launching/kernel-set.ts';
+import type { HipCudaWeight } from '../launching/kernel-set.ts';
 import type { Launch } from '../launching/launch.ts';
 import { HipCudaStep } from '../launching/hip-cuda-step.ts';
 import { addressOf } from '../memory/hip-cuda-buffer.ts';
@@ -26,8 +27,8 @@ import { type EventParts, HipEvent } from './hip-event.ts';
 export interface StreamParts {
   readonly context: HipCudaContext;
   readonly events: EventParts;
-  /** How rows come into a packed weight. */
-  packWay(rows: PackRows): PackWay;
+  /** The same weight, as the device's programs have it. Throws `BINDING` for another device's. */
+  ownWeight(weight: PackedWeight): HipCudaWeight;
   /** Queues launches in their order. */
   launch(launches: readonly Launch[], stream: Address): void;
   ended(stream: HipStream): void;
@@ -108,28 +109,27 @@ export class HipStream implements Stream {
       .finally(() => staging.give(slot));
   }
 
-  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void {
+  pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.#check('pack target', target, weight.byteLength);
-    const { pinned } = rows;
+    const { pinned, offset, mostBytes = 0, onCopy } = from;
     this.#parts.context.owns(pinned);
     invariant(pinned instanceof HipCudaPinned, 'a HIP or CUDA device pins native memory');
-    checkRows(this.#label, weight, part, rows);
-    const { firstRow, rowCount, format, mostBytes = 0 } = rows;
-    const bytes = fileRowsBytes(weight, part, rows);
+    checkRows(this.#label, weight, rows, from);
+    const bytes = rowsBytes(weight, rows);
     if (bytes === 0) return;
-    const from = pinned.addressOf(pinned.bytes.subarray(rows.offset));
+    const source = pinned.addressOf(pinned.bytes.subarray(offset));
     const to = addressOf(target);
     this.#enqueue(() => {
       const { driver } = this.#parts.context;
-      const way = this.#parts.packWay({ weight, part, firstRow, rowCount, format, target: to });
-      if (way.kind === 'copy') {
-        driver.upload(way.to, from, bytes, this.#handle);
+      const packing = this.#parts.ownWeight(weight).pack(rows, to);
+      if (typeof packing === 'number') {
+        driver.upload(packing, source, bytes, this.#handle);
         return;
       }
       const staged = this.#rows.take(Math.max(bytes, mostBytes));
-      driver.upload(staged, from, bytes, this.#handle);
-      rows.onCopy?.(this.#record());
-      this.#parts.launch(way.launches(staged), this.#handle);
+      driver.upload(staged, source, bytes, this.#handle);
+      onCopy?.(this.#record());
+      this.#parts.launch([packing(staged)], this.#handle);
     });
   }
 

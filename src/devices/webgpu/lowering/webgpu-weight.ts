@@ -1,4 +1,4 @@
-import type { PackedWeight } from '../../../device/index.ts';
+import type { PackedWeight, WeightRows } from '../../../device/index.ts';
 import type { KernelModule } from '../launching/kernel-module.ts';
 
 /** Bytes that go to the weight as they are: `target` is where, `fill` writes them. */
@@ -27,11 +27,14 @@ export interface KernelRows {
   readonly workgroups: number;
 }
 
+/** How some rows come into the layout. */
+export type PackWay = HostRows | KernelRows;
+
 /** A packed weight with the way in which rows of a part, as the file's bytes, come into its layout. */
 export interface WebGpuWeight extends PackedWeight {
   /** The parts of it that kernels bind one at a time: a binding spans only so much. */
   readonly chunks: readonly WeightChunk[];
-  pack(part: number, firstRow: number, rowCount: number): readonly (HostRows | KernelRows)[];
+  pack(rows: WeightRows): readonly PackWay[];
 }
 
 /** Some rows of a weight, laid out by themselves. */

@@ -54,7 +54,7 @@ export const FLOAT_LAYOUT: WeightLayout = {
       layout: 'f32 vectors',
       rowAlignment: 1,
       chunks: [{ firstRow: 0, rowCount: elements, offset: 0, byteLength: 4 * elements }],
-      pack: (part, firstRow, rowCount): HostRows[] => {
+      pack: ({ part, firstRow, rowCount }): HostRows[] => {
         const weight = parts[part] as Weight;
         return [
           {
@@ -100,7 +100,7 @@ export const DENSE_LAYOUT: WeightLayout = {
       layout: `dense ${type}`,
       rowAlignment: 1,
       chunks,
-      pack: (part, firstRow, rowCount): HostRows[] => {
+      pack: ({ part, firstRow, rowCount }): HostRows[] => {
         const weight = parts[part] as Weight;
         const stored = type !== 'f32' || weight.format.name === 'F32';
         return [

@@ -1,17 +1,19 @@
-import { invariant } from '../../../base/errors.ts';
-import type { BufferRange, FileRows, PackedWeight } from '../../../device/index.ts';
-import { weightRowBytes } from '../../../ops/index.ts';
+import {
+  type BufferRange,
+  type PackedWeight,
+  type PinnedRows,
+  rowsBytes,
+  type WeightRows,
+} from '../../../device/index.ts';
 import { BUFFER_USAGE } from '../gpu-usage.ts';
 import { bindGroup } from '../launching/launch.ts';
 import type { PipelineStore } from '../launching/pipeline-store.ts';
-import type { HostRows, KernelRows, WebGpuWeight } from '../lowering/webgpu-weight.ts';
+import type { HostRows, KernelRows, PackWay, WebGpuWeight } from '../lowering/webgpu-weight.ts';
 import { HEADER_BYTES, MappedPinned, MOST_JOBS } from '../memory/mapped-pinned.ts';
 import { PACK_SOURCES, packSourceBytes } from '../memory/memory-rules.ts';
 import type { StagingPool } from '../memory/staging-pool.ts';
 import { gpuBufferOf } from '../memory/webgpu-buffer.ts';
 import { PackBindings } from './pack-bindings.ts';
-
-type PackWay = HostRows | KernelRows;
 
 /** Rows in mapped memory, and where they go. */
 interface Packing {
@@ -60,16 +62,12 @@ export class Uploader {
   }
 
   /** Queues the rows' way into `target`. Resolves when the device is done with it and the host may write the memory again. */
-  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): Promise<void> {
-    const own = weight as WebGpuWeight;
-    const { pinned, offset, firstRow, rowCount } = rows;
-    const format = own.parts[part];
-    invariant(format, 'the part was checked');
-    const byteLength = rowCount * weightRowBytes(format);
-    const ways = own.pack(part, firstRow, rowCount);
+  pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): Promise<void> {
+    const { pinned, offset } = from;
+    const ways = (weight as WebGpuWeight).pack(rows);
     const isDirect = offset % 4 === 0 && ways.length <= MOST_JOBS && ways.every(isUntouched);
     if (isDirect && pinned instanceof MappedPinned) return this.#handOver(pinned, { ways, offset, target });
-    const bytes = pinned.bytes.subarray(offset, offset + byteLength);
+    const bytes = pinned.bytes.subarray(offset, offset + rowsBytes(weight, rows));
     const staged = ways.map((way) => this.#stage(way, bytes, target));
     return Promise.all(staged).then(() => {});
   }
@@ -92,7 +90,7 @@ export class Uploader {
   /** What has to be compiled before rows of the weight can be packed. */
   async prepare(weight: WebGpuWeight): Promise<void> {
     for (const [part] of weight.parts.entries()) {
-      const [way] = weight.pack(part, 0, weight.rowAlignment);
+      const [way] = weight.pack({ part, firstRow: 0, rowCount: weight.rowAlignment });
       if (way?.kind === 'kernel') await this.#store.load(way.module, accesses(way));
     }
   }

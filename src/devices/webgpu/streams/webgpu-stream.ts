@@ -5,11 +5,12 @@ import {
   checkRange,
   checkRows,
   type DeviceEvent,
-  type FileRows,
   HostEvent,
   type PackedWeight,
+  type PinnedRows,
   type Step,
   type Stream,
+  type WeightRows,
 } from '../../../device/index.ts';
 import type { GpuFaults } from '../gpu-faults.ts';
 import { BUFFER_USAGE } from '../gpu-usage.ts';
@@ -100,12 +101,12 @@ export class WebGpuStream implements Stream {
     await read;
   }
 
-  pack(weight: PackedWeight, part: number, rows: FileRows, target: BufferRange): void {
+  pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.#check('pack target', target, weight.byteLength);
-    this.#parts.owns(rows.pinned);
-    checkRows(this.#label, weight, part, rows);
+    this.#parts.owns(from.pinned);
+    checkRows(this.#label, weight, rows, from);
     if (this.#failed() || rows.rowCount === 0) return;
-    this.#trackHandOver(this.#parts.uploader.pack(weight, part, rows, target));
+    this.#trackHandOver(this.#parts.uploader.pack(weight, rows, from, target));
   }
 
   run(step: Step): void {

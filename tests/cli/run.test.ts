@@ -22,7 +22,8 @@ test('an answer goes to stdout, and nothing else anywhere', async (t) => {
 test('progress and timings are said where they are asked for', async (t) => {
   const base = ['run', '-d', 'reference', '-m', await tinyModelFile(t), '-n', '3', '-p', 'hi'];
   const { stderr } = await runCli(t, [...base, '-v']);
-  assert.match(stderr, /^loaded tiny\.gguf: .*KiB in \d+\.\d\d s\n/);
+  // A machine that is slow says how far it is before.
+  assert.match(stderr, /^(?:loading tiny\.gguf: .*\n)*loaded tiny\.gguf: .*KiB in \d+\.\d\d s\n/);
   assert.match(
     stderr,
     /prompt \d+ tokens, .*tok\/s \| generated 3 tokens.* \| loaded in .* s, first token [0-9.]+ s after the start of the process \| reference: /,

@@ -1,7 +1,7 @@
 import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import { STATE_BLOCK } from './state-blocks.ts';
-import { type BatchTensors, type State, stateBytes, type Tensor, type Value } from './value.ts';
+import { type BatchTensors, type State, stateBytes, type Tensor, type Value, type Weight } from './value.ts';
 
 /**
  * A paged cache of keys or values: positions `i * blockSize ...` of a slot's sequence lie in the cells of block
@@ -28,7 +28,8 @@ export interface KvAppendOp {
 /**
  * `out[r, h] = sum_p softmax_p(cap(scale * q[r, h] · key[p])) * value[p]` over the positions of the row's sequence from
  * `max(0, causalLimit - window + 1)` to the row's `causalLimit`, which is its own position unless said otherwise, keys and values shared by `heads / kvHeads` heads.
- * `cap(s) = softCap * tanh(s / softCap)` where a soft cap is given (Gemma 2).
+ * `cap(s) = softCap * tanh(s / softCap)` where a soft cap is given (Gemma 2). Where there are sinks, the softmax's denominator has
+ * `exp(sinks[h])` as well (gpt-oss).
  */
 export interface AttentionOp extends AttentionParameters {
   readonly kind: 'attention';
@@ -49,16 +50,19 @@ export interface ScoreParameters {
   readonly softCap?: number | undefined;
   /** Positions that a row looks back at, its own among them. Default: all. */
   readonly window?: number | undefined;
+  /** f32 [1, heads]: a learned score for each head of queries, which weighs in the softmax and has no value (gpt-oss). */
+  readonly sinks?: Weight | undefined;
 }
 
 /**
- * What each of them is to a kernel; one that is not given is 0. Devices make their kernels' parameters of this list, in this order, so
+ * What each of them is to a kernel, a weight the address of its f32 vector; one that is not given is 0. Devices make their kernels' parameters of this list, in this order, so
  * that a new one is named here and in the kernels' texts.
  */
-export const SCORE_PARAMETERS: Readonly<Record<keyof ScoreParameters, 'f32' | 'i32'>> = {
+export const SCORE_PARAMETERS: Readonly<Record<keyof ScoreParameters, 'f32' | 'i32' | 'weight'>> = {
   scale: 'f32',
   softCap: 'f32',
   window: 'i32',
+  sinks: 'weight',
 };
 
 /** The names in `SCORE_PARAMETERS`, in order. */
@@ -115,6 +119,8 @@ export function attention(
     causalLimit.type === 'i32' && causalLimit.width === 1,
     'each row has a last position that it looks at',
   );
+  const isVector = of.sinks === undefined || (of.sinks.rows === 1 && of.sinks.columns === of.heads);
+  g.require(isVector, `there are ${of.heads} sinks`);
   const sizes = [of.keySize, of.valueSize];
   const whole = cache.keys.type !== 'q8_0' || sizes.every((size) => size % STATE_BLOCK === 0);
   g.require(whole, `heads of ${sizes.join(' and ')} elements are whole blocks of a q8_0 cache`);
@@ -129,8 +135,13 @@ export function attention(
 }
 
 /** What attention reads, in the order that `operandsOf` promises. */
-export function attentionOperands({ q, causalLimit, cache }: AttentionOp): readonly (Value | undefined)[] {
-  return [q, causalLimit, cache.keys, cache.values, cache.blocks];
+export function attentionOperands({
+  q,
+  causalLimit,
+  cache,
+  sinks,
+}: AttentionOp): readonly (Value | undefined)[] {
+  return [q, causalLimit, cache.keys, cache.values, cache.blocks, sinks];
 }
 
 /** Reads each value once, writes it once. */

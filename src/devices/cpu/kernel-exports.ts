@@ -71,7 +71,7 @@ export interface KernelExports {
     halves: number,
   ): void;
   /**
-   * One token row and one key head: positions `begin` to `end - 1`. `q` and `out` are the group's query heads; `keys` and
+   * One token row and key head `kvHead`: positions `begin` to `end - 1`. `q` and `out` are the group's query heads; `keys` and
    * `values` the cache at this key head, `keyScales` and `valueScales` its scales where it is q8_0; `blocks` the sequence's block numbers; `parameters` written by
    * `writeAttentionParameters`; `scratch` takes `attentionScratchBytes`.
    */
@@ -87,6 +87,7 @@ export interface KernelExports {
     scratch: number,
     keyScales: number,
     valueScales: number,
+    kvHead: number,
   ): void;
   /** Quantizes `blocks` blocks of 32 f32 as `quantizeStateBlock` says. */
   quantizeStateBlocks(x: number, quants: number, scales: number, blocks: number): void;
@@ -161,7 +162,7 @@ export interface AttentionKernelParameters {
   readonly scores: ScoreNumbers;
 }
 
-/** What is done to the scores, as numbers. */
+/** What is done to the scores, as numbers: weights as their addresses. */
 export type ScoreNumbers = Readonly<Record<keyof ScoreParameters, number>>;
 
 /** Bytes of the parameters before those of the scores. */

@@ -13,7 +13,7 @@ import { type Norm, normalize } from './norm.ts';
 export type Heads = Pick<AttentionParameters, 'heads' | 'kvHeads' | 'keySize' | 'valueSize'>;
 
 /** Grouped-query attention (Ainslie et al. 2023) of one layer: what the operator is given, and what is around it. */
-export interface AttentionSpec extends AttentionParameters {
+export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   /** The table of the stack by which queries and keys are rotated, and which values make a pair. Default: not rotated. */
   readonly rope?: { readonly table: string; readonly pairs: RopePairs };
   /** Norm of queries and keys before that: of each head, or of all heads of a row together; some files have it in some layers. */
@@ -22,6 +22,8 @@ export interface AttentionSpec extends AttentionParameters {
     readonly of: 'head' | 'row';
     readonly missing?: 'allowed';
   };
+  /** Whether a learned score of each head, `attn_sinks`, weighs in the softmax (gpt-oss). */
+  readonly hasSinks?: boolean;
   /** True for encoders, in which each row sees the whole text. */
   readonly bidirectional?: boolean;
 }
@@ -29,7 +31,7 @@ export interface AttentionSpec extends AttentionParameters {
 /** Attention over the layer's KV cache. */
 export type AttentionBlock = Block<'attention', AttentionSpec>;
 
-/** Makes the block; its weights are `attn_q`, `attn_k`, `attn_v` (or `attn_qkv`) and `attn_output`. */
+/** Makes the block; its weights are `attn_q`, `attn_k`, `attn_v` (or `attn_qkv`), `attn_output` and, where there are, `attn_sinks`. */
 export function attention(spec: AttentionSpec): AttentionBlock {
   return {
     kind: 'attention',
@@ -41,7 +43,7 @@ export function attention(spec: AttentionSpec): AttentionBlock {
 
 function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer: LayerInputs): Tensor {
   const { g } = scope;
-  const { rope: rotation, queryNorm, bidirectional, ...parameters } = spec;
+  const { rope: rotation, queryNorm, hasSinks, bidirectional, ...parameters } = spec;
   const { kvHeads, keySize, valueSize, window } = parameters;
   const table = rotation && layer.shared.get(rotation.table);
   const [q, k, v] = recordProjections(scope, x, spec);
@@ -55,6 +57,7 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
   kvAppend(g, cache, place(k, 'attn_k_norm'), v);
   const mixed = attend(g, query, cache, {
     ...parameters,
+    sinks: hasSinks ? scope.weight('attn_sinks.weight', 1, parameters.heads) : undefined,
     ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
   });
   return linear(scope, mixed, { name: 'attn_output', rows: x.width });

@@ -119,7 +119,7 @@ function attend(bench: KernelBench, shape: Shape, cache: Cache): Float32Array {
     valueCellBytes: kvHeads * valueSize * elementBytes,
     keyScaleBytes: 0,
     valueScaleBytes: 0,
-    scores: { scale: SCALE, softCap: shape.softCap, window: 0 },
+    scores: { scale: SCALE, softCap: shape.softCap, window: 0, sinks: 0 },
   };
   const p = bench.alloc(ATTENTION_PARAMETER_BYTES);
   writeAttentionParameters(new DataView(bench.memory.buffer), p, parameters);
@@ -140,6 +140,7 @@ function attend(bench: KernelBench, shape: Shape, cache: Cache): Float32Array {
       scratch,
       0,
       0,
+      head,
     );
   }
   bench.checkGuards();

@@ -21,9 +21,10 @@ const VALUE_CELL_BYTES: usize = 20;
 const KEY_SCALE_BYTES: usize = 24;
 const VALUE_SCALE_BYTES: usize = 28;
 const CACHE_TYPE: usize = 32;
-/** Behind them the `SCORE_PARAMETERS` of `src/ops/attention.ts`: f32, and the window, of which `begin` speaks. */
+/** Behind them the `SCORE_PARAMETERS` of `src/ops/attention.ts`: f32, the window, of which `begin` speaks, and an address. */
 const SCALE: usize = 36;
 const SOFT_CAP: usize = 40;
+const SINKS: usize = 48;
 
 /** What `CACHE_TYPE` says: f32 is 0. */
 const HALVES: u32 = 1;
@@ -191,9 +192,9 @@ function normalizeHeads(out: usize, group: u32, size: u32, states: usize): void 
  * `out[h] = sum over positions begin .. end - 1 of softmax(cap(scale * q[h] · key)) * value` for the `GROUP` query heads of
  * one key head. `q` and `out` hold the group's heads one behind the other; `keys` and `values` are the cache, moved on to this
  * key head, and so are their scales where they are blocks; `blocks` is the sequence's row of the block table (i32); `p` points
- * to the parameters. Head sizes are multiples of 4, or whole blocks; `end` is above `begin`. `scratch` takes 128 + 144 * GROUP + 128 * max(KEY_SIZE, VALUE_SIZE) bytes.
+ * to the parameters, `kvHead` is the key head's number. Head sizes are multiples of 4, or whole blocks; `end` is above `begin`. `scratch` takes 128 + 144 * GROUP + 128 * max(KEY_SIZE, VALUE_SIZE) bytes.
  */
-export function attention(q: usize, keys: usize, values: usize, out: usize, blocks: usize, p: usize, begin: u32, end: u32, scratch: usize, keyScales: usize, valueScales: usize): void {
+export function attention(q: usize, keys: usize, values: usize, out: usize, blocks: usize, p: usize, begin: u32, end: u32, scratch: usize, keyScales: usize, valueScales: usize, kvHead: u32): void {
   const group = load<u32>(p + GROUP);
   const keySize = load<u32>(p + KEY_SIZE);
   const valueSize = load<u32>(p + VALUE_SIZE);
@@ -202,9 +203,11 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
   const weights = states + STATE_BYTES * group;
   const buffer = weights + WEIGHT_BYTES * group;
   memory.fill(out, 0, <usize>(group * valueSize) << 2);
+  const sinks = load<usize>(p + SINKS);
   for (let h: u32 = 0; h < group; h++) {
-    store<f32>(states + STATE_BYTES * h + HIGH, -Infinity);
-    store<f32>(states + STATE_BYTES * h + SUM, 0);
+    // A sink is a score before all others, without a value.
+    store<f32>(states + STATE_BYTES * h + HIGH, sinks ? load<f32>(sinks + (<usize>(kvHead * group + h) << 2)) : -Infinity);
+    store<f32>(states + STATE_BYTES * h + SUM, sinks ? 1 : 0);
   }
   for (let first = begin; first < end; first += CHUNK) {
     const count = min<u32>(CHUNK, end - first);

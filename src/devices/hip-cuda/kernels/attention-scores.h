@@ -11,6 +11,11 @@ DEVICE f32 capped(f32 score, const Scores& of) {
   return of.soft_cap > 0 ? of.soft_cap * hyperbolic_tangent(score / of.soft_cap) : score;
 }
 
+/// What the sums of a query head's values are divided by, beside its largest score.
+DEVICE f32 denominator(f32 largest, f32 total, i32 head, const Scores& of) {
+  return of.sinks ? total + softmax_weight(of.sinks[head] - largest) : total;
+}
+
 /// True where a row that looks as far as `last` looks at a position.
 DEVICE bool sees(i32 last, i32 position, const Scores& of) {
   return position <= last && (of.window <= 0 || position > last - of.window);

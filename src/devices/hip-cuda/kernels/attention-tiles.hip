@@ -246,7 +246,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
       barrier();
     }
     if (thread() % (MATRIX_LANES / 16) == 0) {
-      shared.factors[wave][thread() % MATRIX_LANES / (MATRIX_LANES / 16)] = 1.0f / state.total;
+      shared.factors[wave][thread() % MATRIX_LANES / (MATRIX_LANES / 16)] = 1.0f / denominator(state.largest, state.total, head, of);
     }
     warp_barrier();
     // The tiles' memory is free: the results go through it.

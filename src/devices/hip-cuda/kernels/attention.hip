@@ -193,7 +193,8 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
       sum = fused_multiply_add(shared_weights[s][h].largest, shared_sums[s][h][element], sum);
     }
     if (MERGE == 0 || (MERGE == 2 && active == 1)) {
-      write_result(out, capacity, row, width, (head + h) * VALUE + element, sum / merged_weights[h].total);
+      f32 in_all = denominator(merged_weights[h].largest, merged_weights[h].total, head + h, of);
+      write_result(out, capacity, row, width, (head + h) * VALUE + element, sum / in_all);
     } else {
       f32* partial = partials + ((i64(row) * heads + head + h) * splits + block_z()) * PARTIAL;
       partial[element] = sum;
@@ -216,27 +217,30 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
       f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - merged.largest);
       sum = fused_multiply_add(weight, partial[s * PARTIAL + i % VALUE], sum);
     }
-    write_result(out, capacity, row, width, head * VALUE + i, sum / merged.total);
+    f32 in_all = denominator(merged.largest, merged.total, head + i / VALUE, of);
+    write_result(out, capacity, row, width, head * VALUE + i, sum / in_all);
   }
 #endif
 }
 
 #if MERGE == 1
 /// Merges the shares of a row's heads: a block a row and head.
-KERNEL(merge_attention, 128, const i32* count, const f32* partials, f32* out, i32 heads, i32 splits) {
+KERNEL(merge_attention, 128, const i32* count, const f32* partials, f32* out, i32 heads, i32 splits,
+       SCORE_PARAMETERS) {
   await_inputs();
   i32 row = block_x();
   if (row >= *count) return;
   i64 head = i64(row) * heads + block_y();
   const f32* partial = partials + head * splits * PARTIAL;
   Merged merged = merge(splits, [&](i32 s) { return Merged{partial[s * PARTIAL + VALUE], partial[s * PARTIAL + VALUE + 1]}; });
+  f32 in_all = denominator(merged.largest, merged.total, block_y(), SCORES);
   for (i32 i = thread(); i < VALUE; i += 128) {
     f32 sum = 0;
     for (i32 s = 0; s < splits; s++) {
       f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - merged.largest);
       sum = fused_multiply_add(weight, partial[s * PARTIAL + i], sum);
     }
-    out[head * VALUE + i] = sum / merged.total;
+    out[head * VALUE + i] = sum / in_all;
   }
 }
 #endif

@@ -68,6 +68,6 @@ export function emitAttentionTiles({ op, y }: AttentionTilesIntent, to: Lowering
     grid: [Math.ceil(to.capacity(op.out) / (WAVES * WAVE_ROWS)), heads],
     block: WAVES * matrixLanes(to.target),
     sharedBytes: sharedBytes(op, keys),
-    args: [...attentionArgs(op, to), y, int(kvHeads), ...scoreArgs(op)],
+    args: [...attentionArgs(op, to), y, int(kvHeads), ...scoreArgs(op, to)],
   });
 }

@@ -16,6 +16,7 @@ import {
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
 import type { Lowering } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** How a cache's elements are stored; the numbers are `paged-cache.h`'s CACHE. */
 const CACHE_CODES: Readonly<Record<StateType, number>> = { f32: 0, f16: 1, q8_0: 2, i32: 0 };
@@ -42,8 +43,13 @@ export function attentionArgs(
 }
 
 /** What is done to the scores, as the kernels' `SCORE_PARAMETERS`. */
-export function scoreArgs(op: AttentionOp): readonly Operand[] {
-  return SCORE_NAMES.map((name) => (SCORE_PARAMETERS[name] === 'f32' ? float : int)(op[name] ?? 0));
+export function scoreArgs(op: AttentionOp, to: Lowering): readonly Operand[] {
+  return SCORE_NAMES.map((name) => {
+    const value = op[name];
+    if (typeof value === 'object') return to.weight([value], FLOAT_LAYOUT);
+    if (SCORE_PARAMETERS[name] === 'weight') return NULL;
+    return (SCORE_PARAMETERS[name] === 'f32' ? float : int)(value ?? 0);
+  });
 }
 
 export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering): void {
@@ -134,7 +140,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
       int(capacity),
       int(kvHeads),
       int(partitions),
-      ...scoreArgs(op),
+      ...scoreArgs(op, to),
     ],
   });
   if (merge !== MERGE.apart) return;
@@ -144,6 +150,6 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
     defines,
     grid: [capacity, heads],
     block: 128,
-    args: [to.count(out), partials, y, int(heads), int(partitions), ...scoreArgs(op)],
+    args: [to.count(out), partials, y, int(heads), int(partitions), ...scoreArgs(op, to)],
   });
 }

@@ -10,7 +10,7 @@ function samplingNames(): string {
 /** What is done to the scores of attention: parameters of kernels, and a struct of them. */
 function scoreParameters(): string {
   const fields = SCORE_NAMES.map((name) => ({
-    type: SCORE_PARAMETERS[name],
+    type: SCORE_PARAMETERS[name].replace('weight', 'const f32*'),
     name: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
   }));
   const declared = fields.map(({ type, name }) => `${type} ${name}`);
@@ -19,7 +19,7 @@ function scoreParameters(): string {
 #include "prelude.h"
 struct Scores { ${declared.join('; ')}; };
 #define SCORE_PARAMETERS ${declared.join(', ')}
-#define SCORES {${names.join(', ')}}
+#define SCORES Scores{${names.join(', ')}}
 `;
 }
 

@@ -8,6 +8,7 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
   const { cache, batch, heads, kvHeads, keySize, valueSize } = op;
   const keyOf = rowsOnce(frame.matrix(cache.keys));
   const valueOf = rowsOnce(frame.matrix(cache.values));
+  const sinks = op.sinks && frame.weightRow(op.sinks, 0);
   for (let row = 0; row < frame.rowsOf(op.out); row++) {
     const slot = frame.matrix(batch.slots).scalar(row);
     const cells = visible(op, frame.matrix(op.causalLimit).scalar(row)).map((position) =>
@@ -21,7 +22,7 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
       const shared = Math.floor(head / (heads / kvHeads));
       const query = q.subarray(head * keySize, (head + 1) * keySize);
       const scores = keys.map((key) => capped(op.scale * dot(query, key, shared * keySize), op.softCap));
-      const weights = softmax(scores);
+      const weights = softmax(scores, sinks?.[head]);
       values.forEach((value, at) => {
         for (let i = 0; i < valueSize; i++) {
           const o = head * valueSize + i;
@@ -53,9 +54,10 @@ function capped(score: number, softCap: number | undefined): number {
   return softCap === undefined ? score : softCap * Math.tanh(score / softCap);
 }
 
-function softmax(scores: readonly number[]): number[] {
-  const largest = scores.reduce((a, b) => Math.max(a, b), -Infinity);
+/** The scores' shares; a sink takes one that nobody gets. */
+function softmax(scores: readonly number[], sink = -Infinity): number[] {
+  const largest = scores.reduce((a, b) => Math.max(a, b), sink);
   const weights = scores.map((score) => Math.exp(score - largest));
-  const total = weights.reduce((a, b) => a + b, 0);
+  const total = weights.reduce((a, b) => a + b, Math.exp(sink - largest));
   return weights.map((weight) => weight / total);
 }

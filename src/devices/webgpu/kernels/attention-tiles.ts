@@ -211,7 +211,7 @@ function runText(counts: AttentionTileCounts, loop: Loop): string {
       workgroupBarrier();
     }
 
-    shared_values[thread] = total;
+    shared_values[thread] = select(total, denominator(most, total, head), own_part == 0u);
     let scratch = team * MATRIX_ROWS * MATRIX_OUTPUTS / 4u;
     ${resultsText(counts, loop)}
 `;

@@ -125,14 +125,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 /** The whole context's result, f32. */
 export const EMIT_FLOATS = /* wgsl */ `
 fn emit(row: u32, head: u32, share: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
-  if (used) { y[(row * HEADS_IN_ALL + head) * VALUE + element] = sum / weight.y; }
+  if (used) { y[(row * HEADS_IN_ALL + head) * VALUE + element] = sum / denominator(weight.x, weight.y, head); }
 }
 `;
 
 /** The whole context's result, quantized; a team has 32 neighbouring elements of a head. */
 export const EMIT_QUANTIZED = /* wgsl */ `
 fn emit(row: u32, head: u32, share: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
-  quantize_team(sum / weight.y, thread, ((row * HEADS_IN_ALL + head) * VALUE + element) / 32u, used);
+  quantize_team(sum / denominator(weight.x, weight.y, head), thread, ((row * HEADS_IN_ALL + head) * VALUE + element) / 32u, used);
 }
 `;
 

@@ -8,12 +8,10 @@ import {
   EMIT_RESULT_FLOATS,
   EMIT_RESULT_HALVES,
 } from '../kernels/attention-tiles.ts';
-import { ATTENTION_SCORES } from '../kernels/library/attention-scores.ts';
-import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { octetTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
 import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
 import { loopFor } from '../kernels/library/loop.ts';
-import { cacheType, cellArguments, scoreConstants } from './attention.ts';
+import { cacheType, cellArguments, scoreParts } from './attention.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 
@@ -70,6 +68,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
   invariant(units, 'only a target with matrix units is given tiles');
   const rows = TEAMS * units.rows;
   const cells = cellArguments(cache, { ...batch, positions: op.causalLimit }, to);
+  const scores = scoreParts(op, to);
   const octets = cacheType(cache) === 'q8_0' ? 'array<vec2<u32>>' : 'array<vec4<u32>>';
   to.launch({
     name: 'attention_tiles',
@@ -78,8 +77,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
       form === 'f16' ? EMIT_RESULT_HALVES : EMIT_RESULT_FLOATS,
       ...(form === 'f16' ? [QUAD_HALVES] : []),
       units.text,
-      ATTENTION_SCORES,
-      FUNCTIONS,
+      ...scores.texts,
       PAGED_CACHE,
       ...octetTexts(cacheType(cache)),
     ],
@@ -93,7 +91,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
       GROUP: heads / kvHeads,
       HEADS_IN_ALL: heads,
       KV_HEADS: kvHeads,
-      ...scoreConstants(op),
+      ...scores.constants,
       LANES: units.lanes,
       MATRIX_ROWS: units.rows,
       MATRIX_OUTPUTS: units.outputs,
@@ -103,6 +101,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
     args: {
       counts: to.counts,
       ...cells.args,
+      ...scores.args,
       q: read(op.q, 'array<vec4<f32>>'),
       keys: read(cache.keys, octets),
       values: read(cache.values, octets),

@@ -11,7 +11,7 @@ import {
   stateBlockPlanes,
 } from '../../../ops/index.ts';
 import { ATTENTION, EMIT_FLOATS, EMIT_QUANTIZED, EMIT_SHARE, MERGE_SHARES } from '../kernels/attention.ts';
-import { ATTENTION_SCORES } from '../kernels/library/attention-scores.ts';
+import { scoreText } from '../kernels/library/attention-scores.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import {
@@ -28,6 +28,7 @@ import type { Constant } from '../launching/kernel-module.ts';
 import { lineGrid } from './line-grid.ts';
 import { type Argument, read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
 import { quantizedScalesAt } from './staging.ts';
 
 const THREADS = 128;
@@ -121,14 +122,18 @@ export function written(cache: PagedCache, of: 'keys' | 'values'): Argument {
   return write(cache[of], cacheType(cache) === 'q8_0' ? 'array<atomic<u32>>' : 'array<u32>');
 }
 
-/** What is done to the scores, as `ATTENTION_SCORES` is told it: `SOFT_CAP` and so on. */
-export function scoreConstants(op: AttentionOp): Record<string, Constant> {
-  const entries = SCORE_NAMES.map((name): [string, Constant] => {
+/** What is done to the scores, as `scoreText` is told it: `SOFT_CAP` and so on, and a binding for each weight that there is. */
+export function scoreParts(op: AttentionOp, to: Lowering) {
+  const constants: Record<string, Constant> = {};
+  const args: Record<string, Argument> = {};
+  for (const name of SCORE_NAMES) {
     const value = op[name] ?? 0;
-    const constant = name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
-    return [constant, SCORE_PARAMETERS[name] === 'f32' ? { f32: value } : value];
-  });
-  return Object.fromEntries(entries);
+    const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    if (typeof value === 'object') args[snake] = to.vector(value, FLOAT_LAYOUT);
+    else if (SCORE_PARAMETERS[name] === 'f32') constants[snake.toUpperCase()] = { f32: value };
+    else constants[snake.toUpperCase()] = value;
+  }
+  return { constants, args, texts: [scoreText(op), FUNCTIONS] };
 }
 
 function attentionConstants(op: AttentionOp, shares: number) {
@@ -150,7 +155,6 @@ function attentionConstants(op: AttentionOp, shares: number) {
     SLICE_THREADS: sliceThreads,
     SLICES: THREADS / sliceThreads,
     OWN_WORDS: Math.ceil(words / sliceThreads),
-    ...scoreConstants(op),
   };
 }
 
@@ -168,7 +172,9 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   const { op, partitions: shares } = of;
   const { cache, batch, heads, out } = op;
   const capacity = to.capacity(out);
-  const constants = { THREADS, COUNT: to.countOf(out), ...attentionConstants(op, shares) };
+  const scores = scoreParts(op, to);
+  const common = { THREADS, COUNT: to.countOf(out), ...attentionConstants(op, shares) };
+  const constants = { ...common, ...scores.constants };
   const cells = cellArguments(cache, { ...batch, positions: op.causalLimit }, to);
   const emit = emission(of, to);
   const teams = reduceText(to.target, { team: 32, threads: THREADS });
@@ -177,8 +183,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
     name: 'attention',
     texts: [
       ATTENTION,
-      ATTENTION_SCORES,
-      FUNCTIONS,
+      ...scores.texts,
       PAGED_CACHE,
       ...unitTexts(cacheType(cache)),
       teams,
@@ -189,6 +194,7 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
     args: {
       counts: to.counts,
       ...cells.args,
+      ...scores.args,
       q: read(op.q),
       keys: read(cache.keys, 'array<u32>'),
       values: read(cache.values, 'array<u32>'),
@@ -199,9 +205,9 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
   if (shares === 1) return;
   to.launch({
     name: 'merge_shares',
-    texts: [MERGE_SHARES, ATTENTION_SCORES, FUNCTIONS, teams, ...emit.texts],
+    texts: [MERGE_SHARES, ...scores.texts, teams, ...emit.texts],
     constants: { ...constants, ...emit.constants },
-    args: { counts: to.counts, partials: read(partials), y: emit.y },
+    args: { counts: to.counts, ...scores.args, partials: read(partials), y: emit.y },
     grid: [capacity, Math.ceil((heads * op.valueSize) / THREADS)],
   });
 }

@@ -1,3 +1,4 @@
+import { F32 } from '../../../../src/formats/index.ts';
 import {
   type AttentionParameters,
   attention,
@@ -80,13 +81,15 @@ function fillTable({ blocks, shape }: RaggedBatch): Fill {
   };
 }
 
-interface AttentionShape extends Partial<AttentionParameters> {
+interface AttentionShape extends Partial<Omit<AttentionParameters, 'sinks'>> {
   readonly heads: number;
   readonly kvHeads: number;
   readonly keySize: number;
   readonly type?: StateType;
   /** How far rows look, where that is not their own position. */
   readonly looks?: Look;
+  /** Whether a learned score of each head joins the softmax. */
+  readonly hasSinks?: boolean;
   /** Whether the cache has a block table of its own, of which nothing is left behind the window. */
   readonly hasOwnTable?: boolean;
 }
@@ -110,7 +113,7 @@ function fillCausalLimits(batch: RaggedBatch, look: Look): Fill {
 }
 
 function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape): OpCase {
-  const { looks, hasOwnTable, ...of } = shape;
+  const { looks, hasOwnTable, hasSinks, ...of } = shape;
   const parameters: AttentionParameters = {
     valueSize: of.keySize,
     scale: 1 / Math.sqrt(of.keySize),
@@ -128,7 +131,8 @@ function attentionCase(name: string, batch: RaggedBatch, shape: AttentionShape):
       const q = g.input('q', { axis: 'rows', width: of.heads * of.keySize });
       const cache = pagedCache(g, batch, { type: of.type ?? 'f32', keys, values, hasOwnTable });
       const causalLimit = looks && g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' });
-      return { y: attention(g, q, cache, { ...parameters, ...(causalLimit && { causalLimit }) }) };
+      const sinks = hasSinks ? g.weight('sinks', F32, 1, of.heads) : undefined;
+      return { y: attention(g, q, cache, { ...parameters, sinks, ...(causalLimit && { causalLimit }) }) };
     },
     fill: {
       keys: cached(keys),
@@ -255,6 +259,28 @@ const OWN_TABLE_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).fla
   ];
 });
 
+/**
+ * Sinks, for few rows, many, and a context in partitions, whose scores are of the size of the sinks, so that these weigh; with no more
+ * than one position in the window they weigh most.
+ */
+const SINK_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
+  const of = { heads: 8, kvHeads: 2, keySize: 64, type, hasSinks: true } as const;
+  return [
+    attentionCase('mixed, sinks', mixedBatch(), of),
+    attentionCase('mixed, a window of 1, sinks', mixedBatch(), { ...of, window: 1 }),
+    attentionCase('long, sinks', long, { ...of, heads: 4, valueSize: 96 }),
+    attentionCase('a row alone at 290, sinks', alone(290), of),
+    attentionCase('a row alone at 290, a window of 40, soft cap, sinks', alone(290), {
+      ...{ ...of, window: 40, softCap: 3 },
+    }),
+    attentionCase('prompts, sinks', prompts, of),
+    attentionCase('prompts, a window of 20 by their own table, sinks', prompts, {
+      ...{ ...of, window: 20, hasOwnTable: true },
+    }),
+    attentionCase('in turns, a head a key head, sinks', turns, { ...of, kvHeads: 8 }),
+  ];
+});
+
 export const ATTENTION_CASES: readonly OpCase[] = [
   ...(['f32', 'f16'] as const).flatMap((type) => [
     attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type }),
@@ -285,6 +311,7 @@ export const ATTENTION_CASES: readonly OpCase[] = [
   attentionCase('odd size', mixedBatch(), { heads: 3, kvHeads: 3, keySize: 7 }),
   ...REACH_CASES,
   ...OWN_TABLE_CASES,
+  ...SINK_CASES,
   ...QUANTIZED_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [
     appendCase('mixed', mixedBatch(), { type, keys: 64, values: 64 }),

@@ -105,7 +105,11 @@ export function cacheAppendCall(
 }
 
 function scoreNumbers(of: Placed<AttentionOp>): ScoreNumbers {
-  return Object.fromEntries(SCORE_NAMES.map((name) => [name, of[name] ?? 0])) as ScoreNumbers;
+  const numbers = SCORE_NAMES.map((name) => {
+    const value = of[name] ?? 0;
+    return [name, typeof value === 'number' ? value : value.at] as const;
+  });
+  return Object.fromEntries(numbers) as ScoreNumbers;
 }
 
 export function attentionCall(
@@ -155,7 +159,7 @@ export function attentionCall(
           const values = cache.values.at + head * valueSize * size;
           const keyScales = cache.keys.at + keyPlane.offset + scaleBytes(head * keySize);
           const valueScales = cache.values.at + valuePlane.offset + scaleBytes(head * valueSize);
-          attention(q, keys, values, out, blocks, scratch, begin, end, work, keyScales, valueScales);
+          attention(q, keys, values, out, blocks, scratch, begin, end, work, keyScales, valueScales, head);
         }
       }
     },

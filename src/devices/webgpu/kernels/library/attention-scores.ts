@@ -1,8 +1,11 @@
+import type { ScoreParameters } from '../../../../ops/index.ts';
+
 /**
- * What every kernel for attention does to scores. Wants `FUNCTIONS`, and the constants that are made of `SCORE_PARAMETERS` in
- * `src/ops/attention.ts`.
+ * What every kernel for attention does to scores, and what it divides the values' sums by. Wants `FUNCTIONS`, and the constants and
+ * bindings that are made of `SCORE_PARAMETERS` in `src/ops/attention.ts`.
  */
-export const ATTENTION_SCORES = /* wgsl */ `
+export function scoreText({ sinks }: ScoreParameters): string {
+  return /* wgsl */ `
 // Less than every score.
 const LOWEST = -1e30;
 
@@ -13,4 +16,10 @@ fn capped(score: f32) -> f32 {
 
 // The first position that a row looks at which looks as far as last.
 fn first_seen(last: u32) -> u32 { return select(0u, last + 1u - WINDOW, WINDOW > 0u && last >= WINDOW); }
+
+// What the sums of a query head's values are divided by, beside its largest score.
+fn denominator(largest: f32, total: f32, head: u32) -> f32 {
+  return total${sinks ? ' + exponential(sinks[head] - largest)' : ''};
+}
 `;
+}

@@ -53,13 +53,17 @@ export interface RopeTableSpec {
 }
 
 /**
- * One half of a layer, as most have two: `x + outputNorm(block(preNorm(x)))`, and `postNorm` of the sum. Norms that are not
- * given are left out: pre-norm (Llama), norm of the output (OLMo 2), both (Gemma 2), or post-norm (BERT).
+ * One half of a layer, as most have two: `x + factor * outputNorm(block(preNorm(x)))`, and `postNorm` of the sum. Norms that are
+ * not given are left out: pre-norm (Llama), norm of the output (OLMo 2), both (Gemma 2), or post-norm (BERT).
  */
 export interface Sublayer {
+  /** `layer` where the block reads what came into the layer, beside the block before it (GPT-J). Default: what that one made of it. */
+  readonly reads?: 'layer';
   readonly preNorm?: NamedNorm | undefined;
   readonly block: Block;
   readonly outputNorm?: NamedNorm | undefined;
+  /** Default 1. */
+  readonly factor?: number;
   readonly postNorm?: NamedNorm | undefined;
 }
 
@@ -76,7 +80,9 @@ export type HeadSpec =
       readonly norm: NamedNorm;
       /** False for families whose embedding never is the output matrix, too. */
       readonly tied?: false;
-      /** Logits become `softCap * tanh(logit / softCap)`. */
+      /** Factor of the logits. Default 1. */
+      readonly scale?: number | undefined;
+      /** Logits, scaled, become `softCap * tanh(logit / softCap)`. */
       readonly softCap?: number | undefined;
     };
 

@@ -1,5 +1,5 @@
 import { attention as attend, type AttentionParameters, kvAppend } from '../../ops/attention.ts';
-import { add } from '../../ops/elementwise.ts';
+import { add, gated } from '../../ops/elementwise.ts';
 import { rope, type RopePairs } from '../../ops/rope.ts';
 import { slice } from '../../ops/slice.ts';
 import type { Tensor } from '../../ops/value.ts';
@@ -16,14 +16,18 @@ export type Heads = Pick<AttentionParameters, 'heads' | 'kvHeads' | 'keySize' | 
 export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   /** The table of the stack by which queries and keys are rotated, and which values make a pair. Default: not rotated. */
   readonly rope?: { readonly table: string; readonly pairs: RopePairs };
-  /** Norm of queries and keys before that: of each head, or of all heads of a row together; some files have it in some layers. */
+  /** Norm of queries and keys: of each head, or of all heads of a row together; some files have it in some layers. */
   readonly queryNorm?: {
     readonly norm: Norm;
     readonly of: 'head' | 'row';
     readonly missing?: 'allowed';
+    /** Default: before they are rotated. */
+    readonly place?: 'after rotation';
   };
   /** Whether a learned score of each head, `attn_sinks`, weighs in the softmax (gpt-oss). */
   readonly hasSinks?: boolean;
+  /** Whether what the heads mixed is multiplied by the sigmoid of a product of the block's input (Qiu et al. 2025). */
+  readonly outputGate?: boolean;
   /** True for encoders, in which each row sees the whole text. */
   readonly bidirectional?: boolean;
 }
@@ -31,7 +35,10 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
 /** Attention over the layer's KV cache. */
 export type AttentionBlock = Block<'attention', AttentionSpec>;
 
-/** Makes the block; its weights are `attn_q`, `attn_k`, `attn_v` (or `attn_qkv`), `attn_output` and, where there are, `attn_sinks`. */
+/**
+ * Makes the block; its weights are `attn_q`, `attn_k`, `attn_v` (or `attn_qkv`), `attn_output` and, where there are, `attn_sinks`
+ * and `attn_gate`.
+ */
 export function attention(spec: AttentionSpec): AttentionBlock {
   return {
     kind: 'attention',
@@ -43,15 +50,16 @@ export function attention(spec: AttentionSpec): AttentionBlock {
 
 function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer: LayerInputs): Tensor {
   const { g } = scope;
-  const { rope: rotation, queryNorm, hasSinks, bidirectional, ...parameters } = spec;
+  const { rope: rotation, queryNorm, hasSinks, outputGate, bidirectional, ...parameters } = spec;
   const { kvHeads, keySize, valueSize, window } = parameters;
   const table = rotation && layer.shared.get(rotation.table);
   const [q, k, v] = recordProjections(scope, x, spec);
-  const place = (of: Tensor, norm: string): Tensor => {
-    const normed = queryNorm ? normalizeHeads(scope, of, norm, { ...queryNorm, keySize }) : of;
-    if (!rotation || !table) return normed;
-    return rope(g, normed, { table, headSize: keySize, pairs: rotation.pairs });
-  };
+  const rotate = (of: Tensor): Tensor =>
+    rotation && table ? rope(g, of, { table, headSize: keySize, pairs: rotation.pairs }) : of;
+  const normed = (of: Tensor, name: string): Tensor =>
+    queryNorm ? normalizeHeads(scope, of, name, { ...queryNorm, keySize }) : of;
+  const place = (of: Tensor, name: string): Tensor =>
+    queryNorm?.place === 'after rotation' ? normed(rotate(of), name) : rotate(normed(of, name));
   const query = place(q, 'attn_q_norm');
   const cache = layer.states.pagedCache({ kvHeads, keySize, valueSize, window });
   kvAppend(g, cache, place(k, 'attn_k_norm'), v);
@@ -60,7 +68,9 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
     sinks: hasSinks ? scope.weight('attn_sinks.weight', 1, parameters.heads) : undefined,
     ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
   });
-  return linear(scope, mixed, { name: 'attn_output', rows: x.width });
+  const gate = outputGate && linear(scope, x, { name: 'attn_gate', rows: mixed.width, scale: 'never' });
+  const passed = gate ? gated(g, 'sigmoid', gate, mixed) : mixed;
+  return linear(scope, passed, { name: 'attn_output', rows: x.width });
 }
 
 /**

@@ -119,6 +119,27 @@ export function preNormLayer(
   };
 }
 
+/** Both halves beside each other, each reading the layer's input through a norm, which may be the same (Wang & Komatsuzaki 2021). */
+export function parallelLayer(
+  norm: Norm,
+  attention: Block,
+  feedForward: Block,
+  feedForwardNorm = 'attn_norm',
+): LayerSpec {
+  const [first, second] = preNormLayer(norm, attention, feedForward, feedForwardNorm).sublayers;
+  return {
+    sublayers: [
+      { ...first, block: attention },
+      { ...second, block: feedForward, reads: 'layer' },
+    ],
+  };
+}
+
+/** A layer that adds `factor` times what its halves compute. */
+export function scaledLayer({ sublayers }: LayerSpec, factor: number): LayerSpec {
+  return { sublayers: sublayers.map((sublayer) => ({ ...sublayer, factor })) };
+}
+
 /** A norm of what each half adds, too ("sandwich", Ding et al. 2021). */
 export function sandwichNormLayer(norm: Norm, attention: Block, feedForward: Block): LayerSpec {
   const [first, second] = preNormLayer(norm, attention, feedForward).sublayers;
@@ -146,18 +167,25 @@ export function decoder(
   layer: (index: number) => LayerSpec,
   {
     windowRope,
+    logitScale,
     softCap,
     ...embedding
   }: Omit<EmbeddingSpec, 'ropes'> & {
     /** Angles of layers with a window, where they differ from the others'. */
     readonly windowRope?: RopeParameters | undefined;
+    readonly logitScale?: number | undefined;
     /** Of the logits. */
     readonly softCap?: number | undefined;
   } = {},
 ): ModelConfig {
   const { architecture, width, trainedContext, norm, rope, originalContext } = sizes;
   const layers = Array.from({ length: sizes.layers }, (_, index) => layer(index));
-  const head: HeadSpec = { kind: 'logits', norm: { ...norm, name: 'output_norm' }, softCap };
+  const head: HeadSpec = {
+    kind: 'logits',
+    norm: { ...norm, name: 'output_norm' },
+    scale: logitScale,
+    softCap,
+  };
   const rotary = embedding.learnedPositions === undefined;
   const ropes = {
     ...(rotary && { [ROPE]: { parameters: rope, factorsFrom: originalContext } }),

@@ -18,8 +18,7 @@ export interface Embedded {
 /** Records token ids, i32 [rows, 1], to the residual stream. */
 export function recordEmbedding(scope: PartScope, spec: EmbeddingSpec, ids: Tensor): Embedded {
   const { g } = scope;
-  let x = scope.embed(ids);
-  if (spec.scale !== undefined && spec.scale !== 1) x = scale(g, x, spec.scale);
+  let x = scaled(scope, scope.embed(ids), spec.scale);
   if (spec.tokenTypes && scope.has('token_types.weight')) {
     const types = g.input('types', { axis: 'rows', width: 1, type: 'i32' });
     const rows = scope.rowsOf('token_types.weight', x.width);
@@ -49,9 +48,16 @@ function ropeFactors(scope: PartScope, { parameters, factorsFrom }: RopeTableSpe
 /** Records one layer: residual stream in, residual stream out. */
 export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs: LayerInputs): Tensor {
   let stream = x;
-  for (const { preNorm, block, outputNorm, postNorm } of spec.sublayers) {
-    const computed = block.record(scope, normed(scope, stream, preNorm), inputs);
-    stream = normed(scope, add(scope.g, stream, normed(scope, computed, outputNorm)), postNorm);
+  // Blocks beside each other may share a norm of what came in.
+  const entering = new Map<string, Tensor>();
+  for (const { reads, preNorm, block, outputNorm, factor, postNorm } of spec.sublayers) {
+    const input = reads === 'layer' ? x : stream;
+    const known = input === x && preNorm ? entering.get(preNorm.name) : undefined;
+    const read = known ?? normed(scope, input, preNorm);
+    if (input === x && preNorm) entering.set(preNorm.name, read);
+    const computed = normed(scope, block.record(scope, read, inputs), outputNorm);
+    const added = scaled(scope, computed, factor);
+    stream = normed(scope, add(scope.g, stream, added), postNorm);
   }
   return stream;
 }
@@ -66,14 +72,19 @@ export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor 
   // Models with tied embeddings have no output matrix of their own.
   const isTied = spec.tied !== false && !scope.has('output.weight');
   const name = isTied ? 'token_embd.weight' : 'output.weight';
-  const logits = scaledProduct(g, read, {
+  const product = scaledProduct(g, read, {
     weight: scope.weight(name, vocabulary, x.width),
     bias: scope.optional('output.bias', 1, vocabulary),
     scale: scope.optional('output.scale', 1, 1),
   });
+  const logits = scaled(scope, product, spec.scale);
   const { softCap } = spec;
   if (softCap === undefined) return logits;
   return scale(g, unary(g, 'tanh', scale(g, logits, 1 / softCap)), softCap);
+}
+
+function scaled({ g }: PartScope, x: Tensor, factor = 1): Tensor {
+  return factor === 1 ? x : scale(g, x, factor);
 }
 
 function normed(scope: PartScope, x: Tensor, norm: NamedNorm | undefined): Tensor {

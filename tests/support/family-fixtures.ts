@@ -32,12 +32,16 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   rwkv7: { sizes: { width: 64, heads: 1, kvHeads: 1 } },
   bert: { encodes: true, sizes: { kvHeads: 4 } },
   'nomic-bert': { encodes: true, sizes: { kvHeads: 4 } },
+  smollm3: { sizes: { layers: 4 } },
+  olmoe: { sizes: { kvHeads: 4 } },
+  cohere2: { sizes: { layers: 4 } },
 };
 
 /** Every architecture that is supported: what has no golden is not. */
 export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
   ...ALL_ARCHITECTURES.map(({ names: [name = ''] }) => ({ name, sizes: {}, ...DIFFERENT[name] })),
   { name: 'mixtral', architecture: 'llama', sizes: { experts: 4 } },
+  ...['granitemoe', 'ernie4_5-moe'].map((name) => ({ name, architecture: name, sizes: { experts: 4 } })),
 ];
 
 /** Where a fixture's model and golden lie. */

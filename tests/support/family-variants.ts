@@ -210,6 +210,32 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
   { name: 'starcoder2, not tied', architecture: 'starcoder2', without: QKV_BIASES, having: [OUTPUT] },
   { name: 'gpt2, tied', architecture: 'gpt2', sizes: { kvHeads: 4 }, without: [OUTPUT] },
   { name: 'rwkv7, two heads', architecture: 'rwkv7', sizes: { width: 128, heads: 2, kvHeads: 2, layers: 3 } },
+  {
+    name: 'granite, no rotation, a shared expert alone beside the others',
+    architecture: 'granite',
+    sizes: { experts: 4 },
+    metadata: { 'rope.scaling.finetuned': flag(false), residual_scale: undefined },
+    having: QKV_BIASES,
+  },
+  {
+    name: 'exaone4, the windows of the 32B model',
+    architecture: 'exaone4',
+    sizes: { layers: 64, width: 16, heads: 2, kvHeads: 1, hidden: 16 },
+    metadata: { 'attention.sliding_window': count(8) },
+    without: [OUTPUT],
+  },
+  {
+    name: 'cohere2, layers by themselves',
+    architecture: 'cohere2',
+    metadata: { 'attention.sliding_window_pattern': layers(false, true) },
+    having: scalesOf(...FEED_FORWARD),
+  },
+  {
+    name: 'hunyuan_vl, texts',
+    architecture: 'hunyuan_vl',
+    metadata: { 'rope.dimension_sections': COORDINATES, 'rope.scaling.alpha': undefined },
+    having: [OUTPUT],
+  },
   { name: 'bert, first row', architecture: 'bert', encodes: true, ...pooled(2) },
   {
     name: 'bert, last row, no types',

@@ -14,6 +14,16 @@ const LATER = [
   'olmo2',
   'starcoder2',
   'bert',
+  'granitemoe',
+  'smollm3',
+  'olmoe',
+  'cohere2',
+  'exaone4',
+  'ernie4_5',
+  'ernie4_5-moe',
+  'hunyuan-moe',
+  'seed_oss',
+  'minimax-m2',
 ];
 
 /** Declares the families' tests on WebGPU, of random models those that no other stands for. */

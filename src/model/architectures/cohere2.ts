@@ -1,0 +1,30 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, real, SHORT_WINDOW } from '../synthetic-family.ts';
+
+/**
+ * Command R7B and Command A: Command R with a window in three layers of four; the others see all positions and are not told apart
+ * by rotation (Cohere 2025).
+ */
+export const cohere2: Architecture = {
+  names: ['cohere2'],
+  configure(read) {
+    const sizes = readDecoder(read, { norm: 'layer' });
+    const window = read.count('attention.sliding_window');
+    const windowed = read.windowed(4);
+    const layerOf = (layer: number) => {
+      const place = windowed(layer) ? ({ pairs: 'interleaved', window } as const) : { pairs: undefined };
+      return parallelLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), place)),
+        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
+      );
+    };
+    return decoder(sizes, layerOf, { logitScale: read.real('logit_scale', undefined) || 1 });
+  },
+  synthetic: {
+    metadata: () => ({ logit_scale: real(0.25), 'attention.sliding_window': count(SHORT_WINDOW) }),
+  },
+};

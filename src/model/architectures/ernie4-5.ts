@@ -1,0 +1,41 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata } from '../synthetic-family.ts';
+
+/**
+ * ERNIE 4.5, dense or with experts: Llama; of mixtures a few layers in front are dense, and the choice of experts is biased
+ * (Baidu 2025).
+ */
+export const ernie45: Architecture = {
+  names: ['ernie4_5', 'ernie4_5-moe'],
+  configure(read) {
+    const experts = readExperts(read, { normalized: true });
+    const sizes = readDecoder(read);
+    const step = read.count('interleave_moe_layer_step', 1);
+    if (step !== 1) read.refuse('interleave_moe_layer_step', `${step}`, '1: a mixture in every layer');
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        experts && layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, activation: 'silu' })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      ),
+    );
+  },
+  synthetic: {
+    metadata: (shape) =>
+      shape.experts
+        ? {
+            ...expertMetadata(shape),
+            expert_shared_feed_forward_length: count(shape.hidden),
+            interleave_moe_layer_step: count(1),
+            leading_dense_block_count: count(1),
+          }
+        : {},
+    optional: ['exp_probs_b.bias'],
+  },
+};

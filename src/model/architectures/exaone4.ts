@@ -1,0 +1,34 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, outputNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { OUTPUT } from '../synthetic-family.ts';
+
+/** The 32B model alone has windows, in three layers of four. */
+const LAYERS_OF_32B = 64;
+
+/**
+ * EXAONE 4: norms behind each half of a layer, and of heads; where some layers have a window, those without one do not rotate
+ * (LG AI Research 2025).
+ */
+export const exaone4: Architecture = {
+  names: ['exaone4'],
+  configure(read) {
+    const sizes = readDecoder(read);
+    const { norm } = sizes;
+    const isWindowed = read.count('block_count') === LAYERS_OF_32B;
+    const window = isWindowed ? read.count('attention.sliding_window', 4096) : undefined;
+    const windowed = read.windowed(4);
+    const queryNorm = { norm, of: 'head' } as const;
+    return decoder(sizes, (layer) => {
+      const place =
+        isWindowed && !windowed(layer) ? { pairs: undefined } : ({ pairs: 'neox', window } as const);
+      return outputNormLayer(
+        norm,
+        attention(attentionSpec(read, sizes.heads(layer), { ...place, queryNorm })),
+        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      );
+    });
+  },
+  synthetic: { optional: [OUTPUT] },
+};

@@ -1,0 +1,29 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { real } from '../synthetic-family.ts';
+
+/**
+ * Hunyuan, dense, and the text half of its vision models: heads are normalized behind their rotation (Tencent 2025). A file may
+ * say by how much longer its contexts are than the trained ones: the base of the angles grows with that.
+ */
+export const hunyuanDense: Architecture = {
+  names: ['hunyuan-dense', 'hunyuan_vl'],
+  configure(read) {
+    const sizes = readDecoder(read);
+    const { norm, rope } = sizes;
+    const { keySize } = sizes.heads(0);
+    const alpha = read.real('rope.scaling.alpha', 0);
+    const base = alpha > 0 ? Math.fround(rope.base * alpha ** (keySize / (keySize - 2))) : rope.base;
+    const queryNorm = { norm, of: 'head', place: 'after rotation' } as const;
+    return decoder({ ...sizes, rope: { ...rope, base } }, (layer) =>
+      preNormLayer(
+        norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      ),
+    );
+  },
+  synthetic: { metadata: () => ({ 'rope.scaling.alpha': real(50) }) },
+};

@@ -1,0 +1,26 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { expertMetadata, OUTPUT } from '../synthetic-family.ts';
+
+/** Hunyuan with experts: heads normalized behind their rotation, and a mixture with a shared expert in every layer (Tencent 2025). */
+export const hunyuanMoe: Architecture = {
+  names: ['hunyuan-moe'],
+  configure(read) {
+    const sizes = readDecoder(read);
+    const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const queryNorm = { norm: sizes.norm, of: 'head', place: 'after rotation' } as const;
+    return decoder(sizes, (layer) => {
+      // A file that says nothing of the shared expert's width has the feed-forward's.
+      const sharedHidden = experts.sharedHidden || sizes.hidden(layer);
+      return preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' }),
+      );
+    });
+  },
+  synthetic: { metadata: expertMetadata, optional: [OUTPUT] },
+};

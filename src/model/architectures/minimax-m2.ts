@@ -1,0 +1,35 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, OUTPUT, wideHeads } from '../synthetic-family.ts';
+
+/**
+ * MiniMax M2: all queries and keys of a row normalized, a part of each head rotated, and mixtures whose choice is biased
+ * (MiniMax 2025).
+ */
+export const minimaxM2: Architecture = {
+  names: ['minimax-m2'],
+  configure(read) {
+    const sizes = readDecoder(read);
+    const experts = readExperts(read, { gate: 'sigmoid', normalized: true, hidden: sizes.hidden(0) });
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const queryNorm = { norm: sizes.norm, of: 'row' } as const;
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        mixtureOfExperts({ ...experts, activation: 'silu' }),
+      ),
+    );
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      ...wideHeads(shape),
+      'rope.dimension_count': count(shape.width / shape.heads),
+      expert_gating_func: count(2),
+    }),
+    optional: [OUTPUT, 'exp_probs_b.bias'],
+  },
+};

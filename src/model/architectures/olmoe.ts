@@ -1,0 +1,24 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { expertMetadata, OUTPUT } from '../synthetic-family.ts';
+
+/** OLMoE: all queries and keys of a row normalized, and a mixture in every layer, its weights as they are (Muennighoff et al. 2024). */
+export const olmoe: Architecture = {
+  names: ['olmoe'],
+  configure(read) {
+    const sizes = readDecoder(read);
+    const experts = readExperts(read, { hidden: sizes.hidden(0) });
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const queryNorm = { norm: sizes.norm, of: 'row' } as const;
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        mixtureOfExperts({ ...experts, activation: 'silu' }),
+      ),
+    );
+  },
+  synthetic: { metadata: expertMetadata, optional: [OUTPUT] },
+};

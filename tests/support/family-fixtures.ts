@@ -35,6 +35,9 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   smollm3: { sizes: { layers: 4 } },
   olmoe: { sizes: { kvHeads: 4 } },
   cohere2: { sizes: { layers: 4 } },
+  afmoe: { sizes: { layers: 4 } },
+  dots1: { sizes: { kvHeads: 4 } },
+  bailingmoe2: { sizes: { experts: 8 } },
 };
 
 /** Every architecture that is supported: what has no golden is not. */

@@ -236,6 +236,44 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     metadata: { 'rope.dimension_sections': COORDINATES, 'rope.scaling.alpha': undefined },
     having: [OUTPUT],
   },
+  {
+    name: 'gptneox, halves that follow each other',
+    architecture: 'gptneox',
+    metadata: { use_parallel_residual: flag(false) },
+  },
+  {
+    name: 'falcon, one head of keys and values, tied',
+    architecture: 'falcon',
+    sizes: { kvHeads: 1 },
+    without: [OUTPUT],
+  },
+  {
+    name: 'minicpm, its later files',
+    architecture: 'minicpm',
+    metadata: { embedding_scale: real(2), residual_scale: real(0.5), logit_scale: real(4) },
+    having: [OUTPUT, 'attn_output.bias'],
+  },
+  {
+    name: 'bailingmoe2, a wide shared expert, no groups',
+    architecture: 'bailingmoe2',
+    metadata: {
+      expert_group_count: undefined,
+      expert_group_used_count: undefined,
+      expert_shared_feed_forward_length: count(16),
+      expert_weights_norm: flag(false),
+    },
+  },
+  {
+    name: 'afmoe, windows by themselves, softmax, no shared expert',
+    architecture: 'afmoe',
+    metadata: {
+      'attention.sliding_window_pattern': layers(false, true),
+      'rope.freq_base_swa': undefined,
+      expert_gating_func: count(1),
+      expert_shared_count: count(0),
+      leading_dense_block_count: undefined,
+    },
+  },
   { name: 'bert, first row', architecture: 'bert', encodes: true, ...pooled(2) },
   {
     name: 'bert, last row, no types',

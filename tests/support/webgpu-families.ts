@@ -24,6 +24,22 @@ const LATER = [
   'hunyuan-moe',
   'seed_oss',
   'minimax-m2',
+  'gemma',
+  'arcee',
+  'internlm2',
+  'minicpm',
+  'stablelm',
+  'phi2',
+  'gptneox',
+  'falcon',
+  'nemotron',
+  'dots1',
+  'deepseek',
+  'bailingmoe2',
+  'plamo',
+  'qwen3vl',
+  'qwen3vlmoe',
+  'qwen2vl',
 ];
 
 /** Declares the families' tests on WebGPU, of random models those that no other stands for. */

@@ -1,0 +1,65 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import {
+  attentionSpec,
+  decoder,
+  readDecoder,
+  ROPE,
+  sandwichNormLayer,
+  WINDOW_ROPE,
+} from '../stacks/decoder.ts';
+import { count, expertMetadata, flag, OUTPUT, real, SHORT_WINDOW, wideHeads } from '../synthetic-family.ts';
+
+/** Every so many layers the last one's heads are not rotated, whatever the file says of windows. */
+const NO_ROPE_PERIOD = 4;
+
+/**
+ * Trinity: norms before and behind each half, heads normalized, what attention adds gated by its input; windows but in every
+ * fourth layer, which does not rotate; mixtures with a shared expert behind a few dense layers (Arcee 2025).
+ */
+export const afmoe: Architecture = {
+  names: ['afmoe'],
+  configure(read) {
+    const experts = readExperts(read, { gate: 'sigmoid' });
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
+    const sizes = readDecoder(read, { hidden: experts.hidden });
+    const { norm, rope, width } = sizes;
+    const window = read.countOrZero('attention.sliding_window') || undefined;
+    const windowed = read.windowed(NO_ROPE_PERIOD);
+    const base = read.real('rope.freq_base_swa', rope.base);
+    const windowRope = window === undefined || base === rope.base ? undefined : { ...rope, base };
+    const layerOf = (layer: number) => {
+      const isLocal = window !== undefined && windowed(layer);
+      const traits = {
+        pairs: (layer + 1) % NO_ROPE_PERIOD === 0 ? undefined : 'neox',
+        queryNorm: { norm, of: 'head' },
+        outputGate: true,
+        ...(isLocal && { window, table: windowRope ? WINDOW_ROPE : ROPE }),
+      } as const;
+      return sandwichNormLayer(
+        norm,
+        attention(attentionSpec(read, sizes.heads(layer), traits)),
+        layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      );
+    };
+    return decoder(sizes, layerOf, { scale: Math.fround(Math.sqrt(width)), windowRope });
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      ...wideHeads(shape),
+      leading_dense_block_count: count(1),
+      expert_shared_count: count(1),
+      expert_weights_norm: flag(true),
+      expert_weights_scale: real(1.5),
+      'attention.sliding_window': count(SHORT_WINDOW),
+      'rope.freq_base_swa': real(1000),
+    }),
+    optional: [OUTPUT, 'exp_probs_b.bias'],
+  },
+};

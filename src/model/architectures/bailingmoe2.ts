@@ -1,0 +1,44 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, flag, halfRotated, OUTPUT, real } from '../synthetic-family.ts';
+
+/**
+ * Ling and Ring 2: heads normalized, and mixtures that choose among groups of experts, with shared experts, behind a few dense
+ * layers (Ling team 2025).
+ */
+export const bailingmoe2: Architecture = {
+  names: ['bailingmoe2'],
+  configure(read) {
+    const experts = readExperts(read, { gate: 'sigmoid' });
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const sharedHidden = read.countOrZero('expert_shared_count') * (experts.sharedHidden || experts.hidden);
+    const sizes = readDecoder(read, { hidden: experts.hidden });
+    const queryNorm = { norm: sizes.norm, of: 'head' } as const;
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      ),
+    );
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      ...halfRotated(shape),
+      leading_dense_block_count: count(1),
+      expert_shared_count: count(1),
+      expert_group_count: count(4),
+      expert_group_used_count: count(2),
+      expert_weights_norm: flag(true),
+      expert_weights_scale: real(2.5),
+      expert_gating_func: count(2),
+    }),
+    optional: [OUTPUT, 'attn_qkv.weight', 'exp_probs_b.bias'],
+  },
+};

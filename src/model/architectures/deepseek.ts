@@ -1,0 +1,35 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, OUTPUT, real } from '../synthetic-family.ts';
+
+/** DeepSeek's first mixtures: Llama with many small experts, some of which all rows go to, behind a dense layer (Dai et al. 2024). */
+export const deepseek: Architecture = {
+  names: ['deepseek'],
+  configure(read) {
+    const experts = readExperts(read);
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
+    const sizes = readDecoder(read, { hidden: experts.hidden });
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      ),
+    );
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      leading_dense_block_count: count(1),
+      expert_shared_count: count(2),
+      expert_weights_scale: real(1.5),
+    }),
+    optional: [OUTPUT],
+  },
+};

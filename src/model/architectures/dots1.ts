@@ -1,0 +1,38 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, flag, OUTPUT, real } from '../synthetic-family.ts';
+
+/** dots.llm1: heads normalized, and mixtures with a shared expert and a biased choice behind a few dense layers (Huo et al. 2025). */
+export const dots1: Architecture = {
+  names: ['dots1'],
+  configure(read) {
+    const experts = readExperts(read, { gate: 'sigmoid' });
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
+    const sizes = readDecoder(read, { hidden: experts.hidden });
+    const queryNorm = { norm: sizes.norm, of: 'head' } as const;
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      ),
+    );
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      leading_dense_block_count: count(1),
+      expert_shared_count: count(2),
+      expert_weights_norm: flag(true),
+      expert_weights_scale: real(2.5),
+      expert_gating_func: count(2),
+    }),
+    optional: [OUTPUT, 'exp_probs_b.bias'],
+  },
+};

@@ -1,0 +1,24 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/decoder.ts';
+import { LAYER_NORM_BIASES, OUTPUT } from '../synthetic-family.ts';
+
+/**
+ * Falcon 7B: both halves of a layer beside each other behind one norm, one head of keys and values (Almazrouei et al. 2023). The
+ * 40B model's files, with a norm for each half, are refused.
+ */
+export const falcon: Architecture = {
+  names: ['falcon'],
+  configure(read) {
+    const sizes = readDecoder(read, { norm: 'layer' });
+    return decoder(sizes, (layer) =>
+      parallelLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
+        feedForward({ form: 'plain', hidden: sizes.hidden(layer), activation: 'gelu_tanh' }),
+      ),
+    );
+  },
+  synthetic: { optional: [OUTPUT, ...LAYER_NORM_BIASES, 'attn_qkv.weight'] },
+};

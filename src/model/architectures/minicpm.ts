@@ -1,0 +1,27 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder, scaledLayer } from '../stacks/decoder.ts';
+
+/** What MiniCPM's first files do not say, of models of any size: factors of embeddings, depth and width ("μP", Hu et al. 2024). */
+const FIRST_FILES = { embedding: 12, depth: 1.4, width: 256 } as const;
+
+/** MiniCPM: Llama with factors of the embeddings, of what each half of a layer adds, and of the logits. */
+export const minicpm: Architecture = {
+  names: ['minicpm'],
+  configure(read) {
+    const sizes = readDecoder(read);
+    const factor = read.real('residual_scale', FIRST_FILES.depth / Math.sqrt(sizes.layers));
+    const layerOf = (layer: number) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      );
+    return decoder(sizes, (layer) => scaledLayer(layerOf(layer), factor), {
+      scale: read.real('embedding_scale', FIRST_FILES.embedding),
+      logitScale: 1 / read.real('logit_scale', FIRST_FILES.width / sizes.width),
+    });
+  },
+  synthetic: {},
+};

@@ -48,10 +48,7 @@ export async function referenceSequences(
     const context = await model.createContext({
       contextSize: 64,
       threads: { ideal: 1, min: 1 },
-      flashAttention: false,
       ...(adapters.length > 0 ? { lora: { adapters } } : {}),
-      experimentalKvCacheKeyType: 'F32',
-      experimentalKvCacheValueType: 'F32',
     });
     sequences.push(await decode(context.getSequence(), ids));
     await context.dispose();
@@ -84,6 +81,7 @@ export async function referenceEmbeddings(
   return embeddings;
 }
 
+/** Opens a model whose contexts keep keys and values in f32, and compute attention as it is written. */
 async function openPeerModel(module: string, modelPath: string): Promise<PeerModel> {
   const { getLlama } = (await import(pathToFileURL(module).href)) as Peer;
   const llama = await getLlama({
@@ -93,7 +91,13 @@ async function openPeerModel(module: string, modelPath: string): Promise<PeerMod
     maxThreads: 1,
     logLevel: 'error',
   });
-  return llama.loadModel({ modelPath, gpuLayers: 0 });
+  return llama.loadModel({
+    modelPath,
+    gpuLayers: 0,
+    defaultContextFlashAttention: false,
+    experimentalDefaultContextKvCacheKeyType: 'F32',
+    experimentalDefaultContextKvCacheValueType: 'F32',
+  });
 }
 
 async function decode(sequence: PeerSequence, ids: readonly number[]): Promise<ReferenceSequence> {

@@ -62,9 +62,9 @@ export class ConfigReader {
 
   /**
    * Which layers look back only as far as the window, as `attention.sliding_window_pattern` says it: of every so many all but the
-   * last, all of them (0), or each by a value of its own.
+   * last (or the first), all of them (0), or each by a value of its own.
    */
-  windowed(fallback: number): (layer: number) => boolean {
+  windowed(fallback: number, but: 'first' | 'last' = 'last'): (layer: number) => boolean {
     const key = 'attention.sliding_window_pattern';
     const name = this.#named(key);
     if (!this.#isPerLayer(key)) {
@@ -72,7 +72,8 @@ export class ConfigReader {
       if (!Number.isSafeInteger(period) || period < 0) {
         this.refuse(key, String(period), 'a whole number that is not negative');
       }
-      return (layer) => period === 0 || layer % period < period - 1;
+      const whole = but === 'first' ? 0 : period - 1;
+      return (layer) => period === 0 || layer % period !== whole;
     }
     const values =
       this.metadata.typeOf(name) === 'bool[]'

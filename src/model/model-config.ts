@@ -15,7 +15,7 @@ export interface ModelConfig {
   readonly width: number;
   /** Positions that the model was trained for. */
   readonly trainedContext: number;
-  /** How an encoder's rows become one vector; undefined for models that continue texts. Encoders give rows in the logits' place. */
+  /** How the rows of models that embed texts become one vector; undefined for those that continue them. The rows stand in the logits' place. */
   readonly pooling?: Pooling;
   readonly embedding: EmbeddingSpec;
   /** Each layer's own description: layers may differ in sizes, windows, blocks. */
@@ -24,7 +24,7 @@ export interface ModelConfig {
 }
 
 /**
- * How an encoder's rows are pooled into a text's vector: their mean, the first, the last, or none (each row by itself).
+ * How a model's rows are pooled into a text's vector: their mean, the first, the last, or none (each row by itself).
  */
 export type Pooling = 'mean' | 'first' | 'last' | 'none';
 
@@ -72,9 +72,9 @@ export interface LayerSpec {
   readonly sublayers: readonly Sublayer[];
 }
 
-/** The residual stream's output rows to logits, or to an encoder's rows. */
+/** The residual stream's output rows to logits, or to the rows that a text's vector is made of. */
 export type HeadSpec =
-  | { readonly kind: 'rows' }
+  | { readonly kind: 'rows'; readonly norm?: NamedNorm }
   | {
       readonly kind: 'logits';
       readonly norm: NamedNorm;

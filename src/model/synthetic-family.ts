@@ -22,6 +22,8 @@ export interface SyntheticShape {
 export interface SyntheticFamily {
   /** Metadata below the architecture's name, by key. */
   readonly metadata?: (shape: SyntheticShape) => Readonly<Record<string, GgufValue>>;
+  /** Metadata whose keys stand without the architecture's name. */
+  readonly whole?: (shape: SyntheticShape) => Readonly<Record<string, GgufValue>>;
   /** Metadata of the tokenizer, by key. */
   readonly tokenizer?: (shape: SyntheticShape) => Readonly<Record<string, GgufValue>>;
   /** Tensors that a file of the architecture may have or not, and this one has: names within a layer, or the whole model. */
@@ -71,6 +73,11 @@ export function expertMetadata({ experts = 6, chosenExperts = 2, expertHidden = 
     expert_used_count: count(chosenExperts),
     expert_feed_forward_length: count(expertHidden),
   };
+}
+
+/** The same where experts are as wide as `feed_forward_length` says, and files need not say it again. */
+export function wideExperts(shape: SyntheticShape) {
+  return { ...expertMetadata(shape), expert_feed_forward_length: count(shape.hidden) };
 }
 
 /** Heads that are wider than the residual stream has room for. */

@@ -95,6 +95,20 @@ const REFUSED: readonly OddValue[] = [
   { architecture: 'qwen3moe', key: 'expert_used_count', value: count(9), expected: 'at most 6' },
   { architecture: 'glm4moe', key: 'expert_group_count', value: count(4), expected: 'a divisor of 6 experts' },
   { architecture: 'glm4moe', key: 'nextn_predict_layers', value: count(2), expected: 'less than 2 layers' },
+  {
+    architecture: 'qwen3',
+    key: 'pooling_type',
+    value: count(4),
+    found: '4',
+    expected: '0 to 3: none, mean, first or last',
+  },
+  {
+    architecture: 'ernie4_5-moe',
+    key: 'interleave_moe_layer_step',
+    value: count(2),
+    found: '2',
+    expected: '1: a mixture in every layer',
+  },
 ];
 
 for (const { architecture, key, value, found, expected } of REFUSED) {

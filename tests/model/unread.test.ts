@@ -111,7 +111,6 @@ const WARNED: Readonly<Record<string, Tiny & { readonly names: readonly string[]
     ],
   },
   'a key that nobody knows': { keys: { 'attention.twist': real(1) }, names: ['llama.attention.twist'] },
-  'how rows are pooled': { keys: { pooling_type: whole(3) }, names: ['llama.pooling_type'] },
   'images, a classifier, frequencies': {
     extra: {
       'v.patch_embd.weight': [4],

@@ -40,6 +40,18 @@ const LATER = [
   'qwen3vl',
   'qwen3vlmoe',
   'qwen2vl',
+  'exaone',
+  'exaone-moe',
+  'cohere2moe',
+  'hy_v3',
+  'bailingmoe',
+  'starcoder',
+  'codeshell',
+  'orion',
+  'qwen',
+  'xverse',
+  'pangu-embedded',
+  'jina-bert-v3',
 ];
 
 /** Declares the families' tests on WebGPU, of random models those that no other stands for. */

@@ -3,7 +3,7 @@ import { attention } from '../blocks/attention.ts';
 import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder, scaledLayer } from '../stacks/decoder.ts';
-import { count, expertMetadata, OUTPUT, real } from '../synthetic-family.ts';
+import { count, OUTPUT, real, wideExperts } from '../synthetic-family.ts';
 
 /**
  * Granite 3 and 4 without recurrence, dense or with experts: Llama with factors of the embeddings, of what each half of a layer
@@ -33,7 +33,7 @@ export const granite: Architecture = {
   synthetic: {
     metadata: (shape) => ({
       ...(shape.experts && {
-        ...expertMetadata(shape),
+        ...wideExperts(shape),
         expert_shared_feed_forward_length: count(shape.hidden),
       }),
       embedding_scale: real(12),

@@ -2,7 +2,7 @@ import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
-import { expertMetadata, OUTPUT } from '../synthetic-family.ts';
+import { OUTPUT, wideExperts } from '../synthetic-family.ts';
 
 /** Hunyuan with experts: heads normalized behind their rotation, and a mixture with a shared expert in every layer (Tencent 2025). */
 export const hunyuanMoe: Architecture = {
@@ -22,5 +22,5 @@ export const hunyuanMoe: Architecture = {
       );
     });
   },
-  synthetic: { metadata: expertMetadata, optional: [OUTPUT] },
+  synthetic: { metadata: wideExperts, optional: [OUTPUT] },
 };

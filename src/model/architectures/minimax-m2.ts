@@ -2,7 +2,7 @@ import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
-import { count, expertMetadata, OUTPUT, wideHeads } from '../synthetic-family.ts';
+import { count, OUTPUT, wideExperts, wideHeads } from '../synthetic-family.ts';
 
 /**
  * MiniMax M2: all queries and keys of a row normalized, a part of each head rotated, and mixtures whose choice is biased
@@ -25,7 +25,7 @@ export const minimaxM2: Architecture = {
   },
   synthetic: {
     metadata: (shape) => ({
-      ...expertMetadata(shape),
+      ...wideExperts(shape),
       ...wideHeads(shape),
       'rope.dimension_count': count(shape.width / shape.heads),
       expert_gating_func: count(2),

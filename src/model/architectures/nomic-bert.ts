@@ -1,11 +1,16 @@
 import type { Architecture } from '../architecture.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
 import { encoder } from '../stacks/encoder.ts';
 import { count, flag, tokenTypes } from '../synthetic-family.ts';
 
 /** Nomic's BERT, which rotates queries and keys and gates its feed-forward (Nussbaum et al. 2024). */
 export const nomicBert: Architecture = {
   names: ['nomic-bert'],
-  configure: (read) => encoder(read, { rotary: true }),
+  configure(read) {
+    const hidden = read.count('feed_forward_length');
+    const gated = feedForward({ form: 'gated', hidden, activation: 'silu' });
+    return encoder(read, { rotary: true, feedForward: () => gated });
+  },
   synthetic: {
     metadata: () => ({ 'attention.causal': flag(false), pooling_type: count(2) }),
     tokenizer: tokenTypes,

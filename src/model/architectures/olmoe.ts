@@ -2,7 +2,7 @@ import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
-import { expertMetadata, OUTPUT } from '../synthetic-family.ts';
+import { OUTPUT, wideExperts } from '../synthetic-family.ts';
 
 /** OLMoE: all queries and keys of a row normalized, and a mixture in every layer, its weights as they are (Muennighoff et al. 2024). */
 export const olmoe: Architecture = {
@@ -20,5 +20,5 @@ export const olmoe: Architecture = {
       ),
     );
   },
-  synthetic: { metadata: expertMetadata, optional: [OUTPUT] },
+  synthetic: { metadata: wideExperts, optional: [OUTPUT] },
 };

@@ -18,7 +18,9 @@ export interface ExpertsSpec {
   /** Width of the hidden layer of the expert that all rows go to; 0 where there is none. */
   readonly sharedHidden: number;
   readonly activation: Activation;
-  /** Whether the values `ffn_*_exps.scale` count, one for each expert: llama.cpp takes them for some families alone. */
+  /** `plain` where experts have no gate. Default: gated. */
+  readonly form?: 'plain';
+  /** Whether the values `ffn_*_exps.scale` and `ffn_*_shexp.scale` count: llama.cpp takes them for some families alone. */
   readonly scales?: boolean;
 }
 
@@ -81,7 +83,7 @@ function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
   const { g } = scope;
   const { routing, count, hidden, activation, sharedHidden } = spec;
   const logits = linear(scope, x, { name: 'ffn_gate_inp', rows: count, scale: 'never' });
-  const bias = scope.optional('exp_probs_b.bias', 1, count);
+  const bias = scope.optional('exp_probs_b.bias', 1, count) ?? scope.optional('exp_probs_b', 1, count);
   const { expertIds, routingWeights } = routeExperts(g, logits, routing, bias);
   const product = (of: Tensor, name: string, outputs: number, columns: number): Tensor => {
     const weight = scope.expertWeight(`${name}.weight`, { count, rows: outputs }, columns);
@@ -89,9 +91,12 @@ function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
     const scales = spec.scales ? scope.optional(`${name}.scale`, 1, count) : undefined;
     return scales ? scaleExperts(g, multiplied, { expertIds, scales }) : multiplied;
   };
-  const gate = product(x, 'ffn_gate_exps', hidden, x.width);
-  const up = product(x, 'ffn_up_exps', hidden, x.width);
-  const inner = gated(g, activation, gate, up);
+  const hiddenLayer = (): Tensor => {
+    if (spec.form === 'plain') return unary(g, activation, product(x, 'ffn_up_exps', hidden, x.width));
+    const gate = product(x, 'ffn_gate_exps', hidden, x.width);
+    return gated(g, activation, gate, product(x, 'ffn_up_exps', hidden, x.width));
+  };
+  const inner = hiddenLayer();
   const mixed = combineExperts(g, product(inner, 'ffn_down_exps', x.width, hidden), routingWeights);
   return sharedHidden === 0 ? mixed : add(g, mixed, recordShared(scope, x, spec));
 }
@@ -100,16 +105,15 @@ function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
 function recordShared(
   scope: PartScope,
   x: Tensor,
-  { sharedHidden: hidden, activation }: ExpertsSpec,
+  { sharedHidden: hidden, activation, scales }: ExpertsSpec,
 ): Tensor {
   const { g } = scope;
-  // llama.cpp leaves scales of these weights out, in every family that we share with it.
-  const product = (of: Tensor, name: string, rows: number) =>
-    linear(scope, of, { name, rows, scale: 'never' });
+  const order = scales ? 'after' : 'never';
+  const product = (of: Tensor, name: string, rows: number) => linear(scope, of, { name, rows, scale: order });
   const gate = product(x, 'ffn_gate_shexp', hidden);
   const inner = gated(g, activation, gate, product(x, 'ffn_up_shexp', hidden));
   const whole = product(inner, 'ffn_down_shexp', x.width);
   if (!scope.has('ffn_gate_inp_shexp.weight')) return whole;
-  const logit = product(x, 'ffn_gate_inp_shexp', 1);
+  const logit = linear(scope, x, { name: 'ffn_gate_inp_shexp', rows: 1, scale: 'never' });
   return combineExperts(g, whole, unary(g, 'sigmoid', logit));
 }

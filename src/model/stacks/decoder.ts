@@ -9,6 +9,7 @@ import {
   type HeadSpec,
   type LayerSpec,
   type ModelConfig,
+  type Pooling,
 } from '../model-config.ts';
 
 /** The table of rotary angles that a decoder's layers share. */
@@ -28,6 +29,8 @@ export interface DecoderSizes {
   readonly rope: RopeParameters;
   /** Positions from which on `rope_factors_long.weight` takes the place of the short ones. */
   readonly originalContext: number;
+  /** How rows become a text's vector; `none` of models that continue texts. */
+  readonly pooling: Pooling;
   /** A layer's heads. */
   heads(layer: number): Heads;
   /** Width of a layer's feed-forward. */
@@ -60,11 +63,21 @@ export function readDecoder(
         : { kind: norm, epsilon: read.real('attention.layer_norm_epsilon'), bias: 'if there' },
     rope: read.rope(read.count('rope.dimension_count', keySize), trainedContext),
     originalContext: read.count('rope.scaling.original_context_length', trainedContext),
+    pooling: readPooling(read),
     heads: (layer) => ({ heads: heads(layer), kvHeads: kvHeads(layer), keySize, valueSize }),
     hidden: hiddenOf,
   };
   checkSizes(read, sizes);
   return sizes;
+}
+
+/** `pooling_type` as llama.cpp's converters write it. */
+const POOLINGS: Readonly<Record<number, Pooling>> = { 0: 'none', 1: 'mean', 2: 'first', 3: 'last' };
+
+/** How a file says that rows become a text's vector. Throws `MODEL_CONFIG`: what ranks texts is not computed. */
+export function readPooling(read: ConfigReader): Pooling {
+  const type = read.real('pooling_type', 0);
+  return POOLINGS[type] ?? read.refuse('pooling_type', String(type), '0 to 3: none, mean, first or last');
 }
 
 /** Sizes that no layer could be recorded with. */
@@ -161,7 +174,10 @@ export function outputNormLayer(norm: Norm, attention: Block, feedForward: Block
   };
 }
 
-/** Composes a decoder of its layers; embedding and head are Llama's but for what is given. */
+/**
+ * Composes a decoder of its layers; embedding and head are Llama's but for what is given. Where the file says how rows are
+ * pooled, the model embeds texts: its rows, normalized, stand in the logits' place.
+ */
 export function decoder(
   sizes: DecoderSizes,
   layer: (index: number) => LayerSpec,
@@ -178,19 +194,25 @@ export function decoder(
     readonly softCap?: number | undefined;
   } = {},
 ): ModelConfig {
-  const { architecture, width, trainedContext, norm, rope, originalContext } = sizes;
+  const { architecture, width, trainedContext, rope, originalContext, pooling } = sizes;
   const layers = Array.from({ length: sizes.layers }, (_, index) => layer(index));
-  const head: HeadSpec = {
-    kind: 'logits',
-    norm: { ...norm, name: 'output_norm' },
-    scale: logitScale,
-    softCap,
-  };
+  const norm = { ...sizes.norm, name: 'output_norm' };
+  const head: HeadSpec =
+    pooling === 'none' ? { kind: 'logits', norm, scale: logitScale, softCap } : { kind: 'rows', norm };
   const rotary = embedding.learnedPositions === undefined;
   const ropes = {
     ...(rotary && { [ROPE]: { parameters: rope, factorsFrom: originalContext } }),
     ...(windowRope && { [WINDOW_ROPE]: { parameters: windowRope } }),
   };
   const state = groupsOf(layers);
-  return { architecture, state, width, trainedContext, embedding: { ...embedding, ropes }, layers, head };
+  return {
+    architecture,
+    state,
+    width,
+    trainedContext,
+    ...(pooling !== 'none' && { pooling }),
+    embedding: { ...embedding, ropes },
+    layers,
+    head,
+  };
 }

@@ -1,26 +1,27 @@
 import { attention } from '../blocks/attention.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import type { Block } from '../blocks/block.ts';
 import type { Norm } from '../blocks/norm.ts';
 import type { ConfigReader } from '../config-reader.ts';
-import { ROPE } from './decoder.ts';
-import { groupsOf, type LayerSpec, type ModelConfig, type Pooling } from '../model-config.ts';
+import { groupsOf, type LayerSpec, type ModelConfig } from '../model-config.ts';
+import { readPooling, ROPE } from './decoder.ts';
 
-/** `pooling_type` as llama.cpp's converters write it. */
-const POOLINGS: Readonly<Record<number, Pooling>> = { 0: 'none', 1: 'mean', 2: 'first', 3: 'last' };
+/** In what encoders of BERT's kind differ. */
+export interface EncoderTraits {
+  /** Whether heads are rotated by their positions; else a vector is added for each. */
+  readonly rotary: boolean;
+  /** A layer's feed-forward. */
+  readonly feedForward: (layer: number) => Block;
+}
 
 /**
  * Composes an encoder of BERT's kind: each row sees the whole text, norms stand behind the residual additions, and the last
- * layer's rows are the result. Where positions are `rotary`, the feed-forward is gated (Nomic's); else a vector is added for each
- * position. Throws `MODEL_CONFIG`.
+ * layer's rows are the result. Throws `MODEL_CONFIG`.
  */
-export function encoder(read: ConfigReader, { rotary }: { rotary: boolean }): ModelConfig {
+export function encoder(read: ConfigReader, { rotary, feedForward }: EncoderTraits): ModelConfig {
   const { architecture } = read;
   const [width, heads] = [read.count('embedding_length'), read.count('attention.head_count')];
   const trainedContext = read.count('context_length');
-  const type = read.real('pooling_type', 0);
-  const pooling = POOLINGS[type];
-  if (pooling === undefined)
-    return read.refuse('pooling_type', String(type), '0 to 3: none, mean, first or last');
+  const pooling = readPooling(read);
   const norm: Norm = {
     kind: 'layer',
     epsilon: read.real('attention.layer_norm_epsilon'),
@@ -28,7 +29,7 @@ export function encoder(read: ConfigReader, { rotary }: { rotary: boolean }): Mo
   };
   const size = width / heads;
   const rope = rotary ? read.rope(size, trainedContext) : undefined;
-  const layer: LayerSpec = {
+  const layerOf = (layer: number): LayerSpec => ({
     sublayers: [
       {
         block: attention({
@@ -43,16 +44,12 @@ export function encoder(read: ConfigReader, { rotary }: { rotary: boolean }): Mo
         postNorm: { ...norm, name: 'attn_output_norm' },
       },
       {
-        block: feedForward({
-          form: rope ? 'gated' : 'plain',
-          hidden: read.count('feed_forward_length'),
-          activation: rope ? 'silu' : 'gelu_tanh',
-        }),
+        block: feedForward(layer),
         postNorm: { ...norm, name: 'layer_output_norm' },
       },
     ],
-  };
-  const layers = Array.from({ length: read.count('block_count') }, () => layer);
+  });
+  const layers = Array.from({ length: read.count('block_count') }, (_, layer) => layerOf(layer));
   return {
     architecture,
     state: groupsOf(layers),

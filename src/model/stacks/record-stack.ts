@@ -62,11 +62,11 @@ export function recordLayer(scope: PartScope, spec: LayerSpec, x: Tensor, inputs
   return stream;
 }
 
-/** Records the residual stream to the logits of the batch's output rows, or to those rows. */
+/** Records the residual stream to the logits of the batch's output rows, or to what is read of those rows. */
 export function recordHead(scope: PartScope, spec: HeadSpec, x: Tensor): Tensor {
   const { g } = scope;
   const rows = gatherRows(g, x);
-  if (spec.kind === 'rows') return rows;
+  if (spec.kind === 'rows') return normed(scope, rows, spec.norm);
   const vocabulary = scope.rowsOf('token_embd.weight', x.width);
   const read = normalize(scope, rows, spec.norm);
   // Models with tied embeddings have no output matrix of their own.

@@ -31,6 +31,7 @@ export async function syntheticPlan(
   const own = family ?? architecture.synthetic;
   const metadata = new Map([...modelMetadata(name, shape), ...familyMetadata(shape, own)]);
   for (const [key, value] of tokenizerMetadata(shape.vocabulary)) metadata.set(key, value);
+  for (const [key, value] of Object.entries(own.whole?.(shape) ?? {})) metadata.set(key, value);
   for (const [key, value] of Object.entries(own.tokenizer?.(shape) ?? {})) {
     metadata.set(`tokenizer.ggml.${key}`, value);
   }

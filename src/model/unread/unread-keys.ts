@@ -32,8 +32,8 @@ const isAs = (key: string) => (of: UnreadValue) => of.value === of.number(key);
 const isHeadSize = ({ value, number }: UnreadValue) =>
   value === (number('embedding_length') ?? 0) / (number('attention.head_count') ?? 1);
 
-const WITHOUT_TURNS = ['gpt2', 'bert', 'rwkv7'];
-const ENCODERS = ['bert', 'nomic-bert'];
+const WITHOUT_TURNS = ['gpt2', 'starcoder', 'bert', 'rwkv7'];
+const ENCODERS = ['bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3', 'eurobert'];
 
 /** The first that a key matches counts. What matches none is a warning. */
 const RULES: readonly KeyRule[] = [
@@ -41,6 +41,11 @@ const RULES: readonly KeyRule[] = [
   { key: /^vocab_size$/, reason: 'the embedding has as many rows' },
   { key: /^token_type_count$/, reason: 'their table has as many rows' },
   { key: /^tensor_data_layout$/, reason: 'a note of the converter' },
+  {
+    key: /^expert_shared_count$/,
+    reason: 'files say how wide the shared experts are together',
+    architectures: ['ernie4_5-moe', 'hunyuan-moe', 'hy_v3'],
+  },
   { key: /^attention\.layer_norm(_rms)?_epsilon$/, reason: 'of the kind of norm that the model has not' },
   { key: /^rope\.scaling\.finetuned$/, reason: 'a note of the converter' },
   { key: /^rope\.dimension_sections$/, reason: 'positions of texts have one coordinate' },

@@ -23,7 +23,7 @@ const RULES: readonly TensorRule[] = [
     name: /^rope_factors_(long|short)\.weight$/,
     warns: false,
     reason: 'for contexts of another length',
-    except: ['gpt2', 'bert', 'nomic-bert', 'rwkv7'],
+    except: ['gpt2', 'starcoder', 'bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3', 'rwkv7'],
   },
   {
     name: /^blk\.0\.time_mix_v[012]\.weight$/,

@@ -1,0 +1,54 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import type { LayerSpec } from '../model-config.ts';
+import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, flag, real, SHORT_WINDOW } from '../synthetic-family.ts';
+
+/**
+ * Command A with experts: Command A's layers, of which some in front are dense and rotate whatever they see; a shared expert and the
+ * chosen ones are averaged (Cohere 2026).
+ */
+export const cohere2moe: Architecture = {
+  names: ['cohere2moe'],
+  configure(read) {
+    const experts = readExperts(read, { gate: 'sigmoid' });
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const norm = read.has('attention.layer_norm_rms_epsilon') ? 'rms' : 'layer';
+    const sizes = readDecoder(read, { norm, hidden: experts.hidden });
+    const shared = read.countOrZero('expert_shared_count');
+    const sharedHidden = shared > 0 ? experts.sharedHidden || experts.hidden * shared : 0;
+    const window = read.count('attention.sliding_window');
+    const windowed = read.windowed(4, 'first');
+    const layerOf = (layer: number) => {
+      const isDense = layer < experts.leadingDense;
+      const isLocal = windowed(layer);
+      const pairs = isLocal || isDense ? 'interleaved' : undefined;
+      const layerSpec = parallelLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs, ...(isLocal && { window }) })),
+        isDense
+          ? feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true })
+          : mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu', scales: true }),
+      );
+      return isDense || sharedHidden === 0 ? layerSpec : averaged(layerSpec);
+    };
+    return decoder(sizes, layerOf, { logitScale: read.real('logit_scale', 1, true) });
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      leading_dense_block_count: count(1),
+      expert_shared_count: count(1),
+      expert_weights_norm: flag(true),
+      'attention.sliding_window': count(SHORT_WINDOW),
+      logit_scale: real(0.25),
+    }),
+  },
+};
+
+/** Half of what the chosen experts and the shared one add together. */
+function averaged({ sublayers }: LayerSpec): LayerSpec {
+  return { sublayers: sublayers.map((half, index) => (index === 0 ? half : { ...half, factor: 0.5 })) };
+}

@@ -1,0 +1,47 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, flag, OUTPUT, real, SHORT_WINDOW, wideHeads } from '../synthetic-family.ts';
+
+/**
+ * K-EXAONE: heads normalized, a window in three layers of four, which alone rotate, and mixtures with a shared expert behind a few
+ * dense layers (LG AI Research 2025).
+ */
+export const exaoneMoe: Architecture = {
+  names: ['exaone-moe'],
+  configure(read) {
+    const experts = readExperts(read, { gate: 'sigmoid' });
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const shared = read.countOrZero('expert_shared_count') || 1;
+    const sharedHidden = experts.sharedHidden || experts.hidden * shared;
+    const sizes = readDecoder(read, { hidden: experts.hidden });
+    const window = read.count('attention.sliding_window', 128);
+    const windowed = read.windowed(4);
+    const queryNorm = { norm: sizes.norm, of: 'head' } as const;
+    return decoder(sizes, (layer) => {
+      const place = windowed(layer) ? ({ pairs: 'neox', window } as const) : { pairs: undefined };
+      return preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { ...place, queryNorm })),
+        layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+      );
+    });
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      ...wideHeads(shape),
+      leading_dense_block_count: count(1),
+      expert_shared_count: count(1),
+      expert_weights_norm: flag(true),
+      expert_weights_scale: real(2.5),
+      expert_gating_func: count(2),
+      'attention.sliding_window': count(SHORT_WINDOW),
+    }),
+    optional: [OUTPUT, 'exp_probs_b.bias'],
+  },
+};

@@ -1,0 +1,37 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, flag, OUTPUT, real, wideHeads } from '../synthetic-family.ts';
+
+/** Hy 3: heads normalized, and mixtures with a biased choice and a shared expert behind a few dense layers (Tencent 2026). */
+export const hyV3: Architecture = {
+  names: ['hy_v3'],
+  configure(read) {
+    const experts = readExperts(read, { gate: 'sigmoid' });
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const sharedHidden = experts.sharedHidden || experts.hidden;
+    const sizes = readDecoder(read, { hidden: experts.hidden });
+    const queryNorm = { norm: sizes.norm, of: 'head' } as const;
+    return decoder(sizes, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
+        layer >= experts.leadingDense
+          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu', scales: true })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
+      ),
+    );
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      ...wideHeads(shape),
+      leading_dense_block_count: count(1),
+      expert_weights_norm: flag(true),
+      expert_weights_scale: real(2.5),
+    }),
+    optional: [OUTPUT, 'exp_probs_b'],
+  },
+};

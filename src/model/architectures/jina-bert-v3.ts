@@ -1,0 +1,19 @@
+import type { Architecture } from '../architecture.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { encoder } from '../stacks/encoder.ts';
+import { count, flag, QKV_BIASES, tokenTypes } from '../synthetic-family.ts';
+
+/** Jina's embeddings 3: BERT with rotated heads (Sturua et al. 2024). What files hold for tasks are adapters, in files of their own. */
+export const jinaBertV3: Architecture = {
+  names: ['jina-bert-v3'],
+  configure(read) {
+    const hidden = read.count('feed_forward_length');
+    const plain = feedForward({ form: 'plain', hidden, activation: 'gelu_tanh' });
+    return encoder(read, { rotary: true, feedForward: () => plain });
+  },
+  synthetic: {
+    metadata: () => ({ 'attention.causal': flag(false), pooling_type: count(1) }),
+    tokenizer: tokenTypes,
+    optional: ['token_types.weight', ...QKV_BIASES, 'attn_output.bias', 'ffn_up.bias', 'ffn_down.bias'],
+  },
+};

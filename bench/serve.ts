@@ -23,6 +23,7 @@ const { values, positionals } = parseArgs({
     generate: { type: 'string', default: '128' },
     rounds: { type: 'string', default: '3' },
     arrivals: { type: 'string', default: '40' },
+    'token-target': { type: 'string', default: '0' },
     'in-flight': { type: 'string', default: '2' },
     profile: { type: 'boolean', default: false },
   },
@@ -40,6 +41,7 @@ const model = await loadModel(location, {
   context: 8 * promptTokens,
   inFlight: Number(values['in-flight']),
   load: 'eager',
+  ...(Number(values['token-target']) > 0 && { runtime: { tokenMs: Number(values['token-target']) } }),
   profile,
 });
 const server = new ModelServer({

@@ -16,6 +16,7 @@ export type {
 } from './runtime/sequence.ts';
 export type { EngineActivity, EngineCounters } from './engine/engine-setup.ts';
 export type { AnswerOptions, ChatOptions, GenerateOptions } from './engine/generate-options.ts';
+export type { SchedulingClass } from './scheduler/fair-shares.ts';
 export { LanguageModel, type ModelOptions, type ModelSetup } from './engine/language-model.ts';
 export type { RemoteModel } from './engine/remote/remote-model.ts';
 export type { TextModel } from './engine/text-model.ts';

@@ -8,6 +8,8 @@ export interface ClientRound {
   readonly url: string;
   readonly prompts: readonly (readonly number[])[];
   readonly generated: number;
+  /** Answers to each. Default 1. */
+  readonly choices?: number;
 }
 
 /** What one of them saw, in milliseconds since the round began. */
@@ -16,6 +18,8 @@ export interface ClientResult {
   readonly last: number;
   readonly events: number;
   readonly bytes: number;
+  /** Between two events that came apart. */
+  readonly gaps: readonly number[];
 }
 
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
@@ -28,13 +32,14 @@ function eventsIn(chunk: Buffer): number {
 }
 
 function ask(
-  { url, generated }: ClientRound,
+  { url, generated, choices = 1 }: ClientRound,
   prompt: readonly number[],
   begin: number,
 ): Promise<ClientResult> {
   const body = JSON.stringify({
     prompt,
     max_tokens: generated,
+    n: choices,
     temperature: 0,
     ignore_eos: true,
     stream: true,
@@ -42,14 +47,19 @@ function ask(
   const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
     const asked = request(`${url}/v1/completions`, { method: 'POST', agent, headers }, (response) => {
-      let [first, events, bytes] = [0, 0, 0];
+      let [first, events, bytes, latest] = [0, 0, 0, 0];
+      const gaps: number[] = [];
       response.on('data', (chunk: Buffer) => {
-        first ||= performance.now() - begin;
+        const now = performance.now();
+        first ||= now - begin;
+        if (latest > 0) gaps.push(now - latest);
+        latest = now;
         events += eventsIn(chunk);
         bytes += chunk.length;
       });
       response.on('end', () => {
-        if (response.statusCode === 200) resolve({ first, last: performance.now() - begin, events, bytes });
+        if (response.statusCode === 200)
+          resolve({ first, last: performance.now() - begin, events, bytes, gaps });
         else reject(new Error(`status ${response.statusCode}`));
       });
     });

@@ -65,7 +65,9 @@ export class Engine implements AsyncDisposable {
     const capacities = plan.plans.map(({ shape }) => shape.rows);
     // Rows that the host looks up wait for the ids that the device draws; those of prompts do not.
     const chains = this.#isPipelined && plan.parts.hostEmbedding === undefined;
-    const rules = { chains, continuous: runtime.batching === 'continuous' };
+    const isFixed = plan.parts.deterministic === true;
+    const tokenMs = isFixed ? undefined : runtime.tokenMs;
+    const rules = { chains, continuous: runtime.batching === 'continuous', tokenMs };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
     this.#run = new DeviceRun(parts, this.#pipelineParts);
     this.#exclusive = new ExclusiveUse({
@@ -275,7 +277,7 @@ export class Engine implements AsyncDisposable {
           const step = this.#takes(run) ? this.#batcher.next() : undefined;
           if (step) await this.#submit(step, run, begin);
           else if (run.pipeline.isEmpty) return;
-          else await run.pipeline.complete(this.#deliver);
+          else await this.#complete(run);
         } catch (error) {
           this.#blame(await this.#survive(run, error), run.backend);
         }
@@ -293,6 +295,12 @@ export class Engine implements AsyncDisposable {
       this.#parts.profile?.pause();
       this.rest();
     }
+  }
+
+  /** Hands out what the oldest step sampled. Rejects with the device's error. */
+  async #complete({ pipeline }: DeviceRun<Sequence>): Promise<void> {
+    const { step, ms } = await pipeline.complete(this.#deliver);
+    this.#batcher.measured(step, ms);
   }
 
   /** True when a step may be submitted. */

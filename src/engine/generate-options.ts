@@ -1,5 +1,6 @@
 import type { ChatRenderOptions, ReasoningOptions, TokenConstraint } from '../text/index.ts';
 import type { ContextShift } from '../runtime/sequence.ts';
+import type { SchedulingClass } from '../scheduler/fair-shares.ts';
 import { DEFAULT_SAMPLING, type SamplingParameters, validateSampling } from '../ops/index.ts';
 
 /** How a text is continued. What is left out takes the defaults of `DEFAULT_SAMPLING`. */
@@ -47,6 +48,8 @@ export interface GenerateOptions extends Partial<
   readonly shift?: ContextShift | undefined;
   /** Most draft tokens at once; 0 for none. Default: as many as the model was opened for. */
   readonly speculation?: number | undefined;
+  /** Whose text it is, and how urgent, where several want the model's slots. Default: a tenant that all share, and priority 0. */
+  readonly scheduling?: SchedulingClass | undefined;
   /** Ends the text with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
 }

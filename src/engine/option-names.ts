@@ -3,6 +3,7 @@ import { DEFAULT_SAMPLING } from '../ops/index.ts';
 import type { PlanOptions } from '../plan/parts/plan-options.ts';
 import type { ChatRenderOptions, ReasoningOptions } from '../text/index.ts';
 import type { EmbedOptions } from './embedding.ts';
+import type { SchedulingClass } from '../scheduler/fair-shares.ts';
 import type { ChatOptions, GenerateOptions } from './generate-options.ts';
 import type { ModelOptions, ModelSetup } from '../runtime/opening/loaded-model.ts';
 import { DEFAULT_RUNTIME } from '../runtime/jobs/runtime-options.ts';
@@ -83,6 +84,7 @@ export const GENERATE_OPTIONS: OptionNames<GenerateOptions> = {
   constraint: true,
   shift: true,
   speculation: true,
+  scheduling: true,
   signal: true,
 };
 
@@ -102,6 +104,7 @@ export const CHAT_OPTIONS: OptionNames<ChatOptions> = {
   parallelCalls: true,
 };
 
+const SCHEDULING: OptionNames<SchedulingClass> = { priority: true, tenant: true, request: true };
 const REASONING_OPTIONS: OptionNames<ReasoningOptions> = { enabled: true, effort: true, budget: true };
 const EMBED_OPTIONS: OptionNames<EmbedOptions> = { normalized: true, pooling: true, signal: true };
 
@@ -118,8 +121,9 @@ const CALLS = {
 /** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for options of a model's method that nobody reads. */
 export function checkCall(method: keyof typeof CALLS, options: unknown): void {
   checkOptions(method, options, CALLS[method]);
-  const { reasoning } = options as { readonly reasoning?: unknown };
+  const { reasoning, scheduling } = options as Readonly<Record<string, unknown>>;
   checkOptions('reasoning', reasoning, REASONING_OPTIONS);
+  checkOptions('scheduling', scheduling, SCHEDULING);
 }
 
 /** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for parts and options of a model that nobody reads. */

@@ -169,14 +169,14 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     this.checkAlive();
     if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
     const { maxTokens = Number.POSITIVE_INFINITY, ignoreEnd = false } = options;
-    const { constraint, shift, speculation, signal } = options;
+    const { constraint, shift, speculation, scheduling, signal } = options;
     const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
     const { form, answer } = held;
     const isHeld = form ?? constraint ?? answer?.reasoning?.budget;
     const sampling = samplingOf(options, isHeld !== undefined);
     const adapters = chooseAdapters(this.adapters, options.adapters);
-    const how = { sampling, maxTokens, stopTokens, adapters, constraint, shift, speculation, signal };
-    const request = { prompt, vectors, ...how, answer };
+    const how = { sampling, maxTokens, stopTokens, adapters, constraint, shift, speculation };
+    const request = { prompt, vectors, ...how, scheduling, signal, answer };
     if (!form) return tokenStream((sink) => this.begin(request, sink));
     return tokenStream((sink) =>
       generationAfter(

@@ -67,7 +67,7 @@ export class PrometheusMetrics implements ServerMetrics {
     this.#requests.observe({ endpoint, status: String(status) }, seconds);
   }
 
-  refused(reason: 'busy' | 'draining'): void {
+  refused(reason: 'busy' | 'limited' | 'draining'): void {
     this.#refused.inc({ reason });
   }
 

@@ -1,6 +1,7 @@
 export { ModelServer } from '../server/index.ts';
 export { HttpListener, type ListenOptions } from './http-listener.ts';
 export type { WorkerModelOptions } from './load-model-in-worker.ts';
+export { keysInFile } from './key-file.ts';
 export { createLogger } from './logger.ts';
 export { modelFilesIn, servedModels } from './model-files.ts';
 export { PrometheusMetrics } from './prometheus-metrics.ts';

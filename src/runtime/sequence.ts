@@ -13,6 +13,7 @@ import type { TokenConstraint } from '../text/index.ts';
 import { type Batchable, SequencePlace, type Slice } from '../scheduler/continuous-batcher.ts';
 import type { Sampled } from './jobs/job-pipeline.ts';
 import type { JobSequence } from './jobs/job-sequence.ts';
+import type { SchedulingClass } from '../scheduler/fair-shares.ts';
 import type { Follower, ProposedSequence, Proposer } from '../scheduler/proposer.ts';
 import type { SampledToken } from './jobs/sampled-token.ts';
 import type { FaultyRows } from './first-fault.ts';
@@ -35,6 +36,8 @@ export interface GenerateRequest {
   readonly adapters?: readonly AdapterChoice[] | undefined;
   /** Most draft ids that are computed at once; no more than the engine has room for, which is the default. */
   readonly speculation?: number | undefined;
+  /** Whose it is, and how urgent. */
+  readonly scheduling?: SchedulingClass | undefined;
   /** At which level its phases are logged: `trace` for what is a step of something larger. Default `debug`. */
   readonly logged?: 'debug' | 'trace' | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -104,6 +107,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly alternatives: number;
   readonly adapters: readonly AdapterChoice[];
   readonly lineage: string | undefined;
+  readonly scheduling: SchedulingClass | undefined;
   /** How often the device was lost under its steps since its last token. */
   losses = 0;
   draftIds: readonly number[] = [];
@@ -142,6 +146,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.alternatives = sampling.logProbabilities;
     this.adapters = request.adapters ?? [];
     this.lineage = lineageOf(this.adapters);
+    this.scheduling = request.scheduling;
     const row = new Int32Array(SAMPLING_ROW_WORDS);
     this.sampling = row.subarray(0, writeSamplingRow(sampling, row));
     this.#follower = this.#mostDrafts > 0 ? of.proposer.follow(this) : undefined;

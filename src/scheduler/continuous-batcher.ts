@@ -1,6 +1,8 @@
 import { invariant } from '../base/errors.ts';
 import { RowTrace } from '../state/row-trace.ts';
 import { type CachedSlot, sharedPrefix, type SlotPool } from '../state/slot-pool.ts';
+import { promptShares, type SchedulingClass, SlotShares } from './fair-shares.ts';
+import { PromptPace } from './prompt-pace.ts';
 
 /** What the batcher sees of a sequence; it keeps `place` up to date. */
 export interface Batchable {
@@ -18,6 +20,8 @@ export interface Batchable {
   readonly draftIds: readonly number[];
   /** What beside its ids its state depends on: the adapters it goes through. Default none. */
   readonly lineage?: string | undefined;
+  /** Whose it is, and how urgent. */
+  readonly scheduling?: SchedulingClass | undefined;
   readonly place: SequencePlace;
 }
 
@@ -73,6 +77,8 @@ export interface BatchRules {
   readonly chains: boolean;
   /** Sequences join while others generate; otherwise when all of those have ended. */
   readonly continuous: boolean;
+  /** Milliseconds between two tokens of a sequence that prompts of others are to keep to. Default: prompts fill each step. */
+  readonly tokenMs?: number | undefined;
 }
 
 /** Positions beyond its ids for which a sequence is admitted, so that it is not preempted at once. */
@@ -80,8 +86,9 @@ const HEADROOM = 64;
 
 /**
  * Decides which rows of which sequences the next step computes. Sequences that generate come first, a row each; prompts fill
- * the step up in slices; waiting sequences are admitted in order while slots and state memory last. When memory runs short it
- * preempts the most recently admitted sequence, which is computed again later. When the device's memory is lost, all compute
+ * the step up in slices, or as far as the time between tokens allows; waiting sequences are admitted in a fair order while slots
+ * and state memory last. When memory runs short, or one request has the slots of others, it preempts the most recently admitted
+ * sequence, which is computed again later. When the device's memory is lost, all compute
  * again what they had, by the plans that computed it before. Plans without a device or a clock, and may plan a step before
  * the ids that the last one samples are known.
  */
@@ -94,12 +101,14 @@ export class ContinuousBatcher<S extends Batchable> {
   readonly #waiting: S[] = [];
   /** Steps that were lost with the device. */
   readonly #repeated: ScheduledStep<S>[] = [];
+  readonly #pace: PromptPace | undefined;
   #steps = 0;
 
   constructor(limits: BatchLimits, slots: SlotPool, rules: BatchRules = { chains: true, continuous: true }) {
     this.#limits = limits;
     this.#slots = slots;
     this.#rules = rules;
+    if (rules.tokenMs !== undefined) this.#pace = new PromptPace(rules.tokenMs, limits.capacities);
   }
 
   get running(): number {
@@ -202,29 +211,80 @@ export class ContinuousBatcher<S extends Batchable> {
     invariant(this.#slots.reserve(slot, first, end), 'rows that were lost have room to come back');
   }
 
+  /** Takes the time that a step took to be computed behind the one before it. */
+  measured({ rows, slices }: ScheduledStep<S>, ms: number): void {
+    const generating = slices
+      .filter(({ count, outputs }) => count === outputs)
+      .reduce((sum, { count }) => sum + count, 0);
+    if (generating > 0) this.#pace?.measured({ rows, generating, ms });
+  }
+
   #goOn(built: StepBuilder<S>): void {
     const isOpen = this.#isOpen;
+    if (isOpen) this.#giveWay();
     let decoding = 0;
     for (const sequence of this.#running) if (this.#rowsLeft(sequence) === 1) decoding++;
+    let prompts = this.#promptRows();
+    const shares = this.#promptShares(prompts);
     for (let i = 0; i < this.#running.length; i++) {
       const sequence = this.#running[i] as S;
       const left = this.#rowsLeft(sequence);
       if (left === 0) continue;
       if (left === 1) decoding--;
-      const count = Math.min(left, left === 1 ? built.rowsLeft : built.rowsLeft - decoding);
+      const most = Math.min(shares?.get(sequence) ?? prompts, prompts, built.rowsLeft - decoding);
+      const count = Math.min(left, left === 1 ? built.rowsLeft : most);
       if (count > 0 && built.hasOutput && this.#makeRoom(i, count)) {
         built.add(sequence, count, left === 1 ? this.#draftRows(sequence, built, decoding) : 0);
+        if (left > 1) prompts -= count;
       }
     }
-    while (isOpen && built.rowsLeft > 0 && built.hasOutput) {
+    while (isOpen && Math.min(prompts, built.rowsLeft) > 0 && built.hasOutput) {
       const admitted = this.#admit();
       if (!admitted) break;
       const { slot, computed } = admitted.place;
-      const count = Math.min(this.#rowsLeft(admitted), built.rowsLeft);
+      const count = Math.min(this.#rowsLeft(admitted), built.rowsLeft, prompts);
       this.#requireRoom(slot, computed, computed + count);
       built.add(admitted, count);
+      prompts -= count;
     }
     built.capacity = this.#limits.capacities.find((capacity) => capacity >= built.rows) ?? this.#limits.rows;
+  }
+
+  /** Rows of prompts that the next step may have. */
+  #promptRows(): number {
+    if (!this.#pace) return this.#limits.rows;
+    const generating = this.#running.filter(({ ids, place, paused }) => {
+      return !paused && place.computed >= ids.length + place.pending - 1;
+    });
+    return generating.length > 0 ? this.#pace.rowsBeside(generating.length) : this.#limits.rows;
+  }
+
+  /** How they are shared among several prompts. Undefined where there are none, or the first does not say whose it is. */
+  #promptShares(prompts: number): ReadonlyMap<S, number> | undefined {
+    const reading = this.#running.filter((sequence) => this.#rowsLeft(sequence) > 1);
+    if (!reading[0]?.scheduling) return undefined;
+    const waits = this.#slots.free > 0 ? this.#waiting.find((of) => this.#isAdmissible(of)) : undefined;
+    const left = reading.map((sequence) => this.#rowsLeft(sequence));
+    const shares = promptShares(waits ? [...left, waits.ids.length] : left, prompts);
+    return new Map(reading.map((sequence, index) => [sequence, shares[index] as number]));
+  }
+
+  /** Preempts sequences that have the slots of others' that wait. */
+  #giveWay(): void {
+    while (this.#slots.free === 0 && this.#waiting.length > 0 && !this.#lagging) {
+      const shares = new SlotShares(this.#running);
+      const preempted = shares
+        .order(this.#waiting)
+        .map((waits) => ({ waits, by: shares.preemptedFor(waits) }))
+        .find(({ waits, by }) => by && this.#isAdmissible(waits))?.by;
+      if (!preempted) return;
+      this.#waiting.unshift(this.#leave(this.#running.indexOf(preempted)));
+    }
+  }
+
+  /** A sequence whose reader is behind, so that its slot can be somebody else's. */
+  get #lagging(): S | undefined {
+    return this.#running.find(({ paused, place }) => paused && place.pending === 0);
   }
 
   /** True when sequences may join those that run. */
@@ -262,8 +322,8 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   #admit(): S | undefined {
-    const index = this.#waiting.findIndex((waits) => this.#isAdmissible(waits));
-    const sequence = this.#waiting[index];
+    const ordered = new SlotShares(this.#running).order(this.#waiting);
+    const sequence = ordered.find((waits) => this.#isAdmissible(waits));
     if (!sequence) return undefined;
     const taken = this.#take(sequence);
     if (!taken) return undefined;
@@ -299,9 +359,9 @@ export class ContinuousBatcher<S extends Batchable> {
    */
   #take({ ids, lineage }: S): ReturnType<SlotPool['take']> {
     if (this.#slots.free === 0) {
-      const index = this.#running.findIndex(({ paused, place }) => paused && place.pending === 0);
-      if (index < 0) return undefined;
-      this.#waiting.push(this.#leave(index));
+      const lagging = this.#lagging;
+      if (!lagging) return undefined;
+      this.#waiting.push(this.#leave(this.#running.indexOf(lagging)));
     }
     return this.#slots.take(
       ids,

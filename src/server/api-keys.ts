@@ -1,36 +1,63 @@
 import { fail } from '../base/errors.ts';
+import { type ApiKey, Tenant } from './tenant.ts';
+
+/** A key as it is compared, and whose it is. */
+interface KnownKey {
+  readonly hash: Uint8Array;
+  readonly tenant: Tenant;
+}
 
 /**
- * The keys that requests may carry. Hashes are compared instead of keys, so that the time a comparison takes tells nothing
- * about them.
+ * The keys that requests may carry. Hashes are compared instead of keys, byte by byte and with all of them, so that the time a
+ * comparison takes tells nothing about any.
  */
 export class ApiKeys {
-  readonly #hashes: Promise<ReadonlySet<string>> | undefined;
+  readonly #known: Promise<readonly KnownKey[]>;
+  readonly #hasKeys: boolean;
+  readonly #anybody = new Tenant('anybody');
 
-  /** Without a key, every request is let in. Throws `INVALID_ARGUMENT` for an empty one, which anybody would have. */
-  constructor(keys: readonly string[]) {
-    if (keys.includes('')) {
+  /** Without a key, every request is let in. Throws `INVALID_ARGUMENT` for an empty one, which anybody would have, and for limits. */
+  constructor(given: readonly (string | ApiKey)[]) {
+    const keys = given.map((key): ApiKey => (typeof key === 'string' ? { key } : key));
+    if (keys.some(({ key }) => key === '')) {
       fail('INVALID_ARGUMENT', {
         name: 'keys',
         found: 'an empty one',
         expected: 'keys of a letter at least',
       });
     }
-    if (keys.length > 0) this.#hashes = Promise.all(keys.map(hashOf)).then((hashes) => new Set(hashes));
+    const tenants = new Map<string, Tenant>();
+    const owned = keys.map(({ key, name: given, ...limits }, index) => {
+      const name = given ?? `key ${index}`;
+      const tenant = tenants.get(name) ?? new Tenant(name, limits);
+      tenants.set(name, tenant);
+      return { key, tenant };
+    });
+    this.#hasKeys = keys.length > 0;
+    this.#known = Promise.all(owned.map(async ({ key, tenant }) => ({ hash: await hashOf(key), tenant })));
   }
 
-  /** Rejects with `KEY_INVALID` unless the request carries a key as `authorization: Bearer` or as `x-api-key`. */
-  async check(headers: Headers): Promise<void> {
-    const hashes = await this.#hashes;
-    if (!hashes) return;
+  /** Whose request it is. Rejects with `KEY_INVALID` unless it carries a key as `authorization: Bearer` or as `x-api-key`. */
+  async check(headers: Headers): Promise<Tenant> {
+    if (!this.#hasKeys) return this.#anybody;
+    const known = await this.#known;
     const bearer = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
     const key = bearer ?? headers.get('x-api-key') ?? undefined;
     if (key === undefined) fail('KEY_INVALID', { found: 'none' });
-    if (!hashes.has(await hashOf(key))) fail('KEY_INVALID', { found: 'another one' });
+    const hash = await hashOf(key);
+    let found: Tenant | undefined;
+    for (const { hash: other, tenant } of known) if (differingBits(hash, other) === 0) found = tenant;
+    return found ?? fail('KEY_INVALID', { found: 'another one' });
   }
 }
 
-async function hashOf(key: string): Promise<string> {
-  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
-  return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
+/** Not 0 where the bytes are not the same. It looks at all of them, whatever they are. */
+function differingBits(a: Uint8Array, b: Uint8Array): number {
+  let bits = 0;
+  for (let i = 0; i < a.length; i++) bits |= (a[i] as number) ^ (b[i] as number);
+  return bits;
+}
+
+async function hashOf(key: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key)));
 }

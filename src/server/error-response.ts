@@ -6,6 +6,7 @@ export type ErrorDialect = 'openai' | 'anthropic';
 /** What OpenAI calls an error of this status. */
 function openAiType(status: number): string {
   if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
   if (status === 404) return 'not_found_error';
   if (status === 429) return 'rate_limit_error';
   return status < 500 ? 'invalid_request_error' : 'server_error';
@@ -14,6 +15,7 @@ function openAiType(status: number): string {
 /** What Anthropic calls an error of this status. */
 function anthropicType(status: number): string {
   if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
   if (status === 404) return 'not_found_error';
   if (status === 413) return 'request_too_large';
   if (status === 429) return 'rate_limit_error';
@@ -41,7 +43,8 @@ export function errorBody(error: RocmforgeError, dialect: ErrorDialect): object 
 export function errorResponse(error: unknown, dialect: ErrorDialect): Response {
   const typed = typedError(error);
   const headers = new Headers({ 'content-type': 'application/json' });
-  if (isRocmforgeError(typed, 'SERVER_BUSY')) headers.set('retry-after', String(typed.params.seconds));
+  if (isRocmforgeError(typed, 'SERVER_BUSY') || isRocmforgeError(typed, 'RATE_LIMITED'))
+    headers.set('retry-after', String(typed.params.seconds));
   if (isRocmforgeError(typed, 'SERVER_DRAINING')) headers.set('retry-after', '5');
   if (isRocmforgeError(typed, 'METHOD_NOT_ALLOWED')) headers.set('allow', typed.params.allowed);
   if (isRocmforgeError(typed, 'KEY_INVALID')) headers.set('www-authenticate', 'Bearer');

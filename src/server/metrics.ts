@@ -33,7 +33,7 @@ export interface ServerGauges {
 /** Counts what the server does; the platform brings a library for it. */
 export interface ServerMetrics {
   request(figures: RequestFigures): void;
-  refused(reason: 'busy' | 'draining'): void;
+  refused(reason: 'busy' | 'limited' | 'draining'): void;
   generation(figures: GenerationFigures): void;
   /** Everything counted so far as text, with its content type. */
   exposition(gauges: ServerGauges): Promise<{ contentType: string; text: string }>;

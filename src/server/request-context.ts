@@ -1,4 +1,4 @@
-import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
+import { invariant, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import { timerSpan } from '../base/timer-span.ts';
 import type { Logger } from '../base/log.ts';
 import type { ErrorDialect } from './error-response.ts';
@@ -6,6 +6,7 @@ import { typedError } from './error-response.ts';
 import type { ServerMetrics } from './metrics.ts';
 import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
+import type { Tenant } from './tenant.ts';
 
 /** What every request can use. */
 export interface ServerParts {
@@ -15,6 +16,8 @@ export interface ServerParts {
   readonly logger: Logger;
   /** Seconds that a request may take. */
   readonly timeLimit: number;
+  /** Most tokens of a text. */
+  readonly maxTokens: number;
   readonly version: string;
   /** Models that are loaded before the server is healthy. */
   readonly preloads: readonly string[];
@@ -35,6 +38,7 @@ export class RequestContext {
   readonly #facts: Record<string, unknown> = {};
   readonly #timer: ReturnType<typeof setTimeout>;
   readonly #clientLeft = () => this.abort();
+  #tenant: Tenant | undefined;
   #isLate = false;
   #isEnded = false;
   /** Set where the response goes on after the handler returned; whoever sends it calls `end`. */
@@ -52,6 +56,18 @@ export class RequestContext {
       this.#isLate = true;
       this.abort();
     }, timerSpan(server.timeLimit));
+  }
+
+  /** Whose request it is. */
+  get tenant(): Tenant {
+    invariant(this.#tenant, 'a request is somebody’s before it is carried out');
+    return this.#tenant;
+  }
+
+  /** Notes whose request it is, and counts it. Throws `RATE_LIMITED`. */
+  belongsTo(tenant: Tenant): void {
+    this.#tenant = tenant;
+    tenant.count();
   }
 
   /** Fires when the client left, the time is over, or the server stops. */

@@ -1,21 +1,29 @@
 import { fail } from '../base/errors.ts';
+import type { Tenant } from './tenant.ts';
 
 /** How much of the latest request's duration goes into the mean. */
 const WEIGHT = 0.2;
 
+/** A request's place at the gate, until it is disposed. */
+export interface Place extends Disposable {
+  /** Counts as many sequences as the request has at once. Throws `SERVER_BUSY`. */
+  widen(sequences: number): void;
+}
+
 /**
- * Counts the requests that generate or wait for it, and refuses more than a limit. What it tells those to wait is what the
- * requests before them took.
+ * Counts the sequences that generate or wait for it, and refuses more than a limit for each tenant, so that nobody's flood keeps
+ * others out. What it tells those to wait is what the requests before them took.
  */
 export class RequestGate {
   #active = 0;
+  readonly #places = new Map<Tenant, { requests: number; sequences: number }>();
   #meanSeconds = 1;
   #idle: (() => void)[] = [];
 
   constructor(
-    /** Requests that run at once. */
+    /** Sequences that run at once. */
     readonly parallel: number,
-    /** Requests that may wait beyond those. */
+    /** Sequences of a tenant that may wait beyond those. */
     readonly queue: number,
   ) {}
 
@@ -24,18 +32,32 @@ export class RequestGate {
     return this.#active;
   }
 
-  /** Lets a request in until what it gets is disposed. Throws `SERVER_BUSY`. */
-  enter(): Disposable {
-    if (this.#active >= this.parallel + this.queue) {
-      fail('SERVER_BUSY', { active: this.#active, seconds: this.retrySeconds() });
+  /** Lets a request of one sequence in until what it gets is disposed. Throws `SERVER_BUSY` and `RATE_LIMITED`. */
+  enter(tenant: Tenant): Place {
+    const places = this.#places.get(tenant) ?? { requests: 0, sequences: 0 };
+    if (places.requests >= tenant.concurrency) {
+      fail('RATE_LIMITED', {
+        limit: `${tenant.concurrency} requests at a time`,
+        seconds: this.retrySeconds(),
+      });
     }
+    this.#widen(places, 1);
+    this.#places.set(tenant, places);
+    places.requests++;
     this.#active++;
     const begin = performance.now();
-    let isInside = true;
+    let own = 1;
     return {
+      widen: (sequences) => {
+        if (own === 0 || sequences <= own) return;
+        this.#widen(places, sequences - own);
+        own = sequences;
+      },
       [Symbol.dispose]: () => {
-        if (!isInside) return;
-        isInside = false;
+        if (own === 0) return;
+        places.sequences -= own;
+        own = 0;
+        if (--places.requests === 0) this.#places.delete(tenant);
         this.#leave((performance.now() - begin) / 1000);
       },
     };
@@ -50,6 +72,13 @@ export class RequestGate {
   /** Resolves when nobody is inside. */
   async empty(): Promise<void> {
     while (this.#active > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #widen(places: { sequences: number }, by: number): void {
+    if (places.sequences + by > this.parallel + this.queue) {
+      fail('SERVER_BUSY', { active: places.sequences, seconds: this.retrySeconds() });
+    }
+    places.sequences += by;
   }
 
   #leave(seconds: number): void {

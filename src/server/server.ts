@@ -5,6 +5,7 @@ import { fail, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import { ApiKeys } from './api-keys.ts';
+import type { ApiKey } from './tenant.ts';
 import { RequestContext, type ServerParts } from './request-context.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
@@ -21,16 +22,18 @@ export interface ServerOptions {
   readonly preload?: readonly string[];
   /** Models that may be loaded at the same time. Default 1. */
   readonly mostModels?: number;
-  /** Requests that generate at once: the sequences that each model was opened for. Default 1. */
+  /** Sequences that generate at once: those that each model was opened for. Default 1. */
   readonly parallel?: number;
-  /** Requests that may wait beyond those; more are refused with 429. Default 64. */
+  /** Sequences of a key that may wait beyond those; more are refused with 429. Default 64. */
   readonly queue?: number;
+  /** Most tokens of a text, whatever a request asks for. Default: as many as the context takes. */
+  readonly maxTokens?: number;
   /** Most bytes of a body. Default 16 MiB. */
   readonly maxBody?: number;
   /** Seconds that a request may take. Default 600. */
   readonly timeLimit?: number;
-  /** Keys of which a request must carry one. Default: none is asked for. */
-  readonly keys?: readonly string[];
+  /** Keys of which a request must carry one, with what each allows. Default: none is asked for. */
+  readonly keys?: readonly (string | ApiKey)[];
   /** Origins whose pages may use the server, `*` for all. Default: none but its own. */
   readonly origins?: readonly string[];
   /** Answers what no endpoint does, without a key: the files of a page. Default: nothing. */
@@ -47,6 +50,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   mostModels: true,
   parallel: true,
   queue: true,
+  maxTokens: true,
   maxBody: true,
   timeLimit: true,
   keys: true,
@@ -77,6 +81,7 @@ export class ModelServer implements AsyncDisposable {
     checkOptions('ModelServer', options, SERVER_OPTIONS);
     const { models, mostModels = 1, parallel = 1, queue = DEFAULT_QUEUE, metrics = NO_METRICS } = options;
     const { logger = silentLogger, timeLimit = DEFAULT_TIME_LIMIT, version = '0' } = options;
+    const { maxTokens = Number.POSITIVE_INFINITY } = options;
     const [first] = models;
     if (!first) fail('INVALID_ARGUMENT', { name: 'models', found: 'none', expected: 'at least one model' });
     if (!(timeLimit > 0)) {
@@ -107,6 +112,7 @@ export class ModelServer implements AsyncDisposable {
       metrics,
       logger,
       timeLimit,
+      maxTokens,
       version,
       preloads,
       isDraining,
@@ -165,7 +171,10 @@ export class ModelServer implements AsyncDisposable {
     const call = new RequestContext(this.#parts, request, endpoint, () => this.#calls.delete(call));
     this.#calls.add(call);
     try {
-      if (!endpoint.isOpen) await keys.check(request.headers);
+      if (!endpoint.isOpen) {
+        const tenant = await keys.check(request.headers);
+        if (endpoint.method === 'POST') call.belongsTo(tenant);
+      }
       if (this.#isDraining && endpoint.method === 'POST') fail('SERVER_DRAINING', {});
       const response = await endpoint.handle(call);
       response.headers.set('x-request-id', call.id);
@@ -174,6 +183,7 @@ export class ModelServer implements AsyncDisposable {
     } catch (error) {
       const typed = call.errorOf(error);
       if (typed.code === 'SERVER_BUSY') this.#parts.metrics.refused('busy');
+      if (typed.code === 'RATE_LIMITED') this.#parts.metrics.refused('limited');
       if (typed.code === 'SERVER_DRAINING') this.#parts.metrics.refused('draining');
       call.end(typed.status);
       return errorResponse(typed, endpoint.dialect);

@@ -8,6 +8,7 @@ import {
   SequencePlace,
   type ScheduledStep,
 } from '../../src/scheduler/continuous-batcher.ts';
+import type { SchedulingClass } from '../../src/scheduler/fair-shares.ts';
 import { SlotPool } from '../../src/state/slot-pool.ts';
 import { PagedGroup } from '../../src/state/paged-group.ts';
 import type { SequenceState } from '../../src/state/sequence-state.ts';
@@ -28,6 +29,7 @@ class Fake implements Batchable {
   hostTurns = 0;
   /** Draft ids are proposed for it, some of them wrong. */
   speculates = false;
+  scheduling: SchedulingClass | undefined;
   draftIds: readonly number[] = [];
 
   constructor(
@@ -158,7 +160,9 @@ class Model {
   /** Gives the sequences that it completed. */
   complete(): Fake[] {
     const complete: Fake[] = [];
-    for (const { sequence, output, outputs } of this.underWay.shift()?.slices ?? []) {
+    const step = this.underWay.shift();
+    if (step) this.batcher.measured(step, 1 + step.rows / 8);
+    for (const { sequence, output, outputs } of step?.slices ?? []) {
       if (output < 0) continue;
       sequence.place.pending--;
       if (sequence.ids.length >= sequence.limit) continue;
@@ -233,6 +237,14 @@ const sequences = fc.array(
     constrained: fc.boolean(),
     speculates: fc.boolean(),
     common: fc.oneof(fc.constant(0), fc.nat(200)),
+    scheduling: fc.option(
+      fc.record({
+        priority: fc.nat(1),
+        tenant: fc.constantFrom('a', 'b'),
+        request: fc.constantFrom('1', '2'),
+      }),
+      { nil: undefined },
+    ),
   }),
   { minLength: 1, maxLength: 8 },
 );
@@ -243,7 +255,11 @@ const setups = fc.record({
   extraBlocks: fc.nat(12),
   extraOutputs: fc.nat(8),
   inFlight: fc.integer({ min: 1, max: 3 }),
-  rules: fc.record({ chains: fc.boolean(), continuous: fc.boolean() }),
+  rules: fc.record({
+    chains: fc.boolean(),
+    continuous: fc.boolean(),
+    tokenMs: fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }),
+  }),
   /** Turns in which the device is lost. */
   losses: fc.array(fc.nat(120), { maxLength: 4 }),
   sequences,
@@ -271,6 +287,7 @@ function checkSequences(groups: readonly StateGroup[], numRuns: number): void {
         );
         for (const [i, sequence] of all.entries()) {
           sequence.constrained = wanted[i]?.constrained ?? false;
+          sequence.scheduling = wanted[i]?.scheduling;
           sequence.speculates = !sequence.constrained && (wanted[i]?.speculates ?? false);
         }
         const open = new Set(all);
@@ -345,6 +362,38 @@ test('a prompt is read in slices beside sequences that generate, each of which h
     [1, 1, 12],
     [1, 1, 1],
   ]);
+});
+
+test('one request of many sequences leaves a slot, and rows, to another that comes', () => {
+  const model = new Model({ rows: 16, outputs: 4, slots: 2 }, 64);
+  const many = [1, 2, 3].map((name) => new Fake(name, 40, 200));
+  for (const sequence of many) sequence.scheduling = { request: 'many' };
+  const other = new Fake(4, 8, 12);
+  other.scheduling = { request: 'other' };
+  for (const sequence of many) model.batcher.add(sequence);
+  for (let i = 0; i < 20; i++) {
+    model.submit();
+    model.complete();
+  }
+  model.batcher.add(other);
+  let steps = 0;
+  for (; other.ids.length < other.limit; steps++) {
+    model.submit();
+    model.complete();
+  }
+  assert.equal(steps, 4, 'it is read in the next step');
+  const long = new Fake(5, 150, 160);
+  const short = new Fake(6, 8, 9);
+  for (const sequence of many) model.batcher.remove(sequence);
+  long.scheduling = { request: 'long' };
+  short.scheduling = { request: 'short' };
+  model.batcher.add(long);
+  model.submit();
+  model.complete();
+  model.batcher.add(short);
+  model.submit();
+  const counts = model.underWay[0]?.slices.map(({ count }) => count);
+  assert.deepEqual(counts, [8, 8], 'a short prompt does not wait for a long one');
 });
 
 test('sequences that begin alike read their common beginning once', () => {

@@ -54,7 +54,19 @@ export const serverErrors = {
     429,
     'The server works on as many requests as it accepts.',
     'Try again after the seconds in Retry-After, or start the server with a larger --queue.',
-    (p) => `${p.active} requests are running or waiting; try again in ${p.seconds} s`,
+    (p) => `${p.active} sequences are running or waiting; try again in ${p.seconds} s`,
+  ),
+  RATE_LIMITED: entry<{ limit: string; seconds: number }>(
+    429,
+    'The requests of an API key are more than it allows.',
+    'Try again after the seconds in Retry-After, or ask whoever runs the server for a key with a higher limit.',
+    (p) => `this key has ${p.limit}; try again in ${p.seconds} s`,
+  ),
+  PRIORITY_FORBIDDEN: entry<{ priority: number }>(
+    403,
+    'The request’s API key may not choose a priority.',
+    'Leave priority out, or use a key that may choose it.',
+    (p) => `priority: found ${p.priority}, expected 0 with this key`,
   ),
   SERVER_DRAINING: entry<Record<string, never>>(
     503,

@@ -11,32 +11,25 @@ import {
   type ModelFlags,
   modelOptions,
   profileOption,
-  realNumber,
   repeated,
   wholeNumber,
 } from '../options.ts';
 import { PACKAGE_ROOT, packageVersion } from '../package-root.ts';
 import { profileOf, tellProfile } from '../profile.ts';
+import { type ServerFlags, serverLimitsOf, serverOptions } from '../server-options.ts';
 import { chatTemplateOf, type TemplateFlags, templateOptions } from '../template-options.ts';
 
-interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, TemplateFlags {
+interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, TemplateFlags, ServerFlags {
   readonly model?: readonly string[];
   readonly models?: string;
   readonly maxModels: number;
-  readonly host?: string;
-  readonly port?: number;
   readonly parallel: number;
   readonly cachePositions?: number;
-  readonly queue?: number;
-  readonly apiKey?: readonly string[];
-  readonly cors?: readonly string[];
-  readonly maxBody?: number;
-  readonly timeLimit?: number;
 }
 
 /** `rocmforge serve`: an HTTP server with OpenAI's and Anthropic's APIs. */
 export const serveCommand: CliCommand<ServeFlags> = {
-  options: [...whatOptions(), ...whereOptions(), ...deviceOptions()],
+  options: [...whatOptions(), ...serverOptions(), ...deviceOptions()],
   examples: [
     ['serve', 'the bundled model at http://127.0.0.1:8080/v1'],
     ['serve -m model.gguf --parallel 8 -c 8192 --port 9000', 'eight requests at once, a longer context'],
@@ -71,26 +64,6 @@ function whatOptions(): Option[] {
   );
 }
 
-function whereOptions(): Option[] {
-  return [
-    new Option('--host <address>', 'where to listen (default: 127.0.0.1, this machine alone)'),
-    new Option('--port <number>', 'where to listen; 0 takes a free one (default: 8080)').argParser(
-      wholeNumber(0),
-    ),
-    new Option('--queue <count>', 'requests that may wait; more get 429 (default: 64)').argParser(
-      wholeNumber(0),
-    ),
-    new Option('--api-key <key>', 'ask requests for a key; repeatable')
-      .argParser(repeated)
-      .env('ROCMFORGE_API_KEY'),
-    new Option('--cors <origin>', 'let pages of an origin use the server, * for all; repeatable').argParser(
-      repeated,
-    ),
-    new Option('--max-body <bytes>', 'most bytes of a request (default: 16 MiB)').argParser(wholeNumber(1)),
-    new Option('--time-limit <seconds>', 'most seconds of a request (default: 600)').argParser(realNumber),
-  ].map((option) => option.helpGroup('Server:'));
-}
-
 async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCode> {
   const { startEngineThreadAhead } = await import('../../node/engine-thread.ts');
   startEngineThreadAhead();
@@ -100,6 +73,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     ModelServer,
     PrometheusMetrics,
     createLogger,
+    keysInFile,
     modelFilesIn,
     servedModels,
     pageFiles,
@@ -108,7 +82,14 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const { parallel: sequences, cachePositions, model: named, ...shared } = flags;
   const profile = profileOf(flags);
   const chatTemplate = await chatTemplateOf(flags);
-  const opened = { ...loadOptionsOf({ ...shared, sequences }), cachePositions, chatTemplate, profile };
+  const runtime = flags.tokenTarget > 0 ? { tokenMs: flags.tokenTarget } : undefined;
+  const opened = {
+    ...loadOptionsOf({ ...shared, sequences }),
+    cachePositions,
+    chatTemplate,
+    profile,
+    runtime,
+  };
   const locations = flags.models ? await modelFilesIn(flags.models) : (named ?? [BUNDLED_MODEL]);
   if (locations.length === 0) {
     fail('INVALID_ARGUMENT', { name: '--models', found: 'a folder without one', expected: 'GGUF files' });
@@ -125,16 +106,13 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     level: context.flags.quiet ? 'warn' : (context.flags.log ?? 'info'),
     json: context.flags.logJson ?? false,
   });
-  const { maxModels, queue, maxBody, timeLimit } = flags;
+  const { maxModels, apiKey = [], apiKeyFile } = flags;
   await using server = new ModelServer({
     models: await servedModels(locations, { ...opened, logger }),
     mostModels: maxModels,
     parallel: sequences * maxModels,
-    ...(queue === undefined ? {} : { queue }),
-    ...(maxBody === undefined ? {} : { maxBody }),
-    ...(timeLimit === undefined ? {} : { timeLimit }),
-    keys: flags.apiKey ?? [],
-    origins: flags.cors ?? [],
+    ...serverLimitsOf(flags),
+    keys: apiKeyFile === undefined ? apiKey : [...apiKey, ...(await keysInFile(apiKeyFile))],
     metrics: new PrometheusMetrics(),
     page: pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))),
     logger,

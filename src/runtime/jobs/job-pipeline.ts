@@ -45,6 +45,8 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   readonly #sampler: HostSampler | undefined;
   readonly #free: Job<S>[];
   readonly #underWay: Job<S>[] = [];
+  /** When the latest step was done. */
+  #doneAt = 0;
 
   constructor(parts: PipelineSetup) {
     const { plan, runtime } = parts;
@@ -81,6 +83,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     invariant(job, 'a job is free');
     const { uploadedBytes } = plan.kept;
     job.step = step;
+    job.submittedAt = performance.now();
     this.#underWay.push(job);
     this.#writeInputs(batch, job);
     if (profile) job.time(profile, begin, stream);
@@ -96,13 +99,20 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     this.#parts.counts.bytesBack += job.bytesBack;
   }
 
-  /** Waits for the oldest step and hands out what its sequences sampled. Rejects with the device's error. */
-  async complete(deliver: (slice: Slice<S>, from: Sampled<S>) => void): Promise<void> {
+  /**
+   * Waits for the oldest step and hands out what its sequences sampled; tells how long it took behind the one before it. Rejects
+   * with the device's error.
+   */
+  async complete(
+    deliver: (slice: Slice<S>, from: Sampled<S>) => void,
+  ): Promise<{ step: ScheduledStep<S>; ms: number }> {
     const job = this.#underWay[0];
     invariant(job, 'a job is under way');
     await job.done;
     const { profile } = this.#parts;
-    const arrived = profile ? performance.now() : 0;
+    const arrived = performance.now();
+    const ms = arrived - Math.max(job.submittedAt, this.#doneAt);
+    this.#doneAt = arrived;
     for (const slice of job.step.slices) {
       if (slice.output >= 0) deliver(slice, job);
     }
@@ -113,6 +123,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     }
     this.#underWay.shift();
     this.#free.push(job);
+    return { step: job.step, ms };
   }
 
   /** Waits until all steps in flight have ended, also with errors, and returns them. */

@@ -55,6 +55,8 @@ export class Job<S extends JobSequence> implements RunWatch, Disposable {
   done: Promise<void> = Promise.resolve();
   /** Bytes that come back. */
   bytesBack = 0;
+  /** When the step was handed to the device. */
+  submittedAt = 0;
 
   constructor(
     readonly index: number,

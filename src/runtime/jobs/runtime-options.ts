@@ -13,6 +13,11 @@ export interface RuntimeOptions {
   readonly recordsAhead: boolean;
   /** Whether sequences join while others generate, or wait until all of those have ended. */
   readonly batching: 'continuous' | 'static';
+  /**
+   * Milliseconds between two tokens of a sequence that the prompts of others are to keep to: slices of prompts become as large
+   * as measured steps allow. Default: they fill each step, as they do in deterministic models whatever is asked for.
+   */
+  readonly tokenMs: number | undefined;
 }
 
 /** Everything on. */
@@ -22,4 +27,5 @@ export const DEFAULT_RUNTIME: RuntimeOptions = {
   sampling: 'device',
   recordsAhead: true,
   batching: 'continuous',
+  tokenMs: undefined,
 };

@@ -40,7 +40,7 @@ export const countTokensEndpoint = postEndpoint({
   handle: async (request, call) => {
     const { pool, gate } = call.server;
     // Each encoding holds the thread for a turn: no more of them than of other requests.
-    using _place = gate.enter();
+    using _place = gate.enter(call.tenant);
     using lease = await pool.acquire(request.model ?? undefined, call.signal);
     const use = toolUseOf({ ...request, tool_choice: undefined });
     const { signal } = call;

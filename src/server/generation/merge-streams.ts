@@ -1,13 +1,21 @@
 /**
  * Everything that several generators yield, in the order it comes. Each is asked for its next value only when its last one
- * was taken. They are all ended when the merged one is left or one of them fails.
+ * was taken; at most so many are under way at once, and the next begins when one has ended. They are all ended when the merged
+ * one is left or one of them fails.
  */
-export function mergeStreams<T>(streams: readonly AsyncGenerator<T, void>[]): AsyncGenerator<T, void> {
+export function mergeStreams<T>(
+  streams: readonly AsyncGenerator<T, void>[],
+  atOnce: number,
+): AsyncGenerator<T, void> {
   const [only] = streams;
-  return only && streams.length === 1 ? only : merge(streams);
+  return only && streams.length === 1 ? only : merge(streams, atOnce);
 }
 
-async function* merge<T>(streams: readonly AsyncGenerator<T, void>[]): AsyncGenerator<T, void> {
+async function* merge<T>(
+  streams: readonly AsyncGenerator<T, void>[],
+  atOnce: number,
+): AsyncGenerator<T, void> {
+  let begun = 0;
   const waiting = new Map<number, Promise<{ index: number; next: IteratorResult<T, void> }>>();
   const ask = (index: number) => {
     const next = (streams[index] as AsyncGenerator<T, void>).next();
@@ -17,11 +25,14 @@ async function* merge<T>(streams: readonly AsyncGenerator<T, void>[]): AsyncGene
     );
   };
   try {
-    for (const index of streams.keys()) ask(index);
+    while (begun < Math.min(streams.length, atOnce)) ask(begun++);
     while (waiting.size > 0) {
       const { index, next } = await Promise.race(waiting.values());
       waiting.delete(index);
-      if (next.done) continue;
+      if (next.done) {
+        if (begun < streams.length) ask(begun++);
+        continue;
+      }
       yield next.value;
       ask(index);
     }

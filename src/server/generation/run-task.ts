@@ -1,3 +1,4 @@
+import { fail } from '../../base/errors.ts';
 import type { ChatOptions, GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
@@ -54,10 +55,12 @@ async function* run(
   prepare: (model: TextModel) => Promise<GenerationTask>,
 ): AsyncGenerator<ChoiceEvent, void> {
   const { pool, gate } = call.server;
-  using place = gate.enter();
+  using place = gate.enter(call.tenant);
   using lease = await pool.acquire(modelId, call.signal);
   const { model } = lease;
-  const task = await prepare(model);
+  const task = allowed(await prepare(model), call);
+  const atOnce = Math.min(task.choices, gate.parallel);
+  place.widen(atOnce);
   // Each choice listens to a signal of its own: one signal with a hundred listeners looks like a leak.
   const stops = Array.from({ length: task.choices }, () => new AbortController());
   const stop = () => {
@@ -69,7 +72,7 @@ async function* run(
   call.signal.addEventListener('abort', stop);
   if (call.signal.aborted) stop();
   const choices = stops.map(({ signal }, choice) => runChoice({ model, task, choice, signal }));
-  const merged = mergeStreams(choices);
+  const merged = mergeStreams(choices, atOnce);
   const totals = new Totals(call, lease.id);
   try {
     let next = await merged.next();
@@ -84,6 +87,19 @@ async function* run(
     call.signal.removeEventListener('abort', stop);
     totals.report(task.prompt.length);
   }
+}
+
+/** A task within the server's limits, which says whose it is. Throws `PRIORITY_FORBIDDEN`. */
+function allowed(task: GenerationTask, { server, tenant, id }: RequestContext): GenerationTask {
+  const { maxTokens = Number.POSITIVE_INFINITY, scheduling } = task.options;
+  const priority = scheduling?.priority ?? 0;
+  if (priority !== 0 && !tenant.mayPrioritize) fail('PRIORITY_FORBIDDEN', { priority });
+  const options = {
+    ...task.options,
+    maxTokens: Math.min(maxTokens, server.maxTokens),
+    scheduling: { priority, tenant: tenant.name, request: id },
+  };
+  return { ...task, options };
 }
 
 async function* runChoice(of: {

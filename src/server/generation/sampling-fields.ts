@@ -37,6 +37,10 @@ export const samplingFields = {
     .union([z.string(), z.array(z.string()).max(MOST_STOPS)])
     .nullish()
     .describe('Strings that end the text; they are not part of it.'),
+  priority: z
+    .int()
+    .nullish()
+    .describe('The lower, the earlier, as in vLLM; for keys that may choose it. Default 0.'),
   ignore_eos: z.boolean().nullish().describe("Goes on after the model's own end."),
 };
 
@@ -83,6 +87,7 @@ export function generateOptions(body: SamplingBody, rest: Partial<GenerateOption
     logitBias: logit_bias && new Map(Object.entries(logit_bias).map(([id, bias]) => [Number(id), bias])),
     stop: typeof stop === 'string' ? [stop] : stop,
     ignoreEnd: body.ignore_eos,
+    scheduling: typeof body.priority === 'number' ? { priority: body.priority } : undefined,
     ...rest,
   });
 }

@@ -22,7 +22,7 @@ export const tokenizeEndpoint = postEndpoint({
 async function tokenize(request: z.output<typeof text>, call: RequestContext): Promise<Response> {
   const { pool, gate } = call.server;
   // Each encoding holds the thread for a turn: no more of them than of other requests.
-  using _place = gate.enter();
+  using _place = gate.enter(call.tenant);
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
   const { tokenizer } = lease.model;
   const { content, add_special: addSpecial, parse_special: parseSpecial } = request;

@@ -1,0 +1,116 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { HttpListener } from '../src/node/http-listener.ts';
+import { loadModelInWorker } from '../src/node/load-model-in-worker.ts';
+import { ModelServer } from '../src/server/index.ts';
+import type { ClientResult, ClientRound } from './serve/stream-clients.ts';
+
+// What others' requests cost a client: `node dist/bench/fairness.js [MODEL] [--clients 16] [--prompt 512] [--generate 64]
+// [--token-target 50]`. First, how long one token takes alone, behind a request of 128 answers, and behind a prompt that fills the
+// context; then the gaps between tokens of many clients while others' prompts are read. All times are in milliseconds.
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    clients: { type: 'string', default: '16' },
+    prompt: { type: 'string', default: '512' },
+    generate: { type: 'string', default: '64' },
+    device: { type: 'string', default: 'cpu' },
+    'token-target': { type: 'string', default: '50' },
+  },
+});
+const [location = 'models/minimind2-small-q4_k_m.gguf'] = positionals;
+const clients = Number(values.clients);
+const promptTokens = Number(values.prompt);
+const generated = Number(values.generate);
+const target = Number(values['token-target']);
+const context = 8192;
+
+const model = await loadModelInWorker(location, {
+  device: values.device,
+  sequences: clients,
+  context,
+  cachePositions: 4 * context,
+  runtime: { tokenMs: target > 0 ? target : undefined },
+});
+await model.loaded;
+const server = new ModelServer({
+  models: [{ id: 'model', created: 0, open: async () => model }],
+  parallel: clients,
+});
+await server.loaded;
+const listener = await HttpListener.open(server.fetch, { port: 0 });
+const [client, other] = [1, 2].map(() =>
+  fork(fileURLToPath(new URL('serve/stream-clients.js', import.meta.url))),
+) as [ChildProcess, ChildProcess];
+const { vocabularySize } = model.tokenizer;
+let seeds = 0;
+
+/** Ids all over the vocabulary, others each time. */
+function fresh(count: number): number[] {
+  const seed = ++seeds;
+  return Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104_729 + 1) % vocabularySize);
+}
+
+async function round(of: ChildProcess, asks: Omit<ClientRound, 'url'>): Promise<readonly ClientResult[]> {
+  of.send({ url: listener.url, ...asks } satisfies ClientRound);
+  const [results] = (await once(of, 'message')) as [readonly ClientResult[]];
+  return results;
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+}
+
+/** How long single tokens take beside what goes on. */
+async function single(name: string, rounds = 5): Promise<void> {
+  const times: number[] = [];
+  for (let i = 0; i < rounds; i++) {
+    const [result] = await round(client, { prompts: [fresh(16)], generated: 1 });
+    times.push(result?.last ?? Number.NaN);
+  }
+  console.log(`${name}: p50 ${quantile(times, 0.5).toFixed(0)}, most ${Math.max(...times).toFixed(0)}`);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+console.log(`${location} on ${model.device.info.name}, ${clients} sequences, target ${target}`);
+await single('one token alone');
+const many = round(other, { prompts: [fresh(16)], generated, choices: 128 });
+await pause(500);
+await single('one token behind 128 answers');
+await many;
+const long = round(other, { prompts: [fresh(context - generated - 1)], generated });
+await pause(500);
+await single('one token behind a long prompt');
+await long;
+const streams = round(other, {
+  prompts: Array.from({ length: clients / 2 }, () => fresh(16)),
+  generated: 4 * generated,
+});
+await pause(500);
+for (let i = 0; i < 4; i++)
+  await round(client, { prompts: [fresh(promptTokens), fresh(promptTokens)], generated: 1 });
+const gaps = (await streams).flatMap((result) => result.gaps);
+const [median, late] = [quantile(gaps, 0.5), quantile(gaps, 0.99)];
+console.log(
+  `gaps of ${clients / 2} streams beside prompts: p50 ${median.toFixed(0)}, p99 ${late.toFixed(0)}`,
+);
+const all = await round(other, {
+  prompts: Array.from({ length: clients }, () => fresh(promptTokens)),
+  generated,
+});
+const gapsOfAll = all.flatMap((result) => result.gaps);
+console.log(
+  `gaps of ${clients} that begin together: p50 ${quantile(gapsOfAll, 0.5).toFixed(0)}, p99 ${quantile(gapsOfAll, 0.99).toFixed(0)}; ` +
+    `all done after ${Math.max(...all.map(({ last }) => last)).toFixed(0)}`,
+);
+client.disconnect();
+other.disconnect();
+await listener[Symbol.asyncDispose]();
+await server[Symbol.asyncDispose]();

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PromptPace } from '../../src/scheduler/prompt-pace.ts';
+
+/** Steps on a device of which the times are known, with prompts that never end; the rows of prompts in the last. */
+function settle(pace: PromptPace, msOf: (rows: number) => number, generating = 4): number {
+  let rows = 0;
+  for (let step = 0; step < 40; step++) {
+    pace.measured({ rows: generating, generating, ms: msOf(generating) });
+    rows = pace.rowsBeside(generating);
+    pace.measured({ rows: generating + rows, generating, ms: msOf(generating + rows) });
+  }
+  return rows;
+}
+
+test('slices grow or shrink until a step takes the target', () => {
+  for (const perRow of [0.2, 0.5, 2]) {
+    const msOf = (rows: number) => 5 + perRow * rows;
+    const ms = msOf(4 + settle(new PromptPace(50, [512]), msOf));
+    assert.ok(ms > 40 && ms < 52, `${perRow} ms a row: ${ms} ms`);
+  }
+  assert.equal(
+    settle(new PromptPace(50, [512]), (rows) => 5 + 0.05 * rows),
+    508,
+    'no more than a step has',
+  );
+  assert.equal(
+    settle(new PromptPace(50, [512]), (rows) => 5 + 20 * rows),
+    16,
+    'no less than is worth a step',
+  );
+});
+
+test('where the steps are slow without prompts, too, a prompt gets as much time as they take', () => {
+  const msOf = (rows: number) => 200 + 2 * rows;
+  const rows = settle(new PromptPace(50, [512]), msOf);
+  assert.ok(Math.abs(msOf(rows) - 2 * msOf(4)) < 40, `${rows} rows`);
+});
+
+test('a step has as many rows as there is a plan for', () => {
+  const capacities = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+  const msOf = (rows: number) => (capacities.find((capacity) => capacity >= rows) as number) / 4;
+  const rows = settle(new PromptPace(50, capacities), msOf);
+  assert.equal(rows + 4, 128, 'of 32 ms; the next are of 64');
+});
+
+test('the end of a prompt does not make the next one slow or large', () => {
+  const pace = new PromptPace(50, [512]);
+  const rows = settle(pace, (count) => 5 + 0.2 * count);
+  for (let i = 0; i < 20; i++) {
+    pace.rowsBeside(4);
+    pace.measured({ rows: 6, generating: 4, ms: 5.1 });
+  }
+  assert.ok(Math.abs(pace.rowsBeside(4) - rows) <= rows / 10);
+});

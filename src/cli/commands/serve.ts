@@ -91,17 +91,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     runtime,
   };
   const locations = flags.models ? await modelFilesIn(flags.models) : (named ?? [BUNDLED_MODEL]);
-  if (locations.length === 0) {
-    fail('INVALID_ARGUMENT', { name: '--models', found: 'a folder without one', expected: 'GGUF files' });
-  }
-  if (flags.lora && locations.length > 1) {
-    const found = `${locations.length} models`;
-    fail('INVALID_ARGUMENT', { name: '--lora', found, expected: 'the one model that the adapters are for' });
-  }
-  if (chatTemplate !== undefined && locations.length > 1) {
-    const found = `${locations.length} models`;
-    fail('INVALID_ARGUMENT', { name: '--chat-template', found, expected: 'the one model that it is for' });
-  }
+  checkLocations(locations, { lora: flags.lora, chatTemplate });
   const logger = createLogger({
     level: context.flags.quiet ? 'warn' : (context.flags.log ?? 'info'),
     json: context.flags.logJson ?? false,
@@ -127,6 +117,23 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   await Promise.all([server.drain(), listener.drain()]);
   await tellProfile(profile, flags, output);
   return EXIT.ok;
+}
+
+/** Throws `INVALID_ARGUMENT` where there is no model, or several for what is one's. */
+function checkLocations(
+  locations: readonly string[],
+  { lora, chatTemplate }: { lora: unknown; chatTemplate: unknown },
+): void {
+  if (locations.length === 0) {
+    fail('INVALID_ARGUMENT', { name: '--models', found: 'a folder without one', expected: 'GGUF files' });
+  }
+  const found = `${locations.length} models`;
+  if (lora !== undefined && locations.length > 1) {
+    fail('INVALID_ARGUMENT', { name: '--lora', found, expected: 'the one model that the adapters are for' });
+  }
+  if (chatTemplate !== undefined && locations.length > 1) {
+    fail('INVALID_ARGUMENT', { name: '--chat-template', found, expected: 'the one model that it is for' });
+  }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

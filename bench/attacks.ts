@@ -5,12 +5,13 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { HttpListener } from '../src/node/http-listener.ts';
-import { loadModel } from '../src/node/load-model.ts';
+import { loadModelInWorker } from '../src/node/load-model-in-worker.ts';
 import { ModelServer } from '../src/server/index.ts';
+import { bodyAttacks } from '../tests/support/body-attacks.ts';
 import { grammarAttacks } from '../tests/support/grammar-attacks.ts';
-import type { AttackResult } from './attacks/attack-client.ts';
+import type { AttackResult, AttackRound } from './attacks/attack-client.ts';
 
-// How long a costly schema, pattern or grammar holds the thread that serves: `node dist/bench/attacks.js [MODEL] [--only text]
+// How long a costly body, schema, pattern or grammar holds the thread that serves: `node dist/bench/attacks.js [MODEL] [--only text]
 // [--rounds 3] [--tokens 16]`. The client is another process. All times are in milliseconds: `held` is the most processor time that
 // the thread took between two turns of a timer (on Linux), `delay` the largest delay of its event loop, `health` the longest answer of
 // `/health`. On a machine that does other things the last two tell of those, too; of the rounds, the one with the least is shown.
@@ -24,7 +25,7 @@ const { values, positionals } = parseArgs({
   },
 });
 const [location = 'models/minimind2-small-q4_k_m.gguf'] = positionals;
-const model = await loadModel(location, { device: 'cpu', threads: 1, sequences: 4 });
+const model = await loadModelInWorker(location, { device: 'cpu', threads: 1, sequences: 4 });
 const server = new ModelServer({
   models: [{ id: 'model', created: 0, open: async () => model }],
   parallel: 4,
@@ -49,7 +50,9 @@ function threadMs(): number {
 }
 
 /** One attack: what the client saw, and what became of this thread meanwhile. */
-async function measured(body: string): Promise<AttackResult & { delay: number; held: number }> {
+async function measured(
+  of: Omit<AttackRound, 'url'>,
+): Promise<AttackResult & { delay: number; held: number }> {
   const delays = monitorEventLoopDelay({ resolution: 1 });
   delays.enable();
   let [held, before] = [0, threadMs()];
@@ -58,7 +61,7 @@ async function measured(body: string): Promise<AttackResult & { delay: number; h
     held = Math.max(held, now - before);
     before = now;
   }, 1);
-  client.send({ url: listener.url, body });
+  client.send({ url: listener.url, ...of } satisfies AttackRound);
   const [result] = (await once(client, 'message')) as [AttackResult];
   clearInterval(timer);
   delays.disable();
@@ -70,13 +73,19 @@ function row(name: string, ...columns: readonly (string | number)[]): void {
   console.log(`${name.padEnd(52)}${shown.join('')}`);
 }
 
-const plain = { name: 'none: [a-z ]+', body: JSON.stringify({ ...request, guided_regex: '[a-z ]+' }) };
-await measured(plain.body);
+const CHAT = '/v1/chat/completions';
+const plain = {
+  name: 'none: [a-z ]+',
+  path: CHAT,
+  body: JSON.stringify({ ...request, guided_regex: '[a-z ]+' }),
+};
+await measured(plain);
 row('attack', 'held', 'delay', 'health', 'ms', '  answer');
-for (const { name, body } of [plain, ...grammarAttacks(request)]) {
+const grammars = grammarAttacks(request).map((attack) => ({ path: CHAT, ...attack }));
+for (const { name, path, body } of [plain, ...bodyAttacks(model.context), ...grammars]) {
   if (!name.includes(values.only)) continue;
   const rounds: Awaited<ReturnType<typeof measured>>[] = [];
-  for (let round = 0; round < Number(values.rounds); round++) rounds.push(await measured(body));
+  for (let round = 0; round < Number(values.rounds); round++) rounds.push(await measured({ path, body }));
   const [best] = rounds.sort((a, b) => a.held - b.held);
   if (best) row(name, best.held, best.delay, best.health, best.ms, `  ${best.answer}`);
 }

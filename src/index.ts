@@ -67,7 +67,7 @@ export type {
 } from './model/model-config.ts';
 export type { StateGroup } from './model/state-groups.ts';
 export type { TapHandler, TappedValue, Taps } from './plan/taps/tap.ts';
-export type { FitPlan, MemoryLimits } from './plan/memory/fit-plan.ts';
+export type { FitPlan, FitSummary, MemoryLimits } from './plan/memory/fit-plan.ts';
 export type { ModelSource, PlanOptions } from './plan/parts/plan-options.ts';
 export type { CompiledModel } from './plan/plan-within.ts';
 export type { BatchPlan, StepKind } from './plan/steps/batch-plan.ts';

@@ -1,6 +1,7 @@
-/** An attack: a chat request, as it goes over the wire. */
+/** An attack as it goes over the wire. */
 export interface AttackRound {
   readonly url: string;
+  readonly path: string;
   readonly body: string;
 }
 
@@ -19,11 +20,11 @@ interface Answer {
   readonly choices?: readonly { readonly finish_reason: string }[];
 }
 
-async function attack({ url, body }: AttackRound): Promise<AttackResult> {
+async function attack({ url, path, body }: AttackRound): Promise<AttackResult> {
   const begin = performance.now();
   let isOver = false;
   const headers = { 'content-type': 'application/json' };
-  const sent = fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body });
+  const sent = fetch(`${url}${path}`, { method: 'POST', headers, body });
   const answered = sent.then(async (response) => {
     const { error, choices } = (await response.json()) as Answer;
     const answer = `${response.status} ${error?.code ?? choices?.[0]?.finish_reason}`;

@@ -7,7 +7,7 @@ import type { ChatChunk } from '../engine/chat-stream.ts';
 import type { TextChunk, TextEnd } from '../engine/text-stream.ts';
 import type { LoadReport } from '../load/async-model-loader.ts';
 import type { LoadProgress } from '../load/load-progress.ts';
-import type { FitPlan } from '../plan/memory/fit-plan.ts';
+import type { FitSummary } from '../plan/memory/fit-plan.ts';
 import type { ChatMessage } from '../text/index.ts';
 import type { BrowserDeviceRequest } from './open-device.ts';
 import type { OpenSourceOptions, SourceLocation } from './open-source.ts';
@@ -88,7 +88,7 @@ export interface ModelDescription {
   readonly byteLength: number;
   readonly device: { readonly info: DeviceInfo };
   /** Where the memory went, in bytes. */
-  readonly fit: FitPlan;
+  readonly fit: FitSummary;
   /**
    * How long the ids of calls have to be that the model does not name itself, where its template insists on it.
    * @internal

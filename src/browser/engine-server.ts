@@ -6,6 +6,7 @@ import type { TextChunk, TextEnd, TextStream } from '../engine/text-stream.ts';
 import { GgufFile } from '../gguf/index.ts';
 import { dialectOf } from '../text/index.ts';
 import { ALL_ARCHITECTURES } from '../model/architectures/index.ts';
+import { summaryOf } from '../plan/memory/fit-plan.ts';
 import { decodesOnHost } from '../plan/parts/plan-options.ts';
 import {
   type BrowserLoadProgress,
@@ -117,7 +118,7 @@ function describe(model: LanguageModel): ModelDescription {
     batch,
     byteLength: gguf.byteLength,
     device: { info: device.info },
-    fit,
+    fit: summaryOf(fit),
   };
 }
 

@@ -60,7 +60,7 @@ function limitOptions(): Option[] {
     new Option('--token-target <ms>', 'time between tokens that prompts of others keep to; 0 for none')
       .argParser(realNumber)
       .default(TOKEN_TARGET_MS),
-    new Option('--max-body <bytes>', 'most bytes of a request (default: 16 MiB)').argParser(wholeNumber(1)),
+    new Option('--max-body <bytes>', 'most bytes of a request (default: 8 MiB)').argParser(wholeNumber(1)),
     new Option('--time-limit <seconds>', 'most seconds of a request (default: 600)').argParser(realNumber),
   ].map((option) => option.helpGroup('Limits:'));
 }

@@ -5,6 +5,7 @@ import { CallClient } from '../calls/index.ts';
 import type { WorkerHandle } from '../device/index.ts';
 import { ModelText } from '../engine/model-text.ts';
 import type { EngineNews, EngineState, EngineThreadCalls, LogDetail } from '../engine/remote/engine-calls.ts';
+import { PromptThread } from '../engine/remote/prompt-thread.ts';
 import { RemoteModel } from '../engine/remote/remote-model.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import { DRAFT_REQUEST, type DraftRequest } from './open-draft.ts';
@@ -12,6 +13,9 @@ import { type SharedHostMemory, sharedHostMemory } from './host-memory.ts';
 import { LOAD_MODEL_OPTIONS, type LoadModelOptions, tokenizerOf } from './load-model.ts';
 import { engineThread } from './engine-thread.ts';
 import { openGguf } from './open-gguf.ts';
+import { nodeWorkerHost } from './worker-host.ts';
+
+const PROMPT_WORKER = new URL('./prompt-worker.js', import.meta.url);
 
 /** How a model is loaded that runs on a thread of its own: as by `loadModel`, without what hands out or takes parts of the engine. */
 export interface WorkerModelOptions extends Omit<
@@ -37,6 +41,12 @@ export interface WorkerLoad {
   readonly options: Omit<WorkerModelOptions, 'signal' | 'logger' | 'onProgress' | 'profile'>;
   readonly hostMemory: SharedHostMemory;
 }
+
+/** What a thread opens the text of a model from. */
+export type PromptSource = { readonly location: string } & Pick<
+  WorkerModelOptions,
+  'headers' | 'chatTemplate'
+>;
 
 /**
  * Loads a model as `loadModel` does, on a thread of its own: loading, steps and the device's driver hold up nothing here, and
@@ -76,7 +86,13 @@ export async function openInWorker(
     const asks = { request, logs: detailOf(logger), profile: profile && { withTrace } };
     const description = await client.call('open', asks, signal);
     const { gguf, text } = await opening;
-    return new RemoteModel({ client, description, gguf, text, state: () => state });
+    const { headers, chatTemplate } = options;
+    const prompts = new PromptThread<PromptSource>({
+      start: () => nodeWorkerHost(PROMPT_WORKER, 1).start('prompts'),
+      request: { location, headers, chatTemplate },
+      logger,
+    });
+    return new RemoteModel({ client, description, gguf, text, prompts, state: () => state });
   } catch (error) {
     await client.end(new RocmforgeError('DISPOSED', { what: 'the model' }));
     await opening.then(({ gguf }) => gguf.dispose()).catch(() => {});
@@ -115,9 +131,14 @@ function detailOf(logger: Logger): LogDetail {
 }
 
 /** What text needs of the file: its metadata, while the engine's thread reads the rest. */
-async function textOf(
+export async function textOf(
   location: string,
-  { headers, signal, logger, chatTemplate }: WorkerModelOptions,
+  {
+    headers,
+    signal,
+    logger,
+    chatTemplate,
+  }: Pick<WorkerModelOptions, 'headers' | 'signal' | 'logger' | 'chatTemplate'>,
 ): Promise<{ gguf: GgufFile; text: ModelText }> {
   const http = { ...(headers && { headers }) };
   const gguf = await openGguf(location, { http, ...(signal && { signal }) });

@@ -1,11 +1,9 @@
 import type { z } from 'zod';
 import { fail } from '../base/errors.ts';
-import { isDeeper } from '../base/json-depth.ts';
+import { inTurns } from '../base/turns.ts';
+import { BodyScan } from './body-scan.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ErrorDialect } from './error-response.ts';
-
-/** How deeply a body may be nested: templates and grammars walk through it. */
-const DEEPEST = 256;
 
 /** An address of the server and what answers there. The OpenAPI document is made from these. */
 export interface Endpoint {
@@ -45,26 +43,38 @@ export function postEndpoint<T extends z.ZodType>(of: {
     dialect: 'openai',
     isOpen: false,
     ...of,
-    handle: async (call) => of.handle(await readBody(call.request, of.body), call),
+    handle: async (call) => of.handle(await readBody(call, of.body), call),
   };
 }
 
 /** Rejects with `REQUEST_NOT_JSON` and `REQUEST_INVALID`. */
-async function readBody<T extends z.ZodType>(request: Request, schema: T): Promise<z.output<T>> {
+async function readBody<T extends z.ZodType>(
+  { request, signal }: RequestContext,
+  schema: T,
+): Promise<z.output<T>> {
   const type = request.headers.get('content-type');
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type ?? '')) {
     fail('REQUEST_NOT_JSON', { found: type ?? 'none' });
   }
-  const text = await request.text();
-  const result = schema.safeParse(parseJson(text));
+  const text = await scannedText(request, signal);
+  const result = schema.safeParse(parsed(text));
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   return invalid(issue?.path.map(String).join('.') ?? '', issue?.message ?? 'is not valid');
 }
 
-function parseJson(text: string): unknown {
-  const value = parsed(text);
-  return isDeeper(text, DEEPEST) ? invalid('body', `it is nested more than ${DEEPEST} deep`) : value;
+/** A body's text, looked at while it comes. Rejects with `REQUEST_INVALID` and `ABORTED`. */
+async function scannedText({ body }: Request, signal: AbortSignal): Promise<string> {
+  if (!body) return '';
+  const scan = new BodyScan();
+  const decoder = new TextDecoder();
+  const pieces: string[] = [];
+  for await (const bytes of body as unknown as AsyncIterable<Uint8Array>) {
+    await inTurns(scan.take(bytes), 'reading the request', signal);
+    pieces.push(decoder.decode(bytes, { stream: true }));
+  }
+  pieces.push(decoder.decode());
+  return pieces.join('');
 }
 
 function parsed(text: string): unknown {

@@ -28,7 +28,7 @@ export interface ServerOptions {
   readonly queue?: number;
   /** Most tokens of a text, whatever a request asks for. Default: as many as the context takes. */
   readonly maxTokens?: number;
-  /** Most bytes of a body. Default 16 MiB. */
+  /** Most bytes of a body. Default 8 MiB. */
   readonly maxBody?: number;
   /** Seconds that a request may take. Default 600. */
   readonly timeLimit?: number;
@@ -62,7 +62,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
 };
 
 const DEFAULT_QUEUE = 64;
-const DEFAULT_MAX_BODY = 16 * 2 ** 20;
+const DEFAULT_MAX_BODY = 8 * 2 ** 20;
 const DEFAULT_TIME_LIMIT = 600;
 
 /**

@@ -34,6 +34,8 @@ export interface Tokenizer {
   /** The name in `tokenizer.ggml.model`. */
   readonly model: string;
   readonly vocabularySize: number;
+  /** Bytes of the longest token's entry: no token is of more characters of a text. */
+  readonly longestToken: number;
   readonly special: SpecialTokens;
   /** True where the first word of a text is encoded as if a space stood before it. */
   readonly marksTextStart: boolean;

@@ -38,6 +38,7 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly #vocabulary: Vocabulary;
   readonly #bytes: (Uint8Array | undefined)[];
   #splitter: SpecialSplitter | undefined;
+  #longest: number | undefined;
 
   constructor(parts: TokenizerParts) {
     this.model = parts.model;
@@ -50,6 +51,11 @@ export class VocabularyTokenizer implements Tokenizer {
 
   get vocabularySize(): number {
     return this.#vocabulary.size;
+  }
+
+  get longestToken(): number {
+    this.#longest ??= this.#vocabulary.longest;
+    return this.#longest;
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {

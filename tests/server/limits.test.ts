@@ -68,9 +68,10 @@ test('a request that takes too long is ended, in a stream by an event', async (t
   await untilIdle(server);
   const events = eventsOf(await streamed.text()) as { error?: { code: string } }[];
   assert.equal(events.at(-1)?.error?.code, 'REQUEST_TIMEOUT');
-  const whole = await server.fetch(post(CHAT, { ...ASK, n: 100, max_tokens: 100 }));
+  const hasty = await tinyServer(t, { timeLimit: 0.02, parallel: 1 });
+  const whole = await hasty.fetch(post(CHAT, { ...ASK, n: 100, max_tokens: 100 }));
   assert.deepEqual([whole.status, (await errorOf(whole)).code], [408, 'REQUEST_TIMEOUT']);
-  await untilIdle(server);
+  await untilIdle(hasty);
 });
 
 test('a time limit that is longer than timers is none; one that is no time is refused', async (t) => {

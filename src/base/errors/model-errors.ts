@@ -57,11 +57,12 @@ export const modelErrors = {
       return `the model needs ${needed} at least (${named.join(', ')}), ${free} are free`;
     },
   ),
-  CONTEXT_OVERFLOW: entry<{ tokens: number; context: number }>(
+  CONTEXT_OVERFLOW: entry<{ tokens: number; context: number; counted?: boolean }>(
     400,
     'The prompt is longer than the context.',
     'Shorten the prompt or open the model with a larger --context.',
-    (p) => `the prompt has ${p.tokens} tokens, the context holds ${p.context}`,
+    (p) =>
+      `the prompt has ${p.counted === false ? 'at least ' : ''}${p.tokens} tokens, the context holds ${p.context}`,
   ),
   CHECKPOINT_UNALIGNED: entry<{ state: string; bytes: number; alignment: number }>(
     422,

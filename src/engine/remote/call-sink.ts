@@ -42,7 +42,8 @@ export async function sendTokens(
   context: CallContext<BeginCall['value']>,
 ): Promise<GenerationEnd> {
   const sink = new CallSink(context);
-  const generation = model.begin({ ...asks, signal: context.signal }, sink);
+  const prompt = Array.from(asks.prompt);
+  const generation = model.begin({ ...asks, prompt, signal: context.signal }, sink);
   context.react(generation);
   try {
     return await sink.ended;

@@ -2,7 +2,7 @@ import type { LogFields } from '../../base/log.ts';
 import type { DeviceInfo } from '../../device/index.ts';
 import type { LoadReport } from '../../load/async-model-loader.ts';
 import type { LoadProgress } from '../../load/load-progress.ts';
-import type { FitPlan } from '../../plan/memory/fit-plan.ts';
+import type { FitSummary } from '../../plan/memory/fit-plan.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { ProfileNote } from '../../runtime/jobs/step-profile.ts';
 import type { GenerationEnd } from '../../runtime/sequence.ts';
@@ -30,7 +30,7 @@ export interface EngineDescription extends Pick<
 > {
   readonly device: DeviceInfo;
   /** Where the memory went, in bytes. */
-  readonly fit: FitPlan;
+  readonly fit: FitSummary;
 }
 
 /** What an engine is busy with and has done. */
@@ -50,7 +50,7 @@ export type EngineNews =
 export interface EngineCalls {
   /** Continues ids: a token is its id, unless it was to be scored. */
   readonly begin: {
-    asks: Omit<TokensRequest, 'signal' | 'constraint'>;
+    asks: Omit<TokensRequest, 'signal' | 'constraint' | 'prompt'> & { readonly prompt: Float64Array };
     value: number | SampledToken;
     answer: GenerationEnd;
   };

@@ -4,17 +4,23 @@ import type { CallClient } from '../../calls/index.ts';
 import type { DeviceInfo } from '../../device/index.ts';
 import type { GgufFile } from '../../gguf/index.ts';
 import type { LoadReport } from '../../load/async-model-loader.ts';
-import type { FitPlan } from '../../plan/memory/fit-plan.ts';
+import type { FitSummary } from '../../plan/memory/fit-plan.ts';
 import type { ModelConfig } from '../../model/model-config.ts';
 import type { Generation } from '../../runtime/generation.ts';
 import type { SequenceSink } from '../../runtime/sequence.ts';
 import type { SequenceSnapshot } from '../../runtime/sequence-snapshot.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
+import type { ChatMessage } from '../../text/index.ts';
 import type { TokensRequest, VectorRequest } from '../engine-target.ts';
+import { checkCall } from '../option-names.ts';
+import type { PromptThread } from './prompt-thread.ts';
 import type { ModelText } from '../model-text.ts';
 import { TextModel } from '../text-model.ts';
 import type { EngineCalls, EngineDescription, EngineState } from './engine-calls.ts';
 import { RemoteGeneration } from './remote-generation.ts';
+
+/** Turns, and characters of them and of what else a template is given, that are written down in a few milliseconds. */
+const [FEW_TURNS, FEW_CHARACTERS] = [32, 16 * 1024];
 
 /** What a model is made of whose engine has a thread of its own. */
 export interface RemoteParts {
@@ -25,6 +31,8 @@ export interface RemoteParts {
   /** The file, opened on this thread for what text needs of it. */
   readonly gguf: GgufFile;
   readonly text: ModelText;
+  /** Encodes long conversations elsewhere. Default: this thread does. */
+  readonly prompts?: PromptThread<unknown> | undefined;
   /** What the engine told of its state last; undefined before it has. */
   readonly state: () => EngineState | undefined;
 }
@@ -43,16 +51,17 @@ export class RemoteModel extends TextModel {
   /** The device as it called itself when the model was opened. */
   readonly device: { readonly info: DeviceInfo };
   /** Where the memory went, in bytes. */
-  readonly fit: FitPlan;
+  readonly fit: FitSummary;
   override readonly lost: Promise<Error>;
   /** @internal */
   protected readonly text: ModelText;
   readonly #client: CallClient<EngineCalls>;
   readonly #state: RemoteParts['state'];
+  readonly #prompts: RemoteParts['prompts'];
   readonly #life = new Lifetime('the model');
 
   /** @internal */
-  constructor({ client, description, gguf, text, state }: RemoteParts) {
+  constructor({ client, description, gguf, text, prompts, state }: RemoteParts) {
     super();
     const { config, context, batch, vocabulary, adapters, device, fit } = description;
     this.config = config;
@@ -67,6 +76,7 @@ export class RemoteModel extends TextModel {
     this.lost = client.lost;
     this.#client = client;
     this.#state = state;
+    this.#prompts = prompts;
   }
 
   get activity(): EngineActivity {
@@ -82,6 +92,21 @@ export class RemoteModel extends TextModel {
     return this.#client.call('loaded', undefined);
   }
 
+  /**
+   * The token ids of a conversation, as `chat` reads it; a long one is written down and encoded on another thread. Rejects as
+   * the template throws, and with `ABORTED` when the signal fires.
+   */
+  override async chatPrompt(
+    messages: readonly ChatMessage[],
+    options: Parameters<TextModel['chatPrompt']>[1] = {},
+  ): Promise<number[]> {
+    if (!this.#prompts || !isLong(messages, options)) return super.chatPrompt(messages, options);
+    this.checkAlive();
+    checkCall('chatPrompt', options);
+    const { signal, ...how } = options;
+    return this.#prompts.encode(messages, how, signal);
+  }
+
   /** @internal */
   begin({ signal, constraint, ...asks }: TokensRequest, sink: SequenceSink): Generation {
     this.checkAlive();
@@ -89,8 +114,10 @@ export class RemoteModel extends TextModel {
       const expected = 'schema, json, regex, choices or grammar: the engine has a thread of its own';
       fail('INVALID_ARGUMENT', { name: 'constraint', found: 'an object', expected });
     }
+    // A list of numbers is cloned one by one.
+    const sent = { ...asks, prompt: Float64Array.from(asks.prompt) };
     return new RemoteGeneration(sink).begin((listener) =>
-      this.#client.begin('begin', asks, listener, { signal }),
+      this.#client.begin('begin', sent, listener, { signal }),
     );
   }
 
@@ -125,6 +152,7 @@ export class RemoteModel extends TextModel {
       if (!isRocmforgeError(error, 'WORKER_LOST')) throw error;
     } finally {
       await this.#client.end(new RocmforgeError('DISPOSED', { what: 'the model' }));
+      await this.#prompts?.[Symbol.asyncDispose]();
       await this.gguf.dispose();
     }
   }
@@ -133,4 +161,13 @@ export class RemoteModel extends TextModel {
   protected checkAlive(): void {
     this.#life.check();
   }
+}
+
+/** Whether a conversation takes long to write down. */
+function isLong(
+  messages: readonly ChatMessage[],
+  { tools, variables }: NonNullable<Parameters<TextModel['chatPrompt']>[1]>,
+): boolean {
+  if (messages.length > FEW_TURNS) return true;
+  return (JSON.stringify([messages, tools, variables]) ?? '').length > FEW_CHARACTERS;
 }

@@ -3,6 +3,7 @@ import type { LogFields, Logger } from '../../base/log.ts';
 import { type CallContext, serveCalls } from '../../calls/index.ts';
 import type { WorkerPort } from '../../device/index.ts';
 import type { LoadProgress } from '../../load/load-progress.ts';
+import { summaryOf } from '../../plan/memory/fit-plan.ts';
 import { StepProfile } from '../../runtime/jobs/step-profile.ts';
 import type { LanguageModel } from '../language-model.ts';
 import { sendTokens } from './call-sink.ts';
@@ -108,5 +109,5 @@ function describe(model: LanguageModel): EngineDescription {
   const { context, batch, vocabulary, adapters, device, fit } = model;
   const { architecture, width, pooling } = model.config;
   const config = { architecture, width, ...(pooling && { pooling }) };
-  return { config, context, batch, vocabulary, adapters, device: device.info, fit };
+  return { config, context, batch, vocabulary, adapters, device: device.info, fit: summaryOf(fit) };
 }

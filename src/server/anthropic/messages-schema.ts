@@ -36,7 +36,7 @@ export const messagesBody = z.object({
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
   top_k: z.int().nullish(),
-  stop_sequences: z.array(z.string()).max(16).nullish(),
+  stop_sequences: z.array(z.string().max(1024)).max(16).nullish(),
   lora: adapterField,
   stream: z.boolean().nullish(),
   tool_choice: z

@@ -3,6 +3,7 @@ import type { AnswerOptions, GenerateOptions } from '../../engine/generate-optio
 import type { TextModel } from '../../engine/text-model.ts';
 import type { ChatMessage, ChatTool } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
+import { requireTurnsFit } from './prompt-bounds.ts';
 import type { Thinking } from './reasoning-fields.ts';
 
 /** Which functions an answer may call. */
@@ -39,6 +40,7 @@ export async function chatPrompt(
   },
 ): Promise<number[]> {
   const { use, thinking, signal } = of;
+  requireTurnsFit(model, messages);
   const tools = use && use.choice !== 'none' && use.tools.length > 0 ? use.tools : undefined;
   if (tools && JSON.stringify(tools).length > LONGEST_TOOLS) {
     invalid('tools', `they have more than ${LONGEST_TOOLS} characters`);

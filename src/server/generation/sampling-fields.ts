@@ -4,6 +4,9 @@ import { MAX_LOG_PROBABILITIES } from '../../ops/index.ts';
 
 /** Most stop strings of a request. */
 const MOST_STOPS = 16;
+/** Longest of them, in characters: each is looked for with every token. */
+const LONGEST_STOP = 1024;
+
 /** Most answers to one prompt. */
 const MOST_CHOICES = 128;
 
@@ -34,7 +37,7 @@ export const samplingFields = {
   seed: z.int().nullish().describe('Same seed, same text. -1 and nothing choose a fresh one.'),
   logit_bias: biases.optional().describe('Added to the logits of single token ids.'),
   stop: z
-    .union([z.string(), z.array(z.string()).max(MOST_STOPS)])
+    .union([z.string().max(LONGEST_STOP), z.array(z.string().max(LONGEST_STOP)).max(MOST_STOPS)])
     .nullish()
     .describe('Strings that end the text; they are not part of it.'),
   priority: z

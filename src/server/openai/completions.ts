@@ -5,6 +5,7 @@ import type { RequestContext } from '../request-context.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
 import { adapterField, adaptersOf } from '../generation/adapter-field.ts';
+import { requireTextFits } from '../generation/prompt-bounds.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
 import {
@@ -32,8 +33,8 @@ const body = z.object({
   prompt: z
     .union([
       z.string(),
-      z.array(z.string()).length(1),
       z.array(z.int()).min(1),
+      z.array(z.string()).length(1),
       z.array(z.array(z.int()).min(1)).length(1),
     ])
     .describe('A text, or token ids; either may be the only one of a list.'),
@@ -82,6 +83,7 @@ async function taskOf(
 ): Promise<GenerationTask> {
   const { prompt: given, n } = request;
   const prompt = typeof given === 'string' || isIds(given) ? given : (given[0] as string | number[]);
+  if (typeof prompt === 'string') requireTextFits(model, prompt);
   const ids = typeof prompt === 'string' ? await model.tokenizer.encodeInTurns(prompt, { signal }) : prompt;
   const maxTokens = request.max_tokens ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;

@@ -13,8 +13,8 @@ const body = z.object({
   input: z
     .union([
       z.string().min(1),
-      z.array(z.string().min(1)).min(1).max(MOST_INPUTS),
       z.array(z.int()).min(1),
+      z.array(z.string().min(1)).min(1).max(MOST_INPUTS),
       z.array(z.array(z.int()).min(1)).min(1).max(MOST_INPUTS),
     ])
     .describe('A text or several; or token ids, of one text or several.'),

@@ -3,9 +3,12 @@ import type { RequestContext } from '../request-context.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 
+/** Longest text: its ids are answered in one go. */
+const LONGEST_TEXT = 2 ** 20;
+
 const text = z.object({
   model: modelField,
-  content: z.string(),
+  content: z.string().max(LONGEST_TEXT),
   add_special: z.boolean().default(false).describe('Adds what the model wants around a text.'),
   parse_special: z.boolean().default(true).describe('Reads the names of control tokens as those.'),
   with_pieces: z.boolean().default(false).describe('Tells the text of each token, or its bytes.'),
@@ -40,7 +43,10 @@ function pieceOf(bytes: Uint8Array): string | number[] {
   }
 }
 
-const ids = z.object({ model: modelField, tokens: z.array(z.int()) });
+/** Most ids: their text is answered in one go. */
+const MOST_IDS = 2 ** 17;
+
+const ids = z.object({ model: modelField, tokens: z.array(z.int()).max(MOST_IDS) });
 
 /** `POST /detokenize`, as llama.cpp's server has it. */
 export const detokenizeEndpoint = postEndpoint({

@@ -145,12 +145,12 @@ const storePairs = (at: string, shift: number) => /* wgsl */ `
 const storeBits = (shift: number) => /* wgsl */ `
   var bits = 0u;
   for (var q = 0u; q < 8u; q++) { bits |= (((*quads)[q] >> ${shift}u) & 0x01010101u) << q; }
-  weight[HIGH_AT + group] = bits;`;
+  weight[job.high_at + group] = bits;`;
 
 const STORE_8 = /* wgsl */ `
   for (var t = 0u; t < 4u; t++) {
     weight[4u * group + t] = (*quads)[t];
-    weight[HIGH_AT + 4u * group + t] = (*quads)[t + 4u];
+    weight[job.high_at + 4u * group + t] = (*quads)[t + 4u];
   }`;
 
 const STORE_1 = /* wgsl */ `
@@ -164,7 +164,7 @@ const STORES: Readonly<Record<Codes, string>> = {
   3: storePairs('0u', 0) + storeBits(2),
   4: STORE_LOW_4,
   5: STORE_LOW_4 + storeBits(4),
-  6: STORE_LOW_4 + storePairs('HIGH_AT', 4),
+  6: STORE_LOW_4 + storePairs('job.high_at', 4),
   8: STORE_8,
 };
 
@@ -203,14 +203,14 @@ fn pack_quants(first: u32, block: u32, count: u32) {
     if (HIGH_BITS > 0u) {
       high |= own_high << ((i * HIGH_BITS) & 31u);
       if ((((i + 1u) * HIGH_BITS) & 31u) == 0u) {
-        weight[HIGH_AT + (((first + i) * HIGH_BITS) >> 5u)] = high;
+        weight[job.high_at + (((first + i) * HIGH_BITS) >> 5u)] = high;
         high = 0u;
       }
     }
     if (SIGNS) {
       var signs = 0u;
       for (var k = 0u; k < 4u; k++) { signs |= change(block, 32u * i + 8u * k) << (8u * k); }
-      weight[SIGNS_AT + first + i] = signs;
+      weight[job.signs_at + first + i] = signs;
     }
   }
 }

@@ -72,9 +72,9 @@ fn pack_scales(first: u32, block: u32, count: u32) {
       let g = i + k * SPAN;
       if (g < count) { word |= own_scales(block + g / BLOCK_GROUPS * BLOCK_BYTES, 32u * (g % BLOCK_GROUPS)) << (k * OWN_BITS % 32u); }
     }
-    weight[SCALES_AT + (first + i) / (SCALES_A_WORD * SPAN)] = word;
+    weight[job.scales_at + (first + i) / (SCALES_A_WORD * SPAN)] = word;
   }
-${hasShared ? '  weight[SUPER_AT + (first >> 3u)] = shared_scales(block);' : ''}
+${hasShared ? '  weight[job.super_at + (first >> 3u)] = shared_scales(block);' : ''}
 }
 `;
 }

@@ -51,7 +51,7 @@ export function groupPlaces(parts: readonly Weight[], chunk: WeightChunk): Plane
   return planePlaces(groupFormat(first), (chunk.rowCount * first.columns) / 32).places;
 }
 
-function packModule(format: PackedFormat, places: PlanePlaces): KernelModule {
+function packModule(format: PackedFormat): KernelModule {
   return {
     name: 'pack_groups',
     texts: [
@@ -68,10 +68,9 @@ function packModule(format: PackedFormat, places: PlanePlaces): KernelModule {
       BLOCK_GROUPS: format.groups.blockGroups,
       BLOCK_BYTES: format.groups.blockBytes,
       ...groupConstants(format),
-      ...places,
     },
     parameters: [
-      { name: 'job', type: 'vec4<u32>', access: 'uniform' },
+      { name: 'job', type: 'Job', access: 'uniform' },
       { name: 'source', type: 'array<u32>', access: 'read' },
       { name: 'weight', type: 'array<u32>', access: 'write' },
     ],
@@ -92,7 +91,8 @@ export const GROUP_LAYOUT: WeightLayout = {
       alignUp(planePlaces(format, count * groups).byteLength, BUFFER_ALIGNMENT),
     );
     const places = groupPlaces(parts, chunks[0] as WeightChunk);
-    const module = packModule(format, places);
+    const module = packModule(format);
+    const { HIGH_AT, SIGNS_AT, SCALES_AT, SUPER_AT } = places;
     return {
       parts,
       byteLength: chunks.reduce((sum, { byteLength }) => sum + byteLength, 0),
@@ -116,7 +116,7 @@ export const GROUP_LAYOUT: WeightLayout = {
               byteLength: chunk.byteLength,
               from: (from - start) * rowBytes,
               fromBytes: count * rowBytes,
-              job: [0, (from - chunk.firstRow) * groups, own, 0],
+              job: [0, (from - chunk.firstRow) * groups, own, HIGH_AT, SIGNS_AT, SCALES_AT, SUPER_AT],
               workgroups: Math.ceil(own / unitGroups(format) / THREADS),
             },
             ...(from === chunk.firstRow ? tableOf(format, chunk.offset + 4 * places.TABLE_AT) : []),

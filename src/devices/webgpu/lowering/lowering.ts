@@ -44,9 +44,12 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
     return { operand: this.graph.batch.counts, type: 'vec2<i32>', access: 'uniform' };
   }
 
-  /** An index tensor with a value a row, four to a vector: `x[i / 4][i % 4]` in the texts. */
+  /**
+   * An index tensor with a value a row, four to a vector: `x[i / 4][i % 4]` in the texts. They are told of as many as lie before
+   * the next range may begin, so that kernels for some rows and for a few more are one text.
+   */
   index(tensor: Tensor): Argument {
-    const vectors = Math.ceil(tensorBytes(tensor, this.graph.shape) / 16);
+    const vectors = alignUp(tensorBytes(tensor, this.graph.shape), BUFFER_ALIGNMENT) / 16;
     const large = 16 * vectors > this.target.uniformBytes;
     if (large || tensor.role === 'temp') return read(tensor, 'array<vec4<i32>>');
     return { operand: tensor, type: `array<vec4<i32>, ${vectors}>`, access: 'uniform' };
@@ -102,15 +105,15 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
   }
 
   finish(): LoweredProgram {
-    const operandsOf = ({ args }: LaunchPlan) => Object.values(args).map(({ operand }) => operand);
-    const memoryOf = (operand: Operand) => this.#joined.get(operand)?.memory ?? operand;
-    const scratch = this.planScratch(this.#launches.map(({ plan }) => operandsOf(plan).map(memoryOf)));
+    const argsOf = ({ args }: LaunchPlan) => Object.values(args);
+    const memoryOf = ({ operand }: Argument) => this.#joined.get(operand)?.memory ?? operand;
+    const scratch = this.planScratch(this.#launches.map(({ plan }) => argsOf(plan).map(memoryOf)));
     return {
       weights: this.weights,
       scratchBytes: scratch.byteLength,
       templates: this.#launches.map(({ plan, module }): LaunchTemplate => {
         const [x, y = 1, z = 1] = plan.grid;
-        const args = operandsOf(plan).map((operand) => this.#placed(operand, scratch));
+        const args = argsOf(plan).map((arg) => this.#placed(arg, scratch));
         return { module, grid: [x, y, z], args };
       }),
     };
@@ -122,8 +125,9 @@ export class Lowering extends GraphLowering<WebGpuWeight> implements LaunchScope
     return operand.kind === 'chunk' ? operand.chunk.byteLength : operand.byteLength;
   }
 
-  #placed(operand: Operand, scratch: LaunchScratch): PlacedArgument {
-    const byteLength = this.#bytesOf(operand);
+  #placed({ operand, access }: Argument, scratch: LaunchScratch): PlacedArgument {
+    const own = this.#bytesOf(operand);
+    const byteLength = access === 'uniform' ? alignUp(own, BUFFER_ALIGNMENT) : own;
     if (byteLength > this.target.bindingBytes) {
       const name = operand.kind === 'tensor' || operand.kind === 'state' ? operand.name : 'scratch';
       const why = `${byteLength} bytes are more than the ${this.target.bindingBytes} of a binding`;

@@ -1,16 +1,13 @@
 import { alignUp } from '../../../base/bytes.ts';
 import { Lifetime } from '../../../base/disposal.ts';
 import { invariant } from '../../../base/errors.ts';
-import type { BufferRange, DeviceBuffer } from '../../../device/index.ts';
+import { BUFFER_ALIGNMENT, type BufferRange, type DeviceBuffer } from '../../../device/index.ts';
 import type { Allocation, GpuFaults } from '../gpu-faults.ts';
 import { BUFFER_USAGE } from '../gpu-usage.ts';
 
 const USAGE = BUFFER_USAGE.storage | BUFFER_USAGE.uniform | BUFFER_USAGE.copySource | BUFFER_USAGE.copyTarget;
 
-/** Bindings and copies come in whole words, index tensors in fours of them. */
-const PADDING = 16;
-
-/** One allocation on the device, rounded up to whole vectors. */
+/** One allocation on the device, rounded up to where a range may begin: index tensors are bound so far. */
 export class WebGpuBuffer implements DeviceBuffer {
   readonly #allocation: Allocation;
   readonly #lifetime: Lifetime;
@@ -23,7 +20,7 @@ export class WebGpuBuffer implements DeviceBuffer {
   ) {
     this.#lifetime = new Lifetime(`buffer ${label}`);
     this.#ended = of.ended;
-    const size = alignUp(Math.max(1, byteLength), PADDING);
+    const size = alignUp(Math.max(1, byteLength), BUFFER_ALIGNMENT);
     this.#allocation = of.faults.allocate({ size, usage: USAGE, label });
   }
 

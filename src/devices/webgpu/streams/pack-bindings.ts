@@ -1,7 +1,8 @@
 import type { GpuRange } from '../launching/launch.ts';
 import { jobOffset } from '../memory/mapped-pinned.ts';
 
-const JOB_BYTES = 16;
+/** Of seven words, in whole vectors as bindings are. */
+const JOB_BYTES = 32;
 
 /** What a packing kernel is bound to: its words and the file's bytes in `source`, a chunk of a weight. */
 export interface PackBinding {

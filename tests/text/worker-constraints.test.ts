@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { nodeWorkerHost } from '../../src/node/worker-host.ts';
 import type { ConstraintReply, ConstraintRequest } from '../../src/text/constrained/constraint-messages.ts';
+import type { ConstraintLimits } from '../../src/text/constrained/constraint-calls.ts';
 import { vocabularyTable } from '../../src/text/constrained/vocabulary-table.ts';
 import {
   type ConstrainedVocabulary,
@@ -11,6 +12,7 @@ import {
   WorkerConstraints,
   writeForm,
 } from '../../src/text/index.ts';
+import { HUNG_MS } from '../support/hung.ts';
 import { vocabularyTokenizer } from '../support/vocabularies.ts';
 
 const WORKER = new URL('../../src/node/constraint-worker.js', import.meta.url);
@@ -22,8 +24,11 @@ async function vocabularyOf(): Promise<ConstrainedVocabulary> {
   return { tokenizer, size: tokenizer.vocabularySize + 7 };
 }
 
-function started(t: TestContext, entry: URL): WorkerConstraints {
-  const constraints = new WorkerConstraints(nodeWorkerHost(entry, 1), { openMs: 15_000, fillMs: 15_000 });
+/** Only what a test makes stuck on purpose reaches a shorter limit. */
+const PATIENT: ConstraintLimits = { openMs: HUNG_MS, fillMs: HUNG_MS };
+
+function started(t: TestContext, entry: URL, limits = PATIENT): WorkerConstraints {
+  const constraints = new WorkerConstraints(nodeWorkerHost(entry, 1), limits);
   t.after(() => constraints[Symbol.asyncDispose]());
   return constraints;
 }
@@ -94,7 +99,8 @@ for (const what of ['stuck', 'dead'] as const) {
   test(`a worker that is ${what} is replaced, and the texts of others go on`, async (t) => {
     const vocabulary = await vocabularyOf();
     const { tokenizer, size } = vocabulary;
-    const remote = started(t, STUCK);
+    const limits = { ...PATIENT };
+    const remote = started(t, STUCK, limits);
     using other = await remote.constrain(vocabulary, await writeForm({ kind: 'schema', schema: SCHEMA }));
     const ids = tokenizer.encode('{"a":', { addSpecial: false });
     await masksOf(other, ids, size);
@@ -102,8 +108,12 @@ for (const what of ['stuck', 'dead'] as const) {
       await writeForm({ kind: 'regex', pattern: what }),
       await writeForm({ kind: 'choices', choices: ['no'] }),
     ] as const;
+    limits.openMs = what === 'stuck' ? 100 : HUNG_MS;
     // Awaited from the start: the worker may be gone before anything else has a turn.
     const refused = assert.rejects(remote.constrain(vocabulary, forms[0]), { code: 'GRAMMAR_TOO_COSTLY' });
+    // By the next turn it is asked for, under its own limit.
+    await new Promise(setImmediate);
+    limits.openMs = HUNG_MS;
     const fresh = remote.constrain(vocabulary, forms[1]);
     await refused;
     const rest = tokenizer.encode('7}', { addSpecial: false });

@@ -24,7 +24,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** How long a worker may take for one request before it counts as stuck, in milliseconds. */
+/** How long a worker may take for one request before it counts as stuck, in milliseconds; looked up when a request is made. */
 export interface ConstraintLimits {
   /** To compile a grammar, which has a bound of its own, and a deadline of 30 s. */
   readonly openMs: number;

@@ -10,5 +10,5 @@ test('a hundred models come and go, eight at once: WebGPU', { skip: NO_SOFTWARE_
 
 test('each creation of a load fails in its turn: WebGPU', { skip: NO_SOFTWARE_GPU }, async () => {
   await using device = await openSoftwareGpu();
-  await checkFailedCreations(device, { load: 'eager', step: 1 });
+  for (const load of ['eager', 'background'] as const) await checkFailedCreations(device, { load, step: 1 });
 });

@@ -25,7 +25,7 @@ export async function checkFailedCreations(device: Device, { load, step }: Faile
     failing.created = 0;
     const gguf = await GgufFile.open(new WatchedSource(bytes));
     const parts = { gguf, device: failing.device, architectures: ALL_ARCHITECTURES };
-    await using model = await LanguageModel.open(parts, { context: 32, batch: 2, load });
+    await using model = await LanguageModel.open(parts, { context: 32, batch: 1, load });
     const options = { temperature: 0, maxTokens: 3, ignoreEnd: true };
     return await model.generate([1, 40, 41, 42, 43], options).text();
   };

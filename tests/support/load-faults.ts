@@ -14,7 +14,7 @@ import { temporaryFolder } from './temporary.ts';
 import { tinyBytes } from './tiny-model.ts';
 import { WatchedSource } from './watched-source.ts';
 
-const OPTIONS: ModelOptions = { context: 32, batch: 2 };
+const OPTIONS: ModelOptions = { context: 32, batch: 1 };
 
 /** A file on the way, and what the caller may end it by. */
 interface Attempt {

@@ -27,7 +27,7 @@ export async function checkPools(device: Device): Promise<void> {
 
   async function load(options: ModelOptions): Promise<Found> {
     const parts = { gguf: await tinyModel('Q8_0'), device, sharedMemory, architectures: ALL_ARCHITECTURES };
-    await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...options });
+    await using model = await LanguageModel.open(parts, { context: 32, batch: 1, ...options });
     await model.loaded;
     const generation = model.generate([1, 40, 41], { temperature: 0, maxTokens: 3, ignoreEnd: true });
     const text = await generation.text();

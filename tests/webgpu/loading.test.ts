@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { isRocmforgeError } from '../../src/base/errors.ts';
-import { type Device, totalOf } from '../../src/device/index.ts';
-import { BUFFER_USAGE } from '../../src/devices/webgpu/gpu-usage.ts';
-import { openWebGpuDevice, type WebGpuDevice } from '../../src/devices/webgpu/index.ts';
+import type { Device } from '../../src/device/index.ts';
+import type { WebGpuDevice } from '../../src/devices/webgpu/index.ts';
 import { openReferenceDevice } from '../../src/devices/reference/index.ts';
 import { LanguageModel, type ModelOptions } from '../../src/engine/language-model.ts';
 import { GgufFile, loadTensorFloats } from '../../src/gguf/index.ts';
@@ -16,19 +15,18 @@ import { checkLoadFaults } from '../support/load-faults.ts';
 import { checkPools } from '../support/load-pools.ts';
 import { NO_SOFTWARE_GPU, openSoftwareGpu } from '../support/software-gpu.ts';
 import { tinyBytes } from '../support/tiny-model.ts';
-import { watchedGpu } from '../support/watched-gpu.ts';
 import { WatchedSource } from '../support/watched-source.ts';
 
 const bytes = await tinyBytes('Q8_0');
 
-/** Buffers that the host maps: the ring's slots, results on their way back. */
-const MAPPABLE = BUFFER_USAGE.mapRead | BUFFER_USAGE.mapWrite;
+/** A row a step: a driver on the CPU takes seconds over a model's kernels, and again for steps of several. */
+const SMALL = { context: 32, batch: 1 } as const;
 
 /** What a model generates, twice, and its weights' memory. The device ends with it, unless a shared memory holds it. */
 async function generated(options: ModelOptions, device: Device, sharedMemory?: SharedDeviceMemory) {
   const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
   const parts = { gguf, device, sharedMemory, architectures: ALL_ARCHITECTURES };
-  await using model = await LanguageModel.open(parts, { context: 32, batch: 2, ...options });
+  await using model = await LanguageModel.open(parts, { ...SMALL, ...options });
   const texts: number[][] = [];
   for (let round = 0; round < 2; round++) {
     model.reset();
@@ -91,47 +89,25 @@ describe('loading on WebGPU', { skip: NO_SOFTWARE_GPU }, () => {
   });
 
   test('whatever cannot be created, nothing stays behind and a second load works', async () => {
-    // Every creation of an eager load, tests/full/ has.
-    await checkFailedCreations(device, { load: 'eager', step: 4 });
-    await checkFailedCreations(device, { load: 'background', step: 7 });
+    // Every creation, tests/full/ has.
+    await checkFailedCreations(device, { load: 'eager', step: 11 });
+    await checkFailedCreations(device, { load: 'background', step: 17 });
   });
 
-  for (const weights of ['blocks', 'f32'] as const) {
-    test(`buffers are created once, as they were planned: weights as ${weights}`, async () => {
-      const { gpu, buffers, calls } = await watchedGpu();
-      const watched = await openWebGpuDevice({ gpu });
-      const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
-      const parts = { gguf, device: watched, architectures: ALL_ARCHITECTURES };
-      const options = { context: 64, batch: 2, load: 'lazy', weights } as const;
-      await using model = await LanguageModel.open(parts, options);
-      await model.plan.preloadAll();
-      const { fit } = model;
-      const own = [...buffers].filter(({ usage }) => (usage & MAPPABLE) === 0);
-      const taken = own.reduce((sum, { size }) => sum + size, 0);
-      const { streams, slotBytes } = fit.loader;
-      const waiting = weights === 'blocks' ? watched.memoryRules.waiting(streams, slotBytes) : [];
-      const planned = fit.weights + fit.cache + fit.scratch + totalOf(waiting);
-      assert.ok(model.plan.fit().margin < fit.margin, 'what is taken once is planned once');
-      assert.equal(calls.get('createBuffer'), buffers.size, 'no buffer gave way to another');
-      assert.ok(Math.abs(taken - planned) <= 0.02 * planned, `${taken} bytes, ${planned} planned`);
-    });
-  }
-
+  // The last, because the device is gone with it.
   test('a device that is lost while weights are loaded: a typed error, all released', async () => {
-    const lost = await openSoftwareGpu();
     const source = new WatchedSource(bytes);
-    const parts = { gguf: await GgufFile.open(source), device: lost, architectures: ALL_ARCHITECTURES };
+    const parts = { gguf: await GgufFile.open(source), device, architectures: ALL_ARCHITECTURES };
     const { reads } = source;
     source.onRead = () => {
-      if (source.reads === reads + 10) lost.lose();
+      if (source.reads === reads + 10) device.lose();
     };
     const life = async () => {
-      await using model = await LanguageModel.open(parts, { context: 32, batch: 2 });
+      await using model = await LanguageModel.open(parts, SMALL);
       await model.generate([1, 40, 41], { temperature: 0, maxTokens: 2, ignoreEnd: true }).text();
     };
     await assert.rejects(life(), (error) => isRocmforgeError(error, 'DEVICE_LOST'));
-    await lost[Symbol.asyncDispose]();
-    assert.equal(lost.liveObjects(), 0);
+    assert.equal(device.liveObjects(), 0);
   });
 });
 
@@ -140,7 +116,7 @@ async function checkSharing(device: Device): Promise<void> {
   const open = async (sharedMemory: SharedDeviceMemory) => {
     const gguf = await GgufFile.open(new MemorySource(bytes, 'tiny.gguf'));
     const parts = { gguf, device, sharedMemory, architectures: ALL_ARCHITECTURES };
-    return LanguageModel.open(parts, { context: 32, batch: 2 });
+    return LanguageModel.open(parts, SMALL);
   };
   const say = (model: LanguageModel) =>
     model.generate([1, 40, 41], { temperature: 0, maxTokens: 3, ignoreEnd: true }).text();

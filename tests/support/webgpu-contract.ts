@@ -1,0 +1,64 @@
+import { chooseTarget, type GpuTarget } from '../../src/devices/webgpu/gpu-target.ts';
+import type { KernelModule } from '../../src/devices/webgpu/launching/kernel-module.ts';
+import { moduleText } from '../../src/devices/webgpu/launching/kernel-module.ts';
+import { lowerGraph } from '../../src/devices/webgpu/lowering/lower-graph.ts';
+import { openDawn } from '../../src/node/open-webgpu.ts';
+import { ALL_CASES, PACKING_CASES } from './contract/cases/index.ts';
+import { ISOLATION_CASES } from './contract/isolation.ts';
+import type { OpCase } from './contract/op-case.ts';
+import { testName } from './contract/operators.ts';
+import { caseGraph } from './hip-cuda/lowered-modules.ts';
+
+/** What a module is but for the sizes that it is compiled for: whether a size is zero may decide what it does. */
+function kindOf({ name, texts, constants }: KernelModule): string {
+  const sizeless = Object.entries(constants).map(([key, value]) => [
+    key,
+    typeof value === 'number' ? value > 0 : value,
+  ]);
+  return JSON.stringify([name, texts, sizeless]);
+}
+
+function textOf(module: KernelModule): string {
+  return moduleText(
+    module,
+    module.parameters.map(({ access }) => access),
+  );
+}
+
+/**
+ * Picks the tests of the device contract for a GPU in software, whose driver takes longer over a kernel's text than over
+ * running it: of the operators' cases those in which there is a kernel that no other case has, whatever its sizes, and those
+ * that run kernels which are there already. The whole contract is in `test:full`.
+ */
+export async function everyKernelOnce(): Promise<(test: string) => boolean> {
+  const gpu = await openDawn();
+  const adapter = await gpu.requestAdapter();
+  if (!adapter) throw new Error('there is no adapter');
+  const { target } = chooseTarget(adapter, gpu.wgslLanguageFeatures ?? new Set(), { without: [] });
+  const leftOut = new Set(casesOfKnownKernels(target).map(testName));
+  return (test) => !leftOut.has(test);
+}
+
+/** The cases that compile kernels which differ by their sizes only from what other cases, all packing's among them, compile. */
+function casesOfKnownKernels(target: GpuTarget): OpCase[] {
+  const texts = new Set<string>();
+  const kinds = new Set<string>();
+  const operators = new Set<OpCase['op']>();
+  const compile = (modules: readonly KernelModule[]) => {
+    for (const module of modules) {
+      texts.add(textOf(module));
+      kinds.add(kindOf(module));
+    }
+  };
+  const modulesOf = (of: OpCase) => lowerGraph(caseGraph(of), target).templates.map(({ module }) => module);
+  for (const of of [...PACKING_CASES, ...ISOLATION_CASES]) compile(modulesOf(of));
+  return ALL_CASES.filter((of) => {
+    const modules = modulesOf(of);
+    const isFirst = !operators.has(of.op);
+    operators.add(of.op);
+    const isNew = modules.some((module) => !kinds.has(kindOf(module)));
+    if (!isFirst && !isNew && modules.some((module) => !texts.has(textOf(module)))) return true;
+    compile(modules);
+    return false;
+  });
+}

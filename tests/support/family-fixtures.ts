@@ -52,6 +52,62 @@ export const FAMILY_FIXTURES: readonly FamilyFixture[] = [
   ...['granitemoe', 'ernie4_5-moe'].map((name) => ({ name, architecture: name, sizes: { experts: 4 } })),
 ];
 
+const OTHERS_OPERATORS = [
+  'llama',
+  'qwen2',
+  'qwen2moe',
+  'qwen3',
+  'chatglm',
+  'glm4',
+  'gemma2',
+  'olmo2',
+  'starcoder2',
+  'bert',
+  'granitemoe',
+  'smollm3',
+  'olmoe',
+  'cohere2',
+  'exaone4',
+  'ernie4_5',
+  'ernie4_5-moe',
+  'hunyuan-moe',
+  'seed_oss',
+  'minimax-m2',
+  'gemma',
+  'arcee',
+  'internlm2',
+  'minicpm',
+  'stablelm',
+  'phi2',
+  'gptneox',
+  'falcon',
+  'nemotron',
+  'dots1',
+  'deepseek',
+  'bailingmoe2',
+  'plamo',
+  'qwen3vl',
+  'qwen3vlmoe',
+  'qwen2vl',
+  'exaone',
+  'exaone-moe',
+  'cohere2moe',
+  'hy_v3',
+  'bailingmoe',
+  'starcoder',
+  'codeshell',
+  'orion',
+  'qwen',
+  'xverse',
+  'pangu-embedded',
+  'jina-bert-v3',
+];
+
+/** True for families whose operators others have, between them: where compiling a model's kernels takes long, others stand for them. */
+export function hasOthersOperators({ name }: FamilyFixture): boolean {
+  return OTHERS_OPERATORS.includes(name);
+}
+
 /** Where a fixture's model and golden lie. */
 export function familyPaths({ name }: FamilyFixture): { model: string; golden: string } {
   return { model: fixture(`families/${name}.gguf`), golden: fixture(`families/${name}.forced.jsonl`) };

@@ -1,0 +1,3 @@
+import { testOtherEmulatedFamilies } from '../support/hip-cuda/emulated-goldens.ts';
+
+await testOtherEmulatedFamilies('gfx942');

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { dirname, join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { buildEmulator, findCompiler } from '../emulator/build-emulator.ts';
+import { type CliResult, startCliIn } from '../run-cli.ts';
+
+const compiler = findCompiler();
+
+/** Why no driver can be emulated here, or false. */
+export const NO_EMULATOR: string | false = 'reason' in compiler ? compiler.reason : false;
+
+/** Runs the bin to its good end on a machine whose loader finds the emulated driver and compiler. */
+export async function runWithGpu(t: TestContext, ...args: readonly string[]): Promise<CliResult> {
+  assert.ok('command' in compiler);
+  const folder = dirname((await buildEmulator(compiler.command)).hip);
+  const env = {
+    ...process.env,
+    LD_LIBRARY_PATH: folder,
+    XDG_CACHE_HOME: join(folder, 'cache'),
+    EMULATOR_TARGET: 'gfx1100',
+  };
+  const { process: process_, result } = startCliIn(t, env, args);
+  process_.stdin.end();
+  const ended = await result;
+  assert.equal(ended.code, 0, ended.stderr);
+  return ended;
+}

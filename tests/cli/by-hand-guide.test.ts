@@ -25,9 +25,9 @@ test('the examples of the guide to working by hand compile strictly and run', as
   const folder = folderInPackage(t);
   writeFileSync(join(folder, 'model.gguf'), await tinyBytes('Q8_0'));
   const printed: string[] = [];
-  for (const [i, example] of examples.entries()) {
-    writeFileSync(join(folder, `example${i}.mts`), example);
-    await compileStrictly(join(folder, `example${i}.mts`));
+  for (const [i, example] of examples.entries()) writeFileSync(join(folder, `example${i}.mts`), example);
+  await compileStrictly(...examples.map((_, i) => join(folder, `example${i}.mts`)));
+  for (const i of examples.keys()) {
     printed.push((await run(process.execPath, [`example${i}.mjs`], { cwd: folder })).stdout);
   }
   const [layers = '', streams = '', gpu = '', sampling = ''] = printed;

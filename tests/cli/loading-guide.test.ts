@@ -17,9 +17,9 @@ test('the examples of the guide to loading compile strictly and run', async (t) 
   const model = await tinyBytes('Q8_0');
   for (const name of ['model', 'small', 'large']) writeFileSync(join(folder, `${name}.gguf`), model);
   const printed: string[] = [];
-  for (const [i, example] of examples.entries()) {
-    writeFileSync(join(folder, `example${i}.mts`), example);
-    await compileStrictly(join(folder, `example${i}.mts`));
+  for (const [i, example] of examples.entries()) writeFileSync(join(folder, `example${i}.mts`), example);
+  await compileStrictly(...examples.map((_, i) => join(folder, `example${i}.mts`)));
+  for (const i of examples.keys()) {
     printed.push((await run(process.execPath, [`example${i}.mjs`], { cwd: folder })).stdout);
   }
   const [shared = '', byHand = ''] = printed;

@@ -55,7 +55,7 @@ async function answer(path: string, body: object): Promise<string> {
 const FORMS: readonly (readonly [object, (text: string) => void])[] = [
   [{ response_format: { type: 'json_schema', json_schema: { name: 'a', schema: SCHEMA } } }, isPerson],
   [{ response_format: { type: 'json_object', schema: SCHEMA } }, isPerson],
-  [{ response_format: { type: 'json_object' } }, isObject],
+  [{ response_format: { type: 'json_object' }, max_tokens: 40 }, isObject],
   [{ json_schema: SCHEMA }, isPerson],
   [{ guided_json: SCHEMA }, isPerson],
   [{ guided_json: JSON.stringify(SCHEMA) }, isPerson],
@@ -64,7 +64,7 @@ const FORMS: readonly (readonly [object, (text: string) => void])[] = [
   [{ guided_grammar: GBNF, max_tokens: 20 }, isNested],
   [{ grammar: GBNF, max_tokens: 20 }, isNested],
   [{ structured_outputs: { json: SCHEMA } }, isPerson],
-  [{ structured_outputs: { json_object: true } }, isObject],
+  [{ structured_outputs: { json_object: true }, max_tokens: 40 }, isObject],
   [{ structured_outputs: { regex: '[0-9]{3}-[0-9]{4}' } }, isNumber],
   [{ structured_outputs: { choice: ['yes', 'no'] } }, isChoice],
   [{ structured_outputs: { grammar: GBNF }, max_tokens: 20 }, isNested],

@@ -18,10 +18,10 @@ export function examplesIn(page: string, language: string): string[] {
   return Array.from(blocks, ([, code = '']) => code);
 }
 
-/** Compiles a file to JavaScript beside it. Rejects with what the compiler says. */
-export async function compileStrictly(file: string): Promise<void> {
+/** Compiles files to JavaScript beside them, all by one compiler. Rejects with what it says. */
+export async function compileStrictly(...files: readonly string[]): Promise<void> {
   const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc');
-  await run(process.execPath, [tsc, ...OPTIONS.split(' '), file], { cwd: PROJECT_ROOT });
+  await run(process.execPath, [tsc, ...OPTIONS.split(' '), ...files], { cwd: PROJECT_ROOT });
 }
 
 /** A folder from which the package finds itself by name. */

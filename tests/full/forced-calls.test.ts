@@ -1,0 +1,3 @@
+import { testForcedCalls } from '../support/forced-calls.ts';
+
+testForcedCalls([2, 3, 4, 5]);

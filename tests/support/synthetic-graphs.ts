@@ -32,8 +32,9 @@ export async function syntheticModel(
   const source = new MemorySource(new Uint8Array(0), 'nothing');
   const tensors = plan.tensors.map(({ name, format: planned, shape: plannedShape }): TensorInfo => {
     const stored = name.endsWith('attn_v.weight') ? values : planned;
-    const ofVocabulary = /^(token_embd|output)\.weight$/.test(name);
-    const dimensions = ofVocabulary ? [shape.width, shape.vocabulary] : plannedShape;
+    const ofVocabulary = /^(token_embd|output)\.(weight|bias)$/.exec(name);
+    const row = ofVocabulary?.[2] === 'weight' ? [shape.width] : [];
+    const dimensions = ofVocabulary ? [...row, shape.vocabulary] : plannedShape;
     const elementCount = dimensions.reduce((product, count) => product * count, 1);
     const byteLength = (elementCount / stored.blockElements) * stored.blockBytes;
     return { name, format: stored, shape: dimensions, elementCount, byteLength, offset: 0, source };

@@ -93,6 +93,9 @@ test('finite languages are listed', () => {
   assert.deepEqual(languages.texts(both(text('a'), text('b')), 1), []);
   assert.equal(languages.texts(repeat(letters, 0, Infinity), 1000), undefined);
   assert.equal(languages.texts(letters, 25), undefined);
+  // What is searched is paid by its length, not by the square of it.
+  const long = repeat(text('a'.repeat(50)), 0, Infinity);
+  assert.equal(new RegularLanguages(new Fuel('test', { units: 100_000 })).texts(long, 200), undefined);
 });
 
 test('counts stay counts', () => {

@@ -8,6 +8,8 @@ import type { Regex } from './regex.ts';
 import { bytesOf, RegexCompiler } from './regex-compiler.ts';
 import { WordLists } from './word-lists.ts';
 
+const MOST_STEPS = 2 ** 16;
+
 /**
  * Regular languages of one table, with what can be asked about them. Every question spends the fuel that was given with it and
  * throws `GRAMMAR_TOO_COSTLY` when that is used up.
@@ -18,6 +20,8 @@ export class RegularLanguages {
   readonly liveness: Liveness;
   readonly compiler: RegexCompiler;
   readonly words: WordLists;
+  /** By language and byte, what follows: names are matched by the thousand, and begin alike. */
+  readonly #steps = new Map<number, Language>();
 
   constructor(fuel: Fuel) {
     this.languages = new Languages(fuel);
@@ -42,13 +46,24 @@ export class RegularLanguages {
 
   /** True when the whole text matches. */
   matches(regex: Regex, text: string): boolean {
-    const { languages, derivatives } = this;
+    const { languages } = this;
     let language = this.compiler.compile(regex);
     for (const byte of bytesOf(text)) {
-      language = derivatives.derive(language, byte);
+      language = this.#step(language, byte);
       if (language === languages.never) return false;
     }
     return languages.isNullable(language);
+  }
+
+  #step(language: Language, byte: number): Language {
+    const key = language * 256 + byte;
+    let next = this.#steps.get(key);
+    if (next === undefined) {
+      next = this.derivatives.derive(language, byte);
+      if (this.#steps.size >= MOST_STEPS) this.#steps.clear();
+      this.#steps.set(key, next);
+    }
+    return next;
   }
 
   /** All texts of a language that has at most `most`, in the order of their bytes; undefined for one that has more. */

@@ -1,6 +1,6 @@
 import { invalid, refuse } from './options.ts';
 import { type Json, type JsonObject, isArray, isObject, pointerTo } from './json-value.ts';
-import { subschemasOf } from './subschemas.ts';
+import { forEachSubschema } from './subschemas.ts';
 
 /** A schema at its place. */
 export interface SchemaNode {
@@ -153,9 +153,9 @@ export class SchemaDocument {
       if (this.#nodes.has(at.value)) continue;
       const node = this.#register(at.value, at.pointer, at.base);
       first ??= node;
-      for (const [steps, inner] of subschemasOf(at.value)) {
-        open.push({ value: inner, pointer: steps.reduce(pointerTo, node.pointer), base: node.base });
-      }
+      forEachSubschema(at.value, node.pointer, (inner, place) =>
+        open.push({ value: inner, pointer: place, base: node.base }),
+      );
     }
     return first ?? this.constant(true);
   }

@@ -112,8 +112,32 @@ export class ObjectRules {
     return { chains, free: [...this.#members.keys()].filter((name) => !placed.has(name)) };
   }
 
+  /** What stands behind the first member of objects of which nothing but their members is said, and its value. */
+  behind(first: string): Rule {
+    this.#collect();
+    this.#members.delete(first);
+    this.#required.delete(first);
+    const { spacing } = this.#writer;
+    const close = terminal(spacing.close('}'));
+    const some = this.#some([...this.#members.keys()], { min: 0, max: Infinity });
+    const more = inOrder(terminal(spacing.comma), some, close);
+    const whole = oneOf(this.#required.size === 0 ? close : NO_RULE, more);
+    return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
+  }
+
   /** Members in one order, and behind them others. */
-  #ordered(names: readonly string[], { min, max }: { min: number; max: number }): Rule {
+  #ordered(names: readonly string[], counts: { min: number; max: number }): Rule {
+    const { spacing } = this.#writer;
+    const empty = counts.min === 0 && this.#required.size === 0 ? terminal(text('}')) : NO_RULE;
+    const whole = inOrder(
+      terminal(spacing.open('{')),
+      oneOf(empty, inOrder(this.#some(names, counts), terminal(spacing.close('}')))),
+    );
+    return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
+  }
+
+  /** One or more members, as many as the counts say. */
+  #some(names: readonly string[], { min, max }: { min: number; max: number }): Rule {
     const { spacing } = this.#writer;
     const colon = terminal(spacing.colon);
     const values = new Map<Rule, Rule>();
@@ -129,16 +153,9 @@ export class ObjectRules {
     }));
     const another = this.#another();
     const other = another === NO_RULE ? undefined : another;
-    const empty = min === 0 && this.#required.size === 0 ? terminal(text('}')) : NO_RULE;
-    const some: Rule =
-      max === 0 || (names.length === 0 && !other)
-        ? NO_RULE
-        : { kind: 'members', members, other, separator: terminal(spacing.comma), min, max };
-    const whole = inOrder(
-      terminal(spacing.open('{')),
-      oneOf(empty, inOrder(some, terminal(spacing.close('}')))),
-    );
-    return this.#cells.length > 0 ? { kind: 'scope', part: whole } : whole;
+    return max === 0 || (names.length === 0 && !other)
+      ? NO_RULE
+      : { kind: 'members', members, other, separator: terminal(spacing.comma), min, max };
   }
 
   #write(states: ReturnType<MemberStates['explore']> & object): Rule {

@@ -9,8 +9,9 @@ import { PlainSchemas } from './plain.ts';
 import type { RuleWriter } from './rule-writer.ts';
 import { inOrder, NOTHING_MORE, oneOf, reference, terminal } from './rules.ts';
 import { ScalarRegexes } from './scalars.ts';
-import type { Term, Values } from './shapes.ts';
+import type { Objects, Term, Values } from './shapes.ts';
 import type { Spacing } from './spacing.ts';
+import { taggedObjects, taggedRule } from './tagged-objects.ts';
 
 /** What all grammars of a schema share: that of its root, and those of the terms that are written later. */
 export class SchemaRules {
@@ -19,7 +20,7 @@ export class SchemaRules {
   readonly scalars = new ScalarRegexes();
   readonly #plain: PlainSchemas;
   readonly #laters = new Map<string, Rule>();
-  readonly #scalars = new Map<Regex, Rule>();
+  readonly #scalars = new Map<string, Rule>();
 
   constructor(expander: Expander, spacing: Spacing) {
     this.expander = expander;
@@ -36,35 +37,36 @@ export class SchemaRules {
     if (rule) return rule;
     const kind = this.#plain.kindOf(term);
     if (!kind) return undefined;
-    rule = kind === 'scalar' ? this.#laterScalar(term) : once(() => this.#write(term));
+    rule = kind === 'scalar' ? this.#laterScalar(term) : this.written((writer) => writer.grammar(term));
     this.#laters.set(term.key, rule);
     return rule;
   }
 
   /** Scalars that are alike are one, by whichever terms. */
   #laterScalar(term: Term): Rule {
-    const regex = this.scalars.of(this.expander.values(term), false, this.expander.fuel);
-    let rule = this.#scalars.get(regex);
-    if (!rule) {
-      rule = once(() => ({ root: 'root', rules: new Map([['root', terminal(regex)]]) }));
-      this.#scalars.set(regex, rule);
-    }
+    const key = this.scalars.keyOf(this.expander.values(term));
+    const rule = this.#scalars.get(key) ?? this.written((writer) => writer.grammar(term));
+    this.#scalars.set(key, rule);
     return rule;
   }
 
-  /** The work is as bounded as what a plain schema may say in one place. */
-  #write(term: Term): Grammar {
-    this.expander.refuel(new Fuel('a part of the schema', { units: PLAIN_UNITS }));
-    return new Emitter(this).grammar(term);
+  /** A rule that is written when a text comes to it, once: work as bounded as what a plain schema may say in one place. */
+  written(write: (writer: Emitter) => Grammar): Rule {
+    let grammar: Grammar | undefined;
+    const make = (): Grammar => {
+      this.expander.refuel(new Fuel('a part of the schema', { units: PLAIN_UNITS }));
+      return write(new Emitter(this));
+    };
+    return { kind: 'later', grammar: () => (grammar ??= make()) };
+  }
+
+  /** True for a term that `later` takes. */
+  isPlain(term: Term): boolean {
+    return this.#plain.kindOf(term) !== undefined;
   }
 }
 
 const PLAIN_UNITS = 250_000;
-
-function once(make: () => Grammar): Rule {
-  let grammar: Grammar | undefined;
-  return { kind: 'later', grammar: () => (grammar ??= make()) };
-}
 
 /** Writes the rules of terms, each once: a schema that refers to itself becomes a rule that does. */
 export class Emitter implements RuleWriter {
@@ -99,7 +101,12 @@ export class Emitter implements RuleWriter {
 
   /** The grammar of what satisfies a term. */
   grammar(term: Term, around: Rule = NOTHING_MORE): Grammar {
-    this.define('root', inOrder(around, this.#ownRule(term), around));
+    return this.#whole(inOrder(around, this.#ownRule(term), around));
+  }
+
+  /** A grammar with this root, and all that it names. */
+  #whole(root: Rule): Grammar {
+    this.define('root', root);
     for (let next = this.#open.pop(); next; next = this.#open.pop()) {
       const { name, term: of } = next;
       const values = this.expander.values(of);
@@ -108,12 +115,23 @@ export class Emitter implements RuleWriter {
         name,
         oneOf(
           terminal(this.scalars(values)),
-          ...objects.map((set, at) => new ObjectRules(set, `${name}.o${at}`, this).rule()),
+          ...this.#objects(objects, name),
           ...arrays.map((set, at) => new ArrayRules(set, `${name}.a${at}`, this).rule()),
         ),
       );
     }
     return { root: 'root', rules: this.#rules };
+  }
+
+  /** Those that a member tells apart are told apart by it, and written when it was read. */
+  #objects(sets: readonly Objects[], name: string): Rule[] {
+    const isPlain = (term: Term): boolean => this.#shared.isPlain(term);
+    const { tag, tagged, others } = taggedObjects(sets, this.expander, isPlain);
+    const rules = others.map((set, at) => new ObjectRules(set, `${name}.o${at}`, this).rule());
+    if (tag === undefined) return rules;
+    const behind = (set: Objects): Rule =>
+      this.#shared.written((writer) => writer.#whole(new ObjectRules(set, 'o', writer).behind(tag)));
+    return [...rules, taggedRule(tag, tagged, behind, this.spacing)];
   }
 
   /** What stands for a term in other rules. */

@@ -33,35 +33,43 @@ export function pointerTo(pointer: string, step: string | number): string {
 export function copyJson(value: unknown): Json {
   let values = 0;
   let characters = 0;
-  const text = (of: string, pointer: string): string => {
+  /** The steps to where it is; as a pointer only where something is wrong. */
+  const path: (string | number)[] = [];
+  const refuse = (reason: string): never => invalid(path.reduce(pointerTo, ''), reason);
+  const text = (of: string): string => {
     characters += of.length;
-    if (characters > MOST_CHARACTERS)
-      invalid(pointer, `the schema is longer than ${MOST_CHARACTERS} characters`);
-    if (/\p{Surrogate}/u.test(of)) invalid(pointer, 'a text has half of a surrogate pair');
+    if (characters > MOST_CHARACTERS) refuse(`the schema is longer than ${MOST_CHARACTERS} characters`);
+    if (/\p{Surrogate}/u.test(of)) refuse('a text has half of a surrogate pair');
     return of;
   };
-  const copy = (of: unknown, pointer: string, depth: number): Json => {
-    if (++values > MOST_VALUES) invalid(pointer, `the schema has more than ${MOST_VALUES} values`);
+  const part = (of: unknown, step: string | number): Json => {
+    path.push(step);
+    const copied = copy(of);
+    path.pop();
+    return copied;
+  };
+  const copy = (of: unknown): Json => {
+    if (++values > MOST_VALUES) refuse(`the schema has more than ${MOST_VALUES} values`);
     if (of === null || typeof of === 'boolean') return of;
-    if (typeof of === 'string') return text(of, pointer);
+    if (typeof of === 'string') return text(of);
     if (typeof of === 'number') {
-      return Number.isFinite(of) ? of : invalid(pointer, `found ${of}, expected a number of JSON`);
+      return Number.isFinite(of) ? of : refuse(`found ${of}, expected a number of JSON`);
     }
-    if (typeof of !== 'object') return invalid(pointer, `found a ${typeof of}, expected a value of JSON`);
-    if (depth === DEEPEST) invalid(pointer, `the schema is nested more than ${DEEPEST} deep`);
-    if (Array.isArray(of)) return of.map((item, at) => copy(item, pointerTo(pointer, at), depth + 1));
+    if (typeof of !== 'object') return refuse(`found a ${typeof of}, expected a value of JSON`);
+    if (path.length === DEEPEST) refuse(`the schema is nested more than ${DEEPEST} deep`);
+    if (Array.isArray(of)) return of.map(part);
     const prototype: unknown = Object.getPrototypeOf(of);
     if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-      invalid(pointer, 'found an object of a class, expected a value of JSON');
+      refuse('found an object of a class, expected a value of JSON');
     }
     const members = new Map<string, Json>();
-    for (const [name, member] of Object.entries(of)) {
-      if (member !== undefined)
-        members.set(text(name, pointer), copy(member, pointerTo(pointer, name), depth + 1));
+    for (const name of Object.keys(of)) {
+      const member: unknown = (of as Readonly<Record<string, unknown>>)[name];
+      if (member !== undefined) members.set(text(name), part(member, name));
     }
     return members;
   };
-  return copy(value, '', 0);
+  return copy(value);
 }
 
 /** True where two JSON values are equal as JSON Schema has it: numbers by value, members in any order. */

@@ -39,38 +39,35 @@ const FAR = 1e15;
 const MOST_REMAINDERS = 10_000n;
 const LONGEST_PATTERN = 512;
 
-/** Keywords that plain schemas have, by what they are read together with. */
-const FAMILIES: ReadonlyMap<string, string> = new Map([
-  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'].map(
-    (word) => [word, 'numbers'] as const,
-  ),
-  ...['minLength', 'maxLength', 'pattern', 'format'].map((word) => [word, 'strings'] as const),
-  ...['prefixItems', 'items', 'minItems', 'maxItems'].map((word) => [word, 'arrays'] as const),
-  ...['properties', 'required', 'additionalProperties'].map((word) => [word, 'objects'] as const),
-  ...['type', 'enum', 'const', '$ref', 'allOf', 'anyOf'].map((word) => [word, word] as const),
-]);
+/** Keywords that are read together. */
+interface Family {
+  readonly read: Reader;
+  readonly keywords: readonly string[];
+  /** With what it may stand: all others where nothing is said. */
+  readonly beside?: readonly string[];
+}
 
-const READERS: ReadonlyMap<string, Reader> = new Map([
-  ['type', readType],
-  ['numbers', readNumbers],
-  ['strings', readStrings],
-  ['arrays', readArrays],
-  ['objects', readObjects],
-  ['enum', (of) => readValues(of, of.schema.get('enum'))],
-  ['const', (of) => readValues(of, [of.schema.get('const') ?? null])],
-  ['$ref', readReference],
-  ['allOf', (of) => readInPlace(of, of.schema.get('allOf'), 1)],
-  ['anyOf', (of) => readInPlace(of, of.schema.get('anyOf'), Infinity)],
-]);
-
-/** With these, nothing else says anything but `type` beside values. */
-const ALONE: ReadonlyMap<string, readonly string[]> = new Map([
-  ['enum', ['type']],
-  ['const', ['type']],
-  ['$ref', []],
-  ['allOf', []],
-  ['anyOf', []],
-]);
+const FAMILIES: ReadonlyMap<string, Family> = new Map(
+  [
+    { read: readType, keywords: ['type'] },
+    { read: readReference, keywords: ['$ref'], beside: [] },
+    {
+      read: readNumbers,
+      keywords: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+    },
+    { read: readStrings, keywords: ['minLength', 'maxLength', 'pattern', 'format'] },
+    { read: readArrays, keywords: ['prefixItems', 'items', 'minItems', 'maxItems'] },
+    { read: readObjects, keywords: ['properties', 'required', 'additionalProperties'] },
+    { read: (of: Reading) => readValues(of, of.schema.get('enum')), keywords: ['enum'], beside: ['type'] },
+    {
+      read: (of: Reading) => readValues(of, [of.schema.get('const') ?? null]),
+      keywords: ['const'],
+      beside: ['type'],
+    },
+    { read: (of: Reading) => readInPlace(of, 'allOf', 1), keywords: ['allOf'], beside: [] },
+    { read: (of: Reading) => readInPlace(of, 'anyOf', Infinity), keywords: ['anyOf'], beside: [] },
+  ].flatMap((family) => family.keywords.map((word) => [word, family] as const)),
+);
 
 /**
  * Looks at the keywords of a schema: types, bounds, members and items, lists of scalars, references and alternatives are plain, as
@@ -79,21 +76,20 @@ const ALONE: ReadonlyMap<string, readonly string[]> = new Map([
 export function plainDraft(node: SchemaNode, expander: Expander): PlainDraft | undefined {
   const { value } = node;
   if (!isObject(value)) return undefined;
-  const families = new Set<string>();
+  const families: Family[] = [];
   for (const keyword of value.keys()) {
     const family = FAMILIES.get(keyword);
-    if (family !== undefined) families.add(family);
-    else if (!saysNothing(keyword)) return undefined;
+    if (family === undefined) {
+      if (!saysNothing(keyword)) return undefined;
+    } else if (!families.includes(family)) families.push(family);
   }
-  for (const family of families) {
-    const beside = ALONE.get(family);
-    if (beside && ![...families].every((other) => other === family || beside.includes(other)))
-      return undefined;
-  }
+  const mayStand = ({ beside }: Family, other: Family): boolean =>
+    beside === undefined || beside.includes(other.keywords[0] as string);
+  if (families.some((one) => families.some((other) => other !== one && !mayStand(one, other))))
+    return undefined;
   const parts = { required: [], inPlace: [], optional: [] };
   const reading: Reading = { node, schema: value, expander, ...parts, weight: 1, depth: 0, isScalar: false };
-  for (const family of families) if (!READERS.get(family)?.(reading)) return undefined;
-  return reading;
+  return families.every((family) => family.read(reading)) ? reading : undefined;
 }
 
 function readType(of: Reading): boolean {
@@ -207,8 +203,9 @@ function readReference(of: Reading): boolean {
   return target !== undefined && addInPlace(of, target);
 }
 
-function readInPlace(of: Reading, schemas: Json | undefined, most: number): boolean {
-  const { node, expander } = of;
+function readInPlace(of: Reading, keyword: string, most: number): boolean {
+  const { node, expander, schema: own } = of;
+  const schemas = own.get(keyword);
   if (!isArray(schemas) || schemas.length === 0 || schemas.length > most) return false;
   of.isScalar = true;
   return schemas.every(

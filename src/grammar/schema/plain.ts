@@ -3,8 +3,8 @@ import { type PlainDraft, plainDraft } from './plain-draft.ts';
 import type { SchemaNode } from './document.ts';
 import type { Term } from './shapes.ts';
 
-/** More than this is written at once, when the schema is read: what is written while a text waits is to be short. */
-const MOST_WEIGHT = 4000;
+/** What says more is written at once, when the schema is read: what is written while a text waits is to be short. */
+export const MOST_WEIGHT = 4000;
 const MOST_IN_PLACE = 64;
 
 /**
@@ -34,21 +34,17 @@ export class PlainSchemas {
   #settle(first: SchemaNode): void {
     const drafts = this.#read(first);
     const settled = this.#settled(drafts.values());
-    const users = new Map<SchemaNode, SchemaNode[]>();
     const rejected = new Set<SchemaNode>();
     for (const [node, draft] of drafts) {
       if (!settled.has(node)) rejected.add(node);
-      for (const other of [...(draft?.required ?? []), ...(draft?.optional ?? [])]) {
-        add(users, other, node);
-        if (!drafts.has(other) && !this.#known.get(other)) rejected.add(other);
-      }
+      for (const other of draft?.optional ?? [])
+        if (!drafts.has(other) && !this.#known.get(other)) rejected.add(node);
     }
-    // Grows while it is walked through.
-    for (const node of rejected) for (const user of users.get(node) ?? []) rejected.add(user);
+    if (rejected.size > 0) withUsers(rejected, drafts);
     for (const [node, draft] of drafts) this.#known.set(node, rejected.has(node) ? undefined : draft);
   }
 
-  #read(first: SchemaNode): Map<SchemaNode, PlainDraft | undefined> {
+  #read(first: SchemaNode): Drafts {
     const drafts = new Map<SchemaNode, PlainDraft | undefined>();
     const open = [first];
     for (let node = open.pop(); node; node = open.pop()) {
@@ -56,22 +52,28 @@ export class PlainSchemas {
       this.#expander.fuel.spend(1);
       const draft = plainDraft(node, this.#expander);
       drafts.set(node, draft);
-      if (draft) open.push(...draft.required, ...draft.optional);
+      if (!draft) continue;
+      for (const other of draft.required) open.push(other);
+      for (const other of draft.optional) open.push(other);
     }
     return drafts;
   }
 
   /** The schemas of which all is known that a value of theirs has to have: what would have to hold itself is never among them. */
-  #settled(drafts: Iterable<PlainDraft | undefined>): Set<SchemaNode> {
+  #settled(drafts: Iterable<PlainDraft | undefined>): ReadonlySet<SchemaNode> {
     const waiting = new Map<SchemaNode, PlainDraft[]>();
     const missing = new Map<PlainDraft, number>();
     const ready: PlainDraft[] = [];
     for (const draft of drafts) {
       if (!draft) continue;
-      const open = draft.required.filter((other) => !this.#known.get(other));
-      for (const other of open) add(waiting, other, draft);
-      missing.set(draft, open.length);
-      if (open.length === 0) ready.push(draft);
+      let open = 0;
+      for (const other of draft.required) {
+        if (this.#known.get(other)) continue;
+        add(waiting, other, draft);
+        open++;
+      }
+      if (open > 0) missing.set(draft, open);
+      else ready.push(draft);
     }
     const settled = new Map<SchemaNode, PlainDraft>();
     for (let draft = ready.pop(); draft; draft = ready.pop()) {
@@ -86,6 +88,19 @@ export class PlainSchemas {
     }
     return new Set(settled.keys());
   }
+}
+
+type Drafts = ReadonlyMap<SchemaNode, PlainDraft | undefined>;
+
+/** Adds all from which one of the schemas can be reached. */
+function withUsers(schemas: Set<SchemaNode>, drafts: Drafts): void {
+  const users = new Map<SchemaNode, SchemaNode[]>();
+  for (const [node, draft] of drafts) {
+    for (const other of draft?.required ?? []) add(users, other, node);
+    for (const other of draft?.optional ?? []) add(users, other, node);
+  }
+  // Grows while it is walked through.
+  for (const schema of schemas) for (const user of users.get(schema) ?? []) schemas.add(user);
 }
 
 /** Adds up what stands in the place of a schema; false where that is too much. */

@@ -15,15 +15,16 @@ export class ScalarRegexes {
   readonly #regexes = new Map<string, Regex>();
   readonly #ids = new Map<Regex, number>();
 
+  /** Equal for sets whose scalars are alike. */
+  keyOf({ words, numbers, strings }: Values): string {
+    const texts = strings.map((set) => this.#keyOfTexts(set));
+    return JSON.stringify([[...words], numbers.map(keyOf), texts]);
+  }
+
   /** What is neither array nor object of a set; where `isCanonical`, one spelling a value. Throws `GRAMMAR_TOO_COSTLY`. */
-  of({ words, numbers, strings }: Values, isCanonical: boolean, fuel: Fuel): Regex {
-    const key = JSON.stringify([
-      isCanonical,
-      [...words],
-      numbers.map(keyOf),
-      strings.map((set) => this.#keyOfTexts(set)),
-    ]);
-    return this.#once(key, () =>
+  of(values: Values, isCanonical: boolean, fuel: Fuel): Regex {
+    const { words, numbers, strings } = values;
+    return this.#once(`${isCanonical} ${this.keyOf(values)}`, () =>
       choice(
         ...Array.from(words, text),
         ...numbers.map((set) => this.#numbers(set, isCanonical, fuel)),

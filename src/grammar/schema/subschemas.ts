@@ -1,4 +1,4 @@
-import { type Json, type JsonObject, isArray, isObject } from './json-value.ts';
+import { type JsonObject, isArray, isObject, pointerTo } from './json-value.ts';
 
 /** Where keywords of draft 2020-12 hold schemas: one, a list, or a map of them. */
 const HOLDERS: ReadonlyMap<string, 'one' | 'list' | 'map'> = new Map([
@@ -26,18 +26,21 @@ const HOLDERS: ReadonlyMap<string, 'one' | 'list' | 'map'> = new Map([
   ['contentSchema', 'one'],
 ] as const);
 
-/** The schemas right inside of a schema, with the steps to them. What `enum`, `const` and unknown words hold is none. */
-export function* subschemasOf(
+/** Visits the schemas right inside of one that stands at `pointer`. What `enum`, `const` and unknown words hold is none. */
+export function forEachSubschema(
   schema: JsonObject,
-): Generator<[steps: readonly (string | number)[], value: Json]> {
+  pointer: string,
+  visit: (inner: JsonObject, pointer: string) => void,
+): void {
   for (const [keyword, value] of schema) {
     const holder = HOLDERS.get(keyword);
     if (holder === undefined) continue;
+    const own = pointerTo(pointer, keyword);
     if (holder === 'map' && isObject(value)) {
-      for (const [name, inner] of value) if (isObject(inner)) yield [[keyword, name], inner];
+      for (const [name, inner] of value) if (isObject(inner)) visit(inner, pointerTo(own, name));
     } else if (holder === 'list' || isArray(value)) {
       if (isArray(value))
-        for (const [at, inner] of value.entries()) if (isObject(inner)) yield [[keyword, at], inner];
-    } else if (isObject(value)) yield [[keyword], value];
+        for (const [at, inner] of value.entries()) if (isObject(inner)) visit(inner, pointerTo(own, at));
+    } else if (isObject(value)) visit(value, own);
   }
 }

@@ -477,8 +477,8 @@ export class ExecutionPlan implements AsyncDisposable {
     const { memoryRules } = this.parts.device;
     const shared = memoryRules.footprint(placement.resident.map(({ byteLength }) => byteLength));
     const bytes = onDevice - shared;
-    await sharedMemory.reserve(bytes, signal);
-    this.#release = () => sharedMemory.free(bytes);
+    await sharedMemory.room.reserve(bytes, signal);
+    this.#release = () => sharedMemory.room.free(bytes);
   }
 
   async #recordAhead(batch: BatchPlan, kind: StepKind): Promise<void> {

@@ -1,6 +1,7 @@
 import { beforeAbort } from '../base/before-abort.ts';
 import { fail, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
+import { type Evictable, SharedRoom } from '../base/shared-room.ts';
 import type { TextModel } from '../engine/text-model.ts';
 
 /** A model that can be served: its name, and how it is opened when somebody asks for it. */
@@ -34,14 +35,6 @@ export interface ModelLease extends Disposable {
   readonly model: TextModel;
 }
 
-/** Room for a model that is loaded, or about to be. */
-interface Seat {
-  readonly entry: Entry;
-  /** The pool's clock when it was taken. */
-  readonly since: number;
-  model: TextModel | undefined;
-}
-
 /** How a pool is set up. */
 interface PoolOptions {
   /** Models that may be loaded at the same time. */
@@ -51,17 +44,26 @@ interface PoolOptions {
   readonly onLost?: ((id: string) => void) | undefined;
 }
 
-/** What the pool knows of a model. */
-class Entry {
-  /** Shared by everyone who asks; gone when it failed or the model was evicted. */
+/** What the pool knows of a model. One that has room is loaded, or about to be. */
+class Entry implements Evictable {
+  readonly size = 1;
+  /** Shared by everyone who asks; gone when it failed, the model was lost or evicted. */
   loading: Promise<TextModel> | undefined;
+  /** The end of a model that was lost, whose room it still has. */
+  ending: Promise<void> | undefined;
   model: TextModel | undefined;
   lost: Error | undefined;
   progress = 0;
   users = 0;
   lastUse = 0;
+  readonly #log: Logger;
 
-  constructor(readonly source: ServedModel) {}
+  constructor(
+    readonly source: ServedModel,
+    log: Logger,
+  ) {
+    this.#log = log;
+  }
 
   status(): ModelStatus {
     const { source, model, progress, users, lost } = this;
@@ -69,10 +71,35 @@ class Entry {
     return { id: source.id, created: source.created, state, progress, users, lost, model };
   }
 
+  /** Whoever has it held opens the model. */
+  create(): void {}
+
+  async release(): Promise<void> {
+    const { loading } = this;
+    this.forget();
+    const model = await loading?.catch(() => undefined);
+    // It may have become ready meanwhile, for those who left.
+    this.forget();
+    if (model) await this.end(model);
+    await this.ending;
+  }
+
+  /** From here on, whoever asks for the model loads it anew. */
   forget(): void {
     this.loading = undefined;
     this.model = undefined;
     this.progress = 0;
+  }
+
+  async end(model: TextModel): Promise<void> {
+    const { id } = this.source;
+    try {
+      await model.dispose();
+      this.#log.info('model released', { model: id });
+    } catch (error) {
+      // Whoever needs the room asked for another model: it is none of their failures.
+      this.#log.warn('model not released', { model: id, error });
+    }
   }
 }
 
@@ -83,21 +110,21 @@ class Entry {
  */
 export class ModelPool implements AsyncDisposable {
   readonly #entries: ReadonlyMap<string, Entry>;
-  readonly #most: number;
   readonly #log: Logger;
   readonly #onLost: (id: string) => void;
   readonly #ending = new AbortController();
-  readonly #seats = new Set<Seat>();
-  /** Resolves when everyone who asked before has room for its model; one at a time makes room. */
-  #room: Promise<void> = Promise.resolve();
-  #wake: (() => void) | undefined;
-  #clock = 0;
+  /** Counted in models. */
+  readonly #room: SharedRoom;
 
-  constructor(sources: readonly ServedModel[], of: PoolOptions) {
-    this.#entries = new Map(sources.map((source) => [source.id, new Entry(source)]));
-    this.#most = of.most;
-    this.#log = of.logger ?? silentLogger;
-    this.#onLost = of.onLost ?? (() => {});
+  constructor(sources: readonly ServedModel[], { most, logger, onLost }: PoolOptions) {
+    this.#log = logger ?? silentLogger;
+    this.#entries = new Map(sources.map((source) => [source.id, new Entry(source, this.#log)]));
+    this.#onLost = onLost ?? (() => {});
+    this.#room = new SharedRoom({
+      size: most,
+      waiting: 'the request',
+      refuse: () => fail('INTERNAL', { what: 'a pool has room for a model' }),
+    });
   }
 
   /** All models in the order they were given. */
@@ -116,24 +143,25 @@ export class ModelPool implements AsyncDisposable {
    */
   async acquire(id: string | undefined, signal?: AbortSignal): Promise<ModelLease> {
     const entry = this.#find(id);
-    // Not counted as a user yet: whoever makes room may be waiting for this very model to be left.
-    await beforeAbort(this.#room, signal, 'the request');
+    // Behind those who wait for room: they may be waiting for this very model to be left.
+    await this.#room.turn(signal);
     throwIfAborted(this.#ending.signal, 'the server');
     entry.users++;
-    entry.lastUse = ++this.#clock;
-    let isHeld = true;
-    const release = () => {
-      if (!isHeld) return;
-      isHeld = false;
+    let leave = () => {
       entry.users--;
-      this.#wake?.();
     };
     try {
+      await this.#room.hold([entry], signal);
+      leave = () => {
+        entry.users--;
+        this.#room.giveBack([entry]);
+      };
+      entry.lastUse = this.#room.now();
       entry.loading ??= this.#open(entry);
       const model = await beforeAbort(entry.loading, signal, 'the request');
-      return { id: entry.source.id, model, [Symbol.dispose]: release };
+      return { id: entry.source.id, model, [Symbol.dispose]: once(leave) };
     } catch (error) {
-      release();
+      leave();
       throw error;
     }
   }
@@ -141,10 +169,7 @@ export class ModelPool implements AsyncDisposable {
   /** Ends loads and disposes all models. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort();
-    this.#wake?.();
-    const loading = Array.from(this.#entries.values(), async (entry) => entry.loading);
-    await Promise.allSettled(loading);
-    await Promise.all(Array.from(this.#seats, (seat) => this.#evict(seat)));
+    await Promise.all(Array.from(this.#entries.values(), (entry) => this.#room.leave(entry)));
   }
 
   #find(id: string | undefined): Entry {
@@ -156,20 +181,17 @@ export class ModelPool implements AsyncDisposable {
   }
 
   async #open(entry: Entry): Promise<TextModel> {
-    const { source } = entry;
+    const { source, lastUse: since } = entry;
     const { signal } = this.#ending;
     const begin = performance.now();
-    const seat: Seat = { entry, since: this.#clock, model: undefined };
     try {
-      this.#room = this.#room.then(() => this.#makeRoom(seat));
-      await this.#room;
+      await entry.ending;
       throwIfAborted(signal, 'the server');
       const onProgress = (part: number) => {
         entry.progress = part;
       };
       const model = await source.open({ signal, onProgress });
-      seat.model = model;
-      void model.lost?.then((error) => this.#lose(seat, error));
+      void model.lost?.then((error) => this.#lose(entry, { model, error, since }));
       entry.model = model;
       entry.lost = undefined;
       entry.progress = 1;
@@ -177,54 +199,31 @@ export class ModelPool implements AsyncDisposable {
       return model;
     } catch (error) {
       entry.forget();
-      this.#leave(seat);
       throw error;
     }
   }
 
-  /** Evicts models that nobody uses until there is room for one more. */
-  async #makeRoom(seat: Seat): Promise<void> {
-    while (this.#seats.size >= this.#most && !this.#ending.signal.aborted) {
-      const idle = [...this.#seats].filter(({ model, entry }) => model && entry.users === 0);
-      const [oldest] = idle.sort((a, b) => a.entry.lastUse - b.entry.lastUse);
-      if (oldest) await this.#evict(oldest);
-      else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
-    }
-    this.#seats.add(seat);
-  }
-
   /** A model whose engine died is unloaded; the next request loads it again. */
-  async #lose(seat: Seat, error: Error): Promise<void> {
-    const { entry, since } = seat;
-    if (entry.model !== seat.model) return;
+  async #lose(
+    entry: Entry,
+    { model, error, since }: { model: TextModel; error: Error; since: number },
+  ): Promise<void> {
+    if (entry.model !== model) return;
     this.#log.warn('model lost', { model: entry.source.id, reason: error.message });
     entry.lost = error;
-    await this.#evict(seat);
+    entry.forget();
+    entry.ending = entry.end(model);
+    await entry.ending;
+    entry.ending = undefined;
     if (entry.lastUse > since) this.#onLost(entry.source.id);
   }
+}
 
-  /** From here on, whoever asks for the model loads it anew. */
-  async #evict(seat: Seat): Promise<void> {
-    const { entry, model } = seat;
-    const { id } = entry.source;
-    entry.forget();
-    try {
-      await model?.dispose();
-      this.#log.info('model released', { model: id });
-    } catch (error) {
-      // Whoever makes room asked for another model: it is none of their failures.
-      this.#log.warn('model not released', { model: id, error });
-    } finally {
-      this.#leave(seat);
-    }
-  }
-
-  #leave(seat: Seat): void {
-    this.#seats.delete(seat);
-    this.#wake?.();
-  }
+/** Does something at the first call alone. */
+function once(work: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (!isDone) work();
+    isDone = true;
+  };
 }

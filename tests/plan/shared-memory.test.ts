@@ -75,7 +75,7 @@ for (const [name, openDevice] of DEVICES) {
     // At once, they take one another's memory step by step.
     const all = await Promise.all([...opened, ...opened].map((one) => tokensOf(one)));
     assert.deepEqual(all, [...expected, ...expected]);
-    assert.ok(sharedMemory.weights <= sharedMemory.forWeights);
+    assert.ok(sharedMemory.weights <= sharedMemory.room.unreserved);
     const [first] = opened as [Opened];
     for (const { model } of opened.slice(1)) await model.dispose();
     assert.deepEqual(await tokensOf(first), expected[0]);
@@ -140,10 +140,10 @@ test('a weight that cannot be read leaves the others in place, and is tried agai
   const expected = await tokensOf(one);
   await other.model.loaded;
   await tokensOf(other);
-  await sharedMemory.reserve(sharedMemory.forWeights - sharedMemory.weights);
-  await sharedMemory.reserve(weightsOf(one));
+  await sharedMemory.room.reserve(sharedMemory.room.unreserved - sharedMemory.weights);
+  await sharedMemory.room.reserve(weightsOf(one));
   assert.ok(one.model.plan.weights.some(({ state }) => state === 'evicted'));
-  sharedMemory.free(weightsOf(one));
+  sharedMemory.room.free(weightsOf(one));
   one.source.failFrom = one.source.reads + 2;
   await assert.rejects(tokensOf(one), /test says so/);
   one.source.failFrom = undefined;

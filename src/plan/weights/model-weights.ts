@@ -6,6 +6,7 @@ import {
   type Stream,
   totalOf,
 } from '../../device/index.ts';
+import type { SharedRoom } from '../../base/shared-room.ts';
 import type { AsyncModelLoader, LoadOptions, LoadReport } from '../../load/async-model-loader.ts';
 import type { LazyTensor } from '../../load/lazy-tensor.ts';
 import type { SharedDeviceMemory } from '../../load/shared-device-memory.ts';
@@ -39,7 +40,8 @@ export class ModelWeights {
   readonly tensors: readonly LazyTensor[];
   readonly parts: readonly PartWeights[];
   readonly #loader: AsyncModelLoader;
-  readonly #sharedMemory: SharedDeviceMemory | undefined;
+  /** Shared with other models. */
+  readonly #room: SharedRoom | undefined;
   /** Those with memory of their own. */
   readonly #owners: readonly PartWeights[];
   /** By part: in whose memory its weights lie. */
@@ -51,7 +53,7 @@ export class ModelWeights {
   constructor(of: ModelWeightsSetup) {
     const { loader, placement, sharedMemory, decodedOnDevice } = of;
     this.#loader = loader;
-    this.#sharedMemory = sharedMemory;
+    this.#room = sharedMemory?.room;
     this.tensors = [...new Set(of.parts.flat())];
     const streamed = new Set(placement.slots.flat().flatMap(({ offsets }) => [...offsets.keys()]));
     for (const tensor of this.tensors) {
@@ -75,7 +77,7 @@ export class ModelWeights {
   get areResident(): boolean {
     if (this.#wereAllResident) return true;
     const areThere = this.#slotOf.size === 0 && this.tensors.every(({ isResident }) => isResident);
-    this.#wereAllResident = areThere && !this.#sharedMemory;
+    this.#wereAllResident = areThere && !this.#room;
     return areThere;
   }
 
@@ -91,38 +93,38 @@ export class ModelWeights {
 
   /** True when other models may take the weights' memory. */
   get areShared(): boolean {
-    return this.#sharedMemory !== undefined;
+    return this.#room !== undefined;
   }
 
   /** Begins to load what a part needs, behind all that was asked for before, where it has memory already. */
   request(part: number): void {
     if (this.#slotOf.has(part)) return;
-    const sharedMemory = this.#sharedMemory;
-    if (sharedMemory && !this.#memoryOf(part).every((owner) => sharedMemory.has(owner))) return;
+    const room = this.#room;
+    if (room && !this.#memoryOf(part).every((owner) => room.has(owner))) return;
     this.parts[part]?.request();
   }
 
   /** Gives a part's weights memory that cannot be evicted until `giveBack`. Rejects with `OUT_OF_MEMORY`. */
   async hold(part: number): Promise<void> {
-    await this.#sharedMemory?.hold(this.#memoryOf(part));
+    await this.#room?.hold(this.#memoryOf(part));
   }
 
   giveBack(part: number): void {
-    this.#sharedMemory?.giveBack(this.#memoryOf(part));
+    this.#room?.giveBack(this.#memoryOf(part));
   }
 
   /** Holds all weights where all are there; false otherwise. */
   holdAll(): boolean {
-    return this.areResident && (this.#sharedMemory?.holdIfPresent(this.#owners) ?? true);
+    return this.areResident && (this.#room?.holdIfPresent(this.#owners) ?? true);
   }
 
   /** Ends `holdAll`, behind what was queued on a stream. */
   giveBackAll(stream: Stream): void {
-    const sharedMemory = this.#sharedMemory;
-    if (!sharedMemory) return;
-    const now = sharedMemory.now();
+    const room = this.#room;
+    if (!room) return;
+    const now = room.now();
     for (const owner of this.#owners) owner.used(stream, now);
-    sharedMemory.giveBack(this.#owners);
+    room.giveBack(this.#owners);
   }
 
   /**
@@ -138,9 +140,9 @@ export class ModelWeights {
   /** Notes that the work that reads an admitted part is queued on a stream. */
   used(part: number, stream: Stream): void {
     this.#slotOf.get(part)?.used(this.parts[part] as PartWeights, stream.record());
-    const sharedMemory = this.#sharedMemory;
-    if (!sharedMemory) return;
-    const now = sharedMemory.now();
+    const room = this.#room;
+    if (!room) return;
+    const now = room.now();
     for (const owner of this.#memoryOf(part)) owner.used(stream, now);
   }
 
@@ -148,20 +150,20 @@ export class ModelWeights {
   async preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
     const staying = this.#fitting(parts.filter((part) => !this.#slotOf.has(part)));
     const owners = [...new Set(staying.flatMap((part) => this.#memoryOf(part)))];
-    await this.#sharedMemory?.hold(owners, options.signal);
+    await this.#room?.hold(owners, options.signal);
     try {
       const tensors = new Set(staying.flatMap((part) => this.parts[part]?.tensors ?? []));
       const wanted = [...tensors].filter(({ isResident }) => !isResident);
       return await this.#loader.load(wanted, options, (tensor, watch) => tensor.request(watch));
     } finally {
-      this.#sharedMemory?.giveBack(owners);
+      this.#room?.giveBack(owners);
     }
   }
 
   /** Takes shared memory back; the rest is `buffers`'. */
   async dispose(): Promise<void> {
-    const sharedMemory = this.#sharedMemory;
-    if (sharedMemory) await Promise.all(this.#owners.map((owner) => sharedMemory.leave(owner)));
+    const room = this.#room;
+    if (room) await Promise.all(this.#owners.map((owner) => room.leave(owner)));
   }
 
   #memoryOf(part: number): readonly PartWeights[] {
@@ -170,12 +172,12 @@ export class ModelWeights {
 
   /** The first of these parts, as many as have memory together. */
   #fitting(parts: readonly number[]): readonly number[] {
-    if (!this.#sharedMemory) return parts;
-    const { forWeights } = this.#sharedMemory;
+    if (!this.#room) return parts;
+    const { unreserved } = this.#room;
     const owners = new Set<PartWeights>();
     const end = parts.findIndex((part) => {
       for (const owner of this.#memoryOf(part)) owners.add(owner);
-      return totalOf([...owners].map(({ byteLength }) => byteLength)) > forWeights;
+      return totalOf([...owners].map(({ size }) => size)) > unreserved;
     });
     return end < 0 ? parts : parts.slice(0, end);
   }
@@ -198,9 +200,9 @@ function partsWithMemory(
     const allocations = placement.resident.filter((allocation) => allocation.part === part);
     sizes.push(...allocations.map(({ byteLength }) => byteLength));
     const bytes = memoryRules.footprint(sizes);
-    const byteLength = bytes - before;
+    const size = bytes - before;
     before = bytes;
-    return new PartWeights({ tensors, allocations, byteLength, buffers, onRelease });
+    return new PartWeights({ tensors, allocations, size, buffers, onRelease });
   });
 }
 

@@ -1,7 +1,7 @@
 import { alignUp } from '../../base/bytes.ts';
 import { BUFFER_ALIGNMENT, type DeviceEvent, type Stream } from '../../device/index.ts';
 import type { LazyTensor, WeightLoadOptions } from '../../load/lazy-tensor.ts';
-import type { EvictableWeights } from '../../load/shared-device-memory.ts';
+import type { Evictable } from '../../base/shared-room.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 import type { WeightAllocation } from '../memory/weight-placement.ts';
 
@@ -12,7 +12,7 @@ export interface PartWeightsSetup {
   /** Where those lie that it is the first to read, and that stay. */
   readonly allocations: readonly WeightAllocation[];
   /** Bytes that the allocations take. */
-  readonly byteLength: number;
+  readonly size: number;
   readonly buffers: PlanBuffers;
   /** Called when nothing uses the allocations any more, before they are given back. */
   readonly onRelease: (part: PartWeights) => void;
@@ -22,9 +22,9 @@ export interface PartWeightsSetup {
  * The weights that one part of a model reads, and the memory of those that it is the first to read: it is allocated and
  * evicted as one.
  */
-export class PartWeights implements EvictableWeights {
+export class PartWeights implements Evictable {
   readonly tensors: readonly LazyTensor[];
-  readonly byteLength: number;
+  readonly size: number;
   lastUse = 0;
   readonly #of: PartWeightsSetup;
   /** What computed with its memory. */
@@ -33,7 +33,7 @@ export class PartWeights implements EvictableWeights {
   constructor(of: PartWeightsSetup) {
     this.#of = of;
     this.tensors = of.tensors;
-    this.byteLength = of.byteLength;
+    this.size = of.size;
   }
 
   get areResident(): boolean {

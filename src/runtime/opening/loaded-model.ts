@@ -134,6 +134,6 @@ export async function limitsOf(
   { device, sharedMemory }: ModelSetup,
   { memory, weightMemory, hostMemory }: ModelOptions,
 ): Promise<MemoryLimits> {
-  const free = sharedMemory ? sharedMemory.forWeights : (await device.memory()).free;
+  const free = sharedMemory ? sharedMemory.room.unreserved : (await device.memory()).free;
   return { weightMemory, memory, hostMemory, free };
 }

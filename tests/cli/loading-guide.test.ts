@@ -12,7 +12,7 @@ const run = promisify(execFile);
 
 test('the examples of the guide to loading compile strictly and run', async (t) => {
   const examples = examplesIn(readFileSync(join(PROJECT_ROOT, 'docs/loading.md'), 'utf8'), 'ts');
-  assert.equal(examples.length, 2);
+  assert.equal(examples.length, 3);
   const folder = folderInPackage(t);
   const model = await tinyBytes('Q8_0');
   for (const name of ['model', 'small', 'large']) writeFileSync(join(folder, `${name}.gguf`), model);
@@ -22,8 +22,9 @@ test('the examples of the guide to loading compile strictly and run', async (t) 
   for (const i of examples.keys()) {
     printed.push((await run(process.execPath, [`example${i}.mjs`], { cwd: folder })).stdout);
   }
-  const [shared = '', byHand = ''] = printed;
-  assert.match(shared, /\n\d+ bytes of weights are on the device\n$/);
+  const [shared = '', served = '', byHand = ''] = printed;
+  assert.match(shared, /\n\d+ bytes of weights are on the device\ntrue true\n$/);
+  assert.equal(served, 'small 200\nlarge 200\n');
   const elements = TINY.width * TINY.vocabulary;
   assert.match(byHand, new RegExp(`^${elements} true\ntrue false\nready\n\\d+ true\n$`));
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, Option } from 'commander';
 import type { GenerateOptions } from '../engine/generate-options.ts';
-import { DEFAULT_SAMPLING, validateSampling } from '../ops/index.ts';
+import { DEFAULT_SAMPLING, SAMPLING_OPTIONS, validateSampling } from '../ops/index.ts';
 import { realNumber, repeated, wholeNumber } from './options.ts';
 
 /** How a text is continued, as flags. What is left out takes the library's defaults. */
@@ -44,27 +44,19 @@ const TEXT_NAMES = [
 
 /** Options that say how a text is continued and where it ends. */
 export function samplingOptions(): Option[] {
-  return [...choiceOptions(), ...penaltyOptions(), ...endOptions(), ...formOptions()].map((option) =>
+  return [...choiceOptions(), ...endOptions(), ...formOptions()].map((option) =>
     option.helpGroup('Generation:'),
   );
 }
 
 function choiceOptions(): Option[] {
-  const standard = DEFAULT_SAMPLING;
   return [
-    number('--temperature <value>', `divides the logits; 0 is greedy (default: ${standard.temperature})`),
+    ...SAMPLING_OPTIONS.map(({ name, argument, text, standard }) => {
+      const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      return new Option(`--${flag} <${argument}>`, `${text} (default: ${standard})`).argParser(realNumber);
+    }),
     new Option('--greedy', 'always the most likely token; the same as --temperature 0').conflicts(
       'temperature',
-    ),
-    number('--top-k <count>', `keep the most likely tokens; 0 keeps all (default: ${standard.topK})`),
-    number('--top-p <sum>', `keep the likeliest up to this sum; 1 keeps all (default: ${standard.topP})`),
-    number(
-      '--min-p <part>',
-      `keep what is at least this part as likely as the best (default: ${standard.minP})`,
-    ),
-    number(
-      '--typical-p <sum>',
-      `keep the most typical up to this sum; 1 keeps all (default: ${standard.typicalP})`,
     ),
     new Option('--seed <number>', 'same seed, same text on one device (default: a fresh one)').argParser(
       wholeNumber(0),
@@ -73,16 +65,6 @@ function choiceOptions(): Option[] {
       '--logit-bias <id=value>',
       'add to the logit of a token id, -inf forbids it; repeatable',
     ).argParser(bias),
-  ];
-}
-
-function penaltyOptions(): Option[] {
-  const { penaltyWindow } = DEFAULT_SAMPLING;
-  return [
-    number('--repeat-penalty <factor>', 'make recent tokens less likely; 1 is off (default: 1)'),
-    number('--frequency-penalty <value>', 'subtracted for each recent occurrence (default: 0)'),
-    number('--presence-penalty <value>', 'subtracted once for what occurred recently (default: 0)'),
-    number('--penalty-window <tokens>', `how far back penalties look; -1 is all (default: ${penaltyWindow})`),
   ];
 }
 
@@ -137,10 +119,6 @@ function schemaArgument(given: string): unknown {
     const reason = error instanceof Error ? error.message : String(error);
     throw new InvalidArgumentError(`Expected a JSON schema, or a file with one: ${reason}`);
   }
-}
-
-function number(flags: string, description: string): Option {
-  return new Option(flags, description).argParser(realNumber);
 }
 
 function bias(text: string, before: ReadonlyMap<number, number> = new Map()): ReadonlyMap<number, number> {

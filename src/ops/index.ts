@@ -17,6 +17,7 @@ export * from './rope.ts';
 export * from './rows.ts';
 export * from './sample.ts';
 export { areSound, NO_TOKEN } from './sampling/no-token.ts';
+export type { RowLogits } from './sampling/adjust-logits.ts';
 export { type SampleRow, sampleRow } from './sampling/sample-row.ts';
 export { NO_TOKEN_NAMES, SAMPLING_WORD_NAMES } from './sampling/sampling-names.ts';
 export {
@@ -25,8 +26,11 @@ export {
   MAX_LOGIT_BIASES,
   maskWords,
   readSamplingRow,
+  SAMPLING_OPTIONS,
   SAMPLING_ROW_WORDS,
   SAMPLING_WORD,
+  type SamplingNumberName,
+  type SamplingOption,
   seedOf,
   type SamplingParameters,
   writeSamplingRow,

@@ -40,7 +40,7 @@ const REGISTRIES: Readonly<Record<string, { readonly folder: string; readonly li
     folder: 'src/model/architectures/',
     list: 'src/model/architectures/architectures.ts',
   },
-  'a sampler stage': { folder: 'src/ops/sampling/stages/', list: 'src/ops/sampling/sample-row.ts' },
+  'a sampler stage': { folder: 'src/ops/sampling/stages/', list: 'src/ops/sampling/sampling-row.ts' },
   'a byte source': { folder: 'src/io/', list: 'src/io/index.ts' },
   'an endpoint': { folder: 'src/server/service/', list: 'src/server/endpoints.ts' },
   'a CLI command': { folder: 'src/cli/commands/', list: 'src/cli/commands/index.ts' },

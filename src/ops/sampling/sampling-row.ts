@@ -1,3 +1,9 @@
+import type { Candidates } from './candidates.ts';
+import { minP } from './stages/min-p.ts';
+import { topK } from './stages/top-k.ts';
+import { topP } from './stages/top-p.ts';
+import { typical } from './stages/typical.ts';
+
 /**
  * How a sequence's tokens are chosen. The stages run in this order, each skipped at its neutral value: mask, logit bias,
  * penalties, top-k, typical, top-p, min-p, temperature, draw. A temperature of 0 takes the most likely token after mask, bias
@@ -38,23 +44,6 @@ export const MAX_LOG_PROBABILITIES = 20;
 /** Most biased tokens a row holds. */
 export const MAX_LOGIT_BIASES = 300;
 
-/** What chat front ends use as a rule. A fresh seed is the caller's to choose. */
-export const DEFAULT_SAMPLING: SamplingParameters = {
-  temperature: 0.8,
-  topK: 40,
-  topP: 0.95,
-  minP: 0.05,
-  typicalP: 1,
-  repeatPenalty: 1,
-  frequencyPenalty: 0,
-  presencePenalty: 0,
-  penaltyWindow: 64,
-  seed: 0,
-  logProbabilities: -1,
-  logitBias: new Map(),
-  masked: false,
-};
-
 /** The largest whole number a parameter row holds. */
 export const LARGEST_WORD = 2 ** 31 - 1;
 
@@ -79,52 +68,152 @@ export function whole(low: number, high: number): Rule {
   };
 }
 
+/** Narrows what a token is drawn from by a parameter; `logits` are those after mask, bias and penalties. */
+type DrawStage = (candidates: Candidates, logits: Float32Array, value: number) => void;
+
+/** The parameters that are a number and a word. */
+export type SamplingNumberName = Exclude<keyof SamplingParameters, 'seed' | 'logitBias' | 'masked'>;
+
+/** A number by which tokens are chosen, wherever it is asked for. */
+interface SamplingNumber {
+  /** How a parameter row holds it. */
+  readonly word: 'f32' | 'i32';
+  /** Where nothing is asked for. */
+  readonly standard: number;
+  readonly rule: Rule;
+  /** The stage of the draw that it stands for, and the value at which that is skipped; the first one never is, it enters the tokens. */
+  readonly stage?: { readonly run: DrawStage; readonly neutral?: number };
+  /** What the flag calls its argument, and what is said of flag and field; undefined for a number that has other ones. */
+  readonly help?: readonly [argument: string, text: string];
+}
+
+/**
+ * The numbers, in the order in which the draw's stages run. A flag of the command line, a field of the server and a word that kernels
+ * read are made of each row.
+ */
+const SAMPLING_NUMBERS: Readonly<Record<SamplingNumberName, SamplingNumber>> = {
+  temperature: {
+    word: 'f32',
+    standard: 0.8,
+    rule: between(0, 100),
+    help: ['value', 'divides the logits; 0 takes the most likely token always'],
+  },
+  topK: {
+    word: 'i32',
+    standard: 40,
+    rule: whole(0, LARGEST_WORD),
+    stage: { run: topK },
+    help: ['count', 'keeps the most likely tokens; 0 keeps all'],
+  },
+  typicalP: {
+    word: 'f32',
+    standard: 1,
+    rule: between(0, 1),
+    stage: { run: typical, neutral: 1 },
+    help: ['sum', 'keeps the most typical tokens up to this sum; 1 keeps all'],
+  },
+  topP: {
+    word: 'f32',
+    standard: 0.95,
+    rule: between(0, 1),
+    stage: { run: topP, neutral: 1 },
+    help: ['sum', 'keeps the likeliest tokens up to this sum; 1 keeps all'],
+  },
+  minP: {
+    word: 'f32',
+    standard: 0.05,
+    rule: between(0, 1),
+    stage: { run: minP, neutral: 0 },
+    help: ['part', 'keeps tokens at least this part as likely as the likeliest; 0 keeps all'],
+  },
+  repeatPenalty: {
+    word: 'f32',
+    standard: 1,
+    rule: { expected: 'a number above 0, at most 100', allows: (value) => value > 0 && value <= 100 },
+    help: ['factor', 'makes recent tokens less likely; 1 is off'],
+  },
+  frequencyPenalty: {
+    word: 'f32',
+    standard: 0,
+    rule: between(-100, 100),
+    help: ['value', 'subtracted for each recent occurrence'],
+  },
+  presencePenalty: {
+    word: 'f32',
+    standard: 0,
+    rule: between(-100, 100),
+    help: ['value', 'subtracted once for what occurred recently'],
+  },
+  penaltyWindow: {
+    word: 'i32',
+    standard: 64,
+    rule: whole(-1, LARGEST_WORD),
+    help: ['tokens', 'how many tokens penalties look back; -1 is all'],
+  },
+  logProbabilities: { word: 'i32', standard: -1, rule: whole(-1, MAX_LOG_PROBABILITIES) },
+};
+
+/** The rows of `SAMPLING_NUMBERS` with their names, in order. */
+export const NUMBER_ROWS = Object.entries(SAMPLING_NUMBERS) as readonly (readonly [
+  SamplingNumberName,
+  SamplingNumber,
+])[];
+
+/** What a program asks people for: a number with the name of its argument and a text that says what it does. */
+export interface SamplingOption {
+  readonly name: SamplingNumberName;
+  readonly argument: string;
+  readonly text: string;
+  readonly standard: number;
+  readonly isWhole: boolean;
+}
+
+/** The numbers that flags and fields ask for, in order. */
+export const SAMPLING_OPTIONS: readonly SamplingOption[] = NUMBER_ROWS.flatMap(
+  ([name, { help, standard, word }]) => {
+    const [argument, text] = help ?? [];
+    return argument && text ? [{ name, argument, text, standard, isWhole: word === 'i32' }] : [];
+  },
+);
+
+/** A value for each number. */
+function eachNumber<T>(
+  of: (row: SamplingNumber, name: SamplingNumberName) => T,
+): Readonly<Record<SamplingNumberName, T>> {
+  const entries = NUMBER_ROWS.map(([name, row]) => [name, of(row, name)]);
+  return Object.fromEntries(entries) as Record<SamplingNumberName, T>;
+}
+
+/** What chat front ends use as a rule. A fresh seed is the caller's to choose. */
+export const DEFAULT_SAMPLING: SamplingParameters = {
+  ...eachNumber(({ standard }) => standard),
+  seed: 0,
+  logitBias: new Map(),
+  masked: false,
+};
+
 /** What each number may be. */
-export const RULES: Readonly<Record<Exclude<keyof SamplingParameters, 'logitBias' | 'masked'>, Rule>> = {
-  temperature: between(0, 100),
-  topK: whole(0, LARGEST_WORD),
-  topP: between(0, 1),
-  minP: between(0, 1),
-  typicalP: between(0, 1),
-  repeatPenalty: { expected: 'a number above 0, at most 100', allows: (value) => value > 0 && value <= 100 },
-  frequencyPenalty: between(-100, 100),
-  presencePenalty: between(-100, 100),
-  penaltyWindow: whole(-1, LARGEST_WORD),
-  logProbabilities: whole(-1, MAX_LOG_PROBABILITIES),
+export const RULES: Readonly<Record<SamplingNumberName | 'seed', Rule>> = {
+  ...eachNumber(({ rule }) => rule),
   seed: whole(0, Number.MAX_SAFE_INTEGER),
 };
 
-/**
- * Where each value stands in a row, in words: the first seven are f32 (their bits), the others i32. `biasCount` pairs of
- * (id, f32 bits) follow from `biases` on.
- */
-export const SAMPLING_WORD = {
-  temperature: 0,
-  topP: 1,
-  minP: 2,
-  typicalP: 3,
-  repeatPenalty: 4,
-  frequencyPenalty: 5,
-  presencePenalty: 6,
-  topK: 7,
-  penaltyWindow: 8,
-  seedLow: 9,
-  seedHigh: 10,
-  logProbabilities: 11,
-  biasCount: 12,
-  masked: 13,
-  biases: 14,
-} as const;
+const FIRST_OTHER = NUMBER_ROWS.length;
 
-const FLOATS = [
-  'temperature',
-  'topP',
-  'minP',
-  'typicalP',
-  'repeatPenalty',
-  'frequencyPenalty',
-  'presencePenalty',
-] as const;
+/**
+ * Where each value stands in a row, in words: first the numbers, f32 (their bits) or i32, then words that are i32. `biasCount` pairs
+ * of (id, f32 bits) follow from `biases` on.
+ */
+export const SAMPLING_WORD: Readonly<
+  Record<SamplingNumberName | 'seedLow' | 'seedHigh' | 'biasCount' | 'masked' | 'biases', number>
+> = {
+  ...eachNumber((_, name) => NUMBER_ROWS.findIndex(([other]) => other === name)),
+  seedLow: FIRST_OTHER,
+  seedHigh: FIRST_OTHER + 1,
+  biasCount: FIRST_OTHER + 2,
+  masked: FIRST_OTHER + 3,
+  biases: FIRST_OTHER + 4,
+};
 
 /** A mask begins at a multiple of so many words, where a device can take it by itself. */
 const MASK_ALIGNMENT = 64;
@@ -143,13 +232,12 @@ const LEAST_NORMAL = 2 ** -126;
 /** Writes the parameters as a row of `SAMPLING_ROW_WORDS` words; gives the words in use, from the first on. */
 export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array): number {
   const floats = new Float32Array(row.buffer, row.byteOffset, row.length);
-  for (const name of FLOATS) floats[SAMPLING_WORD[name]] = parameters[name];
+  for (const [name, { word }] of NUMBER_ROWS) {
+    (word === 'f32' ? floats : row)[SAMPLING_WORD[name]] = parameters[name];
+  }
   if (parameters.temperature < LEAST_NORMAL) floats[SAMPLING_WORD.temperature] = 0;
-  row[SAMPLING_WORD.topK] = parameters.topK;
-  row[SAMPLING_WORD.penaltyWindow] = parameters.penaltyWindow;
   row[SAMPLING_WORD.seedLow] = (parameters.seed % 2 ** 32) | 0;
   row[SAMPLING_WORD.seedHigh] = Math.floor(parameters.seed / 2 ** 32) | 0;
-  row[SAMPLING_WORD.logProbabilities] = parameters.logProbabilities;
   row[SAMPLING_WORD.biasCount] = parameters.logitBias.size;
   row[SAMPLING_WORD.masked] = parameters.masked ? 1 : 0;
   let at: number = SAMPLING_WORD.biases;
@@ -163,24 +251,14 @@ export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array
 /** Reads a row back. Values that were not representable in f32 come back rounded. */
 export function readSamplingRow(row: Int32Array): SamplingParameters {
   const floats = new Float32Array(row.buffer, row.byteOffset, row.length);
-  const float = (name: (typeof FLOATS)[number]) => floats[SAMPLING_WORD[name]] as number;
   const word = (at: number) => row[at] as number;
   const logitBias = new Map<number, number>();
   for (let i = 0, at: number = SAMPLING_WORD.biases; i < word(SAMPLING_WORD.biasCount); i++, at += 2) {
     logitBias.set(word(at), floats[at + 1] as number);
   }
   return {
-    temperature: float('temperature'),
-    topK: word(SAMPLING_WORD.topK),
-    topP: float('topP'),
-    minP: float('minP'),
-    typicalP: float('typicalP'),
-    repeatPenalty: float('repeatPenalty'),
-    frequencyPenalty: float('frequencyPenalty'),
-    presencePenalty: float('presencePenalty'),
-    penaltyWindow: word(SAMPLING_WORD.penaltyWindow),
+    ...eachNumber((of, name) => (of.word === 'f32' ? floats : row)[SAMPLING_WORD[name]] as number),
     seed: seedOf(row),
-    logProbabilities: word(SAMPLING_WORD.logProbabilities),
     masked: word(SAMPLING_WORD.masked) !== 0,
     logitBias,
   };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { GenerateOptions } from '../../engine/generate-options.ts';
-import { MAX_LOG_PROBABILITIES } from '../../ops/index.ts';
+import { MAX_LOG_PROBABILITIES, SAMPLING_OPTIONS, type SamplingNumberName } from '../../ops/index.ts';
 
 /** Most stop strings of a request. */
 const MOST_STOPS = 16;
@@ -23,17 +23,30 @@ const biases = z.preprocess(
   z.record(z.string().regex(/^\d+$/, 'its keys are token ids'), z.number()).nullish(),
 );
 
+/** A name as fields of requests have it: `top_k`. */
+type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
+  : '';
+
+/** A number of a request that its sender may leave out. */
+type NumberField = z.ZodOptional<z.ZodNullable<z.ZodNumber>>;
+
+/** The numbers with their fields' names. */
+const NUMBERS = SAMPLING_OPTIONS.map((option) => ({
+  ...option,
+  field: option.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+}));
+
+const numberFields = Object.fromEntries(
+  NUMBERS.map(({ field, text, isWhole }) => {
+    const number: z.ZodNumber = isWhole ? z.int() : z.number();
+    return [field, number.nullish().describe(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`)];
+  }),
+) as Record<Snake<Exclude<SamplingNumberName, 'logProbabilities'>>, NumberField>;
+
 /** How a token is chosen and where a text ends, in the names that OpenAI's API and llama.cpp's server share. */
 export const samplingFields = {
-  temperature: z.number().nullish().describe('Divides the logits; 0 takes the most likely token always.'),
-  top_k: z.int().nullish().describe('Keeps the k most likely tokens; 0 keeps all.'),
-  top_p: z.number().nullish().describe('Keeps the likeliest tokens up to this sum.'),
-  min_p: z.number().nullish().describe('Keeps tokens at least this part as likely as the likeliest.'),
-  typical_p: z.number().nullish().describe('Keeps the most typical tokens up to this sum.'),
-  repeat_penalty: z.number().nullish().describe('Makes recent tokens less likely; 1 is off.'),
-  frequency_penalty: z.number().nullish().describe('Subtracted for each recent occurrence.'),
-  presence_penalty: z.number().nullish().describe('Subtracted once for what occurred recently.'),
-  penalty_window: z.int().nullish().describe('How many tokens penalties look back; -1 is all.'),
+  ...numberFields,
   seed: z.int().nullish().describe('Same seed, same text. -1 and nothing choose a fresh one.'),
   logit_bias: biases.optional().describe('Added to the logits of single token ids.'),
   stop: z
@@ -77,15 +90,7 @@ export const modelField = z.string().nullish().describe('A name of /v1/models. D
 export function generateOptions(body: SamplingBody, rest: Partial<GenerateOptions> = {}): GenerateOptions {
   const { seed, logit_bias, stop } = body;
   return present({
-    temperature: body.temperature,
-    topK: body.top_k,
-    topP: body.top_p,
-    minP: body.min_p,
-    typicalP: body.typical_p,
-    repeatPenalty: body.repeat_penalty,
-    frequencyPenalty: body.frequency_penalty,
-    presencePenalty: body.presence_penalty,
-    penaltyWindow: body.penalty_window,
+    ...Object.fromEntries(NUMBERS.map(({ name, field }) => [name, body[field as keyof typeof numberFields]])),
     seed: seed === -1 ? undefined : seed,
     logitBias: logit_bias && new Map(Object.entries(logit_bias).map(([id, bias]) => [Number(id), bias])),
     stop: typeof stop === 'string' ? [stop] : stop,

@@ -5,7 +5,7 @@ import { largestOf, sumOfWeights, weightOf } from '../exponential-sum.ts';
  * Keeps the fewest most likely tokens whose probabilities reach `p`, one at least (Holtzman et al. 2020). Tokens so unlikely
  * that all together, were each as likely as the floor, they would not weigh what may be missing, need not be ranked.
  */
-export function topP(candidates: Candidates, p: number): void {
+export function topP(candidates: Candidates, _logits: Float32Array, p: number): void {
   const { keys, count } = candidates;
   const largest = largestOf(keys, count);
   const total = sumOfWeights(keys, count, largest);

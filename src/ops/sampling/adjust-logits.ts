@@ -1,0 +1,90 @@
+import { SAMPLING_WORD } from './sampling-row.ts';
+import type { SamplingScratch } from './sampling-scratch.ts';
+
+/** A row's logits, and what changes them before a token is drawn. */
+export interface RowLogits {
+  /** A logit for each token of the vocabulary; not changed. */
+  readonly logits: Float32Array;
+  /** The sequence's tokens, those at positions 0 to `position` at least. */
+  readonly history: Int32Array;
+  /** The sequence's mask, `maskWords` of the vocabulary; read where the row asks for it. */
+  readonly mask: Int32Array;
+  /** The position of the row's own token; the draw depends on it and on the seed alone. */
+  readonly position: number;
+  /** Its words hold the row's parameters. */
+  readonly scratch: SamplingScratch;
+}
+
+/** The logits after mask, bias and penalties: the row's own where none is asked for, else a changed copy. */
+export function adjustLogits({ logits, history, mask, position, scratch }: RowLogits): Float32Array {
+  const { words, floats } = scratch;
+  const repeat = floats[SAMPLING_WORD.repeatPenalty] as number;
+  const frequency = floats[SAMPLING_WORD.frequencyPenalty] as number;
+  const presence = floats[SAMPLING_WORD.presencePenalty] as number;
+  const window = words[SAMPLING_WORD.penaltyWindow] as number;
+  const penalized = window !== 0 && (repeat !== 1 || frequency !== 0 || presence !== 0);
+  const masked = words[SAMPLING_WORD.masked] !== 0;
+  if (!penalized && !masked && words[SAMPLING_WORD.biasCount] === 0) return logits;
+  scratch.logits.set(logits);
+  if (masked) forbid(scratch.logits, mask);
+  addLogitBias(scratch);
+  if (penalized) {
+    const end = position + 1;
+    const start = window < 0 ? 0 : Math.max(0, end - window);
+    penalize(scratch, history, { start, end }, { repeat, frequency, presence });
+  }
+  return scratch.logits;
+}
+
+/** Forbids the tokens whose bit is not set: that of `id` is bit `id % 32` of word `id / 32`. */
+function forbid(logits: Float32Array, mask: Int32Array): void {
+  for (let word = 0, first = 0; first < logits.length; word++, first += 32) {
+    const bits = mask[word] as number;
+    if (bits === -1) continue;
+    const count = Math.min(32, logits.length - first);
+    for (let bit = 0; bit < count; bit++) {
+      if (((bits >>> bit) & 1) === 0) logits[first + bit] = -Infinity;
+    }
+  }
+}
+
+/** Adds the row's biases to the logits of their tokens; ids outside the vocabulary are passed over. */
+function addLogitBias({ logits, words, floats }: SamplingScratch): void {
+  const count = words[SAMPLING_WORD.biasCount] as number;
+  for (let i = 0, at: number = SAMPLING_WORD.biases; i < count; i++, at += 2) {
+    const id = words[at] as number;
+    if (id >= 0 && id < logits.length) logits[id] = (logits[id] as number) + (floats[at + 1] as number);
+  }
+}
+
+/** What recent tokens are charged; see `SamplingParameters`. */
+interface Penalties {
+  readonly repeat: number;
+  readonly frequency: number;
+  readonly presence: number;
+}
+
+/**
+ * Lowers the logits of the tokens in `history[start .. end)`: first the repeat penalty divides a positive and multiplies a
+ * negative logit (Keskar et al. 2019), then `frequency` is subtracted for each occurrence and `presence` once.
+ */
+function penalize(
+  { logits, occurrences }: SamplingScratch,
+  history: Int32Array,
+  range: { readonly start: number; readonly end: number },
+  penalties: Penalties,
+): void {
+  for (let i = range.start; i < range.end; i++) {
+    const id = history[i] as number;
+    if (id >= 0 && id < logits.length) occurrences[id] = (occurrences[id] as number) + 1;
+  }
+  for (let i = range.start; i < range.end; i++) {
+    const id = history[i] as number;
+    const times = occurrences[id] ?? 0;
+    if (times === 0) continue;
+    occurrences[id] = 0;
+    const logit = logits[id] as number;
+    const repeated = logit > 0 ? logit / penalties.repeat : logit * penalties.repeat;
+    logits[id] = repeated - times * penalties.frequency - penalties.presence;
+  }
+}

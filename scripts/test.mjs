@@ -46,8 +46,8 @@ if (files.length === 0) {
   console.error(`no test file matches: ${wanted.join(' ')}`);
   process.exit(1);
 }
-// Node leaves a core to itself, which on two cores is half of them.
-const concurrency = Math.max(2, availableParallelism() - 1);
+// One more than there are processors: tests wait, for children, for timers and for each other's answers.
+const concurrency = availableParallelism() + 1;
 const chromium = await unpackChromium(root);
 // The processes of the tests find SwiftShader as their only Vulkan driver, and the browser.
 if (chromium) {

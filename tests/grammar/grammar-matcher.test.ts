@@ -11,6 +11,7 @@ import {
 } from '../../src/grammar/index.ts';
 import { NaiveRecognizer, smallGrammar } from '../support/grammar/naive-grammar.ts';
 import { smallVocabulary } from '../support/grammar/small-vocabulary.ts';
+import { runsOf } from '../support/property-runs.ts';
 
 const vocabulary = new PreparedVocabulary(
   smallVocabulary([
@@ -74,7 +75,7 @@ test('tokens are taken as their texts, and back', () => {
         assert.equal(matcher.canEnd, new NaiveRecognizer(read.join('')).matches(grammar), read.join(''));
       }
     }),
-    { numRuns: 700 },
+    { numRuns: runsOf(700) },
   );
 });
 

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { type Grammar, matchesGrammar, type Regex, type Rule } from '../../src/grammar/index.ts';
 import { NaiveRecognizer, smallGrammar } from '../support/grammar/naive-grammar.ts';
+import { runsOf } from '../support/property-runs.ts';
 
 const text = (of: string): Rule => ({ kind: 'regex', regex: { kind: 'text', text: of } });
 const regex = (of: Regex): Rule => ({ kind: 'regex', regex: of });
@@ -51,7 +52,7 @@ test('a text matches exactly when the definition says so', () => {
         }
       },
     ),
-    { numRuns: 700 },
+    { numRuns: runsOf(700) },
   );
 });
 

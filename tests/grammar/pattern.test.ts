@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { isRocmforgeError } from '../../src/base/errors.ts';
 import { Fuel, matchesRegex, RegularLanguages, searchRegex, wholeRegex } from '../../src/grammar/index.ts';
+import { runsOf } from '../support/property-runs.ts';
 
 /** Pieces of patterns that every ECMAScript engine takes. */
 const atom = fc.constantFrom(
@@ -72,7 +73,7 @@ test('a text is in the language of a pattern exactly when the pattern is found i
         assert.equal(languages.matches(whole, of), exact.test(of), `${source} is ${JSON.stringify(of)}`);
       }
     }),
-    { numRuns: 600 },
+    { numRuns: runsOf(600) },
   );
   assert.ok(tried > 300, `${tried} texts`);
 });

@@ -11,6 +11,7 @@ import {
   RegularLanguages,
 } from '../../src/grammar/index.ts';
 import { CHARACTERS, endsOf, smallRegex, smallText } from '../support/grammar/naive-regex.ts';
+import { runsOf } from '../support/property-runs.ts';
 
 const any: Regex = { kind: 'set', ranges: [[0, 0x10ffff]] };
 const text = (of: string): Regex => ({ kind: 'text', text: of });
@@ -31,7 +32,7 @@ test('a text matches exactly when the definition says so', () => {
     fc.property(smallRegex, fc.array(smallText, { minLength: 1, maxLength: 8 }), (regex, texts) => {
       for (const of of texts) assert.equal(matchesRegex(regex, of), isNaiveMatch(regex, of), of);
     }),
-    { numRuns: 2000 },
+    { numRuns: runsOf(2000) },
   );
 });
 
@@ -49,7 +50,7 @@ test('a language is empty only without a text, and one with a text is not', () =
         for (const of of found ?? []) assert.ok(isNaiveMatch(regex, of), of);
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: runsOf(1000) },
   );
 });
 
@@ -62,7 +63,7 @@ test('a subset has no text outside', () => {
       assert.ok(isSubsetRegex(both(inner, outer), outer));
       assert.ok(isSubsetRegex(inner, choice(outer, inner)));
     }),
-    { numRuns: 500 },
+    { numRuns: runsOf(500) },
   );
 });
 
@@ -78,7 +79,7 @@ test('multiples are those of arithmetic', () => {
       assert.equal(matchesRegex(regex, `${of}.`), false);
       assert.equal(matchesRegex(regex, ''), false);
     }),
-    { numRuns: 2000 },
+    { numRuns: runsOf(2000) },
   );
 });
 

@@ -12,6 +12,7 @@ import {
 } from '../../src/grammar/index.ts';
 import { smallGrammar } from '../support/grammar/naive-grammar.ts';
 import { type SmallToken, smallVocabulary } from '../support/grammar/small-vocabulary.ts';
+import { runsOf } from '../support/property-runs.ts';
 
 const text = (of: string): Rule => ({ kind: 'regex', regex: { kind: 'text', text: of } });
 const sequence = (...parts: Rule[]): Rule => ({ kind: 'sequence', parts });
@@ -193,7 +194,7 @@ test('a mask allows what the parser takes, for random grammars', () => {
         if (!isRocmforgeError(error, 'GRAMMAR_INVALID')) throw error;
       }
     }),
-    { numRuns: 600 },
+    { numRuns: runsOf(600) },
   );
 });
 
@@ -211,7 +212,7 @@ test('a mask allows what the parser takes, for what JSON is made of', () => {
         walk(grammar.matcher(), small.size, choices.toReversed());
       },
     ),
-    { numRuns: 60 },
+    { numRuns: runsOf(60) },
   );
 });
 

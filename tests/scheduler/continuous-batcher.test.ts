@@ -16,6 +16,7 @@ import { stateOf } from '../../src/state/state-of.ts';
 import { windowBlocks } from '../../src/state/windowed-group.ts';
 import { StateMemory } from '../support/state-memory.ts';
 import { KV_BLOCK_SIZE, type SizedGroup, type StateGroup } from '../../src/model/state-groups.ts';
+import { runsOf } from '../support/property-runs.ts';
 
 const CONTEXT = 256;
 
@@ -269,7 +270,7 @@ for (const [name, groups] of Object.entries(STATES)) {
   const claim =
     'every sequence ends with its own tokens, whatever the budgets, the order, the pauses and losses';
   test(`${claim} of the device: ${name}`, () => {
-    checkSequences(groups, name === 'paged' ? 5_000 : 1_000);
+    checkSequences(groups, runsOf(name === 'paged' ? 5_000 : 1_000));
   });
 }
 

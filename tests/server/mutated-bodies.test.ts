@@ -1,3 +1,3 @@
 import { testMutatedBodies } from '../support/mutated-bodies-test.ts';
 
-testMutatedBodies(2000, 2026);
+testMutatedBodies(700, 2026);

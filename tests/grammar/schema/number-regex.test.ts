@@ -13,6 +13,7 @@ import {
   type Numbers,
   otherNumbers,
 } from '../../../src/grammar/schema/numbers.ts';
+import { runsOf } from '../../support/property-runs.ts';
 
 const someNumber = fc.oneof(
   fc.integer({ min: -200, max: 200 }),
@@ -95,7 +96,7 @@ function check(set: Numbers | undefined, values: readonly number[]): void {
 
 test('a numeral is in the language of a set exactly when its number is in the set', () => {
   fc.assert(fc.property(range, fc.array(someNumber, { minLength: 5, maxLength: 20 }), check), {
-    numRuns: 200,
+    numRuns: runsOf(200),
   });
 });
 
@@ -112,7 +113,7 @@ test('near each bound the numerals are right', () => {
         values.map(Math.trunc),
       );
     }),
-    { numRuns: 100 },
+    { numRuns: runsOf(100) },
   );
 });
 
@@ -128,7 +129,7 @@ test('what is not in a set is in the sets of others', () => {
           String(value),
         );
     }),
-    { numRuns: 100 },
+    { numRuns: runsOf(100) },
   );
 });
 

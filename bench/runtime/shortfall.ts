@@ -16,9 +16,9 @@ export function shortfall({ mechanism, latency, throughput, on, off }: Compared)
   const least = 1 + mechanism.expected[0] / 100;
   if (Math.max(latency, throughput) >= least) return undefined;
   if (mechanism.gainsBy === 'fuller steps') {
-    const { tokensAStep, stepMs } = on.all;
+    const { tokensPerStep, stepMs } = on.all;
     const slower = stepMs / off.all.stepMs;
-    return `${tokensAStep.toFixed(1)} tokens a step instead of ${off.all.tokensAStep.toFixed(1)}, each step ${slower.toFixed(2)} times as long`;
+    return `${tokensPerStep.toFixed(1)} tokens a step instead of ${off.all.tokensPerStep.toFixed(1)}, each step ${slower.toFixed(2)} times as long`;
   }
   const why = (['alone', 'all'] as const).map((load) => gapText(load, on[load], off[load], least));
   return why.join('; ');

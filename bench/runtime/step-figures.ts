@@ -8,7 +8,7 @@ export interface StepFigures {
   readonly stepMs: number;
   /** The part of the time in which the device waited for the host. */
   readonly gapShare: number;
-  readonly tokensAStep: number;
+  readonly tokensPerStep: number;
 }
 
 const HOST: readonly StepPhase[] = ['dispatch', 'load', 'submit', 'back'];
@@ -31,7 +31,7 @@ export async function figuresOf(profile: StepProfile, work: () => Promise<number
     hostMs: HOST.reduce((sum, phase) => sum + took(phase), 0) / steps,
     stepMs: step / steps,
     gapShare: step + gap === 0 ? 0 : gap / (step + gap),
-    tokensAStep: tokens / steps,
+    tokensPerStep: tokens / steps,
   };
 }
 

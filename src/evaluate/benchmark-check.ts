@@ -17,8 +17,8 @@ export interface CheckResult {
 /** Sequences of a test that are compared; all of them run. */
 const COMPARED_SEQUENCES = 2;
 /** Tokens that are generated at most; a single sequence's prompt is followed by a few. */
-const MOST_TOKENS = 32;
-const LEAST_TOKENS = 4;
+const MAX_TOKENS = 32;
+const MIN_TOKENS = 4;
 
 /**
  * Runs the tests of a benchmark once more and compares each token and its log-probability with what another device, given
@@ -30,7 +30,7 @@ export async function* checkBenchmark(
   options: BenchmarkOptions,
 ): AsyncGenerator<CheckResult, void> {
   for (const test of benchmarkTests(model, options)) {
-    const generated = Math.min(Math.max(test.generated, LEAST_TOKENS), MOST_TOKENS);
+    const generated = Math.min(Math.max(test.generated, MIN_TOKENS), MAX_TOKENS);
     const answers = await answersOf(model, { ...test, generated });
     const compared = answers.slice(0, COMPARED_SEQUENCES);
     const differences: number[] = [];

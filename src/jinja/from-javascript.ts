@@ -18,7 +18,7 @@ export class TrustedText {
 }
 
 /** Numbers that JavaScript writes into JSON without an exponent, and Python therefore reads as ints. */
-const SMALLEST_WITH_EXPONENT = 1e21;
+const MIN_WITH_EXPONENT = 1e21;
 
 /** The Python value of a JavaScript value, as if it went through JSON. Throws `JinjaError` for what JSON does not have. */
 export function fromJavaScript(value: unknown, budget: Budget): Value {
@@ -44,7 +44,7 @@ export function fromJavaScript(value: unknown, budget: Budget): Value {
 }
 
 function fromNumber(value: number): Value {
-  return Number.isInteger(value) && Math.abs(value) < SMALLEST_WITH_EXPONENT ? BigInt(value) : value;
+  return Number.isInteger(value) && Math.abs(value) < MIN_WITH_EXPONENT ? BigInt(value) : value;
 }
 
 function fromObject(value: object, budget: Budget): Value {

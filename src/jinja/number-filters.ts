@@ -1,7 +1,7 @@
 import { bind } from './arguments.ts';
 import type { Filters } from './filter.ts';
 import { raise } from './jinja-error.ts';
-import { divideHalfEven, fixedText, MOST_BITS } from './number-text.ts';
+import { divideHalfEven, fixedText, MAX_BITS } from './number-text.ts';
 import { binary, signed } from './operators.ts';
 import { asciiDigits, trim } from './python-characters.ts';
 import { Str } from './str.ts';
@@ -14,7 +14,7 @@ const FLOAT = /^[+-]?(?:(?:\d+(?:_\d+)*)?\.?(?:\d+(?:_\d+)*)?(?:e[+-]?\d+(?:_\d+
 /** Python's `int(text, base)`; undefined where the text is no int. */
 function parseInteger(text: string, base: number): bigint | undefined {
   const found = /^([+-]?)(?:0([bBoOxX]))?_?(\w+)$/.exec(trim(text));
-  if (!found || text.length > MOST_BITS) return undefined;
+  if (!found || text.length > MAX_BITS) return undefined;
   const [, sign, prefix] = found;
   const meant = prefix === undefined ? 10 : { b: 2, o: 8, x: 16 }[prefix.toLowerCase() as 'b' | 'o' | 'x'];
   // In other bases the letter may be a digit.
@@ -88,7 +88,7 @@ function round(value: Value, args: Args, context: Context): Value {
 function rounded(number: bigint | number, places: number): bigint | number {
   if (typeof number === 'bigint') {
     if (places >= 0) return number;
-    const unit = 10n ** BigInt(Math.min(-places, MOST_BITS));
+    const unit = 10n ** BigInt(Math.min(-places, MAX_BITS));
     const size = divideHalfEven(number < 0n ? -number : number, unit) * unit;
     return number < 0n ? -size : size;
   }

@@ -1,15 +1,15 @@
 import { raise } from './jinja-error.ts';
 
 /** Digits of the longest int that Python writes. */
-const MOST_DIGITS = 4300;
+const MAX_DIGITS = 4300;
 /** Bits of the largest int: a little more than those digits have. */
-export const MOST_BITS = 14_300;
+export const MAX_BITS = 14_300;
 
 /** Python's `str` of an int. */
 export function intText(value: bigint): string {
   const text = value.toString();
-  if (text.length > MOST_DIGITS + 1)
-    raise(`Exceeds the limit (${MOST_DIGITS} digits) for integer string conversion`);
+  if (text.length > MAX_DIGITS + 1)
+    raise(`Exceeds the limit (${MAX_DIGITS} digits) for integer string conversion`);
   return text;
 }
 

@@ -1,6 +1,6 @@
 import { raise } from './jinja-error.ts';
 import type { BinaryOperator } from './nodes.ts';
-import { MOST_BITS } from './number-text.ts';
+import { MAX_BITS } from './number-text.ts';
 import { percentFormat } from './percent-format.ts';
 import { escaped, Str, StrBuilder } from './str.ts';
 import { type Context, List, numberOf, Tuple, typeName, Undefined, type Value } from './values.ts';
@@ -77,7 +77,7 @@ function ofInts(operator: Exclude<BinaryOperator, '/' | '**'>, a: bigint, b: big
     case '-':
       return a - b;
     case '*':
-      if (bits(a) + bits(b) > MOST_BITS) raise(`an int of more than ${MOST_BITS} bits`);
+      if (bits(a) + bits(b) > MAX_BITS) raise(`an int of more than ${MAX_BITS} bits`);
       return a * b;
     case '//':
       return floorDivided(a, b);
@@ -97,8 +97,8 @@ function powerOfInts(a: bigint, b: bigint): Numeric {
     if (a === 0n) raise('0.0 cannot be raised to a negative power');
     return Number(a) ** Number(b);
   }
-  if (a !== 0n && a !== 1n && a !== -1n && Number(b) * bits(a) > MOST_BITS) {
-    raise(`an int of more than ${MOST_BITS} bits`);
+  if (a !== 0n && a !== 1n && a !== -1n && Number(b) * bits(a) > MAX_BITS) {
+    raise(`an int of more than ${MAX_BITS} bits`);
   }
   return a ** b;
 }

@@ -5,7 +5,7 @@ import type { Device, PinnedBuffer, SharedBlock } from '../device/index.ts';
 const PAGE_BYTES = 64 * 1024;
 
 /** A larger ring is no one memory: WebAssembly's end at 4 GiB. */
-const MOST_SHARED_BYTES = 2 ** 31;
+const MAX_SHARED_BYTES = 2 ** 31;
 
 /** How a ring is made. */
 export interface RingOptions {
@@ -135,7 +135,7 @@ export class PinnedRing implements Disposable {
 
   #part(half: number, byteLength: number): Uint8Array | undefined {
     const ringBytes = 2 * this.#slots.length * this.#halfBytes;
-    if (byteLength > this.#halfBytes || ringBytes > MOST_SHARED_BYTES) return undefined;
+    if (byteLength > this.#halfBytes || ringBytes > MAX_SHARED_BYTES) return undefined;
     const { share = sharedBlock } = this.#options;
     this.#memory ??= share(ringBytes);
     return this.#memory.bytes.subarray(half * this.#halfBytes, (half + 1) * this.#halfBytes);

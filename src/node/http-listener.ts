@@ -20,7 +20,7 @@ const DEFAULT_READ_SECONDS = 60;
 const HEADER_SECONDS = 15;
 const IDLE_CHECK_MS = 50;
 const HEADER_BYTES = 16 * 1024;
-const MOST_HEADERS = 100;
+const MAX_HEADERS = 100;
 
 /** A socket that answers requests by a function. */
 export class HttpListener implements AsyncDisposable {
@@ -52,7 +52,7 @@ export class HttpListener implements AsyncDisposable {
         noDelay: true,
       },
     }) as Server;
-    server.maxHeadersCount = MOST_HEADERS;
+    server.maxHeadersCount = MAX_HEADERS;
     try {
       server.listen(port, host);
       await once(server, 'listening');

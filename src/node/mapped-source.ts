@@ -8,7 +8,7 @@ import { loadMemoryMapper, MAP_ALIGNMENT, type Mapping, type MemoryMapper } from
 const DEFAULT_WINDOW_BYTES = 2 ** 31;
 
 /** Shorter reads go through the system's cache whether they are in it or not. */
-const LEAST_DIRECT_BYTES = 512 << 10;
+const MIN_DIRECT_BYTES = 512 << 10;
 
 /** Pages of a range that are looked at; none of a cold range is in memory. */
 const RESIDENCY_SAMPLES = 4;
@@ -68,7 +68,7 @@ export class MappedSource extends FileSource {
 
   /** Looks at a few pages of a longer range. */
   protected override isCold(offset: number, length: number): boolean {
-    if (length < LEAST_DIRECT_BYTES) return false;
+    if (length < MIN_DIRECT_BYTES) return false;
     for (let sample = 0; sample < RESIDENCY_SAMPLES; sample++) {
       const at = offset + Math.floor(((sample + 0.5) * length) / RESIDENCY_SAMPLES);
       const index = Math.floor(at / this.#stride);

@@ -6,7 +6,7 @@ export * from './experts/combine-experts.ts';
 export * from './experts/matmul-experts.ts';
 export * from './experts/route-experts.ts';
 export * from './experts/scale-experts.ts';
-export { LEAST_SHARE_SUM, type RoutedRow, routeRow } from './experts/route-row.ts';
+export { MIN_WEIGHT_SUM, type RoutedRow, routeRow } from './experts/route-row.ts';
 export { GraphBuilder, type OpGraph, type Output } from './graph.ts';
 export * from './group-norm.ts';
 export * from './lerp.ts';

@@ -2,7 +2,7 @@ import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
-/** How positions beyond the trained context are squeezed into it. */
+/** How positions beyond the trained context are interpolated into it. */
 export type RopeScaling =
   | { readonly kind: 'none' }
   | { readonly kind: 'linear'; readonly factor: number }
@@ -84,14 +84,14 @@ function yarnCorner(p: RopeParameters, originalContext: number, turns: number): 
 }
 
 /**
- * What the rotations of all positions have in common, in f32: the frequencies' ratio, the squeeze of the angles, the magnitude;
- * and YaRN's ramp from pair `rampLow` to `rampHigh`, over which the part of the unsqueezed angle falls from `extrapolation`
- * to 0 (Peng et al. 2023, "YaRN", section 3.2).
+ * What the rotations of all positions have in common, in f32: the ratio of neighbouring frequencies
+ * (`thetaScale`), the factor of interpolated angles, that of cosines and sines; and YaRN's ramp from pair `rampLow` to
+ * `rampHigh`, over which the part of the extrapolated angle falls from `extrapolation` to 0 (Peng et al. 2023, "YaRN", section 3.2).
  */
 export interface RopeConstants {
-  readonly ratio: number;
-  readonly squeeze: number;
-  readonly magnitude: number;
+  readonly thetaScale: number;
+  readonly freqScale: number;
+  readonly mscale: number;
   readonly rampLow: number;
   readonly rampHigh: number;
   readonly extrapolation: number;
@@ -104,16 +104,16 @@ export function ropeConstants(parameters: RopeParameters): RopeConstants {
   const corner = (turns: number) => (yarn ? yarnCorner(parameters, yarn.originalContext, turns) : 0);
   const stretch = yarn && yarn.extrapolation !== 0 ? 1 + 0.1 * Math.log(yarn.factor) : 1;
   return {
-    ratio: Math.fround(base ** (-2 / dimensions)),
-    squeeze: Math.fround(scaling.kind === 'none' ? 1 : 1 / scaling.factor),
-    magnitude: Math.fround((yarn?.attention ?? 1) * stretch),
+    thetaScale: Math.fround(base ** (-2 / dimensions)),
+    freqScale: Math.fround(scaling.kind === 'none' ? 1 : 1 / scaling.factor),
+    mscale: Math.fround((yarn?.attention ?? 1) * stretch),
     rampLow: yarn ? Math.max(0, Math.floor(corner(yarn.betaFast))) : 0,
     rampHigh: yarn ? Math.min(dimensions - 1, Math.ceil(corner(yarn.betaSlow))) : 0,
     extrapolation: yarn?.extrapolation ?? 0,
   };
 }
 
-/** How much of the unsqueezed angle each pair keeps. */
+/** How much of the extrapolated angle each pair keeps. */
 export function extrapolationRamp({ dimensions }: RopeParameters, of: RopeConstants): Float32Array {
   const ramp = new Float32Array(dimensions / 2);
   if (of.extrapolation === 0) return ramp;
@@ -130,20 +130,20 @@ export function extrapolationRamp({ dimensions }: RopeParameters, of: RopeConsta
  * rounding shows in the logits, so the rounding is part of the operator's meaning.
  */
 export class RopeAngles {
-  readonly #ratio: number;
-  readonly #squeeze: number;
+  readonly #thetaScale: number;
+  readonly #freqScale: number;
   readonly #ramp: Float32Array;
-  readonly #magnitude: number;
+  readonly #mscale: number;
 
   constructor(
     readonly parameters: RopeParameters,
     readonly factors?: ArrayLike<number>,
   ) {
     const constants = ropeConstants(parameters);
-    this.#ratio = constants.ratio;
-    this.#squeeze = constants.squeeze;
+    this.#thetaScale = constants.thetaScale;
+    this.#freqScale = constants.freqScale;
     this.#ramp = extrapolationRamp(parameters, constants);
-    this.#magnitude = constants.magnitude;
+    this.#mscale = constants.mscale;
   }
 
   /** Writes (cos, sin) of every pair for `position` at `offset`. */
@@ -151,13 +151,14 @@ export class RopeAngles {
     const round = Math.fround;
     let angle = round(position);
     for (let pair = 0, at = offset; pair < this.#ramp.length; pair++, at += 2) {
-      const free = round(angle / (this.factors?.[pair] ?? 1));
-      const squeezed = round(this.#squeeze * free);
-      const keep = this.#ramp[pair] as number;
-      const rotation = keep === 0 ? squeezed : round(round(squeezed * (1 - keep)) + round(free * keep));
-      out[at] = round(Math.cos(rotation)) * this.#magnitude;
-      out[at + 1] = round(Math.sin(rotation)) * this.#magnitude;
-      angle = round(angle * this.#ratio);
+      const extrapolated = round(angle / (this.factors?.[pair] ?? 1));
+      const interpolated = round(this.#freqScale * extrapolated);
+      const mix = this.#ramp[pair] as number;
+      const rotation =
+        mix === 0 ? interpolated : round(round(interpolated * (1 - mix)) + round(extrapolated * mix));
+      out[at] = round(Math.cos(rotation)) * this.#mscale;
+      out[at + 1] = round(Math.sin(rotation)) * this.#mscale;
+      angle = round(angle * this.#thetaScale);
     }
   }
 }

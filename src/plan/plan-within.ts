@@ -24,7 +24,7 @@ export interface PlannedModel extends CompiledModel {
 }
 
 /** A context that is smaller than asked for is worth having from here on. */
-const SMALLEST_CONTEXT = 256;
+const MIN_CONTEXT = 256;
 /** What is saved by a smaller context is not all of a kind: the first attempt may still be too large. */
 const ATTEMPTS = 3;
 
@@ -64,7 +64,7 @@ async function shrink(
   let larger: FitPlan | undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const context = contextWithin(whole, limits, larger);
-    if (context < SMALLEST_CONTEXT || context >= whole.context) return undefined;
+    if (context < MIN_CONTEXT || context >= whole.context) return undefined;
     const { cachePositions } = options;
     const share = context / plan.parts.context;
     const scaled = cachePositions && Math.max(context, Math.floor(cachePositions * share));

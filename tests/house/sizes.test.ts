@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { importsOf } from './imports.ts';
 import { sourceFiles } from '../support/project.ts';
 
-const MOST_LINES = 600;
+const MAX_LINES = 600;
 
 /** A file with no more lines has to be of use to more than one other. */
-const FEWEST_LINES = 30;
+const MIN_LINES = 30;
 
 /** Tables of a format's definition are as long as the definition. */
 const TABLES = /^src\/formats\/tables\//;
@@ -18,12 +18,12 @@ const MADE = /^src\/devices\/cpu\/kernels\/(?:formats|format-exports)\.ts$/;
 /** Texts for a compiler of kernels: one file a kernel, whoever launches it. */
 const KERNELS = /^src\/devices\/[\w-]+\/(?:kernels|texts)\//;
 
-test(`no file is longer than ${MOST_LINES} lines`, () => {
+test(`no file is longer than ${MAX_LINES} lines`, () => {
   const long = ['src', 'tests', 'bench']
     .flatMap(sourceFiles)
     .filter(({ path }) => !TABLES.test(path) && !MADE.test(path))
     .map(({ path, text }) => ({ path, lines: linesOf(text) }))
-    .filter(({ lines }) => lines > MOST_LINES);
+    .filter(({ lines }) => lines > MAX_LINES);
   assert.deepEqual(long, []);
 });
 
@@ -31,7 +31,7 @@ test(`no file is longer than ${MOST_LINES} lines`, () => {
  * A short file with one importer is a piece of it. It may stand by itself where it is types alone; where its importer gives it
  * out, or reads it only when it is needed; and in a registry: a folder of one file a thing, most of which the same file gathers.
  */
-test(`no file of at most ${FEWEST_LINES} lines has one importer, unless it is one of many of a kind`, () => {
+test(`no file of at most ${MIN_LINES} lines has one importer, unless it is one of many of a kind`, () => {
   const files = ['src', 'tests', 'bench'].flatMap(sourceFiles);
   const importers = new Map<string, string[]>();
   for (const file of files) {
@@ -51,7 +51,7 @@ test(`no file of at most ${FEWEST_LINES} lines has one importer, unless it is on
   const pieces = files.filter(({ path, text }) => {
     const importer = only(path);
     if (importer === undefined || !path.startsWith('src/') || KERNELS.test(path)) return false;
-    if (linesOf(text) > FEWEST_LINES || isTypesAlone(text)) return false;
+    if (linesOf(text) > MIN_LINES || isTypesAlone(text)) return false;
     return !givesOut(texts.get(importer) ?? '', posix.basename(path)) && !isOneOfMany(path, importer);
   });
   assert.deepEqual(

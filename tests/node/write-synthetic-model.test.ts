@@ -17,7 +17,7 @@ import { ALL_FORMATS, F32, Q4_0, Q4_K, type TensorFormat } from '../../src/forma
 import { loadTensorFloats } from '../../src/gguf/index.ts';
 import { loadModel } from '../../src/index.ts';
 import { SYNTHETIC_SHAPES, syntheticShape } from '../../src/model/synthetic/shapes.ts';
-import { SMALLEST_VOCABULARY, syntheticVocabulary } from '../../src/model/synthetic/vocabulary.ts';
+import { MIN_VOCABULARY, syntheticVocabulary } from '../../src/model/synthetic/vocabulary.ts';
 import { FileSource, openGguf } from '../../src/node/index.ts';
 import { type SyntheticModelRequest, writeSyntheticModel } from '../../src/node/write-synthetic-model.ts';
 import { FAMILY_FIXTURES, familyPaths } from '../support/family-fixtures.ts';
@@ -59,7 +59,7 @@ test('weights have the deviation that keeps products their size', async (t) => {
 
 test('every floating-point format makes a model that runs', async (t) => {
   const path = join(temporaryFolder(t), 'tiny.gguf');
-  const shape = syntheticShape('llama-tiny', { layers: 1, hidden: 256, vocabulary: SMALLEST_VOCABULARY });
+  const shape = syntheticShape('llama-tiny', { layers: 1, hidden: 256, vocabulary: MIN_VOCABULARY });
   const formats: readonly TensorFormat[] = ALL_FORMATS.filter(({ name }) => !/^I\d+$/.test(name));
   for (const format of formats) {
     await writeSyntheticModel(tiny(path, { shape, format }));
@@ -193,7 +193,7 @@ test('the made-up vocabulary encodes any text and gives it back', async (t) => {
 
 test('vocabularies of the known shapes have as many different pieces as they say', () => {
   for (const { vocabulary } of Object.values(SYNTHETIC_SHAPES)) {
-    if (vocabulary < SMALLEST_VOCABULARY) continue;
+    if (vocabulary < MIN_VOCABULARY) continue;
     const { pieces, scores, types } = syntheticVocabulary(vocabulary);
     assert.equal(new Set(pieces).size, vocabulary);
     assert.deepEqual([scores.length, types.length], [vocabulary, vocabulary]);
@@ -208,5 +208,5 @@ test('shapes that cannot be are refused', () => {
   refused(() => syntheticShape('llama-tiny', { width: 100 }));
   refused(() => syntheticShape('llama-tiny', { kvHeads: 3 }));
   refused(() => syntheticShape('llama-tiny', { layers: 0 }));
-  refused(() => syntheticVocabulary(SMALLEST_VOCABULARY - 1));
+  refused(() => syntheticVocabulary(MIN_VOCABULARY - 1));
 });

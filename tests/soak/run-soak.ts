@@ -11,9 +11,9 @@ import { bundledSource } from '../support/test-server.ts';
 
 const REPORTS = 30;
 /** What is live may grow by so much from the second third to the last: what is under way differs from moment to moment. */
-const MOST_LIVE_GROWTH = 1.05;
+const MAX_LIVE_GROWTH = 1.05;
 /** Pages that the system has given: allocators keep some, and come to rest slowly. */
-const MOST_RESIDENT_GROWTH = 1.1;
+const MAX_RESIDENT_GROWTH = 1.1;
 
 /** The server's memory, in bytes. */
 interface Memory {
@@ -85,5 +85,5 @@ const [live, resident] = [growth('live'), growth('resident')];
 console.log(`last third beside the second: ${live.toFixed(3)} live, ${resident.toFixed(3)} resident`);
 assert.equal(status, 0, 'the clients were served');
 console.log(`${active} requests were still there when the clients had ended`);
-assert.ok(live < MOST_LIVE_GROWTH, 'what is live does not grow');
-assert.ok(resident < MOST_RESIDENT_GROWTH, 'resident memory is flat');
+assert.ok(live < MAX_LIVE_GROWTH, 'what is live does not grow');
+assert.ok(resident < MAX_RESIDENT_GROWTH, 'resident memory is flat');

@@ -49,11 +49,11 @@ const FLOAT_CASES = [
 ] as const;
 
 /** The reference quantizes activations, and a device may: near ties may go either way. */
-const SMALLEST_AGREEMENT = 0.99;
-const LARGEST_LIKELIHOOD_DIFFERENCE = 0.02;
+const MIN_AGREEMENT = 0.99;
+const MAX_LIKELIHOOD_DIFFERENCE = 0.02;
 
 /** The f64 oracle agrees with the golden of MiniMind2-Small Q4_K_M at 285 of 291 clear positions, at no fewer with the others. */
-const SMALLEST_EXACT_AGREEMENT = 0.96;
+const MIN_EXACT_AGREEMENT = 0.96;
 
 const QUANTIZED_CASES = [
   {
@@ -179,16 +179,13 @@ export function testQuantizedGoldens(device: GoldenDevice, models = /./): void {
         report.clearPositions > 0.7 * report.positions,
         `${report.clearPositions} positions are clear`,
       );
-      const smallest = device.exact ? SMALLEST_EXACT_AGREEMENT : SMALLEST_AGREEMENT;
+      const smallest = device.exact ? MIN_EXACT_AGREEMENT : MIN_AGREEMENT;
       assert.ok(report.clearAgreement >= smallest, `${report.clearAgreement} of them agree`);
       // The mean of fewer positions spreads wider, by more than their share, so that chance seldom fails it.
       const share = report.positions / positionsOf(whole);
       const spread = share < 1 ? 2 / Math.sqrt(share) : 1;
       const difference = Math.abs(report.logLikelihoodDifference);
-      assert.ok(
-        difference <= LARGEST_LIKELIHOOD_DIFFERENCE * spread,
-        `log-likelihood differs by ${difference}`,
-      );
+      assert.ok(difference <= MAX_LIKELIHOOD_DIFFERENCE * spread, `log-likelihood differs by ${difference}`);
     });
   }
 }
@@ -210,9 +207,9 @@ export function testQuantizedCache(device: GoldenDevice): void {
     const [halves, blocks] = [await reportWith('f16'), await reportWith('q8_0')];
     assert.notEqual(blocks.logLikelihood, halves.logLikelihood, 'the caches differ');
     const difference = Math.abs(blocks.logLikelihood - halves.logLikelihood);
-    assert.ok(difference <= LARGEST_LIKELIHOOD_DIFFERENCE, `log-likelihood differs by ${difference}`);
+    assert.ok(difference <= MAX_LIKELIHOOD_DIFFERENCE, `log-likelihood differs by ${difference}`);
     const lost = halves.clearAgreement - blocks.clearAgreement;
-    assert.ok(lost <= 1 - SMALLEST_AGREEMENT, `${lost} of the clear positions agree no more`);
+    assert.ok(lost <= 1 - MIN_AGREEMENT, `${lost} of the clear positions agree no more`);
   });
 }
 

@@ -14,9 +14,9 @@ const HEAD_NORM_BUFFERS = 6;
 /** Elements of a quantized group: a group of threads leaves whole ones. */
 const GROUP = 32;
 /** With fewer rows a sequence, a tile would be mostly empty. */
-const LEAST_TILE_ROWS_A_SLOT = 4;
+const MIN_TILE_ROWS_PER_SLOT = 4;
 /** More partitions take longer to be merged than they save. */
-const MOST_PARTITIONS = 16;
+const MAX_PARTITIONS = 16;
 
 /** Groups of threads that a row's heads take. */
 export function headGroups({ heads, kvHeads }: AttentionOp): number {
@@ -70,12 +70,12 @@ function partitionsOf(op: AttentionOp, to: GpuPlanner): number {
   const { cache, batch, window = Number.POSITIVE_INFINITY } = op;
   const context = Math.min(window, batch.blocks.width * cache.blockSize);
   const wanted = Math.floor(wantedGroups / (to.capacity(op.out) * headGroups(op)));
-  return Math.max(1, Math.min(wanted, MOST_PARTITIONS, Math.ceil(context / shortestPartition)));
+  return Math.max(1, Math.min(wanted, MAX_PARTITIONS, Math.ceil(context / shortestPartition)));
 }
 
 /** True for attention of many rows a sequence over a cache of f16 or blocks, where the target has tiles for it. */
 function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
-  const many = !to.hasFewRows(op.out) && to.capacity(op.out) >= LEAST_TILE_ROWS_A_SLOT * to.graph.shape.slots;
+  const many = !to.hasFewRows(op.out) && to.capacity(op.out) >= MIN_TILE_ROWS_PER_SLOT * to.graph.shape.slots;
   const stored = op.cache.keys.type !== 'f32';
   return to.has('attentionTiles') && many && stored && to.facts.attention.fitsTile(op);
 }

@@ -4,7 +4,7 @@ import type { ElementProduct, ElementStep } from './intent.ts';
 import type { GpuPlanner } from './planner.ts';
 
 /** Products that one launch takes. */
-const MOST_PRODUCTS = 8;
+const MAX_PRODUCTS = 8;
 /** Elements that rows come in multiples of, so that they begin at whole vectors. */
 const ROW_UNIT = 8;
 /** Formats whose elements are numbers. */
@@ -99,7 +99,7 @@ class ProductGroup {
   #join(op: Op, first: MatmulOp): void {
     if (op.kind !== 'matmul' || !isElementProduct(op, this.#to)) return;
     const alike = op.weight.format === first.weight.format && op.x.axis === first.x.axis;
-    if (!alike || this.#products.length === MOST_PRODUCTS) return;
+    if (!alike || this.#products.length === MAX_PRODUCTS) return;
     this.#products.push({ op, steps: [], out: op.out });
     this.#computed.add(op.out);
   }

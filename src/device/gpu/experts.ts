@@ -7,7 +7,7 @@ import type { GpuPlanner } from './planner.ts';
 import { matchResidual, type Residual } from './products.ts';
 
 /** Choices whose results one kernel adds up. */
-const MOST_ADDED = 32;
+const MAX_ADDED = 32;
 /** Elements of a quantized group: a group of threads leaves whole ones. */
 const GROUP = 32;
 
@@ -97,7 +97,7 @@ function matchWayBack(op: GatedOp, { uses, facts }: GpuPlanner): WayBack | undef
   if (down?.kind !== 'matmulExperts' || down.x !== op.out || !readsOwnPart(down)) return undefined;
   const combine = uses.onlyReader(down.out);
   if (combine?.kind !== 'combineExperts' || combine.x !== down.out) return undefined;
-  const routed = combine.routingWeights.width === down.expertIds.width && down.expertIds.width <= MOST_ADDED;
+  const routed = combine.routingWeights.width === down.expertIds.width && down.expertIds.width <= MAX_ADDED;
   const whole = down.weight.columns % GROUP === 0 && isPacked(down.weight) && facts.joins([down.weight]);
   return routed && whole ? { down, combine, residual: matchResidual(combine, uses) } : undefined;
 }

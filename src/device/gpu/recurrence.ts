@@ -9,8 +9,8 @@ const ROWS_NORMED_INSIDE = 4;
 /** Buffers of mixtures beside their factors: rows, the norm's factors and terms, what is kept, results. */
 const OTHER_MIXTURE_BUFFERS = 5;
 /** With fewer rows, or fewer a sequence, chunks of the recurrence would be mostly empty. */
-const LEAST_CHUNKED_ROWS = 16;
-const LEAST_CHUNKED_ROWS_A_SLOT = 4;
+const MIN_CHUNKED_ROWS = 16;
+const MIN_CHUNKED_ROWS_PER_SLOT = 4;
 
 /** All mixtures of the rows and those before them, with the norm before them where the rows are few. */
 export function fuseMixtures(op: Op, to: GpuPlanner): Fusion | undefined {
@@ -50,7 +50,7 @@ export function planWkv7(op: Wkv7Op, to: GpuPlanner): void {
 /** True where a step has many rows of a sequence, and the target kernels that go through them chunk by chunk. */
 function isChunked({ headSize, out }: Wkv7Op, to: GpuPlanner): boolean {
   const rows = to.capacity(out);
-  const many = rows >= LEAST_CHUNKED_ROWS && rows >= LEAST_CHUNKED_ROWS_A_SLOT * to.graph.shape.slots;
+  const many = rows >= MIN_CHUNKED_ROWS && rows >= MIN_CHUNKED_ROWS_PER_SLOT * to.graph.shape.slots;
   return many && headSize === to.facts.wkv7.chunkedHead;
 }
 

@@ -20,7 +20,7 @@ import { TRANSFER_BYTES, TransferSlots } from './host/transfer-slots.ts';
 import { WorkQueue } from './host/work-queue.ts';
 import { WorkerTeam } from './host/worker-team.ts';
 import { chooseKernels, type KernelBytes } from './kernel-choice.ts';
-import { type BankLimits, LARGEST_BANK } from './memory/bank.ts';
+import { type BankLimits, MAX_BANK } from './memory/bank.ts';
 import { BankSet } from './memory/bank-set.ts';
 import { CpuBuffer, ownBuffer } from './memory/cpu-buffer.ts';
 import { buildStep } from './program/build-step.ts';
@@ -102,7 +102,7 @@ class CpuDevice implements Device {
     this.#queue = new WorkQueue(this.#team);
     this.#team.start(opened.module);
     this.#banks = new BankSet({
-      limits: bankLimits(options.bankBytes ?? LARGEST_BANK, reservedBytes(opened.heapBase, threads)),
+      limits: bankLimits(options.bankBytes ?? MAX_BANK, reservedBytes(opened.heapBase, threads)),
       memoryLimit: options.memoryLimit ?? Number.MAX_SAFE_INTEGER,
       spread: options.spread ?? 1,
       onBank: ({ id, memory }) => this.#team.broadcast({ kind: 'bank', id, memory }),

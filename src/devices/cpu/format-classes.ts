@@ -7,7 +7,7 @@ export type Codes = 'small' | 'lifted' | 'large' | 'wide' | 'medium' | 'signed';
 export type Words = 'half' | 'half_offset' | 'float' | 'float16' | 'sub' | 'sub16' | 'sub16_offset';
 
 /** Numbers that kernels look codes up in have no sign: above this spread they take eight bits. */
-const MOST_LOOKED_UP = 127;
+const MAX_LOOKED_UP = 127;
 
 /** The kind of codes that a format's levels become. */
 export function codesOf(format: TensorFormat, layout: BlockLayout): Codes {
@@ -16,7 +16,7 @@ export function codesOf(format: TensorFormat, layout: BlockLayout): Codes {
   const { code, level } = levels;
   if (level.kind === 'signed') return 'signed';
   if (level.kind === 'table') {
-    return Math.max(...level.table) - Math.min(...level.table) > MOST_LOOKED_UP ? 'wide' : 'large';
+    return Math.max(...level.table) - Math.min(...level.table) > MAX_LOOKED_UP ? 'wide' : 'large';
   }
   if (!('runs' in code) && bitsOf(code) > 4) return 'medium';
   return wordsOf(format, layout) === 'half' ? 'lifted' : 'small';

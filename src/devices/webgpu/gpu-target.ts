@@ -75,10 +75,10 @@ const TIMESTAMPS: readonly GPUFeatureName[] = ['timestamp-query'];
 const MATRICES = ['shader-f16', 'chromium-experimental-subgroup-matrix'] as readonly GPUFeatureName[];
 
 /** More threads than this gain nothing in any kernel. */
-const MOST_THREADS = 256;
+const MAX_THREADS = 256;
 
 /** Threads of a subgroup among which the smallest slice of a product's tile can be shared out. */
-const MOST_MATRIX_LANES = 32;
+const MAX_MATRIX_LANES = 32;
 
 /**
  * Chooses among what the adapter offers, `without` left out: the one place where features are chosen. `bindingBytes` narrows
@@ -108,7 +108,7 @@ export function chooseTarget(
       matrices,
       timestamps,
       unroll: !info.isFallbackAdapter,
-      threads: Math.min(MOST_THREADS, 2 ** Math.floor(Math.log2(invocations))),
+      threads: Math.min(MAX_THREADS, 2 ** Math.floor(Math.log2(invocations))),
       workgroupBytes: limits.maxComputeWorkgroupStorageSize,
       bindingBytes: Math.min(limits.maxStorageBufferBindingSize, options.bindingBytes ?? Infinity),
       storageBindings: limits.maxStorageBuffersPerShaderStage,
@@ -137,7 +137,7 @@ function chooseMatrices({ features, info }: GPUAdapter): GpuMatrices | undefined
     readonly subgroupMatrixConfigs?: Iterable<MatrixConfig>;
   };
   if (!MATRICES.every((name) => features.has(name))) return undefined;
-  if (subgroupMinSize !== subgroupMaxSize || subgroupMaxSize > MOST_MATRIX_LANES) return undefined;
+  if (subgroupMinSize !== subgroupMaxSize || subgroupMaxSize > MAX_MATRIX_LANES) return undefined;
   const usable = [...subgroupMatrixConfigs].filter(
     ({ componentType, resultComponentType, M, N, K }) =>
       componentType === 'f16' &&

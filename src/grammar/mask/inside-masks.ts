@@ -2,7 +2,7 @@ import type { Lexer } from '../parser/lexer.ts';
 import { DEAD } from '../parser/lexer.ts';
 import type { PreparedVocabulary } from './prepared-vocabulary.ts';
 import { setBit } from './prepared-vocabulary.ts';
-import { LONG_CHARACTERS, MOST_CHARACTERS, SAFE_BYTES } from './safe-text.ts';
+import { LONG_CHARACTERS, MAX_CHARACTERS, SAFE_BYTES } from './safe-text.ts';
 import type { TokenTrie } from './token-trie.ts';
 
 /** Tokens with which, or in which, the same terminals may end. */
@@ -32,7 +32,7 @@ export interface Inside {
 /** Where not all characters lead to the same state. */
 const DIFFERENT = -2;
 /** What is kept costs at most about this many integers. */
-const MOST_KEPT = 4 * 2 ** 20;
+const MAX_KEPT = 4 * 2 ** 20;
 
 /**
  * Masks by state of the lexer, whatever row it belongs to. A state is walked through the tree of all tokens only where it must be:
@@ -59,7 +59,7 @@ export class InsideMasks {
     const known = this.#known.get(state);
     if (known) return known;
     const inside = this.#compute(state);
-    if (this.#kept > MOST_KEPT) {
+    if (this.#kept > MAX_KEPT) {
       this.#known.clear();
       this.#afterSafe.clear();
       this.#kept = 0;
@@ -77,7 +77,7 @@ export class InsideMasks {
     }
     const { all, rest, safeUpTo } = this.#vocabulary;
     const { length, hasEnding } = this.#safeRun(state);
-    const isSafeKnown = length === MOST_CHARACTERS || (length >= 0 && !hasEnding);
+    const isSafeKnown = length === MAX_CHARACTERS || (length >= 0 && !hasEnding);
     const walk = new Walk(this.#vocabulary.words, isSafeKnown ? rest : all);
     this.#walk(state, walk);
     const base = isSafeKnown && length > 0 ? safeUpTo[length] : undefined;
@@ -88,7 +88,7 @@ export class InsideMasks {
   #safeRun(state: number): { length: number; hasEnding: boolean } {
     let hasEnding = false;
     let at = state;
-    for (let length = 0; length < MOST_CHARACTERS; length++) {
+    for (let length = 0; length < MAX_CHARACTERS; length++) {
       const next = this.#behindSafe(at);
       if (next === DIFFERENT) return { length: -1, hasEnding: true };
       if (next === DEAD) return { length, hasEnding };
@@ -97,7 +97,7 @@ export class InsideMasks {
       if (!this.#lexer.goesOn(next)) return { length: -1, hasEnding: true };
       at = next;
     }
-    return { length: MOST_CHARACTERS, hasEnding };
+    return { length: MAX_CHARACTERS, hasEnding };
   }
 
   #behindSafe(state: number): number {

@@ -1,5 +1,5 @@
 import type { GrammarVocabulary } from '../vocabulary.ts';
-import { MOST_CHARACTERS, safeLength } from './safe-text.ts';
+import { MAX_CHARACTERS, safeLength } from './safe-text.ts';
 import { TokenTrie } from './token-trie.ts';
 
 /**
@@ -25,7 +25,7 @@ export class PreparedVocabulary {
     this.words = Math.ceil(vocabulary.size / 32);
     const safe: number[] = [];
     const rest: number[] = [];
-    const byLength: number[][] = Array.from({ length: MOST_CHARACTERS + 1 }, () => []);
+    const byLength: number[][] = Array.from({ length: MAX_CHARACTERS + 1 }, () => []);
     const decoder = new TextDecoder();
     for (let id = 0; id < vocabulary.size; id++) {
       const kind = vocabulary.kind(id);

@@ -1,5 +1,5 @@
 /** Most characters of a token that counts as safe. */
-export const MOST_CHARACTERS = 16;
+export const MAX_CHARACTERS = 16;
 
 /** ASCII that stands for itself in a JSON string: from the space to the tilde, without quote and backslash. */
 export const SAFE_BYTES: readonly number[] = Array.from({ length: 0x7f - 0x20 }, (_, i) => 0x20 + i).filter(
@@ -68,5 +68,5 @@ export function safeLength(bytes: Uint8Array): number | undefined {
   }
   if (UNSAFE.test(text)) return undefined;
   const length = Array.from(text).length;
-  return length > 0 && length <= MOST_CHARACTERS ? length : undefined;
+  return length > 0 && length <= MAX_CHARACTERS ? length : undefined;
 }

@@ -6,7 +6,7 @@ import { clearBit, type PreparedVocabulary, setBit } from './prepared-vocabulary
 import type { TokenTrie } from './token-trie.ts';
 
 /** Masks that are kept by configuration, of a few thousand words each. */
-const MOST_KEPT = 512;
+const MAX_KEPT = 512;
 
 /** Tokens of which the texts of `distinct` terminals decide: those under a node where terminals of a member end, or with one. */
 interface Undecided {
@@ -85,7 +85,7 @@ export class TokenMasks {
   #keep(shadow: number, members: readonly number[]): Kept {
     const kept = this.#make(shadow, members);
     this.#kept.delete(shadow);
-    if (this.#kept.size === MOST_KEPT) {
+    if (this.#kept.size === MAX_KEPT) {
       const [oldest] = this.#kept.keys();
       this.#kept.delete(oldest as number);
     }

@@ -16,7 +16,7 @@ const ANYWHERE = -1;
 
 const NO_TEXT = new Ints(1);
 
-const MOST_INTS = 24 * 2 ** 20;
+const MAX_INTS = 24 * 2 ** 20;
 
 /**
  * Everything that a text may be so far: the row that ends here, if one does, and for each row with terminals under way the lexer's
@@ -205,7 +205,7 @@ export class Configurations {
     const configuration = this.#table.intern([row, ...sortedMembers(members)]);
     if (configuration !== before) return configuration;
     this.#leastTexts.push(this.#findLeastTexts(configuration));
-    if (this.#table.values.length > MOST_INTS) {
+    if (this.#table.values.length > MAX_INTS) {
       this.#regular.languages.fuel.refuse('its parser grows beyond the memory that grammars may take');
     }
     return configuration;

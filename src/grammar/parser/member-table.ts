@@ -4,7 +4,7 @@ import type { Language } from '../regex/language-kinds.ts';
 /** More members than any text has. */
 const UNLIMITED = 2 ** 30;
 /** A state is a number of 31 bits: the next member, and how many there are so far. */
-const MOST_MEMBERS = 30_000;
+const MAX_MEMBERS = 30_000;
 
 /** Members as the parser needs them: an item counts in `state` which of them may still come, and how many came, as far as it matters. */
 export interface MemberTable {
@@ -42,7 +42,7 @@ export function hasMembers({ isRequired, hasOther, min, max }: MemberCounts): bo
 export function memberTable(of: MemberCounts & Pick<MemberTable, 'list' | 'place'>): MemberTable | undefined {
   const { isRequired, min, max, ...more } = of;
   const size = isRequired.length;
-  if (size > MOST_MEMBERS || min >= UNLIMITED) return undefined;
+  if (size > MAX_MEMBERS || min >= UNLIMITED) return undefined;
   const nextRequired = new Int32Array(size + 1).fill(size);
   const requiredFrom = new Int32Array(size + 1);
   for (let at = size - 1; at >= 0; at--) {

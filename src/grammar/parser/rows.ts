@@ -9,7 +9,7 @@ import { Closure } from './closure.ts';
 import { Item, ROOT_FRAME, type Row, type RowMaker } from './row.ts';
 import { type Nonterminal, ONCE, type RuleTables, type Terminal } from './rule-tables.ts';
 
-const MOST_INTS = 24 * 2 ** 20;
+const MAX_INTS = 24 * 2 ** 20;
 /** More than there are memories, and states of members. */
 const VARIANTS = 2 ** 31;
 
@@ -302,7 +302,7 @@ export class Rows implements RowMaker {
   }
 
   #checkSize(): void {
-    if (this.ints > MOST_INTS)
+    if (this.ints > MAX_INTS)
       this.#regular.languages.fuel.refuse('its parser grows beyond the memory that grammars may take');
   }
 }

@@ -6,7 +6,7 @@ export const UNKNOWN = -2;
 const BYTES = 256;
 /** Rows that are kept: 16 MiB of them. */
 const MOST_ROWS = 16 * 1024;
-const ROWS_A_CHUNK = 64;
+const ROWS_PER_CHUNK = 64;
 
 /** Where states go by each byte, as far as known. When there are too many rows all are forgotten, and filled anew as they are asked for. */
 export class TransitionRows {
@@ -18,23 +18,24 @@ export class TransitionRows {
   get(state: number, byte: number): number {
     const row = state < this.#rowOf.length ? this.#rowOf.at(state) - 1 : -1;
     if (row < 0) return UNKNOWN;
-    const chunk = this.#chunks[Math.floor(row / ROWS_A_CHUNK)] as Int32Array;
-    return chunk[(row % ROWS_A_CHUNK) * BYTES + byte] as number;
+    const chunk = this.#chunks[Math.floor(row / ROWS_PER_CHUNK)] as Int32Array;
+    return chunk[(row % ROWS_PER_CHUNK) * BYTES + byte] as number;
   }
 
   set(state: number, byte: number, next: number): void {
     while (this.#rowOf.length <= state) this.#rowOf.push(0);
     let row = this.#rowOf.at(state) - 1;
     if (row < 0) row = this.#add(state);
-    (this.#chunks[Math.floor(row / ROWS_A_CHUNK)] as Int32Array)[(row % ROWS_A_CHUNK) * BYTES + byte] = next;
+    (this.#chunks[Math.floor(row / ROWS_PER_CHUNK)] as Int32Array)[(row % ROWS_PER_CHUNK) * BYTES + byte] =
+      next;
   }
 
   /** The same by every byte. */
   fill(state: number, next: number): void {
     this.set(state, 0, next);
     const row = this.#rowOf.at(state) - 1;
-    const start = (row % ROWS_A_CHUNK) * BYTES;
-    (this.#chunks[Math.floor(row / ROWS_A_CHUNK)] as Int32Array).fill(next, start, start + BYTES);
+    const start = (row % ROWS_PER_CHUNK) * BYTES;
+    (this.#chunks[Math.floor(row / ROWS_PER_CHUNK)] as Int32Array).fill(next, start, start + BYTES);
   }
 
   #add(state: number): number {
@@ -44,7 +45,7 @@ export class TransitionRows {
       this.#rowOf.array.fill(0);
     }
     const row = this.#count++;
-    if (row % ROWS_A_CHUNK === 0) this.#chunks.push(new Int32Array(ROWS_A_CHUNK * BYTES).fill(UNKNOWN));
+    if (row % ROWS_PER_CHUNK === 0) this.#chunks.push(new Int32Array(ROWS_PER_CHUNK * BYTES).fill(UNKNOWN));
     this.#rowOf.array[state] = row + 1;
     return row;
   }

@@ -4,7 +4,7 @@ import { ByteSets } from './byte-sets.ts';
 import { Kind, type Language, type LanguageMaker, UNLIMITED } from './language-kinds.ts';
 import { mergedAlternatives } from './merged-alternatives.ts';
 
-const MOST_INTS = 24 * 2 ** 20;
+const MAX_INTS = 24 * 2 ** 20;
 /** Derivatives call themselves level by level. */
 const DEEPEST = 600;
 
@@ -223,7 +223,7 @@ export class Languages implements LanguageMaker {
     if (language !== before) return language;
     this.#facts.push(this.#factsOf(tuple));
     this.fuel.spend(2);
-    if (this.table.values.length > MOST_INTS)
+    if (this.table.values.length > MAX_INTS)
       this.fuel.refuse('it grows beyond the memory that grammars may take');
     return language;
   }

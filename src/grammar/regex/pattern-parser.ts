@@ -27,7 +27,7 @@ export interface PatternProblems {
 
 const LONGEST = 16_384;
 const DEEPEST = 100;
-const MOST_PROPERTIES = 16;
+const MAX_PROPERTIES = 16;
 
 type Group = 'plain' | 'ahead' | 'not ahead';
 
@@ -255,7 +255,7 @@ export class PatternParser {
 
   #property(name: string): CharacterRanges {
     const ranges = this.#properties.ranges(name);
-    if (this.#properties.size > MOST_PROPERTIES)
+    if (this.#properties.size > MAX_PROPERTIES)
       this.#problems.unsupported('the use of so many Unicode properties');
     return ranges ?? this.#problems.invalid(`there is no Unicode property "${name}"`);
   }

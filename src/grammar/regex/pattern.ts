@@ -11,7 +11,7 @@ const NOT_EMPTY: Regex = { kind: 'repeat', part: CHARACTER, min: 1, max: Infinit
 const WORD: Regex = { kind: 'set', ranges: CLASSES.w };
 const OTHER: Regex = { kind: 'set', ranges: otherRanges(CLASSES.w) };
 const BEFORE_WORD: Regex = { kind: 'sequence', parts: [WORD, ANY] };
-const MOST_UNROLLED = 16;
+const MAX_UNROLLED = 16;
 
 /** What the rest of a text may be, by what stands before it: nothing, a character of `\w`, or another one. */
 interface Rest {
@@ -83,8 +83,8 @@ class Assertions {
   }
 
   #beforeRepeat(part: Pattern, min: number, max: number, rest: Rest): Rest {
-    if (max > MOST_UNROLLED)
-      return this.#problems.unsupported(`an assertion that is repeated more than ${MOST_UNROLLED} times`);
+    if (max > MAX_UNROLLED)
+      return this.#problems.unsupported(`an assertion that is repeated more than ${MAX_UNROLLED} times`);
     let behind = rest;
     for (let count = min; count < max; count++) behind = either([rest, this.before(part, behind)]);
     for (let count = 0; count < min; count++) behind = this.before(part, behind);

@@ -8,9 +8,9 @@ import type { Regex } from './regex.ts';
 import { ANY_CHARACTER, type Ranges, utf8Language } from './utf8.ts';
 
 const DEEPEST = 500;
-const MOST_SCALE = 400;
+const MAX_SCALE = 400;
 /** Fewer texts are made at once, for that joins what they have alike with what stands beside them. */
-const MOST_JOINED = 64;
+const MAX_JOINED = 64;
 const SURROGATE = /\p{Surrogate}/u;
 const encoder = new TextEncoder();
 
@@ -97,7 +97,7 @@ export class RegexCompiler {
     let language = this.#anyOfTexts.get(key);
     if (language === undefined) {
       const spelled = texts.map(bytesOf);
-      language = spelled.length < MOST_JOINED ? anyOf(this.#languages, spelled) : this.#words.anyOf(spelled);
+      language = spelled.length < MAX_JOINED ? anyOf(this.#languages, spelled) : this.#words.anyOf(spelled);
       this.#anyOfTexts.set(key, language);
     }
     this.#languages.fuel.spend(texts.length);
@@ -146,7 +146,7 @@ export class RegexCompiler {
         reason: `multiples of ${step}/10^${scale}, expected a positive step and scale`,
       });
     }
-    if (scale > MOST_SCALE) this.#languages.fuel.refuse(`multiples of a number with ${scale} decimals`);
+    if (scale > MAX_SCALE) this.#languages.fuel.refuse(`multiples of a number with ${scale} decimals`);
     return this.#multiples.language(step, scale);
   }
 }

@@ -48,7 +48,7 @@ export const OBJECTS: KindAlgebra<Objects> = {
   isEmpty: isWithoutObject,
 };
 
-const MOST_SETS = 4096;
+const MAX_SETS = 4096;
 
 /** What is in a set of both lists. */
 export function bothLists<Set>(
@@ -67,7 +67,7 @@ export function bothLists<Set>(
 }
 
 function limited<Set>(sets: readonly Set[], { fuel }: Terms): readonly Set[] {
-  if (sets.length > MOST_SETS) fuel.refuse(`it has more than ${MOST_SETS} alternatives`);
+  if (sets.length > MAX_SETS) fuel.refuse(`it has more than ${MAX_SETS} alternatives`);
   return sets;
 }
 

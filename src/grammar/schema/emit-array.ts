@@ -14,8 +14,8 @@ import {
 import { text } from './regexes.ts';
 import { uniqueLength } from './unique-items.ts';
 
-const MOST_STATES = 4096;
-const MOST_CONTAINS = 4;
+const MAX_STATES = 4096;
+const MAX_CONTAINS = 4;
 
 /** What an array has so far: how many items, and of each kind that it has to contain. */
 interface Seen {
@@ -88,8 +88,8 @@ export class ArrayRules {
 
   /** Items of which some have to be of some kinds: a state for each length and count that makes a difference. */
   #containing(contains: readonly ContainedItems[]): Rule {
-    if (contains.length > MOST_CONTAINS)
-      this.#writer.fuel.refuse(`an array has to contain more than ${MOST_CONTAINS} kinds of items`);
+    if (contains.length > MAX_CONTAINS)
+      this.#writer.fuel.refuse(`an array has to contain more than ${MAX_CONTAINS} kinds of items`);
     const open: Seen[] = [];
     const names = new Map<string, string>();
     const nameOf = (seen: Seen): string => {
@@ -99,7 +99,7 @@ export class ArrayRules {
         name = `${this.#name}.c${names.size}`;
         names.set(key, name);
         open.push(seen);
-        if (names.size > MOST_STATES)
+        if (names.size > MAX_STATES)
           this.#writer.fuel.refuse('the items that an array has to contain are counted too far');
       }
       return name;

@@ -7,9 +7,9 @@ import { inOrder, NO_RULE, oneOf, reference, terminal } from './rules.ts';
 import { isFalse, type Objects, type Term } from './shapes.ts';
 import { textsRegex } from './strings.ts';
 
-const MOST_LISTED = 32;
-const MOST_FREE_STATES = 2048;
-const MOST_STATES = 20_000;
+const MAX_LISTED = 32;
+const MAX_FREE_STATES = 2048;
+const MAX_STATES = 20_000;
 
 /** Writes the rules of a set of objects. */
 export class ObjectRules {
@@ -51,10 +51,10 @@ export class ObjectRules {
       ...counts,
       isOpen: !isClosed,
     });
-    const mixed = states.explore(order, MOST_FREE_STATES);
+    const mixed = states.explore(order, MAX_FREE_STATES);
     if (mixed) return this.#write(mixed);
     if (needs.length === 0) return this.#ordered(names, counts);
-    const watched = states.explore(inOneOrder, MOST_STATES);
+    const watched = states.explore(inOneOrder, MAX_STATES);
     return watched
       ? this.#write(watched)
       : this.#writer.fuel.refuse('an object has too many members whose number is counted');
@@ -79,7 +79,7 @@ export class ObjectRules {
     // What is only not among some names has names.
     this.#isLimited = language !== ANY_TEXT || objects.groups.some(({ patterns }) => patterns.length > 0);
     for (const cell of cells) {
-      const few = this.#isLimited ? languages.texts(cell.language, MOST_LISTED) : undefined;
+      const few = this.#isLimited ? languages.texts(cell.language, MAX_LISTED) : undefined;
       if (!few) this.#cells.push(cell);
       for (const name of few ?? []) this.#members.set(name, cell.term);
     }

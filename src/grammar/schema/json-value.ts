@@ -7,8 +7,8 @@ export type Json = null | boolean | number | string | readonly Json[] | JsonObje
 export type JsonObject = ReadonlyMap<string, Json>;
 
 const DEEPEST = 64;
-const MOST_VALUES = 200_000;
-const MOST_CHARACTERS = 4_000_000;
+const MAX_VALUES = 200_000;
+const MAX_CHARACTERS = 4_000_000;
 
 /** True for an object of JSON. */
 export function isObject(value: Json | undefined): value is JsonObject {
@@ -38,7 +38,7 @@ export function copyJson(value: unknown): Json {
   const refuse = (reason: string): never => invalid(path.reduce(pointerTo, ''), reason);
   const text = (of: string): string => {
     characters += of.length;
-    if (characters > MOST_CHARACTERS) refuse(`the schema is longer than ${MOST_CHARACTERS} characters`);
+    if (characters > MAX_CHARACTERS) refuse(`the schema is longer than ${MAX_CHARACTERS} characters`);
     if (/\p{Surrogate}/u.test(of)) refuse('a text has half of a surrogate pair');
     return of;
   };
@@ -49,7 +49,7 @@ export function copyJson(value: unknown): Json {
     return copied;
   };
   const copy = (of: unknown): Json => {
-    if (++values > MOST_VALUES) refuse(`the schema has more than ${MOST_VALUES} values`);
+    if (++values > MAX_VALUES) refuse(`the schema has more than ${MAX_VALUES} values`);
     if (of === null || typeof of === 'boolean') return of;
     if (typeof of === 'string') return text(of);
     if (typeof of === 'number') {

@@ -42,7 +42,7 @@ interface Seen {
 }
 
 /** More names than this in any order would be too many states. */
-const MOST_FREE = 10;
+const MAX_FREE = 10;
 
 /** Walks through what may come next in an object, and makes one state of what has the same future. */
 export class MemberStates {
@@ -73,7 +73,7 @@ export class MemberStates {
       }
       return index;
     };
-    if (free.length > MOST_FREE) return undefined;
+    if (free.length > MAX_FREE) return undefined;
     this.#places = new Map(
       chains.flatMap((names, chain) => names.map((name, index) => [name, { chain, index }])),
     );

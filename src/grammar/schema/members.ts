@@ -38,7 +38,7 @@ export interface Cell {
   readonly term: Term;
 }
 
-const MOST_CELLS = 64;
+const MAX_CELLS = 64;
 
 /**
  * Divides the names in `language` that no `named` has by what the groups say of them. Undefined where there are more than 64
@@ -56,7 +56,7 @@ export function cellsOf(objects: Objects, language: Regex, languages: RegularLan
         const within = { language: inside, term: allOf([cell.term, pattern.term]), isEvaluated: true };
         return languages.isEmpty(outside) ? [within] : [within, { ...cell, language: outside }];
       });
-      if (open.length > MOST_CELLS) return undefined;
+      if (open.length > MAX_CELLS) return undefined;
     }
     cells = open.map(({ language: own, term, isEvaluated }) => ({
       language: own,

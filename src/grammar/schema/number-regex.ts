@@ -11,16 +11,16 @@ import {
 import { both, choice, EMPTY, NEVER, not, optional, repeat, sequence, set, text } from './regexes.ts';
 
 // Numerals are plain (`12.50`) or, where JSON.stringify writes them so, scientific (`1.5e-7` below 1e-6, `1e+21` from 1e21).
-const MOST_WHOLE = 21;
-const MOST_FRACTION = 24;
+const MAX_WHOLE = 21;
+const MAX_FRACTION = 24;
 const LARGE = 21;
 const SMALL = 7;
 
 const digit = set('09');
 const positive = set('19');
 const dot = text('.');
-const whole = choice(text('0'), sequence(positive, repeat(digit, 0, MOST_WHOLE - 1)));
-const fraction = sequence(dot, repeat(digit, 1, MOST_FRACTION));
+const whole = choice(text('0'), sequence(positive, repeat(digit, 0, MAX_WHOLE - 1)));
+const fraction = sequence(dot, repeat(digit, 1, MAX_FRACTION));
 const shortFraction = sequence(dot, repeat(digit, 1, 20));
 
 /** Digits from one to another. */
@@ -252,7 +252,7 @@ export function numberRegex(numbers: Numbers, isCanonical = false): Regex {
   );
 }
 
-const zeros = optional(sequence(dot, repeat(text('0'), 1, MOST_FRACTION)));
+const zeros = optional(sequence(dot, repeat(text('0'), 1, MAX_FRACTION)));
 
 /** Numerals without sign that end with no zero behind the point, and are scientific where JSON.stringify's are. */
 const CANONICAL = both(

@@ -106,7 +106,7 @@ function tighter(a: Bound | undefined, b: Bound | undefined, side: 1 | -1): Boun
   return order > 0 ? a : b;
 }
 
-const MOST_LISTED = 1024n;
+const MAX_LISTED = 1024n;
 
 /** How many numbers a set has: exact up to 1024, Infinity where there are more or nothing says that they are few. */
 export function countNumbers(set: Numbers): number {
@@ -128,7 +128,7 @@ export function listNumbers(set: Numbers): NumberList | undefined {
   let last = stepsTo(high.at, step, true);
   if (low.exclusive && isMultiple(low.at, step)) first++;
   if (high.exclusive && isMultiple(high.at, step)) last--;
-  if (last - first >= MOST_LISTED) return undefined;
+  if (last - first >= MAX_LISTED) return undefined;
   if (set.offSteps.length === 0 && compare(step, ONE) === 0 && isExact(first) && isExact(last)) {
     return { kind: 'list', values: integers(Number(first), Number(last), set.without) };
   }
@@ -166,7 +166,7 @@ export function otherNumbers(set: Numbers): Numbers[] {
 }
 
 /** A numeral is divided as its digits are read, which takes a state for each remainder: with more than so many, multiples are listed. */
-const MOST_REMAINDERS = 10_000;
+const MAX_REMAINDERS = 10_000;
 const NEAREST = 2000n;
 
 /**
@@ -175,7 +175,7 @@ const NEAREST = 2000n;
  */
 export function nearestNumbers(set: NumberRange): NumberList | undefined {
   const { low, high, step } = set;
-  if (!step || remainders(step) <= MOST_REMAINDERS) return undefined;
+  if (!step || remainders(step) <= MAX_REMAINDERS) return undefined;
   let middle = 0n;
   if (low && low.at.digits > 0n) middle = stepsTo(low.at, step, true) + NEAREST;
   if (high && high.at.digits < 0n) middle = stepsTo(high.at, step, false) - NEAREST;
@@ -186,7 +186,7 @@ export function nearestNumbers(set: NumberRange): NumberList | undefined {
 
 /** True where a set takes no numbers that are multiples of one with too many remainders, which no list says. */
 export function isTooFine(set: Numbers): boolean {
-  return set.kind === 'range' && set.offSteps.some((step) => remainders(step) > MOST_REMAINDERS);
+  return set.kind === 'range' && set.offSteps.some((step) => remainders(step) > MAX_REMAINDERS);
 }
 
 /** True for a set that has numbers, whatever numerals are written: a range without a grid, or of integers that are not too large. */

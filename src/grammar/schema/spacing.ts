@@ -14,13 +14,13 @@ export interface Spacing {
   readonly colon: Regex;
 }
 
-const MOST_INDENTATION = 64;
-const MOST_FLEXIBLE = 32;
+const MAX_INDENTATION = 64;
+const MAX_FLEXIBLE = 32;
 
 const USUAL = optional(
-  choice(text(' '), sequence(text('\n'), repeat(set('  ', '\t\t'), 0, MOST_INDENTATION))),
+  choice(text(' '), sequence(text('\n'), repeat(set('  ', '\t\t'), 0, MAX_INDENTATION))),
 );
-const FLEXIBLE = repeat(set('\t\n', '\r\r', '  '), 0, MOST_FLEXIBLE);
+const FLEXIBLE = repeat(set('\t\n', '\r\r', '  '), 0, MAX_FLEXIBLE);
 
 /** The whitespace that an option asks for. */
 export function spacingOf(whitespace: SchemaOptions['whitespace'] = 'usual'): Spacing {

@@ -6,7 +6,7 @@ import { type Arrays, itemAt, prefixLength, type Term, type Values } from './sha
 import { listTexts } from './strings.ts';
 import { bothValues, isWithoutValue } from './algebra.ts';
 
-const MOST_COUNTED = 1024;
+const MAX_COUNTED = 1024;
 
 /**
  * How long arrays whose items are unlike each other can be: as long as there is a value left for the next item, whatever came
@@ -49,7 +49,7 @@ function countValues({ words, numbers, strings }: Values, languages: RegularLang
   // Sets of a union may overlap, so that only the largest of them is sure to be there.
   const counts = [
     ...numbers.map(countNumbers),
-    ...strings.map((set) => listTexts(set, MOST_COUNTED, languages)?.values.size ?? Infinity),
+    ...strings.map((set) => listTexts(set, MAX_COUNTED, languages)?.values.size ?? Infinity),
   ];
   return (
     words.size +

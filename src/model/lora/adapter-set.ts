@@ -7,7 +7,7 @@ import type { TensorIndex } from '../part-scope.ts';
 import type { LoraAdapter } from './lora-adapter.ts';
 
 /** Adapters that a row may go through at once. */
-export const MOST_ADAPTERS_A_ROW = 4;
+export const MAX_ADAPTERS_PER_ROW = 4;
 
 /** Ranks are filled up to multiples of this with zeros, as devices like rows. */
 const RANK_UNIT = 8;
@@ -55,7 +55,7 @@ export class AdapterSet {
 
   /** Adapters that a row may go through at once. */
   get perRow(): number {
-    return Math.min(this.standard.size, MOST_ADAPTERS_A_ROW);
+    return Math.min(this.standard.size, MAX_ADAPTERS_PER_ROW);
   }
 }
 
@@ -75,7 +75,7 @@ export function chooseAdapters(
     return fail('INVALID_ARGUMENT', { name: 'adapters', found: `${name}: ${scale}`, expected });
   });
   const counting = choices.filter(({ scale }) => scale !== 0);
-  const most = Math.min(standard.size, MOST_ADAPTERS_A_ROW);
+  const most = Math.min(standard.size, MAX_ADAPTERS_PER_ROW);
   if (counting.length > most) {
     const found = `${counting.length} at once`;
     fail('INVALID_ARGUMENT', { name: 'adapters', found, expected: `at most ${most}` });

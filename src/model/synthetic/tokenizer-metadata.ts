@@ -1,6 +1,6 @@
 import type { GgufValue } from '../../gguf/index.ts';
 import { count, text } from '../synthetic-family.ts';
-import { SMALLEST_VOCABULARY, SYNTHETIC_SPECIAL, syntheticVocabulary } from './vocabulary.ts';
+import { MIN_VOCABULARY, SYNTHETIC_SPECIAL, syntheticVocabulary } from './vocabulary.ts';
 
 const CHAT_TEMPLATE =
   "{{ bos_token }}{% for message in messages %}{{ message['role'] + ': ' + message['content'] + '\n' }}{% endfor %}" +
@@ -16,7 +16,7 @@ const LINE_FEED = '\u010a';
 
 /** A made-up tokenizer of so many pieces: SentencePiece, or single characters where the pieces cannot spell any text. */
 export function tokenizerMetadata(vocabulary: number): [string, GgufValue][] {
-  return vocabulary < SMALLEST_VOCABULARY ? characters(vocabulary) : sentencePieces(vocabulary);
+  return vocabulary < MIN_VOCABULARY ? characters(vocabulary) : sentencePieces(vocabulary);
 }
 
 function sentencePieces(vocabulary: number): [string, GgufValue][] {

@@ -20,16 +20,16 @@ const CONSONANTS = 'tnsrhldcmfpgwybvkxjqz';
 const VOWELS = 'eaoiu';
 
 /** The fewest pieces that a vocabulary of this kind has: specials, bytes, characters with and without a space before. */
-export const SMALLEST_VOCABULARY = 3 + 256 + 1 + 2 * CHARACTERS.length;
+export const MIN_VOCABULARY = 3 + 256 + 1 + 2 * CHARACTERS.length;
 
 /**
  * A vocabulary of made-up words that behaves like a trained one: bytes for everything, characters, syllables, and words of
  * more and more syllables. Every piece of several characters is the join of two others, so that merging reaches it.
- * Throws `INVALID_ARGUMENT` for fewer than `SMALLEST_VOCABULARY` pieces.
+ * Throws `INVALID_ARGUMENT` for fewer than `MIN_VOCABULARY` pieces.
  */
 export function syntheticVocabulary(size: number): SyntheticVocabulary {
-  if (size < SMALLEST_VOCABULARY) {
-    const expected = `at least ${SMALLEST_VOCABULARY}`;
+  if (size < MIN_VOCABULARY) {
+    const expected = `at least ${MIN_VOCABULARY}`;
     fail('INVALID_ARGUMENT', { name: 'vocabulary', found: `${size}`, expected });
   }
   const bytes = Array.from(

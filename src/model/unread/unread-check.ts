@@ -18,7 +18,7 @@ export interface UnreadSource {
 }
 
 /** Most names in an error's message. */
-const MOST_NAMES = 8;
+const MAX_NAMES = 8;
 
 /**
  * Holds a model to reading its file: what no graph has a weight for, and which of the architecture's keys nobody asked for. A
@@ -46,7 +46,7 @@ export class UnreadCheck {
     this.#found = allowed ? found.map((unread) => ({ ...unread, level: 'warning' as const })) : found;
     const errors = this.#found.filter(({ level }) => level === 'error');
     if (errors.length === 0) return;
-    const shown = errors.slice(0, MOST_NAMES).map(unreadText);
+    const shown = errors.slice(0, MAX_NAMES).map(unreadText);
     if (errors.length > shown.length) shown.push(`${errors.length - shown.length} more`);
     fail('MODEL_UNREAD', { architecture: config.architecture, names: shown.join('; ') });
   }

@@ -1,7 +1,7 @@
 import type { RoutingRule } from './route-experts.ts';
 
 /** Below this a sum of routingWeights is not divided by: ggml's clamp, the least normal half. */
-export const LEAST_SHARE_SUM = 6.103515625e-5;
+export const MIN_WEIGHT_SUM = 6.103515625e-5;
 
 /** Scores that are given up hold this while experts are chosen. */
 const OUT = Number.NEGATIVE_INFINITY;
@@ -25,7 +25,7 @@ export function routeRow(
   const expertIds = Int32Array.from({ length: topK }, () => takeBest(scores));
   const routingWeights = Float64Array.from(expertIds, (expert) => gates[expert] as number);
   const sum = normalized ? routingWeights.reduce((a, b) => a + b, 0) : 1;
-  const factor = scale / (normalized ? Math.max(sum, LEAST_SHARE_SUM) : 1);
+  const factor = scale / (normalized ? Math.max(sum, MIN_WEIGHT_SUM) : 1);
   return { expertIds, routingWeights: routingWeights.map((weight) => weight * factor) };
 }
 

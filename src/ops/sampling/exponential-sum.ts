@@ -1,14 +1,14 @@
 /** Values further than this below the largest weigh less than 2e-22 of it and are left out of a sum. */
 const REACH = 50;
 const STEPS = 32;
-const STEPS_A_UNIT = STEPS / Math.LN2;
-const UNITS_A_STEP = Math.LN2 / STEPS;
+const STEPS_PER_UNIT = STEPS / Math.LN2;
+const UNITS_PER_STEP = Math.LN2 / STEPS;
 
 let table: Float64Array | undefined;
 
 /** `2^(-i / STEPS)` as far as `REACH` asks. */
 function powers(): Float64Array {
-  table ??= Float64Array.from({ length: Math.ceil(REACH * STEPS_A_UNIT) + 1 }, (_, i) => 2 ** (-i / STEPS));
+  table ??= Float64Array.from({ length: Math.ceil(REACH * STEPS_PER_UNIT) + 1 }, (_, i) => 2 ** (-i / STEPS));
   return table;
 }
 
@@ -41,8 +41,8 @@ export function sumOfWeights(values: Float32Array | Float64Array, length: number
   for (let i = 0; i < length; i++) {
     const distance = largest - (values[i] as number);
     if (distance < REACH) {
-      const step = (distance * STEPS_A_UNIT) | 0;
-      const rest = step * UNITS_A_STEP - distance;
+      const step = (distance * STEPS_PER_UNIT) | 0;
+      const rest = step * UNITS_PER_STEP - distance;
       sum += (power[step] as number) * (1 + rest * (1 + rest * (1 / 2 + rest * (1 / 6 + rest * (1 / 24)))));
     }
   }

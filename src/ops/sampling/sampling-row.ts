@@ -45,7 +45,7 @@ export const MAX_LOG_PROBABILITIES = 20;
 export const MAX_LOGIT_BIASES = 300;
 
 /** The largest whole number a parameter row holds. */
-export const LARGEST_WORD = 2 ** 31 - 1;
+export const MAX_WORD = 2 ** 31 - 1;
 
 /** What a parameter may be. */
 interface Rule {
@@ -227,7 +227,7 @@ export function maskWords(vocabulary: number): number {
 export const SAMPLING_ROW_WORDS = SAMPLING_WORD.biases + 2 * MAX_LOGIT_BIASES;
 
 /** The least normal f32: GPUs may take what is smaller for zero. */
-const LEAST_NORMAL = 2 ** -126;
+const MIN_NORMAL = 2 ** -126;
 
 /** Writes the parameters as a row of `SAMPLING_ROW_WORDS` words; gives the words in use, from the first on. */
 export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array): number {

@@ -1,5 +1,5 @@
 import { fail } from '../../base/errors.ts';
-import { LARGEST_WORD, MAX_LOGIT_BIASES, RULES, type SamplingParameters, whole } from './sampling-row.ts';
+import { MAX_WORD, MAX_LOGIT_BIASES, RULES, type SamplingParameters, whole } from './sampling-row.ts';
 
 /** Throws `INVALID_ARGUMENT` for the first parameter outside its range. */
 export function validateSampling(parameters: SamplingParameters): void {
@@ -24,7 +24,7 @@ function validateBias(logitBias: ReadonlyMap<number, number>): void {
       expected: `at most ${MAX_LOGIT_BIASES} tokens`,
     });
   }
-  const id = whole(0, LARGEST_WORD);
+  const id = whole(0, MAX_WORD);
   for (const [token, bias] of logitBias) {
     if (!id.allows(token)) fail('INVALID_ARGUMENT', { name, found: `token ${token}`, expected: id.expected });
     if (Number.isNaN(bias)) {

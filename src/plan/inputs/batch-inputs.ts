@@ -6,7 +6,7 @@ import {
   type DeviceBuffer,
   type PinnedBuffer,
 } from '../../device/index.ts';
-import { type AdapterChoice, MOST_ADAPTERS_A_ROW } from '../../model/lora/adapter-set.ts';
+import { type AdapterChoice, MAX_ADAPTERS_PER_ROW } from '../../model/lora/adapter-set.ts';
 import { type BatchShape, ELEMENT_BYTES, type Tensor, tensorBytes } from '../../ops/value.ts';
 
 /** The small inputs of a step, and the words each of them takes for a batch shape. */
@@ -17,8 +17,8 @@ const INPUTS = {
   slots: (shape: BatchShape) => shape.rows,
   causal_limits: (shape: BatchShape) => shape.rows,
   types: (shape: BatchShape) => shape.rows,
-  adapters: (shape: BatchShape) => shape.rows * MOST_ADAPTERS_A_ROW,
-  adapter_scales: (shape: BatchShape) => shape.rows * MOST_ADAPTERS_A_ROW,
+  adapters: (shape: BatchShape) => shape.rows * MAX_ADAPTERS_PER_ROW,
+  adapter_scales: (shape: BatchShape) => shape.rows * MAX_ADAPTERS_PER_ROW,
   output_rows: (shape: BatchShape) => shape.outputs,
 } as const;
 

@@ -19,7 +19,7 @@ export interface KeptInput {
 /** Words of a piece: what is changed is uploaded in whole ones. */
 const PIECE_WORDS = BUFFER_ALIGNMENT / ELEMENT_BYTES.i32;
 /** Unchanged pieces between changed ones that cost less than another upload. */
-const MOST_BETWEEN = 16;
+const MAX_BETWEEN = 16;
 
 /** Where each input begins, in words, and where they end. */
 function layoutOf(inputs: readonly KeptInput[]): { offsets: Map<string, number>; words: number } {
@@ -107,7 +107,7 @@ export class KeptInputs implements Disposable {
       }
       const begin = piece;
       let last = piece;
-      while (piece < end && piece - last <= MOST_BETWEEN) {
+      while (piece < end && piece - last <= MAX_BETWEEN) {
         if (this.#changed[piece] === 1) last = piece;
         this.#changed[piece++] = 0;
       }

@@ -9,7 +9,7 @@ export interface DescribedModel {
 }
 
 /** Vocabularies are padded to round sizes: this many tokens more are padding. */
-const MOST_PADDING = 128;
+const MAX_PADDING = 128;
 
 /** Throws `DRAFT_UNSUPPORTED` or `DRAFT_VOCABULARY` where `draft` cannot propose for `model`. */
 export function checkDraft(model: DescribedModel, draft: DescribedModel): void {
@@ -27,7 +27,7 @@ export function checkDraft(model: DescribedModel, draft: DescribedModel): void {
   const [own, others] = [tokensOf(model), tokensOf(draft)];
   const refuse = (found: string, expected: string) =>
     fail('DRAFT_VOCABULARY', { draft: draft.gguf.name, found, expected });
-  if (Math.abs(own.length - others.length) > MOST_PADDING)
+  if (Math.abs(own.length - others.length) > MAX_PADDING)
     refuse(`${others.length} tokens`, `${own.length} as in ${model.gguf.name}`);
   const shared = Math.min(own.length, others.length);
   for (let id = 0; id < shared; id++) {

@@ -8,9 +8,9 @@ import { formGrammar, type TextForm } from './text-form.ts';
 import { tableVocabulary, type VocabularyTable } from './vocabulary-table.ts';
 
 /** Compiled grammars that are kept for the next text. */
-const MOST_COMPILED = 64;
+const MAX_COMPILED = 64;
 /** Integers that their tables and masks may have together: a quarter of a gigabyte. */
-const MOST_INTS = 64 * 2 ** 20;
+const MAX_INTS = 64 * 2 ** 20;
 /** Milliseconds after which compiling is given up, on a machine a hundred times as slow as ours: what bounds it are the units. */
 const COMPILE_MS = 30_000;
 /** What reading a form, and then compiling it, may cost: some tenths of a second; 5 000 objects in `$defs` take a quarter of it. */
@@ -31,7 +31,7 @@ export class FormCompiler {
   readonly #most: { readonly grammars: number; readonly ints: number };
   readonly #compiled = new Map<string, TokenGrammar>();
 
-  constructor(table: VocabularyTable, most = { grammars: MOST_COMPILED, ints: MOST_INTS }) {
+  constructor(table: VocabularyTable, most = { grammars: MAX_COMPILED, ints: MAX_INTS }) {
     this.#most = most;
     this.#vocabulary = new PreparedVocabulary(tableVocabulary(table));
   }

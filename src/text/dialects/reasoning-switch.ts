@@ -75,7 +75,7 @@ export function thinksUnasked(write: (reasoning: ReasoningOptions) => string): b
 }
 
 /** Templates whose names are kept: each request asks for those of its model's. */
-const MOST_KNOWN = 16;
+const MAX_KNOWN = 16;
 
 const known = new Map<string, ReadonlySet<string>>();
 
@@ -84,7 +84,7 @@ export function templateVariables(source: string): ReadonlySet<string> {
   const found = known.get(source) ?? namesIn(source);
   known.delete(source);
   known.set(source, found);
-  if (known.size > MOST_KNOWN) known.delete(known.keys().next().value as string);
+  if (known.size > MAX_KNOWN) known.delete(known.keys().next().value as string);
   return found;
 }
 

@@ -3,7 +3,7 @@ export type Reading<T> = Generator<void, T, void>;
 
 const SPACE = /\s/;
 /** Read text is cut off when there is so much of it. */
-const MOST_READ = 1024;
+const MAX_READ = 1024;
 
 /**
  * Text that arrives in pieces, read by generators that yield where they need more of it. What they find depends on the text
@@ -60,7 +60,7 @@ export class Scanner {
 
   /** What was read may go: nobody goes back to a place before this one. */
   forget(): void {
-    if (this.#at < MOST_READ && this.#at < this.#text.length) return;
+    if (this.#at < MAX_READ && this.#at < this.#text.length) return;
     this.#base += this.#at;
     this.#text = this.#text.slice(this.#at);
     this.#at = 0;

@@ -1,16 +1,16 @@
-/** Rotary positions: pairs of a head's values turned by the row's table of (cos, sin). */
+/** Rotary positions: pairs of a head's values rotated by the row's table of (cos, sin). */
 
 /**
- * Turns the first `turned` values of each of `heads` heads of `headSize` values: neighbours (2i, 2i + 1) where `halves` is 0,
- * else (i, i + turned / 2). The rest is copied. `out` may be `x`.
+ * Rotates the first `rotaryDim` values of each of `heads` heads of `headSize` values: neighbours (2i, 2i + 1) where `halves` is 0,
+ * else (i, i + rotaryDim / 2). The rest is copied. `out` may be `x`.
  */
-export function rope(x: usize, table: usize, out: usize, heads: u32, headSize: u32, turned: u32, halves: u32): void {
+export function rope(x: usize, table: usize, out: usize, heads: u32, headSize: u32, rotaryDim: u32, halves: u32): void {
   const bytes = <usize>headSize << 2;
   for (let h: u32 = 0; h < heads; h++) {
-    if (halves) turnHalves(x, table, out, turned);
-    else turnNeighbours(x, table, out, turned);
-    if (turned < headSize && x != out) {
-      memory.copy(out + (<usize>turned << 2), x + (<usize>turned << 2), <usize>(headSize - turned) << 2);
+    if (halves) rotateHalves(x, table, out, rotaryDim);
+    else rotateNeighbours(x, table, out, rotaryDim);
+    if (rotaryDim < headSize && x != out) {
+      memory.copy(out + (<usize>rotaryDim << 2), x + (<usize>rotaryDim << 2), <usize>(headSize - rotaryDim) << 2);
     }
     x += bytes;
     out += bytes;
@@ -18,9 +18,9 @@ export function rope(x: usize, table: usize, out: usize, heads: u32, headSize: u
 }
 
 @inline
-function turnNeighbours(x: usize, table: usize, out: usize, turned: u32): void {
+function rotateNeighbours(x: usize, table: usize, out: usize, rotaryDim: u32): void {
   let i: u32 = 0;
-  for (; i + 4 <= turned; i += 4) {
+  for (; i + 4 <= rotaryDim; i += 4) {
     const v = v128.load(x + (i << 2));
     const t = v128.load(table + (i << 2));
     const cos = i8x16.shuffle(t, t, 0, 1, 2, 3, 0, 1, 2, 3, 8, 9, 10, 11, 8, 9, 10, 11);
@@ -29,12 +29,12 @@ function turnNeighbours(x: usize, table: usize, out: usize, turned: u32): void {
     const signed = v128.xor(f32x4.mul(swapped, sin), i32x4(0x80000000, 0, 0x80000000, 0));
     v128.store(out + (i << 2), f32x4.add(f32x4.mul(v, cos), signed));
   }
-  for (; i < turned; i += 2) turnPair(x, table, out, i, i + 1, i);
+  for (; i < rotaryDim; i += 2) rotatePair(x, table, out, i, i + 1, i);
 }
 
 @inline
-function turnHalves(x: usize, table: usize, out: usize, turned: u32): void {
-  const half = turned >> 1;
+function rotateHalves(x: usize, table: usize, out: usize, rotaryDim: u32): void {
+  const half = rotaryDim >> 1;
   let i: u32 = 0;
   for (; i + 4 <= half; i += 4) {
     const low = v128.load(x + (i << 2));
@@ -46,12 +46,12 @@ function turnHalves(x: usize, table: usize, out: usize, turned: u32): void {
     v128.store(out + (i << 2), f32x4.sub(f32x4.mul(low, cos), f32x4.mul(high, sin)));
     v128.store(out + ((i + half) << 2), f32x4.add(f32x4.mul(high, cos), f32x4.mul(low, sin)));
   }
-  for (; i < half; i++) turnPair(x, table, out, i, i + half, i << 1);
+  for (; i < half; i++) rotatePair(x, table, out, i, i + half, i << 1);
 }
 
-/** The pair (a, b) by the turn at `t` of the table. */
+/** The pair (a, b) by the angle at `t` of the table. */
 @inline
-function turnPair(x: usize, table: usize, out: usize, a: u32, b: u32, t: u32): void {
+function rotatePair(x: usize, table: usize, out: usize, a: u32, b: u32, t: u32): void {
   const first = load<f32>(x + (a << 2));
   const second = load<f32>(x + (b << 2));
   const cos = load<f32>(table + (t << 2));

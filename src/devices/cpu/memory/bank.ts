@@ -5,7 +5,7 @@ import { BankAllocator } from './bank-allocator.ts';
 const PAGE = 65536;
 
 /** The most a WebAssembly memory with 32-bit addresses can hold, less a page so that its end is an address too. */
-export const LARGEST_BANK = 65535 * PAGE;
+export const MAX_BANK = 65535 * PAGE;
 
 /** Growing is a system call and interrupts every worker, so it is done in steps of at least this much. */
 const GROWTH = 16 * 1024 * 1024;

@@ -8,7 +8,7 @@ import type { Phase, ScheduledTask } from './schedule.ts';
 import type { Operand } from '../lowering/operands.ts';
 import { Staging, type StagingRound, type Travel } from './staging.ts';
 import { alignUp } from '../../../base/bytes.ts';
-import { CHUNKS_A_THREAD, LARGEST_CHUNK, SMALLEST_CHUNK } from './chunk-size.ts';
+import { CHUNKS_PER_THREAD, MAX_CHUNK, MIN_CHUNK } from './chunk-size.ts';
 
 /** A step's table, and the memory that it took for operands which live in another bank than their task. */
 export interface BuiltStep {
@@ -132,8 +132,8 @@ function splitOf(task: ScheduledTask, threads: number): Split {
   }
   const unit = Math.min(columns, task.columnUnit);
   const columnBytes = calls.reduce((sum, call) => sum + call.columnBytes, 0);
-  const even = (columns * columnBytes) / (threads * CHUNKS_A_THREAD);
-  const bytes = Math.min(LARGEST_CHUNK, Math.max(SMALLEST_CHUNK, even));
+  const even = (columns * columnBytes) / (threads * CHUNKS_PER_THREAD);
+  const bytes = Math.min(MAX_CHUNK, Math.max(MIN_CHUNK, even));
   const columnGrain = Math.max(unit, alignUp(Math.floor(bytes / columnBytes), unit));
   return { axis, rowsTogether, columns, columnUnit: unit, columnGrain, byColumns: locality === 'wide' };
 }

@@ -15,7 +15,7 @@ import type { OpGraph } from '../../../ops/index.ts';
 import type { BankSet } from '../memory/bank-set.ts';
 import { type Place, placeOf } from '../memory/cpu-buffer.ts';
 import { checkOverlaps } from './check-overlaps.ts';
-import { CHUNKS_A_THREAD } from './chunk-size.ts';
+import { CHUNKS_PER_THREAD } from './chunk-size.ts';
 import { LOWER_OPS } from '../lowering/lower-ops.ts';
 import { Lowering } from '../lowering/lowering.ts';
 import type { CpuPackedWeight } from '../lowering/packed-weight.ts';
@@ -43,7 +43,7 @@ export class CpuProgram implements Program {
     const lowering = new Lowering(graph);
     this.counts = lowering.operands.tensor(graph.batch.counts);
     for (const op of graph.ops) applyByKind(LOWER_OPS, op, lowering);
-    this.phases = schedule(lowering.calls, of.threads * CHUNKS_A_THREAD);
+    this.phases = schedule(lowering.calls, of.threads * CHUNKS_PER_THREAD);
     this.#shared = sharedOperands(this.phases);
     this.operands = lowering.operands.all;
     this.weights = lowering.weights;

@@ -1,5 +1,5 @@
 import type { Axis } from '../../../ops/index.ts';
-import { LARGEST_CHUNK } from './chunk-size.ts';
+import { MAX_CHUNK } from './chunk-size.ts';
 import type { Locality, LoweredCall } from '../lowering/lowered-call.ts';
 import type { Operand } from '../lowering/operands.ts';
 
@@ -110,7 +110,7 @@ class Scheduler {
     if (call.locality !== 'element' || call.columns !== task.columns) return false;
     const unit = leastCommonMultiple(task.columnUnit, call.columnUnit);
     const bytes = unit * task.calls.reduce((sum, { columnBytes }) => sum + columnBytes, 0);
-    return unit === task.columnUnit || bytes <= LARGEST_CHUNK || task.columns >= unit * this.chunks;
+    return unit === task.columnUnit || bytes <= MAX_CHUNK || task.columns >= unit * this.chunks;
   }
 
   #use(operand: Operand): Use {

@@ -28,7 +28,7 @@ export interface KernelCall {
 }
 
 /** Ranges of rows, or of columns, for each thread where there are many rows. */
-const RANGES_A_THREAD = 8;
+const RANGES_PER_THREAD = 8;
 
 /** Rows from which on a few columns are a good deal of work. */
 const MANY_ROWS = 16;
@@ -56,9 +56,9 @@ export class KernelTask implements Chunked {
     const rows = counts[this.#axis];
     const { rowsTogether, columns, byColumns } = this.#split;
     this.#chunk.rows = rows;
-    const ranges = rowsTogether ? 1 : Math.min(rows, this.#threads * RANGES_A_THREAD);
+    const ranges = rowsTogether ? 1 : Math.min(rows, this.#threads * RANGES_PER_THREAD);
     this.#rowGrain = Math.ceil(rows / Math.max(1, ranges));
-    const divides = byColumns || rowsTogether || ranges < this.#threads * RANGES_A_THREAD;
+    const divides = byColumns || rowsTogether || ranges < this.#threads * RANGES_PER_THREAD;
     this.#columnGrain = divides ? this.#grainFor(rows) : columns;
     this.#columnRanges = Math.ceil(columns / this.#columnGrain);
     this.chunks = rows === 0 ? 0 : Math.ceil(rows / this.#rowGrain) * this.#columnRanges;
@@ -68,7 +68,7 @@ export class KernelTask implements Chunked {
   #grainFor(rows: number): number {
     const { rowsTogether, columns, columnUnit, columnGrain } = this.#split;
     if (!rowsTogether || rows < MANY_ROWS) return columnGrain;
-    const even = columns / (this.#threads * RANGES_A_THREAD);
+    const even = columns / (this.#threads * RANGES_PER_THREAD);
     return Math.max(columnGrain, Math.ceil(even / columnUnit) * columnUnit);
   }
 

@@ -4,11 +4,11 @@
 //   CHAIN       what becomes of `value`, element `n` of a row, which stands at `at`
 #include "activation.h"
 
-#define ELEMENTS_A_BLOCK 256
+#define ELEMENTS_PER_BLOCK 256
 
-KERNEL(element_chain, ELEMENTS_A_BLOCK, const i32* count, const f32* x, f32* y, i32 width PARAMETERS) {
+KERNEL(element_chain, ELEMENTS_PER_BLOCK, const i32* count, const f32* x, f32* y, i32 width PARAMETERS) {
   await_inputs();
-  i64 at = i64(block_x()) * ELEMENTS_A_BLOCK + thread();
+  i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
   if (at >= i64(*count) * width) return;
   [[maybe_unused]] i32 n = i32(at % width);
   f32 value = x[at];

@@ -1,23 +1,23 @@
 // Operators that compute each element from the elements at its place: a grid-wide walk over rows * width elements.
 #include "activation.h"
 
-#define ELEMENTS_A_BLOCK 256
+#define ELEMENTS_PER_BLOCK 256
 
 /// `out = a + b` or `a * b`; `b_width` is `width` for a second tensor or a vector of the row's width (`b_rows` 0), or 1.
-KERNEL(add_rows, ELEMENTS_A_BLOCK, const i32* count, const f32* a, const f32* b, f32* out, i32 width, i32 b_rows, i32 b_width) {
+KERNEL(add_rows, ELEMENTS_PER_BLOCK, const i32* count, const f32* a, const f32* b, f32* out, i32 width, i32 b_rows, i32 b_width) {
   await_inputs();
-  i64 at = i64(block_x()) * ELEMENTS_A_BLOCK + thread();
+  i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
   if (at >= i64(*count) * width) return;
   out[at] = a[at] + b[b_rows ? at : b_width == 1 ? 0 : at % width];
 }
-KERNEL(mul_rows, ELEMENTS_A_BLOCK, const i32* count, const f32* a, const f32* b, f32* out, i32 width, i32 b_rows, i32 b_width) {
+KERNEL(mul_rows, ELEMENTS_PER_BLOCK, const i32* count, const f32* a, const f32* b, f32* out, i32 width, i32 b_rows, i32 b_width) {
   await_inputs();
-  i64 at = i64(block_x()) * ELEMENTS_A_BLOCK + thread();
+  i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
   if (at >= i64(*count) * width) return;
   out[at] = a[at] * b[b_rows ? at : b_width == 1 ? 0 : at % width];
 }
-KERNEL(scale_rows, ELEMENTS_A_BLOCK, const i32* count, const f32* x, f32* out, i32 width, f32 factor) {
+KERNEL(scale_rows, ELEMENTS_PER_BLOCK, const i32* count, const f32* x, f32* out, i32 width, f32 factor) {
   await_inputs();
-  i64 at = i64(block_x()) * ELEMENTS_A_BLOCK + thread();
+  i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
   if (at < i64(*count) * width) out[at] = factor * x[at];
 }

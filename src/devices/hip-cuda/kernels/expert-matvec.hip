@@ -5,7 +5,7 @@
 //            1 block y is an expert, which looks for those who chose it and takes ROWS of them at a time
 //            2 block y is a row, whose choices' products are added up: each reads a part of the row of its own
 //   INPUT    as in matvec.hip; 0 where CHOICES is 1
-//   OUTPUT   0 f32   1 f32 + residual   2 activation(gate) * up * share, f32   3 the same, quantized
+//   OUTPUT   0 f32   1 f32 + residual   2 activation(gate) * up * routing_weight, f32   3 the same, quantized
 #include "matvec.h"
 #include "activation.h"
 
@@ -14,7 +14,7 @@ constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
 /// Choices of an expert that are looked for at once.
 constexpr i32 WINDOW = 1024;
 /// Choices of a row at most, where they are added up.
-constexpr i32 MOST_CHOICES = 32;
+constexpr i32 MAX_TOP_K = 32;
 
 /// Quantized rows of the batch, those whose numbers stand in `rows`.
 struct PickedRows {
@@ -38,7 +38,7 @@ struct Experts {
   i32 count, outputs, groups;
 
   /// Loads groups of the warp's lines of step `step`; the expert is that of the choice that a group belongs to.
-  DEVICE_MEMBER void load(Batch& batch, i32 step, i32 rounds, const i32* chosen, i32 all_groups) const {
+  DEVICE_MEMBER void load(Batch& batch, i32 step, i32 rounds, const i32* expert_ids, i32 all_groups) const {
     i32 item = step / rounds, first = step % rounds * (32 * DEPTH);
     UNROLL for (i32 line = 0; line < LINES; line++) {
       i32 place = item * (WARPS * LINES) + i32(thread() >> 5) * LINES + line;
@@ -46,7 +46,7 @@ struct Experts {
       UNROLL for (i32 u = 0; u < DEPTH; u++) {
         i32 at = min_of(first + 32 * u + i32(lane()), all_groups - 1);
         i32 choice = CHOICES == 2 ? at / groups : 0;
-        i32 expert = min_of(max_of(chosen[choice], 0), count - 1);
+        i32 expert = min_of(max_of(expert_ids[choice], 0), count - 1);
         i64 group = (i64(part + expert) * outputs + n) * groups + at - choice * groups;
         batch.quants[u][line] = P::Q::load(quants, group);
         batch.scales[u][line] = P::S::load(scales, group);
@@ -57,7 +57,7 @@ struct Experts {
 
 /// The products of some rows with the lines of the block, into `results`.
 template <class Rows>
-DEVICE void multiply(f32 (*results)[ROWS][OUTPUTS], const Experts& experts, const i32* chosen, const Rows& x, i32 all_groups) {
+DEVICE void multiply(f32 (*results)[ROWS][OUTPUTS], const Experts& experts, const i32* expert_ids, const Rows& x, i32 all_groups) {
   i32 rounds = (all_groups + 32 * DEPTH - 1) / (32 * DEPTH), steps = ITEMS * rounds, warp = thread() >> 5;
   Batch even, odd;
   experts.load(even, 0, rounds, chosen, all_groups);
@@ -84,9 +84,9 @@ DEVICE void multiply(f32 (*results)[ROWS][OUTPUTS], const Experts& experts, cons
   barrier();
 }
 
-/// Stores what the warp has of row `y_row`; `share` is that of its choice.
+/// Stores what the warp has of row `y_row`; `routing_weight` is that of its choice.
 DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS], i32 r, i64 y_row, i64 y_rows, i32 outputs,
-                  f32 share) {
+                  f32 routing_weight) {
   i32 i = lane(), n = i32(block_x()) * OUTPUTS + i;
   if (i >= OUTPUTS || n >= outputs) return;
   [[maybe_unused]] i64 at = y_row * outputs + n;
@@ -96,31 +96,31 @@ DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS
 #elif OUTPUT == 1
   static_cast<f32*>(y)[at] = value + addend[at];
 #elif OUTPUT == 2
-  static_cast<f32*>(y)[at] = activation(value) * results[1][r][i] * share;
+  static_cast<f32*>(y)[at] = activation(value) * results[1][r][i] * routing_weight;
 #else
   u8* out = static_cast<u8*>(y);
-  quantize_warp(activation(value) * results[1][r][i] * share, out, y_row * (outputs / 32) + block_x(),
+  quantize_warp(activation(value) * results[1][r][i] * routing_weight, out, y_row * (outputs / 32) + block_x(),
                 reinterpret_cast<GroupScale*>(out + u64(y_rows) * outputs));
 #endif
 }
 
 #if CHOICES == 1
 /// Notes the choices of an expert from `first` on, at most WINDOW; their order does not matter.
-DEVICE void find_choices(u32* found, i32* list, const i32* chosen, i32 expert, i32 first, i32 all) {
+DEVICE void find_choices(u32* found, i32* list, const i32* expert_ids, i32 expert, i32 first, i32 all) {
   barrier();
   if (thread() == 0) *found = 0;
   barrier();
   for (i32 i = first + i32(thread()); i < min_of(first + WINDOW, all); i += THREADS) {
-    if (chosen[i] == expert) list[atomic_add(found, 1u)] = i;
+    if (expert_ids[i] == expert) list[atomic_add(found, 1u)] = i;
   }
   barrier();
 }
 #endif
 
-/// `a_row` choices of a row; `x_a_row` rows of `x` a row, one or a part for each choice. `capacity` counts rows of the batch.
+/// `top_k` choices of a row; `x_per_row` rows of `x` a row, one or a part for each choice. `capacity` counts rows of the batch.
 KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const void* x, const f32* norm, f32 epsilon,
-                const u8* weight, const i32* chosen, const f32* shares, i32 expert_count, i32 outputs, i32 groups, i32 capacity,
-                i32 a_row, i32 x_a_row, const f32* addend, void* y) {
+                const u8* weight, const i32* expert_ids, const f32* routing_weights, i32 expert_count, i32 outputs, i32 groups, i32 capacity,
+                i32 top_k, i32 x_per_row, const f32* addend, void* y) {
   SHARED f32 results[PARTS][ROWS][OUTPUTS];
   PlaneCursor cursor = {const_cast<u8*>(weight)};
   Experts experts;
@@ -134,17 +134,17 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
 #if CHOICES == 1
   SHARED i32 list[WINDOW];
   SHARED u32 found;
-  i32 expert = block_y(), all = rows * a_row;
-  PickedRows picked = {static_cast<const u8*>(x), capacity * x_a_row, groups, {}};
+  i32 expert = block_y(), all = rows * top_k;
+  PickedRows picked = {static_cast<const u8*>(x), capacity * x_per_row, groups, {}};
   for (i32 first = 0; first < all; first += WINDOW) {
-    find_choices(&found, list, chosen, expert, first, all);
+    find_choices(&found, list, expert_ids, expert, first, all);
     i32 wanted = found;
     for (i32 at = 0; at < wanted; at += ROWS) {
-      UNROLL for (i32 r = 0; r < ROWS; r++) picked.rows[r] = list[min_of(at + r, wanted - 1)] * x_a_row / a_row;
+      UNROLL for (i32 r = 0; r < ROWS; r++) picked.rows[r] = list[min_of(at + r, wanted - 1)] * x_per_row / top_k;
       multiply(results, experts, &expert, picked, groups);
       i32 choice = list[min_of(at + warp, wanted - 1)];
       if (warp < ROWS && at + warp < wanted) {
-        store(y, addend, results, warp, choice, i64(capacity) * a_row, outputs, shares ? shares[choice] : 1.0f);
+        store(y, addend, results, warp, choice, i64(capacity) * top_k, outputs, routing_weights ? routing_weights[choice] : 1.0f);
       }
       barrier();
     }
@@ -152,21 +152,21 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
 #else
   DYNAMIC_SHARED(staged);
   [[maybe_unused]] SHARED f32 square_sums[WARPS];
-  i32 own = block_y(), row = CHOICES == 2 ? own : own / a_row;
+  i32 own = block_y(), row = CHOICES == 2 ? own : own / top_k;
   if (row >= rows) return;
 #if CHOICES == 2
-  SHARED i32 kept[MOST_CHOICES];
-  if (i32(thread()) < a_row) kept[thread()] = chosen[i64(row) * a_row + thread()];
-  i32 row_groups = a_row * groups, x_row = row;
-  f32 share = 1;
+  SHARED i32 kept[MAX_TOP_K];
+  if (i32(thread()) < top_k) kept[thread()] = expert_ids[i64(row) * top_k + thread()];
+  i32 row_groups = top_k * groups, x_row = row;
+  f32 routing_weight = 1;
 #else
-  i32 kept[1] = {chosen[own]};
-  i32 row_groups = groups, x_row = x_a_row == 1 ? row : own;
-  f32 share = shares ? shares[own] : 1.0f;
+  i32 kept[1] = {expert_ids[own]};
+  i32 row_groups = groups, x_row = x_per_row == 1 ? row : own;
+  f32 routing_weight = routing_weights ? routing_weights[own] : 1.0f;
 #endif
 #if INPUT == 0
   barrier();
-  PickedRows activations = {static_cast<const u8*>(x), capacity * (CHOICES == 2 ? 1 : x_a_row), row_groups, {x_row}};
+  PickedRows activations = {static_cast<const u8*>(x), capacity * (CHOICES == 2 ? 1 : x_per_row), row_groups, {x_row}};
 #else
   Eight factors[PASSES];
 #if INPUT == 2
@@ -180,6 +180,6 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   barrier();
 #endif
   multiply(results, experts, kept, activations, row_groups);
-  if (warp == 0) store(y, addend, results, 0, own, i64(capacity) * (CHOICES == 2 ? 1 : a_row), outputs, share);
+  if (warp == 0) store(y, addend, results, 0, own, i64(capacity) * (CHOICES == 2 ? 1 : top_k), outputs, routing_weight);
 #endif
 }

@@ -98,17 +98,17 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count P
     }
   }
 #else
-  SHARED f32 shares[WARPS][ROWS * LINES];
+  SHARED f32 partial_sums[WARPS][ROWS * LINES];
   UNROLL for (i32 r = 0; r < ROWS; r++) {
     UNROLL for (i32 l = 0; l < LINES; l++) {
       f32 sum = warp_sum(sums[r][l]);
-      if (lane() == 0) shares[thread() >> 5][r * LINES + l] = sum;
+      if (lane() == 0) partial_sums[thread() >> 5][r * LINES + l] = sum;
     }
   }
   barrier();
   if (member >= ROWS * LINES) return;
   f32 value = 0;
-  UNROLL for (i32 w = 0; w < TEAM; w++) value += shares[team * TEAM + w][member];
+  UNROLL for (i32 w = 0; w < TEAM; w++) value += partial_sums[team * TEAM + w][member];
 #endif
   i32 row = member / LINES, n = line + member % LINES;
   if (row >= ROWS || row >= rows || n >= outputs) return;

@@ -1,8 +1,8 @@
-// Joined rows of queries, keys and values: turns queries and keys by the rope table, appends keys and values to the cache; and
-// zeroes the counters by which attention's blocks find out who is last. A thread takes VALUES_A_THREAD values.
+// Joined rows of queries, keys and values: rotates queries and keys by the rope table, appends keys and values to the cache; and
+// zeroes the counters by which attention's blocks find out who is last. A thread takes VALUES_PER_THREAD values.
 #include "paged-cache.h"
 
-KERNEL(heads_append, 256, const i32* count, const f32* joined, const f32* table, i32 turned, i32 interleaved, i32 head_size,
+KERNEL(heads_append, 256, const i32* count, const f32* joined, const f32* table, i32 rotary_dim, i32 interleaved, i32 head_size,
        i32 q_width, i32 k_width, i32 v_width, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
        i32 block_size, i32 cells, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
   release_successor();
@@ -14,18 +14,18 @@ KERNEL(heads_append, 256, const i32* count, const f32* joined, const f32* table,
   if (row >= *count) return;
   const f32* from = joined + i64(row) * width;
   i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[row], positions[row]);
-  i32 half = turned / 2;
+  i32 half = rotary_dim / 2;
   // Several values a thread, so that their loads are on their way together.
-  UNROLL for (i32 k = 0; k < VALUES_A_THREAD; k++) {
-    i32 n = (block_y() * VALUES_A_THREAD + k) * 256 + thread();
+  UNROLL for (i32 k = 0; k < VALUES_PER_THREAD; k++) {
+    i32 n = (block_y() * VALUES_PER_THREAD + k) * 256 + thread();
     if (n >= width) return;
     f32 value = from[n];
     i32 in_head = n % head_size;
-    if (n < q_width + k_width && in_head < turned) {
+    if (n < q_width + k_width && in_head < rotary_dim) {
       i32 pair = interleaved ? in_head >> 1 : in_head >= half ? in_head - half : in_head;
       bool second = interleaved ? in_head & 1 : in_head >= half;
       f32 partner = from[interleaved ? n ^ 1 : second ? n - half : n + half];
-      f32 cosine = table[i64(row) * turned + 2 * pair], sine = table[i64(row) * turned + 2 * pair + 1];
+      f32 cosine = table[i64(row) * rotary_dim + 2 * pair], sine = table[i64(row) * rotary_dim + 2 * pair + 1];
       value = second ? partner * sine + value * cosine : value * cosine - partner * sine;
     }
     if (n < q_width) {

@@ -1,4 +1,4 @@
-// Queries, keys and values of a row, a head a block: heads of queries and keys are RMS-normed and turned by the rope table, keys
+// Queries, keys and values of a row, a head a block: heads of queries and keys are RMS-normed and rotated by the rope table, keys
 // and values appended to the cache; and the counters are zeroed by which attention's blocks find out who is last.
 #include "paged-cache.h"
 #include "reduce.h"
@@ -15,10 +15,10 @@ DEVICE void normalize(f32* values, const f32* from, const f32* factors, i32 size
   barrier();
 }
 
-/// Element `i` of a head, turned.
-DEVICE f32 turn(const f32* values, const f32* table, i32 i, i32 turned, i32 interleaved) {
-  if (i >= turned) return values[i];
-  i32 half = turned / 2, pair = interleaved ? i >> 1 : i >= half ? i - half : i;
+/// Element `i` of a head, rotated.
+DEVICE f32 rotate(const f32* values, const f32* table, i32 i, i32 rotary_dim, i32 interleaved) {
+  if (i >= rotary_dim) return values[i];
+  i32 half = rotary_dim / 2, pair = interleaved ? i >> 1 : i >= half ? i - half : i;
   bool second = interleaved ? i & 1 : i >= half;
   f32 partner = values[interleaved ? i ^ 1 : second ? i - half : i + half];
   f32 cosine = table[2 * pair], sine = table[2 * pair + 1];
@@ -28,7 +28,7 @@ DEVICE f32 turn(const f32* values, const f32* table, i32 i, i32 turned, i32 inte
 /// Rows of queries, keys and values begin `*_stride` values apart. Block y counts heads of queries, of keys, of values.
 KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 query_stride, const f32* own_keys, i32 key_stride,
        const f32* own_values, i32 value_stride, i32 query_start, i32 key_start, i32 value_start, const f32* query_factors,
-       const f32* key_factors, f32 query_epsilon, f32 key_epsilon, const f32* table, i32 turned, i32 interleaved, i32 head_size,
+       const f32* key_factors, f32 query_epsilon, f32 key_epsilon, const f32* table, i32 rotary_dim, i32 interleaved, i32 head_size,
        i32 value_size, i32 heads, i32 kv_heads, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
        i32 block_size, i32 cells, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
   SHARED f32 head[HEAD_SIZE];
@@ -40,12 +40,12 @@ KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 que
     for (i32 i = thread(); i < arrival_count; i += THREADS) arrivals[i] = 0;
   }
   if (row >= *count) return;
-  const f32* turns = table + i64(row) * turned;
+  const f32* angles = table + i64(row) * rotary_dim;
   if (part < heads) {
     const f32* from = queries + i64(row) * query_stride + query_start + part * head_size;
     normalize(head, from, query_factors, head_size, query_epsilon, sums);
     f32* to = q + (i64(row) * heads + part) * head_size;
-    for (i32 i = thread(); i < head_size; i += THREADS) to[i] = turn(head, turns, i, turned, interleaved);
+    for (i32 i = thread(); i < head_size; i += THREADS) to[i] = rotate(head, angles, i, rotary_dim, interleaved);
     return;
   }
   part -= heads;
@@ -54,7 +54,7 @@ KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 que
     const f32* from = own_keys + i64(row) * key_stride + key_start + part * head_size;
     normalize(head, from, key_factors, head_size, key_epsilon, sums);
     for (i32 i = thread(); i < head_size; i += THREADS) {
-      f32 value = turn(head, turns, i, turned, interleaved);
+      f32 value = rotate(head, angles, i, rotary_dim, interleaved);
       store_cached(keys, cells, cell, kv_heads * head_size, part * head_size + i, value);
     }
     return;

@@ -5,7 +5,7 @@
 //
 //   INPUT   0 quantized rows   1 f32 rows, quantized here   2 f32 rows, RMS-normed and quantized here
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 activation(gate) * up, f32   3 the same, quantized
-//           4 queries, keys and values (+ bias): turned by the rope table, keys and values appended to the cache, and the
+//           4 queries, keys and values (+ bias): rotated by the rope table, keys and values appended to the cache, and the
 //             counters zeroed by which attention's blocks find out who is last
 //   STAGED  whether the activations fit into shared memory
 #include "matvec.h"
@@ -16,7 +16,7 @@
 constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
 
 #if OUTPUT == 4
-/// Where a row of the joined queries, keys and values stands: in the file's order, or, where rope turns halves of a head, with
+/// Where a row of the joined queries, keys and values stands: in the file's order, or, where RoPE pairs the halves of a head, with
 /// 16 rows of the first half beside their partners.
 DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 turning, i32 interleaved) {
   i32 n = block * OUTPUTS + i;
@@ -28,7 +28,7 @@ DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 turning, i32 interleave
 
 #if OUTPUT == 4
 #define HEAD_PARAMETERS                                                                                                   \
-  , const f32 *table, i32 turned, i32 interleaved, i32 head_size, i32 q_width, i32 k_width, const i32 *slots,             \
+  , const f32 *table, i32 rotary_dim, i32 interleaved, i32 head_size, i32 q_width, i32 k_width, const i32 *slots,             \
       const i32 *positions, const i32 *blocks, i32 blocks_per_slot, i32 block_size, i32 cells, CacheElement *keys,    \
       CacheElement *values, u32 *arrivals, i32 arrival_count
 #else
@@ -135,12 +135,12 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
   if (n >= outputs) return;
   if (addend) value += addend[n];
   i32 in_head = n % head_size;
-  if (n < q_width + k_width && in_head < turned) {
-    i32 half = turned / 2, pair = interleaved ? in_head >> 1 : in_head >= half ? in_head - half : in_head;
+  if (n < q_width + k_width && in_head < rotary_dim) {
+    i32 half = rotary_dim / 2, pair = interleaved ? in_head >> 1 : in_head >= half ? in_head - half : in_head;
     bool second = interleaved ? in_head & 1 : in_head >= half;
     i32 other = interleaved ? n ^ 1 : second ? n - half : n + half;
     f32 partner = results[0][r][interleaved ? i ^ 1 : i ^ 16] + (addend ? addend[other] : 0.0f);
-    f32 cosine = table[i64(r) * turned + 2 * pair], sine = table[i64(r) * turned + 2 * pair + 1];
+    f32 cosine = table[i64(r) * rotary_dim + 2 * pair], sine = table[i64(r) * rotary_dim + 2 * pair + 1];
     value = second ? partner * sine + value * cosine : value * cosine - partner * sine;
   }
   if (n < q_width) {

@@ -1,12 +1,12 @@
 // Which experts a row goes to: a block of one warp takes a row. A lane holds the experts 32 apart.
 //
-//   SIGMOID  gates are sigmoids, not a softmax     NORMALIZED  shares are divided by their sum
+//   SIGMOID  gates are sigmoids, not a softmax     NORMALIZED  routing_weights are divided by their sum
 #include "activation.h"
 #include "reduce.h"
 
 constexpr f32 LEAST = -1e38f;
-/// ggml's clamp of the sum that shares are divided by.
-constexpr f32 LEAST_SHARE_SUM = 6.103515625e-5f;
+/// ggml's clamp of the sum that routing_weights are divided by.
+constexpr f32 MIN_WEIGHT_SUM = 6.103515625e-5f;
 
 /// Larger for larger scores, of equal ones for the lower place.
 DEVICE u64 ranked(f32 score, i32 place) {
@@ -15,7 +15,7 @@ DEVICE u64 ranked(f32 score, i32 place) {
   return (u64(bits) << 32) | u32(~place);
 }
 
-#if GROUPS != CHOSEN_GROUPS
+#if GROUPS != TOP_K_GROUPS
 constexpr i32 GROUP_SIZE = EXPERTS / GROUPS;
 
 /// Leaves the best groups, by the sum of each one's two best scores.
@@ -30,7 +30,7 @@ DEVICE void drop_groups(f32* scores) {
     }
     sums[g] = best + second;
   }
-  for (i32 dropped = 0; dropped < GROUPS - CHOSEN_GROUPS; dropped++) {
+  for (i32 dropped = 0; dropped < GROUPS - TOP_K_GROUPS; dropped++) {
     i32 least = 0;
     for (i32 g = 1; g < GROUPS; g++) {
       if (sums[g] <= sums[least]) least = g;
@@ -41,7 +41,7 @@ DEVICE void drop_groups(f32* scores) {
 }
 #endif
 
-KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, i32* experts, f32* shares, f32 scale) {
+KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, i32* experts, f32* routing_weights, f32 scale) {
   SHARED f32 gates[EXPERTS];
   SHARED f32 scores[EXPERTS];
   release_successor();
@@ -64,20 +64,20 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
     scores[e] = bias ? gates[e] + bias[e] : gates[e];
   }
   barrier();
-#if GROUPS != CHOSEN_GROUPS
+#if GROUPS != TOP_K_GROUPS
   if (lane() == 0) drop_groups(scores);
   barrier();
 #endif
   f32 total = 0;
-  for (i32 j = 0; j < CHOSEN; j++) {
+  for (i32 j = 0; j < TOP_K; j++) {
     u64 best = 0;
     for (i32 e = lane(); e < EXPERTS; e += 32) best = max_of(best, ranked(scores[e], e));
     i32 place = min_of(i32(~u32(warp_max(best))), EXPERTS - 1);
     total += gates[place];
     if (i32(lane()) == place % 32) scores[place] = 2 * LEAST;
-    if (lane() == 0) experts[i64(row) * CHOSEN + j] = place, shares[i64(row) * CHOSEN + j] = gates[place];
+    if (lane() == 0) experts[i64(row) * TOP_K + j] = place, routing_weights[i64(row) * TOP_K + j] = gates[place];
   }
-  if (NORMALIZED) scale /= max_of(total, LEAST_SHARE_SUM);
+  if (NORMALIZED) scale /= max_of(total, MIN_WEIGHT_SUM);
   if (lane() != 0) return;
-  for (i32 j = 0; j < CHOSEN; j++) shares[i64(row) * CHOSEN + j] *= scale;
+  for (i32 j = 0; j < TOP_K; j++) routing_weights[i64(row) * TOP_K + j] *= scale;
 }

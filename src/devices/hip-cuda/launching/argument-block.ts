@@ -2,7 +2,7 @@ import { invariant } from '../../../base/errors.ts';
 import type { Address, Ffi, NativeMemory } from '../../../device/index.ts';
 import type { KernelArgument } from './launch.ts';
 
-const MOST_ARGUMENTS = 64;
+const MAX_ARGUMENTS = 64;
 const SLOT_BYTES = 8;
 
 /** Arguments as a driver's launch call wants them: an array of pointers to values. Used again for every launch. */
@@ -10,15 +10,15 @@ export class ArgumentBlock implements Disposable {
   readonly #memory: NativeMemory;
 
   constructor(ffi: Ffi) {
-    this.#memory = ffi.allocate(2 * MOST_ARGUMENTS * SLOT_BYTES);
-    for (let i = 0; i < MOST_ARGUMENTS; i++) {
+    this.#memory = ffi.allocate(2 * MAX_ARGUMENTS * SLOT_BYTES);
+    for (let i = 0; i < MAX_ARGUMENTS; i++) {
       writeAddress(this.#memory.view, i * SLOT_BYTES, this.#memory.address + this.#valueAt(i));
     }
   }
 
   /** Writes the arguments and gives the address of the pointers. Valid until the next call. */
   write(args: readonly KernelArgument[]): Address {
-    invariant(args.length <= MOST_ARGUMENTS, `a kernel takes at most ${MOST_ARGUMENTS} arguments`);
+    invariant(args.length <= MAX_ARGUMENTS, `a kernel takes at most ${MAX_ARGUMENTS} arguments`);
     const { view } = this.#memory;
     args.forEach(({ type, value }, i) => {
       const at = this.#valueAt(i);
@@ -35,7 +35,7 @@ export class ArgumentBlock implements Disposable {
   }
 
   #valueAt(index: number): number {
-    return (MOST_ARGUMENTS + index) * SLOT_BYTES;
+    return (MAX_ARGUMENTS + index) * SLOT_BYTES;
   }
 }
 

@@ -87,17 +87,17 @@ function threadsFor(op: AttentionOp, to: Lowering): number {
 }
 
 /** Elements in 16 bytes of a cache. */
-const MOST_VECTOR: Readonly<Record<StateType, number>> = { f32: 4, f16: 8, q8_0: 16, i32: 4 };
+const MAX_VECTOR: Readonly<Record<StateType, number>> = { f32: 4, f16: 8, q8_0: 16, i32: 4 };
 /** The results of a block's threads at most, which come together in shared memory. */
-const MOST_SUM_BYTES = 32 << 10;
+const MAX_SUM_BYTES = 32 << 10;
 
 /** Elements that one load takes: 16 bytes at most, whole in every head. */
 function vectorOf(op: AttentionOp, to: Lowering): number {
   const { cache, keySize, valueSize, heads, kvHeads } = op;
   const sums = 4 * threadsFor(op, to) * Math.min(heads / kvHeads, HEADS_AT_ONCE);
-  for (let vector = MOST_VECTOR[cache.keys.type]; vector > 1; vector /= 2) {
+  for (let vector = MAX_VECTOR[cache.keys.type]; vector > 1; vector /= 2) {
     const whole = keySize % vector === 0 && valueSize % vector === 0;
-    if (whole && sums * vector <= MOST_SUM_BYTES) return vector;
+    if (whole && sums * vector <= MAX_SUM_BYTES) return vector;
   }
   return 1;
 }

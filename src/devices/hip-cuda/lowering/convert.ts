@@ -13,8 +13,8 @@ export function emitConvert(of: ConvertIntent, to: Lowering): void {
 /** The form in which kernels for the matrix cores read a tensor. */
 function toF16({ x, norm, y }: ConvertIntent, to: Lowering): void {
   to.launch({
-    file: 'to-halves.hip',
-    kernel: 'to_halves',
+    file: 'convert-f16.hip',
+    kernel: 'convert_f16',
     defines: { NORMED: norm ? 1 : 0 },
     grid: [to.capacity(x)],
     block: 256,
@@ -63,11 +63,11 @@ function normQuantize(
   });
 }
 
-/** The tensor as two f16 matrices, and the rows' scales: see `split-halves.hip`. */
+/** The tensor as two f16 matrices, and the rows' scales: see `split-f16.hip`. */
 export function emitSplitF16({ x, y }: SplitF16Intent, to: Lowering): void {
   to.launch({
-    file: 'split-halves.hip',
-    kernel: 'split_halves',
+    file: 'split-f16.hip',
+    kernel: 'split_f16',
     grid: [to.capacity(x)],
     block: 256,
     args: [to.count(x), x, y.high, y.low, y.scales, int(x.width)],

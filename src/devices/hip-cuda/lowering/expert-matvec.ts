@@ -16,7 +16,7 @@ import { GROUP_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
 /** Outputs of a block: a group's, so that it can be quantized; fewer where blocks would be too few for the processors. */
-const OUTPUTS_A_BLOCK = 32;
+const OUTPUTS_PER_BLOCK = 32;
 const FEWER_OUTPUTS = [16, 8] as const;
 /** Up to so many groups a row, a warp takes two lines at a time: one would not keep memory busy. */
 const FEW_GROUPS = 64;
@@ -52,7 +52,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
   const chosen = expertIds.width;
   const count = weight.rows / outputs;
   const down = { added: capacity, each: capacity * chosen, byExpert: count }[choices];
-  const across = grouped ? OUTPUTS_A_BLOCK : outputsOfBlock(to, product, down);
+  const across = grouped ? OUTPUTS_PER_BLOCK : outputsOfBlock(to, product, down);
   const groups = weight.columns / 32;
   const rowGroups = choices === 'added' ? chosen * groups : groups;
   const staged = input.form === 'f32';
@@ -62,7 +62,7 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
     defines: {
       PACKED_FORMAT: packedFile(weight.format),
       ROWS: grouped ? ROWS_AN_EXPERT : 1,
-      LINES: !grouped && (rowGroups > FEW_GROUPS || across < OUTPUTS_A_BLOCK) ? 1 : 2,
+      LINES: !grouped && (rowGroups > FEW_GROUPS || across < OUTPUTS_PER_BLOCK) ? 1 : 2,
       OUTPUTS: across,
       INPUT: inputCode(input),
       OUTPUT: OUTPUT_CODES[output],
@@ -93,8 +93,8 @@ export function launchExpertMatvec(to: Lowering, product: ExpertMatvec): void {
 }
 
 function outputsOfBlock(to: Lowering, { op, output }: ExpertMatvec, down: number): number {
-  if (output === 'gatedQuantized') return OUTPUTS_A_BLOCK;
+  if (output === 'gatedQuantized') return OUTPUTS_PER_BLOCK;
   const enough = 2 * to.target.multiprocessors;
   const fits = (outputs: number) => Math.ceil(op.outputs / outputs) * down >= enough;
-  return [OUTPUTS_A_BLOCK, ...FEWER_OUTPUTS].find(fits) ?? 8;
+  return [OUTPUTS_PER_BLOCK, ...FEWER_OUTPUTS].find(fits) ?? 8;
 }

@@ -20,13 +20,13 @@ import { isPacked } from './packed-formats.ts';
 import { FILE_LAYOUT, FLOAT_LAYOUT, fileFormat } from './weight-layout.ts';
 
 /** Experts that fit a block's shared memory. */
-const MOST_EXPERTS = 4096;
+const MAX_EXPERTS = 4096;
 const THREADS = 256;
 
 export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
   const { logits, bias, expertIds, routingWeights, topK, gate, normalized, scale, groups, topKGroups } = op;
-  if (logits.width > MOST_EXPERTS) {
-    const why = `there are ${logits.width} experts, more than ${MOST_EXPERTS}`;
+  if (logits.width > MAX_EXPERTS) {
+    const why = `there are ${logits.width} experts, more than ${MAX_EXPERTS}`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op: 'routeExperts', why });
   }
   to.launch({
@@ -34,11 +34,11 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
     kernel: 'route_experts',
     defines: {
       EXPERTS: logits.width,
-      CHOSEN: topK,
+      TOP_K: topK,
       SIGMOID: gate === 'sigmoid' ? 1 : 0,
       NORMALIZED: normalized ? 1 : 0,
       GROUPS: groups,
-      CHOSEN_GROUPS: topKGroups,
+      TOP_K_GROUPS: topKGroups,
     },
     grid: [to.capacity(logits)],
     block: 32,

@@ -8,7 +8,7 @@ import { CHUNKED_HEAD, MIXED_HEAD } from './wkv7.ts';
 const OF_THE_LIBRARY = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
 
 /** Groups of threads a processor that keep it busy, the context of few rows being cut. */
-const GROUPS_A_PROCESSOR = 2;
+const GROUPS_PER_PROCESSOR = 2;
 /** Positions that a partition of the context has at least. */
 const SHORTEST_PARTITION = 32;
 
@@ -26,7 +26,7 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIB
     stagedBytes: stagedBytes(target),
     f16RowUnit: F16_CHUNK,
     attention: {
-      wantedGroups: GROUPS_A_PROCESSOR * target.multiprocessors,
+      wantedGroups: GROUPS_PER_PROCESSOR * target.multiprocessors,
       shortestPartition: SHORTEST_PARTITION,
       mergesInLastGroup: true,
       rowForms: ['f32', 'q8', 'f16'],

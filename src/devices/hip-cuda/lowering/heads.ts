@@ -41,7 +41,7 @@ export function emitHeadsAppend({ of, joined, width }: HeadsAppendIntent, to: Lo
   to.launch({
     file: 'heads-append.hip',
     kernel: 'heads_append',
-    defines: { ...cacheDefines(cache), VALUES_A_THREAD: each },
+    defines: { ...cacheDefines(cache), VALUES_PER_THREAD: each },
     grid: [to.capacity(q), Math.ceil(width / APPEND_THREADS / each)],
     block: APPEND_THREADS,
     args: [

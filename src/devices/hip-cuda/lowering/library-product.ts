@@ -20,8 +20,8 @@ export function emitLibraryProduct(of: LibraryProductIntent, to: Lowering): void
   const decoded = to.temporary(2 * width * first.columns);
   const groups = (width * first.columns) / 32;
   to.launch({
-    file: 'decode-halves.hip',
-    kernel: 'decode_halves',
+    file: 'decode-f16.hip',
+    kernel: 'decode_f16',
     defines: { PACKED_FORMAT: packedFile(first.format) },
     grid: [Math.ceil((4 * groups) / THREADS)],
     block: THREADS,
@@ -67,7 +67,7 @@ export function emitSplitProduct({ op, x: split }: SplitProductIntent, to: Lower
     return product;
   });
   to.launch({
-    file: 'split-halves.hip',
+    file: 'split-f16.hip',
     kernel: 'join_products',
     grid: [Math.ceil(weight.rows / THREADS), capacity],
     block: THREADS,

@@ -11,9 +11,9 @@ import { packedFile } from './packed-formats.ts';
 import { bucketOf, canStage } from './staging.ts';
 import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
-const OUTPUTS_A_BLOCK = 32;
+const OUTPUTS_PER_BLOCK = 32;
 /** Where whole blocks are too few for the processors. */
-const OUTPUTS_A_SMALL_BLOCK = 16;
+const OUTPUTS_PER_SMALL_BLOCK = 16;
 const THREADS = 256;
 
 /** What a matrix-vector kernel makes of its sums; the numbers are `matvec.hip`'s. */
@@ -43,8 +43,8 @@ export function emitMatvec({ rows: of, x, weights, epilogue }: MatvecIntent, to:
   const staged = canStage(to.target, capacity, first.columns);
   const width = outputsOf(weights, epilogue);
   const small = epilogue.kind === 'store' || epilogue.kind === 'residual';
-  const scarce = Math.ceil(width / OUTPUTS_A_BLOCK) < 2 * to.target.multiprocessors;
-  const outputs = small && scarce ? OUTPUTS_A_SMALL_BLOCK : OUTPUTS_A_BLOCK;
+  const scarce = Math.ceil(width / OUTPUTS_PER_BLOCK) < 2 * to.target.multiprocessors;
+  const outputs = small && scarce ? OUTPUTS_PER_SMALL_BLOCK : OUTPUTS_PER_BLOCK;
   to.launch({
     file: 'matvec.hip',
     kernel: 'matvec',

@@ -9,7 +9,7 @@ const THREADS = 256;
 
 export function lowerRopeTable({ positions, factors, parameters, out }: RopeTableOp, to: Lowering): void {
   const pairs = parameters.dimensions / 2;
-  const { ratio, squeeze, magnitude, rampLow, rampHigh, extrapolation } = ropeConstants(parameters);
+  const { thetaScale, freqScale, mscale, rampLow, rampHigh, extrapolation } = ropeConstants(parameters);
   to.launch({
     file: 'rope.hip',
     kernel: 'rope_table',
@@ -21,9 +21,9 @@ export function lowerRopeTable({ positions, factors, parameters, out }: RopeTabl
       factors ? to.weight([factors], FLOAT_LAYOUT) : NULL,
       out,
       int(pairs),
-      float(ratio),
-      float(squeeze),
-      float(magnitude),
+      float(thetaScale),
+      float(freqScale),
+      float(mscale),
       float(rampLow),
       float(rampHigh),
       float(extrapolation),

@@ -8,9 +8,9 @@ export const F16_CHUNK = 128;
 /** Shared memory of a block beside the staged activations. */
 const STATIC_SHARED = 4608;
 /** Two blocks a multiprocessor keep memory busy: each gets half at most. */
-const BLOCKS_A_PROCESSOR = 2;
+const BLOCKS_PER_PROCESSOR = 2;
 /** What every GPU has for one block. */
-const LEAST_SHARED = 48 * 1024;
+const MIN_SHARED = 48 * 1024;
 
 /** The rows that a kernel for a batch's capacity is made for. */
 export function bucketOf(capacity: number): number {
@@ -19,8 +19,8 @@ export function bucketOf(capacity: number): number {
 
 /** Bytes of activations that a block can hold. */
 export function stagedBytes({ sharedBytesOptIn }: HipCudaTarget): number {
-  const half = Math.floor(sharedBytesOptIn / BLOCKS_A_PROCESSOR);
-  return Math.max(half, Math.min(LEAST_SHARED, sharedBytesOptIn)) - STATIC_SHARED;
+  const half = Math.floor(sharedBytesOptIn / BLOCKS_PER_PROCESSOR);
+  return Math.max(half, Math.min(MIN_SHARED, sharedBytesOptIn)) - STATIC_SHARED;
 }
 
 /** True when a block can hold the quantized activations of a batch's rows. */

@@ -6,7 +6,7 @@ import type { Driver } from '../driver/driver.ts';
 import type { PageAccess } from '../driver/driver-calls.ts';
 
 /** A view over native memory cannot be larger. */
-const MOST_BYTES = 2 ** 32 - 1;
+const MAX_BYTES = 2 ** 32 - 1;
 
 /** Host memory under an address that the driver knows. */
 export class HipCudaPinned implements PinnedBuffer {
@@ -76,7 +76,7 @@ export function allocatePinned(
   byteLength: number,
   label: string,
 ): HipCudaPinned {
-  if (byteLength > MOST_BYTES) {
+  if (byteLength > MAX_BYTES) {
     fail('INVALID_ARGUMENT', { name: label, found: `${byteLength} bytes`, expected: 'less than 4 GiB' });
   }
   const bytesWanted = Math.max(1, byteLength);

@@ -6,7 +6,7 @@ const MIB = 2 ** 20;
 /** The driver's unit: what it maps at once. Smaller allocations share one. */
 const PAGE_BYTES = 2 * MIB;
 /** Larger allocations have units of their own. */
-const LARGEST_SHARED = MIB;
+const MAX_SHARED = MIB;
 /** What small allocations are rounded to. */
 const SMALL_BYTES = 512;
 /** Captured graphs, and code that is loaded late: once for all models that a process runs. */
@@ -18,7 +18,7 @@ export const HIP_CUDA_MEMORY: MemoryRules = memoryRules({
     let large = 0;
     let small = 0;
     for (const bytes of byteLengths) {
-      if (bytes > LARGEST_SHARED) large += alignUp(bytes, PAGE_BYTES);
+      if (bytes > MAX_SHARED) large += alignUp(bytes, PAGE_BYTES);
       else small += alignUp(Math.max(1, bytes), SMALL_BYTES);
     }
     return large + alignUp(small, PAGE_BYTES);

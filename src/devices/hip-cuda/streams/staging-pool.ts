@@ -3,11 +3,11 @@ import type { Driver } from '../driver/driver.ts';
 import type { EventPool } from './event-pool.ts';
 import { allocatePinned, type HipCudaPinned, type PinnedParts } from '../memory/hip-cuda-pinned.ts';
 
-const SMALLEST_BYTES = 64 << 10;
+const MIN_BYTES = 64 << 10;
 /** How much may be on its way at once before an upload waits. */
-const MOST_IN_FLIGHT_BYTES = 64 << 20;
+const MAX_IN_FLIGHT_BYTES = 64 << 20;
 /** How much is kept for the next copy. */
-const MOST_IDLE_BYTES = 16 << 20;
+const MAX_IDLE_BYTES = 16 << 20;
 
 interface Leaving {
   readonly slot: HipCudaPinned;
@@ -35,11 +35,11 @@ export class StagingPool {
   /** A slot of at least this size, the caller's until it is given back. */
   take(byteLength: number): HipCudaPinned {
     this.#reclaim();
-    while (this.#leavingBytes + byteLength > MOST_IN_FLIGHT_BYTES && this.#leaving.length > 0) {
+    while (this.#leavingBytes + byteLength > MAX_IN_FLIGHT_BYTES && this.#leaving.length > 0) {
       this.#driver.synchronizeEvent((this.#leaving[0] as Leaving).event);
       this.#reclaim();
     }
-    const size = Math.max(SMALLEST_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
+    const size = Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
     const at = this.#idle.findIndex((slot) => slot.byteLength === size);
     const [found] = at < 0 ? [] : this.#idle.splice(at, 1);
     return found ?? allocatePinned(this.#parts, Math.min(size, 2 ** 32 - 1), 'staging');
@@ -48,7 +48,7 @@ export class StagingPool {
   /** Gives a slot back. */
   give(slot: HipCudaPinned): void {
     const idle = this.#idle.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    if (idle + slot.byteLength > MOST_IDLE_BYTES) slot[Symbol.dispose]();
+    if (idle + slot.byteLength > MAX_IDLE_BYTES) slot[Symbol.dispose]();
     else this.#idle.push(slot);
   }
 

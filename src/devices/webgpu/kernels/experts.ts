@@ -27,7 +27,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   workgroupBarrier();
   drop_groups(thread);
   var total = 0.0;
-  for (var j = 0u; j < CHOSEN; j++) {
+  for (var j = 0u; j < TOP_K; j++) {
     var best = LEAST;
     for (var e = thread; e < EXPERTS; e += THREADS) { best = max(best, scores[e]); }
     best = team_max(best, thread);
@@ -37,14 +37,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
     total += gates[place];
     if (thread == 0u) {
-      experts[row * CHOSEN + j] = i32(place);
-      shares[row * CHOSEN + j] = gates[place];
+      experts[row * TOP_K + j] = i32(place);
+      routing_weights[row * TOP_K + j] = gates[place];
       scores[place] = 2.0 * LEAST;
     }
     workgroupBarrier();
   }
-  let scale = SCALE / select(1.0, max(total, LEAST_SHARE_SUM), NORMALIZED);
-  if (thread == 0u) { for (var j = 0u; j < CHOSEN; j++) { shares[row * CHOSEN + j] *= scale; } }
+  let scale = SCALE / select(1.0, max(total, MIN_WEIGHT_SUM), NORMALIZED);
+  if (thread == 0u) { for (var j = 0u; j < TOP_K; j++) { routing_weights[row * TOP_K + j] *= scale; } }
 }
 `;
 
@@ -83,7 +83,7 @@ fn drop_groups(thread: u32) {
       }
       sums[g] = best + second;
     }
-    for (var dropped = 0u; dropped < GROUPS - CHOSEN_GROUPS; dropped++) {
+    for (var dropped = 0u; dropped < GROUPS - TOP_K_GROUPS; dropped++) {
       var least = 0u;
       for (var g = 1u; g < GROUPS; g++) { if (sums[g] <= sums[least]) { least = g; } }
       sums[least] = -2.0 * LEAST;
@@ -103,12 +103,12 @@ fn value_of(at: u32) -> f32 {
 }
 `;
 
-/** The choices' results by their shares; `addend` may be added to them. */
+/** The choices' results by their routing weights; `addend` may be added to them. */
 export const combineExpertsText = (of: { readonly addend: boolean }): string => /* wgsl */ `
 fn value_of(at: u32) -> f32 {
   let row = at / WIDTH;
   var sum = 0.0;
-  for (var j = 0u; j < CHOSEN; j++) { sum += shares[row * CHOSEN + j] * x[(row * CHOSEN + j) * WIDTH + at % WIDTH]; }
+  for (var j = 0u; j < TOP_K; j++) { sum += routing_weights[row * TOP_K + j] * x[(row * TOP_K + j) * WIDTH + at % WIDTH]; }
   return sum${of.addend ? ' + addend[at]' : ''};
 }
 `;

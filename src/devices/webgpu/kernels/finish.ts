@@ -24,7 +24,7 @@ export interface GatedFinish {
   readonly weighted: boolean;
 }
 
-const routingWeight = ({ weighted }: GatedFinish) => (weighted ? ' * shares[output_row(r)]' : '');
+const routingWeight = ({ weighted }: GatedFinish) => (weighted ? ' * routing_weights[output_row(r)]' : '');
 
 /** The product of gate and up as f32. */
 export const finishGatedText = (of: GatedFinish): string => /* wgsl */ `
@@ -50,15 +50,15 @@ fn finish(rows: u32, group: u32, thread: u32) {
 `;
 
 /**
- * Queries, keys and values, 32 outputs a workgroup: queries and keys turned by the rope table, keys and values appended to the
- * cache. A text of its own says which outputs a workgroup has (`HEAD_ROWS`); partners in a turn are in one workgroup.
+ * Queries, keys and values, 32 outputs a workgroup: queries and keys rotated by the rope table, keys and values appended to the
+ * cache. A text of its own says which outputs a workgroup has (`HEAD_ROWS`); both elements of a pair are in one workgroup.
  */
 export const FINISH_HEADS = /* wgsl */ `
 fn head_value(r: u32, i: u32, n: u32) -> f32 {
   let value = results[r * OUTPUTS + i] + addend_of(r, n);
-  if (!turns(n)) { return value; }
+  if (!is_rotated(n)) { return value; }
   let partner = results[r * OUTPUTS + select(i ^ 16u, i ^ 1u, INTERLEAVED)] + addend_of(r, partner_of(n));
-  return turned(r, n, value, partner);
+  return rotated(r, n, value, partner);
 }
 
 fn finish(rows: u32, group: u32, thread: u32) {
@@ -75,10 +75,10 @@ fn finish(rows: u32, group: u32, thread: u32) {
 }
 `;
 
-/** Outputs in the file's order, where partners are neighbours or nothing turns. */
+/** Outputs in the file's order, where partners are neighbours or nothing is rotated. */
 export const HEAD_ROWS_IN_ORDER = `fn row_of(group: u32, i: u32) -> u32 { return group * OUTPUTS + i; }`;
 
-/** Where halves of a head turn together: 16 outputs of the first half beside their partners. */
+/** Where halves of a head are rotated together: 16 outputs of the first half beside their partners. */
 export const HEAD_ROWS_BY_HALVES = /* wgsl */ `
 fn row_of(group: u32, i: u32) -> u32 {
   if (group * OUTPUTS >= Q_WIDTH + K_WIDTH) { return group * OUTPUTS + i; }

@@ -50,26 +50,26 @@ fn store_heads(r: u32, n: u32, first: f32, second: f32) {
 }
 `;
 
-/** Turns element `n` of the joined row with its partner, whose place is `partner_of(n)`. */
-export const TURN_HEADS = /* wgsl */ `
-fn is_second(n: u32) -> bool { return select(n % HEAD >= TURNED / 2u, (n & 1u) == 1u, INTERLEAVED); }
-fn turns(n: u32) -> bool { return n < Q_WIDTH + K_WIDTH && n % HEAD < TURNED; }
+/** Rotates element `n` of the joined row with its partner, whose place is `partner_of(n)`. */
+export const ROTATE_HEADS = /* wgsl */ `
+fn is_second(n: u32) -> bool { return select(n % HEAD >= ROTARY_DIM / 2u, (n & 1u) == 1u, INTERLEAVED); }
+fn is_rotated(n: u32) -> bool { return n < Q_WIDTH + K_WIDTH && n % HEAD < ROTARY_DIM; }
 fn partner_of(n: u32) -> u32 {
-  let half = TURNED / 2u;
+  let half = ROTARY_DIM / 2u;
   return select(select(n + half, n - half, is_second(n)), n ^ 1u, INTERLEAVED);
 }
-fn turned(r: u32, n: u32, value: f32, partner: f32) -> f32 {
+fn rotated(r: u32, n: u32, value: f32, partner: f32) -> f32 {
   let in_head = n % HEAD;
-  let pair = select(select(in_head, in_head - TURNED / 2u, is_second(n)), in_head >> 1u, INTERLEAVED);
-  let cosine = table[r * TURNED + 2u * pair];
-  let sine = table[r * TURNED + 2u * pair + 1u];
+  let pair = select(select(in_head, in_head - ROTARY_DIM / 2u, is_second(n)), in_head >> 1u, INTERLEAVED);
+  let cosine = table[r * ROTARY_DIM + 2u * pair];
+  let sine = table[r * ROTARY_DIM + 2u * pair + 1u];
   return select(value * cosine - partner * sine, partner * sine + value * cosine, is_second(n));
 }
 `;
 
-/** Values alone, of which nothing turns. */
-export const TURN_NOTHING = /* wgsl */ `
-fn turns(n: u32) -> bool { return false; }
+/** Values alone, of which nothing is rotated. */
+export const ROTATE_NOTHING = /* wgsl */ `
+fn is_rotated(n: u32) -> bool { return false; }
 fn partner_of(n: u32) -> u32 { return n; }
-fn turned(r: u32, n: u32, value: f32, partner: f32) -> f32 { return value; }
+fn rotated(r: u32, n: u32, value: f32, partner: f32) -> f32 { return value; }
 `;

@@ -1,13 +1,13 @@
-/** Element `n` of a joined row, turned. */
+/** Element `n` of a joined row, rotated. */
 export const HEAD_VALUE = /* wgsl */ `
 fn head_value(row: u32, n: u32) -> f32 {
   let value = joined[row * WIDTH + n];
-  if (!turns(n)) { return value; }
-  return turned(row, n, value, joined[row * WIDTH + partner_of(n)]);
+  if (!is_rotated(n)) { return value; }
+  return rotated(row, n, value, joined[row * WIDTH + partner_of(n)]);
 }
 `;
 
-/** A word of a joined row of queries, keys and values a thread: turns queries and keys, appends keys and values to the cache. */
+/** A word of a joined row of queries, keys and values a thread: rotates queries and keys, appends keys and values to the cache. */
 export const HEADS_APPEND = /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,

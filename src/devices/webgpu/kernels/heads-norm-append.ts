@@ -36,8 +36,8 @@ fn normed_element(row: u32, head: u32, i: u32, scale: f32) -> f32 {
 fn head_value(row: u32, head: u32, i: u32, scale: f32) -> f32 {
   if (head >= NORMED_HEADS) { return head_element(row, head, i); }
   let value = normed_element(row, head, i, scale);
-  if (i >= TURNED) { return value; }
-  return turned(row, i, value, normed_element(row, head, partner_of(i), scale));
+  if (i >= ROTARY_DIM) { return value; }
+  return rotated(row, i, value, normed_element(row, head, partner_of(i), scale));
 }
 `;
 
@@ -87,7 +87,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 /**
  * Queries, keys and values of a row, a head a team of 32 threads: heads of queries and keys are normalized by the root of their
- * mean square and rotated, keys and values appended to the cache. Wants `team_sum`, `turned`, and what stores heads.
+ * mean square and rotated, keys and values appended to the cache. Wants `team_sum`, `rotated`, and what stores heads.
  */
 export function headsNormAppendTexts(rows: HeadRows, cache: 'words' | 'blocks'): readonly string[] {
   return [headElementText(rows), NORMED_VALUES, cache === 'blocks' ? MAIN_BLOCKS : MAIN];

@@ -12,9 +12,9 @@ fn is_held(n: u32) -> bool { return true; }
 /** Some rows of the weights may lie in other chunks: those before `FIRST_LINE`, and those behind `CHUNK_LINES` more. */
 const CHOICE = /* wgsl */ `
 var<private> choice: u32;
-fn rows_of_unit(unit: u32) -> u32 { return u32(unit < u32(counts[COUNT]) * CHOSEN); }
+fn rows_of_unit(unit: u32) -> u32 { return u32(unit < u32(counts[COUNT]) * TOP_K); }
 fn begin(unit: u32) { choice = unit; }
-fn activation_row(r: u32) -> u32 { return choice / CHOICES_A_ROW; }
+fn activation_row(r: u32) -> u32 { return choice / CHOICES_PER_ROW; }
 fn output_row(r: u32) -> u32 { return choice; }
 fn whole_row(line: u32) -> u32 {
   let expert = min(u32(experts[choice]), EXPERTS - 1u);
@@ -34,11 +34,11 @@ const ADDED = /* wgsl */ `
 var<private> own: u32;
 fn rows_of_unit(unit: u32) -> u32 { return u32(unit < u32(counts[COUNT])); }
 fn begin(unit: u32) { own = unit; }
-fn activation_row(r: u32) -> u32 { return own * CHOSEN; }
+fn activation_row(r: u32) -> u32 { return own * TOP_K; }
 fn output_row(r: u32) -> u32 { return own; }
 fn is_held(n: u32) -> bool { return true; }
 fn line_row(line: u32, choice: u32) -> u32 {
-  return min(u32(experts[own * CHOSEN + choice]), EXPERTS - 1u) * EXPERT_ROWS + line;
+  return min(u32(experts[own * TOP_K + choice]), EXPERTS - 1u) * EXPERT_ROWS + line;
 }
 `;
 
@@ -53,7 +53,7 @@ const LINE_GROUPS = GROUPS;
 fn line_group(line: u32, g: u32) -> u32 { return line_row(line) * GROUPS + g; }
 `,
   added: /* wgsl */ `
-const LINE_GROUPS = CHOSEN * GROUPS;
+const LINE_GROUPS = TOP_K * GROUPS;
 fn line_group(line: u32, g: u32) -> u32 { return line_row(line, g / GROUPS) * GROUPS + g % GROUPS; }
 `,
 };
@@ -68,7 +68,7 @@ const LINE_QUADS = QUADS;
 fn line_weight4(line: u32, k: u32) -> vec4<f32> { return weight4(line_row(line), k); }
 `,
   added: /* wgsl */ `
-const LINE_QUADS = CHOSEN * QUADS;
+const LINE_QUADS = TOP_K * QUADS;
 fn line_weight4(line: u32, k: u32) -> vec4<f32> { return weight4(line_row(line, k / QUADS), k % QUADS); }
 `,
 };

@@ -19,7 +19,7 @@ fn find_rows(place: u32, thread: u32) -> vec2<u32> {
   workgroupBarrier();
   return found.xy;
 }
-fn activation_row(r: u32) -> u32 { return tile_choices[r - own_tile.x] / CHOICES_A_ROW; }
+fn activation_row(r: u32) -> u32 { return tile_choices[r - own_tile.x] / CHOICES_PER_ROW; }
 fn output_row(r: u32) -> u32 { return tile_choices[r - own_tile.x]; }
 fn weight_line(line: u32) -> u32 { return (line / PART_ROWS * EXPERTS + own_tile.z) * PART_ROWS + line % PART_ROWS; }
 `;
@@ -45,7 +45,7 @@ fn tiles_for(count: u32) -> u32 { return (count + TILE_ROWS - 1u) / TILE_ROWS; }
 
 @compute @workgroup_size(THREADS)
 fn main(@builtin(local_invocation_index) thread: u32) {
-  let choices = u32(counts[COUNT]) * CHOSEN;
+  let choices = u32(counts[COUNT]) * TOP_K;
   for (var e = thread; e < EXPERTS; e += THREADS) { atomicStore(&found[e], 0u); }
   workgroupBarrier();
   for (var i = thread; i < choices; i += THREADS) { atomicAdd(&found[expert_of(i)], 1u); }

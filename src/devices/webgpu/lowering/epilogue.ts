@@ -48,7 +48,7 @@ export function finishOf(
   to: Lowering,
 ): (chunk: WeightChunk) => KernelPart {
   if (epilogue.kind === 'gated') {
-    const finish = finishGated({ ...epilogue, ...of, shares: undefined });
+    const finish = finishGated({ ...epilogue, ...of, routingWeights: undefined });
     return () => finish;
   }
   if (epilogue.kind === 'heads') {
@@ -63,19 +63,22 @@ export function finishOf(
   });
 }
 
-/** What becomes of gate and up; `shares` are factors of the rows, where there are any. */
+/** What becomes of gate and up; `routingWeights` are factors of the rows, where there are any. */
 export function finishGated(
   of: Pick<GatedEpilogue, 'fn' | 'y' | 'form'> & {
     readonly rows: number;
     readonly outputs: number;
-    readonly shares: Tensor | undefined;
+    readonly routingWeights: Tensor | undefined;
   },
 ): KernelPart {
-  const { fn, y, form, rows, outputs, shares } = of;
+  const { fn, y, form, rows, outputs, routingWeights } = of;
   const quantized = form === 'q8';
-  const weighted = shares !== undefined;
+  const weighted = routingWeights !== undefined;
   return {
-    args: { ...(shares ? { shares: read(shares) } : {}), y: quantized ? write(y, 'array<u32>') : write(y) },
+    args: {
+      ...(routingWeights ? { routing_weights: read(routingWeights) } : {}),
+      y: quantized ? write(y, 'array<u32>') : write(y),
+    },
     texts: [
       ROWS_IN_ORDER,
       FUNCTIONS,

@@ -16,7 +16,7 @@ import { launchGroupedGated, launchGroupedProduct } from './expert-tiles.ts';
 import { read, write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { type Matrix, matrixOf } from './matrix.ts';
-import { OUTPUTS_A_GROUP, packedProduct } from './matvec.ts';
+import { OUTPUTS_PER_GROUP, packedProduct } from './matvec.ts';
 import { integerInput, type KernelPart, numberInput } from './product-input.ts';
 import type { WeightChunk } from './webgpu-weight.ts';
 
@@ -49,7 +49,7 @@ function launchChoices({ op, x }: ExpertProductIntent, to: Lowering): void {
   launchExpertMatvec(to, {
     name: 'matmul_experts',
     ...{ of: op, x, weights: [op.weight], added: false },
-    outputs: OUTPUTS_A_GROUP,
+    outputs: OUTPUTS_PER_GROUP,
     finish: storeFinish(op, op.out, undefined),
   });
 }
@@ -68,8 +68,8 @@ function launchGatedChoices(
   launchExpertMatvec(to, {
     name: 'gated_experts',
     ...{ of: gate, x, weights: [gate.weight, up.weight], added: false },
-    outputs: OUTPUTS_A_GROUP,
-    finish: finishGated({ fn: op.fn, y, form, rows, outputs: gate.outputs, shares: routingWeights }),
+    outputs: OUTPUTS_PER_GROUP,
+    finish: finishGated({ fn: op.fn, y, form, rows, outputs: gate.outputs, routingWeights }),
   });
 }
 
@@ -138,8 +138,8 @@ function expertConstants(of: MatmulExpertsOp, chunk: WeightChunk, to: Lowering):
     COUNT: to.countOf(of.x),
     ROWS: 1,
     PART_ROWS: of.outputs,
-    CHOSEN: chosen,
-    CHOICES_A_ROW: readsOwnPart(of) ? 1 : chosen,
+    TOP_K: chosen,
+    CHOICES_PER_ROW: readsOwnPart(of) ? 1 : chosen,
     EXPERTS: of.weight.rows / of.outputs,
     EXPERT_ROWS: of.outputs,
     FIRST_LINE: chunk.firstRow,

@@ -45,7 +45,7 @@ function groupedChoices({ x, expertIds, weight, outputs }: MatmulExpertsOp, to: 
     constants: {
       THREADS,
       COUNT: to.countOf(x),
-      CHOSEN: expertIds.width,
+      TOP_K: expertIds.width,
       EXPERTS: count,
       TILE_ROWS: tileRows,
       TILES: tileCount,

@@ -2,7 +2,7 @@ import { fail } from '../../../base/errors.ts';
 import type { CombineResidualIntent } from '../../../device/index.ts';
 import {
   type CombineExpertsOp,
-  LEAST_SHARE_SUM,
+  MIN_WEIGHT_SUM,
   type RouteExpertsOp,
   type ScaleExpertsOp,
   type Tensor,
@@ -45,19 +45,19 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
       THREADS: threads,
       COUNT: to.countOf(logits),
       EXPERTS: logits.width,
-      CHOSEN: topK,
+      TOP_K: topK,
       GROUPS: groups,
-      CHOSEN_GROUPS: topKGroups,
+      TOP_K_GROUPS: topKGroups,
       NORMALIZED: op.normalized,
       SCALE: { f32: op.scale },
-      LEAST_SHARE_SUM: { f32: LEAST_SHARE_SUM },
+      MIN_WEIGHT_SUM: { f32: MIN_WEIGHT_SUM },
     },
     args: {
       counts: to.counts,
       x: read(logits),
       ...(bias ? { bias: to.vector(bias, FLOAT_LAYOUT) } : {}),
       experts: write(expertIds, 'array<i32>'),
-      shares: write(routingWeights),
+      routing_weights: write(routingWeights),
     },
     grid: [to.capacity(logits)],
   });
@@ -88,8 +88,8 @@ function launchCombine(
 ): void {
   launchElementwise(to, addend ? 'combine_residual' : 'combine_experts', {
     texts: [combineExpertsText({ addend: addend !== undefined })],
-    args: { x: read(x), shares: read(routingWeights), ...(addend ? { addend: read(addend) } : {}) },
+    args: { x: read(x), routing_weights: read(routingWeights), ...(addend ? { addend: read(addend) } : {}) },
     out: y,
-    constants: { CHOSEN: routingWeights.width },
+    constants: { TOP_K: routingWeights.width },
   });
 }

@@ -1,5 +1,5 @@
 import type { HeadsNormAppendIntent, JoinedRows } from '../../../device/index.ts';
-import { HEAD_BLOCK_STORES, HEAD_STORES, TURN_HEADS } from '../kernels/head-stores.ts';
+import { HEAD_BLOCK_STORES, HEAD_STORES, ROTATE_HEADS } from '../kernels/head-stores.ts';
 import { headsNormAppendTexts } from '../kernels/heads-norm-append.ts';
 import { blockTexts, type CellType, cacheTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
@@ -30,7 +30,7 @@ export function emitHeadsNormAppend(of: HeadsNormAppendIntent, to: Lowering): vo
     texts: [
       ...headsNormAppendTexts(names, type === 'q8_0' ? 'blocks' : 'words'),
       reduceText(to.target, { team: TEAM, threads: THREADS }),
-      TURN_HEADS,
+      ROTATE_HEADS,
       PAGED_CACHE,
       ...storeTexts(type),
     ],
@@ -76,7 +76,7 @@ function headConstants({ heads: of, norms, rotation }: HeadsNormAppendIntent): R
     V_WIDTH: kvHeads * valueSize,
     Q_EPSILON: { f32: norms.q.epsilon },
     K_EPSILON: { f32: norms.k.epsilon },
-    TURNED: table.width,
+    ROTARY_DIM: table.width,
     INTERLEAVED: pairs === 'interleaved',
   };
 }

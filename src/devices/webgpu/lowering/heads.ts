@@ -3,8 +3,8 @@ import {
   HEAD_BLOCK_STORES,
   HEAD_STORES,
   STORE_HEADS,
-  TURN_HEADS,
-  TURN_NOTHING,
+  ROTATE_HEADS,
+  ROTATE_NOTHING,
 } from '../kernels/head-stores.ts';
 import { HEAD_VALUE, HEADS_APPEND, HEADS_APPEND_BLOCKS } from '../kernels/heads-append.ts';
 import { GRID } from '../kernels/library/grid.ts';
@@ -23,7 +23,7 @@ export function headConstants({ heads, widths }: HeadGroup) {
     K_WIDTH: widths.k,
     V_WIDTH: append.v.width,
     HEAD: attention.keySize,
-    TURNED: rotation?.table.width ?? 0,
+    ROTARY_DIM: rotation?.table.width ?? 0,
     INTERLEAVED: rotation?.pairs !== 'neox',
   };
 }
@@ -53,7 +53,7 @@ export function headArguments({ heads, widths }: HeadGroup, to: Lowering): Kerne
     constants: cells.constants,
     texts: [
       hasQ ? HEAD_STORES.query : HEAD_STORES.noQuery,
-      rotated ? TURN_HEADS : TURN_NOTHING,
+      rotated ? ROTATE_HEADS : ROTATE_NOTHING,
       ...(hasK || hasV ? [PAGED_CACHE] : []),
       ...storeTexts(cacheType(cache), { hasK, hasV }),
     ],

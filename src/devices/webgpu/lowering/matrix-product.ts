@@ -40,12 +40,12 @@ const TILES: readonly Tile[] = [
 ];
 
 /** Rows of the largest matrices. */
-const MOST_MATRIX_ROWS = 16;
+const MAX_MATRIX_ROWS = 16;
 
 /** Workgroup memory that a tile takes: a vector more than there are octets stands between lines; in the end it holds sums of all teams. */
 function tileBytes({ rows, outputs, depth, teamRows, teamOutputs }: Tile): number {
   const teams = (rows * outputs) / (teamRows * teamOutputs);
-  const sums = (teams * MOST_MATRIX_ROWS * teamOutputs) / 4;
+  const sums = (teams * MAX_MATRIX_ROWS * teamOutputs) / 4;
   return 16 * Math.max((rows + outputs) * (depth / 8 + 1), sums);
 }
 

@@ -15,11 +15,11 @@ const THREADS = 256;
 /** Threads that multiply a row. */
 const TEAM = 32;
 /** Groups of a row that a thread loads ahead; more take registers that other workgroups would have. */
-const MOST_AHEAD = 4;
+const MAX_AHEAD = 4;
 /** Outputs of a workgroup: a group's elements, so that a workgroup can quantize what it computes. */
-export const OUTPUTS_A_GROUP = 32;
+export const OUTPUTS_PER_GROUP = 32;
 /** Where few outputs would leave processors without work. */
-const OUTPUTS_A_SMALL_GROUP = 8;
+const OUTPUTS_PER_SMALL_GROUP = 8;
 const FEW_OUTPUTS = 8192;
 
 /** The kernels' names in times and messages. */
@@ -43,7 +43,7 @@ export function emitMatvec(of: MatvecIntent, to: Lowering): void {
   for (const chunk of matrix.weight.chunks) {
     const finish = finishChunk(chunk);
     const rows = chunk.rowCount / parts;
-    const outputs = whole || rows > FEW_OUTPUTS ? OUTPUTS_A_GROUP : OUTPUTS_A_SMALL_GROUP;
+    const outputs = whole || rows > FEW_OUTPUTS ? OUTPUTS_PER_GROUP : OUTPUTS_PER_SMALL_GROUP;
     to.launch({
       name: NAMES[epilogue.kind],
       texts: [
@@ -85,6 +85,6 @@ function inputOf({ rows, x }: MatvecIntent, { packed }: Matrix, to: Lowering): K
 /** Integer products of rows of so many columns: `load_ahead` and `row_product`. */
 export function packedProduct(columns: number, target: GpuTarget): readonly string[] {
   const rounds = Math.ceil(columns / 32 / TEAM);
-  const ahead = target.unroll ? Math.min(MOST_AHEAD, rounds) : 1;
+  const ahead = target.unroll ? Math.min(MAX_AHEAD, rounds) : 1;
   return [packedProductText({ rounds, ahead }, loopFor(target)), GROUP_PRODUCT];
 }

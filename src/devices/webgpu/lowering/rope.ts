@@ -2,12 +2,12 @@ import { extrapolationRamp, type RopeOp, type RopeTableOp, ropeConstants } from 
 import { PRECISE } from '../kernels/library/precise.ts';
 import {
   FACTORED_ANGLE,
-  FREE_ANGLE,
-  PLAIN_TURN,
+  PLAIN_ANGLE,
+  INTERPOLATED_THETA,
   ROPE,
   ROPE_TABLE,
-  TURN,
-  yarnTurnText,
+  ROTATE,
+  yarnThetaText,
 } from '../kernels/rope.ts';
 import { launchElementwise } from './elementwise.ts';
 import { read, write } from './launch-plan.ts';
@@ -19,23 +19,23 @@ const TABLE_THREADS = 64;
 export function lowerRopeTable({ positions, factors, parameters, out }: RopeTableOp, to: Lowering): void {
   const pairs = parameters.dimensions / 2;
   const constants = ropeConstants(parameters);
-  const { ratio, squeeze, magnitude, extrapolation } = constants;
+  const { thetaScale, freqScale, mscale, extrapolation } = constants;
   const mixes = extrapolation !== 0;
   to.launch({
     name: 'rope_table',
     texts: [
       ROPE_TABLE,
       PRECISE,
-      factors ? FACTORED_ANGLE : FREE_ANGLE,
-      mixes ? yarnTurnText(extrapolationRamp(parameters, constants)) : PLAIN_TURN,
+      factors ? FACTORED_ANGLE : PLAIN_ANGLE,
+      mixes ? yarnThetaText(extrapolationRamp(parameters, constants)) : INTERPOLATED_THETA,
     ],
     constants: {
       THREADS: TABLE_THREADS,
       COUNT: to.countOf(out),
       PAIRS: pairs,
-      RATIO: { f32: ratio },
-      SQUEEZE: { f32: squeeze },
-      MAGNITUDE: { f32: magnitude },
+      THETA_SCALE: { f32: thetaScale },
+      FREQ_SCALE: { f32: freqScale },
+      MSCALE: { f32: mscale },
     },
     args: {
       counts: to.counts,
@@ -49,8 +49,8 @@ export function lowerRopeTable({ positions, factors, parameters, out }: RopeTabl
 
 export function lowerRope({ x, table, headSize, pairs, out }: RopeOp, to: Lowering): void {
   launchElementwise(to, 'rope', {
-    texts: [ROPE, TURN],
-    constants: { HEAD: headSize, TURNED: table.width, INTERLEAVED: pairs === 'interleaved' },
+    texts: [ROPE, ROTATE],
+    constants: { HEAD: headSize, ROTARY_DIM: table.width, INTERLEAVED: pairs === 'interleaved' },
     args: { x: read(x), table: read(table) },
     out,
   });

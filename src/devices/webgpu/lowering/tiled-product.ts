@@ -36,7 +36,7 @@ export function groupedPart({ of, choices }: ExpertTiles): {
   return {
     args: { order: read(choices.order, 'array<u32>'), tiles: read(choices.tiles, 'array<vec4<u32>>') },
     constants: {
-      CHOICES_A_ROW: readsOwnPart(of) ? 1 : of.expertIds.width,
+      CHOICES_PER_ROW: readsOwnPart(of) ? 1 : of.expertIds.width,
       EXPERTS: of.weight.rows / of.outputs,
     },
   };

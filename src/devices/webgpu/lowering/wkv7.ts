@@ -12,7 +12,7 @@ import type { Lowering } from './lowering.ts';
 import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** Threads that every device has in a workgroup: a head's rows take one each, or more. */
-const MOST_THREADS = 256;
+const MAX_THREADS = 256;
 const FINISH_THREADS = 256;
 const TEAM = 32;
 
@@ -64,8 +64,8 @@ function launchRows(
   to: Lowering,
 ): void {
   const { state, headSize, batch, out } = op;
-  if (headSize > MOST_THREADS) {
-    const why = `its heads are ${headSize} wide, more than ${MOST_THREADS}`;
+  if (headSize > MAX_THREADS) {
+    const why = `its heads are ${headSize} wide, more than ${MAX_THREADS}`;
     fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'wkv7', why });
   }
   const split = splitOf(headSize);
@@ -128,7 +128,7 @@ function launchChunks(
 
 /** Threads of a row of a head's matrix, each with whole fours of its columns. */
 function splitOf(headSize: number): number {
-  return [4, 2].find((split) => headSize % (4 * split) === 0 && headSize * split <= MOST_THREADS) ?? 1;
+  return [4, 2].find((split) => headSize % (4 * split) === 0 && headSize * split <= MAX_THREADS) ?? 1;
 }
 
 function epsilons({ lengthEpsilon, normEpsilon }: WkvSurroundings) {

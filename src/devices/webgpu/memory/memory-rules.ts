@@ -5,8 +5,8 @@ import { HEADER_BYTES } from './mapped-pinned.ts';
 const MIB = 2 ** 20;
 
 /** Dawn puts buffers below this size, each rounded up to a power of two, into heaps of twice as much. */
-const LARGEST_SHARED = 4 * MIB;
-const HEAP_BYTES = 2 * LARGEST_SHARED;
+const MAX_SHARED = 4 * MIB;
+const HEAP_BYTES = 2 * MAX_SHARED;
 /** What a buffer with memory of its own is rounded to. */
 const UNIT_BYTES = 64 * 1024;
 /**
@@ -51,7 +51,7 @@ function rounding(byteLengths: readonly number[]): number {
   let taken = 0;
   let shared = 0;
   for (const bytes of byteLengths) {
-    if (bytes >= LARGEST_SHARED) taken += alignUp(bytes, UNIT_BYTES);
+    if (bytes >= MAX_SHARED) taken += alignUp(bytes, UNIT_BYTES);
     else shared += 2 ** Math.ceil(Math.log2(Math.max(1, bytes)));
   }
   return taken + alignUp(shared, HEAP_BYTES) - totalOf(byteLengths);

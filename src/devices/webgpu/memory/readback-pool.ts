@@ -1,9 +1,9 @@
 import type { Allocation, GpuFaults } from '../gpu-faults.ts';
 import { BUFFER_USAGE, MAP_MODE } from '../gpu-usage.ts';
 
-const SMALLEST_BYTES = 256;
+const MIN_BYTES = 256;
 /** What is kept of large readbacks; small ones are kept all. */
-const LARGEST_KEPT_BYTES = 1 << 20;
+const MAX_KEPT_BYTES = 1 << 20;
 
 /** Buffers that results are copied to and mapped in, used again and again. */
 export class ReadbackPool {
@@ -16,7 +16,7 @@ export class ReadbackPool {
 
   /** A buffer of at least this size, the caller's until `read`. */
   take(byteLength: number): Allocation {
-    const size = Math.max(SMALLEST_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
+    const size = Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
     const known = this.#idle.get(size)?.pop();
     if (known) return known;
     const usage = BUFFER_USAGE.mapRead | BUFFER_USAGE.copyTarget;
@@ -46,7 +46,7 @@ export class ReadbackPool {
 
   #give(readback: Allocation): void {
     const { buffer } = readback;
-    if (buffer.size > LARGEST_KEPT_BYTES) {
+    if (buffer.size > MAX_KEPT_BYTES) {
       buffer.destroy();
       return;
     }

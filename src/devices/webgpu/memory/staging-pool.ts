@@ -1,8 +1,8 @@
 import { MappedPinned } from './mapped-pinned.ts';
 
-const SMALLEST_BYTES = 64 << 10;
+const MIN_BYTES = 64 << 10;
 /** How much is kept for the next copies. */
-const MOST_IDLE_BYTES = 32 << 20;
+const MAX_IDLE_BYTES = 32 << 20;
 
 /** Mapped memory for bytes that do not lie in mapped memory yet, used again and again. */
 export class StagingPool {
@@ -15,7 +15,7 @@ export class StagingPool {
 
   /** A slot of at least this size, the caller's until `giveAfter`. */
   take(byteLength: number): MappedPinned {
-    const size = Math.max(SMALLEST_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
+    const size = Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(byteLength)));
     const at = this.#idle.findIndex((slot) => slot.byteLength === size);
     const [known] = at < 0 ? [] : this.#idle.splice(at, 1);
     const of = { device: this.#device, ended: () => {} };
@@ -26,7 +26,7 @@ export class StagingPool {
   async giveAfter(slot: MappedPinned, handedBack: Promise<void>): Promise<void> {
     await handedBack;
     const idle = this.#idle.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    if (idle + slot.byteLength > MOST_IDLE_BYTES) slot[Symbol.dispose]();
+    if (idle + slot.byteLength > MAX_IDLE_BYTES) slot[Symbol.dispose]();
     else this.#idle.push(slot);
   }
 

@@ -21,7 +21,7 @@ export interface AnswerGrammarOf {
 }
 
 /** Markers around an answer come so often at most. */
-const MOST_MARKERS = 3;
+const MAX_MARKERS = 3;
 
 /**
  * The grammar of an answer in a dialect: reasoning, which is free, then text or calls whose arguments are of the tools' schemas.
@@ -48,7 +48,7 @@ function answerRule(dialect: Dialect, of: { rules: AnswerRules; form: TextRule; 
     kind: 'repeat',
     part: choice(...ignored.map(marker)),
     min: 0,
-    max: ignored.length === 0 ? 0 : MOST_MARKERS,
+    max: ignored.length === 0 ? 0 : MAX_MARKERS,
   };
   const reasoning = reasoningRule(dialect, rules);
   const before = ignored.length === 0 ? reasoning : sequence(reasoning, around);
@@ -114,5 +114,5 @@ const SPACES: Rule = {
   kind: 'repeat',
   part: text('\n'),
   min: 0,
-  max: MOST_MARKERS,
+  max: MAX_MARKERS,
 };

@@ -8,7 +8,7 @@ import type { BlasTable } from './blas-table.ts';
 const FLOATS = 0;
 const HALVES = 2;
 /** `…MATMUL_PREF_MAX_WORKSPACE_BYTES`. */
-const MOST_WORKSPACE = 1;
+const MAX_WORKSPACE = 1;
 
 /** Where the calls' small arguments and results lie in the native memory. */
 const PLACE = { factor: 0, zero: 4, result: 8, word: 16, count: 24, heuristic: 64 } as const;
@@ -115,7 +115,7 @@ export class BlasLibrary implements Disposable {
     const y = layout(FLOATS, outputs, rows);
     const preference = this.#created('MatmulPreferenceCreate', calls.createPreference(this.#result));
     this.#memory.view.setBigUint64(PLACE.word, BigInt(workspaceBytes), true);
-    this.#check('MatmulPreferenceSetAttribute', calls.setPreference(preference, MOST_WORKSPACE, word, 8));
+    this.#check('MatmulPreferenceSetAttribute', calls.setPreference(preference, MAX_WORKSPACE, word, 8));
     const { address, view, bytes } = this.#memory;
     view.setInt32(PLACE.count, 0, true);
     const status = calls.choose(

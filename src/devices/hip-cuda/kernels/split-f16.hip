@@ -11,7 +11,7 @@ DEVICE f32 power_above(f32 value) {
   return exponent == 0 || exponent >= 253 ? 1.0f : bits_as<f32>((exponent + 1) << 23);
 }
 
-KERNEL(split_halves, THREADS, const i32* count, const f32* x, u16* high, u16* low, f32* scales, i32 width) {
+KERNEL(split_f16, THREADS, const i32* count, const f32* x, u16* high, u16* low, f32* scales, i32 width) {
   SHARED f32 largest[THREADS / 32];
   release_successor();
   await_inputs();

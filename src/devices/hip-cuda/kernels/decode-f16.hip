@@ -2,7 +2,7 @@
 // rows are whole chunks.
 #include "decode.h"
 
-KERNEL(decode_halves, 256, const u8* weight, i64 groups, u32x4* out) {
+KERNEL(decode_f16, 256, const u8* weight, i64 groups, u32x4* out) {
   release_successor();
   i64 at = i64(block_x()) * 256 + thread();
   if (at >= groups * GROUP_OCTETS) {

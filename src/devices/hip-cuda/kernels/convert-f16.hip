@@ -4,7 +4,7 @@
 
 #define THREADS 256
 
-KERNEL(to_halves, THREADS, const i32* count, const f32* x, const f32* weight, u16* out, i32 width, f32 epsilon) {
+KERNEL(convert_f16, THREADS, const i32* count, const f32* x, const f32* weight, u16* out, i32 width, f32 epsilon) {
   release_successor();
   await_inputs();
   i32 row = block_x();

@@ -60,13 +60,13 @@ template <class Rows>
 DEVICE void multiply(f32 (*results)[ROWS][OUTPUTS], const Experts& experts, const i32* expert_ids, const Rows& x, i32 all_groups) {
   i32 rounds = (all_groups + 32 * DEPTH - 1) / (32 * DEPTH), steps = ITEMS * rounds, warp = thread() >> 5;
   Batch even, odd;
-  experts.load(even, 0, rounds, chosen, all_groups);
-  if (steps > 1) experts.load(odd, 1, rounds, chosen, all_groups);
+  experts.load(even, 0, rounds, expert_ids, all_groups);
+  if (steps > 1) experts.load(odd, 1, rounds, expert_ids, all_groups);
   f32 sums[ROWS][LINES] = {};
   auto take = [&](Batch& batch, i32 step) {
     if (step >= steps) return;
     add_batch(sums, batch, x, step % rounds * (32 * DEPTH), all_groups);
-    if (step + 2 < steps) experts.load(batch, step + 2, rounds, chosen, all_groups);
+    if (step + 2 < steps) experts.load(batch, step + 2, rounds, expert_ids, all_groups);
     if ((step + 1) % rounds != 0) return;
     UNROLL for (i32 r = 0; r < ROWS; r++) {
       UNROLL for (i32 line = 0; line < LINES; line++) {

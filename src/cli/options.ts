@@ -201,7 +201,7 @@ export function jsonOption(): Option {
   return new Option('--json', 'print the result as JSON');
 }
 
-/** Parses a whole number that is at least `least`. */
+/** Parses an integer that is at least `least`. */
 export function wholeNumber(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

@@ -35,12 +35,12 @@ export interface Device extends AsyncDisposable {
   /** Memory on the device, its contents undefined. `label` names it in messages and traces. Throws `OUT_OF_MEMORY`, `INVALID_ARGUMENT`. */
   createBuffer(byteLength: number, label: string): DeviceBuffer;
   /**
-   * Host memory that the device copies from and into without a detour, its contents undefined. For `inputs` unless said
+   * Host memory that the device copies from and to without staging, its contents undefined. For `inputs` unless said
    * otherwise. Throws `INVALID_ARGUMENT`.
    */
   createPinned(byteLength: number, label: string, use?: PinnedUse): PinnedBuffer;
   /**
-   * Pins memory that is the caller's, whole pages that threads share, so that it is copied from without a detour; it has to
+   * Pins memory that is the caller's, whole pages that threads share, so that it is copied from without staging; it has to
    * outlive the pinned buffer. Throws where it cannot be pinned. Absent on a device that cannot do this, or whose own pinned
    * memory threads share.
    */

@@ -5,14 +5,14 @@ export interface DeviceBuffer extends Disposable {
 }
 
 /**
- * What pinned memory is for: `inputs` are written where they lie, step after step; `weights` are filled anew for each
+ * What pinned memory is for: `inputs` are written where they lie, step after step; `weights` are filled again for each
  * `Stream.pack` or `upload`, and `bytes` is asked for again after each.
  */
 export type PinnedUse = 'inputs' | 'weights';
 
 /**
  * Host memory close to a device: `bytes` is a view over it, valid until disposal, and may lie over shared memory. Where it is
- * for weights, the view ends with the `pack` or `upload` that takes it; the event behind that gives the property another.
+ * for weights, the view ends with the `pack` or `upload` that takes it; the event after that gives the property another.
  */
 export interface PinnedBuffer extends Disposable {
   readonly byteLength: number;

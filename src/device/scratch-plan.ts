@@ -17,7 +17,7 @@ export interface ScratchPlan<Value> {
   readonly byteLength: number;
 }
 
-/** Notes which steps of a straight line use which values, and places them so that no two overlap while both are alive. */
+/** Records which steps of a straight line use which values, and places them so that no two overlap while both are alive. */
 export class ScratchUses<Value> {
   readonly #spans = new Map<Value, { byteLength: number; first: number; last: number }>();
 

@@ -25,13 +25,13 @@ export interface PinnedRows {
 
 /**
  * An ordered queue of work on a device. Every call returns at once; work runs in the order of the calls. Host memory given
- * to `upload` or `pack` may be changed again after an event recorded behind the call has completed. Arguments are checked
+ * to `upload` or `pack` may be changed again after an event recorded after the call has completed. Arguments are checked
  * by the call itself: `BINDING` for a range outside its buffer, not aligned or too small, `DISPOSED` for a disposed object.
- * An error of a queued call rejects the next `synchronize`, `download` or event, and every later one; what is queued behind
+ * An error of a queued call rejects the next `synchronize`, `download` or event, and every later one; what is queued after
  * it is left out. Disposal waits for the queued work and does not reject.
  */
 export interface Stream extends AsyncDisposable {
-  /** Copies `source` to the start of `target`. Pinned memory is copied without a detour. */
+  /** Copies `source` to the start of `target`. Pinned memory is copied without staging. */
   upload(source: Uint8Array, target: BufferRange): void;
   /** Copies between buffers; `source` and `target` have one length and do not overlap. */
   copy(source: BufferRange, target: BufferRange): void;

@@ -12,7 +12,7 @@ const DEFAULT_MAX_HEADER_BYTES = 256 << 20;
 export interface HeaderOptions {
   /** Cancels the reading. */
   readonly signal?: AbortSignal;
-  /** The longest header that is believed; 256 MiB where not given. */
+  /** The longest header that is accepted; 256 MiB where not given. */
   readonly maxHeaderBytes?: number;
 }
 

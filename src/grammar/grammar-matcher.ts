@@ -119,7 +119,7 @@ export class GrammarMatcher {
     return copy;
   }
 
-  /** The configuration behind a token's bytes, which stay appended to the text. */
+  /** The configuration after a token's bytes, which stay appended to the text. */
   #behindBytes(id: number): number {
     const kind = this.#vocabulary.vocabulary.kind(id);
     if (kind === 'control' || kind === 'unused') return DEAD;

@@ -38,7 +38,7 @@ export type Rule =
    */
   | { readonly kind: 'distinct'; readonly regex: Regex }
   /**
-   * `min` to `max` members, at least one, in this order, each at most once, with the separator between two of them, and behind them
+   * `min` to `max` members, at least one, in this order, each at most once, with the separator between two of them, and after them
    * as many `other` ones. No member's text is the beginning of another's: where a text ends decides which value follows.
    */
   | {

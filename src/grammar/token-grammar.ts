@@ -5,7 +5,7 @@ import { GrammarMatcher } from './grammar-matcher.ts';
 import type { PreparedVocabulary } from './mask/prepared-vocabulary.ts';
 import { TokenMasks } from './mask/token-masks.ts';
 
-/** A grammar whose tables have grown beyond this many integers is compiled anew for the next text. */
+/** A grammar whose tables have grown beyond this many integers is compiled again for the next text. */
 const RENEWED_FROM = 8 * 2 ** 20;
 
 /** A grammar for texts of one vocabulary: what is found out for one text serves all others. */

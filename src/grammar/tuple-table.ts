@@ -45,7 +45,7 @@ export class Ints {
  * compared by its id, and be part of other tuples.
  */
 export class TupleTable {
-  /** All tuples, one behind the other. */
+  /** All tuples, one after another. */
   readonly values = new Ints(1024);
   readonly #starts = new Ints(256);
   #slots = new Int32Array(FIRST_SLOTS).fill(FREE);

@@ -16,7 +16,7 @@ export interface DeviceRequest {
 /** The names of `DeviceRequest`. */
 export const DEVICE_REQUEST: OptionNames<DeviceRequest> = { device: true, threads: true, logger: true };
 
-/** A device that was opened to be looked at, or why it could not be. */
+/** A device that was opened for its facts, or why it could not be. */
 export interface DeviceReport {
   /** What `--device` takes: `hip:0`, `cpu`; a backend alone where it has no device. */
   readonly device: string;
@@ -113,7 +113,7 @@ export const DEVICE_NAMES: readonly string[] = ['auto', ...BACKENDS.map(({ name 
 
 /**
  * Opens the device asked for; `auto` takes the first that opens, and the log says why the better ones did not. Rejects with
- * `INVALID_ARGUMENT` for a name that is none and with `DEVICE_UNAVAILABLE`, or what else keeps the device from being opened.
+ * `INVALID_ARGUMENT` for an unknown name and with `DEVICE_UNAVAILABLE`, or what else keeps the device from being opened.
  */
 export async function openDevice(request: DeviceRequest = {}): Promise<Device> {
   checkOptions('openDevice', request, DEVICE_REQUEST);
@@ -167,7 +167,7 @@ async function openBest(request: DeviceRequest, onDescribed: OnDescribed): Promi
   throw failure;
 }
 
-/** Every device that `auto` may take and others of its kind, each opened to be looked at; never rejects. */
+/** Every device that `auto` may take and others of its kind, each opened for its facts; never rejects. */
 export async function reportDevices(): Promise<DeviceReport[]> {
   const reports: DeviceReport[] = [];
   for (const backend of BACKENDS.filter(({ automatic }) => automatic)) {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { fail } from '../base/errors.ts';
 
-/** Where a server listens, and what it puts up with. */
+/** Where a server listens, and its limits for clients. */
 export interface ListenOptions {
   /** Default 127.0.0.1: this machine alone. */
   readonly host?: string | undefined;
@@ -64,7 +64,7 @@ export class HttpListener implements AsyncDisposable {
     return new HttpListener(server, `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`);
   }
 
-  /** Takes no new connections, and resolves when those that are open have ended by themselves. */
+  /** Accepts no new connections, and resolves when the open ones have closed. */
   async drain(): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();

@@ -3,7 +3,7 @@ import type { LogFields, Logger } from '../base/log.ts';
 
 /** What a logger writes, and where. */
 export interface LoggerOptions {
-  /** The most talkative level that is written. */
+  /** The most verbose level that is written. */
   readonly level: 'warn' | 'info' | 'debug' | 'trace';
   /** One JSON object a line instead of text for people. */
   readonly json?: boolean;

@@ -2,7 +2,7 @@ import { alignUp } from '../base/bytes.ts';
 import type { MappedRange } from '../io/index.ts';
 import { MAP_ALIGNMENT, type Mapping, type MemoryMapper } from './memory-mapper.ts';
 
-/** Ranges lie in so much memory one behind the other: the garbage collector takes every view for as much that was allocated. */
+/** Ranges lie in so much memory one after another: the garbage collector takes every view for as much that was allocated. */
 const ROOM_BYTES = 2 ** 30;
 
 /** Memory for ranges. It ends with the last of them. */

@@ -5,7 +5,7 @@ import type { LanguageModel } from '../engine/language-model.ts';
 import { type DeviceRequest, openDevice, reopenDevice } from './devices.ts';
 import { openGguf } from './open-gguf.ts';
 
-/** A smaller model of the same vocabulary that proposes tokens, which the model only checks. */
+/** A smaller model of the same vocabulary that proposes draft tokens, which the model verifies. */
 export interface DraftRequest {
   /** Its file: a path or an http(s) address. */
   readonly path?: string | undefined;

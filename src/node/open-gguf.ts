@@ -5,7 +5,7 @@ import { OPEN_SOURCE_OPTIONS, type OpenSourceOptions, openSource } from './open-
 
 /** How a model file is opened. */
 export interface OpenGgufOptions extends OpenSourceOptions {
-  /** The longest header that is believed; 256 MiB where not given. */
+  /** The longest header that is accepted; 256 MiB where not given. */
   readonly maxHeaderBytes?: number;
 }
 

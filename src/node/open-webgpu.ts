@@ -5,7 +5,7 @@ import { loadKoffiFfi } from './koffi-ffi.ts';
 
 /** What may be chosen about the WebGPU device in Node. */
 export type NodeWebGpuOptions = Omit<WebGpuDeviceOptions, 'gpu' | 'adapter'> & {
-  /** 0 is the fast adapter, 1 the one that saves power, 2 the one in software, where Dawn has them. */
+  /** 0 is the high-performance adapter, 1 the low-power one, 2 the one in software, where Dawn has them. */
   readonly index?: number;
 };
 

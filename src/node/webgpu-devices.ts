@@ -10,7 +10,7 @@ export interface WebGpuReport {
   readonly error?: string;
 }
 
-/** The fast adapter, opened for a moment. Never rejects. */
+/** The high-performance adapter, opened for its facts. Never rejects. */
 export async function reportWebGpu(): Promise<WebGpuReport[]> {
   const kind = { device: 'webgpu', backend: 'webgpu' } as const;
   try {

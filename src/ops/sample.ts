@@ -4,7 +4,7 @@ import { maskWords, SAMPLING_ROW_WORDS } from './sampling/sampling-row.ts';
 import type { BatchTensors, State, Tensor } from './value.ts';
 
 /**
- * Chooses a token for each output row: `tokens[o]` from `logits[o, :]` by the chain that `parameters[o, :]` describes
+ * Samples a token for each output row: `tokens[o]` from `logits[o, :]` by the chain that `parameters[o, :]` describes
  * (`sampling/sampling-row.ts` holds the row's layout, `sampling/sample-row.ts` the meaning). `history` holds the ids of the
  * row's sequence up to its position, `masks` a bit for each token of the vocabulary by slot: where the row's parameters ask
  * for it, only tokens whose bit is set can be chosen. `report[o, :]` is written where the row asks for it: the chosen token's

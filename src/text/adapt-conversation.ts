@@ -110,7 +110,7 @@ function withResults(messages: readonly PreparedMessage[], { form, tools, logger
   return foldResults(messages);
 }
 
-/** Several calls in a message become a message each, with its result behind it, where the template does not take them together. */
+/** Several calls in a message become a message each, with its result after it, where the template does not take them together. */
 function splitCalls(messages: readonly PreparedMessage[], { form, logger }: Adapting): PreparedMessage[] {
   const several = messages.filter(({ tool_calls: calls }) => Array.isArray(calls) && calls.length > 1).length;
   if (several === 0 || form.showsAllCalls) return [...messages];

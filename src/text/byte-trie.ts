@@ -24,7 +24,7 @@ export class ByteTrie {
     if (this.#ids[node] === -1) this.#ids[node] = id;
   }
 
-  /** The node behind one more byte, or -1. */
+  /** The node after one more byte, or -1. */
   next(node: number, byte: number): number {
     return this.#edges.get(node, byte);
   }

@@ -3,7 +3,7 @@ import { joinTexts, type TemplateText } from './template-text.ts';
 
 /**
  * The conversation with messages that the template would leave out, by their indices, said by the user: at the beginning of the
- * user message that follows, at the end of the one before, or where there is neither in a message of their own. Behind a call
+ * user message that follows, at the end of the one before, or where there is neither in a message of their own. After a call
  * they wait until its results were given.
  */
 export function foldIntoUser(
@@ -43,7 +43,7 @@ export function foldIntoUserBefore(
   return folded;
 }
 
-/** Says texts behind what was said so far. */
+/** Says texts after what was said so far. */
 function addBehind(folded: PreparedMessage[], texts: readonly TemplateText[]): void {
   if (texts.length === 0) return;
   const behind = joinTexts(texts, '\n');
@@ -52,7 +52,7 @@ function addBehind(folded: PreparedMessage[], texts: readonly TemplateText[]): v
   else folded.push({ role: 'user', content: behind });
 }
 
-/** A message with a text before or behind its own, on lines of their own. */
+/** A message with a text before or after its own, on lines of their own. */
 export function withText(
   message: PreparedMessage,
   { before, behind }: { readonly before?: TemplateText; readonly behind?: TemplateText },

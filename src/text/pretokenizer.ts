@@ -7,7 +7,7 @@ export interface DigitGroups {
 }
 
 /**
- * Splits text into the words that byte-pair merges stay within: the rules one after the other, each on every piece that
+ * Splits text into the words that byte-pair merges stay within: the rules one after another, each on every piece that
  * the one before left. A rule's matches become pieces of their own, and so does what lies between them.
  */
 export class Pretokenizer {

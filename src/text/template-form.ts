@@ -127,7 +127,7 @@ export class TemplateForm {
     return this.#once(`calls ${withTools}`, () => this.#calls(toolsOf(withTools)));
   }
 
-  /** Whether what a tool answered is shown, behind a call or behind the text of one. */
+  /** Whether what a tool answered is shown, after a call or after the text of one. */
   showsToolResults(withTools: boolean): boolean {
     return this.#once(`results ${withTools}`, () => {
       const tools = toolsOf(withTools);

@@ -24,7 +24,7 @@ interface ChatFlags extends ModelFlags, DeviceFlags, SamplingFlags, ReasoningFla
   readonly system?: string;
 }
 
-/** `rocmforge chat`: a conversation in the terminal, or the lines of a pipe one after the other. */
+/** `rocmforge chat`: a conversation in the terminal, or the lines of a pipe one after another. */
 export const chatCommand: CliCommand<ChatFlags> = {
   options: [
     new Option('--system <text>', 'what the model is told before the conversation'),

@@ -23,7 +23,7 @@ export function headGroups({ heads, kvHeads }: AttentionOp): number {
   return kvHeads * Math.ceil(heads / kvHeads / HEADS_AT_ONCE);
 }
 
-/** Attention to be launched behind what appends to its cache. */
+/** Attention to be launched after what appends to its cache. */
 interface PlannedAttention {
   /** Counters that a launch before has to zero. */
   readonly zeroed: Counters | undefined;
@@ -82,7 +82,7 @@ function fitsTiles(op: AttentionOp, to: GpuPlanner): boolean {
 
 /**
  * Queries, keys and values as one product (one each for weights of different formats) that rotates them and appends to the
- * cache, or one behind the products that norms heads as well; then attention, its result in the form in which products read it.
+ * cache, or one after the products that norms heads as well; then attention, its result in the form in which products read it.
  */
 export function fuseHeads(op: Op, to: GpuPlanner): Fusion | undefined {
   const heads = op.kind === 'attention' ? matchHeads(op, to.graph.ops, to.uses) : undefined;

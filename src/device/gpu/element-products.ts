@@ -11,7 +11,7 @@ const ROW_UNIT = 8;
 const NUMBERS: ReadonlySet<string> = new Set(['F32', 'F16', 'BF16']);
 
 /**
- * For few rows, products of weights that are numbers: those that do not build on each other are one launch, with the
+ * For few rows, products of unquantized weights: those that do not build on each other are one launch, with the
  * element-wise operators that follow each.
  */
 export function fuseElementProducts(op: Op, to: GpuPlanner): Fusion | undefined {
@@ -23,7 +23,7 @@ export function fuseElementProducts(op: Op, to: GpuPlanner): Fusion | undefined 
   };
 }
 
-/** True for products of few rows by weights that are numbers. */
+/** True for products of few rows by unquantized weights. */
 function isElementProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
   const whole = weight.columns % ROW_UNIT === 0 && to.facts.joins([weight]);
   return to.hasFewRows(x) && NUMBERS.has(weight.format.name) && whole;
@@ -71,7 +71,7 @@ interface GrowingProduct {
   out: Tensor;
 }
 
-/** Walks along the graph up to the first operator that has to run behind the group. */
+/** Walks along the graph up to the first operator that has to run after the group. */
 class ProductGroup {
   readonly #to: GpuPlanner;
   readonly #products: GrowingProduct[] = [];

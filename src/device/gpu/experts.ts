@@ -11,26 +11,26 @@ const MAX_ADDED = 32;
 /** Elements of a quantized group: a group of threads leaves whole ones. */
 const GROUP = 32;
 
-/** Gate and up of the chosen experts. */
+/** Gate and up of the routed experts. */
 interface GatedExperts {
   readonly gate: MatmulExpertsOp;
   readonly up: MatmulExpertsOp;
   readonly op: GatedOp;
 }
 
-/** What follows them: the way back, the sum by routing weights, and the residual where it is added next. */
+/** What follows them: the down projection, the sum by routing weights, and the residual where it is added next. */
 interface WayBack {
   readonly down: MatmulExpertsOp;
   readonly combine: CombineExpertsOp;
   readonly residual: Residual | undefined;
 }
 
-/** A product with chosen experts' weights by itself. */
+/** A product with routed experts' weights by itself. */
 export function planMatmulExperts(op: MatmulExpertsOp, to: GpuPlanner): void {
   to.add({ kind: 'expertProduct', op, ...expertParts(op, to) });
 }
 
-/** What such a product reads, and whether choices are brought together by expert: where many rows choose. */
+/** What such a product reads, and whether choices are grouped by expert: where there are many rows. */
 function expertParts(op: MatmulExpertsOp, to: GpuPlanner): { x: ProductInput; grouped: boolean } {
   const { readsNumbers } = to.facts.experts;
   const { x, weight } = op;
@@ -41,7 +41,7 @@ function expertParts(op: MatmulExpertsOp, to: GpuPlanner): { x: ProductInput; gr
   return { x: to.activations.quantizing(x, readsNumbers ? to.facts.buffers : 0), grouped: false };
 }
 
-/** The form in which a product reads the choices that it brings together; undefined where it computes each by itself. */
+/** The form in which a product reads the choices that it groups; undefined where it computes each by itself. */
 function groupedForm({ x, weight }: MatmulExpertsOp, to: GpuPlanner): ActivationForm | undefined {
   const many = isPacked(weight) && !to.hasFewRows(x) && to.facts.joins([weight]);
   return many ? to.facts.experts.groupedForm : undefined;
@@ -107,7 +107,7 @@ function planGatedExperts(
   { gate, up, op }: GatedExperts,
   routingWeights: Tensor | undefined,
 ): void {
-  // Only the way back of the same fusion expects the routing weights to be in there already.
+  // Only the down projection of the same fusion expects the routing weights to be in there already.
   const form =
     routingWeights === undefined ? groupedFormLeft(op, gate, to) : gate.outputs % GROUP === 0 ? 'q8' : 'f32';
   const y = to.activations.place(op.out, form);

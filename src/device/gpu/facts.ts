@@ -11,7 +11,7 @@ export interface GpuFacts<Lacks extends OptionalKind = OptionalKind> {
   readonly matvecRows: number;
   /** The form in which products of more rows by packed weights read activations. */
   readonly productForm: ActivationForm;
-  /** True where weights that are numbers are multiplied by the same kernels as packed ones, with the same epilogues. */
+  /** True where unquantized weights are multiplied by the same kernels as packed ones, with the same epilogues. */
   readonly takesNumbers: boolean;
   /** True for weights that can be laid out one below the other in what a kernel binds. */
   joins(weights: readonly Weight[]): boolean;
@@ -45,7 +45,7 @@ export interface AttentionFacts {
   readonly appendsBlocks: 'never' | 'interleaved';
 }
 
-/** What a target's kernels for chosen experts can do. */
+/** What a target's kernels for routed experts can do. */
 export interface ExpertFacts {
   /** Whether kernels quantize few rows for themselves. */
   readonly readsNumbers: boolean;

@@ -16,7 +16,7 @@ export interface LaunchScratch {
   offsetOf(operand: object): number | undefined;
 }
 
-/** What turns a graph into launches keeps book of, whatever a launch is: rows, weights that are wanted, scratch. */
+/** What every lowering keeps track of, whatever a launch is: rows, weights that are wanted, scratch. */
 export abstract class GraphLowering<Laid extends PackedWeight> {
   readonly #outputs: ReadonlySet<Tensor>;
   readonly #weights = new Map<string, Laid>();

@@ -1,6 +1,6 @@
 import { type Op, type OpGraph, operandsOf, resultsOf, type Tensor } from '../../ops/index.ts';
 
-/** Who computes and who reads the tensors of a graph. */
+/** The producers and consumers of a graph's tensors. */
 export class GraphUses {
   readonly #producers = new Map<Tensor, Op>();
   readonly #readers = new Map<Tensor, Op[]>();
@@ -29,12 +29,12 @@ export class GraphUses {
     return this.#places.get(op) ?? -1;
   }
 
-  /** The operators that read a tensor nobody else sees; empty for outputs. */
+  /** The consumers of a tensor that is not an output; empty for outputs. */
   readers(tensor: Tensor): readonly Op[] {
     return this.#outputs.has(tensor) ? [] : (this.#readers.get(tensor) ?? []);
   }
 
-  /** The one operator that reads a tensor nobody else sees. */
+  /** The only consumer of a tensor that is not an output. */
   onlyReader(tensor: Tensor): Op | undefined {
     const [reader, ...others] = this.readers(tensor);
     return others.length === 0 ? reader : undefined;

@@ -28,7 +28,7 @@ export type ProductInput =
   | { readonly form: 'f32'; readonly x: Tensor; readonly norm?: RmsNormOp | undefined }
   | { readonly form: 'q8' | 'f16'; readonly x: Temporary };
 
-/** The sums as f32 rows; `biases`, one after the other, are as wide as all outputs, or there are none. */
+/** The sums as f32 rows; `biases`, one after another, are as wide as all outputs, or there are none. */
 export interface StoreEpilogue {
   readonly kind: 'store';
   readonly y: Place;
@@ -59,7 +59,7 @@ export interface HeadsEpilogue {
 /** What becomes of a product's sums. */
 export type Epilogue = StoreEpilogue | ResidualEpilogue | GatedEpilogue | HeadsEpilogue;
 
-/** Counters that a launch zeroes for the attention behind it. */
+/** Counters that a launch zeroes for the attention after it. */
 export interface Counters {
   readonly memory: Temporary;
   readonly count: number;
@@ -200,20 +200,20 @@ export interface AttentionTilesIntent {
   readonly form: ActivationForm;
 }
 
-/** What products with chosen experts' weights have in common. */
+/** What products with routed experts' weights have in common. */
 interface ExpertParts {
   readonly x: ProductInput;
-  /** Whether the choices of all rows are brought together by expert; else each is computed by itself. */
+  /** Whether the choices of all rows are grouped by expert; else each is computed by itself. */
   readonly grouped: boolean;
 }
 
-/** A product with chosen experts' weights. */
+/** A product with routed experts' weights. */
 export interface ExpertProductIntent extends ExpertParts {
   readonly kind: 'expertProduct';
   readonly op: MatmulExpertsOp;
 }
 
-/** Gate and up of the chosen experts with the activation, times the routing weights where they are given. */
+/** Gate and up of the routed experts with the activation, times the routing weights where they are given. */
 export interface GatedExpertsIntent extends ExpertParts {
   readonly kind: 'gatedExperts';
   readonly gate: MatmulExpertsOp;
@@ -224,7 +224,7 @@ export interface GatedExpertsIntent extends ExpertParts {
   readonly form: ActivationForm;
 }
 
-/** The way back of chosen experts, which each read their own part of a row; the choices' results are added up, and `addend` to them. */
+/** The down projection of routed experts, which each read their own part of a row; the results are summed, and `addend` is added. */
 export interface AddedExpertsIntent extends ExpertParts {
   readonly kind: 'addedExperts';
   readonly op: MatmulExpertsOp;

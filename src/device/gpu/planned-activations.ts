@@ -33,7 +33,7 @@ export class PlannedActivations {
     this.#to = to;
   }
 
-  /** The norm is not computed by itself: what reads its result norms for itself, or makes a form of it. */
+  /** The norm is not computed by itself: its consumers normalize for themselves, or convert its result. */
   absorb(norm: RmsNormOp): void {
     invariant(norm.weight.columns === norm.x.width, 'only norms of whole rows are absorbed');
     this.#norms.set(norm.out, norm);

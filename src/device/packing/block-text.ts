@@ -1,7 +1,7 @@
 import type { BitField, BlockLayout, BlockNumber, GridLevels, TernaryDigits } from '../../formats/index.ts';
 import type { ScaleKind } from './packed-groups.ts';
 
-/** How a language of kernels spells what reading a block takes. Whole numbers have 32 bits and no sign. */
+/** How a language of kernels spells what reading a block takes. Integers have 32 bits and no sign. */
 export interface KernelLanguage {
   literal(value: number): string;
   /** So many bits from byte `at` of the block on, the lowest byte first. */

@@ -1,7 +1,7 @@
 import { bitsOf, type BlockLayout, dependsOn, type TensorFormat } from '../../formats/index.ts';
 
 /**
- * How GPUs keep a quantized format: groups of 32 neighbouring elements of a row, whose bits lie in a few planes one behind the
+ * How GPUs keep a quantized format: groups of 32 neighbouring elements of a row, whose bits lie in a few planes one after the
  * other, so that lanes load side by side. Values are those of the file's blocks, bit for bit; only the places differ.
  */
 export interface PackedGroups {
@@ -20,7 +20,7 @@ export interface PackedGroups {
   readonly unit: number;
   readonly blockGroups: number;
   readonly blockBytes: number;
-  /** How much larger weights are made as half floats, so that small ones are not subnormal and large ones not infinite. */
+  /** How much larger weights are made as f16, so that small ones are not subnormal and large ones not infinite. */
   readonly weightScale: number;
 }
 
@@ -36,7 +36,7 @@ export type PackedQuants =
     };
 
 /**
- * What scales a group: `half` a half float for some groups; `half-pair` halves of scale and min; `exponent` a power of two in
+ * What scales a group: `half` an f16 value for some groups; `half-pair` halves of scale and min; `exponent` a power of two in
  * a byte; `small-floats` a byte each half, three of its bits a mantissa; under a half for eight groups: `signed-bytes` a byte
  * each half, `odd-nibbles` four bits each half that stand for odd numbers; under two halves: `byte-pair` bytes of scale and min,
  * `nibble-pairs` four bits of both each half.
@@ -75,7 +75,7 @@ export function quantPlanes(quants: PackedQuants): readonly number[] {
   return [runs, ...(high > 0 ? [high] : []), ...(change === 'signs' ? [4] : [])];
 }
 
-/** Elements whose half-float products would overflow if weights were made larger: half of an E4M3 number times 12 is 2688. */
+/** Elements whose f16 products would overflow if weights were made larger: half of an E4M3 number times 12 is 2688. */
 const LARGE_WEIGHTS = 1;
 const USUAL_WEIGHTS = 64;
 

@@ -50,7 +50,7 @@ export interface HipCudaDeviceOptions {
   readonly logger?: Logger;
   /** Where the driver's BLAS library is looked for, if not in the usual places. */
   readonly blasLibraries?: readonly string[] | undefined;
-  /** Disposed behind the device. */
+  /** Disposed after the device. */
   readonly owned?: AsyncDisposable;
 }
 

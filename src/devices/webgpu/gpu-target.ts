@@ -77,7 +77,7 @@ const MATRICES = ['shader-f16', 'chromium-experimental-subgroup-matrix'] as read
 /** More threads than this gain nothing in any kernel. */
 const MAX_THREADS = 256;
 
-/** Threads of a subgroup among which the smallest slice of a product's tile can be shared out. */
+/** Threads of a subgroup among which the smallest slice of a product's tile can be divided. */
 const MAX_MATRIX_LANES = 32;
 
 /**

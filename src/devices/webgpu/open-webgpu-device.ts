@@ -8,7 +8,7 @@ import { WebGpuDevice } from './webgpu-device.ts';
 export interface WebGpuDeviceOptions {
   /** Where adapters come from, such as `navigator.gpu`. */
   readonly gpu: GpuProvider;
-  /** Which adapter. Default: the one that the system holds for fast. */
+  /** Which adapter. Default: the high-performance one. */
   readonly adapter?: GPURequestAdapterOptions;
   /** Features that are left unused where the GPU has them. */
   readonly without?: readonly GpuFeature[];

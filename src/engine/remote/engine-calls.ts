@@ -17,7 +17,7 @@ export type LogDetail = 'info' | 'debug' | 'trace';
 /** How an engine is opened on a thread of its own; what the platform's loader takes is `O`. */
 export interface OpenRequest<O> {
   readonly request: O;
-  /** The most talkative level that is written. */
+  /** The most verbose level that is written. */
   readonly logs: LogDetail;
   /** Notes of steps are wanted, with or without each step's own. */
   readonly profile: { readonly withTrace: boolean } | undefined;

@@ -38,7 +38,7 @@ export function gbnfGrammar(text: string): Grammar {
   return { rules, root: 'root' };
 }
 
-/** Reads what stands behind `::=`. */
+/** Reads what follows `::=`. */
 class RuleParser {
   /** Names that rules refer to, and where first. */
   readonly named = new Map<string, number>();

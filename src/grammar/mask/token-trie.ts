@@ -3,7 +3,7 @@ import type { GrammarVocabulary } from '../vocabulary.ts';
 const NONE = -1;
 
 /**
- * Tokens as a tree by their bytes, laid out in the order in which it is walked: behind each node come its children with all that is
+ * Tokens as a tree by their bytes, laid out in the order in which it is walked: after each node come its children with all that is
  * under them. Node 0 is the root, which has no byte.
  */
 export class TokenTrie {
@@ -66,7 +66,7 @@ export class TokenTrie {
   }
 }
 
-/** The tree while tokens are put in, with a hash table from a node and a byte to the node behind. */
+/** The tree while tokens are put in, with a hash table from a node and a byte to the node after it. */
 class Draft {
   readonly byte: Int32Array;
   readonly child: Int32Array;

@@ -73,7 +73,7 @@ export class Closure {
     this.#awaitTerminal(item, (symbols[place] as number) >> 1);
   }
 
-  /** Behind a member: the end, or a separator. */
+  /** After a member: the end, or a separator. */
   #takeSeparator(item: number): void {
     const { symbols, members } = this.#rows.tables;
     const place = this.#rows.item(item, Item.place);

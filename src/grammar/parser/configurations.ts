@@ -45,7 +45,7 @@ export class Configurations {
   }
 
   /**
-   * The configuration behind a byte, or `DEAD`. `text` holds all bytes up to and with this one: what `distinct` terminals have
+   * The configuration after a byte, or `DEAD`. `text` holds all bytes up to and with this one: what `distinct` terminals have
    * matched depends on them.
    */
   step(configuration: number, text: Ints): number {
@@ -55,7 +55,7 @@ export class Configurations {
   }
 
   /**
-   * The configuration behind a token as such, or `DEAD`; `isText` says that it stands for text, `position` is the length of the
+   * The configuration after a token as such, or `DEAD`; `isText` says that it stands for text, `position` is the length of the
    * text with it.
    */
   stepToken(configuration: number, id: number, isText: boolean, position: number): number {
@@ -113,7 +113,7 @@ export class Configurations {
     return this.#rows.isDead(row) ? DEAD : this.#at(row, [], position);
   }
 
-  /** The rows with terminals under way: [row, where its terminal began, lexer state] one behind the other. */
+  /** The rows with terminals under way: [row, where its terminal began, lexer state] one after another. */
   members(configuration: number): number[] {
     const start = this.#table.start(configuration);
     const { array } = this.#table.values;
@@ -136,7 +136,7 @@ export class Configurations {
     return shadow;
   }
 
-  /** The configuration behind a byte where texts are unknown, `DEAD` or `DEPENDS_ON_TEXT`. */
+  /** The configuration after a byte where texts are unknown, `DEAD` or `DEPENDS_ON_TEXT`. */
   stepByte(configuration: number, byte: number): number {
     const known = this.#transitions.get(configuration, byte);
     return known === UNKNOWN ? this.#compute(configuration, byte, NO_TEXT) : known;

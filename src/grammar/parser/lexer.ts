@@ -55,7 +55,7 @@ export class Lexer {
     }));
   }
 
-  /** The state behind a byte, or `DEAD`. */
+  /** The state after a byte, or `DEAD`. */
   step(state: number, byte: number): number {
     const known = this.#rows.get(state, byte);
     return known === UNKNOWN ? this.#compute(state, byte) : known;
@@ -66,7 +66,7 @@ export class Lexer {
     return this.#endingOf.at(state);
   }
 
-  /** What ends: a slot and the number of the word that was read, or `NO_WORD`, one behind the other. */
+  /** What ends: a slot and the number of the word that was read, or `NO_WORD`, one after another. */
   endsOf(ending: number): Int32Array {
     const start = this.#endings.start(ending);
     return this.#endings.values.array.subarray(start, start + this.#endings.lengthOf(ending));
@@ -79,7 +79,7 @@ export class Lexer {
 
   /**
    * States that match together what this one does: lists of words apart from all else, because of a long list another part is left
-   * behind every word, and what stands beside it stays.
+   * after every word, and what stands beside it stays.
    */
   partsOf(state: number): readonly number[] {
     let parts = this.#parts.get(state);

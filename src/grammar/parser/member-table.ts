@@ -17,7 +17,7 @@ export interface MemberTable {
   /** By index: the first required member from there, `size` for none, and how many are. */
   readonly nextRequired: Int32Array;
   readonly requiredFrom: Int32Array;
-  /** The place before a member's text; behind it come those before the separator, another member, and each value. */
+  /** The place before a member's text; after it come those before the separator, another member, and each value. */
   readonly place: number;
 }
 
@@ -56,7 +56,7 @@ export function memberTable(of: MemberCounts & Pick<MemberTable, 'list' | 'place
   return { ...more, size, min: least, max: most, nextRequired, requiredFrom };
 }
 
-/** The state behind a member; `index` is that of a member that no text names, `size`. */
+/** The state after a member; `index` is that of a member that no text names, `size`. */
 export function stateBehind(table: MemberTable, state: number, index: number): number {
   const { size, min, max } = table;
   const next = Math.min(index + 1, size);
@@ -105,7 +105,7 @@ function requiredIn(table: MemberTable, state: number): number {
   return table.requiredFrom[indexIn(table, state)] as number;
 }
 
-/** Before the last member there are never more than `size`, so that behind it the count may be as large as it will. */
+/** Before the last member there are never more than `size`, so that after it the count may be as large as it will. */
 function indexIn({ size }: MemberTable, state: number): number {
   return Math.min(size, Math.floor(state / (size + 1)));
 }

@@ -32,7 +32,7 @@ export interface RowMaker {
   at(row: number): Row;
   /** A member of an item's tuple. */
   item(item: number, member: number): number;
-  /** The item behind the symbol that one waits for. */
+  /** The item after the symbol that one waits for. */
   advanced(item: number, memory: number): number;
   /** The same at another place. */
   moved(item: number, place: number): number;

@@ -36,7 +36,7 @@ export class Rows implements RowMaker {
   readonly #frames = new TupleTable();
   /** By row, the same without memories. */
   readonly #shadows: number[] = [];
-  /** By row and ending of its lexer, the row behind, without what `distinct` terminals add to memories. */
+  /** By row and ending of its lexer, the row after it, without what `distinct` terminals add to memories. */
   readonly #behind = new Map<number, number>();
   readonly #stamps = new Ints();
   /** Items of all closures. */
@@ -58,7 +58,7 @@ export class Rows implements RowMaker {
     return this.#rows[row] as Row;
   }
 
-  /** The row of a kernel: items that come from behind terminals; the array is sorted in place. */
+  /** The row of a kernel: items that follow terminals; the array is sorted in place. */
   row(kernel: number[]): number {
     const sorted = kernel.sort((a, b) => a - b).filter((item, i) => item !== kernel[i - 1]);
     const before = this.#kernels.size;
@@ -90,7 +90,7 @@ export class Rows implements RowMaker {
     return this.#shadows[row] as number;
   }
 
-  /** More texts than any memory can have behind the terminals that are under way. */
+  /** More texts than any memory can have after the terminals that are under way. */
   get mostTexts(): number {
     return this.#memories.mostTexts + 1;
   }
@@ -101,7 +101,7 @@ export class Rows implements RowMaker {
     return !canEnd && lexer === DEAD && tokens.size === 0 && anyTokens.length === 0;
   }
 
-  /** Adds the items behind the terminals that end; `text` is what they matched, memories stay as they are without it. */
+  /** Adds the items after the terminals that end; `text` is what they matched, memories stay as they are without it. */
   scan(row: number, ending: number, text: (() => Uint8Array) | undefined, kernel: number[]): void {
     const { terminals } = this.at(row);
     const ends = this.lexer.endsOf(ending);
@@ -119,7 +119,7 @@ export class Rows implements RowMaker {
     }
   }
 
-  /** The row behind the terminals that end, with memories as they were: right where nothing `distinct` follows. */
+  /** The row after the terminals that end, with memories as they were: right where nothing `distinct` follows. */
   behind(row: number, ending: number): number {
     const key = row * 2 ** 26 + ending;
     let behind = this.#behind.get(key);
@@ -155,7 +155,7 @@ export class Rows implements RowMaker {
     return least;
   }
 
-  /** Adds the items behind a token as such; `isText` says that it stands for text. */
+  /** Adds the items after a token as such; `isText` says that it stands for text. */
   scanToken(row: number, id: number, isText: boolean, kernel: number[]): void {
     const { tokens, anyTokens } = this.at(row);
     const any = isText ? anyTokens.filter((item) => !this.exceptions(item).has(id)) : [];
@@ -179,7 +179,7 @@ export class Rows implements RowMaker {
     return this.#items.at(item, member);
   }
 
-  /** The item behind the symbol that one waits for. */
+  /** The item after the symbol that one waits for. */
   advanced(item: number, memory: number): number {
     const place = this.item(item, Item.place);
     const frame = this.item(item, Item.frame);
@@ -307,7 +307,7 @@ export class Rows implements RowMaker {
   }
 }
 
-/** The place and state behind a separator, or behind a member. */
+/** The place and state after a separator, or after a member. */
 function behindMember(table: MemberTable, place: number, state: number): [place: number, state: number] {
   const at = place - table.place;
   if (at === MemberPlace.separator) return [table.place, state];

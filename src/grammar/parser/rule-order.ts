@@ -1,7 +1,7 @@
 import type { Grammar, Rule } from '../grammar.ts';
 
 /**
- * The rules of a grammar that its root needs, each behind those that it names, as far as they do not name each other: walked with
+ * The rules of a grammar that its root needs, each after those that it names, as far as they do not name each other: walked with
  * a stack of our own, for rules may name each other a hundred thousand in a row.
  */
 export function rulesInOrder(grammar: Grammar): [string, Rule][] {

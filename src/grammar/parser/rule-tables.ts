@@ -4,13 +4,13 @@ import type { MemberTable } from './member-table.ts';
 /** What stands in a production: a terminal's number times two, or a nonterminal's times two and one. */
 export type Symbol = number;
 
-/** Behind the last symbol of a production. */
+/** After the last symbol of a production. */
 export const END = -1;
 /** The least count at a place of an ordinary production, which is no repetition. */
 export const ONCE = -1;
 /** The least count at a place before the texts of members, whose items count in states. */
 export const TEXTS = -2;
-/** The same before the separator behind a member. */
+/** The same before the separator after a member. */
 export const SEPARATOR = -3;
 /** The same before a member's value, or a member that has no text. */
 export const MEMBER = -4;
@@ -46,7 +46,7 @@ export interface Nonterminal {
 }
 
 /**
- * A grammar as tables, which grow where a part is made later. A place is a dot in a production: `symbols[place]` stands behind it and `place + 1` is the next one. A
+ * A grammar as tables, which grow where a part is made later. A place is a dot in a production: `symbols[place]` stands after it and `place + 1` is the next one. A
  * repetition has one place, whose items count up to `max` instead of moving on. Members have one before each value, and three more.
  */
 export interface RuleTables {

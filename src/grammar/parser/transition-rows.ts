@@ -8,7 +8,7 @@ const BYTES = 256;
 const MOST_ROWS = 16 * 1024;
 const ROWS_PER_CHUNK = 64;
 
-/** Where states go by each byte, as far as known. When there are too many rows all are forgotten, and filled anew as they are asked for. */
+/** Where states go by each byte, as far as known. When there are too many rows all are forgotten, and filled again as they are asked for. */
 export class TransitionRows {
   #chunks: Int32Array[] = [];
   #count = 0;

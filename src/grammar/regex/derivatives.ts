@@ -83,7 +83,7 @@ export class Derivatives {
     }
   }
 
-  /** Along a concatenation as far as what stands before can be empty. */
+  /** Along a concatenation as far as what precedes can be empty. */
   #ofConcat(language: Language, byte: number): Language {
     const languages = this.#languages;
     const alternatives: Language[] = [];

@@ -23,9 +23,9 @@ export const Kind = {
   repeat: 7,
   /** A numeral that is a multiple: [definition, digits seen, remainder, accepts]; `multiples.ts` knows. */
   multiple: 8,
-  /** Words of a list: [list, first, behind the last, bytes before, least number, greatest, accepts, count]; `word-lists.ts` knows. */
+  /** Words of a list: [list, first, one past the last, bytes before, least number, greatest, accepts, count]; `word-lists.ts` knows. */
   words: 9,
-  /** The empty text, behind the word of a list that has this number: [number]. */
+  /** The empty text, after the word of a list that has this number: [number]. */
   named: 10,
 } as const;
 

@@ -1,7 +1,7 @@
 import { Kind, type Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
-/** A place of the tree that is still open: the texts behind it begin with bytes above the ones here. */
+/** A place of the tree that is still open: the texts after it begin with bytes above the ones here. */
 interface OpenPlace {
   accepts: boolean;
   readonly parts: Language[];

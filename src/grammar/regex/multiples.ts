@@ -1,7 +1,7 @@
 import type { Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
-/** What has been read of a numeral: nothing, or digits before the point; from 0 on, digits behind the point. */
+/** What has been read of a numeral: nothing, or digits before the point; from 0 on, digits after the point. */
 const NOTHING = -2;
 const WHOLE = -1;
 
@@ -15,7 +15,7 @@ interface Definition {
 
 /**
  * Numerals that are whole multiples of `step / 10^scale`, as languages whose derivatives are computed: the remainder of the digits
- * so far, kept by long division. Behind the point the remainder counts in units of `10^-scale`, and digits further behind than
+ * so far, kept by long division. After the point the remainder counts in units of `10^-scale`, and digits further behind than
  * that can only be zeros.
  */
 export class Multiples {
@@ -39,7 +39,7 @@ export class Multiples {
     return this.#state(at, NOTHING, 0n);
   }
 
-  /** The rest of a numeral behind a byte; `bits` is narrowed to the bytes that have the same. */
+  /** The rest of a numeral after a byte; `bits` is narrowed to the bytes that have the same. */
   derive(language: Language, byte: number, bits: Int32Array): Language {
     const { sets, never } = this.#languages;
     const at = this.#languages.member(language, 1);

@@ -172,7 +172,7 @@ export class PatternParser {
     return merged;
   }
 
-  /** Adds a part as often as the quantifier behind it says. */
+  /** Adds a part as often as the quantifier after it says. */
   #add(part: Pattern): void {
     const counts = this.#counts(this.#at);
     if (!counts) {

@@ -13,7 +13,7 @@ const OTHER: Regex = { kind: 'set', ranges: otherRanges(CLASSES.w) };
 const BEFORE_WORD: Regex = { kind: 'sequence', parts: [WORD, ANY] };
 const MAX_UNROLLED = 16;
 
-/** What the rest of a text may be, by what stands before it: nothing, a character of `\w`, or another one. */
+/** What the rest of a text may be, by what precedes it: nothing, a character of `\w`, or another one. */
 interface Rest {
   readonly atStart: Regex;
   readonly afterWord: Regex;
@@ -53,7 +53,7 @@ class Assertions {
     this.#problems = problems;
   }
 
-  /** What the rest may be before a pattern, by what it may be behind it. */
+  /** What the rest may be before a pattern, by what it may be after it. */
   before(pattern: Pattern, rest: Rest): Rest {
     switch (pattern.kind) {
       case 'regex':

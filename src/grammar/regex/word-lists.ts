@@ -119,7 +119,7 @@ export class WordLists {
     return { bytes, behind, set: languages.sets.of(bytes) };
   }
 
-  /** The words of a range of the list, behind their first bytes, with numbers within bounds: named by what is in it alone. */
+  /** The words of a range of the list, after their first bytes, with numbers within bounds: named by what is in it alone. */
   #within(list: number, from: number, to: number, depth: number, low: number, high: number): Language {
     const { words, numbers, isNumbered } = this.#lists[list] as WordList;
     let [first, last, count] = [-1, -1, 0];

@@ -62,7 +62,7 @@ export class ArrayRules {
     return regex.kind === 'never' ? NO_RULE : { kind: 'distinct', regex };
   }
 
-  /** Items behind an opening bracket, and the closing one: first the prefix, then the others. */
+  /** Items after an opening bracket, and the closing one: first the prefix, then the others. */
   #plain(): Rule {
     const { min } = this.#arrays;
     const max = this.#max;

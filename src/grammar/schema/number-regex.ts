@@ -75,7 +75,7 @@ function shorter(digits: string): string[] {
   return Array.from({ length: Math.max(0, digits.length - 1) }, (_, at) => digits.slice(0, at + 1));
 }
 
-/** Whole numbers from one to another as they are written in exponents. */
+/** Integers from one to another as they are written in exponents. */
 function exponents(low: number, high: number): Regex {
   if (low > high) return NEVER;
   const [first, last] = [String(low), String(high)];
@@ -254,7 +254,7 @@ export function numberRegex(numbers: Numbers, isCanonical = false): Regex {
 
 const zeros = optional(sequence(dot, repeat(text('0'), 1, MAX_FRACTION)));
 
-/** Numerals without sign that end with no zero behind the point, and are scientific where JSON.stringify's are. */
+/** Numerals without sign that end with no zero after the point, and are scientific where JSON.stringify's are. */
 const CANONICAL = both(
   not(sequence(repeat(digit, 1, Infinity), dot, repeat(digit, 0, Infinity), text('0'))),
   not(sequence(text('0.000000'), repeat(digit, 0, Infinity))),

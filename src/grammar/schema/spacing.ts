@@ -8,7 +8,7 @@ export interface Spacing {
   readonly around: Regex;
   /** An opening bracket. */
   open(bracket: string): Regex;
-  /** A closing bracket behind a member or item. */
+  /** A closing bracket after a member or item. */
   close(bracket: string): Regex;
   readonly comma: Regex;
   readonly colon: Regex;

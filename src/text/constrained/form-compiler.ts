@@ -54,7 +54,7 @@ export class FormCompiler {
     return this.#compiled.size;
   }
 
-  /** Forgets what was used longest ago, but never the last: tables grow while texts are matched, so that all are weighed anew. */
+  /** Forgets what was used longest ago, but never the last: tables grow while texts are matched, so that all are weighed again. */
   #makeRoom(): void {
     let [count, ints] = [this.#compiled.size, 0];
     for (const [written, grammar] of this.#compiled) ints += grammar.ints + written.length;

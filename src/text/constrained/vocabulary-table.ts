@@ -23,7 +23,7 @@ const AT_ONCE = 4096;
 /** The tokens of a model in a form that crosses to a worker. */
 export interface VocabularyTable {
   readonly size: number;
-  /** All tokens' bytes one behind the other. */
+  /** All tokens' bytes one after another. */
   readonly bytes: Uint8Array;
   /** Of each token, where its bytes begin, and where the last ones end. */
   readonly starts: Uint32Array;

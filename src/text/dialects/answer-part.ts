@@ -2,7 +2,7 @@
 export type CallOutcome = 'whole' | 'cut' | 'malformed';
 
 /**
- * A part of an answer. The `arguments` of a call, one after the other, are the beginning of a JSON object, and all of one
+ * A part of an answer. The `arguments` of a call, one after another, are the beginning of a JSON object, and all of one
  * when its `end` says `whole`; only then may they be read. Calls count from 0.
  */
 export type AnswerPart =
@@ -11,7 +11,7 @@ export type AnswerPart =
   /** The beginning of a call; the id where the dialect writes one before the arguments. */
   | { readonly kind: 'call'; readonly call: number; readonly name: string; readonly id?: string }
   | { readonly kind: 'arguments'; readonly call: number; readonly text: string }
-  /** The end of a call; the id where the dialect writes it behind the arguments. */
+  /** The end of a call; the id where the dialect writes it after the arguments. */
   | { readonly kind: 'end'; readonly call: number; readonly outcome: CallOutcome; readonly id?: string }
   /**
    * Something that began like a call and is none. Its text is in the answer's `text` parts, or in `text` here where the dialect

@@ -32,7 +32,7 @@ export interface CallSyntax {
   /** True where a call may also be the whole answer, beginning with none of `starts`. */
   readonly beginsAnswer?: boolean;
   /**
-   * Reads the calls that a start begins; the scanner stands behind it, and undefined is the answer's beginning. False when it
+   * Reads the calls that a start begins; the scanner stands after it, and undefined is the answer's beginning. False when it
    * was none after all: what is not read by then is text. Where the reading stands when it was one, text goes on.
    */
   read(context: CallContext, start: string | undefined): Reading<boolean>;

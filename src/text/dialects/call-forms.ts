@@ -8,7 +8,7 @@ export interface LiteralForm {
 export interface ObjectsWritten {
   /** All calls are one list. */
   readonly isList?: boolean;
-  /** What stands between the markers and the objects. */
+  /** What comes between the markers and the objects. */
   readonly padding?: string;
   /** The objects' keys. Default: `name` and `arguments`. */
   readonly keys?: { readonly name: string; readonly arguments: string };
@@ -26,25 +26,25 @@ export interface ObjectCalls {
   readonly written?: ObjectsWritten;
 }
 
-/** Calls that are a name and, behind it, the JSON object of the arguments. */
+/** Calls that are a name and, after it, the JSON object of the arguments. */
 export interface NamedCalls {
   /** What encloses all calls; models leave it out at times. */
   readonly section?: { readonly open: string; readonly close: string };
-  /** What stands before the name. */
+  /** What precedes the name. */
   readonly open: string;
-  /** What stands before the name and is none of it, such as the call's type. */
+  /** What precedes the name and is none of it, such as the call's type. */
   readonly type?: string;
-  /** What may stand between the name and the arguments. */
+  /** What may come between the name and the arguments. */
   readonly between: readonly string[];
-  /** What stands between the name and the call's id, where there is one; or between the id and the name. */
+  /** What comes between the name and the call's id, where there is one; or between the id and the name. */
   readonly id?: { readonly mark: string; readonly isFirst?: boolean };
-  /** How a call is written that is to be one: what stands before and behind the arguments, and the letters of an id. */
+  /** How a call is written that is to be one: what stands before and after the arguments, and the letters of an id. */
   readonly written?: { readonly before?: string; readonly behind?: string; readonly idLength?: number };
-  /** What stands behind the arguments. */
+  /** What follows the arguments. */
   readonly close?: string;
   /** The name says the id, too: `functions.NAME:NUMBER`. */
   readonly isNumbered?: boolean;
-  /** Behind `open`, calls may also be a JSON list of objects. */
+  /** After `open`, calls may also be a JSON list of objects. */
   readonly orList?: boolean;
 }
 
@@ -70,7 +70,7 @@ export interface ParameterCalls {
     readonly open: string;
     /** What ends the name. */
     readonly nameEnds: readonly string[];
-    /** The calls' numbers, from 1, behind the name: what stands before and what behind. */
+    /** The calls' numbers, from 1, after the name: what precedes and follows them. */
     readonly number?: { readonly open: string; readonly close: string };
     readonly close: string;
   };
@@ -79,7 +79,7 @@ export interface ParameterCalls {
   readonly parameter: {
     readonly open: string;
     readonly keyEnds: readonly KeyEnd[];
-    /** What stands before the value, behind the key's end. */
+    /** What precedes the value, after the key's end. */
     readonly valueOpen?: string;
     readonly close: string;
     /** A line break after the opening and one before the closing marker are not the value's. */
@@ -92,9 +92,9 @@ export interface FunctionCalls extends LiteralForm {
   readonly open: readonly string[];
   /** A list of calls stands in brackets. */
   readonly isList: boolean;
-  /** What stands before each name. */
+  /** What precedes each name. */
   readonly prefix?: string;
-  /** The bracket before the arguments, and what stands between a key and its value. */
+  /** The bracket before the arguments, and what comes between a key and its value. */
   readonly bracket: '(' | '{';
   readonly separator: '=' | ':';
   readonly close: string;

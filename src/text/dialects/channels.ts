@@ -4,7 +4,7 @@ import type { AnswerContext } from './dialect.ts';
 import type { Reading, Scanner } from './scanner.ts';
 
 const MESSAGE = '<|message|>';
-/** What headers begin with; the prompt holds what stands before. */
+/** What headers begin with; the prompt holds what precedes. */
 const HEADERS = ['<|channel|>', 'to=', '<|start|>', 'assistant', MESSAGE];
 
 /** Who a message is to, by its header. */

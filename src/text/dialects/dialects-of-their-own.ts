@@ -23,7 +23,7 @@ export const PLAIN: Dialect = {
   },
 };
 
-/** What stands before the arguments of a call of harmony. */
+/** What precedes the arguments of a call of harmony. */
 const JSON_BODY = '<|constrain|>json<|message|>';
 
 /** gpt-oss: OpenAI's harmony format. */

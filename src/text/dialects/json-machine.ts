@@ -1,4 +1,4 @@
-/** What a character is to a JSON text: part of it, its last, behind its end (of a bare number or word), or wrong. */
+/** What a character is to a JSON text: part of it, its last, after its end (of a bare number or word), or wrong. */
 export type JsonStep = 'inside' | 'last' | 'behind' | 'wrong';
 
 type Wanted = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-or-end';
@@ -14,7 +14,7 @@ export class JsonMachine {
   #open = '';
   #wanted: Wanted = 'value';
   #string: 'no' | 'key' | 'value' = 'no';
-  /** Behind a backslash, characters of its escape that are still to come: 1 for its letter, up to 4 for hexadecimal digits. */
+  /** After a backslash, characters of its escape that are still to come: 1 for its letter, up to 4 for hexadecimal digits. */
   #escape: 'no' | 'letter' | number = 'no';
   /** A number or a word so far. */
   #bare = '';

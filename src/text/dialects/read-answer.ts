@@ -24,7 +24,7 @@ export function* readAnswer(context: AnswerContext, dialect: Dialect): Reading<v
   }
 }
 
-/** Reads what stands before the text; gives the mark of a call that ended the reasoning. */
+/** Reads what precedes the text; gives the mark of a call that ended the reasoning. */
 function* readBeginning(context: AnswerContext, dialect: Dialect): Reading<string | undefined> {
   const { scanner } = context;
   const { reasoning, ignored = [] } = dialect;
@@ -37,7 +37,7 @@ function* readBeginning(context: AnswerContext, dialect: Dialect): Reading<strin
   }
 }
 
-/** Reads reasoning behind its opening, or nothing behind its closing mark; gives the mark of a call that ended it. */
+/** Reads reasoning after its opening, or nothing after its closing mark; gives the mark of a call that ended it. */
 function* readReasoning(
   context: AnswerContext,
   { reasoning, calls }: Dialect,
@@ -52,7 +52,7 @@ function* readReasoning(
   return end === reasoning.close ? undefined : end;
 }
 
-/** Reads calls behind their opening; where they are none it is text. */
+/** Reads calls after their opening; where they are none it is text. */
 function* readCalls(context: AnswerContext, { calls }: Dialect, start: string): Reading<void> {
   const { scanner } = context;
   const behind = scanner.place;

@@ -7,7 +7,7 @@ export interface ReasoningOptions {
   readonly enabled?: boolean | undefined;
   /** How much it thinks, in a word that its template knows, such as `low`, `medium` and `high`; `none` turns it off. */
   readonly effort?: string | undefined;
-  /** Most tokens of reasoning; behind them the answer is made to begin. */
+  /** Most tokens of reasoning; after them the answer is made to begin. */
   readonly budget?: number | undefined;
 }
 

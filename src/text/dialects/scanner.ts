@@ -96,7 +96,7 @@ export class Scanner {
     return text + this.written(at, to);
   }
 
-  /** Reads up to the first of the markers and over it, giving out what stands before as early as it is certain; undefined at the end. */
+  /** Reads up to the first of the markers and over it, giving out what precedes as early as it is certain; undefined at the end. */
   *until(markers: readonly string[], give: (text: string) => void): Reading<string | undefined> {
     for (;;) {
       const rest = this.rest;

@@ -190,7 +190,7 @@ function normalizeHeads(out: usize, group: u32, size: u32, states: usize): void 
 
 /**
  * `out[h] = sum over positions begin .. end - 1 of softmax(cap(scale * q[h] · key)) * value` for the `GROUP` query heads of
- * one key head. `q` and `out` hold the group's heads one behind the other; `keys` and `values` are the cache, moved on to this
+ * one key head. `q` and `out` hold the group's heads one after another; `keys` and `values` are the cache, moved on to this
  * key head, and so are their scales where they are blocks; `blocks` is the sequence's row of the block table (i32); `p` points
  * to the parameters, `kvHead` is the key head's number. Head sizes are multiples of 4, or whole blocks; `end` is above `begin`. `scratch` takes 128 + 144 * GROUP + 128 * max(KEY_SIZE, VALUE_SIZE) bytes.
  */

@@ -1,8 +1,8 @@
 /**
- * Weights in F32, F16 and BF16, multiplied in f32. Rows stand in quads behind a header of 64 bytes, as with quantized weights:
+ * Weights in F32, F16 and BF16, multiplied in f32. Rows stand in quads after a header of 64 bytes, as with quantized weights:
  * f32 column by column (four rows each); the 16-bit types in pairs of columns, row r's pair in 32-bit lane r with the even
  * column in its lower half (an odd last column has a zero beside it). Rows beyond the end are zeros. Activations are plain f32
- * rows of `columns` values, one behind the other.
+ * rows of `columns` values, one after another.
  *
  * An F16 quad starts with four f32 powers of two: each row is stored multiplied by the largest that keeps it in range, and
  * its products are divided by it again, both without rounding. Rows of ordinary weights so lose their subnormal halves, on

@@ -73,7 +73,7 @@ function expandGroup(codes: i32, words: i32, p: usize, panel: usize, tables: usi
   v128.store(panel + 176, secondOffset);
 }
 
-/** `groups` groups from `p` on into the panel; gives the address behind them. */
+/** `groups` groups from `p` on into the panel; gives the address after them. */
 @inline
 export function expand(codes: i32, words: i32, p: usize, groups: u32, panel: usize, tables: usize): usize {
   let scale = f32x4.splat(0);

@@ -1,5 +1,5 @@
 /**
- * Blocks of a `q8_0` state: 32 signed bytes in one plane, and a half float as their scale in another. Divisions are those of f32,
+ * Blocks of a `q8_0` state: 32 signed bytes in one plane, and an f16 value as their scale in another. Divisions are those of f32,
  * so that every device stores the same bytes.
  */
 import { narrowToHalves, widenHalf } from './half';
@@ -8,7 +8,7 @@ const BLOCK: u32 = 32;
 const INFINITE_HALF: u32 = 0x7c00;
 const NAN_HALF: u16 = 0x7e00;
 
-/** The bits of the largest magnitude of 32 f32: as whole numbers they are in the order of what they mean, NaN above all. */
+/** The bits of the largest magnitude of 32 f32: as integers they are in the order of what they mean, NaN above all. */
 @inline
 function topBits(x: usize): u32 {
   let top = i32x4.splat(0);
@@ -19,7 +19,7 @@ function topBits(x: usize): u32 {
   return max<u32>(i32x4.extract_lane(top, 0), i32x4.extract_lane(top, 1));
 }
 
-/** Four values as whole numbers, halves away from zero; NaN is zero. */
+/** Four values as integers, halves away from zero; NaN is zero. */
 @inline
 function levels(x: usize, inverse: v128): v128 {
   const scaled = f32x4.mul(v128.load(x), inverse);

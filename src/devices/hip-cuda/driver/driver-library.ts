@@ -67,7 +67,7 @@ export class DriverLibrary {
     return this.#ready.get(ordinal)?.hasRun ?? false;
   }
 
-  /** Notes that something runs. */
+  /** Records that something runs. */
   runs(ordinal: number): void {
     const known = this.#ready.get(ordinal);
     if (known) known.hasRun = true;

@@ -1,7 +1,7 @@
-// Attention of many rows over a paged cache of half floats, or of blocks that are decoded to those, on the matrix cores: a
-// wave has 16 rows of one head, and all waves of a block walk together over tiles of KEYS positions with a running softmax
+// Attention of many rows over a paged cache of f16 values, or of blocks that are decoded to those, on the matrix cores: a
+// wave has 16 rows of one head, and all waves of a block walk together over tiles of KEYS positions with an online softmax
 // (Dao 2022). Rows of several sequences may meet in a block: it walks over each sequence's positions, of which the others'
-// rows see nothing, and writes its rows' results. The result is half floats.
+// rows see nothing, and writes its rows' results. The result is f16.
 //
 //   KEY, VALUE   sizes of a head, multiples of 32       GROUP   query heads of a key head
 #include "attention-scores.h"
@@ -14,7 +14,7 @@
 #define THREADS (WAVES * MATRIX_LANES)
 #define TILE_ROWS (16 * WAVES)
 
-/// Octets from one line of a shared tile to the next: lanes that read neighbouring lines do not meet in a bank.
+/// Octets from one line of a shared tile to the next: no bank conflicts between neighbouring lines.
 // A macro, because the compilers do not agree on the side that a function for constants belongs to.
 #define LINE_OCTETS(size) (((size) / 8 + 3) / 8 * 8 + 4)
 constexpr i32 KEY_LINE = LINE_OCTETS(KEY), VALUE_LINE = LINE_OCTETS(KEYS), SCORE_LINE = KEYS + 4;
@@ -22,7 +22,7 @@ constexpr i32 KEY_TILES = KEYS / 16, VALUE_TILES = VALUE / 16;
 
 struct Shared {
   u32x4 keys[KEYS * KEY_LINE];
-  /// Turned: a line is an element of the values, over positions.
+  /// Transposed: a line is an element of the values, over positions.
   u32x4 values[VALUE * VALUE_LINE];
   u32x4 weights[WAVES][16 * VALUE_LINE];
   f32 scores[WAVES][16 * SCORE_LINE];
@@ -58,15 +58,15 @@ DEVICE Fragment load_queries(const f32* q, i64 width, i32 first, i32 last, i32 s
   return fragment;
 }
 
-/// Where keys and values of one key head lie.
+/// The cache of one key head.
 struct Cache {
   const i32* blocks;
   i32 blocks_per_slot, block_size, kv_heads, kv_head;
   const CacheElement *keys, *values;
-  /// Only where the cache is blocks.
+  /// Only for a quantized cache.
   const u16 *key_scales, *value_scales;
 
-  /// Notes the key head's places in the cells of the positions from `first` on; positions beyond the last one repeat it.
+  /// Records the key head's places in the cells of the positions from `first` on; positions beyond the last one repeat it.
   DEVICE_MEMBER void find(i64* found, i32 slot, i32 first, i32 last) const {
     for (i32 i = thread(); i < KEYS; i += THREADS) {
       found[i] = cell_of(blocks, blocks_per_slot, block_size, slot, min_of(first + i, last)) * kv_heads + kv_head;
@@ -80,7 +80,7 @@ struct OwnValues {
   Octet even[OWN_PAIRS], odd[OWN_PAIRS];
 };
 
-/// Sends for a tile's keys.
+/// Starts to load a tile's keys.
 DEVICE void load_keys(Shared& shared, const Cache& cache, const i64* cells) {
   i32 own_thread = anew(thread());
 #if CACHE == 2
@@ -114,7 +114,7 @@ DEVICE void load_values(OwnValues& own, const Cache& cache, const i64* cells) {
   }
 }
 
-/// Turns the values: two positions' elements in a word.
+/// Transposes the values: two positions' elements in a word.
 DEVICE void store_values(Shared& shared, const OwnValues& own) {
   u32* turned = reinterpret_cast<u32*>(shared.values);
   i32 own_thread = anew(thread());
@@ -132,12 +132,12 @@ DEVICE void store_values(Shared& shared, const OwnValues& own) {
   }
 }
 
-/// What a row has seen so far; every lane that works on the row holds it.
+/// The online softmax of a row; every lane that works on the row holds it.
 struct RowState {
   f32 largest, total;
 };
 
-/// Turns a wave's scores into weights, and leaves the factors by which earlier sums shrink.
+/// The softmax weights of a wave's scores, and the factors that rescale earlier sums.
 DEVICE void weigh(Shared& shared, i32 wave, const Scores& of, RowState& state) {
   constexpr i32 LANES_A_ROW = MATRIX_LANES / 16, OWN = KEYS / LANES_A_ROW;
   i32 lane_in_wave = thread() % MATRIX_LANES, row = lane_in_wave / LANES_A_ROW, part = lane_in_wave % LANES_A_ROW;
@@ -154,7 +154,7 @@ DEVICE void weigh(Shared& shared, i32 wave, const Scores& of, RowState& state) {
   f32 factor = softmax_weight(state.largest - largest), total = 0;
   u32* weights = reinterpret_cast<u32*>(shared.weights[wave] + row * VALUE_LINE);
   UNROLL for (i32 i = 0; i < OWN / 2; i++) {
-    // Each row begins elsewhere, so that lanes do not meet in a bank.
+    // Each row begins elsewhere, to avoid bank conflicts.
     i32 at = ((i + row / 2) % (OWN / 2)) * LANES_A_ROW + part;
     f32x2 pair = reinterpret_cast<const f32x2*>(scores)[at];
     f32 even = pair.x > LOWEST ? softmax_weight(pair.x - largest) : 0.0f;
@@ -203,7 +203,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
       last = max_of(last, shared.positions[i]);
     }
     first = first_seen(first, of);
-    // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are nobody's.
+    // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are unused.
     MatrixSum sums[VALUE_TILES] = {};
     i32 turn = 0;
     cache.find(shared.cells[turn], slot, first, last);

@@ -1,10 +1,10 @@
 // Attention of single rows over a paged cache. A block computes up to HEADS query heads of one key head for one row and one
-// share of the row's context; within it every few lanes walk over positions of their own with a running softmax (Milakov &
+// partition of the row's context; within it every few lanes walk over positions of their own with an online softmax (Milakov &
 // Gimelshein 2018), and all of them are merged at the end.
 //
 //   KEY, VALUE   sizes of a head       GROUP   query heads of a key head
 //   MERGE        0 one block has the whole context and writes `out`   1 partial results   2 the last block of a row merges them
-//   FORM         what `out` is: 0 f32   1 quantized rows   2 half floats (1 and 2 only where blocks merge themselves)
+//   FORM         what `out` is: 0 f32   1 quantized rows   2 f16 (1 and 2 only where blocks merge themselves)
 //   THREADS      of a block      ALONE   1 where the row is its step's only one: all earlier positions are old
 #include "attention-scores.h"
 #include "functions.h"
@@ -16,7 +16,7 @@ constexpr i32 HEADS = GROUP < 4 ? GROUP : 4;
 constexpr i32 HEAD_BLOCKS = (GROUP + HEADS - 1) / HEADS;
 constexpr i32 STREAMS = THREADS / STREAM_LANES;
 constexpr i32 UNROLLED = HEADS == 1 ? 4 : 2;
-/// Where the last block merges, a share of the context is at least this long: merging costs as much as so many positions.
+/// Where the last block merges, a partition of the context is at least this long: merging costs as much as so many positions.
 constexpr i32 LEAST_SHARE = MERGE == 2 ? 128 : 1;
 
 #define PARTIAL (VALUE + 2)
@@ -64,7 +64,7 @@ struct Merged {
   f32 largest, total;
 };
 
-/// What results of several shares weigh together: `at(i)` gives the i-th share's largest score and total.
+/// The combined softmax statistics of several partitions: `at(i)` gives the i-th partition's largest score and total.
 template <class At>
 DEVICE Merged merge(i32 count, At at) {
   Merged merged = {LOWEST, 0};
@@ -91,7 +91,7 @@ struct Context {
   i32 blocks_per_slot, block_size, slot;
   const CacheElement *keys, *values;
   i64 key_stride, value_stride;
-  /// Only where the cache is blocks.
+  /// Only for a quantized cache.
   const u16 *key_scales, *value_scales;
 
   DEVICE_MEMBER void load(Positions& to, i32 u, i32 position, i32 lane_in_stream) const {
@@ -224,7 +224,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
 }
 
 #if MERGE == 1
-/// Merges the shares of a row's heads: a block a row and head.
+/// Merges the partitions of a row's heads: a block a row and head.
 KERNEL(merge_attention, 128, const i32* count, const f32* partials, f32* out, i32 heads, i32 splits,
        SCORE_PARAMETERS) {
   await_inputs();

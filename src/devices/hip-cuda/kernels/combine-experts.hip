@@ -1,4 +1,4 @@
-// The results of a row's choices, added up by their routing_weights, and another tensor where there is one.
+// The sum of a row's expert outputs by its routing weights, plus another tensor where there is one.
 #include "prelude.h"
 
 KERNEL(combine_experts, 256, const i32* count, const f32* x, const f32* routing_weights, const f32* addend, f32* out, i32 width,

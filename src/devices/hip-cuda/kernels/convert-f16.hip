@@ -1,4 +1,4 @@
-// Rows of f32 as half floats for the matrix cores, RMS-normed on the way where NORMED: a block a row.
+// Rows of f32 as f16 for the matrix cores, RMS-normed on the way where NORMED: a block a row.
 #include "halves.h"
 #include "reduce.h"
 

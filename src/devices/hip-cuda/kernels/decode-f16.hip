@@ -1,4 +1,4 @@
-// A packed matrix as half floats for the BLAS library: the order of halves.h, WEIGHT_SCALE times larger. A thread makes an octet;
+// A packed matrix as f16 for the BLAS library: the order of halves.h, WEIGHT_SCALE times larger. A thread makes an octet;
 // rows are whole chunks.
 #include "decode.h"
 

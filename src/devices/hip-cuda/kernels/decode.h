@@ -1,4 +1,4 @@
-// Quantized groups as half floats, an octet (see halves.h) at a time.
+// Quantized groups as f16, an octet (see halves.h) at a time.
 #pragma once
 #include "halves.h"
 #include PACKED_FORMAT

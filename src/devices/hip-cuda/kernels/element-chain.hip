@@ -1,4 +1,4 @@
-// Operators over a tensor's elements, one after the other: a thread an element.
+// Operators over a tensor's elements, one after another: a thread an element.
 //
 //   PARAMETERS  the parameters of what the operators read beside the tensor
 //   CHAIN       what becomes of `value`, element `n` of a row, which stands at `at`

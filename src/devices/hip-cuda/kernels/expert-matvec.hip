@@ -105,7 +105,7 @@ DEVICE void store(void* y, const f32* addend, const f32 (*results)[ROWS][OUTPUTS
 }
 
 #if CHOICES == 1
-/// Notes the choices of an expert from `first` on, at most WINDOW; their order does not matter.
+/// Records the choices of an expert from `first` on, at most WINDOW; their order does not matter.
 DEVICE void find_choices(u32* found, i32* list, const i32* expert_ids, i32 expert, i32 first, i32 all) {
   barrier();
   if (thread() == 0) *found = 0;

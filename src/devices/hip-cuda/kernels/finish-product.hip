@@ -1,4 +1,4 @@
-// What is made of the BLAS library's sums, whose rows hold one part's outputs or two's side by side.
+// The epilogue of the BLAS library's products, whose rows hold one part's outputs or two's side by side.
 //
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 activation(gate) * up as halves   3 the same as f32
 #include "activation.h"

@@ -1,5 +1,5 @@
-// Products of up to ROWS rows of f32 activations with weights that are numbers, several of them in one launch. A team of
-// warps takes LINES outputs, whose weights are on their way before the activations are there.
+// Products of up to ROWS rows of f32 activations with unquantized weights, several of them in one launch. A team of
+// warps takes LINES outputs, whose weights are in flight before the activations are there.
 //
 //   WEIGHT      0 f32   1 f16   2 bf16
 //   TEAM        warps that share lines, each taking a part of the columns

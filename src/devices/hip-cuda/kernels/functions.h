@@ -1,4 +1,4 @@
-// Elementary functions, right to a few units in the last place everywhere: no vendor's library has to be linked.
+// Elementary functions, accurate to a few ULP everywhere: no vendor's library has to be linked.
 #pragma once
 #include "prelude.h"
 
@@ -67,7 +67,7 @@ DEVICE f32 hyperbolic_tangent(f32 x) {
   return x < 0 ? -tangent : tangent;
 }
 
-/// The error function in f64 arithmetic: its series up to 3, beyond that the continued fraction of its complement.
+/// The error function in f64: its series up to 3, beyond that the continued fraction of erfc.
 DEVICE f64 exponential_f64(f64 x) {
   f64 n = round_even(x * 1.4426950408889634), rest = fused_multiply_add(n, -0.6931471805599453, x), sum = 1;
   UNROLL for (i32 k = 13; k >= 1; k--) sum = fused_multiply_add(sum * rest, 1.0 / k, 1.0);
@@ -86,7 +86,7 @@ DEVICE f32 error_function(f32 value) {
   return f32(value < 0 ? -result : result);
 }
 
-/// Cosine and sine of an angle as large as positions make it: the quarter turns are taken off in f64.
+/// Cosine and sine of large angles (far positions): quarter turns are taken off in f64.
 DEVICE void cosine_and_sine(f32 angle, f32& cosine, f32& sine) {
   f64 turns = round_even(f64(angle) * 0.6366197723675814);
   f64 rest = fused_multiply_add(turns, -1.5707963267948966, f64(angle));

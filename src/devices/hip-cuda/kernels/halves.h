@@ -1,6 +1,6 @@
-// Activations as half floats for the matrix cores. A group of 32 elements is four octets of 16 bytes, octet t of elements
-// 4t ... 4t + 3 and 16 + 4t ... 19 + 4t; a row is chunks of four groups, in which the groups' octets of one number stand side
-// by side, and is filled up with zeros to whole chunks. Numbers beyond what halves hold are cut to the largest.
+// Activations as f16 for the matrix cores. A group of 32 elements is four octets of 16 bytes, octet t of elements
+// 4t ... 4t + 3 and 16 + 4t ... 19 + 4t; a row is chunks of four groups, in which the groups' octets of one index stand side
+// by side, and is filled up with zeros to whole chunks. Numbers beyond f16's range are clamped to the largest.
 #pragma once
 #include "prelude.h"
 
@@ -14,13 +14,13 @@ DEVICE f32 within_halves(f32 value) {
   return value > LARGEST_HALF ? LARGEST_HALF : value < -LARGEST_HALF ? -LARGEST_HALF : value;
 }
 
-/// Halves that a row of so many elements takes.
+/// The f16 elements that a row of so many elements takes, padding included.
 DEVICE i32 halves_width(i32 width) { return (width + 127) & ~127; }
 
-/// Where octet `t` of a group stands among the row's octets.
+/// The index of octet `t` of a group among the row's octets.
 DEVICE i32 octet_place(i32 group, i32 t) { return (group >> 2) * CHUNK_OCTETS + CHUNK_GROUPS * t + (group & 3); }
 
-/// Where element `i` of a row stands among the row's halves.
+/// The index of element `i` of a row among the row's f16 elements.
 DEVICE i32 half_place(i32 i) { return 8 * octet_place(i >> 5, (i & 15) >> 2) + 4 * ((i >> 4) & 1) + (i & 3); }
 
 DEVICE void store_half(u16* row, i32 i, f32 value) { row[half_place(i)] = float_to_half(within_halves(value)); }

@@ -12,7 +12,7 @@ constexpr i32 STREAM_LANES = STREAM_LANES_WANTED > 16  ? 32
 constexpr i32 STEPS = (STREAM_LANES_WANTED + STREAM_LANES - 1) / STREAM_LANES;
 constexpr i32 OWN = STEPS * VECTOR;
 
-/// Where a lane's elements of a step stand in a head.
+/// The index in the head of a lane's elements of a step.
 DEVICE i32 place_of(i32 step, i32 lane_in_stream) { return (step * STREAM_LANES + lane_in_stream) * VECTOR; }
 
 #if CACHE == 2
@@ -23,7 +23,7 @@ struct Part {
   f32 scales[STEPS];
 };
 
-/// A query in whole numbers of 16 bits, as two of 8: products with quants are exact, and nothing is lost beside f32's roundings.
+/// A query in integers of 16 bits, as two of 8: products with quants are exact, and nothing is lost beside f32's roundings.
 struct Query {
   u32 high[STEPS][WORDS], low[STEPS][WORDS];
   f32 scales[STEPS];
@@ -67,7 +67,7 @@ DEVICE void set_query(Query& query, const f32* elements) {
   }
 }
 
-/// A lane's share of the product of a query and a key.
+/// A lane's part of the dot product of a query and a key.
 DEVICE f32 product(const Query& query, const Part& key) {
   f32 sum = 0;
   UNROLL for (i32 step = 0; step < STEPS; step++) {

@@ -15,7 +15,7 @@ KERNEL(heads_append, 256, const i32* count, const f32* joined, const f32* table,
   const f32* from = joined + i64(row) * width;
   i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[row], positions[row]);
   i32 half = rotary_dim / 2;
-  // Several values a thread, so that their loads are on their way together.
+  // Several values a thread, so that their loads are in flight together.
   UNROLL for (i32 k = 0; k < VALUES_PER_THREAD; k++) {
     i32 n = (block_y() * VALUES_PER_THREAD + k) * 256 + thread();
     if (n >= width) return;

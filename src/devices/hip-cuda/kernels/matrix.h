@@ -1,4 +1,4 @@
-// Products of 16 x 16 elements over 32 values of k by one wave: half floats in, f32 sums, on the matrix cores where the target
+// Products of 16 x 16 elements over 32 values of k by one wave: f16 values in, f32 sums, on the matrix cores where the target
 // has them.
 //
 //   A Fragment is 16 lines (rows of A, or columns of B) of 32 values of k. A lane holds MATRIX_LINES of the lines, and of each
@@ -97,7 +97,7 @@ DEVICE i32 matrix_column(i32) { return wave_lane() & 15; }
 
 #else
 
-// No matrix cores: each lane sums its own elements, of lines that it asks the other lanes for.
+// No matrix cores: each lane sums its own elements, of lines that it gets from other lanes by shuffles.
 #define MATRIX_LANES 32
 #define MATRIX_SUMS 8
 #define MATRIX_LINES 1

@@ -1,7 +1,7 @@
 // Matrix-vector products in 8-bit integers for up to ROWS rows of activations: y[r] = W x[r]. A block computes OUTPUTS outputs
 // of each PART (two where gate and up are one product), a warp LINES of them at a time; a lane takes the row's groups 32
 // apart, in ascending order, so that a result does not depend on how many rows are computed with it. While a warp multiplies,
-// its next groups are on their way.
+// its next groups are in flight.
 //
 //   INPUT   0 quantized rows   1 f32 rows, quantized here   2 f32 rows, RMS-normed and quantized here
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 activation(gate) * up, f32   3 the same, quantized
@@ -69,7 +69,7 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
       }
     }
   };
-  // Two batches are always on their way; they start before the activations are there, as far as registers go.
+  // Two batches are always in flight; they start before the activations are there, as far as registers go.
   Batch even, odd;
   load(even, 0);
 #if INPUT == 0

@@ -1,4 +1,4 @@
-// From the file's blocks to floats or half floats, every row's elements in order: a thread STEP elements. `source` may have any
+// From the file's blocks to f32 or f16, every row's elements in order: a thread STEP elements. `source` may have any
 // alignment.
 #include FILE_FORMAT
 

@@ -1,6 +1,6 @@
 // Where a sequence's position lies in a paged cache, and the cache's elements.
 //
-//   CACHE   0 f32   1 half floats   2 blocks of 32 signed bytes, behind all of which half floats stand as their scales
+//   CACHE   0 f32   1 f16   2 blocks of 32 signed bytes, after all of which f16 values stand as their scales
 #pragma once
 #include "prelude.h"
 
@@ -20,7 +20,7 @@ DEVICE const u16* scales_of(const CacheElement* cache, i32 cells, i32 width) {
 }
 
 /// Stores element `i` of a cell; a warp's lanes hold the 32 elements of a block, in order. The roundings are those of ggml's
-/// `quantize_row_q8_0_ref`; magnitudes are compared as whole numbers, in which NaN is the largest.
+/// `quantize_row_q8_0_ref`; magnitudes are compared as integers, in which NaN is the largest.
 DEVICE void store_cached(CacheElement* cache, i32 cells, i64 cell, i32 width, i32 i, f32 value) {
   constexpr u16 INFINITE = 0x7c00, NOT_A_NUMBER = 0x7e00;
   u32 top = bits_as<u32>(value) & 0x7fffffffu;

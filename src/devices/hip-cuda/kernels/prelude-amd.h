@@ -57,7 +57,7 @@ DEVICE i32 anew(i32 value) {
   asm volatile("" : "+v"(value));
   return value;
 }
-/// What stands behind is not begun before: fragments that are loaded early are registers that are taken early.
+/// A scheduling barrier: fragments that are loaded early take registers early.
 DEVICE void keep_order() { __builtin_amdgcn_sched_barrier(0); }
 #else
 DEVICE i32 anew(i32 value) { return value; }
@@ -68,7 +68,7 @@ DEVICE i32 wave_lane() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_
 DEVICE u32 shuffle_xor(u32 value, i32 mask) {
   return u32(__builtin_amdgcn_ds_bpermute((wave_lane() ^ mask) << 2, i32(value)));
 }
-/// The value of lane `source` of the own 32 lanes.
+/// The value of lane `source` of its own 32 lanes.
 DEVICE u32 shuffle_from(u32 value, u32 source) {
   return u32(__builtin_amdgcn_ds_bpermute(((wave_lane() & ~31) | i32(source)) << 2, i32(value)));
 }

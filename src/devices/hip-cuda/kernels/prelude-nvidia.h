@@ -97,7 +97,7 @@ DEVICE f32 fused_multiply_add(f32 a, f32 b, f32 c) {
   asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
   return result;
 }
-/// 2^x and 1/sqrt(x) of the hardware, right to 2^-22.
+/// 2^x and 1/sqrt(x) of the hardware, accurate to 2^-22.
 DEVICE f32 hardware_exp2(f32 x) {
   f32 result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));

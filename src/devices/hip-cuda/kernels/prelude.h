@@ -27,7 +27,7 @@ typedef double f64;
 #define UNROLL
 #else
 #define DEVICE static __attribute__((device)) inline __attribute__((always_inline))
-/// A function that is called: large, and not where speed is made. Inlined everywhere, such functions take seconds to compile.
+/// A function that is not inlined: large, and off the hot path. Inlined everywhere, such functions take seconds to compile.
 #define ROUTINE static __attribute__((device)) __attribute__((noinline))
 #define DEVICE_MEMBER __attribute__((device)) inline __attribute__((always_inline))
 #define CONSTANT static __attribute__((device)) const
@@ -80,7 +80,7 @@ DEVICE u64 shuffle_xor(u64 value, i32 mask) {
 }
 DEVICE f64 shuffle_xor(f64 value, i32 mask) { return bits_as<f64>(shuffle_xor(bits_as<u64>(value), mask)); }
 
-/// Loads that pass the caches by: weights, which a step reads once.
+/// Streaming loads, which bypass the caches: weights, which a step reads once.
 DEVICE u32 load_once(const u32* from) { return stream_u32(from); }
 DEVICE u16 load_once(const u16* from) { return stream_u16(from); }
 DEVICE u32x2 load_once(const u32x2* from) { return stream_u32x2(from); }

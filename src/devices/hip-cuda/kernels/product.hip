@@ -1,5 +1,5 @@
 // Matrix products for many rows: a wave takes chunks of k in turn, decodes its weights in registers and multiplies them with
-// half-float activations on the matrix cores; the waves' sums meet in shared memory. A block computes TILE_OUTPUTS outputs of
+// f16 activations on the matrix cores; the waves' sums meet in shared memory. A block computes TILE_OUTPUTS outputs of
 // TILE_ROWS rows with WAVES waves. In a chunk, each part of the wave's lanes has a group of its own.
 //
 //   OUTPUT  0 f32 (+ bias)   1 f32 + residual   2 activation(gate) * up as halves; gate and up are one product whose tiles of
@@ -13,7 +13,7 @@
 constexpr i32 OUTPUT_TILES = TILE_OUTPUTS / 16, ROW_TILES = TILE_ROWS / 16;
 /// Activations that a lane holds of one fragment's k, in 16 bytes.
 constexpr i32 LANE_OCTETS = ROW_TILES * MATRIX_LINES * FRAGMENT_OCTETS;
-/// Sums of a row stand this far apart, so that lanes do not meet in a bank.
+/// Sums of a row stand this far apart, to avoid bank conflicts.
 constexpr i32 SUM_STRIDE = TILE_OUTPUTS + 4;
 
 // Where copies run beside the computation, a wave's next activations are on their way to memory of its own; each lane reads
@@ -63,7 +63,7 @@ struct Rows {
 };
 
 #if STAGES
-/// Sends for the activations of unit `unit`: units are the fragments of the wave's chunks, one after the other.
+/// Starts to load the activations of unit `unit`: units are the fragments of the wave's chunks, one after another.
 DEVICE void send_for(SharedAddress ring, const Rows& rows, i32 wave, i32 unit) {
   i32 chunk = wave + unit / MATRIX_PARTS * WAVES, f = unit % MATRIX_PARTS;
   SharedAddress to = ring + 16 * (unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane());
@@ -122,7 +122,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
   rows.chunks = chunks;
   UNROLL for (i32 r = 0; r < ROW_TILES; r++) {
     UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
-      // Lines without a row read some other row, each another: their sums are nobody's.
+      // Lines without a row read some other row, each another: their sums are unused.
       i32 line = first_row + 16 * r + matrix_line(l);
       i64 row = line < used ? line : line % used;
       rows.starts[r][l] = x + row * (halves_width(32 * groups) / 8);

@@ -1,4 +1,4 @@
-// What RWKV does besides its recurrence.
+// RWKV's operators beside its recurrence.
 #include "reduce.h"
 
 /// Row after row: `out[r] = last[slots[r]]`, zero at position 0, then `last[slots[r]] = x[r]`. A thread takes a column of all
@@ -16,7 +16,7 @@ KERNEL(token_shift, 256, const i32* count, const i32* slots, const i32* position
   }
 }
 
-/// `out = a + (b - a) * t`; `weight_row` of `t` for all rows, or the rows' own where it is below zero.
+/// `out = a + (b - a) * t`; `weight_row` of `t` for all rows, or the rows' own where it is negative.
 KERNEL(lerp_rows, 256, const i32* count, const f32* a, const f32* b, const f32* t, f32* out, i32 width, i32 weight_row) {
   await_inputs();
   i64 i = i64(block_x()) * 256 + thread();

@@ -1,11 +1,11 @@
-// Which experts a row goes to: a block of one warp takes a row. A lane holds the experts 32 apart.
+// Routes rows to their top-k experts: a block of one warp takes a row. A lane holds the experts 32 apart.
 //
-//   SIGMOID  gates are sigmoids, not a softmax     NORMALIZED  routing_weights are divided by their sum
+//   SIGMOID  gates are sigmoids, not a softmax     NORMALIZED  routing weights are divided by their sum
 #include "activation.h"
 #include "reduce.h"
 
 constexpr f32 LEAST = -1e38f;
-/// ggml's clamp of the sum that routing_weights are divided by.
+/// ggml's clamp of the sum that routing weights are divided by.
 constexpr f32 MIN_WEIGHT_SUM = 6.103515625e-5f;
 
 /// Larger for larger scores, of equal ones for the lower place.

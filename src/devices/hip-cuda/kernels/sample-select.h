@@ -1,4 +1,4 @@
-// Choosing among a row's tokens by a block of SAMPLE_THREADS. A token's rank is a 64-bit number: its logit in the order of
+// Selecting among a row's tokens by a block of SAMPLE_THREADS. A token's rank is a 64-bit number: its logit in the order of
 // numbers, then its id downwards, so that equal logits rank by lower id and "the best ones" are all tokens from a rank on.
 #pragma once
 #include "functions.h"
@@ -85,7 +85,7 @@ ROUTINE u64 block_largest(u64 value, Workspace& shared) {
   return largest;
 }
 
-/// Within a warp, the sum over the lanes up to the own one.
+/// Within a warp, the sum over the lanes up to this one.
 DEVICE u64 sum_up_to(u64 value) {
   UNROLL for (i32 step = 1; step < 32; step <<= 1) {
     u32 from = (lane() - step) & 31, low = shuffle_from(u32(value), from), high = shuffle_from(u32(value >> 32), from);

@@ -1,4 +1,4 @@
-// Chooses a token for each output row: the stages of the contract's `sampleRow`, a block a row.
+// Samples a token for each output row: the stages of the contract's `sampleRow`, a block a row.
 #include "sample-select.h"
 #include "sampling-names.h"
 
@@ -63,7 +63,7 @@ DEVICE f64 draw_uniform(u32 seed_low, u32 seed_high, u32 position) {
   return f64(x >> 8) * (1.0 / 16777216);
 }
 
-/// Which tokens are still in the race: those from a rank on and, after the typical stage, from a typicality on.
+/// The candidates that are left: those from a rank on and, after the typical stage, from a typicality on.
 struct Race {
   u64 least_rank, least_typicality, least_typical_id;
   f64 entropy, log_total;
@@ -76,7 +76,7 @@ struct Race {
     f64 distance = surprise - entropy;
     return ordered(distance < 0 ? distance : -distance);
   }
-  /// The token's rank, 0 when it has dropped out.
+  /// The token's rank, 0 when it is no candidate any more.
   DEVICE_MEMBER u64 rank(f32 logit, i32 id) const {
     u64 own = rank_of(logit, id);
     if (own == 0 || own < least_rank) return 0;
@@ -104,7 +104,7 @@ ROUTINE u64 total_weight(const Tokens& tokens, const Race& race, f32 largest, f6
   return block_total(total, shared);
 }
 
-/// The share `p` of a sum of weights that a stage keeps, at least a little.
+/// The fraction `p` of a sum of weights that a stage keeps, at least a little.
 DEVICE u64 goal_of(f64 p, u64 total) {
   f64 goal = p * f64(total);
   u64 whole = u64(goal);
@@ -171,7 +171,7 @@ ROUTINE void keep_min_p(const Tokens& tokens, Race& race, f64 p, Workspace& shar
   race.least_rank = max_of(race.least_rank, u64(word) << 32);
 }
 
-/// The first token by id at which the cumulated weights pass the drawn share of their sum. Each warp has a stretch of tokens.
+/// The first token by id at which the cumulative weights pass the drawn fraction of their sum. Each warp has a stretch of tokens.
 ROUTINE i32 pick(const Tokens& tokens, const Race& race, f64 per_temperature, f64 uniform, Workspace& shared) {
   f32 largest = logit_of(best_rank(tokens, race, shared));
   i32 warp = thread() >> 5, stretch = ((tokens.count + SAMPLE_WARPS - 1) / SAMPLE_WARPS + 31) / 32 * 32;
@@ -222,7 +222,7 @@ DEVICE i32 draw(Tokens tokens, const Parameters& of, i32 position, Workspace& sh
   return pick(tokens, race, 1.0 / f64(of.real(WORD_TEMPERATURE)), uniform, shared);
 }
 
-/// The log-probabilities of the chosen token and of the most likely ones under the raw logits.
+/// The log-probabilities of the sampled token and of the most likely ones under the raw logits.
 ROUTINE void write_report(const Tokens& tokens, i32 token, i32 wanted, f32* report, Workspace& shared) {
   Race everyone = {1, 0, 0, 0, 0, 0, false};
   u64 best = best_rank(tokens, everyone, shared);

@@ -1,4 +1,4 @@
-// The results of a row's choices, each times its expert's factor.
+// A row's expert outputs, each times its expert's scale.
 #include "prelude.h"
 
 KERNEL(scale_experts, 256, const i32* count, const f32* x, const i32* experts, const f32* scales, f32* out, i32 width,

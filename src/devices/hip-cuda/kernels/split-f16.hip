@@ -1,11 +1,11 @@
-// Rows of f32 as two matrices of halves each, so that products with halves on the matrix cores are as exact as in f32: a row is
-// scaled by a power of two to at most 1, `high` is what halves hold of it, `low` the rest, LOW_SCALE times larger. A block a row.
+// Rows of f32 as two f16 matrices each, so that f16 products on the matrix cores are as exact as in f32: a row is
+// scaled by a power of two to at most 1, `high` is its f16 rounding, `low` the remainder, LOW_SCALE times larger. A block a row.
 #include "reduce.h"
 
 #define THREADS 256
 constexpr f32 LOW_SCALE = 2048.0f;
 
-/// The power of two above a number; 1 for zero and for what is no number.
+/// The power of two above a number; 1 for zero and NaN.
 DEVICE f32 power_above(f32 value) {
   u32 exponent = bits_as<u32>(value) >> 23;
   return exponent == 0 || exponent >= 253 ? 1.0f : bits_as<f32>((exponent + 1) << 23);
@@ -34,7 +34,7 @@ KERNEL(split_f16, THREADS, const i32* count, const f32* x, u16* high, u16* low, 
   }
 }
 
-/// Brings both products of a row together.
+/// Adds the two products of a row.
 KERNEL(join_products, THREADS, const i32* count, const f32* high, const f32* low, const f32* scales, const f32* bias, f32* y,
        i32 width) {
   release_successor();

@@ -7,7 +7,7 @@ interface Piece {
   readonly text: string;
   readonly name?: string | undefined;
   readonly macro?: string | undefined;
-  /** The number of the line behind it. */
+  /** The number of the line after it. */
   readonly next: number;
 }
 

@@ -48,7 +48,7 @@ export interface BlasShape {
   readonly workspaceBytes: number;
 }
 
-/** y = factor * x wᵀ, with x and w as half floats. */
+/** y = factor * x wᵀ, with x and w as f16. */
 export interface ProductLaunch {
   readonly kind: 'product';
   readonly shape: BlasShape;

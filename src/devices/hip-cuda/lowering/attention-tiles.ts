@@ -24,7 +24,7 @@ function tileBytes({ keySize, valueSize }: AttentionOp, keys: number): number {
   return 16 * tiles + 4 * rows * (keys + 4);
 }
 
-/** The size of `Shared`: what rows and cells are stands behind the tiles. */
+/** The size of `Shared`: rows and cells follow the tiles. */
 function sharedBytes(op: AttentionOp, keys: number): number {
   const rows = WAVES * WAVE_ROWS;
   return tileBytes(op, keys) + 4 * rows + 16 * keys + 8 * rows;

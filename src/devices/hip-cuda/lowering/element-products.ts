@@ -58,7 +58,7 @@ function blocksOf({ weight }: MatmulOp, team: number): number {
   return Math.ceil(weight.rows / ((WARPS / team) * LINES));
 }
 
-/** Warps that share an output: all of a block where there would be too few blocks for the processors. */
+/** Warps that share an output: all of a block where there would be too few blocks for the multiprocessors. */
 function teamFor(products: readonly ChainedProduct[], to: Lowering): number {
   const blocks = products.reduce((sum, { op }) => sum + blocksOf(op, 1), 0);
   return blocks < to.target.multiprocessors ? WARPS : 1;

@@ -15,7 +15,7 @@ import { packedFile } from './packed-formats.ts';
 import { GROUP_LAYOUT } from './weight-layout.ts';
 
 const THREADS = 256;
-/** Outputs of a block: a group's, so that it can be quantized; fewer where blocks would be too few for the processors. */
+/** Outputs of a block: a group's, so that it can be quantized; fewer where blocks would be too few for the multiprocessors. */
 const OUTPUTS_PER_BLOCK = 32;
 const FEWER_OUTPUTS = [16, 8] as const;
 /** Up to so many groups a row, a warp takes two lines at a time: one would not keep memory busy. */
@@ -29,7 +29,7 @@ const OUTPUT_CODES = { floats: 0, residual: 1, gated: 2, gatedQuantized: 3 } as 
 /** How blocks divide choices among them. */
 const CHOICE_CODES = { each: 0, byExpert: 1, added: 2 } as const;
 
-/** A product with chosen experts' weights; `weights` are two where gate and up are one product. */
+/** A product with routed experts' weights; `weights` are two where gate and up are one product. */
 interface ExpertMatvec {
   readonly op: MatmulExpertsOp;
   readonly x: ProductInput;

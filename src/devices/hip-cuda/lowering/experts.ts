@@ -53,7 +53,7 @@ export function lowerRouteExperts(op: RouteExpertsOp, to: Lowering): void {
   });
 }
 
-/** A product with chosen experts' weights. */
+/** A product with routed experts' weights. */
 export function emitExpertProduct(of: ExpertProductIntent, to: Lowering): void {
   const { op } = of;
   if (!isPacked(op.weight.format)) emitDenseExperts(op, to);
@@ -72,7 +72,7 @@ export function emitExpertProduct(of: ExpertProductIntent, to: Lowering): void {
   }
 }
 
-/** Gate and up of the chosen experts, with the activation. */
+/** Gate and up of the routed experts, with the activation. */
 export function emitGatedExperts(of: GatedExpertsIntent, to: Lowering): void {
   launchExpertMatvec(to, {
     op: of.gate,
@@ -87,7 +87,7 @@ export function emitGatedExperts(of: GatedExpertsIntent, to: Lowering): void {
   });
 }
 
-/** The way back of chosen experts, whose choices are added up. */
+/** The down projection of routed experts, summed over a row's choices. */
 export function emitAddedExperts({ op, x, addend, y }: AddedExpertsIntent, to: Lowering): void {
   launchExpertMatvec(to, {
     op,

@@ -7,7 +7,7 @@ import { CHUNKED_HEAD, MIXED_HEAD } from './wkv7.ts';
 /** What runs on the driver's BLAS library, which is not everywhere. */
 const OF_THE_LIBRARY = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
 
-/** Groups of threads a processor that keep it busy, the context of few rows being cut. */
+/** Groups of threads a multiprocessor that keep it busy, the context of few rows being cut. */
 const GROUPS_PER_PROCESSOR = 2;
 /** Positions that a partition of the context has at least. */
 const SHORTEST_PARTITION = 32;

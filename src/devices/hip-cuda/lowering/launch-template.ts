@@ -31,12 +31,12 @@ export interface LaunchTemplate {
   readonly programmatic: boolean;
 }
 
-/** A whole-number argument. */
+/** An integer argument. */
 export function int(value: number): Arg {
   return { kind: 'i32', value };
 }
 
-/** A whole-number argument beyond 32 bits. */
+/** An integer argument beyond 32 bits. */
 export function long(value: number): Arg {
   return { kind: 'i64', value };
 }

@@ -12,7 +12,7 @@ import { bucketOf, canStage } from './staging.ts';
 import { FLOAT_LAYOUT, GROUP_LAYOUT } from './weight-layout.ts';
 
 const OUTPUTS_PER_BLOCK = 32;
-/** Where whole blocks are too few for the processors. */
+/** Where whole blocks are too few for the multiprocessors. */
 const OUTPUTS_PER_SMALL_BLOCK = 16;
 const THREADS = 256;
 

@@ -18,7 +18,7 @@ export function packedBytes(format: TensorFormat, groups: number): number {
   return planes.reduce((sum, bytes) => sum + alignUp(bytes * groups, 16), 0);
 }
 
-/** How much larger weights of a packed format are made as half floats. */
+/** How much larger weights of a packed format are made as f16. */
 export function weightScale(format: TensorFormat): number {
   const packed = packedGroups(format);
   invariant(packed, `${format.name} is a packed format`);

@@ -11,7 +11,7 @@ import { packedFile } from './packed-formats.ts';
 import { bucketOf } from './staging.ts';
 import { FILE_LAYOUT, fileFormat, GROUP_LAYOUT } from './weight-layout.ts';
 
-/** Waves of a block: many share a tile's k where there are few blocks; else several blocks keep a processor busy. */
+/** Waves of a block: many share a tile's k where there are few blocks; else several blocks keep a multiprocessor busy. */
 const MANY_WAVES = 8;
 const FEW_WAVES = 4;
 /** What a block computes: outputs, rows. */

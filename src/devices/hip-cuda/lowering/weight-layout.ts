@@ -100,7 +100,7 @@ export const FILE_LAYOUT: WeightLayout = {
   },
 };
 
-/** Vectors decoded to f32, one after the other. */
+/** Vectors decoded to f32, one after another. */
 export const FLOAT_LAYOUT: WeightLayout = {
   name: 'f32',
   module: ([first]) => (first && first.format !== F32 ? decodeModule(first.format) : undefined),

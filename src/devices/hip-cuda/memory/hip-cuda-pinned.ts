@@ -10,7 +10,7 @@ const MAX_BYTES = 2 ** 32 - 1;
 
 /** Host memory under an address that the driver knows. */
 export class HipCudaPinned implements PinnedBuffer {
-  /** False where pinning failed and copies take the driver's detour. */
+  /** False where pinning failed and copies take the driver's own staging. */
   readonly pinned: boolean;
   readonly #bytes: Uint8Array;
   readonly #address: Address;

@@ -43,7 +43,7 @@ export class CompletionPoller {
     else this.#scheduler.later(this.#nextTurn, PAUSE_MILLISECONDS);
   }
 
-  /** Asks all once, in their order; true when some are done. What listeners watch meanwhile stands behind. */
+  /** Asks all once, in their order; true when some are done. What listeners add meanwhile comes after them. */
   #dropDone(): boolean {
     const watched = this.#watched;
     const asked = watched.length;

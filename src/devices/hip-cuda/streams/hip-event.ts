@@ -29,7 +29,7 @@ export class HipEvent implements DeviceEvent, Disposable {
     this.#parts = parts;
   }
 
-  /** Records behind everything queued on the stream. */
+  /** Records after everything queued on the stream. */
   static record(parts: EventParts, stream: Address): HipEvent {
     const event = new HipEvent(parts);
     const handle = parts.events.take();
@@ -44,7 +44,7 @@ export class HipEvent implements DeviceEvent, Disposable {
     return event;
   }
 
-  /** An event behind work that failed. */
+  /** An event after work that failed. */
   static failed(parts: EventParts, error: unknown): HipEvent {
     const event = new HipEvent(parts);
     event.#error = error;

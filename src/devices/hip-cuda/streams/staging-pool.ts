@@ -4,7 +4,7 @@ import type { EventPool } from './event-pool.ts';
 import { allocatePinned, type HipCudaPinned, type PinnedParts } from '../memory/hip-cuda-pinned.ts';
 
 const MIN_BYTES = 64 << 10;
-/** How much may be on its way at once before an upload waits. */
+/** How much may be in flight at once before an upload waits. */
 const MAX_IN_FLIGHT_BYTES = 64 << 20;
 /** How much is kept for the next copy. */
 const MAX_IDLE_BYTES = 16 << 20;
@@ -15,8 +15,8 @@ interface Leaving {
 }
 
 /**
- * Pinned memory for copies from and to memory that is not: the driver's own detour would wait for the stream. Slots have
- * sizes of powers of two and are used again when the event behind their copy is reached.
+ * Pinned memory for copies from and to memory that is not: the driver's own staging would wait for the stream. Slots have
+ * sizes of powers of two and are used again when the event after their copy is reached.
  */
 export class StagingPool {
   readonly #parts: PinnedParts;

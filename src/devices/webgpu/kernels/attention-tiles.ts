@@ -1,6 +1,6 @@
 import type { Loop } from './library/loop.ts';
 
-/** How much of a tile a thread loads and weighs, and of how many matrices it is made. */
+/** How much of a tile a thread loads and computes weights of, and how many matrices it has. */
 export interface AttentionTileCounts {
   /** Matrices along a key, across a tile's keys, along a value, and down a tile's keys. */
   readonly keyParts: number;
@@ -32,7 +32,7 @@ const RUNS = /* wgsl */ `
 const LOG2_E = 1.44269504;
 const TEAMS = TILE_ROWS / MATRIX_ROWS;
 const THREADS = TEAMS * LANES;
-// Vectors from one line to the next: neighbouring lines do not meet in a bank.
+// Vectors from one line to the next: no bank conflicts between neighbouring lines.
 const KEY_LINE = KEY / 8u + 1u;
 const VALUE_LINE = VALUE / 8u + 1u;
 const SCORE_LINE = KEYS / 4u + 1u;
@@ -181,7 +181,7 @@ function runText(counts: AttentionTileCounts, loop: Loop): string {
     find_run(start, end, thread);
     let part = workgroupUniformLoad(&run);
     let seen = select(0u, own_count, own_row >= start && own_row < part.x);
-    // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are nobody's.
+    // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are unused.
     var sums: array<Sums, ${valueParts}>;
 
     for (var at = part.z; at <= part.w; at += KEYS) {

@@ -1,6 +1,6 @@
 /**
  * Attention of single rows over a paged cache. A workgroup of 128 threads computes up to `HEADS` query heads of one key head for
- * one row and one share of the row's context, 32 positions at a time with a running softmax (Milakov & Gimelshein 2018): four
+ * one row and one partition of its context, 32 positions at a time with an online softmax (Milakov & Gimelshein 2018): four
  * threads a position for its scores, 32 threads a head for the weights, then a thread some of the values' elements, `SLICES` of
  * the positions side by side. `emit` says where a result goes.
  */
@@ -34,7 +34,7 @@ fn score(start: u32, end: u32, slot: u32, kv_head: u32, thread: u32) {
   workgroupBarrier();
 }
 
-// Turns scores into weights beside the largest so far.
+// The softmax weights of scores, relative to the largest so far.
 fn weigh(start: u32, end: u32, thread: u32) {
   let head = thread / 32u;
   let place = thread % 32u;
@@ -109,7 +109,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
   }
   workgroupBarrier();
-  // Whole rounds of all threads, so that emit may exchange values.
+  // The loop's trip count is the same for all threads, so that emit may exchange values.
   for (var start = 0u; start < HEADS * VALUE; start += 128u) {
     let at = min(start + thread, HEADS * VALUE - 1u);
     let h = at / VALUE;
@@ -136,7 +136,7 @@ fn emit(row: u32, head: u32, share: u32, element: u32, sum: f32, weight: vec2<f3
 }
 `;
 
-/** A share's result: its sums, then the largest score and the total that they are beside. */
+/** A partition's result: its sums, then the largest score and the total. */
 export const EMIT_SHARE = /* wgsl */ `
 fn emit(row: u32, head: u32, share: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
   if (!used) { return; }
@@ -149,7 +149,7 @@ fn emit(row: u32, head: u32, share: u32, element: u32, sum: f32, weight: vec2<f3
 }
 `;
 
-/** Merges the shares of a row's heads: a workgroup of 128 threads a row and some heads. */
+/** Merges the partitions of a row's heads: a workgroup of 128 threads a row and some heads. */
 export const MERGE_SHARES = /* wgsl */ `
 @compute @workgroup_size(128)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {

@@ -8,7 +8,7 @@ export interface GroupProduct {
   readonly inputAt: number;
   readonly columns: number;
   readonly outputs: number;
-  /** The workgroup behind its last one. */
+  /** The workgroup after its last one. */
   readonly end: number;
   /** Statements that store what becomes of `value`, output `n` of `row`, the element `at` of the product's own. */
   readonly store: string;
@@ -48,8 +48,8 @@ struct Eight { low: vec4<f32>, high: vec4<f32> }
 export const MIXTURE = `fn mixture(a: f32, b: f32, t: f32) -> f32 { return a + (b - a) * t; }`;
 
 /**
- * Products of up to `ROWS` rows by weights that are numbers, several in one launch: a team of 32 threads computes an output, a lane
- * eight neighbouring columns at a time. Wants `team_sum`.
+ * Products of up to `ROWS` rows by unquantized weights, several in one launch: a team of 32 threads computes an output, a lane
+ * eight neighbouring columns at a time. Requires `team_sum`.
  */
 export function elementProductsTexts(products: readonly GroupProduct[], type: DenseType): readonly string[] {
   const runs = products.map((product, p) => runText(product, p, EIGHT[type](product.weight)));

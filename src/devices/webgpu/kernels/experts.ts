@@ -1,5 +1,5 @@
 /**
- * A workgroup routes a row: gates of all experts, then the best scores one after the other. Wants `gate_of(logit, largest)`,
+ * A workgroup routes a row: gates of all experts, then the best scores one after another. Requires `gate_of(logit, largest)`,
  * `gate_factor(sum)`, `bias_of(expert)` and `drop_groups(thread)`.
  */
 export const ROUTE_EXPERTS = /* wgsl */ `
@@ -94,7 +94,7 @@ fn drop_groups(thread: u32) {
 }
 `;
 
-/** The chosen experts' results by their experts' factors. */
+/** The routed experts' results by their experts' scales. */
 export const SCALE_EXPERTS = /* wgsl */ `
 fn value_of(at: u32) -> f32 {
   let expert = experts[at / EXPERT_WIDTH];

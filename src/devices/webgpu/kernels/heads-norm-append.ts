@@ -87,7 +87,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 /**
  * Queries, keys and values of a row, a head a team of 32 threads: heads of queries and keys are normalized by the root of their
- * mean square and rotated, keys and values appended to the cache. Wants `team_sum`, `rotated`, and what stores heads.
+ * mean square and rotated, keys and values appended to the cache. Requires `team_sum`, `rotated`, and what stores heads.
  */
 export function headsNormAppendTexts(rows: HeadRows, cache: 'words' | 'blocks'): readonly string[] {
   return [headElementText(rows), NORMED_VALUES, cache === 'blocks' ? MAIN_BLOCKS : MAIN];

@@ -9,7 +9,7 @@ fn output_row(r: u32) -> u32 { return r; }
 fn is_held(n: u32) -> bool { return true; }
 `;
 
-/** Some rows of the weights may lie in other chunks: those before `FIRST_LINE`, and those behind `CHUNK_LINES` more. */
+/** Some rows of the weights may lie in other chunks: those before `FIRST_LINE`, and those after `CHUNK_LINES` more. */
 const CHOICE = /* wgsl */ `
 var<private> choice: u32;
 fn rows_of_unit(unit: u32) -> u32 { return u32(unit < u32(counts[COUNT]) * TOP_K); }

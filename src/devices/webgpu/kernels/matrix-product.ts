@@ -23,7 +23,7 @@ export function matrixProductTexts(counts: MatrixTileCounts, loop: Loop): readon
 
 const TILE = /* wgsl */ `
 const OCTETS = DEPTH / 8u;
-// A vector more than there are octets: neighbouring lines do not meet in a bank.
+// A vector more than there are octets: no bank conflicts between neighbouring lines.
 const LINE = OCTETS + 1u;
 const PIECES = DEPTH / 16u;
 const TEAMS_ACROSS = TILE_OUTPUTS / TEAM_OUTPUTS;

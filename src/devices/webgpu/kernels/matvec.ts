@@ -2,7 +2,7 @@ import type { Loop } from './library/loop.ts';
 
 /**
  * Matrix-vector products for up to `ROWS` rows of activations. A workgroup computes `OUTPUTS` outputs of each of `PARTS`
- * (two where gate and up are one product), a team of 32 threads one after the other; a thread takes the row's groups 32 apart,
+ * (two where gate and up are one product), a team of 32 threads one after another; a thread takes the row's groups 32 apart,
  * in ascending order, so that a result does not depend on how many rows are computed with it. Texts of their own say which rows
  * and lines a workgroup has (`linesTexts`), where activations come from (`prepare`), how a row is multiplied (`row_product`), what of it is loaded before (`load_ahead`) and what
  * becomes of the sums (`finish`).
@@ -22,7 +22,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   if (rows == 0u) { return; }
   begin(group.y);
   let lane = thread % 32u;
-  // Weights are on their way while activations are prepared, and a row's while the one before is summed up.
+  // Weights are in flight while activations are prepared, and a row's while the one before is summed up.
   var ahead = load_ahead(weight_row(group.x, thread / 32u), lane);
   prepare(rows, thread);
   for (var item = 0u; item < ITEMS; item++) {
@@ -50,7 +50,7 @@ export interface RowRounds {
   readonly ahead: number;
 }
 
-/** Integer products of rows of quantized groups; wants `activations_of(row, group)` and `group_product`. */
+/** Integer products of rows of quantized groups; requires `activations_of(row, group)` and `group_product`. */
 export function packedProductText({ rounds, ahead }: RowRounds, loop: Loop): string {
   return /* wgsl */ `
 // What of a row a thread multiplies first.
@@ -107,7 +107,7 @@ fn activations_of(r: u32, g: u32) -> Quantized {
 }
 `;
 
-/** Activations that each workgroup quantizes for itself; wants `quantized_input`. */
+/** Activations that each workgroup quantizes for itself; requires `quantized_input`. */
 export const QUANTIZED_HERE = /* wgsl */ `
 var<workgroup> staged: array<vec4<u32>, 2u * ROWS * GROUPS>;
 var<workgroup> staged_scales: array<vec2<u32>, ROWS * GROUPS>;
@@ -132,7 +132,7 @@ fn activations_of(r: u32, g: u32) -> Quantized {
 }
 `;
 
-/** f32 products of decoded weights; wants `x4`. */
+/** f32 products of decoded weights; requires `x4`. */
 export const DENSE_PRODUCT = /* wgsl */ `
 fn prepare(rows: u32, thread: u32) {}
 fn load_ahead(row: u32, lane: u32) -> u32 { return 0u; }

@@ -36,7 +36,7 @@ fn prepare_rows(rows: u32, thread: u32) {
 fn value_at(row: u32, i: u32) -> f32 { return (x[row * WIDTH + i] - means[row]) * scales[row] * factors[i] + terms[i]; }
 `;
 
-/** Notes for some rows at a time which row of their sequence comes before, and whether one comes behind. */
+/** Records for some rows at a time which row of their sequence comes before, and whether one comes after it. */
 const LINKS = /* wgsl */ `
 const COLUMNS = 32u;
 const NOTED = THREADS;
@@ -62,7 +62,7 @@ fn note_links(first: u32, rows: u32, thread: u32) {
 
 /**
  * All mixtures of rows with those before them in their sequences, whose last rows are kept in `last`: a workgroup takes 32 columns of
- * all rows. Wants `all_sum` where rows are normalized.
+ * all rows. Requires `all_sum` where rows are normalized.
  */
 export function mixturesTexts(
   mixtures: readonly PlacedMixture[],
@@ -98,7 +98,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       ${stores.join('\n      ')}
     }
   }
-  // Nobody looks at what is kept any more.
+  // What is kept is not read any more.
   storageBarrier();
   for (var first = 0u; first < rows; first += NOTED) {
     note_links(first, rows, thread);

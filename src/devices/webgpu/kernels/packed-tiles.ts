@@ -1,7 +1,7 @@
 /**
  * Matrix products for many rows by packed dot products: a workgroup of 256 threads computes a tile of `TILE_ROWS` x 64 outputs, each
  * thread four outputs 16 apart of some rows, over slices of some groups of 32 columns, whose levels and quantized activations go
- * through workgroup memory. `store` and `row_of` are as those of `PRODUCT`; wants `activations_of(row, group)` and `tileRowsText`.
+ * through workgroup memory. `store` and `row_of` are as those of `PRODUCT`; requires `activations_of(row, group)` and `tileRowsText`.
  */
 export const PACKED_TILES = /* wgsl */ `
 const OWN_ROWS = TILE_ROWS / 16u;

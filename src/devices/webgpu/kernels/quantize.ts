@@ -46,7 +46,7 @@ fn scale_of(row: u32, thread: u32) -> f32 {
 fn factor_of(i: u32) -> vec4<f32> { return factors[i]; }
 `;
 
-/** A workgroup turns a row into halves, normalized by what the two functions say. */
+/** A workgroup converts a row to f16, normalized as the two functions say. */
 export const HALVE_ROWS = /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {

@@ -54,7 +54,7 @@ fn theta_of(extrapolated: f32, interpolated: f32, pair: u32) -> f32 {
 `;
 }
 
-/** `rotated(at, in_head)`: the value of element `at`, rotated with its partner; wants `x_of`. */
+/** `rotated(at, in_head)`: the value of element `at`, rotated with its partner; requires `x_of`. */
 export const ROTATE = /* wgsl */ `
 fn rotated_value(row: u32, at: u32, in_head: u32) -> f32 {
   if (in_head >= ROTARY_DIM) { return x[at]; }

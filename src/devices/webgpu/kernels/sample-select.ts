@@ -1,5 +1,5 @@
 /**
- * Choosing among a row's tokens by a workgroup. A token's rank is a pair of words: its logit in the order of numbers, then its
+ * Selecting among a row's tokens by a workgroup. A token's rank is a pair of words: its logit in the order of numbers, then its
  * id downwards, so that equal logits rank by lower id and "the best ones" are all tokens from a rank on; 0 is none. Weights
  * are whole multiples of 2^-41, in three digits of 14 bits, so that their sums do not depend on the order.
  */
@@ -67,7 +67,7 @@ fn most_of_all(value: vec2<u32>, thread: u32) -> vec2<u32> {
   return workgroupUniformLoad(&pairs[0]);
 }
 
-// The sums over the threads up to the own one.
+// The sums over the threads up to this one.
 fn sum_up_to(value: vec2<u32>, thread: u32) -> vec2<u32> {
   var sum = value;
   for (var step = 1u; step < THREADS; step <<= 1u) {

@@ -5,7 +5,7 @@ const NAMES = [
   ...Object.entries(NO_TOKEN_NAMES).map(([name, value]) => `const ${name} = ${value};`),
 ].join('\n');
 
-/** Chooses a token for each output row: the stages of the contract's `sampleRow`, a workgroup of 256 threads a row. */
+/** Samples a token for each output row: the stages of the contract's `sampleRow`, a workgroup of 256 threads a row. */
 export const SAMPLE = /* wgsl */ `
 ${NAMES}
 const STAGE_BOUND = 0u;
@@ -28,7 +28,7 @@ fn full_logit(i: u32) -> f32 { if (adjusted) { return copies[row_logits + i]; } 
 fn word(words: u32, at: u32) -> i32 { return parameters[words + at]; }
 fn number(words: u32, at: u32) -> f32 { return bitcast<f32>(parameters[words + at]); }
 
-// Which tokens are still in the race: those from a rank on and, after the typical stage, from a typicality on.
+// The candidates that are left: those from a rank on and, after the typical stage, from a typicality on.
 var<private> least_rank: vec2<u32>;
 var<private> typical: bool;
 var<private> least_typicality: vec2<u32>;
@@ -45,7 +45,7 @@ fn typicality(logit: f32, id: u32) -> vec2<u32> {
   return vec2<u32>(ordered(-abs(surprise - entropy)), ~id);
 }
 
-// The token's rank, 0 when it has dropped out.
+// The token's rank, 0 when it is no candidate any more.
 fn race_rank(i: u32) -> vec2<u32> {
   let logit = logit_at(i);
   let own = rank_of(logit, id_at(i));
@@ -54,7 +54,7 @@ fn race_rank(i: u32) -> vec2<u32> {
   return own;
 }
 
-// What a stage counts: the threads' own best tokens, or the tokens in the race.
+// What a stage counts: the threads' own best tokens, or the candidates.
 fn key_count(stage: u32) -> u32 { return select(token_count, THREADS, stage == STAGE_BOUND); }
 fn member_of(stage: u32, i: u32) -> vec2<u32> {
   if (stage == STAGE_BOUND) { return pairs_of_threads[i]; }
@@ -70,7 +70,7 @@ fn key_weight(stage: u32, i: u32) -> Weight {
   return whole_weight(weight_of(logit_at(i)));
 }
 
-// How likely a token is beside the largest.
+// A token's probability relative to the largest.
 fn weight_of(logit: f32) -> f32 {
   if (logit == stage_largest) { return 1.0; }
   return exponential((logit - stage_largest) * per_temperature);
@@ -89,7 +89,7 @@ fn weight_between(stage: u32, first: u32, end: u32, step: u32) -> vec2<u32> {
   return wide_weight(sum);
 }
 
-// The share of a sum of weights that a stage keeps, rounded up, at least a little.
+// The fraction of a sum of weights that a stage keeps, rounded up, at least a little.
 fn goal_of(share: f32, total: vec2<u32>) -> vec2<u32> {
   let factor = u32(share * 4294967296.0);
   let low = wide_product(total.y, factor);
@@ -100,7 +100,7 @@ fn goal_of(share: f32, total: vec2<u32>) -> vec2<u32> {
 
 fn log_of_total(total: vec2<u32>) -> f32 { return logarithm(wide_to_float(total) * 4.5474735e-13); }
 
-// The expected surprise of the tokens in the race.
+// The entropy of the candidates: their expected surprise.
 fn expected_surprise(total: vec2<u32>, thread: u32) -> f32 {
   var part = 0.0;
   for (var i = thread; i < token_count; i += THREADS) {
@@ -130,7 +130,7 @@ fn draw_uniform(words: u32, position: u32) -> u32 {
   return state.x >> 8u;
 }
 
-// The first token by id at which the cumulated weights pass the drawn share of their sum: each thread has a stretch of tokens,
+// The first token by id at which the cumulative weights pass the drawn fraction of their sum: each thread has a stretch of tokens,
 // the weights up to whose end are known.
 fn pick(uniform_bits: u32, upto: vec2<u32>, own: vec2<u32>, total: vec2<u32>, first: u32, end: u32) {
   let low = wide_product(total.y, uniform_bits);
@@ -161,7 +161,7 @@ fn is_wanted(words: u32, stage: u32) -> bool {
   }
 }
 
-// How much of the sum of weights a stage keeps; 0 where that does not narrow the race.
+// How much of the sum of weights a stage keeps; 0 where that drops no candidate.
 fn stage_goal(words: u32, stage: u32, total: vec2<u32>) -> vec2<u32> {
   let k = vec2<u32>(0u, u32(max(word(words, WORD_TOP_K), 0)));
   if (is_zero(total)) { return vec2<u32>(); }
@@ -225,7 +225,7 @@ fn adjust(words: u32, slot: u32, position: u32, thread: u32) -> bool {
 
 fn logarithm_of(logit: f32) -> f32 { return select(logit - stage_largest, 0.0, logit == stage_largest) - log_total; }
 
-// The log-probabilities of the chosen token and of the most likely ones under the raw logits.
+// The log-probabilities of the sampled token and of the most likely ones under the raw logits.
 fn write_report(token: i32, best: vec2<u32>, wanted: u32, at: u32, thread: u32) {
   if (thread == 0u) {
     report[at] = bitcast<u32>(token);
@@ -246,7 +246,7 @@ fn write_report(token: i32, best: vec2<u32>, wanted: u32, at: u32, thread: u32) 
   }
 }
 
-// Everyone is in the race again, with the raw logits.
+// All tokens are candidates again, with the raw logits.
 fn forget_stages() {
   adjusted = false;
   listed = false;

@@ -1,4 +1,4 @@
-/** The batch's rows, one after the other. */
+/** The batch's rows, one after another. */
 const BATCH_ROWS = /* wgsl */ `
 fn find_rows(place: u32, thread: u32) -> vec2<u32> { return vec2<u32>(place * TILE_ROWS, u32(counts[COUNT])); }
 fn activation_row(r: u32) -> u32 { return r; }
@@ -25,7 +25,7 @@ fn weight_line(line: u32) -> u32 { return (line / PART_ROWS * EXPERTS + own_tile
 `;
 
 /**
- * Which rows a tile of a product has: `find_rows(place, thread)` gives the first and the one behind the last, by the tile's place down
+ * Which rows a tile of a product has: `find_rows(place, thread)` gives the first and the one past the last, by the tile's place down
  * the grid, called by all threads at once; `activation_row` and `output_row` say where they come from and go to, `weight_line` which
  * row of the weights an output of theirs is.
  */
@@ -34,7 +34,7 @@ export function tileRowsText(of: 'batch' | 'experts'): string {
 }
 
 /**
- * Brings the choices of all rows together by expert: `order` lists them expert after expert, `tiles` has the first place, the one behind
+ * Groups the choices of all rows by expert (as vLLM's `moe_align_block_size`): `order` lists them expert after expert, `tiles` has the first place, the one after
  * the last, and the expert of every `TILE_ROWS` of them; the tiles that are not needed are empty. One workgroup does it.
  */
 export const GROUP_CHOICES = /* wgsl */ `

@@ -25,7 +25,7 @@ export function wkv7ChunkBytes(lanes: number): number {
  *   S          = (S + sum over s of removed[s] rate'[s]^T + v[s] key'[s]^T) * D[last]
  *
  * All dot products are one product of matrices, `left` by `right`; only `removed` is computed row after row. `mixed` keys are drawn
- * and scaled first, as those of `wkv7RowsTexts` are. Wants `column_sum` over 64 threads.
+ * and scaled first, as those of `wkv7RowsTexts` are. Requires `column_sum` over 64 threads.
  */
 export function wkv7ChunksTexts(of: { readonly mixed: boolean }, loop: Loop): readonly string[] {
   return [MEMORY, CHUNKS, loadText(of.mixed), PRODUCTS, solveText(loop), mainText(of.mixed)];
@@ -144,7 +144,7 @@ fn solve(column: u32) {
 }
 `;
 
-/** What is done with a chunk that is loaded, while the next one is on its way. */
+/** What is done with a chunk that is loaded, while the next one is in flight. */
 const STEP = /* wgsl */ `
     workgroupBarrier();
     var decayed = 1.0;

@@ -14,7 +14,7 @@ export function rowsText(name: string, rows: PlacedRows): string {
 /** What of RWKV-7's layer is computed with the recurrence: nothing, what makes its keys, or what becomes of its result as well. */
 export type WkvMixed = 'none' | 'keys' | 'all';
 
-/** How a head's matrix is shared out. */
+/** How a head's matrix is divided. */
 export interface WkvShape {
   readonly headSize: number;
   /** Threads of a row of the matrix. */
@@ -22,7 +22,7 @@ export interface WkvShape {
   readonly mixed: WkvMixed;
 }
 
-/** The vectors that surround the recurrence, one after the other: removal, draws, the token's own part, the norm's factors and terms. */
+/** The vectors that surround the recurrence, one after another: removal, draws, the token's own part, the norm's factors and terms. */
 const KEYS = /* wgsl */ `
 fn removal_key(key: f32, n: u32, thread: u32) -> f32 {
   let off = key * vectors[n];
@@ -38,7 +38,7 @@ fn head_total(value: f32, thread: u32) -> f32 { return head_sum(value, thread) /
 
 /**
  * RWKV-7's recurrence: a workgroup takes a head of a slot, `SPLIT` threads a row of the head's matrix, from the slot's first row to
- * its last. Wants `part_sum`, and `head_sum` where the keys are made of others.
+ * its last. Requires `part_sum`, and `head_sum` where the keys are made of others.
  */
 export function wkv7RowsTexts({ headSize, split, mixed }: WkvShape, loop: Loop): readonly string[] {
   const columns = headSize / split;
@@ -137,7 +137,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 /**
  * What becomes of the recurrence's result: normalized by heads, joined by the token's own part, and gated. A team of 32 threads takes
- * a head of a row. Wants `team_sum`.
+ * a head of a row. Requires `team_sum`.
  */
 export const WKV7_FINISH = /* wgsl */ `
 const HEADS = WIDTH / HEAD;

@@ -13,7 +13,7 @@ export interface DispatchTime {
 const STAMP_BYTES = 16;
 
 /**
- * Runs dispatches one after the other, each in a pass of its own between two of the GPU's timestamps. `before` encodes what
+ * Runs dispatches one after another, each in a pass of its own between two of the GPU's timestamps. `before` encodes what
  * comes first. The device has the feature `timestamp-query`.
  */
 export async function timeDispatches(

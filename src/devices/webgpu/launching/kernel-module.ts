@@ -11,7 +11,7 @@ export interface Parameter {
   readonly access: Access;
 }
 
-/** A compile-time constant: a whole number without sign unless said otherwise. */
+/** A compile-time constant: an integer without sign unless said otherwise. */
 export type Constant = number | boolean | { readonly f32: number };
 
 /** A kernel text with its definitions: what is compiled as one. Its entry point is `main`. */

@@ -17,7 +17,7 @@ import type { Lowering } from './lowering.ts';
 
 /** Subgroups of a workgroup. */
 const TEAMS = 4;
-/** Positions of a tile: with more, fewer workgroups have room on a processor at once. */
+/** Positions of a tile: with more, fewer workgroups have room on a multiprocessor at once. */
 const KEYS = 32;
 
 /** Vectors from one line of a tile to the next: `KEY_LINE` and the others of `attentionTilesTexts`. */
@@ -54,7 +54,7 @@ function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices): At
   };
 }
 
-/** True where a tile for the operator can be shared out evenly and has room on the target. */
+/** True where a tile for the operator can be divided evenly and has room on the target. */
 export function fitsTile(op: AttentionOp, { matrices, workgroupBytes }: GpuTarget): boolean {
   if (!matrices) return false;
   const whole = Object.values(tileCounts(op, matrices)).every(Number.isInteger);

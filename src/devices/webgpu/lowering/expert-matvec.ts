@@ -26,7 +26,7 @@ const TEAM = 32;
 /** Outputs of a workgroup where the choices of few rows are added up. */
 const OUTPUTS_OF_ADDED = 8;
 
-/** A product with chosen experts' weights; two of them where gate and up are one product. */
+/** A product with routed experts' weights; two of them where gate and up are one product. */
 interface ExpertMatvec {
   readonly name: string;
   readonly of: MatmulExpertsOp;
@@ -39,7 +39,7 @@ interface ExpertMatvec {
   readonly outputs: number;
 }
 
-/** A product with chosen experts' weights: of each choice by itself, or of the choices of each expert. */
+/** A product with routed experts' weights: of each choice by itself, or of the choices of each expert. */
 export function emitExpertProduct(intent: ExpertProductIntent, to: Lowering): void {
   if (intent.grouped) launchGroupedProduct(intent, to);
   else launchChoices(intent, to);
@@ -73,7 +73,7 @@ function launchGatedChoices(
   });
 }
 
-/** The way back of chosen experts, the choices' results added up. */
+/** The down projection of routed experts, summed over a row's choices. */
 export function emitAddedExperts({ op, x, addend, y }: AddedExpertsIntent, to: Lowering): void {
   launchExpertMatvec(to, {
     name: 'added_experts',

@@ -25,7 +25,7 @@ export function launchGroupedGated({ gate, up, op, x, y, form }: GatedExpertsInt
   launchProduct({ rows: gate.x, x, weights: [gate.weight, up.weight], epilogue, experts }, to);
 }
 
-/** The choices by expert, brought together by the first product that wants them. */
+/** The choices by expert, grouped by the first product that needs them. */
 function groupedChoices({ x, expertIds, weight, outputs }: MatmulExpertsOp, to: Lowering): GroupedChoices {
   const known = to.groupedChoices.get(expertIds);
   if (known) return known;

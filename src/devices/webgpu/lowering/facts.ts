@@ -14,7 +14,7 @@ const LACKS = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
 /** An intent without a kernel in WGSL. */
 export type Lacked = (typeof LACKS)[number];
 
-/** Workgroups that give large GPUs work; WebGPU does not tell how many processors there are. */
+/** Workgroups that give large GPUs work; WebGPU does not tell how many multiprocessors there are. */
 const WANTED_GROUPS = 256;
 /** Positions that a partition of the context has at least. */
 const SHORTEST_PARTITION = 64;

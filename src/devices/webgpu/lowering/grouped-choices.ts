@@ -1,6 +1,6 @@
 import type { Temporary } from '../../../device/index.ts';
 
-/** The choices of a batch's rows, brought together by expert. */
+/** The choices of a batch's rows, grouped by expert. */
 export interface GroupedChoices {
   readonly order: Temporary;
   readonly tiles: Temporary;

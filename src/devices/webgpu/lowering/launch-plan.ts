@@ -55,7 +55,7 @@ export interface LaunchScope {
   temporary(byteLength: number): Temporary;
   /** A weight of one chunk, as an argument. */
   vector(weight: Weight, layout: WeightLayout): Argument;
-  /** Weights one after the other in one chunk, as an argument. */
+  /** Weights one after another in one chunk, as an argument. */
   vectors(weights: readonly Weight[], layout: WeightLayout): Argument;
   launch(plan: LaunchPlan): void;
 }

@@ -42,7 +42,7 @@ const TILES: readonly Tile[] = [
 /** Rows of the largest matrices. */
 const MAX_MATRIX_ROWS = 16;
 
-/** Workgroup memory that a tile takes: a vector more than there are octets stands between lines; in the end it holds sums of all teams. */
+/** Workgroup memory that a tile takes: lines are one vector longer than their octets; in the end it holds sums of all teams. */
 function tileBytes({ rows, outputs, depth, teamRows, teamOutputs }: Tile): number {
   const teams = (rows * outputs) / (teamRows * teamOutputs);
   const sums = (teams * MAX_MATRIX_ROWS * teamOutputs) / 4;

@@ -18,7 +18,7 @@ const TEAM = 32;
 const MAX_AHEAD = 4;
 /** Outputs of a workgroup: a group's elements, so that a workgroup can quantize what it computes. */
 export const OUTPUTS_PER_GROUP = 32;
-/** Where few outputs would leave processors without work. */
+/** Where few outputs would leave multiprocessors without work. */
 const OUTPUTS_PER_SMALL_GROUP = 8;
 const FEW_OUTPUTS = 8192;
 

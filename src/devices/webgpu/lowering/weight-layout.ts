@@ -41,7 +41,7 @@ function decodeRows({ format, columns }: Weight, rows: Uint8Array, rowCount: num
   return decoded;
 }
 
-/** Vectors decoded to f32, one after the other. */
+/** Vectors decoded to f32, one after another. */
 export const FLOAT_LAYOUT: WeightLayout = {
   name: 'f32 vectors',
   of: (parts) => {
@@ -77,7 +77,7 @@ export function denseType({ format }: Weight): DenseType {
   return DENSE_TYPES[format.name] ?? 'f32';
 }
 
-/** Elements of a row of a dense matrix, zeros behind the last column. */
+/** Elements of a row of a dense matrix, zeros after the last column. */
 export function denseStride({ columns }: Weight): number {
   return alignUp(columns, 4);
 }

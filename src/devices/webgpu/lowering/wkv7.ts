@@ -135,7 +135,7 @@ function epsilons({ lengthEpsilon, normEpsilon }: WkvSurroundings) {
   return { LENGTH_EPSILON: { f32: lengthEpsilon }, NORM_EPSILON: { f32: normEpsilon } };
 }
 
-/** The surroundings' vectors, one after the other. */
+/** The surroundings' vectors, one after another. */
 function vectorsOf(of: WkvSurroundings, to: Lowering): Argument {
   const { removalFactors, draws, ownFactors, normFactors, normTerms } = of;
   return to.vectors([removalFactors, draws, ownFactors, normFactors, normTerms], FLOAT_LAYOUT);

@@ -19,7 +19,7 @@ export function jobOffset(index: number): number {
 
 /**
  * A staging buffer that the host writes while it is mapped and the device copies from while it is not. `bytes` is another
- * view after each hand-over, to be asked for anew.
+ * view after each hand-over, to be asked for again.
  */
 export class MappedPinned implements PinnedBuffer {
   readonly #gpu: GPUBuffer;
@@ -57,7 +57,7 @@ export class MappedPinned implements PinnedBuffer {
   }
 
   /**
-   * Hands the contents, behind the words of the kernels that read them, to `copy`, which submits copies out of the buffer
+   * Hands the contents, after the words of the kernels that read them, to `copy`, which submits copies out of the buffer
    * given to it. Resolves when the device is done with what `copy` submitted and the memory is the host's again; rejects when
    * the device is lost.
    */

@@ -22,7 +22,7 @@ export const PACK_SOURCES = 2;
 
 /**
  * Bytes of a buffer that packing kernels read what was handed over in mapped memory of this size from. Told by the memory, not
- * by what is in it: a buffer that grew with what comes would take its place anew each time, in an order that nobody can plan.
+ * by what is in it: a buffer that grew with what comes would take its place again each time, in an order that nobody can plan.
  */
 export function packSourceBytes(mappedBytes: number): number {
   return alignUp(HEADER_BYTES + mappedBytes, UNIT_BYTES);

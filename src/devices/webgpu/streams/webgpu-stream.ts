@@ -79,7 +79,7 @@ export class WebGpuStream implements Stream {
     const [from, to] = [gpuBufferOf(source), gpuBufferOf(target)];
     const { device } = this.#parts;
     const encoder = device.createCommandEncoder();
-    // A copy within one buffer takes a detour.
+    // A copy within one buffer goes through another buffer.
     const between =
       from === to ? device.createBuffer({ size: Math.max(4, whole), usage: COPIES }) : undefined;
     if (between) {

@@ -19,7 +19,7 @@ const LLAMA_OBJECTS = objectCalls({
 const TAGGED = namedCalls({ open: '<function=', between: ['>'], close: '</function>' });
 const [FUNCTION_TAG = ''] = TAGGED.starts;
 
-/** functionary v3.1: tags of functions, and programs behind `<|python_tag|>`. */
+/** functionary v3.1: tags of functions, and programs after `<|python_tag|>`. */
 export const FUNCTIONARY_31_CALLS: CallSyntax = {
   starts: [FUNCTION_TAG, PYTHON_TAG],
   read: (context, start) => (start === PYTHON_TAG ? readPython(context) : TAGGED.read(context, start)),
@@ -28,7 +28,7 @@ export const FUNCTIONARY_31_CALLS: CallSyntax = {
 };
 
 /**
- * Llama 3.x: a bare JSON object, or behind `<|python_tag|>` such an object, `NAME.call(KEY=VALUE)`, or a program for the tool
+ * Llama 3.x: a bare JSON object, or after `<|python_tag|>` such an object, `NAME.call(KEY=VALUE)`, or a program for the tool
  * that runs Python; or a tag of a function, which its prompts may ask for.
  */
 export const LLAMA_CALLS: CallSyntax = {

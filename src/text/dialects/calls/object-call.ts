@@ -22,7 +22,7 @@ export function* readObjectCall(context: CallContext): Reading<boolean> {
   return (yield* readMembers(scanner, (key) => call.read(key))) ? call.close() : call.broken();
 }
 
-/** Reads the members of an object behind its bracket, and the closing one; false where one is none. */
+/** Reads the members of an object after its bracket, and the closing one; false where one is none. */
 function* readMembers(scanner: Scanner, read: (key: string) => Reading<boolean>): Reading<boolean> {
   for (;;) {
     yield* scanner.spaces();

@@ -10,7 +10,7 @@ import { writeParameterCalls } from '../written-calls.ts';
 const CDATA = '<![CDATA[';
 const LONGEST_NAME = 256;
 
-/** Reads calls whose parameters stand between markers. */
+/** Reads calls whose parameters are between markers. */
 export function parameterCalls(form: ParameterCalls): CallSyntax {
   const { section, call } = form;
   return {

@@ -97,7 +97,7 @@ function languageOf(rule: Rule): Regex {
   return rule.kind === 'regex' ? rule.regex : ANY_TEXT;
 }
 
-/** The reasoning: what is left of it where the prompt has opened it, and line breaks behind it. */
+/** The reasoning: what is left of it where the prompt has opened it, and line breaks after it. */
 function reasoningRule(
   { reasoning, thinks, calls }: Dialect,
   { tools, opening, mayThink }: AnswerRules,

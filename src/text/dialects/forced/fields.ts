@@ -68,7 +68,7 @@ export function jsonRule({ schema: root }: Parameters, schema: unknown, types?: 
 }
 
 /**
- * Fields one after the other, those that are not required or not; `between` stands between two of them.
+ * Fields one after another, those that are not required or not; `between` comes between two of them.
  */
 export function fieldsRule(fields: readonly { rule: Rule; isRequired: boolean }[], between: Rule): Rule {
   const rules = new Map<string, Rule>();

@@ -44,7 +44,7 @@ export function museRule(
   return sequence(thoughts, end);
 }
 
-/** functionary v3.2: behind `>>>`, the prompt's last, `all` with a text or a tool's name with its arguments. */
+/** functionary v3.2: after `>>>`, the prompt's last, `all` with a text or a tool's name with its arguments. */
 export function functionaryRule({ tools, isRequired, isParallel }: AnswerRules, form: TextRule): Rule {
   const marks = ['all', ...tools.keys()].map((name) => `>>>${name}\n`);
   const calls = [...tools].map(([name, parameters]) =>

@@ -56,7 +56,7 @@ function fieldRule({ parameter }: ParameterCalls, parameters: Parameters, field:
   return sequence(marker(open), text(field.name), choice(...values), marker(close));
 }
 
-/** The value behind an end of its key; undefined where there is none of the kind that the end says. */
+/** The value after an end of its key; undefined where there is none of the kind that the end says. */
 function valueRule(
   parameters: Parameters,
   field: Field,

@@ -80,7 +80,7 @@ export function without(markers: readonly string[]): Regex {
   return { kind: 'not', part: { kind: 'sequence', parts: [ANY_TEXT, one, ANY_TEXT] } };
 }
 
-/** A whole number from 0. */
+/** An integer from 0. */
 export function number(): Rule {
   const digit: Regex = { kind: 'set', ranges: [[0x30, 0x39]] };
   return regex({ kind: 'repeat', part: digit, min: 1, max: 3 });

@@ -1,5 +1,5 @@
 // Quants that are entries of a codebook: the words of GRID, four levels each. A group's planes hold the low eight bits of its
-// runs' entries, the bits above them, and a sign bit an element, or behind the upper bits one a run that says whether its levels
+// runs' entries, the bits above them, and a sign bit an element, or after the upper bits one a run that says whether its levels
 // are one more (clear) or one less (set).
 #pragma once
 #include "packed/planes.h"

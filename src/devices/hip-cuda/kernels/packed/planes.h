@@ -1,4 +1,4 @@
-// A packed matrix is a few arrays, one after the other, each from a multiple of 16 bytes on: the bits of the quants in planes
+// A packed matrix is a few arrays, one after another, each from a multiple of 16 bytes on: the bits of the quants in planes
 // that lanes load side by side, then the scales. A group is 32 neighbouring elements of a row, numbered row after row.
 //
 // Within a group, quad q is elements 4q ... 4q + 3, one to a byte of a word, and octet t is quads t and t + 4. All planes

@@ -1,7 +1,7 @@
 import type { ScoreParameters } from '../../../../ops/index.ts';
 
 /**
- * What every kernel for attention does to scores, and what it divides the values' sums by. Wants `FUNCTIONS`, and the constants and
+ * What every kernel for attention does to scores, and what it divides the values' sums by. Requires `FUNCTIONS`, and the constants and
  * bindings that are made of `SCORE_PARAMETERS` in `src/ops/attention.ts`.
  */
 export function scoreText({ sinks }: ScoreParameters): string {

@@ -1,6 +1,6 @@
 import type { Activation } from '../../../../ops/index.ts';
 
-/** Elementary functions, right to a few units in the last place: WGSL's own may be off by many. */
+/** Elementary functions, accurate to a few ULP: WGSL's own may be off by many. */
 export const FUNCTIONS = /* wgsl */ `
 // Not constants, of which WGSL allows no infinite ones.
 var<private> infinity_bits: u32 = 0x7f800000u;
@@ -74,7 +74,7 @@ fn hyperbolic_tangent(x: f32) -> f32 {
 
 fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exponential(-x)); }
 
-// The error function, right to 5e-8: by its series near zero, beyond by a polynomial for -ln(1 - erf x) that was fitted on
+// The error function, accurate to 5e-8: by its series near zero, beyond by a polynomial for -ln(1 - erf x) that was fitted on
 // [0.92, 4], behind which there is 1.
 fn error_function(x: f32) -> f32 {
   let t = min(abs(x), 4.0);
@@ -115,7 +115,7 @@ const ACTIVATIONS: Readonly<Record<Activation, string>> = {
   softplus: 'max(0.0, x) + logarithm_of_one_plus(exponential(-abs(x)))',
 };
 
-/** `activation(x)`, or what it is to be called, for a function; wants `FUNCTIONS`. */
+/** `activation(x)`, or what it is to be called, for a function; requires `FUNCTIONS`. */
 export function activationText(fn: Activation, name = 'activation'): string {
   return `fn ${name}(x: f32) -> f32 { return ${ACTIVATIONS[fn]}; }`;
 }

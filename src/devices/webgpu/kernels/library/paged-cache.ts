@@ -5,7 +5,7 @@ import { QUANTIZE_BLOCKS, QUANTS_OF, storeBlocksText } from './state-blocks.ts';
 /** How a cache's elements are stored. */
 export type CellType = 'f32' | 'f16' | 'q8_0';
 
-/** Where a slot's position lies in the cache; wants `blocks`, `BLOCKS_PER_SLOT` and `BLOCK_SIZE`. */
+/** Where a slot's position lies in the cache; requires `blocks`, `BLOCKS_PER_SLOT` and `BLOCK_SIZE`. */
 export const PAGED_CACHE = /* wgsl */ `
 fn cell_of(slot: u32, position: u32) -> u32 {
   return u32(blocks[slot * BLOCKS_PER_SLOT + position / BLOCK_SIZE]) * BLOCK_SIZE + position % BLOCK_SIZE;

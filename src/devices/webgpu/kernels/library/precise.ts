@@ -1,6 +1,6 @@
 /**
  * f32 arithmetic whose roundings are prescribed. Compilers may contract products and sums, which WGSL allows, and divide
- * roughly; `opaque_value` keeps a rounded value from being looked through. Wants `opaque_zero` set to a zero that the
+ * roughly; `opaque_value` keeps a rounded value from being looked through. Requires `opaque_zero` set to a zero that the
  * compiler does not know.
  */
 export const PRECISE = /* wgsl */ `
@@ -31,7 +31,7 @@ fn exact_quotient(a: f32, b: f32) -> f32 {
   return quotient + remainder / b;
 }
 
-// Cosine and sine of an angle as large as positions make it: the quarter turns are taken off with twice the digits.
+// Cosine and sine of large angles (far positions): quarter turns are taken off with twice the digits.
 fn cosine_and_sine(angle: f32) -> vec2<f32> {
   let turns = round(angle * 0.63661977);
   let taken = exact_product(turns, 1.57079637);

@@ -1,6 +1,6 @@
 /**
- * Activations as halves, four in two words: the first and third, the second and fourth, as quantized weights come out of their
- * bytes. Numbers beyond what halves hold are cut to the largest.
+ * Activations as f16, four in two words: the first and third, the second and fourth, as quantized weights come out of their
+ * bytes. Numbers beyond f16's range are clamped to the largest.
  */
 export const QUAD_HALVES = /* wgsl */ `
 fn within_halves(value: f32) -> f32 { return clamp(value, -65504.0, 65504.0); }

@@ -1,6 +1,6 @@
 import type { Wgsl } from './wgsl.ts';
 
-/** Cells that threads add up one after the other; more of them are halved by barriers first. */
+/** Cells that threads add up serially; more of them are first halved between barriers. */
 const SERIAL_CELLS = 16;
 
 /**

@@ -7,8 +7,8 @@ fn quants_of(word: u32) -> vec4<f32> {
 
 /**
  * Quantizes blocks of 32 values, which 32 neighbouring threads have put into `block_values`, as ggml's
- * `quantize_row_q8_0_ref`, bit for bit; magnitudes are compared as whole numbers, in which NaN is the largest. Eight threads
- * have a word of quants each, the first of them the scale. Wants `THREADS`, `HALVES` and `PRECISE`.
+ * `quantize_row_q8_0_ref`, bit for bit; magnitudes are compared as integers, in which NaN is the largest. Eight threads
+ * have a word of quants each, the first of them the scale. Requires `THREADS`, `HALVES` and `PRECISE`.
  */
 export const QUANTIZE_BLOCKS = /* wgsl */ `
 var<workgroup> block_values: array<f32, THREADS>;

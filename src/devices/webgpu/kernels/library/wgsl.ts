@@ -21,7 +21,7 @@ const DIRECTIVES: Readonly<Record<Extension, readonly string[]>> = {
   f16: ['enable f16;'],
 };
 
-/** The pieces as one text, each of them once, behind the directives for what they use; `declared` stands between. */
+/** The pieces as one text, each of them once, after the directives for what they use; `declared` comes between. */
 export function joinWgsl(pieces: readonly Wgsl[], declared: readonly string[]): string {
   const extended = pieces.map((piece) => (typeof piece === 'string' ? { text: piece, uses: [] } : piece));
   const used = new Set(extended.flatMap(({ uses }) => uses));

@@ -1,4 +1,4 @@
-/** 64-bit whole numbers as (high, low) words. */
+/** 64-bit integers as (high, low) words. */
 export const WIDE = /* wgsl */ `
 fn wide_sum(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   let low = a.y + b.y;

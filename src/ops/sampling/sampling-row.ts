@@ -101,7 +101,7 @@ const SAMPLING_NUMBERS: Readonly<Record<SamplingNumberName, SamplingNumber>> = {
   topK: {
     word: 'i32',
     standard: 40,
-    rule: whole(0, LARGEST_WORD),
+    rule: whole(0, MAX_WORD),
     stage: { run: topK },
     help: ['count', 'keeps the most likely tokens; 0 keeps all'],
   },
@@ -147,7 +147,7 @@ const SAMPLING_NUMBERS: Readonly<Record<SamplingNumberName, SamplingNumber>> = {
   penaltyWindow: {
     word: 'i32',
     standard: 64,
-    rule: whole(-1, LARGEST_WORD),
+    rule: whole(-1, MAX_WORD),
     help: ['tokens', 'how many tokens penalties look back; -1 is all'],
   },
   logProbabilities: { word: 'i32', standard: -1, rule: whole(-1, MAX_LOG_PROBABILITIES) },

@@ -235,7 +235,7 @@ export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array
   for (const [name, { word }] of NUMBER_ROWS) {
     (word === 'f32' ? floats : row)[SAMPLING_WORD[name]] = parameters[name];
   }
-  if (parameters.temperature < LEAST_NORMAL) floats[SAMPLING_WORD.temperature] = 0;
+  if (parameters.temperature < MIN_NORMAL) floats[SAMPLING_WORD.temperature] = 0;
   row[SAMPLING_WORD.seedLow] = (parameters.seed % 2 ** 32) | 0;
   row[SAMPLING_WORD.seedHigh] = Math.floor(parameters.seed / 2 ** 32) | 0;
   row[SAMPLING_WORD.biasCount] = parameters.logitBias.size;

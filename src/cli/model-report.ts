@@ -137,9 +137,9 @@ export async function memoryNeed(gguf: GgufFile, options: LoadModelOptions): Pro
 export function unreadOf(gguf: GgufFile): readonly Unread[] {
   const source = { gguf, device: openNullDevice(), architectures: ALL_ARCHITECTURES };
   try {
-    const { parts, unread } = describeModel(source, {});
+    const { setup, unread } = describeModel(source, {});
     try {
-      parts.record({ ...parts.shape, rows: 1, outputs: 1 });
+      setup.record({ ...setup.shape, rows: 1, outputs: 1 });
     } catch (error) {
       if (!isRocmforgeError(error, 'MODEL_UNREAD')) throw error;
     }

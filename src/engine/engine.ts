@@ -64,8 +64,8 @@ export class Engine implements AsyncDisposable {
     this.#slots = new SlotPool(state, plan.shape.slots);
     const capacities = plan.plans.map(({ shape }) => shape.rows);
     // Rows that the host looks up wait for the ids that the device draws; those of prompts do not.
-    const chains = this.#isPipelined && plan.parts.hostEmbedding === undefined;
-    const isFixed = plan.parts.deterministic === true;
+    const chains = this.#isPipelined && plan.setup.hostEmbedding === undefined;
+    const isFixed = plan.setup.deterministic === true;
     const tokenMs = isFixed ? undefined : runtime.tokenMs;
     const rules = { chains, continuous: runtime.batching === 'continuous', tokenMs };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
@@ -200,7 +200,7 @@ export class Engine implements AsyncDisposable {
 
   /** What vectors of prompts are. */
   get #vectorShape() {
-    const { hostEmbedding } = this.#parts.plan.parts;
+    const { hostEmbedding } = this.#parts.plan.setup;
     return { width: hostEmbedding?.width ?? 0, isOnHost: hostEmbedding !== undefined };
   }
 

@@ -64,7 +64,7 @@ export class LanguageModel extends TextModel {
     const { logger = silentLogger, speculation, runtime, profile } = options;
     const draft = ownDraft ?? (parts.draft && 'generateTokens' in parts.draft ? parts.draft : undefined);
     const proposer = draft && new DraftProposer(draft, { vocabulary: plan.tokenIds, logger });
-    const state = stateOf(description.parts.state);
+    const state = stateOf(description.setup.state);
     const on = { device, plan, state, restore };
     this.#engine = new Engine({ ...on, logger, speculation, proposer, runtime, profile });
     keeper.current.loading.then(

@@ -35,9 +35,9 @@ export interface LoaderOptions extends Partial<LoaderSizes> {
    * copies by itself. Loaders may share it. Default: none is pinned.
    */
   readonly hostMemory?: MemoryBudget | undefined;
-  /** Decodes on the host; the caller's. Default: the formats' own decoders, on the calling thread. */
+  /** Decodes weights on the host; disposed by the caller. Default: the formats' own decoders, on the calling thread. */
   readonly decoder?: BlockDecoder | undefined;
-  /** Is told of everything that takes time. */
+  /** Records everything that takes time. */
   readonly trace?: LoadTrace | undefined;
   readonly logger?: Logger | undefined;
 }
@@ -48,11 +48,11 @@ export const LOADER_OPTIONS: OptionNames<LoaderOptions> = {
   ...{ threads: true, hostMemory: true, decoder: true, trace: true, logger: true },
 };
 
-/** How one load is watched and ended. */
+/** Options of one load. */
 export interface LoadOptions {
-  /** Is told how far the load has come, at every chunk. */
+  /** Called at every chunk with the progress of the load. */
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
-  /** Gives up with `ABORTED`; what is under way is waited for. */
+  /** Cancels the load with `ABORTED`; chunks in flight are waited for. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -62,11 +62,11 @@ export interface LoadReport {
   readonly bytes: number;
   readonly tensors: number;
   readonly seconds: number;
-  /** What the seconds went to. */
+  /** The seconds by phase. */
   readonly breakdown: LoadBreakdown;
 }
 
-/** Points of a chunk's way over the device, noted where somebody keeps a trace. */
+/** Events around a chunk's copy, recorded where there is a trace. */
 class ChunkEvents {
   copied: DeviceEvent | undefined;
   readonly onCopy: ((copied: DeviceEvent) => void) | undefined;
@@ -79,7 +79,7 @@ class ChunkEvents {
   }
 }
 
-/** Chunks on their way out of pinned pages at once: more than two milliseconds of the link's time. More are not faster. */
+/** Most copies from pinned pages in flight: more than two milliseconds of the link's time. More are not faster. */
 const MOST_COPIES = 16;
 
 /** One chunk after the other, read, decoded on one thread and copied before the next one begins: a synchronous loader. */
@@ -106,7 +106,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   readonly #underWay = new Set<Promise<void>>();
   /** Chunks that are being copied out of pinned pages. */
   #copies = 0;
-  /** Since when chunks have waited for nothing but a slot. */
+  /** Since when chunks have waited for a slot alone. */
   #waitingSince: number | undefined;
 
   /** Pins nothing yet. Throws `INVALID_ARGUMENT` for counts that are none. */
@@ -166,7 +166,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     return { bytes, tensors: totalTensors, seconds, breakdown: this.#clock.since(before) };
   }
 
-  /** What everything that takes time is noted in. */
+  /** The trace that the load is recorded in. */
   get trace(): LoadTrace | undefined {
     return this.#trace;
   }
@@ -175,7 +175,7 @@ export class AsyncModelLoader implements AsyncDisposable {
   request(tensor: LazyTensor, options: WeightLoadOptions = {}): WeightLoad {
     this.#life.check();
     const slotBytes = this.#slotBytes;
-    const chunks = tensor.comesAgain ? this.#pages.chunksOf(tensor, slotBytes) : tensor.chunks(slotBytes);
+    const chunks = tensor.isStreamed ? this.#pages.chunksOf(tensor, slotBytes) : tensor.chunks(slotBytes);
     const load = new WeightLoad(tensor, chunks, options);
     this.#queue.add(load);
     this.#advance();
@@ -198,8 +198,8 @@ export class AsyncModelLoader implements AsyncDisposable {
   }
 
   /**
-   * Starts chunks as long as there are some: those whose pages are pinned, and others with a reader for each and a slot. Called
-   * whenever one of them may be free.
+   * Starts chunks while there are any: from pinned pages while copies are free, others while there is a reader and a slot.
+   * Called whenever one of these may have become free.
    */
   #advance(): void {
     for (;;) {
@@ -228,7 +228,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     this.#track(load, this.#copy(load, chunk, rows), () => this.#copies--);
   }
 
-  /** Sees a chunk to its end, come what may. */
+  /** Ends a chunk, whether it succeeds or fails. */
   #track(load: WeightLoad, move: Promise<void>, end: () => void): void {
     const moving = move
       .catch((error: unknown) => load.fail(error))
@@ -256,7 +256,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     await this.#hand(load, chunk, rows);
   }
 
-  /** Hands rows to a stream; resolves when they are on the device. */
+  /** Queues a chunk on a stream; resolves when it is on the device. */
   async #hand(load: WeightLoad, chunk: Chunk, of: PinnedRows): Promise<void> {
     const { signal, onArrived } = load.options;
     throwIfAborted(signal, 'loading');
@@ -332,7 +332,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     this.#note(`repack ${on.index}`, chunk, copyEnd, end);
   }
 
-  /** Notes in the trace what has just ended. */
+  /** Records in the trace what has just ended. */
   #note(row: string, { tensor, fileBytes, bytes }: Chunk, begin: number, end = performance.now()): void {
     const moved = row.startsWith('reader') ? fileBytes : bytes;
     this.#trace?.add({ row, name: tensor.name, begin, end, bytes: moved });
@@ -388,7 +388,7 @@ function positive(name: string, count: number): number {
   return fail('INVALID_ARGUMENT', { name, found: String(count), expected: 'a positive whole number' });
 }
 
-/** Decodes on the calling thread by the formats' own decoders: everywhere there is, and slow. */
+/** Decodes on the calling thread by the formats' own decoders: available everywhere, and slow. */
 export const scalarDecoder: BlockDecoder = {
   threads: 1,
   async decode(work) {

@@ -3,13 +3,13 @@ import type { TensorFormat } from '../formats/index.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
 import { weightRowBytes } from '../ops/value.ts';
 
-/** Where weights are decoded that do not stay as in the file. */
+/** Where weights are decoded whose format on the device is not the file's. */
 export const DECODE_PLACES = ['device', 'host'] as const;
 
 /** One of `DECODE_PLACES`. */
 export type DecodePlace = (typeof DECODE_PLACES)[number];
 
-/** Rows of a weight that are moved at once: as many as fit into a slot. */
+/** Rows of a weight that are read and uploaded together: as many as fit into a slot. */
 export interface Chunk extends WeightRows {
   readonly tensor: TensorInfo;
   /** Where its rows begin in the tensor's source. */
@@ -17,7 +17,7 @@ export interface Chunk extends WeightRows {
   readonly fileBytes: number;
   /** Bytes of the rows as they are handed to the device. */
   readonly bytes: number;
-  /** What the host decodes the rows to; undefined where they go to the device as they are. */
+  /** The format that the host decodes the rows to; undefined where they are uploaded as in the file. */
   readonly become: TensorFormat | undefined;
 }
 

@@ -6,7 +6,7 @@ import { type Chunk, chunksOf, type DecodePlace } from './chunk.ts';
 /** Where a lazy tensor's bytes are. `evicted`: they were on the device, and their memory was reused. */
 export type TensorState = 'unloaded' | 'loading' | 'resident' | 'evicted';
 
-/** For what waits for nothing. */
+/** What `queued` gives for a resident tensor. */
 const NO_EVENTS: Promise<readonly DeviceEvent[]> = Promise.resolve([]);
 
 /** What a lazy tensor is made of. */
@@ -18,7 +18,7 @@ export interface LazyTensorParts {
    * formats that every other one can become.
    */
   readonly tensors: readonly TensorInfo[];
-  /** Its rows are copied one behind the other, not packed: for tensors that no program reads. */
+  /** Its rows are copied back to back instead of packed: for tensors that no program reads. */
   readonly plain?: boolean | undefined;
 }
 
@@ -30,16 +30,16 @@ export interface TensorLoader {
 
 /** How a tensor is loaded. */
 export interface TensorLoading {
-  /** Where parts are decoded that do not stay as in the file; the device has said that it does. Default: on the host. */
+  /** Where parts are decoded whose format is not their tensor's; `device` only if the device supports it. Default `host`. */
   readonly decode?: DecodePlace | undefined;
-  /** It is loaded again and again, because its memory is reused in between (streamed layers). */
-  readonly comesAgain?: boolean | undefined;
+  /** It is streamed: its memory is reused by other layers, and it is uploaded again in every step. */
+  readonly streamed?: boolean | undefined;
 }
 
 /**
- * A weight of a model from the time its program is compiled on. It is given a loader and memory, and is loaded when it is first
- * asked for, once however many ask. A load that fails rejects for all who wait and leaves the tensor unloaded: the next to ask
- * tries again.
+ * A weight of a model, from the compilation of its program on. Its owner gives it a loader and memory; it is loaded at its
+ * first use, once however many ask. A failed load rejects for all who wait and leaves the tensor unloaded, so that the next
+ * request tries again.
  */
 export class LazyTensor {
   /** @internal */
@@ -51,7 +51,7 @@ export class LazyTensor {
   #loader: TensorLoader | undefined;
   #loading: TensorLoading = {};
   #range: BufferRange | undefined;
-  /** Made once, so that a hit makes nothing. */
+  /** Created once, so that a hit allocates nothing. */
   #ready: Promise<BufferRange> | undefined;
   #state: TensorState = 'unloaded';
   #load: WeightLoad | undefined;
@@ -63,12 +63,12 @@ export class LazyTensor {
     this.isPlain = plain;
   }
 
-  /** Equal for weights that can be one: the same tensors in the same layout. @internal */
+  /** Equal for weights that can share memory: the same tensors in the same layout. @internal */
   get key(): string {
     return [this.packed.layout, ...this.names].join(' ');
   }
 
-  /** The file's names of what it is made of. */
+  /** Names of the file's tensors that it is made of. */
   get names(): readonly string[] {
     return this.tensors.map(({ name }) => name);
   }
@@ -91,12 +91,12 @@ export class LazyTensor {
     return this.#range;
   }
 
-  /** True for a weight that is loaded again and again. @internal */
-  get comesAgain(): boolean {
-    return this.#loading.comesAgain === true;
+  /** True where it is uploaded again in every step. @internal */
+  get isStreamed(): boolean {
+    return this.#loading.streamed === true;
   }
 
-  /** Says what loads it from now on, and how. @internal */
+  /** Sets its loader, and how it is loaded. @internal */
   loadBy(loader: TensorLoader, loading: TensorLoading = {}): void {
     this.#loader = loader;
     this.#loading = loading;
@@ -109,7 +109,7 @@ export class LazyTensor {
     this.#ready = Promise.resolve(range);
   }
 
-  /** Takes its memory, in which nobody looks for it any more. @internal */
+  /** Takes its memory away; nothing uses it any more. @internal */
   unplace(): void {
     this.evict();
     this.#range = undefined;
@@ -149,7 +149,7 @@ export class LazyTensor {
     return load.queued;
   }
 
-  /** Where it lies, when it is there. */
+  /** Resolves with its memory when it is resident. */
   ready(): Promise<BufferRange> {
     if (this.#state === 'resident' && this.#ready) return this.#ready;
     const { range } = this;
@@ -199,23 +199,23 @@ class Outcome<T> {
   }
 }
 
-/** How a load is watched by whoever asked for it. */
+/** Options of one load. */
 export interface WeightLoadOptions {
   readonly signal?: AbortSignal | undefined;
-  /** What the device has to reach before the weight's memory is written. */
+  /** Events that the device waits for before it writes the weight's memory. */
   readonly after?: readonly DeviceEvent[] | undefined;
   readonly onRead?: (() => void) | undefined;
   readonly onArrived?: ((chunk: Chunk) => void) | undefined;
 }
 
 /**
- * One weight being loaded. Its chunks are handed out one by one; when one of them fails or the load is cancelled the rest is
- * skipped, and both promises reject once none of its chunks is in flight.
+ * One load of a weight. Its chunks are handed out one by one; when one fails or the load is cancelled, the rest is skipped,
+ * and both promises reject once none of its chunks is in flight.
  */
 export class WeightLoad {
   readonly tensor: LazyTensor;
   readonly options: WeightLoadOptions;
-  /** Settles when its files were looked at, where that is wanted. */
+  /** Settles when its files were checked for changes, if its pages are pinned. */
   unchanged: Promise<void> | undefined;
   readonly #queued = new Outcome<readonly DeviceEvent[]>();
   readonly #done = new Outcome<void>();
@@ -269,26 +269,26 @@ export class WeightLoad {
     return this.#chunks[this.#next++] as Chunk;
   }
 
-  /** Makes a stream wait for the events that come before the weight's first byte. */
+  /** Makes a stream wait for `after`, before it writes the weight's first byte. */
   holdBack(stream: Stream): void {
     if (this.#waiting.has(stream)) return;
     this.#waiting.add(stream);
     for (const event of this.options.after ?? []) stream.wait(event);
   }
 
-  /** Notes a chunk as handed to a stream, and the event behind it. */
+  /** Records that a chunk is queued on a stream, and the event behind it. */
   handOver(stream: number, event: DeviceEvent): void {
     this.#events.set(stream, event);
     if (++this.#handedOver === this.#chunks.length) this.#queued.resolve([...this.#events.values()]);
   }
 
-  /** Notes the end of a chunk that was taken. */
+  /** Records that a chunk that was taken has ended. */
   release(): void {
     this.#underWay--;
     this.#settle();
   }
 
-  /** Leaves the rest out. Only the first error counts. */
+  /** Fails the load: its other chunks are skipped. Only the first error is kept. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.#settle();

@@ -1,16 +1,16 @@
-/** What the time of a load goes into. */
+/** The phases of a load. */
 export const LOAD_PHASES = ['open', 'plan', 'pin', 'read', 'decode', 'upload', 'repack', 'wait'] as const;
 
 /**
- * `open`: reading the file's header. `plan`: compiling the model's programs, placing it in memory and allocating that. Both
- * come before a model's first byte, and are nothing where weights are loaded without a model. `pin`: pinning the ring and pages. `read`:
- * reads under way. `decode`: rows being decoded by the host. `upload`: rows on their way to their place on the device.
- * `repack`: of that, the device's own time for laying them out, known where a trace is kept and the device tells it apart.
- * `wait`: chunks waited for want of a free slot.
+ * `open`: reading the file's header. `plan`: compiling programs, planning memory and allocating it. Both come before the
+ * first byte of a weight, and are zero where weights are loaded without a model. `pin`: pinning the ring and file pages.
+ * `read`: reads in flight. `decode`: the host decodes rows. `upload`: chunks between host and their place on the device.
+ * `repack`: of that, the device's own time for laying rows out, known where a trace is kept and the device separates the
+ * two. `wait`: chunks that wait for a free slot.
  */
 export type LoadPhase = (typeof LOAD_PHASES)[number];
 
-/** Seconds of a phase: in which it was under way at all, and those of everything that went on at once added up. */
+/** Seconds of a phase: `busy` while anything of it was under way, `sum` over everything, in parallel or not. */
 export interface PhaseTime {
   readonly busy: number;
   readonly sum: number;
@@ -19,7 +19,7 @@ export interface PhaseTime {
 /** Where the time of a load went. Phases overlap, so that they add up to more than the load took. */
 export type LoadBreakdown = Readonly<Record<LoadPhase, PhaseTime>>;
 
-/** Adds up, for each phase, how long anything was under way in it. */
+/** Measures, for each phase, how long anything of it was under way. */
 export class LoadClock {
   readonly #phases: Record<LoadPhase, { busy: number; sum: number; underWay: number; since: number }>;
 
@@ -37,7 +37,7 @@ export class LoadClock {
     };
   }
 
-  /** Notes that something begins; gives when. */
+  /** Begins timing; returns the start. */
   begin(phase: LoadPhase): number {
     const of = this.#phases[phase];
     const now = performance.now();
@@ -45,7 +45,7 @@ export class LoadClock {
     return now;
   }
 
-  /** Notes the end of what began at `since`. */
+  /** Ends what began at `since`. */
   end(phase: LoadPhase, since: number): void {
     const of = this.#phases[phase];
     const now = performance.now();
@@ -53,14 +53,14 @@ export class LoadClock {
     if (--of.underWay === 0) of.busy += now - of.since;
   }
 
-  /** Adds time that somebody else has measured. */
+  /** Adds time that was measured elsewhere. */
   add(phase: LoadPhase, milliseconds: number): void {
     const of = this.#phases[phase];
     of.sum += milliseconds;
     of.busy += milliseconds;
   }
 
-  /** What was added up since the creation. */
+  /** The times since the clock was created. */
   breakdown(): LoadBreakdown {
     return this.#times((phase) => {
       const { busy, sum } = this.#phases[phase];
@@ -68,7 +68,7 @@ export class LoadClock {
     });
   }
 
-  /** What was added up since `breakdown` gave `before`. */
+  /** The times since `breakdown` gave `before`. */
   since(before: LoadBreakdown): LoadBreakdown {
     const now = this.breakdown();
     return this.#times((phase) => ({

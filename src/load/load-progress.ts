@@ -1,6 +1,6 @@
 import type { Chunk } from './chunk.ts';
 
-/** How far a load has come. */
+/** The progress of a load. */
 export interface LoadProgress {
   /** `reading` until the last byte is read, `finishing` while the device still copies, `ready` at the end. */
   readonly phase: 'reading' | 'finishing' | 'ready';
@@ -22,7 +22,7 @@ export interface LoadProgress {
   readonly secondsLeft: number;
 }
 
-/** Counts what has arrived; a tensor counts when its last chunk has. */
+/** Counts the chunks that have arrived; a tensor counts when its last chunk has. */
 export class ProgressReporter {
   readonly #left = new Map<string, number>();
   readonly #totalTensors: number;

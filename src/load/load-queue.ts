@@ -1,11 +1,11 @@
 import type { WeightLoad } from './lazy-tensor.ts';
 
-/** Loads that still have chunks to hand out, in the order of asking; urgent ones go first, in their own order. */
+/** Loads with chunks left, in the order of asking; those that somebody waits for go first. */
 export class LoadQueue {
   #urgent: WeightLoad[] = [];
   #ordinary: WeightLoad[] = [];
 
-  /** The load whose chunk is moved next. Loads that failed or have nothing left drop out. */
+  /** The load whose chunk is next. Loads that failed or have no chunks left are dropped. */
   next(): WeightLoad | undefined {
     this.#urgent = dropEnded(this.#urgent);
     if (this.#urgent[0]) return this.#urgent[0];
@@ -25,7 +25,7 @@ export class LoadQueue {
     this.#urgent.push(load);
   }
 
-  /** Fails everything that waits. */
+  /** Fails all loads in the queue. */
   fail(error: unknown): void {
     for (const load of [...this.#urgent, ...this.#ordinary]) load.fail(error);
     this.#urgent = [];

@@ -18,7 +18,7 @@ export class LoadStreams implements AsyncDisposable {
     this.#streams = Array.from({ length: count }, () => undefined);
   }
 
-  /** The next one. */
+  /** The next stream. */
   take(): LoadStream {
     const index = this.#next;
     this.#next = (index + 1) % this.#streams.length;
@@ -27,7 +27,7 @@ export class LoadStreams implements AsyncDisposable {
     return { index, stream };
   }
 
-  /** A stream keeps its error for ever: the next chunk gets a fresh one. */
+  /** Replaces a stream that failed: a stream keeps its error. */
   replace({ index, stream }: LoadStream): void {
     if (this.#streams[index] !== stream) return;
     this.#streams[index] = undefined;

@@ -1,6 +1,6 @@
 import type { Stream } from '../device/index.ts';
 
-/** Something that took time in one row of a trace. Times are milliseconds of `performance.now()`. */
+/** A span in one row of a trace. Times are milliseconds of `performance.now()`. */
 export interface TraceSpan {
   readonly row: string;
   readonly name: string;
@@ -29,8 +29,8 @@ export type TraceEvent =
     };
 
 /**
- * What went on while loading: a row a reader, a decoder and a stream, one for what a stream's rows are laid out by, one for
- * pages that are pinned, and one for the parts of the model that ran meanwhile. Kept only where one is handed to the loader.
+ * A trace of loading: a row for each reader, decoder and stream, for repacking behind each stream, for pinned pages, and for
+ * the parts of the model that ran meanwhile. Recorded only where one is passed to the loader.
  */
 export class LoadTrace {
   readonly #spans: TraceSpan[] = [];
@@ -51,7 +51,7 @@ export class LoadTrace {
     this.#spans.push(span);
   }
 
-  /** Notes work that is being queued on a stream, once the device is done with it. @internal */
+  /** Records work that is being queued on a stream, once the device is done with it. @internal */
   watch(row: string, name: string, stream: Stream, queue: () => void): void {
     const before = stream.record();
     queue();

@@ -1,13 +1,13 @@
 import { alignUp } from '../base/bytes.ts';
 import { WINDOW_SLACK_BYTES } from './read-window.ts';
 
-/** How much of a loader there is of each kind. */
+/** The sizes of a loader. */
 export interface LoaderSizes {
   /** Reads in flight. */
   readonly readers: number;
-  /** Streams that carry copies to the device. */
+  /** Streams over which chunks are uploaded. */
   readonly streams: number;
-  /** Pinned slots: chunks that are anywhere between the file and the device. */
+  /** Pinned slots: chunks anywhere between file and device. */
   readonly slots: number;
   readonly slotBytes: number;
 }
@@ -15,33 +15,33 @@ export interface LoaderSizes {
 const MIB = 2 ** 20;
 
 /**
- * What saturates a PCIe 5 link from the page cache for as long as a load takes. More reads at once are a little faster where
- * memory is pinned, and slower by a quarter where it is mapped.
+ * Enough to saturate a PCIe 5 link from the page cache during a load. More reads in flight make pinned memory a little
+ * faster, and mapped memory slower by a quarter.
  */
 export const DEFAULT_SIZES: LoaderSizes = { readers: 8, streams: 4, slots: 16, slotBytes: 4 * MIB };
 
 /**
- * What keeps it saturated while layers come anew in every step: pinning more is paid once, turns cost less, and no thread
- * that reads waits for the main thread to send the next read. One stream copies while the other's rows are laid out; copies
- * of more at once take turns on the link, which costs 3 %.
+ * For streamed layers, which are uploaded in every step: the larger ring is pinned once, and with more reads in flight no
+ * reading thread waits for the main thread to issue the next read. While one stream copies, rows of the other are repacked;
+ * copies over more than two streams compete for the link, which costs 3 %.
  */
 const STREAMING_SIZES: LoaderSizes = { readers: 16, streams: 2, slots: 24, slotBytes: 8 * MIB };
 
-/** What the main thread does for a chunk would be the bound where the host decodes: it has half as many to do it for. */
+/** Where the host decodes, the main thread's work for each chunk would be the bottleneck: larger chunks halve it. */
 export const DECODING_SIZES: LoaderSizes = { ...DEFAULT_SIZES, slotBytes: 8 * MIB };
 
-/** What is done with weights that changes how they are loaded best. */
+/** What the choice of sizes depends on. */
 export interface LoadKind {
-  /** Some come anew in every step. */
+  /** Some layers are streamed: uploaded again in every step. */
   readonly isStreamed: boolean;
-  /** The host decodes some. */
+  /** The host decodes some weights. */
   readonly isDecoded: boolean;
 }
 
-/** Slots begin at pages. */
+/** Slots are aligned to pages. */
 const PAGE_BYTES = 64 * 1024;
 
-/** Sizes for weights that take so many bytes each, on the device or in the file, whichever is more. */
+/** Sizes for weights of these byte lengths, on the device or in the file, whichever is more. */
 export function sizesFor(weights: readonly number[], { isStreamed, isDecoded }: LoadKind): LoaderSizes {
   const whole = isDecoded ? DECODING_SIZES : DEFAULT_SIZES;
   const { slots, slotBytes, ...counts } = isStreamed ? STREAMING_SIZES : whole;
@@ -50,7 +50,7 @@ export function sizesFor(weights: readonly number[], { isStreamed, isDecoded }: 
   return { ...counts, slots: Math.max(1, Math.min(slots, chunks)), slotBytes: fitting };
 }
 
-/** Memory that a loader of these sizes pins. */
+/** Bytes that a loader of these sizes pins. */
 export function ringBytes({ slots, slotBytes }: LoaderSizes): number {
   return slots * (slotBytes + WINDOW_SLACK_BYTES);
 }

@@ -12,9 +12,9 @@ import type { ByteSource, MappedRange } from '../io/index.ts';
 import type { Chunk } from './chunk.ts';
 import type { LazyTensor } from './lazy-tensor.ts';
 
-/** How pages are pinned. */
+/** Options of pinned pages. */
 export interface PinnedPagesOptions {
-  /** What is pinned is taken from it, and given back. Default: there is none. */
+  /** Pinned bytes are taken from it, and given back. Default: none may be pinned. */
   readonly budget?: MemoryBudget | undefined;
   readonly logger: Logger;
   /** Called around the pinning of a chunk's pages, which began with reading them into memory at `since`. */
@@ -24,21 +24,21 @@ export interface PinnedPagesOptions {
 /** Pages of a chunk that are pinned. */
 interface Held extends PinnedRows {
   readonly range: MappedRange;
-  /** What they took of the budget. */
+  /** Bytes that they took of the budget. */
   readonly taken: number;
 }
 
 /** Every page size there is divides it. */
 const PAGE_BYTES = 2 ** 16;
 
-/** Giving a chunk's pages back takes a fifth of a millisecond: other work has its turn between so many. */
+/** Unpinning a chunk takes 0.2 ms: the event loop runs between so many. */
 const GIVEN_BACK_AT_ONCE = 32;
 
 /**
- * Pages of files that stay pinned, so that weights which come anew in every step are copied by the device straight from the
- * system's cache. They are pinned one chunk after the other behind the back of what is loaded, which is so little at once that
- * reads go on at their pace, from the second time on that a weight is asked for: until then it may have been wanted once.
- * Whatever refuses ends it, and the rest goes on being read.
+ * Pages of files that stay pinned, so that the device copies streamed weights straight from the page cache. Chunks are
+ * pinned one by one in the background, so that reads keep their pace, and from the second request of a weight on, because
+ * the first may be the only one. The first refusal, by the budget, the system or the driver, ends the pinning; what is not
+ * pinned goes on being read.
  */
 export class PinnedPages implements AsyncDisposable {
   readonly #device: Device;
@@ -47,11 +47,11 @@ export class PinnedPages implements AsyncDisposable {
   readonly #known = new WeakMap<BufferRange, { readonly chunks: readonly Chunk[]; isWanted: boolean }>();
   readonly #budget: MemoryBudget;
   readonly #rows = new Map<Chunk, Held>();
-  /** Sources that are being looked at. */
+  /** Checks under way, by source. */
   readonly #looks = new Map<ByteSource, Promise<void>>();
   #wanted: Chunk[] = [];
   #working: Promise<void> | undefined;
-  /** False once nothing more is pinned. */
+  /** False once no more pages are pinned. */
   #goesOn: boolean;
 
   /** Pins nothing yet. */
@@ -62,7 +62,7 @@ export class PinnedPages implements AsyncDisposable {
     this.#goesOn = this.#budget.total > 0 && device.pinReadOnly !== undefined;
   }
 
-  /** The chunks of a weight that comes again and again: the same ones each time. */
+  /** The chunks of a streamed weight: the same objects each time. */
   chunksOf(tensor: LazyTensor, slotBytes: number): readonly Chunk[] {
     const known = this.#known.get(tensor.range);
     if (!known) {
@@ -118,7 +118,7 @@ export class PinnedPages implements AsyncDisposable {
     }
   }
 
-  /** Of several that ask at once, one looks. */
+  /** Concurrent requests share one check. */
   #look(source: ByteSource): Promise<void> | undefined {
     const known = this.#looks.get(source);
     if (known || !source.checkUnchanged) return known;
@@ -141,7 +141,7 @@ export class PinnedPages implements AsyncDisposable {
   async #pin(chunk: Chunk): Promise<void> {
     const { fileOffset, fileBytes } = chunk;
     const { source } = chunk.tensor;
-    // It begins and ends somewhere within pages.
+    // A chunk begins and ends anywhere within pages.
     const taken = alignUp(fileBytes, PAGE_BYTES) + PAGE_BYTES;
     if (taken > this.#budget.info.free) return this.#refuse(source, 'the memory for it is used up');
     this.#budget.take(taken, 'file pages');
@@ -166,7 +166,7 @@ export class PinnedPages implements AsyncDisposable {
     return this.#options.onPin(chunk, since, () => this.#device.pinReadOnly?.(bytes, 'file pages'));
   }
 
-  /** The first refusal is the last try. */
+  /** Stops pinning; the first reason is logged. */
   #refuse(source: ByteSource, reason: string): void {
     if (this.#goesOn)
       this.#options.logger.debug('no more of a file is pinned', { file: source.name, reason });

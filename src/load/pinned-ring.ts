@@ -4,15 +4,15 @@ import type { Device, PinnedBuffer, SharedBlock } from '../device/index.ts';
 /** Slots of one memory begin at multiples of this: every page size there is divides it. */
 const PAGE_BYTES = 64 * 1024;
 
-/** A larger ring is no one memory: WebAssembly's end at 4 GiB. */
+/** A larger ring does not fit into one WebAssembly memory, which ends at 4 GiB. */
 const MAX_SHARED_BYTES = 2 ** 31;
 
 /** How a ring is made. */
 export interface RingOptions {
   readonly slots: number;
-  /** What a slot holds; one is made larger by whoever needs more. */
+  /** Bytes of a slot; one grows when a chunk needs more. */
   readonly slotBytes: number;
-  /** Where threads work on what is in the slots, the memory that they see; plain shared memory unless given. */
+  /** Allocates memory that decoding threads see. Default: shared memory of this thread. */
   readonly share?: ((byteLength: number) => SharedBlock) | undefined;
   /** Called around each pinning. */
   onPin<T>(pin: () => T): T;
@@ -31,8 +31,9 @@ export class RingSlot {
   }
 
   /**
-   * Memory of at least so many bytes that `pinned` gives as pinned memory once it is filled: memory that was written already
-   * is pinned five times as fast, because its pages are there, and those who fill it are many. Throws as `createPinned`.
+   * Memory of at least so many bytes for reads or decoders to fill; `pinned` then gives the same bytes pinned. Memory that
+   * was written before is pinned five times as fast, because the threads that filled it have faulted its pages in. Throws as
+   * `createPinned`.
    */
   fillable(byteLength: number): Uint8Array {
     // Memory of the device's own, where the slot's half was refused, stays what is filled: `pinned` would give it unfilled.
@@ -51,7 +52,7 @@ export class RingSlot {
     return this.#pinned;
   }
 
-  /** Shared memory, aligned to pages, of at least so many bytes: for what is worked on before it becomes pinned memory. */
+  /** Shared memory of at least so many bytes, aligned to pages, for rows that are decoded into the slot's pinned memory. */
   host(byteLength: number): Uint8Array {
     const known = this.#ring.host(this.#index, byteLength);
     if (known) return known;
@@ -66,9 +67,9 @@ export class RingSlot {
 }
 
 /**
- * A small set of pinned slots that files pass through. A slot is taken, filled, copied from, and given back when the device
- * has read it. The slots lie in one memory, each with room for what is decoded and what it is decoded to; they are pinned
- * one by one when they were first filled, and kept: pinning costs more than filling them.
+ * A small ring of pinned slots that files pass through. A slot is taken, filled, copied from, and given back when the device
+ * has read it. The slots lie in one allocation, each with a half that is pinned and one for rows that wait to be decoded. A
+ * slot is pinned after it was first filled and stays pinned: pinning costs more than filling.
  */
 export class PinnedRing implements Disposable {
   readonly #device: Device;

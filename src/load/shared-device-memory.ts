@@ -3,7 +3,7 @@ import { checkOptions, type OptionNames } from '../base/options.ts';
 import { SharedRoom } from '../base/shared-room.ts';
 import type { Device } from '../device/index.ts';
 
-/** How much memory is shared. */
+/** Options of shared memory. */
 export interface SharedDeviceMemoryOptions {
   /** Bytes for everything that its models take of the device. Default: what the device has free. */
   readonly memory?: number | undefined;
@@ -20,7 +20,7 @@ export class SharedDeviceMemory {
   readonly device: Device;
   /** Bytes for everything. */
   readonly memory: number;
-  /** Holds the models' weights, counted in bytes. @internal */
+  /** The weights that have memory, counted in bytes. @internal */
   readonly room: SharedRoom;
 
   private constructor(device: Device, memory: number) {

@@ -35,7 +35,7 @@ import { showTaps } from './steps/show-taps.ts';
  */
 export class ExecutionPlan implements AsyncDisposable {
   /** @internal */
-  readonly parts: PlanSetup;
+  readonly setup: PlanSetup;
   /** By ascending rows. @internal */
   readonly plans: readonly BatchPlan[];
   /** Whole steps that are recorded. @internal */
@@ -46,37 +46,37 @@ export class ExecutionPlan implements AsyncDisposable {
   #embedding: HostEmbedding | undefined;
   #kept: KeptInputs | undefined;
   #trace: LoadTrace | undefined;
-  /** The sequence that is computed part by part, and its end. */
+  /** The sequence that is computed part by part, and its length. */
   #own: { readonly state: SequenceState; end: number } | undefined;
   #preparing: Promise<void> = Promise.resolve();
   /** Releases what was reserved of the shared memory. */
   #release: () => void = () => {};
 
-  private constructor(parts: PlanSetup, plans: readonly BatchPlan[], buffers: PlanBuffers) {
-    this.parts = parts;
+  private constructor(setup: PlanSetup, plans: readonly BatchPlan[], buffers: PlanBuffers) {
+    this.setup = setup;
     this.plans = plans;
     this.#buffers = buffers;
-    this.prepared = new PreparedSteps(parts.preparedSteps);
+    this.prepared = new PreparedSteps(setup.preparedSteps);
   }
 
   /** Compiles a plan for each row capacity. Allocates nothing. @internal */
-  static async compile(parts: PlanSetup): Promise<ExecutionPlan> {
-    const { device, shape, tensors } = parts;
+  static async compile(setup: PlanSetup): Promise<ExecutionPlan> {
+    const { device, shape, tensors } = setup;
     const buffers = new PlanBuffers(device);
     const weights = new WeightTable(tensors);
-    const capacities = parts.deterministic ? [shape.rows] : device.rowCapacities(shape.rows);
+    const capacities = setup.deterministic ? [shape.rows] : device.rowCapacities(shape.rows);
     const plans = await Promise.all(
       capacities.map((rows) => {
         const outputs = Math.min(rows, shape.outputs);
-        return BatchPlan.compile(parts.record({ ...shape, rows, outputs }), weights, buffers);
+        return BatchPlan.compile(setup.record({ ...shape, rows, outputs }), weights, buffers);
       }),
     );
     for (const { part } of plans.at(-1)?.parts ?? []) {
       for (const { state, group } of part.grouped ?? []) {
-        if (parts.state.groups[group]?.kind === 'slots') checkCheckpoint(state, parts.state);
+        if (setup.state.groups[group]?.kind === 'slots') checkCheckpoint(state, setup.state);
       }
     }
-    return new ExecutionPlan(parts, plans, buffers);
+    return new ExecutionPlan(setup, plans, buffers);
   }
 
   /**
@@ -88,7 +88,7 @@ export class ExecutionPlan implements AsyncDisposable {
     loader: AsyncModelLoader,
     options: PlanOptions & MemoryLimits = {},
   ): Promise<ExecutionPlan> {
-    const plan = await ExecutionPlan.compile(describeModel(source, options).parts);
+    const plan = await ExecutionPlan.compile(describeModel(source, options).setup);
     const { free } = await source.device.memory();
     await plan.allocate(plan.fit({ free, ...options }), loader);
     return plan;
@@ -112,7 +112,7 @@ export class ExecutionPlan implements AsyncDisposable {
   /** Ids that the embedding knows: as many as there are logits, but for encoders. @internal */
   get tokenIds(): number {
     const { ops } = this.#largest.graphs.embedding.graph;
-    if (this.parts.hostEmbedding) return this.parts.hostEmbedding.rows;
+    if (this.setup.hostEmbedding) return this.setup.hostEmbedding.rows;
     return ops.find((op) => op.kind === 'embed')?.table.rows ?? 0;
   }
 
@@ -133,7 +133,7 @@ export class ExecutionPlan implements AsyncDisposable {
   fit(limits: MemoryLimits = {}): FitPlan {
     const layers = this.#largest.graphs.layers.map((_, piece) => EMBEDDING + 1 + piece);
     const streamable = { layers, head: this.#head };
-    return fitPlan(memoryWanted({ parts: this.parts, plans: this.plans, streamable }), limits);
+    return fitPlan(memoryWanted({ setup: this.setup, plans: this.plans, streamable }), limits);
   }
 
   /**
@@ -159,14 +159,14 @@ export class ExecutionPlan implements AsyncDisposable {
         buffers: this.#buffers,
         loader,
         sharedMemory,
-        decodedOnDevice: await decodedOnDevice(this.parts, parts.flat()),
+        decodedOnDevice: await decodedOnDevice(this.setup, parts.flat()),
         onRelease: (released) => this.plans.forEach((plan) => plan.forget(released)),
       });
-      for (const [name, bytes] of bufferBytesOf(this.plans, this.parts)) this.#buffers.create(name, bytes);
-      const kept = new KeptInputs(this.parts.device, keptInputs(this.parts), this.parts.inFlight);
+      for (const [name, bytes] of bufferBytesOf(this.plans, this.setup)) this.#buffers.create(name, bytes);
+      const kept = new KeptInputs(this.setup.device, keptInputs(this.setup), this.setup.inFlight);
       this.#kept = kept;
-      for (const plan of this.plans) plan.allocate(this.parts.inFlight, kept);
-      const { device, hostEmbedding, inFlight: slots } = this.parts;
+      for (const plan of this.plans) plan.allocate(this.setup.inFlight, kept);
+      const { device, hostEmbedding, inFlight: slots } = this.setup;
       const { decoder } = loader;
       const { rows } = this.shape;
       if (hostEmbedding) this.#embedding = new HostEmbedding(device, hostEmbedding, { decoder, rows, slots });
@@ -267,7 +267,7 @@ export class ExecutionPlan implements AsyncDisposable {
    */
   async run(on: RunOn): Promise<void> {
     const { stream, batch, kind, input } = on;
-    if (this.parts.taps || on.behindPart || !this.#loaded.holdAll()) return this.#runParts(on);
+    if (this.setup.taps || on.behindPart || !this.#loaded.holdAll()) return this.#runParts(on);
     try {
       const wasRecorded = this.prepared.has(batch, kind);
       if (!wasRecorded) await batch.prepare(kind);
@@ -302,15 +302,15 @@ export class ExecutionPlan implements AsyncDisposable {
   async forwardEmbedding(stream: Stream, ids: readonly number[], first = 0): Promise<BatchPlan> {
     this.#checkRows(ids, first);
     const end = first + ids.length;
-    if (first === 0 || !this.#own) this.#own = { state: stateOf(this.parts.state), end: 0 };
+    if (first === 0 || !this.#own) this.#own = { state: stateOf(this.setup.state), end: 0 };
     const { state } = this.#own;
-    if (!state.reserve(OWN_SLOT, first, end)) fail('INVALID_ARGUMENT', noRoom(end, this.parts.context));
+    if (!state.reserve(OWN_SLOT, first, end)) fail('INVALID_ARGUMENT', noRoom(end, this.setup.context));
     state.advance(OWN_SLOT, first, end);
     this.#own.end = end;
     const batch = this.planFor(ids.length, 1);
     const input = batch.input(0);
     const rows = { ids, slot: OWN_SLOT, first, outputs: 1, adapters: [] };
-    writeSequenceRows(input, rows, this.parts.adaptersARow ?? 0);
+    writeSequenceRows(input, rows, this.setup.adaptersARow ?? 0);
     this.writeTables(state, OWN_SLOT);
     await this.#embedding?.fill(input);
     this.#upload({ stream, batch, input });
@@ -419,7 +419,7 @@ export class ExecutionPlan implements AsyncDisposable {
 
   /** The states that sequences leave behind, layer by layer, and where they stand. */
   #groupedStates() {
-    const { groups } = this.parts.state;
+    const { groups } = this.setup.state;
     return this.#largest.parts.flatMap(({ part }) =>
       (part.grouped ?? []).map(({ state, group }) => {
         const name = stateName(part, state);
@@ -468,13 +468,13 @@ export class ExecutionPlan implements AsyncDisposable {
     }
   }
 
-  /** All but the weights that stay for as long as nobody else needs their memory. */
+  /** Reserves, of shared memory, what the model needs besides its resident weights. */
   async #reserve(
     { onDevice, placement }: FitPlan,
     sharedMemory: SharedDeviceMemory,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const { memoryRules } = this.parts.device;
+    const { memoryRules } = this.setup.device;
     const shared = memoryRules.footprint(placement.resident.map(({ byteLength }) => byteLength));
     const bytes = onDevice - shared;
     await sharedMemory.room.reserve(bytes, signal);
@@ -492,12 +492,12 @@ export class ExecutionPlan implements AsyncDisposable {
   /** Where models share memory, what a step names may still move; layers that are streamed or looked at run one by one. */
   get #mayPrepareAhead(): boolean {
     const { areShared, areStreamed } = this.#loaded;
-    return !this.parts.taps && !areShared && !areStreamed && this.prepared.hasRoom;
+    return !this.setup.taps && !areShared && !areStreamed && this.prepared.hasRoom;
   }
 
   /** Throws `INVALID_ARGUMENT` for rows that are none of the plan's, or not the next ones. */
   #checkRows(ids: readonly number[], first: number): void {
-    const { context } = this.parts;
+    const { context } = this.setup;
     const { rows } = this.shape;
     if (ids.length === 0 || ids.length > rows) {
       fail('INVALID_ARGUMENT', { name: 'ids', found: `${ids.length} of them`, expected: `1 to ${rows} ids` });
@@ -529,7 +529,7 @@ export class ExecutionPlan implements AsyncDisposable {
     this.#upload(on);
     for (let part = 0; part < parts; part++) {
       await this.#runPart(stream, batch, part);
-      if (this.parts.taps) await showTaps(this.parts.taps, { stream, batch, part, input });
+      if (this.setup.taps) await showTaps(this.setup.taps, { stream, batch, part, input });
       await behindPart?.(part);
     }
   }

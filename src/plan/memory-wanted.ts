@@ -17,28 +17,28 @@ import type { StreamableParts } from './memory/weight-placement.ts';
 
 /** Plans that share every buffer, because they run one after the other; the largest stands last. */
 export interface CompiledPlans {
-  readonly parts: PlanSetup;
+  readonly setup: PlanSetup;
   readonly plans: readonly BatchPlan[];
   readonly streamable: StreamableParts;
 }
 
-/** What a compiled model wants memory for. */
-export function memoryWanted({ parts, plans, streamable }: CompiledPlans): MemoryWanted {
-  const { inFlight, poolWeights, context } = parts;
-  const { memoryRules: rules } = parts.device;
+/** The memory that a compiled model needs. */
+export function memoryWanted({ setup, plans, streamable }: CompiledPlans): MemoryWanted {
+  const { inFlight, poolWeights, context } = setup;
+  const { memoryRules: rules } = setup.device;
   const cache = new Set([
     ...plans.flatMap(({ parts }) =>
       parts.flatMap(({ part }) => part.graph.states.map((state) => stateName(part, state))),
     ),
-    ...checkpointBytes(plans, parts).keys(),
+    ...checkpointBytes(plans, setup).keys(),
   ]);
-  const buffers = [...bufferBytesOf(plans, parts)];
+  const buffers = [...bufferBytesOf(plans, setup)];
   const bytesOf = (isCache: boolean) =>
     buffers
       .filter(([name]) => cache.has(name) === isCache)
       .map(([, bytes]) => alignUp(bytes, BUFFER_ALIGNMENT));
   const weights = weightsOf(plans);
-  const onHost = parts.decode === 'host' || !parts.device.readyToDecode;
+  const onHost = setup.decode === 'host' || !setup.device.readyToDecode;
   const isDecoded = onHost && weights.flat().some(isConverted);
   const waits = weights
     .flat()
@@ -53,12 +53,12 @@ export function memoryWanted({ parts, plans, streamable }: CompiledPlans): Memor
     scratch: [
       ...bytesOf(false),
       ...plans.flatMap(({ readInputs }) => inputBytes(BatchInputs.byteLength(readInputs), inFlight, rules)),
-      ...inputBytes(KeptInputs.byteLength(keptInputs(parts)), inFlight, rules),
-      ...hostRowBytes(parts),
+      ...inputBytes(KeptInputs.byteLength(keptInputs(setup)), inFlight, rules),
+      ...hostRowBytes(setup),
     ],
     waits,
-    pages: weights.map((part) => (parts.device.pinReadOnly ? mappedBytes(part, onHost) : 0)),
-    host: parts.hostEmbedding?.tensor.byteLength ?? 0,
+    pages: weights.map((part) => (setup.device.pinReadOnly ? mappedBytes(part, onHost) : 0)),
+    host: setup.hostEmbedding?.tensor.byteLength ?? 0,
     loader: (isStreamed) => sizesFor(movedBytes, { isStreamed, isDecoded }),
     context,
   };
@@ -73,8 +73,8 @@ export function weightsOf(plans: readonly BatchPlan[]): LazyTensor[][] {
 }
 
 /** Bytes of every buffer by name, weights and inputs left out. */
-export function bufferBytesOf(plans: readonly BatchPlan[], parts: PlanSetup): Map<string, number> {
-  const bytes = checkpointBytes(plans, parts);
+export function bufferBytesOf(plans: readonly BatchPlan[], setup: PlanSetup): Map<string, number> {
+  const bytes = checkpointBytes(plans, setup);
   for (const plan of plans) {
     for (const [name, wanted] of plan.bufferBytes()) {
       bytes.set(name, Math.max(wanted, bytes.get(name) ?? 0));

@@ -31,7 +31,7 @@ const ATTEMPTS = 3;
 /** Compiles a model for its device. Rejects as `describeModel`, or as the device's `compile`. */
 export async function compileModel(source: ModelSource, options: PlanOptions): Promise<CompiledModel> {
   const description = describeModel(source, options);
-  return { description, plan: await ExecutionPlan.compile(description.parts) };
+  return { description, plan: await ExecutionPlan.compile(description.setup) };
 }
 
 /**
@@ -66,7 +66,7 @@ async function shrink(
     const context = contextWithin(whole, limits, larger);
     if (context < MIN_CONTEXT || context >= whole.context) return undefined;
     const { cachePositions } = options;
-    const share = context / plan.parts.context;
+    const share = context / plan.setup.context;
     const scaled = cachePositions && Math.max(context, Math.floor(cachePositions * share));
     const fitting = { ...options, context, cachePositions: scaled, shrinkContext: false };
     const { description, plan: smaller } = await compileModel(source, fitting);

@@ -130,7 +130,7 @@ export class ExclusiveUse {
     }
   }
 
-  /** Takes leave of a lost device, which the engine's end waits for, too. */
+  /** Drops a lost device; the engine's end waits for that, too. */
   #survive(run: Run, error: unknown, losses: number): Promise<unknown> {
     const leaving = this.#parts.survive(run, error, losses);
     this.#underWay = leaving;

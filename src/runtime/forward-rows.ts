@@ -28,7 +28,7 @@ export async function forward(
   state.advance(slot, first, end);
   const batch = plan.planFor(ids.length, outputs);
   const input = batch.input(0);
-  writeSequenceRows(input, { ids, slot, first, outputs, adapters, vectors }, plan.parts.adaptersARow ?? 0);
+  writeSequenceRows(input, { ids, slot, first, outputs, adapters, vectors }, plan.setup.adaptersARow ?? 0);
   plan.writeTables(state, slot);
   plan.copySlots(stream, state.takeCopies());
   await plan.run({ stream, batch, kind: 'forward', input, behindPart });

@@ -2,7 +2,7 @@ import type { SampledToken } from './jobs/sampled-token.ts';
 import type { GenerationEnd, SequenceSink, TokenStream } from './sequence.ts';
 import { TokenQueue } from './token-queue.ts';
 
-/** A generation whose tokens go to a sink. Whoever began it leaves it in the end, come what may. */
+/** A generation whose tokens go to a sink. Whoever began it calls `leave` at the end, after errors too. */
 export interface Generation {
   /** Tells that the reader took a token: a sequence that was paused may resume. */
   more(): void;

@@ -3,15 +3,15 @@ import { fail } from '../base/errors.ts';
 /** A piece of a prompt: the id of a token, or a vector in the place of its embedding, f32 [width]. */
 export type PromptItem = number | Float32Array;
 
-/** A prompt as sequences have it: vectors stand among the ids as numbers below zero, by which they are found. */
+/** A prompt as sequences hold it: a vector stands among the ids as a negative number, by which it is found. */
 export interface PromptIds {
   readonly ids: readonly number[];
-  /** Equal vectors have one number, so that sequences that begin alike are told by their ids, vectors or not. */
+  /** By number. Equal vectors have equal numbers, so that prefixes are compared by ids alone. */
   readonly vectors: ReadonlyMap<number, Float32Array>;
 }
 
 const NO_VECTORS: ReadonlyMap<number, Float32Array> = new Map();
-/** So that nobody can find vectors before that have the number of another's. */
+/** A secret of the process, so that nobody can construct vectors whose numbers collide. */
 const SALT = [Math.random(), Math.random()].map((random) => Math.floor(random * 2 ** 32));
 
 /** Numbers a prompt's vectors by their contents. */

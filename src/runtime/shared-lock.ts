@@ -1,6 +1,6 @@
 import { beforeAbort } from '../base/before-abort.ts';
 
-/** One who wants in: waits first, holds the lock then. */
+/** A request for the lock: it waits, then holds it. */
 class Holder {
   readonly entered: Promise<void>;
   enter: () => void = () => {};
@@ -14,25 +14,25 @@ class Holder {
   }
 }
 
-/** Lets many holders in together or one alone, in the order of asking: nobody overtakes one who waits to be alone. */
+/** A fair readers-writer lock: many share it or one has it alone, in the order of asking. */
 export class SharedLock {
   #waiting: Holder[] = [];
   readonly #inside = new Set<Holder>();
 
   /**
-   * Resolves, when nobody is alone, with what ends the holder's share. Rejects with `ABORTED` as soon as the signal fires: it
-   * is as if nobody had asked then.
+   * Resolves with the function that releases it once no exclusive holder is left. Rejects with `ABORTED` as soon as the
+   * signal fires, and gives up its place then.
    */
   share(signal?: AbortSignal): Promise<() => void> {
     return this.#ask(new Holder(false), signal);
   }
 
-  /** Resolves, when everybody else has left, with what ends the holder's turn. Rejects as `share`. */
+  /** Resolves with the function that releases it once nobody else holds it. Rejects as `share`. */
   alone(signal?: AbortSignal): Promise<() => void> {
     return this.#ask(new Holder(true), signal);
   }
 
-  /** Rejects all who wait: those who hold it may never leave. */
+  /** Rejects all waiting requests: the holders may never release it. */
   refuse(error: Error): void {
     for (const holder of this.#waiting.splice(0)) holder.refuse(error);
   }

@@ -1,7 +1,7 @@
 import type { StepKind } from '../plan/steps/batch-plan.ts';
 import type { ExecutionPlan } from '../plan/execution-plan.ts';
 
-/** Milliseconds without anything to do before recording begins: a conversation's next request often follows at once. */
+/** Milliseconds of idleness before recording begins: a conversation's next request often follows at once. */
 const REST_MS = 20;
 
 /** What a whole step is recorded for. */
@@ -21,10 +21,7 @@ export function likelySteps(capacities: readonly number[], context: number, ends
   return steps;
 }
 
-/**
- * Records the steps that are likely to come while an engine has nothing to do: what is recorded at its first use holds up
- * everyone whose steps are to follow.
- */
+/** Records likely steps while an engine is idle: a step that is recorded at its first use delays every sequence in it. */
 export class StepsAhead implements AsyncDisposable {
   readonly #plan: ExecutionPlan;
   readonly #likely: readonly LikelyStep[];
@@ -39,7 +36,7 @@ export class StepsAhead implements AsyncDisposable {
     this.#likely = likely;
   }
 
-  /** There is nothing to do: begins in a moment, if all weights are there, whose loading it would hold up. */
+  /** The engine is idle: recording begins after a pause, once all weights are loaded, whose loading it would slow. */
   begin(): void {
     this.#isIdle = true;
     const isDone = this.#next === this.#likely.length;
@@ -47,7 +44,7 @@ export class StepsAhead implements AsyncDisposable {
     this.#timer = setTimeout(this.#record, REST_MS);
   }
 
-  /** There is something to do. */
+  /** The engine has work: recording stops. */
   stop(): void {
     this.#isIdle = false;
     clearTimeout(this.#timer);
@@ -59,7 +56,7 @@ export class StepsAhead implements AsyncDisposable {
     await this.#recording;
   }
 
-  /** Records a step and comes back for the next, so that whoever asks meanwhile waits for one at most. */
+  /** Records one step in a turn of the event loop, so that new requests wait for one at most. */
   readonly #record = (): void => {
     this.#timer = undefined;
     const step = this.#likely[this.#next];

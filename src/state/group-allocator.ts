@@ -1,16 +1,15 @@
 import type { BlockTable } from './block-table.ts';
 
 /**
- * What several layers of a model remember of their sequences in one way: the keys and values of all positions (paged), of the
- * last ones (windowed), or one value a sequence that every row changes (per slot). A group keeps book of its memory; the
- * memory itself is states of the layers' graphs. Rows of a step are named by their positions `first .. end - 1`.
- *
- * Steps run in the order in which they were planned: memory that an earlier step reads may be given to a later one.
+ * State that several layers of a model keep in the same way: the keys and values of all positions (paged), of the last
+ * positions (windowed), or one value per sequence that every row changes (per slot). A group allocates its memory and
+ * nothing more; the memory itself is states of the layers' graphs. Rows of a step are given by their positions `first .. end
+ * - 1`. Steps run in the order in which they were planned: memory that an earlier step reads may be given to a later one.
  */
 export interface GroupAllocator {
   /** The block table by which its layers find positions; undefined where they find values by slot. */
   readonly table: BlockTable | undefined;
-  /** Whether rows of a step may be taken back when it has run. */
+  /** Whether rows of a step can be rolled back after it has run. */
   readonly rollsBack: boolean;
   /** Positions of the smallest prefix that slots can share: prefixes are shared in whole multiples. Infinity where none can be. */
   readonly prefixUnit: number;
@@ -18,7 +17,7 @@ export interface GroupAllocator {
   admit(slot: number, length: number): boolean;
   /** Makes room for rows to be computed. False, with nothing changed, when there is none. */
   reserve(slot: number, first: number, end: number): boolean;
-  /** Notes that a step with these rows is planned. Those from `settled` on may be taken back, when it has run. */
+  /** Records that a step with these rows is planned. Those from `settled` on may be rolled back after it has run. */
   advance(slot: number, first: number, end: number, settled: number): void;
   /** The most positions, at most `length`, behind which the slot's sequence can go on. */
   resumable(slot: number, length: number): number;

@@ -7,9 +7,9 @@ import type { GroupAllocator } from './group-allocator.ts';
 const NO_COPIES: readonly SlotCopy[] = [];
 
 /**
- * What sequences have behind them: the memory that lets the next token be computed without the earlier ones. It is a list of
- * groups, because layers remember in different ways; a sequence can do what all of its groups can. Slots are rows of the
- * groups' block tables and of the values that slots have once. Bookkeeping only.
+ * The state of sequences: the memory that lets the next token be computed without the earlier ones. It is a list of groups,
+ * because layers keep state in different ways; a sequence can do what all of its groups can. Slots are rows of the groups'
+ * block tables and of the per-slot values. Bookkeeping only.
  */
 export class SequenceState {
   readonly tables: readonly BlockTable[];

@@ -8,9 +8,9 @@ export interface SlotCopy {
 }
 
 /**
- * Values that each slot has once and every row changes: recurrent states, the last rows of a convolution. They cannot go back,
- * but to one checkpoint a slot, which is written before rows that may be taken back; what begins at position 0 begins from
- * nothing, so that a slot needs no clearing.
+ * Values that each slot has once and every row changes: recurrent states, the last rows of a convolution. They roll back to
+ * one checkpoint per slot only, which is written before rows that may be rolled back. A sequence from position 0 starts from
+ * zeros, so that slots need not be cleared.
  */
 export class SlotGroup implements GroupAllocator {
   readonly table = undefined;

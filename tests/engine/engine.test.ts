@@ -250,7 +250,7 @@ test('disposal waits for forced decoding under way, which then ends', async () =
   const engine = new Engine({
     device,
     plan,
-    state: stateOf(describeModel(from, { context: 32 }).parts.state),
+    state: stateOf(describeModel(from, { context: 32 }).setup.state),
   });
   const order: string[] = [];
   let release = (): void => {};

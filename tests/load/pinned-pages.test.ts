@@ -49,7 +49,7 @@ async function again(
   const lines: string[] = [];
   const logger = { ...silentLogger, debug: (line: string) => lines.push(line) };
   const loader = new AsyncModelLoader(device, { hostMemory, trace, logger, slotBytes: 2000, ...options });
-  for (const tensor of tensors) tensor.loadBy(loader, { comesAgain: true });
+  for (const tensor of tensors) tensor.loadBy(loader, { streamed: true });
   const rows = (kind: string) => trace.spans.filter(({ row }) => row.startsWith(kind)).length;
   const load = async () => {
     const before = rows('reader');
@@ -135,7 +135,7 @@ test('a driver that refuses is asked once, and a source without pages never', as
   for (const { source } of gguf.parts) Object.assign(source, { map: undefined });
   await using other = new AsyncModelLoader(refusing, { hostMemory });
   const tensors = placedTensors(gguf, device);
-  for (const tensor of tensors) tensor.loadBy(other, { comesAgain: true });
+  for (const tensor of tensors) tensor.loadBy(other, { streamed: true });
   for (let i = 0; i < 3; i++) await other.load(tensors);
   assert.equal(asked, 1);
   await loader[Symbol.asyncDispose]();

@@ -48,7 +48,7 @@ test('layers with a window take their window, however long the context is: Gemma
   const device = openNullDevice();
   const cacheOf = async (context: number, sequences: number) => {
     const source = { gguf, device, architectures: ALL_ARCHITECTURES };
-    await using plan = await ExecutionPlan.compile(describeModel(source, { context, sequences }).parts);
+    await using plan = await ExecutionPlan.compile(describeModel(source, { context, sequences }).setup);
     return plan.fit().cache;
   };
   const whole = SHAPE.layers * 2 * 2 * SHAPE.kvHeads * HEAD_SIZE * SHAPE.context;

@@ -14,7 +14,7 @@ export interface HostTable {
   readonly format: TensorFormat;
 }
 
-/** What it works with. */
+/** What a host embedding is set up with. */
 export interface HostEmbeddingSetup {
   /** The caller's. */
   readonly decoder: BlockDecoder;

@@ -58,7 +58,7 @@ export class KeptInputs implements Disposable {
     this.#sizes = new Map(inputs.map((input) => [input.name, input.words]));
     this.#words = new Int32Array(words);
     this.#bytes = new Uint8Array(this.#words.buffer);
-    // What a buffer begins with is nobody's.
+    // A new buffer's contents are undefined.
     this.#changed = new Uint8Array(words / PIECE_WORDS).fill(1);
     this.#end = this.#changed.length;
     this.#buffer = device.createBuffer(this.#bytes.byteLength, 'kept inputs');

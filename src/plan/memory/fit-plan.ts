@@ -11,8 +11,8 @@ export interface MemoryLimits {
   /** For the buffers of the weights on the device alone, before the driver rounds. */
   readonly weightMemory?: number | undefined;
   /**
-   * Host memory that may stay pinned for layers that come anew in every step: pages of the file, from which the device copies
-   * by itself. Models may share it. Beside all other limits, because the pages are the system's cache of the file.
+   * Host memory that may stay pinned for streamed layers: pages of the file, from which the device copies without reads.
+   * Models may share it. It counts against no other limit, because the pages are the system's cache of the file.
    */
   readonly hostMemory?: MemoryBudget | undefined;
   /** What the device has free. */
@@ -29,13 +29,13 @@ export interface FitPlan {
   readonly scratch: number;
   /** Pinned memory that the file passes through while it loads. */
   readonly ring: number;
-  /** What it is loaded with, so that the ring is as large. */
+  /** Sizes of the loader, which decide the ring's. */
   readonly loader: LoaderSizes;
-  /** What the device takes for itself: code, recorded steps, rows that wait to be packed. */
+  /** Device memory besides: kernels' code, recorded steps, rows that wait to be packed. */
   readonly margin: number;
   /** Host memory of the embedding, where it stays there. */
   readonly host: number;
-  /** Pages of the file that stay pinned for streamed layers, most of them; in no sum. */
+  /** Most bytes of file pages that stay pinned for streamed layers; part of no sum. */
   readonly pinned: number;
   /** Everything that the draft model takes; 0 without one. */
   readonly draft: number;
@@ -81,7 +81,7 @@ export interface MemoryWanted extends WeightsToPlace {
   readonly host: number;
   /** Of each part, bytes of the file that the device could copy from by itself. */
   readonly pages: readonly number[];
-  /** What the weights are loaded with, where some of them come anew in every step or where none do. */
+  /** Sizes of the loader, with streamed layers or without. */
   loader(isStreamed: boolean): LoaderSizes;
   readonly context: number;
 }
@@ -109,7 +109,7 @@ interface Refusal {
   readonly excess: number;
 }
 
-/** Of what exceeds one limit, the one with the least excess says what suffices. */
+/** Of refusals by as many limits, the one with the least excess says what would suffice. */
 function isNearer(a: Refusal, b: Refusal): boolean {
   return a.exceeded === b.exceeded ? a.excess < b.excess : a.exceeded < b.exceeded;
 }
@@ -153,7 +153,7 @@ function planWith(
   };
 }
 
-/** What is limited, and by how much. */
+/** A limit, and what counts against it. */
 interface Bound {
   readonly bytes: number;
   readonly most: number;

@@ -99,7 +99,7 @@ const MOST_SPECULATION = 64;
 /** What the metadata and the options say about a model. */
 export interface ModelDescription {
   readonly config: ModelConfig;
-  readonly parts: PlanSetup;
+  readonly setup: PlanSetup;
   /** What of the file nothing is computed with, known when a part was recorded. */
   readonly unread: UnreadCheck;
 }
@@ -142,7 +142,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     embedding: options.embedding,
     adapters: adapters && { count: adapters.names.length, perRow: adapters.perRow },
   } as const;
-  const parts: PlanSetup = {
+  const setup: PlanSetup = {
     device,
     tensors,
     record: (shape) => {
@@ -162,7 +162,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
     poolWeights: options.pool,
     adaptersARow: adapters?.perRow ?? 0,
   };
-  return { config, parts, unread };
+  return { config, setup, unread };
 }
 
 function hasTable({ kind }: StateGroup): boolean {

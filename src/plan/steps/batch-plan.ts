@@ -176,7 +176,7 @@ export class BatchPlan implements Disposable {
   }
 
   /**
-   * Disposes what was recorded with the weights of some parts, which are about to lose their memory. Nothing runs it.
+   * Disposes what was recorded with the weights of some parts, whose memory is about to be freed. Nothing runs it.
    * @internal
    */
   forget(parts: readonly number[]): void {
@@ -206,10 +206,7 @@ export class BatchPlan implements Disposable {
     stream.run(ready);
   }
 
-  /**
-   * Forgets a step, unless its weights have taken it along; its memory is free when `queued` is reached.
-   * @internal
-   */
+  /** Drops a step, unless it was dropped with its weights; it is disposed when `queued` is reached. @internal */
   release(step: StepKind | number, queued: DeviceEvent): void {
     const ready = this.#ready.get(step);
     if (!ready) return;
@@ -258,7 +255,7 @@ export class BatchPlan implements Disposable {
   }
 }
 
-/** The residual stream goes to and fro between two buffers, so that no part reads and writes one. */
+/** The residual stream alternates between two buffers, so that no part reads and writes the same one. */
 function streamName(name: string, writer: number): string {
   return name === 'x' ? `x ${writer % 2}` : name;
 }

@@ -5,11 +5,11 @@ import type { BatchPlan, StepKind } from './batch-plan.ts';
 interface Prepared {
   readonly batch: BatchPlan;
   readonly kind: StepKind;
-  /** True until it is wanted, where it was recorded before. */
+  /** True for a step that was recorded ahead and not wanted since. */
   isAhead: boolean;
 }
 
-/** More than the capacities of any device, twice. */
+/** More than twice as many as any device has row capacities. */
 const DEFAULT_MOST = 32;
 
 /**
@@ -17,7 +17,7 @@ const DEFAULT_MOST = 32;
  * it is needed. Steps that were recorded ahead use free places only, and are dropped first.
  */
 export class PreparedSteps {
-  /** The longest unused first, those recorded ahead before all. */
+  /** Least recently used first; those recorded ahead before all others. */
   readonly #kept: Prepared[] = [];
   /** Steps that were ready when they were wanted. */
   hits = 0;
@@ -29,7 +29,7 @@ export class PreparedSteps {
   aheadUsed = 0;
 
   constructor(
-    /** Steps that are kept; 0 records every step anew. */
+    /** Most steps kept; 0 records every step anew. */
     readonly most: number = DEFAULT_MOST,
   ) {
     invariant(most >= 0, 'no fewer than none are kept');

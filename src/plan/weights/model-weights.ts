@@ -58,7 +58,7 @@ export class ModelWeights {
     const streamed = new Set(placement.slots.flat().flatMap(({ offsets }) => [...offsets.keys()]));
     for (const tensor of this.tensors) {
       const decode = decodedOnDevice.has(tensor) ? 'device' : 'host';
-      tensor.loadBy(loader, { decode, comesAgain: streamed.has(tensor) });
+      tensor.loadBy(loader, { decode, streamed: streamed.has(tensor) });
     }
     this.parts = partsWithMemory(of, (part) => of.onRelease(this.#partsIn(part)));
     this.#owners = this.parts.filter(({ ownsMemory }) => ownsMemory);

@@ -9,7 +9,7 @@ import type { PartWeights } from './part-weights.ts';
 export class StreamedWeights {
   readonly #users: readonly PartWeights[];
   #occupant: PartWeights | undefined;
-  /** What the device has to reach before the slot is written. */
+  /** Events that the device waits for before the slot is overwritten. */
   #lastUse: readonly DeviceEvent[] = [];
 
   constructor(users: readonly PartWeights[]) {
@@ -35,9 +35,7 @@ export class StreamedWeights {
     next.request({ after: this.#lastUse });
   }
 
-  /**
-   * An aborted pass left another part in the slot: what it wrote there has to be complete before the slot is overwritten.
-   */
+  /** Empties the slot of another part, which an aborted pass left there: what it was writing has to be complete first. */
   async #vacate(): Promise<void> {
     const part = this.#occupant;
     if (!part) return;

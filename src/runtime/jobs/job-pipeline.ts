@@ -41,19 +41,19 @@ export interface PipelineSetup {
  * read while the next one runs.
  */
 export class JobPipeline<S extends JobSequence> implements Disposable {
-  readonly #parts: PipelineSetup;
+  readonly #setup: PipelineSetup;
   readonly #sampler: HostSampler | undefined;
   readonly #free: Job<S>[];
   readonly #underWay: Job<S>[] = [];
   /** When the latest step was done. */
   #doneAt = 0;
 
-  constructor(parts: PipelineSetup) {
-    const { plan, runtime } = parts;
-    this.#parts = parts;
+  constructor(setup: PipelineSetup) {
+    const { plan, runtime } = setup;
+    this.#setup = setup;
     this.#sampler = runtime.sampling === 'host' ? new HostSampler(plan.vocabulary) : undefined;
     this.#free = Array.from(
-      { length: plan.parts.inFlight },
+      { length: plan.setup.inFlight },
       (_, index) => new Job<S>(index, plan, this.#sampler),
     );
   }
@@ -63,7 +63,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
    * the one before are read first.
    */
   get isFull(): boolean {
-    return this.#free.length === 0 || (this.#parts.plan.isStreamed && !this.isEmpty);
+    return this.#free.length === 0 || (this.#setup.plan.isStreamed && !this.isEmpty);
   }
 
   get isEmpty(): boolean {
@@ -75,7 +75,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
    * cannot be recorded.
    */
   async submit(step: ScheduledStep<S>, begin: number): Promise<void> {
-    const { plan, stream, runtime, profile } = this.#parts;
+    const { plan, stream, runtime, profile } = this.#setup;
     const batch = plan.planFor(step.capacity, step.outputs);
     const readsLogits = this.#sampler !== undefined && step.outputs > 0;
     const kind = step.outputs > 0 && !readsLogits ? 'generate' : 'forward';
@@ -88,15 +88,15 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     this.#writeInputs(batch, job);
     if (profile) job.time(profile, begin, stream);
     if (!this.#sampler) job.uploadMasks(stream);
-    plan.copySlots(stream, this.#parts.state.takeCopies());
+    plan.copySlots(stream, this.#setup.state.takeCopies());
     const input = batch.input(job.index);
     await plan.run({ stream, batch, kind, input, awaitsInputs: !runtime.asyncInputs, watch: profile && job });
     if (readsLogits) job.readLogits(stream);
     else job.readTokens(stream);
     job.queued(stream);
-    this.#parts.counts.steps++;
-    this.#parts.counts.bytesUp += input.pinned.byteLength + plan.kept.uploadedBytes - uploadedBytes;
-    this.#parts.counts.bytesBack += job.bytesBack;
+    this.#setup.counts.steps++;
+    this.#setup.counts.bytesUp += input.pinned.byteLength + plan.kept.uploadedBytes - uploadedBytes;
+    this.#setup.counts.bytesBack += job.bytesBack;
   }
 
   /**
@@ -109,7 +109,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
     const job = this.#underWay[0];
     invariant(job, 'a job is under way');
     await job.done;
-    const { profile } = this.#parts;
+    const { profile } = this.#setup;
     const arrived = performance.now();
     const ms = arrived - Math.max(job.submittedAt, this.#doneAt);
     this.#doneAt = arrived;
@@ -139,14 +139,14 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
   }
 
   #writeInputs(plan: BatchPlan, { index, step }: Job<S>): void {
-    const { state } = this.#parts;
+    const { state } = this.#setup;
     const input = plan.input(index);
     input.vectors.clear();
     const positions = input.view('positions');
     const slots = input.view('slots');
     const counts = input.view('counts');
-    const { kept, parts } = this.#parts.plan;
-    const { adaptersARow = 0 } = parts;
+    const { kept, setup } = this.#setup.plan;
+    const { adaptersARow = 0 } = setup;
     counts[0] = step.rows;
     counts[1] = step.outputs;
     let row = 0;
@@ -160,7 +160,7 @@ export class JobPipeline<S extends JobSequence> implements Disposable {
         slots[row] = slot;
         if (adaptersARow > 0) input.writeAdapters(row, adaptersARow, sequence.adapters ?? []);
       }
-      this.#parts.plan.writeTables(state, slot);
+      this.#setup.plan.writeTables(state, slot);
       for (let i = 0; i < outputs; i++) {
         input.view('output_rows')[output + i] = row - outputs + i;
         kept.write('parameters', (output + i) * SAMPLING_ROW_WORDS, sequence.sampling);

@@ -20,7 +20,7 @@ class PinnedMasks implements Disposable {
 
   constructor(plan: ExecutionPlan) {
     this.#width = maskWords(plan.vocabulary);
-    this.#pinned = plan.parts.device.createPinned(4 * this.#width * plan.shape.outputs, 'masks');
+    this.#pinned = plan.setup.device.createPinned(4 * this.#width * plan.shape.outputs, 'masks');
     const { buffer, byteOffset } = this.#pinned.bytes;
     this.#words = new Int32Array(buffer, byteOffset, this.#width * plan.shape.outputs);
   }

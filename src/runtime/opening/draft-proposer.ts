@@ -19,9 +19,10 @@ export interface DraftProposerOptions {
 }
 
 /**
- * Proposes what a smaller model would say. It draws with the sequence's own seed, positions and parameters: where the two
- * models agree on the probabilities, they draw the same token. What the draft has read of a sequence lies in its slots, as of
- * any text that begins alike: a rejected draft, a fork or a shifted context costs it the tokens behind the common beginning.
+ * Proposes the tokens that a smaller model samples, with the sequence's own seed, positions and parameters: where the two
+ * models agree on the probabilities, they sample the same token. The draft model's state of a sequence is in its slots and
+ * found by prefix, as for any text: after a rejected draft, a fork or a shifted context it computes the tokens behind the
+ * common prefix again.
  */
 export class DraftProposer implements Proposer {
   readonly #draft: TokenSource;

@@ -37,7 +37,7 @@ export function planDraft(parts: ModelSetup, options: ModelOptions): DraftSetup 
   const { batch, deterministic, sequences, cachePositions, cacheType, inFlight, preparedSteps, pool } =
     options;
   const { load, memory, runtime, allowUnread, logger, signal } = options;
-  const context = Math.min(model.parts.context, config.trainedContext);
+  const context = Math.min(model.setup.context, config.trainedContext);
   const sizes = {
     context,
     batch,

@@ -21,8 +21,6 @@ export interface GoldenDevice {
   readonly positions?: number;
   /** Rows of a step at most, where those that are not in use cost as much as the others. */
   readonly rows?: number;
-  /** Sequences of a golden that a slow device computes; all without it. */
-  readonly sequences?: number;
   /** It does not quantize activations as ggml does: it agrees with the oracle more than with a reference that does. */
   readonly exact?: boolean;
   /** Declares a test; node's `test` without it. */
@@ -235,9 +233,8 @@ function declare<P extends readonly (string | undefined)[]>(
 /** The sequences as far as the device goes. */
 function shortened(whole: readonly GoldenSequence[], device: GoldenDevice): GoldenSequence[] {
   const { positions } = device;
-  const sequences = whole.slice(0, device.sequences);
-  if (positions === undefined) return sequences;
-  return sequences.map((sequence) => {
+  if (positions === undefined) return [...whole];
+  return whole.map((sequence) => {
     const { ids, from, lse, top, next } = sequence;
     if (top.length <= positions) return sequence;
     return {

@@ -40,10 +40,16 @@ async function testEncoder(path: string, lines: readonly string[]): Promise<void
 test('an encoder whose file names no pooling has vectors by the one that is asked for', async (t) => {
   const path = join(temporaryFolder(t), 'bert.gguf');
   const [architecture, sizes] = ['bert', { kvHeads: 4 }] as const;
-  await writeVariant({ name: 'bert', architecture, sizes, metadata: { pooling_type: undefined } }, path);
+  // llama.cpp says so by -1.
+  for (const pooling_type of [{ type: 'u32', value: 2 ** 32 - 1 }, undefined] as const) {
+    await writeVariant({ name: 'bert', architecture, sizes, metadata: { pooling_type } }, path);
+    await using model = await loadModel(path, { device: 'cpu', cacheType: 'f32' });
+    await assert.rejects(model.embed([3, 5, 7]), (error) =>
+      isRocmforgeError(error, 'EMBEDDINGS_UNSUPPORTED'),
+    );
+  }
   await using model = await loadModel(path, { device: 'cpu', cacheType: 'f32' });
   await using mean = await loadModel(fixture('families/bert.gguf'), { device: 'cpu', cacheType: 'f32' });
-  await assert.rejects(model.embed([3, 5, 7]), (error) => isRocmforgeError(error, 'EMBEDDINGS_UNSUPPORTED'));
   const [asked, own, first] = await Promise.all([
     model.embed([3, 5, 7], { pooling: 'mean' }),
     mean.embed([3, 5, 7]),

@@ -71,8 +71,14 @@ export function readDecoder(
   return sizes;
 }
 
-/** `pooling_type` as llama.cpp's converters write it. */
-const POOLINGS: Readonly<Record<number, Pooling>> = { 0: 'none', 1: 'mean', 2: 'first', 3: 'last' };
+/** `pooling_type` as llama.cpp's converters write it, and as llama.cpp itself does where nothing is said: -1 without a sign. */
+const POOLINGS: Readonly<Record<number, Pooling>> = {
+  0: 'none',
+  1: 'mean',
+  2: 'first',
+  3: 'last',
+  [2 ** 32 - 1]: 'none',
+};
 
 /** How a file says that rows become a text's vector. Throws `MODEL_CONFIG`: what ranks texts is not computed. */
 export function readPooling(read: ConfigReader): Pooling {

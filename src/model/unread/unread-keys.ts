@@ -143,7 +143,7 @@ const RULES: readonly KeyRule[] = [
       return window === 0 || window >= (number('context_length') ?? 0);
     },
   },
-  { key: /^pooling_type$/, reason: 'the model continues texts and embeds none', neutral: is(0) },
+  { key: /^pooling_type$/, reason: 'the model continues texts and embeds none', neutral: is(0, 2 ** 32 - 1) },
   {
     key: /^rope\.scaling\.(alpha|yarn_log_multiplier)$/,
     reason: 'angles are not scaled by it',

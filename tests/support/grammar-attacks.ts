@@ -28,6 +28,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   'pattern of 10^9 repetitions': '((a{0,1000}){0,1000}){0,1000}',
   'pattern that blows up as an automaton': `^(a|b)*a(a|b){${2000}}$`,
   'pattern of many overlapping parts': `^(${times(500, (i) => `.*${i}.*`).join('|')})$`,
+  'pattern of assertions in repetitions': '((((((\\ba){0,16}b){0,16}c){0,16}d){0,16}e){0,16}f){0,16}',
   'pattern of lookaheads': `${times(40, (i) => `(?=.*${String.fromCharCode(97 + (i % 26))}.{${i}})`).join('')}.*`,
 };
 
@@ -64,6 +65,12 @@ const SCHEMAS: Readonly<Record<string, unknown>> = {
     $defs: named(5000, (i) => (i === 4999 ? { type: 'null' } : { $ref: `#/$defs/name${i + 1}` })),
   },
   'allOf of 2^40 alternatives': BOMB,
+  '1 024 objects with ten members in any order': {
+    dependentSchemas: named(10, (i) => ({ required: [`other${i}`] })),
+  },
+  '16 Unicode properties': {
+    pattern: `^[${['L', 'Lu', 'Ll', 'N', 'P', 'S', 'M', 'Z', 'Emoji', 'Alphabetic', 'Uppercase', 'ID_Start', 'ID_Continue', 'Script=Latin', 'Script=Greek', 'Script=Han'].map((name) => `\\p{${name}}`).join('')}]{1,1000}$`,
+  },
   'references that double 60 times': {
     $ref: '#/$defs/name0',
     $defs: named(60, (i) =>

@@ -12,6 +12,8 @@ const WORD: Regex = { kind: 'set', ranges: CLASSES.w };
 const OTHER: Regex = { kind: 'set', ranges: otherRanges(CLASSES.w) };
 const BEFORE_WORD: Regex = { kind: 'sequence', parts: [WORD, ANY] };
 const MAX_UNROLLED = 16;
+/** Repetitions with assertions are read as often as they may come, and those in them as often again. */
+const MAX_STEPS = 20_000;
 
 /** What the rest of a text may be, by what precedes it: nothing, a character of `\w`, or another one. */
 interface Rest {
@@ -48,6 +50,7 @@ export function wholeRegex(source: string, problems = PROBLEMS): Regex {
 class Assertions {
   readonly #problems: PatternProblems;
   readonly #nullable = new Map<Regex, boolean>();
+  #steps = 0;
 
   constructor(problems: PatternProblems) {
     this.#problems = problems;
@@ -55,6 +58,8 @@ class Assertions {
 
   /** What the rest may be before a pattern, by what it may be after it. */
   before(pattern: Pattern, rest: Rest): Rest {
+    if (++this.#steps > MAX_STEPS)
+      return this.#problems.unsupported('assertions in repetitions of repetitions that are as large');
     switch (pattern.kind) {
       case 'regex':
         return this.#beforeRegex(pattern.regex, rest);

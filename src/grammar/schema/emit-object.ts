@@ -51,7 +51,7 @@ export class ObjectRules {
       ...counts,
       isOpen: !isClosed,
     });
-    const mixed = states.explore(order, MAX_FREE_STATES);
+    const mixed = states.explore(order, MAX_FREE_STATES, this.#writer.mixing);
     if (mixed) return this.#write(mixed);
     if (needs.length === 0) return this.#ordered(names, counts);
     const watched = states.explore(inOneOrder, MAX_STATES);

@@ -18,6 +18,7 @@ export class SchemaRules {
   readonly expander: Expander;
   readonly spacing: Spacing;
   readonly scalars = new ScalarRegexes();
+  readonly mixing = { left: MAX_MIXED };
   readonly #plain: PlainSchemas;
   readonly #laters = new Map<string, Rule>();
   readonly #scalars = new Map<string, Rule>();
@@ -67,6 +68,7 @@ export class SchemaRules {
 }
 
 const PLAIN_UNITS = 250_000;
+const MAX_MIXED = 10_000;
 
 /** Writes the rules of terms, each once: a schema that refers to itself becomes a rule that does. */
 export class Emitter implements RuleWriter {
@@ -93,6 +95,10 @@ export class Emitter implements RuleWriter {
 
   get spelling(): JsonSpelling {
     return this.#shared.scalars.spelling;
+  }
+
+  get mixing(): { left: number } {
+    return this.#shared.mixing;
   }
 
   get someText(): Set<Regex> {

@@ -57,8 +57,8 @@ export class MemberStates {
     this.#countTo = rules.max < Infinity ? rules.max : rules.min;
   }
 
-  /** All states; undefined where there are more than `most`. */
-  explore(order: MemberOrder, most: number): MemberState[] | undefined {
+  /** All states; undefined where there are more than `most`, or more steps between them than are left, which are spent. */
+  explore(order: MemberOrder, most: number, steps = { left: Infinity }): MemberState[] | undefined {
     const { chains, free } = order;
     const states: MemberState[] = [];
     const indices = new Map<string, number>();
@@ -86,8 +86,10 @@ export class MemberStates {
       isStarted: false,
     });
     for (let next = 0; next < open.length; next++) {
-      if (open.length > most) return undefined;
-      states.push(this.#state(open[next] as Seen, chains, indexOf));
+      if (open.length > most || steps.left < 0) return undefined;
+      const state = this.#state(open[next] as Seen, chains, indexOf);
+      steps.left -= state.steps.length;
+      states.push(state);
     }
     return states;
   }

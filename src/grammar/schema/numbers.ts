@@ -95,7 +95,7 @@ export function bothNumbers(a: Numbers, b: Numbers): Numbers | undefined {
     without: new Set([...a.without, ...b.without]),
     isInteger: a.isInteger || b.isInteger,
   };
-  return countNumbers(range) === 0 ? undefined : range;
+  return isWithoutNumber(range) ? undefined : range;
 }
 
 /** The bound that leaves less, where `side` is 1 for lower bounds and -1 for upper ones. */
@@ -116,25 +116,42 @@ export function countNumbers(set: Numbers): number {
 /** A set of at most 1024 numbers as their list. */
 export function listNumbers(set: Numbers): NumberList | undefined {
   if (set.kind === 'list') return set;
-  const { low, high, step } = set;
-  if (step && set.offSteps.some((off) => isMultiple(step, off))) return { kind: 'list', values: new Set() };
-  if (!low || !high) return undefined;
-  const order = compare(low.at, high.at);
-  if (order > 0 || (order === 0 && (low.exclusive || high.exclusive)))
-    return { kind: 'list', values: new Set() };
-  if (order === 0) return listOf([low.at], set);
-  if (!step) return undefined;
-  let first = stepsTo(low.at, step, false);
-  let last = stepsTo(high.at, step, true);
-  if (low.exclusive && isMultiple(low.at, step)) first++;
-  if (high.exclusive && isMultiple(high.at, step)) last--;
-  if (last - first >= MAX_LISTED) return undefined;
+  const grid = gridOf(set);
+  if (!grid) return undefined;
+  const { step, first, last } = grid;
   if (set.offSteps.length === 0 && compare(step, ONE) === 0 && isExact(first) && isExact(last)) {
     return { kind: 'list', values: integers(Number(first), Number(last), set.without) };
   }
   const values: Decimal[] = [];
   for (let at = first; at <= last; at++) values.push(times(step, at));
   return listOf(values, set);
+}
+
+/** True for a set of at most 1024 numbers, or of none: looked at one by one, for the first of them shows that it is not so. */
+function isWithoutNumber(set: NumberRange): boolean {
+  const grid = gridOf(set);
+  if (!grid) return false;
+  for (let at = grid.first; at <= grid.last; at++) {
+    if (listOf([times(grid.step, at)], set).values.size > 0) return false;
+  }
+  return true;
+}
+
+/** The multiples of a step among which all numbers of a set are; undefined where they are more than 1024, or no such multiples. */
+function gridOf(set: NumberRange): { step: Decimal; first: bigint; last: bigint } | undefined {
+  const { low, high, step } = set;
+  const nothing = { step: ONE, first: 1n, last: 0n };
+  if (step && set.offSteps.some((off) => isMultiple(step, off))) return nothing;
+  if (!low || !high) return undefined;
+  const order = compare(low.at, high.at);
+  if (order > 0 || (order === 0 && (low.exclusive || high.exclusive))) return nothing;
+  if (order === 0) return { step: low.at, first: 1n, last: 1n };
+  if (!step) return undefined;
+  let first = stepsTo(low.at, step, false);
+  let last = stepsTo(high.at, step, true);
+  if (low.exclusive && isMultiple(low.at, step)) first++;
+  if (high.exclusive && isMultiple(high.at, step)) last--;
+  return last - first >= MAX_LISTED ? undefined : { step, first, last };
 }
 
 function isExact(value: bigint): boolean {

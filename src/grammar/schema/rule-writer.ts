@@ -14,6 +14,8 @@ export interface RuleWriter {
   readonly spelling: JsonSpelling;
   /** Terminals that are known to have a text. */
   readonly someText: Set<Regex>;
+  /** How many steps from member to member may still be written for the sake of members in any order, in all objects together. */
+  readonly mixing: { left: number };
   /** What stands for a term in other rules. */
   ruleOf(term: Term): Rule;
   /** Gives a rule its name; what stands for it in other rules. */

@@ -277,3 +277,19 @@ test('masks of a pattern that counts far from the end, in a text whose length is
     read += tokenizer.tokenText(id);
   }
 });
+
+test('members in any order are written as far as there is room, and then in one order', () => {
+  const names = Array.from({ length: 10 }, (_, at) => `n${at}`);
+  const value = (of: number) => Object.fromEntries(names.map((name) => [name, of]));
+  const schema = {
+    anyOf: [
+      { dependentSchemas: Object.fromEntries(names.map((name) => [name, { required: [`${name}x`] }])) },
+      { enum: Array.from({ length: 40 }, (_, at) => value(at)) },
+    ],
+    type: 'object',
+  };
+  const grammar = byteGrammar(schemaGrammar(schema));
+  for (const at of [0, 39]) assert.ok(isText(grammar, JSON.stringify({ ...value(at) })), String(at));
+  for (const right of ['{}', '{"a":1}', '{"n3":1,"n3x":2}']) assert.ok(isText(grammar, right), right);
+  for (const wrong of ['{"n3":1}', '{"n3":1,"n4x":1}']) assert.ok(!isText(grammar, wrong), wrong);
+});

@@ -10,6 +10,7 @@ const UNSUPPORTED: readonly (readonly [schema: unknown, keyword: string, pointer
   [{ $schema: 'https://example.com/dialect' }, '$schema', '/$schema'],
   [{ items: { $recursiveRef: '#' } }, '$recursiveRef', '/items/$recursiveRef'],
   [{ properties: { 'a/b': { pattern: '(?<=a)b' } } }, 'pattern', '/properties/a~1b/pattern'],
+  [{ pattern: '(((((\\ba){0,9}b){0,9}c){0,9}d){0,9}e){0,9}' }, 'pattern', '/pattern'],
   [{ patternProperties: { '(a)\\1': {} } }, 'patternProperties', '/patternProperties/(a)\\1'],
   [{ type: 'array', uniqueItems: true }, 'uniqueItems', '/uniqueItems'],
   [{ type: 'array', items: { type: 'object' }, uniqueItems: true }, 'uniqueItems', '/uniqueItems'],

@@ -21,3 +21,15 @@ test('compiled grammars are kept by number and by weight, and the one in use alw
     assert.equal(light.size, 1);
   }
 });
+
+test('compiling pauses for others between planes of Unicode, of which each property is looked for in five', async () => {
+  const tokenizer = await vocabularyTokenizer('gpt-2');
+  const compiler = new FormCompiler(finish(vocabularyTable(tokenizer, tokenizer.vocabularySize)));
+  const pattern = '^[\\p{Lu}\\p{Script=Greek}\\p{Nd}]+$';
+  const schema = { type: 'object', properties: { a: { type: 'string', pattern } } };
+  for (const form of [{ kind: 'regex', pattern } as const, { kind: 'schema', schema } as const]) {
+    let looks = 0;
+    compiler.matcher(writtenForm(form), { onLook: () => looks++ });
+    assert.ok(looks >= 15, `${looks} looks`);
+  }
+});

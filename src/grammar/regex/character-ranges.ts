@@ -49,8 +49,14 @@ export const CLASSES = {
 /** What `.` stands for without the flag `s`. */
 export const NOT_A_LINE_END = otherRanges(rangesOf('\n\n\r\r\u2028\u2029'));
 
+/** Spends what a piece of work costs, in the units of `Fuel`. */
+export type Spend = (units: number) => void;
+
+/** What it costs to look at all characters of a plane. */
+const PLANE_UNITS = 10_000;
+
 /** The code points of a property of that name, found by asking JavaScript's own expressions. */
-function propertyRanges(property: string): CharacterRanges | undefined {
+function propertyRanges(property: string, spend: Spend | undefined): CharacterRanges | undefined {
   if (!/^\w+(?:=\w+)?$/.test(property)) return undefined;
   let runs: RegExp;
   try {
@@ -67,6 +73,7 @@ function propertyRanges(property: string): CharacterRanges | undefined {
       if (has(start + PAGE - 1)) found.push([start + PAGE - 2, start + PAGE - 1]);
       continue;
     }
+    spend?.(PLANE_UNITS);
     const width = start < PAGE ? 1 : 2;
     for (const { 0: run, index } of pageOf(start).matchAll(runs)) {
       const first = start + index / width;
@@ -100,6 +107,11 @@ function pageOf(start: number): string {
 /** The code points that Unicode properties have, each found once; finding them takes milliseconds. */
 export class UnicodeProperties {
   readonly #found = new Map<string, CharacterRanges | undefined>();
+  readonly #spend: Spend | undefined;
+
+  constructor(spend?: Spend) {
+    this.#spend = spend;
+  }
 
   /** How many properties were asked for. */
   get size(): number {
@@ -108,7 +120,7 @@ export class UnicodeProperties {
 
   /** By a property's name, or its name and value (`L`, `Script=Greek`); undefined for one that is not known. */
   ranges(property: string): CharacterRanges | undefined {
-    if (!this.#found.has(property)) this.#found.set(property, propertyRanges(property));
+    if (!this.#found.has(property)) this.#found.set(property, propertyRanges(property, this.#spend));
     return this.#found.get(property);
   }
 }

@@ -1,5 +1,5 @@
 import { fail } from '../../base/errors.ts';
-import { CLASSES, otherRanges, type UnicodeProperties } from './character-ranges.ts';
+import { CLASSES, otherRanges, type Spend, UnicodeProperties } from './character-ranges.ts';
 import { type Pattern, PatternParser, type PatternProblems } from './pattern-parser.ts';
 import type { Regex } from './regex.ts';
 
@@ -41,8 +41,8 @@ export function searchRegex(source: string, problems = PROBLEMS, properties?: Un
 }
 
 /** The texts that are, as a whole, what an ECMA-262 pattern (flag `u`) matches. */
-export function wholeRegex(source: string, problems = PROBLEMS): Regex {
-  const pattern = new PatternParser(source, problems).parse();
+export function wholeRegex(source: string, problems = PROBLEMS, spend?: Spend): Regex {
+  const pattern = new PatternParser(source, problems, new UnicodeProperties(spend)).parse();
   return new Assertions(problems).before(pattern, { atStart: EMPTY, afterWord: EMPTY, afterOther: EMPTY })
     .atStart;
 }

@@ -33,7 +33,7 @@ export class Expander implements Terms {
   readonly #nodes = new Map<SchemaNode, Values>();
   readonly #keywords = new Map<SchemaNode, Keywords>();
   readonly #patterns = new Map<string, Regex>();
-  readonly #properties = new UnicodeProperties();
+  readonly #properties = new UnicodeProperties((units) => this.#fuel.spend(units));
   readonly #nothing = new Map<string, boolean>();
   readonly #open = new Set<SchemaNode>();
   #probes = 0;

@@ -90,7 +90,10 @@ export function formGrammar(form: TextForm, limits: FuelOptions): Grammar {
     case 'schema':
       return schemaGrammar(form.schema, {}, fuel);
     case 'regex':
-      return rooted({ kind: 'regex', regex: wholeRegex(form.pattern) });
+      return rooted({
+        kind: 'regex',
+        regex: wholeRegex(form.pattern, undefined, (units) => fuel.spend(units)),
+      });
     case 'gbnf':
       return gbnfGrammar(form.grammar);
     case 'choices':

@@ -8,7 +8,7 @@ import type { Regex } from './regex.ts';
 import { bytesOf, RegexCompiler } from './regex-compiler.ts';
 import { WordLists } from './word-lists.ts';
 
-const MOST_STEPS = 2 ** 16;
+const MAX_STEPS = 2 ** 16;
 
 /**
  * Regular languages of one table, with what can be asked about them. Every question spends the fuel that was given with it and
@@ -60,7 +60,7 @@ export class RegularLanguages {
     let next = this.#steps.get(key);
     if (next === undefined) {
       next = this.derivatives.derive(language, byte);
-      if (this.#steps.size >= MOST_STEPS) this.#steps.clear();
+      if (this.#steps.size >= MAX_STEPS) this.#steps.clear();
       this.#steps.set(key, next);
     }
     return next;

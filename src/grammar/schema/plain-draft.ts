@@ -33,10 +33,10 @@ type Reader = (of: Reading) => boolean;
 const SCALARS = new Set(['null', 'boolean', 'number', 'integer', 'string']);
 const TYPES = new Set([...SCALARS, 'array', 'object']);
 
-const MOST_COUNTED = 1_000_000;
+const MAX_COUNTED = 1_000_000;
 /** Beyond this, JavaScript does not tell all integers apart. */
 const FAR = 1e15;
-const MOST_REMAINDERS = 10_000n;
+const MAX_REMAINDERS = 10_000n;
 const LONGEST_PATTERN = 512;
 
 /** Keywords that are read together. */
@@ -118,7 +118,7 @@ function readNumbers({ schema }: Reading): boolean {
   if (step === undefined) return true;
   if (low.length > 0 || high.length > 0) return false;
   return (
-    typeof step === 'number' && step >= 1e-9 && step <= 1e9 && remainders(decimalOf(step)) <= MOST_REMAINDERS
+    typeof step === 'number' && step >= 1e-9 && step <= 1e9 && remainders(decimalOf(step)) <= MAX_REMAINDERS
   );
 }
 
@@ -130,7 +130,7 @@ function countsOf(
 ): { min: number; max: number } | undefined {
   const [min = 0, max = Infinity] = [schema.get(least), schema.get(most)];
   const isCount = (value: Json): value is number =>
-    typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED;
+    typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNTED;
   if (!isCount(min) || !(max === Infinity || isCount(max)) || min > max) return undefined;
   return { min, max };
 }

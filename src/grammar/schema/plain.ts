@@ -4,8 +4,8 @@ import type { SchemaNode } from './document.ts';
 import type { Term } from './shapes.ts';
 
 /** What says more is written at once, when the schema is read: what is written while a text waits is to be short. */
-export const MOST_WEIGHT = 4000;
-const MOST_IN_PLACE = 64;
+export const MAX_WEIGHT = 4000;
+const MAX_IN_PLACE = 64;
 
 /**
  * Finds the schemas of which a look at their keywords tells that they can be held to and that they have a value, so that nothing
@@ -110,7 +110,7 @@ function takeIn(draft: PlainDraft, inPlace: readonly PlainDraft[]): boolean {
     draft.depth = Math.max(draft.depth, depth + 1);
     draft.isScalar &&= isScalar;
   }
-  return draft.weight <= MOST_WEIGHT && draft.depth <= MOST_IN_PLACE;
+  return draft.weight <= MAX_WEIGHT && draft.depth <= MAX_IN_PLACE;
 }
 
 function add<Key, Of>(map: Map<Key, Of[]>, key: Key, of: Of): void {

@@ -1,5 +1,5 @@
 import type { Rule } from '../grammar.ts';
-import { MOST_WEIGHT } from './plain.ts';
+import { MAX_WEIGHT } from './plain.ts';
 import { text } from './regexes.ts';
 import { inOrder, oneOf, terminal } from './rules.ts';
 import { isFalse, type Objects, type Term } from './shapes.ts';
@@ -61,7 +61,7 @@ function textsOf(set: Objects, name: string, terms: Terms): readonly string[] | 
 
 function areMembersPlain({ groups, required }: Objects, isPlain: (term: Term) => boolean): boolean {
   const [group] = groups;
-  if (!group || group.patterns.length > 0 || group.named.size > MOST_WEIGHT) return false;
+  if (!group || group.patterns.length > 0 || group.named.size > MAX_WEIGHT) return false;
   const { named, additional } = group;
   if (![...required].every((name) => named.has(name))) return false;
   for (const [name, term] of named) {

@@ -147,6 +147,38 @@ test('who stops waiting leaves the load to the others', async () => {
   assert.equal(pool.statusOf('a').users, 1);
 });
 
+test('a model that nobody waits for any more makes room when it has come', async () => {
+  const leaving = new AbortController();
+  const open: string[] = [];
+  let most = 0;
+  const sources = ['a', 'b'].map((id) => {
+    const source = tinySource(id, {}, openNullDevice);
+    return {
+      ...source,
+      open: async (of: Parameters<typeof source.open>[0]) => {
+        leaving.abort();
+        const model = await source.open(of);
+        most = Math.max(most, open.push(id));
+        const dispose = model.dispose.bind(model);
+        model.dispose = async () => {
+          await dispose();
+          open.pop();
+        };
+        return model;
+      },
+    };
+  });
+  await using pool = new ModelPool(sources, { most: 1 });
+  await assert.rejects(pool.acquire('a', leaving.signal), (error) => isRocmforgeError(error, 'ABORTED'));
+  assert.equal(pool.statusOf('a').state, 'loading');
+  using _lease = await pool.acquire('b');
+  assert.deepEqual([open, most], [['b'], 1]);
+  assert.deepEqual(
+    pool.list().map(({ state }) => state),
+    ['unloaded', 'ready'],
+  );
+});
+
 test('a name that is not served is told from those that are', async () => {
   const { pool } = countingPool(['a', 'b'], 1);
   await using _pool = pool;

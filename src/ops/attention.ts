@@ -52,6 +52,21 @@ export interface ScoreParameters {
   readonly window?: number | undefined;
   /** f32 [1, heads]: a learned score for each head of queries, which weighs in the softmax and has no value (gpt-oss). */
   readonly sinks?: Weight | undefined;
+  /**
+   * Queries far into a text are longer: at position p by `1 + temperatureScale * ln(1 + floor((p + temperatureOffset) /
+   * temperatureLength))` (Llama 4, Mistral 3). Default: all are as they are. The position is the last one that the row looks at.
+   */
+  readonly temperatureScale?: number | undefined;
+  readonly temperatureLength?: number | undefined;
+  readonly temperatureOffset?: number | undefined;
+}
+
+/** The factor of the scores of a row at a position: `scale`, and the temperature's. */
+export function scaleAt(of: Omit<ScoreParameters, 'sinks'>, position: number): number {
+  const { scale, temperatureScale = 0, temperatureLength = 0, temperatureOffset = 0 } = of;
+  if (temperatureScale === 0) return scale;
+  const lengths = Math.floor((position + temperatureOffset) / temperatureLength);
+  return scale * (1 + temperatureScale * Math.log(1 + lengths));
 }
 
 /**
@@ -63,6 +78,9 @@ export const SCORE_PARAMETERS: Readonly<Record<keyof ScoreParameters, 'f32' | 'i
   softCap: 'f32',
   window: 'i32',
   sinks: 'weight',
+  temperatureScale: 'f32',
+  temperatureLength: 'i32',
+  temperatureOffset: 'i32',
 };
 
 /** The names in `SCORE_PARAMETERS`, in order. */
@@ -118,6 +136,13 @@ export function attention(
   g.require(
     causalLimit.type === 'i32' && causalLimit.width === 1,
     'each row has a last position that it looks at',
+  );
+  const { temperatureScale = 0, temperatureLength = 0, temperatureOffset = 0 } = of;
+  const hasLength = Number.isSafeInteger(temperatureLength) && temperatureLength > 0;
+  const isWhole = Number.isSafeInteger(temperatureOffset) && temperatureOffset >= 0;
+  g.require(
+    temperatureScale === 0 || (hasLength && isWhole),
+    'a temperature has a length of whole positions',
   );
   const isVector = of.sinks === undefined || (of.sinks.rows === 1 && of.sinks.columns === of.heads);
   g.require(isVector, `there are ${of.heads} sinks`);

@@ -165,8 +165,8 @@ export interface AttentionKernelParameters {
 /** What is done to the scores, as numbers: weights as their addresses. */
 export type ScoreNumbers = Readonly<Record<keyof ScoreParameters, number>>;
 
-/** Bytes of the parameters before those of the scores. */
-const SCORES_AT = 36;
+/** Bytes of the parameters before those of the scores, the first of which is their factor. */
+export const SCORES_AT = 36;
 
 /** Bytes of `attention`'s parameters. */
 export const ATTENTION_PARAMETER_BYTES = SCORES_AT + 4 * SCORE_NAMES.length;

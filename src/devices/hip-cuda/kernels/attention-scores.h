@@ -7,6 +7,12 @@
 /// Less than every score.
 constexpr f32 LOWEST = -1e30f;
 
+/// The factor of a row's queries, which looks as far as `last`.
+DEVICE f32 scale_at(i32 last, const Scores& of) {
+  if (of.temperature_scale == 0) return of.scale;
+  return of.scale * (1.0f + of.temperature_scale * f32(logarithm(f64(1 + (last + of.temperature_offset) / of.temperature_length))));
+}
+
 DEVICE f32 capped(f32 score, const Scores& of) {
   return of.soft_cap > 0 ? of.soft_cap * hyperbolic_tangent(score / of.soft_cap) : score;
 }

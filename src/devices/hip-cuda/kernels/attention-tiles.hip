@@ -44,10 +44,11 @@ DEVICE Fragment load_fragment(const u32x4* tile, i32 first, i32 step) {
 }
 
 /// The wave's queries, scaled.
-DEVICE Fragment load_queries(const f32* q, i64 width, i32 first, i32 last, i32 step, f32 scale) {
+DEVICE Fragment load_queries(const f32* q, i64 width, i32 first, i32 last, i32 step, const f32* scales) {
   Fragment fragment;
   UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
     const f32* row = q + min_of(first + matrix_line(l), last) * width;
+    f32 scale = scales[l];
     UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
       const f32* from = row + 32 * step + 8 * (matrix_part() * FRAGMENT_OCTETS + t);
       f32x4 low = reinterpret_cast<const f32x4*>(from)[0], high = reinterpret_cast<const f32x4*>(from)[1];
@@ -181,9 +182,13 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
     shared.slots[i] = i < rows ? slots[first_row + i] : -1;
     shared.positions[i] = i < rows ? positions[first_row + i] : -1;
   }
+  f32 scales[MATRIX_LINES];
+  UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
+    scales[l] = scale_at(positions[min_of(first_row + 16 * wave + matrix_line(l), used - 1)], of);
+  }
   Fragment queries[KEY / 32];
   UNROLL for (i32 step = 0; step < KEY / 32; step++) {
-    queries[step] = load_queries(q + i64(head) * KEY, i64(heads) * KEY, first_row + 16 * wave, used - 1, step, of.scale);
+    queries[step] = load_queries(q + i64(head) * KEY, i64(heads) * KEY, first_row + 16 * wave, used - 1, step, scales);
   }
   Cache cache = {blocks, blocks_per_slot, block_size, kv_heads, head / GROUP, keys, values};
 #if CACHE == 2

@@ -149,12 +149,13 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   }
 #endif
   Query own[HEADS];
+  f32 scale_of_row = scale_at(position, of);
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     const f32* from = q + i64(row) * heads * KEY + i64(head + (h < used_heads ? h : 0)) * KEY;
     f32 elements[OWN];
     UNROLL for (i32 i = 0; i < OWN; i++) {
       i32 element = place_of(i / VECTOR, lane_in_stream) + i % VECTOR;
-      elements[i] = element < KEY ? from[element] * of.scale : 0.0f;
+      elements[i] = element < KEY ? from[element] * scale_of_row : 0.0f;
     }
     set_query(own[h], elements);
   }

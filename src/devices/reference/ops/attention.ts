@@ -1,4 +1,4 @@
-import type { AttentionOp } from '../../../ops/index.ts';
+import { type AttentionOp, scaleAt } from '../../../ops/index.ts';
 import type { Frame } from '../frame.ts';
 import type { Matrix } from '../matrix.ts';
 import { dot } from './dot.ts';
@@ -14,6 +14,7 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
     const cells = visible(op, frame.matrix(op.causalLimit).scalar(row)).map((position) =>
       cellOf(frame, { cache, batch, slot, position }),
     );
+    const scale = scaleAt(op, frame.matrix(op.causalLimit).scalar(row));
     const keys = cells.map(keyOf);
     const values = cells.map(valueOf);
     const q = frame.matrix(op.q).read(row);
@@ -21,7 +22,7 @@ export function runAttention(op: AttentionOp, frame: Frame): void {
     for (let head = 0; head < heads; head++) {
       const shared = Math.floor(head / (heads / kvHeads));
       const query = q.subarray(head * keySize, (head + 1) * keySize);
-      const scores = keys.map((key) => capped(op.scale * dot(query, key, shared * keySize), op.softCap));
+      const scores = keys.map((key) => capped(scale * dot(query, key, shared * keySize), op.softCap));
       const weights = softmax(scores, sinks?.[head]);
       values.forEach((value, at) => {
         for (let i = 0; i < valueSize; i++) {

@@ -150,8 +150,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var i = thread; i < TILE_ROWS * KEY / 8u; i += THREADS) {
     let row = min(first_row + i / (KEY / 8u), rows - 1u);
     let octet = i % (KEY / 8u);
+    let scale = scale_at(position_of(row));
     let at = (row * HEADS_IN_ALL + head) * (KEY / 4u) + 2u * octet;
-    tile[i / (KEY / 8u) * KEY_LINE + octet] = vec4<u32>(halves(q[at] * SCALE), halves(q[at + 1u] * SCALE));
+    tile[i / (KEY / 8u) * KEY_LINE + octet] = vec4<u32>(halves(q[at] * scale), halves(q[at + 1u] * scale));
   }
   workgroupBarrier();
   var queries: array<Left, ${keyParts}>;

@@ -69,9 +69,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let begin = first + group.z * share;
   let end = min(begin + share, position + 1u);
 
+  let scale = scale_at(position);
   for (var i = thread; i < HEADS * KEY; i += 128u) {
     let h = select(0u, i / KEY, i / KEY < used_heads);
-    queries[i] = q[(row * HEADS_IN_ALL + head + h) * KEY + i % KEY] * SCALE;
+    queries[i] = q[(row * HEADS_IN_ALL + head + h) * KEY + i % KEY] * scale;
   }
   if (thread < 4u) {
     largest[thread] = LOWEST;

@@ -281,6 +281,18 @@ const SINK_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap(
   ];
 });
 
+/** Queries that grow every 16 positions, from the first on or from the 16th. */
+const TEMPERATURE_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
+  const temperature = { temperatureScale: 0.5, temperatureLength: 16 } as const;
+  const of = { heads: 4, kvHeads: 2, keySize: 64, type, ...temperature } as const;
+  return [
+    attentionCase('mixed, temperature', mixedBatch(), { ...of, temperatureOffset: 1 }),
+    attentionCase('a row alone at 290, temperature', alone(290), of),
+    attentionCase('prompts, temperature', prompts, { ...of, temperatureOffset: 1 }),
+    attentionCase('in turns, temperature', turns, of),
+  ];
+});
+
 export const ATTENTION_CASES: readonly OpCase[] = [
   ...(['f32', 'f16'] as const).flatMap((type) => [
     attentionCase('mixed', mixedBatch(), { heads: 4, kvHeads: 4, keySize: 32, type }),
@@ -312,6 +324,7 @@ export const ATTENTION_CASES: readonly OpCase[] = [
   ...REACH_CASES,
   ...OWN_TABLE_CASES,
   ...SINK_CASES,
+  ...TEMPERATURE_CASES,
   ...QUANTIZED_CASES,
   ...(['f32', 'f16'] as const).flatMap((type) => [
     appendCase('mixed', mixedBatch(), { type, keys: 64, values: 64 }),

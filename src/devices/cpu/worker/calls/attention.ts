@@ -1,12 +1,14 @@
 import {
   type AttentionOp,
   SCORE_NAMES,
+  scaleAt,
   STATE_BLOCK,
   stateBlockPlanes,
   type StateType,
 } from '../../../../ops/index.ts';
 import {
   ATTENTION_PARAMETER_BYTES,
+  SCORES_AT,
   type ScoreNumbers,
   writeAttentionParameters,
 } from '../../kernel-exports.ts';
@@ -142,6 +144,7 @@ export function attentionCall(
     scores: scoreNumbers(of),
   });
   const ownParameters = bank.bytes(scratch, ATTENTION_PARAMETER_BYTES);
+  const ownScale = bank.floats(scratch + SCORES_AT, 1);
   return {
     columns,
     run({ firstRow, endRow, firstColumn, endColumn }: Chunk) {
@@ -151,6 +154,7 @@ export function attentionCall(
         if (blocks < 0) continue;
         const end = (index.positions[row] as number) + 1;
         const begin = Math.max(0, end - window);
+        ownScale[0] = scaleAt(of, end - 1);
         for (let column = firstColumn; column < endColumn; column += unit) {
           const head = column / unit;
           const q = of.q.at + 4 * (row * heads + head * group) * keySize;

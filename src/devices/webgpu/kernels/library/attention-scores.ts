@@ -4,10 +4,15 @@ import type { ScoreParameters } from '../../../../ops/index.ts';
  * What every kernel for attention does to scores, and what it divides the values' sums by. Requires `FUNCTIONS`, and the constants and
  * bindings that are made of `SCORE_PARAMETERS` in `src/ops/attention.ts`.
  */
-export function scoreText({ sinks }: ScoreParameters): string {
+export function scoreText({ sinks, temperatureScale }: ScoreParameters): string {
   return /* wgsl */ `
 // Less than every score.
 const LOWEST = -1e30;
+
+// The factor of a row's queries which looks as far as last.
+fn scale_at(last: u32) -> f32 {
+  return SCALE${temperatureScale ? ' * fma(TEMPERATURE_SCALE, logarithm(f32(1u + (last + TEMPERATURE_OFFSET) / TEMPERATURE_LENGTH)), 1.0)' : ''};
+}
 
 fn capped(score: f32) -> f32 {
   if (SOFT_CAP > 0.0) { return SOFT_CAP * hyperbolic_tangent(score / SOFT_CAP); }

@@ -21,7 +21,7 @@ async function likeliest(path: string, text: string): Promise<number> {
 
 test('the examples of the guide to working by hand compile strictly and run', async (t) => {
   const examples = examplesIn(readFileSync(join(PROJECT_ROOT, 'docs/by-hand.md'), 'utf8'), 'ts');
-  assert.equal(examples.length, 4);
+  assert.equal(examples.length, 5);
   const folder = folderInPackage(t);
   writeFileSync(join(folder, 'model.gguf'), await tinyBytes('Q8_0'));
   const printed: string[] = [];
@@ -30,7 +30,7 @@ test('the examples of the guide to working by hand compile strictly and run', as
   for (const i of examples.keys()) {
     printed.push((await run(process.execPath, [`example${i}.mjs`], { cwd: folder })).stdout);
   }
-  const [layers = '', streams = '', gpu = '', sampling = ''] = printed;
+  const [layers = '', streams = '', operator = '', gpu = '', sampling = ''] = printed;
   const lines = layers.trimEnd().split('\n');
   assert.equal(lines.length, TINY.layers + 2);
   assert.equal(lines[0], 'true');
@@ -39,6 +39,7 @@ test('the examples of the guide to working by hand compile strictly and run', as
   }
   assert.equal(lines.at(-1), `true ${await likeliest(join(folder, 'model.gguf'), 'One, two,')}`);
   assert.equal(streams, 'true 2.5\n8 16\n');
+  assert.equal(operator, '0 32 64 96 128 160 192 224\n');
   assert.match(gpu, /^at \d+, in [\d.]+ ms\n$|is no GPU under HIP or CUDA\n$/);
   assert.match(sampling, /^4 bytes a step\n/);
   for (const phase of ['dispatch', 'load', 'submit', 'wait', 'back', 'step', 'gap']) {

@@ -46,6 +46,7 @@ function oneOfSets<Set>(
   const found: Set[] = [];
   for (const [at, own] of each.entries()) {
     let left: readonly Set[] | undefined = bothLists(kind, base, own, terms);
+    if (left.length === 0) continue;
     for (const [other, what] of each.entries()) {
       if (other !== at && left && left.length > 0) left = minusList(kind, left, what, terms);
     }

@@ -1,5 +1,5 @@
-import { Agent, request } from 'node:http';
 import { performance } from 'node:perf_hooks';
+import { type Reply, sendRequest } from '../serve/send-request.ts';
 
 // Load on a server from a process of its own, so that what it costs does not count as the server's: a message with
 // `LoadRound` comes in, one with `LoadResult` goes out when the time is over and what was under way has ended.
@@ -27,41 +27,7 @@ export interface LoadResult {
   readonly probes: readonly number[];
 }
 
-interface Reply {
-  readonly status: number;
-  readonly first: number;
-  readonly took: number;
-  readonly events: number;
-}
-
-const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
-const EVENT = Buffer.from('data: {');
-
-function eventsIn(chunk: Buffer): number {
-  let count = 0;
-  for (let at = chunk.indexOf(EVENT); at >= 0; at = chunk.indexOf(EVENT, at + EVENT.length)) count++;
-  return count;
-}
-
-function ask(url: string, body?: string): Promise<Reply> {
-  const begin = performance.now();
-  const headers = body === undefined ? {} : { 'content-type': 'application/json' };
-  return new Promise((resolve, reject) => {
-    const method = body === undefined ? 'GET' : 'POST';
-    const asked = request(url, { method, agent, headers }, (response) => {
-      let [first, events] = [0, 0];
-      response.on('data', (chunk: Buffer) => {
-        first ||= performance.now() - begin;
-        events += eventsIn(chunk);
-      });
-      response.on('end', () => {
-        resolve({ status: response.statusCode ?? 0, first, took: performance.now() - begin, events });
-      });
-    });
-    asked.on('error', reject);
-    asked.end(body);
-  });
-}
+const took = ({ began, ended }: Reply) => ended - began;
 
 async function run(round: LoadRound): Promise<LoadResult> {
   const { url, longText, generated } = round;
@@ -76,28 +42,28 @@ async function run(round: LoadRound): Promise<LoadResult> {
     for (let turn = 0; !isOver(); turn++) {
       const messages = [{ role: 'user', content: `Tell me a long story, number ${index} of ${turn}.` }];
       const of = { messages, max_tokens: generated, ignore_eos: true, stream: true };
-      const reply = await ask(`${url}/v1/chat/completions`, JSON.stringify(of));
+      const reply = await sendRequest(`${url}/v1/chat/completions`, JSON.stringify(of));
       if (reply.status !== 200) throw new Error(`a stream had status ${reply.status}`);
       result.tokens += reply.events;
-      result.first.push(reply.first);
+      result.first.push((reply.arrivals[0] ?? reply.ended) - reply.began);
     }
   };
   const write = async (index: number) => {
     for (let turn = index; !isOver(); turn++) {
       const isBare = turn % 2 === 0;
       const reply = isBare
-        ? await ask(`${url}/tokenize`, content)
-        : await ask(`${url}/v1/chat/completions`, conversation);
+        ? await sendRequest(`${url}/tokenize`, content)
+        : await sendRequest(`${url}/v1/chat/completions`, conversation);
       // A conversation of so many tokens is refused once they are known, where the context is shorter.
       if (reply.status !== 200 && (isBare || reply.status !== 400)) {
         throw new Error(`a long prompt had status ${reply.status}`);
       }
-      result.prompts.push(reply.took);
+      result.prompts.push(took(reply));
     }
   };
   const probe = async () => {
     while (!isOver()) {
-      result.probes.push((await ask(`${url}/health`)).took);
+      result.probes.push(took(await sendRequest(`${url}/health`)));
       await new Promise((resolve) => setTimeout(resolve, round.probeMs));
     }
   };

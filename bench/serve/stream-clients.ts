@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:http';
+import { sendRequest } from './send-request.ts';
 
 // Clients of a server in a process of their own, so that what they cost does not count as the server's: a message with
 // `ClientRound` comes in, one with `ClientResult`s goes out.
@@ -22,50 +22,19 @@ export interface ClientResult {
   readonly gaps: readonly number[];
 }
 
-const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
-const EVENT = Buffer.from('data: {');
-
-function eventsIn(chunk: Buffer): number {
-  let count = 0;
-  for (let at = chunk.indexOf(EVENT); at >= 0; at = chunk.indexOf(EVENT, at + EVENT.length)) count++;
-  return count;
-}
-
-function ask(
+async function ask(
   { url, generated, choices = 1 }: ClientRound,
   prompt: readonly number[],
   begin: number,
 ): Promise<ClientResult> {
-  const body = JSON.stringify({
-    prompt,
-    max_tokens: generated,
-    n: choices,
-    temperature: 0,
-    ignore_eos: true,
-    stream: true,
-  });
-  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-  return new Promise((resolve, reject) => {
-    const asked = request(`${url}/v1/completions`, { method: 'POST', agent, headers }, (response) => {
-      let [first, events, bytes, latest] = [0, 0, 0, 0];
-      const gaps: number[] = [];
-      response.on('data', (chunk: Buffer) => {
-        const now = performance.now();
-        first ||= now - begin;
-        if (latest > 0) gaps.push(now - latest);
-        latest = now;
-        events += eventsIn(chunk);
-        bytes += chunk.length;
-      });
-      response.on('end', () => {
-        if (response.statusCode === 200)
-          resolve({ first, last: performance.now() - begin, events, bytes, gaps });
-        else reject(new Error(`status ${response.statusCode}`));
-      });
-    });
-    asked.on('error', reject);
-    asked.end(body);
-  });
+  const of = { prompt, max_tokens: generated, n: choices, temperature: 0, ignore_eos: true, stream: true };
+  const { status, arrivals, ended, events, bytes } = await sendRequest(
+    `${url}/v1/completions`,
+    JSON.stringify(of),
+  );
+  if (status !== 200) throw new Error(`status ${status}`);
+  const gaps = arrivals.slice(1).map((at, i) => at - (arrivals[i] as number));
+  return { first: (arrivals[0] ?? begin) - begin, last: ended - begin, events, bytes, gaps };
 }
 
 process.on('message', (round: ClientRound) => {

@@ -1,5 +1,5 @@
 import { Lifetime } from '../base/disposal.ts';
-import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
+import { RocmforgeError } from '../base/errors.ts';
 import { checkOptions } from '../base/options.ts';
 import type { CallClient } from '../calls/index.ts';
 import { type ChatChunk, ChatStream } from '../engine/chat-stream.ts';
@@ -77,14 +77,8 @@ export class BrowserModel implements AsyncDisposable, Omit<ModelDescription, 'ca
   /** Releases everything, and ends the worker. */
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
-    try {
-      await this.#client.call('dispose', undefined);
-    } catch (error) {
-      // With its worker, all that it held is gone.
-      if (!isRocmforgeError(error, 'WORKER_LOST')) throw error;
-    } finally {
-      await this.#client.end(new RocmforgeError('DISPOSED', { what: 'the model' }));
-    }
+    const released = this.#client.call('dispose', undefined);
+    await this.#client.endAfter(released, new RocmforgeError('DISPOSED', { what: 'the model' }));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -106,6 +106,17 @@ export class CallClient<T extends CallTable<T>> {
     await this.#worker.terminate();
   }
 
+  /** As `end`, once the worker has released what it holds: a worker that is gone holds nothing. Rejects as `release`. */
+  async endAfter(release: Promise<unknown>, error: Error): Promise<void> {
+    try {
+      await release;
+    } catch (cause) {
+      if (!isRocmforgeError(cause, 'WORKER_LOST')) throw cause;
+    } finally {
+      await this.end(error);
+    }
+  }
+
   #handle(id: number): CallHandle {
     let read = 0;
     return {

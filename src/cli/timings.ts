@@ -1,15 +1,8 @@
 import type { TextEnd } from '../engine/text-stream.ts';
+import type { GenerationEnd } from '../runtime/sequence.ts';
 
 /** How fast an answer came. Rates are undefined where nothing was computed. */
-export interface Timings {
-  readonly promptTokens: number;
-  readonly cachedTokens: number;
-  readonly generatedTokens: number;
-  /** Draft tokens, and those of them that were accepted. */
-  readonly proposedTokens: number;
-  readonly acceptedTokens: number;
-  readonly promptSeconds: number;
-  readonly generateSeconds: number;
+export interface Timings extends Omit<GenerationEnd, 'reason'> {
   readonly promptTokensPerSecond: number | undefined;
   readonly generatedTokensPerSecond: number | undefined;
 }

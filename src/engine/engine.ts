@@ -363,7 +363,7 @@ export class Engine implements AsyncDisposable {
     if (sequence.ended || sequence.fault || !this.#sequences.has(sequence)) return;
     sequence.acceptRows(slice, from);
     // What was computed of rejected draft ids is dropped.
-    if (slice.outputs > 1) this.#batcher.takeBack(sequence);
+    if (slice.outputs > 1) this.#batcher.rewind(sequence);
     if (sequence.fault) this.#faulty.add(sequence);
     if (sequence.ended) this.#remove(sequence);
     else if (sequence.isFull) this.#shift(sequence);

@@ -48,7 +48,7 @@ export interface Slice<S> {
   readonly count: number;
   /** The output row of the first row that samples, or -1 when none does. */
   readonly output: number;
-  /** How many of the last rows sample: one, and one for each built id. */
+  /** How many of the last rows sample: one, and one for each draft id. */
   readonly outputs: number;
   /** The output row of the step before that holds the first row's id, or -1 when the host knows it. */
   readonly sampled: number;
@@ -96,11 +96,11 @@ export class ContinuousBatcher<S extends Batchable> {
   readonly #limits: BatchLimits;
   readonly #slots: SlotPool;
   readonly #rules: BatchRules;
-  /** In the order of admission, which is the order of arrival but for those that were preempted. */
+  /** In the order of admission, which is the order of arrival except for preempted ones. */
   readonly #running: S[] = [];
   readonly #waiting: S[] = [];
   /** Steps that were lost with the device. */
-  readonly #repeated: ScheduledStep<S>[] = [];
+  readonly #lostSteps: ScheduledStep<S>[] = [];
   readonly #pace: PromptPace | undefined;
   #steps = 0;
 
@@ -119,7 +119,7 @@ export class ContinuousBatcher<S extends Batchable> {
     return this.#waiting.length;
   }
 
-  /** Adds a sequence behind those that wait, or before them. */
+  /** Queues a sequence last, or first. */
   add(sequence: S, { first = false } = {}): void {
     if (first) this.#waiting.unshift(sequence);
     else this.#waiting.push(sequence);
@@ -130,11 +130,11 @@ export class ContinuousBatcher<S extends Batchable> {
     const waits = this.#waiting.indexOf(sequence);
     if (waits >= 0) this.#waiting.splice(waits, 1);
     const runs = this.#running.indexOf(sequence);
-    if (runs >= 0) this.#leave(runs);
+    if (runs >= 0) this.#release(runs);
   }
 
-  /** Takes back what was computed of a sequence behind its known ids, and as much before as its state cannot go back less. */
-  takeBack({ ids, place }: S): void {
+  /** Rewinds a sequence to its known ids, or further where its state can only go back to a checkpoint. */
+  rewind({ ids, place }: S): void {
     if (place.slot < 0 || place.computed < ids.length) return;
     place.computed = this.#slots.resumable(place.slot, ids.length - 1);
   }
@@ -146,7 +146,7 @@ export class ContinuousBatcher<S extends Batchable> {
    */
   rollBack(underWay: readonly ScheduledStep<S>[]): void {
     const wasReached = ({ sequence: { place }, first }: Slice<S>) => first >= place.lost.length;
-    this.#repeated.unshift(...underWay.filter(({ slices }) => slices.some(wasReached)));
+    this.#lostSteps.unshift(...underWay.filter(({ slices }) => slices.some(wasReached)));
     for (const { place } of [...this.#running, ...this.#waiting]) {
       place.pending = 0;
       place.sampledBy = -1;
@@ -167,10 +167,10 @@ export class ContinuousBatcher<S extends Batchable> {
   /** The next step, counted as submitted; undefined when no sequence can go on before something is read back or ends. */
   next(): ScheduledStep<S> | undefined {
     const built = new StepBuilder<S>(this.#limits, this.#steps);
-    const behind = this.#running.find(({ place }) => place.computed < place.lost.length);
-    if (behind) this.#comeBack(behind, built);
-    while (built.rows === 0 && this.#repeated.length > 0) this.#repeat(built);
-    if (built.rows === 0) this.#goOn(built);
+    const restored = this.#running.find(({ place }) => place.computed < place.lost.length);
+    if (restored) this.#recompute(restored, built);
+    while (built.rows === 0 && this.#lostSteps.length > 0) this.#replay(built);
+    if (built.rows === 0) this.#schedule(built);
     if (built.rows === 0) return undefined;
     this.#steps++;
     for (const { slot, first, count, outputs } of built.slices) {
@@ -182,32 +182,32 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   /** Recomputes part of what was lost, with the plan that computed it before. */
-  #comeBack(sequence: S, built: StepBuilder<S>): void {
+  #recompute(sequence: S, built: StepBuilder<S>): void {
     const { lost, computed, slot } = sequence.place;
     const { count, capacity } = lost.from(computed);
     const rows = Math.min(count, capacity);
-    this.#requireRoom(slot, computed, computed + rows);
+    this.#requireReserved(slot, computed, computed + rows);
     built.add(sequence, rows);
     built.capacity = capacity;
   }
 
   /** The first of the steps that were lost, without the sequences that have left since. */
-  #repeat(built: StepBuilder<S>): void {
-    const step = this.#repeated.shift() as ScheduledStep<S>;
+  #replay(built: StepBuilder<S>): void {
+    const step = this.#lostSteps.shift() as ScheduledStep<S>;
     for (const { sequence, slot, count, outputs } of step.slices) {
       const { ids, place } = sequence;
       const left = ids.length + place.pending - place.computed;
       if (slot !== place.slot || left <= 0) continue;
       const drafted = Math.max(0, outputs - 1);
       const known = Math.min(count - drafted, left);
-      this.#requireRoom(slot, place.computed, place.computed + known + drafted);
+      this.#requireReserved(slot, place.computed, place.computed + known + drafted);
       built.add(sequence, known, drafted);
     }
     built.capacity = step.capacity;
   }
 
-  /** What was lost with a device had its room, and is nobody else's. */
-  #requireRoom(slot: number, first: number, end: number): void {
+  /** Rows that were lost with a device keep their blocks: nobody else has taken them. */
+  #requireReserved(slot: number, first: number, end: number): void {
     invariant(this.#slots.reserve(slot, first, end), 'rows that were lost have room to come back');
   }
 
@@ -219,7 +219,7 @@ export class ContinuousBatcher<S extends Batchable> {
     if (generating > 0) this.#pace?.measured({ rows, generating, ms });
   }
 
-  #goOn(built: StepBuilder<S>): void {
+  #schedule(built: StepBuilder<S>): void {
     const isOpen = this.#isOpen;
     if (isOpen) this.#giveWay();
     let decoding = 0;
@@ -233,7 +233,7 @@ export class ContinuousBatcher<S extends Batchable> {
       if (left === 1) decoding--;
       const most = Math.min(shares?.get(sequence) ?? prompts, prompts, built.rowsLeft - decoding);
       const count = Math.min(left, left === 1 ? built.rowsLeft : most);
-      if (count > 0 && built.hasOutput && this.#makeRoom(i, count)) {
+      if (count > 0 && built.hasOutput && this.#reserveOrPreempt(i, count)) {
         built.add(sequence, count, left === 1 ? this.#draftRows(sequence, built, decoding) : 0);
         if (left > 1) prompts -= count;
       }
@@ -243,7 +243,7 @@ export class ContinuousBatcher<S extends Batchable> {
       if (!admitted) break;
       const { slot, computed } = admitted.place;
       const count = Math.min(this.#rowsLeft(admitted), built.rowsLeft, prompts);
-      this.#requireRoom(slot, computed, computed + count);
+      this.#requireReserved(slot, computed, computed + count);
       built.add(admitted, count);
       prompts -= count;
     }
@@ -278,7 +278,7 @@ export class ContinuousBatcher<S extends Batchable> {
         .map((waits) => ({ waits, by: shares.preemptedFor(waits) }))
         .find(({ waits, by }) => by && this.#isAdmissible(waits))?.by;
       if (!preempted) return;
-      this.#waiting.unshift(this.#leave(this.#running.indexOf(preempted)));
+      this.#waiting.unshift(this.#release(this.#running.indexOf(preempted)));
     }
   }
 
@@ -292,7 +292,7 @@ export class ContinuousBatcher<S extends Batchable> {
     return this.#rules.continuous || this.#running.every(({ place }) => place.sampledBy < 0);
   }
 
-  /** Rows of draft ids behind the one of a sequence that generates, leaving a row to each of `others`. */
+  /** Rows of draft ids after the one of a sequence that generates, leaving a row to each of `others`. */
   #draftRows({ ids, limit, draftIds, place }: S, built: StepBuilder<S>, others: number): number {
     const most = Math.min(built.rowsLeft, built.outputsLeft) - others - 1;
     const count = Math.min(draftIds.length, most, limit - ids.length - 1);
@@ -303,18 +303,18 @@ export class ContinuousBatcher<S extends Batchable> {
   #rowsLeft({ ids, limit, paused, awaitsHost, place }: S): number {
     const total = ids.length + place.pending;
     if (paused || awaitsHost || total >= limit) return 0;
-    // An id that only the device knows can be used by the step behind the one that samples it, no later.
+    // An id that only the device knows can be used by the step after the one that samples it, no later.
     const isChained = place.computed >= ids.length;
     if (isChained && (!this.#rules.chains || place.sampledBy !== this.#steps - 1)) return 0;
     return total - place.computed;
   }
 
-  /** Room for the next rows of the running sequence at `index`, taken from younger ones if need be. */
-  #makeRoom(index: number, count: number): boolean {
+  /** Reserves state for the next rows of the running sequence at `index`, preempting younger ones if need be. */
+  #reserveOrPreempt(index: number, count: number): boolean {
     const { slot, computed } = (this.#running[index] as S).place;
     while (!this.#slots.reserve(slot, computed, computed + count)) {
       const youngest = this.#running.length - 1;
-      const victim = this.#leave(youngest);
+      const victim = this.#release(youngest);
       this.#waiting.unshift(victim);
       if (youngest === index) return false;
     }
@@ -325,7 +325,7 @@ export class ContinuousBatcher<S extends Batchable> {
     const ordered = new SlotShares(this.#running).order(this.#waiting);
     const sequence = ordered.find((waits) => this.#isAdmissible(waits));
     if (!sequence) return undefined;
-    const taken = this.#take(sequence);
+    const taken = this.#takeSlot(sequence);
     if (!taken) return undefined;
     const wanted = Math.min(sequence.limit - 1, sequence.ids.length + HEADROOM);
     if (!this.#slots.admit(taken.slot, wanted)) {
@@ -341,14 +341,14 @@ export class ContinuousBatcher<S extends Batchable> {
 
   #isAdmissible(sequence: S): boolean {
     const { paused, awaitsHost, place } = sequence;
-    return !paused && !awaitsHost && place.pending === 0 && !this.#isBeingRead(sequence);
+    return !paused && !awaitsHost && place.pending === 0 && !this.#isPrefixUnderWay(sequence);
   }
 
-  /** True while another sequence reads a longer part of this very prompt, which can be shared once it is computed. */
-  #isBeingRead({ ids, lineage }: S): boolean {
+  /** True while another sequence computes a longer prefix of this prompt, which can be shared once it is there. */
+  #isPrefixUnderWay({ ids, lineage }: S): boolean {
     return this.#running.some((other) => {
       if (other.lineage !== lineage) return false;
-      const { length } = this.#heldBy(other);
+      const { length } = this.#cachedBy(other);
       if (other.paused || other.awaitsHost || length >= other.ids.length) return false;
       return sharedPrefix(other.ids, ids) >= length + this.#slots.prefixUnit;
     });
@@ -357,25 +357,25 @@ export class ContinuousBatcher<S extends Batchable> {
   /**
    * A free slot, or one taken from a sequence whose reader is behind, which then waits without a slot and blocks nobody.
    */
-  #take({ ids, lineage }: S): ReturnType<SlotPool['take']> {
+  #takeSlot({ ids, lineage }: S): ReturnType<SlotPool['take']> {
     if (this.#slots.free === 0) {
       const lagging = this.#lagging;
       if (!lagging) return undefined;
-      this.#waiting.push(this.#leave(this.#running.indexOf(lagging)));
+      this.#waiting.push(this.#release(this.#running.indexOf(lagging)));
     }
     return this.#slots.take(
       ids,
-      this.#running.map((running) => this.#heldBy(running)),
+      this.#running.map((running) => this.#cachedBy(running)),
       lineage,
     );
   }
 
   /** What a running sequence's slot holds when the steps before this one have run. */
-  #heldBy({ ids, lineage, place: { slot, computed } }: S): CachedSlot {
+  #cachedBy({ ids, lineage, place: { slot, computed } }: S): CachedSlot {
     return { slot, ids, length: Math.min(computed, ids.length, this.#slots.trace(slot).length), lineage };
   }
 
-  #leave(index: number): S {
+  #release(index: number): S {
     const [sequence] = this.#running.splice(index, 1) as [S];
     const { place, ids, lineage } = sequence;
     this.#slots.give(place.slot, ids.slice(0, place.computed), lineage);
@@ -412,7 +412,7 @@ class StepBuilder<S extends Batchable> implements ScheduledStep<S> {
     return this.outputsLeft > 0;
   }
 
-  /** Adds rows of known ids, or of one that the step before samples, and of draft ids behind the last. */
+  /** Adds rows of known ids, or of one that the step before samples, and of draft ids after the last. */
   add(sequence: S, known: number, drafted = 0): void {
     const { ids, place } = sequence;
     const first = place.computed;

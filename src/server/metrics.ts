@@ -1,18 +1,9 @@
+import type { GenerationEnd } from '../runtime/sequence.ts';
 import type { ModelStatus } from './model-pool.ts';
 
 /** What a finished generation took. */
-export interface GenerationFigures {
+export interface GenerationFigures extends Omit<GenerationEnd, 'reason'> {
   readonly model: string;
-  readonly promptTokens: number;
-  readonly cachedTokens: number;
-  readonly generatedTokens: number;
-  /** Draft tokens, and those of them that were accepted. */
-  readonly proposedTokens: number;
-  readonly acceptedTokens: number;
-  /** From the first step of the prompt to the first token. */
-  readonly promptSeconds: number;
-  /** From the first token to the last. */
-  readonly generateSeconds: number;
 }
 
 /** A finished request. */

@@ -172,7 +172,7 @@ class Model {
         sequence.ids.push(id);
         if (sequence.draftIds[row] !== id) break;
       }
-      if (outputs > 1) this.batcher.takeBack(sequence);
+      if (outputs > 1) this.batcher.rewind(sequence);
       sequence.propose();
       sequence.hostTurns = 2;
       if (sequence.ids.length < sequence.limit) continue;

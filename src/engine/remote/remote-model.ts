@@ -1,5 +1,5 @@
 import { Lifetime } from '../../base/disposal.ts';
-import { fail, isRocmforgeError, RocmforgeError } from '../../base/errors.ts';
+import { fail, RocmforgeError } from '../../base/errors.ts';
 import type { CallClient } from '../../calls/index.ts';
 import type { DeviceInfo } from '../../device/index.ts';
 import type { GgufFile } from '../../gguf/index.ts';
@@ -146,12 +146,9 @@ export class RemoteModel extends TextModel {
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
     try {
-      await this.#client.call('dispose', undefined);
-    } catch (error) {
-      // With its thread, all that it held is gone.
-      if (!isRocmforgeError(error, 'WORKER_LOST')) throw error;
+      const released = this.#client.call('dispose', undefined);
+      await this.#client.endAfter(released, new RocmforgeError('DISPOSED', { what: 'the model' }));
     } finally {
-      await this.#client.end(new RocmforgeError('DISPOSED', { what: 'the model' }));
       await this.#prompts?.[Symbol.asyncDispose]();
       await this.gguf.dispose();
     }

@@ -1,3 +1,4 @@
+import { compareBytes, sharedLength } from './byte-order.ts';
 import { Kind, type Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
 
@@ -72,16 +73,4 @@ export function withText(languages: Languages, texts: Language, text: Uint8Array
 
 function close(languages: Languages, { accepts, parts }: OpenPlace): Language {
   return languages.or(accepts ? [...parts, languages.empty] : parts);
-}
-
-function sharedLength(a: Uint8Array, b: Uint8Array): number {
-  const most = Math.min(a.length, b.length);
-  let length = 0;
-  while (length < most && a[length] === b[length]) length++;
-  return length;
-}
-
-function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  const shared = sharedLength(a, b);
-  return (a[shared] ?? -1) - (b[shared] ?? -1);
 }

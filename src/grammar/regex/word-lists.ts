@@ -1,3 +1,4 @@
+import { compareBytes, sharedLength } from './byte-order.ts';
 import { fail } from '../../base/errors.ts';
 import type { Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
@@ -139,16 +140,4 @@ export class WordLists {
       return isNumbered ? this.#languages.named(numbers[first] as number) : this.#languages.empty;
     return this.#languages.words([list, first, last + 1, depth, least, most, ends ? 1 : 0, count]);
   }
-}
-
-function sharedLength(a: Uint8Array, b: Uint8Array): number {
-  const most = Math.min(a.length, b.length);
-  let length = 0;
-  while (length < most && a[length] === b[length]) length++;
-  return length;
-}
-
-function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  const shared = sharedLength(a, b);
-  return (a[shared] ?? -1) - (b[shared] ?? -1);
 }

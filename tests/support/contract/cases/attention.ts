@@ -281,9 +281,9 @@ const SINK_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap(
   ];
 });
 
-/** Queries that grow every 16 positions, from the first on or from the 16th. */
+/** Queries that grow every 16 positions, as much as Llama 4's do every 8192, from the first on or from the 16th. */
 const TEMPERATURE_CASES: readonly OpCase[] = (['f32', 'f16', 'q8_0'] as const).flatMap((type) => {
-  const temperature = { temperatureScale: 0.5, temperatureLength: 16 } as const;
+  const temperature = { temperatureScale: 0.1, temperatureLength: 16 } as const;
   const of = { heads: 4, kvHeads: 2, keySize: 64, type, ...temperature } as const;
   return [
     attentionCase('mixed, temperature', mixedBatch(), { ...of, temperatureOffset: 1 }),

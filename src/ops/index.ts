@@ -1,4 +1,5 @@
 export * from './attention.ts';
+export * from './causal-conv.ts';
 export type { Cost, CostContext } from './cost.ts';
 export * from './elementwise.ts';
 export * from './embed.ts';
@@ -7,6 +8,7 @@ export * from './experts/matmul-experts.ts';
 export * from './experts/route-experts.ts';
 export * from './experts/scale-experts.ts';
 export { MIN_WEIGHT_SUM, type RoutedRow, routeRow } from './experts/route-row.ts';
+export * from './gated-delta.ts';
 export { GraphBuilder, type OpGraph, type Output } from './graph.ts';
 export * from './group-norm.ts';
 export * from './lerp.ts';
@@ -37,6 +39,7 @@ export {
 } from './sampling/sampling-row.ts';
 export { SamplingScratch } from './sampling/sampling-scratch.ts';
 export { validateSampling } from './sampling/validate-sampling.ts';
+export * from './selective-scan.ts';
 export * from './slice.ts';
 export * from './state-blocks.ts';
 export * from './token-shift.ts';

@@ -1,6 +1,7 @@
 import { applyByKind, type KindTable } from '../base/kind-table.ts';
 import type { AttentionOp, KvAppendOp } from './attention.ts';
 import { attentionCost, attentionOperands, kvAppendCost } from './attention.ts';
+import { type CausalConvOp, causalConvCost } from './causal-conv.ts';
 import type { Cost, CostContext } from './cost.ts';
 import type { BinaryOp, GatedOp, ScaleOp, UnaryOp } from './elementwise.ts';
 import { elementwiseCost } from './elementwise.ts';
@@ -9,6 +10,7 @@ import { type CombineExpertsOp, combineExpertsCost } from './experts/combine-exp
 import { type MatmulExpertsOp, matmulExpertsCost } from './experts/matmul-experts.ts';
 import { type RouteExpertsOp, routeExpertsCost } from './experts/route-experts.ts';
 import { type ScaleExpertsOp, scaleExpertsCost } from './experts/scale-experts.ts';
+import { type GatedDeltaOp, gatedDeltaCost } from './gated-delta.ts';
 import { type GroupNormOp, groupNormCost, type L2NormOp } from './group-norm.ts';
 import { type LerpOp, lerpCost } from './lerp.ts';
 import { type MatmulOp, matmulCost } from './matmul.ts';
@@ -19,6 +21,7 @@ import { ropeCost } from './rope.ts';
 import type { GatherRowsOp, TokenAppendOp } from './rows.ts';
 import { gatherRowsCost } from './rows.ts';
 import { type SampleOp, sampleCost } from './sample.ts';
+import { type SelectiveScanOp, selectiveScanCost } from './selective-scan.ts';
 import { type SliceOp, sliceCost } from './slice.ts';
 import { type TokenShiftOp, tokenShiftCost } from './token-shift.ts';
 import type { Tensor, Value } from './value.ts';
@@ -50,6 +53,9 @@ export type Op =
   | TokenShiftOp
   | Wkv7Op
   | WkvBonusOp
+  | CausalConvOp
+  | GatedDeltaOp
+  | SelectiveScanOp
   | GatherRowsOp
   | SampleOp;
 
@@ -85,6 +91,9 @@ const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   tokenShift: tokenShiftCost,
   wkv7: wkv7Cost,
   wkvBonus: wkvBonusCost,
+  causalConv: causalConvCost,
+  gatedDelta: gatedDeltaCost,
+  selectiveScan: selectiveScanCost,
   gatherRows: (op, _, { outputs }) => gatherRowsCost(op, outputs),
   sample: (op, _, { outputs }) => sampleCost(op, outputs),
 };
@@ -121,6 +130,9 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   tokenShift: ({ x, last }) => [x, last],
   wkv7: ({ r, w, k, v, kk, a, state }) => [r, w, k, v, kk, a, state],
   wkvBonus: ({ r, k, v, weight }) => [r, k, v, weight],
+  causalConv: ({ x, weight, bias, last }) => [x, weight, bias, last],
+  gatedDelta: ({ q, k, v, decay, beta, state }) => [q, k, v, decay, beta, state],
+  selectiveScan: ({ x, dt, b, c, a, d, state }) => [x, dt, b, c, a, d, state],
   gatherRows: ({ x }) => [x],
   sample: ({ logits, parameters, history, masks }) => [logits, parameters, history, masks],
 };

@@ -2,24 +2,36 @@ import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import type { Tensor } from './value.ts';
 
-/** `out[r, i] = x[r, first + i]`: a part of each row, of matrices that files hold fused (query, key and value; gate and up). */
+/**
+ * `out[r, i] = x[r, first + floor(i / part) * every + i % part]`: a part of each row, of matrices that files hold fused (query,
+ * key and value; gate and up), or one of each `every` columns, where they are fused head by head.
+ */
 export interface SliceOp {
   readonly kind: 'slice';
   readonly x: Tensor;
   readonly first: number;
+  /** Columns that stand together: all of `out`, but for slices of each head. */
+  readonly part: number;
+  readonly every: number;
   readonly out: Tensor;
 }
 
-/** Takes `width` columns of `x` from column `first` on: f32 [x.axis, width]. */
-export function slice(g: Recorder<SliceOp>, x: Tensor, of: { first: number; width: number }): Tensor {
-  const { first, width } = of;
+/** Takes `width` columns of `x` from column `first` on, or `part` columns of each `every`: f32 [x.axis, width]. */
+export function slice(
+  g: Recorder<SliceOp>,
+  x: Tensor,
+  of: { first: number; width: number; part?: number; every?: number },
+): Tensor {
+  const { first, width, part = width, every = x.width } = of;
   g.require(x.type === 'f32', `${x.name} holds f32`);
+  g.require(width % part === 0 && part <= every, `parts of ${part} in ${every} columns make ${width}`);
+  const end = first + (width / part - 1) * every + part;
   g.require(
-    Number.isSafeInteger(first) && first >= 0 && first + width <= x.width,
-    `columns ${first} to ${first + width} lie within ${x.width}`,
+    Number.isSafeInteger(first) && first >= 0 && end <= x.width,
+    `columns ${first} to ${end} lie within ${x.width}`,
   );
   const out = g.temp('slice', { axis: x.axis, width });
-  g.push({ kind: 'slice', x, first, out });
+  g.push({ kind: 'slice', x, first, part, every, out });
   return out;
 }
 

@@ -119,6 +119,9 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   kvAppend: (op) => ({ reads: [op.k, op.v], writes: [op.cache.keys, op.cache.values] }),
   tokenShift: plain,
   wkvBonus: plain,
+  causalConv: plain,
+  gatedDelta: plain,
+  selectiveScan: plain,
   gatherRows: plain,
   sample: plain,
 };

@@ -57,6 +57,49 @@ export interface KernelExports {
     out: number,
     n: number,
   ): void;
+  /** Columns `first` to `end` of one row of a causal convolution with `count` taps; `bias` 0 for none. `last` moves on by the row. */
+  causalConv(
+    x: number,
+    taps: number,
+    bias: number,
+    last: number,
+    out: number,
+    first: number,
+    end: number,
+    width: number,
+    count: number,
+  ): void;
+  /** One row and head of the gated delta rule; `decays` is 1 or `keys`, a multiple of 4, of which `scratch` takes three times. */
+  gatedDelta(
+    state: number,
+    q: number,
+    k: number,
+    v: number,
+    decay: number,
+    decays: number,
+    beta: number,
+    out: number,
+    keys: number,
+    values: number,
+    epsilon: number,
+    scale: number,
+    scratch: number,
+  ): void;
+  /** One row and head of a selective state space; `rates` is 1 or `n`, a multiple of 4, and `scratch` takes `n` values. */
+  selectiveScan(
+    state: number,
+    x: number,
+    step: number,
+    b: number,
+    c: number,
+    rate: number,
+    rates: number,
+    skip: number,
+    out: number,
+    lines: number,
+    n: number,
+    scratch: number,
+  ): void;
   softmax(x: number, out: number, n: number): void;
   /** The first index of the largest of `n` values; NaN never wins. */
   argmax(x: number, n: number): number;

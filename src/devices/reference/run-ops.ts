@@ -2,9 +2,11 @@ import type { OpTable } from '../../ops/index.ts';
 import type { Frame } from './frame.ts';
 import { runAttention } from './ops/attention.ts';
 import { runBinary } from './ops/binary.ts';
+import { runCausalConv } from './ops/causal-conv.ts';
 import { runEmbed } from './ops/embed.ts';
 import { runCombineExperts, runMatmulExperts, runRouteExperts, runScaleExperts } from './ops/experts.ts';
 import { runGated } from './ops/gated.ts';
+import { runGatedDelta } from './ops/gated-delta.ts';
 import { runGatherRows } from './ops/gather-rows.ts';
 import { runGroupNorm, runL2Norm } from './ops/group-norm.ts';
 import { runKvAppend } from './ops/kv-append.ts';
@@ -16,6 +18,7 @@ import { runRope } from './ops/rope.ts';
 import { runRopeTable } from './ops/rope-table.ts';
 import { runSample } from './ops/sample.ts';
 import { runScale } from './ops/scale.ts';
+import { runSelectiveScan } from './ops/selective-scan.ts';
 import { runSlice } from './ops/slice.ts';
 import { runTokenAppend } from './ops/token-append.ts';
 import { runTokenShift } from './ops/token-shift.ts';
@@ -49,6 +52,9 @@ export const RUN_OPS: OpTable<Frame> = {
   tokenShift: runTokenShift,
   wkv7: runWkv7,
   wkvBonus: runWkvBonus,
+  causalConv: runCausalConv,
+  gatedDelta: runGatedDelta,
+  selectiveScan: runSelectiveScan,
   gatherRows: runGatherRows,
   sample: runSample,
 };

@@ -59,6 +59,9 @@ export function limitOf(op: Op, exactF32: boolean): number {
     case 'combineExperts':
     case 'wkv7':
     case 'wkvBonus':
+    case 'causalConv':
+    case 'gatedDelta':
+    case 'selectiveScan':
       return SUMMED;
     case 'attention':
       if (op.cache.values.type === 'q8_0') return DECODED_TO_HALVES;

@@ -10,6 +10,7 @@ export * from './elementwise';
 export * from './rows';
 export { rope } from './rope';
 export { wkv7 } from './wkv7';
+export * from './state-space';
 export { attention } from './attention';
 export { quantizeStateBlocks } from './state-blocks';
 

@@ -7,6 +7,7 @@ import { lowerGroups, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { lowerLerp, lowerTokenShift, lowerWkv7, lowerWkvBonus } from './recurrence.ts';
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerSample, lowerSlice, lowerTokenAppend } from './rows.ts';
+import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
 import type { Lowering } from './lowering.ts';
 
 /** Adds an operator's calls. Throws `OP_UNSUPPORTED` for what the kernels cannot do. */
@@ -36,6 +37,9 @@ export const LOWER_OPS: OpTable<Lowering> = {
   tokenShift: lowerTokenShift,
   wkv7: lowerWkv7,
   wkvBonus: lowerWkvBonus,
+  causalConv: lowerCausalConv,
+  gatedDelta: lowerGatedDelta,
+  selectiveScan: lowerSelectiveScan,
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

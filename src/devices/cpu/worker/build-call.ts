@@ -14,6 +14,7 @@ import { groupNormCall, l2NormCall, layerNormCall, rmsNormCall, ropeCall } from 
 import { lerpCall, tokenShiftCall, wkv7Call, wkvBonusCall } from './calls/recurrence.ts';
 import { embedCall, gatherCall, ropeTableCall, sliceCall, stageCall, tokenAppendCall } from './calls/rows.ts';
 import { sampleCall } from './calls/sample.ts';
+import { causalConvCall, gatedDeltaCall, selectiveScanCall } from './calls/state-space.ts';
 import type { CallPlace, KernelCall } from './task.ts';
 
 /** How each kind of call looks up what it needs. */
@@ -38,6 +39,9 @@ const BUILDERS: KindTable<CallTable, [bank: BankInstance, capacity: number, plac
   tokenShift: tokenShiftCall,
   wkv7: wkv7Call,
   wkvBonus: wkvBonusCall,
+  causalConv: causalConvCall,
+  gatedDelta: gatedDeltaCall,
+  selectiveScan: selectiveScanCall,
   ropeTable: ropeTableCall,
   rope: ropeCall,
   tokenAppend: tokenAppendCall,

@@ -10,13 +10,14 @@ KERNEL(gather_rows, 256, const i32* count, const i32* index, const f32* x, f32* 
   for (i32 i = thread(); i < width; i += 256) out[i64(row) * width + i] = from[i];
 }
 
-/// `out[r, i] = x[r, first + i]`, a block a row.
-KERNEL(slice_rows, 256, const i32* count, const f32* x, f32* out, i32 source_width, i32 first, i32 width) {
+/// `out[r, i] = x[r, first + i / part * every + i % part]`, a block a row.
+KERNEL(slice_rows, 256, const i32* count, const f32* x, f32* out, i32 source_width, i32 first, i32 width, i32 part,
+                        i32 every) {
   await_inputs();
   i32 row = block_x();
   if (row >= *count) return;
   const f32* from = x + i64(row) * source_width + first;
-  for (i32 i = thread(); i < width; i += 256) out[i64(row) * width + i] = from[i];
+  for (i32 i = thread(); i < width; i += 256) out[i64(row) * width + i] = from[i / part * every + i % part];
 }
 
 /// `out[r] = ids[r]`, or `tokens[-1 - ids[r]]` for one below zero; then `history[slots[r], positions[r]] = out[r]`.

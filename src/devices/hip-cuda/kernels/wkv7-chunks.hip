@@ -15,7 +15,7 @@
 //
 //   MIXED  k is drawn towards k * a and the removal key is k * removal_factors scaled to the length 1; what comes out is finished
 //          by wkv7_finish
-#include "reduce.h"
+#include "slot-rows.h"
 
 constexpr i32 THREADS = 256, CHUNK = 16, SLICE = 16, LINE = HEAD_SIZE + 4, PRODUCTS = 3 * CHUNK + 4;
 /// Threads of a column of the head, and what each has of a chunk's rows and of the slice's.
@@ -42,29 +42,6 @@ struct Shared {
 struct Operands {
   f32 r[SHARE], w[SHARE], k[SHARE], a[SHARE], removal[SHARE], value;
 };
-
-/// Rows from `first` on that are a chunk; none of them begins a sequence but the first.
-struct Chunk {
-  i32 first, count;
-  bool begins;
-};
-
-/// How many rows from `at` on a chunk has: a lane looks at each.
-DEVICE i32 rows_together(i32 at, i32 rows, i32 slot, const i32* slots, const i32* positions) {
-  i32 t = i32(lane()) % CHUNK, row = at + t;
-  bool belongs = row < rows && slots[row] == slot && (t == 0 || positions[row] != 0);
-  return -warp_max(belongs ? -CHUNK : -t);
-}
-
-DEVICE Chunk next_chunk(i32 at, i32 rows, i32 slot, const i32* slots, const i32* positions) {
-  i32 count = rows_together(at, rows, slot, slots, positions);
-  while (count == 0 && at < rows) {
-    i32 row = at + i32(lane());
-    at += -warp_max(row < rows && slots[row] == slot ? -i32(lane()) : -LANES);
-    count = rows_together(at, rows, slot, slots, positions);
-  }
-  return {at, count, at < rows && positions[at] == 0};
-}
 
 DEVICE const f32x4& four_of(const f32* at) { return *reinterpret_cast<const f32x4*>(at); }
 
@@ -155,7 +132,7 @@ KERNEL_RESIDENT(wkv7_chunks, THREADS, 2, const i32* rows_in_use, const i32* slot
     return of;
   };
 
-  Chunk chunk = next_chunk(0, rows, slot, slots, positions);
+  Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
   if (chunk.count == 0) return;
   // A thread has SHARE rows of a column of the slice.
   f32* kept = state + (i64(slot) * width + head + slice + first_row) * HEAD_SIZE + column;
@@ -167,7 +144,7 @@ KERNEL_RESIDENT(wkv7_chunks, THREADS, 2, const i32* rows_in_use, const i32* slot
 #endif
 
   while (chunk.count > 0) {
-    Chunk next = next_chunk(chunk.first + chunk.count, rows, slot, slots, positions);
+    Chunk next = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
     f32 share = 1;
     UNROLL for (i32 q = 0; q < SHARE; q++) share *= of.w[q];
     shared.decay[member][column] = share;

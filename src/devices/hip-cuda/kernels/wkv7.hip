@@ -3,7 +3,7 @@
 //
 //   MIXED  the operators around the recurrence are computed with it: k is drawn towards k * a, the removal key is k * removal_factors
 //          scaled to the length 1, and what comes out is normalized, joined by the token's own part, and gated
-#include "reduce.h"
+#include "slot-rows.h"
 
 constexpr i32 THREADS = HEAD_SIZE * SPLIT, COLUMNS = HEAD_SIZE / SPLIT;
 
@@ -19,15 +19,6 @@ constexpr i32 THREADS = HEAD_SIZE * SPLIT, COLUMNS = HEAD_SIZE / SPLIT;
 struct Shared {
   f32 r[HEAD_SIZE], w[HEAD_SIZE], k[HEAD_SIZE], removal[HEAD_SIZE], rate[HEAD_SIZE];
 };
-
-/// Where the thread's column `c` of the matrix stands in a row: neighbours hold neighbouring fours.
-DEVICE i32 column_of(i32 part, i32 c) { return SPLIT == 1 ? c : c / 4 * (4 * SPLIT) + 4 * part + c % 4; }
-
-/// The sum over the threads of a row.
-DEVICE f32 row_sum(f32 value) {
-  UNROLL for (i32 step = SPLIT / 2; step > 0; step >>= 1) value += shuffle_xor(value, step);
-  return value;
-}
 
 #if MIXED
 /// The sum over a head's values, which every thread of a row holds alike.
@@ -55,7 +46,7 @@ KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* positi
     if (positions[row] == 0) {
       UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;
     } else if (!loaded) {
-      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = kept[column_of(part, c)];
+      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = kept[column_of<SPLIT>(part, c)];
     }
     loaded = true;
     i64 i = i64(row) * width + head + own;
@@ -78,14 +69,14 @@ KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* positi
     }
     barrier();
     f32 removed = 0, sum = 0;
-    UNROLL for (i32 c = 0; c < COLUMNS; c++) removed -= line[c] * shared.removal[column_of(part, c)];
-    removed = row_sum(removed);
+    UNROLL for (i32 c = 0; c < COLUMNS; c++) removed -= line[c] * shared.removal[column_of<SPLIT>(part, c)];
+    removed = row_sum<SPLIT>(removed);
     UNROLL for (i32 c = 0; c < COLUMNS; c++) {
-      i32 j = column_of(part, c);
+      i32 j = column_of<SPLIT>(part, c);
       line[c] = line[c] * shared.w[j] + (removed * shared.rate[j] + value * shared.k[j]);
       sum += line[c] * shared.r[j];
     }
-    sum = row_sum(sum);
+    sum = row_sum<SPLIT>(sum);
 #if MIXED
     f32 mean = head_sum(sum, sums) / f32(HEAD_SIZE), off = sum - mean;
     f32 deviation = square_root(head_sum(off * off, sums) / f32(HEAD_SIZE) + norm_epsilon);
@@ -95,5 +86,5 @@ KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* positi
     barrier();
   }
   if (!loaded) return;
-  UNROLL for (i32 c = 0; c < COLUMNS; c++) kept[column_of(part, c)] = line[c];
+  UNROLL for (i32 c = 0; c < COLUMNS; c++) kept[column_of<SPLIT>(part, c)] = line[c];
 }

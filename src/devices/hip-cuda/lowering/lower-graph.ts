@@ -35,6 +35,7 @@ import {
 import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
+import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
 import { emitMixedWkv7, emitWkv7 } from './wkv7.ts';
 
 const EMITTERS: KindTable<Intent, [Lowering], void> = {
@@ -79,6 +80,9 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   kvAppend: lowerKvAppend,
   tokenShift: lowerTokenShift,
   wkvBonus: lowerWkvBonus,
+  causalConv: lowerCausalConv,
+  gatedDelta: lowerGatedDelta,
+  selectiveScan: lowerSelectiveScan,
   gatherRows: lowerGatherRows,
   sample: lowerSample,
 };

@@ -24,13 +24,14 @@ export function lowerGatherRows({ x, index, out }: GatherRowsOp, to: Lowering): 
   });
 }
 
-export function lowerSlice({ x, first, out }: SliceOp, to: Lowering): void {
+export function lowerSlice({ x, first, part, every, out }: SliceOp, to: Lowering): void {
+  const columns = [int(first), int(out.width), int(part), int(every)];
   to.launch({
     file: 'rows.hip',
     kernel: 'slice_rows',
     grid: [to.capacity(out)],
     block: 256,
-    args: [to.count(out), x, out, int(x.width), int(first), int(out.width)],
+    args: [to.count(out), x, out, int(x.width), ...columns],
   });
 }
 

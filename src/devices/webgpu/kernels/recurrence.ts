@@ -1,5 +1,10 @@
-/** `x[r, FIRST + i]`, of rows `SOURCE_WIDTH` wide. */
-export const SLICE = `fn value_of(at: u32) -> f32 { return x[at / WIDTH * SOURCE_WIDTH + FIRST + at % WIDTH]; }`;
+/** `x[r, FIRST + i / PART * EVERY + i % PART]`, of rows `SOURCE_WIDTH` wide. */
+export const SLICE = /* wgsl */ `
+fn value_of(at: u32) -> f32 {
+  let i = at % WIDTH;
+  return x[at / WIDTH * SOURCE_WIDTH + FIRST + i / PART * EVERY + i % PART];
+}
+`;
 
 /** `a + (b - a) * t`; `t` is the rows' own, or the weight's row that begins at `SHARE`. */
 export function lerpText(shares: 'tensor' | 'row', same: boolean): string {

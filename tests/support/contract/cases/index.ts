@@ -11,6 +11,7 @@ import { ROPE_CASES } from './rope.ts';
 import { ROWS_CASES } from './rows.ts';
 import { RWKV_LAYER_CASES } from './rwkv-layer.ts';
 import { SAMPLE_CASES } from './sample.ts';
+import { STATE_SPACE_CASES } from './state-space.ts';
 
 /** Every case, operator by operator. */
 export const ALL_CASES: readonly OpCase[] = [
@@ -22,6 +23,7 @@ export const ALL_CASES: readonly OpCase[] = [
   ...ROWS_CASES,
   ...ATTENTION_CASES,
   ...RECURRENCE_CASES,
+  ...STATE_SPACE_CASES,
   ...SAMPLE_CASES,
   ...EXPERT_CASES,
   ...LAYER_CASES,

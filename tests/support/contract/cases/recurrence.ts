@@ -15,7 +15,7 @@ import { mixedBatch, plainBatch, type RaggedBatch, raggedBatch } from '../ragged
 const rows = (g: GraphBuilder, name: string, width: number) => g.input(name, { axis: 'rows', width });
 
 /** Slices of sequences that begin, go on, and stand still. */
-const BATCHES: Readonly<Record<string, RaggedBatch>> = {
+export const RECURRENT_BATCHES: Readonly<Record<string, RaggedBatch>> = {
   mixed: mixedBatch(),
   'a prompt': plainBatch(33),
   'the next token': raggedBatch({ slices: [{ slot: 1, from: 63, count: 1 }] }),
@@ -43,7 +43,7 @@ const BATCHES: Readonly<Record<string, RaggedBatch>> = {
 };
 
 function shiftCase(name: string, width: number): OpCase {
-  const batch = BATCHES[name] as RaggedBatch;
+  const batch = RECURRENT_BATCHES[name] as RaggedBatch;
   return {
     op: 'tokenShift',
     name: `${name}, ${width} wide`,
@@ -63,7 +63,7 @@ function fillDecays(elements: Elements, random: () => number): void {
 }
 
 function wkvCase(name: string, heads: number, headSize: number): OpCase {
-  const batch = BATCHES[name] as RaggedBatch;
+  const batch = RECURRENT_BATCHES[name] as RaggedBatch;
   const width = heads * headSize;
   return {
     op: 'wkv7',
@@ -136,7 +136,7 @@ const zeros: OpCase = {
 };
 
 export const RECURRENCE_CASES: readonly OpCase[] = [
-  ...Object.keys(BATCHES).flatMap((name) => [
+  ...Object.keys(RECURRENT_BATCHES).flatMap((name) => [
     shiftCase(name, 64),
     shiftCase(name, 300),
     wkvCase(name, 2, 64),

@@ -20,6 +20,19 @@ function sliceCase(width: number, first: number, count: number): OpCase {
   };
 }
 
+/** A part of each head. */
+function headSliceCase(heads: number, every: number, of: { first: number; part: number }): OpCase {
+  return {
+    op: 'slice',
+    name: `columns ${of.first} to ${of.first + of.part} of ${heads} x ${every}`,
+    batch: mixedBatch(),
+    record: (g) => {
+      const x = g.input('x', { axis: 'rows', width: heads * every });
+      return { y: slice(g, x, { ...of, every, width: heads * of.part }) };
+    },
+  };
+}
+
 /** Token ids that no batch has. */
 export function fillTokens(elements: Elements, random: () => number): void {
   for (let i = 0; i < elements.length; i++) elements[i] = 1000 + Math.floor(random() * 1000);
@@ -49,6 +62,9 @@ export const ROWS_CASES: readonly OpCase[] = [
   sliceCase(1025, 1, 1000),
   sliceCase(7, 3, 1),
   sliceCase(5, 0, 5),
+  headSliceCase(4, 64, { first: 0, part: 32 }),
+  headSliceCase(4, 64, { first: 32, part: 32 }),
+  headSliceCase(3, 5, { first: 1, part: 2 }),
   appendCase('mixed', mixedBatch()),
   appendCase('a prompt', plainBatch(33)),
   appendCase('sampled tokens', { ...plainBatch(7), ids: [-1, 5, -6, 0, -3, -7, -(2 ** 31)] }),

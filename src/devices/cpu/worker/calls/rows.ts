@@ -72,7 +72,7 @@ export function gatherCall(
 }
 
 export function sliceCall(of: Placed<SliceOp>, bank: BankInstance, capacity: number): KernelCall {
-  const { first } = of;
+  const { first, part, every } = of;
   const [columns, sourceColumns] = [of.out.width, of.x.width];
   const x = bank.words(of.x.at, capacity * sourceColumns);
   const out = bank.words(of.out.at, capacity * columns);
@@ -80,8 +80,10 @@ export function sliceCall(of: Placed<SliceOp>, bank: BankInstance, capacity: num
     columns,
     run({ firstRow, endRow }: Chunk) {
       for (let row = firstRow; row < endRow; row++) {
-        const from = row * sourceColumns + first;
-        out.set(x.subarray(from, from + columns), row * columns);
+        let from = row * sourceColumns + first;
+        for (let i = 0; i < columns; i += part, from += every) {
+          out.set(x.subarray(from, from + part), row * columns + i);
+        }
       }
     },
   };

@@ -1,0 +1,127 @@
+import {
+  ACTIVATIONS,
+  type CausalConvOp,
+  type GatedDeltaOp,
+  type SelectiveScanOp,
+} from '../../../../ops/index.ts';
+import type { Placed } from '../../protocol/call-table.ts';
+import type { BankInstance } from '../bank-instance.ts';
+import type { Chunk, KernelCall } from '../task.ts';
+import { rowWords } from './rows.ts';
+
+/** A row of a slot that there is. */
+interface SlotRow {
+  readonly row: number;
+  readonly slot: number;
+  /** Whether it is its sequence's first. */
+  readonly begins: boolean;
+}
+
+/** Runs `part` for each of a chunk's rows in their order; rows of slots that there are not are left out. */
+function forSlotRows(
+  of: Pick<Placed<GatedDeltaOp>, 'batch' | 'out'> & { readonly state: { readonly rows: number } },
+  { bank, capacity }: { readonly bank: BankInstance; readonly capacity: number },
+  part: (row: SlotRow, chunk: Chunk) => void,
+): KernelCall {
+  const { positions, slots } = rowWords(of.batch, bank, capacity);
+  return {
+    columns: of.out.width,
+    run(chunk: Chunk) {
+      for (let row = chunk.firstRow; row < chunk.endRow; row++) {
+        const slot = slots[row] as number;
+        if (slot >= 0 && slot < of.state.rows) part({ row, slot, begins: positions[row] === 0 }, chunk);
+      }
+    },
+  };
+}
+
+export function causalConvCall(of: Placed<CausalConvOp>, bank: BankInstance, capacity: number): KernelCall {
+  const { x, weight, bias, fn, last, out } = of;
+  const { causalConv, unary } = bank.kernels;
+  const { width } = out;
+  const taps = weight.columns;
+  const kept = bank.floats(last.at, last.rows * last.width);
+  const code = fn && ACTIVATIONS.indexOf(fn);
+  const rows = { ...of, state: last };
+  return forSlotRows(rows, { bank, capacity }, ({ row, slot, begins }, { firstColumn, endColumn }) => {
+    const start = slot * last.width;
+    for (let at = start; begins && at < start + last.width; at += width) {
+      kept.fill(0, at + firstColumn, at + endColumn);
+    }
+    const [from, to] = [x.at + 4 * row * width, out.at + 4 * row * width];
+    const before = last.at + 4 * start;
+    causalConv(from, weight.at, bias?.at ?? 0, before, to, firstColumn, endColumn, width, taps);
+    const first = to + 4 * firstColumn;
+    if (code !== undefined) unary(code, first, first, endColumn - firstColumn);
+  });
+}
+
+/** A chunk is some heads. */
+export function gatedDeltaCall(of: Placed<GatedDeltaOp>, bank: BankInstance, capacity: number): KernelCall {
+  const { q, k, v, decay, beta, state, out } = of;
+  const { heads, keyHeads, keySize, valueSize, keyOrder, lengthEpsilon, scale } = of;
+  const { kernels, scratch } = bank;
+  const size = keySize * valueSize;
+  const decays = decay.width / heads;
+  const matrices = bank.floats(state.at, state.rows * state.width);
+  const shares = bank.floats(beta.at, capacity * heads);
+  return forSlotRows(of, { bank, capacity }, ({ row, slot, begins }, { firstColumn, endColumn }) => {
+    for (let head = firstColumn / valueSize; head < endColumn / valueSize; head++) {
+      const first = slot * state.width + head * size;
+      if (begins) matrices.fill(0, first, first + size);
+      const keyHead = keyOrder === 'turns' ? head % keyHeads : Math.floor((head * keyHeads) / heads);
+      const key = 4 * (row * keyHeads + keyHead) * keySize;
+      const value = 4 * (row * heads + head) * valueSize;
+      kernels.gatedDelta(
+        state.at + 4 * first,
+        q.at + key,
+        k.at + key,
+        v.at + value,
+        decay.at + 4 * (row * heads + head) * decays,
+        decays,
+        shares[row * heads + head] as number,
+        out.at + value,
+        keySize,
+        valueSize,
+        lengthEpsilon,
+        scale,
+        scratch,
+      );
+    }
+  });
+}
+
+/** A chunk is some heads. */
+export function selectiveScanCall(
+  of: Placed<SelectiveScanOp>,
+  bank: BankInstance,
+  capacity: number,
+): KernelCall {
+  const { x, dt, b, c, a, d, state, out, heads, headSize, stateSize, groups } = of;
+  const { kernels, scratch } = bank;
+  const size = headSize * stateSize;
+  const matrices = bank.floats(state.at, state.rows * state.width);
+  const [steps, skips] = [bank.floats(dt.at, capacity * heads), bank.floats(d.at, heads)];
+  return forSlotRows(of, { bank, capacity }, ({ row, slot, begins }, { firstColumn, endColumn }) => {
+    for (let head = firstColumn / headSize; head < endColumn / headSize; head++) {
+      const first = slot * state.width + head * size;
+      if (begins) matrices.fill(0, first, first + size);
+      const group = 4 * (row * groups + Math.floor((head * groups) / heads)) * stateSize;
+      const value = 4 * (row * heads + head) * headSize;
+      kernels.selectiveScan(
+        state.at + 4 * first,
+        x.at + value,
+        steps[row * heads + head] as number,
+        b.at + group,
+        c.at + group,
+        a.at + 4 * head * a.columns,
+        a.columns,
+        skips[head] as number,
+        out.at + value,
+        headSize,
+        stateSize,
+        scratch,
+      );
+    }
+  });
+}

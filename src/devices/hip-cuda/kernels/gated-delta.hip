@@ -1,0 +1,105 @@
+// The gated delta rule: a block takes SLICE rows of the matrix of a head of a slot, which do not know of each other, from the slot's
+// first row to its last; SPLIT threads take a row of the matrix, which stays in registers.
+//
+//   KEY_SIZE, VALUE_SIZE   of a head
+//   DECAYS                 of a head: 1, or one a key channel
+//   IN_TURNS               heads have key heads in turns, or in groups of neighbours
+//   CHUNK                  rows whose operands are loaded together
+#include "functions.h"
+#include "slot-rows.h"
+
+constexpr i32 THREADS = 128, SLICE = THREADS / SPLIT, COLUMNS = KEY_SIZE / SPLIT, WARPS = THREADS / LANES;
+constexpr i32 SLICES = (VALUE_SIZE + SLICE - 1) / SLICE;
+
+/// A chunk's operands: queries and keys of length 1, and how much of the key a query is.
+struct Shared {
+  f32 q[CHUNK][KEY_SIZE], k[CHUNK][KEY_SIZE], decay[CHUNK][DECAYS], v[CHUNK][SLICE], beta[CHUNK], likeness[CHUNK];
+};
+
+struct Sources {
+  const f32 *q, *k, *v, *decay, *beta;
+  i32 heads, head, keys, key, first_value;
+  f32 length_epsilon, scale;
+};
+
+/// Loads and normalizes queries and keys, a row by a warp, and loads everything else.
+DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of) {
+  for (i32 t = thread() / LANES; t < chunk.count; t += WARPS) {
+    i64 row = chunk.first + t, at = row * of.keys * KEY_SIZE + of.key * KEY_SIZE;
+    f32 queries = 0, keys = 0, both = 0;
+    for (i32 j = lane(); j < KEY_SIZE; j += LANES) {
+      f32 q = of.q[at + j], k = of.k[at + j];
+      shared.q[t][j] = q;
+      shared.k[t][j] = k;
+      queries = fused_multiply_add(q, q, queries);
+      keys = fused_multiply_add(k, k, keys);
+      both = fused_multiply_add(q, k, both);
+    }
+    f32 query_factor = of.scale / square_root(warp_sum(queries) + of.length_epsilon);
+    f32 key_factor = 1.0f / square_root(warp_sum(keys) + of.length_epsilon);
+    both = warp_sum(both);
+    for (i32 j = lane(); j < KEY_SIZE; j += LANES) {
+      shared.q[t][j] *= query_factor;
+      shared.k[t][j] *= key_factor;
+    }
+    for (i32 j = lane(); j < DECAYS; j += LANES) {
+      shared.decay[t][j] = exponential(of.decay[row * of.heads * DECAYS + of.head * DECAYS + j]);
+    }
+    for (i32 i = lane(); i < SLICE; i += LANES) {
+      i32 value = of.first_value + i;
+      shared.v[t][i] = value < VALUE_SIZE ? of.v[(row * of.heads + of.head) * VALUE_SIZE + value] : 0.0f;
+    }
+    if (lane() == 0) {
+      shared.beta[t] = of.beta[row * of.heads + of.head];
+      shared.likeness[t] = both * query_factor * key_factor;
+    }
+  }
+}
+
+KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* q, const f32* k, const f32* v,
+       const f32* decay, const f32* beta, f32* state, f32* out, i32 heads, i32 keys, f32 length_epsilon, f32 scale) {
+  SHARED Shared shared;
+  release_successor();
+  await_inputs();
+  i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() / SLICES;
+  i32 first = i32(block_x()) % SLICES * SLICE, value = first + own;
+  bool there = value < VALUE_SIZE, loaded = false;
+  Sources of = {q, k, v, decay, beta, heads, head, keys, IN_TURNS ? head % keys : head / (heads / keys), first,
+                length_epsilon, scale};
+  f32* kept = state + ((i64(slot) * heads + head) * VALUE_SIZE + (there ? value : 0)) * KEY_SIZE;
+  f32 line[COLUMNS];
+  Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
+  while (chunk.count > 0) {
+    if (chunk.begins) {
+      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;
+    } else if (!loaded) {
+      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = kept[column_of<SPLIT>(part, c)];
+    }
+    loaded = true;
+    load_chunk(shared, chunk, of);
+    barrier();
+    for (i32 t = 0; t < chunk.count; t++) {
+      // Both sums are over the decayed matrix: what the row writes is added to what it reads by how alike key and query are.
+      f32 found = 0, read = 0;
+      UNROLL for (i32 c = 0; c < COLUMNS; c++) {
+        i32 j = column_of<SPLIT>(part, c);
+        line[c] *= shared.decay[t][DECAYS == 1 ? 0 : j];
+        found = fused_multiply_add(line[c], shared.k[t][j], found);
+        read = fused_multiply_add(line[c], shared.q[t][j], read);
+      }
+      found = row_sum<SPLIT>(found);
+      read = row_sum<SPLIT>(read);
+      f32 delta = shared.beta[t] * (shared.v[t][own] - found);
+      UNROLL for (i32 c = 0; c < COLUMNS; c++) {
+        line[c] = fused_multiply_add(delta, shared.k[t][column_of<SPLIT>(part, c)], line[c]);
+      }
+      if (part == 0 && there) {
+        out[(i64(chunk.first + t) * heads + head) * VALUE_SIZE + value] = read + delta * shared.likeness[t];
+      }
+    }
+    barrier();
+    chunk = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
+  }
+  if (!loaded || !there) return;
+  UNROLL for (i32 c = 0; c < COLUMNS; c++) kept[column_of<SPLIT>(part, c)] = line[c];
+}

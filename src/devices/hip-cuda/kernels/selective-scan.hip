@@ -1,0 +1,71 @@
+// Mamba's recurrence: a block takes SLICE lines of the states of a slot, all of one group, from the slot's first row to its last; SPLIT
+// threads take a line, which stays in registers.
+//
+//   STATE_SIZE   values of a line
+//   RATES        of a head: 1, or one a state
+//   CHUNK        rows whose operands are loaded together
+#include "functions.h"
+#include "slot-rows.h"
+
+constexpr i32 THREADS = 128, SLICE = THREADS / SPLIT, COLUMNS = STATE_SIZE / SPLIT;
+
+/// A chunk's operands. `decay` is the whole one where heads have one rate.
+struct Shared {
+  f32 b[CHUNK][STATE_SIZE], c[CHUNK][STATE_SIZE], x[CHUNK][SLICE], dt[CHUNK][SLICE], decay[CHUNK][SLICE];
+};
+
+KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* x, const f32* dt,
+       const f32* b, const f32* c, const f32* rates, const f32* skips, f32* state, f32* out, i32 heads, i32 head_size,
+       i32 groups) {
+  SHARED Shared shared;
+  release_successor();
+  await_inputs();
+  i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, width = heads * head_size;
+  i32 lines = width / groups, slices = (lines + SLICE - 1) / SLICE, group = i32(block_x()) / slices;
+  i32 first = i32(block_x()) % slices * SLICE, line_of_group = first + own;
+  bool there = line_of_group < lines, loaded = false;
+  i32 line = group * lines + (there ? line_of_group : 0), head = line / head_size;
+  f32* kept = state + (i64(slot) * width + line) * STATE_SIZE;
+  f32 values[COLUMNS], rate[RATES == 1 ? 1 : COLUMNS], skip = skips[head];
+  UNROLL for (i32 n = 0; n < (RATES == 1 ? 1 : COLUMNS); n++) {
+    rate[n] = rates[i64(head) * RATES + (RATES == 1 ? 0 : column_of<SPLIT>(part, n))];
+  }
+  Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
+  while (chunk.count > 0) {
+    if (chunk.begins) {
+      UNROLL for (i32 n = 0; n < COLUMNS; n++) values[n] = 0;
+    } else if (!loaded) {
+      UNROLL for (i32 n = 0; n < COLUMNS; n++) values[n] = kept[column_of<SPLIT>(part, n)];
+    }
+    loaded = true;
+    for (i32 i = thread(); i < chunk.count * STATE_SIZE; i += THREADS) {
+      i32 t = i / STATE_SIZE, n = i % STATE_SIZE;
+      i64 at = (i64(chunk.first + t) * groups + group) * STATE_SIZE + n;
+      shared.b[t][n] = b[at];
+      shared.c[t][n] = c[at];
+    }
+    for (i32 t = part; t < chunk.count; t += SPLIT) {
+      i64 row = chunk.first + t;
+      f32 step = dt[row * heads + head];
+      shared.x[t][own] = x[row * width + line];
+      shared.dt[t][own] = step;
+      if (RATES == 1) shared.decay[t][own] = exponential(step * rate[0]);
+    }
+    barrier();
+    for (i32 t = 0; t < chunk.count; t++) {
+      f32 given = shared.x[t][own], step = shared.dt[t][own], added = step * given, sum = 0;
+      UNROLL for (i32 n = 0; n < COLUMNS; n++) {
+        i32 j = column_of<SPLIT>(part, n);
+        f32 decay = RATES == 1 ? shared.decay[t][own] : exponential(step * rate[RATES == 1 ? 0 : n]);
+        values[n] = fused_multiply_add(values[n], decay, added * shared.b[t][j]);
+        sum = fused_multiply_add(values[n], shared.c[t][j], sum);
+      }
+      sum = row_sum<SPLIT>(sum);
+      if (part == 0 && there) out[i64(chunk.first + t) * width + line] = fused_multiply_add(skip, given, sum);
+    }
+    barrier();
+    chunk = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
+  }
+  if (!loaded || !there) return;
+  UNROLL for (i32 n = 0; n < COLUMNS; n++) kept[column_of<SPLIT>(part, n)] = values[n];
+}

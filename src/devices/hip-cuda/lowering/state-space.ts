@@ -1,0 +1,105 @@
+import { fail } from '../../../base/errors.ts';
+import type { CausalConvOp, GatedDeltaOp, SelectiveScanOp } from '../../../ops/index.ts';
+import { activationCode } from './elementwise.ts';
+import { float, int, NULL } from './launch-template.ts';
+import type { Lowering } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+/** `causal-conv.hip`: columns of a block and its threads; each warp keeps one of the rows before. */
+const COLUMNS = 32;
+const CONV_THREADS = 256;
+const MOST_TAPS = CONV_THREADS / COLUMNS + 1;
+
+/** `gated-delta.hip` and `selective-scan.hip`: threads of a block, and values of a line of the state that a thread may keep. */
+const THREADS = 128;
+const MOST_COLUMNS = 64;
+/** Values that a chunk's rows have in shared memory, for each vector as long as a line. */
+const STAGED_VALUES = 2048;
+const MOST_ROWS = 16;
+/** Threads that share a line, where its values divide into fours for each. */
+const SPLITS = [8, 4, 2];
+
+export function lowerCausalConv({ x, weight, bias, fn, last, batch, out }: CausalConvOp, to: Lowering): void {
+  const taps = weight.columns;
+  if (taps > MOST_TAPS) {
+    const why = `its kernel has ${taps} taps, more than ${MOST_TAPS}`;
+    fail('OP_UNSUPPORTED', { device: to.target.api, op: 'causalConv', why });
+  }
+  to.launch({
+    file: 'causal-conv.hip',
+    kernel: 'causal_conv',
+    defines: { TAPS: taps, ...(fn && { ACTIVATION: activationCode(fn) }) },
+    grid: [Math.ceil(out.width / COLUMNS), to.graph.shape.slots],
+    block: CONV_THREADS,
+    args: [
+      to.count(out),
+      batch.slots,
+      batch.positions,
+      x,
+      to.weight([weight], FLOAT_LAYOUT),
+      bias ? to.weight([bias], FLOAT_LAYOUT) : NULL,
+      last,
+      out,
+      int(out.width),
+    ],
+  });
+}
+
+/** How the lines of a state are shared out. */
+function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number, to: Lowering) {
+  const split = SPLITS.find((threads) => length % (4 * threads) === 0) ?? 1;
+  if (length / split > MOST_COLUMNS) {
+    const why = `lines of its state are ${length} values long`;
+    fail('OP_UNSUPPORTED', { device: to.target.api, op, why });
+  }
+  const rows = Math.max(1, Math.min(MOST_ROWS, Math.floor(STAGED_VALUES / length)));
+  return { split, lines: THREADS / split, chunk: 2 ** Math.floor(Math.log2(rows)) };
+}
+
+export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
+  const { q, k, v, decay, beta, state, batch, heads, keyHeads, keySize, valueSize, out } = op;
+  const { split, lines, chunk } = linesOf('gatedDelta', keySize, to);
+  to.launch({
+    file: 'gated-delta.hip',
+    kernel: 'gated_delta',
+    defines: {
+      KEY_SIZE: keySize,
+      VALUE_SIZE: valueSize,
+      DECAYS: decay.width / heads,
+      IN_TURNS: op.keyOrder === 'turns' ? 1 : 0,
+      SPLIT: split,
+      CHUNK: chunk,
+    },
+    grid: [heads * Math.ceil(valueSize / lines), to.graph.shape.slots],
+    block: THREADS,
+    args: [
+      ...[to.count(out), batch.slots, batch.positions, q, k, v, decay, beta, state, out],
+      int(heads),
+      int(keyHeads),
+      float(op.lengthEpsilon),
+      float(op.scale),
+    ],
+  });
+}
+
+export function lowerSelectiveScan(op: SelectiveScanOp, to: Lowering): void {
+  const { x, dt, b, c, a, d, state, batch, heads, headSize, stateSize, groups, out } = op;
+  const { split, lines, chunk } = linesOf('selectiveScan', stateSize, to);
+  to.launch({
+    file: 'selective-scan.hip',
+    kernel: 'selective_scan',
+    defines: { STATE_SIZE: stateSize, RATES: a.columns, SPLIT: split, CHUNK: chunk },
+    grid: [groups * Math.ceil((heads * headSize) / groups / lines), to.graph.shape.slots],
+    block: THREADS,
+    args: [
+      ...[to.count(out), batch.slots, batch.positions, x, dt, b, c],
+      to.weight([a], FLOAT_LAYOUT),
+      to.weight([d], FLOAT_LAYOUT),
+      state,
+      out,
+      int(heads),
+      int(headSize),
+      int(groups),
+    ],
+  });
+}

@@ -1,0 +1,187 @@
+import type { Loop } from './library/loop.ts';
+
+const SLOTS = /* wgsl */ `
+fn slot_of(row: u32) -> u32 { return u32(slots[row >> 2u][row & 3u]); }
+fn begins(row: u32) -> bool { return positions[row >> 2u][row & 3u] == 0; }
+`;
+
+/**
+ * A depthwise causal convolution: a thread takes a column of a slot, the rows before in registers. Wants `activation`.
+ */
+export function causalConvText(of: { readonly taps: number; readonly bias: boolean }, loop: Loop): string {
+  const before = of.taps - 1;
+  const each = (body: (t: string) => string) => loop('t', before, body);
+  return /* wgsl */ `
+${SLOTS}
+@compute @workgroup_size(THREADS)
+fn main(@builtin(global_invocation_id) thread: vec3<u32>) {
+  let column = thread.x;
+  let slot = thread.y;
+  if (column >= WIDTH) { return; }
+  var seen: array<f32, ${before}>;
+  var loaded = false;
+  for (var row = 0u; row < u32(counts[0]); row++) {
+    if (slot_of(row) != slot) { continue; }
+    if (begins(row)) {
+      seen = array<f32, ${before}>();
+    } else if (!loaded) {
+      ${each((t) => ` seen[${t}] = last[(slot * ${before}u + ${t}) * WIDTH + column]; `)}
+    }
+    loaded = true;
+    let own = x[row * WIDTH + column];
+    var sum = ${of.bias ? 'bias[column]' : '0.0'};
+    ${each((t) => ` sum = fma(factors[column * ${of.taps}u + ${t}], seen[${t}], sum); `)}
+    y[row * WIDTH + column] = activation(fma(factors[column * ${of.taps}u + ${before}u], own, sum));
+    ${loop('t', before - 1, (t) => ` seen[${t}] = seen[${t} + 1u]; `)}
+    seen[${before - 1}u] = own;
+  }
+  if (!loaded) { return; }
+  ${each((t) => ` last[(slot * ${before}u + ${t}) * WIDTH + column] = seen[${t}]; `)}
+}
+`;
+}
+
+/** How the lines of a state are shared out: threads of a line, and values that each of them keeps. */
+export interface LineShape {
+  readonly split: number;
+  readonly columns: number;
+}
+
+/** Where a thread's value stands in its line: neighbours hold neighbouring fours. */
+function columnOf({ split }: LineShape): (c: string) => string {
+  return (c) => (split === 1 ? c : `(${c} / 4u * ${4 * split}u + 4u * part + ${c} % 4u)`);
+}
+
+/**
+ * The gated delta rule: a workgroup takes `LINES` rows of the matrix of a head of a slot, `SPLIT` threads a row, from the slot's
+ * first row to its last. Wants `part_sum` over the threads of a row, `all_sum` over all, and `exponential`.
+ */
+export function gatedDeltaText(
+  of: LineShape & { readonly decays: 'head' | 'channel'; readonly keyOrder: 'turns' | 'groups' },
+  loop: Loop,
+): string {
+  const column = columnOf(of);
+  const each = (body: (c: string) => string) => loop('c', of.columns, body);
+  const decay = (c: string) => (of.decays === 'head' ? 'all_decay[0]' : `all_decay[${column(c)}]`);
+  return /* wgsl */ `
+const LINES = THREADS / SPLIT;
+const SLICES = (VALUE_SIZE + LINES - 1u) / LINES;
+const DECAYS = ${of.decays === 'head' ? '1u' : 'KEY_SIZE'};
+var<workgroup> all_q: array<f32, KEY_SIZE>;
+var<workgroup> all_k: array<f32, KEY_SIZE>;
+var<workgroup> all_decay: array<f32, DECAYS>;
+${SLOTS}
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let slot = group.y;
+  let head = group.x / SLICES;
+  let key_head = ${of.keyOrder === 'turns' ? 'head % KEY_HEADS' : 'head / (HEADS / KEY_HEADS)'};
+  let part = thread % SPLIT;
+  let value = group.x % SLICES * LINES + thread / SPLIT;
+  let there = value < VALUE_SIZE;
+  let kept = ((slot * HEADS + head) * VALUE_SIZE + min(value, VALUE_SIZE - 1u)) * KEY_SIZE;
+  var line: array<f32, ${of.columns}>;
+  var loaded = false;
+  for (var row = 0u; row < u32(counts[0]); row++) {
+    if (slot_of(row) != slot) { continue; }
+    if (begins(row)) {
+      line = array<f32, ${of.columns}>();
+    } else if (!loaded) {
+      ${each((c) => ` line[${c}] = state[kept + ${column(c)}]; `)}
+    }
+    loaded = true;
+    let keys = (row * KEY_HEADS + key_head) * KEY_SIZE;
+    var queries_square = 0.0;
+    var keys_square = 0.0;
+    for (var j = thread; j < KEY_SIZE; j += THREADS) {
+      all_q[j] = q[keys + j];
+      all_k[j] = k[keys + j];
+      queries_square = fma(all_q[j], all_q[j], queries_square);
+      keys_square = fma(all_k[j], all_k[j], keys_square);
+    }
+    for (var j = thread; j < DECAYS; j += THREADS) {
+      all_decay[j] = exponential(decay[(row * HEADS + head) * DECAYS + j]);
+    }
+    let query_factor = SCALE / sqrt(all_sum(queries_square, thread) + LENGTH_EPSILON);
+    let key_factor = 1.0 / sqrt(all_sum(keys_square, thread) + LENGTH_EPSILON);
+    workgroupBarrier();
+    var found = 0.0;
+    ${each(
+      (c) => /* wgsl */ `
+      line[${c}] *= ${decay(c)};
+      found = fma(line[${c}], all_k[${column(c)}], found);
+    `,
+    )}
+    found = part_sum(found, thread) * key_factor;
+    let at = (row * HEADS + head) * VALUE_SIZE + min(value, VALUE_SIZE - 1u);
+    let delta = beta[row * HEADS + head] * (v[at] - found) * key_factor;
+    var sum = 0.0;
+    ${each(
+      (c) => /* wgsl */ `
+      line[${c}] = fma(delta, all_k[${column(c)}], line[${c}]);
+      sum = fma(line[${c}], all_q[${column(c)}], sum);
+    `,
+    )}
+    sum = part_sum(sum, thread) * query_factor;
+    if (part == 0u && there) { y[at] = sum; }
+    workgroupBarrier();
+  }
+  if (!loaded || !there) { return; }
+  ${each((c) => ` state[kept + ${column(c)}] = line[${c}]; `)}
+}
+`;
+}
+
+/**
+ * Mamba's recurrence: a workgroup takes `LINES` lines of the states of a slot, `SPLIT` threads a line, from the slot's first row to
+ * its last. Wants `part_sum` over the threads of a line, and `exponential`.
+ */
+export function selectiveScanText(of: LineShape & { readonly rates: 'head' | 'state' }, loop: Loop): string {
+  const column = columnOf(of);
+  const each = (body: (n: string) => string) => loop('n', of.columns, body);
+  const rate = (n: string) =>
+    of.rates === 'head' ? 'rates[head]' : `rates[head * STATE_SIZE + ${column(n)}]`;
+  const decay = (n: string) => (of.rates === 'head' ? 'decay' : `exponential(step * ${rate(n)})`);
+  return /* wgsl */ `
+const LINES = THREADS / SPLIT;
+${SLOTS}
+@compute @workgroup_size(THREADS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let slot = group.y;
+  let part = thread % SPLIT;
+  let index = group.x * LINES + thread / SPLIT;
+  let there = index < WIDTH;
+  let line = min(index, WIDTH - 1u);
+  let head = line / HEAD_SIZE;
+  let inputs = head / (HEADS / GROUPS) * STATE_SIZE;
+  let kept = (slot * WIDTH + line) * STATE_SIZE;
+  var values: array<f32, ${of.columns}>;
+  var loaded = false;
+  for (var row = 0u; row < u32(counts[0]); row++) {
+    if (slot_of(row) != slot) { continue; }
+    if (begins(row)) {
+      values = array<f32, ${of.columns}>();
+    } else if (!loaded) {
+      ${each((n) => ` values[${n}] = state[kept + ${column(n)}]; `)}
+    }
+    loaded = true;
+    let step = dt[row * HEADS + head];
+    let given = x[row * WIDTH + line];
+    let from_row = row * GROUPS * STATE_SIZE + inputs;
+    ${of.rates === 'head' ? `let decay = exponential(step * ${rate('')});` : ''}
+    var sum = 0.0;
+    ${each(
+      (n) => /* wgsl */ `
+      let at = from_row + ${column(n)};
+      values[${n}] = fma(values[${n}], ${decay(n)}, step * given * b[at]);
+      sum = fma(values[${n}], c[at], sum);
+    `,
+    )}
+    sum = part_sum(sum, thread);
+    if (part == 0u && there) { y[row * WIDTH + line] = fma(skips[head], given, sum); }
+  }
+  if (!loaded || !there) { return; }
+  ${each((n) => ` state[kept + ${column(n)}] = values[${n}]; `)}
+}
+`;
+}

@@ -1,0 +1,123 @@
+import { fail } from '../../../base/errors.ts';
+import type { CausalConvOp, GatedDeltaOp, SelectiveScanOp } from '../../../ops/index.ts';
+import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
+import { loopFor } from '../kernels/library/loop.ts';
+import { reduceText } from '../kernels/library/reduce.ts';
+import { causalConvText, gatedDeltaText, type LineShape, selectiveScanText } from '../kernels/state-space.ts';
+import { type Argument, read, write } from './launch-plan.ts';
+import type { Lowering } from './lowering.ts';
+import { FLOAT_LAYOUT } from './weight-layout.ts';
+
+/** Threads of a workgroup, and values of a line of the state that a thread may keep. */
+const THREADS = 128;
+const MOST_COLUMNS = 64;
+/** Threads that share a line, where its values divide into fours for each. */
+const SPLITS = [8, 4, 2];
+/** Rows that a thread may keep for the taps of a convolution. */
+const MOST_TAPS = 16;
+
+/** Where a kernel finds the rows of its slot. */
+function batchArgs(batch: CausalConvOp['batch'], to: Lowering): Readonly<Record<string, Argument>> {
+  return { counts: to.counts, slots: to.index(batch.slots), positions: to.index(batch.positions) };
+}
+
+export function lowerCausalConv(op: CausalConvOp, to: Lowering): void {
+  const { x, weight, bias, fn, last, batch, out } = op;
+  const taps = weight.columns;
+  if (taps > MOST_TAPS) {
+    const why = `its kernel has ${taps} taps, more than ${MOST_TAPS}`;
+    fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'causalConv', why });
+  }
+  to.launch({
+    name: 'causal_conv',
+    texts: [
+      causalConvText({ taps, bias: bias !== undefined }, loopFor(to.target)),
+      ...(fn ? [FUNCTIONS, activationText(fn)] : ['fn activation(x: f32) -> f32 { return x; }']),
+    ],
+    constants: { THREADS, WIDTH: out.width },
+    args: {
+      ...batchArgs(batch, to),
+      x: read(x),
+      factors: to.vector(weight, FLOAT_LAYOUT),
+      ...(bias && { bias: to.vector(bias, FLOAT_LAYOUT) }),
+      last: write(last),
+      y: write(out),
+    },
+    grid: [Math.ceil(out.width / THREADS), to.graph.shape.slots],
+  });
+}
+
+/** How the lines of a state are shared out. */
+function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number): LineShape {
+  const split = SPLITS.find((threads) => length % (4 * threads) === 0) ?? 1;
+  const columns = length / split;
+  if (columns > MOST_COLUMNS) {
+    const why = `lines of its state are ${length} values long`;
+    fail('OP_UNSUPPORTED', { device: 'webgpu', op, why });
+  }
+  return { split, columns };
+}
+
+export function lowerGatedDelta(op: GatedDeltaOp, to: Lowering): void {
+  const { q, k, v, decay, beta, state, batch, heads, keyHeads, keySize, valueSize, keyOrder, out } = op;
+  const shape = linesOf('gatedDelta', keySize);
+  const decays = decay.width === heads ? 'head' : 'channel';
+  to.launch({
+    name: 'gated_delta',
+    texts: [
+      FUNCTIONS,
+      gatedDeltaText({ ...shape, decays, keyOrder }, loopFor(to.target)),
+      reduceText(to.target, { team: shape.split, threads: THREADS, name: 'part' }),
+      reduceText(to.target, { team: THREADS, threads: THREADS, name: 'all' }),
+    ],
+    constants: {
+      THREADS,
+      SPLIT: shape.split,
+      HEADS: heads,
+      KEY_HEADS: keyHeads,
+      KEY_SIZE: keySize,
+      VALUE_SIZE: valueSize,
+      LENGTH_EPSILON: { f32: op.lengthEpsilon },
+      SCALE: { f32: op.scale },
+    },
+    args: {
+      ...batchArgs(batch, to),
+      ...{ q: read(q), k: read(k), v: read(v), decay: read(decay), beta: read(beta) },
+      state: write(state),
+      y: write(out),
+    },
+    grid: [heads * Math.ceil((valueSize * shape.split) / THREADS), to.graph.shape.slots],
+  });
+}
+
+export function lowerSelectiveScan(op: SelectiveScanOp, to: Lowering): void {
+  const { x, dt, b, c, a, d, state, batch, heads, headSize, stateSize, groups, out } = op;
+  const shape = linesOf('selectiveScan', stateSize);
+  const rates = a.columns === 1 ? 'head' : 'state';
+  to.launch({
+    name: 'selective_scan',
+    texts: [
+      FUNCTIONS,
+      selectiveScanText({ ...shape, rates }, loopFor(to.target)),
+      reduceText(to.target, { team: shape.split, threads: THREADS, name: 'part' }),
+    ],
+    constants: {
+      THREADS,
+      SPLIT: shape.split,
+      WIDTH: out.width,
+      HEADS: heads,
+      HEAD_SIZE: headSize,
+      STATE_SIZE: stateSize,
+      GROUPS: groups,
+    },
+    args: {
+      ...batchArgs(batch, to),
+      ...{ x: read(x), dt: read(dt), b: read(b), c: read(c) },
+      rates: to.vector(a, FLOAT_LAYOUT),
+      skips: to.vector(d, FLOAT_LAYOUT),
+      state: write(state),
+      y: write(out),
+    },
+    grid: [Math.ceil((out.width * shape.split) / THREADS), to.graph.shape.slots],
+  });
+}

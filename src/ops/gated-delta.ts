@@ -1,0 +1,76 @@
+import { type Cost, rowwiseCost } from './cost.ts';
+import type { Recorder } from './recorder.ts';
+import type { BatchTensors, State, Tensor } from './value.ts';
+
+/** What a row's heads of the gated delta rule are given. */
+export interface GatedDeltaOperands {
+  /** f32 [rows, keyHeads * keySize]. */
+  readonly q: Tensor;
+  readonly k: Tensor;
+  /** f32 [rows, heads * valueSize]. */
+  readonly v: Tensor;
+  /** Logarithms of the decay, at most 0: one a head, f32 [rows, heads], or one a key channel, f32 [rows, heads * keySize]. */
+  readonly decay: Tensor;
+  /** How much of what stands under the key is replaced: f32 [rows, heads]. */
+  readonly beta: Tensor;
+}
+
+/** The sizes of the heads, and what is done to queries and keys before. */
+export interface GatedDeltaShape {
+  readonly heads: number;
+  readonly keyHeads: number;
+  readonly keySize: number;
+  readonly valueSize: number;
+  /** Which key head a head `h` has: `h % keyHeads` in turns, or `floor(h * keyHeads / heads)` in groups. */
+  readonly keyOrder: 'turns' | 'groups';
+  /** Queries and keys are divided by `sqrt(|x|² + lengthEpsilon)`. */
+  readonly lengthEpsilon: number;
+  /** Factor of the result. */
+  readonly scale: number;
+}
+
+/**
+ * The gated delta rule (Yang et al. 2025, "Gated delta networks", with a decay a head; Kimi team 2025, "Kimi Linear", with one
+ * a key channel; ggml's `gated_delta_net`). With `S` the head's matrix in the row's slot, zero where `positions[r]` is 0, and
+ * `q`, `k` of length 1, row after row: `S[i, j] = S[i, j] exp(decay[j])`, `d[i] = beta (v[i] - sum_j S[i, j] k[j])`,
+ * `S[i, j] = S[i, j] + d[i] k[j]`, `out[i] = scale * sum_j S[i, j] q[j]`.
+ */
+export interface GatedDeltaOp extends GatedDeltaOperands, GatedDeltaShape {
+  readonly kind: 'gatedDelta';
+  /** f32 [slots, heads * valueSize * keySize]: head after head, `S` by rows. */
+  readonly state: State;
+  readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
+  readonly out: Tensor;
+}
+
+/** Runs the rule over the rows of each sequence: f32 [rows, heads * valueSize]. */
+export function gatedDelta(
+  g: Recorder<GatedDeltaOp>,
+  operands: GatedDeltaOperands,
+  of: GatedDeltaShape & { readonly state: State },
+): Tensor {
+  const { q, k, v, decay, beta } = operands;
+  const { heads, keyHeads, keySize, valueSize, state } = of;
+  const areRows = [q, k, v, decay, beta].every(({ axis }) => axis === 'rows');
+  g.require(areRows, 'all operands are token rows');
+  g.require(heads % keyHeads === 0, `${keyHeads} key heads divide ${heads} heads evenly`);
+  const keys = keyHeads * keySize;
+  g.require(q.width === keys && k.width === keys, `queries and keys are ${keys} wide`);
+  g.require(v.width === heads * valueSize, `values are ${heads * valueSize} wide`);
+  const decays = decay.width === heads || decay.width === heads * keySize;
+  g.require(decays, `there is a decay for each of ${heads} heads, or for each of their key channels`);
+  g.require(beta.width === heads, `there is a beta for each of ${heads} heads`);
+  const kept = heads * valueSize * keySize;
+  const fits = state.type === 'f32' && state.width === kept && state.rows >= g.shape.slots;
+  g.require(fits, `${state.name} is f32, with ${kept} values for each slot`);
+  const out = g.temp('gatedDelta', { axis: 'rows', width: heads * valueSize });
+  const { slots, positions } = g.batch;
+  g.push({ kind: 'gatedDelta', ...operands, ...of, batch: { slots, positions }, out });
+  return out;
+}
+
+/** Reads and writes the state once a row and sequence at most; about seven operations a value of it. */
+export function gatedDeltaCost({ q, k, v, decay, beta, state, out }: GatedDeltaOp, rows: number): Cost {
+  const operands = [q, k, v, decay, beta, out].reduce((sum, { width }) => sum + width, 0);
+  return rowwiseCost(rows, operands + 2 * state.width, 7 * state.width);
+}

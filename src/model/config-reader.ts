@@ -75,11 +75,13 @@ export class ConfigReader {
       const whole = but === 'first' ? 0 : period - 1;
       return (layer) => period === 0 || layer % period !== whole;
     }
-    const values =
-      this.metadata.typeOf(name) === 'bool[]'
-        ? (this.metadata.booleans(name) ?? [])
-        : this.metadata.requireNumbers(name);
-    return (layer) => Boolean(values[layer]);
+    return this.#flagOfEach(name);
+  }
+
+  /** A yes or no for each layer; undefined where the file says nothing by this key. */
+  layerFlags(key: string): ((layer: number) => boolean) | undefined {
+    const name = this.#named(key);
+    return this.#isPerLayer(key) ? this.#flagOfEach(name) : undefined;
   }
 
   /** Whether positions have several coordinates, each with frequencies of its own ("M-RoPE" of models that see). */
@@ -88,6 +90,20 @@ export class ConfigReader {
       this.metadata.numbers(this.#named('rope.dimension_sections')) ?? [],
     );
     return first > 0 && second > 0;
+  }
+
+  /**
+   * Refuses sections of rotary pairs that leave one without a coordinate: interleaved as in "interleaved M-RoPE", every third pair
+   * has the first coordinate, as long as there are such, and so on. Positions of texts have the same number in all three.
+   */
+  checkSections(dimensions: number): void {
+    const key = 'rope.dimension_sections';
+    const sections = Array.from(this.metadata.numbers(this.#named(key)) ?? []);
+    if (sections.length === 0) return;
+    for (let pair = 0; pair < dimensions / 2; pair++) {
+      if (pair < 3 * (sections[pair % 3] ?? 0)) continue;
+      this.refuse(key, sections.join(', '), `a coordinate for each of ${dimensions / 2} pairs`);
+    }
   }
 
   /** Throws `MODEL_CONFIG` for a value that does not go together with the others. */
@@ -118,6 +134,15 @@ export class ConfigReader {
       this.refuse(key, `${values[0]} and ${values[layer]}`, 'one value for all layers');
     }
     return values[0];
+  }
+
+  /** Flags, or numbers that are 0 for no. */
+  #flagOfEach(name: string): (layer: number) => boolean {
+    const values =
+      this.metadata.typeOf(name) === 'bool[]'
+        ? (this.metadata.booleans(name) ?? [])
+        : this.metadata.requireNumbers(name);
+    return (layer) => Boolean(values[layer]);
   }
 
   /** Whether the file has a value for each layer, those that predict further tokens included: no more and no fewer. */

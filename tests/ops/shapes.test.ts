@@ -4,9 +4,12 @@ import { F32, Q4_0 } from '../../src/formats/index.ts';
 import {
   add,
   attention,
+  causalConv,
   type GraphBuilder,
   embed,
   gated,
+  gatedDelta,
+  type GatedDeltaShape,
   gatherRows,
   kvAppend,
   layerNorm,
@@ -20,6 +23,8 @@ import {
   groupNorm,
   SAMPLING_ROW_WORDS,
   sample,
+  selectiveScan,
+  type SelectiveScanShape,
   slice,
   tokenAppend,
   tokenShift,
@@ -32,6 +37,30 @@ const NONE = { kind: 'none' } as const;
 
 function rows(g: GraphBuilder, name: string, width: number) {
   return g.input(name, { axis: 'rows', width });
+}
+
+/** The rule for 4 heads of 4 on 2 of 8 with all that fits them, but for what is changed. */
+function delta(g: GraphBuilder, changed: Partial<GatedDeltaShape>, decays = 4) {
+  const operands = {
+    ...{ q: rows(g, 'q', 16), k: rows(g, 'k', 16), v: rows(g, 'v', 16) },
+    ...{ decay: rows(g, 'decay', decays), beta: rows(g, 'beta', 4) },
+  };
+  return gatedDelta(g, operands, {
+    ...{ heads: 4, keyHeads: 2, keySize: 8, valueSize: 4, keyOrder: 'turns', lengthEpsilon: 0, scale: 1 },
+    ...changed,
+    state: g.state('state', 'f32', 3, 4 * 4 * 8),
+  });
+}
+
+/** A scan of 4 heads of 4 in 2 groups with all that fits them, but for what is changed. */
+function scan(g: GraphBuilder, changed: Partial<SelectiveScanShape>) {
+  const operands = { x: rows(g, 'x', 16), dt: rows(g, 'dt', 4), b: rows(g, 'b', 16), c: rows(g, 'c', 16) };
+  return selectiveScan(g, operands, {
+    ...{ heads: 4, headSize: 4, stateSize: 8, groups: 2 },
+    ...{ a: g.weight('a', F32, 4, 1), d: g.weight('d', F32, 1, 4) },
+    ...changed,
+    state: g.state('state', 'f32', 3, 16 * 8),
+  });
 }
 
 /** Recordings whose operands do not fit, by what is wrong with them. */
@@ -69,6 +98,23 @@ const wrong: Readonly<Record<string, (g: GraphBuilder) => unknown>> = {
     const [r, k] = [rows(g, 'r', 8), rows(g, 'k', 4)];
     return wkvBonus(g, { r, k, v: r }, { weight: g.weight('w', F32, 1, 8), headSize: 4 });
   },
+  'causalConv by taps of another width': (g) =>
+    causalConv(g, rows(g, 'x', 8), { weight: g.weight('w', F32, 4, 4), last: g.state('last', 'f32', 3, 24) }),
+  'causalConv by one tap': (g) =>
+    causalConv(g, rows(g, 'x', 8), { weight: g.weight('w', F32, 8, 1), last: g.state('last', 'f32', 3, 8) }),
+  'causalConv with a state of another size': (g) =>
+    causalConv(g, rows(g, 'x', 8), { weight: g.weight('w', F32, 8, 4), last: g.state('last', 'f32', 3, 32) }),
+  'gatedDelta with key heads that leave a rest': (g) => delta(g, { keyHeads: 3 }),
+  'gatedDelta with keys of another width': (g) => delta(g, { keySize: 16 }),
+  'gatedDelta with values of another width': (g) => delta(g, { valueSize: 8 }),
+  'gatedDelta with too many decays': (g) => delta(g, {}, 5),
+  'selectiveScan with groups that leave a rest': (g) => scan(g, { groups: 3 }),
+  'selectiveScan with heads of another size': (g) => scan(g, { headSize: 8 }),
+  'selectiveScan with states of another size': (g) => scan(g, { stateSize: 16 }),
+  'a slice of more heads than there are': (g) =>
+    slice(g, rows(g, 'x', 12), { first: 0, part: 2, every: 4, width: 8 }),
+  'a slice of parts that leave a rest': (g) =>
+    slice(g, rows(g, 'x', 12), { first: 0, part: 4, every: 4, width: 6 }),
   'rmsNorm by a group that leaves a rest': (g) =>
     rmsNorm(g, rows(g, 'x', 10), g.weight('w', F32, 1, 4), 1e-5),
   'layerNorm of another width': (g) =>

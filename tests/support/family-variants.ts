@@ -329,6 +329,28 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     },
     without: ['exp_probs_b.bias'],
   },
+  {
+    name: 'qwen35, every fourth layer attention, tied, scales',
+    architecture: 'qwen35',
+    sizes: { layers: 4 },
+    metadata: { full_attention_interval: undefined },
+    without: [OUTPUT],
+    having: [
+      ...QKVO_SCALES,
+      ...scalesOf('attn_qkv', 'attn_gate', 'ssm_beta', 'ssm_alpha', 'ssm_out', ...FEED_FORWARD),
+    ],
+  },
+  {
+    name: 'qwen35moe, layers by themselves, gate and up in one, heads on one',
+    architecture: 'qwen35moe',
+    metadata: {
+      'attention.recurrent_layers': layers(false, true),
+      'ssm.group_count': count(1),
+      'ssm.state_size': count(32),
+      'ssm.time_step_rank': count(2),
+    },
+    having: ['ffn_gate_up_exps.weight', ...scalesOf(...SHARED_EXPERT)],
+  },
   { name: 'bert, first row', architecture: 'bert', encodes: true, ...pooled(2) },
   {
     name: 'bert, last row, no types',

@@ -2,11 +2,13 @@ import { F16, F32, Q4_0 } from '../../src/formats/index.ts';
 import {
   add,
   attention,
+  causalConv,
   combineExperts,
   scaleExperts,
   embed,
   GraphBuilder,
   gated,
+  gatedDelta,
   gatherRows,
   groupNorm,
   kvAppend,
@@ -25,6 +27,7 @@ import {
   SAMPLING_ROW_WORDS,
   sample,
   scale,
+  selectiveScan,
   slice,
   tokenAppend,
   tokenShift,
@@ -71,6 +74,29 @@ function recurrence(g: GraphBuilder, x: Tensor): Tensor {
   return add(g, normed, wkvBonus(g, { r, k: shifted, v: x }, of));
 }
 
+/** A convolution, the gated delta rule and a state space, 64 wide. */
+function stateSpace(g: GraphBuilder, x: Tensor): Tensor {
+  const part = (first: number, width = 16) => slice(g, x, { first, width });
+  const v = causalConv(g, x, {
+    weight: g.weight('taps', F32, 64, 4),
+    bias: g.weight('taps.bias', F32, 1, 64),
+    fn: 'silu',
+    last: g.state('conv', 'f32', SHAPE.slots, 3 * 64),
+  });
+  const operands = { q: part(0), k: part(16), v, decay: part(32, 4), beta: part(36, 4) };
+  const delta = gatedDelta(g, operands, {
+    ...{ heads: 4, keyHeads: 2, keySize: 8, valueSize: 16, keyOrder: 'turns', lengthEpsilon: 1e-6, scale: 1 },
+    state: g.state('delta', 'f32', SHAPE.slots, 4 * 16 * 8),
+  });
+  const inputs = { x: delta, dt: part(40, 4), b: part(0), c: part(16) };
+  return selectiveScan(g, inputs, {
+    ...{ heads: 4, headSize: 16, stateSize: 8, groups: 2 },
+    a: g.weight('ssm_a', F32, 4, 1),
+    d: g.weight('ssm_d', F32, 4, 1),
+    state: g.state('scan', 'f32', SHAPE.slots, 64 * 8),
+  });
+}
+
 /** A mixture of four experts, 64 wide. */
 function mixture(g: GraphBuilder, x: Tensor): Tensor {
   const rule = {
@@ -109,7 +135,7 @@ export function graphOfEverything(): OpGraph {
   const both = matmul(g, narrow, g.weight('up', Q4_0, 96, 32));
   const wide = slice(g, both, { first: 32, width: 64 });
   const inner = gated(g, 'silu', wide, unary(g, 'gelu', wide));
-  const sum = add(g, mixture(g, inner), recurrence(g, x));
+  const sum = add(g, mixture(g, inner), stateSpace(g, recurrence(g, x)));
   const weight = g.weight('ln', F32, 1, 64);
   const head = layerNorm(g, gatherRows(g, sum), {
     weight,

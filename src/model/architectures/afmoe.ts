@@ -36,7 +36,7 @@ export const afmoe: Architecture = {
       const traits = {
         pairs: (layer + 1) % NO_ROPE_PERIOD === 0 ? undefined : 'neox',
         queryNorm: { norm, of: 'head' },
-        outputGate: true,
+        outputGate: 'attn_gate',
         ...(isLocal && { window, table: windowRope ? WINDOW_ROPE : ROPE }),
       } as const;
       return sandwichNormLayer(

@@ -47,6 +47,7 @@ export { qwen2 } from './qwen2.ts';
 export { qwen2moe } from './qwen2moe.ts';
 export { qwen2vl } from './qwen2vl.ts';
 export { qwen3 } from './qwen3.ts';
+export { qwen35, qwen35moe, qwen3next } from './qwen35.ts';
 export { qwen3moe } from './qwen3moe.ts';
 export { qwen3vl } from './qwen3vl.ts';
 export { qwen3vlmoe } from './qwen3vlmoe.ts';

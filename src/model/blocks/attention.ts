@@ -26,8 +26,11 @@ export interface AttentionSpec extends Omit<AttentionParameters, 'sinks'> {
   };
   /** Whether a learned score of each head, `attn_sinks`, weighs in the softmax (gpt-oss). */
   readonly hasSinks?: boolean;
-  /** Whether what the heads mixed is multiplied by the sigmoid of a product of the block's input (Qiu et al. 2025). */
-  readonly outputGate?: boolean;
+  /**
+   * What the heads mixed is multiplied by the sigmoid of (Qiu et al. 2025, "Gated attention for large language models"): of a
+   * product of its own, `attn_gate`, or of what `attn_q` holds behind each head's query. Default: it is not.
+   */
+  readonly outputGate?: 'attn_gate' | 'attn_q';
   /** True for encoders, in which each row sees the whole text. */
   readonly bidirectional?: boolean;
 }
@@ -51,9 +54,12 @@ export function attention(spec: AttentionSpec): AttentionBlock {
 function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer: LayerInputs): Tensor {
   const { g } = scope;
   const { rope: rotation, queryNorm, hasSinks, outputGate, bidirectional, ...parameters } = spec;
-  const { kvHeads, keySize, valueSize, window } = parameters;
+  const { heads, kvHeads, keySize, valueSize, window } = parameters;
   const table = rotation && layer.shared.get(rotation.table);
-  const [q, k, v] = recordProjections(scope, x, spec);
+  const [queries, k, v] = recordProjections(scope, x, spec);
+  const half = (first: number): Tensor =>
+    slice(g, queries, { first, part: keySize, every: 2 * keySize, width: heads * keySize });
+  const q = outputGate === 'attn_q' ? half(0) : queries;
   const rotate = (of: Tensor): Tensor =>
     rotation && table ? rope(g, of, { table, headSize: keySize, pairs: rotation.pairs }) : of;
   const normed = (of: Tensor, name: string): Tensor =>
@@ -65,12 +71,15 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
   kvAppend(g, cache, place(k, 'attn_k_norm'), v);
   const mixed = attend(g, query, cache, {
     ...parameters,
-    sinks: hasSinks ? scope.weight('attn_sinks.weight', 1, parameters.heads) : undefined,
+    sinks: hasSinks ? scope.weight('attn_sinks.weight', 1, heads) : undefined,
     ...(bidirectional && { causalLimit: g.input('causal_limits', { axis: 'rows', width: 1, type: 'i32' }) }),
   });
-  const gate = outputGate && linear(scope, x, { name: 'attn_gate', rows: mixed.width, scale: 'never' });
-  const passed = gate ? gated(g, 'sigmoid', gate, mixed) : mixed;
-  return linear(scope, passed, { name: 'attn_output', rows: x.width });
+  if (outputGate === undefined) return linear(scope, mixed, { name: 'attn_output', rows: x.width });
+  const gate =
+    outputGate === 'attn_q'
+      ? half(keySize)
+      : linear(scope, x, { name: 'attn_gate', rows: mixed.width, scale: 'never' });
+  return linear(scope, gated(g, 'sigmoid', gate, mixed), { name: 'attn_output', rows: x.width });
 }
 
 /**
@@ -80,10 +89,11 @@ function recordAttention(scope: PartScope, x: Tensor, spec: AttentionSpec, layer
 function recordProjections(
   scope: PartScope,
   x: Tensor,
-  spec: Heads,
+  spec: AttentionSpec,
 ): [query: Tensor, key: Tensor, value: Tensor] {
-  const { heads, kvHeads, keySize, valueSize } = spec;
-  const [queries, keys, values] = [heads * keySize, kvHeads * keySize, kvHeads * valueSize];
+  const { heads, kvHeads, keySize, valueSize, outputGate } = spec;
+  const queries = (outputGate === 'attn_q' ? 2 : 1) * heads * keySize;
+  const [keys, values] = [kvHeads * keySize, kvHeads * valueSize];
   if (!scope.has('attn_qkv.weight')) {
     const part = (name: string, rows: number) => linear(scope, x, { name, rows });
     return [part('attn_q', queries), part('attn_k', keys), part('attn_v', values)];

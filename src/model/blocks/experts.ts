@@ -3,6 +3,7 @@ import { combineExperts } from '../../ops/experts/combine-experts.ts';
 import { matmulExperts } from '../../ops/experts/matmul-experts.ts';
 import { type RoutingRule, routeExperts } from '../../ops/experts/route-experts.ts';
 import { scaleExperts } from '../../ops/experts/scale-experts.ts';
+import { slice } from '../../ops/slice.ts';
 import type { Tensor } from '../../ops/value.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { PartScope } from '../part-scope.ts';
@@ -27,7 +28,10 @@ export interface ExpertsSpec {
 /** The experts that each row is routed to, and the one that all rows go to. */
 export type ExpertsBlock = Block<'experts', ExpertsSpec>;
 
-/** Makes the block; its weights are `ffn_gate_inp`, `ffn_{gate,up,down}_exps` and `ffn_{gate,up,down}_shexp`. */
+/**
+ * Makes the block; its weights are `ffn_gate_inp`, `ffn_{gate,up,down}_exps` (or `ffn_gate_up_exps`, each expert's gate before its
+ * other rows) and `ffn_{gate,up,down}_shexp`.
+ */
 export function mixtureOfExperts(spec: ExpertsSpec): ExpertsBlock {
   return { kind: 'experts', spec, record: (scope, x) => recordExperts(scope, x, spec) };
 }
@@ -93,8 +97,14 @@ function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {
   };
   const hiddenLayer = (): Tensor => {
     if (spec.form === 'plain') return unary(g, activation, product(x, 'ffn_up_exps', hidden, x.width));
-    const gate = product(x, 'ffn_gate_exps', hidden, x.width);
-    return gated(g, activation, gate, product(x, 'ffn_up_exps', hidden, x.width));
+    if (!scope.has('ffn_gate_up_exps.weight')) {
+      const gate = product(x, 'ffn_gate_exps', hidden, x.width);
+      return gated(g, activation, gate, product(x, 'ffn_up_exps', hidden, x.width));
+    }
+    const both = product(x, 'ffn_gate_up_exps', 2 * hidden, x.width);
+    const half = (first: number): Tensor =>
+      slice(g, both, { first, part: hidden, every: 2 * hidden, width: routing.topK * hidden });
+    return gated(g, activation, half(0), half(hidden));
   };
   const inner = hiddenLayer();
   const mixed = combineExperts(g, product(inner, 'ffn_down_exps', x.width, hidden), routingWeights);

@@ -19,6 +19,9 @@ const NORM_SPREAD = 0.05;
 /** The spread of biases around 0. */
 const BIAS_SPREAD = 0.2;
 
+/** The spread of a state's rates of decay around -1: states never grow. */
+const RATE_SPREAD = 0.5;
+
 /** The spread of weights' scales around 1: wide enough that nobody takes them for 1. */
 const SCALE_SPREAD = 0.5;
 
@@ -45,14 +48,21 @@ export async function writeRandomWeights(writer: GgufWriter, options: RandomWeig
   writer.end();
 }
 
-function isVector({ shape }: PlacedTensor): boolean {
-  return shape.length === 1;
+function isVector({ name, shape }: PlacedTensor): boolean {
+  return shape.length === 1 || name.endsWith('.ssm_a');
+}
+
+/** The middle of a vector's values, and how far they are from it. */
+function rangeOf(name: string): readonly [mean: number, spread: number] {
+  if (name.endsWith('.bias')) return [0, BIAS_SPREAD];
+  if (name.endsWith('.ssm_a')) return [-1, RATE_SPREAD];
+  return [1, name.endsWith('.scale') ? SCALE_SPREAD : NORM_SPREAD];
 }
 
 function vectorOf({ name, shape }: PlacedTensor, random: () => number): Uint8Array {
-  const spread = name.endsWith('.bias') ? BIAS_SPREAD : name.endsWith('.scale') ? SCALE_SPREAD : NORM_SPREAD;
-  const mean = name.endsWith('.bias') ? 0 : 1;
-  const values = Float32Array.from({ length: shape[0] ?? 0 }, () => mean + spread * (2 * random() - 1));
+  const [mean, spread] = rangeOf(name);
+  const length = shape.reduce((product, size) => product * size, 1);
+  const values = Float32Array.from({ length }, () => mean + spread * (2 * random() - 1));
   return new Uint8Array(values.buffer);
 }
 

@@ -68,6 +68,12 @@ export function fittingFormat(format: TensorFormat, columns: number): TensorForm
   return [format, Q8_0].find(({ blockElements }) => columns % blockElements === 0) ?? F16;
 }
 
+/**
+ * Matrices that files hold in f32: routers are small, and what they choose is not to depend on rounding; taps of convolutions and
+ * rates of states are few.
+ */
+const IN_F32 = /^(ffn_gate_inp|ssm_conv1d|ssm_a$|ssm_d$|shortconv\.conv)/;
+
 /** A scope whose file has whatever it is asked for. */
 class WishingScope extends PartScope {
   readonly #request: SyntheticTensorRequest;
@@ -121,8 +127,7 @@ class WishingScope extends PartScope {
 
   #formatOf(name: string, rows: number, columns: number): TensorFormat {
     const { format, outputFormat = format, shapes } = this.#request;
-    // As files have it: routers are small, and what they choose is not to depend on rounding.
-    if (rows === 1 || name in shapes || name.startsWith('ffn_gate_inp')) return F32;
+    if (rows === 1 || name in shapes || IN_F32.test(name)) return F32;
     return fittingFormat(name === 'output.weight' ? outputFormat : format, columns);
   }
 }

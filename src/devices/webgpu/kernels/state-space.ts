@@ -52,6 +52,54 @@ function columnOf({ split }: LineShape): (c: string) => string {
   return (c) => (split === 1 ? c : `(${c} / 4u * ${4 * split}u + 4u * part + ${c} % 4u)`);
 }
 
+/** Brings a row's query, key and decays into workgroup memory. */
+const DELTA_ROW = /* wgsl */ `
+var<workgroup> all_q: array<f32, KEY_SIZE>;
+var<workgroup> all_k: array<f32, KEY_SIZE>;
+var<workgroup> all_decay: array<f32, DECAYS>;
+
+// The thread's share of the squares of query and key.
+fn load_row(keys: u32, head: u32, thread: u32) -> vec2<f32> {
+  var squares = vec2<f32>();
+  for (var j = thread; j < KEY_SIZE; j += THREADS) {
+    all_q[j] = q[keys + j];
+    all_k[j] = k[keys + j];
+    let both = vec2<f32>(all_q[j], all_k[j]);
+    squares = fma(both, both, squares);
+  }
+  for (var j = thread; j < DECAYS; j += THREADS) { all_decay[j] = exponential(decay[head * DECAYS + j]); }
+  return squares;
+}
+`;
+
+/** A row's change of a line, and what is read of it then. */
+function deltaStep(
+  column: (c: string) => string,
+  decays: 'head' | 'channel',
+  each: (body: (c: string) => string) => string,
+): string {
+  const decay = (c: string) => (decays === 'head' ? 'all_decay[0]' : `all_decay[${column(c)}]`);
+  return /* wgsl */ `
+    var found = 0.0;
+    ${each(
+      (c) => /* wgsl */ `
+      line[${c}] *= ${decay(c)};
+      found = fma(line[${c}], all_k[${column(c)}], found);
+    `,
+    )}
+    found = part_sum(found, thread) * key_factor;
+    let at = (row * HEADS + head) * VALUE_SIZE + min(value, VALUE_SIZE - 1u);
+    let delta = beta[row * HEADS + head] * (v[at] - found) * key_factor;
+    var sum = 0.0;
+    ${each(
+      (c) => /* wgsl */ `
+      line[${c}] = fma(delta, all_k[${column(c)}], line[${c}]);
+      sum = fma(line[${c}], all_q[${column(c)}], sum);
+    `,
+    )}
+`;
+}
+
 /**
  * The gated delta rule: a workgroup takes `LINES` rows of the matrix of a head of a slot, `SPLIT` threads a row, from the slot's
  * first row to its last. Wants `part_sum` over the threads of a row, `all_sum` over all, and `exponential`.
@@ -62,15 +110,12 @@ export function gatedDeltaText(
 ): string {
   const column = columnOf(of);
   const each = (body: (c: string) => string) => loop('c', of.columns, body);
-  const decay = (c: string) => (of.decays === 'head' ? 'all_decay[0]' : `all_decay[${column(c)}]`);
+  const step = deltaStep(column, of.decays, each);
   return /* wgsl */ `
 const LINES = THREADS / SPLIT;
 const SLICES = (VALUE_SIZE + LINES - 1u) / LINES;
 const DECAYS = ${of.decays === 'head' ? '1u' : 'KEY_SIZE'};
-var<workgroup> all_q: array<f32, KEY_SIZE>;
-var<workgroup> all_k: array<f32, KEY_SIZE>;
-var<workgroup> all_decay: array<f32, DECAYS>;
-${SLOTS}
+${SLOTS}${DELTA_ROW}
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let slot = group.y;
@@ -91,37 +136,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     loaded = true;
     let keys = (row * KEY_HEADS + key_head) * KEY_SIZE;
-    var queries_square = 0.0;
-    var keys_square = 0.0;
-    for (var j = thread; j < KEY_SIZE; j += THREADS) {
-      all_q[j] = q[keys + j];
-      all_k[j] = k[keys + j];
-      queries_square = fma(all_q[j], all_q[j], queries_square);
-      keys_square = fma(all_k[j], all_k[j], keys_square);
-    }
-    for (var j = thread; j < DECAYS; j += THREADS) {
-      all_decay[j] = exponential(decay[(row * HEADS + head) * DECAYS + j]);
-    }
-    let query_factor = SCALE / sqrt(all_sum(queries_square, thread) + LENGTH_EPSILON);
-    let key_factor = 1.0 / sqrt(all_sum(keys_square, thread) + LENGTH_EPSILON);
+    let squares = load_row(keys, row * HEADS + head, thread);
+    let query_factor = SCALE / sqrt(all_sum(squares.x, thread) + LENGTH_EPSILON);
+    let key_factor = 1.0 / sqrt(all_sum(squares.y, thread) + LENGTH_EPSILON);
     workgroupBarrier();
-    var found = 0.0;
-    ${each(
-      (c) => /* wgsl */ `
-      line[${c}] *= ${decay(c)};
-      found = fma(line[${c}], all_k[${column(c)}], found);
-    `,
-    )}
-    found = part_sum(found, thread) * key_factor;
-    let at = (row * HEADS + head) * VALUE_SIZE + min(value, VALUE_SIZE - 1u);
-    let delta = beta[row * HEADS + head] * (v[at] - found) * key_factor;
-    var sum = 0.0;
-    ${each(
-      (c) => /* wgsl */ `
-      line[${c}] = fma(delta, all_k[${column(c)}], line[${c}]);
-      sum = fma(line[${c}], all_q[${column(c)}], sum);
-    `,
-    )}
+    ${step}
     sum = part_sum(sum, thread) * query_factor;
     if (part == 0u && there) { y[at] = sum; }
     workgroupBarrier();

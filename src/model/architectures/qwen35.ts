@@ -1,0 +1,118 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import type { Block } from '../blocks/block.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import { gatedDeltaNet, type GatedDeltaNetSpec, readGatedDeltaNet } from '../blocks/gated-delta-net.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import type { ModelConfig } from '../model-config.ts';
+import { attentionSpec, decoder, type DecoderSizes, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, OUTPUT, real, type SyntheticShape } from '../synthetic-family.ts';
+
+/** Of so many layers the last has attention, where the file does not say which. */
+const ATTENTION_INTERVAL = 4;
+
+/** Qwen 3.5 to 3.8: gated delta nets, every fourth layer gated attention, each with a feed-forward (Qwen team 2026). */
+export const qwen35: Architecture = {
+  names: ['qwen35'],
+  configure(read) {
+    const sizes = readDecoder(read);
+    const dense = (layer: number) =>
+      feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true });
+    return hybrid(read, { sizes, layout: 'apart', feedForward: dense });
+  },
+  synthetic: { metadata: hybridMetadata, optional: [OUTPUT] },
+};
+
+/** Qwen 3.5 with experts, a shared one among them that each row weighs. */
+export const qwen35moe: Architecture = {
+  names: ['qwen35moe'],
+  configure: (read) => mixture(read, 'apart'),
+  synthetic: {
+    metadata: (shape) => ({ ...hybridMetadata(shape), ...mixtureMetadata(shape) }),
+    optional: [OUTPUT, 'ffn_gate_inp_shexp.weight'],
+  },
+};
+
+/** Qwen 3 Next: what became Qwen 3.5, with decay and beta in one matrix. */
+export const qwen3next: Architecture = {
+  names: ['qwen3next'],
+  configure: (read) => mixture(read, 'grouped'),
+  synthetic: qwen35moe.synthetic,
+};
+
+function mixture(read: ConfigReader, layout: GatedDeltaNetSpec['layout']): ModelConfig {
+  const experts = readExperts(read, { normalized: true });
+  if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+  const sizes = readDecoder(read, { hidden: experts.hidden });
+  return hybrid(read, {
+    sizes,
+    layout,
+    // A file that says nothing of the shared expert's width has the feed-forward's.
+    feedForward: (layer) =>
+      mixtureOfExperts({
+        ...experts,
+        sharedHidden: experts.sharedHidden || sizes.hidden(layer),
+        activation: 'silu',
+        scales: true,
+      }),
+  });
+}
+
+function hybrid(
+  read: ConfigReader,
+  of: {
+    readonly sizes: DecoderSizes;
+    readonly layout: GatedDeltaNetSpec['layout'];
+    readonly feedForward: (layer: number) => Block;
+  },
+): ModelConfig {
+  const { sizes, layout, feedForward: feedForwardOf } = of;
+  const { norm } = sizes;
+  read.checkSections(sizes.rope.dimensions);
+  const net = gatedDeltaNet({ ...readGatedDeltaNet(read), norm, layout });
+  const queryNorm = { norm, of: 'head' } as const;
+  const traits = { pairs: 'neox', queryNorm, outputGate: 'attn_q' } as const;
+  const interval = read.count('full_attention_interval', ATTENTION_INTERVAL);
+  const isRecurrent =
+    read.layerFlags('attention.recurrent_layers') ?? ((layer: number) => (layer + 1) % interval !== 0);
+  return decoder(sizes, (layer) => {
+    const heads = sizes.heads(layer);
+    const { keySize, valueSize } = heads;
+    if (keySize !== valueSize) {
+      read.refuse('attention.value_length', `${valueSize}`, `${keySize}, as wide as the keys`);
+    }
+    const mixer = isRecurrent(layer) ? net : attention(attentionSpec(read, heads, traits));
+    return preNormLayer(norm, mixer, feedForwardOf(layer), 'post_attention_norm');
+  });
+}
+
+/** Every second layer has attention, so that few are enough to have both. */
+const SYNTHETIC_INTERVAL = 2;
+const SYNTHETIC_TAPS = 4;
+
+/** Heads in the published models' proportions: twice the stream's width of values, half as many keys, a quarter of a head rotated. */
+function hybridMetadata({ width, heads }: SyntheticShape) {
+  const size = (2 * width) / heads;
+  const stateSize = width < 1024 ? 16 : 128;
+  const valueHeads = (2 * width) / stateSize;
+  const pairs = size / 8;
+  const sections = [0, 1, 2].map((coordinate) => Math.ceil((pairs - coordinate) / 3));
+  return {
+    full_attention_interval: count(SYNTHETIC_INTERVAL),
+    'ssm.conv_kernel': count(SYNTHETIC_TAPS),
+    'ssm.state_size': count(stateSize),
+    'ssm.group_count': count(valueHeads / 2),
+    'ssm.time_step_rank': count(valueHeads),
+    'ssm.inner_size': count(2 * width),
+    'attention.key_length': count(size),
+    'attention.value_length': count(size),
+    'rope.dimension_count': count(2 * pairs),
+    'rope.dimension_sections': { type: 'array', element: 'i32', values: [...sections, 0] },
+    'attention.layer_norm_rms_epsilon': real(1e-6),
+  } as const;
+}
+
+function mixtureMetadata(shape: SyntheticShape) {
+  return { ...expertMetadata(shape), expert_shared_feed_forward_length: count(shape.hidden) };
+}

@@ -1,0 +1,111 @@
+import { causalConv } from '../../ops/causal-conv.ts';
+import { add, gated, mul, unary } from '../../ops/elementwise.ts';
+import { gatedDelta } from '../../ops/gated-delta.ts';
+import { slice } from '../../ops/slice.ts';
+import type { Tensor } from '../../ops/value.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import type { PartScope } from '../part-scope.ts';
+import type { Block, LayerInputs } from './block.ts';
+import { linear } from './linear.ts';
+import { type Norm, normalize } from './norm.ts';
+
+/** Sizes of a gated delta net. They count elements, but for the heads. */
+export interface GatedDeltaNetSpec {
+  /** Heads of values, and those of queries and keys, each of which `heads / keyHeads` of them share. */
+  readonly heads: number;
+  readonly keyHeads: number;
+  /** Of a head of queries, keys or values. */
+  readonly headSize: number;
+  /** Rows that the convolution sees, a row's own among them. */
+  readonly taps: number;
+  /** Norm of each head's result; its epsilon is that of the queries' and keys' lengths, too. */
+  readonly norm: Norm;
+  /**
+   * How files lay out what makes decay and beta: matrices of their own, with key heads in turns (Qwen 3.5), or `ssm_ba`, which
+   * has the betas and then the decays of each key head's group (Qwen 3 Next).
+   */
+  readonly layout: 'apart' | 'grouped';
+}
+
+/**
+ * A gated delta net (Yang et al. 2025) as Qwen 3 Next and 3.5 have it in place of attention: queries, keys and values through a
+ * convolution, the gated delta rule, a norm of each head, and a gate.
+ */
+export function gatedDeltaNet(spec: GatedDeltaNetSpec): Block<'gated delta net', GatedDeltaNetSpec> {
+  return {
+    kind: 'gated delta net',
+    spec,
+    state: { kind: 'slots' },
+    record: (scope, x, layer) => recordGatedDeltaNet(scope, x, spec, layer),
+  };
+}
+
+/** Reads the sizes. Throws `MODEL_CONFIG` for heads of values that are not as wide as those of keys. */
+export function readGatedDeltaNet(read: ConfigReader): Omit<GatedDeltaNetSpec, 'norm' | 'layout'> {
+  const heads = read.count('ssm.time_step_rank');
+  const keyHeads = read.count('ssm.group_count');
+  const headSize = read.count('ssm.state_size');
+  const inner = read.count('ssm.inner_size');
+  if (heads % keyHeads !== 0) read.refuse('ssm.group_count', `${keyHeads}`, `a divisor of ${heads} heads`);
+  if (inner !== heads * headSize) {
+    read.refuse('ssm.inner_size', `${inner}`, `${heads} heads of ${headSize}`);
+  }
+  return { heads, keyHeads, headSize, taps: read.count('ssm.conv_kernel') };
+}
+
+function recordGatedDeltaNet(
+  scope: PartScope,
+  x: Tensor,
+  spec: GatedDeltaNetSpec,
+  { states }: LayerInputs,
+): Tensor {
+  const { g } = scope;
+  const { heads, keyHeads, headSize, taps, norm, layout } = spec;
+  const [keys, values] = [keyHeads * headSize, heads * headSize];
+  const width = 2 * keys + values;
+  const scale = layout === 'apart' ? 'before' : 'never';
+  const projected = linear(scope, x, { name: 'attn_qkv', rows: width, scale });
+  const gate = linear(scope, x, { name: 'attn_gate', rows: values, scale });
+  const { alpha, beta } = recordRates(scope, x, spec);
+  const convolved = causalConv(g, projected, {
+    weight: scope.weight('ssm_conv1d.weight', width, taps),
+    fn: 'silu',
+    last: states.perSlot('conv', (taps - 1) * width),
+  });
+  const [q, k, v] = [
+    slice(g, convolved, { first: 0, width: keys }),
+    slice(g, convolved, { first: keys, width: keys }),
+    slice(g, convolved, { first: 2 * keys, width: values }),
+  ];
+  const slowness = unary(g, 'softplus', add(g, alpha, scope.weight('ssm_dt.bias', 1, heads)));
+  const decay = mul(g, slowness, scope.weight('ssm_a', 1, heads));
+  const mixed = gatedDelta(
+    g,
+    { q, k, v, decay, beta: unary(g, 'sigmoid', beta) },
+    {
+      ...{ heads, keyHeads, keySize: headSize, valueSize: headSize },
+      keyOrder: layout === 'apart' ? 'turns' : 'groups',
+      lengthEpsilon: norm.epsilon,
+      scale: 1 / Math.sqrt(headSize),
+      state: states.perSlot('delta', heads * headSize * headSize),
+    },
+  );
+  const normed = normalize(scope, mixed, { ...norm, name: 'ssm_norm' }, headSize);
+  return linear(scope, gated(g, 'silu', gate, normed), { name: 'ssm_out', rows: x.width, scale });
+}
+
+/** What decay and beta of each head are made of. */
+function recordRates(
+  scope: PartScope,
+  x: Tensor,
+  { heads, keyHeads, layout }: GatedDeltaNetSpec,
+): { readonly alpha: Tensor; readonly beta: Tensor } {
+  if (layout === 'apart') {
+    const beta = linear(scope, x, { name: 'ssm_beta', rows: heads });
+    return { alpha: linear(scope, x, { name: 'ssm_alpha', rows: heads }), beta };
+  }
+  const both = linear(scope, x, { name: 'ssm_ba', rows: 2 * heads, scale: 'never' });
+  const part = heads / keyHeads;
+  const half = (first: number) => slice(scope.g, both, { first, part, every: 2 * part, width: heads });
+  return { alpha: half(part), beta: half(0) };
+}

@@ -16,7 +16,7 @@ export interface AttackResult {
 }
 
 interface Answer {
-  readonly error?: { readonly code: string };
+  readonly error?: { readonly reason: string };
   readonly choices?: readonly { readonly finish_reason: string }[];
 }
 
@@ -27,7 +27,7 @@ async function attack({ url, path, body }: AttackRound): Promise<AttackResult> {
   const sent = fetch(`${url}${path}`, { method: 'POST', headers, body });
   const answered = sent.then(async (response) => {
     const { error, choices } = (await response.json()) as Answer;
-    const answer = `${response.status} ${error?.code ?? choices?.[0]?.finish_reason}`;
+    const answer = `${response.status} ${error?.reason ?? choices?.[0]?.finish_reason}`;
     isOver = true;
     return { answer, ms: performance.now() - begin };
   });

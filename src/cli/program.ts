@@ -22,7 +22,8 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
     failure ??= error;
     interruption.end();
   });
-  output.stderr.on('error', ignoreClosedPipe);
+  // Notes and logs may be lost, with a full disk or a closed pipe under them: no work ends for that.
+  output.stderr.on('error', () => {});
   const program = createProgram();
   const isNamed = COMMANDS.some(({ name }) => argv.includes(name));
   for (const { name, summary, read } of COMMANDS) {
@@ -53,10 +54,6 @@ export async function runProgram(argv: readonly string[]): Promise<ExitCode> {
   if (report) return report(error);
   output.warn(describeError(error, output));
   return EXIT.failure;
-}
-
-function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
 }
 
 function createProgram(): Command {

@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { Option } from 'commander';
+import { fail } from '../base/errors.ts';
+import type { ListenOptions } from '../node/http-listener.ts';
 import type { ServerOptions } from '../server/index.ts';
 import { realNumber, repeated, wholeNumber } from './options.ts';
 
@@ -6,6 +9,12 @@ import { realNumber, repeated, wholeNumber } from './options.ts';
 export interface ServerFlags {
   readonly host?: string;
   readonly port?: number;
+  readonly unixSocket?: string;
+  readonly allowedHosts?: readonly string[];
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly keepAlive?: number;
+  readonly drainSeconds?: number;
   readonly queue?: number;
   readonly maxTokens?: number;
   readonly tokenTarget: number;
@@ -33,12 +42,45 @@ export function serverLimitsOf(
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }
 
+/** Where the flags say to listen. Rejects with `INVALID_ARGUMENT` for a certificate without a key, or files that cannot be read. */
+export async function listenOptionsOf(flags: ServerFlags): Promise<ListenOptions> {
+  const { host, port, unixSocket, allowedHosts, keepAlive: keepAliveSeconds, tlsCert, tlsKey } = flags;
+  const where = { host, port, unixSocket, allowedHosts, keepAliveSeconds };
+  if (tlsCert === undefined && tlsKey === undefined) return where;
+  const [cert, key] = await Promise.all([pem('--tls-cert', tlsCert), pem('--tls-key', tlsKey)]);
+  return { ...where, tls: { cert, key } };
+}
+
+async function pem(name: string, path: string | undefined): Promise<string> {
+  const expected = 'a file in PEM, beside that of the other';
+  if (path === undefined) return fail('INVALID_ARGUMENT', { name, found: 'none', expected });
+  return readFile(path, 'utf8').catch((error: unknown) =>
+    fail('INVALID_ARGUMENT', { name, found: path, expected }, error),
+  );
+}
+
+/** Whether other machines can reach the server and need no key. */
+export function isOpenToAll({ host, unixSocket, apiKey = [], apiKeyFile }: ServerFlags): boolean {
+  if (unixSocket !== undefined || apiKey.length > 0 || apiKeyFile !== undefined) return false;
+  return host !== undefined && !/^(?:127\.[\d.]+|::1|localhost)$/i.test(host);
+}
+
 function whereOptions(): Option[] {
   return [
     new Option('--host <address>', 'where to listen (default: 127.0.0.1, this machine alone)'),
     new Option('--port <number>', 'where to listen; 0 takes a free one (default: 8080)').argParser(
       wholeNumber(0),
     ),
+    new Option('--unix-socket <path>', 'listen at a Unix socket in place of host and port').conflicts([
+      'host',
+      'port',
+    ]),
+    new Option(
+      '--allowed-hosts <name>',
+      'a name under which it may be asked for, .example.com for all below, * for any; repeatable',
+    ).argParser(repeated),
+    new Option('--tls-cert <path>', 'speak HTTPS with this certificate (PEM)'),
+    new Option('--tls-key <path>', 'the key of the certificate (PEM)'),
     new Option('--api-key <key>', 'ask requests for a key; repeatable')
       .argParser(repeated)
       .env('ROCMFORGE_API_KEY'),
@@ -61,6 +103,13 @@ function limitOptions(): Option[] {
       .argParser(realNumber)
       .default(TOKEN_TARGET_MS),
     new Option('--max-body <bytes>', 'most bytes of a request (default: 8 MiB)').argParser(wholeNumber(1)),
+    new Option('--keep-alive <seconds>', 'how long idle connections stay open (default: 65)').argParser(
+      realNumber,
+    ),
+    new Option(
+      '--drain-seconds <seconds>',
+      'how long what has begun may go on at the end (default: no limit)',
+    ).argParser(realNumber),
     new Option('--time-limit <seconds>', 'most seconds of a request (default: 600)').argParser(realNumber),
   ].map((option) => option.helpGroup('Limits:'));
 }

@@ -13,7 +13,7 @@ export interface LoggerOptions {
 
 /** A logger over pino. It writes synchronously, so that nothing is lost when the process ends. */
 export function createLogger(options: LoggerOptions): Logger {
-  const write = options.write ?? ((line: string) => void process.stderr.write(line));
+  const write = options.write ?? keepsWriting(process.stderr);
   const begin = performance.now();
   const target = options.json ? write : (line: string) => write(readable(line, performance.now() - begin));
   const log = pino(
@@ -31,6 +31,23 @@ export function createLogger(options: LoggerOptions): Logger {
     info: (message, fields) => log.info(fields ?? {}, message),
     debug: (message, fields) => log.debug(fields ?? {}, message),
     trace: (message, fields) => log.trace(fields ?? {}, message),
+  };
+}
+
+/** Writes lines as long as that is possible: a full disk or a closed pipe under the log ends nobody's work. */
+function keepsWriting(stream: NodeJS.WriteStream): (line: string) => void {
+  let lost = 0;
+  stream.on('error', () => {
+    lost++;
+  });
+  return (line) => {
+    try {
+      if (lost > 0) stream.write(`${lost} lines of the log could not be written\n`);
+      lost = 0;
+      stream.write(line);
+    } catch {
+      lost++;
+    }
   };
 }
 

@@ -5,10 +5,10 @@ import type { Steps } from '../base/turns.ts';
 const DEEPEST = 256;
 
 /** Most values of a body that are no numbers: names, strings, objects and lists are each made, checked and walked through. */
-const MOST_VALUES = 2 ** 17;
+const MOST_VALUES = 2 ** 16;
 
 /** Most numbers: token ids come by the hundred thousand. */
-const MOST_NUMBERS = 2 ** 19;
+const MOST_NUMBERS = 2 ** 18;
 
 /** Bytes that are looked at between two pauses. */
 const STRETCH = 2 ** 15;

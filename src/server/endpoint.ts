@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { fail } from '../base/errors.ts';
+import { fail, isRocmforgeError, type RocmforgeError } from '../base/errors.ts';
 import { inTurns } from '../base/turns.ts';
 import { BodyScan } from './body-scan.ts';
 import type { RequestContext } from './request-context.ts';
@@ -47,32 +47,48 @@ export function postEndpoint<T extends z.ZodType>(of: {
   };
 }
 
-/** Rejects with `REQUEST_NOT_JSON` and `REQUEST_INVALID`. */
+/** Rejects with `REQUEST_NOT_JSON`, `REQUEST_TOO_LARGE` and `REQUEST_INVALID`. */
 async function readBody<T extends z.ZodType>(
-  { request, signal }: RequestContext,
+  { request, signal, server: { maxBody } }: RequestContext,
   schema: T,
 ): Promise<z.output<T>> {
   const type = request.headers.get('content-type');
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type ?? '')) {
     fail('REQUEST_NOT_JSON', { found: type ?? 'none' });
   }
-  const text = await scannedText(request, signal);
+  const text = await scannedText(request, { signal, maxBody });
   const result = schema.safeParse(parsed(text));
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   return invalid(issue?.path.map(String).join('.') ?? '', issue?.message ?? 'is not valid');
 }
 
-/** A body's text, looked at while it comes. Rejects with `REQUEST_INVALID` and `ABORTED`. */
-async function scannedText({ body }: Request, signal: AbortSignal): Promise<string> {
+/** A body's text, looked at while it comes. Rejects with `REQUEST_TOO_LARGE`, `REQUEST_INVALID` and `ABORTED`. */
+async function scannedText(
+  { body, headers }: Request,
+  { signal, maxBody }: { signal: AbortSignal; maxBody: number },
+): Promise<string> {
+  if (Number(headers.get('content-length')) > maxBody) fail('REQUEST_TOO_LARGE', { limit: maxBody });
   if (!body) return '';
+  let length = 0;
+  let refused: RocmforgeError | undefined;
   const scan = new BodyScan();
   const decoder = new TextDecoder();
   const pieces: string[] = [];
   for await (const bytes of body as unknown as AsyncIterable<Uint8Array>) {
-    await inTurns(scan.take(bytes), 'reading the request', signal);
+    length += bytes.length;
+    if (length > maxBody) fail('REQUEST_TOO_LARGE', { limit: maxBody });
+    // A client that is answered before it has sent all may never read the answer.
+    if (refused) continue;
+    try {
+      await inTurns(scan.take(bytes), 'reading the request', signal);
+    } catch (error) {
+      if (!isRocmforgeError(error, 'REQUEST_INVALID')) throw error;
+      refused = error;
+    }
     pieces.push(decoder.decode(bytes, { stream: true }));
   }
+  if (refused) throw refused;
   pieces.push(decoder.decode());
   return pieces.join('');
 }

@@ -1,4 +1,4 @@
-import { isRocmforgeError, RocmforgeError } from '../base/errors.ts';
+import { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 
 /** Whose shape an endpoint's errors have. */
 export type ErrorDialect = 'openai' | 'anthropic';
@@ -29,14 +29,32 @@ export function typedError(error: unknown): RocmforgeError {
   return new RocmforgeError('INTERNAL', { what: 'the request could not be carried out' }, { cause: error });
 }
 
-/** The body of an error in the dialect's shape; code and fix come from the catalogue. */
+/** Codes that clients of OpenAI's API know; all others are the catalogue's. */
+const OPENAI_CODES: Partial<Record<ErrorCode, string>> = {
+  CONTEXT_OVERFLOW: 'context_length_exceeded',
+  MODEL_NOT_FOUND: 'model_not_found',
+  KEY_INVALID: 'invalid_api_key',
+  RATE_LIMITED: 'rate_limit_exceeded',
+};
+
+/** Failures of the server's own whose words name nothing of this machine. */
+const TOLD: ReadonlySet<ErrorCode> = new Set(['SERVER_DRAINING', 'MODEL_NOT_LOADED', 'LOGITS_NOT_FINITE']);
+
+/**
+ * The body of an error in the dialect's shape. Of what failed in the server itself only the kind is told: a message may name files
+ * of this machine, or what others asked. `reason` is the catalogue's code.
+ */
 export function errorBody(error: RocmforgeError, dialect: ErrorDialect): object {
-  const { code, message, fix, status } = error;
+  const { code, fix, status } = error;
+  const isHidden = status >= 500 && !TOLD.has(code);
+  const said = isHidden ? CATALOGUE[code].summary.replace(/\.$/, '') : error.message;
+  const message = `${said}. ${fix}`;
   if (dialect === 'anthropic') {
-    return { type: 'error', error: { type: anthropicType(status), message: `${message}. ${fix}` } };
+    return { type: 'error', error: { type: anthropicType(status), message, reason: code } };
   }
   const param = isRocmforgeError(error, 'REQUEST_INVALID') ? error.params.field : null;
-  return { error: { message: `${message}. ${fix}`, type: openAiType(status), param, code } };
+  const known = OPENAI_CODES[code] ?? code;
+  return { error: { message, type: openAiType(status), param, code: known, reason: code } };
 }
 
 /** The response to a request that failed before anything was sent. */

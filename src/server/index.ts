@@ -1,5 +1,6 @@
 /** The HTTP API as a function from requests to responses, for any platform. */
 export { type ServedModel } from './model-pool.ts';
 export type { ApiKey } from './tenant.ts';
+export { errorResponse } from './error-response.ts';
 export { ModelServer, type ServerOptions } from './server.ts';
 export type { GenerationFigures, RequestFigures, ServerGauges, ServerMetrics } from './metrics.ts';

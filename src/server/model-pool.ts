@@ -1,8 +1,9 @@
 import { beforeAbort } from '../base/before-abort.ts';
-import { fail, throwIfAborted } from '../base/errors.ts';
+import { fail, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { type Evictable, SharedRoom } from '../base/shared-room.ts';
 import type { TextModel } from '../engine/text-model.ts';
+import { typedError } from './error-response.ts';
 
 /** A model that can be served: its name, and how it is opened when somebody asks for it. */
 export interface ServedModel {
@@ -17,13 +18,15 @@ export interface ServedModel {
 export interface ModelStatus {
   readonly id: string;
   readonly created: number;
-  readonly state: 'unloaded' | 'loading' | 'ready';
+  readonly state: 'unloaded' | 'loading' | 'ready' | 'failed';
   /** The part that is loaded, from 0 to 1. */
   readonly progress: number;
   /** Requests that use or await it. */
   readonly users: number;
   /** Why the engine that it had is gone, until it is loaded again. */
   readonly lost: Error | undefined;
+  /** Why it could not be loaded the last time, until it is tried again. */
+  readonly failure: Error | undefined;
   /** The model itself while it is ready. */
   readonly model: TextModel | undefined;
 }
@@ -40,6 +43,8 @@ interface PoolOptions {
   /** Models that may be loaded at the same time. */
   readonly most: number;
   readonly logger?: Logger | undefined;
+  /** Finds out again which models there are. Default: they stay the same. */
+  readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
   /** Told of a model whose engine died after requests had used it: one that dies unused would die again. */
   readonly onLost?: ((id: string) => void) | undefined;
 }
@@ -53,6 +58,7 @@ class Entry implements Evictable {
   ending: Promise<void> | undefined;
   model: TextModel | undefined;
   lost: Error | undefined;
+  failure: Error | undefined;
   progress = 0;
   users = 0;
   lastUse = 0;
@@ -66,9 +72,10 @@ class Entry implements Evictable {
   }
 
   status(): ModelStatus {
-    const { source, model, progress, users, lost } = this;
-    const state = model ? 'ready' : this.loading ? 'loading' : 'unloaded';
-    return { id: source.id, created: source.created, state, progress, users, lost, model };
+    const { source, model, progress, users, lost, failure } = this;
+    const idle = failure ? 'failed' : 'unloaded';
+    const state = model ? 'ready' : this.loading ? 'loading' : idle;
+    return { id: source.id, created: source.created, state, progress, users, lost, failure, model };
   }
 
   /** Whoever has it held opens the model. */
@@ -109,17 +116,20 @@ class Entry implements Evictable {
  * order of asking, so that a busy model cannot keep another one out. The pool owns the models.
  */
 export class ModelPool implements AsyncDisposable {
-  readonly #entries: ReadonlyMap<string, Entry>;
+  #entries: ReadonlyMap<string, Entry>;
+  readonly #discover: PoolOptions['discover'];
+  #refreshing: Promise<void> | undefined;
   readonly #log: Logger;
   readonly #onLost: (id: string) => void;
   readonly #ending = new AbortController();
   /** Counted in models. */
   readonly #room: SharedRoom;
 
-  constructor(sources: readonly ServedModel[], { most, logger, onLost }: PoolOptions) {
+  constructor(sources: readonly ServedModel[], { most, logger, onLost, discover }: PoolOptions) {
     this.#log = logger ?? silentLogger;
     this.#entries = new Map(sources.map((source) => [source.id, new Entry(source, this.#log)]));
     this.#onLost = onLost ?? (() => {});
+    this.#discover = discover;
     this.#room = new SharedRoom({
       size: most,
       waiting: 'the request',
@@ -138,10 +148,12 @@ export class ModelPool implements AsyncDisposable {
   }
 
   /**
-   * The model of this name, the first one where none is given, loaded if need be. Rejects with `MODEL_NOT_FOUND`, `ABORTED`
-   * and what opening rejects with; the next who asks tries again then.
+   * The model of this name, the first one that could be loaded where none is given, loaded if need be. Rejects with
+   * `MODEL_NOT_FOUND`, `ABORTED` and `MODEL_NOT_LOADED`, of which the cause is what opening rejects with; the next who asks
+   * tries again then.
    */
   async acquire(id: string | undefined, signal?: AbortSignal): Promise<ModelLease> {
+    if (id !== undefined && !this.#entries.has(id)) await this.refresh();
     const entry = this.#find(id);
     // Behind those who wait for room: they may be waiting for this very model to be left.
     await this.#room.turn(signal);
@@ -166,6 +178,33 @@ export class ModelPool implements AsyncDisposable {
     }
   }
 
+  /** Looks for models that came, went or changed since. What is loaded stays what it is. Never rejects. */
+  async refresh(): Promise<void> {
+    this.#refreshing ??= this.#lookAgain().finally(() => {
+      this.#refreshing = undefined;
+    });
+    await this.#refreshing;
+  }
+
+  async #lookAgain(): Promise<void> {
+    if (!this.#discover) return;
+    try {
+      const entries = new Map<string, Entry>();
+      for (const source of await this.#discover()) {
+        const known = this.#entries.get(source.id);
+        const stays = known && (known.loading || known.users > 0 || known.source.created === source.created);
+        entries.set(source.id, stays ? known : new Entry(source, this.#log));
+      }
+      for (const [id, entry] of this.#entries) {
+        if (!entries.has(id) && (entry.loading || entry.users > 0)) entries.set(id, entry);
+        else if (entries.get(id) !== entry) await this.#room.leave(entry);
+      }
+      this.#entries = entries;
+    } catch (error) {
+      this.#log.warn('models not looked for', { error });
+    }
+  }
+
   /** Ends loads and disposes all models. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort();
@@ -173,7 +212,8 @@ export class ModelPool implements AsyncDisposable {
   }
 
   #find(id: string | undefined): Entry {
-    const [first] = this.#entries.values();
+    const entries = [...this.#entries.values()];
+    const first = entries.find(({ failure }) => !failure) ?? entries[0];
     const entry = id === undefined ? first : this.#entries.get(id);
     return (
       entry ?? fail('MODEL_NOT_FOUND', { model: String(id), known: [...this.#entries.keys()].join(', ') })
@@ -194,12 +234,22 @@ export class ModelPool implements AsyncDisposable {
       void model.lost?.then((error) => this.#lose(entry, { model, error, since }));
       entry.model = model;
       entry.lost = undefined;
+      entry.failure = undefined;
       entry.progress = 1;
       this.#log.info('model loaded', { model: source.id, ms: Math.round(performance.now() - begin) });
       return model;
     } catch (error) {
       entry.forget();
-      throw error;
+      throwIfAborted(signal, 'the server');
+      const cause = typedError(error);
+      entry.failure = cause;
+      this.#log.warn('model not loaded', { model: source.id, code: cause.code, reason: cause.message });
+      // What it says of files is for who runs the server.
+      throw new RocmforgeError(
+        'MODEL_NOT_LOADED',
+        { model: source.id, reason: cause.code },
+        { cause: error },
+      );
     }
   }
 

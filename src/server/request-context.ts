@@ -18,6 +18,8 @@ export interface ServerParts {
   readonly timeLimit: number;
   /** Most tokens of a text. */
   readonly maxTokens: number;
+  /** Most bytes of a body. */
+  readonly maxBody: number;
   readonly version: string;
   /** Models that are loaded before the server is healthy. */
   readonly preloads: readonly string[];
@@ -27,12 +29,19 @@ export interface ServerParts {
   readonly hasLoaded: () => boolean;
 }
 
+/** What a client may call its request. */
+const REQUEST_ID = /^[\w.:@/+=-]{1,128}$/;
+
+/** W3C Trace Context, version 00: the trace's id, the caller's span, flags. */
+const TRACE_PARENT = /^00-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}$/;
+
 /** The status that is logged for a client that left. */
 const CLIENT_LEFT = 499;
 
 /** A request on its way: its signal, and the facts that are logged and counted when it ends. Prompts are not among them. */
 export class RequestContext {
-  readonly id = `req_${crypto.randomUUID().replaceAll('-', '')}`;
+  /** The client's own name for the request, or a fresh one. */
+  readonly id: string;
   readonly #controller = new AbortController();
   readonly #begin = performance.now();
   readonly #facts: Record<string, unknown> = {};
@@ -50,6 +59,10 @@ export class RequestContext {
     readonly endpoint: { readonly path: string; readonly dialect: ErrorDialect },
     readonly ended: () => void,
   ) {
+    const given = request.headers.get('x-request-id') ?? '';
+    this.id = REQUEST_ID.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`;
+    const [, trace] = TRACE_PARENT.exec(request.headers.get('traceparent') ?? '') ?? [];
+    if (trace !== undefined) this.note({ trace });
     request.signal.addEventListener('abort', this.#clientLeft, { once: true });
     if (request.signal.aborted) this.abort();
     this.#timer = setTimeout(() => {
@@ -79,6 +92,13 @@ export class RequestContext {
     this.#controller.abort();
   }
 
+  /** Gives the response the request's name, in the headers of both APIs. */
+  mark(response: Response): Response {
+    response.headers.set('x-request-id', this.id);
+    if (this.endpoint.dialect === 'anthropic') response.headers.set('request-id', this.id);
+    return response;
+  }
+
   /** Adds facts to the log line of the request. */
   note(facts: Readonly<Record<string, unknown>>): void {
     Object.assign(this.#facts, facts);
@@ -90,9 +110,13 @@ export class RequestContext {
       return new RocmforgeError('REQUEST_TIMEOUT', { seconds: this.server.timeLimit }, { cause: error });
     }
     const typed = typedError(error);
+    this.note({ code: typed.code });
     if (typed.code === 'INTERNAL') {
       const cause = typed.cause instanceof Error ? typed.cause : typed;
       this.server.logger.warn('internal error', { id: this.id, stack: cause.stack });
+    } else if (typed.status >= 500) {
+      // The client is not told.
+      this.server.logger.warn('request failed', { id: this.id, code: typed.code, reason: typed.message });
     }
     return typed;
   }

@@ -1,7 +1,6 @@
 import { Hono, type MiddlewareHandler } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
-import { fail, RocmforgeError } from '../base/errors.ts';
+import { fail, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import { ApiKeys } from './api-keys.ts';
@@ -18,7 +17,9 @@ import { RequestGate } from './request-gate.ts';
 export interface ServerOptions {
   /** The models by name; the first serves requests that name none. */
   readonly models: readonly ServedModel[];
-  /** Models that are loaded at once, before the server calls itself healthy. Default: the first. */
+  /** Finds out again which models there are, when one is asked for that is not known, or all are. Default: they stay the same. */
+  readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
+  /** Models that are loaded at once, before the server calls itself healthy. Default: the first that can be loaded. */
   readonly preload?: readonly string[];
   /** Models that may be loaded at the same time. Default 1. */
   readonly mostModels?: number;
@@ -46,6 +47,7 @@ export interface ServerOptions {
 
 const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   models: true,
+  discover: true,
   preload: true,
   mostModels: true,
   parallel: true,
@@ -64,6 +66,8 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
 const DEFAULT_QUEUE = 64;
 const DEFAULT_MAX_BODY = 8 * 2 ** 20;
 const DEFAULT_TIME_LIMIT = 600;
+/** Characters of a path that an error tells. */
+const LONGEST_SHOWN = 200;
 
 /**
  * An HTTP server without a socket: requests in, responses out, so that the same code runs behind Node's listener and in a
@@ -81,7 +85,7 @@ export class ModelServer implements AsyncDisposable {
     checkOptions('ModelServer', options, SERVER_OPTIONS);
     const { models, mostModels = 1, parallel = 1, queue = DEFAULT_QUEUE, metrics = NO_METRICS } = options;
     const { logger = silentLogger, timeLimit = DEFAULT_TIME_LIMIT, version = '0' } = options;
-    const { maxTokens = Number.POSITIVE_INFINITY } = options;
+    const { maxTokens = Number.POSITIVE_INFINITY, maxBody = DEFAULT_MAX_BODY } = options;
     const [first] = models;
     if (!first) fail('INVALID_ARGUMENT', { name: 'models', found: 'none', expected: 'at least one model' });
     if (!(timeLimit > 0)) {
@@ -102,7 +106,8 @@ export class ModelServer implements AsyncDisposable {
         logger.warn('model not loaded again', { model: id, error }),
       );
     };
-    const pool = new ModelPool(models, { most: mostModels, logger, onLost });
+    const { discover } = options;
+    const pool = new ModelPool(models, { most: mostModels, logger, onLost, discover });
     const gate = new RequestGate(parallel, queue);
     const isDraining = () => this.#isDraining;
     const hasLoaded = () => this.#hasLoaded;
@@ -113,13 +118,14 @@ export class ModelServer implements AsyncDisposable {
       logger,
       timeLimit,
       maxTokens,
+      maxBody,
       version,
       preloads,
       isDraining,
       hasLoaded,
     };
     this.#route(options);
-    this.#loaded = this.#preload(preloads);
+    this.#loaded = options.preload ? this.#preload(options.preload) : this.#preloadAny(models);
     this.#loaded.catch(() => undefined);
   }
 
@@ -151,19 +157,33 @@ export class ModelServer implements AsyncDisposable {
     this.#hasLoaded = true;
   }
 
+  /** Loads the first model that can be loaded. Rejects with what kept the very first from it. */
+  async #preloadAny(models: readonly ServedModel[]): Promise<void> {
+    let first: { readonly reason: unknown } | undefined;
+    for (const { id } of models) {
+      try {
+        await this.#preload([id]);
+        return;
+      } catch (error) {
+        first ??= { reason: error };
+        if (!isRocmforgeError(error, 'MODEL_NOT_LOADED')) break;
+      }
+    }
+    const reason = first?.reason;
+    throw isRocmforgeError(reason, 'MODEL_NOT_LOADED') ? reason.cause : reason;
+  }
+
   #route(options: ServerOptions): void {
     const app = this.#app;
-    const { origins = [], maxBody = DEFAULT_MAX_BODY } = options;
+    const { origins = [] } = options;
     const keys = new ApiKeys(options.keys ?? []);
     if (origins.length > 0) app.use(cors({ origin: origins.includes('*') ? '*' : [...origins] }));
-    const tooLarge = () => fail('REQUEST_TOO_LARGE', { limit: maxBody });
-    app.use(bodyLimit({ maxSize: maxBody, onError: tooLarge }));
     for (const endpoint of ENDPOINTS) {
       const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1{.+}');
       app.on(endpoint.method, path, ({ req }) => this.#answer(endpoint, req.raw, keys));
     }
     if (options.page) app.get('*', options.page);
-    app.notFound(({ req }) => errorResponse(missing(req.method, req.path), dialectOf(req.path)));
+    app.notFound(({ req }) => elsewhere(req.method, req.path));
     app.onError((error, { req }) => errorResponse(error, dialectOf(req.path)));
   }
 
@@ -177,7 +197,7 @@ export class ModelServer implements AsyncDisposable {
       }
       if (this.#isDraining && endpoint.method === 'POST') fail('SERVER_DRAINING', {});
       const response = await endpoint.handle(call);
-      response.headers.set('x-request-id', call.id);
+      call.mark(response);
       if (!call.isStreaming) call.end(response.status);
       return response;
     } catch (error) {
@@ -186,16 +206,30 @@ export class ModelServer implements AsyncDisposable {
       if (typed.code === 'RATE_LIMITED') this.#parts.metrics.refused('limited');
       if (typed.code === 'SERVER_DRAINING') this.#parts.metrics.refused('draining');
       call.end(typed.status);
-      return errorResponse(typed, endpoint.dialect);
+      return call.mark(errorResponse(typed, endpoint.dialect));
     }
   }
 }
 
-/** Why an address has no answer. */
-function missing(method: string, path: string): RocmforgeError {
-  const allowed = ENDPOINTS.filter((endpoint) => endpoint.path === path).map((endpoint) => endpoint.method);
-  if (allowed.length === 0) return new RocmforgeError('ROUTE_NOT_FOUND', { method, path });
-  return new RocmforgeError('METHOD_NOT_ALLOWED', { method, path, allowed: allowed.join(', ') });
+/** The answer where no endpoint is: which methods an address has, or why it has no answer. */
+function elsewhere(method: string, path: string): Response {
+  const allowed = ENDPOINTS.filter(({ path: of }) => patternOf(of).test(path)).map((of) => of.method);
+  const allow = allowed.join(', ');
+  if (method === 'OPTIONS' && allow !== '') return new Response(null, { status: 204, headers: { allow } });
+  const error =
+    allow === ''
+      ? new RocmforgeError('ROUTE_NOT_FOUND', { method, path: path.slice(0, LONGEST_SHOWN) })
+      : new RocmforgeError('METHOD_NOT_ALLOWED', {
+          method,
+          path: path.slice(0, LONGEST_SHOWN),
+          allowed: allow,
+        });
+  return errorResponse(error, dialectOf(path));
+}
+
+/** What a path of an endpoint matches, `{name}` any rest. */
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '.+')}$`);
 }
 
 /** Errors of addresses below Anthropic's have its shape, whether or not there is an endpoint. */

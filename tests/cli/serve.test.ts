@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
+import { HUNG_MS } from '../support/hung.ts';
+import { MAIN, runCli, startCli, tinyModelFile } from '../support/run-cli.ts';
 import { temporaryFolder } from '../support/temporary.ts';
 
 /** A server process of a tiny model, and where it listens. */
@@ -140,4 +142,40 @@ test('--chat-template and --chat-template-file write what is asked over HTTP', a
     server.kill('SIGTERM');
     assert.equal((await result).code, 0);
   }
+});
+
+test(
+  'a full disk under the log ends nobody',
+  { skip: existsSync('/dev/full') ? false : 'there is no /dev/full' },
+  async (t) => {
+    const full = openSync('/dev/full', 'w');
+    t.after(() => closeSync(full));
+    const model = await tinyModelFile(t);
+    const args = [MAIN, 'serve', '-m', model, '--port', '0', '-t', '1'];
+    const server = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', full], timeout: HUNG_MS });
+    t.after(() => server.kill('SIGKILL'));
+    assert.ok(server.stdout);
+    const [line] = (await once(server.stdout, 'data')) as [Buffer];
+    const url = /^listening at (http:\S+)\n/.exec(line.toString())?.[1] ?? '';
+    for (let i = 0; i < 3; i++) assert.equal((await ask(url, { max_tokens: 2 })).status, 200);
+    server.kill('SIGTERM');
+    const [code] = (await once(server, 'close')) as [number];
+    assert.equal(code, 0);
+  },
+);
+
+test('an address for all without a key is warned of; what has begun ends with the time to drain', async (t) => {
+  const {
+    process: server,
+    url,
+    result,
+  } = await startServer(t, '--host', '0.0.0.0', '--drain-seconds', '0.2');
+  const answer = await ask(url.replace('0.0.0.0', '127.0.0.1'), { stream: true, max_tokens: 4000 });
+  const reader = answer.body?.getReader();
+  await reader?.read();
+  server.kill('SIGTERM');
+  const { code, stderr } = await result;
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /anybody who can reach this address may use it/);
+  await reader?.cancel().catch(() => {});
 });

@@ -26,8 +26,10 @@ test('what costs too much is refused by its type, or carried out, and the server
     const answered = server.fetch(new Request(`http://server${path}`, { method: 'POST', headers, body }));
     const health = await server.fetch(new Request('http://server/health'));
     assert.equal(health.status, 200);
-    const { error } = (await (await answered).json()) as { error?: { code: string; message: string } };
-    assert.equal(error?.code, code, name);
+    const { error } = (await (await answered).json()) as {
+      error?: { reason: string; message: string };
+    };
+    assert.equal(error?.reason, code, name);
     assert.ok((error?.message.length ?? 0) < 500, 'an error does not tell the request over again');
   }
 });

@@ -154,7 +154,7 @@ test('a long text does not keep others waiting', async (t) => {
     assert.equal(response.status, 200);
     answered.push(name);
   };
-  await Promise.all([tokenize('long', 'hi there, '.repeat(50_000)), tokenize('short', 'hi')]);
+  await Promise.all([tokenize('long', 'hi there, '.repeat(20_000)), tokenize('short', 'hi')]);
   assert.deepEqual(answered, ['short', 'long']);
 });
 
@@ -174,8 +174,8 @@ test('requests that cannot be meant get a typed error in the shape of their API'
     ['/v1/chat/completions', { ...ASK, top_logprobs: 21 }, 400, 'REQUEST_INVALID', 'top_logprobs'],
     ['/v1/chat/completions', { ...ASK, temperature: -1 }, 400, 'INVALID_ARGUMENT'],
     ['/v1/chat/completions', { ...ASK, logit_bias: { x: 1 } }, 400, 'REQUEST_INVALID', 'logit_bias.x'],
-    ['/v1/chat/completions', { ...ASK, model: 'other' }, 404, 'MODEL_NOT_FOUND'],
-    ['/v1/chat/completions', { messages: [{ role: 'user', content: long }] }, 400, 'CONTEXT_OVERFLOW'],
+    ['/v1/chat/completions', { ...ASK, model: 'other' }, 404, 'model_not_found'],
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: long }] }, 400, 'context_length_exceeded'],
     [
       '/v1/chat/completions',
       { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },

@@ -68,7 +68,7 @@ test('a key has its limits: requests at a time and a minute, and whether they ha
   assert.deepEqual(statuses, [200, 200, 429]);
   const limited = await ask(server, ASK, 'slow');
   assert.ok(Number(limited.headers.get('retry-after')) >= 1);
-  assert.equal(await codeOf(limited), 'RATE_LIMITED');
+  assert.equal(await codeOf(limited), 'rate_limit_exceeded');
   const [one, two] = await Promise.all([ask(server, ASK, 'narrow'), ask(server, ASK, 'narrow')]);
   assert.deepEqual([one?.status, two?.status].sort(), [200, 429]);
   const forbidden = await ask(server, { ...ASK, priority: -1 }, 'narrow');

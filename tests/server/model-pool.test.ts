@@ -128,7 +128,11 @@ test('a load that fails is tried again by the next who asks', async () => {
     return source.open(of);
   };
   await using pool = new ModelPool([{ ...source, open }], { most: 1 });
-  await assert.rejects(pool.acquire('a'), /out of luck/);
+  await assert.rejects(pool.acquire('a'), (error) => {
+    assert.ok(isRocmforgeError(error, 'MODEL_NOT_LOADED'));
+    assert.doesNotMatch(error.message, /out of luck/, 'why is for the log');
+    return /out of luck/.test(String(error.cause));
+  });
   assert.equal(pool.statusOf('a').users, 0);
   using lease = await pool.acquire('a');
   assert.ok(lease.model);

@@ -81,9 +81,9 @@ export function bodyAttacks(context: number): BodyAttack[] {
       code: overflow,
     },
     {
-      name: 'a prompt of 500 000 ids',
+      name: 'a prompt of 250 000 ids',
       path: '/v1/completions',
-      body: JSON.stringify({ prompt: times(500_000, () => 5) }),
+      body: JSON.stringify({ prompt: times(250_000, () => 5) }),
       code: overflow,
     },
     {
@@ -93,9 +93,9 @@ export function bodyAttacks(context: number): BodyAttack[] {
       code: invalid,
     },
     {
-      name: '100 000 prompts',
+      name: '60 000 prompts',
       path: '/v1/completions',
-      body: JSON.stringify({ prompt: times(100_000, () => 'hi') }),
+      body: JSON.stringify({ prompt: times(60_000, () => 'hi') }),
       code: invalid,
     },
     {
@@ -111,9 +111,9 @@ export function bodyAttacks(context: number): BodyAttack[] {
       code: invalid,
     },
     {
-      name: 'a text of 1 MB to tokenize',
+      name: 'a text of 200 kB to tokenize',
       path: '/tokenize',
-      body: JSON.stringify({ content: 'a b '.repeat(250_000), with_pieces: true }),
+      body: JSON.stringify({ content: 'a b '.repeat(50_000), with_pieces: true }),
     },
     {
       name: '500 000 ids to detokenize',
@@ -122,9 +122,9 @@ export function bodyAttacks(context: number): BodyAttack[] {
       code: invalid,
     },
     {
-      name: '100 000 ids to detokenize',
+      name: '60 000 ids to detokenize',
       path: '/detokenize',
-      body: JSON.stringify({ tokens: times(100_000, () => 5) }),
+      body: JSON.stringify({ tokens: times(60_000, () => 5) }),
     },
     chat('128 answers', { n: 128, max_tokens: 2 }),
   ];

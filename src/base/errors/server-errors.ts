@@ -26,6 +26,18 @@ export const serverErrors = {
     'Ask for fewer tokens, or start the server with a larger --time-limit.',
     (p) => `the request took longer than ${p.seconds} s`,
   ),
+  HOST_FORBIDDEN: entry<{ host: string }>(
+    403,
+    'The request asks for a name that is none of the server’s.',
+    'Ask for its address or localhost, or start the server with --allowed-hosts and the name.',
+    (p) => `Host: found ${p.host}, expected an address, localhost or an allowed name`,
+  ),
+  MODEL_NOT_LOADED: entry<{ model: string; reason: string }>(
+    503,
+    'A served model could not be loaded.',
+    'Look into the log of the server, which says why; /v1/models lists the models that are there.',
+    (p) => `model ${p.model} could not be loaded (${p.reason})`,
+  ),
   ROUTE_NOT_FOUND: entry<{ method: string; path: string }>(
     404,
     'The server has no endpoint at this address.',

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import { fail } from '../../base/errors.ts';
+import { timerSpan } from '../../base/timer-span.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
@@ -16,7 +17,13 @@ import {
 } from '../options.ts';
 import { PACKAGE_ROOT, packageVersion } from '../package-root.ts';
 import { profileOf, tellProfile } from '../profile.ts';
-import { type ServerFlags, serverLimitsOf, serverOptions } from '../server-options.ts';
+import {
+  isOpenToAll,
+  listenOptionsOf,
+  type ServerFlags,
+  serverLimitsOf,
+  serverOptions,
+} from '../server-options.ts';
 import { chatTemplateOf, type TemplateFlags, templateOptions } from '../template-options.ts';
 
 interface ServeFlags extends Omit<ModelFlags, 'model'>, DeviceFlags, TemplateFlags, ServerFlags {
@@ -97,8 +104,12 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     json: context.flags.logJson ?? false,
   });
   const { maxModels, apiKey = [], apiKeyFile } = flags;
+  const models = await servedModels(locations, { ...opened, logger });
+  const { models: folder } = flags;
+  const discover = async () => servedModels(await modelFilesIn(folder ?? ''), { ...opened, logger });
   await using server = new ModelServer({
-    models: await servedModels(locations, { ...opened, logger }),
+    models,
+    ...(folder !== undefined && { discover }),
     mostModels: maxModels,
     parallel: sequences * maxModels,
     ...serverLimitsOf(flags),
@@ -108,13 +119,15 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     logger,
     version: packageVersion(),
   });
-  await using listener = await HttpListener.open(server.fetch, { host: flags.host, port: flags.port });
+  await using listener = await HttpListener.open(server.fetch, await listenOptionsOf(flags));
+  if (isOpenToAll(flags)) logger.warn('anybody who can reach this address may use it: set --api-key');
   logger.info('listening', { url: listener.url, models: locations.length });
   await output.line(`listening at ${listener.url}`);
   await Promise.race([server.loaded, aborted(signal)]);
   await aborted(signal);
   logger.info('draining');
-  await Promise.all([server.drain(), listener.drain()]);
+  const drained = Promise.all([server.drain(), listener.drain()]);
+  await Promise.race([drained, passed(flags.drainSeconds)]);
   await tellProfile(profile, flags, output);
   return EXIT.ok;
 }
@@ -134,6 +147,13 @@ function checkLocations(
   if (chatTemplate !== undefined && locations.length > 1) {
     fail('INVALID_ARGUMENT', { name: '--chat-template', found, expected: 'the one model that it is for' });
   }
+}
+
+/** Resolves after the seconds; never without any. Nothing is kept from ending by it. */
+function passed(seconds = Number.POSITIVE_INFINITY): Promise<void> {
+  return new Promise((resolve) => {
+    if (seconds !== Number.POSITIVE_INFINITY) setTimeout(resolve, timerSpan(seconds)).unref();
+  });
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

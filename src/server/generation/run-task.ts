@@ -7,7 +7,11 @@ import { type AnswerPart, freshCallId } from '../../text/index.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { AnswerForm } from './answer-form.ts';
 import type { ChoiceEvent, ChoiceEvents } from './choice-event.ts';
+import { within } from '../event-stream.ts';
 import { mergeStreams } from './merge-streams.ts';
+
+/** Milliseconds in which the first token may show that a request cannot be carried out, before its answer begins. */
+const PATIENCE_MS = 1000;
 
 /** What an endpoint asks of a model, whatever the API. */
 export interface GenerationTask {
@@ -32,8 +36,8 @@ export interface Begun {
 }
 
 /**
- * Runs a task on the model of a name: lets it in, loads the model, and resolves when the first token is there, so that
- * whatever is wrong with the request is known before anything is answered. Everything is given back when the events end or
+ * Runs a task on the model of a name: lets it in, loads the model, and resolves when the first token is there or takes long, so
+ * that what is wrong with the request is known before anything is answered. Everything is given back when the events end or
  * are left, place and model as soon as the call is aborted. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and what loading
  * and generating reject with.
  */
@@ -75,8 +79,13 @@ async function* run(
   const merged = mergeStreams(choices, atOnce);
   const totals = new Totals(call, lease.id);
   try {
-    let next = await merged.next();
+    const first = merged.next();
+    // It is looked at below, unless the events are left before.
+    first.catch(() => {});
+    // Whoever waits longer learns by the answer's headers that it is under way.
+    await within(first, PATIENCE_MS);
     yield { kind: 'begin', id: lease.id, model, prompt: task.prompt };
+    let next = await first;
     while (!next.done) {
       if (next.value.kind === 'end') totals.add(next.value.end);
       yield next.value;

@@ -1,12 +1,16 @@
 import type { RequestContext } from '../request-context.ts';
 import { getEndpoint, json } from '../endpoint.ts';
+import { typedError } from '../error-response.ts';
 import type { ModelStatus } from '../model-pool.ts';
 
 /** `GET /v1/models`, as OpenAI's API reference describes it. */
 export const modelsEndpoint = getEndpoint({
   path: '/v1/models',
   summary: 'Lists the models, the default one first.',
-  handle: ({ server }) => json({ object: 'list', data: server.pool.list().map(modelObject) }),
+  handle: async ({ server: { pool } }) => {
+    await pool.refresh();
+    return json({ object: 'list', data: pool.list().map(modelObject) });
+  },
 });
 
 /** `GET /v1/models/{model}`. */
@@ -26,11 +30,19 @@ function nameIn({ request }: RequestContext): string {
 }
 
 /** A model as OpenAI lists it, with what is known of it while it is loaded. */
-function modelObject({ id, created, state, model }: ModelStatus): object {
+function modelObject({ id, created, state, failure, model }: ModelStatus): object {
   const loaded = model && {
     context_length: model.context,
     architecture: model.config.architecture,
     name: model.gguf.metadata.string('general.name'),
   };
-  return { id, object: 'model', created, owned_by: 'rocmforge', state, ...loaded };
+  return {
+    id,
+    object: 'model',
+    created,
+    owned_by: 'rocmforge',
+    state,
+    ...(failure && { error: typedError(failure).code }),
+    ...loaded,
+  };
 }

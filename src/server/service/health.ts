@@ -10,6 +10,14 @@ export const healthEndpoint = getEndpoint({
   handle: health,
 });
 
+/** `GET /livez`: 200 as long as there is a process that answers; a restart would help nobody. */
+export const livezEndpoint = getEndpoint({
+  path: '/livez',
+  summary: 'Tells that the server is alive, ready or not.',
+  isOpen: true,
+  handle: () => json({ status: 'alive' }),
+});
+
 function health({ server }: RequestContext): Response {
   if (server.isDraining()) return json({ status: 'draining' }, 503);
   const awaited = server.preloads

@@ -4,7 +4,7 @@ import { json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 
 /** Longest text: its ids are answered in one go. */
-const LONGEST_TEXT = 2 ** 20;
+const LONGEST_TEXT = 2 ** 18;
 
 const text = z.object({
   model: modelField,
@@ -44,7 +44,7 @@ function pieceOf(bytes: Uint8Array): string | number[] {
 }
 
 /** Most ids: their text is answered in one go. */
-const MOST_IDS = 2 ** 17;
+const MOST_IDS = 2 ** 16;
 
 const ids = z.object({ model: modelField, tokens: z.array(z.int()).max(MOST_IDS) });
 

@@ -39,7 +39,7 @@ export function bodyAttacks(context: number): BodyAttack[] {
   return [
     chat('300 000 empty messages', { messages: turns(300_000) }, 'REQUEST_TOO_LARGE'),
     chat('200 000 empty messages', { messages: turns(200_000) }, invalid),
-    chat('20 000 empty messages', { messages: turns(20_000) }, context < 20_000 ? overflow : undefined),
+    chat('12 000 empty messages', { messages: turns(12_000) }, context < 12_000 ? overflow : undefined),
     chat('messages for the whole context', { messages: turns(context - 1) }, overflow),
     chat('a message of 7 MB', { messages: turns(1, 'a b '.repeat(1_750_000)) }, overflow),
     chat('128 tools of 384 kB', { tools: times(128, (i) => tool(i, 40)) }, overflow),

@@ -58,3 +58,15 @@ test('an encoder whose file names no pooling has vectors by the one that is aske
   assert.deepEqual(asked.vector, own.vector);
   assert.notDeepEqual(first.vector, own.vector);
 });
+
+test('a model whose queries have a temperature from some position on is opened for contexts up to there', async () => {
+  const path = fixture('families/mistral3.gguf');
+  const expected = 'at most 64: beyond that the model computes what is not computed here';
+  await assert.rejects(loadModel(path, { device: 'cpu', context: 65 }), (error) => {
+    assert.ok(isRocmforgeError(error, 'INVALID_ARGUMENT'));
+    assert.deepEqual(error.params, { name: 'context', found: '65', expected });
+    return true;
+  });
+  await using model = await loadModel(path, { device: 'cpu', context: 64 });
+  assert.equal(model.config.mostContext, 64);
+});

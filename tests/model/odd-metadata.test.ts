@@ -103,6 +103,12 @@ const REFUSED: readonly OddValue[] = [
     expected: '0 to 3: none, mean, first or last',
   },
   {
+    architecture: 'arwkv7',
+    key: 'attention.gate_lora_rank',
+    value: count(0),
+    expected: 'a positive whole number',
+  },
+  {
     architecture: 'ernie4_5-moe',
     key: 'interleave_moe_layer_step',
     value: count(2),

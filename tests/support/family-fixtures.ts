@@ -29,6 +29,7 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   gemma3: { sizes: { layers: 6 }, difference: 3e-3 },
   gpt2: { sizes: { kvHeads: 4 } },
   // llama.cpp's kernel reads heads of 64 values, whatever the file says.
+  arwkv7: { sizes: { width: 64, heads: 1, kvHeads: 1 } },
   rwkv7: { sizes: { width: 64, heads: 1, kvHeads: 1 } },
   bert: { encodes: true, sizes: { kvHeads: 4 } },
   'nomic-bert': { encodes: true, sizes: { kvHeads: 4 } },
@@ -37,6 +38,7 @@ const DIFFERENT: Readonly<Record<string, Partial<FamilyFixture>>> = {
   smollm3: { sizes: { layers: 4 } },
   olmoe: { sizes: { kvHeads: 4 } },
   cohere2: { sizes: { layers: 4 } },
+  mellum: { sizes: { layers: 4 } },
   afmoe: { sizes: { layers: 4 } },
   'exaone-moe': { sizes: { layers: 4 } },
   cohere2moe: { sizes: { layers: 5 } },
@@ -101,6 +103,10 @@ const OTHERS_OPERATORS = [
   'xverse',
   'pangu-embedded',
   'jina-bert-v3',
+  'mellum',
+  'maincoder',
+  'arwkv7',
+  'mistral3',
 ];
 
 /** True for families whose operators others have, between them: where compiling a model's kernels takes long, others stand for them. */

@@ -351,6 +351,39 @@ export const FAMILY_VARIANTS: readonly FamilyVariant[] = [
     },
     having: ['ffn_gate_up_exps.weight', ...scalesOf(...SHARED_EXPERT)],
   },
+  {
+    name: 'arwkv7, two heads and a norm',
+    architecture: 'arwkv7',
+    sizes: { width: 128, heads: 2, kvHeads: 2 },
+    having: ['time_mix_ln.weight'],
+  },
+  {
+    name: 'mellum, no windows, scales',
+    architecture: 'mellum',
+    metadata: { 'attention.sliding_window': undefined },
+    having: scalesOf(...EXPERTS),
+  },
+  {
+    name: 'mistral3, experts, no temperature, no YaRN',
+    architecture: 'mistral3',
+    sizes: { experts: 4 },
+    metadata: {
+      'attention.temperature_scale': undefined,
+      'rope.scaling.type': undefined,
+      'rope.scaling.factor': undefined,
+      expert_feed_forward_length: undefined,
+    },
+    having: [...QKVO_SCALES, ...scalesOf(...EXPERTS)],
+  },
+  {
+    name: 'minicpm, long factors',
+    architecture: 'minicpm',
+    metadata: {
+      'rope.scaling.type': text('longrope'),
+      'rope.scaling.original_context_length': count(16),
+    },
+    having: LONG_AND_SHORT,
+  },
   { name: 'bert, first row', architecture: 'bert', encodes: true, ...pooled(2) },
   {
     name: 'bert, last row, no types',

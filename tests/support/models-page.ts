@@ -9,11 +9,81 @@ export const FAMILY_DEVICES = [
   { device: 'webgpu', test: 'tests/webgpu/families.test.ts' },
 ] as const;
 
+/** What is published with a family's architecture, by the family's name; a few well-known ones of many. */
+const PUBLISHED: Readonly<Record<string, string>> = {
+  afmoe: 'Trinity',
+  apertus: 'Apertus',
+  arcee: 'AFM 4.5B',
+  arwkv7: 'ARWKV-7',
+  bailingmoe: 'Ling 1, Ring 1',
+  bailingmoe2: 'Ling 2, Ring 2',
+  bert: 'BGE, E5, MiniLM',
+  chatglm: 'ChatGLM 3, GLM-4 9B',
+  codeshell: 'CodeShell',
+  cohere2: 'Command R7B, Command A, Aya',
+  cohere2moe: 'Command A with experts',
+  'command-r': 'Command R',
+  deepseek: 'DeepSeek-MoE 16B',
+  dots1: 'dots.llm1',
+  ernie4_5: 'ERNIE 4.5 0.3B',
+  'ernie4_5-moe': 'ERNIE 4.5 21B-A3B, 300B-A47B',
+  exaone: 'EXAONE 3, 3.5',
+  exaone4: 'EXAONE 4',
+  'exaone-moe': 'K-EXAONE',
+  falcon: 'Falcon 7B',
+  gemma: 'Gemma 1',
+  gemma2: 'Gemma 2',
+  gemma3: 'Gemma 3',
+  glm4: 'GLM-4-0414, GLM-4.1V',
+  glm4moe: 'GLM-4.5, 4.6, Air',
+  gpt2: 'GPT-2',
+  gptneox: 'GPT-NeoX, Pythia, Dolly',
+  granite: 'Granite 3, 4 (dense)',
+  granitemoe: 'Granite 3 with experts',
+  'hunyuan-dense': 'Hunyuan 0.5B to 7B',
+  'hunyuan-moe': 'Hunyuan-A13B',
+  hy_v3: 'Hy 3',
+  internlm2: 'InternLM 2, 3',
+  'jina-bert-v3': 'jina-embeddings-v3',
+  llama: 'Llama 1 to 3, Mistral 7B, Small 3, SmolLM 2',
+  maincoder: 'Maincoder',
+  mellum: 'Mellum 2',
+  minicpm: 'MiniCPM 1, 4',
+  'minimax-m2': 'MiniMax M2',
+  mistral3: 'Ministral 3, Devstral 2, to the first training’s context',
+  mixtral: 'Mixtral',
+  nemotron: 'Nemotron 3 8B, Minitron',
+  'nomic-bert': 'nomic-embed-text 1, 1.5',
+  'nomic-bert-moe': 'nomic-embed-text 2',
+  olmo2: 'OLMo 2, 3',
+  olmoe: 'OLMoE',
+  orion: 'Orion',
+  'pangu-embedded': 'openPangu Embedded',
+  phi2: 'Phi 1, 1.5, 2',
+  phi3: 'Phi 3, 3.5, 4',
+  plamo: 'PLaMo 13B',
+  qwen: 'Qwen 1',
+  qwen2: 'Qwen 1.5, 2, 2.5, QwQ',
+  qwen2moe: 'Qwen 1.5 MoE, Qwen 2 57B-A14B',
+  qwen2vl: 'Qwen 2 VL, 2.5 VL (texts)',
+  qwen3: 'Qwen 3, Qwen3-Embedding',
+  qwen3moe: 'Qwen 3 30B-A3B, 235B-A22B, Coder',
+  qwen3vl: 'Qwen 3 VL (texts)',
+  qwen3vlmoe: 'Qwen 3 VL 30B-A3B, 235B-A22B (texts)',
+  rwkv7: 'RWKV-7',
+  seed_oss: 'Seed-OSS 36B',
+  smollm3: 'SmolLM 3',
+  stablelm: 'StableLM 3B, StableLM 2 1.6B',
+  starcoder: 'StarCoder, SantaCoder',
+  starcoder2: 'StarCoder 2',
+  xverse: 'XVERSE',
+};
+
 /** The text of docs/models.md for the list that the tests go by. */
 export function modelsPage(families: readonly FamilyFixture[]): string {
   const limits = families.map((family) => {
     const cells = FAMILY_DEVICES.map(() => `< ${family.difference ?? LARGEST_DIFFERENCE}`);
-    return `| ${labelOf(family)} | ${cells.join(' | ')} |`;
+    return `| ${labelOf(family, families)} | ${PUBLISHED[family.name] ?? ''} | ${cells.join(' | ')} |`;
   });
   return [
     '# Models',
@@ -23,8 +93,8 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
     'the number is how far a logit may be from llama.cpp’s at any position. The greedy ids are equal. Of encoders the',
     'vectors of both texts are compared.',
     '',
-    `| architecture | ${FAMILY_DEVICES.map(({ device }) => `\`${device}\``).join(' | ')} |`,
-    `|---|${FAMILY_DEVICES.map(() => '---|').join('')}`,
+    `| architecture | among others | ${FAMILY_DEVICES.map(({ device }) => `\`${device}\``).join(' | ')} |`,
+    `|---|---|${FAMILY_DEVICES.map(() => '---|').join('')}`,
     ...limits,
     '',
     'In the tests `hip-cuda` is the CPU emulation of an AMD GPU, `webgpu` a Vulkan driver that computes on the CPU (SwiftShader);',
@@ -37,7 +107,7 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
     'however a prompt is cut. `tests/device/cuda.test.ts` and `tests/device/hip*.test.ts` ask all of it of a real card.',
     '',
     'What files of a family vary in (heads, biases, tied embeddings, RoPE scaling, windows by layer, OLMo 3 under OLMo 2’s name,',
-    'the text half of GLM-4.1V) is held against llama.cpp on the CPU: `tests/goldens/variants.test.ts`.',
+    'the text half of GLM-4.1V, decoders that embed) is held against llama.cpp on the CPU: `tests/goldens/variants.test.ts`.',
     '',
     'A file is read whole or refused: tensors that nothing is computed with, and settings that would change what is, are an error',
     '(`MODEL_UNREAD`), or a warning where llama.cpp leaves them out, too, or texts do not need them. `rocmforge inspect` lists',
@@ -48,9 +118,11 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
   ].join('\n');
 }
 
-function labelOf({ name, architecture, encodes }: FamilyFixture): string {
+/** A family's names in files: of those that share an architecture, some have a golden of their own. */
+function labelOf({ name, architecture, encodes }: FamilyFixture, families: readonly FamilyFixture[]): string {
   if (encodes) return `\`${name}\` (embeddings)`;
-  if (architecture) return `\`${architecture}\` (${name})`;
+  if (architecture) return `\`${architecture}\`${architecture === name ? '' : ` (${name})`}`;
   const known = ALL_ARCHITECTURES.find(({ names }) => names.includes(name))?.names ?? [name];
-  return known.map((one) => `\`${one}\``).join(', ');
+  const own = known.filter((one) => one === name || !families.some((other) => other.name === one));
+  return own.map((one) => `\`${one}\``).join(', ');
 }

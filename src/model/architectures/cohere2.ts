@@ -22,7 +22,7 @@ export const cohere2: Architecture = {
         feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       );
     };
-    return decoder(sizes, layerOf, { logitScale: read.real('logit_scale', undefined) || 1 });
+    return decoder(sizes, layerOf, { logitScale: read.real('logit_scale', 1, true) });
   },
   synthetic: {
     metadata: () => ({ logit_scale: real(0.25), 'attention.sliding_window': count(SHORT_WINDOW) }),

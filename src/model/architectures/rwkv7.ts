@@ -65,7 +65,8 @@ function rankOf(size: number): number {
   return Math.max(32, Math.round(size / 32) * 32);
 }
 
-function rwkvRanks(width: number) {
+/** The inner widths of a made-up model. */
+export function rwkvRanks(width: number) {
   const root = Math.sqrt(width);
   return {
     decay: rankOf(1.8 * root),
@@ -75,7 +76,8 @@ function rwkvRanks(width: number) {
   };
 }
 
-function rwkvMetadata({ width, heads }: SyntheticShape): Record<string, GgufValue> {
+/** Metadata of a made-up model's time mixing. */
+export function rwkvMetadata({ width, heads }: SyntheticShape): Record<string, GgufValue> {
   const ranks = rwkvRanks(width);
   return {
     'attention.head_count': count(0),

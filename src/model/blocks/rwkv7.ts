@@ -18,6 +18,8 @@ export interface TimeMixSpec {
     readonly value: number;
     readonly gate: number;
   };
+  /** Whether files may leave the norm out of what was remembered. Default: it is there. */
+  readonly norm?: 'if there';
 }
 
 /** The decay of a state is `exp(-e^-0.5 sigmoid(...))`: never below 0.545. */
@@ -50,7 +52,7 @@ export function timeMix(spec: TimeMixSpec): Block<'time mix', TimeMixSpec> {
 function recordTimeMix(
   scope: PartScope,
   x: Tensor,
-  { headSize, ranks }: TimeMixSpec,
+  { headSize, ranks, norm }: TimeMixSpec,
   layer: LayerInputs,
 ): Tensor {
   const { g } = scope;
@@ -92,14 +94,18 @@ function recordTimeMix(
   const kk = l2Norm(g, mul(g, key, vector('k_k')), { size: headSize, epsilon: LENGTH_EPSILON });
   const k = lerp(g, key, mul(g, key, a), { t: vector('k_a') });
   const state = layer.states.perSlot('wkv', width * headSize);
-  const remembered = groupNorm(g, wkv7(g, { r, w, k, v, kk, a }, { state, headSize }), {
-    size: headSize,
-    weight: vector('ln'),
-    bias: scope.weight('time_mix_ln.bias', 1, width),
-    epsilon: GROUP_EPSILON,
-  });
+  const remembered = wkv7(g, { r, w, k, v, kk, a }, { state, headSize });
+  const isNormed = norm === undefined || scope.has('time_mix_ln.weight');
+  const normed = isNormed ? normHeads(scope, remembered, headSize) : remembered;
   const bonus = wkvBonus(g, { r, k, v }, { weight: vector('r_k'), headSize });
-  return product(mul(g, add(g, remembered, bonus), gate), 'output');
+  return product(mul(g, add(g, normed, bonus), gate), 'output');
+}
+
+/** Normalizes what each head remembered. */
+function normHeads(scope: PartScope, x: Tensor, size: number): Tensor {
+  const weight = scope.weight('time_mix_ln.weight', 1, x.width);
+  const bias = scope.weight('time_mix_ln.bias', 1, x.width);
+  return groupNorm(scope.g, x, { size, weight, bias, epsilon: GROUP_EPSILON });
 }
 
 /** Sizes of RWKV-7's channel mixing. */

@@ -32,8 +32,9 @@ const isAs = (key: string) => (of: UnreadValue) => of.value === of.number(key);
 const isHeadSize = ({ value, number }: UnreadValue) =>
   value === (number('embedding_length') ?? 0) / (number('attention.head_count') ?? 1);
 
-const WITHOUT_TURNS = ['gpt2', 'starcoder', 'bert', 'rwkv7'];
-const ENCODERS = ['bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3', 'eurobert'];
+const RWKV = ['rwkv7', 'arwkv7'];
+const WITHOUT_TURNS = ['gpt2', 'starcoder', 'bert', ...RWKV];
+const ENCODERS = ['bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3'];
 
 /** The first that a key matches counts. What matches none is a warning. */
 const RULES: readonly KeyRule[] = [
@@ -52,7 +53,7 @@ const RULES: readonly KeyRule[] = [
   { key: /^classifier\./, reason: 'names what a classifier tells apart' },
   { key: /^(mm|vision|audio|image|clip|projector)\./, reason: 'of images or sound' },
   { key: /^rope\./, reason: 'no positions are turned', architectures: WITHOUT_TURNS },
-  { key: /^attention\.head_count(_kv)?$/, reason: 'there is no attention', architectures: ['rwkv7'] },
+  { key: /^attention\.head_count(_kv)?$/, reason: 'there is no attention', architectures: RWKV },
   {
     key: /^attention\.sliding_window/,
     reason: 'llama.cpp does not use it, and files were made for that',

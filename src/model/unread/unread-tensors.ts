@@ -23,13 +23,13 @@ const RULES: readonly TensorRule[] = [
     name: /^rope_factors_(long|short)\.weight$/,
     warns: false,
     reason: 'for contexts of another length',
-    except: ['gpt2', 'starcoder', 'bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3', 'rwkv7'],
+    except: ['gpt2', 'starcoder', 'bert', 'nomic-bert', 'nomic-bert-moe', 'jina-bert-v3', 'rwkv7', 'arwkv7'],
   },
   {
     name: /^blk\.0\.time_mix_v[012]\.weight$/,
     warns: false,
     reason: 'the first layer has no value before it to draw from',
-    architectures: ['rwkv7'],
+    architectures: ['rwkv7', 'arwkv7'],
   },
   {
     name: /^blk\.\d+\.(attn_rot_embd|rope_freqs)(\.weight)?$/,

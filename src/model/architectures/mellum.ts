@@ -1,0 +1,40 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { attentionSpec, decoder, preNormLayer, readDecoder, WINDOW_ROPE } from '../stacks/decoder.ts';
+import { count, expertMetadata, OUTPUT, real, SHORT_WINDOW, text, wideHeads } from '../synthetic-family.ts';
+
+/** Mellum 2: Qwen 3's mixtures with a window in three layers of four, in which rotary angles are not scaled (JetBrains 2026). */
+export const mellum: Architecture = {
+  names: ['mellum'],
+  configure(read) {
+    const experts = readExperts(read, { normalized: true });
+    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const sizes = readDecoder(read, { hidden: experts.hidden });
+    const { norm, rope } = sizes;
+    const window = read.countOrZero('attention.sliding_window') || undefined;
+    const windowed = read.windowed(4);
+    const queryNorm = { norm, of: 'head' } as const;
+    const layerOf = (layer: number) => {
+      const isLocal = window !== undefined && windowed(layer);
+      const place = isLocal && { window, table: WINDOW_ROPE };
+      return preNormLayer(
+        norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm, ...place })),
+        mixtureOfExperts({ ...experts, activation: 'silu', scales: true }),
+      );
+    };
+    if (window === undefined) return decoder(sizes, layerOf);
+    return decoder(sizes, layerOf, { windowRope: { ...rope, scaling: { kind: 'none' } } });
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...expertMetadata(shape),
+      ...wideHeads(shape),
+      'attention.sliding_window': count(SHORT_WINDOW),
+      'rope.scaling.type': text('linear'),
+      'rope.scaling.factor': real(4),
+    }),
+    optional: [OUTPUT],
+  },
+};

@@ -1,0 +1,51 @@
+import type { Architecture } from '../architecture.ts';
+import { attention } from '../blocks/attention.ts';
+import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { feedForward } from '../blocks/feed-forward.ts';
+import type { ConfigReader } from '../config-reader.ts';
+import { attentionSpec, decoder, type DecoderSizes, preNormLayer, readDecoder } from '../stacks/decoder.ts';
+import { count, expertMetadata, OUTPUT, real, text } from '../synthetic-family.ts';
+
+/**
+ * Ministral 3, Devstral 2 and what else has Mistral's newer name: Llama with YaRN. Their queries have a temperature that is 1 up to
+ * the context of the first training; it is not computed, and so contexts end there (Mistral AI 2025).
+ */
+export const mistral3: Architecture = {
+  names: ['mistral3'],
+  configure(read) {
+    const sizes = readDecoder(read);
+    const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0) });
+    const config = decoder({ ...sizes, rope: readRope(read, sizes) }, (layer) =>
+      preNormLayer(
+        sizes.norm,
+        attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
+        experts
+          ? mixtureOfExperts({ ...experts, activation: 'silu', scales: true })
+          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
+      ),
+    );
+    if (read.real('attention.temperature_scale', 0) === 0) return config;
+    const { originalContext } = sizes;
+    return { ...config, trainedContext: originalContext, mostContext: originalContext };
+  },
+  synthetic: {
+    metadata: (shape) => ({
+      ...(shape.experts && expertMetadata(shape)),
+      'attention.temperature_scale': real(0.1),
+      'rope.scaling.type': text('yarn'),
+      'rope.scaling.factor': real(4),
+      'rope.scaling.yarn_log_multiplier': real(0.5),
+      'rope.scaling.original_context_length': count(shape.context),
+    }),
+    optional: [OUTPUT],
+  },
+};
+
+/** YaRN's magnitude divided by the one of `yarn_log_multiplier`, where the file has that ("mscale_all_dim"). */
+function readRope(read: ConfigReader, { rope }: DecoderSizes): DecoderSizes['rope'] {
+  const multiplier = read.real('rope.scaling.yarn_log_multiplier', 0);
+  const { scaling } = rope;
+  if (scaling.kind !== 'yarn' || scaling.extrapolation === 0 || scaling.factor <= 1) return rope;
+  const attention = scaling.attention / (1 + 0.1 * multiplier * Math.log(scaling.factor));
+  return { ...rope, scaling: { ...scaling, attention } };
+}

@@ -22,15 +22,16 @@ struct Sources {
   f32 length_epsilon, scale;
 };
 
-/// Loads and normalizes queries and keys, a row by a warp, and loads everything else.
+/// Loads and normalizes queries and keys, a row by a warp, and loads everything else. All threads go through as many rounds, because
+/// two warps may be one wave, which exchanges values as a whole.
 DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of) {
-  for (i32 t = thread() / LANES; t < chunk.count; t += WARPS) {
-    i64 row = chunk.first + t, at = row * of.keys * KEY_SIZE + of.key * KEY_SIZE;
+  for (i32 begin = 0; begin < chunk.count; begin += WARPS) {
+    i32 t = begin + thread() / LANES;
+    bool there = t < chunk.count;
+    i64 row = chunk.first + (there ? t : begin), at = (row * of.keys + of.key) * KEY_SIZE;
     f32 queries = 0, keys = 0, both = 0;
     for (i32 j = lane(); j < KEY_SIZE; j += LANES) {
       f32 q = of.q[at + j], k = of.k[at + j];
-      shared.q[t][j] = q;
-      shared.k[t][j] = k;
       queries = fused_multiply_add(q, q, queries);
       keys = fused_multiply_add(k, k, keys);
       both = fused_multiply_add(q, k, both);
@@ -38,12 +39,13 @@ DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of) {
     f32 query_factor = of.scale / square_root(warp_sum(queries) + of.length_epsilon);
     f32 key_factor = 1.0f / square_root(warp_sum(keys) + of.length_epsilon);
     both = warp_sum(both);
+    if (!there) continue;
     for (i32 j = lane(); j < KEY_SIZE; j += LANES) {
-      shared.q[t][j] *= query_factor;
-      shared.k[t][j] *= key_factor;
+      shared.q[t][j] = of.q[at + j] * query_factor;
+      shared.k[t][j] = of.k[at + j] * key_factor;
     }
     for (i32 j = lane(); j < DECAYS; j += LANES) {
-      shared.decay[t][j] = exponential(of.decay[row * of.heads * DECAYS + of.head * DECAYS + j]);
+      shared.decay[t][j] = exponential(of.decay[(row * of.heads + of.head) * DECAYS + j]);
     }
     for (i32 i = lane(); i < SLICE; i += LANES) {
       i32 value = of.first_value + i;

@@ -191,7 +191,9 @@ test('a mask allows what the parser takes, for random grammars', () => {
       try {
         walk(new TokenGrammar(grammar, vocabulary).matcher(), small.size, choices);
       } catch (error) {
-        if (!isRocmforgeError(error, 'GRAMMAR_INVALID')) throw error;
+        // Some are ambiguous beyond what a text may cost, which is told.
+        if (!isRocmforgeError(error, 'GRAMMAR_INVALID') && !isRocmforgeError(error, 'GRAMMAR_TOO_COSTLY'))
+          throw error;
       }
     }),
     { numRuns: runsOf(600) },

@@ -261,7 +261,7 @@ test('a server tells of an engine whose thread died, and loads the model again',
     () => 'it is not told',
     async () => (await health()).status === 'lost',
   );
-  assert.equal((await ask([1])).status, 500);
+  assert.equal((await ask([1])).status, 503);
   reload = Promise.resolve();
   assert.equal((await ask([1])).status, 200);
   await healthy();

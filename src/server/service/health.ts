@@ -24,7 +24,7 @@ function health({ server }: RequestContext): Response {
     .map((id) => server.pool.statusOf(id))
     .filter(({ progress, lost }) => lost !== undefined || (progress < 1 && !server.hasLoaded()));
   if (awaited.length === 0) return json({ status: 'ok' });
-  const isLost = awaited.every(({ state, lost }) => lost && state === 'unloaded');
+  const isLost = awaited.every(({ state, lost }) => lost && state !== 'loading');
   const models = awaited.map(({ id, state, progress, lost }) => ({
     id,
     state,

@@ -24,6 +24,8 @@ export interface StateDevice {
 /** Models whose layers do not all remember all positions. */
 const MODELS: Readonly<Record<string, () => Promise<GgufFile>>> = {
   'a hybrid of recurrence, attention and windows': hybridModel,
+  'gated delta nets beside attention (Qwen 3.5)': () =>
+    openGguf(familyPaths({ name: 'qwen35', sizes: {} }).model),
   'windows (Gemma 3)': () => openGguf(familyPaths({ name: 'gemma3', sizes: {} }).model),
 };
 

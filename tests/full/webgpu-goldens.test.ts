@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { testAllLogits, testFloatGoldens, testQuantizedGoldens } from '../support/golden-tests.ts';
+import { testAllLogits, testFloatGoldens } from '../support/golden-tests.ts';
 import { NO_SOFTWARE_GPU } from '../support/software-gpu.ts';
 import { WEBGPU_GOLDENS } from '../support/webgpu-goldens.ts';
 
@@ -7,5 +7,4 @@ if (NO_SOFTWARE_GPU) test('whole goldens on WebGPU', { skip: NO_SOFTWARE_GPU }, 
 else {
   testAllLogits(WEBGPU_GOLDENS, /rwkv/);
   testFloatGoldens(WEBGPU_GOLDENS);
-  testQuantizedGoldens(WEBGPU_GOLDENS);
 }

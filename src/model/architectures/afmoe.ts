@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import {
   attentionSpec,
@@ -22,8 +22,7 @@ const NO_ROPE_PERIOD = 4;
 export const afmoe: Architecture = {
   names: ['afmoe'],
   configure(read) {
-    const experts = readExperts(read, { gate: 'sigmoid' });
-    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const experts = requireExperts(read, { gate: 'sigmoid' });
     const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const { norm, rope, width } = sizes;

@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, OUTPUT } from '../synthetic-family.ts';
 
@@ -8,8 +8,7 @@ import { count, expertMetadata, flag, OUTPUT } from '../synthetic-family.ts';
 export const bailingmoe: Architecture = {
   names: ['bailingmoe'],
   configure(read) {
-    const experts = readExperts(read);
-    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const experts = requireExperts(read);
     const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
     const sizes = readDecoder(read, { hidden: experts.hidden });
     return decoder(sizes, (layer) =>

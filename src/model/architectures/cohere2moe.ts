@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import type { LayerSpec } from '../model-config.ts';
 import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/decoder.ts';
@@ -13,8 +13,7 @@ import { count, expertMetadata, flag, real, SHORT_WINDOW } from '../synthetic-fa
 export const cohere2moe: Architecture = {
   names: ['cohere2moe'],
   configure(read) {
-    const experts = readExperts(read, { gate: 'sigmoid' });
-    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const experts = requireExperts(read, { gate: 'sigmoid' });
     const norm = read.has('attention.layer_norm_rms_epsilon') ? 'rms' : 'layer';
     const sizes = readDecoder(read, { norm, hidden: experts.hidden });
     const shared = read.countOrZero('expert_shared_count');

@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT, real } from '../synthetic-family.ts';
@@ -9,8 +9,7 @@ import { count, expertMetadata, OUTPUT, real } from '../synthetic-family.ts';
 export const deepseek: Architecture = {
   names: ['deepseek'],
   configure(read) {
-    const experts = readExperts(read);
-    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const experts = requireExperts(read);
     const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
     const sizes = readDecoder(read, { hidden: experts.hidden });
     return decoder(sizes, (layer) =>

@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, OUTPUT, real } from '../synthetic-family.ts';
@@ -9,8 +9,7 @@ import { count, expertMetadata, flag, OUTPUT, real } from '../synthetic-family.t
 export const dots1: Architecture = {
   names: ['dots1'],
   configure(read) {
-    const experts = readExperts(read, { gate: 'sigmoid' });
-    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const experts = requireExperts(read, { gate: 'sigmoid' });
     const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const queryNorm = { norm: sizes.norm, of: 'head' } as const;

@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, OUTPUT, real, SHORT_WINDOW, wideHeads } from '../synthetic-family.ts';
@@ -12,8 +12,7 @@ import { count, expertMetadata, flag, OUTPUT, real, SHORT_WINDOW, wideHeads } fr
 export const exaoneMoe: Architecture = {
   names: ['exaone-moe'],
   configure(read) {
-    const experts = readExperts(read, { gate: 'sigmoid' });
-    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const experts = requireExperts(read, { gate: 'sigmoid' });
     const shared = read.countOrZero('expert_shared_count') || 1;
     const sharedHidden = experts.sharedHidden || experts.hidden * shared;
     const sizes = readDecoder(read, { hidden: experts.hidden });

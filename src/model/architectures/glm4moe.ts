@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, halfRotated, OUTPUT, QKV_BIASES, real } from '../synthetic-family.ts';
@@ -12,8 +12,7 @@ import { count, expertMetadata, flag, halfRotated, OUTPUT, QKV_BIASES, real } fr
 export const glm4moe: Architecture = {
   names: ['glm4moe'],
   configure(read) {
-    const experts = readExperts(read, { gate: 'sigmoid' });
-    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const experts = requireExperts(read, { gate: 'sigmoid' });
     const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
     const sizes = readDecoder(read, { hidden: experts.hidden });
     // Some layers' files have no norms of queries and keys.

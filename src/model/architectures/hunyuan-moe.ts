@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { OUTPUT, wideExperts } from '../synthetic-family.ts';
 
@@ -9,8 +9,7 @@ export const hunyuanMoe: Architecture = {
   names: ['hunyuan-moe'],
   configure(read) {
     const sizes = readDecoder(read);
-    const experts = readExperts(read, { normalized: true, hidden: sizes.hidden(0) });
-    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const experts = requireExperts(read, { normalized: true, hidden: sizes.hidden(0) });
     const queryNorm = { norm: sizes.norm, of: 'head', place: 'after rotation' } as const;
     return decoder(sizes, (layer) => {
       // A file that says nothing of the shared expert's width has the feed-forward's.

@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder, WINDOW_ROPE } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT, real, SHORT_WINDOW, text, wideHeads } from '../synthetic-family.ts';
 
@@ -8,8 +8,7 @@ import { count, expertMetadata, OUTPUT, real, SHORT_WINDOW, text, wideHeads } fr
 export const mellum: Architecture = {
   names: ['mellum'],
   configure(read) {
-    const experts = readExperts(read, { normalized: true });
-    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const experts = requireExperts(read, { normalized: true });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const { norm, rope } = sizes;
     const window = read.countOrZero('attention.sliding_window') || undefined;

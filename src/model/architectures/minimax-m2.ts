@@ -1,6 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, OUTPUT, wideExperts, wideHeads } from '../synthetic-family.ts';
 
@@ -12,8 +12,7 @@ export const minimaxM2: Architecture = {
   names: ['minimax-m2'],
   configure(read) {
     const sizes = readDecoder(read);
-    const experts = readExperts(read, { gate: 'sigmoid', normalized: true, hidden: sizes.hidden(0) });
-    if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+    const experts = requireExperts(read, { gate: 'sigmoid', normalized: true, hidden: sizes.hidden(0) });
     const queryNorm = { norm: sizes.norm, of: 'row' } as const;
     return decoder(sizes, (layer) =>
       preNormLayer(

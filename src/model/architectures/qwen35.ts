@@ -1,7 +1,7 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
 import type { Block } from '../blocks/block.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
+import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import { gatedDeltaNet, type GatedDeltaNetSpec, readGatedDeltaNet } from '../blocks/gated-delta-net.ts';
 import type { ConfigReader } from '../config-reader.ts';
@@ -42,8 +42,7 @@ export const qwen3next: Architecture = {
 };
 
 function mixture(read: ConfigReader, layout: GatedDeltaNetSpec['layout']): ModelConfig {
-  const experts = readExperts(read, { normalized: true });
-  if (!experts) return read.refuse('expert_count', 'nothing', 'a positive whole number');
+  const experts = requireExperts(read, { normalized: true });
   const sizes = readDecoder(read, { hidden: experts.hidden });
   return hybrid(read, {
     sizes,

@@ -45,13 +45,17 @@ export interface ExpertsMetadata extends Omit<ExpertsSpec, 'activation' | 'scale
   readonly leadingDense: number;
 }
 
+/** What a family's experts are where its files do not say. */
+type ExpertsDefaults = Partial<Pick<RoutingRule, 'gate' | 'normalized'> & Pick<ExpertsSpec, 'hidden'>>;
+
 /** Reads it; undefined where there are no experts. Throws `MODEL_CONFIG`. */
-export function readExperts(
-  read: ConfigReader,
-  of: Partial<Pick<RoutingRule, 'gate' | 'normalized'> & Pick<ExpertsSpec, 'hidden'>> = {},
-): ExpertsMetadata | undefined {
-  const count = read.countOrZero('expert_count');
-  if (count === 0) return undefined;
+export function readExperts(read: ConfigReader, of: ExpertsDefaults = {}): ExpertsMetadata | undefined {
+  return read.countOrZero('expert_count') === 0 ? undefined : requireExperts(read, of);
+}
+
+/** Reads it of a family that has experts always. Throws `MODEL_CONFIG`. */
+export function requireExperts(read: ConfigReader, of: ExpertsDefaults = {}): ExpertsMetadata {
+  const count = read.count('expert_count');
   const topK = read.count('expert_used_count');
   if (topK > count) read.refuse('expert_used_count', `${topK}`, `at most ${count}`);
   const groups = read.countOrZero('expert_group_count') || 1;

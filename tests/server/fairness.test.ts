@@ -15,6 +15,16 @@ function ask(server: ModelServer, body: object, key?: string): Promise<Response>
   return server.fetch(post(CHAT, body, key === undefined ? {} : { headers: { 'x-api-key': key } }));
 }
 
+/** A streamed answer of which one event was read: its request is inside until the rest was read, or `cancel`led. */
+async function begin(server: ModelServer, body: object, key: string) {
+  const { status, body: events } = await ask(server, { ...body, stream: true }, key);
+  assert.equal(status, 200);
+  assert.ok(events);
+  const reader = events.getReader();
+  assert.equal((await reader.read()).done, false);
+  return reader;
+}
+
 async function slotsOf(
   server: ModelServer,
   key = '',
@@ -48,12 +58,12 @@ test('a request of 128 answers holds no more slots and places than there are, an
 
 test('sequences count at the gate, for each key by itself', async (t) => {
   const server = await tinyServer(t, { parallel: 2, queue: 0, keys: ['one', 'two'] });
-  const many = ask(server, { ...ASK, n: 5, max_tokens: 100 }, 'one');
-  while ((await slotsOf(server, 'two')).length !== 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  const many = await begin(server, { ...ASK, n: 5, max_tokens: 100 }, 'one');
   const refused = await ask(server, ASK, 'one');
   assert.deepEqual([refused.status, await codeOf(refused)], [429, 'SERVER_BUSY']);
-  assert.equal((await ask(server, ASK, 'two')).status, 200, 'nobody is kept out by another key');
-  assert.equal((await many).status, 200);
+  const other = ask(server, ASK, 'two');
+  while (!(await many.read()).done);
+  assert.equal((await other).status, 200, 'nobody is kept out by another key');
 });
 
 test('a key has its limits: requests at a time and a minute, and whether they have priority', async (t) => {
@@ -69,8 +79,9 @@ test('a key has its limits: requests at a time and a minute, and whether they ha
   const limited = await ask(server, ASK, 'slow');
   assert.ok(Number(limited.headers.get('retry-after')) >= 1);
   assert.equal(await codeOf(limited), 'rate_limit_exceeded');
-  const [one, two] = await Promise.all([ask(server, ASK, 'narrow'), ask(server, ASK, 'narrow')]);
-  assert.deepEqual([one?.status, two?.status].sort(), [200, 429]);
+  const first = await begin(server, { ...ASK, max_tokens: 100 }, 'narrow');
+  assert.equal((await ask(server, ASK, 'narrow')).status, 429);
+  await first.cancel();
   const forbidden = await ask(server, { ...ASK, priority: -1 }, 'narrow');
   assert.deepEqual([forbidden.status, await codeOf(forbidden)], [403, 'PRIORITY_FORBIDDEN']);
   assert.equal((await ask(server, { ...ASK, priority: 0 }, 'narrow')).status, 200);
@@ -81,20 +92,21 @@ test('a key has its limits: requests at a time and a minute, and whether they ha
   }
 });
 
-test('an urgent request takes the slot of one that is not, which is answered all the same', async (t) => {
+test('an urgent request goes before the sequences of one that is not, which is answered all the same', async (t) => {
   const server = await tinyServer(t, { parallel: 1, keys: [{ key: 'k', mayPrioritize: true }] });
-  const alone = await (await ask(server, { ...ASK, max_tokens: 100 }, 'k')).json();
+  const textsOf = async (answer: Promise<Response>) => {
+    const { choices } = (await (await answer).json()) as { choices: { message: { content: string } }[] };
+    return new Set(choices.map(({ message }) => message.content));
+  };
+  const alone = await textsOf(ask(server, { ...ASK, max_tokens: 100 }, 'k'));
   const ended: string[] = [];
-  const long = ask(server, { ...ASK, max_tokens: 100, priority: 5 }, 'k').then(async (response) => {
-    ended.push('long');
-    return (await response.json()) as { choices: unknown };
-  });
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  const long = textsOf(ask(server, { ...ASK, n: 64, max_tokens: 100, priority: 5 }, 'k'));
+  void long.then(() => ended.push('long'));
+  while ((await slotsOf(server, 'k')).length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
   const urgent = ask(server, { ...ASK, max_tokens: 1 }, 'k').then(() => ended.push('urgent'));
-  const { choices } = await long;
+  assert.deepEqual(await long, alone, 'its texts are the same');
   await urgent;
   assert.deepEqual(ended, ['urgent', 'long']);
-  assert.deepEqual(choices, (alone as { choices: unknown }).choices, 'its text is the same');
 });
 
 test("no text has more tokens than the server's limit", async (t) => {

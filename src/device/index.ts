@@ -39,8 +39,8 @@ export type {
   JoinedRows,
   LibraryProductIntent,
   MatvecIntent,
-  MixedWkv7Intent,
-  MixturesIntent,
+  FusedWkv7Intent,
+  ShiftLerpsIntent,
   NormResidualIntent,
   OptionalKind,
   Place,
@@ -49,7 +49,7 @@ export type {
   SplitF16Intent,
   SplitProductIntent,
   Wkv7Intent,
-  WkvSurroundings,
+  FusedWkvOperands,
 } from './gpu/intent.ts';
 export type { HeadOps } from './gpu/match-heads.ts';
 export { planGraph } from './gpu/plan-graph.ts';

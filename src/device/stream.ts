@@ -18,7 +18,7 @@ export interface PinnedRows {
   /** Where the first row begins. */
   readonly offset: number;
   /** Bytes of the most rows that are packed at once over the stream, so that its buffers need not grow. */
-  readonly mostBytes?: number | undefined;
+  readonly maxBytes?: number | undefined;
   /** Is given an event between the copy and what lays the rows out, by devices that do the one after the other. */
   readonly onCopy?: ((copied: DeviceEvent) => void) | undefined;
 }

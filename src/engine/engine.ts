@@ -2,7 +2,7 @@ import { Lifetime } from '../base/disposal.ts';
 import { fail, invariant, RocmforgeError, throwIfAborted } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import { ContinuousBatcher, type ScheduledStep, type Slice } from '../scheduler/continuous-batcher.ts';
-import { DeviceRun, givenUp, MOST_LOSSES, toBlame } from '../runtime/device-run.ts';
+import { DeviceRun, givenUp, MAX_LOSSES, toBlame } from '../runtime/device-run.ts';
 import type { EngineActivity, EngineCounters, EngineSetup } from './engine-setup.ts';
 import type { EvaluateOptions, PositionLogits } from '../runtime/forced-logits.ts';
 import type { PipelineSetup, Sampled } from '../runtime/jobs/job-pipeline.ts';
@@ -216,7 +216,7 @@ export class Engine implements AsyncDisposable {
       sink,
       context: this.context,
       vocabulary: this.#vocabulary,
-      mostDrafts: this.#parts.state.rollsBack ? (this.#parts.speculation ?? 0) : 0,
+      maxDrafts: this.#parts.state.rollsBack ? (this.#parts.speculation ?? 0) : 0,
       proposer: this.#parts.proposer ?? PROMPT_LOOKUP,
       log: this.#log,
     });
@@ -339,7 +339,7 @@ export class Engine implements AsyncDisposable {
     this.#loss = lost;
     this.#parts.profile?.pause();
     await run[Symbol.asyncDispose]();
-    if (losses >= MOST_LOSSES) throw givenUp(run.backend, lost);
+    if (losses >= MAX_LOSSES) throw givenUp(run.backend, lost);
     return underWay;
   }
 

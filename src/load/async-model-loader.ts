@@ -80,7 +80,7 @@ class ChunkEvents {
 }
 
 /** Most copies from pinned pages in flight: more than two milliseconds of the link's time. More are not faster. */
-const MOST_COPIES = 16;
+const MAX_COPIES = 16;
 
 /** One chunk after the other, read, decoded on one thread and copied before the next one begins: a synchronous loader. */
 export const SYNCHRONOUS: LoaderOptions = { readers: 1, streams: 1, threads: 1, slots: 1 };
@@ -207,7 +207,7 @@ export class AsyncModelLoader implements AsyncDisposable {
       const rows = load?.next && this.#pages.rowsOf(load.next);
       if (load && rows) {
         this.#noteWaiting(false);
-        if (this.#copies === MOST_COPIES) return;
+        if (this.#copies === MAX_COPIES) return;
         this.#startCopy(load, load.take(), rows);
         continue;
       }
@@ -265,7 +265,7 @@ export class AsyncModelLoader implements AsyncDisposable {
     load.holdBack(on.stream);
     const events = new ChunkEvents(this.#trace && on.stream.record());
     const { onCopy } = events;
-    handToStream(on.stream, load.tensor, chunk, { ...of, mostBytes: this.#slotBytes, onCopy });
+    handToStream(on.stream, load.tensor, chunk, { ...of, maxBytes: this.#slotBytes, onCopy });
     const after = on.stream.record();
     load.handOver(on.index, after);
     await this.#arrive(chunk, on, after, events);

@@ -22,7 +22,7 @@ export interface Chunk extends WeightRows {
 }
 
 /** Rows of a chunk that is not the last are a multiple of this, so that chunks begin at multiples of four bytes. */
-const LEAST_ROW_ALIGNMENT = 4;
+const MIN_ROW_ALIGNMENT = 4;
 
 /**
  * Cuts a weight, made of the file's tensors for its parts, into chunks of at most `slotBytes`, or of as few rows as its layout
@@ -40,7 +40,7 @@ export function chunksOf(
     const fileRowBytes = (of.columns / format.blockElements) * format.blockBytes;
     const become = of.format !== format && decode === 'host' ? of.format : undefined;
     const rowBytes = become ? weightRowBytes(of) : fileRowBytes;
-    const most = rowsAChunk(rowBytes, Math.max(packed.rowAlignment, LEAST_ROW_ALIGNMENT), slotBytes);
+    const most = rowsAChunk(rowBytes, Math.max(packed.rowAlignment, MIN_ROW_ALIGNMENT), slotBytes);
     for (let firstRow = 0; firstRow < of.rows; firstRow += most) {
       const rowCount = Math.min(most, of.rows - firstRow);
       chunks.push({

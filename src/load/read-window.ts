@@ -10,10 +10,10 @@ export interface ReadWindow {
 }
 
 /** The largest `readAlignment` that a source may have. */
-const MOST_READ_ALIGNMENT = 4096;
+const MAX_READ_ALIGNMENT = 4096;
 
 /** Bytes that a window may be longer than its chunk. */
-export const WINDOW_SLACK_BYTES = 2 * MOST_READ_ALIGNMENT;
+export const WINDOW_SLACK_BYTES = 2 * MAX_READ_ALIGNMENT;
 
 /** The smallest range that holds a chunk and begins and ends where its source reads best. */
 export function windowOf({ tensor, fileOffset, fileBytes }: Chunk): ReadWindow {

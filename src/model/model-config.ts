@@ -16,7 +16,7 @@ export interface ModelConfig {
   /** Positions that the model was trained for. */
   readonly trainedContext: number;
   /** Positions up to which what is recorded is what the model computes. Default: any number. */
-  readonly mostContext?: number;
+  readonly maxContext?: number;
   /** How the rows of models that embed texts become one vector; undefined for those that continue them. The rows stand in the logits' place. */
   readonly pooling?: Pooling;
   readonly embedding: EmbeddingSpec;

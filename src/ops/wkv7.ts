@@ -3,10 +3,10 @@ import type { Recorder } from './recorder.ts';
 import type { BatchTensors, State, Tensor, Weight } from './value.ts';
 
 /** The strongest decay of a row: of sixteen rows together it leaves a normal f32. RWKV-7's is 0.545 = exp(-exp(-0.5)). */
-export const LEAST_DECAY = 1 / 128;
+export const MIN_DECAY = 1 / 128;
 
 /**
- * Receptance, decay (`LEAST_DECAY` to 1), key, value, removal key (normalized) and in-context learning rate of a row's heads.
+ * Receptance, decay (`MIN_DECAY` to 1), key, value, removal key (normalized) and in-context learning rate of a row's heads.
  */
 export interface Wkv7Operands {
   readonly r: Tensor;

@@ -13,7 +13,7 @@ export interface PlacedModel {
 }
 
 /** Losses of the device without progress between them, after which the work in flight is given up. */
-export const MOST_LOSSES = 3;
+export const MAX_LOSSES = 3;
 
 /** An engine's stream on one device and the steps in flight on it. It ends with the device. */
 export class DeviceRun<S extends JobSequence> implements AsyncDisposable {
@@ -66,7 +66,7 @@ export function toBlame<S extends { losses: number }>(
   }
   let worst: S | undefined;
   for (const [sequence, count] of rows) {
-    if (++sequence.losses < MOST_LOSSES) continue;
+    if (++sequence.losses < MAX_LOSSES) continue;
     if (!worst || count >= (rows.get(worst) ?? 0)) worst = sequence;
   }
   if (worst) for (const sequence of rows.keys()) sequence.losses = 0;
@@ -76,5 +76,5 @@ export function toBlame<S extends { losses: number }>(
 /** Why work is given up: the device was lost time and again. */
 export function givenUp(device: string, lost: Error | undefined): RocmforgeError {
   const why = lost?.message ?? 'no reason given';
-  return new RocmforgeError('DEVICE_NOT_RESTORED', { device, attempts: MOST_LOSSES, why }, { cause: lost });
+  return new RocmforgeError('DEVICE_NOT_RESTORED', { device, attempts: MAX_LOSSES, why }, { cause: lost });
 }

@@ -91,7 +91,7 @@ export interface SequenceSurroundings {
   readonly context: number;
   readonly vocabulary: number;
   /** Most draft ids at once. */
-  readonly mostDrafts: number;
+  readonly maxDrafts: number;
   /** Proposes them. */
   readonly proposer: Proposer;
   readonly log: Logger;
@@ -114,7 +114,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   readonly #sink: SequenceSink;
   readonly #request: GenerateRequest;
   readonly #context: number;
-  readonly #mostDrafts: number;
+  readonly #maxDrafts: number;
   readonly #follower: Follower | undefined;
   readonly #log: Logger;
   readonly mask: Int32Array | undefined;
@@ -137,19 +137,19 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     this.#context = of.context;
     this.vectors = vectors;
     // A mask is one for all rows of a slot, and nobody proposes what follows vectors.
-    this.#mostDrafts =
-      constraint || vectors?.size ? 0 : Math.min(of.mostDrafts, request.speculation ?? of.mostDrafts);
+    this.#maxDrafts =
+      constraint || vectors?.size ? 0 : Math.min(of.maxDrafts, request.speculation ?? of.maxDrafts);
     this.#log = of.log;
     this.mask = constraint && new Int32Array(maskWords(of.vocabulary));
     this.ids = [...prompt];
-    this.limit = this.#mostIds();
+    this.limit = this.#maxIds();
     this.alternatives = sampling.logProbabilities;
     this.adapters = request.adapters ?? [];
     this.lineage = lineageOf(this.adapters);
     this.scheduling = request.scheduling;
     const row = new Int32Array(SAMPLING_ROW_WORDS);
     this.sampling = row.subarray(0, writeSamplingRow(sampling, row));
-    this.#follower = this.#mostDrafts > 0 ? of.proposer.follow(this) : undefined;
+    this.#follower = this.#maxDrafts > 0 ? of.proposer.follow(this) : undefined;
   }
 
   get stopTokens(): ReadonlySet<number> {
@@ -243,7 +243,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   }
 
   #draft(follower: Follower): Promise<void> | undefined {
-    const most = Math.min(this.#mostDrafts, this.limit - this.ids.length - 1);
+    const most = Math.min(this.#maxDrafts, this.limit - this.ids.length - 1);
     const found = most > 0 ? follower.propose(most) : [];
     this.draftIds = [];
     if (!(found instanceof Promise)) {
@@ -290,7 +290,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   shift(): void {
     const { keep = 0 } = this.#request.shift ?? {};
     this.ids.splice(keep, (this.ids.length - keep) >> 1);
-    this.limit = this.#mostIds();
+    this.limit = this.#maxIds();
     // Positions come again, their draws must not.
     const seed = this.sampling[SAMPLING_WORD.seedHigh] as number;
     this.sampling[SAMPLING_WORD.seedHigh] = (seed + 1) | 0;
@@ -339,7 +339,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   }
 
   /** Ids at which it ends or the context is full. The last id is sampled from the last position and takes none itself. */
-  #mostIds(): number {
+  #maxIds(): number {
     return Math.min(this.ids.length + this.#request.maxTokens - this.#generated, this.#context + 1);
   }
 

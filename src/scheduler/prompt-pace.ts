@@ -8,7 +8,7 @@ const FEWEST_ROWS = 16;
 const FIRST_ROWS = 64;
 
 /** Times that a step beside prompts may take of one without, where that alone comes near the target. */
-const MOST_STRETCH = 2;
+const MAX_STRETCH = 2;
 
 /** What a step computed, and how long it kept sequences that generate from their next token. */
 export interface MeasuredStep {
@@ -26,7 +26,7 @@ export interface MeasuredStep {
 export class PromptPace {
   readonly #targetMs: number;
   readonly #capacities: readonly number[];
-  readonly #mostRows: number;
+  readonly #maxRows: number;
   #rows: number;
   /** What the latest step was given. */
   #granted = 0;
@@ -37,8 +37,8 @@ export class PromptPace {
   constructor(targetMs: number, capacities: readonly number[]) {
     this.#targetMs = targetMs;
     this.#capacities = capacities;
-    this.#mostRows = capacities.at(-1) ?? 1;
-    this.#rows = Math.min(FIRST_ROWS, this.#mostRows);
+    this.#maxRows = capacities.at(-1) ?? 1;
+    this.#rows = Math.min(FIRST_ROWS, this.#maxRows);
   }
 
   /** Rows of prompts in the next step, beside so many of sequences that generate. */
@@ -57,14 +57,14 @@ export class PromptPace {
       this.#bareMs += (this.#bareMs === 0 ? 1 : WEIGHT) * (ms - this.#bareMs);
       return;
     }
-    const target = Math.max(this.#targetMs, MOST_STRETCH * this.#bareMs);
+    const target = Math.max(this.#targetMs, MAX_STRETCH * this.#bareMs);
     const perRow = Math.max(ms - this.#bareMs, 0) / ofPrompts;
-    const fitting = perRow > 0 ? (target - this.#bareMs) / perRow : this.#mostRows;
+    const fitting = perRow > 0 ? (target - this.#bareMs) / perRow : this.#maxRows;
     // The end of a prompt says little of whole slices.
     if (ofPrompts < this.#granted && fitting > this.#rows) return;
     // One slow step is not the rule, and few rows do not say what many would take.
     const next = Math.min(Math.max(fitting, this.#rows / 2), this.#rows * 2);
-    const fewest = Math.min(FEWEST_ROWS, this.#mostRows);
-    this.#rows = Math.round(Math.min(Math.max(next, fewest), this.#mostRows));
+    const fewest = Math.min(FEWEST_ROWS, this.#maxRows);
+    this.#rows = Math.round(Math.min(Math.max(next, fewest), this.#maxRows));
   }
 }

@@ -5,10 +5,10 @@ import type { Steps } from '../base/turns.ts';
 const DEEPEST = 256;
 
 /** Most values of a body that are no numbers: names, strings, objects and lists are each made, checked and walked through. */
-const MOST_VALUES = 2 ** 16;
+const MAX_VALUES = 2 ** 16;
 
 /** Most numbers: token ids come by the hundred thousand. */
-const MOST_NUMBERS = 2 ** 18;
+const MAX_NUMBERS = 2 ** 18;
 
 /** Bytes that are looked at between two pauses. */
 const STRETCH = 2 ** 15;
@@ -50,8 +50,8 @@ export class BodyScan {
       yield;
       const end = Math.min(bytes.length, from + STRETCH);
       for (let at = from; at < end; at++) this.#look(bytes[at] as number);
-      if (this.#values > MOST_VALUES) refuse(`it has more than ${MOST_VALUES} names and values`);
-      if (this.#numbers > MOST_NUMBERS) refuse(`it has more than ${MOST_NUMBERS} numbers`);
+      if (this.#values > MAX_VALUES) refuse(`it has more than ${MAX_VALUES} names and values`);
+      if (this.#numbers > MAX_NUMBERS) refuse(`it has more than ${MAX_NUMBERS} numbers`);
     }
   }
 

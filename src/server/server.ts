@@ -22,7 +22,7 @@ export interface ServerOptions {
   /** Models that are loaded at once, before the server calls itself healthy. Default: the first that can be loaded. */
   readonly preload?: readonly string[];
   /** Models that may be loaded at the same time. Default 1. */
-  readonly mostModels?: number;
+  readonly maxModels?: number;
   /** Sequences that generate at once: those that each model was opened for. Default 1. */
   readonly parallel?: number;
   /** Sequences of a key that may wait beyond those; more are refused with 429. Default 64. */
@@ -49,7 +49,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   models: true,
   discover: true,
   preload: true,
-  mostModels: true,
+  maxModels: true,
   parallel: true,
   queue: true,
   maxTokens: true,
@@ -83,7 +83,7 @@ export class ModelServer implements AsyncDisposable {
 
   constructor(options: ServerOptions) {
     checkOptions('ModelServer', options, SERVER_OPTIONS);
-    const { models, mostModels = 1, parallel = 1, queue = DEFAULT_QUEUE, metrics = NO_METRICS } = options;
+    const { models, maxModels = 1, parallel = 1, queue = DEFAULT_QUEUE, metrics = NO_METRICS } = options;
     const { logger = silentLogger, timeLimit = DEFAULT_TIME_LIMIT, version = '0' } = options;
     const { maxTokens = Number.POSITIVE_INFINITY, maxBody = DEFAULT_MAX_BODY } = options;
     const [first] = models;
@@ -96,8 +96,8 @@ export class ModelServer implements AsyncDisposable {
       });
     }
     const preloads = options.preload ?? [first.id];
-    if (preloads.length > mostModels) {
-      const expected = `at most the ${mostModels} that may be loaded at once`;
+    if (preloads.length > maxModels) {
+      const expected = `at most the ${maxModels} that may be loaded at once`;
       fail('INVALID_ARGUMENT', { name: 'preload', found: `${preloads.length} models`, expected });
     }
     const onLost = (id: string) => {
@@ -107,7 +107,7 @@ export class ModelServer implements AsyncDisposable {
       );
     };
     const { discover } = options;
-    const pool = new ModelPool(models, { most: mostModels, logger, onLost, discover });
+    const pool = new ModelPool(models, { most: maxModels, logger, onLost, discover });
     const gate = new RequestGate(parallel, queue);
     const isDraining = () => this.#isDraining;
     const hasLoaded = () => this.#hasLoaded;

@@ -20,8 +20,8 @@ const OPTIONAL: Readonly<Record<OptionalKind, true>> = {
   addedExperts: true,
   combineResidual: true,
   normResidual: true,
-  mixtures: true,
-  mixedWkv7: true,
+  shiftLerps: true,
+  fusedWkv7: true,
 };
 
 /** A target as it is, without each of the intents that it can do without, and without any. */

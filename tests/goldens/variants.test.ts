@@ -68,5 +68,5 @@ test('a model whose queries have a temperature from some position on is opened f
     return true;
   });
   await using model = await loadModel(path, { device: 'cpu', context: 64 });
-  assert.equal(model.config.mostContext, 64);
+  assert.equal(model.config.maxContext, 64);
 });

@@ -35,7 +35,7 @@ interface Held {
 }
 
 /** The driver's objects are pooled: how many there are depends on how much happened at once. */
-const MOST_POOLED = 16;
+const MAX_POOLED = 16;
 
 /** Models are loaded, answer and go: afterwards everything is as it was, and the device had the same bytes each time. */
 export async function checkCycles({
@@ -78,7 +78,7 @@ export async function checkCycles({
   }
   await checkFlat(held, before, 'all at once');
   for (const [kind, now] of Object.entries(driverObjects?.() ?? {})) {
-    assert.ok(now <= (driver[kind] ?? 0) + MOST_POOLED, `${now} ${kind}, ${driver[kind]} before`);
+    assert.ok(now <= (driver[kind] ?? 0) + MAX_POOLED, `${now} ${kind}, ${driver[kind]} before`);
   }
   const grown = (process.memoryUsage().rss - rss) / MEBIBYTE;
   assert.ok(grown < 200, `${grown.toFixed(0)} MiB more`);

@@ -92,12 +92,12 @@ const EFFECTS: KindTable<Intent, [], Effects> = {
   addedExperts: ({ op, x, addend, y }) => ({ reads: [x.x, op.expertIds, addend], writes: [y] }),
   combineResidual: ({ op, addend, y }) => ({ reads: [op.x, op.routingWeights, addend], writes: [y] }),
   normResidual: ({ op, addend, y }) => ({ reads: [op.x, addend], writes: [y] }),
-  mixtures: ({ shift, mixtures, norm }) => ({
+  shiftLerps: ({ shift, lerps, norm }) => ({
     reads: [norm?.x ?? shift.x],
-    writes: mixtures.map(({ out }) => out),
+    writes: lerps.map(({ out }) => out),
   }),
   wkv7: ({ op }) => plain(op),
-  mixedWkv7: ({ op, of }) => ({ reads: [op.r, op.w, op.v, op.a, of.key, of.gate], writes: [of.out] }),
+  fusedWkv7: ({ op, of }) => ({ reads: [op.r, op.w, op.v, op.a, of.key, of.gate], writes: [of.out] }),
   embed: plain,
   routeExperts: plain,
   scaleExperts: plain,

@@ -9,7 +9,7 @@ import { watchedGpu } from '../support/watched-gpu.ts';
 
 /** More than software has room for, in one piece or a few. */
 const LARGE_BYTES = 2 ** 30;
-const MOST_PIECES = 64;
+const MAX_PIECES = 64;
 
 describe('faults of a WebGPU device', { skip: NO_SOFTWARE_GPU }, () => {
   test('a buffer without room fails what uses it at once, what uses it later, and nothing else', async () => {
@@ -21,7 +21,7 @@ describe('faults of a WebGPU device', { skip: NO_SOFTWARE_GPU }, () => {
       await stream.synchronize();
     };
     const filling = (async () => {
-      while (buffers.length < MOST_PIECES) {
+      while (buffers.length < MAX_PIECES) {
         const buffer = device.createBuffer(LARGE_BYTES, `piece ${buffers.length}`);
         buffers.push(buffer);
         await use(buffer);
@@ -47,7 +47,7 @@ describe('faults of a WebGPU device', { skip: NO_SOFTWARE_GPU }, () => {
     const { gpu, device } = await watchedGpu();
     await using _ = await openWebGpuDevice({ gpu });
     const pool = new ReadbackPool(new GpuFaults(device(), 'webgpu'));
-    const readbacks = Array.from({ length: MOST_PIECES }, () => pool.take(LARGE_BYTES));
+    const readbacks = Array.from({ length: MAX_PIECES }, () => pool.take(LARGE_BYTES));
     const [last] = readbacks.slice(-1) as [(typeof readbacks)[number]];
     await assert.rejects(pool.read(last, new Uint8Array(4)), { code: 'OUT_OF_MEMORY' });
     for (const { buffer } of readbacks) buffer.destroy();

@@ -110,7 +110,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   await using server = new ModelServer({
     models,
     ...(folder !== undefined && { discover }),
-    mostModels: maxModels,
+    maxModels: maxModels,
     parallel: sequences * maxModels,
     ...serverLimitsOf(flags),
     keys: apiKeyFile === undefined ? apiKey : [...apiKey, ...(await keysInFile(apiKeyFile))],

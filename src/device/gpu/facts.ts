@@ -57,6 +57,6 @@ export interface ExpertFacts {
 export interface Wkv7Facts {
   /** The size of heads that go through prompts in chunks; undefined where none do. */
   readonly chunkedHead: number | undefined;
-  /** Of the recurrence with its surroundings: what heads are multiples of, and the largest; undefined where none are taken. */
-  readonly mixedHead: { readonly unit: number; readonly most: number } | undefined;
+  /** Of the fused recurrence: what heads are multiples of, and the largest; undefined where none are taken. */
+  readonly fusedHead: { readonly unit: number; readonly max: number } | undefined;
 }

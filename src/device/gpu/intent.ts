@@ -248,14 +248,14 @@ export interface NormResidualIntent {
   readonly y: Tensor;
 }
 
-/** A mixture of a row and the one before, by a row of a weight. */
-export type Mixture = LerpOp & { readonly t: Weight };
+/** A lerp of a row towards the one before (token shift), by a row of a weight. */
+export type ShiftLerp = LerpOp & { readonly t: Weight };
 
-/** All mixtures of rows with the ones before them, with the norm before them where one is given. */
-export interface MixturesIntent {
-  readonly kind: 'mixtures';
+/** All lerps of rows towards the ones before them, with the norm before them where one is given. */
+export interface ShiftLerpsIntent {
+  readonly kind: 'shiftLerps';
   readonly shift: TokenShiftOp;
-  readonly mixtures: readonly Mixture[];
+  readonly lerps: readonly ShiftLerp[];
   readonly norm: LayerNormOp | undefined;
 }
 
@@ -267,25 +267,25 @@ export interface Wkv7Intent {
 }
 
 /**
- * The recurrence with what makes its keys and what becomes of its result: the removal key `l2Norm(key * removalFactors)`, the
- * key `lerp(key, key * a)` by `draws`, then `(groupNorm + wkvBonus) * gate`.
+ * The recurrence with what makes its keys and what becomes of its result: the removal key `l2Norm(key * kK)`, the
+ * replacement key `lerp(key, key * a, kA)`, then `(groupNorm + wkvBonus) * gate`.
  */
-export interface MixedWkv7Intent {
-  readonly kind: 'mixedWkv7';
+export interface FusedWkv7Intent {
+  readonly kind: 'fusedWkv7';
   readonly op: Wkv7Op;
   readonly chunked: boolean;
-  readonly of: WkvSurroundings;
+  readonly of: FusedWkvOperands;
 }
 
-/** What is computed with the recurrence. */
-export interface WkvSurroundings {
-  /** The key before it is drawn and scaled. */
+/** What is computed with the recurrence; `kK`, `kA` and `rK` are GGUF's `time_mix_k_k`, `time_mix_k_a` and `time_mix_r_k`. */
+export interface FusedWkvOperands {
+  /** What the removal key and the replacement key are made of. */
   readonly key: Tensor;
-  readonly removalFactors: Weight;
-  readonly draws: Weight;
-  readonly ownFactors: Weight;
-  readonly normFactors: Weight;
-  readonly normTerms: Weight;
+  readonly kK: Weight;
+  readonly kA: Weight;
+  readonly rK: Weight;
+  readonly normWeight: Weight;
+  readonly normBias: Weight;
   readonly gate: Tensor;
   readonly lengthEpsilon: number;
   readonly normEpsilon: number;
@@ -315,9 +315,9 @@ export type Intent =
   | AddedExpertsIntent
   | CombineResidualIntent
   | NormResidualIntent
-  | MixturesIntent
+  | ShiftLerpsIntent
   | Wkv7Intent
-  | MixedWkv7Intent;
+  | FusedWkv7Intent;
 
 /** Intents that a device may do without: there is another way to compute the same. */
 export type OptionalKind =
@@ -332,8 +332,8 @@ export type OptionalKind =
   | 'addedExperts'
   | 'combineResidual'
   | 'normResidual'
-  | 'mixtures'
-  | 'mixedWkv7';
+  | 'shiftLerps'
+  | 'fusedWkv7';
 
 /** The intents of a device that lacks some. */
 export type IntentWithout<Lacks extends OptionalKind> = Exclude<Intent, { readonly kind: Lacks }>;

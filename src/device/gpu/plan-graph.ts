@@ -7,7 +7,7 @@ import { type Fuse, findFusions } from './fusion.ts';
 import type { IntentWithout, OptionalKind } from './intent.ts';
 import { GpuPlanner } from './planner.ts';
 import { fuseGated, fuseNorm, fuseNormResidual, fuseResidual, planMatmul } from './products.ts';
-import { fuseMixtures, fuseWkv7, planWkv7 } from './recurrence.ts';
+import { fuseShiftLerps, fuseWkv7, planWkv7 } from './recurrence.ts';
 
 /** What is computed together, the larger groups first. */
 const FUSES: readonly Fuse[] = [
@@ -18,7 +18,7 @@ const FUSES: readonly Fuse[] = [
   fuseResidual,
   fuseNormResidual,
   fuseNorm,
-  fuseMixtures,
+  fuseShiftLerps,
   fuseWkv7,
   fuseElementProducts,
   fuseElementChain,

@@ -16,7 +16,7 @@ import { LIBRARY_ROW_UNIT } from './planned-activations.ts';
 import type { GpuPlanner } from './planner.ts';
 
 /** From here on, decoding packed weights for a BLAS library costs less than it saves. */
-const LEAST_LIBRARY_ROWS = 256;
+const MIN_LIBRARY_ROWS = 256;
 /** Outputs that what finishes a library's sums takes at a time. */
 const FINISHED_OUTPUTS = 4;
 
@@ -102,7 +102,7 @@ function isSplitProduct({ x, weight }: MatmulOp, to: GpuPlanner): boolean {
 function isLibraryProduct({ x, weights, epilogue }: WantedProduct<Epilogue>, to: GpuPlanner): boolean {
   const outputs = weights.reduce((sum, { rows }) => sum + rows, 0) / (epilogue.kind === 'gated' ? 2 : 1);
   const whole = x.width % to.facts.f16RowUnit === 0 && outputs % FINISHED_OUTPUTS === 0;
-  return to.has('libraryProduct') && whole && to.capacity(x) >= LEAST_LIBRARY_ROWS;
+  return to.has('libraryProduct') && whole && to.capacity(x) >= MIN_LIBRARY_ROWS;
 }
 
 /** Gate and up as one product, with the activation behind it, in the form that a product reads next. */

@@ -1,37 +1,37 @@
 import type { LayerNormOp, Op, Tensor, TokenShiftOp, Weight, Wkv7Op } from '../../ops/index.ts';
 import type { Fusion } from './fusion.ts';
 import type { GraphUses } from './graph-uses.ts';
-import type { Mixture, WkvSurroundings } from './intent.ts';
+import type { FusedWkvOperands, ShiftLerp } from './intent.ts';
 import type { GpuPlanner } from './planner.ts';
 
 /** With more rows, norms are computed once, not by every group of threads. */
 const ROWS_NORMED_INSIDE = 4;
-/** Buffers of mixtures beside their factors: rows, the norm's factors and terms, what is kept, results. */
-const OTHER_MIXTURE_BUFFERS = 5;
+/** Buffers of lerps beside their weights: rows, the norm's weight and bias, the rows that are kept, results. */
+const OTHER_LERP_BUFFERS = 5;
 /** With fewer rows, or fewer a sequence, chunks of the recurrence would be mostly empty. */
 const MIN_CHUNKED_ROWS = 16;
 const MIN_CHUNKED_ROWS_PER_SLOT = 4;
 
-/** All mixtures of the rows and those before them, with the norm before them where the rows are few. */
-export function fuseMixtures(op: Op, to: GpuPlanner): Fusion | undefined {
-  if (op.kind !== 'tokenShift' || !to.has('mixtures')) return undefined;
+/** All lerps of the rows towards those before them (token shift), with the norm before them where the rows are few. */
+export function fuseShiftLerps(op: Op, to: GpuPlanner): Fusion | undefined {
+  if (op.kind !== 'tokenShift' || !to.has('shiftLerps')) return undefined;
   const { uses } = to;
-  const mixtures = uses.readers(op.out).filter((reader): reader is Mixture => isMixture(reader, op));
-  if (mixtures.length === 0 || mixtures.length !== uses.readers(op.out).length) return undefined;
-  const last = Math.max(...mixtures.map((mixture) => uses.place(mixture)));
-  const early = mixtures.some(({ out }) => uses.readers(out).some((reader) => uses.place(reader) < last));
+  const lerps = uses.readers(op.out).filter((reader): reader is ShiftLerp => isShiftLerp(reader, op));
+  if (lerps.length === 0 || lerps.length !== uses.readers(op.out).length) return undefined;
+  const last = Math.max(...lerps.map((lerp) => uses.place(lerp)));
+  const early = lerps.some(({ out }) => uses.readers(out).some((reader) => uses.place(reader) < last));
   // Results that somebody else sees cannot be laid side by side.
-  const inner = mixtures.every(({ out }) => uses.readers(out).length > 0);
-  const buffers = new Set(mixtures.map(({ t }) => t)).size + OTHER_MIXTURE_BUFFERS;
+  const inner = lerps.every(({ out }) => uses.readers(out).length > 0);
+  const buffers = new Set(lerps.map(({ t }) => t)).size + OTHER_LERP_BUFFERS;
   if (early || !inner || buffers > to.facts.buffers) return undefined;
-  const norm = normOf(op, mixtures.length + 1, to);
+  const norm = normOf(op, lerps.length + 1, to);
   return {
-    ops: [op, ...mixtures, ...(norm ? [norm] : [])],
-    plan: () => to.add({ kind: 'mixtures', shift: op, mixtures, norm }),
+    ops: [op, ...lerps, ...(norm ? [norm] : [])],
+    plan: () => to.add({ kind: 'shiftLerps', shift: op, lerps, norm }),
   };
 }
 
-function isMixture(reader: Op, { x, out }: TokenShiftOp): boolean {
+function isShiftLerp(reader: Op, { x, out }: TokenShiftOp): boolean {
   return reader.kind === 'lerp' && reader.a === x && reader.b === out && reader.t.kind === 'weight';
 }
 
@@ -56,49 +56,49 @@ function isChunked({ headSize, out }: Wkv7Op, to: GpuPlanner): boolean {
 
 /** RWKV-7's recurrence with what makes its keys and what becomes of its result. */
 export function fuseWkv7(op: Op, to: GpuPlanner): Fusion | undefined {
-  if (op.kind !== 'wkv7' || !to.has('mixedWkv7')) return undefined;
-  const { mixedHead } = to.facts.wkv7;
-  if (!mixedHead || op.headSize % mixedHead.unit !== 0 || op.headSize > mixedHead.most) return undefined;
+  if (op.kind !== 'wkv7' || !to.has('fusedWkv7')) return undefined;
+  const { fusedHead } = to.facts.wkv7;
+  if (!fusedHead || op.headSize % fusedHead.unit !== 0 || op.headSize > fusedHead.max) return undefined;
   const before = matchKeys(op, to.uses);
   const after = matchResult(op, to.uses);
   if (!before || !after) return undefined;
   const of = { ...before.of, ...after.of };
   return {
     ops: [op, ...before.ops, ...after.ops],
-    plan: () => to.add({ kind: 'mixedWkv7', op, chunked: isChunked(op, to), of }),
+    plan: () => to.add({ kind: 'fusedWkv7', op, chunked: isChunked(op, to), of }),
   };
 }
 
-interface Found<K extends keyof WkvSurroundings> {
+interface Found<K extends keyof FusedWkvOperands> {
   readonly ops: readonly Op[];
-  readonly of: Pick<WkvSurroundings, K>;
+  readonly of: Pick<FusedWkvOperands, K>;
 }
 function matchKeys(
   { k, kk, a, headSize }: Wkv7Op,
   uses: GraphUses,
-): Found<'key' | 'removalFactors' | 'draws' | 'lengthEpsilon'> | undefined {
+): Found<'key' | 'kK' | 'kA' | 'lengthEpsilon'> | undefined {
   const length = uses.producer(kk);
   if (length?.kind !== 'l2Norm' || length.size !== headSize) return undefined;
   const scaled = uses.producer(length.x);
-  const drawn = uses.producer(k);
-  if (scaled?.kind !== 'mul' || !isVector(scaled.b) || drawn?.kind !== 'lerp' || !isVector(drawn.t)) {
+  const replaced = uses.producer(k);
+  if (scaled?.kind !== 'mul' || !isVector(scaled.b) || replaced?.kind !== 'lerp' || !isVector(replaced.t)) {
     return undefined;
   }
   const key = scaled.a;
-  const target = uses.producer(drawn.b);
-  if (drawn.a !== key || drawn.row !== 0 || target?.kind !== 'mul') return undefined;
+  const target = uses.producer(replaced.b);
+  if (replaced.a !== key || replaced.row !== 0 || target?.kind !== 'mul') return undefined;
   const towards = (target.a === key && target.b === a) || (target.a === a && target.b === key);
-  const alone = [length.x, kk, drawn.b].every((tensor) => uses.readers(tensor).length === 1);
-  // Beside the recurrence, the token's own part reads the key.
+  const alone = [length.x, kk, replaced.b].every((tensor) => uses.readers(tensor).length === 1);
+  // Beside the recurrence, the bonus reads the key.
   if (!towards || !alone || uses.readers(k).length !== 2) return undefined;
-  const of = { key, removalFactors: scaled.b, draws: drawn.t, lengthEpsilon: length.epsilon };
-  return { ops: [length, scaled, drawn, target], of };
+  const of = { key, kK: scaled.b, kA: replaced.t, lengthEpsilon: length.epsilon };
+  return { ops: [length, scaled, replaced, target], of };
 }
 
 function matchResult(
   { r, k, v, out, headSize }: Wkv7Op,
   uses: GraphUses,
-): Found<'ownFactors' | 'normFactors' | 'normTerms' | 'gate' | 'normEpsilon' | 'out'> | undefined {
+): Found<'rK' | 'normWeight' | 'normBias' | 'gate' | 'normEpsilon' | 'out'> | undefined {
   const norm = uses.onlyReader(out);
   if (norm?.kind !== 'groupNorm' || norm.size !== headSize) return undefined;
   const sum = uses.onlyReader(norm.out);
@@ -111,9 +111,9 @@ function matchResult(
   const gated = uses.onlyReader(sum.out);
   if (gated?.kind !== 'mul' || gated.b.kind !== 'tensor' || gated.a === gated.b) return undefined;
   const of = {
-    ownFactors: bonus.weight,
-    normFactors: norm.weight,
-    normTerms: norm.bias,
+    rK: bonus.weight,
+    normWeight: norm.weight,
+    normBias: norm.bias,
     normEpsilon: norm.epsilon,
     gate: gated.a === sum.out ? gated.b : gated.a,
     out: gated.out,

@@ -71,7 +71,7 @@ export class TokenMasks {
     const members = configurations.members(configuration);
     const shadow = shadows.shadowOf(configurations, configuration);
     let kept = this.#kept.get(shadow);
-    if (!kept || kept.texts < rows.mostTexts) kept = this.#keep(shadow, members);
+    if (!kept || kept.texts < rows.maxTexts) kept = this.#keep(shadow, members);
     mask.set(kept.mask);
     if (mask.length > kept.mask.length) mask.fill(0, kept.mask.length);
     for (const undecided of kept.undecided) this.#decide(undecided, members, text, mask);
@@ -96,7 +96,7 @@ export class TokenMasks {
   #make(shadow: number, members: readonly number[]): Kept {
     const { shadows, rows } = this.#grammar;
     const mask = new Int32Array(this.#vocabulary.words);
-    const making = new Making(rows.mostTexts, mask);
+    const making = new Making(rows.maxTexts, mask);
     const insides: { inside: Inside; member: number }[] = [];
     for (let i = 0; i < members.length; i += 3) {
       for (const part of rows.lexer.partsOf(members[i + 2] as number)) {
@@ -112,7 +112,7 @@ export class TokenMasks {
     for (const id of shadows.tokens(shadow)) {
       const behind = shadows.stepToken(shadow, id, this.#vocabulary.isText(id), 0);
       if (behind === DEAD) continue;
-      if (making.isSure(shadows.leastTexts(behind))) setBit(mask, id);
+      if (making.isSure(shadows.minTexts(behind))) setBit(mask, id);
       else tokens.push(id);
     }
     for (const except of shadows.exceptions(shadow)) this.#allowAllBut(except, mask);
@@ -152,7 +152,7 @@ export class TokenMasks {
       }
       const behind = shadows.begin(rows.behind(rows.shadow(row), ending), 0);
       if (behind === DEAD) continue;
-      const isSure = making.isSure(shadows.leastTexts(behind));
+      const isSure = making.isSure(shadows.minTexts(behind));
       for (const node of ends) {
         if (isSure) making.allow(trie, node);
         else making.leave({ ...undecided, node, isNode: true });
@@ -180,7 +180,7 @@ export class TokenMasks {
         at = ends[at] as number;
         continue;
       }
-      if (making.isSure(shadows.leastTexts(next))) making.allow(trie, at);
+      if (making.isSure(shadows.minTexts(next))) making.allow(trie, at);
       else isDecided = false;
       states[depth] = next;
       at++;
@@ -238,18 +238,18 @@ class Making {
   readonly undecided: Undecided[] = [];
   /** No memory may have more texts than this. */
   texts = Infinity;
-  readonly #mostTexts: number;
+  readonly #maxTexts: number;
   readonly #mask: Int32Array;
 
-  constructor(mostTexts: number, mask: Int32Array) {
-    this.#mostTexts = mostTexts;
+  constructor(maxTexts: number, mask: Int32Array) {
+    this.#maxTexts = maxTexts;
     this.#mask = mask;
   }
 
   /** True where one of this many texts is left for certain. */
-  isSure(leastTexts: number): boolean {
-    if (leastTexts <= this.#mostTexts) return false;
-    this.texts = Math.min(this.texts, leastTexts - 1);
+  isSure(minTexts: number): boolean {
+    if (minTexts <= this.#maxTexts) return false;
+    this.texts = Math.min(this.texts, minTexts - 1);
     return true;
   }
 

@@ -29,7 +29,7 @@ export class Configurations {
   /** By configuration of another table, its shadow in this one. */
   readonly #shadows = new Map<number, number>();
   /** By configuration: how many texts are left at least. */
-  readonly #leastTexts: number[] = [];
+  readonly #minTexts: number[] = [];
   /** [row that ends here, then row, where its terminal began, lexer state, ...]. */
   readonly #table = new TupleTable();
   readonly #transitions = new TransitionRows();
@@ -143,8 +143,8 @@ export class Configurations {
   }
 
   /** How many texts at least may come for some terminal that is under way; Infinity where nothing compares them. */
-  leastTexts(configuration: number): number {
-    return this.#leastTexts[configuration] as number;
+  minTexts(configuration: number): number {
+    return this.#minTexts[configuration] as number;
   }
 
   /** How many integers the table holds. */
@@ -204,14 +204,14 @@ export class Configurations {
     const before = this.#table.size;
     const configuration = this.#table.intern([row, ...sortedMembers(members)]);
     if (configuration !== before) return configuration;
-    this.#leastTexts.push(this.#findLeastTexts(configuration));
+    this.#minTexts.push(this.#findMinTexts(configuration));
     if (this.#table.values.length > MAX_INTS) {
       this.#regular.languages.fuel.refuse('its parser grows beyond the memory that grammars may take');
     }
     return configuration;
   }
 
-  #findLeastTexts(configuration: number): number {
+  #findMinTexts(configuration: number): number {
     const row = this.row(configuration);
     if (row !== NO_ROW) {
       const { canEnd, tokens, anyTokens } = this.#rows.at(row);
@@ -220,10 +220,7 @@ export class Configurations {
     let least = 0;
     const length = this.#table.lengthOf(configuration);
     for (let i = 1; i < length && least < Infinity; i += 3) {
-      const own = this.#rows.leastTexts(
-        this.#table.at(configuration, i),
-        this.#table.at(configuration, i + 2),
-      );
+      const own = this.#rows.minTexts(this.#table.at(configuration, i), this.#table.at(configuration, i + 2));
       least = Math.max(least, own);
     }
     return least;

@@ -14,7 +14,7 @@ export class Memories {
   readonly #texts: Language[];
   readonly #counts = [0];
   /** How many texts the fullest memory has. */
-  mostTexts = 0;
+  maxTexts = 0;
 
   constructor(regular: RegularLanguages) {
     this.#regular = regular;
@@ -29,7 +29,7 @@ export class Memories {
     if (next === before) {
       const count = (this.#counts[memory] as number) + 1;
       this.#counts.push(count);
-      this.mostTexts = Math.max(this.mostTexts, count);
+      this.maxTexts = Math.max(this.maxTexts, count);
       this.#texts.push(withText(this.#regular.languages, this.#texts[memory] as Language, text));
     }
     return next;

@@ -91,8 +91,8 @@ export class Rows implements RowMaker {
   }
 
   /** More texts than any memory can have after the terminals that are under way. */
-  get mostTexts(): number {
-    return this.#memories.mostTexts + 1;
+  get maxTexts(): number {
+    return this.#memories.maxTexts + 1;
   }
 
   /** True when nothing can come after a row, and the text cannot end in it. */
@@ -143,7 +143,7 @@ export class Rows implements RowMaker {
   }
 
   /** How many texts at least are left for some terminal of a row when the lexer is in a state; Infinity where nothing compares them. */
-  leastTexts(row: number, state: number): number {
+  minTexts(row: number, state: number): number {
     const { hasDistinct, terminals } = this.at(row);
     if (!hasDistinct) return Infinity;
     let least = 0;

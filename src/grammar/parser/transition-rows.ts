@@ -5,7 +5,7 @@ export const UNKNOWN = -2;
 
 const BYTES = 256;
 /** Rows that are kept: 16 MiB of them. */
-const MOST_ROWS = 16 * 1024;
+const MAX_ROWS = 16 * 1024;
 const ROWS_PER_CHUNK = 64;
 
 /** Where states go by each byte, as far as known. When there are too many rows all are forgotten, and filled again as they are asked for. */
@@ -39,7 +39,7 @@ export class TransitionRows {
   }
 
   #add(state: number): number {
-    if (this.#count === MOST_ROWS) {
+    if (this.#count === MAX_ROWS) {
       this.#chunks = [];
       this.#count = 0;
       this.#rowOf.array.fill(0);

@@ -26,11 +26,11 @@ export class Sizes {
       case Kind.bytes:
         return languages.sets.bytesOf(languages.member(language, 1)).length;
       case Kind.concat:
-        return this.#leastOfConcat(language);
+        return this.#minOfConcat(language);
       case Kind.or:
         return Math.max(...languages.partsOf(language, kind).map((part) => this.atLeast(part)));
       case Kind.and:
-        return this.#leastOfAnd(languages.partsOf(language, kind));
+        return this.#minOfAnd(languages.partsOf(language, kind));
       case Kind.not:
         return this.#atMost(languages.member(language, 1)) < Infinity ? Infinity : 1;
       case Kind.repeat: {
@@ -50,7 +50,7 @@ export class Sizes {
   }
 
   /** Texts that begin with different bytes are different, whatever follows; else one of the parts differs. */
-  #leastOfConcat(language: Language): number {
+  #minOfConcat(language: Language): number {
     const languages = this.#languages;
     let product = 1;
     let least = 1;
@@ -68,7 +68,7 @@ export class Sizes {
   }
 
   /** One part, less those that are excluded. */
-  #leastOfAnd(parts: readonly Language[]): number {
+  #minOfAnd(parts: readonly Language[]): number {
     const languages = this.#languages;
     const others = parts.filter((part) => languages.kind(part) !== Kind.not);
     if (others.length !== 1) return 1;

@@ -16,12 +16,12 @@ import { ownValues } from './own-values.ts';
 import { ANY_OBJECT, ANYTHING, isFalse, NOTHING, type Term, TRUE_TERM, type Values } from './shapes.ts';
 import { withUnevaluatedItems, withUnevaluatedMembers } from './unevaluated.ts';
 
-const MOST_IN_PLACE = 128;
-const MOST_PROBES = 16;
+const MAX_IN_PLACE = 128;
+const MAX_PROBES = 16;
 /** Thrown where whether there is something hangs on a schema that is being read. */
 const UNKNOWN = Symbol('unknown');
 /** With how many alternatives every combination of them is tried for what it evaluates. */
-const MOST_EVALUATED = 6;
+const MAX_EVALUATED = 6;
 
 /** Reads schemas as the sets of values that they describe. */
 export class Expander implements Terms {
@@ -87,7 +87,7 @@ export class Expander implements Terms {
 
   /** Asks about the values of a term; undefined where they hang on a schema that is being read. */
   #probe<Answer>(term: Term, ask: (values: Values) => Answer): Answer | undefined {
-    if (this.#probes > MOST_PROBES || term.nodes.some((node) => this.#open.has(node))) return undefined;
+    if (this.#probes > MAX_PROBES || term.nodes.some((node) => this.#open.has(node))) return undefined;
     this.fuel.spend(16);
     this.#probes++;
     try {
@@ -108,8 +108,8 @@ export class Expander implements Terms {
       if (this.#probes > 0) throw UNKNOWN;
       invalid(node.pointer, 'the schema refers to itself without a step into the value');
     }
-    if (this.#open.size > MOST_IN_PLACE)
-      invalid(node.pointer, `more than ${MOST_IN_PLACE} schemas stand in each other's place`);
+    if (this.#open.size > MAX_IN_PLACE)
+      invalid(node.pointer, `more than ${MAX_IN_PLACE} schemas stand in each other's place`);
     this.fuel.spend(8);
     this.#open.add(node);
     try {
@@ -178,11 +178,11 @@ export class Expander implements Terms {
   #any(schemas: readonly SchemaNode[], annotates: boolean, node: SchemaNode): Values {
     const each = schemas.map((schema) => this.#node(schema, annotates));
     if (!annotates || each.length === 1) return eitherValues(each);
-    if (each.length > MOST_EVALUATED) {
+    if (each.length > MAX_EVALUATED) {
       refuse(
         'anyOf',
         pointerTo(node.pointer, 'anyOf'),
-        `more than ${MOST_EVALUATED} alternatives beside an unevaluated keyword`,
+        `more than ${MAX_EVALUATED} alternatives beside an unevaluated keyword`,
       );
     }
     // Whatever satisfies several alternatives at once was evaluated by all of them.

@@ -26,7 +26,7 @@ export const mistral3: Architecture = {
     );
     if (read.real('attention.temperature_scale', 0) === 0) return config;
     const { originalContext } = sizes;
-    return { ...config, trainedContext: originalContext, mostContext: originalContext };
+    return { ...config, trainedContext: originalContext, maxContext: originalContext };
   },
   synthetic: {
     metadata: (shape) => ({

@@ -94,7 +94,7 @@ const DEFAULT_BATCH = 512;
 /** Of one plan for everything: a step of one row costs what one of so many does. */
 const DETERMINISTIC_BATCH = 8;
 const DEFAULT_IN_FLIGHT = 2;
-const MOST_SPECULATION = 64;
+const MAX_SPECULATION = 64;
 
 /** What the metadata and the options say about a model. */
 export interface ModelDescription {
@@ -210,9 +210,9 @@ function checkChoice<T extends string>(name: string, found: T | undefined, choic
 
 const COUNTS = ['context', 'batch', 'logitRows', 'sequences', 'cachePositions', 'inFlight'] as const;
 
-function checkContext(context: number, { mostContext = Number.POSITIVE_INFINITY }: ModelConfig): void {
-  if (context <= mostContext) return;
-  const expected = `at most ${mostContext}: beyond that the model computes what is not computed here`;
+function checkContext(context: number, { maxContext = Number.POSITIVE_INFINITY }: ModelConfig): void {
+  if (context <= maxContext) return;
+  const expected = `at most ${maxContext}: beyond that the model computes what is not computed here`;
   fail('INVALID_ARGUMENT', { name: 'context', found: `${context}`, expected });
 }
 
@@ -223,7 +223,7 @@ function checkCounts(options: PlanOptions): void {
     fail('INVALID_ARGUMENT', { name, found: String(count), expected: 'a positive whole number' });
   }
   const { speculation = 0 } = options;
-  if (Number.isSafeInteger(speculation) && speculation >= 0 && speculation <= MOST_SPECULATION) return;
-  const expected = `a whole number up to ${MOST_SPECULATION}`;
+  if (Number.isSafeInteger(speculation) && speculation >= 0 && speculation <= MAX_SPECULATION) return;
+  const expected = `a whole number up to ${MAX_SPECULATION}`;
   fail('INVALID_ARGUMENT', { name: 'speculation', found: String(speculation), expected });
 }

@@ -3,21 +3,21 @@ import type { GenerateOptions } from '../../engine/generate-options.ts';
 import { MAX_LOG_PROBABILITIES, SAMPLING_OPTIONS, type SamplingNumberName } from '../../ops/index.ts';
 
 /** Most stop strings of a request. */
-const MOST_STOPS = 16;
+const MAX_STOPS = 16;
 /** Longest of them, in characters: each is looked for with every token. */
 const LONGEST_STOP = 1024;
 
 /** Most answers to one prompt. */
-const MOST_CHOICES = 128;
+const MAX_CHOICES = 128;
 
 /** Most token ids of a request that have a bias: each is checked. */
-const MOST_BIASES = 10_000;
+const MAX_BIASES = 10_000;
 
 /** Biases by token id; too many are refused before any is looked at. */
 const biases = z.preprocess(
   (given, context) => {
-    if (typeof given !== 'object' || given === null || Object.keys(given).length <= MOST_BIASES) return given;
-    context.addIssue(`at most ${MOST_BIASES} token ids are taken`);
+    if (typeof given !== 'object' || given === null || Object.keys(given).length <= MAX_BIASES) return given;
+    context.addIssue(`at most ${MAX_BIASES} token ids are taken`);
     return z.NEVER;
   },
   z.record(z.string().regex(/^\d+$/, 'its keys are token ids'), z.number()).nullish(),
@@ -50,7 +50,7 @@ export const samplingFields = {
   seed: z.int().nullish().describe('Same seed, same text. -1 and nothing choose a fresh one.'),
   logit_bias: biases.optional().describe('Added to the logits of single token ids.'),
   stop: z
-    .union([z.string().max(LONGEST_STOP), z.array(z.string().max(LONGEST_STOP)).max(MOST_STOPS)])
+    .union([z.string().max(LONGEST_STOP), z.array(z.string().max(LONGEST_STOP)).max(MAX_STOPS)])
     .nullish()
     .describe('Strings that end the text; they are not part of it.'),
   priority: z
@@ -64,12 +64,7 @@ export const samplingFields = {
 export type SamplingBody = z.output<z.ZodObject<typeof samplingFields>>;
 
 /** `n` of OpenAI's APIs. */
-export const choicesField = z
-  .int()
-  .min(1)
-  .max(MOST_CHOICES)
-  .nullish()
-  .describe('Answers to the same prompt.');
+export const choicesField = z.int().min(1).max(MAX_CHOICES).nullish().describe('Answers to the same prompt.');
 
 /** `top_logprobs` and its like. */
 export const logprobsField = z.int().min(0).max(MAX_LOG_PROBABILITIES).nullish();

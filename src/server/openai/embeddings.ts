@@ -6,7 +6,7 @@ import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 
 /** Texts of one request, as OpenAI limits them. */
-const MOST_INPUTS = 2048;
+const MAX_INPUTS = 2048;
 
 const body = z.object({
   model: modelField,
@@ -14,8 +14,8 @@ const body = z.object({
     .union([
       z.string().min(1),
       z.array(z.int()).min(1),
-      z.array(z.string().min(1)).min(1).max(MOST_INPUTS),
-      z.array(z.array(z.int()).min(1)).min(1).max(MOST_INPUTS),
+      z.array(z.string().min(1)).min(1).max(MAX_INPUTS),
+      z.array(z.array(z.int()).min(1)).min(1).max(MAX_INPUTS),
     ])
     .describe('A text or several; or token ids, of one text or several.'),
   encoding_format: z.enum(['float', 'base64']).nullish().describe('base64 holds f32, little-endian.'),

@@ -44,9 +44,9 @@ function pieceOf(bytes: Uint8Array): string | number[] {
 }
 
 /** Most ids: their text is answered in one go. */
-const MOST_IDS = 2 ** 16;
+const MAX_IDS = 2 ** 16;
 
-const ids = z.object({ model: modelField, tokens: z.array(z.int()).max(MOST_IDS) });
+const ids = z.object({ model: modelField, tokens: z.array(z.int()).max(MAX_IDS) });
 
 /** `POST /detokenize`, as llama.cpp's server has it. */
 export const detokenizeEndpoint = postEndpoint({

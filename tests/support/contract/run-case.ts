@@ -24,7 +24,7 @@ export type Packing = 'whole' | 'pieces';
 
 const OUTPUT_MARK = 0x5a;
 /** Pieces that a weight comes in at most. */
-const MOST_PIECES = 24;
+const MAX_PIECES = 24;
 
 /** What an output's range holds before a run. */
 export function poisonedOutput(byteLength: number): Uint8Array {
@@ -154,7 +154,7 @@ class CaseMemory implements Disposable {
 
 /** Rows of a piece: few, and an odd multiple of the alignment. */
 function pieceRows(rows: number, alignment: number): number {
-  const units = Math.ceil(rows / alignment / MOST_PIECES);
+  const units = Math.ceil(rows / alignment / MAX_PIECES);
   return Math.max(3, units + 1 - (units % 2)) * alignment;
 }
 

@@ -53,7 +53,7 @@ async function emulatedDevice(target: string): Promise<GoldenDevice> {
 }
 
 /** The steps' rows are few, because an emulated step takes as long for those that are not in use. */
-const MOST_ROWS = 48;
+const MAX_ROWS = 48;
 const ROWS = 8;
 
 async function openOn(emulator: Emulator, path: string, options: GoldenOptions): Promise<LanguageModel> {
@@ -61,6 +61,6 @@ async function openOn(emulator: Emulator, path: string, options: GoldenOptions):
   const adapters = await openAdapters(gguf, options);
   const parts = { gguf, device: emulator.device(), ...adapters, architectures: ALL_ARCHITECTURES };
   const { batch = ROWS } = options;
-  const rows = batch > MOST_ROWS ? ROWS : batch;
+  const rows = batch > MAX_ROWS ? ROWS : batch;
   return LanguageModel.open(parts, { ...modelOptionsOf(options), batch: rows, logitRows: rows });
 }

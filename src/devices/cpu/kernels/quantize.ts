@@ -22,8 +22,8 @@ export const X_FIRST_SUM: usize = 40;
 export const X_LIFT: usize = 44;
 
 /** The least and the most that a normal half holds. */
-const LEAST_HALF: f32 = 6.103515625e-5;
-const MOST_HALF: f32 = 65504;
+const MIN_HALF: f32 = 6.103515625e-5;
+const MAX_HALF: f32 = 65504;
 
 /** Below this a group counts as zeros: 127 / max would not be finite. */
 const TINY: f32 = 1e-36;
@@ -58,7 +58,7 @@ function topOf(x: usize, groups: u32): f32 {
 /** A scale rounded to a normal half; one that is none stays as it is. */
 @inline
 function asHalf(scale: f32): f32 {
-  if (scale < LEAST_HALF || scale > MOST_HALF) return scale;
+  if (scale < MIN_HALF || scale > MAX_HALF) return scale;
   return widenHalfBits(i32x4.extract_lane(narrowToHalves(f32x4.splat(scale)), 0));
 }
 

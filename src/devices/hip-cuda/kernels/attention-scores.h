@@ -23,11 +23,11 @@ DEVICE f32 denominator(f32 largest, f32 total, i32 head, const Scores& of) {
 }
 
 /// True where a row that looks as far as `last` looks at a position.
-DEVICE bool sees(i32 last, i32 position, const Scores& of) {
+DEVICE bool is_visible(i32 last, i32 position, const Scores& of) {
   return position <= last && (of.window <= 0 || position > last - of.window);
 }
 
 /// The first position that a row that looks as far as `last` looks at.
-DEVICE i32 first_seen(i32 last, const Scores& of) {
+DEVICE i32 first_visible(i32 last, const Scores& of) {
   return of.window > 0 && last >= of.window ? last - of.window + 1 : 0;
 }

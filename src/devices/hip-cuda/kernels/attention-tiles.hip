@@ -83,7 +83,7 @@ struct OwnValues {
 
 /// Starts to load a tile's keys.
 DEVICE void load_keys(Shared& shared, const Cache& cache, const i64* cells) {
-  i32 own_thread = anew(thread());
+  i32 own_thread = opaque(thread());
 #if CACHE == 2
   Octet taken[OWN_KEYS];
   UNROLL for (i32 k = 0; k < OWN_KEYS; k++) {
@@ -107,7 +107,7 @@ DEVICE void load_keys(Shared& shared, const Cache& cache, const i64* cells) {
 
 /// Takes a tile's values into registers.
 DEVICE void load_values(OwnValues& own, const Cache& cache, const i64* cells) {
-  i32 own_thread = anew(thread());
+  i32 own_thread = opaque(thread());
   UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
     i32 i = min_of(k * THREADS + own_thread, VALUE_PAIRS - 1), pair = i % (KEYS / 2), octet = i / (KEYS / 2);
     own.even[k] = load_octet<VALUE>(cache.values, cache.value_scales, cells[2 * pair], octet);
@@ -117,8 +117,8 @@ DEVICE void load_values(OwnValues& own, const Cache& cache, const i64* cells) {
 
 /// Transposes the values: two positions' elements in a word.
 DEVICE void store_values(Shared& shared, const OwnValues& own) {
-  u32* turned = reinterpret_cast<u32*>(shared.values);
-  i32 own_thread = anew(thread());
+  u32* transposed = reinterpret_cast<u32*>(shared.values);
+  i32 own_thread = opaque(thread());
   UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
     i32 i = k * THREADS + own_thread, pair = i % (KEYS / 2), octet = i / (KEYS / 2);
     if (VALUE_PAIRS % THREADS != 0 && i >= VALUE_PAIRS) continue;
@@ -126,7 +126,7 @@ DEVICE void store_values(Shared& shared, const OwnValues& own) {
     u32 even[4] = {evens.x, evens.y, evens.z, evens.w};
     u32 odd[4] = {odds.x, odds.y, odds.z, odds.w};
     UNROLL for (i32 w = 0; w < 4; w++) {
-      u32* to = turned + (8 * octet + 2 * w) * (4 * VALUE_LINE) + pair;
+      u32* to = transposed + (8 * octet + 2 * w) * (4 * VALUE_LINE) + pair;
       to[0] = (even[w] & 0xffff) | (odd[w] << 16);
       to[4 * VALUE_LINE] = (even[w] >> 16) | (odd[w] & 0xffff0000u);
     }
@@ -139,7 +139,7 @@ struct RowState {
 };
 
 /// The softmax weights of a wave's scores, and the factors that rescale earlier sums.
-DEVICE void weigh(Shared& shared, i32 wave, const Scores& of, RowState& state) {
+DEVICE void softmax_tile(Shared& shared, i32 wave, const Scores& of, RowState& state) {
   constexpr i32 LANES_A_ROW = MATRIX_LANES / 16, OWN = KEYS / LANES_A_ROW;
   i32 lane_in_wave = thread() % MATRIX_LANES, row = lane_in_wave / LANES_A_ROW, part = lane_in_wave % LANES_A_ROW;
   f32* scores = shared.scores[wave] + row * SCORE_LINE;
@@ -173,8 +173,8 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
   const Scores of = SCORES;
   DYNAMIC_SHARED(memory);
   Shared& shared = *reinterpret_cast<Shared*>(memory);
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 used = *count, first_row = block_x() * TILE_ROWS, head = block_y(), heads = kv_heads * GROUP;
   if (first_row >= used) return;
   i32 rows = min_of(TILE_ROWS, used - first_row), wave = thread() / MATRIX_LANES;
@@ -207,18 +207,18 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
       first = min_of(first, shared.positions[i]);
       last = max_of(last, shared.positions[i]);
     }
-    first = first_seen(first, of);
+    first = first_visible(first, of);
     // The others' rows take part with weights of zero, which make no zero of what is no number: their sums are unused.
     MatrixSum sums[VALUE_TILES] = {};
-    i32 turn = 0;
-    cache.find(shared.cells[turn], slot, first, last);
+    i32 buffer = 0;
+    cache.find(shared.cells[buffer], slot, first, last);
     barrier();
     for (i32 at = first; at <= last; at += KEYS) {
       OwnValues own;
-      load_keys(shared, cache, shared.cells[turn]);
-      load_values(own, cache, shared.cells[turn]);
-      turn ^= 1;
-      if (at + KEYS <= last) cache.find(shared.cells[turn], slot, at + KEYS, last);
+      load_keys(shared, cache, shared.cells[buffer]);
+      load_values(own, cache, shared.cells[buffer]);
+      buffer ^= 1;
+      if (at + KEYS <= last) cache.find(shared.cells[buffer], slot, at + KEYS, last);
       store_values(shared, own);
       copies_wait<0>();
       barrier();
@@ -226,16 +226,16 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
         MatrixSum scores = {};
         UNROLL for (i32 step = 0; step < KEY / 32; step++) {
           multiply(scores, queries[step], load_fragment<KEY_LINE>(shared.keys, 16 * tile, step));
-          keep_order();
+          schedule_barrier();
         }
         UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
           i32 row = matrix_row(i), column = 16 * tile + matrix_column(i), own = shared.positions[16 * wave + row];
-          bool seen = shared.slots[16 * wave + row] == slot && sees(own, at + column, of);
+          bool seen = shared.slots[16 * wave + row] == slot && is_visible(own, at + column, of);
           shared.scores[wave][row * SCORE_LINE + column] = seen ? scores.at[i] : LOWEST;
         }
       }
       warp_barrier();
-      weigh(shared, wave, of, state);
+      softmax_tile(shared, wave, of, state);
       warp_barrier();
       UNROLL for (i32 i = 0; i < MATRIX_SUMS; i++) {
         f32 factor = shared.factors[wave][matrix_row(i)];
@@ -245,7 +245,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
         Fragment weights = load_fragment<VALUE_LINE>(shared.weights[wave], 0, step);
         UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
           multiply(sums[tile], weights, load_fragment<VALUE_LINE>(shared.values, 16 * tile, step));
-          keep_order();
+          schedule_barrier();
         }
       }
       barrier();

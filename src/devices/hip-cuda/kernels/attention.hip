@@ -4,8 +4,8 @@
 //
 //   KEY, VALUE   sizes of a head       GROUP   query heads of a key head
 //   MERGE        0 one block has the whole context and writes `out`   1 partial results   2 the last block of a row merges them
-//   FORM         what `out` is: 0 f32   1 quantized rows   2 f16 (1 and 2 only where blocks merge themselves)
-//   THREADS      of a block      ALONE   1 where the row is its step's only one: all earlier positions are old
+//   OUT_TYPE     what `out` is: 0 f32   1 quantized rows   2 f16 (1 and 2 only where blocks merge themselves)
+//   THREADS      of a block      SINGLE_ROW   1 where the row is its step's only one: all earlier positions are cached before
 #include "attention-scores.h"
 #include "functions.h"
 #include "halves.h"
@@ -17,7 +17,7 @@ constexpr i32 HEAD_BLOCKS = (GROUP + HEADS - 1) / HEADS;
 constexpr i32 STREAMS = THREADS / STREAM_LANES;
 constexpr i32 UNROLLED = HEADS == 1 ? 4 : 2;
 /// Where the last block merges, a partition of the context is at least this long: merging costs as much as so many positions.
-constexpr i32 LEAST_SHARE = MERGE == 2 ? 128 : 1;
+constexpr i32 MIN_PARTITION_SIZE = MERGE == 2 ? 128 : 1;
 
 #define PARTIAL (VALUE + 2)
 
@@ -48,10 +48,10 @@ DEVICE void add_positions(Stream& stream, const Query* q, const Positions& at, c
       scores[u] = used[u] ? capped(score, of) : LOWEST;
       largest = max_of(largest, scores[u]);
     }
-    f32 kept = softmax_weight(stream.largest[h] - largest);
+    f32 rescale = softmax_weight(stream.largest[h] - largest);
     stream.largest[h] = largest;
-    stream.total[h] *= kept;
-    UNROLL for (i32 i = 0; i < OWN; i++) stream.sums[h][i] *= kept;
+    stream.total[h] *= rescale;
+    UNROLL for (i32 i = 0; i < OWN; i++) stream.sums[h][i] *= rescale;
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
       f32 weight = used[u] ? softmax_weight(scores[u] - largest) : 0.0f;
       stream.total[h] += weight;
@@ -75,10 +75,10 @@ DEVICE Merged merge(i32 count, At at) {
 
 /// Writes element `i` of a row of `width`; `capacity` is how many rows there is room for.
 DEVICE void write_result(void* out, i32 capacity, i32 row, i32 width, i32 i, f32 value) {
-#if FORM == 1
+#if OUT_TYPE == 1
   u8* bytes = static_cast<u8*>(out);
   quantize_warp(value, bytes, (i64(row) * width + i) >> 5, reinterpret_cast<GroupScale*>(bytes + i64(capacity) * width));
-#elif FORM == 2
+#elif OUT_TYPE == 2
   store_half(static_cast<u16*>(out) + i64(row) * halves_width(width), i, value);
 #else
   static_cast<f32*>(out)[i64(row) * width + i] = value;
@@ -103,30 +103,31 @@ struct Context {
 
 KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, const i32* positions, const i32* blocks,
        i32 blocks_per_slot, i32 block_size, i32 cells, const CacheElement* keys, const CacheElement* values, void* out, f32* partials,
-       u32* arrivals, i32 capacity, i32 kv_heads, i32 splits, SCORE_PARAMETERS) {
+       u32* arrivals, i32 capacity, i32 kv_heads, i32 partitions, SCORE_PARAMETERS) {
   const Scores of = SCORES;
   SHARED f32 shared_sums[STREAMS][HEADS][STEPS * STREAM_LANES * VECTOR];
   SHARED Merged shared_weights[STREAMS][HEADS];
   SHARED Merged merged_weights[HEADS];
   [[maybe_unused]] SHARED u32 arrived;
-  release_successor();
-#if !ALONE
-  await_inputs();
+  grid_launch_dependents();
+#if !SINGLE_ROW
+  grid_dependency_wait();
 #endif
   i32 row = block_x();
   if (row >= *count) {
-    await_inputs();
+    grid_dependency_wait();
     return;
   }
   i32 kv_head = block_y() / HEAD_BLOCKS, first_of_group = block_y() % HEAD_BLOCKS * HEADS, heads = kv_heads * GROUP;
   i32 head = kv_head * GROUP + first_of_group, used_heads = min_of(HEADS, GROUP - first_of_group);
   i32 stream_of = thread() / STREAM_LANES, lane_in_stream = thread() % STREAM_LANES;
   i32 position = positions[row];
-  i32 first = first_seen(position, of), length = position + 1 - first;
-  i32 share = max_of((length + splits - 1) / splits, LEAST_SHARE), active = (length + share - 1) / share;
-  i32 begin = first + i32(block_z()) * share, end = min_of(begin + share, position + 1);
+  i32 first = first_visible(position, of), length = position + 1 - first;
+  i32 partition_size = max_of((length + partitions - 1) / partitions, MIN_PARTITION_SIZE);
+  i32 used_partitions = (length + partition_size - 1) / partition_size;
+  i32 begin = first + i32(block_z()) * partition_size, end = min_of(begin + partition_size, position + 1);
   if (MERGE == 2 && begin >= end) {
-    await_inputs();
+    grid_dependency_wait();
     return;
   }
   i64 key_stride = i64(kv_heads) * KEY, value_stride = i64(kv_heads) * VALUE;
@@ -137,13 +138,13 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
   context.value_scales = scales_of(values, cells, i32(value_stride)) + kv_head * (VALUE / 32);
 #endif
   Positions at;
-#if ALONE
+#if SINGLE_ROW
   // Only the row's own position is not in the cache yet.
   UNROLL for (i32 u = 0; u < UNROLLED; u++) {
     i32 p = min_of(begin + u * STREAMS + stream_of, end - 1);
     context.load(at, u, p < position ? p : first, lane_in_stream);
   }
-  await_inputs();
+  grid_dependency_wait();
   UNROLL for (i32 u = 0; u < UNROLLED; u++) {
     if (min_of(begin + u * STREAMS + stream_of, end - 1) == position) context.load(at, u, position, lane_in_stream);
   }
@@ -166,7 +167,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     UNROLL for (i32 u = 0; u < UNROLLED; u++) {
       i32 p = start + u * STREAMS + stream_of;
       used[u] = p < end;
-      if (!ALONE || start > begin) context.load(at, u, min_of(p, end - 1), lane_in_stream);
+      if (!SINGLE_ROW || start > begin) context.load(at, u, min_of(p, end - 1), lane_in_stream);
     }
     add_positions(stream, own, at, used, of);
   }
@@ -193,55 +194,55 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     UNROLL for (i32 s = 0; s < STREAMS; s++) {
       sum = fused_multiply_add(shared_weights[s][h].largest, shared_sums[s][h][element], sum);
     }
-    if (MERGE == 0 || (MERGE == 2 && active == 1)) {
-      f32 in_all = denominator(merged_weights[h].largest, merged_weights[h].total, head + h, of);
-      write_result(out, capacity, row, width, (head + h) * VALUE + element, sum / in_all);
+    if (MERGE == 0 || (MERGE == 2 && used_partitions == 1)) {
+      f32 divisor = denominator(merged_weights[h].largest, merged_weights[h].total, head + h, of);
+      write_result(out, capacity, row, width, (head + h) * VALUE + element, sum / divisor);
     } else {
-      f32* partial = partials + ((i64(row) * heads + head + h) * splits + block_z()) * PARTIAL;
+      f32* partial = partials + ((i64(row) * heads + head + h) * partitions + block_z()) * PARTIAL;
       partial[element] = sum;
       if (element == 0) partial[VALUE] = merged_weights[h].largest, partial[VALUE + 1] = merged_weights[h].total;
     }
   }
 #if MERGE == 2
-  if (active == 1) return;
+  if (used_partitions == 1) return;
   fence_device();
   barrier();
   if (thread() == 0) arrived = atomic_add(arrivals + i64(row) * kv_heads * HEAD_BLOCKS + block_y(), 1u);
   barrier();
-  if (arrived != u32(active - 1)) return;
+  if (arrived != u32(used_partitions - 1)) return;
   fence_device();
   for (i32 i = thread(); i < used_heads * VALUE; i += THREADS) {
-    const f32* partial = partials + (i64(row) * heads + head + i / VALUE) * splits * PARTIAL;
-    Merged merged = merge(active, [&](i32 s) { return Merged{partial[s * PARTIAL + VALUE], partial[s * PARTIAL + VALUE + 1]}; });
+    const f32* partial = partials + (i64(row) * heads + head + i / VALUE) * partitions * PARTIAL;
+    Merged merged = merge(used_partitions, [&](i32 s) { return Merged{partial[s * PARTIAL + VALUE], partial[s * PARTIAL + VALUE + 1]}; });
     f32 sum = 0;
-    for (i32 s = 0; s < active; s++) {
+    for (i32 s = 0; s < used_partitions; s++) {
       f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - merged.largest);
       sum = fused_multiply_add(weight, partial[s * PARTIAL + i % VALUE], sum);
     }
-    f32 in_all = denominator(merged.largest, merged.total, head + i / VALUE, of);
-    write_result(out, capacity, row, width, head * VALUE + i, sum / in_all);
+    f32 divisor = denominator(merged.largest, merged.total, head + i / VALUE, of);
+    write_result(out, capacity, row, width, head * VALUE + i, sum / divisor);
   }
 #endif
 }
 
 #if MERGE == 1
 /// Merges the partitions of a row's heads: a block a row and head.
-KERNEL(merge_attention, 128, const i32* count, const f32* partials, f32* out, i32 heads, i32 splits,
+KERNEL(merge_attention, 128, const i32* count, const f32* partials, f32* out, i32 heads, i32 partitions,
        SCORE_PARAMETERS) {
-  await_inputs();
+  grid_dependency_wait();
   i32 row = block_x();
   if (row >= *count) return;
   i64 head = i64(row) * heads + block_y();
-  const f32* partial = partials + head * splits * PARTIAL;
-  Merged merged = merge(splits, [&](i32 s) { return Merged{partial[s * PARTIAL + VALUE], partial[s * PARTIAL + VALUE + 1]}; });
-  f32 in_all = denominator(merged.largest, merged.total, block_y(), SCORES);
+  const f32* partial = partials + head * partitions * PARTIAL;
+  Merged merged = merge(partitions, [&](i32 s) { return Merged{partial[s * PARTIAL + VALUE], partial[s * PARTIAL + VALUE + 1]}; });
+  f32 divisor = denominator(merged.largest, merged.total, block_y(), SCORES);
   for (i32 i = thread(); i < VALUE; i += 128) {
     f32 sum = 0;
-    for (i32 s = 0; s < splits; s++) {
+    for (i32 s = 0; s < partitions; s++) {
       f32 weight = softmax_weight(partial[s * PARTIAL + VALUE] - merged.largest);
       sum = fused_multiply_add(weight, partial[s * PARTIAL + i], sum);
     }
-    out[head * VALUE + i] = sum / in_all;
+    out[head * VALUE + i] = sum / divisor;
   }
 }
 #endif

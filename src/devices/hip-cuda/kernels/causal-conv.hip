@@ -14,8 +14,8 @@ DEVICE f32 activation(f32 x) { return x; }
 KERNEL(causal_conv, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* x, const f32* weight,
        const f32* bias, f32* last, f32* out, i32 width) {
   SHARED f32 seen[BEFORE + CHUNK][COLUMNS];
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 slot = block_y(), rows = *count, warp = thread() / LANES, column = block_x() * COLUMNS + i32(lane());
   bool there = column < width, loaded = false;
   f32* kept = last + (i64(slot) * BEFORE + warp) * width + column;

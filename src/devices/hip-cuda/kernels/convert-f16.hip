@@ -5,8 +5,8 @@
 #define THREADS 256
 
 KERNEL(convert_f16, THREADS, const i32* count, const f32* x, const f32* weight, u16* out, i32 width, f32 epsilon) {
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 row = block_x();
   if (row >= *count) return;
   const f32* from = x + i64(row) * width;

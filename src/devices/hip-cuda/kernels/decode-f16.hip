@@ -3,10 +3,10 @@
 #include "decode.h"
 
 KERNEL(decode_f16, 256, const u8* weight, i64 groups, u32x4* out) {
-  release_successor();
+  grid_launch_dependents();
   i64 at = i64(block_x()) * 256 + thread();
   if (at >= groups * GROUP_OCTETS) {
-    await_inputs();
+    grid_dependency_wait();
     return;
   }
   PlaneCursor cursor = {const_cast<u8*>(weight)};
@@ -19,6 +19,6 @@ KERNEL(decode_f16, 256, const u8* weight, i64 groups, u32x4* out) {
   Octet octet = P::Q::octet(loaded, t);
   u32x2 low = quad_halves(octet.low, paired.scale[0], paired.min[0]);
   u32x2 high = quad_halves(octet.high, paired.scale[1], paired.min[1]);
-  await_inputs();
+  grid_dependency_wait();
   out[at] = {low.x, low.y, high.x, high.y};
 }

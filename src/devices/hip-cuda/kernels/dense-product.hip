@@ -6,7 +6,7 @@
 /// `y[r, n] = x[r] · row n (+ bias[n])`; block y takes rows from ROWS * y on.
 KERNEL(dense_product, 128, const i32* count, const f32* x, const u8* weight, const f32* bias, f32* y, i32 columns, i32 outputs) {
   constexpr i32 STEP = FileFormat::STEP;
-  await_inputs();
+  grid_dependency_wait();
   i32 n = block_x() * 4 + (thread() >> 5), first = block_y() * ROWS, rows = *count - first;
   if (n >= outputs || rows <= 0) return;
   const u8* stored = weight + n * file_row_bytes(columns);

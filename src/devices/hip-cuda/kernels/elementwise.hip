@@ -5,19 +5,19 @@
 
 /// `out = a + b` or `a * b`; `b_width` is `width` for a second tensor or a vector of the row's width (`b_rows` 0), or 1.
 KERNEL(add_rows, ELEMENTS_PER_BLOCK, const i32* count, const f32* a, const f32* b, f32* out, i32 width, i32 b_rows, i32 b_width) {
-  await_inputs();
+  grid_dependency_wait();
   i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
   if (at >= i64(*count) * width) return;
   out[at] = a[at] + b[b_rows ? at : b_width == 1 ? 0 : at % width];
 }
 KERNEL(mul_rows, ELEMENTS_PER_BLOCK, const i32* count, const f32* a, const f32* b, f32* out, i32 width, i32 b_rows, i32 b_width) {
-  await_inputs();
+  grid_dependency_wait();
   i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
   if (at >= i64(*count) * width) return;
   out[at] = a[at] * b[b_rows ? at : b_width == 1 ? 0 : at % width];
 }
 KERNEL(scale_rows, ELEMENTS_PER_BLOCK, const i32* count, const f32* x, f32* out, i32 width, f32 factor) {
-  await_inputs();
+  grid_dependency_wait();
   i64 at = i64(block_x()) * ELEMENTS_PER_BLOCK + thread();
   if (at < i64(*count) * width) out[at] = factor * x[at];
 }

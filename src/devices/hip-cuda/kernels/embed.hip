@@ -2,8 +2,8 @@
 
 /// A block decodes the table row of a token; ids outside the table give zeros.
 KERNEL(embed_rows, 128, const i32* count, const i32* ids, const u8* table, f32* out, i32 table_rows, i32 columns) {
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 row = block_x();
   if (row >= *count) return;
   i32 id = ids[row];

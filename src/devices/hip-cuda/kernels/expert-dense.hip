@@ -7,7 +7,7 @@
 KERNEL(expert_dense, 128, const i32* count, const f32* x, const u8* weight, const i32* chosen, f32* y, i32 expert_count,
        i32 columns, i32 outputs, i32 top_k, i32 x_per_row) {
   constexpr i32 STEP = FileFormat::STEP;
-  await_inputs();
+  grid_dependency_wait();
   i32 n = block_x() * 4 + (thread() >> 5), choice = block_y();
   if (n >= outputs || choice >= *count * top_k) return;
   i64 line = i64(min_of(max_of(chosen[choice], 0), expert_count - 1)) * outputs + n;

@@ -128,8 +128,8 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   experts.quants = P::Q::planes(cursor, all_groups);
   experts.scales = P::S::planes(cursor, all_groups);
   experts.count = expert_count, experts.outputs = outputs, experts.groups = groups;
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 rows = *count, warp = thread() >> 5;
 #if CHOICES == 1
   SHARED i32 list[WINDOW];

@@ -53,8 +53,8 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count P
   Batch even, odd;
   load(even, 0);
   load(odd, 1);
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 rows = *count;
   f32 sums[ROWS][LINES] = {};
   auto take = [&](Batch& batch, i32 round) {

@@ -3,7 +3,7 @@
 #include "prelude.h"
 
 /// From `a` towards `b`.
-DEVICE f32 mix(f32 a, f32 b, f32 t) { return a + (b - a) * t; }
+DEVICE f32 lerp(f32 a, f32 b, f32 t) { return a + (b - a) * t; }
 
 /// 2^n as a factor; n from -252 to 254, in two steps so that it neither overflows nor underflows too early.
 DEVICE f32 scale_by_power(f32 x, i32 n) {

@@ -61,8 +61,8 @@ DEVICE void load_chunk(Shared& shared, const Chunk& chunk, const Sources& of) {
 KERNEL(gated_delta, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* q, const f32* k, const f32* v,
        const f32* decay, const f32* beta, f32* state, f32* out, i32 heads, i32 keys, f32 length_epsilon, f32 scale) {
   SHARED Shared shared;
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() / SLICES;
   i32 first = i32(block_x()) % SLICES * SLICE, value = first + own;
   bool there = value < VALUE_SIZE, loaded = false;

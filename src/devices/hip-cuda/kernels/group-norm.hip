@@ -11,7 +11,7 @@ KERNEL(group_norm, 256, const i32* count, const f32* x, const f32* weight, const
                        f32 epsilon) {
   SHARED f32 sums[8];
   SHARED f32 squares[8];
-  await_inputs();
+  grid_dependency_wait();
   if (i32(block_x()) >= *count) return;
   i32 group = i32(block_y()) * size;
   i64 start = i64(block_x()) * width + group;
@@ -27,7 +27,7 @@ KERNEL(group_norm, 256, const i32* count, const f32* x, const f32* weight, const
 
 KERNEL(l2_norm, 256, const i32* count, const f32* x, f32* out, i32 width, i32 size, f32 epsilon) {
   SHARED f32 squares[8];
-  await_inputs();
+  grid_dependency_wait();
   if (i32(block_x()) >= *count) return;
   i64 start = i64(block_x()) * width + i64(block_y()) * size;
   f32 length = max_of(epsilon, square_root(block_sum<8>(sum_of_squares(x + start, size, 0.0f), squares)));

@@ -5,8 +5,8 @@
 KERNEL(heads_append, 256, const i32* count, const f32* joined, const f32* table, i32 rotary_dim, i32 interleaved, i32 head_size,
        i32 q_width, i32 k_width, i32 v_width, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
        i32 block_size, i32 cells, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   if (block_x() == 0 && block_y() == 0) {
     for (i32 i = thread(); i < arrival_count; i += 256) arrivals[i] = 0;
   }

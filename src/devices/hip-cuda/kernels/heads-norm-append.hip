@@ -33,8 +33,8 @@ KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 que
        i32 block_size, i32 cells, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
   SHARED f32 head[HEAD_SIZE];
   SHARED f32 sums[WARPS];
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 row = block_x(), part = block_y();
   if (row == 0 && part == 0) {
     for (i32 i = thread(); i < arrival_count; i += THREADS) arrivals[i] = 0;

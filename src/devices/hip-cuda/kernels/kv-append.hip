@@ -4,7 +4,7 @@
 KERNEL(kv_append, 256, const i32* count, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
                       i32 block_size, i32 cells, const f32* k, i32 k_width, const f32* v, i32 v_width, CacheElement* keys,
                       CacheElement* values) {
-  await_inputs();
+  grid_dependency_wait();
   i32 row = block_x();
   if (row >= *count) return;
   i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[row], positions[row]);

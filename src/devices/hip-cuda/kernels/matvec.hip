@@ -80,8 +80,8 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
   UNROLL for (i32 p = 0; p < PASSES; p++) factors[p] = load_eight(norm, min_of(p * THREADS + i32(thread()), 4 * groups - 1));
 #endif
 #endif
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 rows = *count;
 #if OUTPUT == 4
   for (i32 i = block_x() == 0 ? thread() : arrival_count; i < arrival_count; i += THREADS) arrivals[i] = 0;

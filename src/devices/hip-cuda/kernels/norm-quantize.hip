@@ -5,8 +5,8 @@
 
 KERNEL(norm_quantize, THREADS, const i32* count, const f32* x, const f32* weight, u8* out, i32 rows, i32 groups, f32 epsilon) {
   SHARED f32 sums[THREADS / 32];
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 row = block_x(), width = 32 * groups;
   if (row >= *count) return;
   const f32x4* from = reinterpret_cast<const f32x4*>(x + i64(row) * width);

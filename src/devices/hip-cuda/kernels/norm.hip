@@ -13,8 +13,8 @@ DEVICE f32 sum_of_squares(const f32* x, i32 width, f32 mean) {
 /// `addend` may be null.
 KERNEL(rms_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight, const f32* addend, f32* out, i32 width, i32 group, f32 epsilon) {
   SHARED f32 sums[NORM_WARPS];
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   if (i32(block_x()) >= *count) return;
   i64 start = i64(block_x()) * width + i64(block_y()) * group;
   f32 square = block_sum<NORM_WARPS>(sum_of_squares(x + start, group, 0.0f), sums);
@@ -29,8 +29,8 @@ KERNEL(rms_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight
 KERNEL(layer_norm, NORM_THREADS, const i32* count, const f32* x, const f32* weight, const f32* bias, f32* out, i32 width, f32 epsilon) {
   SHARED f32 sums[NORM_WARPS];
   SHARED f32 squares[NORM_WARPS];
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   if (i32(block_x()) >= *count) return;
   i64 start = i64(block_x()) * width;
   f32 sum = 0;

@@ -47,21 +47,21 @@ DEVICE void warp_barrier() {
 }
 DEVICE void fence_device() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
 
-DEVICE void await_inputs() {}
-DEVICE void release_successor() {}
+DEVICE void grid_dependency_wait() {}
+DEVICE void grid_launch_dependents() {}
 
 #if defined(MATRIX_WMMA) && !defined(ROCMFORGE_EMULATOR)
 /// The same value, unknown to the compiler: what follows from it is computed where it is used, and not kept from before a loop
 /// in registers that matrix fragments need.
-DEVICE i32 anew(i32 value) {
+DEVICE i32 opaque(i32 value) {
   asm volatile("" : "+v"(value));
   return value;
 }
 /// A scheduling barrier: fragments that are loaded early take registers early.
-DEVICE void keep_order() { __builtin_amdgcn_sched_barrier(0); }
+DEVICE void schedule_barrier() { __builtin_amdgcn_sched_barrier(0); }
 #else
-DEVICE i32 anew(i32 value) { return value; }
-DEVICE void keep_order() {}
+DEVICE i32 opaque(i32 value) { return value; }
+DEVICE void schedule_barrier() {}
 #endif
 
 DEVICE i32 wave_lane() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }

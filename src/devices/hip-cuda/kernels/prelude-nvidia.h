@@ -23,18 +23,18 @@ DEVICE void barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
 DEVICE void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 DEVICE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
-/// The results of the launches before this one may be read after `await_inputs`; what they do not write may be read before.
+/// The results of the launches before this one may be read after `grid_dependency_wait`; what they do not write may be read before.
 #ifdef PROGRAMMATIC
-DEVICE void await_inputs() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-DEVICE void release_successor() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+DEVICE void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+DEVICE void grid_launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 #else
-DEVICE void await_inputs() {}
-DEVICE void release_successor() {}
+DEVICE void grid_dependency_wait() {}
+DEVICE void grid_launch_dependents() {}
 #endif
 
 /// Registers are spread well without help here.
-DEVICE i32 anew(i32 value) { return value; }
-DEVICE void keep_order() {}
+DEVICE i32 opaque(i32 value) { return value; }
+DEVICE void schedule_barrier() {}
 
 DEVICE u32 shuffle_xor(u32 value, i32 mask) {
   u32 other;

@@ -114,8 +114,8 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
   }
   RawGroup next[OUTPUT_TILES][MATRIX_LINES];
   weights.load(wave, next);
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 used = *count, first_row = block_y() * TILE_ROWS;
   if (first_row >= used) return;
   Rows rows;

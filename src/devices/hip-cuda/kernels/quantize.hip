@@ -2,8 +2,8 @@
 
 /// Rows of f32 to 8 bits: four lanes a group.
 KERNEL(quantize_rows, 128, const i32* count, const f32* x, u8* out, i32 rows, i32 groups) {
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i64 at = i64(block_x()) * 128 + thread(), group = at >> 2;
   bool used = group < i64(*count) * groups;
   f32 values[8];

@@ -5,7 +5,7 @@
 /// rows.
 KERNEL(token_shift, 256, const i32* count, const i32* slots, const i32* positions, const f32* x, f32* last, f32* out,
                         i32 width) {
-  await_inputs();
+  grid_dependency_wait();
   i32 i = block_x() * 256 + thread();
   if (i >= width) return;
   i32 rows = *count;
@@ -18,18 +18,18 @@ KERNEL(token_shift, 256, const i32* count, const i32* slots, const i32* position
 
 /// `out = a + (b - a) * t`; `weight_row` of `t` for all rows, or the rows' own where it is negative.
 KERNEL(lerp_rows, 256, const i32* count, const f32* a, const f32* b, const f32* t, f32* out, i32 width, i32 weight_row) {
-  await_inputs();
+  grid_dependency_wait();
   i64 i = i64(block_x()) * 256 + thread();
   if (i >= i64(*count) * width) return;
-  f32 share = weight_row < 0 ? t[i] : t[i64(weight_row) * width + i % width];
-  out[i] = a[i] + (b[i] - a[i]) * share;
+  f32 weight = weight_row < 0 ? t[i] : t[i64(weight_row) * width + i % width];
+  out[i] = a[i] + (b[i] - a[i]) * weight;
 }
 
 /// `out[i] = v[i] * sum_j r[j] k[j] weight[j]`, a block a row and head.
 KERNEL(wkv_bonus, 256, const i32* count, const f32* r, const f32* k, const f32* v, const f32* weight, f32* out, i32 width,
                       i32 size) {
   SHARED f32 sums[8];
-  await_inputs();
+  grid_dependency_wait();
   if (i32(block_x()) >= *count) return;
   i32 head = i32(block_y()) * size;
   i64 start = i64(block_x()) * width + head;

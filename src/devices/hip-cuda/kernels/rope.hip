@@ -4,8 +4,8 @@
 /// be null.
 KERNEL(rope_table, 64, const i32* count, const i32* positions, const f32* factors, f32* out, i32 pairs, f32 theta_scale, f32 freq_scale,
                       f32 mscale, f32 low, f32 high, f32 ext_factor) {
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 row = block_x(), pair = block_y() * 64 + thread();
   if (row >= *count || pair >= pairs) return;
   f32 angle = f32(positions[row]);
@@ -26,8 +26,8 @@ KERNEL(rope_table, 64, const i32* count, const i32* positions, const f32* factor
 /// Rotates one value of a row: interleaved pairs are neighbours, NeoX pairs stand half the rotary dimensions apart.
 KERNEL(rope_rows, 256, const i32* count, const f32* x, const f32* table, f32* out, i32 width, i32 head_size, i32 rotary_dim,
                       i32 interleaved) {
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i64 at = i64(block_x()) * 256 + thread();
   if (at >= i64(*count) * width) return;
   i64 row = at / width;

@@ -44,8 +44,8 @@ DEVICE void drop_groups(f32* scores) {
 KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, i32* experts, f32* routing_weights, f32 scale) {
   SHARED f32 gates[EXPERTS];
   SHARED f32 scores[EXPERTS];
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 row = block_x();
   if (row >= *count) return;
   const f32* own = logits + i64(row) * EXPERTS;

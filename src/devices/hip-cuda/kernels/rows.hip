@@ -2,8 +2,8 @@
 
 /// `out[o] = x[index[o]]`, a block an output row.
 KERNEL(gather_rows, 256, const i32* count, const i32* index, const f32* x, f32* out, i32 width) {
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 row = block_x();
   if (row >= *count) return;
   const f32* from = x + i64(index[row]) * width;
@@ -13,7 +13,7 @@ KERNEL(gather_rows, 256, const i32* count, const i32* index, const f32* x, f32* 
 /// `out[r, i] = x[r, first + i / part * every + i % part]`, a block a row.
 KERNEL(slice_rows, 256, const i32* count, const f32* x, f32* out, i32 source_width, i32 first, i32 width, i32 part,
                         i32 every) {
-  await_inputs();
+  grid_dependency_wait();
   i32 row = block_x();
   if (row >= *count) return;
   const f32* from = x + i64(row) * source_width + first;
@@ -23,8 +23,8 @@ KERNEL(slice_rows, 256, const i32* count, const f32* x, f32* out, i32 source_wid
 /// `out[r] = ids[r]`, or `tokens[-1 - ids[r]]` for one below zero; then `history[slots[r], positions[r]] = out[r]`.
 KERNEL(token_append, 256, const i32* count, const i32* ids, const i32* slots, const i32* positions, const i32* tokens,
                          i32 token_count, i32* history, i32 width, i32* out) {
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 row = block_x() * 256 + thread();
   if (row >= *count) return;
   i32 id = ids[row];

@@ -52,12 +52,12 @@ DEVICE u64 rank_of(f32 logit, i32 id) {
   return logit > MINUS_INFINITY ? (u64(ordered(logit)) << 32) | u32(~id) : 0;
 }
 /// What ranks from here on is no rank.
-constexpr u64 LEAST_FAULT = u64(0xff800000u) << 32;
+constexpr u64 MIN_FAULT = u64(0xff800000u) << 32;
 /// The rank, and above all ranks what no logit may be: Infinity and NaN.
 DEVICE u64 rank_or_fault(f32 logit, i32 id) {
   u32 bits = bits_as<u32>(logit);
   bool fault = (bits & 0x7fffffffu) >= 0x7f800000u && bits != 0xff800000u;
-  return fault ? LEAST_FAULT : rank_of(logit, id);
+  return fault ? MIN_FAULT : rank_of(logit, id);
 }
 DEVICE i32 id_of(u64 rank) { return i32(~u32(rank)); }
 DEVICE f32 logit_of(u64 rank) { return from_ordered(u32(rank >> 32)); }

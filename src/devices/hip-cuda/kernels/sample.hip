@@ -253,7 +253,7 @@ KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i
        const i32* history, i32 history_width, const i32* masks, i32 mask_words, const i32* output_rows, const i32* slots, const i32* positions, f32* copies,
        i32* tokens, f32* reports, i32 vocabulary, i32 alternatives) {
   SHARED Workspace shared;
-  await_inputs();
+  grid_dependency_wait();
   i32 output = block_x();
   if (output >= *count) return;
   i32 row = output_rows[output], position = positions[row];
@@ -266,7 +266,7 @@ KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i
   u64 best = 0;
   for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) best = max_of(best, rank_or_fault(raw[i], i));
   best = block_largest(best, shared);
-  if (best == 0 || best >= LEAST_FAULT) {
+  if (best == 0 || best >= MIN_FAULT) {
     if (thread() != 0) return;
     tokens[output] = NO_TOKEN_UNSOUND;
     if (wanted < 0) return;

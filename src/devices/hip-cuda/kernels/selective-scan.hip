@@ -18,8 +18,8 @@ KERNEL(selective_scan, THREADS, const i32* count, const i32* slots, const i32* p
        const f32* b, const f32* c, const f32* rates, const f32* skips, f32* state, f32* out, i32 heads, i32 head_size,
        i32 groups) {
   SHARED Shared shared;
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, width = heads * head_size;
   i32 lines = width / groups, slices = (lines + SLICE - 1) / SLICE, group = i32(block_x()) / slices;
   i32 first = i32(block_x()) % slices * SLICE, line_of_group = first + own;

@@ -1,9 +1,9 @@
-// What a row and the sequence's row before it are mixed to: a thread takes a column of all rows. The row before is kept in a
+// Token shift: lerps of a row towards the sequence's row before it. A thread takes a column of all rows. The row before is kept in a
 // register while rows of one sequence follow each other.
 //
 //   NORMED      rows are normalized by mean and variance first
-//   PARAMETERS  a vector of shares and a result for each mixture
-//   LERPS       stores each mixture of `value` and `before` for column `i`, at `at`
+//   PARAMETERS  a vector of weights and a result for each lerp
+//   STORES      stores each lerp from `value` to `before` for column `i`, at `at`
 #include "functions.h"
 #include "reduce.h"
 
@@ -24,45 +24,45 @@ DEVICE Moments moments(const f32* row, i32 width, f32 epsilon, f32* sums, f32* s
 }
 #endif
 
-KERNEL(shift_lerps, 256, const i32* count, const i32* slots, const i32* positions, const f32* x, const f32* factors,
-       const f32* terms, f32 epsilon, f32* last, i32 width PARAMETERS) {
+KERNEL(shift_lerps, 256, const i32* count, const i32* slots, const i32* positions, const f32* x, const f32* norm_weight,
+       const f32* norm_bias, f32 epsilon, f32* last, i32 width PARAMETERS) {
 #if NORMED
   SHARED f32 sums[8];
   SHARED f32 squares[8];
 #endif
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 i = block_x() * 256 + thread(), rows = *count, slot = -1;
   bool inside = i < width;
-  f32 kept = 0;
+  f32 previous = 0;
   for (i32 first = 0; first < rows; first += AHEAD) {
     f32 values[AHEAD];
-    i32 owns[AHEAD], places[AHEAD];
+    i32 row_slots[AHEAD], row_positions[AHEAD];
     UNROLL for (i32 q = 0; q < AHEAD; q++) {
       bool used = first + q < rows;
       values[q] = used && inside ? x[i64(first + q) * width + i] : 0.0f;
-      owns[q] = used ? slots[first + q] : -1;
-      places[q] = used ? positions[first + q] : 0;
+      row_slots[q] = used ? slots[first + q] : -1;
+      row_positions[q] = used ? positions[first + q] : 0;
     }
 #if NORMED
     Moments of = moments(x + i64(first) * width, width, epsilon, sums, squares);
     barrier();
-    if (inside) values[0] = (values[0] - of.mean) / of.deviation * factors[i] + terms[i];
+    if (inside) values[0] = (values[0] - of.mean) / of.deviation * norm_weight[i] + norm_bias[i];
 #endif
     if (!inside) continue;
     UNROLL for (i32 q = 0; q < AHEAD; q++) {
-      i32 own = owns[q];
+      i32 own = row_slots[q];
       if (own < 0) continue;
       if (own != slot) {
-        if (slot >= 0) last[i64(slot) * width + i] = kept;
-        kept = last[i64(own) * width + i];
+        if (slot >= 0) last[i64(slot) * width + i] = previous;
+        previous = last[i64(own) * width + i];
         slot = own;
       }
       i64 at = i64(first + q) * width + i;
-      f32 value = values[q], before = places[q] == 0 ? 0.0f : kept;
-      kept = value;
-      LERPS
+      f32 value = values[q], before = row_positions[q] == 0 ? 0.0f : previous;
+      previous = value;
+      STORES
     }
   }
-  if (inside && slot >= 0) last[i64(slot) * width + i] = kept;
+  if (inside && slot >= 0) last[i64(slot) * width + i] = previous;
 }

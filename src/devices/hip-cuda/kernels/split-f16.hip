@@ -13,8 +13,8 @@ DEVICE f32 power_above(f32 value) {
 
 KERNEL(split_f16, THREADS, const i32* count, const f32* x, u16* high, u16* low, f32* scales, i32 width) {
   SHARED f32 largest[THREADS / 32];
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 row = block_x();
   if (row >= *count) return;
   const f32* from = x + i64(row) * width;
@@ -37,8 +37,8 @@ KERNEL(split_f16, THREADS, const i32* count, const f32* x, u16* high, u16* low, 
 /// Adds the two products of a row.
 KERNEL(join_products, THREADS, const i32* count, const f32* high, const f32* low, const f32* scales, const f32* bias, f32* y,
        i32 width) {
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 row = block_y(), n = block_x() * THREADS + thread();
   if (row >= *count || n >= width) return;
   i64 at = i64(row) * width + n;

@@ -13,18 +13,18 @@
 // All dot products are one product of matrices, `left` by `right`; only `removed` is computed row after row. Each factor is as
 // precise as its decays, because a sum never holds one that is larger than what it is for.
 //
-//   MIXED  k is drawn towards k * a and the removal key is k * removal_factors scaled to the length 1; what comes out is finished
-//          by wkv7_finish
+//   FUSED  the replacement key is k * (1 + (a - 1) * k_a) and the removal key k * k_k scaled to the length 1; what comes out is
+//          finished by wkv7_finish
 #include "slot-rows.h"
 
 constexpr i32 THREADS = 256, CHUNK = 16, SLICE = 16, LINE = HEAD_SIZE + 4, PRODUCTS = 3 * CHUNK + 4;
 /// Threads of a column of the head, and what each has of a chunk's rows and of the slice's.
-constexpr i32 TEAM = THREADS / HEAD_SIZE, SHARE = CHUNK / TEAM, WARPS = HEAD_SIZE / LANES;
+constexpr i32 TEAM = THREADS / HEAD_SIZE, THREAD_ROWS = CHUNK / TEAM, WARPS = HEAD_SIZE / LANES;
 
-#if MIXED
-#define MIXED_PARAMETERS , const f32 *removal_factors, const f32 *draws, f32 length_epsilon
+#if FUSED
+#define FUSED_PARAMETERS , const f32 *k_k, const f32 *k_a, f32 length_epsilon
 #else
-#define MIXED_PARAMETERS , const f32* kk
+#define FUSED_PARAMETERS , const f32* kk
 #endif
 
 struct Shared {
@@ -38,9 +38,9 @@ struct Shared {
   f32 decay[TEAM][HEAD_SIZE], squares[CHUNK][WARPS];
 };
 
-/// What a thread has of a chunk's rows: SHARE rows of a column, and an element of the values.
+/// What a thread has of a chunk's rows: THREAD_ROWS rows of a column, and an element of the values.
 struct Operands {
-  f32 r[SHARE], w[SHARE], k[SHARE], a[SHARE], removal[SHARE], value;
+  f32 r[THREAD_ROWS], w[THREAD_ROWS], k[THREAD_ROWS], a[THREAD_ROWS], removal[THREAD_ROWS], value;
 };
 
 DEVICE const f32x4& four_of(const f32* at) { return *reinterpret_cast<const f32x4*>(at); }
@@ -76,8 +76,8 @@ DEVICE void multiply_all(Shared& shared) {
     UNROLL for (i32 c = 0; c < 3; c++) {
       i32 t = row + 4 * l, s = column + 8 * c;
       // What stands before a row sees the rows before it, what stands after a row that row too.
-      bool seen = s >= 2 * CHUNK || (t < CHUNK ? s % CHUNK < t : s % CHUNK <= t - CHUNK);
-      shared.products[t][s] = seen ? sums[l][c] : 0;
+      bool causal = s >= 2 * CHUNK || (t < CHUNK ? s % CHUNK < t : s % CHUNK <= t - CHUNK);
+      shared.products[t][s] = causal ? sums[l][c] : 0;
     }
   }
 }
@@ -95,7 +95,7 @@ DEVICE void solve(Shared& shared, i32 value) {
 }
 
 /// The sum of `factors` by a column of `values`.
-DEVICE f32 weigh(const f32* factors, const f32 (&values)[CHUNK][SLICE], i32 column) {
+DEVICE f32 weighted_sum(const f32* factors, const f32 (&values)[CHUNK][SLICE], i32 column) {
   f32 sum = 0;
   UNROLL for (i32 s = 0; s < CHUNK; s += 4) {
     f32x4 four = {values[s][column], values[s + 1][column], values[s + 2][column], values[s + 3][column]};
@@ -105,26 +105,26 @@ DEVICE f32 weigh(const f32* factors, const f32 (&values)[CHUNK][SLICE], i32 colu
 }
 
 KERNEL_RESIDENT(wkv7_chunks, THREADS, 2, const i32* rows_in_use, const i32* slots, const i32* positions, const f32* r, const f32* w,
-       const f32* k, const f32* v, const f32* a, f32* state, f32* out, i32 width MIXED_PARAMETERS) {
+       const f32* k, const f32* v, const f32* a, f32* state, f32* out, i32 width FUSED_PARAMETERS) {
   SHARED Shared shared;
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   constexpr i32 SLICES = HEAD_SIZE / SLICE;
   i32 slot = block_y(), head = block_x() / SLICES * HEAD_SIZE, slice = block_x() % SLICES * SLICE;
-  i32 id = thread(), column = id % HEAD_SIZE, member = id / HEAD_SIZE, first_row = member * SHARE;
+  i32 id = thread(), column = id % HEAD_SIZE, member = id / HEAD_SIZE, first_row = member * THREAD_ROWS;
   i32 n = head + column, own_row = id / SLICE, own_value = id % SLICE;
   i32 rows = *rows_in_use;
 
   auto load = [&](const Chunk& chunk) {
     Operands of;
-    UNROLL for (i32 q = 0; q < SHARE; q++) {
+    UNROLL for (i32 q = 0; q < THREAD_ROWS; q++) {
       bool used = first_row + q < chunk.count;
       i64 i = i64(chunk.first + first_row + q) * width + n;
       of.r[q] = used ? r[i] : 0;
       of.w[q] = used ? w[i] : 1;
       of.k[q] = used ? k[i] : 0;
       of.a[q] = used ? a[i] : 0;
-#if !MIXED
+#if !FUSED
       of.removal[q] = used ? kk[i] : 0;
 #endif
     }
@@ -134,39 +134,39 @@ KERNEL_RESIDENT(wkv7_chunks, THREADS, 2, const i32* rows_in_use, const i32* slot
 
   Chunk chunk = next_chunk<CHUNK>(0, rows, slot, slots, positions);
   if (chunk.count == 0) return;
-  // A thread has SHARE rows of a column of the slice.
-  f32* kept = state + (i64(slot) * width + head + slice + first_row) * HEAD_SIZE + column;
-  f32 line[SHARE];
-  UNROLL for (i32 q = 0; q < SHARE; q++) line[q] = kept[q * HEAD_SIZE];
+  // A thread has THREAD_ROWS rows of a column of the slice.
+  f32* stored = state + (i64(slot) * width + head + slice + first_row) * HEAD_SIZE + column;
+  f32 line[THREAD_ROWS];
+  UNROLL for (i32 q = 0; q < THREAD_ROWS; q++) line[q] = stored[q * HEAD_SIZE];
   Operands of = load(chunk);
-#if MIXED
-  f32 removal_factor = removal_factors[n], draw = draws[n];
+#if FUSED
+  f32 own_k_k = k_k[n], own_k_a = k_a[n];
 #endif
 
   while (chunk.count > 0) {
     Chunk next = next_chunk<CHUNK>(chunk.first + chunk.count, rows, slot, slots, positions);
-    f32 share = 1;
-    UNROLL for (i32 q = 0; q < SHARE; q++) share *= of.w[q];
-    shared.decay[member][column] = share;
-#if MIXED
-    UNROLL for (i32 q = 0; q < SHARE; q++) {
-      of.removal[q] = of.k[q] * removal_factor;
-      of.k[q] += (of.k[q] * of.a[q] - of.k[q]) * draw;
+    f32 decay = 1;
+    UNROLL for (i32 q = 0; q < THREAD_ROWS; q++) decay *= of.w[q];
+    shared.decay[member][column] = decay;
+#if FUSED
+    UNROLL for (i32 q = 0; q < THREAD_ROWS; q++) {
+      of.removal[q] = of.k[q] * own_k_k;
+      of.k[q] += (of.k[q] * of.a[q] - of.k[q]) * own_k_a;
       f32 square = warp_sum(of.removal[q] * of.removal[q]);
       if (lane() == 0) shared.squares[first_row + q][column / LANES] = square;
     }
 #endif
     barrier();
-    f32 decayed = 1, whole = 1;
+    f32 decayed = 1, chunk_decay = 1;
     UNROLL for (i32 m = 0; m < TEAM; m++) {
       f32 factor = shared.decay[m][column];
-      whole *= factor;
+      chunk_decay *= factor;
       if (m < member) decayed *= factor;
     }
-    UNROLL for (i32 q = 0; q < SHARE; q++) {
+    UNROLL for (i32 q = 0; q < THREAD_ROWS; q++) {
       i32 t = first_row + q;
       f32 removal = of.removal[q];
-#if MIXED
+#if FUSED
       f32 square = 0;
       UNROLL for (i32 warp = 0; warp < WARPS; warp++) square += shared.squares[t][warp];
       removal /= max_of(length_epsilon, square_root(square));
@@ -177,7 +177,7 @@ KERNEL_RESIDENT(wkv7_chunks, THREADS, 2, const i32* rows_in_use, const i32* slot
       shared.right[t][column] = removal * of.a[q] / decayed;
       shared.right[CHUNK + t][column] = of.k[q] / decayed;
     }
-    UNROLL for (i32 q = 0; q < SHARE; q++) {
+    UNROLL for (i32 q = 0; q < THREAD_ROWS; q++) {
       if (chunk.begins) line[q] = 0;
       shared.right[2 * CHUNK + first_row + q][column] = line[q];
     }
@@ -190,23 +190,23 @@ KERNEL_RESIDENT(wkv7_chunks, THREADS, 2, const i32* rows_in_use, const i32* slot
 
     const f32 *before = shared.products[own_row], *after = shared.products[CHUNK + own_row];
     shared.removed[own_row][own_value] =
-        before[2 * CHUNK + own_value] + weigh(before + CHUNK, shared.value, own_value);
-    f32 sum = after[2 * CHUNK + own_value] + weigh(after + CHUNK, shared.value, own_value);
+        before[2 * CHUNK + own_value] + weighted_sum(before + CHUNK, shared.value, own_value);
+    f32 sum = after[2 * CHUNK + own_value] + weighted_sum(after + CHUNK, shared.value, own_value);
     barrier();
     if (id < SLICE) solve(shared, id);
     barrier();
 
-    sum += weigh(after, shared.removed, own_value);
+    sum += weighted_sum(after, shared.removed, own_value);
     if (own_row < chunk.count) out[i64(chunk.first + own_row) * width + head + slice + own_value] = sum;
     UNROLL for (i32 s = 0; s < CHUNK; s++) {
       f32 rate = shared.right[s][column], key = shared.right[CHUNK + s][column];
-      UNROLL for (i32 q = 0; q < SHARE; q += 4) {
+      UNROLL for (i32 q = 0; q < THREAD_ROWS; q += 4) {
         add_scaled(four_of(&shared.removed[s][first_row + q]), rate, line + q);
         add_scaled(four_of(&shared.value[s][first_row + q]), key, line + q);
       }
     }
-    UNROLL for (i32 q = 0; q < SHARE; q++) line[q] *= whole;
+    UNROLL for (i32 q = 0; q < THREAD_ROWS; q++) line[q] *= chunk_decay;
     chunk = next;
   }
-  UNROLL for (i32 q = 0; q < SHARE; q++) kept[q * HEAD_SIZE] = line[q];
+  UNROLL for (i32 q = 0; q < THREAD_ROWS; q++) stored[q * HEAD_SIZE] = line[q];
 }

@@ -1,18 +1,18 @@
 // RWKV-7's recurrence: a block takes a head of a slot; SPLIT threads take a row of the head's matrix, which stays in registers
 // from the slot's first row to its last.
 //
-//   MIXED  the operators around the recurrence are computed with it: k is drawn towards k * a, the removal key is k * removal_factors
-//          scaled to the length 1, and what comes out is normalized, joined by the token's own part, and gated
+//   FUSED  the operators around the recurrence are computed with it: the replacement key is k * (1 + (a - 1) *
+//          k_a), the removal key k * k_k scaled to the length 1, and what comes out is normalized, the bonus added, and gated
 #include "slot-rows.h"
 
 constexpr i32 THREADS = HEAD_SIZE * SPLIT, COLUMNS = HEAD_SIZE / SPLIT;
 
-#if MIXED
-#define MIXED_PARAMETERS                                                                                               \
-  , const f32 *removal_factors, const f32 *draws, const f32 *own_factors, const f32 *norm_factors, const f32 *norm_terms, \
+#if FUSED
+#define FUSED_PARAMETERS                                                                                               \
+  , const f32 *k_k, const f32 *k_a, const f32 *r_k, const f32 *norm_weight, const f32 *norm_bias, \
       const f32 *gate, f32 length_epsilon, f32 norm_epsilon
 #else
-#define MIXED_PARAMETERS , const f32* kk
+#define FUSED_PARAMETERS , const f32* kk
 #endif
 
 /// A row's operands of the head.
@@ -20,7 +20,7 @@ struct Shared {
   f32 r[HEAD_SIZE], w[HEAD_SIZE], k[HEAD_SIZE], removal[HEAD_SIZE], rate[HEAD_SIZE];
 };
 
-#if MIXED
+#if FUSED
 /// The sum over a head's values, which every thread of a row holds alike.
 DEVICE f32 head_sum(f32 value, f32* sums) {
   f32 sum = block_sum<THREADS / 32>(value, sums) / f32(SPLIT);
@@ -30,15 +30,15 @@ DEVICE f32 head_sum(f32 value, f32* sums) {
 #endif
 
 KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* positions, const f32* r, const f32* w,
-       const f32* k, const f32* v, const f32* a, f32* state, f32* out, i32 width MIXED_PARAMETERS) {
+       const f32* k, const f32* v, const f32* a, f32* state, f32* out, i32 width FUSED_PARAMETERS) {
   SHARED Shared shared;
-#if MIXED
+#if FUSED
   SHARED f32 sums[(THREADS + 31) / 32];
 #endif
-  release_successor();
-  await_inputs();
+  grid_launch_dependents();
+  grid_dependency_wait();
   i32 slot = block_y(), rows = *count, own = thread() / SPLIT, part = thread() % SPLIT, head = block_x() * HEAD_SIZE;
-  f32* kept = state + (i64(slot) * width + head + own) * HEAD_SIZE;
+  f32* stored = state + (i64(slot) * width + head + own) * HEAD_SIZE;
   f32 line[COLUMNS];
   bool loaded = false;
   for (i32 row = 0; row < rows; row++) {
@@ -46,22 +46,22 @@ KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* positi
     if (positions[row] == 0) {
       UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = 0;
     } else if (!loaded) {
-      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = kept[column_of<SPLIT>(part, c)];
+      UNROLL for (i32 c = 0; c < COLUMNS; c++) line[c] = stored[column_of<SPLIT>(part, c)];
     }
     loaded = true;
     i64 i = i64(row) * width + head + own;
-    f32 key = k[i], rate = a[i], value = v[i], received = r[i];
-#if MIXED
+    f32 key = k[i], rate = a[i], value = v[i], receptance = r[i];
+#if FUSED
     i32 n = head + own;
-    f32 removal = key * removal_factors[n];
+    f32 removal = key * k_k[n];
     removal /= max_of(length_epsilon, square_root(head_sum(removal * removal, sums)));
-    key = key + (key * rate - key) * draws[n];
-    f32 bonus = head_sum(received * key * own_factors[n], sums);
+    key = key + (key * rate - key) * k_a[n];
+    f32 bonus = head_sum(receptance * key * r_k[n], sums);
 #else
     f32 removal = kk[i];
 #endif
     if (part == 0) {
-      shared.r[own] = received;
+      shared.r[own] = receptance;
       shared.w[own] = w[i];
       shared.k[own] = key;
       shared.removal[own] = removal;
@@ -77,14 +77,14 @@ KERNEL(wkv7_rows, THREADS, const i32* count, const i32* slots, const i32* positi
       sum += line[c] * shared.r[j];
     }
     sum = row_sum<SPLIT>(sum);
-#if MIXED
-    f32 mean = head_sum(sum, sums) / f32(HEAD_SIZE), off = sum - mean;
-    f32 deviation = square_root(head_sum(off * off, sums) / f32(HEAD_SIZE) + norm_epsilon);
-    sum = (off / deviation * norm_factors[n] + norm_terms[n] + value * bonus) * gate[i];
+#if FUSED
+    f32 mean = head_sum(sum, sums) / f32(HEAD_SIZE), centred = sum - mean;
+    f32 deviation = square_root(head_sum(centred * centred, sums) / f32(HEAD_SIZE) + norm_epsilon);
+    sum = (centred / deviation * norm_weight[n] + norm_bias[n] + value * bonus) * gate[i];
 #endif
     if (part == 0) out[i] = sum;
     barrier();
   }
   if (!loaded) return;
-  UNROLL for (i32 c = 0; c < COLUMNS; c++) kept[column_of<SPLIT>(part, c)] = line[c];
+  UNROLL for (i32 c = 0; c < COLUMNS; c++) stored[column_of<SPLIT>(part, c)] = line[c];
 }

@@ -76,7 +76,7 @@ export function lowerKvAppend({ k, v, cache, batch }: KvAppendOp, to: Lowering):
 const MERGE = { none: 0, apart: 1, lastBlock: 2 } as const;
 
 /** The numbers that kernels know the forms of their results by. */
-const FORM_CODES: Readonly<Record<ActivationForm, number>> = { f32: 0, q8: 1, f16: 2 };
+const OUT_TYPE_CODES: Readonly<Record<ActivationForm, number>> = { f32: 0, q8: 1, f16: 2 };
 
 /** Threads of a block: more where there are few blocks, so that a short context is read at once. */
 const THREADS = 128;
@@ -106,14 +106,14 @@ function vectorOf(op: AttentionOp, to: Lowering): number {
 function attentionDefines({ op, form }: AttentionIntent, to: Lowering, merge: number) {
   return {
     THREADS: threadsFor(op, to),
-    ALONE: to.capacity(op.out) === 1 ? 1 : 0,
+    SINGLE_ROW: to.capacity(op.out) === 1 ? 1 : 0,
     ...cacheDefines(op.cache),
     KEY: op.keySize,
     VALUE: op.valueSize,
     GROUP: op.heads / op.kvHeads,
     VECTOR: vectorOf(op, to),
     MERGE: merge,
-    FORM: FORM_CODES[form],
+    OUT_TYPE: OUT_TYPE_CODES[form],
   };
 }
 

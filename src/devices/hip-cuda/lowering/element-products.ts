@@ -108,7 +108,7 @@ function stepText({ op }: ElementStep, value: string, [first, second]: readonly 
     case 'mul':
       return `(${value} * ${first})`;
     case 'lerp':
-      return `mix(${first}, ${second}, ${value})`;
+      return `lerp(${first}, ${second}, ${value})`;
   }
 }
 

@@ -2,7 +2,7 @@ import type { GpuFacts } from '../../../device/index.ts';
 import type { HipCudaTarget } from '../launching/kernel-set.ts';
 import { fitsTile } from './attention-tiles.ts';
 import { F16_CHUNK, MATVEC_ROWS, stagedBytes } from './staging.ts';
-import { CHUNKED_HEAD, MIXED_HEAD } from './wkv7.ts';
+import { CHUNKED_HEAD, FUSED_HEAD } from './wkv7.ts';
 
 /** What runs on the driver's BLAS library, which is not everywhere. */
 const OF_THE_LIBRARY = ['libraryProduct', 'splitF16', 'splitProduct'] as const;
@@ -35,6 +35,6 @@ export function hipCudaFacts(target: HipCudaTarget): GpuFacts<(typeof OF_THE_LIB
       appendsBlocks: 'interleaved',
     },
     experts: { readsNumbers: true, groupedForm: 'q8' },
-    wkv7: { chunkedHead: CHUNKED_HEAD, mixedHead: MIXED_HEAD },
+    wkv7: { chunkedHead: CHUNKED_HEAD, fusedHead: FUSED_HEAD },
   };
 }

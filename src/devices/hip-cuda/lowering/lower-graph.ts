@@ -25,7 +25,7 @@ import { emitMatvec } from './matvec.ts';
 import { emitNormResidual, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { emitProduct } from './product.ts';
 import {
-  emitMixtures,
+  emitShiftLerps,
   lowerGroupNorm,
   lowerL2Norm,
   lowerLerp,
@@ -36,7 +36,7 @@ import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerSlice, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
 import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
-import { emitMixedWkv7, emitWkv7 } from './wkv7.ts';
+import { emitFusedWkv7, emitWkv7 } from './wkv7.ts';
 
 const EMITTERS: KindTable<Intent, [Lowering], void> = {
   convert: emitConvert,
@@ -56,9 +56,9 @@ const EMITTERS: KindTable<Intent, [Lowering], void> = {
   addedExperts: emitAddedExperts,
   combineResidual: emitCombineResidual,
   normResidual: emitNormResidual,
-  mixtures: emitMixtures,
+  shiftLerps: emitShiftLerps,
   wkv7: emitWkv7,
-  mixedWkv7: emitMixedWkv7,
+  fusedWkv7: emitFusedWkv7,
   embed: lowerEmbed,
   routeExperts: lowerRouteExperts,
   scaleExperts: lowerScaleExperts,

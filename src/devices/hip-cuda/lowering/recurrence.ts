@@ -1,4 +1,4 @@
-import type { MixturesIntent } from '../../../device/index.ts';
+import type { ShiftLerpsIntent } from '../../../device/index.ts';
 import type { GroupNormOp, L2NormOp, LerpOp, TokenShiftOp, Weight, WkvBonusOp } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int, NULL } from './launch-template.ts';
@@ -17,20 +17,20 @@ export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lower
   });
 }
 
-/** All mixtures of rows with the ones before them. */
-export function emitMixtures({ shift, mixtures, norm }: MixturesIntent, to: Lowering): void {
+/** All lerps of rows towards the ones before them (token shift). */
+export function emitShiftLerps({ shift, lerps, norm }: ShiftLerpsIntent, to: Lowering): void {
   const { x, last, batch } = shift;
   const vector = (weight: Weight | undefined): Operand => (weight ? to.weight([weight], FLOAT_LAYOUT) : NULL);
-  const lerps = mixtures.map(
-    ({ row }, m) => `y${m}[at] = mix(value, before, t${m}[${row} * i64(width) + i]);`,
+  const stores = lerps.map(
+    ({ row }, m) => `y${m}[at] = lerp(value, before, t${m}[${row} * i64(width) + i]);`,
   );
   to.launch({
     file: 'shift-lerps.hip',
     kernel: 'shift_lerps',
     defines: {
       NORMED: norm ? 1 : 0,
-      PARAMETERS: mixtures.map((_, m) => `, const f32* t${m}, f32* y${m}`).join(''),
-      LERPS: lerps.join(' '),
+      PARAMETERS: lerps.map((_, m) => `, const f32* t${m}, f32* y${m}`).join(''),
+      STORES: stores.join(' '),
     },
     grid: [Math.ceil(x.width / THREADS)],
     block: THREADS,
@@ -44,19 +44,19 @@ export function emitMixtures({ shift, mixtures, norm }: MixturesIntent, to: Lowe
       float(norm?.epsilon ?? 0),
       last,
       int(x.width),
-      ...mixtures.flatMap(({ t, out }) => [vector(t), out]),
+      ...lerps.flatMap(({ t, out }) => [vector(t), out]),
     ],
   });
 }
 
 export function lowerLerp({ a, b, t, row, out }: LerpOp, to: Lowering): void {
-  const shares = t.kind === 'weight' ? to.weight([t], FLOAT_LAYOUT) : t;
+  const weights = t.kind === 'weight' ? to.weight([t], FLOAT_LAYOUT) : t;
   to.launch({
     file: 'recurrence.hip',
     kernel: 'lerp_rows',
     grid: [Math.ceil((to.capacity(out) * out.width) / THREADS)],
     block: THREADS,
-    args: [to.count(out), a, b, shares, out, int(out.width), int(t.kind === 'weight' ? row : -1)],
+    args: [to.count(out), a, b, weights, out, int(out.width), int(t.kind === 'weight' ? row : -1)],
   });
 }
 

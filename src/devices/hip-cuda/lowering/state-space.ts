@@ -8,21 +8,21 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 /** `causal-conv.hip`: columns of a block and its threads; each warp keeps one of the rows before. */
 const COLUMNS = 32;
 const CONV_THREADS = 256;
-const MOST_TAPS = CONV_THREADS / COLUMNS + 1;
+const MAX_TAPS = CONV_THREADS / COLUMNS + 1;
 
 /** `gated-delta.hip` and `selective-scan.hip`: threads of a block, and values of a line of the state that a thread may keep. */
 const THREADS = 128;
-const MOST_COLUMNS = 64;
+const MAX_COLUMNS = 64;
 /** Values that a chunk's rows have in shared memory, for each vector as long as a line. */
 const STAGED_VALUES = 2048;
-const MOST_ROWS = 16;
+const MAX_ROWS = 16;
 /** Threads that share a line, where its values divide into fours for each. */
 const SPLITS = [8, 4, 2];
 
 export function lowerCausalConv({ x, weight, bias, fn, last, batch, out }: CausalConvOp, to: Lowering): void {
   const taps = weight.columns;
-  if (taps > MOST_TAPS) {
-    const why = `its kernel has ${taps} taps, more than ${MOST_TAPS}`;
+  if (taps > MAX_TAPS) {
+    const why = `its kernel has ${taps} taps, more than ${MAX_TAPS}`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op: 'causalConv', why });
   }
   to.launch({
@@ -48,11 +48,11 @@ export function lowerCausalConv({ x, weight, bias, fn, last, batch, out }: Causa
 /** How the lines of a state are shared out. */
 function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number, to: Lowering) {
   const split = SPLITS.find((threads) => length % (4 * threads) === 0) ?? 1;
-  if (length / split > MOST_COLUMNS) {
+  if (length / split > MAX_COLUMNS) {
     const why = `lines of its state are ${length} values long`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op, why });
   }
-  const rows = Math.max(1, Math.min(MOST_ROWS, Math.floor(STAGED_VALUES / length)));
+  const rows = Math.max(1, Math.min(MAX_ROWS, Math.floor(STAGED_VALUES / length)));
   return { split, lines: THREADS / split, chunk: 2 ** Math.floor(Math.log2(rows)) };
 }
 

@@ -1,5 +1,5 @@
 import { fail } from '../../../base/errors.ts';
-import type { MixedWkv7Intent, Wkv7Intent, WkvSurroundings } from '../../../device/index.ts';
+import type { FusedWkv7Intent, Wkv7Intent, FusedWkvOperands } from '../../../device/index.ts';
 import type { Tensor, Weight, Wkv7Op } from '../../../ops/index.ts';
 import type { Operand } from './launch-plan.ts';
 import { float, int } from './launch-template.ts';
@@ -8,7 +8,7 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 
 /** A block has a thread, or four, for each row of a head's matrix. */
-const LARGEST_HEAD = 256;
+const MAX_HEAD_SIZE = 256;
 /** Threads that share a row of the matrix, where its columns divide into fours for each. */
 const SPLIT = 4;
 
@@ -17,36 +17,36 @@ export const CHUNKED_HEAD = 64;
 const CHUNK_THREADS = 256;
 const SLICE = 16;
 
-/** Of the recurrence with what surrounds it: heads whose threads fill warps. */
-export const MIXED_HEAD = { unit: 4 * SPLIT, most: LARGEST_HEAD } as const;
+/** Of the fused recurrence: heads whose threads fill warps. */
+export const FUSED_HEAD = { unit: 4 * SPLIT, max: MAX_HEAD_SIZE } as const;
 
 /** The recurrence by itself. */
 export function emitWkv7({ op, chunked }: Wkv7Intent, to: Lowering): void {
-  if (chunked) launchChunks(op, to, { key: op.k, out: op.out, isMixed: false, more: [op.kk] });
+  if (chunked) launchChunks(op, to, { key: op.k, out: op.out, isFused: false, more: [op.kk] });
   else launchRows(op, to, undefined);
 }
 
 /** The recurrence, and what stands around it. */
-export function emitMixedWkv7({ op, chunked, of }: MixedWkv7Intent, to: Lowering): void {
+export function emitFusedWkv7({ op, chunked, of }: FusedWkv7Intent, to: Lowering): void {
   if (!chunked) return launchRows(op, to, of);
-  const { key, removalFactors, draws, lengthEpsilon } = of;
+  const { key, kK, kA, lengthEpsilon } = of;
   const out = to.temporary(4 * to.capacity(op.out) * op.out.width);
-  const more = [vector(removalFactors, to), vector(draws, to), float(lengthEpsilon)];
-  launchChunks(op, to, { key, out, isMixed: true, more });
+  const more = [vector(kK, to), vector(kA, to), float(lengthEpsilon)];
+  launchChunks(op, to, { key, out, isFused: true, more });
   launchFinish(op, to, { ...of, recurrence: out });
 }
 
-/** `more` is what the recurrence alone and the one with its surroundings do not have in common. */
+/** `more` is what the recurrence alone and the fused one do not have in common. */
 function launchChunks(
   { r, w, v, a, state, headSize, batch, out: { width }, out: tensor }: Wkv7Op,
   to: Lowering,
-  of: { key: Tensor; out: Operand; isMixed: boolean; more: readonly Operand[] },
+  of: { key: Tensor; out: Operand; isFused: boolean; more: readonly Operand[] },
 ): void {
-  const { key, out, isMixed, more } = of;
+  const { key, out, isFused, more } = of;
   to.launch({
     file: 'wkv7-chunks.hip',
     kernel: 'wkv7_chunks',
-    defines: { HEAD_SIZE: headSize, MIXED: isMixed ? 1 : 0 },
+    defines: { HEAD_SIZE: headSize, FUSED: isFused ? 1 : 0 },
     grid: [width / SLICE, to.graph.shape.slots],
     block: CHUNK_THREADS,
     args: [to.count(tensor), batch.slots, batch.positions, r, w, key, v, a, state, out, int(width), ...more],
@@ -56,10 +56,10 @@ function launchChunks(
 function launchFinish(
   { r, v, a, headSize, out: { width }, out: tensor }: Wkv7Op,
   to: Lowering,
-  of: WkvSurroundings & { readonly recurrence: Operand },
+  of: FusedWkvOperands & { readonly recurrence: Operand },
 ): void {
-  const { key, draws, ownFactors, normFactors, normTerms, gate, normEpsilon, out, recurrence } = of;
-  const vectors = [draws, ownFactors, normFactors, normTerms].map((weight) => vector(weight, to));
+  const { key, kA, rK, normWeight, normBias, gate, normEpsilon, out, recurrence } = of;
+  const vectors = [kA, rK, normWeight, normBias].map((weight) => vector(weight, to));
   const warps = to.capacity(tensor) * (width / headSize);
   to.launch({
     file: 'wkv7-finish.hip',
@@ -71,18 +71,18 @@ function launchFinish(
   });
 }
 
-function launchRows(op: Wkv7Op, to: Lowering, mixed: WkvSurroundings | undefined): void {
+function launchRows(op: Wkv7Op, to: Lowering, fused: FusedWkvOperands | undefined): void {
   const { r, w, k, v, kk, a, state, headSize, batch, out } = op;
-  if (headSize > LARGEST_HEAD) {
-    const why = `its heads are ${headSize} wide, more than ${LARGEST_HEAD}`;
+  if (headSize > MAX_HEAD_SIZE) {
+    const why = `its heads are ${headSize} wide, more than ${MAX_HEAD_SIZE}`;
     fail('OP_UNSUPPORTED', { device: to.target.api, op: 'wkv7', why });
   }
-  const split = headSize % MIXED_HEAD.unit === 0 ? SPLIT : 1;
-  const rest = mixed ? surroundingArgs(mixed, to) : [kk];
+  const split = headSize % FUSED_HEAD.unit === 0 ? SPLIT : 1;
+  const rest = fused ? fusedArgs(fused, to) : [kk];
   to.launch({
     file: 'wkv7.hip',
     kernel: 'wkv7_rows',
-    defines: { HEAD_SIZE: headSize, SPLIT: split, MIXED: mixed ? 1 : 0 },
+    defines: { HEAD_SIZE: headSize, SPLIT: split, FUSED: fused ? 1 : 0 },
     grid: [out.width / headSize, to.graph.shape.slots],
     block: headSize * split,
     args: [
@@ -91,21 +91,21 @@ function launchRows(op: Wkv7Op, to: Lowering, mixed: WkvSurroundings | undefined
       batch.positions,
       r,
       w,
-      mixed?.key ?? k,
+      fused?.key ?? k,
       v,
       a,
       state,
-      mixed?.out ?? out,
+      fused?.out ?? out,
       int(out.width),
       ...rest,
     ],
   });
 }
 
-function surroundingArgs(mixed: WkvSurroundings, to: Lowering): Operand[] {
-  const { removalFactors, draws, ownFactors, normFactors, normTerms, gate } = mixed;
-  const vectors = [removalFactors, draws, ownFactors, normFactors, normTerms];
-  const { lengthEpsilon, normEpsilon } = mixed;
+function fusedArgs(fused: FusedWkvOperands, to: Lowering): Operand[] {
+  const { kK, kA, rK, normWeight, normBias, gate } = fused;
+  const vectors = [kK, kA, rK, normWeight, normBias];
+  const { lengthEpsilon, normEpsilon } = fused;
   return [...vectors.map((weight) => vector(weight, to)), gate, float(lengthEpsilon), float(normEpsilon)];
 }
 

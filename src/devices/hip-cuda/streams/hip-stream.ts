@@ -111,7 +111,7 @@ export class HipStream implements Stream {
 
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.#check('pack target', target, weight.byteLength);
-    const { pinned, offset, mostBytes = 0, onCopy } = from;
+    const { pinned, offset, maxBytes = 0, onCopy } = from;
     this.#parts.context.owns(pinned);
     invariant(pinned instanceof HipCudaPinned, 'a HIP or CUDA device pins native memory');
     checkRows(this.#label, weight, rows, from);
@@ -126,7 +126,7 @@ export class HipStream implements Stream {
         driver.upload(packing, source, bytes, this.#handle);
         return;
       }
-      const staged = this.#rows.take(Math.max(bytes, mostBytes));
+      const staged = this.#rows.take(Math.max(bytes, maxBytes));
       driver.upload(staged, source, bytes, this.#handle);
       onCopy?.(this.#record());
       this.#parts.launch([packing(staged)], this.#handle);

@@ -8,7 +8,7 @@ export interface AttentionTileCounts {
   readonly valueParts: number;
   readonly weightParts: number;
   /** Threads that weigh the scores of a row, and octets and quads of them that each has in a tile. */
-  readonly sharers: number;
+  readonly rowThreads: number;
   readonly ownOctets: number;
   readonly ownQuads: number;
   /** Octets of a tile's keys and values that a thread loads. */
@@ -72,7 +72,7 @@ fn find_run(start: u32, rows: u32, thread: u32) {
   workgroupBarrier();
   if (thread == 0u) {
     let first = atomicLoad(&run_first);
-    let seen = first_seen(first);
+    let seen = first_visible(first);
     run = vec4<u32>(atomicLoad(&run_end), slot, seen, atomicLoad(&run_last));
   }
 }
@@ -126,7 +126,7 @@ fn load_values(kv_head: u32, thread: u32) {
 }
 
 function mainText(counts: AttentionTileCounts, loop: Loop): string {
-  const { keyParts, sharers } = counts;
+  const { keyParts, rowThreads } = counts;
   return /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
@@ -139,19 +139,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let team = thread / LANES;
   let end = min(first_row + TILE_ROWS, rows);
   // The row of which the thread weighs some scores.
-  let own_row = first_row + team * MATRIX_ROWS + lane / ${sharers}u;
-  let own_line = team * MATRIX_ROWS + lane / ${sharers}u;
-  let own_part = lane % ${sharers}u;
+  let own_row = first_row + team * MATRIX_ROWS + lane / ${rowThreads}u;
+  let own_line = team * MATRIX_ROWS + lane / ${rowThreads}u;
+  let own_part = lane % ${rowThreads}u;
   // The row sees so many positions from the first on.
   let own_position = position_of(min(own_row, rows - 1u));
-  let own_first = first_seen(own_position);
+  let own_first = first_visible(own_position);
   let own_count = own_position + 1u - own_first;
 
   for (var i = thread; i < TILE_ROWS * KEY / 8u; i += THREADS) {
     let row = min(first_row + i / (KEY / 8u), rows - 1u);
     let octet = i % (KEY / 8u);
     let scale = scale_at(position_of(row));
-    let at = (row * HEADS_IN_ALL + head) * (KEY / 4u) + 2u * octet;
+    let at = (row * TOTAL_HEADS + head) * (KEY / 4u) + 2u * octet;
     tile[i / (KEY / 8u) * KEY_LINE + octet] = vec4<u32>(halves(q[at] * scale), halves(q[at + 1u] * scale));
   }
   workgroupBarrier();
@@ -165,7 +165,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   )}
   workgroupBarrier();
 
-  var most = LOWEST;
+  var max_score = LOWEST;
   var total = 0.0;
   for (var start = first_row; start < end;) {
     ${runText(counts, loop)}
@@ -177,7 +177,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 /** What is done for a run of rows of one sequence. */
 function runText(counts: AttentionTileCounts, loop: Loop): string {
-  const { sharers, valueParts } = counts;
+  const { rowThreads, valueParts } = counts;
   return /* wgsl */ `
     find_run(start, end, thread);
     let part = workgroupUniformLoad(&run);
@@ -194,9 +194,9 @@ function runText(counts: AttentionTileCounts, loop: Loop): string {
       workgroupBarrier();
       ${largestText(counts, loop)}
     }
-    shared_values[thread] = most;
+    shared_values[thread] = max_score;
     workgroupBarrier();
-    ${loop('i', sharers, (i) => ` most = max(most, shared_values[thread - own_part + ${i}]); `)}
+    ${loop('i', rowThreads, (i) => ` max_score = max(max_score, shared_values[thread - own_part + ${i}]); `)}
 
     for (var at = part.z; at <= part.w; at += KEYS) {
       find_cells(at, thread);
@@ -206,31 +206,31 @@ function runText(counts: AttentionTileCounts, loop: Loop): string {
       score(&queries, team, lane);
       workgroupBarrier();
       load_values(kv_head, thread);
-      ${weighText(counts, loop)}
+      ${weightsText(counts, loop)}
       workgroupBarrier();
       ${sumText(counts, loop)}
       workgroupBarrier();
     }
 
-    shared_values[thread] = select(total, denominator(most, total, head), own_part == 0u);
+    shared_values[thread] = select(total, denominator(max_score, total, head), own_part == 0u);
     let scratch = team * MATRIX_ROWS * MATRIX_OUTPUTS / 4u;
     ${resultsText(counts, loop)}
 `;
 }
 
 /** The largest of the thread's scores in a tile. */
-function largestText({ sharers, ownQuads }: AttentionTileCounts, loop: Loop): string {
+function largestText({ rowThreads, ownQuads }: AttentionTileCounts, loop: Loop): string {
   return loop(
     'i',
     ownQuads,
     (i) => /* wgsl */ `
-        let quad = ${i} * ${sharers}u + own_part;
+        let quad = ${i} * ${rowThreads}u + own_part;
         let scores = bitcast<vec4<f32>>(tile[SCORES_AT + own_line * SCORE_LINE + quad]);
         ${loop(
           'j',
           4,
           (j) => /* wgsl */ `
-          most = max(most, select(LOWEST, capped(scores[${j}]), at + 4u * quad + ${j} - own_first < seen));
+          max_score = max(max_score, select(LOWEST, capped(scores[${j}]), at + 4u * quad + ${j} - own_first < seen));
         `,
         )}
       `,
@@ -238,12 +238,12 @@ function largestText({ sharers, ownQuads }: AttentionTileCounts, loop: Loop): st
 }
 
 /** The thread's weights in a tile, and their total. */
-function weighText({ sharers, ownOctets }: AttentionTileCounts, loop: Loop): string {
+function weightsText({ rowThreads, ownOctets }: AttentionTileCounts, loop: Loop): string {
   return loop(
     'i',
     ownOctets,
     (i) => /* wgsl */ `
-        let octet = ${i} * ${sharers}u + own_part;
+        let octet = ${i} * ${rowThreads}u + own_part;
         var pairs: array<vec2<u32>, 2>;
         ${loop(
           'h',
@@ -255,7 +255,7 @@ function weighText({ sharers, ownOctets }: AttentionTileCounts, loop: Loop): str
             'j',
             4,
             (j) => /* wgsl */ `
-            let weight = exp2((capped(scores[${j}]) - most) * LOG2_E);
+            let weight = exp2((capped(scores[${j}]) - max_score) * LOG2_E);
             weights[${j}] = select(0.0, weight, at + 8u * octet + 4u * ${h} + ${j} - own_first < seen);
           `,
           )}
@@ -288,7 +288,7 @@ function sumText({ weightParts, valueParts }: AttentionTileCounts, loop: Loop): 
 }
 
 /** Gives the run's results out. */
-function resultsText({ sharers, valueParts }: AttentionTileCounts, loop: Loop): string {
+function resultsText({ rowThreads, valueParts }: AttentionTileCounts, loop: Loop): string {
   return loop(
     'v',
     valueParts,
@@ -298,11 +298,11 @@ function resultsText({ sharers, valueParts }: AttentionTileCounts, loop: Loop): 
       for (var i = lane; i < MATRIX_ROWS * MATRIX_OUTPUTS / 4u; i += LANES) {
         let line = i / (MATRIX_OUTPUTS / 4u);
         let row = first_row + team * MATRIX_ROWS + line;
-        var in_all = 0.0;
-        ${loop('s', sharers, (s) => ` in_all += shared_values[team * LANES + line * ${sharers}u + ${s}]; `)}
+        var divisor = 0.0;
+        ${loop('s', rowThreads, (s) => ` divisor += shared_values[team * LANES + line * ${rowThreads}u + ${s}]; `)}
         let element = ${v} * MATRIX_OUTPUTS + i % (MATRIX_OUTPUTS / 4u) * 4u;
-        let quad = bitcast<vec4<f32>>(tile[scratch + i]) / in_all;
-        if (row >= start && row < part.x) { emit_quad(((row * HEADS_IN_ALL + head) * VALUE + element) / 4u, quad); }
+        let quad = bitcast<vec4<f32>>(tile[scratch + i]) / divisor;
+        if (row >= start && row < part.x) { emit_quad(((row * TOTAL_HEADS + head) * VALUE + element) / 4u, quad); }
       }
       workgroupBarrier();
     `,

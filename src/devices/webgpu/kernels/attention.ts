@@ -11,7 +11,7 @@ var<workgroup> weights: array<f32, HEADS * 32u>;
 var<workgroup> cells: array<u32, 32>;
 var<workgroup> largest: array<f32, 4>;
 var<workgroup> totals: array<f32, 4>;
-var<workgroup> kept: array<f32, 4>;
+var<workgroup> rescale: array<f32, 4>;
 var<workgroup> slice_sums: array<f32, HEADS * GROUP_SUMS>;
 
 // The scores of 32 positions origin start on, of which those before end count.
@@ -35,21 +35,21 @@ fn score(start: u32, end: u32, slot: u32, kv_head: u32, thread: u32) {
 }
 
 // The softmax weights of scores, relative to the largest so far.
-fn weigh(start: u32, end: u32, thread: u32) {
+fn softmax_tile(start: u32, end: u32, thread: u32) {
   let head = thread / 32u;
   let place = thread % 32u;
   let own = select(LOWEST, weights[min(head, HEADS - 1u) * 32u + place], head < HEADS);
   let before = largest[head];
-  let most = max(before, team_max(own, thread));
+  let max_score = max(before, team_max(own, thread));
   let used = head < HEADS && start + place < end;
-  let weight = select(0.0, exponential(own - most), used);
+  let weight = select(0.0, exponential(own - max_score), used);
   let total = team_sum(weight, thread);
   if (head < HEADS) { weights[head * 32u + place] = weight; }
   workgroupBarrier();
   if (place == 0u) {
-    kept[head] = exponential(before - most);
-    totals[head] = fma(totals[head], kept[head], total);
-    largest[head] = most;
+    rescale[head] = exponential(before - max_score);
+    totals[head] = fma(totals[head], rescale[head], total);
+    largest[head] = max_score;
   }
   workgroupBarrier();
 }
@@ -64,15 +64,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let used_heads = min(HEADS, GROUP - first_of_group);
   let slot = u32(slots[row >> 2u][row & 3u]);
   let position = u32(positions[row >> 2u][row & 3u]);
-  let first = first_seen(position);
-  let share = (position + SHARES - first) / SHARES;
-  let begin = first + group.z * share;
-  let end = min(begin + share, position + 1u);
+  let first = first_visible(position);
+  let partition_size = (position + PARTITIONS - first) / PARTITIONS;
+  let begin = first + group.z * partition_size;
+  let end = min(begin + partition_size, position + 1u);
 
   let scale = scale_at(position);
   for (var i = thread; i < HEADS * KEY; i += 128u) {
     let h = select(0u, i / KEY, i / KEY < used_heads);
-    queries[i] = q[(row * HEADS_IN_ALL + head + h) * KEY + i % KEY] * scale;
+    queries[i] = q[(row * TOTAL_HEADS + head + h) * KEY + i % KEY] * scale;
   }
   if (thread < 4u) {
     largest[thread] = LOWEST;
@@ -85,9 +85,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sums: array<array<Unit, OWN_WORDS>, HEADS>;
   for (var start = begin; start < end; start += 32u) {
     score(start, end, slot, kv_head, thread);
-    weigh(start, end, thread);
+    softmax_tile(start, end, thread);
     for (var h = 0u; h < HEADS; h++) {
-      for (var w = 0u; w < OWN_WORDS; w++) { sums[h][w] *= kept[h]; }
+      for (var w = 0u; w < OWN_WORDS; w++) { sums[h][w] *= rescale[h]; }
     }
     let count = min(32u, end - start);
     for (var place = slice; place < count; place += SLICES) {
@@ -125,23 +125,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 /** The whole context's result, f32. */
 export const EMIT_FLOATS = /* wgsl */ `
-fn emit(row: u32, head: u32, share: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
-  if (used) { y[(row * HEADS_IN_ALL + head) * VALUE + element] = sum / denominator(weight.x, weight.y, head); }
+fn emit(row: u32, head: u32, partition: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
+  if (used) { y[(row * TOTAL_HEADS + head) * VALUE + element] = sum / denominator(weight.x, weight.y, head); }
 }
 `;
 
 /** The whole context's result, quantized; a team has 32 neighbouring elements of a head. */
 export const EMIT_QUANTIZED = /* wgsl */ `
-fn emit(row: u32, head: u32, share: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
-  quantize_team(sum / denominator(weight.x, weight.y, head), thread, ((row * HEADS_IN_ALL + head) * VALUE + element) / 32u, used);
+fn emit(row: u32, head: u32, partition: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
+  quantize_team(sum / denominator(weight.x, weight.y, head), thread, ((row * TOTAL_HEADS + head) * VALUE + element) / 32u, used);
 }
 `;
 
 /** A partition's result: its sums, then the largest score and the total. */
-export const EMIT_SHARE = /* wgsl */ `
-fn emit(row: u32, head: u32, share: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
+export const EMIT_PARTIAL = /* wgsl */ `
+fn emit(row: u32, head: u32, partition: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
   if (!used) { return; }
-  let at = ((row * HEADS_IN_ALL + head) * SHARES + share) * (VALUE + 2u);
+  let at = ((row * TOTAL_HEADS + head) * PARTITIONS + partition) * (VALUE + 2u);
   y[at + element] = sum;
   if (element == 0u) {
     y[at + VALUE] = weight.x;
@@ -151,25 +151,25 @@ fn emit(row: u32, head: u32, share: u32, element: u32, sum: f32, weight: vec2<f3
 `;
 
 /** Merges the partitions of a row's heads: a workgroup of 128 threads a row and some heads. */
-export const MERGE_SHARES = /* wgsl */ `
+export const MERGE_PARTITIONS = /* wgsl */ `
 @compute @workgroup_size(128)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let row = group.x;
   if (row >= u32(counts[COUNT])) { return; }
   let own = group.y * 128u + thread;
-  let at = min(own, HEADS_IN_ALL * VALUE - 1u);
+  let at = min(own, TOTAL_HEADS * VALUE - 1u);
   let head = at / VALUE;
-  let origin = (row * HEADS_IN_ALL + head) * SHARES * (VALUE + 2u);
-  var most = LOWEST;
-  for (var s = 0u; s < SHARES; s++) { most = max(most, partials[origin + s * (VALUE + 2u) + VALUE]); }
+  let origin = (row * TOTAL_HEADS + head) * PARTITIONS * (VALUE + 2u);
+  var max_score = LOWEST;
+  for (var s = 0u; s < PARTITIONS; s++) { max_score = max(max_score, partials[origin + s * (VALUE + 2u) + VALUE]); }
   var sum = 0.0;
   var total = 0.0;
-  for (var s = 0u; s < SHARES; s++) {
-    let share = origin + s * (VALUE + 2u);
-    let weight = exponential(partials[share + VALUE] - most);
-    sum = fma(weight, partials[share + at % VALUE], sum);
-    total = fma(weight, partials[share + VALUE + 1u], total);
+  for (var s = 0u; s < PARTITIONS; s++) {
+    let partial = origin + s * (VALUE + 2u);
+    let weight = exponential(partials[partial + VALUE] - max_score);
+    sum = fma(weight, partials[partial + at % VALUE], sum);
+    total = fma(weight, partials[partial + VALUE + 1u], total);
   }
-  emit(row, head, 0u, at % VALUE, sum, vec2<f32>(most, total), own < HEADS_IN_ALL * VALUE, thread);
+  emit(row, head, 0u, at % VALUE, sum, vec2<f32>(max_score, total), own < TOTAL_HEADS * VALUE, thread);
 }
 `;

@@ -45,7 +45,7 @@ struct Eight { low: vec4<f32>, high: vec4<f32> }
 `;
 
 /** From `a` towards `b`. */
-export const MIXTURE = `fn mixture(a: f32, b: f32, t: f32) -> f32 { return a + (b - a) * t; }`;
+export const LERP = `fn lerp(a: f32, b: f32, t: f32) -> f32 { return a + (b - a) * t; }`;
 
 /**
  * Products of up to `ROWS` rows by unquantized weights, several in one launch: a team of 32 threads computes an output, a lane
@@ -57,7 +57,7 @@ export function elementProductsTexts(products: readonly GroupProduct[], type: De
   const calls = products.map(
     ({ end }, p) => `if (group.x < ${end}u) { run_${p}(group.x - ${starts[p]}u, rows, thread); return; }`,
   );
-  return [EIGHT_ELEMENTS, MIXTURE, ...WIDEN[type], ...runs, mainText(calls)];
+  return [EIGHT_ELEMENTS, LERP, ...WIDEN[type], ...runs, mainText(calls)];
 }
 
 function runText(of: GroupProduct, p: number, eight: string): string {

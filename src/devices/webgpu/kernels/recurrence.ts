@@ -6,10 +6,10 @@ fn value_of(at: u32) -> f32 {
 }
 `;
 
-/** `a + (b - a) * t`; `t` is the rows' own, or the weight's row that begins at `SHARE`. */
-export function lerpText(shares: 'tensor' | 'row', same: boolean): string {
-  const t = shares === 'row' ? 't[SHARE + at % WIDTH]' : 't[at]';
-  return `fn value_of(at: u32) -> f32 { return a[at] + (${same ? 'a' : 'b'}[at] - a[at]) * ${t}; }`;
+/** `a + (b - a) * t`; `t` is the rows' own, or the weight's row that begins at `T_OFFSET`. */
+export function lerpText(t: 'tensor' | 'row', same: boolean): string {
+  const weight = t === 'row' ? 't[T_OFFSET + at % WIDTH]' : 't[at]';
+  return `fn value_of(at: u32) -> f32 { return a[at] + (${same ? 'a' : 'b'}[at] - a[at]) * ${weight}; }`;
 }
 
 /** A thread takes a column of all rows: what the sequence's row before had, and notes what this one has. */

@@ -35,10 +35,10 @@ fn rank_of(logit: f32, id: u32) -> vec2<u32> {
 }
 
 // The rank, and above all ranks what no logit may be: Infinity and NaN.
-const LEAST_FAULT = 0xff800000u;
+const MIN_FAULT = 0xff800000u;
 fn rank_or_fault(logit: f32, id: u32) -> vec2<u32> {
   let bits = bitcast<u32>(logit);
-  if ((bits & 0x7fffffffu) >= 0x7f800000u && bits != 0xff800000u) { return vec2<u32>(LEAST_FAULT, 0u); }
+  if ((bits & 0x7fffffffu) >= 0x7f800000u && bits != 0xff800000u) { return vec2<u32>(MIN_FAULT, 0u); }
   return rank_of(logit, id);
 }
 

@@ -281,7 +281,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var own_raw = vec2<u32>();
   for (var i = thread; i < VOCABULARY; i += THREADS) { own_raw = wide_most(own_raw, rank_or_fault(logits[row_logits + i], i)); }
   let raw = most_of_all(own_raw, thread);
-  if (is_zero(raw) || raw.x >= LEAST_FAULT) {
+  if (is_zero(raw) || raw.x >= MIN_FAULT) {
     if (thread == 0u) {
       tokens[output] = NO_TOKEN_UNSOUND;
       if (word(words, WORD_LOG_PROBABILITIES) >= 0) {

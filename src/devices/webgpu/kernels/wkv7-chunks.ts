@@ -24,11 +24,11 @@ export function wkv7ChunkBytes(lanes: number): number {
  *   out[t]     = S after[t] + sum over s <= t of removed[s] (after[t] . rate'[s]) + v[s] (after[t] . key'[s])
  *   S          = (S + sum over s of removed[s] rate'[s]^T + v[s] key'[s]^T) * D[last]
  *
- * All dot products are one product of matrices, `left` by `right`; only `removed` is computed row after row. `mixed` keys are drawn
- * and scaled first, as those of `wkv7RowsTexts` are. Requires `column_sum` over 64 threads.
+ * All dot products are one product of matrices, `left` by `right`; only `removed` is computed row after row. Where `fused`, keys are
+ * made first, as those of `wkv7RowsTexts` are. Requires `column_sum` over 64 threads.
  */
-export function wkv7ChunksTexts(of: { readonly mixed: boolean }, loop: Loop): readonly string[] {
-  return [MEMORY, CHUNKS, loadText(of.mixed), PRODUCTS, solveText(loop), mainText(of.mixed)];
+export function wkv7ChunksTexts(of: { readonly fused: boolean }, loop: Loop): readonly string[] {
+  return [MEMORY, CHUNKS, loadText(of.fused), PRODUCTS, solveText(loop), mainText(of.fused)];
 }
 
 const MEMORY = /* wgsl */ `
@@ -66,8 +66,8 @@ fn next_chunk(from_row: u32, rows: u32, slot: u32) -> vec2<u32> {
 `;
 
 /** What a thread has of a chunk's rows: four rows of a column, and an element of the values. */
-const loadText = (mixed: boolean): string => /* wgsl */ `
-struct Operands { r: vec4<f32>, w: vec4<f32>, k: vec4<f32>, a: vec4<f32>, off: vec4<f32>, value: f32 }
+const loadText = (fused: boolean): string => /* wgsl */ `
+struct Operands { r: vec4<f32>, w: vec4<f32>, k: vec4<f32>, a: vec4<f32>, removal: vec4<f32>, value: f32 }
 fn load(chunk: vec2<u32>, head: u32, slice: u32, thread: u32) -> Operands {
   var loaded = Operands(vec4<f32>(), vec4<f32>(1.0), vec4<f32>(), vec4<f32>(), vec4<f32>(), 0.0);
   for (var q = 0u; q < 4u; q++) {
@@ -78,7 +78,7 @@ fn load(chunk: vec2<u32>, head: u32, slice: u32, thread: u32) -> Operands {
     loaded.w[q] = w_at(i);
     loaded.k[q] = k_at(i);
     loaded.a[q] = a_at(i);
-    ${mixed ? '' : 'loaded.off[q] = kk_at(i);'}
+    ${fused ? '' : 'loaded.removal[q] = kk_at(i);'}
   }
   let row = thread / SLICE;
   if (row < chunk.y) { loaded.value = v_at((chunk.x + row) * WIDTH + head + slice + thread % SLICE); }
@@ -103,24 +103,24 @@ fn multiply(thread: u32) {
   }
   for (var c = 0u; c < 4u; c++) {
     let at = (4u * t + c) * PRODUCTS + 2u * pair;
-    products[at] = select(0.0, first[c], is_seen(4u * t + c, 2u * pair));
-    products[at + 1u] = select(0.0, second[c], is_seen(4u * t + c, 2u * pair + 1u));
+    products[at] = select(0.0, first[c], is_causal(4u * t + c, 2u * pair));
+    products[at + 1u] = select(0.0, second[c], is_causal(4u * t + c, 2u * pair + 1u));
   }
 }
 
 // What stands before a row sees the rows before it, what stands after a row that row too.
-fn is_seen(t: u32, s: u32) -> bool {
+fn is_causal(t: u32, s: u32) -> bool {
   if (s >= 2u * CHUNK) { return true; }
   return select(s % CHUNK <= t - CHUNK, s % CHUNK < t, t < CHUNK);
 }
 
 // The sum of products by a column of values.
-fn weighed(at: u32, column: u32) -> f32 {
+fn weighted_sum(at: u32, column: u32) -> f32 {
   var sum = 0.0;
   for (var s = 0u; s < CHUNK; s++) { sum = fma(products[at + s], values[s * SLICE + column], sum); }
   return sum;
 }
-fn weighed_removed(at: u32, column: u32) -> f32 {
+fn weighted_sum_of_removed(at: u32, column: u32) -> f32 {
   var sum = 0.0;
   for (var s = 0u; s < CHUNK; s++) { sum = fma(products[at + s], removed[s * SLICE + column], sum); }
   return sum;
@@ -148,17 +148,17 @@ fn solve(column: u32) {
 const STEP = /* wgsl */ `
     workgroupBarrier();
     var decayed = 1.0;
-    var whole = 1.0;
+    var chunk_decay = 1.0;
     for (var m = 0u; m < 4u; m++) {
       let factor = decays[m * HEAD + column];
-      whole *= factor;
+      chunk_decay *= factor;
       if (m < member) { decayed *= factor; }
     }
     let upto = decayed * vec4<f32>(own.w.x, own.w.x * own.w.y, own.w.x * own.w.y * own.w.z, own.w.x * own.w.y * own.w.z * own.w.w);
     if (begins(chunk.x)) { line = vec4<f32>(); }
-    left[column * LEFT + member] = -own.off * vec4<f32>(decayed, upto.xyz);
+    left[column * LEFT + member] = -own.removal * vec4<f32>(decayed, upto.xyz);
     left[column * LEFT + 4u + member] = own.r * upto;
-    right[column * RIGHT + member] = own.off * own.a / upto;
+    right[column * RIGHT + member] = own.removal * own.a / upto;
     right[column * RIGHT + 4u + member] = own.k / upto;
     right[column * RIGHT + 8u + member] = line;
     values[thread] = own.value;
@@ -168,12 +168,12 @@ const STEP = /* wgsl */ `
     workgroupBarrier();
     let before = own_row * PRODUCTS;
     let after = (CHUNK + own_row) * PRODUCTS;
-    removed[thread] = products[before + 2u * CHUNK + own_value] + weighed(before + CHUNK, own_value);
-    var sum = products[after + 2u * CHUNK + own_value] + weighed(after + CHUNK, own_value);
+    removed[thread] = products[before + 2u * CHUNK + own_value] + weighted_sum(before + CHUNK, own_value);
+    var sum = products[after + 2u * CHUNK + own_value] + weighted_sum(after + CHUNK, own_value);
     workgroupBarrier();
     if (thread < SLICE) { solve(thread); }
     workgroupBarrier();
-    sum += weighed_removed(after, own_value);
+    sum += weighted_sum_of_removed(after, own_value);
     if (own_row < chunk.y) { y[(chunk.x + own_row) * WIDTH + head + slice + own_value] = sum; }
     for (var s = 0u; s < CHUNK; s++) {
       let at = s * SLICE + 4u * member;
@@ -182,15 +182,15 @@ const STEP = /* wgsl */ `
       line = fma(gone, vec4<f32>(right[column * RIGHT + s / 4u][s % 4u]), line);
       line = fma(come, vec4<f32>(right[column * RIGHT + 4u + s / 4u][s % 4u]), line);
     }
-    line *= whole;
+    line *= chunk_decay;
 `;
 
-function mainText(mixed: boolean): string {
+function mainText(fused: boolean): string {
   const keys = /* wgsl */ `
-    own.off = own.k * vectors[n];
+    own.removal = own.k * vectors[n];
     own.k += (own.k * own.a - own.k) * vectors[WIDTH + n];
-    let squares = own.off * own.off;
-    own.off /= max(vec4<f32>(LENGTH_EPSILON), sqrt(vec4<f32>(
+    let squares = own.removal * own.removal;
+    own.removal /= max(vec4<f32>(LENGTH_EPSILON), sqrt(vec4<f32>(
       column_sum(squares.x, thread), column_sum(squares.y, thread), column_sum(squares.z, thread), column_sum(squares.w, thread))));
 `;
   return /* wgsl */ `
@@ -208,17 +208,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var chunk = next_chunk(0u, rows, slot);
   if (chunk.y == 0u) { return; }
   // A thread has four rows of a column of the slice.
-  let kept = (slot * WIDTH + head + slice + 4u * member) * HEAD + column;
-  var line = vec4<f32>(state[kept], state[kept + HEAD], state[kept + 2u * HEAD], state[kept + 3u * HEAD]);
+  let stored = (slot * WIDTH + head + slice + 4u * member) * HEAD + column;
+  var line = vec4<f32>(state[stored], state[stored + HEAD], state[stored + 2u * HEAD], state[stored + 3u * HEAD]);
   var own = load(chunk, head, slice, thread);
   while (chunk.y > 0u) {
     let next = next_chunk(chunk.x + chunk.y, rows, slot);
     decays[thread] = own.w.x * own.w.y * own.w.z * own.w.w;
-    ${mixed ? keys : ''}
+    ${fused ? keys : ''}
     ${STEP}
     chunk = next;
   }
-  for (var q = 0u; q < 4u; q++) { state[kept + q * HEAD] = line[q]; }
+  for (var q = 0u; q < 4u; q++) { state[stored + q * HEAD] = line[q]; }
 }
 `;
 }

@@ -12,23 +12,23 @@ export function rowsText(name: string, rows: PlacedRows): string {
 }
 
 /** What of RWKV-7's layer is computed with the recurrence: nothing, what makes its keys, or what becomes of its result as well. */
-export type WkvMixed = 'none' | 'keys' | 'all';
+export type WkvFused = 'none' | 'keys' | 'all';
 
 /** How a head's matrix is divided. */
 export interface WkvShape {
   readonly headSize: number;
   /** Threads of a row of the matrix. */
   readonly split: number;
-  readonly mixed: WkvMixed;
+  readonly fused: WkvFused;
 }
 
-/** The vectors that surround the recurrence, one after another: removal, draws, the token's own part, the norm's factors and terms. */
+/** The fused vectors lie one after another: `k_k`, `k_a`, `r_k`, the norm's weight and bias. */
 const KEYS = /* wgsl */ `
 fn removal_key(key: f32, n: u32, thread: u32) -> f32 {
-  let off = key * vectors[n];
-  return off / max(LENGTH_EPSILON, sqrt(head_total(off * off, thread)));
+  let removed_key = key * vectors[n];
+  return removed_key / max(LENGTH_EPSILON, sqrt(head_total(removed_key * removed_key, thread)));
 }
-fn drawn_key(key: f32, rate: f32, n: u32) -> f32 { return key + (key * rate - key) * vectors[WIDTH + n]; }
+fn replacement_key(key: f32, rate: f32, n: u32) -> f32 { return key + (key * rate - key) * vectors[WIDTH + n]; }
 `;
 
 const HEAD_TOTAL = /* wgsl */ `
@@ -40,7 +40,7 @@ fn head_total(value: f32, thread: u32) -> f32 { return head_sum(value, thread) /
  * RWKV-7's recurrence: a workgroup takes a head of a slot, `SPLIT` threads a row of the head's matrix, from the slot's first row to
  * its last. Requires `part_sum`, and `head_sum` where the keys are made of others.
  */
-export function wkv7RowsTexts({ headSize, split, mixed }: WkvShape, loop: Loop): readonly string[] {
+export function wkv7RowsTexts({ headSize, split, fused }: WkvShape, loop: Loop): readonly string[] {
   const columns = headSize / split;
   // Neighbouring threads hold neighbouring fours.
   const columnOf = (c: string) => (split === 1 ? c : `(${c} / 4u * ${4 * split}u + 4u * part + ${c} % 4u)`);
@@ -59,12 +59,12 @@ export function wkv7RowsTexts({ headSize, split, mixed }: WkvShape, loop: Loop):
     )}
     sum = part_sum(sum, thread);
 `;
-  const load = each((c) => ` line[${c}] = state[kept + ${columnOf(c)}]; `);
-  const store = each((c) => ` state[kept + ${columnOf(c)}] = line[${c}]; `);
+  const load = each((c) => ` line[${c}] = state[stored + ${columnOf(c)}]; `);
+  const store = each((c) => ` state[stored + ${columnOf(c)}] = line[${c}]; `);
   return [
     MEMORY,
-    ...(mixed === 'none' ? [] : [HEAD_TOTAL, KEYS]),
-    rowsMain(columns, mixed, { load, step, store }),
+    ...(fused === 'none' ? [] : [HEAD_TOTAL, KEYS]),
+    rowsMain(columns, fused, { load, step, store }),
   ];
 }
 
@@ -79,13 +79,13 @@ var<workgroup> rate: array<f32, HEAD>;
 
 function rowsMain(
   columns: number,
-  mixed: WkvMixed,
+  fused: WkvFused,
   of: { load: string; step: string; store: string },
 ): string {
   const keys =
-    mixed === 'none'
-      ? 'let off = kk_at(i);'
-      : 'let off = removal_key(key, n, thread);\n    key = drawn_key(key, own_rate, n);';
+    fused === 'none'
+      ? 'let removed_key = kk_at(i);'
+      : 'let removed_key = removal_key(key, n, thread);\n    key = replacement_key(key, own_rate, n);';
   const bonus = 'let bonus = head_total(r_at(i) * key * vectors[2u * WIDTH + n], thread);';
   const finish = /* wgsl */ `
     let centred = sum - head_total(sum, thread) / f32(HEAD);
@@ -99,7 +99,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let own = thread / SPLIT;
   let part = thread % SPLIT;
   let n = group.x * HEAD + own;
-  let kept = (slot * WIDTH + n) * HEAD;
+  let stored = (slot * WIDTH + n) * HEAD;
   var line: array<f32, ${columns}>;
   var loaded = false;
   for (var row = 0u; row < u32(counts[0]); row++) {
@@ -115,17 +115,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let own_rate = a_at(i);
     let value = v_at(i);
     ${keys}
-    ${mixed === 'all' ? bonus : ''}
+    ${fused === 'all' ? bonus : ''}
     if (part == 0u) {
       all_r[own] = r_at(i);
       all_w[own] = w_at(i);
       all_k[own] = key;
-      removal[own] = off;
-      rate[own] = off * own_rate;
+      removal[own] = removed_key;
+      rate[own] = removed_key * own_rate;
     }
     workgroupBarrier();
     ${of.step}
-    ${mixed === 'all' ? finish : ''}
+    ${fused === 'all' ? finish : ''}
     if (part == 0u) { y[i] = sum; }
     workgroupBarrier();
   }
@@ -136,7 +136,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 
 /**
- * What becomes of the recurrence's result: normalized by heads, joined by the token's own part, and gated. A team of 32 threads takes
+ * What becomes of the recurrence's result: normalized by heads, the bonus added, and gated. A team of 32 threads takes
  * a head of a row. Requires `team_sum`.
  */
 export const WKV7_FINISH = /* wgsl */ `
@@ -158,7 +158,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let i = row * WIDTH + n;
     let key = k_at(i);
     own += r_at(i) * (key + (key * a_at(i) - key) * vectors[WIDTH + n]) * vectors[2u * WIDTH + n];
-    values[c] = mixed[i];
+    values[c] = recurrence[i];
     sum += values[c];
   }
   let bonus = team_sum(own, thread);

@@ -40,15 +40,15 @@ const otherBytes = ({ lanes }: GpuMatrices) => 4 * KEYS + 4 * TEAMS * lanes + 28
 /** The matrices of a tile, and what of it a thread works on. */
 function tileCounts({ keySize, valueSize }: AttentionOp, units: GpuMatrices): AttentionTileCounts {
   const { rows, outputs, depth, lanes } = units;
-  const sharers = lanes / rows;
+  const rowThreads = lanes / rows;
   return {
     keyParts: keySize / depth,
     keyTiles: KEYS / outputs,
     valueParts: valueSize / outputs,
     weightParts: KEYS / depth,
-    sharers,
-    ownOctets: KEYS / 8 / sharers,
-    ownQuads: KEYS / 4 / sharers,
+    rowThreads,
+    ownOctets: KEYS / 8 / rowThreads,
+    ownQuads: KEYS / 4 / rowThreads,
     ownKeys: (KEYS * keySize) / 8 / (TEAMS * lanes),
     ownValues: (KEYS * valueSize) / 8 / (TEAMS * lanes),
   };
@@ -89,7 +89,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
       TILE_ROWS: rows,
       TILE_VECTORS: tileVectors(op, units),
       GROUP: heads / kvHeads,
-      HEADS_IN_ALL: heads,
+      TOTAL_HEADS: heads,
       KV_HEADS: kvHeads,
       ...scores.constants,
       LANES: units.lanes,

@@ -10,7 +10,13 @@ import {
   type State,
   stateBlockPlanes,
 } from '../../../ops/index.ts';
-import { ATTENTION, EMIT_FLOATS, EMIT_QUANTIZED, EMIT_SHARE, MERGE_SHARES } from '../kernels/attention.ts';
+import {
+  ATTENTION,
+  EMIT_FLOATS,
+  EMIT_QUANTIZED,
+  EMIT_PARTIAL,
+  MERGE_PARTITIONS,
+} from '../kernels/attention.ts';
 import { scoreText } from '../kernels/library/attention-scores.ts';
 import { FUNCTIONS } from '../kernels/library/functions.ts';
 import { GRID } from '../kernels/library/grid.ts';
@@ -136,7 +142,7 @@ export function scoreParts(op: AttentionOp, to: Lowering) {
   return { constants, args, texts: [scoreText(op), FUNCTIONS] };
 }
 
-function attentionConstants(op: AttentionOp, shares: number) {
+function attentionConstants(op: AttentionOp, partitions: number) {
   const { cache, keySize, valueSize, heads, kvHeads } = op;
   const unit = cacheUnit(cache, keySize, valueSize);
   const words = Math.ceil(valueSize / unit);
@@ -149,9 +155,9 @@ function attentionConstants(op: AttentionOp, shares: number) {
     GROUP: group,
     HEADS: together,
     HEAD_GROUPS: Math.ceil(group / together),
-    HEADS_IN_ALL: heads,
+    TOTAL_HEADS: heads,
     KV_HEADS: kvHeads,
-    SHARES: shares,
+    PARTITIONS: partitions,
     SLICE_THREADS: sliceThreads,
     SLICES: THREADS / sliceThreads,
     OWN_WORDS: Math.ceil(words / sliceThreads),
@@ -169,16 +175,16 @@ function emission({ op, form, y }: AttentionIntent, to: Lowering) {
 
 /** Attention row by row, and the merging of the context's partitions. */
 export function emitAttention(of: AttentionIntent, to: Lowering): void {
-  const { op, partitions: shares } = of;
+  const { op, partitions } = of;
   const { cache, batch, heads, out } = op;
   const capacity = to.capacity(out);
   const scores = scoreParts(op, to);
-  const common = { THREADS, COUNT: to.countOf(out), ...attentionConstants(op, shares) };
+  const common = { THREADS, COUNT: to.countOf(out), ...attentionConstants(op, partitions) };
   const constants = { ...common, ...scores.constants };
   const cells = cellArguments(cache, { ...batch, positions: op.causalLimit }, to);
   const emit = emission(of, to);
   const teams = reduceText(to.target, { team: 32, threads: THREADS });
-  const partials = to.temporary(4 * capacity * heads * shares * (op.valueSize + 2));
+  const partials = to.temporary(4 * capacity * heads * partitions * (op.valueSize + 2));
   to.launch({
     name: 'attention',
     texts: [
@@ -188,9 +194,9 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
       ...unitTexts(cacheType(cache)),
       teams,
       reduceText(to.target, { team: 4, threads: THREADS, name: 'four' }),
-      ...(shares > 1 ? [EMIT_SHARE] : emit.texts),
+      ...(partitions > 1 ? [EMIT_PARTIAL] : emit.texts),
     ],
-    constants: { ...constants, ...cells.constants, ...(shares > 1 ? {} : emit.constants) },
+    constants: { ...constants, ...cells.constants, ...(partitions > 1 ? {} : emit.constants) },
     args: {
       counts: to.counts,
       ...cells.args,
@@ -198,14 +204,14 @@ export function emitAttention(of: AttentionIntent, to: Lowering): void {
       q: read(op.q),
       keys: read(cache.keys, 'array<u32>'),
       values: read(cache.values, 'array<u32>'),
-      y: shares > 1 ? write(partials) : emit.y,
+      y: partitions > 1 ? write(partials) : emit.y,
     },
-    grid: [capacity, headGroups(op), shares],
+    grid: [capacity, headGroups(op), partitions],
   });
-  if (shares === 1) return;
+  if (partitions === 1) return;
   to.launch({
-    name: 'merge_shares',
-    texts: [MERGE_SHARES, ...scores.texts, teams, ...emit.texts],
+    name: 'merge_attention',
+    texts: [MERGE_PARTITIONS, ...scores.texts, teams, ...emit.texts],
     constants: { ...constants, ...emit.constants },
     args: { counts: to.counts, ...scores.args, partials: read(partials), y: emit.y },
     grid: [capacity, Math.ceil((heads * op.valueSize) / THREADS)],

@@ -5,7 +5,7 @@ import type {
   ElementStep,
 } from '../../../device/index.ts';
 import type { Activation, Tensor, Weight } from '../../../ops/index.ts';
-import { elementProductsTexts, type GroupProduct, MIXTURE } from '../kernels/element-products.ts';
+import { elementProductsTexts, type GroupProduct, LERP } from '../kernels/element-products.ts';
 import { elementValueText } from '../kernels/elementwise.ts';
 import { floatText } from '../kernels/library/float-text.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
@@ -183,7 +183,7 @@ function stepText(
     case 'mul':
       return `(${value} * ${first})`;
     case 'lerp':
-      return `mixture(${first}, ${second}, ${value})`;
+      return `lerp(${first}, ${second}, ${value})`;
   }
 }
 
@@ -206,7 +206,7 @@ export function emitElementChain({ x, steps, out }: ElementChainIntent, to: Lowe
     texts: [
       ...(fns.size > 0 ? [FUNCTIONS] : []),
       ...[...fns].map((fn) => activationText(fn, nameOf(fn))),
-      MIXTURE,
+      LERP,
       elementValueText(text),
     ],
     args: {

@@ -22,7 +22,7 @@ const SHORTEST_PARTITION = 64;
 const GROUP = 32;
 
 /** Heads of RWKV-7 whose threads are a power of two. */
-const MIXED_HEAD = { unit: 32, most: 64 } as const;
+const FUSED_HEAD = { unit: 32, max: 64 } as const;
 
 /** What a GPU under WebGPU can do. */
 export function webgpuFacts(target: GpuTarget): GpuFacts<Lacked | 'attentionTiles'> {
@@ -49,7 +49,7 @@ export function webgpuFacts(target: GpuTarget): GpuFacts<Lacked | 'attentionTile
       appendsBlocks: 'never',
     },
     experts: { readsNumbers: true, groupedForm: productForm },
-    wkv7: { chunkedHead: chunkedHead(target), mixedHead: MIXED_HEAD },
+    wkv7: { chunkedHead: chunkedHead(target), fusedHead: FUSED_HEAD },
   };
 }
 

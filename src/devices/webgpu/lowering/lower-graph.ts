@@ -15,7 +15,7 @@ import { emitHeadsNormAppend } from './heads-norm-append.ts';
 import type { LoweredProgram } from './lowered-program.ts';
 import { Lowering } from './lowering.ts';
 import { emitMatvec } from './matvec.ts';
-import { emitMixtures } from './mixtures.ts';
+import { emitShiftLerps } from './shift-lerps.ts';
 import { emitNormResidual, lowerLayerNorm, lowerRmsNorm } from './norm.ts';
 import { emitProduct } from './product.ts';
 import {
@@ -30,7 +30,7 @@ import { lowerRope, lowerRopeTable } from './rope.ts';
 import { lowerEmbed, lowerGatherRows, lowerTokenAppend } from './rows.ts';
 import { lowerSample } from './sample.ts';
 import { lowerCausalConv, lowerGatedDelta, lowerSelectiveScan } from './state-space.ts';
-import { emitMixedWkv7, emitWkv7 } from './wkv7.ts';
+import { emitFusedWkv7, emitWkv7 } from './wkv7.ts';
 
 const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
   convert: emitConvert,
@@ -47,9 +47,9 @@ const EMITTERS: KindTable<IntentWithout<Lacked>, [Lowering], void> = {
   normResidual: emitNormResidual,
   elementProducts: emitElementProducts,
   elementChain: emitElementChain,
-  mixtures: emitMixtures,
+  shiftLerps: emitShiftLerps,
   wkv7: emitWkv7,
-  mixedWkv7: emitMixedWkv7,
+  fusedWkv7: emitFusedWkv7,
   embed: lowerEmbed,
   routeExperts: lowerRouteExperts,
   scaleExperts: lowerScaleExperts,

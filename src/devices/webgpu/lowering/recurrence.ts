@@ -14,9 +14,9 @@ export function lowerSlice({ x, first, part, every, out }: SliceOp, to: Lowering
 export function lowerLerp({ a, b, t, row, out }: LerpOp, to: Lowering): void {
   const same = a === b;
   const text = lerpText(t.kind === 'weight' ? 'row' : 'tensor', same);
-  const shares = t.kind === 'weight' ? to.vector(t, FLOAT_LAYOUT) : read(t);
-  const args = same ? { a: read(a), t: shares } : { a: read(a), b: read(b), t: shares };
-  launchElementwise(to, 'lerp', { texts: [text], args, out, constants: { SHARE: row * out.width } });
+  const weights = t.kind === 'weight' ? to.vector(t, FLOAT_LAYOUT) : read(t);
+  const args = same ? { a: read(a), t: weights } : { a: read(a), b: read(b), t: weights };
+  launchElementwise(to, 'lerp', { texts: [text], args, out, constants: { T_OFFSET: row * out.width } });
 }
 
 export function lowerTokenShift({ x, last, batch, out }: TokenShiftOp, to: Lowering): void {

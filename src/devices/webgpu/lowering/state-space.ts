@@ -10,11 +10,11 @@ import { FLOAT_LAYOUT } from './weight-layout.ts';
 
 /** Threads of a workgroup, and values of a line of the state that a thread may keep. */
 const THREADS = 128;
-const MOST_COLUMNS = 64;
+const MAX_COLUMNS = 64;
 /** Threads that share a line, where its values divide into fours for each. */
 const SPLITS = [8, 4, 2];
 /** Rows that a thread may keep for the taps of a convolution. */
-const MOST_TAPS = 16;
+const MAX_TAPS = 16;
 
 /** Where a kernel finds the rows of its slot. */
 function batchArgs(batch: CausalConvOp['batch'], to: Lowering): Readonly<Record<string, Argument>> {
@@ -24,8 +24,8 @@ function batchArgs(batch: CausalConvOp['batch'], to: Lowering): Readonly<Record<
 export function lowerCausalConv(op: CausalConvOp, to: Lowering): void {
   const { x, weight, bias, fn, last, batch, out } = op;
   const taps = weight.columns;
-  if (taps > MOST_TAPS) {
-    const why = `its kernel has ${taps} taps, more than ${MOST_TAPS}`;
+  if (taps > MAX_TAPS) {
+    const why = `its kernel has ${taps} taps, more than ${MAX_TAPS}`;
     fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'causalConv', why });
   }
   to.launch({
@@ -51,7 +51,7 @@ export function lowerCausalConv(op: CausalConvOp, to: Lowering): void {
 function linesOf(op: 'gatedDelta' | 'selectiveScan', length: number): LineShape {
   const split = SPLITS.find((threads) => length % (4 * threads) === 0) ?? 1;
   const columns = length / split;
-  if (columns > MOST_COLUMNS) {
+  if (columns > MAX_COLUMNS) {
     const why = `lines of its state are ${length} values long`;
     fail('OP_UNSUPPORTED', { device: 'webgpu', op, why });
   }

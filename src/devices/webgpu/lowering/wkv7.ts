@@ -1,10 +1,10 @@
 import { fail } from '../../../base/errors.ts';
-import type { MixedWkv7Intent, Temporary, Wkv7Intent, WkvSurroundings } from '../../../device/index.ts';
+import type { FusedWkv7Intent, Temporary, Wkv7Intent, FusedWkvOperands } from '../../../device/index.ts';
 import type { Tensor, Wkv7Op } from '../../../ops/index.ts';
 import { GRID } from '../kernels/library/grid.ts';
 import { loopFor } from '../kernels/library/loop.ts';
 import { reduceText } from '../kernels/library/reduce.ts';
-import { type PlacedRows, rowsText, WKV7_FINISH, wkv7RowsTexts, type WkvMixed } from '../kernels/wkv7.ts';
+import { type PlacedRows, rowsText, WKV7_FINISH, wkv7RowsTexts, type WkvFused } from '../kernels/wkv7.ts';
 import { WKV7_CHUNK, wkv7ChunksTexts } from '../kernels/wkv7-chunks.ts';
 import { type Argument, type Operand, read, write } from './launch-plan.ts';
 import { lineGrid } from './line-grid.ts';
@@ -21,22 +21,22 @@ export function emitWkv7({ op, chunked }: Wkv7Intent, to: Lowering): void {
   const { r, w, k, v, kk, a } = op;
   const rows = rowBuffers({ r, w, k, v, a, kk }, to);
   if (chunked) launchChunks(op, { rows, y: op.out }, to);
-  else launchRows(op, { mixed: 'none', rows, y: op.out }, to);
+  else launchRows(op, { fused: 'none', rows, y: op.out }, to);
 }
 
-/** The recurrence with its surroundings: one launch where a kernel can bind all that is in it, else what finishes it is another. */
-export function emitMixedWkv7({ op, of, chunked }: MixedWkv7Intent, to: Lowering): void {
+/** The fused recurrence: one launch where a kernel can bind all that is in it, else what finishes it is another. */
+export function emitFusedWkv7({ op, of, chunked }: FusedWkv7Intent, to: Lowering): void {
   const { r, w, v, a } = op;
   const all = rowBuffers({ r, w, k: of.key, v, a, gate: of.gate }, to);
   // The state, the vectors and the result beside the rows.
   if (!chunked && Object.keys(all.args).length + 3 <= to.target.storageBindings) {
-    launchRows(op, { mixed: 'all', rows: all, y: of.out, of }, to);
+    launchRows(op, { fused: 'all', rows: all, y: of.out, of }, to);
     return;
   }
   const y = to.temporary(4 * to.capacity(op.out) * op.out.width);
   const rows = rowBuffers({ r, w, k: of.key, v, a }, to);
   if (chunked) launchChunks(op, { rows, y, of }, to);
-  else launchRows(op, { mixed: 'keys', rows, y, of }, to);
+  else launchRows(op, { fused: 'keys', rows, y, of }, to);
   launchFinish(op, { ...of, recurrence: y }, to);
 }
 
@@ -60,7 +60,7 @@ function rowBuffers(tensors: Readonly<Record<string, Tensor>>, to: Lowering): Ro
 
 function launchRows(
   op: Wkv7Op,
-  of: { mixed: WkvMixed; rows: RowBuffers; y: Tensor | Temporary; of?: WkvSurroundings },
+  of: { fused: WkvFused; rows: RowBuffers; y: Tensor | Temporary; of?: FusedWkvOperands },
   to: Lowering,
 ): void {
   const { state, headSize, batch, out } = op;
@@ -71,9 +71,9 @@ function launchRows(
   const split = splitOf(headSize);
   const threads = headSize * split;
   to.launch({
-    name: of.mixed === 'none' ? 'wkv7' : 'mixed_wkv7',
+    name: of.fused === 'none' ? 'wkv7' : 'fused_wkv7',
     texts: [
-      ...wkv7RowsTexts({ headSize, split, mixed: of.mixed }, loopFor(to.target)),
+      ...wkv7RowsTexts({ headSize, split, fused: of.fused }, loopFor(to.target)),
       ...of.rows.texts,
       reduceText(to.target, { team: split, threads, name: 'part' }),
       ...(of.of ? [reduceText(to.target, { team: threads, threads, name: 'head' })] : []),
@@ -100,17 +100,17 @@ function launchRows(
 /** Rows of a sequence that stand together, chunk by chunk. */
 function launchChunks(
   { state, batch, out }: Wkv7Op,
-  of: { rows: RowBuffers; y: Tensor | Temporary; of?: WkvSurroundings },
+  of: { rows: RowBuffers; y: Tensor | Temporary; of?: FusedWkvOperands },
   to: Lowering,
 ): void {
   const { rows: slice, head, threads } = WKV7_CHUNK;
-  const mixed = of.of !== undefined;
+  const fused = of.of !== undefined;
   to.launch({
-    name: mixed ? 'mixed_wkv7_chunks' : 'wkv7_chunks',
+    name: fused ? 'fused_wkv7_chunks' : 'wkv7_chunks',
     texts: [
-      ...wkv7ChunksTexts({ mixed }, loopFor(to.target)),
+      ...wkv7ChunksTexts({ fused }, loopFor(to.target)),
       ...of.rows.texts,
-      ...(mixed ? [reduceText(to.target, { team: head, threads, name: 'column' })] : []),
+      ...(fused ? [reduceText(to.target, { team: head, threads, name: 'column' })] : []),
     ],
     constants: { HEAD: head, WIDTH: out.width, ...(of.of ? epsilons(of.of) : {}) },
     args: {
@@ -131,19 +131,19 @@ function splitOf(headSize: number): number {
   return [4, 2].find((split) => headSize % (4 * split) === 0 && headSize * split <= MAX_THREADS) ?? 1;
 }
 
-function epsilons({ lengthEpsilon, normEpsilon }: WkvSurroundings) {
+function epsilons({ lengthEpsilon, normEpsilon }: FusedWkvOperands) {
   return { LENGTH_EPSILON: { f32: lengthEpsilon }, NORM_EPSILON: { f32: normEpsilon } };
 }
 
-/** The surroundings' vectors, one after another. */
-function vectorsOf(of: WkvSurroundings, to: Lowering): Argument {
-  const { removalFactors, draws, ownFactors, normFactors, normTerms } = of;
-  return to.vectors([removalFactors, draws, ownFactors, normFactors, normTerms], FLOAT_LAYOUT);
+/** The fused recurrence's vectors, one after another. */
+function vectorsOf(of: FusedWkvOperands, to: Lowering): Argument {
+  const { kK, kA, rK, normWeight, normBias } = of;
+  return to.vectors([kK, kA, rK, normWeight, normBias], FLOAT_LAYOUT);
 }
 
 function launchFinish(
   { r, v, a, headSize, out }: Wkv7Op,
-  of: WkvSurroundings & { readonly recurrence: Temporary },
+  of: FusedWkvOperands & { readonly recurrence: Temporary },
   to: Lowering,
 ): void {
   const rows = rowBuffers({ r, k: of.key, v, a, gate: of.gate }, to);
@@ -160,7 +160,7 @@ function launchFinish(
     },
     args: {
       counts: to.counts,
-      mixed: read(of.recurrence),
+      recurrence: read(of.recurrence),
       ...rows.args,
       vectors: vectorsOf(of, to),
       y: write(of.out),

@@ -7,10 +7,10 @@ import { BUFFER_USAGE, MAP_MODE } from '../gpu-usage.ts';
 const JOB_STRIDE = 256;
 
 /** Kernels that one hand-over may have words for. */
-export const MOST_JOBS = 4;
+export const MAX_JOBS = 4;
 
 /** Where the bytes begin in the staging buffer. */
-export const HEADER_BYTES = MOST_JOBS * JOB_STRIDE;
+export const HEADER_BYTES = MAX_JOBS * JOB_STRIDE;
 
 /** Where the words of a kernel begin in the staging buffer. */
 export function jobOffset(index: number): number {

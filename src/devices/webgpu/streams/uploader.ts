@@ -9,7 +9,7 @@ import { BUFFER_USAGE } from '../gpu-usage.ts';
 import { bindGroup } from '../launching/launch.ts';
 import type { PipelineStore } from '../launching/pipeline-store.ts';
 import type { HostRows, KernelRows, PackWay, WebGpuWeight } from '../lowering/webgpu-weight.ts';
-import { HEADER_BYTES, MappedPinned, MOST_JOBS } from '../memory/mapped-pinned.ts';
+import { HEADER_BYTES, MappedPinned, MAX_JOBS } from '../memory/mapped-pinned.ts';
 import { PACK_SOURCES, packSourceBytes } from '../memory/memory-rules.ts';
 import type { StagingPool } from '../memory/staging-pool.ts';
 import { gpuBufferOf } from '../memory/webgpu-buffer.ts';
@@ -65,7 +65,7 @@ export class Uploader {
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): Promise<void> {
     const { pinned, offset } = from;
     const ways = (weight as WebGpuWeight).pack(rows);
-    const isDirect = offset % 4 === 0 && ways.length <= MOST_JOBS && ways.every(isUntouched);
+    const isDirect = offset % 4 === 0 && ways.length <= MAX_JOBS && ways.every(isUntouched);
     if (isDirect && pinned instanceof MappedPinned) return this.#handOver(pinned, { ways, offset, target });
     const bytes = pinned.bytes.subarray(offset, offset + rowsBytes(weight, rows));
     const staged = ways.map((way) => this.#stage(way, bytes, target));

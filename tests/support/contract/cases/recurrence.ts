@@ -3,7 +3,7 @@ import {
   type GraphBuilder,
   groupNorm,
   l2Norm,
-  LEAST_DECAY,
+  MIN_DECAY,
   lerp,
   tokenShift,
   wkv7,
@@ -59,7 +59,7 @@ function fillShares(elements: Elements, random: () => number): void {
 }
 
 function fillDecays(elements: Elements, random: () => number): void {
-  for (let i = 0; i < elements.length; i++) elements[i] = LEAST_DECAY + (1 - LEAST_DECAY) * random();
+  for (let i = 0; i < elements.length; i++) elements[i] = MIN_DECAY + (1 - MIN_DECAY) * random();
 }
 
 function wkvCase(name: string, heads: number, headSize: number): OpCase {

@@ -20,7 +20,7 @@ fn capped(score: f32) -> f32 {
 }
 
 // The first position that a row looks at which looks as far as last.
-fn first_seen(last: u32) -> u32 { return select(0u, last + 1u - WINDOW, WINDOW > 0u && last >= WINDOW); }
+fn first_visible(last: u32) -> u32 { return select(0u, last + 1u - WINDOW, WINDOW > 0u && last >= WINDOW); }
 
 // What the sums of a query head's values are divided by, beside its largest score.
 fn denominator(largest: f32, total: f32, head: u32) -> f32 {

@@ -1,8 +1,8 @@
-/** A mixture of a row and the one before it: where its result begins in `y`, and its factors in which parameter, in elements. */
-export interface PlacedMixture {
+/** A lerp of a row towards the one before it: where its result begins in `y`, and its weights in which parameter, in elements. */
+export interface PlacedLerp {
   readonly resultAt: number;
-  readonly factors: string;
-  readonly factorsAt: number;
+  readonly weights: string;
+  readonly weightsAt: number;
 }
 
 /** Rows as they are. */
@@ -33,7 +33,7 @@ fn prepare_rows(rows: u32, thread: u32) {
   }
   workgroupBarrier();
 }
-fn value_at(row: u32, i: u32) -> f32 { return (x[row * WIDTH + i] - means[row]) * scales[row] * factors[i] + terms[i]; }
+fn value_at(row: u32, i: u32) -> f32 { return (x[row * WIDTH + i] - means[row]) * scales[row] * norm_weight[i] + norm_bias[i]; }
 `;
 
 /** Records for some rows at a time which row of their sequence comes before, and whether one comes after it. */
@@ -61,16 +61,16 @@ fn note_links(first: u32, rows: u32, thread: u32) {
 `;
 
 /**
- * All mixtures of rows with those before them in their sequences, whose last rows are kept in `last`: a workgroup takes 32 columns of
+ * All lerps of rows towards those before them in their sequences, whose last rows are kept in `last`: a workgroup takes 32 columns of
  * all rows. Requires `all_sum` where rows are normalized.
  */
-export function mixturesTexts(
-  mixtures: readonly PlacedMixture[],
+export function shiftLerpsTexts(
+  lerps: readonly PlacedLerp[],
   of: { readonly normed: boolean },
 ): readonly string[] {
-  const stores = mixtures.map(
-    ({ resultAt, factors, factorsAt }) =>
-      `y[${resultAt}u + at] = value + (before - value) * ${factors}[${factorsAt}u + i];`,
+  const stores = lerps.map(
+    ({ resultAt, weights, weightsAt }) =>
+      `y[${resultAt}u + at] = value + (before - value) * ${weights}[${weightsAt}u + i];`,
   );
   return [of.normed ? NORMED_ROWS : PLAIN_ROWS, LINKS, mainText(stores)];
 }

@@ -125,23 +125,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 /** The whole context's result, f32. */
 export const EMIT_FLOATS = /* wgsl */ `
-fn emit(row: u32, head: u32, partition: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
+fn emit(row: u32, head: u32, partition_index: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
   if (used) { y[(row * TOTAL_HEADS + head) * VALUE + element] = sum / denominator(weight.x, weight.y, head); }
 }
 `;
 
 /** The whole context's result, quantized; a team has 32 neighbouring elements of a head. */
 export const EMIT_QUANTIZED = /* wgsl */ `
-fn emit(row: u32, head: u32, partition: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
+fn emit(row: u32, head: u32, partition_index: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
   quantize_team(sum / denominator(weight.x, weight.y, head), thread, ((row * TOTAL_HEADS + head) * VALUE + element) / 32u, used);
 }
 `;
 
 /** A partition's result: its sums, then the largest score and the total. */
 export const EMIT_PARTIAL = /* wgsl */ `
-fn emit(row: u32, head: u32, partition: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
+fn emit(row: u32, head: u32, partition_index: u32, element: u32, sum: f32, weight: vec2<f32>, used: bool, thread: u32) {
   if (!used) { return; }
-  let at = ((row * TOTAL_HEADS + head) * PARTITIONS + partition) * (VALUE + 2u);
+  let at = ((row * TOTAL_HEADS + head) * PARTITIONS + partition_index) * (VALUE + 2u);
   y[at + element] = sum;
   if (element == 0u) {
     y[at + VALUE] = weight.x;

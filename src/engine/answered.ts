@@ -36,12 +36,13 @@ class Pieces {
   readonly #detokenizer: StreamingDetokenizer;
   readonly #matcher: StopMatcher;
   readonly #decoder = new TextDecoder();
+  #count = 0;
   /** The stop string that was found. */
   stop: string | undefined;
 
   constructor(of: AnsweredOptions) {
     this.#of = of;
-    this.#matcher = new StopMatcher(of.stop);
+    this.#matcher = new StopMatcher(of.stop.strings, of.stop);
     this.#detokenizer = new StreamingDetokenizer(of.tokenizer, {
       special: of.special,
       keepLeadingSpace: of.continues,
@@ -49,6 +50,7 @@ class Pieces {
   }
 
   push(id: number): AnswerPart[] {
+    this.#count++;
     const { parser, tokenizer, special } = this.#of;
     if (special || !tokenizer.isControl(id)) return parser.push(this.#text(this.#detokenizer.push(id)));
     const before = this.#text(this.#detokenizer.flush());
@@ -68,6 +70,7 @@ class Pieces {
 
   /** What of a text comes before a stop string. */
   #text(piece: string): string {
+    if (this.#count < this.#of.stop.from) return piece;
     const { text, stop } = this.#matcher.push(piece);
     this.stop ??= stop;
     return text;

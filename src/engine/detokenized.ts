@@ -1,12 +1,12 @@
-import { StopMatcher, StreamingDetokenizer, type Tokenizer } from '../text/index.ts';
+import { StopMatcher, type StopResult, StreamingDetokenizer, type Tokenizer } from '../text/index.ts';
 import type { TokenStream } from '../runtime/sequence.ts';
 import type { TextSource } from './text-stream.ts';
 
 /** How tokens become text. */
 export interface DetokenizedOptions {
   readonly tokenizer: Tokenizer;
-  /** Strings that end the text. */
-  readonly stop: readonly string[];
+  /** Strings that end the text when so many tokens have come, and whether the one that does is part of it. */
+  readonly stop: { readonly strings: readonly string[]; readonly isIncluded: boolean; readonly from: number };
   /** Control tokens come out by name. */
   readonly special: boolean;
   /** The text goes on after a prompt, so that a space before its first word belongs to it. */
@@ -20,12 +20,13 @@ export function detokenized(tokens: TokenStream, of: DetokenizedOptions): TextSo
       special: of.special,
       keepLeadingSpace: of.continues,
     });
-    const matcher = new StopMatcher(of.stop);
+    const matcher = new StopMatcher(of.stop.strings, of.stop);
     let found: string | undefined;
     try {
       let next = await tokens.next();
-      while (!next.done) {
-        const { text, stop } = matcher.push(detokenizer.push(next.value.id));
+      for (let count = 1; !next.done; count++) {
+        const piece = detokenizer.push(next.value.id);
+        const { text, stop }: StopResult = count < of.stop.from ? { text: piece } : matcher.push(piece);
         found ??= stop;
         yield { text, token: next.value };
         next = await tokens.next(found !== undefined);

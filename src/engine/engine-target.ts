@@ -5,11 +5,14 @@ import type { GenerateRequest, SequenceSink } from '../runtime/sequence.ts';
 import type { VectorPooling } from './embedding.ts';
 import type { EngineActivity, EngineCounters } from './engine-setup.ts';
 import type { ChatOptions } from './generate-options.ts';
+import type { TokenRules } from './token-rules.ts';
 
 /** Token ids to be continued. All of it but the signal and a constraint of the caller's own can be sent to another thread. */
 export interface TokensRequest extends GenerateRequest {
   /** What the text is held to, as `writeForm` writes it. Default: nothing. */
   readonly form?: string | undefined;
+  /** Which tokens it may be of. Default: all. */
+  readonly rules?: TokenRules | undefined;
   /** What an answer's reasoning is held to, and the tools whose calls may end it. Default: it is no answer. */
   readonly answer?: Pick<ChatOptions, 'reasoning' | 'tools'> | undefined;
 }

@@ -9,8 +9,18 @@ export interface GenerateOptions extends Partial<
 > {
   /** Most tokens to generate. Default: up to the context's end. */
   readonly maxTokens?: number;
+  /** Tokens before which the text does not end: by the model's own end, `stopTokens` or `stop`. Default 0. */
+  readonly minTokens?: number | undefined;
   /** Strings that end the text; neither they nor what follows is given out. */
   readonly stop?: readonly string[];
+  /** Gives out the stop string that ended the text. */
+  readonly includeStop?: boolean | undefined;
+  /** Ids that end the text beside the model's own; they are not given out. */
+  readonly stopTokens?: readonly number[] | undefined;
+  /** The only ids that the text may be of, beside those that end it. Default: all. */
+  readonly allowedTokens?: readonly number[] | undefined;
+  /** Stretches of ids that the text must not have: a word in each of its spellings, for one. */
+  readonly bannedTokens?: readonly (readonly number[])[] | undefined;
   /** Goes on after the model's own end-of-generation tokens. */
   readonly ignoreEnd?: boolean;
   /** Added to the logits of token ids; -Infinity forbids one. */

@@ -10,7 +10,7 @@ import { chooseAdapters } from '../model/lora/adapter-set.ts';
 import type { ModelConfig } from '../model/model-config.ts';
 import { type CompiledModel, compileModel, planWithin } from '../plan/plan-within.ts';
 import { stateOf } from '../state/state-of.ts';
-import type { Cost, CostContext } from '../ops/index.ts';
+import { type Cost, type CostContext, maskWords } from '../ops/index.ts';
 import type { TokenConstraint } from '../text/index.ts';
 import { pooledRows } from './embedding.ts';
 import { DraftProposer } from '../runtime/opening/draft-proposer.ts';
@@ -28,6 +28,7 @@ import { besideDraft, countingDraft, planDraft, withSpeculation } from '../runti
 import type { GenerateRequest, SequenceSink, TokenStream } from '../runtime/sequence.ts';
 import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
 import { TextModel } from './text-model.ts';
+import { RuledTokens } from './token-rules.ts';
 
 export type { ModelOptions, ModelSetup } from '../runtime/opening/loaded-model.ts';
 
@@ -202,10 +203,12 @@ export class LanguageModel extends TextModel {
   /** @internal */
   begin(request: TokensRequest, sink: SequenceSink): Generation {
     this.#life.check();
-    const { form, answer, constraint, ...rest } = request;
-    const { prompt, signal } = rest;
-    const held = (made: TokenConstraint | undefined) =>
-      answer ? this.text.withinBudget(prompt, made, answer) : made;
+    const { form, answer, rules, constraint, ...rest } = request;
+    const { prompt, signal, stopTokens: ends } = rest;
+    const held = (made: TokenConstraint | undefined) => {
+      const inner = answer ? this.text.withinBudget(prompt, made, answer) : made;
+      return rules ? new RuledTokens(rules, { ends, words: maskWords(this.vocabulary), inner }) : inner;
+    };
     if (!form) return this.#engine.begin({ ...rest, constraint: held(constraint) }, sink);
     return generationAfter(
       () => this.text.constrain(form, { size: this.vocabulary, signal }),

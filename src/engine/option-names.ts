@@ -71,7 +71,12 @@ const SAMPLING_OPTIONS = Object.fromEntries(Object.keys(SAMPLING).map((name) => 
 export const GENERATE_OPTIONS: OptionNames<GenerateOptions> = {
   ...SAMPLING_OPTIONS,
   maxTokens: true,
+  minTokens: true,
   stop: true,
+  includeStop: true,
+  stopTokens: true,
+  allowedTokens: true,
+  bannedTokens: true,
   ignoreEnd: true,
   adapters: true,
   special: true,

@@ -31,6 +31,7 @@ import type { ModelText } from './model-text.ts';
 import { checkCall } from './option-names.ts';
 import { promptIds, type PromptIds, type PromptItem } from '../runtime/prompt-items.ts';
 import { TextStream } from './text-stream.ts';
+import { tokenRulesOf } from './token-rules.ts';
 
 /**
  * A model ready to continue texts and answer conversations: the text's side of an engine, wherever that runs. Templates,
@@ -157,8 +158,9 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   }
 
   #written(options: GenerateOptions, isContinued: boolean): DetokenizedOptions {
-    const { stop = [], special = false, continues = isContinued } = options;
-    return { tokenizer: this.tokenizer, stop, special, continues };
+    const { stop: strings = [], includeStop: isIncluded = false, minTokens: from = 0 } = options;
+    const { special = false, continues = isContinued } = options;
+    return { tokenizer: this.tokenizer, stop: { strings, isIncluded, from }, special, continues };
   }
 
   #tokens(
@@ -170,13 +172,15 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
     if (this.config.pooling) fail('GENERATION_UNSUPPORTED', { model: this.config.architecture });
     const { maxTokens = Number.POSITIVE_INFINITY, ignoreEnd = false } = options;
     const { constraint, shift, speculation, scheduling, signal } = options;
-    const stopTokens = ignoreEnd ? new Set<number>() : this.tokenizer.special.endOfGeneration;
+    const ownEnds = ignoreEnd ? [] : this.tokenizer.special.endOfGeneration;
+    const stopTokens = new Set([...ownEnds, ...(options.stopTokens ?? [])]);
     const { form, answer } = held;
-    const isHeld = form ?? constraint ?? answer?.reasoning?.budget;
+    const rules = tokenRulesOf(options, this.vocabulary);
+    const isHeld = form ?? constraint ?? rules ?? answer?.reasoning?.budget;
     const sampling = samplingOf(options, isHeld !== undefined);
     const adapters = chooseAdapters(this.adapters, options.adapters);
     const how = { sampling, maxTokens, stopTokens, adapters, constraint, shift, speculation };
-    const request = { prompt, vectors, ...how, scheduling, signal, answer };
+    const request = { prompt, vectors, ...how, scheduling, signal, answer, rules };
     if (!form) return tokenStream((sink) => this.begin(request, sink));
     return tokenStream((sink) =>
       generationAfter(

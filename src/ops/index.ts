@@ -32,6 +32,7 @@ export {
   SAMPLING_ROW_WORDS,
   SAMPLING_WORD,
   type SamplingNumberName,
+  type Rule,
   type SamplingOption,
   seedOf,
   type SamplingParameters,

@@ -4,6 +4,8 @@ import { inTurns } from '../base/turns.ts';
 import { BodyScan } from './body-scan.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ErrorDialect } from './error-response.ts';
+import type { OtherFields } from './fields/other-fields.ts';
+import { unreadFields } from './fields/unread-fields.ts';
 
 /** An address of the server and what answers there. The OpenAPI document is made from these. */
 export interface Endpoint {
@@ -16,6 +18,8 @@ export interface Endpoint {
   readonly isOpen: boolean;
   /** What a body must be. */
   readonly body?: z.ZodType;
+  /** Fields that it leaves out with a reason. */
+  readonly others?: OtherFields;
   handle(call: RequestContext): Promise<Response>;
 }
 
@@ -36,6 +40,8 @@ export function postEndpoint<T extends z.ZodType>(of: {
   summary: string;
   dialect?: ErrorDialect;
   body: T;
+  /** Fields that the body leaves out with a reason. */
+  others?: OtherFields;
   handle: (body: z.output<T>, call: RequestContext) => Response | Promise<Response>;
 }): Endpoint {
   return {
@@ -43,22 +49,29 @@ export function postEndpoint<T extends z.ZodType>(of: {
     dialect: 'openai',
     isOpen: false,
     ...of,
-    handle: async (call) => of.handle(await readBody(call, of.body), call),
+    handle: async (call) => of.handle(await readBody(call, of.body, of.others ?? {}), call),
   };
 }
 
 /** Rejects with `REQUEST_NOT_JSON`, `REQUEST_TOO_LARGE` and `REQUEST_INVALID`. */
 async function readBody<T extends z.ZodType>(
-  { request, signal, server: { maxBody } }: RequestContext,
+  call: RequestContext,
   schema: T,
+  others: OtherFields,
 ): Promise<z.output<T>> {
+  const { request, signal } = call;
+  const { maxBody } = call.server;
   const type = request.headers.get('content-type');
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type ?? '')) {
     fail('REQUEST_NOT_JSON', { found: type ?? 'none' });
   }
   const text = await scannedText(request, { signal, maxBody });
-  const result = schema.safeParse(parsed(text));
-  if (result.success) return result.data;
+  const body = parsed(text);
+  const result = schema.safeParse(body);
+  if (result.success) {
+    call.ignores(unreadFields(body, result.data, others));
+    return result.data;
+  }
   const [issue] = result.error.issues;
   return invalid(issue?.path.map(String).join('.') ?? '', issue?.message ?? 'is not valid');
 }

@@ -3,6 +3,8 @@ import { timerSpan } from '../base/timer-span.ts';
 import type { Logger } from '../base/log.ts';
 import type { ErrorDialect } from './error-response.ts';
 import { typedError } from './error-response.ts';
+import { headerOf } from './fields/unread-fields.ts';
+import { fieldOf } from './fields/field-names.ts';
 import type { ServerMetrics } from './metrics.ts';
 import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
@@ -29,6 +31,9 @@ export interface ServerParts {
   readonly hasLoaded: () => boolean;
 }
 
+/** The header of an answer that names fields of the request that nobody read. */
+export const IGNORED_FIELDS = 'x-rocmforge-ignored-fields';
+
 /** What a client may call its request. */
 const REQUEST_ID = /^[\w.:@/+=-]{1,128}$/;
 
@@ -48,6 +53,7 @@ export class RequestContext {
   readonly #timer: ReturnType<typeof setTimeout>;
   readonly #clientLeft = () => this.abort();
   #tenant: Tenant | undefined;
+  #ignored: string | undefined;
   #isLate = false;
   #isEnded = false;
   /** Set where the response goes on after the handler returned; whoever sends it calls `end`. */
@@ -92,8 +98,16 @@ export class RequestContext {
     this.#controller.abort();
   }
 
-  /** Gives the response the request's name, in the headers of both APIs. */
+  /** Notes fields of the body that nobody reads. */
+  ignores(fields: readonly string[]): void {
+    if (fields.length === 0) return;
+    this.#ignored = headerOf(fields);
+    this.note({ ignored: this.#ignored });
+  }
+
+  /** Gives the response the request's name, in the headers of both APIs, and what was not read of it. */
   mark(response: Response): Response {
+    if (this.#ignored !== undefined) response.headers.set(IGNORED_FIELDS, this.#ignored);
     response.headers.set('x-request-id', this.id);
     if (this.endpoint.dialect === 'anthropic') response.headers.set('request-id', this.id);
     return response;
@@ -109,7 +123,7 @@ export class RequestContext {
     if (this.#isLate && isRocmforgeError(error, 'ABORTED')) {
       return new RocmforgeError('REQUEST_TIMEOUT', { seconds: this.server.timeLimit }, { cause: error });
     }
-    const typed = typedError(error);
+    const typed = namedAsSent(typedError(error));
     this.note({ code: typed.code });
     if (typed.code === 'INTERNAL') {
       const cause = typed.cause instanceof Error ? typed.cause : typed;
@@ -141,4 +155,16 @@ export class RequestContext {
     logger.info('request', { ...facts, ...this.#facts });
     this.ended();
   }
+}
+
+/** An error of an option as one of the field that says it: `topP` of the library is `top_p` of a request. */
+function namedAsSent(error: RocmforgeError): RocmforgeError {
+  if (!isRocmforgeError(error, 'INVALID_ARGUMENT')) return error;
+  const { name, found, expected } = error.params;
+  const field = fieldOf(name);
+  return new RocmforgeError(
+    'REQUEST_INVALID',
+    { field, problem: `found ${found}, expected ${expected}` },
+    { cause: error },
+  );
 }

@@ -5,7 +5,7 @@ import { type Logger, silentLogger } from '../base/log.ts';
 import { checkOptions, type OptionNames } from '../base/options.ts';
 import { ApiKeys } from './api-keys.ts';
 import type { ApiKey } from './tenant.ts';
-import { RequestContext, type ServerParts } from './request-context.ts';
+import { IGNORED_FIELDS, RequestContext, type ServerParts } from './request-context.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
 import { type ErrorDialect, errorResponse } from './error-response.ts';
@@ -177,7 +177,13 @@ export class ModelServer implements AsyncDisposable {
     const app = this.#app;
     const { origins = [] } = options;
     const keys = new ApiKeys(options.keys ?? []);
-    if (origins.length > 0) app.use(cors({ origin: origins.includes('*') ? '*' : [...origins] }));
+    if (origins.length > 0)
+      app.use(
+        cors({
+          origin: origins.includes('*') ? '*' : [...origins],
+          exposeHeaders: ['x-request-id', IGNORED_FIELDS],
+        }),
+      );
     for (const endpoint of ENDPOINTS) {
       const path = endpoint.path.replaceAll(/\{(\w+)\}/g, ':$1{.+}');
       app.on(endpoint.method, path, ({ req }) => this.#answer(endpoint, req.raw, keys));

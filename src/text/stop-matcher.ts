@@ -6,17 +6,19 @@ export interface StopResult {
 
 /**
  * Looks for stop strings in text that arrives in pieces. Text that could be the beginning of a stop string is held back
- * until it is clear; nothing of a stop string or after it is ever given out. Among stops that end at the same place the
+ * until it is clear; nothing after a stop string is ever given out, and nothing of it unless it is to be included. Among stops that end at the same place the
  * one that begins first wins.
  */
 export class StopMatcher {
   readonly #stops: readonly string[];
+  readonly #isIncluded: boolean;
   #held = '';
   #stopped = false;
 
-  /** Empty stop strings are ignored. */
-  constructor(stops: readonly string[]) {
+  /** Empty stop strings are ignored; where `isIncluded`, the one that is found is given out, too. */
+  constructor(stops: readonly string[], { isIncluded = false }: { readonly isIncluded?: boolean } = {}) {
     this.#stops = stops.filter((stop) => stop !== '');
+    this.#isIncluded = isIncluded;
   }
 
   /** Adds text; after a stop was found, nothing comes out any more. */
@@ -27,7 +29,8 @@ export class StopMatcher {
     if (found !== undefined) {
       this.#stopped = true;
       this.#held = '';
-      return { text: text.slice(0, found.start), stop: found.stop };
+      const end = found.start + (this.#isIncluded ? found.stop.length : 0);
+      return { text: text.slice(0, end), stop: found.stop };
     }
     const kept = this.#beginningLength(text);
     this.#held = text.slice(text.length - kept);

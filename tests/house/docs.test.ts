@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { CATALOGUE } from '../../src/base/errors.ts';
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { errorsPage } from '../support/errors-page.ts';
+import { fieldsPage } from '../support/fields-page.ts';
 import { FAMILY_FIXTURES } from '../support/family-fixtures.ts';
 import { FAMILY_DEVICES, modelsPage } from '../support/models-page.ts';
 import { PROJECT_ROOT, sourceFiles } from '../support/project.ts';
@@ -31,6 +32,11 @@ test('every exported declaration has a docstring', () => {
 test('docs/errors.md is what the catalogue says', () => {
   const page = readFileSync(join(PROJECT_ROOT, 'docs/errors.md'), 'utf8');
   assert.equal(page, errorsPage(CATALOGUE), 'run: node scripts/docs.mjs');
+});
+
+test('docs/fields.md is what checks the requests', () => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/fields.md'), 'utf8');
+  assert.equal(page, fieldsPage(), 'run: node scripts/docs.mjs');
 });
 
 test('docs/models.md is what the tests go by', () => {

@@ -48,7 +48,7 @@ export const MAX_LOGIT_BIASES = 300;
 export const MAX_WORD = 2 ** 31 - 1;
 
 /** What a parameter may be. */
-interface Rule {
+export interface Rule {
   readonly expected: string;
   allows(value: number): boolean;
 }
@@ -166,13 +166,14 @@ export interface SamplingOption {
   readonly text: string;
   readonly standard: number;
   readonly isWhole: boolean;
+  readonly rule: Rule;
 }
 
 /** The numbers that flags and fields ask for, in order. */
 export const SAMPLING_OPTIONS: readonly SamplingOption[] = NUMBER_ROWS.flatMap(
-  ([name, { help, standard, word }]) => {
+  ([name, { help, standard, word, rule }]) => {
     const [argument, text] = help ?? [];
-    return argument && text ? [{ name, argument, text, standard, isWhole: word === 'i32' }] : [];
+    return argument && text ? [{ name, argument, text, standard, isWhole: word === 'i32', rule }] : [];
   },
 );
 

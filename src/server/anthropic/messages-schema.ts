@@ -3,7 +3,7 @@ import type { ChatMessage, ChatTool, ChatToolCall, ReasoningOptions } from '../.
 import { invalid } from '../endpoint.ts';
 import { jsonSchema, type TextHold, toolName, type ToolUse } from '../generation/answer-form.ts';
 import { adapterField } from '../generation/adapter-field.ts';
-import { modelField, tokensField } from '../generation/sampling-fields.ts';
+import { modelField, samplingFields, tokensField } from '../generation/sampling-fields.ts';
 
 const block = z.looseObject({ type: z.string() });
 const content = z.union([z.string(), z.array(block)]);
@@ -23,22 +23,6 @@ export const conversationFields = {
   system: content.nullish(),
   messages: z.array(message).min(1),
   tools: z.array(tool).max(128).nullish(),
-};
-
-const outputConfig = z.looseObject({
-  format: z.object({ type: z.literal('json_schema'), schema: jsonSchema }).nullish(),
-});
-
-/** A request for an answer, as Anthropic's API reference describes it. */
-export const messagesBody = z.object({
-  ...conversationFields,
-  max_tokens: tokensField,
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
-  top_k: z.int().nullish(),
-  stop_sequences: z.array(z.string().max(1024)).max(16).nullish(),
-  lora: adapterField,
-  stream: z.boolean().nullish(),
   tool_choice: z
     .object({
       type: z.enum(['auto', 'any', 'tool', 'none']),
@@ -53,8 +37,21 @@ export const messagesBody = z.object({
       display: z.string().nullish(),
     })
     .nullish(),
+};
+
+const outputConfig = z.object({
+  format: z.object({ type: z.literal('json_schema'), schema: jsonSchema }).nullish(),
+});
+
+/** A request for an answer, as Anthropic's API reference describes it. */
+export const messagesBody = z.object({
+  ...conversationFields,
+  max_tokens: tokensField,
+  ...samplingFields,
+  stop_sequences: z.array(z.string().max(1024)).max(16).nullish(),
+  lora: adapterField,
+  stream: z.boolean().nullish(),
   output_config: outputConfig.nullish(),
-  metadata: z.unknown().optional(),
 });
 
 /** What a request wants the text to be. */

@@ -3,11 +3,12 @@ import type { TextModel } from '../../engine/text-model.ts';
 import type { RequestContext } from '../request-context.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
+import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
-import { present } from '../generation/sampling-fields.ts';
+import { generateOptions, promptEnd } from '../generation/sampling-fields.ts';
 import { type MessageEvent, MessageWriter } from './message-writer.ts';
 import {
   chatMessagesOf,
@@ -26,6 +27,7 @@ export const messagesEndpoint = postEndpoint({
   summary: 'Answers a conversation, in the shape of Anthropic’s API.',
   dialect: 'anthropic',
   body: messagesBody,
+  others: OTHER_FIELDS,
   handle: answer,
 });
 
@@ -37,14 +39,16 @@ export const countTokensEndpoint = postEndpoint({
   summary: 'Counts the tokens of a conversation.',
   dialect: 'anthropic',
   body: countBody,
+  others: OTHER_FIELDS,
   handle: async (request, call) => {
     const { pool, gate } = call.server;
     // Each encoding holds the thread for a turn: no more of them than of other requests.
     using _place = gate.enter(call.tenant);
     using lease = await pool.acquire(request.model ?? undefined, call.signal);
-    const use = toolUseOf({ ...request, tool_choice: undefined });
+    const use = toolUseOf(request);
+    const thinking = { reasoning: reasoningOf(request), variables: {} };
     const { signal } = call;
-    const prompt = await chatPrompt(lease.model, chatMessagesOf(request), { use, signal });
+    const prompt = await chatPrompt(lease.model, chatMessagesOf(request), { use, thinking, signal });
     return json({ input_tokens: prompt.length });
   },
 });
@@ -62,16 +66,21 @@ async function taskOf(request: MessagesBody, model: TextModel, signal: AbortSign
   const reasoning = reasoningOf(request);
   const thinking = { reasoning, variables: {} };
   const prompt = await chatPrompt(model, chatMessagesOf(request), { use, thinking, signal });
-  const options = present({
-    temperature: request.temperature,
-    topP: request.top_p,
-    topK: request.top_k,
-    stop: request.stop_sequences,
-    maxTokens: request.max_tokens,
+  const { stop: strings } = request;
+  const stop = request.stop_sequences ?? (typeof strings === 'string' ? [strings] : strings) ?? [];
+  const options = generateOptions(model, request, {
+    stop,
+    maxTokens: request.max_tokens ?? Number.POSITIVE_INFINITY,
     adapters: adaptersOf(model, request.lora),
     continues: false,
   });
-  return { prompt, options, choices: 1, form: answerForm(textHoldOf(request), use), reasoning };
+  return {
+    prompt: promptEnd(model, request, prompt),
+    options,
+    choices: 1,
+    form: answerForm(textHoldOf(request), use),
+    reasoning,
+  };
 }
 
 async function* streamed(writer: MessageWriter, begun: Begun): AsyncGenerator<StreamEvent, void> {

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import type { GenerateOptions } from '../../engine/generate-options.ts';
+import type { TextModel } from '../../engine/text-model.ts';
 import { MAX_LOG_PROBABILITIES, SAMPLING_OPTIONS, type SamplingNumberName } from '../../ops/index.ts';
+import { invalid } from '../endpoint.ts';
+import { type Snake, snakeCase } from '../fields/field-names.ts';
 
 /** Most stop strings of a request. */
 const MAX_STOPS = 16;
@@ -13,6 +16,14 @@ const MAX_CHOICES = 128;
 /** Most token ids of a request that have a bias: each is checked. */
 const MAX_BIASES = 10_000;
 
+/** What no word begins with: behind it a word is spelled as in the middle of a text. */
+const BEFORE_WORD = '\n';
+
+/** Most words that must not come: each is looked for with every token. */
+const MAX_WORDS = 64;
+
+const tokenIds = z.array(z.int().min(0)).max(MAX_BIASES);
+
 /** Biases by token id; too many are refused before any is looked at. */
 const biases = z.preprocess(
   (given, context) => {
@@ -23,23 +34,19 @@ const biases = z.preprocess(
   z.record(z.string().regex(/^\d+$/, 'its keys are token ids'), z.number()).nullish(),
 );
 
-/** A name as fields of requests have it: `top_k`. */
-type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
-  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
-  : '';
-
 /** A number of a request that its sender may leave out. */
 type NumberField = z.ZodOptional<z.ZodNullable<z.ZodNumber>>;
 
 /** The numbers with their fields' names. */
 const NUMBERS = SAMPLING_OPTIONS.map((option) => ({
   ...option,
-  field: option.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  field: snakeCase(option.name),
 }));
 
 const numberFields = Object.fromEntries(
-  NUMBERS.map(({ field, text, isWhole }) => {
-    const number: z.ZodNumber = isWhole ? z.int() : z.number();
+  NUMBERS.map(({ field, text, isWhole, rule }) => {
+    const plain: z.ZodNumber = isWhole ? z.int() : z.number();
+    const number = plain.refine((value) => rule.allows(value), `expected ${rule.expected}`);
     return [field, number.nullish().describe(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`)];
   }),
 ) as Record<Snake<Exclude<SamplingNumberName, 'logProbabilities'>>, NumberField>;
@@ -58,6 +65,27 @@ export const samplingFields = {
     .nullish()
     .describe('The lower, the earlier, as in vLLM; for keys that may choose it. Default 0.'),
   ignore_eos: z.boolean().nullish().describe("Goes on after the model's own end."),
+  repetition_penalty: numberFields.repeat_penalty.describe("vLLM's name of repeat_penalty."),
+  repeat_last_n: numberFields.penalty_window.describe("llama.cpp's name of penalty_window."),
+  min_tokens: z.int().min(0).nullish().describe('Tokens before which the text does not end.'),
+  stop_token_ids: tokenIds.nullish().describe('Token ids that end the text; they are not part of it.'),
+  include_stop_str_in_output: z
+    .boolean()
+    .nullish()
+    .describe('The stop string that ends the text is part of it.'),
+  allowed_token_ids: tokenIds.min(1).nullish().describe('The only token ids that the text may be of.'),
+  bad_words: z
+    .array(z.string().min(1).max(LONGEST_STOP))
+    .max(MAX_WORDS)
+    .nullish()
+    .describe('Words that the text must not have, at the beginning of a word or within one.'),
+  skip_special_tokens: z.boolean().nullish().describe('Leaves out control tokens. Default true.'),
+  truncate_prompt_tokens: z
+    .int()
+    .min(-1)
+    .refine((count) => count !== 0, 'expected at least one token, or -1')
+    .nullish()
+    .describe('Takes so many tokens of the end of the prompt; -1: as many as leave room for an answer.'),
 };
 
 /** A request's choice of tokens and end. */
@@ -72,6 +100,19 @@ export const logprobsField = z.int().min(0).max(MAX_LOG_PROBABILITIES).nullish()
 /** A limit in tokens. */
 export const tokensField = z.int().min(1).nullish();
 
+/** llama.cpp's name of it; -1 sets no limit. */
+export const llamaTokensField = z.int().min(-1).nullish().describe("llama.cpp's name of max_tokens.");
+
+/** The limit of a request that has it by either API's name; the first that is named holds. */
+export function mostTokens(of: {
+  readonly max_completion_tokens?: number | null | undefined;
+  readonly max_tokens?: number | null | undefined;
+  readonly n_predict?: number | null | undefined;
+}): number | undefined {
+  const most = of.max_completion_tokens ?? of.max_tokens ?? of.n_predict ?? undefined;
+  return most === -1 ? Number.POSITIVE_INFINITY : most;
+}
+
 /** `stream_options` of OpenAI's APIs. */
 export const streamFields = {
   stream: z.boolean().nullish().describe('Sends the text as server-sent events while it is generated.'),
@@ -82,21 +123,62 @@ export const streamFields = {
 export const modelField = z.string().nullish().describe('A name of /v1/models. Default: the first.');
 
 /** The engine's options for a request's fields; ranges are checked by the engine. */
-export function generateOptions(body: SamplingBody, rest: Partial<GenerateOptions> = {}): GenerateOptions {
-  const { seed, logit_bias, stop } = body;
+export function generateOptions(
+  model: TextModel,
+  body: SamplingBody,
+  rest: Partial<GenerateOptions> = {},
+): GenerateOptions {
+  const { seed, logit_bias, stop, bad_words: words } = body;
+  const { repeat_penalty, repetition_penalty, penalty_window, repeat_last_n } = body;
   return present({
     ...Object.fromEntries(NUMBERS.map(({ name, field }) => [name, body[field as keyof typeof numberFields]])),
+    repeatPenalty: eitherOf({ repeat_penalty, repetition_penalty }),
+    penaltyWindow: eitherOf({ penalty_window, repeat_last_n }),
     seed: seed === -1 ? undefined : seed,
     logitBias: logit_bias && new Map(Object.entries(logit_bias).map(([id, bias]) => [Number(id), bias])),
     stop: typeof stop === 'string' ? [stop] : stop,
     ignoreEnd: body.ignore_eos,
+    minTokens: body.min_tokens,
+    stopTokens: body.stop_token_ids,
+    includeStop: body.include_stop_str_in_output,
+    allowedTokens: body.allowed_token_ids,
+    bannedTokens: words?.flatMap((word) => spellingsOf(model, word)),
+    special: body.skip_special_tokens === false ? true : undefined,
     scheduling: typeof body.priority === 'number' ? { priority: body.priority } : undefined,
     ...rest,
   });
 }
 
+/** The value of a field that has two names. Throws `REQUEST_INVALID` where they say different things. */
+function eitherOf<T>(named: Readonly<Record<string, T | null | undefined>>): T | undefined {
+  const [one, other] = Object.entries(named).filter(([, value]) => value !== null && value !== undefined);
+  if (one && other && one[1] !== other[1]) invalid(other[0], `${one[0]} says otherwise`);
+  return one?.[1] ?? undefined;
+}
+
+/** The ids of a word at the beginning of a text, behind a space, and behind something else. */
+function spellingsOf({ tokenizer }: TextModel, word: string): number[][] {
+  const plain = { addSpecial: false };
+  const before = tokenizer.encode(BEFORE_WORD, plain);
+  const within = tokenizer.encode(BEFORE_WORD + word, plain);
+  const isApart = before.every((id, at) => within[at] === id);
+  const spellings = [tokenizer.encode(word, plain), tokenizer.encode(` ${word}`, plain)];
+  return [...spellings, ...(isApart ? [within.slice(before.length)] : [])].filter(({ length }) => length > 0);
+}
+
+/** Of a prompt what `truncate_prompt_tokens` leaves. */
+export function promptEnd(
+  model: TextModel,
+  body: SamplingBody,
+  prompt: readonly number[],
+): readonly number[] {
+  const { truncate_prompt_tokens: most } = body;
+  if (most === null || most === undefined) return prompt;
+  return prompt.slice(-(most < 0 ? model.context - 1 : most));
+}
+
 /** The properties that have a value. */
-export function present(of: {
+function present(of: {
   [K in keyof GenerateOptions]: GenerateOptions[K] | null | undefined;
 }): GenerateOptions {
   const entries = Object.entries(of).filter(([, value]) => value !== undefined && value !== null);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   choicesField,
   logprobsField,
+  llamaTokensField,
   modelField,
   samplingFields,
   streamFields,
@@ -24,6 +25,7 @@ export const chatBody = z.object({
   n: choicesField,
   max_tokens: tokensField,
   max_completion_tokens: tokensField,
+  n_predict: llamaTokensField,
   logprobs: z.boolean().nullish(),
   top_logprobs: logprobsField,
   response_format: responseFormat.nullish(),

@@ -3,7 +3,7 @@ import type { ChatMessage, ChatTool } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { jsonSchema, toolName } from '../generation/answer-form.ts';
 
-const textPart = z.looseObject({ type: z.string(), text: z.string().nullish() });
+const textPart = z.object({ type: z.string(), text: z.string().nullish() });
 
 const functionCall = z.object({
   id: z.string().nullish(),
@@ -12,7 +12,7 @@ const functionCall = z.object({
 });
 
 /** A turn of a conversation as OpenAI's chat has it. */
-export const messageSchema = z.looseObject({
+export const messageSchema = z.object({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
   content: z.union([z.string(), z.array(textPart)]).nullish(),
   name: z.string().nullish(),
@@ -24,7 +24,7 @@ export const messageSchema = z.looseObject({
 /** A function that the model may call, as OpenAI's chat has it. */
 export const toolSchema = z.object({
   type: z.literal('function'),
-  function: z.looseObject({
+  function: z.object({
     name: toolName,
     description: z.string().nullish(),
     parameters: jsonSchema.nullish(),

@@ -1,12 +1,13 @@
 import type { TextModel } from '../../engine/text-model.ts';
 import type { RequestContext } from '../request-context.ts';
 import { json, postEndpoint } from '../endpoint.ts';
+import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { thinkingOf } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { begin, type GenerationTask } from '../generation/run-task.ts';
-import { generateOptions } from '../generation/sampling-fields.ts';
+import { generateOptions, mostTokens, promptEnd } from '../generation/sampling-fields.ts';
 import { ChatAnswer } from './chat-answer.ts';
 import { chatChunks } from './chat-chunks.ts';
 import { type ChatBody, chatBody, toolUseOf } from './chat-body.ts';
@@ -19,6 +20,7 @@ export const chatEndpoint = postEndpoint({
   path: '/v1/chat/completions',
   summary: 'Answers a conversation.',
   body: chatBody,
+  others: OTHER_FIELDS,
   handle: answerChat,
 });
 
@@ -36,12 +38,17 @@ async function taskOf(request: ChatBody, model: TextModel, signal: AbortSignal):
   const use = toolUseOf(request);
   const thinking = thinkingOf(model, request);
   const prompt = await chatPrompt(model, chatMessages(request.messages), { use, thinking, signal });
-  const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
+  const maxTokens = mostTokens(request) ?? Number.POSITIVE_INFINITY;
   const logProbabilities = logprobs ? (top_logprobs ?? 0) : -1;
   const adapters = adaptersOf(model, request.lora);
-  const options = generateOptions(request, { maxTokens, logProbabilities, adapters, continues: false });
+  const options = generateOptions(model, request, {
+    maxTokens,
+    logProbabilities,
+    adapters,
+    continues: false,
+  });
   return {
-    prompt,
+    prompt: promptEnd(model, request, prompt),
     options,
     choices: n ?? 1,
     form: answerForm(textHoldOf(request), use),

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { RequestContext } from '../request-context.ts';
-import { invalid, json, postEndpoint } from '../endpoint.ts';
+import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
+import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adapterField, adaptersOf } from '../generation/adapter-field.ts';
 import { requireTextFits } from '../generation/prompt-bounds.ts';
 import { respondWithEvents } from '../generation/respond.ts';
@@ -12,7 +13,10 @@ import {
   choicesField,
   generateOptions,
   logprobsField,
+  llamaTokensField,
   modelField,
+  mostTokens,
+  promptEnd,
   samplingFields,
   streamFields,
   tokensField,
@@ -43,9 +47,9 @@ const body = z.object({
   lora: adapterField,
   n: choicesField,
   max_tokens: tokensField,
+  n_predict: llamaTokensField,
   logprobs: logprobsField,
   echo: z.boolean().nullish().describe('Begins the answer with the prompt.'),
-  suffix: z.string().nullish(),
   response_format: responseFormat.nullish(),
   ...holdFields,
 });
@@ -57,11 +61,11 @@ export const completionsEndpoint = postEndpoint({
   path: '/v1/completions',
   summary: 'Continues a text.',
   body,
+  others: OTHER_FIELDS,
   handle: complete,
 });
 
 async function complete(request: CompletionBody, call: RequestContext): Promise<Response> {
-  if (request.suffix) invalid('suffix', 'filling in the middle is not supported');
   const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const head = { id: freshId('cmpl-'), created: nowSeconds(), model: begun.id, object: 'text_completion' };
   if (request.stream) return respondWithEvents(call, begun, chunks(request, begun, head));
@@ -85,11 +89,15 @@ async function taskOf(
   const prompt = typeof given === 'string' || isIds(given) ? given : (given[0] as string | number[]);
   if (typeof prompt === 'string') requireTextFits(model, prompt);
   const ids = typeof prompt === 'string' ? await model.tokenizer.encodeInTurns(prompt, { signal }) : prompt;
-  const maxTokens = request.max_tokens ?? DEFAULT_MAX_TOKENS;
+  const maxTokens = mostTokens(request) ?? DEFAULT_MAX_TOKENS;
   const logProbabilities = request.logprobs ?? -1;
   const adapters = adaptersOf(model, request.lora);
-  const options = generateOptions(request, { maxTokens, logProbabilities, adapters, continues: true });
-  return { prompt: ids, options: { ...options, ...textHoldOf(request) }, choices: n ?? 1 };
+  const options = generateOptions(model, request, { maxTokens, logProbabilities, adapters, continues: true });
+  return {
+    prompt: promptEnd(model, request, ids),
+    options: { ...options, ...textHoldOf(request) },
+    choices: n ?? 1,
+  };
 }
 
 function isIds(list: string[] | number[] | number[][]): list is number[] {

@@ -6,7 +6,7 @@ import { type HoldBody, holdOf } from '../generation/hold-fields.ts';
 export const responseFormat = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text') }),
   z.object({ type: z.literal('json_object'), schema: jsonSchema.nullish() }),
-  z.object({ type: z.literal('json_schema'), json_schema: z.looseObject({ schema: jsonSchema }) }),
+  z.object({ type: z.literal('json_schema'), json_schema: z.object({ schema: jsonSchema }) }),
 ]);
 
 /** A request with a format. */

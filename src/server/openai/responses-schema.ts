@@ -3,7 +3,7 @@ import type { ChatMessage } from '../../text/index.ts';
 import { invalid } from '../endpoint.ts';
 import { adapterField } from '../generation/adapter-field.ts';
 import { jsonSchema, type TextHold, toolName, type ToolUse } from '../generation/answer-form.ts';
-import { logprobsField, modelField, tokensField } from '../generation/sampling-fields.ts';
+import { logprobsField, modelField, samplingFields, tokensField } from '../generation/sampling-fields.ts';
 import { chatTools, textOf } from './chat-messages.ts';
 
 const part = z.looseObject({ type: z.string(), text: z.string().nullish() });
@@ -19,7 +19,7 @@ const item = z.looseObject({
 const textFormat = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text') }),
   z.object({ type: z.literal('json_object') }),
-  z.looseObject({ type: z.literal('json_schema'), schema: jsonSchema }),
+  z.object({ type: z.literal('json_schema'), schema: jsonSchema }),
 ]);
 
 const tool = z.looseObject({
@@ -35,12 +35,11 @@ export const responsesBody = z.object({
   input: z.union([z.string(), z.array(item).min(1)]),
   instructions: z.string().nullish(),
   max_output_tokens: tokensField,
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
+  ...samplingFields,
   top_logprobs: logprobsField,
   lora: adapterField,
   stream: z.boolean().nullish(),
-  text: z.looseObject({ format: textFormat.nullish() }).nullish(),
+  text: z.object({ format: textFormat.nullish() }).nullish(),
   tools: z.array(tool).max(128).nullish(),
   tool_choice: z
     .union([
@@ -49,10 +48,8 @@ export const responsesBody = z.object({
     ])
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  store: z.boolean().nullish().describe('Responses are not stored, whatever is asked for.'),
-  previous_response_id: z.string().nullish(),
-  reasoning: z.looseObject({ effort: z.string().nullish() }).nullish(),
-  metadata: z.record(z.string(), z.string()).nullish(),
+  reasoning: z.object({ effort: z.string().nullish() }).nullish(),
+  metadata: z.record(z.string(), z.string()).nullish().describe('It comes back with the response.'),
 });
 
 /** A responses request. */

@@ -1,13 +1,14 @@
 import type { TextModel } from '../../engine/text-model.ts';
 import type { RequestContext } from '../request-context.ts';
-import { invalid, json, postEndpoint } from '../endpoint.ts';
+import { json, postEndpoint } from '../endpoint.ts';
 import type { StreamEvent } from '../event-stream.ts';
+import { OTHER_FIELDS } from '../fields/other-fields.ts';
 import { adaptersOf } from '../generation/adapter-field.ts';
 import { answerForm, chatPrompt } from '../generation/answer-form.ts';
 import { thinkingOf } from '../generation/reasoning-fields.ts';
 import { respondWithEvents } from '../generation/respond.ts';
 import { type Begun, begin, type GenerationTask } from '../generation/run-task.ts';
-import { present } from '../generation/sampling-fields.ts';
+import { generateOptions, promptEnd } from '../generation/sampling-fields.ts';
 import { ResponseWriter } from './response-writer.ts';
 import {
   chatMessagesOfItems,
@@ -22,13 +23,11 @@ export const responsesEndpoint = postEndpoint({
   path: '/v1/responses',
   summary: 'Answers an input, in the shape of OpenAI’s responses.',
   body: responsesBody,
+  others: OTHER_FIELDS,
   handle: respond,
 });
 
 async function respond(request: ResponsesBody, call: RequestContext): Promise<Response> {
-  if (request.previous_response_id) {
-    invalid('previous_response_id', 'responses are not stored; send the whole conversation as input');
-  }
   const begun = await begin(call, request.model ?? undefined, (model) => taskOf(request, model, call.signal));
   const writer = new ResponseWriter(request, begun);
   if (request.stream) return respondWithEvents(call, begun, streamed(writer, begun));
@@ -44,16 +43,14 @@ async function taskOf(
   const use = toolUseOf(request);
   const thinking = thinkingOf(model, { reasoning_effort: request.reasoning?.effort });
   const prompt = await chatPrompt(model, chatMessagesOfItems(request), { use, thinking, signal });
-  const options = present({
-    temperature: request.temperature,
-    topP: request.top_p,
-    maxTokens: request.max_output_tokens,
+  const options = generateOptions(model, request, {
+    maxTokens: request.max_output_tokens ?? Number.POSITIVE_INFINITY,
     logProbabilities: request.top_logprobs ?? -1,
     adapters: adaptersOf(model, request.lora),
     continues: false,
   });
   return {
-    prompt,
+    prompt: promptEnd(model, request, prompt),
     options,
     choices: 1,
     form: answerForm(textHoldOf(request), use),

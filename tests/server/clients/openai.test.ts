@@ -184,7 +184,7 @@ test('errors have their classes', async () => {
   await assert.rejects(openai.embeddings.create({ model: MODEL, input: 'x' }), OpenAI.BadRequestError);
   await assert.rejects(
     openai.chat.completions.create({ ...greedy, temperature: -1, messages }),
-    (error) => error instanceof OpenAI.BadRequestError && error.code === 'INVALID_ARGUMENT',
+    (error) => error instanceof OpenAI.BadRequestError && error.code === 'REQUEST_INVALID',
   );
   const wrong = { name: 'x', schema: { type: 'nothing' } };
   await assert.rejects(

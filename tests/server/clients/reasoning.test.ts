@@ -31,7 +31,13 @@ test('chat completions have reasoning apart from the content, in one piece and s
   const message = whole.choices[0]?.message as Extended;
   assert.ok(message.reasoning_content && message.content);
   let [reasoning, text] = ['', ''];
-  for await (const chunk of await openai().chat.completions.create({ ...request, stream: true })) {
+  const streamed = {
+    ...request,
+    reasoning_budget_tokens: null,
+    thinking_budget_tokens: 12,
+    stream: true as const,
+  };
+  for await (const chunk of await openai().chat.completions.create(streamed)) {
     const delta = (chunk.choices[0]?.delta ?? {}) as Extended;
     assert.ok(!(delta.reasoning_content && delta.content));
     reasoning += delta.reasoning_content ?? '';

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { ModelServer } from '../../src/server/index.ts';
+import { TEXT_ENDPOINTS } from '../support/fields-page.ts';
+import { PROJECT_ROOT } from '../support/project.ts';
+import { type Fields, type FieldAnswer, fieldAnswer, plainRequest } from '../support/field-answers.ts';
+import { post, tinySource } from '../support/test-server.ts';
+
+let server: ModelServer;
+before(async () => {
+  server = new ModelServer({ models: [tinySource('tiny', { sequences: 4 })], parallel: 4 });
+  await server.loaded;
+});
+after(() => server?.[Symbol.asyncDispose]());
+
+type Ask = (fields: Fields) => Promise<FieldAnswer>;
+
+/** The tiny model's tokens of `A` and `B`, and its end. */
+const [A, B, END] = [68, 69, 2];
+/** Says `AAAAAA`, and what follows behind `A` by its own weight. */
+const SAYS_A = { temperature: 0, logit_bias: { [A]: 50 } };
+/** Ends at once, where it may. */
+const ENDS = { temperature: 0, logit_bias: { [END]: 100 }, ignore_eos: false };
+/** Draws from all tokens, nearly alike. */
+const DRAWS = { temperature: 20, top_k: 0, top_p: 1, min_p: 0, seed: 1 };
+const ABC = 'root ::= "abc"';
+
+/** A field at which drawing cannot but take the likeliest token. */
+const greedy = (fields: Fields) => async (ask: Ask) => {
+  assert.notEqual((await ask(DRAWS)).text, (await ask({ temperature: 0 })).text);
+  assert.equal((await ask({ ...DRAWS, ...fields })).text, (await ask({ temperature: 0 })).text);
+};
+/** A field that makes what was said unlikely. */
+const varies = (fields: Fields) => async (ask: Ask) => {
+  assert.equal((await ask(SAYS_A)).text, 'AAAAAA');
+  assert.doesNotMatch((await ask({ ...SAYS_A, ...fields })).text, /AA/);
+};
+/** A field that says what the text is. */
+const says = (text: string, fields: Fields) => async (ask: Ask) =>
+  assert.equal((await ask({ seed: 1, ...fields })).text, text);
+const refused = (status: number, fields: Fields) => async (ask: Ask) =>
+  assert.equal((await ask(fields)).status, status);
+/** Where another test sees what it does. */
+const elsewhere = (file: string) => file;
+
+/** What shows of each honoured field that it does what it should: a request with it, beside one without. */
+const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> = {
+  allowed_token_ids: says('BBBBBB', { allowed_token_ids: [B] }),
+  bad_words: async (ask) => {
+    const { text } = await ask({ ...SAYS_A, bad_words: ['AA'] });
+    assert.match(text, /^A[^A]A/);
+  },
+  chat_template_kwargs: elsewhere('clients/reasoning.test.ts'),
+  echo: async (ask) => assert.match((await ask({ echo: true })).text, /^hi/),
+  frequency_penalty: varies({ frequency_penalty: 100 }),
+  grammar: says('abc', { grammar: ABC }),
+  guided_choice: says('abc', { guided_choice: ['abc'] }),
+  guided_grammar: says('abc', { guided_grammar: ABC }),
+  guided_json: says('12', { guided_json: { const: 12 } }),
+  guided_regex: says('abc', { guided_regex: 'ab[c]' }),
+  ignore_eos: async (ask) => {
+    assert.equal((await ask({ ...ENDS })).generated, 0);
+    assert.equal((await ask({ ...ENDS, ignore_eos: true })).generated, 6);
+  },
+  include_stop_str_in_output: says('AA', { ...SAYS_A, stop: 'AA', include_stop_str_in_output: true }),
+  input: async (ask) => assert.notEqual((await ask({ input: 'hi hi hi' })).prompt, (await ask({})).prompt),
+  instructions: async (ask) => {
+    assert.ok((await ask({ instructions: 'hi' })).prompt > (await ask({})).prompt);
+  },
+  json_schema: says('12', { json_schema: { const: 12 } }),
+  logit_bias: says('AAAAAA', { temperature: 0, logit_bias: { [A]: 100 } }),
+  logprobs: async (ask) => {
+    assert.doesNotMatch((await ask({})).body, /"logprobs":\{/);
+    assert.match((await ask({ logprobs: 1 })).body + (await ask({ logprobs: true })).body, /"logprobs":\{/);
+  },
+  lora: elsewhere('adapters.test.ts'),
+  max_completion_tokens: async (ask) => assert.equal((await ask({ max_completion_tokens: 3 })).generated, 3),
+  max_output_tokens: async (ask) => assert.equal((await ask({ max_output_tokens: 3 })).generated, 3),
+  max_tokens: async (ask) => assert.equal((await ask({ max_tokens: 3 })).generated, 3),
+  messages: async (ask) => {
+    const longer = await ask({ messages: [{ role: 'user', content: 'hi hi hi' }] });
+    assert.ok(longer.prompt > (await ask({})).prompt);
+  },
+  metadata: async (ask) => assert.match((await ask({ metadata: { a: 'b' } })).body, /"metadata":\{"a":"b"\}/),
+  min_p: greedy({ min_p: 1 }),
+  min_tokens: async (ask) => {
+    assert.equal((await ask({ ...ENDS })).generated, 0);
+    assert.equal((await ask({ ...ENDS, min_tokens: 4 })).generated, 4);
+    assert.equal((await ask({ ...SAYS_A, stop: 'A', min_tokens: 4 })).text.slice(0, 3), 'AAA');
+  },
+  model: refused(404, { model: 'other' }),
+  n: async (ask) => assert.equal((await ask({ n: 2 })).choices, 2),
+  n_predict: async (ask) => assert.equal((await ask({ max_tokens: null, n_predict: 3 })).generated, 3),
+  output_config: says('12', { output_config: { format: { type: 'json_schema', schema: { const: 12 } } } }),
+  parallel_tool_calls: elsewhere('../support/forced-calls.ts'),
+  penalty_window: async (ask) => {
+    assert.notEqual((await ask({ ...SAYS_A, presence_penalty: 100 })).text, 'AAAAAA');
+    assert.equal((await ask({ ...SAYS_A, presence_penalty: 100, penalty_window: 0 })).text, 'AAAAAA');
+  },
+  presence_penalty: varies({ presence_penalty: 100 }),
+  priority: refused(403, { priority: -1 }),
+  prompt: async (ask) => assert.notEqual((await ask({ prompt: 'hi hi hi' })).prompt, (await ask({})).prompt),
+  reasoning: elsewhere('clients/reasoning.test.ts'),
+  reasoning_budget_tokens: elsewhere('clients/reasoning.test.ts'),
+  reasoning_effort: elsewhere('clients/reasoning.test.ts'),
+  repeat_last_n: async (ask) => {
+    assert.equal((await ask({ ...SAYS_A, presence_penalty: 100, repeat_last_n: 0 })).text, 'AAAAAA');
+  },
+  repeat_penalty: varies({ repeat_penalty: 100 }),
+  repetition_penalty: varies({ repetition_penalty: 100 }),
+  response_format: async (ask) => {
+    const json_schema = { name: 'a', schema: { const: 12 } };
+    assert.equal((await ask({ response_format: { type: 'json_schema', json_schema } })).text, '12');
+  },
+  seed: async (ask) => {
+    const { text } = await ask({ ...DRAWS, seed: 5 });
+    assert.equal((await ask({ ...DRAWS, seed: 5 })).text, text);
+    assert.notEqual((await ask({ ...DRAWS, seed: 6 })).text, text);
+  },
+  skip_special_tokens: async (ask) => {
+    const told = { temperature: 0, logit_bias: { [END]: 100 }, ignore_eos: true };
+    assert.doesNotMatch((await ask(told)).text, /<\/s>/);
+    assert.match((await ask({ ...told, skip_special_tokens: false })).text, /<\/s>/);
+  },
+  stop: says('', { ...SAYS_A, stop: ['AAA'] }),
+  stop_sequences: says('', { ...SAYS_A, stop_sequences: ['AAA'] }),
+  stop_token_ids: says('', { ...SAYS_A, stop_token_ids: [A] }),
+  stream: async (ask) => assert.match((await ask({ stream: true })).type, /event-stream/),
+  stream_options: async (ask) => {
+    assert.doesNotMatch((await ask({ stream: true })).body, /total_tokens/);
+    const { body } = await ask({ stream: true, stream_options: { include_usage: true } });
+    assert.match(body, /total_tokens/);
+  },
+  structured_outputs: says('abc', { structured_outputs: { regex: 'ab[c]' } }),
+  system: async (ask) => assert.ok((await ask({ system: 'hi' })).prompt > (await ask({})).prompt),
+  temperature: async (ask) => {
+    assert.notEqual((await ask(DRAWS)).text, (await ask({ ...DRAWS, temperature: 0 })).text);
+  },
+  text: says('12', { text: { format: { type: 'json_schema', name: 'a', schema: { const: 12 } } } }),
+  thinking: elsewhere('clients/reasoning.test.ts'),
+  thinking_budget_tokens: elsewhere('clients/reasoning.test.ts'),
+  tool_choice: elsewhere('../support/forced-calls.ts'),
+  tools: elsewhere('../support/forced-calls.ts'),
+  top_k: greedy({ top_k: 1 }),
+  top_logprobs: async (ask) => {
+    const { body } = await ask({ logprobs: true, top_logprobs: 2 });
+    assert.match(body, /"top_logprobs":\[\{[^{]*\},\{/);
+  },
+  top_p: greedy({ top_p: 0 }),
+  truncate_prompt_tokens: async (ask) => {
+    assert.equal((await ask({ truncate_prompt_tokens: 2 })).prompt, 2);
+    assert.ok((await ask({})).prompt > 2);
+  },
+  typical_p: async (ask) => {
+    const drawn = async (seed: number) => (await ask({ ...DRAWS, seed, typical_p: 0.001 })).text;
+    assert.equal(await drawn(1), await drawn(2));
+  },
+};
+
+for (const { path, honoured } of TEXT_ENDPOINTS) {
+  const isCount = path.endsWith('count_tokens');
+  test(`each field that ${path} honours changes the answer as it should`, async () => {
+    const ask: Ask = (fields) => fieldAnswer(server, path, fields);
+    for (const field of honoured) {
+      const seen = SEEN[field] ?? assert.fail(`nothing shows what ${field} does`);
+      if (typeof seen === 'string') {
+        const text = readFileSync(join(PROJECT_ROOT, 'tests/server', seen), 'utf8');
+        assert.ok(text.includes(field), `${seen} says nothing of ${field}`);
+      } else {
+        await seen(ask).catch((error: unknown) => assert.fail(`${path} ${field}: ${String(error)}`));
+      }
+    }
+  });
+
+  test(`what ${path} does not honour is refused by name, harmless or told`, async () => {
+    const { others } = TEXT_ENDPOINTS.find((endpoint) => endpoint.path === path) ?? assert.fail();
+    for (const [field, { verdict, why, neutral }] of Object.entries(others)) {
+      if (honoured.has(field) || field.includes('*') || /^\w+\.\w+\./.test(field)) continue;
+      if (field === 'stream_options.include_obfuscation') continue;
+      const answer = await fieldAnswer(server, path, { [field]: 'something' });
+      if (verdict === 'refused') {
+        assert.equal(answer.status, 400, `${path} ${field}`);
+        assert.ok(answer.body.includes(`${field}: ${why}`), answer.body);
+      } else assert.deepEqual([answer.status, answer.ignored], [200, null], `${path} ${field}`);
+      for (const value of [null, ...neutral]) {
+        const { status, ignored } = await fieldAnswer(server, path, { [field]: value });
+        assert.deepEqual([status, ignored], [200, null], `${path} ${field} ${JSON.stringify(value)}`);
+      }
+    }
+    const odd = { tempreature: 1, 'x\r\ny': 2, [isCount ? 'a' : 'lora']: isCount ? 1 : [] };
+    const answer = await fieldAnswer(server, path, odd);
+    assert.equal(answer.status, 200, answer.body);
+    assert.equal(answer.ignored, `tempreature, x??y${isCount ? ', a' : ''}`);
+  });
+}
+
+test('fields within others are told and refused, too', async () => {
+  const message = { role: 'user', content: [{ type: 'text', text: 'hi', colour: 1 }], mood: 'good' };
+  const told = await fieldAnswer(server, '/v1/chat/completions', { messages: [message] });
+  assert.equal(told.ignored, 'messages.*.content.*.colour, messages.*.mood');
+  const harmless = { role: 'assistant', content: 'hi', refusal: null, annotations: [] };
+  const messages = [harmless, { role: 'user', content: 'hi' }];
+  assert.equal((await fieldAnswer(server, '/v1/chat/completions', { messages })).ignored, null);
+  const spoken = { ...harmless, audio: { id: 'x' } };
+  const refusal = await fieldAnswer(server, '/v1/chat/completions', { messages: [spoken] });
+  assert.deepEqual([refusal.status, refusal.body.includes('messages.*.audio')], [400, true]);
+});
+
+test('an option out of its range is named as the field that says it', async () => {
+  const cases: readonly [Fields, string][] = [
+    [{ top_p: 3 }, 'top_p'],
+    [{ stop_token_ids: [100_000] }, 'stop_token_ids'],
+    [{ repeat_penalty: 2, repetition_penalty: 3 }, 'repetition_penalty'],
+  ];
+  for (const [fields, field] of cases) {
+    const request = { ...plainRequest('/v1/chat/completions'), ...fields };
+    const response = await server.fetch(post('/v1/chat/completions', request));
+    const { error } = (await response.json()) as { error: { param: string; message: string } };
+    assert.deepEqual([response.status, error.param], [400, field]);
+    assert.ok(error.message.startsWith(`${field}: `), error.message);
+  }
+});

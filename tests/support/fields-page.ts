@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import type { Endpoint } from '../../src/server/endpoint.ts';
+import { ENDPOINTS } from '../../src/server/routes.ts';
+
+/** An endpoint for texts with the fields that it honours. */
+export interface TextEndpoint {
+  readonly path: string;
+  readonly honoured: ReadonlySet<string>;
+  readonly others: NonNullable<Endpoint['others']>;
+}
+
+/** The endpoints that know the fields of other servers. */
+export const TEXT_ENDPOINTS: readonly TextEndpoint[] = ENDPOINTS.flatMap(({ path, body, others }) =>
+  others && body instanceof z.ZodObject ? [{ path, honoured: new Set(Object.keys(body.shape)), others }] : [],
+);
+
+const HEAD = `# Fields of requests
+
+Every known request field, per endpoint. *Honoured*: the field does what its API documents. *Refused*: the request fails with
+\`REQUEST_INVALID\`, except for null and the values in parentheses, which ask for nothing. *Harmless*: the answer is the same
+without the field. All other fields have no effect; the response header \`x-rocmforge-ignored-fields\` and the log line list them, as
+paths with \`*\` for any list index.
+
+`;
+
+/** docs/fields.md, made from what checks the requests. */
+export function fieldsPage(endpoints = TEXT_ENDPOINTS): string {
+  const names = new Set(endpoints.flatMap(({ honoured, others }) => [...honoured, ...Object.keys(others)]));
+  const row = (name: string) => {
+    const cells = endpoints.map(({ honoured, others }) =>
+      honoured.has(name) ? 'honoured' : (others[name]?.verdict ?? ''),
+    );
+    const other = endpoints.map(({ others }) => others[name]).find((known) => known !== undefined);
+    const neutral = (other?.neutral ?? []).map((value) => `\`${JSON.stringify(value)}\``).join(', ');
+    const why = other ? `${other.why}${neutral && ` (${neutral})`}` : '';
+    return `| \`${name}\` | ${cells.join(' | ')} | ${why} |`;
+  };
+  const titles = endpoints.map(({ path }) => `\`${path.replace('/v1/', '')}\``);
+  const head = `| field | ${titles.join(' | ')} | reason |`;
+  const rule = `|${'---|'.repeat(endpoints.length + 2)}`;
+  return `${HEAD}${[head, rule, ...[...names].sort().map(row)].join('\n')}\n`;
+}

@@ -8,8 +8,9 @@ import { ModelServer } from '../src/server/index.ts';
 import type { ClientResult, ClientRound } from './serve/stream-clients.ts';
 
 // What others' requests cost a client: `node dist/bench/fairness.js [MODEL] [--clients 16] [--prompt 512] [--generate 64]
-// [--token-target 50]`. First, how long one token takes alone, behind a request of 128 answers, and behind a prompt that fills the
-// context; then the gaps between tokens of many clients while others' prompts are read. All times are in milliseconds.
+// [--token-target 50] [--prompt-target 250] [--only text]`. First, how long one token takes alone, behind a request of 128
+// answers, and behind a prompt that fills the context; then the gaps between tokens of many clients while others' prompts are
+// read. `--only` takes a part of a part's name. All times are in milliseconds.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -19,13 +20,17 @@ const { values, positionals } = parseArgs({
     generate: { type: 'string', default: '64' },
     device: { type: 'string', default: 'cpu' },
     'token-target': { type: 'string', default: '50' },
+    'prompt-target': { type: 'string', default: '250' },
+    only: { type: 'string', default: '' },
   },
 });
 const [location = 'models/minimind2-small-q4_k_m.gguf'] = positionals;
 const clients = Number(values.clients);
 const promptTokens = Number(values.prompt);
 const generated = Number(values.generate);
-const target = Number(values['token-target']);
+const [tokenMs, promptMs] = [values['token-target'], values['prompt-target']].map((target) =>
+  Number(target) > 0 ? Number(target) : undefined,
+);
 const context = 8192;
 
 const model = await loadModelInWorker(location, {
@@ -33,7 +38,7 @@ const model = await loadModelInWorker(location, {
   sequences: clients,
   context,
   cachePositions: 4 * context,
-  runtime: { tokenMs: target > 0 ? target : undefined },
+  runtime: { tokenMs, promptMs },
 });
 await model.loaded;
 const server = new ModelServer({
@@ -79,37 +84,61 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-console.log(`${location} on ${model.device.info.name}, ${clients} sequences, target ${target}`);
-await single('one token alone');
-const many = round(other, { prompts: [fresh(16)], generated, choices: 128 });
-await pause(500);
-await single('one token behind 128 answers');
-await many;
-const long = round(other, { prompts: [fresh(context - generated - 1)], generated });
-await pause(500);
-await single('one token behind a long prompt');
-await long;
-const streams = round(other, {
-  prompts: Array.from({ length: clients / 2 }, () => fresh(16)),
-  generated: 4 * generated,
-});
-await pause(500);
-for (let i = 0; i < 4; i++)
-  await round(client, { prompts: [fresh(promptTokens), fresh(promptTokens)], generated: 1 });
-const gaps = (await streams).flatMap((result) => result.gaps);
-const [median, late] = [quantile(gaps, 0.5), quantile(gaps, 0.99)];
+async function alone(): Promise<void> {
+  await single('one token alone');
+}
+
+async function behindMany(): Promise<void> {
+  const many = round(other, { prompts: [fresh(16)], generated, choices: 128 });
+  await pause(500);
+  await single('one token behind 128 answers');
+  await many;
+}
+
+async function behindLong(): Promise<void> {
+  const prompt = fresh(context - generated - 1);
+  const long = round(other, { prompts: [prompt], generated });
+  await pause(500);
+  await single('one token behind a long prompt', 3);
+  const [result] = await long;
+  console.log(`the long prompt beside them: ${result?.first.toFixed(0)}`);
+  const [undisturbed] = await round(other, { prompts: [fresh(prompt.length)], generated });
+  console.log(`another one alone: ${undisturbed?.first.toFixed(0)}`);
+}
+
+function tellGaps(name: string, results: readonly ClientResult[]): void {
+  const gaps = results.flatMap((result) => result.gaps);
+  const [median, late] = [quantile(gaps, 0.5), quantile(gaps, 0.99)];
+  const last = Math.max(...results.map((result) => result.last));
+  console.log(
+    `gaps of ${name}: p50 ${median.toFixed(0)}, p99 ${late.toFixed(0)}; all done after ${last.toFixed(0)}`,
+  );
+}
+
+async function besidePrompts(): Promise<void> {
+  const streams = round(other, {
+    prompts: Array.from({ length: clients / 2 }, () => fresh(16)),
+    generated: 4 * generated,
+  });
+  await pause(500);
+  const begin = performance.now();
+  for (let i = 0; i < 4; i++)
+    await round(client, { prompts: [fresh(promptTokens), fresh(promptTokens)], generated: 1 });
+  const read = performance.now() - begin;
+  tellGaps(`${clients / 2} streams beside prompts`, await streams);
+  console.log(`those prompts: ${read.toFixed(0)}`);
+}
+
+async function together(): Promise<void> {
+  const prompts = Array.from({ length: clients }, () => fresh(promptTokens));
+  tellGaps(`${clients} that begin together`, await round(other, { prompts, generated }));
+}
+
 console.log(
-  `gaps of ${clients / 2} streams beside prompts: p50 ${median.toFixed(0)}, p99 ${late.toFixed(0)}`,
+  `${location} on ${model.device.info.name}, ${clients} sequences, targets ${tokenMs ?? 0} and ${promptMs ?? 0}`,
 );
-const all = await round(other, {
-  prompts: Array.from({ length: clients }, () => fresh(promptTokens)),
-  generated,
-});
-const gapsOfAll = all.flatMap((result) => result.gaps);
-console.log(
-  `gaps of ${clients} that begin together: p50 ${quantile(gapsOfAll, 0.5).toFixed(0)}, p99 ${quantile(gapsOfAll, 0.99).toFixed(0)}; ` +
-    `all done after ${Math.max(...all.map(({ last }) => last)).toFixed(0)}`,
-);
+for (const part of [alone, behindMany, behindLong, besidePrompts, together])
+  if (part.name.includes(values.only)) await part();
 client.disconnect();
 other.disconnect();
 await listener[Symbol.asyncDispose]();

@@ -18,6 +18,7 @@ export interface ServerFlags {
   readonly queue?: number;
   readonly maxTokens?: number;
   readonly tokenTarget: number;
+  readonly promptTarget: number;
   readonly apiKey?: readonly string[];
   readonly apiKeyFile?: string;
   readonly cors?: readonly string[];
@@ -27,6 +28,9 @@ export interface ServerFlags {
 
 /** Milliseconds between tokens that prompts of others keep to. */
 const TOKEN_TARGET_MS = 50;
+
+/** Milliseconds of a step that reads prompts alone. */
+const PROMPT_TARGET_MS = 250;
 
 /** Where `serve` listens, to whom, and what a request may take. */
 export function serverOptions(): Option[] {
@@ -40,6 +44,17 @@ export function serverLimitsOf(
   const { queue, maxTokens, maxBody, timeLimit, cors: origins } = flags;
   const given = Object.entries({ queue, maxTokens, maxBody, timeLimit, origins });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+}
+
+/** What steps with rows of prompts keep to. */
+export function paceOf({ tokenTarget, promptTarget }: ServerFlags): {
+  tokenMs: number | undefined;
+  promptMs: number | undefined;
+} {
+  return {
+    tokenMs: tokenTarget > 0 ? tokenTarget : undefined,
+    promptMs: promptTarget > 0 ? promptTarget : undefined,
+  };
 }
 
 /** Where the flags say to listen. Rejects with `INVALID_ARGUMENT` for a certificate without a key, or files that cannot be read. */
@@ -102,6 +117,12 @@ function limitOptions(): Option[] {
     new Option('--token-target <ms>', 'time between tokens that prompts of others keep to; 0 for none')
       .argParser(realNumber)
       .default(TOKEN_TARGET_MS),
+    new Option(
+      '--prompt-target <ms>',
+      'time of a step in which prompts are read and nobody generates; 0 for none',
+    )
+      .argParser(realNumber)
+      .default(PROMPT_TARGET_MS),
     new Option('--max-body <bytes>', 'most bytes of a request (default: 8 MiB)').argParser(wholeNumber(1)),
     new Option('--keep-alive <seconds>', 'how long idle connections stay open (default: 65)').argParser(
       realNumber,

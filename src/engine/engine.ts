@@ -65,9 +65,8 @@ export class Engine implements AsyncDisposable {
     const capacities = plan.plans.map(({ shape }) => shape.rows);
     // Rows that the host looks up wait for the ids that the device draws; those of prompts do not.
     const chains = this.#isPipelined && plan.setup.hostEmbedding === undefined;
-    const isFixed = plan.setup.deterministic === true;
-    const tokenMs = isFixed ? undefined : runtime.tokenMs;
-    const rules = { chains, continuous: runtime.batching === 'continuous', tokenMs };
+    const pace = plan.setup.deterministic === true ? {} : runtime;
+    const rules = { chains, continuous: runtime.batching === 'continuous', pace };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
     this.#run = new DeviceRun(parts, this.#pipelineParts);
     this.#exclusive = new ExclusiveUse({

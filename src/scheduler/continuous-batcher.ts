@@ -2,7 +2,7 @@ import { invariant } from '../base/errors.ts';
 import { RowTrace } from '../state/row-trace.ts';
 import { type CachedSlot, sharedPrefix, type SlotPool } from '../state/slot-pool.ts';
 import { promptShares, type SchedulingClass, SlotShares } from './fair-shares.ts';
-import { PromptPace } from './prompt-pace.ts';
+import { type PaceTargets, PromptPace } from './prompt-pace.ts';
 
 /** What the batcher sees of a sequence; it keeps `place` up to date. */
 export interface Batchable {
@@ -77,8 +77,8 @@ export interface BatchRules {
   readonly chains: boolean;
   /** Sequences join while others generate; otherwise when all of those have ended. */
   readonly continuous: boolean;
-  /** Milliseconds between two tokens of a sequence that prompts of others are to keep to. Default: prompts fill each step. */
-  readonly tokenMs?: number | undefined;
+  /** What steps with rows of prompts keep to. Default: prompts fill each step. */
+  readonly pace?: PaceTargets | undefined;
 }
 
 /** Positions beyond its ids for which a sequence is admitted, so that it is not preempted at once. */
@@ -101,14 +101,14 @@ export class ContinuousBatcher<S extends Batchable> {
   readonly #waiting: S[] = [];
   /** Steps that were lost with the device. */
   readonly #lostSteps: ScheduledStep<S>[] = [];
-  readonly #pace: PromptPace | undefined;
+  readonly #pace: PromptPace;
   #steps = 0;
 
   constructor(limits: BatchLimits, slots: SlotPool, rules: BatchRules = { chains: true, continuous: true }) {
     this.#limits = limits;
     this.#slots = slots;
     this.#rules = rules;
-    if (rules.tokenMs !== undefined) this.#pace = new PromptPace(rules.tokenMs, limits.capacities);
+    this.#pace = new PromptPace(rules.pace ?? {}, limits.capacities);
   }
 
   get running(): number {
@@ -216,7 +216,7 @@ export class ContinuousBatcher<S extends Batchable> {
     const generating = slices
       .filter(({ count, outputs }) => count === outputs)
       .reduce((sum, { count }) => sum + count, 0);
-    if (generating > 0) this.#pace?.measured({ rows, generating, ms });
+    this.#pace.measured({ rows, generating, ms });
   }
 
   #schedule(built: StepBuilder<S>): void {
@@ -252,11 +252,10 @@ export class ContinuousBatcher<S extends Batchable> {
 
   /** Rows of prompts that the next step may have. */
   #promptRows(): number {
-    if (!this.#pace) return this.#limits.rows;
     const generating = this.#running.filter(({ ids, place, paused }) => {
       return !paused && place.computed >= ids.length + place.pending - 1;
     });
-    return generating.length > 0 ? this.#pace.rowsBeside(generating.length) : this.#limits.rows;
+    return Math.min(this.#pace.rowsBeside(generating.length), this.#limits.rows);
   }
 
   /** How they are shared among several prompts. Undefined where there are none, or the first does not say whose it is. */

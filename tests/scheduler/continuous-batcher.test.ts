@@ -259,7 +259,10 @@ const setups = fc.record({
   rules: fc.record({
     chains: fc.boolean(),
     continuous: fc.boolean(),
-    tokenMs: fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }),
+    pace: fc.record({
+      tokenMs: fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }),
+      promptMs: fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }),
+    }),
   }),
   /** Turns in which the device is lost. */
   losses: fc.array(fc.nat(120), { maxLength: 4 }),

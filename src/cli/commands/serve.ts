@@ -20,6 +20,7 @@ import { profileOf, tellProfile } from '../profile.ts';
 import {
   isOpenToAll,
   listenOptionsOf,
+  paceOf,
   type ServerFlags,
   serverLimitsOf,
   serverOptions,
@@ -89,7 +90,7 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const { parallel: sequences, cachePositions, model: named, ...shared } = flags;
   const profile = profileOf(flags);
   const chatTemplate = await chatTemplateOf(flags);
-  const runtime = flags.tokenTarget > 0 ? { tokenMs: flags.tokenTarget } : undefined;
+  const runtime = paceOf(flags);
   const opened = {
     ...loadOptionsOf({ ...shared, sequences }),
     cachePositions,

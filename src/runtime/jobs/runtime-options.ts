@@ -18,6 +18,11 @@ export interface RuntimeOptions {
    * as measured steps allow. Default: they fill each step, as they do in deterministic models whatever is asked for.
    */
   readonly tokenMs: number | undefined;
+  /**
+   * Milliseconds that a step is to take in which nobody generates, so that somebody who comes is not kept waiting by a long prompt.
+   * Default as that of `tokenMs`.
+   */
+  readonly promptMs: number | undefined;
 }
 
 /** Everything on. */
@@ -28,4 +33,5 @@ export const DEFAULT_RUNTIME: RuntimeOptions = {
   recordsAhead: true,
   batching: 'continuous',
   tokenMs: undefined,
+  promptMs: undefined,
 };

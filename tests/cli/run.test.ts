@@ -154,7 +154,7 @@ test('--chat-template and --chat-template-file take the place of the template in
   assert.equal(read.stdout, given.stdout);
   for (const [flags, expected] of [
     [['--chat-template', 'chatml'], 'has: default'],
-    [['--chat-template', '{% if %}'], 'found no Jinja'],
+    [['--chat-template', '{% if %}'], 'invalid Jinja'],
     [['--chat-template-file', `${path}.missing`], '--chat-template-file'],
   ] as const) {
     const refused = await runCli(t, [...base, '-p', 'hi', ...flags]);

@@ -27,7 +27,7 @@ emulated('is listed with its facts', async ({ library, compilers }) => {
 emulated('that cannot be opened is listed with the reason', async ({ library, control }) => {
   control.failCall('hipMemGetInfo', 1, STATUS.invalidHandle);
   const [found] = await reportHipCudaDevices('hip', { driver: [library.file] });
-  assert.match(found?.error ?? '', /device hip:0: memory info gave status 400, hipErrorInvalidHandle/);
+  assert.match(found?.error ?? '', /device hip:0: memory info returned status 400, hipErrorInvalidHandle/);
   control.failCall('hipInit', 1, 100);
   const [none] = await reportHipCudaDevices('hip', { driver: ['libnowhere.so.1', library.file] });
   assert.deepEqual(Object.keys(none ?? {}), ['device', 'backend', 'error']);

@@ -124,7 +124,7 @@ emulated('a device that cannot be opened says why, and nothing stays behind', as
   emulator.control.failCall('hipMemcpyAsync', 2, STATUS.invalidHandle);
   assert.throws(() => emulator.device(), {
     code: 'DEVICE_UNAVAILABLE',
-    message: /download gave status 400/,
+    message: /download returned status 400/,
   });
   assert.deepEqual(emulator.live(), {});
   const { library, platform } = emulator;

@@ -162,6 +162,6 @@ test('a machine without the compiler gets a typed error', async () => {
   const job = { api: 'hip', name: 'job', source: '', options: [] } as const;
   await assert.rejects(platform.compiler.compile(job), {
     code: 'LIBRARY_NOT_FOUND',
-    message: /the hip run-time compiler is not there: .*libnowhere\.so\.1 was not found/,
+    message: /the hip run-time compiler was not found: .*libnowhere\.so\.1 was not found/,
   });
 });

@@ -204,7 +204,7 @@ test('a text that comes to a dead end is a typed error, whole and streamed', asy
     logit_bias,
     json_schema: schema,
   };
-  const isDeadEnd = (text: string): void => assert.match(text, /the text cannot go on: no token/);
+  const isDeadEnd = (text: string): void => assert.match(text, /the text cannot continue: no token/);
   const whole = await send('/v1/chat/completions', ask);
   assert.equal(whole.status, 422, whole.text);
   isDeadEnd(whole.text);

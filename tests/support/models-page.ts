@@ -1,7 +1,7 @@
 import { ALL_ARCHITECTURES } from '../../src/model/architectures/index.ts';
 import { type FamilyFixture, LARGEST_DIFFERENCE } from './family-fixtures.ts';
 
-/** Where every architecture's random model is held against its golden: the device, and the test that does it. */
+/** The devices on which every architecture's random model is compared with its golden, and the tests that do it. */
 export const FAMILY_DEVICES = [
   { device: 'reference', test: 'tests/goldens/families.test.ts' },
   { device: 'cpu', test: 'tests/goldens/families.test.ts' },
@@ -9,7 +9,7 @@ export const FAMILY_DEVICES = [
   { device: 'webgpu', test: 'tests/webgpu/families.test.ts' },
 ] as const;
 
-/** What is published with a family's architecture, by the family's name; a few well-known ones of many. */
+/** Some well-known published models of each architecture, by the name of its fixture. */
 const PUBLISHED: Readonly<Record<string, string>> = {
   afmoe: 'Trinity',
   apertus: 'Apertus',
@@ -50,7 +50,7 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   mellum: 'Mellum 2',
   minicpm: 'MiniCPM 1, 4',
   'minimax-m2': 'MiniMax M2',
-  mistral3: 'Ministral 3, Devstral 2, to the first training’s context',
+  mistral3: 'Ministral 3, Devstral 2, up to the original training context',
   mixtral: 'Mixtral',
   nemotron: 'Nemotron 3 8B, Minitron',
   'nomic-bert': 'nomic-embed-text 1, 1.5',
@@ -70,6 +70,9 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   qwen3moe: 'Qwen 3 30B-A3B, 235B-A22B, Coder',
   qwen3vl: 'Qwen 3 VL (texts)',
   qwen3vlmoe: 'Qwen 3 VL 30B-A3B, 235B-A22B (texts)',
+  qwen35: 'Qwen 3.5',
+  qwen35moe: 'Qwen 3.5 with experts',
+  qwen3next: 'Qwen 3 Next 80B-A3B',
   rwkv7: 'RWKV-7',
   seed_oss: 'Seed-OSS 36B',
   smollm3: 'SmolLM 3',
@@ -79,7 +82,7 @@ const PUBLISHED: Readonly<Record<string, string>> = {
   xverse: 'XVERSE',
 };
 
-/** The text of docs/models.md for the list that the tests go by. */
+/** The text of docs/models.md for the fixtures of the tests. */
 export function modelsPage(families: readonly FamilyFixture[]): string {
   const limits = families.map((family) => {
     const cells = FAMILY_DEVICES.map(() => `< ${family.difference ?? LARGEST_DIFFERENCE}`);
@@ -88,32 +91,32 @@ export function modelsPage(families: readonly FamilyFixture[]): string {
   return [
     '# Models',
     '',
-    'A GGUF file runs when its `general.architecture` is in this table. For each of them a small random model (f32 weights,',
-    '`rocmforge synth tiny --arch …`) is decoded by llama.cpp and by every device, two texts and what follows them greedily:',
-    'the number is how far a logit may be from llama.cpp’s at any position. The greedy ids are equal. Of encoders the',
-    'vectors of both texts are compared.',
+    'A GGUF file runs if its `general.architecture` is in this table. For each architecture, llama.cpp and every device decode a small',
+    'random model (f32 weights, `rocmforge synth tiny --arch …`): two texts, each continued greedily. The number is the maximum',
+    'difference of any logit from llama.cpp’s at any position; the greedy ids are identical. For encoders, the embeddings of both',
+    'texts are compared.',
     '',
-    `| architecture | among others | ${FAMILY_DEVICES.map(({ device }) => `\`${device}\``).join(' | ')} |`,
+    `| architecture | models, such as | ${FAMILY_DEVICES.map(({ device }) => `\`${device}\``).join(' | ')} |`,
     `|---|---|${FAMILY_DEVICES.map(() => '---|').join('')}`,
     ...limits,
     '',
-    'In the tests `hip-cuda` is the CPU emulation of an AMD GPU, `webgpu` a Vulkan driver that computes on the CPU (SwiftShader);',
-    'where a tool for one of them is missing, its tests say that they are skipped. `npm test` runs all of it but families on',
-    '`webgpu` whose operators others have, which `npm run test:full` adds. Tests:',
+    'In these tests, `hip-cuda` is a CPU emulation of an AMD GPU, and `webgpu` a Vulkan driver that runs on the CPU (SwiftShader); without',
+    'the tools for one of them, its tests are skipped. `npm test` runs all of them except the architectures without operators of',
+    'their own on `webgpu`, which `npm run test:full` adds. Tests:',
     '',
     ...FAMILY_DEVICES.map(({ device, test }) => `- \`${device}\`: \`${test}\``),
     '',
-    'They hold the devices to a golden of LoRA adapters too, to taps, to streamed experts, and to RWKV-7’s logits being the same',
-    'however a prompt is cut. `tests/device/cuda.test.ts` and `tests/device/hip*.test.ts` ask all of it of a real card.',
+    'They also test LoRA adapters against a golden, taps, streamed experts, and that the logits of RWKV-7 do not depend on how a prompt is',
+    'split. `tests/device/cuda.test.ts` and `tests/device/hip*.test.ts` run all of this on a real GPU.',
     '',
-    'What files of a family vary in (heads, biases, tied embeddings, RoPE scaling, windows by layer, OLMo 3 under OLMo 2’s name,',
-    'the text half of GLM-4.1V, decoders that embed) is held against llama.cpp on the CPU: `tests/goldens/variants.test.ts`.',
+    'Variants within an architecture (heads, biases, tied embeddings, RoPE scaling, windows by layer, OLMo 3 under OLMo 2’s name, the text',
+    'half of GLM-4.1V, decoders that embed) are compared with llama.cpp on the CPU: `tests/goldens/variants.test.ts`.',
     '',
-    'A file is read whole or refused: tensors that nothing is computed with, and settings that would change what is, are an error',
-    '(`MODEL_UNREAD`), or a warning where llama.cpp leaves them out, too, or texts do not need them. `rocmforge inspect` lists',
-    'them; `--allow-unread` (in the library `allowUnread: true`) runs the file as if it did not have them.',
+    'A file is used completely or refused: unused tensors, and settings that would change the results, are an error (`MODEL_UNREAD`), or',
+    'a warning if llama.cpp ignores them, too, or texts do not need them. `rocmforge inspect` lists them; `--allow-unread` (in the',
+    'library `allowUnread: true`) ignores them.',
     '',
-    'This page is written by `npm run docs` from the list in `tests/support/family-fixtures.ts`.',
+    'This page is generated by `npm run docs` from the list in `tests/support/family-fixtures.ts`.',
     '',
   ].join('\n');
 }

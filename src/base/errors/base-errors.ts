@@ -22,7 +22,7 @@ export const baseErrors = {
   ),
   OPTION_UNKNOWN: entry<{ of: string; option: string; nearest: string | undefined; known: string }>(
     400,
-    'An option has a name that nobody reads.',
+    'An option has an unknown name.',
     'Correct the name, or leave the option out.',
     ({ of, option, nearest, known }) =>
       `${of} has no option "${option}"${nearest === undefined ? `; it has ${known}` : `: is "${nearest}" meant?`}`,
@@ -30,12 +30,12 @@ export const baseErrors = {
   STREAM_READ: entry<Record<string, never>>(
     400,
     'A text stream was read twice.',
-    'Iterate it once, or await `text()`, which gives the whole text as often as it is asked for.',
-    () => 'this text stream is being read already, or was read or left before',
+    'Iterate it once, or await `text()`, which returns the whole text any number of times.',
+    () => 'this text stream is already being read, or was read or abandoned before',
   ),
   INTERNAL: entry<{ what: string }>(
     500,
-    'An invariant of rocmforge itself does not hold: a bug.',
+    'An invariant of rocmforge does not hold: this is a bug.',
     'Please report it with the message and the stack.',
     (p) => `internal error: ${p.what}`,
   ),

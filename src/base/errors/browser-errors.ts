@@ -4,38 +4,38 @@ import { entry } from './entry.ts';
 export const browserErrors = {
   STORAGE_UNAVAILABLE: entry<{ why: string }>(
     503,
-    'The browser gives this page no storage for models.',
+    'The browser does not let this page store models.',
     'Serve the page over https or from localhost, leave private browsing, or load with keep: false.',
     (p) => `models cannot be stored: ${p.why}`,
   ),
   STORAGE_FULL: entry<{ model: string; bytes: number; free: number }>(
     507,
-    'The browser gives this page too little room for a model.',
+    'The browser does not allow this page enough storage for a model.',
     'Remove stored models, free disk space, or load with keep: false.',
     (p) => `${p.model} needs ${p.bytes} bytes, the browser leaves this page ${p.free}`,
   ),
   MODEL_NOT_STORED: entry<{ model: string; why: string }>(
     404,
-    'A model was asked for that the browser does not hold whole.',
+    'The requested model is not stored completely in the browser.',
     'Load it again from its address or file.',
     (p) => `the stored model ${p.model} cannot be used: ${p.why}`,
   ),
   MODEL_IN_USE: entry<{ model: string }>(
     409,
-    'A stored model is open elsewhere: another page loads, uses or removes it.',
+    'A stored model is in use elsewhere: another page is loading, using or removing it.',
     'Dispose the model there, or close that page.',
     (p) => `the stored model ${p.model} is in use`,
   ),
   HASH_MISMATCH: entry<{ source: string; found: string; expected: string }>(
     502,
-    'A file does not have the SHA-256 that it should have, and was not kept.',
+    'A file does not have the expected SHA-256 and was not stored.',
     'Check the address and the hash, and load it again.',
     (p) => `${p.source}: found SHA-256 ${p.found}, expected ${p.expected}`,
   ),
   WORKER_LOST: entry<{ why: string }>(
     500,
-    'The worker that ran the model ended.',
-    'Load the model again; with a smaller context or model if memory was short.',
+    'The worker that ran the model has died.',
+    'Load the model again, with a smaller context or a smaller model if memory ran out.',
     (p) => `the engine's worker ended: ${p.why}`,
   ),
 } as const;

@@ -4,7 +4,7 @@ import { entry } from './entry.ts';
 export const deviceErrors = {
   GRAPH_SHAPE: entry<{ graph: string; op: number; expected: string }>(
     500,
-    'An operator was recorded with operands that do not fit.',
+    'An operator was recorded with operands that do not match.',
     'Check the model file: its dimensions contradict each other.',
     (p) => `graph ${p.graph}, operator ${p.op}: expected that ${p.expected}`,
   ),
@@ -17,32 +17,32 @@ export const deviceErrors = {
   OUT_OF_MEMORY: entry<{ device: string; what: string; bytes: number; free: number }>(
     507,
     'The device has too little free memory.',
-    'Use a smaller context, a smaller model or a stronger quantization, or close what else uses the memory.',
+    'Use a smaller context, a smaller model or a stronger quantization, or close other programs that use the memory.',
     (p) => `device ${p.device}: ${p.what} needs ${p.bytes} bytes, ${p.free} are free`,
   ),
   BINDING: entry<{ graph: string; value: string; found: string; expected: string }>(
     500,
     'A compiled graph was bound to missing or wrong memory.',
-    'This is a bug of the caller of Program.bind.',
+    'This is a bug in the caller of Program.bind.',
     (p) => `graph ${p.graph}, ${p.value}: found ${p.found}, expected ${p.expected}`,
   ),
   DEVICE_LOST: entry<{ device: string; why: string }>(
     503,
     'The device stopped working.',
-    'Open the device again; if it happens again, look at the cause.',
+    'Open the device again; if it keeps failing, check the cause.',
     (p) => `device ${p.device} was lost: ${p.why}`,
   ),
   DEVICE_NOT_RESTORED: entry<{ device: string; attempts: number; why: string }>(
     503,
-    'The device was lost, and work could not go on after so many attempts.',
-    'Ask again. If it happens again, look at the cause and at the system log for the driver’s words, use a smaller --batch, ' +
-      'or run on another device (--device cpu).',
-    (p) => `device ${p.device} was lost, and ${p.attempts} attempts to go on failed: ${p.why}`,
+    'The device was lost, and repeated attempts to restore it failed.',
+    'Try again. If it keeps failing, check the cause and the driver’s messages in the system log, use a smaller --batch, or run on ' +
+      'another device (--device cpu).',
+    (p) => `device ${p.device} was lost, and ${p.attempts} attempts to restore it failed: ${p.why}`,
   ),
   DEVICE_UNAVAILABLE: entry<{ device: string; why: string }>(
     503,
     'The device could not be opened.',
-    'Run `rocmforge devices` to see what this machine has.',
+    'Run `rocmforge devices` to see which devices this machine has.',
     (p) => `device ${p.device} is not available: ${p.why}`,
   ),
 } as const;

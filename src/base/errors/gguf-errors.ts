@@ -30,13 +30,13 @@ export const ggufErrors = {
   ),
   GGUF_HEADER_TOO_LARGE: entry<{ source: string; what: string; needed: number; limit: number }>(
     422,
-    'The header of the file is larger than any real one.',
+    'The header of the file is implausibly large.',
     `${DAMAGED} Raise maxHeaderBytes if the header is meant to be this large.`,
     (p) => `${p.source}: ${p.what} makes the header ${p.needed} bytes long, expected at most ${p.limit}`,
   ),
   GGUF_INVALID: entry<{ source: string; what: string; found: string; expected: string }>(
     422,
-    'A field of the file has a value that cannot be true.',
+    'A field of the file has an impossible value.',
     DAMAGED,
     (p) => `${p.source}: ${p.what}: found ${p.found}, expected ${p.expected}`,
   ),
@@ -75,7 +75,7 @@ export const ggufErrors = {
   GGUF_TENSOR_MISSING: entry<{ source: string; tensor: string }>(
     422,
     'The file lacks a tensor that the model needs.',
-    'Check that the file is whole and of the architecture it names; convert it again.',
+    'Check that the file is complete and of the architecture it names, or convert it again.',
     (p) => `${p.source} has no tensor "${p.tensor}"`,
   ),
   GGUF_SPLIT_MISSING: entry<{ source: string; part: number; count: number; name: string; reason: string }>(
@@ -92,7 +92,7 @@ export const ggufErrors = {
   ),
   GGUF_METADATA_TYPE: entry<{ source: string; key: string; found: string; expected: string }>(
     422,
-    'A metadata value has another type than its key calls for.',
+    'A metadata value has the wrong type for its key.',
     'Convert the model again with a current converter.',
     (p) => `${p.source}: metadata "${p.key}" is ${p.found}, expected ${p.expected}`,
   ),

@@ -4,20 +4,20 @@ import { entry } from './entry.ts';
 export const ioErrors = {
   READ_OUT_OF_RANGE: entry<{ source: string; offset: number; length: number; size: number }>(
     400,
-    'A read asked for bytes that the source does not have.',
-    'Ask only for ranges inside the size of the source.',
-    (p) => `${p.source}: ${p.length} bytes at ${p.offset} were asked for, the source has ${p.size}`,
+    'A read is outside the bounds of the source.',
+    'Read only ranges inside the source.',
+    (p) => `${p.source}: ${p.length} bytes at ${p.offset} were requested, the source has ${p.size}`,
   ),
   READ_SHORT: entry<{ source: string; offset: number; length: number; found: number }>(
     502,
-    'The bytes ended before the read was full: the file shrank or the connection broke off.',
+    'The data ended before the read was complete: the file shrank or the connection was interrupted.',
     'Check that nothing writes to the file, or that the download is complete, and try again.',
     (p) => `${p.source}: found ${p.found} bytes at ${p.offset}, expected ${p.length}`,
   ),
   READ_FAILED: entry<{ source: string; offset: number; length: number; reason: string }>(
     502,
-    'The system or the network refused a read.',
-    'See the reason; try again once it is removed.',
+    'The system or the network failed to read.',
+    'See the reason, and try again once it is resolved.',
     (p) => `${p.source}: reading ${p.length} bytes at ${p.offset} failed: ${p.reason}`,
   ),
   SOURCE_CHANGED: entry<{ source: string; what: string; found: string; expected: string }>(

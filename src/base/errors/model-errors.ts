@@ -11,19 +11,19 @@ const PARTS_OF_MEMORY: Readonly<Record<string, string>> = {
 export const modelErrors = {
   ARCHITECTURE_UNKNOWN: entry<{ found: string; known: string }>(
     422,
-    'The file names an architecture that rocmforge does not run.',
+    'The file’s architecture is not supported.',
     'Use a model of one of the listed architectures.',
     (p) => `general.architecture is ${p.found}; known: ${p.known}`,
   ),
   MODEL_TENSOR_MISSING: entry<{ tensor: string; architecture: string }>(
     422,
     'The file lacks a tensor that its architecture needs.',
-    'Convert the model again; this file is not complete.',
+    'Convert the model again; this file is incomplete.',
     (p) => `tensor ${p.tensor}, which ${p.architecture} needs, is not in the file`,
   ),
   MODEL_TENSOR_SHAPE: entry<{ tensor: string; found: string; expected: string }>(
     422,
-    'A tensor has another shape than the file’s metadata says.',
+    'The shape of a tensor contradicts the file’s metadata.',
     'Convert the model again; its metadata and tensors contradict each other.',
     (p) => `tensor ${p.tensor}: found shape ${p.found}, expected ${p.expected}`,
   ),
@@ -35,8 +35,8 @@ export const modelErrors = {
   ),
   CACHE_TYPE: entry<{ cacheType: string; headSize: number; block: number }>(
     400,
-    'The KV cache cannot be stored as asked, because the model’s heads are not whole blocks of that type.',
-    'Store the cache in half floats (--cache-type f16).',
+    'The KV cache cannot use this type, because the model’s head size is not a multiple of its blocks.',
+    'Use an f16 cache (--cache-type f16).',
     (p) => `a ${p.cacheType} cache holds blocks of ${p.block} elements, the model has heads of ${p.headSize}`,
   ),
   MODEL_TOO_LARGE: entry<{
@@ -51,7 +51,7 @@ export const modelErrors = {
   }>(
     507,
     'The model with its context does not fit into memory.',
-    'Ask for a smaller --context, use a smaller or more strongly quantized model, or free memory.',
+    'Use a smaller --context, a smaller or more strongly quantized model, or free memory.',
     ({ needed, free, ...parts }) => {
       const named = Object.entries(parts).map(([part, bytes]) => `${PARTS_OF_MEMORY[part] ?? part} ${bytes}`);
       return `the model needs ${needed} at least (${named.join(', ')}), ${free} are free`;
@@ -66,26 +66,26 @@ export const modelErrors = {
   ),
   CHECKPOINT_UNALIGNED: entry<{ state: string; bytes: number; alignment: number }>(
     422,
-    'Recurrent states of this size cannot be taken back where several sequences generate at once.',
+    'Recurrent states of this size cannot be rolled back when several sequences run at once.',
     'Leave out --speculation and --draft, or generate one sequence at a time (--sequences 1).',
     (p) => `${p.state} has ${p.bytes} bytes a sequence, which is no multiple of ${p.alignment}`,
   ),
   EMBEDDING_TIED: entry<{ architecture: string }>(
     422,
-    'The head of the model multiplies by the embedding, which therefore has to be on the device.',
+    'The model has tied embeddings: its head multiplies by the embedding, which must therefore be on the device.',
     'Leave out --embedding host: nothing would be saved.',
-    (p) => `this ${p.architecture} has no output matrix of its own: its embedding cannot stay on the host`,
+    (p) => `this ${p.architecture} model has tied embeddings: its embedding cannot stay on the host`,
   ),
   DRAFT_VOCABULARY: entry<{ draft: string; found: string; expected: string }>(
     422,
-    'The draft model says other tokens than the model.',
-    'Use a smaller model of the same family, whose vocabulary is the same, or --speculation without a draft.',
+    'The draft model has a different vocabulary.',
+    'Use a smaller model of the same family with the same vocabulary, or --speculation without a draft model.',
     (p) => `the vocabulary of the draft ${p.draft}: found ${p.found}, expected ${p.expected}`,
   ),
   DRAFT_UNSUPPORTED: entry<{ model: string; found: string; expected: string }>(
     422,
-    'A model of this kind cannot be a draft, or have one.',
-    'Leave out --draft, or use a draft with a cache of positions (not RWKV), and no encoders.',
+    'A model of this kind cannot be a draft model, or use one.',
+    'Leave out --draft, or use a draft model without recurrent layers (not RWKV). Encoders cannot use drafts.',
     (p) => `speculation with a draft: ${p.model} has ${p.found}, expected ${p.expected}`,
   ),
   ADAPTER_INVALID: entry<{ adapter: string; found: string; expected: string }>(
@@ -96,37 +96,36 @@ export const modelErrors = {
   ),
   EMBEDDINGS_UNSUPPORTED: entry<{ model: string; found: string; expected: string }>(
     400,
-    'Embeddings were asked of a model that continues texts, or of an encoder whose file does not say how rows become one vector.',
-    'Use an encoder, such as BERT or nomic-bert; where its file names no pooling, ask for one: mean, last, or the first row (in the library `first`, over HTTP `cls`).',
+    'Embeddings were requested from a generative model, or from an encoder whose file names no pooling.',
+    'Use an encoder, such as BERT or nomic-bert. If its file names no pooling, request one: mean, last, or the first row (in the library `first`, over HTTP `cls`).',
     (p) => `embeddings of ${p.model}: found ${p.found}, expected ${p.expected}`,
   ),
   GENERATION_UNSUPPORTED: entry<{ model: string }>(
     400,
-    'Text was asked of a model that only computes embeddings.',
-    'Ask it for embeddings, or use a model that continues texts.',
-    (p) => `${p.model} is an encoder and continues no text`,
+    'Text was requested from a model that only computes embeddings.',
+    'Request embeddings, or use a generative model.',
+    (p) => `${p.model} is an encoder and cannot generate text`,
   ),
   MODEL_UNREAD: entry<{ architecture: string; names: string }>(
     422,
-    'The file holds tensors or settings that nothing is computed with, so that its results would not be those it was made for.',
-    'Use a file that was converted for this architecture, or a newer rocmforge. Where what is named may be left out, load it with ' +
-      '--allow-unread (in the library `allowUnread: true`); `rocmforge inspect` lists all of it.',
-    (p) => `of this ${p.architecture}, nothing reads ${p.names}`,
+    'The file has tensors or settings that rocmforge does not use, so its results would be wrong.',
+    'Use a file that was converted for this architecture, or a newer rocmforge. If they can safely be ignored, load the file with ' +
+      '--allow-unread (in the library `allowUnread: true`); `rocmforge inspect` lists all of them.',
+    (p) => `unused in this ${p.architecture} model: ${p.names}`,
   ),
   LOGITS_NOT_FINITE: entry<{ position: number; where: string }>(
     500,
-    'The model computed something that is no number: its file is damaged, or its values grow beyond what the device holds.',
-    'Compare the file with its source (a checksum), and load it again if they differ. If they do not, run it on another device ' +
-      '(--device cpu); where it fails there too, convert the model again from its weights.',
+    'The model computed NaN or infinity: its file is damaged, or its values overflow on this device.',
+    'Compare the file’s checksum with its source, and download it again if they differ. Otherwise run it on another device ' +
+      '(--device cpu); if it fails there, too, convert the model again from its original weights.',
     (p) =>
       `the logits at position ${p.position} are not finite; the first values that are not come from: ${p.where}`,
   ),
   TOKENS_FORBIDDEN: entry<{ position: number }>(
     400,
-    'Every token that could follow was forbidden.',
-    'Leave some tokens out of the logit bias, or widen what the grammar allows.',
-    (p) =>
-      `no token may follow position ${p.position}: mask and logit bias forbid all that the model could say`,
+    'No token is allowed to follow.',
+    'Remove tokens from the logit bias, or loosen the grammar.',
+    (p) => `no token may follow position ${p.position}: token mask and logit bias forbid all of them`,
   ),
   PROMPT_EMPTY: entry<Record<string, never>>(
     400,

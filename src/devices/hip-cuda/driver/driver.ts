@@ -281,7 +281,7 @@ export class Driver {
       fail('DRIVER_CALL', { device: this.device, call, status, text, hint: hintFor(status) });
     }
     try {
-      fail('DEVICE_LOST', { device: this.device, why: `${call} gave status ${status}, ${text}` });
+      fail('DEVICE_LOST', { device: this.device, why: `${call} returned status ${status}, ${text}` });
     } catch (error) {
       this.#options.onLost(error as Error);
       throw error;

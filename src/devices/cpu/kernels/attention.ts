@@ -27,7 +27,7 @@ const SOFT_CAP: usize = 40;
 const SINKS: usize = 48;
 
 /** What `CACHE_TYPE` says: f32 is 0. */
-const HALVES: u32 = 1;
+const F16: u32 = 1;
 const BLOCKS: u32 = 2;
 
 /** Scratch: addresses of the chunk's rows, then of each head 16 bytes of state and 32 weights, then widened rows. */
@@ -35,7 +35,7 @@ const STATE: usize = 128;
 const STATE_BYTES: usize = 16;
 const HIGH: usize = 0;
 const SUM: usize = 4;
-const FADE: usize = 8;
+const RESCALE: usize = 8;
 const WEIGHT_BYTES: usize = 128;
 
 /**
@@ -52,7 +52,7 @@ function gatherRows(rows: usize, cache: usize, cellBytes: usize, scales: usize, 
     const index = <usize>(block * blockSize + (position % blockSize));
     const cell = cache + index * cellBytes;
     store<usize>(rows + (i << 2), type ? buffer : cell);
-    if (type == HALVES) {
+    if (type == F16) {
       for (let d: u32 = 0; d < size; d += 4) v128.store(buffer + (d << 2), widenHalves(cell + (d << 1)));
     } else if (type == BLOCKS) decodeStateBlocks(cell, scales + index * scaleBytes, buffer, size);
     buffer += size << 2;
@@ -62,7 +62,7 @@ function gatherRows(rows: usize, cache: usize, cellBytes: usize, scales: usize, 
 
 /** The four lanes' sums of each of four vectors, as one vector. */
 @inline
-function sumEach(a: v128, b: v128, c: v128, d: v128): v128 {
+function sumLanesOfFour(a: v128, b: v128, c: v128, d: v128): v128 {
   const ab = f32x4.add(
     i8x16.shuffle(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23),
     i8x16.shuffle(a, b, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31),
@@ -95,7 +95,7 @@ function scoreFour(q: usize, rows: usize, size: u32): v128 {
     a2 = f32x4.add(a2, f32x4.mul(x, v128.load(k2 + d)));
     a3 = f32x4.add(a3, f32x4.mul(x, v128.load(k3 + d)));
   }
-  return sumEach(a0, a1, a2, a3);
+  return sumLanesOfFour(a0, a1, a2, a3);
 }
 
 /** The chunk's scores of one head, into `weights`; positions beyond `count` score -infinity. Gives the highest. */
@@ -113,8 +113,8 @@ function scoreChunk(q: usize, rows: usize, weights: usize, count: u32, p: usize)
         const cap = f32x4.splat(softCap);
         scores = f32x4.mul(cap, tanh4(f32x4.div(scores, cap)));
       }
-      const there = i32x4.lt_s(i32x4.add(i32x4(0, 1, 2, 3), i32x4.splat(i)), i32x4.splat(count));
-      scores = v128.bitselect(scores, f32x4.splat(-Infinity), there);
+      const inside = i32x4.lt_s(i32x4.add(i32x4(0, 1, 2, 3), i32x4.splat(i)), i32x4.splat(count));
+      scores = v128.bitselect(scores, f32x4.splat(-Infinity), inside);
     }
     high = f32x4.max(high, scores);
     v128.store(weights + (i << 2), scores);
@@ -123,14 +123,14 @@ function scoreChunk(q: usize, rows: usize, weights: usize, count: u32, p: usize)
 }
 
 /**
- * Scores become weights e^(score - highest so far); `FADE` is what earlier weights shrink by. Halves are weighed by halves,
+ * Scores become weights e^(score - highest so far); `RESCALE` is what earlier weights shrink by. Halves are weighed by halves,
  * as ggml and matrix cores do it: whole models are compared with those.
  */
 @inline
-function weighChunk(state: usize, weights: usize, chunkHigh: f32, isHalf: bool): void {
+function softmaxChunk(state: usize, weights: usize, chunkHigh: f32, isHalf: bool): void {
   const before = load<f32>(state + HIGH);
   const high = max<f32>(before, chunkHigh);
-  const fade = f32x4.extract_lane(exp4(f32x4.splat(before - high)), 0);
+  const rescale = f32x4.extract_lane(exp4(f32x4.splat(before - high)), 0);
   let total = f32x4.splat(0);
   for (let i: usize = 0; i < WEIGHT_BYTES; i += 16) {
     const e = exp4(f32x4.sub(v128.load(weights + i), f32x4.splat(high)));
@@ -138,14 +138,14 @@ function weighChunk(state: usize, weights: usize, chunkHigh: f32, isHalf: bool):
     v128.store(weights + i, isHalf ? roundToHalves(e) : e);
   }
   store<f32>(state + HIGH, high);
-  store<f32>(state + SUM, load<f32>(state + SUM) * fade + sumLanes(total));
-  store<f32>(state + FADE, fade);
+  store<f32>(state + SUM, load<f32>(state + SUM) * rescale + sumLanes(total));
+  store<f32>(state + RESCALE, rescale);
 }
 
-/** `out = out * fade + sum of weight * value`, 16 (then 4) columns at a time. */
+/** `out = out * rescale + sum of weight * value`, 16 (then 4) columns at a time. */
 @inline
-function addValues(out: usize, rows: usize, weights: usize, count: u32, size: u32, fade: f32): void {
-  const keep = f32x4.splat(fade);
+function addValues(out: usize, rows: usize, weights: usize, count: u32, size: u32, rescale: f32): void {
+  const keep = f32x4.splat(rescale);
   const bytes = <usize>size << 2;
   const behind = <usize>count << 2;
   let d: usize = 0;
@@ -198,7 +198,7 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
   const group = load<u32>(p + GROUP);
   const keySize = load<u32>(p + KEY_SIZE);
   const valueSize = load<u32>(p + VALUE_SIZE);
-  const isHalf = load<u32>(p + CACHE_TYPE) == HALVES;
+  const isHalf = load<u32>(p + CACHE_TYPE) == F16;
   const states = scratch + STATE;
   const weights = states + STATE_BYTES * group;
   const buffer = weights + WEIGHT_BYTES * group;
@@ -215,12 +215,12 @@ export function attention(q: usize, keys: usize, values: usize, out: usize, bloc
     for (let h: u32 = 0; h < group; h++) {
       const own = weights + WEIGHT_BYTES * h;
       const high = scoreChunk(q + (<usize>(h * keySize) << 2), scratch, own, count, p);
-      weighChunk(states + STATE_BYTES * h, own, high, isHalf);
+      softmaxChunk(states + STATE_BYTES * h, own, high, isHalf);
     }
     gatherRows(scratch, values, load<u32>(p + VALUE_CELL_BYTES), valueScales, load<u32>(p + VALUE_SCALE_BYTES), blocks, p, first, count, valueSize, buffer);
     for (let h: u32 = 0; h < group; h++) {
-      const fade = load<f32>(states + STATE_BYTES * h + FADE);
-      addValues(out + (<usize>(h * valueSize) << 2), scratch, weights + WEIGHT_BYTES * h, count, valueSize, fade);
+      const rescale = load<f32>(states + STATE_BYTES * h + RESCALE);
+      addValues(out + (<usize>(h * valueSize) << 2), scratch, weights + WEIGHT_BYTES * h, count, valueSize, rescale);
     }
   }
   normalizeHeads(out, group, valueSize, states);

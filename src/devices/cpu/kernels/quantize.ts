@@ -47,7 +47,7 @@ function sumOfBytes(q: v128): i32 {
 
 /** The largest magnitude of `groups` groups at `x`. */
 @inline
-function topOf(x: usize, groups: u32): f32 {
+function absMax(x: usize, groups: u32): f32 {
   let high = f32x4.splat(0);
   const end = x + (<usize>groups << 7);
   for (; x < end; x += 32) high = maxMagnitude(maxMagnitude(high, v128.load(x)), v128.load(x, 16));
@@ -105,7 +105,7 @@ export function quantize(
   const whole = columns >> 5;
   for (let g: u32 = 0; g < whole; g += span) {
     const groups = min(span, whole - g);
-    const top = topOf(x, groups);
+    const top = absMax(x, groups);
     for (let i: u32 = 0; i < groups; i++) {
       quantizeGroup(x, out, top, span == 1);
       x += 128;
@@ -116,5 +116,5 @@ export function quantize(
   if (rest == 0) return;
   memory.fill(scratch, 0, 128);
   memory.copy(scratch, x, rest << 2);
-  quantizeGroup(scratch, out, topOf(scratch, 1), span == 1);
+  quantizeGroup(scratch, out, absMax(scratch, 1), span == 1);
 }

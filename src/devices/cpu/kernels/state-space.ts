@@ -34,7 +34,7 @@ export function causalConv(
 
 /** `out = factor / sqrt(|x|² + epsilon) * x`; `n` is a multiple of four. */
 @inline
-function withLength(x: usize, out: usize, bytes: usize, epsilon: f32, factor: f32): void {
+function l2Normalize(x: usize, out: usize, bytes: usize, epsilon: f32, factor: f32): void {
   let squares = f32x4.splat(0);
   for (let j: usize = 0; j < bytes; j += 16) {
     const value = v128.load(x + j);
@@ -67,8 +67,8 @@ export function gatedDelta(
   const bytes = <usize>keys << 2;
   const key = scratch + bytes;
   const factors = key + bytes;
-  withLength(q, scratch, bytes, epsilon, scale);
-  withLength(k, key, bytes, epsilon, 1);
+  l2Normalize(q, scratch, bytes, epsilon, scale);
+  l2Normalize(k, key, bytes, epsilon, 1);
   for (let j: usize = 0; j < bytes; j += 16) {
     v128.store(factors + j, exp4(decays == 1 ? v128.load32_splat(decay) : v128.load(decay + j)));
   }

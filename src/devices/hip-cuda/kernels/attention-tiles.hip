@@ -52,7 +52,7 @@ DEVICE Fragment load_queries(const f32* q, i64 width, i32 first, i32 last, i32 s
     UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
       const f32* from = row + 32 * step + 8 * (matrix_part() * FRAGMENT_OCTETS + t);
       f32x4 low = reinterpret_cast<const f32x4*>(from)[0], high = reinterpret_cast<const f32x4*>(from)[1];
-      auto pair = [&](f32 a, f32 b) { return pack_halves(within_halves(a * scale), within_halves(b * scale)); };
+      auto pair = [&](f32 a, f32 b) { return pack_half2(clamp_half(a * scale), clamp_half(b * scale)); };
       fragment.at[l][t] = {pair(low.x, low.y), pair(low.z, low.w), pair(high.x, high.y), pair(high.z, high.w)};
     }
   }
@@ -97,12 +97,12 @@ DEVICE void load_keys(Shared& shared, const Cache& cache, const i64* cells) {
     i32 i = k * THREADS + own_thread, line = i / (KEY / 8), octet = i % (KEY / 8);
     if (KEY_OCTETS % THREADS != 0 && i >= KEY_OCTETS) continue;
 #if CACHE == 2
-    shared.keys[line * KEY_LINE + octet] = halves_of(taken[k]);
+    shared.keys[line * KEY_LINE + octet] = octet_to_half(taken[k]);
 #else
-    copy_16(keys + 16 * (line * KEY_LINE + octet), cache.keys + cells[line] * KEY + 8 * octet);
+    cp_async_16(keys + 16 * (line * KEY_LINE + octet), cache.keys + cells[line] * KEY + 8 * octet);
 #endif
   }
-  copies_commit();
+  cp_async_commit();
 }
 
 /// Takes a tile's values into registers.
@@ -122,7 +122,7 @@ DEVICE void store_values(Shared& shared, const OwnValues& own) {
   UNROLL for (i32 k = 0; k < OWN_PAIRS; k++) {
     i32 i = k * THREADS + own_thread, pair = i % (KEYS / 2), octet = i / (KEYS / 2);
     if (VALUE_PAIRS % THREADS != 0 && i >= VALUE_PAIRS) continue;
-    u32x4 evens = halves_of(own.even[k]), odds = halves_of(own.odd[k]);
+    u32x4 evens = octet_to_half(own.even[k]), odds = octet_to_half(own.odd[k]);
     u32 even[4] = {evens.x, evens.y, evens.z, evens.w};
     u32 odd[4] = {odds.x, odds.y, odds.z, odds.w};
     UNROLL for (i32 w = 0; w < 4; w++) {
@@ -160,7 +160,7 @@ DEVICE void softmax_tile(Shared& shared, i32 wave, const Scores& of, RowState& s
     f32x2 pair = reinterpret_cast<const f32x2*>(scores)[at];
     f32 even = pair.x > LOWEST ? softmax_weight(pair.x - largest) : 0.0f;
     f32 odd = pair.y > LOWEST ? softmax_weight(pair.y - largest) : 0.0f;
-    weights[at] = pack_halves(even, odd);
+    weights[at] = pack_half2(even, odd);
     total += even + odd;
   }
   UNROLL for (i32 step = LANES_A_ROW / 2; step > 0; step >>= 1) total += shuffle_xor(total, step);
@@ -220,7 +220,7 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
       buffer ^= 1;
       if (at + KEYS <= last) cache.find(shared.cells[buffer], slot, at + KEYS, last);
       store_values(shared, own);
-      copies_wait<0>();
+      cp_async_wait<0>();
       barrier();
       UNROLL for (i32 tile = 0; tile < KEY_TILES; tile++) {
         MatrixSum scores = {};
@@ -260,14 +260,14 @@ KERNEL_RESIDENT(attention_tiles, THREADS, (KEY <= 128 ? 3 : 1), const i32* count
       f32 factor = shared.factors[wave][matrix_row(i)];
       UNROLL for (i32 tile = 0; tile < VALUE_TILES; tile++) {
         i32 element = 16 * tile + matrix_column(i);
-        results[matrix_row(i) * VALUE + element] = float_to_half(within_halves(sums[tile].at[i] * factor));
+        results[matrix_row(i) * VALUE + element] = float_to_half(clamp_half(sums[tile].at[i] * factor));
       }
     }
     warp_barrier();
     for (i32 i = thread() % MATRIX_LANES; i < 16 * (VALUE / 4); i += MATRIX_LANES) {
       i32 row = 16 * wave + i / (VALUE / 4), element = 4 * (i % (VALUE / 4));
       if (shared.slots[row] != slot) continue;
-      u16* to = out + i64(first_row + row) * halves_width(heads * VALUE) + half_place(head * VALUE + element);
+      u16* to = out + i64(first_row + row) * padded_width(heads * VALUE) + half_index(head * VALUE + element);
       *reinterpret_cast<u32x2*>(to) = reinterpret_cast<const u32x2*>(results)[i];
     }
     // The next sequence's tiles go where the results were.

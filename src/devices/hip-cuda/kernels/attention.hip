@@ -79,7 +79,7 @@ DEVICE void write_result(void* out, i32 capacity, i32 row, i32 width, i32 i, f32
   u8* bytes = static_cast<u8*>(out);
   quantize_warp(value, bytes, (i64(row) * width + i) >> 5, reinterpret_cast<GroupScale*>(bytes + i64(capacity) * width));
 #elif OUT_TYPE == 2
-  store_half(static_cast<u16*>(out) + i64(row) * halves_width(width), i, value);
+  store_half(static_cast<u16*>(out) + i64(row) * padded_width(width), i, value);
 #else
   static_cast<f32*>(out)[i64(row) * width + i] = value;
 #endif
@@ -155,7 +155,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
     const f32* from = q + i64(row) * heads * KEY + i64(head + (h < used_heads ? h : 0)) * KEY;
     f32 elements[OWN];
     UNROLL for (i32 i = 0; i < OWN; i++) {
-      i32 element = place_of(i / VECTOR, lane_in_stream) + i % VECTOR;
+      i32 element = element_of(i / VECTOR, lane_in_stream) + i % VECTOR;
       elements[i] = element < KEY ? from[element] * scale_of_row : 0.0f;
     }
     set_query(own[h], elements);
@@ -174,7 +174,7 @@ KERNEL(attention, THREADS, const i32* count, const f32* q, const i32* slots, con
 
   UNROLL for (i32 h = 0; h < HEADS; h++) {
     UNROLL for (i32 i = 0; i < OWN; i++) {
-      shared_sums[stream_of][h][place_of(i / VECTOR, lane_in_stream) + i % VECTOR] = stream.sums[h][i];
+      shared_sums[stream_of][h][element_of(i / VECTOR, lane_in_stream) + i % VECTOR] = stream.sums[h][i];
     }
     if (lane_in_stream == 0) shared_weights[stream_of][h] = {stream.largest[h], stream.total[h]};
   }

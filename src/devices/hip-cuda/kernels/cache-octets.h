@@ -16,15 +16,15 @@ DEVICE Octet load_octet(const CacheElement* cache, const u16* scales, i64 head, 
 }
 
 /// Two quants times their scales: the byte b under the half 1024 is the half 1024 + b, and b is 128 more than the quant.
-DEVICE u32 two_halves(u32 quants, u32 selector, u32 scales) {
-  u32 lifted = choose_bytes(quants ^ 0x80808080u, 0x64646464u, selector);
-  return halves_mul(halves_sub(lifted, pack_halves(1152.0f, 1152.0f)), scales);
+DEVICE u32 quants_to_half2(u32 quants, u32 selector, u32 scales) {
+  u32 lifted = byte_permute(quants ^ 0x80808080u, 0x64646464u, selector);
+  return half2_mul(half2_sub(lifted, pack_half2(1152.0f, 1152.0f)), scales);
 }
 
-DEVICE u32x4 halves_of(const Octet& octet) {
+DEVICE u32x4 octet_to_half(const Octet& octet) {
   u32 scales = octet.scale | (u32(octet.scale) << 16);
-  return {two_halves(octet.quants.x, 0x4140u, scales), two_halves(octet.quants.x, 0x4342u, scales),
-          two_halves(octet.quants.y, 0x4140u, scales), two_halves(octet.quants.y, 0x4342u, scales)};
+  return {quants_to_half2(octet.quants.x, 0x4140u, scales), quants_to_half2(octet.quants.x, 0x4342u, scales),
+          quants_to_half2(octet.quants.y, 0x4140u, scales), quants_to_half2(octet.quants.y, 0x4342u, scales)};
 }
 #else
 typedef u32x4 Octet;
@@ -34,5 +34,5 @@ DEVICE Octet load_octet(const CacheElement* cache, const u16*, i64 head, i32 oct
   return *reinterpret_cast<const u32x4*>(cache + head * SIZE + 8 * octet);
 }
 
-DEVICE u32x4 halves_of(const Octet& octet) { return octet; }
+DEVICE u32x4 octet_to_half(const Octet& octet) { return octet; }
 #endif

@@ -16,8 +16,8 @@ KERNEL(convert_f16, THREADS, const i32* count, const f32* x, const f32* weight, 
   for (i32 i = thread(); i < width; i += THREADS) square += from[i] * from[i];
   f32 rms = square_root(block_sum<THREADS / 32>(square, sums) / f32(width) + epsilon);
 #endif
-  u16* to = out + i64(row) * halves_width(width);
-  for (i32 i = 4 * thread(); i < halves_width(width); i += 4 * THREADS) {
+  u16* to = out + i64(row) * padded_width(width);
+  for (i32 i = 4 * thread(); i < padded_width(width); i += 4 * THREADS) {
     f32x4 v = {};
     if (i < width) {
       v = *reinterpret_cast<const f32x4*>(from + i);
@@ -26,7 +26,7 @@ KERNEL(convert_f16, THREADS, const i32* count, const f32* x, const f32* weight, 
       v = {v.x / rms * w.x, v.y / rms * w.y, v.z / rms * w.z, v.w / rms * w.w};
 #endif
     }
-    u32x2 halves = {pack_halves(within_halves(v.x), within_halves(v.y)), pack_halves(within_halves(v.z), within_halves(v.w))};
-    *reinterpret_cast<u32x2*>(to + half_place(i)) = halves;
+    u32x2 halves = {pack_half2(clamp_half(v.x), clamp_half(v.y)), pack_half2(clamp_half(v.z), clamp_half(v.w))};
+    *reinterpret_cast<u32x2*>(to + half_index(i)) = halves;
   }
 }

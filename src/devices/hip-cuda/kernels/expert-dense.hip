@@ -4,13 +4,13 @@
 #include "reduce.h"
 
 /// `x` has `x_per_row` rows for each row of the batch: one, or one for each of its `top_k` choices.
-KERNEL(expert_dense, 128, const i32* count, const f32* x, const u8* weight, const i32* chosen, f32* y, i32 expert_count,
+KERNEL(expert_dense, 128, const i32* count, const f32* x, const u8* weight, const i32* expert_ids, f32* y, i32 expert_count,
        i32 columns, i32 outputs, i32 top_k, i32 x_per_row) {
   constexpr i32 STEP = FileFormat::STEP;
   grid_dependency_wait();
   i32 n = block_x() * 4 + (thread() >> 5), choice = block_y();
   if (n >= outputs || choice >= *count * top_k) return;
-  i64 line = i64(min_of(max_of(chosen[choice], 0), expert_count - 1)) * outputs + n;
+  i64 line = i64(min_of(max_of(expert_ids[choice], 0), expert_count - 1)) * outputs + n;
   const u8* stored = weight + line * file_row_bytes(columns);
   const f32* from = x + i64(x_per_row == 1 ? choice / top_k : choice) * columns;
   f32 sum = 0;

@@ -168,14 +168,14 @@ KERNEL_RESIDENT(expert_matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, co
   barrier();
   PickedRows activations = {static_cast<const u8*>(x), capacity * (CHOICES == 2 ? 1 : x_per_row), row_groups, {x_row}};
 #else
-  Eight factors[PASSES];
+  Eight norm_weight[PASSES];
 #if INPUT == 2
   UNROLL for (i32 p = 0; p < PASSES; p++) {
-    factors[p] = load_eight(norm, min_of(p * THREADS + i32(thread()), 4 * row_groups - 1));
+    norm_weight[p] = load_eight(norm, min_of(p * THREADS + i32(thread()), 4 * row_groups - 1));
   }
 #endif
   const f32* from = static_cast<const f32*>(x) + i64(x_row) * 32 * row_groups;
-  stage(staged, square_sums, from, norm, factors, epsilon, 1, row_groups);
+  stage(staged, square_sums, from, norm, norm_weight, epsilon, 1, row_groups);
   Activations activations = {staged, ROWS, row_groups};
   barrier();
 #endif

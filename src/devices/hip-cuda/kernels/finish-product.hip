@@ -29,9 +29,9 @@ KERNEL(finish_product, 256, const i32* count, const f32* sums, i32 outputs, cons
 #endif
 #if OUTPUT == 2
   // Four neighbours from a multiple of four on stand side by side among the halves.
-  u32x2 halves = {pack_halves(within_halves(value.x), within_halves(value.y)),
-                  pack_halves(within_halves(value.z), within_halves(value.w))};
-  u16* to = static_cast<u16*>(y) + i64(row) * halves_width(outputs) + half_place(n);
+  u32x2 halves = {pack_half2(clamp_half(value.x), clamp_half(value.y)),
+                  pack_half2(clamp_half(value.z), clamp_half(value.w))};
+  u16* to = static_cast<u16*>(y) + i64(row) * padded_width(outputs) + half_index(n);
   *reinterpret_cast<u32x2*>(to) = halves;
 #else
   *reinterpret_cast<f32x4*>(static_cast<f32*>(y) + at) = value;

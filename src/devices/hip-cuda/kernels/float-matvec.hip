@@ -4,8 +4,8 @@
 //   WEIGHT      0 f32   1 f16   2 bf16
 //   TEAM        warps that share lines, each taking a part of the columns
 //   PARAMETERS  the parameters of all products
-//   CHOOSE      finds the product that the block belongs to: `product`, `x`, `weight`, `outputs`, `columns`, `first_block`
-//   FINISH      stores what becomes of `value`, output `n` of a row, at `at` among the product's outputs
+//   SELECT_PRODUCT      finds the product that the block belongs to: `product`, `x`, `weight`, `outputs`, `columns`, `first_block`
+//   EPILOGUE      stores what becomes of `value`, output `n` of a row, at `at` among the product's outputs
 #include "activation.h"
 #include "reduce.h"
 
@@ -23,11 +23,11 @@ struct Batch {
 
 DEVICE void widen(u32 word, f32* out) {
 #if WEIGHT == 0
-  out[0] = bits_as<f32>(word);
+  out[0] = bit_cast<f32>(word);
 #elif WEIGHT == 1
   out[0] = half_to_float(u16(word)), out[1] = half_to_float(u16(word >> 16));
 #else
-  out[0] = bits_as<f32>(word << 16), out[1] = bits_as<f32>(word & 0xffff0000u);
+  out[0] = bit_cast<f32>(word << 16), out[1] = bit_cast<f32>(word & 0xffff0000u);
 #endif
 }
 
@@ -35,7 +35,7 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count P
   i32 block = block_x(), product = 0, outputs = 0, columns = 0, first_block = 0;
   const f32* x = nullptr;
   const u8* weight = nullptr;
-  CHOOSE
+  SELECT_PRODUCT
   i32 team = (thread() >> 5) / TEAM, member = thread() & (32 * TEAM - 1);
   i32 line = (block - first_block) * (WARPS / TEAM * LINES) + team * LINES;
   i32 vectors = columns / ELEMENTS, rounds = (vectors + STEP * DEPTH - 1) / (STEP * DEPTH);
@@ -47,7 +47,7 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count P
     if (round >= rounds) return;
     UNROLL for (i32 u = 0; u < DEPTH; u++) {
       i32 at = min_of((round * DEPTH + u) * STEP + member, vectors - 1);
-      UNROLL for (i32 l = 0; l < LINES; l++) batch.vectors[u][l] = load_once(lines[l] + at);
+      UNROLL for (i32 l = 0; l < LINES; l++) batch.vectors[u][l] = load_streaming(lines[l] + at);
     }
   };
   Batch even, odd;
@@ -113,5 +113,5 @@ KERNEL_RESIDENT(float_matvec, 32 * WARPS, (ROWS > 1 ? 2 : 4), const i32* count P
   i32 row = member / LINES, n = line + member % LINES;
   if (row >= ROWS || row >= rows || n >= outputs) return;
   i64 at = i64(row) * outputs + n;
-  FINISH
+  EPILOGUE
 }

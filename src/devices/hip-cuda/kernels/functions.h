@@ -8,13 +8,13 @@ DEVICE f32 lerp(f32 a, f32 b, f32 t) { return a + (b - a) * t; }
 /// 2^n as a factor; n from -252 to 254, in two steps so that it neither overflows nor underflows too early.
 DEVICE f32 scale_by_power(f32 x, i32 n) {
   i32 half = n >> 1;
-  return x * bits_as<f32>(u32(half + 127) << 23) * bits_as<f32>(u32(n - half + 127) << 23);
+  return x * bit_cast<f32>(u32(half + 127) << 23) * bit_cast<f32>(u32(n - half + 127) << 23);
 }
 
 /// e^x. The exponent's whole part is split off first, so that the hardware's 2^x only sees a fraction.
 DEVICE f32 exponential(f32 x) {
   if (!(x > -104.0f)) return x != x ? x : 0.0f;
-  if (x > 89.0f) return bits_as<f32>(0x7f800000u);
+  if (x > 89.0f) return bit_cast<f32>(0x7f800000u);
   f32 n = round_even(x * 1.44269504f);
   f32 rest = fused_multiply_add(n, -0.693359375f, x);
   rest = fused_multiply_add(n, 2.12194440e-4f, rest);
@@ -38,11 +38,11 @@ DEVICE f32 exponential_less_one(f32 x) {
 
 /// ln x for x > 0 in f64, by the series of 2 artanh((m - 1) / (m + 1)) with m near 1.
 DEVICE f64 logarithm(f64 x) {
-  if (x == 0) return bits_as<f64>(0xfff0000000000000ull);
+  if (x == 0) return bit_cast<f64>(0xfff0000000000000ull);
   if (!(x > 0) || x > 1.7e308) return x;
-  u64 bits = bits_as<u64>(x);
+  u64 bits = bit_cast<u64>(x);
   i32 exponent = i32(bits >> 52) - 1023;
-  f64 m = bits_as<f64>((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull);
+  f64 m = bit_cast<f64>((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull);
   if (m > 1.4142135623730951) {
     m *= 0.5;
     exponent++;
@@ -67,13 +67,13 @@ DEVICE f32 hyperbolic_tangent(f32 x) {
   return x < 0 ? -tangent : tangent;
 }
 
-/// The error function in f64: its series up to 3, beyond that the continued fraction of erfc.
 DEVICE f64 exponential_f64(f64 x) {
   f64 n = round_even(x * 1.4426950408889634), rest = fused_multiply_add(n, -0.6931471805599453, x), sum = 1;
   UNROLL for (i32 k = 13; k >= 1; k--) sum = fused_multiply_add(sum * rest, 1.0 / k, 1.0);
   i32 power = i32(n) + 1023;
-  return power <= 0 ? 0 : sum * bits_as<f64>(u64(power) << 52);
+  return power <= 0 ? 0 : sum * bit_cast<f64>(u64(power) << 52);
 }
+/// The error function by its series, in f64.
 DEVICE f32 error_function(f32 value) {
   f64 x = value < 0 ? -f64(value) : f64(value);
   if (!(x < 6)) return x != x ? value : value < 0 ? -1.0f : 1.0f;

@@ -8,19 +8,19 @@
 #define CHUNK_GROUPS 4
 #define CHUNK_OCTETS (CHUNK_GROUPS * GROUP_OCTETS)
 
-constexpr f32 LARGEST_HALF = 65504.0f;
+constexpr f32 MAX_HALF = 65504.0f;
 
-DEVICE f32 within_halves(f32 value) {
-  return value > LARGEST_HALF ? LARGEST_HALF : value < -LARGEST_HALF ? -LARGEST_HALF : value;
+DEVICE f32 clamp_half(f32 value) {
+  return value > MAX_HALF ? MAX_HALF : value < -MAX_HALF ? -MAX_HALF : value;
 }
 
 /// The f16 elements that a row of so many elements takes, padding included.
-DEVICE i32 halves_width(i32 width) { return (width + 127) & ~127; }
+DEVICE i32 padded_width(i32 width) { return (width + 127) & ~127; }
 
 /// The index of octet `t` of a group among the row's octets.
-DEVICE i32 octet_place(i32 group, i32 t) { return (group >> 2) * CHUNK_OCTETS + CHUNK_GROUPS * t + (group & 3); }
+DEVICE i32 octet_index(i32 group, i32 t) { return (group >> 2) * CHUNK_OCTETS + CHUNK_GROUPS * t + (group & 3); }
 
 /// The index of element `i` of a row among the row's f16 elements.
-DEVICE i32 half_place(i32 i) { return 8 * octet_place(i >> 5, (i & 15) >> 2) + 4 * ((i >> 4) & 1) + (i & 3); }
+DEVICE i32 half_index(i32 i) { return 8 * octet_index(i >> 5, (i & 15) >> 2) + 4 * ((i >> 4) & 1) + (i & 3); }
 
-DEVICE void store_half(u16* row, i32 i, f32 value) { row[half_place(i)] = float_to_half(within_halves(value)); }
+DEVICE void store_half(u16* row, i32 i, f32 value) { row[half_index(i)] = float_to_half(clamp_half(value)); }

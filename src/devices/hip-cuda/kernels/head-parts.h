@@ -13,7 +13,7 @@ constexpr i32 STEPS = (STREAM_LANES_WANTED + STREAM_LANES - 1) / STREAM_LANES;
 constexpr i32 OWN = STEPS * VECTOR;
 
 /// The index in the head of a lane's elements of a step.
-DEVICE i32 place_of(i32 step, i32 lane_in_stream) { return (step * STREAM_LANES + lane_in_stream) * VECTOR; }
+DEVICE i32 element_of(i32 step, i32 lane_in_stream) { return (step * STREAM_LANES + lane_in_stream) * VECTOR; }
 
 #if CACHE == 2
 constexpr i32 WORDS = VECTOR / 4;
@@ -36,7 +36,7 @@ DEVICE void load_part(const CacheElement* head, const u16* scales, i32 lane_in_s
     u32 at[WORDS];
   };
   UNROLL for (i32 step = 0; step < STEPS; step++) {
-    i32 at = place_of(step, lane_in_stream);
+    i32 at = element_of(step, lane_in_stream);
     Words stored = {};
     if (at < size) stored = *reinterpret_cast<const Words*>(head + at);
     UNROLL for (i32 i = 0; i < WORDS; i++) out.quants[step][i] = stored.at[i];
@@ -45,15 +45,15 @@ DEVICE void load_part(const CacheElement* head, const u16* scales, i32 lane_in_s
 }
 
 DEVICE void set_query(Query& query, const f32* elements) {
-  constexpr f32 MOST = 32512.0f;
+  constexpr f32 MAX_LEVEL = 32512.0f;
   UNROLL for (i32 step = 0; step < STEPS; step++) {
     f32 largest = 0;
     UNROLL for (i32 i = 0; i < VECTOR; i++) {
       f32 element = elements[step * VECTOR + i];
       largest = max_of(largest, element < 0 ? -element : element);
     }
-    query.scales[step] = largest / MOST;
-    f32 inverse = largest > 0 ? MOST / largest : 0.0f;
+    query.scales[step] = largest / MAX_LEVEL;
+    f32 inverse = largest > 0 ? MAX_LEVEL / largest : 0.0f;
     UNROLL for (i32 word = 0; word < WORDS; word++) {
       u32 high = 0, low = 0;
       UNROLL for (i32 i = 0; i < 4; i++) {
@@ -106,7 +106,7 @@ DEVICE void load_part(const CacheElement* head, const u16*, i32 lane_in_stream, 
     CacheElement at[VECTOR];
   };
   UNROLL for (i32 step = 0; step < STEPS; step++) {
-    i32 at = place_of(step, lane_in_stream);
+    i32 at = element_of(step, lane_in_stream);
     CacheVector stored = {};
     if (at < size) stored = *reinterpret_cast<const CacheVector*>(head + at);
     UNROLL for (i32 i = 0; i < VECTOR; i++) out.at[step * VECTOR + i] = at < size ? from_cache(stored.at[i]) : 0.0f;

@@ -6,12 +6,12 @@
 #define THREADS 128
 #define WARPS 4
 
-/// A head's values, scaled by the root of their mean square and by factors.
-DEVICE void normalize(f32* values, const f32* from, const f32* factors, i32 size, f32 epsilon, f32* sums) {
+/// A head's values, scaled by the root of their mean square and by weight.
+DEVICE void normalize(f32* values, const f32* from, const f32* weight, i32 size, f32 epsilon, f32* sums) {
   f32 square = 0;
   for (i32 i = thread(); i < size; i += THREADS) square += from[i] * from[i];
   f32 scale = 1.0f / square_root(block_sum<WARPS>(square, sums) / f32(size) + epsilon);
-  for (i32 i = thread(); i < size; i += THREADS) values[i] = from[i] * scale * factors[i];
+  for (i32 i = thread(); i < size; i += THREADS) values[i] = from[i] * scale * weight[i];
   barrier();
 }
 
@@ -27,8 +27,8 @@ DEVICE f32 rotate(const f32* values, const f32* table, i32 i, i32 rotary_dim, i3
 
 /// Rows of queries, keys and values begin `*_stride` values apart. Block y counts heads of queries, of keys, of values.
 KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 query_stride, const f32* own_keys, i32 key_stride,
-       const f32* own_values, i32 value_stride, i32 query_start, i32 key_start, i32 value_start, const f32* query_factors,
-       const f32* key_factors, f32 query_epsilon, f32 key_epsilon, const f32* table, i32 rotary_dim, i32 interleaved, i32 head_size,
+       const f32* own_values, i32 value_stride, i32 query_start, i32 key_start, i32 value_start, const f32* q_norm,
+       const f32* k_norm, f32 query_epsilon, f32 key_epsilon, const f32* table, i32 rotary_dim, i32 interleaved, i32 head_size,
        i32 value_size, i32 heads, i32 kv_heads, const i32* slots, const i32* positions, const i32* blocks, i32 blocks_per_slot,
        i32 block_size, i32 cells, f32* q, CacheElement* keys, CacheElement* values, u32* arrivals, i32 arrival_count) {
   SHARED f32 head[HEAD_SIZE];
@@ -43,7 +43,7 @@ KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 que
   const f32* angles = table + i64(row) * rotary_dim;
   if (part < heads) {
     const f32* from = queries + i64(row) * query_stride + query_start + part * head_size;
-    normalize(head, from, query_factors, head_size, query_epsilon, sums);
+    normalize(head, from, q_norm, head_size, query_epsilon, sums);
     f32* to = q + (i64(row) * heads + part) * head_size;
     for (i32 i = thread(); i < head_size; i += THREADS) to[i] = rotate(head, angles, i, rotary_dim, interleaved);
     return;
@@ -52,7 +52,7 @@ KERNEL(heads_norm_append, THREADS, const i32* count, const f32* queries, i32 que
   i64 cell = cell_of(blocks, blocks_per_slot, block_size, slots[row], positions[row]);
   if (part < kv_heads) {
     const f32* from = own_keys + i64(row) * key_stride + key_start + part * head_size;
-    normalize(head, from, key_factors, head_size, key_epsilon, sums);
+    normalize(head, from, k_norm, head_size, key_epsilon, sums);
     for (i32 i = thread(); i < head_size; i += THREADS) {
       f32 value = rotate(head, angles, i, rotary_dim, interleaved);
       store_cached(keys, cells, cell, kv_heads * head_size, part * head_size + i, value);

@@ -75,7 +75,7 @@ struct MatrixSum {
 };
 
 DEVICE void multiply(MatrixSum& sum, const Fragment& left, const Fragment& right) {
-  MatrixHalvesPair a = bits_as<MatrixHalvesPair>(left), b = bits_as<MatrixHalvesPair>(right);
+  MatrixHalvesPair a = bit_cast<MatrixHalvesPair>(left), b = bit_cast<MatrixHalvesPair>(right);
   UNROLL for (i32 step = 0; step < 2; step++) {
 #if defined(MATRIX_MFMA)
     sum.at = __builtin_amdgcn_mfma_f32_16x16x16f16(a.at[step], b.at[step], sum.at, 0, 0, 0);

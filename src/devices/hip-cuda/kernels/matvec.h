@@ -49,7 +49,7 @@ DEVICE f32 group_product(const u32* quads, const GroupScales& scales, const u32*
     high = dot4(quads[q + 4], x[q + 4], high);
   }
   f32 product;
-  if (P::S::HALVES) {
+  if (P::S::PER_HALF) {
     if (P::OFFSET) low -= P::OFFSET * scale.low, high -= P::OFFSET * scale.high;
     product = fused_multiply_add(scales.scale[0], f32(low), scales.scale[1] * f32(high));
     if (P::S::MINS) {
@@ -122,7 +122,7 @@ DEVICE f32 square_of(const Eight& v) {
 }
 
 /// Quantizes rows in use into shared memory, each thread PASSES times eight elements; longer rows take several rounds and are
-/// read twice. `factors` are the norm's, loaded before the activations were there.
+/// read twice. `norm_weight` are the norm's, loaded before the activations were there.
 constexpr i32 PASSES = 2;
 
 DEVICE void quantize_into(u8* shared, i32 count, i32 r, i32 groups, i32 i, Eight values) {
@@ -135,7 +135,7 @@ DEVICE void quantize_into(u8* shared, i32 count, i32 r, i32 groups, i32 i, Eight
   if ((i & 3) == 0) reinterpret_cast<GroupScale*>(shared + quantized_bytes(ROWS, groups))[index] = scale;
 }
 
-DEVICE void stage(u8* shared, f32* sums, const f32* x, const f32* norm, const Eight* factors, f32 epsilon, i32 rows, i32 groups) {
+DEVICE void stage(u8* shared, f32* sums, const f32* x, const f32* norm, const Eight* norm_weight, f32 epsilon, i32 rows, i32 groups) {
   i32 count = ROWS * groups, width = 32 * groups, last = 4 * groups - 1;
   bool short_row = 4 * groups <= PASSES * THREADS;
   for (i32 r = 0; r < ROWS; r++) {
@@ -154,7 +154,7 @@ DEVICE void stage(u8* shared, f32* sums, const f32* x, const f32* norm, const Ei
 #endif
     UNROLL for (i32 p = 0; p < PASSES; p++) {
 #if INPUT == 2
-      UNROLL for (i32 k = 0; k < 8; k++) kept[p].at[k] = kept[p].at[k] * scale * factors[p].at[k];
+      UNROLL for (i32 k = 0; k < 8; k++) kept[p].at[k] = kept[p].at[k] * scale * norm_weight[p].at[k];
 #endif
       if (p * THREADS <= last) quantize_into(shared, count, r, groups, p * THREADS + thread(), kept[p]);
     }

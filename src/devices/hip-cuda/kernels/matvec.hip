@@ -18,9 +18,9 @@ constexpr i32 ITEMS = OUTPUTS * PARTS / (WARPS * LINES);
 #if OUTPUT == 4
 /// Where a row of the joined queries, keys and values stands: in the file's order, or, where RoPE pairs the halves of a head, with
 /// 16 rows of the first half beside their partners.
-DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 turning, i32 interleaved) {
+DEVICE i32 head_row(i32 block, i32 i, i32 head_size, i32 rotated_width, i32 interleaved) {
   i32 n = block * OUTPUTS + i;
-  if (interleaved || block * OUTPUTS >= turning) return n;
+  if (interleaved || block * OUTPUTS >= rotated_width) return n;
   i32 blocks = head_size / OUTPUTS, start = block / blocks * head_size;
   return start + block % blocks * 16 + (i & 15) + (i >> 4) * (head_size / 2);
 }
@@ -75,9 +75,9 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
 #if INPUT == 0
   load(odd, 1);
 #else
-  [[maybe_unused]] Eight factors[PASSES];
+  [[maybe_unused]] Eight norm_weight[PASSES];
 #if INPUT == 2
-  UNROLL for (i32 p = 0; p < PASSES; p++) factors[p] = load_eight(norm, min_of(p * THREADS + i32(thread()), 4 * groups - 1));
+  UNROLL for (i32 p = 0; p < PASSES; p++) norm_weight[p] = load_eight(norm, min_of(p * THREADS + i32(thread()), 4 * groups - 1));
 #endif
 #endif
   grid_launch_dependents();
@@ -92,7 +92,7 @@ KERNEL_RESIDENT(matvec, THREADS, (ROWS > 2 ? 2 : 3), const i32* count, const voi
 #elif INPUT == 0
   Activations activations = {static_cast<const u8*>(x), capacity, groups};
 #else
-  stage(staged, square_sums, static_cast<const f32*>(x), norm, factors, epsilon, rows, groups);
+  stage(staged, square_sums, static_cast<const f32*>(x), norm, norm_weight, epsilon, rows, groups);
   Activations activations = {staged, ROWS, groups};
   load(odd, 1);
 #endif

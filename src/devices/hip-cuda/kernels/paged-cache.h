@@ -23,9 +23,9 @@ DEVICE const u16* scales_of(const CacheElement* cache, i32 cells, i32 width) {
 /// `quantize_row_q8_0_ref`; magnitudes are compared as integers, in which NaN is the largest.
 DEVICE void store_cached(CacheElement* cache, i32 cells, i64 cell, i32 width, i32 i, f32 value) {
   constexpr u16 INFINITE = 0x7c00, NOT_A_NUMBER = 0x7e00;
-  u32 top = bits_as<u32>(value) & 0x7fffffffu;
+  u32 top = bit_cast<u32>(value) & 0x7fffffffu;
   UNROLL for (i32 step = 16; step > 0; step >>= 1) top = max_of(top, shuffle_xor(top, step));
-  f32 d = bits_as<f32>(top) / 127.0f;
+  f32 d = bit_cast<f32>(top) / 127.0f;
   u16 scale = float_to_half(d);
   i32 level = 0;
   if (scale > 0 && scale < INFINITE) {

@@ -73,33 +73,33 @@ DEVICE u32 shuffle_from(u32 value, u32 source) {
   return u32(__builtin_amdgcn_ds_bpermute(((wave_lane() & ~31) | i32(source)) << 2, i32(value)));
 }
 
-DEVICE f32 half_to_float(u16 half) { return f32(bits_as<_Float16>(half)); }
-DEVICE u16 float_to_half(f32 value) { return bits_as<u16>(_Float16(value)); }
-DEVICE u32 pack_halves(f32 low, f32 high) { return float_to_half(low) | (u32(float_to_half(high)) << 16); }
+DEVICE f32 half_to_float(u16 half) { return f32(bit_cast<_Float16>(half)); }
+DEVICE u16 float_to_half(f32 value) { return bit_cast<u16>(_Float16(value)); }
+DEVICE u32 pack_half2(f32 low, f32 high) { return float_to_half(low) | (u32(float_to_half(high)) << 16); }
 
 #ifdef ROCMFORGE_EMULATOR
 typedef _Float16 half2v __attribute__((vector_size(4)));
 #else
 typedef _Float16 half2v __attribute__((ext_vector_type(2)));
 #endif
-DEVICE u32 halves_mul(u32 a, u32 b) { return bits_as<u32>(bits_as<half2v>(a) * bits_as<half2v>(b)); }
-DEVICE u32 halves_sub(u32 a, u32 b) { return bits_as<u32>(bits_as<half2v>(a) - bits_as<half2v>(b)); }
+DEVICE u32 half2_mul(u32 a, u32 b) { return bit_cast<u32>(bit_cast<half2v>(a) * bit_cast<half2v>(b)); }
+DEVICE u32 half2_sub(u32 a, u32 b) { return bit_cast<u32>(bit_cast<half2v>(a) - bit_cast<half2v>(b)); }
 #ifdef ROCMFORGE_EMULATOR
 /// The product of two halves is exact in f32, and so is the sum but for one rounding that f64 holds off.
-DEVICE u32 halves_fma(u32 a, u32 b, u32 c) {
-  half2v x = bits_as<half2v>(a), y = bits_as<half2v>(b), z = bits_as<half2v>(c), r = {};
+DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
+  half2v x = bit_cast<half2v>(a), y = bit_cast<half2v>(b), z = bit_cast<half2v>(c), r = {};
   for (int i = 0; i < 2; i++) r[i] = _Float16(f64(x[i]) * f64(y[i]) + f64(z[i]));
-  return bits_as<u32>(r);
+  return bit_cast<u32>(r);
 }
 #elif __has_builtin(__builtin_elementwise_fma)
-DEVICE u32 halves_fma(u32 a, u32 b, u32 c) {
-  return bits_as<u32>(__builtin_elementwise_fma(bits_as<half2v>(a), bits_as<half2v>(b), bits_as<half2v>(c)));
+DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
+  return bit_cast<u32>(__builtin_elementwise_fma(bit_cast<half2v>(a), bit_cast<half2v>(b), bit_cast<half2v>(c)));
 }
 #else
-DEVICE u32 halves_fma(u32 a, u32 b, u32 c) {
-  half2v x = bits_as<half2v>(a), y = bits_as<half2v>(b), z = bits_as<half2v>(c);
+DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
+  half2v x = bit_cast<half2v>(a), y = bit_cast<half2v>(b), z = bit_cast<half2v>(c);
   half2v r = {_Float16(__builtin_fmaf16(x.x, y.x, z.x)), _Float16(__builtin_fmaf16(x.y, y.y, z.y))};
-  return bits_as<u32>(r);
+  return bit_cast<u32>(r);
 }
 #endif
 
@@ -114,7 +114,7 @@ DEVICE i32 dot4(u32 a, u32 b, i32 c) {
 #endif
 }
 /// v_perm_b32 counts the bytes of its second operand first.
-DEVICE u32 choose_bytes(u32 a, u32 b, u32 selector) {
+DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
   u32 spread = (selector & 0xf) | ((selector & 0xf0) << 4) | ((selector & 0xf00) << 8) | ((selector & 0xf000) << 12);
   return __builtin_amdgcn_perm(b, a, spread);
 }
@@ -141,10 +141,10 @@ typedef u32 u32x4v __attribute__((ext_vector_type(4)));
 DEVICE u32 stream_u32(const u32* from) { return __builtin_nontemporal_load(from); }
 DEVICE u16 stream_u16(const u16* from) { return __builtin_nontemporal_load(from); }
 DEVICE u32x2 stream_u32x2(const u32x2* from) {
-  return bits_as<u32x2>(__builtin_nontemporal_load(reinterpret_cast<const u32x2v*>(from)));
+  return bit_cast<u32x2>(__builtin_nontemporal_load(reinterpret_cast<const u32x2v*>(from)));
 }
 DEVICE u32x4 stream_u32x4(const u32x4* from) {
-  return bits_as<u32x4>(__builtin_nontemporal_load(reinterpret_cast<const u32x4v*>(from)));
+  return bit_cast<u32x4>(__builtin_nontemporal_load(reinterpret_cast<const u32x4v*>(from)));
 }
 #endif
 
@@ -156,9 +156,9 @@ DEVICE T atomic_add(T* at, T value) {
 /// NVIDIA's asynchronous copies to shared memory, here done at once.
 typedef u8* SharedAddress;
 DEVICE SharedAddress shared_address(void* at) { return static_cast<u8*>(at); }
-DEVICE void copy_16(SharedAddress to, const void* global) {
+DEVICE void cp_async_16(SharedAddress to, const void* global) {
   *reinterpret_cast<u32x4*>(to) = *static_cast<const u32x4*>(global);
 }
-DEVICE void copies_commit() {}
+DEVICE void cp_async_commit() {}
 template <i32 batches>
-DEVICE void copies_wait() {}
+DEVICE void cp_async_wait() {}

@@ -58,22 +58,22 @@ DEVICE u16 float_to_half(f32 value) {
   return half;
 }
 /// Two halves in one word, `low` first.
-DEVICE u32 pack_halves(f32 low, f32 high) {
+DEVICE u32 pack_half2(f32 low, f32 high) {
   u32 pair;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 }
-DEVICE u32 halves_fma(u32 a, u32 b, u32 c) {
+DEVICE u32 half2_fma(u32 a, u32 b, u32 c) {
   u32 result;
   asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
   return result;
 }
-DEVICE u32 halves_sub(u32 a, u32 b) {
+DEVICE u32 half2_sub(u32 a, u32 b) {
   u32 result;
   asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
   return result;
 }
-DEVICE u32 halves_mul(u32 a, u32 b) {
+DEVICE u32 half2_mul(u32 a, u32 b) {
   u32 result;
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
   return result;
@@ -86,7 +86,7 @@ DEVICE i32 dot4(u32 a, u32 b, i32 c) {
   return sum;
 }
 /// Bytes of two words chosen by the nibbles of `selector`: 0-3 from `a`, 4-7 from `b`.
-DEVICE u32 choose_bytes(u32 a, u32 b, u32 selector) {
+DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
   u32 chosen;
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(chosen) : "r"(a), "r"(b), "r"(selector));
   return chosen;
@@ -166,13 +166,13 @@ DEVICE SharedAddress shared_address(void* at) {
   asm("{ .reg .u64 s; cvta.to.shared.u64 s, %1; cvt.u32.u64 %0, s; }" : "=r"(address) : "l"(at));
   return address;
 }
-/// Copies 16 bytes to shared memory while the thread goes on; `copies_commit` closes a batch, `copies_wait` waits until at
+/// Copies 16 bytes to shared memory while the thread goes on; `cp_async_commit` closes a batch, `cp_async_wait` waits until at
 /// most so many of the last batches are under way.
-DEVICE void copy_16(SharedAddress to, const void* global) {
+DEVICE void cp_async_16(SharedAddress to, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
 }
-DEVICE void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+DEVICE void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <i32 batches>
-DEVICE void copies_wait() {
+DEVICE void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(batches) : "memory");
 }

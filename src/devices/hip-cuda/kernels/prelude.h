@@ -21,14 +21,14 @@ typedef double f64;
 
 #ifdef ROCMFORGE_EMULATOR
 #define DEVICE static inline
-#define ROUTINE static
+#define NOINLINE static
 #define DEVICE_MEMBER
 #define CONSTANT static const
 #define UNROLL
 #else
 #define DEVICE static __attribute__((device)) inline __attribute__((always_inline))
 /// A function that is not inlined: large, and off the hot path. Inlined everywhere, such functions take seconds to compile.
-#define ROUTINE static __attribute__((device)) __attribute__((noinline))
+#define NOINLINE static __attribute__((device)) __attribute__((noinline))
 #define DEVICE_MEMBER __attribute__((device)) inline __attribute__((always_inline))
 #define CONSTANT static __attribute__((device)) const
 #define UNROLL _Pragma("unroll")
@@ -48,7 +48,7 @@ struct alignas(16) f32x4 {
 };
 
 template <class To, class From>
-DEVICE To bits_as(From from) {
+DEVICE To bit_cast(From from) {
   return __builtin_bit_cast(To, from);
 }
 
@@ -72,19 +72,19 @@ DEVICE T max_of(T a, T b) {
 
 DEVICE u32 lane() { return thread() & (LANES - 1); }
 
-DEVICE f32 shuffle_xor(f32 value, i32 mask) { return bits_as<f32>(shuffle_xor(bits_as<u32>(value), mask)); }
-DEVICE i32 shuffle_xor(i32 value, i32 mask) { return bits_as<i32>(shuffle_xor(bits_as<u32>(value), mask)); }
+DEVICE f32 shuffle_xor(f32 value, i32 mask) { return bit_cast<f32>(shuffle_xor(bit_cast<u32>(value), mask)); }
+DEVICE i32 shuffle_xor(i32 value, i32 mask) { return bit_cast<i32>(shuffle_xor(bit_cast<u32>(value), mask)); }
 DEVICE u64 shuffle_xor(u64 value, i32 mask) {
   u32 low = shuffle_xor(u32(value), mask);
   return (u64(shuffle_xor(u32(value >> 32), mask)) << 32) | low;
 }
-DEVICE f64 shuffle_xor(f64 value, i32 mask) { return bits_as<f64>(shuffle_xor(bits_as<u64>(value), mask)); }
+DEVICE f64 shuffle_xor(f64 value, i32 mask) { return bit_cast<f64>(shuffle_xor(bit_cast<u64>(value), mask)); }
 
 /// Streaming loads, which bypass the caches: weights, which a step reads once.
-DEVICE u32 load_once(const u32* from) { return stream_u32(from); }
-DEVICE u16 load_once(const u16* from) { return stream_u16(from); }
-DEVICE u32x2 load_once(const u32x2* from) { return stream_u32x2(from); }
-DEVICE u32x4 load_once(const u32x4* from) { return stream_u32x4(from); }
+DEVICE u32 load_streaming(const u32* from) { return stream_u32(from); }
+DEVICE u16 load_streaming(const u16* from) { return stream_u16(from); }
+DEVICE u32x2 load_streaming(const u32x2* from) { return stream_u32x2(from); }
+DEVICE u32x4 load_streaming(const u32x4* from) { return stream_u32x4(from); }
 
 /// An unaligned little-endian load from the file's bytes.
 DEVICE u32 bytes_u16(const u8* at) { return at[0] | (u32(at[1]) << 8); }

@@ -58,7 +58,7 @@ struct Rows {
   DEVICE_MEMBER const u32x4* octet(i32 chunk, i32 f, i32 i) const {
     i32 line = i / FRAGMENT_OCTETS, t = f * FRAGMENT_OCTETS + i % FRAGMENT_OCTETS;
     i32 group = chunk * MATRIX_PARTS + matrix_part();
-    return starts[line / MATRIX_LINES][line % MATRIX_LINES] + octet_place(group, t);
+    return starts[line / MATRIX_LINES][line % MATRIX_LINES] + octet_index(group, t);
   }
 };
 
@@ -68,9 +68,9 @@ DEVICE void send_for(SharedAddress ring, const Rows& rows, i32 wave, i32 unit) {
   i32 chunk = wave + unit / MATRIX_PARTS * WAVES, f = unit % MATRIX_PARTS;
   SharedAddress to = ring + 16 * (unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane());
   if (chunk < rows.chunks) {
-    UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) copy_16(to + 16 * i * MATRIX_LANES, rows.octet(chunk, f, i));
+    UNROLL for (i32 i = 0; i < LANE_OCTETS; i++) cp_async_16(to + 16 * i * MATRIX_LANES, rows.octet(chunk, f, i));
   }
-  copies_commit();
+  cp_async_commit();
 }
 #endif
 
@@ -85,7 +85,7 @@ DEVICE void write_output(void* y, const f32* addend, i64 row, i32 n, i32 outputs
 #else
 DEVICE void write_gated(void* y, i64 row, i32 n, i32 outputs, f32 gate, f32 up) {
 #if OUTPUT == 2
-  store_half(static_cast<u16*>(y) + row * halves_width(outputs), n, activation(gate) * up);
+  store_half(static_cast<u16*>(y) + row * padded_width(outputs), n, activation(gate) * up);
 #else
   static_cast<f32*>(y)[row * outputs + n] = activation(gate) * up;
 #endif
@@ -125,7 +125,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
       // Lines without a row read some other row, each another: their sums are unused.
       i32 line = first_row + 16 * r + matrix_line(l);
       i64 row = line < used ? line : line % used;
-      rows.starts[r][l] = x + row * (halves_width(32 * groups) / 8);
+      rows.starts[r][l] = x + row * (padded_width(32 * groups) / 8);
     }
   }
 #if STAGES
@@ -149,7 +149,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
       Fragment columns[ROW_TILES];
 #if STAGES
       send_for(ring_address, rows, wave, unit + STAGES - 1);
-      copies_wait<STAGES - 1>();
+      cp_async_wait<STAGES - 1>();
       const u32x4* from = ring + unit % STAGES * (LANE_OCTETS * MATRIX_LANES) + lane();
       unit++;
 #endif
@@ -165,7 +165,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
         Fragment lines;
         UNROLL for (i32 l = 0; l < MATRIX_LINES; l++) {
           UNROLL for (i32 t = 0; t < FRAGMENT_OCTETS; t++) {
-            lines.at[l][t] = octet_halves(raw[o][l].quants, scales[o][l], f * FRAGMENT_OCTETS + t);
+            lines.at[l][t] = decode_octet(raw[o][l].quants, scales[o][l], f * FRAGMENT_OCTETS + t);
           }
         }
         UNROLL for (i32 r = 0; r < ROW_TILES; r++) multiply(sums[o][r], lines, columns[r]);
@@ -173,7 +173,7 @@ KERNEL_RESIDENT(product, THREADS, (WAVES > 4 ? 1 : 2), const i32* count, const u
     }
   }
 #if STAGES
-  copies_wait<0>();
+  cp_async_wait<0>();
 #endif
   f32* own = reinterpret_cast<f32*>(shared + wave * WAVE_BYTES);
   UNROLL for (i32 o = 0; o < OUTPUT_TILES; o++) {

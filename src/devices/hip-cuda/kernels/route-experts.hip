@@ -4,13 +4,13 @@
 #include "activation.h"
 #include "reduce.h"
 
-constexpr f32 LEAST = -1e38f;
+constexpr f32 LOWEST = -1e38f;
 /// ggml's clamp of the sum that routing weights are divided by.
 constexpr f32 MIN_WEIGHT_SUM = 6.103515625e-5f;
 
 /// Larger for larger scores, of equal ones for the lower place.
 DEVICE u64 ranked(f32 score, i32 place) {
-  u32 bits = bits_as<u32>(score);
+  u32 bits = bit_cast<u32>(score);
   bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
   return (u64(bits) << 32) | u32(~place);
 }
@@ -22,7 +22,7 @@ constexpr i32 GROUP_SIZE = EXPERTS / GROUPS;
 DEVICE void drop_groups(f32* scores) {
   f32 sums[GROUPS];
   for (i32 g = 0; g < GROUPS; g++) {
-    f32 best = LEAST, second = GROUP_SIZE == 1 ? 0.0f : LEAST;
+    f32 best = LOWEST, second = GROUP_SIZE == 1 ? 0.0f : LOWEST;
     for (i32 i = 0; i < GROUP_SIZE; i++) {
       f32 score = scores[g * GROUP_SIZE + i];
       if (GROUP_SIZE > 1) second = max_of(second, min_of(score, best));
@@ -31,12 +31,12 @@ DEVICE void drop_groups(f32* scores) {
     sums[g] = best + second;
   }
   for (i32 dropped = 0; dropped < GROUPS - TOP_K_GROUPS; dropped++) {
-    i32 least = 0;
+    i32 worst = 0;
     for (i32 g = 1; g < GROUPS; g++) {
-      if (sums[g] <= sums[least]) least = g;
+      if (sums[g] <= sums[worst]) worst = g;
     }
-    sums[least] = -LEAST;
-    for (i32 i = 0; i < GROUP_SIZE; i++) scores[least * GROUP_SIZE + i] = 2 * LEAST;
+    sums[worst] = -LOWEST;
+    for (i32 i = 0; i < GROUP_SIZE; i++) scores[worst * GROUP_SIZE + i] = 2 * LOWEST;
   }
 }
 #endif
@@ -53,7 +53,7 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
 #if SIGMOID
   for (i32 e = lane(); e < EXPERTS; e += 32) gates[e] = sigmoid(own[e]);
 #else
-  f32 largest = LEAST, sum = 0;
+  f32 largest = LOWEST, sum = 0;
   for (i32 e = lane(); e < EXPERTS; e += 32) largest = max_of(largest, own[e]);
   largest = warp_max(largest);
   for (i32 e = lane(); e < EXPERTS; e += 32) sum += gates[e] = exponential(own[e] - largest);
@@ -74,7 +74,7 @@ KERNEL(route_experts, 32, const i32* count, const f32* logits, const f32* bias, 
     for (i32 e = lane(); e < EXPERTS; e += 32) best = max_of(best, ranked(scores[e], e));
     i32 place = min_of(i32(~u32(warp_max(best))), EXPERTS - 1);
     total += gates[place];
-    if (i32(lane()) == place % 32) scores[place] = 2 * LEAST;
+    if (i32(lane()) == place % 32) scores[place] = 2 * LOWEST;
     if (lane() == 0) experts[i64(row) * TOP_K + j] = place, routing_weights[i64(row) * TOP_K + j] = gates[place];
   }
   if (NORMALIZED) scale /= max_of(total, MIN_WEIGHT_SUM);

@@ -10,7 +10,7 @@
 #define DIGITS (1 << DIGIT_BITS)
 #define LIST_CAPACITY SAMPLE_THREADS
 
-#define MINUS_INFINITY bits_as<f32>(0xff800000u)
+#define MINUS_INFINITY bit_cast<f32>(0xff800000u)
 /// Weights are whole multiples of 2^-40, so that their sums do not depend on the order.
 constexpr f32 WEIGHT_ONE = 1099511627776.0f;
 
@@ -39,12 +39,12 @@ struct Workspace {
 
 /// Numbers in their order as unsigned words; both zeros are one.
 DEVICE u32 ordered(f32 value) {
-  u32 bits = bits_as<u32>(value + 0.0f);
+  u32 bits = bit_cast<u32>(value + 0.0f);
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
-DEVICE f32 from_ordered(u32 word) { return bits_as<f32>(word & 0x80000000u ? word & 0x7fffffffu : ~word); }
+DEVICE f32 from_ordered(u32 word) { return bit_cast<f32>(word & 0x80000000u ? word & 0x7fffffffu : ~word); }
 DEVICE u64 ordered(f64 value) {
-  u64 bits = bits_as<u64>(value + 0.0);
+  u64 bits = bit_cast<u64>(value + 0.0);
   return bits >> 63 ? ~bits : bits | 0x8000000000000000ull;
 }
 /// The rank of a token that can be chosen, 0 for any other.
@@ -52,22 +52,22 @@ DEVICE u64 rank_of(f32 logit, i32 id) {
   return logit > MINUS_INFINITY ? (u64(ordered(logit)) << 32) | u32(~id) : 0;
 }
 /// What ranks from here on is no rank.
-constexpr u64 MIN_FAULT = u64(0xff800000u) << 32;
+constexpr u64 NON_FINITE_RANK = u64(0xff800000u) << 32;
 /// The rank, and above all ranks what no logit may be: Infinity and NaN.
-DEVICE u64 rank_or_fault(f32 logit, i32 id) {
-  u32 bits = bits_as<u32>(logit);
-  bool fault = (bits & 0x7fffffffu) >= 0x7f800000u && bits != 0xff800000u;
-  return fault ? MIN_FAULT : rank_of(logit, id);
+DEVICE u64 rank_or_non_finite(f32 logit, i32 id) {
+  u32 bits = bit_cast<u32>(logit);
+  bool non_finite = (bits & 0x7fffffffu) >= 0x7f800000u && bits != 0xff800000u;
+  return non_finite ? NON_FINITE_RANK : rank_of(logit, id);
 }
 DEVICE i32 id_of(u64 rank) { return i32(~u32(rank)); }
 DEVICE f32 logit_of(u64 rank) { return from_ordered(u32(rank >> 32)); }
 
-ROUTINE u64 weight_of(f32 logit, f32 largest, f64 per_temperature) {
+NOINLINE u64 weight_of(f32 logit, f32 largest, f64 per_temperature) {
   if (logit == largest) return u64(WEIGHT_ONE);
   return u64(exponential(f32((f64(logit) - f64(largest)) * per_temperature)) * WEIGHT_ONE);
 }
 
-ROUTINE u64 block_total(u64 value, Workspace& shared) {
+NOINLINE u64 block_total(u64 value, Workspace& shared) {
   barrier();
   u64 total = block_sum<SAMPLE_WARPS>(value, shared.warp_weights);
   barrier();
@@ -75,7 +75,7 @@ ROUTINE u64 block_total(u64 value, Workspace& shared) {
 }
 
 /// The largest of the threads' values.
-ROUTINE u64 block_largest(u64 value, Workspace& shared) {
+NOINLINE u64 block_max(u64 value, Workspace& shared) {
   value = warp_max(value);
   barrier();
   if (lane() == 0) shared.warp_weights[thread() >> 5] = value;
@@ -96,7 +96,7 @@ DEVICE u64 sum_up_to(u64 value) {
 
 /// Finds, from the highest digit down, the first at which the weights from the top reach `goal`: the digit, what lies above
 /// it, and whether all that have it are wanted.
-ROUTINE void find_digit(u64 goal, Workspace& shared) {
+NOINLINE void find_digit(u64 goal, Workspace& shared) {
   i32 warp = thread() >> 5;
   constexpr i32 EACH = DIGITS / SAMPLE_WARPS;
   i32 top = DIGITS - 1 - warp * EACH - 2 * i32(lane());
@@ -118,7 +118,7 @@ ROUTINE void find_digit(u64 goal, Workspace& shared) {
 /// The least key such that the weights of all tokens from it up reach `goal` (at least 1, at most their sum). `key_of(i)` is 0
 /// for tokens that do not take part.
 template <class KeyOf, class WeightOf>
-ROUTINE u64 least_key(i32 count, u64 goal, Workspace& shared, KeyOf key_of, WeightOf weight_of_token) {
+NOINLINE u64 radix_select(i32 count, u64 goal, Workspace& shared, KeyOf key_of, WeightOf weight_of_token) {
   u64 prefix = 0;
   for (i32 shift = 64 - DIGIT_BITS, bits = DIGIT_BITS;; shift -= DIGIT_BITS) {
     if (shift < 0) bits += shift, shift = 0;
@@ -142,7 +142,7 @@ ROUTINE u64 least_key(i32 count, u64 goal, Workspace& shared, KeyOf key_of, Weig
 }
 
 /// Gathers the tokens of at least a rank, as many as the list holds, and sorts them by id.
-ROUTINE Tokens gather(const Tokens& tokens, u64 least, Workspace& shared) {
+NOINLINE Tokens gather(const Tokens& tokens, u64 least, Workspace& shared) {
   barrier();
   if (thread() == 0) shared.list_count = 0;
   barrier();
@@ -169,7 +169,7 @@ ROUTINE Tokens gather(const Tokens& tokens, u64 least, Workspace& shared) {
 
 /// The rank of the k-th best token, 1 where there are fewer. For short lists, most tokens are left out at once: the k-th best
 /// of the threads' own best ones bounds it from below.
-ROUTINE u64 rank_of_best(const Tokens& tokens, i32 k, Workspace& shared) {
+NOINLINE u64 top_k_rank(const Tokens& tokens, i32 k, Workspace& shared) {
   u64 own = 0;
   i32 known = 0;
   for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
@@ -182,10 +182,10 @@ ROUTINE u64 rank_of_best(const Tokens& tokens, i32 k, Workspace& shared) {
   u64 bound = 1;
   u64 threads = block_total(u64(own != 0), shared);
   if (u64(k) <= threads) {
-    bound = least_key(
+    bound = radix_select(
         SAMPLE_THREADS, u64(k), shared, [&](i32) { return own; }, [](i32) { return u64(1); });
   }
-  u64 least = least_key(
+  u64 least = radix_select(
       tokens.count, u64(k), shared,
       [&](i32 i) {
         u64 rank = rank_of(tokens.logits[i], tokens.id(i));

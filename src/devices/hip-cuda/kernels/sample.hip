@@ -5,11 +5,11 @@
 struct Parameters {
   const i32* words;
 
-  DEVICE_MEMBER f32 real(i32 word) const { return bits_as<f32>(words[word]); }
+  DEVICE_MEMBER f32 real(i32 word) const { return bit_cast<f32>(words[word]); }
 };
 
 /// Lowers the logits of the tokens in `history[start .. end)`; a token's first occurrence does it for all.
-ROUTINE void penalize(f32* logits, i32 vocabulary, const i32* history, i32 start, i32 end, const Parameters& of) {
+NOINLINE void penalize(f32* logits, i32 vocabulary, const i32* history, i32 start, i32 end, const Parameters& of) {
   f64 repeat = of.real(WORD_REPEAT_PENALTY), frequency = of.real(WORD_FREQUENCY_PENALTY);
   f64 presence = of.real(WORD_PRESENCE_PENALTY);
   for (i32 i = start + thread(); i < end; i += SAMPLE_THREADS) {
@@ -27,7 +27,7 @@ ROUTINE void penalize(f32* logits, i32 vocabulary, const i32* history, i32 start
 }
 
 /// The logits after mask, bias and penalties: the row's own where none is asked for, else a changed copy.
-ROUTINE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i32* history, const i32* mask,
+NOINLINE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i32* history, const i32* mask,
                           i32 position, const Parameters& of) {
   i32 window = of.words[WORD_PENALTY_WINDOW], biases = of.words[WORD_BIAS_COUNT];
   bool penalized = window != 0 && (of.real(WORD_REPEAT_PENALTY) != 1 || of.real(WORD_FREQUENCY_PENALTY) != 0 ||
@@ -64,8 +64,8 @@ DEVICE f64 draw_uniform(u32 seed_low, u32 seed_high, u32 position) {
 }
 
 /// The candidates that are left: those from a rank on and, after the typical stage, from a typicality on.
-struct Race {
-  u64 least_rank, least_typicality, least_typical_id;
+struct Candidates {
+  u64 min_rank, min_typicality, min_typical_id;
   f64 entropy, log_total;
   f32 typical_largest;
   bool typical;
@@ -79,27 +79,27 @@ struct Race {
   /// The token's rank, 0 when it is no candidate any more.
   DEVICE_MEMBER u64 rank(f32 logit, i32 id) const {
     u64 own = rank_of(logit, id);
-    if (own == 0 || own < least_rank) return 0;
+    if (own == 0 || own < min_rank) return 0;
     if (!typical) return own;
     u64 near = typicality(logit);
-    if (near != least_typicality) return near > least_typicality ? own : 0;
-    return u64(u32(~id)) >= least_typical_id ? own : 0;
+    if (near != min_typicality) return near > min_typicality ? own : 0;
+    return u64(u32(~id)) >= min_typical_id ? own : 0;
   }
 };
 
-ROUTINE u64 best_rank(const Tokens& tokens, const Race& race, Workspace& shared) {
+NOINLINE u64 best_rank(const Tokens& tokens, const Candidates& candidates, Workspace& shared) {
   u64 best = 0;
   for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
-    best = max_of(best, race.rank(tokens.logits[i], tokens.id(i)));
+    best = max_of(best, candidates.rank(tokens.logits[i], tokens.id(i)));
   }
-  return block_largest(best, shared);
+  return block_max(best, shared);
 }
 
-ROUTINE u64 total_weight(const Tokens& tokens, const Race& race, f32 largest, f64 per_temperature, Workspace& shared) {
+NOINLINE u64 total_weight(const Tokens& tokens, const Candidates& candidates, f32 largest, f64 per_temperature, Workspace& shared) {
   u64 total = 0;
   for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
     f32 logit = tokens.logits[i];
-    if (race.rank(logit, tokens.id(i))) total += weight_of(logit, largest, per_temperature);
+    if (candidates.rank(logit, tokens.id(i))) total += weight_of(logit, largest, per_temperature);
   }
   return block_total(total, shared);
 }
@@ -112,73 +112,73 @@ DEVICE u64 goal_of(f64 p, u64 total) {
   return min_of(max_of(whole, u64(1)), total);
 }
 
-ROUTINE void keep_typical(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
-  f32 largest = logit_of(best_rank(tokens, race, shared));
-  u64 total = total_weight(tokens, race, largest, 1, shared);
+NOINLINE void keep_typical(const Tokens& tokens, Candidates& candidates, f64 p, Workspace& shared) {
+  f32 largest = logit_of(best_rank(tokens, candidates, shared));
+  u64 total = total_weight(tokens, candidates, largest, 1, shared);
   f64 log_total = logarithm(f64(total) * (1.0 / f64(WEIGHT_ONE))), part = 0;
   for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
     f32 logit = tokens.logits[i];
-    if (!race.rank(logit, tokens.id(i))) continue;
+    if (!candidates.rank(logit, tokens.id(i))) continue;
     f64 distance = logit == largest ? 0 : f64(logit) - f64(largest);
     f64 probability = f64(weight_of(logit, largest, 1)) / f64(total);
     if (probability > 0) part -= probability * (distance - log_total);
   }
   barrier();
-  race.entropy = block_sum<SAMPLE_WARPS>(part, shared.warp_sums);
-  race.log_total = log_total;
-  race.typical_largest = largest;
+  candidates.entropy = block_sum<SAMPLE_WARPS>(part, shared.warp_sums);
+  candidates.log_total = log_total;
+  candidates.typical_largest = largest;
   u64 goal = goal_of(p, total);
   auto weight = [&](i32 i) { return weight_of(tokens.logits[i], largest, 1); };
   // The typicality at which the sum is reached, then among the tokens of just this one the last id.
   auto near = [&](i32 i) {
-    return race.rank(tokens.logits[i], tokens.id(i)) ? race.typicality(tokens.logits[i]) : u64(0);
+    return candidates.rank(tokens.logits[i], tokens.id(i)) ? candidates.typicality(tokens.logits[i]) : u64(0);
   };
-  u64 edge = least_key(tokens.count, goal, shared, near, weight);
+  u64 edge = radix_select(tokens.count, goal, shared, near, weight);
   u64 above = 0, lowest = ~0ull;
   for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
     u64 own = near(i);
     if (own >= edge) lowest = min_of(lowest, own);
   }
-  edge = ~block_largest(~lowest, shared);
+  edge = ~block_max(~lowest, shared);
   for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
     if (near(i) > edge) above += weight(i);
   }
   above = block_total(above, shared);
   u64 last = 0;
   if (above < goal) {
-    last = least_key(
+    last = radix_select(
         tokens.count, goal - above, shared, [&](i32 i) { return near(i) == edge ? u64(u32(~tokens.id(i))) : u64(0); }, weight);
   }
-  race.least_typicality = edge;
-  race.least_typical_id = last;
-  race.typical = true;
+  candidates.min_typicality = edge;
+  candidates.min_typical_id = last;
+  candidates.typical = true;
 }
 
-ROUTINE void keep_top_p(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
-  f32 largest = logit_of(best_rank(tokens, race, shared));
-  u64 goal = goal_of(p, total_weight(tokens, race, largest, 1, shared));
-  u64 least = least_key(
-      tokens.count, goal, shared, [&](i32 i) { return race.rank(tokens.logits[i], tokens.id(i)); },
+NOINLINE void keep_top_p(const Tokens& tokens, Candidates& candidates, f64 p, Workspace& shared) {
+  f32 largest = logit_of(best_rank(tokens, candidates, shared));
+  u64 goal = goal_of(p, total_weight(tokens, candidates, largest, 1, shared));
+  u64 least = radix_select(
+      tokens.count, goal, shared, [&](i32 i) { return candidates.rank(tokens.logits[i], tokens.id(i)); },
       [&](i32 i) { return weight_of(tokens.logits[i], largest, 1); });
-  race.least_rank = max_of(race.least_rank, least);
+  candidates.min_rank = max_of(candidates.min_rank, least);
 }
 
-ROUTINE void keep_min_p(const Tokens& tokens, Race& race, f64 p, Workspace& shared) {
-  f64 floor = f64(logit_of(best_rank(tokens, race, shared))) + logarithm(p);
+NOINLINE void keep_min_p(const Tokens& tokens, Candidates& candidates, f64 p, Workspace& shared) {
+  f64 floor = f64(logit_of(best_rank(tokens, candidates, shared))) + logarithm(p);
   f32 least = f32(floor);
   u32 word = ordered(least);
   if (f64(least) < floor) word++;
-  race.least_rank = max_of(race.least_rank, u64(word) << 32);
+  candidates.min_rank = max_of(candidates.min_rank, u64(word) << 32);
 }
 
 /// The first token by id at which the cumulative weights pass the drawn fraction of their sum. Each warp has a stretch of tokens.
-ROUTINE i32 pick(const Tokens& tokens, const Race& race, f64 per_temperature, f64 uniform, Workspace& shared) {
-  f32 largest = logit_of(best_rank(tokens, race, shared));
+NOINLINE i32 pick(const Tokens& tokens, const Candidates& candidates, f64 per_temperature, f64 uniform, Workspace& shared) {
+  f32 largest = logit_of(best_rank(tokens, candidates, shared));
   i32 warp = thread() >> 5, stretch = ((tokens.count + SAMPLE_WARPS - 1) / SAMPLE_WARPS + 31) / 32 * 32;
   i32 begin = min_of(warp * stretch, tokens.count), end = min_of(begin + stretch, tokens.count);
   auto weight = [&](i32 i) {
     f32 logit = i < end ? tokens.logits[i] : MINUS_INFINITY;
-    return i < end && race.rank(logit, tokens.id(i)) ? weight_of(logit, largest, per_temperature) : u64(0);
+    return i < end && candidates.rank(logit, tokens.id(i)) ? weight_of(logit, largest, per_temperature) : u64(0);
   };
   u64 own = 0;
   for (i32 i = begin + lane(); i < end; i += 32) own += weight(i);
@@ -206,38 +206,38 @@ ROUTINE i32 pick(const Tokens& tokens, const Race& race, f64 per_temperature, f6
 
 DEVICE i32 draw(Tokens tokens, const Parameters& of, i32 position, Workspace& shared) {
   i32 k = of.words[WORD_TOP_K];
-  Race race = {1, 0, 0, 0, 0, 0, false};
+  Candidates candidates = {1, 0, 0, 0, 0, 0, false};
   if (k > 0 && k < tokens.count) {
-    race.least_rank = rank_of_best(tokens, k, shared);
+    candidates.min_rank = top_k_rank(tokens, k, shared);
     if (k <= LIST_CAPACITY) {
-      tokens = gather(tokens, race.least_rank, shared);
+      tokens = gather(tokens, candidates.min_rank, shared);
     }
   }
-  if (best_rank(tokens, race, shared) == 0) return NO_TOKEN_FORBIDDEN;
+  if (best_rank(tokens, candidates, shared) == 0) return NO_TOKEN_FORBIDDEN;
   f32 typical_p = of.real(WORD_TYPICAL_P), top_p = of.real(WORD_TOP_P), min_p = of.real(WORD_MIN_P);
-  if (typical_p < 1) keep_typical(tokens, race, typical_p, shared);
-  if (top_p < 1) keep_top_p(tokens, race, top_p, shared);
-  if (min_p > 0) keep_min_p(tokens, race, min_p, shared);
+  if (typical_p < 1) keep_typical(tokens, candidates, typical_p, shared);
+  if (top_p < 1) keep_top_p(tokens, candidates, top_p, shared);
+  if (min_p > 0) keep_min_p(tokens, candidates, min_p, shared);
   f64 uniform = draw_uniform(of.words[WORD_SEED_LOW], of.words[WORD_SEED_HIGH], position);
-  return pick(tokens, race, 1.0 / f64(of.real(WORD_TEMPERATURE)), uniform, shared);
+  return pick(tokens, candidates, 1.0 / f64(of.real(WORD_TEMPERATURE)), uniform, shared);
 }
 
 /// The log-probabilities of the sampled token and of the most likely ones under the raw logits.
-ROUTINE void write_report(const Tokens& tokens, i32 token, i32 wanted, f32* report, Workspace& shared) {
-  Race everyone = {1, 0, 0, 0, 0, 0, false};
+NOINLINE void write_report(const Tokens& tokens, i32 token, i32 wanted, f32* report, Workspace& shared) {
+  Candidates everyone = {1, 0, 0, 0, 0, 0, false};
   u64 best = best_rank(tokens, everyone, shared);
   f32 largest = logit_of(best);
   u64 total = total_weight(tokens, everyone, largest, 1, shared);
   f64 log_total = logarithm(f64(total) * (1.0 / f64(WEIGHT_ONE)));
   auto log_of = [&](f32 logit) { return f32((logit == largest ? 0 : f64(logit) - f64(largest)) - log_total); };
   if (thread() == 0) {
-    report[0] = bits_as<f32>(token);
-    report[1] = token < 0 ? bits_as<f32>(0x7fc00000u) : log_of(tokens.logits[token]);
+    report[0] = bit_cast<f32>(token);
+    report[1] = token < 0 ? bit_cast<f32>(0x7fc00000u) : log_of(tokens.logits[token]);
   }
   u64 next = best;
   for (i32 rank = 0; rank < wanted; rank++) {
     if (thread() == 0) {
-      report[2 + 2 * rank] = bits_as<f32>(next ? id_of(next) : 0);
+      report[2 + 2 * rank] = bit_cast<f32>(next ? id_of(next) : 0);
       report[3 + 2 * rank] = next ? log_of(logit_of(next)) : MINUS_INFINITY;
     }
     u64 below = 0;
@@ -245,7 +245,7 @@ ROUTINE void write_report(const Tokens& tokens, i32 token, i32 wanted, f32* repo
       u64 own = rank_of(tokens.logits[i], i);
       if (own < next) below = max_of(below, own);
     }
-    next = block_largest(below, shared);
+    next = block_max(below, shared);
   }
 }
 
@@ -264,14 +264,14 @@ KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i
   f32* report = reports + i64(output) * 2 * (1 + alternatives);
   i32 wanted = of.words[WORD_LOG_PROBABILITIES];
   u64 best = 0;
-  for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) best = max_of(best, rank_or_fault(raw[i], i));
-  best = block_largest(best, shared);
-  if (best == 0 || best >= MIN_FAULT) {
+  for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) best = max_of(best, rank_or_non_finite(raw[i], i));
+  best = block_max(best, shared);
+  if (best == 0 || best >= NON_FINITE_RANK) {
     if (thread() != 0) return;
     tokens[output] = NO_TOKEN_UNSOUND;
     if (wanted < 0) return;
-    report[0] = bits_as<f32>(NO_TOKEN_UNSOUND);
-    report[1] = bits_as<f32>(0x7fc00000u);
+    report[0] = bit_cast<f32>(NO_TOKEN_UNSOUND);
+    report[1] = bit_cast<f32>(0x7fc00000u);
     return;
   }
   Tokens all = {adjust(raw, copies + i64(output) * vocabulary, vocabulary, past, mask, position, of), nullptr, vocabulary};
@@ -283,7 +283,7 @@ KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i
     if (all.logits != raw) {
       best = 0;
       for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) best = max_of(best, rank_of(all.logits[i], i));
-      best = block_largest(best, shared);
+      best = block_max(best, shared);
     }
     token = best ? id_of(best) : NO_TOKEN_FORBIDDEN;
   }

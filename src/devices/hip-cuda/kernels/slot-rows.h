@@ -8,35 +8,35 @@ struct Chunk {
   bool begins;
 };
 
-/// How many rows from `at` on a chunk of at most MOST has: a lane looks at each.
-template <i32 MOST>
+/// How many rows from `at` on a chunk of at most MAX_ROWS has: a lane looks at each.
+template <i32 MAX_ROWS>
 DEVICE i32 rows_together(i32 at, i32 rows, i32 slot, const i32* slots, const i32* positions) {
-  i32 t = i32(lane()) % MOST, row = at + t;
+  i32 t = i32(lane()) % MAX_ROWS, row = at + t;
   bool belongs = row < rows && slots[row] == slot && (t == 0 || positions[row] != 0);
-  return -warp_max(belongs ? -MOST : -t);
+  return -warp_max(belongs ? -MAX_ROWS : -t);
 }
 
 /// The slot's next rows from `at` on, none where there are no more.
-template <i32 MOST>
+template <i32 MAX_ROWS>
 DEVICE Chunk next_chunk(i32 at, i32 rows, i32 slot, const i32* slots, const i32* positions) {
-  i32 count = rows_together<MOST>(at, rows, slot, slots, positions);
+  i32 count = rows_together<MAX_ROWS>(at, rows, slot, slots, positions);
   while (count == 0 && at < rows) {
     i32 row = at + i32(lane());
     at += -warp_max(row < rows && slots[row] == slot ? -i32(lane()) : -LANES);
-    count = rows_together<MOST>(at, rows, slot, slots, positions);
+    count = rows_together<MAX_ROWS>(at, rows, slot, slots, positions);
   }
   return {at, count, at < rows && positions[at] == 0};
 }
 
-/// Where column `c` of a thread's stands in a row that SHARERS threads share: neighbours hold neighbouring fours.
-template <i32 SHARERS>
+/// Where column `c` of a thread's stands in a row that ROW_THREADS threads share: neighbours hold neighbouring fours.
+template <i32 ROW_THREADS>
 DEVICE i32 column_of(i32 part, i32 c) {
-  return SHARERS == 1 ? c : c / 4 * (4 * SHARERS) + 4 * part + c % 4;
+  return ROW_THREADS == 1 ? c : c / 4 * (4 * ROW_THREADS) + 4 * part + c % 4;
 }
 
-/// The sum over the SHARERS threads of a row.
-template <i32 SHARERS>
+/// The sum over the ROW_THREADS threads of a row.
+template <i32 ROW_THREADS>
 DEVICE f32 row_sum(f32 value) {
-  UNROLL for (i32 step = SHARERS / 2; step > 0; step >>= 1) value += shuffle_xor(value, step);
+  UNROLL for (i32 step = ROW_THREADS / 2; step > 0; step >>= 1) value += shuffle_xor(value, step);
   return value;
 }

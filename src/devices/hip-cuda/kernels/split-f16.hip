@@ -7,8 +7,8 @@ constexpr f32 LOW_SCALE = 2048.0f;
 
 /// The power of two above a number; 1 for zero and NaN.
 DEVICE f32 power_above(f32 value) {
-  u32 exponent = bits_as<u32>(value) >> 23;
-  return exponent == 0 || exponent >= 253 ? 1.0f : bits_as<f32>((exponent + 1) << 23);
+  u32 exponent = bit_cast<u32>(value) >> 23;
+  return exponent == 0 || exponent >= 253 ? 1.0f : bit_cast<f32>((exponent + 1) << 23);
 }
 
 KERNEL(split_f16, THREADS, const i32* count, const f32* x, u16* high, u16* low, f32* scales, i32 width) {

@@ -45,8 +45,8 @@ export function emitElementProducts({ products: of }: ElementProductsIntent, to:
       WEIGHT: WEIGHT_CODES[weight.format.name] as number,
       ROWS: bucketOf(to.capacity(x)),
       PARAMETERS: products.map(parametersOf).join(''),
-      CHOOSE: products.map(chooseText).join(' '),
-      FINISH: `switch (product) { ${products.map(finishText).join(' ')} }`,
+      SELECT_PRODUCT: products.map(chooseText).join(' '),
+      EPILOGUE: `switch (product) { ${products.map(epilogueText).join(' ')} }`,
     },
     grid: [blocks],
     block: THREADS,
@@ -115,7 +115,7 @@ function stepText({ op }: ElementStep, value: string, [first, second]: readonly 
 /** A number as its bits, so that nothing is lost in its digits. */
 function literal(value: number): string {
   const [bits = 0] = new Uint32Array(Float32Array.of(value).buffer);
-  return `bits_as<f32>(0x${bits.toString(16)}u)`;
+  return `bit_cast<f32>(0x${bits.toString(16)}u)`;
 }
 
 function parametersOf({ op, operands }: ChainedProduct, p: number): string {
@@ -143,7 +143,7 @@ function chooseText(_: ChainedProduct, p: number): string {
   return `if (block >= start${p}) { ${found.join('; ')}; }`;
 }
 
-function finishText({ op, text }: ChainedProduct, p: number): string {
+function epilogueText({ op, text }: ChainedProduct, p: number): string {
   const biased = op.bias ? `value += bias${p}[n]; ` : '';
   return `case ${p}: ${biased}y${p}[at] = ${text}; break;`;
 }

@@ -71,14 +71,14 @@ export function lowerWkvBonus({ r, k, v, weight, headSize, out }: WkvBonusOp, to
 }
 
 export function lowerGroupNorm({ x, size, weight, bias, epsilon, out }: GroupNormOp, to: Lowering): void {
-  const factors = to.weight([weight], FLOAT_LAYOUT);
-  const terms = to.weight([bias], FLOAT_LAYOUT);
+  const weights = to.weight([weight], FLOAT_LAYOUT);
+  const biases = to.weight([bias], FLOAT_LAYOUT);
   to.launch({
     file: 'group-norm.hip',
     kernel: 'group_norm',
     grid: [to.capacity(out), out.width / size],
     block: THREADS,
-    args: [to.count(out), x, factors, terms, out, int(out.width), int(size), float(epsilon)],
+    args: [to.count(out), x, weights, biases, out, int(out.width), int(size), float(epsilon)],
   });
 }
 

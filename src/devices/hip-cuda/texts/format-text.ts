@@ -70,7 +70,7 @@ function fileFormatText(format: TensorFormat, layout: BlockLayout): string {
     ...(scale.unit === undefined ? [] : [floatText(scale.unit)]),
     ...(factor ? [factor] : []),
   ];
-  const least = min && `half_to_float(u16(${text(min.number)}))`;
+  const minimum = min && `half_to_float(u16(${text(min.number)}))`;
   const { head, level } = levelTexts(format, layout);
   return `#pragma once
 #include "formats/numbers.h"
@@ -78,12 +78,12 @@ ${head}
 struct FileFormat {
   static constexpr i32 ELEMENTS = ${format.blockElements}, BYTES = ${format.blockBytes}, STEP = 8;
   DEVICE f32 scale(const u8* block, u32 e) { return ${factors.join(' * ')}; }
-  DEVICE f32 least(const u8* block, u32 e) { return ${least ? (min.sub ? `-(${least} * f32(${text(min.sub)}))` : least) : '0'}; }
+  DEVICE f32 minimum(const u8* block, u32 e) { return ${minimum ? (min.sub ? `-(${minimum} * f32(${text(min.sub)}))` : minimum) : '0'}; }
   DEVICE i32 level(const u8* block, u32 e) { ${level} }
   DEVICE void decode(const u8* block, i32 part, f32* out) {
     u32 first = 8 * part;
-    f32 d = scale(block, first)${least ? ', m = least(block, first)' : ''};
-    UNROLL for (i32 i = 0; i < 8; i++) out[i] = d * f32(level(block, first + i))${least ? ' + m' : ''};
+    f32 d = scale(block, first)${minimum ? ', m = minimum(block, first)' : ''};
+    UNROLL for (i32 i = 0; i < 8; i++) out[i] = d * f32(level(block, first + i))${minimum ? ' + m' : ''};
   }
 };
 `;

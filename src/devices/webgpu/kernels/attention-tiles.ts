@@ -313,4 +313,4 @@ function resultsText({ rowThreads, valueParts }: AttentionTileCounts, loop: Loop
 export const EMIT_RESULT_FLOATS = /* wgsl */ `fn emit_quad(at: u32, values: vec4<f32>) { y[at] = values; }`;
 
 /** Four neighbouring results as halves for the next product. */
-export const EMIT_RESULT_HALVES = /* wgsl */ `fn emit_quad(at: u32, values: vec4<f32>) { y[at] = quad_halves(values); }`;
+export const EMIT_RESULT_HALVES = /* wgsl */ `fn emit_quad(at: u32, values: vec4<f32>) { y[at] = quad_to_half(values); }`;

@@ -17,8 +17,8 @@ export interface GroupProduct {
 /** Eight neighbouring weights, in vectors of the buffer. */
 const EIGHT: Readonly<Record<DenseType, (weight: string) => string>> = {
   f32: (weight) => `Eight(bitcast<vec4<f32>>(${weight}[2u * i]), bitcast<vec4<f32>>(${weight}[2u * i + 1u]))`,
-  f16: (weight) => `eight_halves(${weight}[i])`,
-  bf16: (weight) => `eight_upper(${weight}[i])`,
+  f16: (weight) => `eight_f16(${weight}[i])`,
+  bf16: (weight) => `eight_bf16(${weight}[i])`,
 };
 
 const WIDEN: Readonly<Record<DenseType, readonly string[]>> = {
@@ -26,15 +26,15 @@ const WIDEN: Readonly<Record<DenseType, readonly string[]>> = {
   f16: [
     HALVES,
     /* wgsl */ `
-fn eight_halves(v: vec4<u32>) -> Eight {
-  return Eight(vec4<f32>(halves_of(v.x), halves_of(v.y)), vec4<f32>(halves_of(v.z), halves_of(v.w)));
+fn eight_f16(v: vec4<u32>) -> Eight {
+  return Eight(vec4<f32>(unpack_half2(v.x), unpack_half2(v.y)), vec4<f32>(unpack_half2(v.z), unpack_half2(v.w)));
 }
 `,
   ],
   bf16: [
     /* wgsl */ `
 fn pair(word: u32) -> vec2<f32> { return bitcast<vec2<f32>>(vec2<u32>(word << 16u, word & 0xffff0000u)); }
-fn eight_upper(v: vec4<u32>) -> Eight { return Eight(vec4<f32>(pair(v.x), pair(v.y)), vec4<f32>(pair(v.z), pair(v.w))); }
+fn eight_bf16(v: vec4<u32>) -> Eight { return Eight(vec4<f32>(pair(v.x), pair(v.y)), vec4<f32>(pair(v.z), pair(v.w))); }
 `,
   ],
 };

@@ -3,7 +3,7 @@
  * `gate_factor(sum)`, `bias_of(expert)` and `drop_groups(thread)`.
  */
 export const ROUTE_EXPERTS = /* wgsl */ `
-const LEAST = -1.0e38;
+const LOWEST = -1.0e38;
 var<workgroup> gates: array<f32, EXPERTS>;
 var<workgroup> scores: array<f32, EXPERTS>;
 
@@ -11,7 +11,7 @@ var<workgroup> scores: array<f32, EXPERTS>;
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let row = group.x;
   if (row >= u32(counts[COUNT])) { return; }
-  var largest = LEAST;
+  var largest = LOWEST;
   for (var e = thread; e < EXPERTS; e += THREADS) { largest = max(largest, x[row * EXPERTS + e]); }
   largest = team_max(largest, thread);
   var sum = 0.0;
@@ -28,7 +28,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   drop_groups(thread);
   var total = 0.0;
   for (var j = 0u; j < TOP_K; j++) {
-    var best = LEAST;
+    var best = LOWEST;
     for (var e = thread; e < EXPERTS; e += THREADS) { best = max(best, scores[e]); }
     best = team_max(best, thread);
     var place = EXPERTS - 1u;
@@ -39,7 +39,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (thread == 0u) {
       experts[row * TOP_K + j] = i32(place);
       routing_weights[row * TOP_K + j] = gates[place];
-      scores[place] = 2.0 * LEAST;
+      scores[place] = 2.0 * LOWEST;
     }
     workgroupBarrier();
   }
@@ -72,8 +72,8 @@ fn drop_groups(thread: u32) {
   if (thread == 0u) {
     var sums: array<f32, GROUPS>;
     for (var g = 0u; g < GROUPS; g++) {
-      var best = LEAST;
-      var second = select(LEAST, 0.0, GROUP_SIZE == 1u);
+      var best = LOWEST;
+      var second = select(LOWEST, 0.0, GROUP_SIZE == 1u);
       for (var i = 0u; i < GROUP_SIZE; i++) {
         let score = scores[g * GROUP_SIZE + i];
         if (score > best) {
@@ -84,10 +84,10 @@ fn drop_groups(thread: u32) {
       sums[g] = best + second;
     }
     for (var dropped = 0u; dropped < GROUPS - TOP_K_GROUPS; dropped++) {
-      var least = 0u;
-      for (var g = 1u; g < GROUPS; g++) { if (sums[g] <= sums[least]) { least = g; } }
-      sums[least] = -2.0 * LEAST;
-      for (var i = 0u; i < GROUP_SIZE; i++) { scores[least * GROUP_SIZE + i] = 2.0 * LEAST; }
+      var worst = 0u;
+      for (var g = 1u; g < GROUPS; g++) { if (sums[g] <= sums[worst]) { worst = g; } }
+      sums[worst] = -2.0 * LOWEST;
+      for (var i = 0u; i < GROUP_SIZE; i++) { scores[worst * GROUP_SIZE + i] = 2.0 * LOWEST; }
     }
   }
   workgroupBarrier();

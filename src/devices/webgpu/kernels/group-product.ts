@@ -6,12 +6,12 @@ fn group_product(first: vec4<u32>, second: vec4<u32>, scales: Scales, x: Quantiz
   var sums = vec2<i32>(bitcast<i32>(x.scale.y << 16u) >> 16u, bitcast<i32>(x.scale.y) >> 16u);
   var products = vec2<i32>(dot_vector(first, x.low), dot_vector(second, x.high)) - i32(OFFSET) * sums;
   var product: f32;
-  if (HALVES) {
+  if (PER_HALF) {
     product = dot(scales.scale, vec2<f32>(products));
-    if (MINS) { product += dot(scales.least, vec2<f32>(sums)); }
+    if (MINS) { product += dot(scales.min, vec2<f32>(sums)); }
   } else {
     product = scales.scale.x * f32(products.x + products.y);
-    if (MINS) { product += scales.least.x * f32(sums.x + sums.y); }
+    if (MINS) { product += scales.min.x * f32(sums.x + sums.y); }
   }
   return product * bitcast<f32>(x.scale.x);
 }

@@ -17,7 +17,7 @@ fn head_element(row: u32, head: u32, i: u32) -> f32 {
 const NORMED_VALUES = /* wgsl */ `
 const NORMED_HEADS = HEADS + KV_HEADS;
 
-// What a head's values are multiplied with, besides its factors; called by all threads at once.
+// What a head's values are multiplied with, besides the norm's weight; called by all threads at once.
 fn head_scale(row: u32, head: u32, thread: u32) -> f32 {
   var square = 0.0;
   if (head < NORMED_HEADS) {
@@ -30,7 +30,7 @@ fn head_scale(row: u32, head: u32, thread: u32) -> f32 {
 }
 
 fn normed_element(row: u32, head: u32, i: u32, scale: f32) -> f32 {
-  return head_element(row, head, i) * scale * factors[select(HEAD, 0u, head < HEADS) + i];
+  return head_element(row, head, i) * scale * norm_weight[select(HEAD, 0u, head < HEADS) + i];
 }
 
 fn head_value(row: u32, head: u32, i: u32, scale: f32) -> f32 {

@@ -187,5 +187,5 @@ fn emit_quad(row: u32, n: u32, values: vec4<f32>) {
 
 /** Four neighbouring results as halves for the next product; rows are whole quads. */
 export const EMIT_QUAD_HALVES = /* wgsl */ `
-fn emit_quad(row: u32, n: u32, values: vec4<f32>) { y[(row * WIDTH + n) / 4u] = quad_halves(values); }
+fn emit_quad(row: u32, n: u32, values: vec4<f32>) { y[(row * WIDTH + n) / 4u] = quad_to_half(values); }
 `;

@@ -7,7 +7,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var square = 0.0;
   for (var i = thread; i < GROUP; i += THREADS) { square = fma(x[start + i], x[start + i], square); }
   let scale = 1.0 / sqrt(team_sum(square, thread) / f32(GROUP) + EPSILON);
-  for (var i = thread; i < GROUP; i += THREADS) { y[start + i] = x[start + i] * scale * factors[i]${of.addend ? ' + addend[start + i]' : ''}; }
+  for (var i = thread; i < GROUP; i += THREADS) { y[start + i] = x[start + i] * scale * norm_weight[i]${of.addend ? ' + addend[start + i]' : ''}; }
 }
 `;
 
@@ -26,7 +26,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     square = fma(centred, centred, square);
   }
   let scale = 1.0 / sqrt(team_sum(square, thread) / f32(WIDTH) + EPSILON);
-  for (var i = thread; i < WIDTH; i += THREADS) { y[start + i] = (x[start + i] - mean) * scale * factors[i] + bias_of(i); }
+  for (var i = thread; i < WIDTH; i += THREADS) { y[start + i] = (x[start + i] - mean) * scale * norm_weight[i] + bias_of(i); }
 }
 `;
 

@@ -33,7 +33,7 @@ fn scale_of(row: u32, thread: u32) -> f32 { return 1.0; }
 fn factor_of(i: u32) -> vec4<f32> { return vec4<f32>(1.0); }
 `;
 
-/** Activations divided by the root of their mean square, times the norm's factors. */
+/** Activations divided by the root of their mean square, times the norm's weight. */
 export const NORMED_INPUT = /* wgsl */ `
 fn scale_of(row: u32, thread: u32) -> f32 {
   var square = 0.0;
@@ -43,18 +43,18 @@ fn scale_of(row: u32, thread: u32) -> f32 {
   }
   return 1.0 / sqrt(all_sum(square, thread) / f32(32u * GROUPS) + EPSILON);
 }
-fn factor_of(i: u32) -> vec4<f32> { return factors[i]; }
+fn factor_of(i: u32) -> vec4<f32> { return norm_weight[i]; }
 `;
 
 /** A workgroup converts a row to f16, normalized as the two functions say. */
-export const HALVE_ROWS = /* wgsl */ `
+export const CONVERT_F16_ROWS = /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let row = group.x;
   if (row >= u32(counts[COUNT])) { return; }
   let scale = scale_of(row, thread);
   for (var i = thread; i < 8u * GROUPS; i += THREADS) {
-    y[row * 8u * GROUPS + i] = quad_halves(x[row * 8u * GROUPS + i] * (scale * factor_of(i)));
+    y[row * 8u * GROUPS + i] = quad_to_half(x[row * 8u * GROUPS + i] * (scale * factor_of(i)));
   }
 }
 `;

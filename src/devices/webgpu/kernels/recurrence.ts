@@ -26,7 +26,7 @@ fn main(@builtin(global_invocation_id) thread: vec3<u32>) {
 }
 `;
 
-/** A workgroup takes a head of a row: `v[i] * sum_j r[j] k[j] factors[j]`. */
+/** A workgroup takes a head of a row: `v[i] * sum_j r[j] k[j] norm_weight[j]`. */
 export const WKV_BONUS = /* wgsl */ `
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
@@ -34,7 +34,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let head = group.y * SIZE;
   let start = group.x * WIDTH + head;
   var sum = 0.0;
-  for (var i = thread; i < SIZE; i += THREADS) { sum = fma(r[start + i] * factors[head + i], k[start + i], sum); }
+  for (var i = thread; i < SIZE; i += THREADS) { sum = fma(r[start + i] * weight[head + i], k[start + i], sum); }
   let all = team_sum(sum, thread);
   for (var i = thread; i < SIZE; i += THREADS) { y[start + i] = v[start + i] * all; }
 }
@@ -57,7 +57,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   }
   let scale = 1.0 / sqrt(team_sum(square, thread) / f32(SIZE) + EPSILON);
   for (var i = thread; i < SIZE; i += THREADS) {
-    y[start + i] = (x[start + i] - mean) * scale * factors[first + i] + bias[first + i];
+    y[start + i] = (x[start + i] - mean) * scale * norm_weight[first + i] + bias[first + i];
   }
 }
 `;

@@ -23,8 +23,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 `;
 
 export const PLAIN_ANGLE = `fn extrapolated_angle(angle: f32, pair: u32) -> f32 { return angle; }`;
-/** Angles by the file's factors. */
-export const FACTORED_ANGLE = `fn extrapolated_angle(angle: f32, pair: u32) -> f32 { return exact_quotient(angle, factors[pair]); }`;
+/** Angles by the file's frequency factors. */
+export const FACTORED_ANGLE = `fn extrapolated_angle(angle: f32, pair: u32) -> f32 { return exact_quotient(angle, freq_factors[pair]); }`;
 
 export const INTERPOLATED_THETA = `fn theta_of(extrapolated: f32, interpolated: f32, pair: u32) -> f32 { return interpolated; }`;
 

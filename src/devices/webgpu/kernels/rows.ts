@@ -36,7 +36,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let quad = at % QUADS;
   if (row >= u32(counts[COUNT])) { return; }
   let id = ids[row >> 2u][row & 3u];
-  let outside = id < 0 || id >= i32(ROWS_IN_ALL);
+  let outside = id < 0 || id >= i32(TOTAL_ROWS);
   if (outside && FIRST_ROW > 0u) { return; }
   if (!outside && (u32(id) < FIRST_ROW || u32(id) >= FIRST_ROW + CHUNK_ROWS)) { return; }
   var values = vec4<f32>();

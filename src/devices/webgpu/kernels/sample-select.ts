@@ -35,10 +35,10 @@ fn rank_of(logit: f32, id: u32) -> vec2<u32> {
 }
 
 // The rank, and above all ranks what no logit may be: Infinity and NaN.
-const MIN_FAULT = 0xff800000u;
-fn rank_or_fault(logit: f32, id: u32) -> vec2<u32> {
+const NON_FINITE_RANK = 0xff800000u;
+fn rank_or_non_finite(logit: f32, id: u32) -> vec2<u32> {
   let bits = bitcast<u32>(logit);
-  if ((bits & 0x7fffffffu) >= 0x7f800000u && bits != 0xff800000u) { return vec2<u32>(MIN_FAULT, 0u); }
+  if ((bits & 0x7fffffffu) >= 0x7f800000u && bits != 0xff800000u) { return vec2<u32>(NON_FINITE_RANK, 0u); }
   return rank_of(logit, id);
 }
 
@@ -57,11 +57,11 @@ fn wide_weight(weight: Weight) -> vec2<u32> {
 }
 
 // The largest of the threads' values, in all of them.
-fn most_of_all(value: vec2<u32>, thread: u32) -> vec2<u32> {
+fn workgroup_max(value: vec2<u32>, thread: u32) -> vec2<u32> {
   pairs[thread] = value;
   workgroupBarrier();
   for (var step = THREADS / 2u; step > 0u; step >>= 1u) {
-    if (thread < step) { pairs[thread] = wide_most(pairs[thread], pairs[thread + step]); }
+    if (thread < step) { pairs[thread] = wide_max(pairs[thread], pairs[thread + step]); }
     workgroupBarrier();
   }
   return workgroupUniformLoad(&pairs[0]);
@@ -88,7 +88,7 @@ fn has_prefix(key: vec2<u32>, prefix: vec2<u32>, place: u32) -> bool {
 
 // The least key such that the weights of all tokens from it up reach the goal (at least 1, at most their sum): digit by digit
 // from the highest down, by the sums of the weights that each digit has.
-fn least_key(stage: u32, whole_goal: vec2<u32>, thread: u32) -> vec2<u32> {
+fn radix_select(stage: u32, whole_goal: vec2<u32>, thread: u32) -> vec2<u32> {
   var prefix = vec2<u32>();
   var goal = whole_goal;
   for (var place = 0u; place < 8u; place++) {

@@ -29,9 +29,9 @@ fn word(words: u32, at: u32) -> i32 { return parameters[words + at]; }
 fn number(words: u32, at: u32) -> f32 { return bitcast<f32>(parameters[words + at]); }
 
 // The candidates that are left: those from a rank on and, after the typical stage, from a typicality on.
-var<private> least_rank: vec2<u32>;
+var<private> min_rank: vec2<u32>;
 var<private> typical: bool;
-var<private> least_typicality: vec2<u32>;
+var<private> min_typicality: vec2<u32>;
 var<private> entropy: f32;
 var<private> log_total: f32;
 var<private> stage_largest: f32;
@@ -46,11 +46,11 @@ fn typicality(logit: f32, id: u32) -> vec2<u32> {
 }
 
 // The token's rank, 0 when it is no candidate any more.
-fn race_rank(i: u32) -> vec2<u32> {
+fn candidate_rank(i: u32) -> vec2<u32> {
   let logit = logit_at(i);
   let own = rank_of(logit, id_at(i));
-  if (is_zero(own) || wide_less(own, least_rank)) { return vec2<u32>(); }
-  if (typical && wide_less(typicality(logit, id_at(i)), least_typicality)) { return vec2<u32>(); }
+  if (is_zero(own) || wide_less(own, min_rank)) { return vec2<u32>(); }
+  if (typical && wide_less(typicality(logit, id_at(i)), min_typicality)) { return vec2<u32>(); }
   return own;
 }
 
@@ -58,7 +58,7 @@ fn race_rank(i: u32) -> vec2<u32> {
 fn key_count(stage: u32) -> u32 { return select(token_count, THREADS, stage == STAGE_BOUND); }
 fn member_of(stage: u32, i: u32) -> vec2<u32> {
   if (stage == STAGE_BOUND) { return pairs_of_threads[i]; }
-  return race_rank(i);
+  return candidate_rank(i);
 }
 fn key_of(stage: u32, i: u32) -> vec2<u32> {
   let member = member_of(stage, i);
@@ -90,12 +90,12 @@ fn weight_between(stage: u32, first: u32, end: u32, step: u32) -> vec2<u32> {
 }
 
 // The fraction of a sum of weights that a stage keeps, rounded up, at least a little.
-fn goal_of(share: f32, total: vec2<u32>) -> vec2<u32> {
-  let factor = u32(share * 4294967296.0);
+fn goal_of(p: f32, total: vec2<u32>) -> vec2<u32> {
+  let factor = u32(p * 4294967296.0);
   let low = wide_product(total.y, factor);
   var goal = wide_sum(wide_product(total.x, factor), vec2<u32>(0u, low.x));
   if (low.y != 0u) { goal = wide_sum(goal, vec2<u32>(0u, 1u)); }
-  return wide_least(wide_most(goal, vec2<u32>(0u, 1u)), total);
+  return wide_min(wide_max(goal, vec2<u32>(0u, 1u)), total);
 }
 
 fn log_of_total(total: vec2<u32>) -> f32 { return logarithm(wide_to_float(total) * 4.5474735e-13); }
@@ -104,7 +104,7 @@ fn log_of_total(total: vec2<u32>) -> f32 { return logarithm(wide_to_float(total)
 fn expected_surprise(total: vec2<u32>, thread: u32) -> f32 {
   var part = 0.0;
   for (var i = thread; i < token_count; i += THREADS) {
-    if (is_zero(race_rank(i))) { continue; }
+    if (is_zero(candidate_rank(i))) { continue; }
     let logit = logit_at(i);
     let weight = weight_of(logit);
     if (weight > 0.0) { part += weight * (log_total + select(stage_largest - logit, 0.0, logit == stage_largest)); }
@@ -139,7 +139,7 @@ fn pick(uniform_bits: u32, upto: vec2<u32>, own: vec2<u32>, total: vec2<u32>, fi
   var sum = wide_difference(upto, own);
   if (wide_less(goal, sum) || !wide_less(goal, upto)) { return; }
   for (var i = first; i < end; i++) {
-    if (is_zero(race_rank(i))) { continue; }
+    if (is_zero(candidate_rank(i))) { continue; }
     sum = wide_sum(sum, wide_weight(key_weight(STAGE_CHOICE, i)));
     if (wide_less(goal, sum)) {
       chosen = id_at(i);
@@ -240,9 +240,9 @@ fn write_report(token: i32, best: vec2<u32>, wanted: u32, at: u32, thread: u32) 
     var below = vec2<u32>();
     for (var i = thread; i < VOCABULARY; i += THREADS) {
       let own = rank_of(full_logit(i), i);
-      if (wide_less(own, next)) { below = wide_most(below, own); }
+      if (wide_less(own, next)) { below = wide_max(below, own); }
     }
-    next = most_of_all(below, thread);
+    next = workgroup_max(below, thread);
   }
 }
 
@@ -252,7 +252,7 @@ fn forget_stages() {
   listed = false;
   typical = false;
   token_count = VOCABULARY;
-  least_rank = vec2<u32>();
+  min_rank = vec2<u32>();
 }
 
 // What a stage makes of the least key that it keeps.
@@ -260,10 +260,10 @@ fn narrow(stage: u32, least: vec2<u32>, thread: u32) {
   switch (stage) {
     case STAGE_BOUND: { list_tokens(least, thread); }
     case STAGE_TYPICAL: {
-      least_typicality = least;
+      min_typicality = least;
       typical = true;
     }
-    default: { least_rank = wide_most(least_rank, least); }
+    default: { min_rank = wide_max(min_rank, least); }
   }
 }
 
@@ -279,9 +279,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   token_count = VOCABULARY;
   let report_at = output * 2u * (1u + ALTERNATIVES);
   var own_raw = vec2<u32>();
-  for (var i = thread; i < VOCABULARY; i += THREADS) { own_raw = wide_most(own_raw, rank_or_fault(logits[row_logits + i], i)); }
-  let raw = most_of_all(own_raw, thread);
-  if (is_zero(raw) || raw.x >= MIN_FAULT) {
+  for (var i = thread; i < VOCABULARY; i += THREADS) { own_raw = wide_max(own_raw, rank_or_non_finite(logits[row_logits + i], i)); }
+  let raw = workgroup_max(own_raw, thread);
+  if (is_zero(raw) || raw.x >= NON_FINITE_RANK) {
     if (thread == 0u) {
       tokens[output] = NO_TOKEN_UNSOUND;
       if (word(words, WORD_LOG_PROBABILITIES) >= 0) {
@@ -304,12 +304,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     per_temperature = select(1.0, 1.0 / number(words, WORD_TEMPERATURE), stage == STAGE_CHOICE && draws);
     var own_best = vec2<u32>();
-    for (var i = thread; i < token_count; i += THREADS) { own_best = wide_most(own_best, race_rank(i)); }
+    for (var i = thread; i < token_count; i += THREADS) { own_best = wide_max(own_best, candidate_rank(i)); }
     pairs_of_threads[thread] = own_best;
-    let best = most_of_all(own_best, thread);
+    let best = workgroup_max(own_best, thread);
     stage_largest = from_ordered(best.x);
     if (stage == STAGE_MIN_P) {
-      least_rank = wide_most(least_rank, vec2<u32>(ordered(stage_largest + logarithm(number(words, WORD_MIN_P))), 0u));
+      min_rank = wide_max(min_rank, vec2<u32>(ordered(stage_largest + logarithm(number(words, WORD_MIN_P))), 0u));
       continue;
     }
     if (stage == STAGE_CHOICE && !draws) {
@@ -345,7 +345,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let goal = stage_goal(words, stage, total);
     if (is_zero(goal)) { continue; }
-    narrow(stage, least_key(stage, goal, thread), thread);
+    narrow(stage, radix_select(stage, goal, thread), thread);
   }
   if (thread == 0u) { tokens[output] = token; }
 }

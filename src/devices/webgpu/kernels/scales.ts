@@ -2,13 +2,13 @@ import type { ScaleKind } from '../../../device/index.ts';
 
 const SHARED_LOAD = 'weight_word(SUPER_AT + (group >> 3u))';
 
-/** How the bits of a group, `bits`, and what it shares, `raw.y`, become its scales and least values. */
+/** How the bits of a group, `bits`, and what it shares, `raw.y`, become its scales and mins. */
 const SCALES: Readonly<Record<ScaleKind, string>> = {
   half: /* wgsl */ `
   let d = half_to_float(bits & 0xffffu);
   return Scales(vec2<f32>(d, d), vec2<f32>());`,
   'half-pair': /* wgsl */ `
-  let pair = halves_of(bits);
+  let pair = unpack_half2(bits);
   return Scales(pair.xx, pair.yy);`,
   exponent: /* wgsl */ `
   let e = bits & 255u;
@@ -17,12 +17,12 @@ const SCALES: Readonly<Record<ScaleKind, string>> = {
   'small-floats': /* wgsl */ `
   return Scales(vec2<f32>(half_e4m3(bits & 255u), half_e4m3((bits >> 8u) & 255u)), vec2<f32>());`,
   'byte-pair': /* wgsl */ `
-  let pair = halves_of(raw.y);
+  let pair = unpack_half2(raw.y);
   let scale = pair.x * f32(bits & 255u);
-  let least = -(pair.y * f32((bits >> 8u) & 255u));
-  return Scales(vec2<f32>(scale, scale), vec2<f32>(least, least));`,
+  let minimum = -(pair.y * f32((bits >> 8u) & 255u));
+  return Scales(vec2<f32>(scale, scale), vec2<f32>(minimum, minimum));`,
   'nibble-pairs': /* wgsl */ `
-  let pair = halves_of(raw.y);
+  let pair = unpack_half2(raw.y);
   let scale = pair.x * vec2<f32>(f32(bits & 15u), f32((bits >> 8u) & 15u));
   return Scales(scale, -(pair.y * vec2<f32>(f32((bits >> 4u) & 15u), f32((bits >> 12u) & 15u))));`,
   'signed-bytes': /* wgsl */ `
@@ -43,13 +43,13 @@ fn half_e4m3(code: u32) -> f32 {
 `;
 
 /**
- * `scales_at(group)`: a weight is `scale * (level - OFFSET) + least`, of the group's first 16 elements and its last 16; both
- * are equal where `HALVES` is false, `least` is zero where `MINS` is. `load_scales` and `scales_of` do it in two steps, one that
+ * `scales_at(group)`: a weight is `scale * (level - OFFSET) + min`, of the group's first 16 elements and its last 16; both
+ * are equal where `PER_HALF` is false, `min` is zero where `MINS` is. `load_scales` and `scales_of` do it in two steps, one that
  * loads and one that computes. `OWN_BITS` bits belong to `SPAN` groups. Wants `HALVES` of the library.
  */
 export function scalesText(kind: ScaleKind, hasShared: boolean): string {
   return /* wgsl */ `
-struct Scales { scale: vec2<f32>, least: vec2<f32> }
+struct Scales { scale: vec2<f32>, min: vec2<f32> }
 fn scales_at(group: u32) -> Scales { return scales_of(load_scales(group), group); }
 fn load_scales(group: u32) -> vec2<u32> {
   return vec2<u32>(weight_word(SCALES_AT + group / SPAN * OWN_BITS / 32u), ${hasShared ? SHARED_LOAD : '0u'});

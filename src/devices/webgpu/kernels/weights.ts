@@ -8,7 +8,7 @@ fn weight4(row: u32, quad: u32) -> vec4<f32> {
   let scales = scales_at(group);
   let values = vec4<f32>(signed_bytes(levels(quad_at(group, q))) - vec4<i32>(i32(OFFSET)));
   let half = q >> 2u;
-  return select(scales.scale[half] * values, scales.scale[half] * values + scales.least[half], MINS);
+  return select(scales.scale[half] * values, scales.scale[half] * values + scales.min[half], MINS);
 }
 `;
 
@@ -21,7 +21,7 @@ fn weight4(row: u32, quad: u32) -> vec4<f32> {
   let at = row * STRIDE + quad;
   let vector = weight[at >> 1u];
   let words = select(vector.xy, vector.zw, (at & 1u) == 1u);
-  return vec4<f32>(halves_of(words.x), halves_of(words.y));
+  return vec4<f32>(unpack_half2(words.x), unpack_half2(words.y));
 }
 `;
 

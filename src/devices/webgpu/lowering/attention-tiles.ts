@@ -9,7 +9,7 @@ import {
   EMIT_RESULT_HALVES,
 } from '../kernels/attention-tiles.ts';
 import { octetTexts, PAGED_CACHE } from '../kernels/library/paged-cache.ts';
-import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
+import { QUAD_TO_HALF } from '../kernels/library/quad-halves.ts';
 import { loopFor } from '../kernels/library/loop.ts';
 import { cacheType, cellArguments, scoreParts } from './attention.ts';
 import { read, write } from './launch-plan.ts';
@@ -75,7 +75,7 @@ export function emitAttentionTiles({ op, form, y }: AttentionTilesIntent, to: Lo
     texts: [
       ...attentionTilesTexts(tileCounts(op, units), loopFor(to.target)),
       form === 'f16' ? EMIT_RESULT_HALVES : EMIT_RESULT_FLOATS,
-      ...(form === 'f16' ? [QUAD_HALVES] : []),
+      ...(form === 'f16' ? [QUAD_TO_HALF] : []),
       units.text,
       ...scores.texts,
       PAGED_CACHE,

@@ -1,7 +1,7 @@
 import type { ConvertIntent } from '../../../device/index.ts';
-import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
+import { QUAD_TO_HALF } from '../kernels/library/quad-halves.ts';
 import { QUANTIZE_GROUP } from '../kernels/library/quantize.ts';
-import { HALVE_ROWS, QUANTIZE_ROWS, QUANTIZED_INPUT } from '../kernels/quantize.ts';
+import { CONVERT_F16_ROWS, QUANTIZE_ROWS, QUANTIZED_INPUT } from '../kernels/quantize.ts';
 import { write } from './launch-plan.ts';
 import type { Lowering } from './lowering.ts';
 import { rawInput } from './product-input.ts';
@@ -18,7 +18,7 @@ export function emitConvert({ x, norm, form, y }: ConvertIntent, to: Lowering): 
   to.launch({
     name: norm ? `norm_${name}` : name,
     texts: [
-      ...(halves ? [HALVE_ROWS, QUAD_HALVES] : [QUANTIZE_ROWS, QUANTIZE_GROUP, QUANTIZED_INPUT]),
+      ...(halves ? [CONVERT_F16_ROWS, QUAD_TO_HALF] : [QUANTIZE_ROWS, QUANTIZE_GROUP, QUANTIZED_INPUT]),
       ...raw.texts,
     ],
     constants: {

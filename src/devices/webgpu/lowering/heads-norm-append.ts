@@ -46,7 +46,7 @@ export function emitHeadsNormAppend(of: HeadsNormAppendIntent, to: Lowering): vo
     args: {
       counts: to.counts,
       ...Object.fromEntries(memories.map((memory, i) => [`rows_${i}`, read(memory)])),
-      factors: to.vectors([norms.q.weight, norms.k.weight], FLOAT_LAYOUT),
+      norm_weight: to.vectors([norms.q.weight, norms.k.weight], FLOAT_LAYOUT),
       table: read(rotation.table),
       ...cells.args,
       y: write(q),

@@ -3,7 +3,7 @@ import type { Epilogue } from '../../../device/index.ts';
 import type { GpuMatrices, GpuTarget } from '../gpu-target.ts';
 import { ADDENDS } from '../kernels/finish.ts';
 import { activationText, FUNCTIONS } from '../kernels/library/functions.ts';
-import { QUAD_HALVES } from '../kernels/library/quad-halves.ts';
+import { QUAD_TO_HALF } from '../kernels/library/quad-halves.ts';
 import { loopFor } from '../kernels/library/loop.ts';
 import {
   EMIT_QUAD_FLOATS,
@@ -79,7 +79,7 @@ export function launchMatrixProduct(of: TiledProduct, to: Lowering): void {
       texts: [
         ...matrixProductTexts(tileCounts(tile, units), loopFor(to.target)),
         tileRowsText(experts ? 'experts' : 'batch'),
-        QUAD_HALVES,
+        QUAD_TO_HALF,
         PACKED_PIECES,
         units.text,
         units.decodeText,

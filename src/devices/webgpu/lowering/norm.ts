@@ -36,7 +36,7 @@ function launchRmsNorm(
     args: {
       counts: to.counts,
       x: read(x),
-      factors: to.vector(weight, FLOAT_LAYOUT),
+      norm_weight: to.vector(weight, FLOAT_LAYOUT),
       ...(addend ? { addend: read(addend) } : {}),
       y: write(y),
     },
@@ -58,7 +58,7 @@ export function lowerLayerNorm({ x, weight, bias, epsilon, out }: LayerNormOp, t
     args: {
       counts: to.counts,
       x: read(x),
-      factors: to.vector(weight, FLOAT_LAYOUT),
+      norm_weight: to.vector(weight, FLOAT_LAYOUT),
       ...(bias ? { bias: to.vector(bias, FLOAT_LAYOUT) } : {}),
       y: write(out),
     },

@@ -86,7 +86,7 @@ export function groupConstants({ groups }: PackedFormat): Record<string, Constan
   const { quants, span, scales, halves, mins, offset } = groups;
   const own: Record<string, Constant> = {
     OFFSET: offset,
-    HALVES: halves,
+    PER_HALF: halves,
     MINS: mins,
     SPAN: span,
     OWN_BITS: 8 * SCALE_BYTES[scales][0],

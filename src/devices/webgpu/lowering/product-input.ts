@@ -44,7 +44,7 @@ export function rawInput(
   if (!norm) return { args: plain, texts: [PLAIN_INPUT], constants };
   invariant(norm.weight.columns === x.width, 'only norms of whole rows are absorbed');
   return {
-    args: { ...plain, factors: { ...to.vector(norm.weight, FLOAT_LAYOUT), type: 'array<vec4<f32>>' } },
+    args: { ...plain, norm_weight: { ...to.vector(norm.weight, FLOAT_LAYOUT), type: 'array<vec4<f32>>' } },
     texts: [NORMED_INPUT, reduceText(to.target, { team: THREADS, threads: THREADS, name: 'all' })],
     constants,
   };

@@ -48,7 +48,7 @@ export function lowerWkvBonus({ r, k, v, weight, headSize, out }: WkvBonusOp, to
       r: read(r),
       k: read(k),
       v: read(v),
-      factors: to.vector(weight, FLOAT_LAYOUT),
+      weight: to.vector(weight, FLOAT_LAYOUT),
       y: write(out),
     },
     grid: [to.capacity(out), out.width / headSize],
@@ -65,7 +65,7 @@ export function lowerGroupNorm({ x, size, weight, bias, epsilon, out }: GroupNor
     args: {
       counts: to.counts,
       x: read(x),
-      factors: to.vector(weight, FLOAT_LAYOUT),
+      norm_weight: to.vector(weight, FLOAT_LAYOUT),
       bias: to.vector(bias, FLOAT_LAYOUT),
       y: write(out),
     },

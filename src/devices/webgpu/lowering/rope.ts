@@ -40,7 +40,7 @@ export function lowerRopeTable({ positions, factors, parameters, out }: RopeTabl
     args: {
       counts: to.counts,
       positions: to.index(positions),
-      ...(factors ? { factors: to.vector(factors, FLOAT_LAYOUT) } : {}),
+      ...(factors ? { freq_factors: to.vector(factors, FLOAT_LAYOUT) } : {}),
       y: write(out),
     },
     grid: [to.capacity(out), Math.ceil(pairs / TABLE_THREADS)],

@@ -19,7 +19,7 @@ export function lowerEmbed({ ids, table, out }: EmbedOp, to: Lowering): void {
         COUNT: to.countOf(out),
         WIDTH: out.width,
         QUADS: quads,
-        ROWS_IN_ALL: table.rows,
+        TOTAL_ROWS: table.rows,
         FIRST_ROW: chunk.firstRow,
         CHUNK_ROWS: chunk.rowCount,
         ...matrix.constants,

@@ -4,6 +4,6 @@
 struct FileFormat {
   static constexpr i32 ELEMENTS = 1, BYTES = 8, STEP = 1;
   DEVICE void decode(const u8* at, i32, f32* out) {
-    out[0] = f32(bits_as<f64>((u64(bytes_u32(at + 4)) << 32) | bytes_u32(at)));
+    out[0] = f32(bit_cast<f64>((u64(bytes_u32(at + 4)) << 32) | bytes_u32(at)));
   }
 };

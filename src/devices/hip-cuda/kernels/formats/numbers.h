@@ -3,14 +3,14 @@
 #include "prelude.h"
 
 /// 2^(exponent - 128), subnormal for the two smallest.
-DEVICE f32 half_power(u32 exponent) { return bits_as<f32>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23); }
+DEVICE f32 half_power(u32 exponent) { return bit_cast<f32>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23); }
 
 /// Half of an E4M3 number without its sign; the code that would be NaN means zero.
 DEVICE f32 half_e4m3(u32 code) {
   if (code == 0x7f) return 0;
   u32 exponent = (code >> 3) & 15, mantissa = code & 7;
   if (exponent == 0) return f32(mantissa) * (1.0f / 1024);
-  return bits_as<f32>(((exponent + 119) << 23) | (mantissa << 20));
+  return bit_cast<f32>(((exponent + 119) << 23) | (mantissa << 20));
 }
 
 /// Digit `number` of five that a byte holds as a base-3 fraction of 256.

@@ -27,11 +27,11 @@ struct GridQuants {
   }
   DEVICE Loaded load(const Planes& planes, i64 group) {
     Loaded loaded = {};
-    if (RUNS == 8) loaded.low = load_once(reinterpret_cast<const u32x2*>(planes.low) + group);
-    if (RUNS == 4) loaded.low.x = load_once(reinterpret_cast<const u32*>(planes.low) + group);
-    if (HIGH_BITS > 8) loaded.high = load_once(reinterpret_cast<const u16*>(planes.high) + group);
+    if (RUNS == 8) loaded.low = load_streaming(reinterpret_cast<const u32x2*>(planes.low) + group);
+    if (RUNS == 4) loaded.low.x = load_streaming(reinterpret_cast<const u32*>(planes.low) + group);
+    if (HIGH_BITS > 8) loaded.high = load_streaming(reinterpret_cast<const u16*>(planes.high) + group);
     if (HIGH_BITS > 0 && HIGH_BITS <= 8) loaded.high = planes.high[group];
-    if (SIGNS) loaded.signs = load_once(planes.signs + group);
+    if (SIGNS) loaded.signs = load_streaming(planes.signs + group);
     return loaded;
   }
   DEVICE u32 quad(const Loaded& loaded, i32 q) {

@@ -10,11 +10,11 @@ struct Octet {
   u32 low, high;
 };
 
-/// Four nibbles in the bytes of a word to the levels of a table, its 16 bytes in four words. `CHOOSE_BYTES` looks at three bits of a
+/// Four nibbles in the bytes of a word to the levels of a table, its 16 bytes in four words. `BYTE_PERMUTE` looks at three bits of a
 /// selector's nibble, so that the fourth bit chooses between two halves of the table.
 DEVICE u32 table_levels(u32 quad, u32 first, u32 second, u32 third, u32 fourth) {
   u32 selector = (quad & 7) | ((quad >> 4) & 0x70) | ((quad >> 8) & 0x700) | ((quad >> 12) & 0x7000);
-  u32 low = choose_bytes(first, second, selector), high = choose_bytes(third, fourth, selector);
+  u32 low = byte_permute(first, second, selector), high = byte_permute(third, fourth, selector);
   u32 upper = ((quad >> 3) & 0x01010101) * 255;
   return (low & ~upper) | (high & upper);
 }
@@ -41,7 +41,7 @@ struct Quants<1> {
   };
   typedef Loaded LoadedOctet;
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u32>(groups)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.bits + group)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.bits + group)}; }
   DEVICE u32 quad(const Loaded& loaded, i32 q) { return (loaded.bits >> q) & 0x01010101; }
   DEVICE LoadedOctet load_octet(const Planes& planes, i64 group, i32) { return load(planes, group); }
   DEVICE Octet octet(const LoadedOctet& loaded, i32 t) { return {quad(loaded, t), quad(loaded, t + 4)}; }
@@ -65,11 +65,11 @@ struct Quants<4> {
     u32 nibbles;
   };
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u32x4>(groups)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.nibbles + group)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.nibbles + group)}; }
   DEVICE u32 word(const u32x4& words, i32 t) { return t == 0 ? words.x : t == 1 ? words.y : t == 2 ? words.z : words.w; }
   DEVICE u32 quad(const Loaded& loaded, i32 q) { return (word(loaded.nibbles, q & 3) >> (q & 4)) & 0x0f0f0f0f; }
   DEVICE LoadedOctet load_octet(const Planes& planes, i64 group, i32 t) {
-    return {load_once(reinterpret_cast<const u32*>(planes.nibbles + group) + t)};
+    return {load_streaming(reinterpret_cast<const u32*>(planes.nibbles + group) + t)};
   }
   DEVICE Octet octet(const LoadedOctet& loaded, i32) {
     return {loaded.nibbles & 0x0f0f0f0f, (loaded.nibbles >> 4) & 0x0f0f0f0f};
@@ -100,12 +100,12 @@ struct Quants<5> {
     return {low, cursor.take<u32>(groups)};
   }
   DEVICE Loaded load(const Planes& planes, i64 group) {
-    return {Quants<4>::load(planes.low, group), load_once(planes.fifths + group)};
+    return {Quants<4>::load(planes.low, group), load_streaming(planes.fifths + group)};
   }
   DEVICE u32 fifth(u32 fifths, i32 q) { return (q < 4 ? fifths << (4 - q) : fifths >> (q - 4)) & 0x10101010; }
   DEVICE u32 quad(const Loaded& loaded, i32 q) { return Quants<4>::quad(loaded.low, q) | fifth(loaded.fifths, q); }
   DEVICE LoadedOctet load_octet(const Planes& planes, i64 group, i32 t) {
-    return {Quants<4>::load_octet(planes.low, group, t).nibbles, load_once(planes.fifths + group)};
+    return {Quants<4>::load_octet(planes.low, group, t).nibbles, load_streaming(planes.fifths + group)};
   }
   DEVICE Octet octet(const LoadedOctet& loaded, i32 t) {
     return {(loaded.nibbles & 0x0f0f0f0f) | ((loaded.fifths << (4 - t)) & 0x10101010),
@@ -132,12 +132,12 @@ struct Quants<2> {
     u32 pairs;
   };
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u32x2>(groups)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.pairs + group)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.pairs + group)}; }
   DEVICE u32 quad(const Loaded& loaded, i32 q) {
     return ((q & 2 ? loaded.pairs.y : loaded.pairs.x) >> (4 * (q & 1) + (q >> 2) * 2)) & 0x03030303;
   }
   DEVICE LoadedOctet load_octet(const Planes& planes, i64 group, i32 t) {
-    return {load_once(reinterpret_cast<const u32*>(planes.pairs + group) + (t >> 1))};
+    return {load_streaming(reinterpret_cast<const u32*>(planes.pairs + group) + (t >> 1))};
   }
   DEVICE Octet octet(const LoadedOctet& loaded, i32 t) {
     u32 pairs = loaded.pairs >> (4 * (t & 1));
@@ -169,12 +169,12 @@ struct Quants<3> {
     return {low, cursor.take<u32>(groups)};
   }
   DEVICE Loaded load(const Planes& planes, i64 group) {
-    return {Quants<2>::load(planes.low, group), load_once(planes.thirds + group)};
+    return {Quants<2>::load(planes.low, group), load_streaming(planes.thirds + group)};
   }
   DEVICE u32 third(u32 thirds, i32 q) { return (q < 2 ? thirds << (2 - q) : thirds >> (q - 2)) & 0x04040404; }
   DEVICE u32 quad(const Loaded& loaded, i32 q) { return Quants<2>::quad(loaded.low, q) | third(loaded.thirds, q); }
   DEVICE LoadedOctet load_octet(const Planes& planes, i64 group, i32 t) {
-    return {Quants<2>::load_octet(planes.low, group, t).pairs, load_once(planes.thirds + group)};
+    return {Quants<2>::load_octet(planes.low, group, t).pairs, load_streaming(planes.thirds + group)};
   }
   DEVICE Octet octet(const LoadedOctet& loaded, i32 t) {
     Octet low = Quants<2>::octet({loaded.pairs}, t);
@@ -244,12 +244,12 @@ struct Quants<8> {
     return {low, cursor.take<u32x4>(groups)};
   }
   DEVICE Loaded load(const Planes& planes, i64 group) {
-    return {load_once(planes.low + group), load_once(planes.high + group)};
+    return {load_streaming(planes.low + group), load_streaming(planes.high + group)};
   }
   DEVICE u32 quad(const Loaded& loaded, i32 q) { return Quants<4>::word(q < 4 ? loaded.low : loaded.high, q & 3); }
   DEVICE LoadedOctet load_octet(const Planes& planes, i64 group, i32 t) {
-    return {load_once(reinterpret_cast<const u32*>(planes.low + group) + t),
-            load_once(reinterpret_cast<const u32*>(planes.high + group) + t)};
+    return {load_streaming(reinterpret_cast<const u32*>(planes.low + group) + t),
+            load_streaming(reinterpret_cast<const u32*>(planes.high + group) + t)};
   }
   DEVICE Octet octet(const LoadedOctet& loaded, i32) { return {loaded.low, loaded.high}; }
   DEVICE void store(const Planes& planes, i64 group, const u32* quads) {

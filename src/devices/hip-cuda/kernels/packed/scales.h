@@ -1,4 +1,4 @@
-// The scales of a group. A weight is `scale * (quant - OFFSET)`, or with MINS `scale * quant + min`; with HALVES the group's
+// The scales of a group. A weight is `scale * (quant - OFFSET)`, or with MINS `scale * quant + min`; with PER_HALF the group's
 // two halves of 16 elements have scales of their own. `load` is a group's words in registers, `of` turns them into floats, `store`
 // writes a group's own bits and those it shares.
 #pragma once
@@ -13,7 +13,7 @@ struct GroupScales {
 /// A half `d` each SPAN groups, a block's: Q4_0, Q5_0, Q8_0, IQ4_NL; Q2_0 (2), Q1_0 (4), TQ1_0, TQ2_0 (8).
 template <i32 SPAN>
 struct HalfScales {
-  static constexpr bool MINS = false, HALVES = false;
+  static constexpr bool MINS = false, PER_HALF = false;
   struct Planes {
     u16* d;
   };
@@ -21,7 +21,7 @@ struct HalfScales {
     u16 d;
   };
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u16>(groups / SPAN)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.d + group / SPAN)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.d + group / SPAN)}; }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(loaded.d);
     return {{d, d}, {0, 0}};
@@ -33,7 +33,7 @@ struct HalfScales {
 
 /// Halves `d` and `m` each group: Q4_1, Q5_1.
 struct HalfScalesAndMins {
-  static constexpr bool MINS = true, HALVES = false;
+  static constexpr bool MINS = true, PER_HALF = false;
   struct Planes {
     u32* pair;
   };
@@ -41,7 +41,7 @@ struct HalfScalesAndMins {
     u32 pair;
   };
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u32>(groups)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.pair + group)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.pair + group)}; }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(u16(loaded.pair)), m = half_to_float(u16(loaded.pair >> 16));
     return {{d, d}, {m, m}};
@@ -51,7 +51,7 @@ struct HalfScalesAndMins {
 
 /// A byte each group that stands for half of a power of two: MXFP4.
 struct ExponentScales {
-  static constexpr bool MINS = false, HALVES = false;
+  static constexpr bool MINS = false, PER_HALF = false;
   struct Planes {
     u8* exponent;
   };
@@ -69,7 +69,7 @@ struct ExponentScales {
 
 /// A byte for each half of a group, half of an E4M3 number: NVFP4.
 struct SmallFloatScales {
-  static constexpr bool MINS = false, HALVES = true;
+  static constexpr bool MINS = false, PER_HALF = true;
   struct Planes {
     u16* pair;
   };
@@ -77,7 +77,7 @@ struct SmallFloatScales {
     u16 pair;
   };
   DEVICE Planes planes(PlaneCursor& cursor, i64 groups) { return {cursor.take<u16>(groups)}; }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.pair + group)}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.pair + group)}; }
   DEVICE GroupScales of(const Loaded& loaded) {
     return {{half_e4m3(loaded.pair & 255), half_e4m3(loaded.pair >> 8)}, {0, 0}};
   }
@@ -87,7 +87,7 @@ struct SmallFloatScales {
 /// Two bytes a group under two halves `d` and `dmin` for 8 groups: Q4_K, Q5_K (scale, min), Q2_K (a byte of both for each half).
 template <bool halves>
 struct ByteScalesAndMins {
-  static constexpr bool MINS = true, HALVES = halves;
+  static constexpr bool MINS = true, PER_HALF = halves;
   struct Planes {
     u32* pair;
     u16* bytes;
@@ -101,7 +101,7 @@ struct ByteScalesAndMins {
     return {pair, cursor.take<u16>(groups)};
   }
   DEVICE Loaded load(const Planes& planes, i64 group) {
-    return {load_once(planes.pair + (group >> 3)), load_once(planes.bytes + group)};
+    return {load_streaming(planes.pair + (group >> 3)), load_streaming(planes.bytes + group)};
   }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(u16(loaded.pair)), dmin = half_to_float(u16(loaded.pair >> 16));
@@ -119,7 +119,7 @@ struct ByteScalesAndMins {
 /// Two signed bytes a group, one for each half, under a half `d` for 8 groups: Q3_K, Q6_K; IQ4_XS has both equal.
 template <bool halves>
 struct ByteScales {
-  static constexpr bool MINS = false, HALVES = halves;
+  static constexpr bool MINS = false, PER_HALF = halves;
   struct Planes {
     u16 *d, *bytes;
   };
@@ -131,7 +131,7 @@ struct ByteScales {
     return {d, cursor.take<u16>(groups)};
   }
   DEVICE Loaded load(const Planes& planes, i64 group) {
-    return {load_once(planes.d + (group >> 3)), load_once(planes.bytes + group)};
+    return {load_streaming(planes.d + (group >> 3)), load_streaming(planes.bytes + group)};
   }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(loaded.d);
@@ -147,7 +147,7 @@ struct ByteScales {
 /// `d * odd / PARTS`.
 template <bool halves, i32 PARTS>
 struct OddScales {
-  static constexpr bool MINS = false, HALVES = halves;
+  static constexpr bool MINS = false, PER_HALF = halves;
   struct Planes {
     u16* d;
     u8* nibbles;
@@ -160,7 +160,7 @@ struct OddScales {
     u16* d = cursor.take<u16>(groups / 8);
     return {d, cursor.take<u8>(groups)};
   }
-  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_once(planes.d + (group >> 3)), planes.nibbles[group]}; }
+  DEVICE Loaded load(const Planes& planes, i64 group) { return {load_streaming(planes.d + (group >> 3)), planes.nibbles[group]}; }
   DEVICE GroupScales of(const Loaded& loaded) {
     f32 d = half_to_float(loaded.d) * (1.0f / PARTS);
     return {{d * f32(2 * (loaded.nibbles & 15) + 1), d * f32(2 * (loaded.nibbles >> 4) + 1)}, {0, 0}};

@@ -19,5 +19,5 @@ fn float_to_half(value: f32) -> u32 {
   return sign | ((size + 0xfffu + ((size >> 13u) & 1u) - 0x38000000u) >> 13u);
 }
 
-fn halves_of(word: u32) -> vec2<f32> { return vec2<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u)); }
+fn unpack_half2(word: u32) -> vec2<f32> { return vec2<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u)); }
 `;

@@ -22,7 +22,7 @@ fn from_cache(word: u32) -> vec2<f32> { return vec2<f32>(bitcast<f32>(word), 0.0
 const HALF_WORDS = /* wgsl */ `
 const UNIT = 2u;
 fn cache_word(first: f32, second: f32) -> u32 { return float_to_half(first) | (float_to_half(second) << 16u); }
-fn from_cache(word: u32) -> vec2<f32> { return halves_of(word); }
+fn from_cache(word: u32) -> vec2<f32> { return unpack_half2(word); }
 `;
 
 /** `UNIT`, `cache_word` and `from_cache` for a cache whose elements stand by themselves. */

@@ -12,9 +12,9 @@ fn four_bytes(levels: vec4<i32>) -> u32 {
 }
 
 fn quantize_group(values: ptr<function, array<vec4<f32>, 8>>) -> Quantized {
-  var most = vec4<f32>();
-  for (var i = 0u; i < 8u; i++) { most = max(most, abs((*values)[i])); }
-  let d = max(max(most.x, most.y), max(most.z, most.w)) / 127.0;
+  var largest = vec4<f32>();
+  for (var i = 0u; i < 8u; i++) { largest = max(largest, abs((*values)[i])); }
+  let d = max(max(largest.x, largest.y), max(largest.z, largest.w)) / 127.0;
   let inverse = select(0.0, 1.0 / d, d > 0.0);
   var words: array<u32, 8>;
   var low = vec4<i32>();

@@ -8,8 +8,8 @@ fn wide_difference(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   return vec2<u32>(a.x - b.x - select(0u, 1u, a.y < b.y), a.y - b.y);
 }
 fn wide_less(a: vec2<u32>, b: vec2<u32>) -> bool { return a.x < b.x || (a.x == b.x && a.y < b.y); }
-fn wide_most(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return select(a, b, wide_less(a, b)); }
-fn wide_least(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return select(a, b, wide_less(b, a)); }
+fn wide_max(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return select(a, b, wide_less(a, b)); }
+fn wide_min(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> { return select(a, b, wide_less(b, a)); }
 fn is_zero(a: vec2<u32>) -> bool { return (a.x | a.y) == 0u; }
 
 fn wide_product(a: u32, b: u32) -> vec2<u32> {

@@ -1,4 +1,5 @@
 import { fail, invariant } from '../base/errors.ts';
+import type { TensorFormat } from '../formats/tensor-format.ts';
 import type { PackedWeight } from './program.ts';
 import type { PinnedRows, WeightRows } from './stream.ts';
 
@@ -10,9 +11,21 @@ export function rowsBytes(weight: PackedWeight, { part, rowCount, format: own }:
   return rowCount * (of.columns / format.blockElements) * format.blockBytes;
 }
 
-/** Throws `BINDING` unless the rows are rows of the weight and lie within the pinned buffer. */
-export function checkRows(graph: string, weight: PackedWeight, rows: WeightRows, from: PinnedRows): void {
-  const { part } = rows;
+/** The weight that a stream is to pack rows of, and what the device takes. */
+export interface PackTarget {
+  /** What errors call the stream. */
+  readonly graph: string;
+  readonly weight: PackedWeight;
+  /** Whether rows of a part may come in another format than the part's. Absent: the device decodes none while it packs. */
+  readonly decodes?: (part: number, format: TensorFormat) => boolean;
+}
+
+/**
+ * Throws `BINDING` unless the rows are rows of the weight, in its format or one that the device decodes, and lie within the pinned
+ * buffer.
+ */
+export function checkRows({ graph, weight, decodes }: PackTarget, rows: WeightRows, from: PinnedRows): void {
+  const { part, format } = rows;
   const of = weight.parts[part];
   if (!of) {
     fail('BINDING', {
@@ -26,6 +39,10 @@ export function checkRows(graph: string, weight: PackedWeight, rows: WeightRows,
   const end = rows.firstRow + rows.rowCount;
   if (!Number.isSafeInteger(end) || rows.firstRow < 0 || rows.rowCount < 0 || end > of.rows) {
     fail('BINDING', { ...use, found: `rows ${rows.firstRow} to ${end}`, expected: `rows within ${of.rows}` });
+  }
+  if (format && format !== of.format && !decodes?.(part, format)) {
+    const expected = `rows in ${of.format.name}: the device does not decode others while it packs`;
+    fail('BINDING', { ...use, found: `rows in ${format.name}`, expected });
   }
   const { pinned, offset } = from;
   const bytes = rowsBytes(weight, rows);

@@ -8,7 +8,7 @@ export interface WeightRows {
   readonly part: number;
   readonly firstRow: number;
   readonly rowCount: number;
-  /** The format they come in where it is not the part's: only one that the device has said to decode. */
+  /** The format they come in where it is not the part's: only one that `Device.readyToDecode` was true for; `BINDING` otherwise. */
   readonly format?: TensorFormat | undefined;
 }
 

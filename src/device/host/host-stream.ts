@@ -60,7 +60,7 @@ export class HostStream implements Stream {
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.#check('pack target', target, weight.byteLength);
     this.#work.owns(from.pinned);
-    checkRows(this.#label, weight, rows, from);
+    checkRows({ graph: this.#label, weight }, rows, from);
     this.#push(() => this.#work.pack(weight, rows, from, target));
   }
 

@@ -72,7 +72,7 @@ export class CpuStream implements Stream {
       fail('BINDING', { graph: this.#label, value: 'pack', found, expected: 'a weight of this device' });
     }
     const { bank, offset } = ownBuffer(from.pinned, use).allocation;
-    checkRows(this.#label, weight, rows, from);
+    checkRows({ graph: this.#label, weight }, rows, from);
     const source = { bank: bank.id, offset: offset + from.offset };
     const work = weight.packWork(rows, { source, target: place });
     this.#context.queue.push(new Command((words) => writePack(words, work)));

@@ -14,6 +14,7 @@ import {
   type Stream,
   type WeightRows,
 } from '../../../device/index.ts';
+import type { TensorFormat } from '../../../formats/index.ts';
 import type { HipCudaWeight } from '../launching/kernel-set.ts';
 import type { Launch } from '../launching/launch.ts';
 import { HipCudaStep } from '../launching/hip-cuda-step.ts';
@@ -114,14 +115,16 @@ export class HipStream implements Stream {
     const { pinned, offset, maxBytes = 0, onCopy } = from;
     this.#parts.context.owns(pinned);
     invariant(pinned instanceof HipCudaPinned, 'a HIP or CUDA device pins native memory');
-    checkRows(this.#label, weight, rows, from);
+    const own = this.#parts.ownWeight(weight);
+    const decodes = (part: number, format: TensorFormat) => own.decodes?.(part, format) !== undefined;
+    checkRows({ graph: this.#label, weight, decodes }, rows, from);
     const bytes = rowsBytes(weight, rows);
     if (bytes === 0) return;
     const source = pinned.addressOf(pinned.bytes.subarray(offset));
     const to = addressOf(target);
     this.#enqueue(() => {
       const { driver } = this.#parts.context;
-      const packing = this.#parts.ownWeight(weight).pack(rows, to);
+      const packing = own.pack(rows, to);
       if (typeof packing === 'number') {
         driver.upload(packing, source, bytes, this.#handle);
         return;

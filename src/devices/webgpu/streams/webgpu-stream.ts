@@ -104,7 +104,7 @@ export class WebGpuStream implements Stream {
   pack(weight: PackedWeight, rows: WeightRows, from: PinnedRows, target: BufferRange): void {
     this.#check('pack target', target, weight.byteLength);
     this.#parts.owns(from.pinned);
-    checkRows(this.#label, weight, rows, from);
+    checkRows({ graph: this.#label, weight }, rows, from);
     if (this.#failed() || rows.rowCount === 0) return;
     this.#trackHandOver(this.#parts.uploader.pack(weight, rows, from, target));
   }

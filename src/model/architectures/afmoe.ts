@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import {
   attentionSpec,
   decoder,
@@ -22,8 +21,7 @@ const NO_ROPE_PERIOD = 4;
 export const afmoe: Architecture = {
   names: ['afmoe'],
   configure(read) {
-    const experts = requireExperts(read, { gate: 'sigmoid' });
-    const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
+    const experts = requireExperts(read, { gate: 'sigmoid', shared: 'counted' });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const { norm, rope, width } = sizes;
     const window = read.countOrZero('attention.sliding_window') || undefined;
@@ -41,9 +39,7 @@ export const afmoe: Architecture = {
       return sandwichNormLayer(
         norm,
         attention(attentionSpec(read, sizes.heads(layer), traits)),
-        layer >= experts.leadingDense
-          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
-          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+        expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     };
     return decoder(sizes, layerOf, { scale: Math.fround(Math.sqrt(width)), windowRope });

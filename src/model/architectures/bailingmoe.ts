@@ -8,14 +8,13 @@ import { count, expertMetadata, flag, OUTPUT } from '../synthetic-family.ts';
 export const bailingmoe: Architecture = {
   names: ['bailingmoe'],
   configure(read) {
-    const experts = requireExperts(read);
-    const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
+    const experts = requireExperts(read, { shared: 'counted' });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
-        mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' }),
+        mixtureOfExperts({ ...experts, activation: 'silu' }),
       ),
     );
   },

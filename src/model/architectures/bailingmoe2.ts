@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, halfRotated, OUTPUT, real } from '../synthetic-family.ts';
 
@@ -12,17 +11,16 @@ import { count, expertMetadata, flag, halfRotated, OUTPUT, real } from '../synth
 export const bailingmoe2: Architecture = {
   names: ['bailingmoe2'],
   configure(read) {
-    const experts = requireExperts(read, { gate: 'sigmoid' });
-    const sharedHidden = read.countOrZero('expert_shared_count') * (experts.sharedHidden || experts.hidden);
+    const own = requireExperts(read, { gate: 'sigmoid' });
+    const sharedHidden = read.countOrZero('expert_shared_count') * (own.sharedHidden || own.hidden);
+    const experts = { ...own, sharedHidden };
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const queryNorm = { norm: sizes.norm, of: 'head' } as const;
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
-        layer >= experts.leadingDense
-          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
-          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+        expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );
   },

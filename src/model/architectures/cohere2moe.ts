@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import type { LayerSpec } from '../model-config.ts';
 import { attentionSpec, decoder, parallelLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, real, SHORT_WINDOW } from '../synthetic-family.ts';
@@ -13,11 +12,12 @@ import { count, expertMetadata, flag, real, SHORT_WINDOW } from '../synthetic-fa
 export const cohere2moe: Architecture = {
   names: ['cohere2moe'],
   configure(read) {
-    const experts = requireExperts(read, { gate: 'sigmoid' });
+    const own = requireExperts(read, { gate: 'sigmoid' });
     const norm = read.has('attention.layer_norm_rms_epsilon') ? 'rms' : 'layer';
-    const sizes = readDecoder(read, { norm, hidden: experts.hidden });
+    const sizes = readDecoder(read, { norm, hidden: own.hidden });
     const shared = read.countOrZero('expert_shared_count');
-    const sharedHidden = shared > 0 ? experts.sharedHidden || experts.hidden * shared : 0;
+    const sharedHidden = shared > 0 ? own.sharedHidden || own.hidden * shared : 0;
+    const experts = { ...own, sharedHidden };
     const window = read.count('attention.sliding_window');
     const windowed = read.windowed(4, 'first');
     const layerOf = (layer: number) => {
@@ -27,9 +27,7 @@ export const cohere2moe: Architecture = {
       const layerSpec = parallelLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs, ...(isLocal && { window }) })),
-        isDense
-          ? feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true })
-          : mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu', scales: true }),
+        expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       );
       return isDense || sharedHidden === 0 ? layerSpec : averaged(layerSpec);
     };

@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT, real } from '../synthetic-family.ts';
 
@@ -9,16 +8,13 @@ import { count, expertMetadata, OUTPUT, real } from '../synthetic-family.ts';
 export const deepseek: Architecture = {
   names: ['deepseek'],
   configure(read) {
-    const experts = requireExperts(read);
-    const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
+    const experts = requireExperts(read, { shared: 'counted' });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
-        layer >= experts.leadingDense
-          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
-          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+        expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );
   },

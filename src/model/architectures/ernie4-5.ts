@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, readExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata } from '../synthetic-family.ts';
 
@@ -20,9 +19,7 @@ export const ernie45: Architecture = {
       preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved' })),
-        experts && layer >= experts.leadingDense
-          ? mixtureOfExperts({ ...experts, activation: 'silu' })
-          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+        expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );
   },

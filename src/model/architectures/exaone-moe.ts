@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, OUTPUT, real, SHORT_WINDOW, wideHeads } from '../synthetic-family.ts';
 
@@ -12,9 +11,9 @@ import { count, expertMetadata, flag, OUTPUT, real, SHORT_WINDOW, wideHeads } fr
 export const exaoneMoe: Architecture = {
   names: ['exaone-moe'],
   configure(read) {
-    const experts = requireExperts(read, { gate: 'sigmoid' });
+    const own = requireExperts(read, { gate: 'sigmoid' });
     const shared = read.countOrZero('expert_shared_count') || 1;
-    const sharedHidden = experts.sharedHidden || experts.hidden * shared;
+    const experts = { ...own, sharedHidden: own.sharedHidden || own.hidden * shared };
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const window = read.count('attention.sliding_window', 128);
     const windowed = read.windowed(4);
@@ -24,9 +23,7 @@ export const exaoneMoe: Architecture = {
       return preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { ...place, queryNorm })),
-        layer >= experts.leadingDense
-          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
-          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+        expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       );
     });
   },

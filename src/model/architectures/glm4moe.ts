@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, halfRotated, OUTPUT, QKV_BIASES, real } from '../synthetic-family.ts';
 
@@ -12,8 +11,7 @@ import { count, expertMetadata, flag, halfRotated, OUTPUT, QKV_BIASES, real } fr
 export const glm4moe: Architecture = {
   names: ['glm4moe'],
   configure(read) {
-    const experts = requireExperts(read, { gate: 'sigmoid' });
-    const sharedHidden = read.countOrZero('expert_shared_count') * experts.hidden;
+    const experts = requireExperts(read, { gate: 'sigmoid', shared: 'counted' });
     const sizes = readDecoder(read, { hidden: experts.hidden });
     // Some layers' files have no norms of queries and keys.
     const queryNorm = { norm: sizes.norm, of: 'head', missing: 'allowed' } as const;
@@ -21,9 +19,7 @@ export const glm4moe: Architecture = {
       preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
-        layer >= experts.leadingDense
-          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu' })
-          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+        expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
         'post_attention_norm',
       ),
     );

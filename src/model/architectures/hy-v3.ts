@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, requireExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, requireExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, flag, OUTPUT, real, wideHeads } from '../synthetic-family.ts';
 
@@ -9,17 +8,15 @@ import { count, expertMetadata, flag, OUTPUT, real, wideHeads } from '../synthet
 export const hyV3: Architecture = {
   names: ['hy_v3'],
   configure(read) {
-    const experts = requireExperts(read, { gate: 'sigmoid' });
-    const sharedHidden = experts.sharedHidden || experts.hidden;
+    const own = requireExperts(read, { gate: 'sigmoid' });
+    const experts = { ...own, sharedHidden: own.sharedHidden || own.hidden };
     const sizes = readDecoder(read, { hidden: experts.hidden });
     const queryNorm = { norm: sizes.norm, of: 'head' } as const;
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox', queryNorm })),
-        layer >= experts.leadingDense
-          ? mixtureOfExperts({ ...experts, sharedHidden, activation: 'silu', scales: true })
-          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
+        expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       ),
     );
   },

@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, readExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { expertMetadata, OUTPUT } from '../synthetic-family.ts';
 
@@ -19,9 +18,7 @@ export const llama: Architecture = {
       preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'interleaved', window })),
-        experts && layer >= experts.leadingDense
-          ? mixtureOfExperts({ ...experts, activation: 'silu', scales: true })
-          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
+        expertsOrDense(experts, layer, { hidden: sizes.hidden(layer), activation: 'silu', scales: true }),
       ),
     );
   },

@@ -1,7 +1,6 @@
 import type { Architecture } from '../architecture.ts';
 import { attention } from '../blocks/attention.ts';
-import { mixtureOfExperts, readExperts } from '../blocks/experts.ts';
-import { feedForward } from '../blocks/feed-forward.ts';
+import { expertsOrDense, readExperts } from '../blocks/experts.ts';
 import { attentionSpec, decoder, preNormLayer, readDecoder } from '../stacks/decoder.ts';
 import { count, expertMetadata, OUTPUT, QKV_BIASES } from '../synthetic-family.ts';
 
@@ -12,14 +11,13 @@ export const qwen2moe: Architecture = {
     const experts = readExperts(read);
     const sizes = readDecoder(read, { hidden: experts?.hidden });
     // A file that says nothing of the shared expert's width has the feed-forward's.
-    const sharedHidden = (layer: number) => experts?.sharedHidden || sizes.hidden(layer);
+    const expertsOf = (layer: number) =>
+      experts && { ...experts, sharedHidden: experts.sharedHidden || sizes.hidden(layer) };
     return decoder(sizes, (layer) =>
       preNormLayer(
         sizes.norm,
         attention(attentionSpec(read, sizes.heads(layer), { pairs: 'neox' })),
-        experts && layer >= experts.leadingDense
-          ? mixtureOfExperts({ ...experts, sharedHidden: sharedHidden(layer), activation: 'silu' })
-          : feedForward({ form: 'gated', hidden: sizes.hidden(layer), activation: 'silu' }),
+        expertsOrDense(expertsOf(layer), layer, { hidden: sizes.hidden(layer), activation: 'silu' }),
       ),
     );
   },

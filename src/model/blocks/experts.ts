@@ -8,6 +8,7 @@ import type { Tensor } from '../../ops/value.ts';
 import type { ConfigReader } from '../config-reader.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block } from './block.ts';
+import { feedForward, type FeedForwardBlock } from './feed-forward.ts';
 import { linear } from './linear.ts';
 
 /** A mixture of experts (Shazeer et al. 2017; Dai et al. 2024, "DeepSeekMoE"). */
@@ -46,7 +47,12 @@ export interface ExpertsMetadata extends Omit<ExpertsSpec, 'activation' | 'scale
 }
 
 /** What a family's experts are where its files do not say. */
-type ExpertsDefaults = Partial<Pick<RoutingRule, 'gate' | 'normalized'> & Pick<ExpertsSpec, 'hidden'>>;
+interface ExpertsDefaults extends Partial<
+  Pick<RoutingRule, 'gate' | 'normalized'> & Pick<ExpertsSpec, 'hidden'>
+> {
+  /** `counted` where the shared expert is as wide as `expert_shared_count` others. Default: as wide as the file says. */
+  readonly shared?: 'counted';
+}
 
 /** Reads it; undefined where there are no experts. Throws `MODEL_CONFIG`. */
 export function readExperts(read: ConfigReader, of: ExpertsDefaults = {}): ExpertsMetadata | undefined {
@@ -71,11 +77,13 @@ export function requireExperts(read: ConfigReader, of: ExpertsDefaults = {}): Ex
     groups,
     topKGroups: groups === 1 ? 1 : read.count('expert_group_used_count'),
   };
+  const hidden = of.hidden ?? readHidden(read, topK);
+  const ownHidden = read.countOrZero('expert_shared_feed_forward_length');
   return {
     routing,
     count,
-    hidden: of.hidden ?? readHidden(read, topK),
-    sharedHidden: read.countOrZero('expert_shared_feed_forward_length'),
+    hidden,
+    sharedHidden: of.shared === 'counted' ? read.countOrZero('expert_shared_count') * hidden : ownHidden,
     leadingDense: read.countOrZero('leading_dense_block_count'),
   };
 }
@@ -85,6 +93,19 @@ function readHidden(read: ConfigReader, topK: number): number {
   const key = 'expert_feed_forward_length';
   if (read.has(key)) return read.count(key);
   return read.count(key, read.countOrZero('feed_forward_length') / topK || undefined);
+}
+
+/**
+ * What layer `layer` computes behind its attention: a mixture, or in the leading layers, and in all where there are no experts, a
+ * gated feed-forward that is `hidden` wide.
+ */
+export function expertsOrDense(
+  experts: ExpertsMetadata | undefined,
+  layer: number,
+  of: Pick<ExpertsSpec, 'hidden' | 'activation' | 'scales'>,
+): ExpertsBlock | FeedForwardBlock {
+  if (!experts || layer < experts.leadingDense) return feedForward({ form: 'gated', ...of });
+  return mixtureOfExperts({ ...of, ...experts });
 }
 
 function recordExperts(scope: PartScope, x: Tensor, spec: ExpertsSpec): Tensor {

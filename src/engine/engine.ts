@@ -29,7 +29,7 @@ import { SlotPool } from '../state/slot-pool.ts';
  * the same tokens.
  */
 export class Engine implements AsyncDisposable {
-  readonly #parts: EngineSetup;
+  readonly #setup: EngineSetup;
   readonly #log: Logger;
   readonly #vocabulary: number;
   readonly #slots: SlotPool;
@@ -40,7 +40,7 @@ export class Engine implements AsyncDisposable {
   readonly #lock = new SharedLock();
   readonly #exclusive: ExclusiveUse;
   readonly #isPipelined: boolean;
-  readonly #pipelineParts: Omit<PipelineSetup, 'plan' | 'stream'>;
+  readonly #pipelineSetup: Omit<PipelineSetup, 'plan' | 'stream'>;
   readonly #counts = { steps: 0, bytesUp: 0, bytesBack: 0 };
   readonly #life = new Lifetime('the engine');
   readonly #ending = new AbortController();
@@ -53,12 +53,12 @@ export class Engine implements AsyncDisposable {
   #isDriving = false;
   #driven: Promise<void> = Promise.resolve();
 
-  constructor(parts: EngineSetup) {
-    const { plan, state, logger, profile } = parts;
-    const runtime = { ...DEFAULT_RUNTIME, ...parts.runtime };
-    this.#parts = parts;
+  constructor(setup: EngineSetup) {
+    const { plan, state, logger, profile } = setup;
+    const runtime = { ...DEFAULT_RUNTIME, ...setup.runtime };
+    this.#setup = setup;
     this.#isPipelined = runtime.pipelined && runtime.sampling === 'device';
-    this.#pipelineParts = { state, runtime, profile, counts: this.#counts };
+    this.#pipelineSetup = { state, runtime, profile, counts: this.#counts };
     this.#log = logger ?? silentLogger;
     this.#vocabulary = plan.tokenIds;
     this.#slots = new SlotPool(state, plan.shape.slots);
@@ -68,7 +68,7 @@ export class Engine implements AsyncDisposable {
     const pace = plan.setup.deterministic === true ? {} : runtime;
     const rules = { chains, continuous: runtime.batching === 'continuous', pace };
     this.#batcher = new ContinuousBatcher({ ...plan.shape, capacities }, this.#slots, rules);
-    this.#run = new DeviceRun(parts, this.#pipelineParts);
+    this.#run = new DeviceRun(setup, this.#pipelineSetup);
     this.#exclusive = new ExclusiveUse({
       state,
       slots: this.#slots,
@@ -85,7 +85,7 @@ export class Engine implements AsyncDisposable {
 
   /** Positions that a sequence may have. */
   get context(): number {
-    return this.#parts.state.context;
+    return this.#setup.state.context;
   }
 
   /** What it has done so far. */
@@ -97,7 +97,7 @@ export class Engine implements AsyncDisposable {
 
   /** What it is busy with at this moment. */
   get activity(): EngineActivity {
-    const { slots } = this.#parts.plan.shape;
+    const { slots } = this.#setup.plan.shape;
     const sequences = Array.from(this.#sequences, (sequence) => sequence.activity());
     return { slots, context: this.context, sequences };
   }
@@ -199,7 +199,7 @@ export class Engine implements AsyncDisposable {
 
   /** What vectors of prompts are. */
   get #vectorShape() {
-    const { hostEmbedding } = this.#parts.plan.setup;
+    const { hostEmbedding } = this.#setup.plan.setup;
     return { width: hostEmbedding?.width ?? 0, isOnHost: hostEmbedding !== undefined };
   }
 
@@ -215,8 +215,8 @@ export class Engine implements AsyncDisposable {
       sink,
       context: this.context,
       vocabulary: this.#vocabulary,
-      maxDrafts: this.#parts.state.rollsBack ? (this.#parts.speculation ?? 0) : 0,
-      proposer: this.#parts.proposer ?? PROMPT_LOOKUP,
+      maxDrafts: this.#setup.state.rollsBack ? (this.#setup.speculation ?? 0) : 0,
+      proposer: this.#setup.proposer ?? PROMPT_LOOKUP,
       log: this.#log,
     });
   }
@@ -272,7 +272,7 @@ export class Engine implements AsyncDisposable {
         const run = this.#run ?? (await this.#ready());
         try {
           if (this.#faulty.size > 0) await this.#explain(run);
-          const begin = this.#parts.profile ? performance.now() : 0;
+          const begin = this.#setup.profile ? performance.now() : 0;
           const step = this.#takes(run) ? this.#batcher.next() : undefined;
           if (step) await this.#submit(step, run, begin);
           else if (run.pipeline.isEmpty) return;
@@ -291,7 +291,7 @@ export class Engine implements AsyncDisposable {
       this.#slots.forget();
     } finally {
       this.#isDriving = false;
-      this.#parts.profile?.pause();
+      this.#setup.profile?.pause();
       this.rest();
     }
   }
@@ -312,11 +312,11 @@ export class Engine implements AsyncDisposable {
   async #ready(): Promise<DeviceRun<Sequence>> {
     if (this.#run) return this.#run;
     this.#life.check();
-    const { restore } = this.#parts;
+    const { restore } = this.#setup;
     invariant(restore && this.#loss, 'a device that is gone was lost and can be replaced');
     try {
       const target = await restore(this.#loss, this.#ending.signal);
-      this.#run = new DeviceRun(target, this.#pipelineParts);
+      this.#run = new DeviceRun(target, this.#pipelineSetup);
       return this.#run;
     } catch (error) {
       this.#life.check();
@@ -330,13 +330,13 @@ export class Engine implements AsyncDisposable {
    */
   async #survive(run: DeviceRun<Sequence>, error: unknown, losses = 0): Promise<ScheduledStep<Sequence>[]> {
     const lost = await run.lossBehind(error);
-    if (!lost || !this.#parts.restore) throw lost ?? error;
+    if (!lost || !this.#setup.restore) throw lost ?? error;
     const underWay = await run.pipeline.drain();
     this.#batcher.rollBack(underWay);
-    this.#parts.state.moveToNewDevice();
+    this.#setup.state.moveToNewDevice();
     this.#run = undefined;
     this.#loss = lost;
-    this.#parts.profile?.pause();
+    this.#setup.profile?.pause();
     await run[Symbol.asyncDispose]();
     if (losses >= MAX_LOSSES) throw givenUp(run.backend, lost);
     return underWay;
@@ -372,7 +372,7 @@ export class Engine implements AsyncDisposable {
 
   /** Fails the sequences whose logits are not finite; results of the others' steps in flight are read first. */
   async #explain({ plan, stream, pipeline }: DeviceRun<Sequence>): Promise<void> {
-    const { state } = this.#parts;
+    const { state } = this.#setup;
     try {
       while (!pipeline.isEmpty) await pipeline.complete(this.#deliver);
       for (const sequence of this.#faulty) {

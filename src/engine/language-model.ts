@@ -24,7 +24,12 @@ import { limitsOf, type ModelOptions, type ModelSetup } from '../runtime/opening
 import { checkCall, checkOpening } from './option-names.ts';
 import { ModelKeeper } from '../runtime/opening/model-keeper.ts';
 import { ModelText } from './model-text.ts';
-import { besideDraft, countingDraft, planDraft, withSpeculation } from '../runtime/opening/plan-draft.ts';
+import {
+  withoutDraftMemory,
+  withDraftMemory,
+  planDraft,
+  withSpeculation,
+} from '../runtime/opening/plan-draft.ts';
 import type { GenerateRequest, SequenceSink, TokenStream } from '../runtime/sequence.ts';
 import type { SequenceSnapshot } from '../runtime/sequence-snapshot.ts';
 import { TextModel } from './text-model.ts';
@@ -40,7 +45,7 @@ const NO_ADAPTERS: ReadonlyMap<string, number> = new Map();
  */
 export class LanguageModel extends TextModel {
   readonly config: ModelConfig;
-  readonly #parts: ModelSetup;
+  readonly #setup: ModelSetup;
   readonly #ownDraft: LanguageModel | undefined;
   readonly #keeper: ModelKeeper;
   readonly #engine: Engine;
@@ -49,7 +54,7 @@ export class LanguageModel extends TextModel {
   protected readonly text: ModelText;
 
   private constructor(
-    parts: ModelSetup,
+    setup: ModelSetup,
     options: ModelOptions,
     of: { keeper: ModelKeeper; ownDraft: LanguageModel | undefined },
   ) {
@@ -57,13 +62,13 @@ export class LanguageModel extends TextModel {
     const { keeper, ownDraft } = of;
     const { device, plan, description } = keeper.current;
     this.config = description.config;
-    this.#parts = parts;
-    this.text = new ModelText(parts, options);
+    this.#setup = setup;
+    this.text = new ModelText(setup, options);
     this.#keeper = keeper;
     this.#ownDraft = ownDraft;
     const { restore } = keeper;
     const { logger = silentLogger, speculation, runtime, profile } = options;
-    const draft = ownDraft ?? (parts.draft && 'generateTokens' in parts.draft ? parts.draft : undefined);
+    const draft = ownDraft ?? (setup.draft && 'generateTokens' in setup.draft ? setup.draft : undefined);
     const proposer = draft && new DraftProposer(draft, { vocabulary: plan.tokenIds, logger });
     const state = stateOf(description.setup.state);
     const on = { device, plan, state, restore };
@@ -79,14 +84,14 @@ export class LanguageModel extends TextModel {
    * `OUT_OF_MEMORY`, `ABORTED` or what reading rejects with, everything released that it created; file, device and decoder
    * stay the caller's then.
    */
-  static async open(parts: ModelSetup, options: ModelOptions = {}): Promise<LanguageModel> {
-    checkOpening(parts, options);
-    const wanted = withSpeculation(parts, options);
+  static async open(setup: ModelSetup, options: ModelOptions = {}): Promise<LanguageModel> {
+    checkOpening(setup, options);
+    const wanted = withSpeculation(setup, options);
     let keeper: ModelKeeper | undefined;
-    const ownDraft = await LanguageModel.#openDraft(parts, wanted, () => keeper?.current.device);
+    const ownDraft = await LanguageModel.#openDraft(setup, wanted, () => keeper?.current.device);
     try {
-      keeper = await ModelKeeper.open(parts, besideDraft(wanted, ownDraft?.fit));
-      return new LanguageModel(parts, wanted, { keeper, ownDraft });
+      keeper = await ModelKeeper.open(setup, withoutDraftMemory(wanted, ownDraft?.fit));
+      return new LanguageModel(setup, wanted, { keeper, ownDraft });
     } catch (error) {
       await keeper?.current[Symbol.asyncDispose]();
       await ownDraft?.dispose();
@@ -98,28 +103,28 @@ export class LanguageModel extends TextModel {
    * Compiles a model for what `open` is to be called with, to be handed to it: all that a device can do which is being opened.
    * Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_CONFIG`, or as the device's `compile`.
    */
-  static compile(parts: ModelSetup, options: ModelOptions = {}): Promise<CompiledModel> {
-    checkOpening(parts, options);
-    return compileModel(parts, withSpeculation(parts, options));
+  static compile(setup: ModelSetup, options: ModelOptions = {}): Promise<CompiledModel> {
+    checkOpening(setup, options);
+    return compileModel(setup, withSpeculation(setup, options));
   }
 
-  /** Opens the draft where the parts have a source of one; `deviceOf` tells the device that the model has now. */
+  /** Opens the draft where the setup have a source of one; `deviceOf` tells the device that the model has now. */
   static async #openDraft(
-    parts: ModelSetup,
+    setup: ModelSetup,
     options: ModelOptions,
     deviceOf: () => Device | undefined,
   ): Promise<LanguageModel | undefined> {
-    const source = parts.draft && 'generateTokens' in parts.draft ? undefined : parts.draft;
+    const source = setup.draft && 'generateTokens' in setup.draft ? undefined : setup.draft;
     try {
-      const plan = planDraft(parts, options);
+      const plan = planDraft(setup, options);
       if (!plan) return undefined;
       const reopen = async () => {
         const device = deviceOf();
         if (device && device !== draft.device) return device;
         throw new Error('the model is not there again');
       };
-      const shared = plan.parts.sharesDevice && { reopen };
-      const draft: LanguageModel = await LanguageModel.open({ ...plan.parts, ...shared }, plan.options);
+      const shared = plan.setup.sharesDevice && { reopen };
+      const draft: LanguageModel = await LanguageModel.open({ ...plan.setup, ...shared }, plan.options);
       return draft;
     } catch (error) {
       await source?.device?.[Symbol.asyncDispose]();
@@ -132,23 +137,26 @@ export class LanguageModel extends TextModel {
    * The memory that `open` would take, of a draft, too, from the files' headers alone. Rejects with `MODEL_TOO_LARGE` as it
    * does.
    */
-  static async fit(parts: ModelSetup, options: ModelOptions = {}): Promise<FitPlan> {
-    checkOpening(parts, options);
-    const wanted = withSpeculation(parts, options);
-    const plan = planDraft(parts, wanted);
-    const draft = plan && (await LanguageModel.fit(plan.parts, plan.options));
-    const isShared = plan?.parts.sharesDevice ?? false;
-    const { free = Number.POSITIVE_INFINITY, ...limits } = await limitsOf(parts, besideDraft(wanted, draft));
+  static async fit(setup: ModelSetup, options: ModelOptions = {}): Promise<FitPlan> {
+    checkOpening(setup, options);
+    const wanted = withSpeculation(setup, options);
+    const plan = planDraft(setup, wanted);
+    const draft = plan && (await LanguageModel.fit(plan.setup, plan.options));
+    const isShared = plan?.setup.sharesDevice ?? false;
+    const { free = Number.POSITIVE_INFINITY, ...limits } = await limitsOf(
+      setup,
+      withoutDraftMemory(wanted, draft),
+    );
     const left = free - (draft && isShared ? draft.onDevice : 0);
-    const { fit } = await planWithin(parts, wanted, { ...limits, free: left });
-    return draft ? countingDraft(fit, draft, isShared) : fit;
+    const { fit } = await planWithin(setup, wanted, { ...limits, free: left });
+    return draft ? withDraftMemory(fit, draft, isShared) : fit;
   }
 
   /** Where the memory went, in bytes. */
   get fit(): FitPlan {
     const { fit, device } = this.#keeper.current;
     const draft = this.#ownDraft;
-    return draft ? countingDraft(fit, draft.fit, draft.device === device) : fit;
+    return draft ? withDraftMemory(fit, draft.fit, draft.device === device) : fit;
   }
 
   /**
@@ -172,7 +180,7 @@ export class LanguageModel extends TextModel {
 
   /** The adapters that requests may choose from, and their scales for those who do not. */
   get adapters(): ReadonlyMap<string, number> {
-    return this.#parts.adapters?.standard ?? NO_ADAPTERS;
+    return this.#setup.adapters?.standard ?? NO_ADAPTERS;
   }
 
   /** Prompt tokens of one step. */
@@ -186,7 +194,7 @@ export class LanguageModel extends TextModel {
   }
 
   get gguf(): GgufFile {
-    return this.#parts.gguf;
+    return this.#setup.gguf;
   }
 
   /** Another one after the device was lost. */
@@ -277,7 +285,7 @@ export class LanguageModel extends TextModel {
     this.text.forget();
     await this.#ownDraft?.dispose();
     await this.#keeper[Symbol.asyncDispose]();
-    await this.#parts.decoder?.[Symbol.asyncDispose]();
+    await this.#setup.decoder?.[Symbol.asyncDispose]();
     await this.gguf.dispose();
   }
 

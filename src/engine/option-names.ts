@@ -45,7 +45,7 @@ export const MODEL_OPTIONS: OptionNames<ModelOptions> = {
   logger: true,
 };
 
-const MODEL_PARTS: OptionNames<ModelSetup> = {
+const MODEL_SETUP: OptionNames<ModelSetup> = {
   gguf: true,
   device: true,
   architectures: true,
@@ -132,8 +132,8 @@ export function checkCall(method: keyof typeof CALLS, options: unknown): void {
 }
 
 /** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for parts and options of a model that nobody reads. */
-export function checkOpening(parts: ModelSetup, options: ModelOptions): void {
-  checkOptions('the parts of a model', parts, MODEL_PARTS);
+export function checkOpening(setup: ModelSetup, options: ModelOptions): void {
+  checkOptions('the parts of a model', setup, MODEL_SETUP);
   checkOptions('a model', options, MODEL_OPTIONS);
   checkOptions('runtime', options.runtime, DEFAULT_RUNTIME);
 }

@@ -89,11 +89,11 @@ export class LoadedModel implements AsyncDisposable {
    * Plans and allocates a model, and loads it as the mode says. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`,
    * `OUT_OF_MEMORY`, `ABORTED` or what reading rejects with, everything released that it created.
    */
-  static async open(parts: ModelSetup, options: ModelOptions): Promise<LoadedModel> {
-    const { device, decoder, sharedMemory } = parts;
+  static async open(setup: ModelSetup, options: ModelOptions): Promise<LoadedModel> {
+    const { device, decoder, sharedMemory } = setup;
     const log = options.logger ?? silentLogger;
     const begin = performance.now();
-    const planned = await planWithin(parts, options, await limitsOf(parts, options), parts.compiled);
+    const planned = await planWithin(setup, options, await limitsOf(setup, options), setup.compiled);
     const { plan, fit } = planned;
     log.debug('planned', { ...summaryOf(fit), ms: performance.now() - begin });
     for (const unread of planned.description.unread.found)
@@ -110,7 +110,7 @@ export class LoadedModel implements AsyncDisposable {
       throwIfAborted(options.signal, 'loading');
       await plan.allocate(fit, loader, { sharedMemory, signal: options.signal });
       const mode = options.load ?? 'background';
-      const before = { open: parts.gguf.openSeconds, plan: (performance.now() - begin) / 1000 };
+      const before = { open: setup.gguf.openSeconds, plan: (performance.now() - begin) / 1000 };
       const loading = loadByMode(plan, { ...options, mode, logger: log, before });
       // Whoever asks for weights learns of their failure; not everybody asks `loaded`.
       loading.catch(() => {});

@@ -11,23 +11,23 @@ const PAUSES = [0, 250, 1000];
  * is shared.
  */
 export class ModelKeeper implements AsyncDisposable {
-  readonly #parts: ModelSetup;
+  readonly #setup: ModelSetup;
   readonly #options: ModelOptions;
   readonly #log: Logger;
   #current: LoadedModel;
   #restoring: Promise<unknown> = Promise.resolve();
 
-  private constructor(parts: ModelSetup, options: ModelOptions, current: LoadedModel) {
+  private constructor(setup: ModelSetup, options: ModelOptions, current: LoadedModel) {
     // What was compiled for the first device would keep it.
-    this.#parts = { ...parts, compiled: undefined };
+    this.#setup = { ...setup, compiled: undefined };
     this.#options = options;
     this.#log = options.logger ?? silentLogger;
     this.#current = current;
   }
 
   /** Rejects as `LoadedModel.open`; the device stays the caller's then. */
-  static async open(parts: ModelSetup, options: ModelOptions): Promise<ModelKeeper> {
-    return new ModelKeeper(parts, options, await LoadedModel.open(parts, options));
+  static async open(setup: ModelSetup, options: ModelOptions): Promise<ModelKeeper> {
+    return new ModelKeeper(setup, options, await LoadedModel.open(setup, options));
   }
 
   /** The model where it is now; while it is being brought back, where it was. */
@@ -37,7 +37,7 @@ export class ModelKeeper implements AsyncDisposable {
 
   /** How a lost device is replaced, where it can be: disposes what was on it; rejects with `DEVICE_NOT_RESTORED` or `ABORTED`. */
   get restore(): ((lost: Error, signal: AbortSignal) => Promise<LoadedModel>) | undefined {
-    const { reopen, sharedMemory } = this.#parts;
+    const { reopen, sharedMemory } = this.#setup;
     // What is shared with other models is not one model's to replace.
     if (!reopen || sharedMemory) return undefined;
     return (lost, signal) => {
@@ -79,16 +79,16 @@ export class ModelKeeper implements AsyncDisposable {
     try {
       // Whoever waited for the model to be loaded has seen it loaded.
       const options = { ...this.#options, ...this.#current.options, onProgress: undefined, signal };
-      return await LoadedModel.open({ ...this.#parts, device }, options);
+      return await LoadedModel.open({ ...this.#setup, device }, options);
     } catch (error) {
-      if (!this.#parts.sharesDevice) await device[Symbol.asyncDispose]();
+      if (!this.#setup.sharesDevice) await device[Symbol.asyncDispose]();
       throw error;
     }
   }
 
   async #leave(): Promise<void> {
     await this.#current[Symbol.asyncDispose]();
-    const { sharedMemory, sharesDevice } = this.#parts;
+    const { sharedMemory, sharesDevice } = this.#setup;
     if (!sharedMemory && !sharesDevice) await this.#current.device[Symbol.asyncDispose]();
   }
 }

@@ -8,32 +8,32 @@ const DEFAULT_DRAFT_TOKENS = 4;
 
 /** What a draft is planned and opened with. */
 export interface DraftSetup {
-  readonly parts: ModelSetup;
+  readonly setup: ModelSetup;
   readonly options: ModelOptions;
 }
 
 /** What the options say when there is a draft: room for what it proposes. */
-export function withSpeculation(parts: ModelSetup, options: ModelOptions): ModelOptions {
-  return parts.draft ? { ...options, speculation: options.speculation ?? DEFAULT_DRAFT_TOKENS } : options;
+export function withSpeculation(setup: ModelSetup, options: ModelOptions): ModelOptions {
+  return setup.draft ? { ...options, speculation: options.speculation ?? DEFAULT_DRAFT_TOKENS } : options;
 }
 
 /**
  * How a model's draft is opened: undefined where there is none, or one that is open. Throws `DRAFT_UNSUPPORTED` or
  * `DRAFT_VOCABULARY` for one that does not fit, and as `describeModel`.
  */
-export function planDraft(parts: ModelSetup, options: ModelOptions): DraftSetup | undefined {
-  const { draft, architectures, device, sharedMemory } = parts;
+export function planDraft(setup: ModelSetup, options: ModelOptions): DraftSetup | undefined {
+  const { draft, architectures, device, sharedMemory } = setup;
   if (!draft) return undefined;
-  const model = describeModel(parts, options);
+  const model = describeModel(setup, options);
   if ('generateTokens' in draft) {
-    checkDraft({ gguf: parts.gguf, config: model.config }, draft);
+    checkDraft({ gguf: setup.gguf, config: model.config }, draft);
     return undefined;
   }
   const { gguf, device: own, reopen } = draft;
   const where = own ? { device: own, reopen } : { device, sharedMemory, sharesDevice: true };
   const source: ModelSetup = { gguf, ...where, architectures };
   const { config } = describeModel(source, {});
-  checkDraft({ gguf: parts.gguf, config: model.config }, { gguf, config });
+  checkDraft({ gguf: setup.gguf, config: model.config }, { gguf, config });
   const { batch, deterministic, sequences, cachePositions, cacheType, inFlight, preparedSteps, pool } =
     options;
   const { load, memory, runtime, allowUnread, logger, signal } = options;
@@ -49,17 +49,17 @@ export function planDraft(parts: ModelSetup, options: ModelOptions): DraftSetup 
     preparedSteps,
     pool,
   };
-  return { parts: source, options: { ...sizes, load, memory, runtime, allowUnread, logger, signal } };
+  return { setup: source, options: { ...sizes, load, memory, runtime, allowUnread, logger, signal } };
 }
 
 /** The options of a model beside a draft: of the memory for everything, it has what the draft leaves. */
-export function besideDraft(options: ModelOptions, draft: FitPlan | undefined): ModelOptions {
+export function withoutDraftMemory(options: ModelOptions, draft: FitPlan | undefined): ModelOptions {
   if (!draft || options.memory === undefined) return options;
   return { ...options, memory: Math.max(0, options.memory - draft.total) };
 }
 
 /** A model's plan that counts its draft. */
-export function countingDraft(fit: FitPlan, draft: FitPlan, isShared: boolean): FitPlan {
+export function withDraftMemory(fit: FitPlan, draft: FitPlan, isShared: boolean): FitPlan {
   const onDevice = isShared ? draft.onDevice : 0;
   return { ...fit, draft: draft.total, total: fit.total + draft.total, onDevice: fit.onDevice + onDevice };
 }

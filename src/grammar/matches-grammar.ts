@@ -3,7 +3,7 @@ import type { FuelOptions } from './fuel.ts';
 import type { Grammar } from './grammar.ts';
 import { DEAD } from './parser/configurations.ts';
 import { NO_TOKENS } from './parser/rule-tables.ts';
-import { bytesOf } from './regex/regex-compiler.ts';
+import { bytesOf } from './regex/text-bytes.ts';
 import { Ints } from './tuple-table.ts';
 
 /**

@@ -24,22 +24,27 @@ export interface MemberTable {
 /** Offsets to the place of a member table. */
 export const MemberPlace = { separator: 1, other: 2, values: 3 } as const;
 
-/** Which of them have to be there. */
+/** How many members there are, how many of them have to be there, and how many may. */
 export interface MemberCounts {
-  readonly isRequired: readonly boolean[];
+  readonly size: number;
+  readonly required: number;
   readonly hasOther: boolean;
   readonly min: number;
   readonly max: number;
 }
 
 /** True where some members are within the counts. */
-export function hasMembers({ isRequired, hasOther, min, max }: MemberCounts): boolean {
-  const required = isRequired.filter(Boolean).length;
-  return max > 0 && required <= max && (hasOther || isRequired.length >= Math.max(min, 1));
+export function hasMembers({ size, required, hasOther, min, max }: MemberCounts): boolean {
+  return max > 0 && required <= max && (hasOther || size >= Math.max(min, 1));
 }
 
+/** What a table is made of: which members have to be there, and the counts. */
+type MembersOfTable = Pick<MemberTable, 'list' | 'place' | 'hasOther' | 'min' | 'max'> & {
+  readonly isRequired: readonly boolean[];
+};
+
 /** Undefined for more members than a state can tell apart. */
-export function memberTable(of: MemberCounts & Pick<MemberTable, 'list' | 'place'>): MemberTable | undefined {
+export function memberTable(of: MembersOfTable): MemberTable | undefined {
   const { isRequired, min, max, ...more } = of;
   const size = isRequired.length;
   if (size > MAX_MEMBERS || min >= UNLIMITED) return undefined;

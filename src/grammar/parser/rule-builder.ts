@@ -1,8 +1,7 @@
 import { fail, invariant } from '../../base/errors.ts';
 import type { Member } from '../grammar.ts';
-import { bytesOf } from '../regex/regex-compiler.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
-import { hasMembers, memberTable, type MemberTable } from './member-table.ts';
+import { hasMembers, type MemberCounts, memberTable, type MemberTable } from './member-table.ts';
 import {
   END,
   isTerminal,
@@ -17,26 +16,54 @@ import {
 } from './rule-tables.ts';
 
 /** A nonterminal under construction. */
-interface Draft {
-  productions: readonly (readonly Symbol[])[];
+class Draft {
+  productions: readonly (readonly Symbol[])[] = [];
   /** Counts of a repetition, whose one production is what is repeated. */
-  readonly counts: { readonly min: number; readonly max: number } | undefined;
-  readonly members: MemberDraft | undefined;
+  counts: { readonly min: number; readonly max: number } | undefined = undefined;
+  members: MemberDraft | undefined = undefined;
   /** Makes the symbol that it stands for. */
-  readonly later: (() => Symbol) | undefined;
-  readonly isScope: boolean;
-  isProductive: boolean;
-  isNullable: boolean;
-  touchesMemory: boolean;
+  later: (() => Symbol) | undefined = undefined;
+  isScope = false;
+  isProductive = false;
+  isNullable = false;
+  touchesMemory = false;
+
+  forEachSymbol(visit: (symbol: Symbol) => void): void {
+    for (const production of this.productions) production.forEach(visit);
+    if (!this.members) return;
+    const { values, separator, other } = this.members;
+    values.forEach(visit);
+    visit(separator);
+    if (other !== undefined) visit(other);
+  }
 }
 
 /** Members with symbols for what they consist of. */
 export interface MemberDraft {
-  readonly members: readonly (Pick<Member, 'text' | 'isRequired'> & { readonly value: Symbol })[];
+  readonly members: readonly Pick<Member, 'text' | 'isRequired'>[];
+  /** By member. */
+  readonly values: readonly Symbol[];
   readonly other: Symbol | undefined;
   readonly separator: Symbol;
   readonly min: number;
   readonly max: number;
+}
+
+/** A nonterminal that is made when it is first come to. */
+class LaterNonterminal implements Nonterminal {
+  readonly isNullable = false;
+  readonly touchesMemory = false;
+  readonly isScope = false;
+  readonly #make: () => readonly number[];
+  #starts: readonly number[] | undefined;
+
+  constructor(make: () => readonly number[]) {
+    this.#make = make;
+  }
+
+  get starts(): readonly number[] {
+    return (this.#starts ??= this.#make());
+  }
 }
 
 /** By nonterminal, those that are new in whose productions it stands. */
@@ -92,7 +119,7 @@ export class RuleBuilder {
 
   /** A nonterminal whose productions come later. */
   open(): Symbol {
-    return this.#draft({ productions: [], isScope: false });
+    return this.#add(new Draft());
   }
 
   close(symbol: Symbol, productions: readonly (readonly Symbol[])[]): void {
@@ -100,24 +127,32 @@ export class RuleBuilder {
   }
 
   repeat(part: Symbol, min: number, max: number): Symbol {
-    return this.#draft({ productions: [[part]], counts: { min, max }, isScope: false });
+    const draft = new Draft();
+    draft.productions = [[part]];
+    draft.counts = { min, max };
+    return this.#add(draft);
   }
 
   /** Members, of which those are left out whose value has no text. */
   members(members: MemberDraft): Symbol {
-    const { separator, other } = members;
-    const parts = members.members.map(({ value }) => [value]);
-    const productions = [...parts, [separator], ...(other === undefined ? [] : [[other]])];
-    return this.#draft({ productions, members, isScope: false });
+    const draft = new Draft();
+    draft.members = members;
+    return this.#add(draft);
   }
 
   scope(part: Symbol): Symbol {
-    return this.#draft({ productions: [[part]], isScope: true });
+    const draft = new Draft();
+    draft.productions = [[part]];
+    draft.isScope = true;
+    return this.#add(draft);
   }
 
   /** A nonterminal that stands for what is made when it is first come to: it has texts, and none that is empty. */
   later(make: () => Symbol): Symbol {
-    return this.#draft({ productions: [], later: make, isScope: false });
+    const draft = new Draft();
+    draft.later = make;
+    draft.isProductive = true;
+    return this.#add(draft);
   }
 
   /** The tables. Throws `GRAMMAR_INVALID` where the root matches nothing. */
@@ -144,30 +179,25 @@ export class RuleBuilder {
     this.#propagate(users, 'isProductive', first);
     this.#propagate(users, 'isNullable', first);
     this.#markMemory(users, first);
-    for (const draft of this.#drafts.slice(first)) this.#nonterminals.push(this.#nonterminal(draft));
+    for (let at = first, end = this.#drafts.length; at < end; at++)
+      this.#nonterminals.push(this.#nonterminal(this.#drafts[at] as Draft));
   }
 
   #nonterminal(draft: Draft): Nonterminal {
     const { isNullable, touchesMemory, isScope, later } = draft;
-    const facts = { isNullable, touchesMemory, isScope };
-    if (!later) return { starts: draft.isProductive ? this.#starts(draft) : [], ...facts };
-    let starts: readonly number[] | undefined;
-    const make = (): readonly number[] => {
-      const symbol = later();
-      this.#settle();
-      const isText = this.#isProductive(symbol) && !this.#isNullable(symbol);
-      invariant(
-        isText && !this.#touchesMemory(symbol),
-        'what is made later has texts, and memories of its own',
-      );
-      return [this.#places.production([symbol])];
-    };
-    return {
-      get starts() {
-        return (starts ??= make());
-      },
-      ...facts,
-    };
+    if (later) return new LaterNonterminal(() => this.#startsOfLater(later));
+    return { starts: draft.isProductive ? this.#starts(draft) : [], isNullable, touchesMemory, isScope };
+  }
+
+  #startsOfLater(later: () => Symbol): readonly number[] {
+    const symbol = later();
+    this.#settle();
+    const isText = this.#isProductive(symbol) && !this.#isNullable(symbol);
+    invariant(
+      isText && !this.#touchesMemory(symbol),
+      'what is made later has texts, and memories of its own',
+    );
+    return [this.#places.production([symbol])];
   }
 
   /** Writes the productions of a nonterminal; where they begin. */
@@ -186,44 +216,50 @@ export class RuleBuilder {
 
   #startOfMembers(draft: MemberDraft): number {
     const places = this.#places;
-    const { possible, isRequired, hasOther, min, max } = this.#possible(draft);
-    const list = this.#regular.words.numbered(possible.map(({ text }) => bytesOf(text)));
+    const { members, values } = draft;
+    const { size, hasOther, min, max } = this.#countsOf(draft);
+    const isPossible = (at: number): boolean => this.#isProductive(values[at] as Symbol);
+    const possible = size === members.length ? members : members.filter((_, at) => isPossible(at));
+    const list = this.#regular.words.numbered(possible.map(({ text }) => text));
     const texts = this.terminal({ kind: 'texts', list });
-    const other = hasOther ? draft.other : undefined;
+    const isRequired = possible.map((member) => member.isRequired);
     const place = places.length;
     const table = memberTable({ list, isRequired, hasOther, min, max, place });
     if (!table) return this.#regular.languages.fuel.refuse('there are too many members to tell apart');
     places.add(texts, TEXTS, ONCE, table);
     places.add(draft.separator, SEPARATOR, ONCE, table);
-    places.add(other ?? END, MEMBER, ONCE, table);
-    for (const { value } of possible) places.add(value, MEMBER, ONCE, table);
+    places.add((hasOther ? draft.other : undefined) ?? END, MEMBER, ONCE, table);
+    for (const value of values) if (this.#isProductive(value)) places.add(value, MEMBER, ONCE, table);
     return place;
   }
 
-  #draft(
-    draft: Pick<Draft, 'productions' | 'isScope'> & Partial<Pick<Draft, 'counts' | 'members' | 'later'>>,
-  ): Symbol {
-    const { productions, counts, members, later, isScope } = draft;
-    const facts = { isProductive: later !== undefined, isNullable: false, touchesMemory: false };
-    return (this.#drafts.push({ productions, counts, members, later, isScope, ...facts }) - 1) * 2 + 1;
+  #add(draft: Draft): Symbol {
+    return (this.#drafts.push(draft) - 1) * 2 + 1;
   }
 
   #at(symbol: Symbol): Draft {
     return this.#drafts[symbol >> 1] as Draft;
   }
 
-  /** The members of which there are texts, and what has to be there of them. */
-  #possible({ members, other, separator, min, max: most }: MemberDraft) {
+  /** How many members there are of which there are texts. */
+  #countsOf({ members, values, other, separator, min, max: most }: MemberDraft): MemberCounts {
     this.#regular.languages.fuel.spend(members.length >> 3);
-    const possible = members.filter(({ value }) => this.#isProductive(value));
+    let [size, required] = [0, 0];
+    for (let at = 0; at < values.length; at++) {
+      if (!this.#isProductive(values[at] as Symbol)) continue;
+      size++;
+      if (members[at]?.isRequired === true) required++;
+    }
     const max = this.#isProductive(separator) ? most : Math.min(most, 1);
-    const hasOther = other !== undefined && this.#isProductive(other);
-    return { possible, isRequired: possible.map(({ isRequired }) => isRequired), hasOther, min, max };
+    return { size, required, hasOther: other !== undefined && this.#isProductive(other), min, max };
   }
 
   #hasMembers(draft: MemberDraft): boolean {
-    const isMissing = draft.members.some(({ isRequired, value }) => isRequired && !this.#isProductive(value));
-    return !isMissing && hasMembers(this.#possible(draft));
+    const { members, values } = draft;
+    const isMissing = values.some(
+      (value, at) => members[at]?.isRequired === true && !this.#isProductive(value),
+    );
+    return !isMissing && hasMembers(this.#countsOf(draft));
   }
 
   #isProductive(symbol: Symbol): boolean {
@@ -245,10 +281,11 @@ export class RuleBuilder {
   #propagate(users: Users, fact: 'isProductive' | 'isNullable', first: number): void {
     const holds = (symbol: Symbol): boolean =>
       fact === 'isProductive' ? this.#isProductive(symbol) : this.#isNullable(symbol);
-    const agenda = Array.from({ length: this.#drafts.length - first }, (_, at) => first + at);
+    const agenda: number[] = [];
+    for (let at = first; at < this.#drafts.length; at++) if (!this.#drafts[at]?.later) agenda.push(at);
     for (let at = agenda.pop(); at !== undefined; at = agenda.pop()) {
       const draft = this.#drafts[at] as Draft;
-      if (draft[fact] || draft.later) continue;
+      if (draft[fact]) continue;
       this.#regular.languages.fuel.spend(1);
       if (!this.#hasFact(draft, fact, holds)) continue;
       draft[fact] = true;
@@ -279,8 +316,9 @@ export class RuleBuilder {
       agenda.push(at);
     };
     for (let at = first; at < this.#drafts.length; at++) {
-      const { productions } = this.#drafts[at] as Draft;
-      if (productions.some((production) => production.some((one) => this.#touchesMemory(one)))) mark(at);
+      (this.#drafts[at] as Draft).forEachSymbol((symbol) => {
+        if (this.#touchesMemory(symbol)) mark(at);
+      });
     }
     for (let at = agenda.pop(); at !== undefined; at = agenda.pop()) {
       for (const user of users.get(at) ?? []) mark(user);
@@ -290,14 +328,13 @@ export class RuleBuilder {
   #users(first: number): Users {
     const users = new Map<number, number[]>();
     for (let at = first; at < this.#drafts.length; at++) {
-      for (const production of (this.#drafts[at] as Draft).productions) {
-        for (const symbol of production) {
-          if (isTerminal(symbol) || symbol >> 1 < first) continue;
-          const own = users.get(symbol >> 1);
-          if (own) own.push(at);
-          else users.set(symbol >> 1, [at]);
-        }
-      }
+      (this.#drafts[at] as Draft).forEachSymbol((symbol) => {
+        // Of what is made later all is known.
+        if (isTerminal(symbol) || symbol >> 1 < first || this.#at(symbol).later) return;
+        const own = users.get(symbol >> 1);
+        if (own) own.push(at);
+        else users.set(symbol >> 1, [at]);
+      });
     }
     return users;
   }

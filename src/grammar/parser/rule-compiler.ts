@@ -1,8 +1,9 @@
 import { fail } from '../../base/errors.ts';
 import type { Grammar, Rule } from '../grammar.ts';
 import type { Language } from '../regex/language-kinds.ts';
-import { bytesOf, checkCounts } from '../regex/regex-compiler.ts';
+import { checkCounts } from '../regex/regex-compiler.ts';
 import type { RegularLanguages } from '../regex/regular-languages.ts';
+import { bytesOf } from '../regex/text-bytes.ts';
 import { rulesInOrder } from './rule-order.ts';
 import { RuleBuilder } from './rule-builder.ts';
 import type { RuleTables, Symbol, TokenNames } from './rule-tables.ts';
@@ -120,6 +121,7 @@ export class RuleCompiler {
     checkCounts(rule.min, rule.max);
     const made = new Map<Rule, Symbol>();
     const symbolOf = (part: Rule): Symbol => {
+      if (part.kind === 'later') return this.#later(part);
       let symbol = made.get(part);
       if (symbol === undefined) {
         symbol = this.#symbolOf(this.#rule(part, named));
@@ -127,9 +129,11 @@ export class RuleCompiler {
       }
       return symbol;
     };
-    const members = rule.members.map((member) => ({ ...member, value: symbolOf(member.value) }));
+    const { members, min, max } = rule;
+    this.#regular.languages.fuel.spend(members.length);
+    const values = members.map(({ value }) => symbolOf(value));
     const other = rule.other && symbolOf(rule.other);
-    return this.#builder.members({ ...rule, members, other, separator: symbolOf(rule.separator) });
+    return this.#builder.members({ members, values, other, separator: symbolOf(rule.separator), min, max });
   }
 
   #distinct(language: Language): Symbol {

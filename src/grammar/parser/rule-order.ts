@@ -34,7 +34,8 @@ function namesIn(rule: Rule): Set<string> {
     else if (at.kind === 'sequence' || at.kind === 'choice') for (const part of at.parts) stack.push(part);
     else if (at.kind === 'repeat' || at.kind === 'scope') stack.push(at.part);
     else if (at.kind === 'members') {
-      for (const { value } of at.members) stack.push(value);
+      // What is made later has names of its own.
+      for (const { value } of at.members) if (value.kind !== 'later') stack.push(value);
       stack.push(at.separator);
       if (at.other) stack.push(at.other);
     }

@@ -23,8 +23,14 @@ export class ByteSets {
     return this.#table.intern(this.#scratch);
   }
 
-  range(first: number, last: number): number {
-    return this.of(Array.from({ length: last - first + 1 }, (_, i) => first + i));
+  /** The set of the bytes of ranges, both ends included, each range two numbers. */
+  ofRanges(ends: readonly number[]): number {
+    this.#scratch.fill(0);
+    for (let at = 0; at < ends.length; at += 2) {
+      for (let byte = ends[at] as number; byte <= (ends[at + 1] as number); byte++)
+        this.#scratch[byte >>> 5] = (this.#scratch[byte >>> 5] as number) | (1 << (byte & 31));
+    }
+    return this.#table.intern(this.#scratch);
   }
 
   has(set: number, byte: number): boolean {

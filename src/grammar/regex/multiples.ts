@@ -28,7 +28,7 @@ export class Multiples {
 
   constructor(languages: Languages) {
     this.#languages = languages;
-    this.#digits = languages.sets.range(ZERO, ZERO + 9);
+    this.#digits = languages.sets.ofRanges([ZERO, ZERO + 9]);
     this.#point = languages.sets.of([POINT]);
   }
 

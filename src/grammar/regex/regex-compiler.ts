@@ -5,14 +5,13 @@ import { anyOf } from './literals.ts';
 import type { WordLists } from './word-lists.ts';
 import type { Multiples } from './multiples.ts';
 import type { Regex } from './regex.ts';
+import { bytesOf } from './text-bytes.ts';
 import { ANY_CHARACTER, type Ranges, utf8Language } from './utf8.ts';
 
 const DEEPEST = 500;
 const MAX_SCALE = 400;
 /** Fewer texts are made at once, for that joins what they have alike with what stands beside them. */
 const MAX_JOINED = 64;
-const SURROGATE = /\p{Surrogate}/u;
-const encoder = new TextEncoder();
 
 /** Makes languages of bytes of `Regex`; parts that are the same object are made once. */
 export class RegexCompiler {
@@ -149,29 +148,6 @@ export class RegexCompiler {
     if (scale > MAX_SCALE) this.#languages.fuel.refuse(`multiples of a number with ${scale} decimals`);
     return this.#multiples.language(step, scale);
   }
-}
-
-/** The text's UTF-8. Throws `GRAMMAR_INVALID` for a lone surrogate. */
-export function bytesOf(text: string): Uint8Array {
-  const ascii = asciiBytesOf(text);
-  if (ascii) return ascii;
-  if (SURROGATE.test(text)) {
-    fail('GRAMMAR_INVALID', {
-      reason: `${JSON.stringify(text)} has a lone surrogate, which no text can have`,
-    });
-  }
-  return encoder.encode(text);
-}
-
-/** A call of the encoder costs more than most texts are long. */
-function asciiBytesOf(text: string): Uint8Array | undefined {
-  const bytes = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code > 0x7f) return undefined;
-    bytes[at] = code;
-  }
-  return bytes;
 }
 
 /** Throws `GRAMMAR_INVALID` for counts that are none. */

@@ -5,7 +5,8 @@ import { Languages } from './languages.ts';
 import { Liveness } from './liveness.ts';
 import { Multiples } from './multiples.ts';
 import type { Regex } from './regex.ts';
-import { bytesOf, RegexCompiler } from './regex-compiler.ts';
+import { RegexCompiler } from './regex-compiler.ts';
+import { bytesOf } from './text-bytes.ts';
 import { WordLists } from './word-lists.ts';
 
 const MAX_STEPS = 2 ** 16;

@@ -22,56 +22,67 @@ export const ANY_CHARACTER: Ranges = [
 
 /** One code point of the ranges (ascending) as UTF-8 writes it; surrogates have no UTF-8. */
 export function utf8Language(languages: Languages, ranges: Ranges): Language {
-  const scalars = ranges.flatMap(([first, last]) => [
-    [first, Math.min(last, SURROGATES[0] - 1)] as const,
-    [Math.max(first, SURROGATES[1] + 1), last] as const,
-  ]);
+  const ends: number[] = [];
+  for (const [first, last] of ranges) {
+    push(ends, first, Math.min(last, SURROGATES[0] - 1));
+    push(ends, Math.max(first, SURROGATES[1] + 1), last);
+  }
   return languages.or(
     LENGTHS.map(({ first, last, lead }, continuations) =>
-      tails(languages, clipped(scalars, first, last), continuations, lead),
+      tails(languages, clipped(ends, first, last), continuations, lead),
     ),
   );
 }
 
-/** Values in the ranges as one byte, marked with `mark`, for the bits above the `continuations` times six lower ones, and the rest. */
-function tails(languages: Languages, ranges: Ranges, continuations: number, mark: number): Language {
+/**
+ * Values in the ranges, each two numbers, as one byte, marked with `mark`, for the bits above the `continuations` times six lower
+ * ones, and the rest.
+ */
+function tails(languages: Languages, ends: readonly number[], continuations: number, mark: number): Language {
   const { sets } = languages;
-  if (continuations === 0) {
-    return languages.bytes(sets.of(ranges.flatMap(([first, last]) => numbers(mark | first, mark | last))));
-  }
+  if (continuations === 0) return languages.bytes(sets.ofRanges(ends.map((end) => mark | end)));
   const size = 64 ** continuations;
-  const within = new Map<number, (readonly [number, number])[]>();
-  for (const [first, last] of ranges) {
-    for (let top = Math.floor(first / size); top <= Math.floor(last / size); top++) {
-      const start = top * size;
-      const part = [Math.max(first, start) - start, Math.min(last, start + size - 1) - start] as const;
-      const known = within.get(top);
-      if (known) known.push(part);
-      else within.set(top, [part]);
-    }
+  // First bytes behind which any rest may come, as ranges, and of the others what may come behind each.
+  const whole: number[] = [];
+  const within = new Map<number, number[]>();
+  for (let at = 0; at < ends.length; at += 2) {
+    const first = ends[at] as number;
+    const last = ends[at + 1] as number;
+    const [low, high] = [Math.floor(first / size), Math.floor(last / size)];
+    const isLowWhole = first === low * size && (low < high || last === low * size + size - 1);
+    const isHighWhole = last === high * size + size - 1;
+    if (!isLowWhole) part(within, low, first - low * size, Math.min(last - low * size, size - 1));
+    if (!isHighWhole && high > low) part(within, high, 0, last - high * size);
+    push(whole, mark | (isLowWhole ? low : low + 1), mark | (isHighWhole ? high : high - 1));
   }
   const byRest = new Map<Language, number[]>();
-  let whole: Language | undefined;
+  if (whole.length > 0) byRest.set(tails(languages, [0, size - 1], continuations - 1, CONTINUATION), whole);
   for (const [top, inner] of within) {
-    const isWhole = inner[0]?.[0] === 0 && inner[0][1] === size - 1;
-    const rest = (isWhole ? whole : undefined) ?? tails(languages, inner, continuations - 1, CONTINUATION);
-    if (isWhole) whole = rest;
+    const rest = tails(languages, inner, continuations - 1, CONTINUATION);
     const known = byRest.get(rest);
-    if (known) known.push(mark | top);
-    else byRest.set(rest, [mark | top]);
+    if (known) known.push(mark | top, mark | top);
+    else byRest.set(rest, [mark | top, mark | top]);
   }
-  languages.fuel.spend(within.size);
+  languages.fuel.spend(whole.length + within.size);
   return languages.or(
-    [...byRest].map(([rest, bytes]) => languages.concat(languages.bytes(sets.of(bytes)), rest)),
+    Array.from(byRest, ([rest, bytes]) => languages.concat(languages.bytes(sets.ofRanges(bytes)), rest)),
   );
 }
 
-function clipped(ranges: Ranges, first: number, last: number): Ranges {
-  return ranges
-    .map(([from, to]) => [Math.max(from, first), Math.min(to, last)] as const)
-    .filter(([from, to]) => from <= to);
+function part(within: Map<number, number[]>, top: number, first: number, last: number): void {
+  const known = within.get(top);
+  if (known) known.push(first, last);
+  else within.set(top, [first, last]);
 }
 
-function numbers(first: number, last: number): number[] {
-  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+function clipped(ends: readonly number[], first: number, last: number): number[] {
+  const inside: number[] = [];
+  for (let at = 0; at < ends.length; at += 2)
+    push(inside, Math.max(ends[at] as number, first), Math.min(ends[at + 1] as number, last));
+  return inside;
+}
+
+/** Adds a range that is not empty. */
+function push(ends: number[], first: number, last: number): void {
+  if (first <= last) ends.push(first, last);
 }

@@ -2,6 +2,7 @@ import { compareBytes, sharedLength } from './byte-order.ts';
 import { fail } from '../../base/errors.ts';
 import type { Language } from './language-kinds.ts';
 import type { Languages } from './languages.ts';
+import { bytesOf } from './text-bytes.ts';
 
 /** Texts in the order of their bytes, and of each its number. */
 interface WordList {
@@ -47,15 +48,17 @@ export class WordLists {
    * A list whose words are told apart: where one ends, the language is the empty text with its number, its index in `texts`. Throws
    * `GRAMMAR_INVALID` where one text is the beginning of another.
    */
-  numbered(texts: readonly Uint8Array[]): number {
+  numbered(texts: readonly string[]): number {
+    // Words that begin with the same bytes stand together in the order of their UTF-16, too, which is compared in one go.
     const order = Array.from(texts.keys()).sort((a, b) =>
-      compareBytes(texts[a] as Uint8Array, texts[b] as Uint8Array),
+      (texts[a] as string) < (texts[b] as string) ? -1 : 1,
     );
-    const words = order.map((number) => texts[number] as Uint8Array);
-    for (const [at, word] of words.entries()) {
+    const words = order.map((number) => bytesOf(texts[number] as string));
+    for (let at = 0; at < words.length; at++) {
+      const word = words[at] as Uint8Array;
       const before = words[at - 1];
       if (word.length > 0 && !(before && sharedLength(before, word) === before.length)) continue;
-      const shown = JSON.stringify(new TextDecoder().decode(word));
+      const shown = JSON.stringify(texts[order[at] as number]);
       fail('GRAMMAR_INVALID', { reason: `${shown} cannot be told from the beginning of another member` });
     }
     return this.#add({ words, numbers: Int32Array.from(order), isNumbered: true });

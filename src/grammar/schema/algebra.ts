@@ -1,7 +1,7 @@
 import { ANY_NUMBER, bothNumbers, type Numbers, otherNumbers } from './numbers.ts';
 import { bothArrays, isWithoutArray, otherArrays } from './arrays.ts';
 import { bothObjects, isWithoutObject, otherObjects } from './objects.ts';
-import { ANY_ARRAY, ANY_OBJECT, type Arrays, type Objects, type Values } from './shapes.ts';
+import { ANY_ARRAY, ANY_OBJECT, ANYTHING, type Arrays, type Objects, type Values } from './shapes.ts';
 import type { Terms } from './terms.ts';
 import { ANY_STRING, bothTexts, isWithoutText, otherTexts, type Texts } from './strings.ts';
 
@@ -110,6 +110,8 @@ function meets<Set>(kind: KindAlgebra<Set>, a: Set, b: Set, terms: Terms): boole
 
 /** The values of both sets. */
 export function bothValues(a: Values, b: Values, terms: Terms): Values {
+  if (a === ANYTHING) return b;
+  if (b === ANYTHING) return a;
   return {
     words: new Set([...a.words].filter((word) => b.words.has(word))),
     numbers: bothLists(NUMBERS, a.numbers, b.numbers, terms),

@@ -1,5 +1,5 @@
 import { invalid, refuse } from './options.ts';
-import { type Json, type JsonObject, isArray, isObject, pointerTo } from './json-value.ts';
+import { type CopiedJson, type Json, type JsonObject, isArray, isObject, pointerTo } from './json-value.ts';
 import { forEachSubschema } from './subschemas.ts';
 
 /** A schema at its place. */
@@ -12,9 +12,49 @@ export interface SchemaNode {
   readonly base: string;
 }
 
+const ANCHORS = ['$anchor', '$dynamicAnchor'];
 const NO_BASE = 'json-schema://document/schema';
+const NO_SCHEMA = 'expected a schema: an object, true or false';
 
-/** All schemas of a document, their addresses and anchors. */
+/** The keywords by which schemas are found from elsewhere. */
+export const ADDRESSES: ReadonlySet<string> = new Set(['$id', '$anchor', '$dynamicAnchor']);
+
+/** Where a schema stands: below a keyword of another one, or in the place of it. */
+interface Place {
+  readonly of: SchemaNode;
+  readonly keyword?: string;
+  readonly step?: string | number | undefined;
+}
+
+/** A schema whose pointer is put together when it is asked for, which only errors do. */
+class PlacedNode implements SchemaNode {
+  readonly id: number;
+  readonly value: boolean | JsonObject;
+  readonly base: string;
+  readonly #at: Place | string;
+
+  constructor(id: number, value: boolean | JsonObject, base: string, at: Place | string) {
+    this.id = id;
+    this.value = value;
+    this.base = base;
+    this.#at = at;
+  }
+
+  get pointer(): string {
+    return typeof this.#at === 'string' ? this.#at : pointerOf(this.#at);
+  }
+}
+
+function pointerOf({ of, keyword, step }: Place): string {
+  if (keyword === undefined) return of.pointer;
+  const own = pointerTo(of.pointer, keyword);
+  return step === undefined ? own : pointerTo(own, step);
+}
+
+/**
+ * All schemas of a document, their addresses and anchors. Where none has any, which `copyJson` tells, schemas are registered as they
+ * are come to.
+ */
 export class SchemaDocument {
   readonly root: SchemaNode;
   readonly #nodes = new Map<JsonObject, SchemaNode>();
@@ -26,22 +66,26 @@ export class SchemaDocument {
   readonly #negated = new Map<SchemaNode, SchemaNode>();
   #ids = 0;
 
-  constructor(value: Json) {
-    this.root = this.#index(value, '', NO_BASE);
+  /** `isFound` tells whether a schema may have one of the `ADDRESSES`. */
+  constructor({ value, isFound }: CopiedJson) {
+    if (typeof value === 'boolean') this.root = this.constant(value);
+    else if (isObject(value)) this.root = this.#register(value, NO_BASE, '');
+    else this.root = invalid('', NO_SCHEMA);
+    if (isFound) this.#registerAll(this.root);
     this.#resources.set(NO_BASE, this.root);
     this.#resources.set(this.root.base, this.root);
   }
 
-  /** The schema that a value of the document is, which stands at `pointer`. Throws `GRAMMAR_INVALID` where it can be none. */
-  node(value: Json, pointer: string, base: string): SchemaNode {
+  /** The schema that a value is which stands at `step` below a keyword of another one. Throws `GRAMMAR_INVALID` where it can be none. */
+  node(value: Json, of: SchemaNode, keyword: string, step?: string | number): SchemaNode {
     if (typeof value === 'boolean') return this.constant(value);
-    if (!isObject(value)) return invalid(pointer, 'expected a schema: an object, true or false');
-    return this.#nodes.get(value) ?? this.#index(value, pointer, base);
+    if (!isObject(value)) return invalid(pointerOf({ of, keyword, step }), NO_SCHEMA);
+    return this.#nodes.get(value) ?? this.#register(value, of.base, { of, keyword, step });
   }
 
   /** The schema that holds for everything or nothing. */
   constant(value: boolean): SchemaNode {
-    return this.#make(String(value), () => ({ value, pointer: '', base: NO_BASE }));
+    return this.#make(String(value), () => new PlacedNode(this.#ids++, value, NO_BASE, ''));
   }
 
   /** The schema of one value that stands in an `enum` or `const` of a schema. */
@@ -57,11 +101,10 @@ export class SchemaDocument {
 
   /** The schema of a keyword and its value, which stands for a part of another one. */
   synthetic(keyword: string, value: Json, of: SchemaNode, key: string): SchemaNode {
-    return this.#make(`${keyword} ${key}`, () => ({
-      value: new Map([[keyword, value]]),
-      pointer: of.pointer,
-      base: of.base,
-    }));
+    return this.#make(
+      `${keyword} ${key}`,
+      () => new PlacedNode(this.#ids++, new Map([[keyword, value]]), of.base, { of }),
+    );
   }
 
   /** The schema of everything that these do not all hold for. */
@@ -128,46 +171,46 @@ export class SchemaDocument {
       value = next;
       if (isObject(value)) base = this.#nodes.get(value)?.base ?? base;
     }
-    return this.node(value, pointer, base);
+    if (typeof value === 'boolean') return this.constant(value);
+    if (!isObject(value)) return invalid(pointer, NO_SCHEMA);
+    return this.#nodes.get(value) ?? this.#registerAll(this.#register(value, base, pointer));
   }
 
-  #make(key: string, of: () => Omit<SchemaNode, 'id'>): SchemaNode {
+  #make(key: string, of: () => SchemaNode): SchemaNode {
     let node = this.#made.get(key);
     if (!node) {
-      node = { id: this.#ids++, ...of() };
+      node = of();
       this.#made.set(key, node);
       if (isObject(node.value)) this.#nodes.set(node.value, node);
     }
     return node;
   }
 
-  /** Registers a schema and those inside of it. */
-  #index(value: Json, pointer: string, base: string): SchemaNode {
-    const open: { value: Json; pointer: string; base: string }[] = [{ value, pointer, base }];
-    let first: SchemaNode | undefined;
-    for (let at = open.pop(); at; at = open.pop()) {
-      if (!isObject(at.value)) {
-        first ??= this.node(at.value, at.pointer, at.base);
-        continue;
-      }
-      if (this.#nodes.has(at.value)) continue;
-      const node = this.#register(at.value, at.pointer, at.base);
-      first ??= node;
-      forEachSubschema(at.value, node.pointer, (inner, place) =>
-        open.push({ value: inner, pointer: place, base: node.base }),
-      );
+  /** Registers the schemas inside of one. */
+  #registerAll(node: SchemaNode): SchemaNode {
+    const open = [node];
+    for (let of = open.pop(); of; of = open.pop()) {
+      const outer = of;
+      if (!isObject(outer.value)) continue;
+      forEachSubschema(outer.value, (value, keyword, step) => {
+        if (!this.#nodes.has(value))
+          open.push(this.#register(value, outer.base, { of: outer, keyword, step }));
+      });
     }
-    return first ?? this.constant(true);
+    return node;
   }
 
-  #register(value: JsonObject, pointer: string, base: string): SchemaNode {
+  #register(value: JsonObject, base: string, at: Place | string): SchemaNode {
     const id = value.get('$id');
     let own = base;
-    if (typeof id === 'string') own = addressOf(id, base, pointerTo(pointer, '$id')).replace(/#$/, '');
-    const node: SchemaNode = { id: this.#ids++, pointer, value, base: own };
+    if (typeof id === 'string') {
+      const pointer = typeof at === 'string' ? at : pointerOf(at);
+      own = addressOf(id, base, pointerTo(pointer, '$id')).replace(/#$/, '');
+    }
+    const node = new PlacedNode(this.#ids++, value, own, at);
     this.#nodes.set(value, node);
     if (typeof id === 'string' && !this.#resources.has(own)) this.#resources.set(own, node);
-    for (const keyword of ['$anchor', '$dynamicAnchor']) {
+    for (const keyword of ANCHORS) {
       const name = value.get(keyword);
       if (typeof name !== 'string') continue;
       this.#anchors.set(`${own}#${name}`, node);

@@ -2,7 +2,7 @@ import type { Rule } from '../grammar.ts';
 import type { RuleWriter } from './rule-writer.ts';
 import { type Cell, cellsOf, memberTerm, namesOf } from './members.ts';
 import { type MemberOrder, MemberStates } from './member-states.ts';
-import { ANY_TEXT, both, choice, not, sequence, text } from './regexes.ts';
+import { ANY_TEXT, both, choice, not, text } from './regexes.ts';
 import { inOrder, NO_RULE, oneOf, reference, terminal } from './rules.ts';
 import { isFalse, type Objects, type Term } from './shapes.ts';
 import { textsRegex } from './strings.ts';
@@ -139,16 +139,9 @@ export class ObjectRules {
   /** One or more members, as many as the counts say. */
   #some(names: readonly string[], { min, max }: { min: number; max: number }): Rule {
     const { spacing } = this.#writer;
-    const colon = terminal(spacing.colon);
-    const values = new Map<Rule, Rule>();
-    const valueOf = (of: Rule): Rule => {
-      const value = values.get(of) ?? inOrder(colon, of);
-      values.set(of, value);
-      return value;
-    };
     const members = names.map((name) => ({
       text: JSON.stringify(name),
-      value: valueOf(this.#writer.ruleOf(this.#members.get(name) as Term)),
+      value: this.#writer.memberOf(this.#members.get(name) as Term),
       isRequired: this.#required.has(name),
     }));
     const another = this.#another();
@@ -169,8 +162,7 @@ export class ObjectRules {
       let rule = written.get(key);
       if (!rule) {
         const term = this.#members.get(key);
-        const start = terminal(sequence(text(JSON.stringify(key)), spacing.colon));
-        rule = term ? inOrder(start, this.#writer.ruleOf(term)) : NO_RULE;
+        rule = term ? inOrder(terminal(text(JSON.stringify(key))), this.#writer.memberOf(term)) : NO_RULE;
         written.set(key, rule);
       }
       return rule;
@@ -207,11 +199,10 @@ export class ObjectRules {
 
   /** A member whose name nothing lists. */
   #another(): Rule {
-    const colon = terminal(this.#writer.spacing.colon);
     const of = ({ language, term }: Cell): Rule => {
       const key = this.#writer.spelling.quoted(language);
       if (!this.#isLimited) this.#writer.someText.add(key);
-      return inOrder({ kind: 'distinct', regex: key }, colon, this.#writer.ruleOf(term));
+      return inOrder({ kind: 'distinct', regex: key }, this.#writer.memberOf(term));
     };
     return oneOf(...this.#cells.map(of));
   }

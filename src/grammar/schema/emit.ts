@@ -20,35 +20,48 @@ export class SchemaRules {
   readonly scalars = new ScalarRegexes();
   readonly mixing = { left: MAX_MIXED };
   readonly #plain: PlainSchemas;
-  readonly #laters = new Map<string, Rule>();
-  readonly #scalars = new Map<string, Rule>();
+  readonly #colon: Rule;
+  /** What is written later, by itself and behind a member's name: by term, and for scalars by what they say. */
+  readonly #laters = { value: new Map<string, Rule>(), member: new Map<string, Rule>() };
+  readonly #scalars = { value: new Map<string, Rule>(), member: new Map<string, Rule>() };
 
   constructor(expander: Expander, spacing: Spacing) {
     this.expander = expander;
     this.spacing = spacing;
     this.#plain = new PlainSchemas(expander);
+    this.#colon = terminal(spacing.colon);
   }
 
   /**
-   * What stands for a term whose rules are written when a text comes to it; undefined for one of which only that tells whether it
-   * can be held to, and has a value at all.
+   * What stands for a term whose rules are written when a text comes to it, or for a member's colon and such a value; undefined for a
+   * term of which only that tells whether it can be held to, and has a value at all.
    */
-  later(term: Term): Rule | undefined {
-    let rule = this.#laters.get(term.key);
+  later(term: Term, as: 'value' | 'member'): Rule | undefined {
+    let rule = this.#laters[as].get(term.key);
     if (rule) return rule;
     const kind = this.#plain.kindOf(term);
     if (!kind) return undefined;
-    rule = kind === 'scalar' ? this.#laterScalar(term) : this.written((writer) => writer.grammar(term));
-    this.#laters.set(term.key, rule);
+    rule = kind === 'scalar' ? this.#laterScalar(term, as) : this.#written(term, as);
+    this.#laters[as].set(term.key, rule);
     return rule;
   }
 
   /** Scalars that are alike are one, by whichever terms. */
-  #laterScalar(term: Term): Rule {
-    const key = this.scalars.keyOf(this.expander.values(term));
-    const rule = this.#scalars.get(key) ?? this.written((writer) => writer.grammar(term));
-    this.#scalars.set(key, rule);
+  #laterScalar(term: Term, as: 'value' | 'member'): Rule {
+    const key = this.#plain.textOf(term) ?? this.scalars.keyOf(this.expander.values(term));
+    const rule = this.#scalars[as].get(key) ?? this.#written(term, as);
+    this.#scalars[as].set(key, rule);
     return rule;
+  }
+
+  #written(term: Term, as: 'value' | 'member'): Rule {
+    const before = as === 'member' ? this.#colon : NOTHING_MORE;
+    return this.written((writer) => writer.grammar(term, { before }));
+  }
+
+  /** What stands before a member's value. */
+  get colon(): Rule {
+    return this.#colon;
   }
 
   /** A rule that is written when a text comes to it, once: work as bounded as what a plain schema may say in one place. */
@@ -75,6 +88,8 @@ export class Emitter implements RuleWriter {
   readonly #shared: SchemaRules;
   readonly #rules = new Map<string, Rule>();
   readonly #made = new Map<string, Rule>();
+  /** By value, the same behind a colon. */
+  readonly #members = new Map<Rule, Rule>();
   readonly #open: { name: string; term: Term }[] = [];
 
   constructor(shared: SchemaRules) {
@@ -106,8 +121,8 @@ export class Emitter implements RuleWriter {
   }
 
   /** The grammar of what satisfies a term. */
-  grammar(term: Term, around: Rule = NOTHING_MORE): Grammar {
-    return this.#whole(inOrder(around, this.#ownRule(term), around));
+  grammar(term: Term, { before = NOTHING_MORE, behind = NOTHING_MORE }): Grammar {
+    return this.#whole(inOrder(before, this.#ownRule(term), behind));
   }
 
   /** A grammar with this root, and all that it names. */
@@ -142,7 +157,17 @@ export class Emitter implements RuleWriter {
 
   /** What stands for a term in other rules. */
   ruleOf(term: Term): Rule {
-    return this.#made.get(term.key) ?? this.#shared.later(term) ?? this.#ownRule(term);
+    return this.#made.get(term.key) ?? this.#shared.later(term, 'value') ?? this.#ownRule(term);
+  }
+
+  memberOf(term: Term): Rule {
+    const made = this.#made.get(term.key);
+    const later = made ? undefined : this.#shared.later(term, 'member');
+    if (later) return later;
+    const value = made ?? this.#ownRule(term);
+    const member = this.#members.get(value) ?? inOrder(this.#shared.colon, value);
+    this.#members.set(value, member);
+    return member;
   }
 
   #ownRule(term: Term): Rule {

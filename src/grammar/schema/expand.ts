@@ -8,7 +8,7 @@ import { withoutName } from './objects.ts';
 import type { SchemaDocument, SchemaNode } from './document.ts';
 import { pointerTo } from './json-value.ts';
 import { type Keywords, readKeywords } from './keywords.ts';
-import { literalValues } from './literals.ts';
+import { listedScalars, literalValues } from './literals.ts';
 import { invalid, refuse, type SchemaOptions } from './options.ts';
 import { UnicodeProperties } from '../regex/character-ranges.ts';
 import { searchRegex } from '../regex/pattern.ts';
@@ -82,7 +82,10 @@ export class Expander implements Terms {
 
   /** The JSON of all values that satisfy a term, where it is known that they are these few. */
   literals(term: Term): ReadonlySet<string> | undefined {
-    return term === TRUE_TERM ? undefined : this.#probe(term, listedValues);
+    if (term === TRUE_TERM) return undefined;
+    const [node] = term.nodes;
+    const listed = node && term.nodes.length === 1 ? listedScalars(node.value) : undefined;
+    return listed ?? this.#probe(term, listedValues);
   }
 
   /** Asks about the values of a term; undefined where they hang on a schema that is being read. */

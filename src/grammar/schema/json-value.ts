@@ -26,11 +26,18 @@ export function pointerTo(pointer: string, step: string | number): string {
   return `${pointer}/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
+/** A JSON value, and whether a member of an object in it has one of the names that were looked for. */
+export interface CopiedJson {
+  readonly value: Json;
+  readonly isFound: boolean;
+}
+
 /**
- * A copy of what is a JSON value, nested 64 deep at most. Throws `GRAMMAR_INVALID` for what JSON cannot write (functions, dates,
+ * A copy of what is a JSON value, nested 64 deep at most, in which some names are looked for. Throws `GRAMMAR_INVALID` for what JSON cannot write (functions, dates,
  * NaN, lone surrogates, circles) and for what is too large. Members that are undefined are left out, as JSON leaves them out.
  */
-export function copyJson(value: unknown): Json {
+export function copyJson(value: unknown, names: ReadonlySet<string>): CopiedJson {
+  let isFound = false;
   let values = 0;
   let characters = 0;
   /** The steps to where it is; as a pointer only where something is wrong. */
@@ -65,11 +72,14 @@ export function copyJson(value: unknown): Json {
     const members = new Map<string, Json>();
     for (const name of Object.keys(of)) {
       const member: unknown = (of as Readonly<Record<string, unknown>>)[name];
-      if (member !== undefined) members.set(text(name), part(member, name));
+      if (member === undefined) continue;
+      isFound ||= names.has(name);
+      members.set(text(name), part(member, name));
     }
     return members;
   };
-  return copy(value);
+  const copied = copy(value);
+  return { value: copied, isFound };
 }
 
 /** True where two JSON values are equal as JSON Schema has it: numbers by value, members in any order. */

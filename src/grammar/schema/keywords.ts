@@ -10,12 +10,12 @@ import type { Regex } from '../regex/regex.ts';
 export interface Keywords {
   types?: ReadonlySet<string>;
   /** `enum` and `const`: the value is in every list. */
-  values: (readonly Json[])[];
+  values: readonly (readonly Json[])[];
   /** Undefined is no number at all. */
   numbers: Numbers | undefined;
   minLength: number;
   maxLength: number;
-  languages: Regex[];
+  languages: readonly Regex[];
   prefixItems: readonly SchemaNode[];
   items?: SchemaNode;
   minItems: number;
@@ -25,15 +25,15 @@ export interface Keywords {
   minContains: number;
   maxContains: number;
   properties: ReadonlyMap<string, SchemaNode>;
-  patternProperties: { readonly language: Regex; readonly schema: SchemaNode }[];
+  patternProperties: readonly { readonly language: Regex; readonly schema: SchemaNode }[];
   additionalProperties?: SchemaNode;
   propertyNames?: SchemaNode;
   required: readonly string[];
   minProperties: number;
   maxProperties: number;
-  dependentRequired: (readonly [name: string, needed: string])[];
-  dependentSchemas: (readonly [name: string, schema: SchemaNode])[];
-  references: SchemaNode[];
+  dependentRequired: readonly (readonly [name: string, needed: string])[];
+  dependentSchemas: readonly (readonly [name: string, schema: SchemaNode])[];
+  references: readonly SchemaNode[];
   allOf: readonly SchemaNode[];
   anyOf?: readonly SchemaNode[];
   oneOf?: readonly SchemaNode[];
@@ -45,14 +45,36 @@ export interface Keywords {
   unevaluatedProperties?: SchemaNode;
 }
 
-/** A keyword at its place, and what its reader may ask. */
-interface Place {
-  readonly keyword: string;
-  readonly pointer: string;
-  readonly node: SchemaNode;
+/** What readers of keywords may ask. */
+interface Reading {
   readonly document: SchemaDocument;
   readonly options: SchemaOptions;
   readonly pattern: (source: string, keyword: string, pointer: string) => Regex;
+}
+
+/** A keyword at its place, or a step below it. */
+class Place {
+  readonly node: SchemaNode;
+  readonly keyword: string;
+  readonly reading: Reading;
+  readonly #step: string | undefined;
+
+  constructor(node: SchemaNode, keyword: string, reading: Reading, step?: string) {
+    this.node = node;
+    this.keyword = keyword;
+    this.reading = reading;
+    this.#step = step;
+  }
+
+  /** Most are never asked for. */
+  get pointer(): string {
+    const own = pointerTo(this.node.pointer, this.keyword);
+    return this.#step === undefined ? own : pointerTo(own, this.#step);
+  }
+
+  inner(step: string): Place {
+    return new Place(this.node, this.keyword, this.reading, step);
+  }
 }
 
 type Reader = (value: Json, into: Keywords, place: Place) => void;
@@ -66,20 +88,21 @@ const wrong = ({ pointer }: Place, found: Json, expected: string): never => {
   return invalid(pointer, `found ${shown}, expected ${expected}`);
 };
 
-const schemaOf = (value: Json, { document, node, pointer }: Place): SchemaNode =>
-  document.node(value, pointer, node.base);
+const schemaOf = (value: Json, { node, keyword, reading }: Place): SchemaNode =>
+  reading.document.node(value, node, keyword);
 
 function schemasOf(value: Json, place: Place): SchemaNode[] {
   if (!isArray(value) || value.length === 0) return wrong(place, value, 'a list of schemas');
-  return value.map((item, at) => place.document.node(item, pointerTo(place.pointer, at), place.node.base));
+  const { node, keyword, reading } = place;
+  return value.map((item, at) => reading.document.node(item, node, keyword, at));
 }
 
 function schemaMapOf(value: Json, place: Place): Map<string, SchemaNode> {
   if (!isObject(value)) return wrong(place, value, 'an object of schemas');
-  const { document, node, pointer } = place;
-  return new Map(
-    Array.from(value, ([name, item]) => [name, document.node(item, pointerTo(pointer, name), node.base)]),
-  );
+  const { node, keyword, reading } = place;
+  const schemas = new Map<string, SchemaNode>();
+  for (const [name, item] of value) schemas.set(name, reading.document.node(item, node, keyword, name));
+  return schemas;
 }
 
 function numberOf(value: Json, place: Place): number {
@@ -167,36 +190,41 @@ const readItems: Reader = (value, into, place) => {
   into.prefixItems = value.length === 0 ? [] : schemasOf(value, place);
   const rest = isObject(place.node.value) ? place.node.value.get('additionalItems') : undefined;
   if (rest !== undefined) {
-    const pointer = pointerTo(place.node.pointer, 'additionalItems');
-    into.items = schemaOf(rest, { ...place, pointer });
+    into.items = place.reading.document.node(rest, place.node, 'additionalItems');
   }
 };
 
 const readDependentRequired: Reader = (value, into, place) => {
   if (!isObject(value)) return wrong(place, value, 'an object of lists of texts');
-  for (const [name, needed] of value) {
-    const inner = { ...place, pointer: pointerTo(place.pointer, name) };
-    for (const other of textsOf(needed, inner)) into.dependentRequired.push([name, other]);
-  }
+  const pairs: (readonly [string, string])[] = [...into.dependentRequired];
+  for (const [name, needed] of value) addPairs(pairs, name, textsOf(needed, place.inner(name)));
+  into.dependentRequired = pairs;
 };
+
+function addPairs(pairs: (readonly [string, string])[], name: string, needed: readonly string[]): void {
+  for (const other of needed) pairs.push([name, other]);
+}
 
 const readDependencies: Reader = (value, into, place) => {
   if (!isObject(value)) return wrong(place, value, 'an object of schemas and lists of texts');
+  const pairs: (readonly [string, string])[] = [...into.dependentRequired];
+  const schemas: (readonly [string, SchemaNode])[] = [...into.dependentSchemas];
+  const { node, keyword, reading } = place;
   for (const [name, needed] of value) {
-    const inner = { ...place, pointer: pointerTo(place.pointer, name) };
-    if (isArray(needed)) {
-      for (const other of textsOf(needed, inner)) into.dependentRequired.push([name, other]);
-    } else into.dependentSchemas.push([name, schemaOf(needed, inner)]);
+    if (isArray(needed)) addPairs(pairs, name, textsOf(needed, place.inner(name)));
+    else schemas.push([name, reading.document.node(needed, node, keyword, name)]);
   }
+  into.dependentRequired = pairs;
+  into.dependentSchemas = schemas;
 };
 
 const readFormat: Reader = (value, into, place) => {
   const name = textOf(value, place);
-  if (place.options.formats !== 'assertion') return;
+  if (place.reading.options.formats !== 'assertion') return;
   const language = formatRegex(name);
   if (!language)
     refuse('format', place.pointer, `the format "${name}" is not known, so that it cannot be asserted`);
-  into.languages.push(language);
+  into.languages = [...into.languages, language];
 };
 
 /** The words of draft 2020-12 that say nothing of a value by themselves, or were read when the document was. */
@@ -237,23 +265,33 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ],
   [
     '$ref',
-    (value, into, place) =>
-      void into.references.push(place.document.resolve(textOf(value, place), place.node, '$ref')),
+    (value, into, place) => {
+      const target = place.reading.document.resolve(textOf(value, place), place.node, '$ref');
+      into.references = [...into.references, target];
+    },
   ],
   [
     '$dynamicRef',
-    (value, into, place) =>
-      void into.references.push(place.document.resolveDynamic(textOf(value, place), place.node)),
+    (value, into, place) => {
+      const target = place.reading.document.resolveDynamic(textOf(value, place), place.node);
+      into.references = [...into.references, target];
+    },
   ],
   ['$recursiveRef', refused],
   ['$recursiveAnchor', refused],
   ['type', readType],
   [
     'enum',
-    (value, into, place) =>
-      void into.values.push(isArray(value) ? value : wrong(place, value, 'a list of values')),
+    (value, into, place) => {
+      into.values = [...into.values, isArray(value) ? value : wrong(place, value, 'a list of values')];
+    },
   ],
-  ['const', (value, into) => void into.values.push([value])],
+  [
+    'const',
+    (value, into) => {
+      into.values = [...into.values, [value]];
+    },
+  ],
   ['minimum', bound('low', false)],
   ['maximum', bound('high', false)],
   ['exclusiveMinimum', bound('low', true)],
@@ -270,8 +308,10 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['maxLength', count('maxLength')],
   [
     'pattern',
-    (value, into, place) =>
-      void into.languages.push(place.pattern(textOf(value, place), place.keyword, place.pointer)),
+    (value, into, place) => {
+      const language = place.reading.pattern(textOf(value, place), place.keyword, place.pointer);
+      into.languages = [...into.languages, language];
+    },
   ],
   ['format', readFormat],
   [
@@ -301,10 +341,10 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   [
     'patternProperties',
     (value, into, place) => {
-      for (const [source, inner] of schemaMapOf(value, place)) {
-        const language = place.pattern(source, place.keyword, pointerTo(place.pointer, source));
-        into.patternProperties.push({ language, schema: inner });
-      }
+      into.patternProperties = Array.from(schemaMapOf(value, place), ([source, inner]) => {
+        const { pointer } = place.inner(source);
+        return { language: place.reading.pattern(source, place.keyword, pointer), schema: inner };
+      });
     },
   ],
   ['additionalProperties', schema('additionalProperties')],
@@ -318,7 +358,12 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['minProperties', count('minProperties')],
   ['maxProperties', count('maxProperties')],
   ['dependentRequired', readDependentRequired],
-  ['dependentSchemas', (value, into, place) => void into.dependentSchemas.push(...schemaMapOf(value, place))],
+  [
+    'dependentSchemas',
+    (value, into, place) => {
+      into.dependentSchemas = [...into.dependentSchemas, ...schemaMapOf(value, place)];
+    },
+  ],
   ['dependencies', readDependencies],
   ['allOf', schemas('allOf')],
   ['anyOf', schemas('anyOf')],
@@ -336,35 +381,37 @@ export function saysNothing(keyword: string): boolean {
   return (READERS.get(keyword) ?? silent) === silent;
 }
 
+const NO_SCHEMAS: Keywords['properties'] = new Map();
+const NONE: readonly never[] = [];
+
 /** What the keywords of a schema say. Throws `GRAMMAR_INVALID` and `SCHEMA_UNSUPPORTED` with the keyword's place. */
-export function readKeywords(node: SchemaNode, more: Omit<Place, 'keyword' | 'pointer' | 'node'>): Keywords {
+export function readKeywords(node: SchemaNode, reading: Reading): Keywords {
   const keywords: Keywords = {
-    values: [],
+    values: NONE,
     numbers: ANY_NUMBER,
     minLength: 0,
     maxLength: Infinity,
-    languages: [],
-    prefixItems: [],
+    languages: NONE,
+    prefixItems: NONE,
     minItems: 0,
     maxItems: Infinity,
     uniqueItems: false,
     minContains: 1,
     maxContains: Infinity,
-    properties: new Map(),
-    patternProperties: [],
-    required: [],
+    properties: NO_SCHEMAS,
+    patternProperties: NONE,
+    required: NONE,
     minProperties: 0,
     maxProperties: Infinity,
-    dependentRequired: [],
-    dependentSchemas: [],
-    references: [],
-    allOf: [],
+    dependentRequired: NONE,
+    dependentSchemas: NONE,
+    references: NONE,
+    allOf: NONE,
   };
   if (!isObject(node.value)) return keywords;
-  const { document, options, pattern } = more;
   for (const [keyword, value] of node.value) {
-    const pointer = pointerTo(node.pointer, keyword);
-    READERS.get(keyword)?.(value, keywords, { keyword, node, pointer, document, options, pattern });
+    const read = READERS.get(keyword) ?? silent;
+    if (read !== silent) read(value, keywords, new Place(node, keyword, reading));
   }
   return keywords;
 }

@@ -1,5 +1,6 @@
 import type { SchemaDocument, SchemaNode } from './document.ts';
-import { type Json, isArray, isObject } from './json-value.ts';
+import { type Json, type JsonObject, isArray, isObject } from './json-value.ts';
+import { saysNothing } from './keywords.ts';
 import {
   ANY_ARRAY,
   ANY_OBJECT,
@@ -43,6 +44,22 @@ export function literalValues(list: readonly Json[], node: SchemaNode, document:
     arrays,
     objects,
   };
+}
+
+/** The JSON of the values of a schema that lists scalars and, at most, says that all of them are strings; undefined for others. */
+export function listedScalars(schema: boolean | JsonObject): ReadonlySet<string> | undefined {
+  if (!isObject(schema)) return undefined;
+  let list: readonly Json[] | undefined;
+  let isOfStrings = false;
+  for (const [keyword, value] of schema) {
+    if (list === undefined && keyword === 'const') list = [value];
+    else if (list === undefined && keyword === 'enum' && isArray(value)) list = value;
+    else if (keyword === 'type' && value === 'string') isOfStrings = true;
+    else if (!saysNothing(keyword)) return undefined;
+  }
+  const isListed = (value: Json): boolean =>
+    isOfStrings ? typeof value === 'string' : !isArray(value) && !isObject(value);
+  return list?.every(isListed) === true ? new Set(list.map((value) => JSON.stringify(value))) : undefined;
 }
 
 function literalObject(

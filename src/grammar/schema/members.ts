@@ -1,7 +1,7 @@
 import type { RegularLanguages } from '../regex/regular-languages.ts';
 import type { Regex } from '../regex/regex.ts';
 import { both, not } from './regexes.ts';
-import { allOf, isFalse, type MemberGroup, type Objects, type Term } from './shapes.ts';
+import { allOf, isFalse, type MemberGroup, type Objects, type Term, TRUE_TERM } from './shapes.ts';
 
 /** The names that a set of objects speaks of one by one, in the order in which they came. */
 export function namesOf(objects: Objects): Set<string> {
@@ -29,7 +29,10 @@ function inGroup(group: MemberGroup, name: string, languages: RegularLanguages):
 
 /** What a set of objects says of the member of a name; `names` apart. */
 export function memberTerm(objects: Objects, name: string, languages: RegularLanguages): Term {
-  return allOf(objects.groups.flatMap((group) => inGroup(group, name, languages)));
+  const [group] = objects.groups;
+  if (group && objects.groups.length === 1 && group.patterns.length === 0)
+    return group.named.get(name) ?? group.additional ?? TRUE_TERM;
+  return allOf(objects.groups.flatMap((one) => inGroup(one, name, languages)));
 }
 
 /** Names that are in none of `names`, and what a set of objects says of their members. */

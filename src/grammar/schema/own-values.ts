@@ -3,9 +3,11 @@ import type { Keywords } from './keywords.ts';
 import {
   ANY_ARRAY,
   ANY_OBJECT,
+  ANYTHING,
   type Arrays,
   type MemberGroup,
   type Objects,
+  type Term,
   termOf,
   type Values,
   type Word,
@@ -14,23 +16,26 @@ import { ANY_STRING } from './strings.ts';
 import { pointerTo } from './json-value.ts';
 import { bothArrays } from './arrays.ts';
 
-const WORDS: readonly (readonly [type: string, word: Word])[] = [
-  ['null', 'null'],
-  ['boolean', 'true'],
-  ['boolean', 'false'],
-];
+const NO_WORDS: ReadonlySet<Word> = new Set();
 
 /** What the keywords say by which a schema describes values itself, without those that combine schemas. */
 export function ownValues(keywords: Keywords, node: SchemaNode): Values {
   const { types } = keywords;
-  const has = (...some: string[]): boolean => types === undefined || some.some((type) => types.has(type));
+  const has = (type: string): boolean => types === undefined || types.has(type);
+  const hasNumbers = has('number') || has('integer');
   return {
-    words: new Set(WORDS.filter(([type]) => has(type)).map(([, word]) => word)),
-    numbers: has('number', 'integer') && keywords.numbers ? [keywords.numbers] : [],
+    words: types ? wordsOf(types) : ANYTHING.words,
+    numbers: hasNumbers && keywords.numbers ? [keywords.numbers] : [],
     strings: has('string') ? ownStrings(keywords) : [],
     arrays: has('array') ? ownArrays(keywords, node) : [],
     objects: has('object') ? ownObjects(keywords) : [],
   };
+}
+
+function wordsOf(types: ReadonlySet<string>): ReadonlySet<Word> {
+  const hasBooleans = types.has('boolean');
+  if (types.has('null')) return new Set(hasBooleans ? ['null', 'true', 'false'] : ['null']);
+  return hasBooleans ? new Set(['true', 'false']) : NO_WORDS;
 }
 
 function ownStrings({ minLength, maxLength, languages }: Keywords): Values['strings'] {
@@ -59,8 +64,10 @@ function ownObjects(keywords: Keywords): Objects[] {
   const { minProperties: min, maxProperties: max, propertyNames } = keywords;
   let objects = ANY_OBJECT;
   if (properties.size > 0 || patternProperties.length > 0 || additionalProperties) {
+    const named = new Map<string, Term>();
+    for (const [name, schema] of properties) named.set(name, termOf([schema]));
     const group: MemberGroup = {
-      named: new Map(Array.from(properties, ([name, schema]) => [name, termOf([schema])])),
+      named,
       patterns: patternProperties.map(({ language, schema }) => ({ language, term: termOf([schema]) })),
       ...(additionalProperties && { additional: termOf([additionalProperties]) }),
     };

@@ -33,6 +33,7 @@ type Reader = (of: Reading) => boolean;
 const SCALARS = new Set(['null', 'boolean', 'number', 'integer', 'string']);
 const TYPES = new Set([...SCALARS, 'array', 'object']);
 
+const BOUNDS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
 const MAX_COUNTED = 1_000_000;
 /** Beyond this, JavaScript does not tell all integers apart. */
 const FAR = 1e15;
@@ -53,7 +54,7 @@ const FAMILIES: ReadonlyMap<string, Family> = new Map(
     { read: readReference, keywords: ['$ref'], beside: [] },
     {
       read: readNumbers,
-      keywords: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+      keywords: [...BOUNDS, 'multipleOf'],
     },
     { read: readStrings, keywords: ['minLength', 'maxLength', 'pattern', 'format'] },
     { read: readArrays, keywords: ['prefixItems', 'items', 'minItems', 'maxItems'] },
@@ -83,13 +84,26 @@ export function plainDraft(node: SchemaNode, expander: Expander): PlainDraft | u
       if (!saysNothing(keyword)) return undefined;
     } else if (!families.includes(family)) families.push(family);
   }
-  const mayStand = ({ beside }: Family, other: Family): boolean =>
-    beside === undefined || beside.includes(other.keywords[0] as string);
-  if (families.some((one) => families.some((other) => other !== one && !mayStand(one, other))))
-    return undefined;
-  const parts = { required: [], inPlace: [], optional: [] };
-  const reading: Reading = { node, schema: value, expander, ...parts, weight: 1, depth: 0, isScalar: false };
-  return families.every((family) => family.read(reading)) ? reading : undefined;
+  if (families.length > 1 && !families.every((one) => mayStandBeside(one, families))) return undefined;
+  const reading: Reading = {
+    node,
+    schema: value,
+    expander,
+    required: [],
+    inPlace: [],
+    optional: [],
+    weight: 1,
+    depth: 0,
+    isScalar: false,
+  };
+  for (const family of families) if (!family.read(reading)) return undefined;
+  return reading;
+}
+
+function mayStandBeside(family: Family, others: readonly Family[]): boolean {
+  const { beside } = family;
+  if (beside === undefined) return true;
+  return others.every((other) => other === family || beside.includes(other.keywords[0] as string));
 }
 
 function readType(of: Reading): boolean {
@@ -107,16 +121,19 @@ function typesOf({ schema }: Reading): readonly string[] | undefined {
 }
 
 function readNumbers({ schema }: Reading): boolean {
-  const bounds = (...keywords: string[]): Json[] => keywords.flatMap((keyword) => schema.get(keyword) ?? []);
-  const low = bounds('minimum', 'exclusiveMinimum');
-  const high = bounds('maximum', 'exclusiveMaximum');
-  const areNear = [...low, ...high].every((bound) => typeof bound === 'number' && Math.abs(bound) < FAR);
-  if (!areNear) return false;
+  let [low, high] = [-Infinity, Infinity];
+  for (const keyword of BOUNDS) {
+    const bound = schema.get(keyword);
+    if (bound === undefined) continue;
+    if (typeof bound !== 'number' || Math.abs(bound) >= FAR) return false;
+    if (keyword === 'minimum' || keyword === 'exclusiveMinimum') low = Math.max(low, bound);
+    else high = Math.min(high, bound);
+  }
   // Between them there is an integer.
-  if (Math.min(...(high as number[])) - Math.max(...(low as number[])) < 2) return false;
+  if (high - low < 2) return false;
   const step = schema.get('multipleOf');
   if (step === undefined) return true;
-  if (low.length > 0 || high.length > 0) return false;
+  if (low > -Infinity || high < Infinity) return false;
   return (
     typeof step === 'number' && step >= 1e-9 && step <= 1e9 && remainders(decimalOf(step)) <= MAX_REMAINDERS
   );
@@ -157,7 +174,8 @@ function readArrays(of: Reading): boolean {
   of.weight += prefix.length;
   const items = schema.get('items') ?? true;
   const isNeeded = counts.min > prefix.length;
-  return prefix.every((item) => readPart(of, item, true)) && readPart(of, items, isNeeded);
+  const areItems = prefix.every((item, at) => readPart(of, item, { keyword: 'prefixItems', step: at }));
+  return areItems && readPart(of, items, { keyword: 'items', isOptional: !isNeeded });
 }
 
 function readObjects(of: Reading): boolean {
@@ -169,15 +187,30 @@ function readObjects(of: Reading): boolean {
   if (!required.every((name) => typeof name === 'string' && properties.has(name))) return false;
   of.weight += properties.size;
   const names = new Set(required);
-  for (const [name, property] of properties) if (!readPart(of, property, names.has(name))) return false;
-  return readPart(of, schema.get('additionalProperties') ?? true, false);
+  for (const [name, property] of properties) {
+    const isOptional = !names.has(name);
+    if (!readPart(of, property, { keyword: 'properties', step: name, isOptional })) return false;
+  }
+  const additional = schema.get('additionalProperties') ?? true;
+  return readPart(of, additional, { keyword: 'additionalProperties', isOptional: true });
+}
+
+/** Where the schema of a member or item stands, and whether there need be none. */
+interface Part {
+  readonly keyword: string;
+  readonly step?: string | number;
+  readonly isOptional?: boolean;
 }
 
 /** The schema of a member or item. */
-function readPart({ expander, node, required, optional }: Reading, value: Json, isNeeded: boolean): boolean {
-  if (typeof value === 'boolean') return value || !isNeeded;
+function readPart(
+  { expander, node, required, optional }: Reading,
+  value: Json,
+  { keyword, step, isOptional = false }: Part,
+): boolean {
+  if (typeof value === 'boolean') return value || isOptional;
   if (!isObject(value)) return false;
-  (isNeeded ? required : optional).push(expander.document.node(value, node.pointer, node.base));
+  (isOptional ? optional : required).push(expander.document.node(value, node, keyword, step));
   return true;
 }
 
@@ -209,7 +242,7 @@ function readInPlace(of: Reading, keyword: string, most: number): boolean {
   if (!isArray(schemas) || schemas.length === 0 || schemas.length > most) return false;
   of.isScalar = true;
   return schemas.every(
-    (schema) => isObject(schema) && addInPlace(of, expander.document.node(schema, node.pointer, node.base)),
+    (schema, at) => isObject(schema) && addInPlace(of, expander.document.node(schema, node, keyword, at)),
   );
 }
 

@@ -1,6 +1,7 @@
 import type { Expander } from './expand.ts';
 import { type PlainDraft, plainDraft } from './plain-draft.ts';
 import type { SchemaNode } from './document.ts';
+import { saysNothing } from './keywords.ts';
 import type { Term } from './shapes.ts';
 
 /** What says more is written at once, when the schema is read: what is written while a text waits is to be short. */
@@ -25,47 +26,98 @@ export class PlainSchemas {
     const [node] = nodes;
     if (!node) return 'any';
     if (nodes.length > 1 || typeof node.value === 'boolean') return undefined;
-    if (!this.#known.has(node)) this.#settle(node);
-    const draft = this.#known.get(node);
+    let draft = this.#known.get(node);
+    if (!draft && !this.#known.has(node)) {
+      this.#settle(node);
+      draft = this.#known.get(node);
+    }
     return draft && (draft.isScalar ? 'scalar' : 'any');
+  }
+
+  /** Equal for plain terms that say the same of scalars; undefined where other schemas stand in their place. */
+  textOf({ nodes }: Term): string | undefined {
+    const [node] = nodes;
+    const draft = node && this.#known.get(node);
+    if (!draft || draft.inPlace.length > 0 || typeof draft.node.value === 'boolean') return undefined;
+    let text = '';
+    for (const [keyword, value] of draft.node.value) {
+      // Where a format is asserted, no schema with one is plain.
+      if (keyword === 'format' || saysNothing(keyword)) continue;
+      text +=
+        typeof value === 'string'
+          ? `${keyword}"${value.length} ${value}`
+          : `${keyword}=${JSON.stringify(value)}`;
+    }
+    return text;
   }
 
   /** Finds out about a schema and all that can be reached from it. */
   #settle(first: SchemaNode): void {
     const drafts = this.#read(first);
+    if (drafts.size === 0) return;
     const settled = this.#settled(drafts.values());
     const rejected = new Set<SchemaNode>();
     for (const [node, draft] of drafts) {
       if (!settled.has(node)) rejected.add(node);
-      for (const other of draft?.optional ?? [])
+      for (const other of draft.optional)
         if (!drafts.has(other) && !this.#known.get(other)) rejected.add(node);
     }
     if (rejected.size > 0) withUsers(rejected, drafts);
     for (const [node, draft] of drafts) this.#known.set(node, rejected.has(node) ? undefined : draft);
   }
 
+  /** Settles schemas after those that they name; what is left are those that lead back to themselves, and their users. */
   #read(first: SchemaNode): Drafts {
-    const drafts = new Map<SchemaNode, PlainDraft | undefined>();
+    const drafts = new Map<SchemaNode, PlainDraft>();
     const open = [first];
     for (let node = open.pop(); node; node = open.pop()) {
-      if (drafts.has(node) || this.#known.has(node)) continue;
+      const read = drafts.get(node);
+      if (read) {
+        // All that it names was looked at, since it came first.
+        if (this.#settleAtOnce(read)) drafts.delete(node);
+        continue;
+      }
+      if (this.#known.has(node)) continue;
       this.#expander.fuel.spend(1);
       const draft = plainDraft(node, this.#expander);
-      drafts.set(node, draft);
-      if (!draft) continue;
-      for (const other of draft.required) open.push(other);
-      for (const other of draft.optional) open.push(other);
+      if (!draft) this.#known.set(node, undefined);
+      else if (!this.#settleAtOnce(draft)) {
+        drafts.set(node, draft);
+        open.push(node);
+        for (const other of draft.required) if (!drafts.has(other)) open.push(other);
+        for (const other of draft.optional) if (!drafts.has(other)) open.push(other);
+      }
     }
     return drafts;
   }
 
+  /** Finds out about a schema of which all that it names is known; false for others. */
+  #settleAtOnce(draft: PlainDraft): boolean {
+    const { node, required, optional } = draft;
+    let isRejected = false;
+    for (const others of [required, optional]) {
+      for (const other of others) {
+        if (this.#known.get(other)) continue;
+        if (!this.#known.has(other)) return false;
+        isRejected = true;
+      }
+    }
+    const isPlain =
+      !isRejected &&
+      takeIn(
+        draft,
+        draft.inPlace.map((other) => this.#known.get(other) as PlainDraft),
+      );
+    this.#known.set(node, isPlain ? draft : undefined);
+    return true;
+  }
+
   /** The schemas of which all is known that a value of theirs has to have: what would have to hold itself is never among them. */
-  #settled(drafts: Iterable<PlainDraft | undefined>): ReadonlySet<SchemaNode> {
+  #settled(drafts: Iterable<PlainDraft>): ReadonlySet<SchemaNode> {
     const waiting = new Map<SchemaNode, PlainDraft[]>();
     const missing = new Map<PlainDraft, number>();
     const ready: PlainDraft[] = [];
     for (const draft of drafts) {
-      if (!draft) continue;
       let open = 0;
       for (const other of draft.required) {
         if (this.#known.get(other)) continue;
@@ -90,14 +142,14 @@ export class PlainSchemas {
   }
 }
 
-type Drafts = ReadonlyMap<SchemaNode, PlainDraft | undefined>;
+type Drafts = ReadonlyMap<SchemaNode, PlainDraft>;
 
 /** Adds all from which one of the schemas can be reached. */
 function withUsers(schemas: Set<SchemaNode>, drafts: Drafts): void {
   const users = new Map<SchemaNode, SchemaNode[]>();
   for (const [node, draft] of drafts) {
-    for (const other of draft?.required ?? []) add(users, other, node);
-    for (const other of draft?.optional ?? []) add(users, other, node);
+    for (const other of draft.required) add(users, other, node);
+    for (const other of draft.optional) add(users, other, node);
   }
   // Grows while it is walked through.
   for (const schema of schemas) for (const user of users.get(schema) ?? []) schemas.add(user);

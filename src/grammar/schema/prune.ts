@@ -161,12 +161,20 @@ class Trim {
 
   /** Those with a value that leads to a text; undefined where they are too few, or one is missing that has to be there. */
   #membersLeft(rule: MembersRule): MembersRule | undefined {
-    const members = rule.members.filter(({ value }) => this.#isProductive(value));
+    let [required, isMissing] = [0, false];
+    let isWhole = true;
+    for (const { value, isRequired } of rule.members) {
+      if (this.#isProductive(value)) required += isRequired ? 1 : 0;
+      else {
+        isMissing ||= isRequired;
+        isWhole = false;
+      }
+    }
+    const members = isWhole ? rule.members : rule.members.filter(({ value }) => this.#isProductive(value));
     const other = rule.other && this.#isProductive(rule.other) ? rule.other : undefined;
-    const isRequired = members.map((member) => member.isRequired);
-    const required = rule.members.filter((member) => member.isRequired);
-    const isMissing = isRequired.filter(Boolean).length < required.length;
-    const isLeft = !isMissing && hasMembers({ ...rule, isRequired, hasOther: other !== undefined });
+    const { min, max } = rule;
+    const counts = { size: members.length, required, hasOther: other !== undefined, min, max };
+    const isLeft = !isMissing && hasMembers(counts);
     if (!isLeft) this.hasEmpty = true;
     return isLeft ? { ...rule, members, other } : undefined;
   }

@@ -18,6 +18,8 @@ export interface RuleWriter {
   readonly mixing: { left: number };
   /** What stands for a term in other rules. */
   ruleOf(term: Term): Rule;
+  /** What stands behind the name of a member whose value satisfies a term: the colon, and the value. */
+  memberOf(term: Term): Rule;
   /** Gives a rule its name; what stands for it in other rules. */
   define(name: string, rule: Rule): Rule;
   /** What is neither array nor object of a set; where `isCanonical`, one spelling a value. */

@@ -1,7 +1,7 @@
 import { Fuel } from '../fuel.ts';
 import type { Grammar } from '../grammar.ts';
 import { RegularLanguages } from '../regex/regular-languages.ts';
-import { SchemaDocument } from './document.ts';
+import { ADDRESSES, SchemaDocument } from './document.ts';
 import { Emitter, SchemaRules } from './emit.ts';
 import { Expander } from './expand.ts';
 import { copyJson } from './json-value.ts';
@@ -21,12 +21,13 @@ export function schemaGrammar(
   options: SchemaOptions = {},
   fuel = new Fuel('the schema', BOUNDS),
 ): Grammar {
-  const document = new SchemaDocument(copyJson(schema));
+  const document = new SchemaDocument(copyJson(schema, ADDRESSES));
   const languages = new RegularLanguages(fuel);
   const expander = new Expander(document, languages, fuel, options);
   const spacing = spacingOf(options.whitespace);
   const emitter = new Emitter(new SchemaRules(expander, spacing));
-  const whole = emitter.grammar(termOf([document.root]), terminal(spacing.around));
+  const around = terminal(spacing.around);
+  const whole = emitter.grammar(termOf([document.root]), { before: around, behind: around });
   const grammar = pruned(whole, languages, emitter.someText);
   return grammar ?? invalid('', 'no value satisfies the schema');
 }

@@ -102,6 +102,10 @@ export const TRUE_TERM: Term = { key: '', nodes: [] };
 
 /** The term of schemas that all hold. */
 export function termOf(nodes: readonly SchemaNode[]): Term {
+  const [first] = nodes;
+  if (first && nodes.length === 1) {
+    return first.value === true ? TRUE_TERM : { key: String(first.id), nodes };
+  }
   const some = [...new Set(nodes.filter(({ value }) => value !== true))].sort((a, b) => a.id - b.id);
   return some.length === 0 ? TRUE_TERM : { key: some.map(({ id }) => id).join(','), nodes: some };
 }

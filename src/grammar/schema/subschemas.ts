@@ -1,4 +1,4 @@
-import { type JsonObject, isArray, isObject, pointerTo } from './json-value.ts';
+import { type JsonObject, isArray, isObject } from './json-value.ts';
 
 /** Where keywords of draft 2020-12 hold schemas: one, a list, or a map of them. */
 const HOLDERS: ReadonlyMap<string, 'one' | 'list' | 'map'> = new Map([
@@ -26,21 +26,19 @@ const HOLDERS: ReadonlyMap<string, 'one' | 'list' | 'map'> = new Map([
   ['contentSchema', 'one'],
 ] as const);
 
-/** Visits the schemas right inside of one that stands at `pointer`. What `enum`, `const` and unknown words hold is none. */
+/** Visits the schemas right inside of one, with the keyword and the step below it. What `enum`, `const` and unknown words hold is none. */
 export function forEachSubschema(
   schema: JsonObject,
-  pointer: string,
-  visit: (inner: JsonObject, pointer: string) => void,
+  visit: (inner: JsonObject, keyword: string, step?: string | number) => void,
 ): void {
   for (const [keyword, value] of schema) {
     const holder = HOLDERS.get(keyword);
     if (holder === undefined) continue;
-    const own = pointerTo(pointer, keyword);
     if (holder === 'map' && isObject(value)) {
-      for (const [name, inner] of value) if (isObject(inner)) visit(inner, pointerTo(own, name));
+      for (const [name, inner] of value) if (isObject(inner)) visit(inner, keyword, name);
     } else if (holder === 'list' || isArray(value)) {
       if (isArray(value))
-        for (const [at, inner] of value.entries()) if (isObject(inner)) visit(inner, pointerTo(own, at));
-    } else if (isObject(value)) visit(value, own);
+        for (const [at, inner] of value.entries()) if (isObject(inner)) visit(inner, keyword, at);
+    } else if (isObject(value)) visit(value, keyword);
   }
 }

@@ -28,7 +28,8 @@ export function taggedObjects(
 ): TaggedObjects {
   const tagged = new Map<string, Objects[]>();
   const others: Objects[] = [];
-  const [tag] = sets.length < FEWEST ? [] : sets.flatMap((set) => firstName(set) ?? []);
+  const first = sets.length < FEWEST ? undefined : sets.find((set) => firstName(set) !== undefined);
+  const tag = first && firstName(first);
   for (const set of sets) {
     const isTagged = tag !== undefined && firstName(set) === tag && areMembersPlain(set, isPlain);
     const values = isTagged ? textsOf(set, tag, terms) : undefined;
@@ -63,7 +64,7 @@ function areMembersPlain({ groups, required }: Objects, isPlain: (term: Term) =>
   const [group] = groups;
   if (!group || group.patterns.length > 0 || group.named.size > MAX_WEIGHT) return false;
   const { named, additional } = group;
-  if (![...required].every((name) => named.has(name))) return false;
+  for (const name of required) if (!named.has(name)) return false;
   for (const [name, term] of named) {
     if (!isPlain(term) && (required.has(name) || !isFalse(term))) return false;
   }
@@ -85,7 +86,7 @@ export function taggedRule(
   };
   const members = Array.from(tagged, ([value, sets]) => ({
     text: value,
-    value: oneOf(...sets.map(ruleOf)),
+    value: sets.length === 1 && sets[0] ? ruleOf(sets[0]) : oneOf(...sets.map(ruleOf)),
     isRequired: false,
   }));
   return inOrder(terminal(spacing.open('{')), terminal(text(JSON.stringify(tag))), terminal(spacing.colon), {

@@ -89,8 +89,8 @@ test('what a look at the keywords tells is written later', () => {
 
 test('what is said otherwise is written at once, but for the plain parts of it', () => {
   const counts = OTHERS.map((schema) => laters(schema, { tree: TREE }));
-  // Any value at all, what a list or members hold, and the tree.
-  assert.deepEqual(counts, [0, 0, 0, 0, 2, 1, 0, 1, 2, 0, 1]);
+  // Any value at all, as an item and behind a colon, what a list or members hold, and the tree.
+  assert.deepEqual(counts, [0, 0, 0, 0, 2, 1, 0, 2, 2, 0, 1]);
 });
 
 test('what has no value is left out, however plain its keywords are', () => {

@@ -163,7 +163,7 @@ test('masks of open texts are written while a grammar is compiled, in their orde
     accepted: [],
   });
   const properties = Object.fromEntries(
-    Array.from({ length: 400 }, (_, at) => [`p${at}`, { type: 'object', properties: { x: SCHEMA } }]),
+    Array.from({ length: 4000 }, (_, at) => [`p${at}`, { type: 'object', properties: { x: SCHEMA } }]),
   );
   const first = open(1, { kind: 'schema', schema: SCHEMA });
   listener({ kind: 'vocabulary', vocabulary: 0, table } satisfies ConstraintRequest);

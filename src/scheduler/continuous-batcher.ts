@@ -8,35 +8,35 @@ import { type PaceTargets, PromptPace } from './prompt-pace.ts';
 export interface Batchable {
   /** The prompt and every sampled id that was read back. */
   readonly ids: readonly number[];
-  /** Ids at which the sequence is complete. */
+  /** Number of ids at which the sequence is complete. */
   readonly limit: number;
-  /** True while its reader is behind: it is not scheduled. */
+  /** True while its reader lags behind: the sequence is not scheduled. */
   readonly paused: boolean;
   /**
-   * True while the host has yet to say what may follow its last id (draft ids, a mask): it is not scheduled until then.
+   * True while the host has yet to determine what may follow the last id (draft ids, a mask): not scheduled until then.
    */
   readonly awaitsHost: boolean;
-  /** Ids that may follow those, to be computed with them and dropped again where they are wrong. */
+  /** Draft ids that may follow those: computed with them, and dropped if they are wrong. */
   readonly draftIds: readonly number[];
-  /** What beside its ids its state depends on: the adapters it goes through. Default none. */
+  /** What its state depends on besides the ids: its adapters. Default none. */
   readonly lineage?: string | undefined;
-  /** Whose it is, and how urgent. */
+  /** Its tenant, request and priority. */
   readonly scheduling?: SchedulingClass | undefined;
   readonly place: SequencePlace;
 }
 
-/** How far a sequence has been computed, as the scheduler sees it. */
+/** How far a sequence has been computed, from the scheduler's point of view. */
 export class SequencePlace {
   /** Its slot, or -1 while it waits. */
   slot = -1;
-  /** Positions whose rows were planned since it has the slot, with those that the slot held. */
+  /** Positions whose rows have been planned since it got the slot, including those that the slot already held. */
   computed = 0;
-  /** Ids that planned steps sample and that were not read back. */
+  /** Ids that planned steps sample and that have not been read back. */
   pending = 0;
-  /** The step that samples its latest pending id, and the output row of it. */
+  /** The step that samples its latest pending id, and that id's output row. */
   sampledBy = -1;
   outputRow = -1;
-  /** What was computed when the device was lost; positions of it from `computed` on are to be computed again. */
+  /** What had been computed when the device was lost; its positions from `computed` on are to be recomputed. */
   lost = new RowTrace();
 }
 
@@ -50,7 +50,7 @@ export interface Slice<S> {
   readonly output: number;
   /** How many of the last rows sample: one, and one for each draft id. */
   readonly outputs: number;
-  /** The output row of the step before that holds the first row's id, or -1 when the host knows it. */
+  /** The output row of the previous step that holds the first row's id, or -1 if the host knows the id. */
   readonly sampled: number;
 }
 
@@ -59,44 +59,44 @@ export interface ScheduledStep<S> {
   readonly slices: readonly Slice<S>[];
   readonly rows: number;
   readonly outputs: number;
-  /** The rows that the plan which computes it takes. */
+  /** The row capacity of the plan that computes it. */
   readonly capacity: number;
 }
 
-/** The capacities of a step. */
+/** The row capacities of steps. */
 export interface BatchLimits {
   readonly rows: number;
   readonly outputs: number;
-  /** Rows that there are plans for, ascending; the last is `rows`. */
+  /** Row capacities of the available plans, ascending; the last is `rows`. */
   readonly capacities: readonly number[];
 }
 
-/** What a batcher may do. */
+/** Options of a batcher. */
 export interface BatchRules {
-  /** A row may take its id from the step before, which is not read yet. */
+  /** A row may take its id from the previous step before that is read back. */
   readonly chains: boolean;
-  /** Sequences join while others generate; otherwise when all of those have ended. */
+  /** Sequences join while others generate; otherwise, when all of them have ended. */
   readonly continuous: boolean;
-  /** What steps with rows of prompts keep to. Default: prompts fill each step. */
+  /** Time targets of steps with prompt rows. Default: prompts fill each step. */
   readonly pace?: PaceTargets | undefined;
 }
 
-/** Positions beyond its ids for which a sequence is admitted, so that it is not preempted at once. */
+/** Positions beyond its ids that must be free when a sequence is admitted, so that it is not preempted right away. */
 const HEADROOM = 64;
 
 /**
- * Decides which rows of which sequences the next step computes. Sequences that generate come first, a row each; prompts fill
- * the step up in slices, or as far as the time between tokens allows; waiting sequences are admitted in a fair order while slots
- * and state memory last. When memory runs short, or one request has the slots of others, it preempts the most recently admitted
- * sequence, which is computed again later. When the device's memory is lost, all compute
- * again what they had, by the plans that computed it before. Plans without a device or a clock, and may plan a step before
- * the ids that the last one samples are known.
+ * Decides which rows of which sequences the next step computes. Generating sequences come first, with one row each;
+ * slices of prompts fill the rest of the step, as far as the target time between tokens allows; waiting sequences are
+ * admitted in a fair order while there are slots and state memory. When memory runs short, or one request holds slots
+ * that others should have, the most recently admitted sequence is preempted and recomputed later. When the device's
+ * memory is lost, all sequences recompute their state with plans of the same row capacities as before. Plans without a
+ * device or a clock, and can plan a step before the ids that the previous one samples are known.
  */
 export class ContinuousBatcher<S extends Batchable> {
   readonly #limits: BatchLimits;
   readonly #slots: SlotPool;
   readonly #rules: BatchRules;
-  /** In the order of admission, which is the order of arrival except for preempted ones. */
+  /** In order of admission: the order of arrival, except for preempted sequences. */
   readonly #running: S[] = [];
   readonly #waiting: S[] = [];
   /** Steps that were lost with the device. */
@@ -119,13 +119,15 @@ export class ContinuousBatcher<S extends Batchable> {
     return this.#waiting.length;
   }
 
-  /** Queues a sequence last, or first. */
+  /** Queues a sequence at the end, or at the front. */
   add(sequence: S, { first = false } = {}): void {
     if (first) this.#waiting.unshift(sequence);
     else this.#waiting.push(sequence);
   }
 
-  /** Takes a sequence out, complete or not. What it computed stays in its slot for the next with the same beginning. */
+  /**
+   * Removes a sequence, complete or not. Its slot keeps the computed state for the next sequence with the same prefix.
+   */
   remove(sequence: S): void {
     const waits = this.#waiting.indexOf(sequence);
     if (waits >= 0) this.#waiting.splice(waits, 1);
@@ -133,16 +135,16 @@ export class ContinuousBatcher<S extends Batchable> {
     if (runs >= 0) this.#release(runs);
   }
 
-  /** Rewinds a sequence to its known ids, or further where its state can only go back to a checkpoint. */
+  /** Rewinds a sequence to its known ids, or further if its state can only be rolled back to a checkpoint. */
   rewind({ ids, place }: S): void {
     if (place.slot < 0 || place.computed < ids.length) return;
     place.computed = this.#slots.resumable(place.slot, ids.length - 1);
   }
 
   /**
-   * The device's memory is lost, and the results of steps in flight will not be read: rolls back to before the first of them.
-   * What came before is computed again, then those steps once more, as they were. What slots held that nobody uses is
-   * forgotten.
+   * Handles the loss of the device's memory: the results of steps in flight will not be read, so the sequences are
+   * rolled back to before the first of these. Earlier positions are recomputed, then the lost steps are run again
+   * unchanged. The contents of unused slots are forgotten.
    */
   rollBack(underWay: readonly ScheduledStep<S>[]): void {
     const wasReached = ({ sequence: { place }, first }: Slice<S>) => first >= place.lost.length;
@@ -156,7 +158,7 @@ export class ContinuousBatcher<S extends Batchable> {
       if (slot === place.slot) place.computed = Math.min(place.computed, first);
     }
     for (const { place } of this.#running) {
-      // Lost again before all of it was back: it is still what has to come back.
+      // Lost again before everything was recomputed: it still has to be.
       if (place.computed >= place.lost.length)
         place.lost = this.#slots.trace(place.slot).slice(place.computed);
       place.computed = 0;
@@ -164,7 +166,9 @@ export class ContinuousBatcher<S extends Batchable> {
     this.#slots.forget();
   }
 
-  /** The next step, counted as submitted; undefined when no sequence can go on before something is read back or ends. */
+  /**
+   * The next step, counted as submitted; undefined if no sequence can continue before something is read back or ends.
+   */
   next(): ScheduledStep<S> | undefined {
     const built = new StepBuilder<S>(this.#limits, this.#steps);
     const restored = this.#running.find(({ place }) => place.computed < place.lost.length);
@@ -181,7 +185,7 @@ export class ContinuousBatcher<S extends Batchable> {
     return built;
   }
 
-  /** Recomputes part of what was lost, with the plan that computed it before. */
+  /** Recomputes part of what was lost, with a plan of the same row capacity as before. */
   #recompute(sequence: S, built: StepBuilder<S>): void {
     const { lost, computed, slot } = sequence.place;
     const { count, capacity } = lost.from(computed);
@@ -191,7 +195,7 @@ export class ContinuousBatcher<S extends Batchable> {
     built.capacity = capacity;
   }
 
-  /** The first of the steps that were lost, without the sequences that have left since. */
+  /** The first of the lost steps, without the sequences that have left since. */
   #replay(built: StepBuilder<S>): void {
     const step = this.#lostSteps.shift() as ScheduledStep<S>;
     for (const { sequence, slot, count, outputs } of step.slices) {
@@ -206,12 +210,12 @@ export class ContinuousBatcher<S extends Batchable> {
     built.capacity = step.capacity;
   }
 
-  /** Rows that were lost with a device keep their blocks: nobody else has taken them. */
+  /** Rows that were lost with a device keep their blocks: no other sequence has taken them. */
   #requireReserved(slot: number, first: number, end: number): void {
     invariant(this.#slots.reserve(slot, first, end), 'rows that were lost have room to come back');
   }
 
-  /** Takes the time that a step took to be computed behind the one before it. */
+  /** Records the time that a step took, measured from the end of the previous one. */
   measured({ rows, slices }: ScheduledStep<S>, ms: number): void {
     const generating = slices
       .filter(({ count, outputs }) => count === outputs)
@@ -250,7 +254,7 @@ export class ContinuousBatcher<S extends Batchable> {
     built.capacity = this.#limits.capacities.find((capacity) => capacity >= built.rows) ?? this.#limits.rows;
   }
 
-  /** Rows of prompts that the next step may have. */
+  /** Prompt rows that the next step may have. */
   #promptRows(): number {
     const generating = this.#running.filter(({ ids, place, paused }) => {
       return !paused && place.computed >= ids.length + place.pending - 1;
@@ -258,7 +262,9 @@ export class ContinuousBatcher<S extends Batchable> {
     return Math.min(this.#pace.rowsBeside(generating.length), this.#limits.rows);
   }
 
-  /** How they are shared among several prompts. Undefined where there are none, or the first does not say whose it is. */
+  /**
+   * How these are shared among several prompts. Undefined if there are none, or if the first has no scheduling class.
+   */
   #promptShares(prompts: number): ReadonlyMap<S, number> | undefined {
     const reading = this.#running.filter((sequence) => this.#rowsLeft(sequence) > 1);
     if (!reading[0]?.scheduling) return undefined;
@@ -268,7 +274,7 @@ export class ContinuousBatcher<S extends Batchable> {
     return new Map(reading.map((sequence, index) => [sequence, shares[index] as number]));
   }
 
-  /** Preempts sequences that have the slots of others' that wait. */
+  /** Preempts sequences that hold slots which waiting ones are entitled to. */
   #giveWay(): void {
     while (this.#slots.free === 0 && this.#waiting.length > 0 && !this.#lagging) {
       const shares = new SlotShares(this.#running);
@@ -281,17 +287,17 @@ export class ContinuousBatcher<S extends Batchable> {
     }
   }
 
-  /** A sequence whose reader is behind, so that its slot can be somebody else's. */
+  /** A sequence whose reader lags behind, so that its slot can be reused. */
   get #lagging(): S | undefined {
     return this.#running.find(({ paused, place }) => paused && place.pending === 0);
   }
 
-  /** True when sequences may join those that run. */
+  /** True if sequences may join the running ones. */
   get #isOpen(): boolean {
     return this.#rules.continuous || this.#running.every(({ place }) => place.sampledBy < 0);
   }
 
-  /** Rows of draft ids after the one of a sequence that generates, leaving a row to each of `others`. */
+  /** Adds rows of draft ids after the one of a generating sequence, leaving one row for each of `others`. */
   #draftRows({ ids, limit, draftIds, place }: S, built: StepBuilder<S>, others: number): number {
     const most = Math.min(built.rowsLeft, built.outputsLeft) - others - 1;
     const count = Math.min(draftIds.length, most, limit - ids.length - 1);
@@ -302,13 +308,13 @@ export class ContinuousBatcher<S extends Batchable> {
   #rowsLeft({ ids, limit, paused, awaitsHost, place }: S): number {
     const total = ids.length + place.pending;
     if (paused || awaitsHost || total >= limit) return 0;
-    // An id that only the device knows can be used by the step after the one that samples it, no later.
+    // An id that only the device knows can be used by the step right after the one that samples it, and no later.
     const isChained = place.computed >= ids.length;
     if (isChained && (!this.#rules.chains || place.sampledBy !== this.#steps - 1)) return 0;
     return total - place.computed;
   }
 
-  /** Reserves state for the next rows of the running sequence at `index`, preempting younger ones if need be. */
+  /** Reserves state for the next rows of the running sequence at `index`, preempting later-admitted ones if need be. */
   #reserveOrPreempt(index: number, count: number): boolean {
     const { slot, computed } = (this.#running[index] as S).place;
     while (!this.#slots.reserve(slot, computed, computed + count)) {
@@ -343,7 +349,7 @@ export class ContinuousBatcher<S extends Batchable> {
     return !paused && !awaitsHost && place.pending === 0 && !this.#isPrefixUnderWay(sequence);
   }
 
-  /** True while another sequence computes a longer prefix of this prompt, which can be shared once it is there. */
+  /** True while another sequence computes a longer prefix of this prompt, which can be shared once it is computed. */
   #isPrefixUnderWay({ ids, lineage }: S): boolean {
     return this.#running.some((other) => {
       if (other.lineage !== lineage) return false;
@@ -354,7 +360,8 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 
   /**
-   * A free slot, or one taken from a sequence whose reader is behind, which then waits without a slot and blocks nobody.
+   * A free slot, or one taken from a sequence whose reader lags behind, which then waits without a slot and blocks
+   * nobody.
    */
   #takeSlot({ ids, lineage }: S): ReturnType<SlotPool['take']> {
     if (this.#slots.free === 0) {
@@ -369,7 +376,7 @@ export class ContinuousBatcher<S extends Batchable> {
     );
   }
 
-  /** What a running sequence's slot holds when the steps before this one have run. */
+  /** What a running sequence's slot holds once the steps planned so far have run. */
   #cachedBy({ ids, lineage, place: { slot, computed } }: S): CachedSlot {
     return { slot, ids, length: Math.min(computed, ids.length, this.#slots.trace(slot).length), lineage };
   }
@@ -385,7 +392,7 @@ export class ContinuousBatcher<S extends Batchable> {
   }
 }
 
-/** A step while it is planned. */
+/** A step under construction. */
 class StepBuilder<S extends Batchable> implements ScheduledStep<S> {
   readonly slices: Slice<S>[] = [];
   rows = 0;
@@ -411,7 +418,7 @@ class StepBuilder<S extends Batchable> implements ScheduledStep<S> {
     return this.outputsLeft > 0;
   }
 
-  /** Adds rows of known ids, or of one that the step before samples, and of draft ids after the last. */
+  /** Adds rows of known ids, or of one that the previous step samples, and of draft ids after the last. */
   add(sequence: S, known: number, drafted = 0): void {
     const { ids, place } = sequence;
     const first = place.computed;

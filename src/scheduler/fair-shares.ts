@@ -1,19 +1,19 @@
-/** Whose a sequence is, and how urgent. Where nothing is said, it is a request of its own, with the priority 0. */
+/** The tenant, request and priority of a sequence. By default a sequence is its own request, with priority 0. */
 export interface SchedulingClass {
-  /** The lower, the earlier, as in vLLM. Default 0. */
+  /** Lower is earlier, as in vLLM. Default 0. */
   readonly priority?: number | undefined;
-  /** Who asks: tenants have equal shares of the slots. Default: one for all who say nothing. */
+  /** The tenant: tenants have equal shares of the slots. Default: one tenant for all sequences that name none. */
   readonly tenant?: string | undefined;
-  /** Sequences of one request share its part of the tenant's slots. Default: each is a request. */
+  /** Sequences of one request share its part of the tenant's slots. Default: each sequence is its own request. */
   readonly request?: string | undefined;
 }
 
-/** What is asked about a sequence. */
+/** What the shares need to know of a sequence. */
 interface Classed {
   readonly scheduling?: SchedulingClass | undefined;
 }
 
-/** Who has how many of the slots, and what is fair to those who wait. */
+/** Counts the slots of each tenant and request, and decides what is fair to waiting sequences. */
 export class SlotShares<S extends Classed> {
   readonly #running: readonly S[];
   readonly #tenants = new Map<string, number>();
@@ -28,8 +28,8 @@ export class SlotShares<S extends Classed> {
   }
 
   /**
-   * Those who wait, in the order in which they are to be admitted: the most urgent first, among equals those whose tenant has
-   * the fewest slots, then those whose request has; what is still equal keeps its order.
+   * Waiting sequences in order of admission: by priority, then by the number of slots that their tenant has, then by
+   * the number that their request has (fewest first); ties keep their order.
    */
   order(waiting: readonly S[]): readonly S[] {
     if (waiting.every(({ scheduling }) => scheduling === undefined)) return waiting;
@@ -44,8 +44,9 @@ export class SlotShares<S extends Classed> {
   }
 
   /**
-   * The running sequence that is to leave its slot to one that waits: the latest that is less urgent, or whose tenant or
-   * request would have as many slots as the other's even then. Undefined where everybody has a fair share.
+   * The running sequence that should be preempted for a waiting one: the most recently admitted one that has a lower
+   * priority, or whose tenant or request would still have at least as many slots as the waiting one's. Undefined if the
+   * shares are fair.
    */
   preemptedFor(waits: S): S | undefined {
     return this.#running.findLast((runs) => {
@@ -65,9 +66,9 @@ export class SlotShares<S extends Classed> {
 }
 
 /**
- * How many of a step's `rows` each of several prompts gets, of which so many rows are left, in the order of admission: half is
- * for the first, so that one after the other is done, and the other half for all others alike, so that a short prompt does not
- * wait until long ones are read. What somebody does not need is for the others.
+ * How many of a step's `rows` each of several prompts gets, given the rows that each has `left`, in order of admission:
+ * half go to the first, so that prompts finish one after another, and half are shared by the others equally, so that a
+ * short prompt does not wait for long ones. Rows that a prompt does not need go to the others.
  */
 export function promptShares(left: readonly number[], rows: number): number[] {
   const [first = 0, ...others] = left;
@@ -92,7 +93,7 @@ function tenantOf({ scheduling }: Classed): string {
   return scheduling?.tenant ?? '';
 }
 
-/** A request is its tenant's: two tenants may use one name. */
+/** A request belongs to its tenant: two tenants may use the same name. */
 function requestOf(sequence: Classed): unknown {
   const { request } = sequence.scheduling ?? {};
   return request === undefined ? sequence : `${tenantOf(sequence)}\n${request}`;

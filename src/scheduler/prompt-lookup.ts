@@ -1,12 +1,12 @@
 import type { Proposer } from './proposer.ts';
 
-/** Ids that a repetition is recognized by: the more the surer. */
+/** Number of ids by which a repetition is recognized: the more, the more certain. */
 const LONGEST = 4;
 const SHORTEST = 2;
 
 /**
- * Proposes what may follow ids from what followed their last ids before, at most `most` of them: texts quote themselves and
- * their prompts. Empty where the last ids are new.
+ * Proposes what followed the last ids where they occurred before, at most `most` ids (prompt lookup): texts quote
+ * themselves and their prompts. Empty if the last ids are new.
  */
 export function lookUp(ids: readonly number[], most: number): number[] {
   for (let length = Math.min(LONGEST, ids.length - 1); length >= SHORTEST; length--) {
@@ -16,7 +16,7 @@ export function lookUp(ids: readonly number[], most: number): number[] {
   return [];
 }
 
-/** Where the last `length` ids stand for the last time before the end, or -1. */
+/** The most recent earlier position of the last `length` ids, or -1. */
 function lastRepetition(ids: readonly number[], length: number): number {
   const end = ids.length - length;
   for (let at = end - 1; at >= 0; at--) {

@@ -1,4 +1,4 @@
-/** What a proposer sees of a sequence. */
+/** What a proposer knows of a sequence. */
 export interface ProposedSequence {
   readonly ids: readonly number[];
   /** Its row of sampling parameters. */
@@ -7,20 +7,20 @@ export interface ProposedSequence {
   readonly stopTokens: ReadonlySet<number>;
 }
 
-/** Proposes for one sequence, as long as that runs. */
+/** Proposes draft tokens for one sequence, for as long as that runs. */
 export interface Follower {
   /**
-   * At most `most` ids that may follow the sequence's, which stays as it is until they are there; none where there is nothing
-   * to go by. Never rejects.
+   * At most `most` ids that may follow the sequence's, which pauses until they are known; none if there is no basis for
+   * any. Never rejects.
    */
   propose(most: number): readonly number[] | Promise<readonly number[]>;
-  /** The sequence is over: what is under way for it is given up. */
+  /** The sequence has ended: any work in progress for it is abandoned. */
   leave(): void;
 }
 
 /**
- * Proposes draft tokens: what sequences may say next. A draft token counts only where the model chooses the same token by itself, so that a wrong one
- * costs time and never changes a text.
+ * Proposes draft tokens. A draft token is accepted only if the model samples the same token, so a wrong one costs time
+ * but never changes a text.
  */
 export interface Proposer {
   follow(sequence: ProposedSequence): Follower;

@@ -7,7 +7,7 @@ export class BlockPool {
 
   constructor(blocks: number) {
     invariant(blocks > 0, 'a pool has blocks');
-    // The lowest block is handed out first: a single sequence then lies in one piece.
+    // The lowest block is handed out first, so that a single sequence is contiguous.
     this.#free = Array.from({ length: blocks }, (_, i) => blocks - 1 - i);
     this.#users = new Uint32Array(blocks);
   }
@@ -17,7 +17,7 @@ export class BlockPool {
     return this.#free.length;
   }
 
-  /** A free block, which then has one user. */
+  /** Takes a free block, which then has one user. */
   take(): number {
     const block = this.#free.pop();
     invariant(block !== undefined, 'a block is free');
@@ -25,19 +25,19 @@ export class BlockPool {
     return block;
   }
 
-  /** Counts one user more of a block that is in use. */
+  /** Adds a user to a block that is in use. */
   share(block: number): void {
     this.#users[block] = this.#usersOf(block) + 1;
   }
 
-  /** Counts one user less; without any, the block is free. */
+  /** Removes a user; a block without users is free. */
   release(block: number): void {
     const users = this.#usersOf(block) - 1;
     this.#users[block] = users;
     if (users === 0) this.#free.push(block);
   }
 
-  /** True for a block that several slots use: nobody may write it. */
+  /** True if several slots use a block: it must not be written. */
   isShared(block: number): boolean {
     return this.#usersOf(block) > 1;
   }

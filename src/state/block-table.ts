@@ -1,13 +1,13 @@
 import { invariant } from '../base/errors.ts';
 
 /**
- * A group's block table on the host, i32 [slots, width]: entry `i` of a slot's row is the block of its positions
- * `i * KV_BLOCK_SIZE ...`. Each row remembers which of its entries changed since the device got them. Entries that belong to
- * no block keep their last number: nothing reads them.
+ * A group's block table on the host, i32 [slots, width]: entry `i` of a slot's row is the block of its positions `i *
+ * KV_BLOCK_SIZE ...`. Each row tracks which entries changed since the last upload. Entries without a block keep their
+ * last number, which nothing reads.
  */
 export class BlockTable {
   readonly words: Int32Array;
-  /** The span of entries of each row that changed. */
+  /** The span of changed entries in each row. */
   readonly #begin: Int32Array;
   readonly #end: Int32Array;
 
@@ -33,13 +33,13 @@ export class BlockTable {
     this.#end[slot] = Math.max(this.#end[slot] as number, index + 1);
   }
 
-  /** Counts every entry as changed: the device has none of them. */
+  /** Marks every entry as changed, because the device has none of them. */
   changeAll(): void {
     this.#begin.fill(0);
     this.#end.fill(this.width);
   }
 
-  /** Gives the span of `words` that changed in a row, if any did, and counts it as unchanged from then on. */
+  /** Calls `each` with the span of `words` that changed in a row, if any did, and marks it as uploaded. */
   takeChanges(slot: number, each: (begin: number, end: number) => void): void {
     const begin = this.#begin[slot] as number;
     const end = this.#end[slot] as number;

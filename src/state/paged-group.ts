@@ -3,18 +3,18 @@ import { BlockPool } from './block-pool.ts';
 import { BlockTable } from './block-table.ts';
 import type { GroupAllocator } from './group-allocator.ts';
 
-/** How large a paged group is. */
+/** The size of a paged group. */
 export interface PagedGroupSize {
   readonly blocks: number;
-  /** Sequences at once. */
+  /** Number of concurrent sequences. */
   readonly slots: number;
-  /** Positions that one of them may have. */
+  /** Maximum positions of a sequence. */
   readonly context: number;
 }
 
 /**
  * Keys and values of all positions (Kwon et al. 2023, "PagedAttention"): which blocks belong to which slot. Slots whose
- * sequences begin alike may share full blocks, which nobody writes again.
+ * sequences have a common prefix may share full blocks, which are never written again.
  */
 export class PagedGroup implements GroupAllocator {
   readonly table: BlockTable;
@@ -22,7 +22,7 @@ export class PagedGroup implements GroupAllocator {
   readonly prefixUnit = KV_BLOCK_SIZE;
   readonly #context: number;
   readonly #pool: BlockPool;
-  /** Blocks of each slot. */
+  /** Number of blocks of each slot. */
   readonly #counts: Int32Array;
 
   constructor({ blocks, slots, context }: PagedGroupSize) {
@@ -37,7 +37,7 @@ export class PagedGroup implements GroupAllocator {
     return this.#pool.free;
   }
 
-  /** Blocks that a slot uses. */
+  /** Number of blocks that a slot uses. */
   blocksOf(slot: number): number {
     return this.#count(slot);
   }

@@ -1,25 +1,25 @@
 import { invariant } from '../base/errors.ts';
 
-/** Positions, one behind the other, that were computed by plans of one row capacity. */
+/** Consecutive positions that were computed by plans of one row capacity. */
 export interface TracedRows {
   readonly count: number;
   readonly capacity: number;
 }
 
 /**
- * Which plan computed each position of a sequence. Plans of different capacities may round differently: what is computed
- * again by the same ones comes out the same, bit for bit.
+ * The row capacity of the plan that computed each position of a sequence. Plans of different capacities may round
+ * differently; recomputing a position with the same capacity gives the same bits.
  */
 export class RowTrace {
   readonly #runs: { count: number; capacity: number }[] = [];
   #length = 0;
 
-  /** Positions whose plan is known. */
+  /** Number of positions whose plan is known. */
   get length(): number {
     return this.#length;
   }
 
-  /** Notes that positions from `first` on are computed by a plan of `capacity`; what was behind them is forgotten. */
+  /** Records that positions from `first` on are computed by a plan of `capacity`, dropping any record of later ones. */
   note(first: number, count: number, capacity: number): void {
     invariant(first <= this.#length, 'rows are computed in the order of their positions');
     this.truncate(first);
@@ -29,7 +29,7 @@ export class RowTrace {
     this.#length += count;
   }
 
-  /** Forgets all but the first `length` positions. */
+  /** Drops all but the first `length` positions. */
   truncate(length: number): void {
     while (this.#length > length) {
       const last = this.#runs.at(-1) as { count: number };
@@ -40,7 +40,7 @@ export class RowTrace {
     }
   }
 
-  /** The run that a position lies in, from that position on. */
+  /** The run that contains a position, from that position on. */
   from(position: number): TracedRows {
     let end = 0;
     for (const { count, capacity } of this.#runs) {
@@ -50,7 +50,7 @@ export class RowTrace {
     return { count: 0, capacity: 0 };
   }
 
-  /** The first `length` positions, as a trace of their own. */
+  /** The first `length` positions, as a new trace. */
   slice(length: number): RowTrace {
     const part = new RowTrace();
     for (const { count, capacity } of this.#runs) part.note(part.length, count, capacity);

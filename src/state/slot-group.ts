@@ -1,27 +1,27 @@
 import { invariant } from '../base/errors.ts';
 import type { GroupAllocator } from './group-allocator.ts';
 
-/** What is to be copied before a step runs: a slot's values into its checkpoint, or back. */
+/** A copy that has to be made before a step runs: a slot's values into its checkpoint, or back. */
 export interface SlotCopy {
   readonly slot: number;
   readonly does: 'save' | 'restore';
 }
 
 /**
- * Values that each slot has once and every row changes: recurrent states, the last rows of a convolution. They roll back to
- * one checkpoint per slot only, which is written before rows that may be rolled back. A sequence from position 0 starts from
- * zeros, so that slots need not be cleared.
+ * Values that each slot has once and every row changes: recurrent states, the last rows of a convolution. They can be
+ * rolled back only to one checkpoint per slot, written before rows that may be rolled back. A sequence from position 0
+ * starts from zeros, so slots need not be cleared.
  */
 export class SlotGroup implements GroupAllocator {
   readonly table = undefined;
   readonly rollsBack: boolean;
   readonly prefixUnit = Number.POSITIVE_INFINITY;
-  /** Copies that the steps planned since they were taken last need, in order. */
+  /** Copies required by the steps planned since they were last taken, in order. */
   readonly copies: SlotCopy[] = [];
   readonly #context: number;
-  /** How many positions the values of each slot stand behind, when all planned steps have run. */
+  /** The number of positions that each slot's values include once all planned steps have run. */
   readonly #positions: Int32Array;
-  /** Those that its checkpoint stands behind; 0 without one. */
+  /** The number of positions that its checkpoint includes; 0 without one. */
   readonly #checkpoints: Int32Array;
 
   constructor({ slots, context, checkpoints }: { slots: number; context: number; checkpoints: boolean }) {

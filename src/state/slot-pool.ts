@@ -2,14 +2,14 @@ import { invariant } from '../base/errors.ts';
 import type { SequenceState } from './sequence-state.ts';
 import { RowTrace } from './row-trace.ts';
 
-/** What a state is made from. */
+/** What a state was computed from. */
 interface Origin {
   readonly ids: readonly number[];
-  /** What beside the ids makes it: only sequences of the same go on from it. Default none. */
+  /** What the state depends on besides the ids: only sequences with the same lineage can reuse it. Default none. */
   readonly lineage?: string | undefined;
 }
 
-/** A slot whose state holds the positions of the first `length` ids. */
+/** A slot whose state includes the positions of the first `length` ids. */
 export interface CachedSlot extends Origin {
   readonly slot: number;
   readonly length: number;
@@ -18,15 +18,15 @@ export interface CachedSlot extends Origin {
 const EMPTY = { ids: [], length: 0 };
 
 /**
- * Hands out the slots of a sequence state and does automatic prefix caching: a released slot keeps what it holds for the next
- * sequence that begins with the same ids, and slots in use share their prefixes with others; when memory runs short, the
- * least recently used idle slot is evicted first. Bookkeeping only.
+ * Hands out the slots of a sequence state, with automatic prefix caching: a released slot keeps its state for the next
+ * sequence with the same prefix, and slots in use share their prefixes with others; when memory runs short, the least
+ * recently used idle slot is evicted first. Bookkeeping only.
  */
 export class SlotPool {
   readonly #state: SequenceState;
-  /** The longest idle first. */
+  /** The least recently used first. */
   #idle: CachedSlot[];
-  /** How what each slot holds was computed. */
+  /** The row capacities with which each slot's state was computed. */
   readonly #traces: RowTrace[];
 
   constructor(state: SequenceState, slots: number) {
@@ -35,7 +35,7 @@ export class SlotPool {
     this.#traces = Array.from({ length: slots }, () => new RowTrace());
   }
 
-  /** Positions of the smallest prefix that slots can share; Infinity where they share none. */
+  /** Positions of the smallest prefix that slots can share; Infinity if they share none. */
   get prefixUnit(): number {
     return this.#state.prefixUnit;
   }
@@ -45,8 +45,9 @@ export class SlotPool {
   }
 
   /**
-   * Takes a slot with as much as can be had of the beginning of `ids`, the last id left out, because its logits are wanted:
-   * the slot and the positions it holds already. Slots in use share their prefixes. Undefined when no slot is free.
+   * Takes a slot with the longest available prefix of `ids` except the last id, because its logits are needed. Returns
+   * the slot and the number of positions that it already holds. Slots in use share their prefixes. Undefined if no slot
+   * is free.
    */
   take(
     ids: readonly number[],
@@ -62,7 +63,7 @@ export class SlotPool {
       this.#idle.find(({ length }) => length === 0) ??
       this.#idle.find((idle) => idle !== donor?.of) ??
       own.of;
-    // What a slot holds beyond the common beginning stays there, unless keeping it would cost as much elsewhere.
+    // A slot keeps what it holds beyond the common prefix, unless not reusing it would cost as much elsewhere.
     const loss = own.of.length - own.positions;
     const isSpared = loss >= this.#state.prefixUnit && receiver.length < loss;
     const isShared = shared > own.positions || (shared > 0 && isSpared);
@@ -73,35 +74,38 @@ export class SlotPool {
     return { slot: receiver.slot, held: shared };
   }
 
-  /** Makes room for a sequence of `length` positions in a taken slot, as `reserve`. */
+  /** Makes room for a sequence of `length` positions in a taken slot, evicting like `reserve`. */
   admit(slot: number, length: number): boolean {
     return this.#withRoom(() => this.#state.admit(slot, length));
   }
 
-  /** Makes room for rows of a taken slot. False when others, who use their slots, hold the memory. */
+  /** Makes room for rows of a taken slot, evicting idle slots. False if slots in use hold the memory. */
   reserve(slot: number, first: number, end: number): boolean {
     return this.#withRoom(() => this.#state.reserve(slot, first, end));
   }
 
-  /** Makes room in a taken slot, which holds nothing, for a saved state, as `reserve`. */
+  /** Makes room in a taken, empty slot for a saved state, evicting like `reserve`. */
   adopt(slot: number, length: number): boolean {
     return this.#withRoom(() => this.#state.adopt(slot, length));
   }
 
-  /** Notes that rows of a taken slot, which have room, are planned, by a plan of `capacity`; from `settled` on they may be taken back. */
+  /**
+   * Records that rows of a taken slot, for which there is room, are planned with a plan of `capacity`; those from
+   * `settled` on may be rolled back.
+   */
   advance(slot: number, rows: { first: number; end: number; settled: number }, capacity: number): void {
     const { first, end, settled } = rows;
     this.#state.advance(slot, first, end, settled);
     this.trace(slot).note(first, end - first, capacity);
   }
 
-  /** The most positions, at most `length`, behind which the sequence of a taken slot can go on. */
+  /** The largest number of positions, at most `length`, from which the sequence of a taken slot can continue. */
   resumable(slot: number, length: number): number {
     return this.#state.resumable(slot, length);
   }
 
   /**
-   * Takes a slot back, whose state holds the positions of `ids`, or of more, because a step was queued behind the last one
+   * Returns a slot, whose state includes the positions of `ids`, or of more if a step was queued behind the last one
    * that was read.
    */
   give(slot: number, ids: readonly number[], lineage?: string): void {
@@ -110,14 +114,14 @@ export class SlotPool {
     this.#idle.push({ slot, ids, lineage, length: kept });
   }
 
-  /** How what a slot holds was computed. Whoever has the slot notes there what is computed next. */
+  /** The row capacities with which a slot's state was computed. The slot's user records there what is computed next. */
   trace(slot: number): RowTrace {
     const trace = this.#traces[slot];
     invariant(trace, `slot ${slot} is one of ${this.#traces.length}`);
     return trace;
   }
 
-  /** Evicts what idle slots hold. */
+  /** Evicts the contents of idle slots. */
   forget(): void {
     for (const [index] of this.#idle.entries()) this.#forget(index);
   }
@@ -127,12 +131,12 @@ export class SlotPool {
     return { slot: idle.slot, held: this.#truncate(idle.slot, length) };
   }
 
-  /** Positions of a slot behind which a sequence can go on. */
+  /** Positions of a slot from which a sequence can continue. */
   #resumable(held: CachedSlot, wanted: Origin): number {
     return this.#state.resumable(held.slot, commonLength(held, wanted));
   }
 
-  /** Positions of a slot that a sequence can use, too. */
+  /** Positions of a slot that a sequence can share. */
   #shareable(held: CachedSlot, wanted: Origin): number {
     return this.#state.shareable(held.slot, commonLength(held, wanted));
   }
@@ -159,7 +163,10 @@ export class SlotPool {
   }
 }
 
-/** The slot with the most positions of what `positionsOf` says, and how many; of equal ones an empty one, else the first. */
+/**
+ * The slot with the most positions according to `positionsOf`, and their number; among equals an empty slot, otherwise
+ * the first.
+ */
 function bestOf(
   slots: readonly CachedSlot[],
   positionsOf: (of: CachedSlot) => number,
@@ -175,12 +182,12 @@ function bestOf(
   return best;
 }
 
-/** Positions of a slot that hold what a sequence begins with. */
+/** Length of the common prefix of a slot's contents and a sequence. */
 function commonLength({ ids, lineage, length }: CachedSlot, wanted: Origin): number {
   return lineage === wanted.lineage ? Math.min(length, sharedPrefix(ids, wanted.ids)) : 0;
 }
 
-/** How many ids both begin with, at most all but the last of `wanted`. */
+/** Length of the common prefix of both, excluding the last id of `wanted`. */
 export function sharedPrefix(held: readonly number[], wanted: readonly number[]): number {
   const most = Math.min(held.length, wanted.length - 1);
   let same = 0;

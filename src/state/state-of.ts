@@ -5,17 +5,17 @@ import { SlotGroup } from './slot-group.ts';
 import type { GroupAllocator } from './group-allocator.ts';
 import { WindowedGroup } from './windowed-group.ts';
 
-/** What a model's sequences leave behind, and how many of them there are at once. */
+/** The size of a model's sequence state. */
 export interface StateSize {
   readonly groups: readonly SizedGroup[];
   readonly slots: number;
-  /** Positions that a sequence may have. */
+  /** Maximum positions of a sequence. */
   readonly context: number;
-  /** Whether values that slots have once can be taken back, to what they were before a step. */
+  /** Whether per-slot values can be rolled back to what they were before a step. */
   readonly checkpoints: boolean;
 }
 
-/** The allocators of a state of this size. */
+/** Creates the state of this size with its groups. */
 export function stateOf(size: StateSize): SequenceState {
   return new SequenceState(
     size.groups.map((group) => allocatorOf(group, size)),

@@ -4,28 +4,29 @@ import { BlockPool } from './block-pool.ts';
 import { BlockTable } from './block-table.ts';
 import type { GroupAllocator } from './group-allocator.ts';
 
-/** How large a windowed group is. */
+/** The size of a windowed group. */
 export interface WindowedGroupSize {
   readonly blocks: number;
-  /** Sequences at once. */
+  /** Number of concurrent sequences. */
   readonly slots: number;
-  /** Positions that one of them may have. */
+  /** Maximum positions of a sequence. */
   readonly context: number;
-  /** Positions that a row looks back on, its own among them. */
+  /** Size of the window in positions, including the row's own. */
   readonly window: number;
 }
 
-/** What the blocks of a windowed group depend on. */
+/** What determines the number of blocks of a windowed group. */
 export interface WindowedGroupUse extends Omit<WindowedGroupSize, 'blocks'> {
-  /** Most rows of a step. */
+  /** Maximum rows of a step. */
   readonly rows: number;
-  /** Most rows of a sequence that may be taken back. */
+  /** Maximum rows of a sequence that may be rolled back. */
   readonly drafts: number;
 }
 
 /**
- * Blocks with which every slot can hold its window, and rows that may be taken back, while a step writes rows of whichever
- * slots: a window that begins and ends inside of blocks touches two more than it fills, and the rows behind it may begin one.
+ * The number of blocks with which every slot can hold its window and rows that may be rolled back, while a step writes
+ * rows of any slots: a window that starts and ends inside blocks touches two more than it fills, and the rows after it
+ * may start another.
  */
 export function windowBlocks({ slots, context, window, rows, drafts }: WindowedGroupUse): number {
   const each = Math.floor(Math.max(0, window - 2) / KV_BLOCK_SIZE) + 3 + blocksFor(drafts);
@@ -33,9 +34,9 @@ export function windowBlocks({ slots, context, window, rows, drafts }: WindowedG
 }
 
 /**
- * Keys and values of the positions that layers with a sliding window look back on. Positions keep their places in the block
- * table while their blocks are used again: those behind the window of what was planned last are taken back when blocks run
- * short, the slot's own first. Until then sequences can go on from them, and share them.
+ * Keys and values of the positions inside a sliding window. Positions keep their entries in the block table while
+ * blocks are reused: blocks that the window of the latest planned row has passed are reclaimed when blocks run short,
+ * the slot's own first. Until then, sequences can continue from them and share them.
  */
 export class WindowedGroup implements GroupAllocator {
   readonly table: BlockTable;
@@ -65,7 +66,7 @@ export class WindowedGroup implements GroupAllocator {
     return this.#pool.free;
   }
 
-  /** True: there are blocks for the windows of all slots, whatever else there is not. */
+  /** Always true: there are enough blocks for the windows of all slots. */
   admit(_slot: number, length: number): boolean {
     return length <= this.#context;
   }
@@ -138,18 +139,24 @@ export class WindowedGroup implements GroupAllocator {
     return { begin: this.#entryBefore(length), end: blocksFor(length) };
   }
 
-  /** What was lost with a device is computed again, into the blocks that are still the slot's if they begin where it does. */
+  /**
+   * Restarts a slot after its state was lost with the device: it is recomputed into the slot's remaining blocks if
+   * these start at position 0.
+   */
   #beginAnew(slot: number): void {
     if (this.#at(this.#begin, slot) > 0) this.truncate(slot, 0);
     this.#keep[slot] = 0;
   }
 
-  /** The entry of the first position that a row at `position` looks at. */
+  /** The entry of the first position that a row at `position` attends to. */
   #entryBefore(position: number): number {
     return Math.floor(Math.max(0, position - this.#window + 1) / KV_BLOCK_SIZE);
   }
 
-  /** Takes back what nobody will read until so many blocks are free, from `slot` first. False when that is not enough. */
+  /**
+   * Reclaims blocks that nobody will read until `blocks` are free, those of `slot` first. False if there are not
+   * enough.
+   */
   #makeFree(blocks: number, slot: number): boolean {
     const { slots } = this.table;
     for (let i = 0; i < slots && this.#pool.free < blocks; i++) this.#reclaim((slot + i) % slots, blocks);

@@ -4,14 +4,14 @@ import type { DetokenizedOptions } from './detokenized.ts';
 import type { TokenStream } from '../runtime/sequence.ts';
 import type { TextSource } from './text-stream.ts';
 
-/** How tokens become the parts of an answer. */
+/** How tokens are parsed into the parts of an answer. */
 export interface AnsweredOptions extends DetokenizedOptions {
   readonly parser: AnswerParser;
 }
 
 /**
- * Tokens as the parts of an answer. Control tokens, which are no text, reach the parser by their names. What may become a
- * stop string is held back, and the tokens end with the first that is found.
+ * Parses tokens into the parts of an answer. Control tokens, which have no text, reach the parser by name. Text that
+ * may become a stop string is held back, and the tokens end at the first stop string.
  */
 export function answered(tokens: TokenStream, of: AnsweredOptions): TextSource<ChatChunk> {
   return async function* (complete) {
@@ -37,7 +37,7 @@ class Pieces {
   readonly #matcher: StopMatcher;
   readonly #decoder = new TextDecoder();
   #count = 0;
-  /** The stop string that was found. */
+  /** The stop string that ended the text. */
   stop: string | undefined;
 
   constructor(of: AnsweredOptions) {
@@ -55,7 +55,7 @@ class Pieces {
     if (special || !tokenizer.isControl(id)) return parser.push(this.#text(this.#detokenizer.push(id)));
     const before = this.#text(this.#detokenizer.flush());
     if (this.stop !== undefined) return parser.push(before);
-    // No stop string goes on behind a control token.
+    // A stop string cannot continue across a control token.
     const held = this.#matcher.flush();
     const name = this.#decoder.decode(tokenizer.tokenBytes(id));
     return [...parser.push(before + held), ...parser.push(name, true)];
@@ -68,7 +68,7 @@ class Pieces {
     return [...parser.push(text + held), ...parser.end(isCut)];
   }
 
-  /** What of a text comes before a stop string. */
+  /** The part of a piece before a stop string. */
   #text(piece: string): string {
     if (this.#count < this.#of.stop.from) return piece;
     const { text, stop } = this.#matcher.push(piece);

@@ -3,9 +3,9 @@ import { type TextChunk, type TextSource, TextStream } from './text-stream.ts';
 
 /** A piece of an answer; `text` is the answer alone. */
 export interface ChatChunk extends TextChunk {
-  /** What the model thinks before it answers. */
+  /** The model's reasoning. */
   readonly reasoning: string;
-  /** Text, reasoning and calls in their order: names and arguments as they come. */
+  /** Text, reasoning and calls in order; names and arguments as they arrive. */
   readonly parts: readonly AnswerPart[];
 }
 
@@ -20,8 +20,8 @@ export class ChatStream extends TextStream<ChatChunk> {
   }
 
   /**
-   * The whole answer as a turn of the conversation: content, reasoning and calls; as often as it is asked for. Rejects with
-   * `STREAM_READ` where the chunks are or were read otherwise.
+   * The whole answer as a message of the conversation: content, reasoning and calls. May be called repeatedly. Rejects
+   * with `STREAM_READ` if the chunks are or were read otherwise.
    */
   message(): Promise<AnswerMessage> {
     this.#message ??= this.#collect();

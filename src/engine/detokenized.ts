@@ -2,18 +2,20 @@ import { StopMatcher, type StopResult, StreamingDetokenizer, type Tokenizer } fr
 import type { TokenStream } from '../runtime/sequence.ts';
 import type { TextSource } from './text-stream.ts';
 
-/** How tokens become text. */
+/** How tokens are decoded to text. */
 export interface DetokenizedOptions {
   readonly tokenizer: Tokenizer;
-  /** Strings that end the text when so many tokens have come, and whether the one that does is part of it. */
+  /** Strings that end the text after a minimum number of tokens, and whether the matched one is included. */
   readonly stop: { readonly strings: readonly string[]; readonly isIncluded: boolean; readonly from: number };
-  /** Control tokens come out by name. */
+  /** Whether control tokens are written as their names. */
   readonly special: boolean;
-  /** The text goes on after a prompt, so that a space before its first word belongs to it. */
+  /** The text continues a prompt, so a space before its first word belongs to it. */
   readonly continues: boolean;
 }
 
-/** Tokens as text. What may become a stop string is held back, and the tokens end with the first that is found. */
+/**
+ * Decodes tokens to text. Text that may become a stop string is held back, and the tokens end at the first stop string.
+ */
 export function detokenized(tokens: TokenStream, of: DetokenizedOptions): TextSource {
   return async function* (complete) {
     const detokenizer = new StreamingDetokenizer(of.tokenizer, {

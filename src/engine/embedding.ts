@@ -2,27 +2,27 @@ import { fail } from '../base/errors.ts';
 import type { ModelConfig, Pooling } from '../model/model-config.ts';
 import type { PositionLogits } from '../runtime/forced-logits.ts';
 
-/** What makes one vector of several rows. */
+/** How several rows are combined into one vector. */
 export type VectorPooling = Exclude<Pooling, 'none'>;
 
-/** How an embedding is wanted. */
+/** Options of an embedding. */
 export interface EmbedOptions {
-  /** Whether the vector is scaled to the length 1. Default true. */
+  /** Whether the vector is normalized to length 1. Default true. */
   readonly normalized?: boolean | undefined;
-  /** How the rows become one vector. Default: as the file says. */
+  /** The pooling. Default: as the file says. */
   readonly pooling?: VectorPooling | undefined;
-  /** Gives up with `ABORTED`. */
+  /** Aborts with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A text as a vector. */
+/** The embedding of a text. */
 export interface Embedding {
   readonly vector: Float32Array;
   /** Tokens of the text. */
   readonly tokens: number;
 }
 
-/** How a model's rows become one vector. Throws `EMBEDDINGS_UNSUPPORTED`. */
+/** The pooling of a model's rows. Throws `EMBEDDINGS_UNSUPPORTED`. */
 export function poolingOf(
   { architecture: model, pooling: own }: Pick<ModelConfig, 'architecture' | 'pooling'>,
   { pooling: wanted }: EmbedOptions,
@@ -39,7 +39,7 @@ export function poolingOf(
   });
 }
 
-/** Brings an encoder's rows together: f32 [width]. */
+/** Pools an encoder's rows: f32 [width]. */
 export async function pooledRows(
   rows: AsyncIterable<PositionLogits>,
   { pooling, width, count }: { pooling: VectorPooling; width: number; count: number },
@@ -57,7 +57,7 @@ export async function pooledRows(
   return Float32Array.from(sums, (sum) => sum / divisor);
 }
 
-/** The vector scaled to the length 1; zeros stay zeros. */
+/** The vector normalized to length 1; zeros stay zeros. */
 export function unitVector(vector: Float32Array): Float32Array {
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
   return length === 0 ? vector : vector.map((value) => value / length);

@@ -6,41 +6,41 @@ import type { RuntimeOptions } from '../runtime/jobs/runtime-options.ts';
 import type { SequenceActivity } from '../runtime/sequence.ts';
 import type { StepProfile } from '../runtime/jobs/step-profile.ts';
 
-/** What an engine runs on. It owns none of it. */
+/** What an engine needs to run. It owns none of it. */
 export interface EngineSetup extends PlacedModel {
   readonly state: SequenceState;
   readonly logger?: Logger | undefined;
   /**
-   * Reopens the device and reloads the model in the same shape after the device was lost. Without it, a lost device fails
-   * whatever runs.
+   * Reopens the device and reloads the model in the same shape after the device was lost. Without it, losing the device
+   * fails all running requests.
    */
   readonly restore?: ((lost: Error, signal: AbortSignal) => Promise<PlacedModel>) | undefined;
-  /** Most draft ids of a sequence that are computed at once, where its state allows it. Default 0. */
+  /** Maximum draft tokens per sequence and step, if the state supports rolling back. Default 0. */
   readonly speculation?: number | undefined;
-  /** Proposes them. Default: from what the sequence repeats. */
+  /** Where draft tokens come from. Default: prompt lookup. */
   readonly proposer?: Proposer | undefined;
-  /** Default: everything on. */
+  /** Default: everything enabled. */
   readonly runtime?: Partial<RuntimeOptions> | undefined;
-  /** Is told where the time of steps goes. */
+  /** Receives the times of steps. */
   readonly profile?: StepProfile | undefined;
 }
 
-/** What an engine has done so far. */
+/** Totals since the engine was created. */
 export interface EngineCounters {
   readonly steps: number;
-  /** Bytes of steps' small inputs that were uploaded: rows, and what changed of block tables and sampling parameters. */
+  /** Bytes of small step inputs that were uploaded: rows, and changes of block tables and sampling parameters. */
   readonly bytesUp: number;
   /** Bytes of results that were read back. */
   readonly bytesBack: number;
-  /** Whole steps that were recorded already when they were wanted, and those that were not, since the device was opened. */
+  /** Whole steps that were already recorded when needed, and those that were not, since the device was opened. */
   readonly preparedHits: number;
   readonly preparedMisses: number;
-  /** Whole steps that were recorded before they were wanted, and those of them that were wanted since. */
+  /** Whole steps that were recorded ahead of time, and those of them used since. */
   readonly preparedAhead: number;
   readonly preparedAheadUsed: number;
 }
 
-/** What an engine is busy with, in the order of arrival. */
+/** Running and waiting sequences, in order of arrival. */
 export interface EngineActivity {
   readonly slots: number;
   readonly context: number;

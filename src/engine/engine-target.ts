@@ -7,55 +7,57 @@ import type { EngineActivity, EngineCounters } from './engine-setup.ts';
 import type { ChatOptions } from './generate-options.ts';
 import type { TokenRules } from './token-rules.ts';
 
-/** Token ids to be continued. All of it but the signal and a constraint of the caller's own can be sent to another thread. */
+/**
+ * A request to continue token ids. All of it except the signal and a custom constraint can be sent to another thread.
+ */
 export interface TokensRequest extends GenerateRequest {
-  /** What the text is held to, as `writeForm` writes it. Default: nothing. */
+  /** The form that constrains the text, as written by `writeForm`. Default: none. */
   readonly form?: string | undefined;
-  /** Which tokens it may be of. Default: all. */
+  /** Restrictions on its tokens. Default: none. */
   readonly rules?: TokenRules | undefined;
-  /** What an answer's reasoning is held to, and the tools whose calls may end it. Default: it is no answer. */
+  /** Constraints on an answer's reasoning, and the tools whose calls may end it. Default: the text is not an answer. */
   readonly answer?: Pick<ChatOptions, 'reasoning' | 'tools'> | undefined;
 }
 
-/** How the rows of a text become its vector. */
+/** How the rows of a text are pooled into a vector. */
 export interface VectorRequest {
   readonly pooling: VectorPooling;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * An engine with a model, which takes token ids and gives token ids: on the thread of its caller, where its plan, weights and
- * device are at hand, or on a thread of its own, so that nothing that the caller does holds up its steps.
+ * An engine with a model, from token ids to token ids. It runs either on the caller's thread, which then has access to
+ * plan, weights and device, or on its own thread, where nothing that the caller does can delay its steps.
  */
 export interface EngineTarget {
   readonly config: Pick<ModelConfig, 'architecture' | 'width' | 'pooling'>;
-  /** Positions that a sequence may have. */
+  /** Maximum positions of a sequence. */
   readonly context: number;
-  /** Prompt tokens of one step. */
+  /** Prompt tokens per step. */
   readonly batch: number;
-  /** Logits of a position: ids below it can be sampled. */
+  /** Size of the vocabulary: number of logits per position. */
   readonly vocabulary: number;
-  /** The adapters that requests may choose from, and their scales for those who do not. */
+  /** The adapters that requests can select, with their default scales. */
   readonly adapters: ReadonlyMap<string, number>;
-  /** What it is busy with: at this moment, or a few hundredths of a second ago where it has a thread of its own. */
+  /** Running and waiting sequences: current, or a few hundredths of a second old if the engine has its own thread. */
   readonly activity: EngineActivity;
-  /** What it has done so far; as old as `activity`. */
+  /** Totals so far; as old as `activity`. */
   readonly counters: EngineCounters;
-  /** Resolves with what was loaded before anything asked for it; rejects when that failed. */
+  /** Resolves with a report of what was loaded in advance; rejects if that failed. */
   readonly loaded: Promise<LoadReport>;
-  /** Settles when the engine's thread has ended without having been asked to: nothing works any more. */
+  /** Settles if the engine's thread ends unexpectedly; nothing works after that. */
   readonly lost?: Promise<Error> | undefined;
   /**
-   * Begins to continue ids into a sink. What is wrong with the request fails the sink. Throws `DISPOSED`.
+   * Starts continuing ids into a sink. Errors of the request fail the sink. Throws `DISPOSED`.
    * @internal
    */
   begin(request: TokensRequest, sink: SequenceSink): Generation;
   /**
-   * The rows of an encoder as one vector: f32 [width]. Rejects with `CONTEXT_OVERFLOW`, or as `evaluate`.
+   * The rows of an encoder, pooled: f32 [width]. Rejects with `CONTEXT_OVERFLOW`, or as `evaluate`.
    * @internal
    */
   vector(ids: readonly number[], request: VectorRequest): Promise<Float32Array>;
-  /** Forgets what is cached of the last conversation. */
+  /** Clears the cached prefixes of earlier conversations. */
   reset(): void | Promise<void>;
   /** Releases everything. */
   dispose(): Promise<void>;

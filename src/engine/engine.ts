@@ -35,7 +35,7 @@ export class Engine implements AsyncDisposable {
   readonly #slots: SlotPool;
   readonly #batcher: ContinuousBatcher<Sequence>;
   readonly #sequences = new Set<Sequence>();
-  /** Sequences with logits that are not finite, whose error is still to be explained. */
+  /** Sequences with non-finite logits whose error has yet to be explained. */
   readonly #faulty = new Set<Sequence>();
   readonly #lock = new SharedLock();
   readonly #exclusive: ExclusiveUse;
@@ -44,11 +44,11 @@ export class Engine implements AsyncDisposable {
   readonly #counts = { steps: 0, bytesUp: 0, bytesBack: 0 };
   readonly #life = new Lifetime('the engine');
   readonly #ending = new AbortController();
-  /** Undefined from the loss of the device on until somebody needs it. */
+  /** Undefined from the loss of the device until it is needed again. */
   #run: DeviceRun<Sequence> | undefined;
-  /** Why there is none. */
+  /** The error with which it was lost. */
   #loss: Error | undefined;
-  /** Sequences whose draft ids are about to come: a step waits for them, so that they go through it together. */
+  /** Sequences that are waiting for their draft ids: a step waits for them, so that they run together. */
   #held = 0;
   #isDriving = false;
   #driven: Promise<void> = Promise.resolve();
@@ -63,7 +63,7 @@ export class Engine implements AsyncDisposable {
     this.#vocabulary = plan.tokenIds;
     this.#slots = new SlotPool(state, plan.shape.slots);
     const capacities = plan.plans.map(({ shape }) => shape.rows);
-    // Rows that the host looks up wait for the ids that the device draws; those of prompts do not.
+    // Rows that the host looks up depend on the ids that the device samples; prompt rows do not.
     const chains = this.#isPipelined && plan.setup.hostEmbedding === undefined;
     const pace = plan.setup.deterministic === true ? {} : runtime;
     const rules = { chains, continuous: runtime.batching === 'continuous', pace };
@@ -83,19 +83,19 @@ export class Engine implements AsyncDisposable {
     });
   }
 
-  /** Positions that a sequence may have. */
+  /** Maximum positions of a sequence. */
   get context(): number {
     return this.#setup.state.context;
   }
 
-  /** What it has done so far. */
+  /** Totals so far. */
   get counters(): EngineCounters {
     const { hits = 0, misses = 0, ahead = 0, aheadUsed = 0 } = this.#run?.plan.prepared ?? {};
     const prepared = { preparedHits: hits, preparedMisses: misses };
     return { ...this.#counts, ...prepared, preparedAhead: ahead, preparedAheadUsed: aheadUsed };
   }
 
-  /** What it is busy with at this moment. */
+  /** Running and waiting sequences. */
   get activity(): EngineActivity {
     const { slots } = this.#setup.plan.shape;
     const sequences = Array.from(this.#sequences, (sequence) => sequence.activity());
@@ -103,14 +103,14 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Yields tokens until a stop token, `next(true)`, the most tokens asked for, or the context's end. Rejects with
-   * `PROMPT_EMPTY`, `CONTEXT_OVERFLOW`, `TOKEN_OUT_OF_RANGE`, `INVALID_ARGUMENT`, `ABORTED` or the device's error.
+   * Yields tokens until a stop token, `next(true)`, the maximum number of tokens, or the end of the context. Rejects
+   * with `PROMPT_EMPTY`, `CONTEXT_OVERFLOW`, `TOKEN_OUT_OF_RANGE`, `INVALID_ARGUMENT`, `ABORTED` or the device's error.
    */
   generate(request: GenerateRequest): TokenStream {
     return tokenStream((sink) => this.begin(request, sink));
   }
 
-  /** Begins to generate into a sink, which is told what `generate` yields, returns and rejects with. */
+  /** Starts generating into a sink, which receives what `generate` yields, returns and rejects with. */
   begin(request: GenerateRequest, sink: SequenceSink): Generation {
     const { signal } = request;
     let sequence: Sequence | undefined;
@@ -146,7 +146,7 @@ export class Engine implements AsyncDisposable {
     };
   }
 
-  /** Yields the logits at every position from `from` on, given all tokens before it: forced decoding. */
+  /** Yields the logits at every position from `from` on, given all tokens up to it: forced decoding. */
   async *evaluate(
     ids: readonly number[],
     from = 0,
@@ -156,15 +156,15 @@ export class Engine implements AsyncDisposable {
     yield* this.#exclusive.evaluate({ ids, from, signal, adapters });
   }
 
-  /** Computes `ids` and saves the state behind them. Rejects as `evaluate`. */
+  /** Computes `ids` and saves the state after them. Rejects as `evaluate`. */
   async save(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot> {
     this.#checkPrompt(ids);
     return this.#exclusive.save(ids, signal);
   }
 
   /**
-   * Restores a saved state into an idle slot, for a sequence whose prompt begins with its ids; call it once for each such
-   * sequence. Rejects with `INVALID_ARGUMENT` for another model's.
+   * Restores a saved state into an idle slot, for a sequence whose prompt begins with its ids; call it once per
+   * sequence. Rejects with `INVALID_ARGUMENT` if the state is another model's.
    */
   async restore(snapshot: SequenceSnapshot): Promise<void> {
     this.#checkPrompt(snapshot.ids);
@@ -177,7 +177,7 @@ export class Engine implements AsyncDisposable {
     if (isIdle) this.#run?.ahead?.begin();
   }
 
-  /** Forgets what ended sequences left in the cache. */
+  /** Clears cached prefixes of ended sequences. */
   reset(): void {
     this.#slots.forget();
   }
@@ -197,7 +197,7 @@ export class Engine implements AsyncDisposable {
     checkIds(ids, { context: this.context, vocabulary: this.#vocabulary, vectors });
   }
 
-  /** What vectors of prompts are. */
+  /** The shape of embedding vectors in prompts. */
   get #vectorShape() {
     const { hostEmbedding } = this.#setup.plan.setup;
     return { width: hostEmbedding?.width ?? 0, isOnHost: hostEmbedding !== undefined };
@@ -222,7 +222,7 @@ export class Engine implements AsyncDisposable {
   }
 
   #add(sequence: Sequence): void {
-    // It may have ended while the sequence waited for its turn.
+    // The engine may have been disposed while the sequence waited its turn.
     this.#life.check();
     if (sequence.ids.length >= sequence.limit) {
       sequence.end('length');
@@ -233,7 +233,7 @@ export class Engine implements AsyncDisposable {
     this.#drive();
   }
 
-  /** Ends a sequence whose reader has read enough. */
+  /** Ends a sequence whose reader wants no more. */
   #end(sequence: Sequence): void {
     this.#remove(sequence);
     sequence.stop();
@@ -252,7 +252,7 @@ export class Engine implements AsyncDisposable {
 
   #remove(sequence: Sequence): void {
     sequence.leave();
-    // Nobody goes on from what led to no numbers.
+    // A state that led to non-finite logits must not be reused.
     if (sequence.fault) sequence.place.computed = 0;
     if (this.#sequences.delete(sequence)) this.#batcher.remove(sequence);
   }
@@ -265,7 +265,7 @@ export class Engine implements AsyncDisposable {
     this.#driven = this.#runSteps();
   }
 
-  /** Submits and completes steps as long as there is something to do. Never rejects: sequences take the errors. */
+  /** Submits and completes steps while there is work. Never rejects: errors go to the sequences. */
   async #runSteps(): Promise<void> {
     try {
       while (this.#run || this.#sequences.size > 0) {
@@ -287,7 +287,7 @@ export class Engine implements AsyncDisposable {
         this.#remove(sequence);
         sequence.fail(error);
       }
-      // What the failed steps were to write is not there.
+      // The state that the failed steps should have written does not exist.
       this.#slots.forget();
     } finally {
       this.#isDriving = false;
@@ -296,7 +296,7 @@ export class Engine implements AsyncDisposable {
     }
   }
 
-  /** Hands out what the oldest step sampled. Rejects with the device's error. */
+  /** Delivers what the oldest step sampled. Rejects with the device's error. */
   async #complete({ pipeline }: DeviceRun<Sequence>): Promise<void> {
     const { step, ms } = await pipeline.complete(this.#deliver);
     this.#batcher.measured(step, ms);
@@ -325,8 +325,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Drops a lost device, so that all work restarts from what the host knows; returns the steps that were in flight. Rejects
-   * with the error when the device is not what failed, cannot be replaced, or was lost too often.
+   * Drops a lost device, so that all work restarts from what the host knows; returns the steps that were in flight.
+   * Rejects with the error if the device was not the cause, cannot be replaced, or was lost too often.
    */
   async #survive(run: DeviceRun<Sequence>, error: unknown, losses = 0): Promise<ScheduledStep<Sequence>[]> {
     const lost = await run.lossBehind(error);
@@ -342,7 +342,7 @@ export class Engine implements AsyncDisposable {
     return underWay;
   }
 
-  /** Gives up the sequence that is to blame for losses, if one is. */
+  /** Fails the sequence that is to blame for repeated losses, if there is one. */
   #blame(underWay: readonly ScheduledStep<Sequence>[], backend: string): void {
     const worst = toBlame(underWay, this.#sequences);
     if (!worst) return;
@@ -361,7 +361,7 @@ export class Engine implements AsyncDisposable {
     sequence.place.pending--;
     if (sequence.ended || sequence.fault || !this.#sequences.has(sequence)) return;
     sequence.acceptRows(slice, from);
-    // What was computed of rejected draft ids is dropped.
+    // The state of rejected draft ids is dropped.
     if (slice.outputs > 1) this.#batcher.rewind(sequence);
     if (sequence.fault) this.#faulty.add(sequence);
     if (sequence.ended) this.#remove(sequence);
@@ -370,7 +370,7 @@ export class Engine implements AsyncDisposable {
     if (ready) void this.#resume(sequence, ready);
   };
 
-  /** Fails the sequences whose logits are not finite; results of the others' steps in flight are read first. */
+  /** Fails the sequences with non-finite logits; results of other sequences' steps in flight are read first. */
   async #explain({ plan, stream, pipeline }: DeviceRun<Sequence>): Promise<void> {
     const { state } = this.#setup;
     try {
@@ -388,14 +388,14 @@ export class Engine implements AsyncDisposable {
     }
   }
 
-  /** Shifts a full context; what stays of it is computed again, before waiting sequences are admitted. */
+  /** Shifts a full context; the remaining tokens are recomputed, before waiting sequences are admitted. */
   #shift(sequence: Sequence): void {
     this.#batcher.remove(sequence);
     sequence.shift();
     this.#batcher.add(sequence, { first: true });
   }
 
-  /** Lets a sequence go on when the host knows what it needs; the others go on meanwhile. Never rejects. */
+  /** Resumes a sequence once the host knows what it needs; the other sequences continue meanwhile. Never rejects. */
   async #resume(sequence: Sequence, ready: Promise<void>): Promise<void> {
     const held = sequence.draftsSoon ? 1 : 0;
     this.#held += held;
@@ -431,7 +431,7 @@ function checkIds(
   }
 }
 
-/** Throws `INVALID_ARGUMENT` for limits that are no numbers of tokens. */
+/** Throws `INVALID_ARGUMENT` for limits that are not valid numbers of tokens. */
 function checkLimits(of: { maxTokens: number; speculation: number | undefined }): void {
   for (const [name, value = 0] of Object.entries(of)) {
     if (value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && value >= 0)) continue;
@@ -439,7 +439,7 @@ function checkLimits(of: { maxTokens: number; speculation: number | undefined })
   }
 }
 
-/** Throws `INVALID_ARGUMENT` where a full context could not make room. */
+/** Throws `INVALID_ARGUMENT` if a full context could not be shifted. */
 function checkShift(shift: ContextShift | undefined, context: number): void {
   const most = Math.floor(context / 2);
   if (!shift || (Number.isInteger(shift.keep) && shift.keep >= 0 && shift.keep <= most)) return;

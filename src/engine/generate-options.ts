@@ -3,82 +3,85 @@ import type { ContextShift } from '../runtime/sequence.ts';
 import type { SchedulingClass } from '../scheduler/fair-shares.ts';
 import { DEFAULT_SAMPLING, type SamplingParameters, validateSampling } from '../ops/index.ts';
 
-/** How a text is continued. What is left out takes the defaults of `DEFAULT_SAMPLING`. */
+/** Options of text generation. Defaults are those of `DEFAULT_SAMPLING`. */
 export interface GenerateOptions extends Partial<
   Omit<SamplingParameters, 'logitBias' | 'logProbabilities' | 'masked'>
 > {
-  /** Most tokens to generate. Default: up to the context's end. */
+  /** Maximum tokens to generate. Default: up to the end of the context. */
   readonly maxTokens?: number;
-  /** Tokens before which the text does not end: by the model's own end, `stopTokens` or `stop`. Default 0. */
+  /** Minimum number of tokens before the text may end by the model's end tokens, `stopTokens` or `stop`. Default 0. */
   readonly minTokens?: number | undefined;
-  /** Strings that end the text; neither they nor what follows is given out. */
+  /** Strings that end the text; neither they nor what follows is emitted. */
   readonly stop?: readonly string[];
-  /** Gives out the stop string that ended the text. */
+  /** Whether the stop string that ended the text is emitted. */
   readonly includeStop?: boolean | undefined;
-  /** Ids that end the text beside the model's own; they are not given out. */
+  /** Ids that end the text, besides the model's own; they are not emitted. */
   readonly stopTokens?: readonly number[] | undefined;
-  /** The only ids that the text may be of, beside those that end it. Default: all. */
+  /** If given, only these ids and those that end the text are allowed. Default: all. */
   readonly allowedTokens?: readonly number[] | undefined;
-  /** Stretches of ids that the text must not have: a word in each of its spellings, for one. */
+  /** Sequences of ids that must not occur, for example a word in each of its tokenizations. */
   readonly bannedTokens?: readonly (readonly number[])[] | undefined;
-  /** Goes on after the model's own end-of-generation tokens. */
+  /** Continue after the model's own end-of-generation tokens. */
   readonly ignoreEnd?: boolean;
   /** Added to the logits of token ids; -Infinity forbids one. */
   readonly logitBias?: ReadonlyMap<number, number>;
-  /** Report the chosen tokens' log-probabilities with this many of the most likely tokens beside (0 to 20). */
+  /** Report the log probabilities of the sampled tokens and of this many of the most likely ones (0 to 20). */
   readonly logProbabilities?: number;
   /**
-   * Adapters that the text goes through, by their names, and how strongly each counts: 1 as it was trained. Default: those
-   * and as strongly as the model was opened with them.
+   * LoRA adapters by name, with their scales (1: as trained). Default: those and the scales with which the model was
+   * opened.
    */
   readonly adapters?: ReadonlyMap<string, number> | undefined;
   /** Write control tokens as their names. */
   readonly special?: boolean;
   /**
-   * The text goes on after the prompt's, so that a space before its first word belongs to it. Default: true for a text's
-   * continuation, false for an answer.
+   * The text continues the prompt's, so a space before its first word belongs to it. Default: true for generation,
+   * false for an answer.
    */
   readonly continues?: boolean;
   /**
-   * A JSON schema (draft 2020-12) that the text satisfies as compact or indented JSON. Every keyword is honoured, or the stream
-   * rejects with `SCHEMA_UNSUPPORTED`. Of this and the five below, one is given at most.
+   * A JSON schema (draft 2020-12) that the text satisfies, as compact or indented JSON. Every keyword is enforced, or
+   * the stream rejects with `SCHEMA_UNSUPPORTED`. At most one of this and the following five can be given.
    */
   readonly schema?: unknown;
   /** The text is a JSON object. */
   readonly json?: boolean | undefined;
-  /** An ECMA-262 pattern (flag `u`) that matches the text as a whole. */
+  /** An ECMA-262 pattern (flag `u`) that matches the whole text. */
   readonly regex?: string | undefined;
   /** The text is one of these. */
   readonly choices?: readonly string[] | undefined;
-  /** A grammar in llama.cpp's GBNF, of which the text is. */
+  /** A grammar in llama.cpp's GBNF that the text matches. */
   readonly grammar?: string | undefined;
-  /** A constraint of one's own. The caller disposes it when the text has ended. */
+  /** A custom constraint. The caller disposes it when the text has ended. */
   readonly constraint?: TokenConstraint | undefined;
-  /** What happens when the context is full. Default: the text ends there. */
+  /** What to do when the context is full. Default: the text ends there. */
   readonly shift?: ContextShift | undefined;
-  /** Most draft tokens at once; 0 for none. Default: as many as the model was opened for. */
+  /** Maximum draft tokens per step; 0 for none. Default: as the model was opened. */
   readonly speculation?: number | undefined;
-  /** Whose text it is, and how urgent, where several want the model's slots. Default: a tenant that all share, and priority 0. */
+  /**
+   * The tenant, request and priority, for scheduling when several requests compete for slots. Default: one common
+   * tenant, and priority 0.
+   */
   readonly scheduling?: SchedulingClass | undefined;
-  /** Ends the text with `ABORTED`. */
+  /** Aborts the text with `ABORTED`. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How a conversation is answered. */
+/** Options of an answer to a conversation. */
 export interface ChatOptions extends GenerateOptions, ChatRenderOptions {
-  /** What the model thinks before it answers: whether, how much, and for how long. */
+  /** Whether, how much and how long the model reasons before it answers. */
   readonly reasoning?: ReasoningOptions | undefined;
-  /** Whether the answer may call a tool (`auto`, the default), must, must not, or must call this one. */
+  /** Whether the answer may call a tool (`auto`, the default), must, must not, or must call a certain one. */
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly name: string } | undefined;
-  /** Whether a forced call may be followed by others. Default true. */
+  /** Whether several calls are allowed in one answer. Default true. */
   readonly parallelCalls?: boolean | undefined;
 }
 
-/** How an encoded conversation is answered. */
+/** Options of an answer to an encoded conversation. */
 export type AnswerOptions = GenerateOptions &
   Pick<ChatOptions, 'tools' | 'reasoning' | 'toolChoice' | 'parallelCalls'>;
 
-/** How tokens are chosen, `masked` or not, with the defaults for what the options leave out. Throws `INVALID_ARGUMENT`. */
+/** Sampling parameters, `masked` or not, with defaults. Throws `INVALID_ARGUMENT`. */
 export function samplingOf(options: GenerateOptions, masked: boolean): SamplingParameters {
   const sampling: Record<string, unknown> = {};
   for (const [name, standard] of Object.entries(DEFAULT_SAMPLING)) {

@@ -2,10 +2,12 @@ import { fail } from '../base/errors.ts';
 import type { AnswerTextForm, Dialect, TextForm } from '../text/index.ts';
 import type { AnswerOptions, GenerateOptions } from './generate-options.ts';
 
-/** What a text is held to that is no answer. */
+/** The form of a text that is not an answer. */
 type PlainForm = Exclude<TextForm, AnswerTextForm>;
 
-/** What a text is held to by its options; undefined for nothing. Throws `INVALID_ARGUMENT` where they ask for several things. */
+/**
+ * The form that the options require of a text; undefined for none. Throws `INVALID_ARGUMENT` if they require several.
+ */
 export function formOf(options: GenerateOptions): PlainForm | undefined {
   const { schema, json, regex, choices, grammar, constraint } = options;
   const forms: Readonly<Record<string, PlainForm | false | undefined>> = {
@@ -26,7 +28,7 @@ export function formOf(options: GenerateOptions): PlainForm | undefined {
   return asked[0]?.[1] || undefined;
 }
 
-/** What an answer is held to: a text of its options, and calls where they are asked for. Throws `INVALID_ARGUMENT`. */
+/** The form that the options require of an answer, including forced calls. Throws `INVALID_ARGUMENT`. */
 export function answerFormOf(
   options: AnswerOptions,
   of: Pick<AnswerTextForm, 'template' | 'prompt' | 'mayThink'> & { readonly dialect: Dialect },

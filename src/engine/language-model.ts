@@ -40,8 +40,8 @@ export type { ModelOptions, ModelSetup } from '../runtime/opening/loaded-model.t
 const NO_ADAPTERS: ReadonlyMap<string, number> = new Map();
 
 /**
- * A model ready to continue texts and answer conversations, as many at once as its options say. It owns its file, its
- * decoder and, unless it shares one, its device.
+ * A model that continues texts and answers conversations, as many concurrently as its options say. It owns its file,
+ * its decoder and, unless it is shared, its device.
  */
 export class LanguageModel extends TextModel {
   readonly config: ModelConfig;
@@ -80,9 +80,9 @@ export class LanguageModel extends TextModel {
   }
 
   /**
-   * Plans and allocates a model, and loads it as the mode says. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_…`,
-   * `OUT_OF_MEMORY`, `ABORTED` or what reading rejects with, everything released that it created; file, device and decoder
-   * stay the caller's then.
+   * Plans and allocates a model, and loads it according to the load mode. Rejects with `ARCHITECTURE_UNKNOWN`,
+   * `MODEL_…`, `OUT_OF_MEMORY`, `ABORTED` or with errors of reading; everything it created is then released, while
+   * file, device and decoder remain the caller's.
    */
   static async open(setup: ModelSetup, options: ModelOptions = {}): Promise<LanguageModel> {
     checkOpening(setup, options);
@@ -100,15 +100,15 @@ export class LanguageModel extends TextModel {
   }
 
   /**
-   * Compiles a model for what `open` is to be called with, to be handed to it: all that a device can do which is being opened.
-   * Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_CONFIG`, or as the device's `compile`.
+   * Compiles a model ahead of `open`, which takes the result: everything that can be done while the device is still
+   * being opened. Rejects with `ARCHITECTURE_UNKNOWN`, `MODEL_CONFIG`, or as the device's `compile`.
    */
   static compile(setup: ModelSetup, options: ModelOptions = {}): Promise<CompiledModel> {
     checkOpening(setup, options);
     return compileModel(setup, withSpeculation(setup, options));
   }
 
-  /** Opens the draft where the setup have a source of one; `deviceOf` tells the device that the model has now. */
+  /** Opens the draft model if the setup includes one; `deviceOf` returns the model's current device. */
   static async #openDraft(
     setup: ModelSetup,
     options: ModelOptions,
@@ -134,8 +134,8 @@ export class LanguageModel extends TextModel {
   }
 
   /**
-   * The memory that `open` would take, of a draft, too, from the files' headers alone. Rejects with `MODEL_TOO_LARGE` as it
-   * does.
+   * The memory that `open` would use, including a draft model's, from the files' headers alone. Rejects with
+   * `MODEL_TOO_LARGE` like `open`.
    */
   static async fit(setup: ModelSetup, options: ModelOptions = {}): Promise<FitPlan> {
     checkOpening(setup, options);
@@ -152,7 +152,7 @@ export class LanguageModel extends TextModel {
     return draft ? withDraftMemory(fit, draft, isShared) : fit;
   }
 
-  /** Where the memory went, in bytes. */
+  /** Memory use, in bytes. */
   get fit(): FitPlan {
     const { fit, device } = this.#keeper.current;
     const draft = this.#ownDraft;
@@ -160,35 +160,35 @@ export class LanguageModel extends TextModel {
   }
 
   /**
-   * Resolves with what was loaded before anything asked for it: all weights that stay in the modes `background`, `eager`
-   * and `sync`, a draft's before. Rejects when that failed; what a step needs then is tried again.
+   * Resolves with a report of what was loaded in advance: all resident weights in the modes `background`, `eager` and
+   * `sync`, after those of a draft model. Rejects if that failed; steps then try again to load what they need.
    */
   get loaded(): Promise<LoadReport> {
     const { loading } = this.#keeper.current;
     return this.#ownDraft ? this.#ownDraft.loaded.then(() => loading) : loading;
   }
 
-  /** The weights, for those who load them themselves. */
+  /** The execution plan, for loading weights by hand. */
   get plan(): ExecutionPlan {
     return this.#keeper.current.plan;
   }
 
-  /** Positions that a sequence may have. */
+  /** Maximum positions of a sequence. */
   get context(): number {
     return this.#engine.context;
   }
 
-  /** The adapters that requests may choose from, and their scales for those who do not. */
+  /** The adapters that requests can select, with their default scales. */
   get adapters(): ReadonlyMap<string, number> {
     return this.#setup.adapters?.standard ?? NO_ADAPTERS;
   }
 
-  /** Prompt tokens of one step. */
+  /** Prompt tokens per step. */
   get batch(): number {
     return this.plan.shape.rows;
   }
 
-  /** Logits of a position: ids below it can be sampled. */
+  /** Size of the vocabulary: number of logits per position. */
   get vocabulary(): number {
     return this.plan.vocabulary;
   }
@@ -197,12 +197,12 @@ export class LanguageModel extends TextModel {
     return this.#setup.gguf;
   }
 
-  /** Another one after the device was lost. */
+  /** The current device: a new one after a loss. */
   get device(): Device {
     return this.#keeper.current.device;
   }
 
-  /** Continues token ids by token ids. Throws `DISPOSED`; the stream rejects as `Engine.generate`. */
+  /** Continues token ids with token ids. Throws `DISPOSED`; the stream rejects as `Engine.generate`. */
   generateTokens(request: GenerateRequest): TokenStream {
     this.#life.check();
     return this.#engine.generate(request);
@@ -225,12 +225,12 @@ export class LanguageModel extends TextModel {
     );
   }
 
-  /** What the engine is busy with. */
+  /** Running and waiting sequences. */
   get activity(): EngineActivity {
     return this.#engine.activity;
   }
 
-  /** What the engine has done so far. */
+  /** Totals so far. */
   get counters(): EngineCounters {
     return this.#engine.counters;
   }
@@ -265,12 +265,12 @@ export class LanguageModel extends TextModel {
     await this.#engine.restore(snapshot);
   }
 
-  /** What a step moves and computes at least. */
+  /** A lower bound of what a step moves and computes. */
   cost(context: CostContext): Cost {
     return this.plan.planFor(context.rows, context.outputs).cost(context);
   }
 
-  /** Forgets what is cached of the last conversation. */
+  /** Clears the cached prefixes of earlier conversations. */
   reset(): void {
     this.#engine.reset();
   }
@@ -278,7 +278,7 @@ export class LanguageModel extends TextModel {
   /** Releases engine, plan, decoder and file, and the device unless it is shared. */
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
-    // The engine's last step may wait for weights, which the loader then fails.
+    // The engine's last step may be waiting for weights, which the loader then fails.
     const ending = this.#engine[Symbol.asyncDispose]();
     await this.#keeper.current.loader[Symbol.asyncDispose]();
     await ending;

@@ -30,20 +30,20 @@ import { answerFormOf } from './held-text.ts';
 import type { ModelOptions } from '../runtime/opening/loaded-model.ts';
 import { ReasoningBudget } from './reasoning-budget.ts';
 
-/** How a conversation is written down. */
+/** How a conversation is rendered. */
 type WriteOptions = ChatRenderOptions & Pick<ChatOptions, 'reasoning'>;
 
-/** Tokens at a prompt's end that tell how the answer begins. */
+/** Number of tokens at a prompt's end that determine how the answer begins. */
 const PROMPT_END = 48;
 
-/** What a model's text is made from. */
+/** The parts from which a model's text handling is made. */
 export interface TextParts {
   readonly gguf: GgufFile;
   readonly tokenizer?: Tokenizer | undefined;
   readonly constraints?: ConstraintMaker | undefined;
 }
 
-/** A model's tokenizer, chat template and dialect, each made at its first use. */
+/** A model's tokenizer, chat template and dialect, each created on first use. */
 export class ModelText {
   readonly #gguf: GgufFile;
   readonly #logger: Logger;
@@ -55,8 +55,8 @@ export class ModelText {
   #thinks: boolean | undefined;
 
   /**
-   * Default: the file's own tokenizer and chat template, and constraints that are made on this thread. Throws
-   * `CHAT_TEMPLATE_INVALID` or `CHAT_TEMPLATE_MISSING` for a `chatTemplate` that is none.
+   * Default: the file's own tokenizer and chat template, and constraints on this thread. Throws `CHAT_TEMPLATE_INVALID`
+   * or `CHAT_TEMPLATE_MISSING` for an invalid `chatTemplate`.
    */
   constructor(
     { gguf, tokenizer, constraints = new LocalConstraints() }: TextParts,
@@ -76,7 +76,7 @@ export class ModelText {
     return this.#tokenizer;
   }
 
-  /** Throws `TEXT_UNAVAILABLE` where ids do not become text. */
+  /** Throws `TEXT_UNAVAILABLE` if ids cannot be decoded to text. */
   requireText(): void {
     try {
       void this.tokenizer;
@@ -86,7 +86,7 @@ export class ModelText {
     }
   }
 
-  /** Throws `CHAT_TEMPLATE_MISSING` where there is none. */
+  /** Throws `CHAT_TEMPLATE_MISSING` if there is none. */
   get chatTemplate(): ChatTemplate {
     this.#template ??= ChatTemplate.read(this.#gguf.metadata, this.tokenizer, undefined, this.#logger);
     return this.#template;
@@ -98,12 +98,12 @@ export class ModelText {
     return this.#dialect;
   }
 
-  /** The ids of a conversation. Throws as the template. */
+  /** The ids of a conversation. Throws like the template. */
   encode(messages: readonly ChatMessage[], options: WriteOptions): number[] {
     return encodeChat(this.tokenizer, this.#render(messages, options));
   }
 
-  /** The same ids, written down and encoded in turns with whatever else the thread has to do. */
+  /** The same ids, rendered and encoded in slices between the thread's other work. */
   async encodeInTurns(
     messages: readonly ChatMessage[],
     options: WriteOptions,
@@ -113,7 +113,7 @@ export class ModelText {
     return encodeChatInTurns(this.tokenizer, rendered, signal);
   }
 
-  /** What takes the answer to a prompt apart; `special` leaves it as it is written. */
+  /** The parser of the answer to a prompt; `special` leaves the answer unparsed. */
   parser(
     prompt: readonly number[],
     { tools = [], special = false }: Pick<ChatOptions, 'tools' | 'special'>,
@@ -122,7 +122,7 @@ export class ModelText {
     return new AnswerParser(this.dialect, { tools, prompt: this.#endOf(prompt) });
   }
 
-  /** What the answer to a prompt is held to; undefined for nothing. Throws `INVALID_ARGUMENT`. */
+  /** The form of the answer to a prompt; undefined for none. Throws `INVALID_ARGUMENT`. */
   answerForm(prompt: readonly number[], options: AnswerOptions): TextForm | undefined {
     const { chatTemplate, dialect } = this;
     const mayThink = isThinkingAsked(options.reasoning ?? {}) ?? this.#thinksUnasked;
@@ -130,7 +130,7 @@ export class ModelText {
     return answerFormOf(options, { template: chatTemplate.toolSource, dialect, prompt: end, mayThink });
   }
 
-  /** The constraint of an answer to a prompt, with its reasoning held to its budget. */
+  /** The constraint of an answer to a prompt, with its reasoning limited to its budget. */
   withinBudget(
     prompt: readonly number[],
     constraint: TokenConstraint | undefined,
@@ -148,7 +148,7 @@ export class ModelText {
     });
   }
 
-  /** What holds a text to a form, as `writeForm` writes it. Rejects as `ConstraintMaker.constrain`. */
+  /** The constraint for a form as written by `writeForm`. Rejects as `ConstraintMaker.constrain`. */
   constrain(
     written: string,
     of: { size: number; signal: AbortSignal | undefined },
@@ -157,12 +157,12 @@ export class ModelText {
     return this.#constraints.constrain(this.#vocabulary, written, of.signal);
   }
 
-  /** Forgets what was made for constraints. */
+  /** Releases what was cached for constraints. */
   forget(): void {
     if (this.#vocabulary) this.#constraints.forget(this.#vocabulary);
   }
 
-  /** False where the template writes of itself what turns reasoning off, or lacks what turns it on. */
+  /** False if the template itself turns reasoning off, or does not turn it on. */
   get #thinksUnasked(): boolean {
     this.#thinks ??= thinksUnasked((reasoning) => {
       const { text } = this.#render([{ role: 'user', content: 'Hello' }], { reasoning });
@@ -175,13 +175,13 @@ export class ModelText {
     return this.tokenizer.decode(prompt.slice(-PROMPT_END), { special: true });
   }
 
-  /** A template is run in one go, but those of many requests one after the other. */
+  /** A template is rendered in one run, but those of several requests one after another. */
   *#rendering(messages: readonly ChatMessage[], options: WriteOptions): Steps<Rendered> {
     yield;
     return this.#render(messages, options);
   }
 
-  /** A conversation as text. */
+  /** Renders a conversation. */
   #render(messages: readonly ChatMessage[], options: WriteOptions): Rendered {
     const { tools, reasoning, variables, ...rest } = options;
     const { chatTemplate, dialect } = this;

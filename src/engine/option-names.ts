@@ -28,7 +28,7 @@ const PLAN_OPTIONS: OptionNames<PlanOptions> = {
   allowUnread: true,
 };
 
-/** The names of `ModelOptions`. They stand apart from it, so that they are there before the engine's code is read. */
+/** The names of `ModelOptions`, in a file of their own so that checking them does not load the engine's code. */
 export const MODEL_OPTIONS: OptionNames<ModelOptions> = {
   ...PLAN_OPTIONS,
   memory: true,
@@ -61,7 +61,7 @@ const MODEL_SETUP: OptionNames<ModelSetup> = {
   constraints: true,
 };
 
-/** The options that choose tokens: every parameter but the mask, which a constraint brings. */
+/** Sampling options: every parameter except the mask, which comes from a constraint. */
 const { masked: _, ...SAMPLING } = DEFAULT_SAMPLING;
 const SAMPLING_OPTIONS = Object.fromEntries(Object.keys(SAMPLING).map((name) => [name, true])) as Readonly<
   Record<keyof typeof SAMPLING, true>
@@ -113,7 +113,7 @@ const SCHEDULING: OptionNames<SchedulingClass> = { priority: true, tenant: true,
 const REASONING_OPTIONS: OptionNames<ReasoningOptions> = { enabled: true, effort: true, budget: true };
 const EMBED_OPTIONS: OptionNames<EmbedOptions> = { normalized: true, pooling: true, signal: true };
 
-/** What the methods of a model take. */
+/** The options of a model's methods. */
 const CALLS = {
   generate: GENERATE_OPTIONS,
   chat: CHAT_OPTIONS,
@@ -123,7 +123,7 @@ const CALLS = {
   evaluate: { signal: true, adapters: true },
 };
 
-/** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for options of a model's method that nobody reads. */
+/** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for unknown options of a model's method. */
 export function checkCall(method: keyof typeof CALLS, options: unknown): void {
   checkOptions(method, options, CALLS[method]);
   const { reasoning, scheduling } = options as Readonly<Record<string, unknown>>;
@@ -131,7 +131,7 @@ export function checkCall(method: keyof typeof CALLS, options: unknown): void {
   checkOptions('scheduling', scheduling, SCHEDULING);
 }
 
-/** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for parts and options of a model that nobody reads. */
+/** Throws `OPTION_UNKNOWN` or `INVALID_ARGUMENT` for unknown members of a setup and unknown options. */
 export function checkOpening(setup: ModelSetup, options: ModelOptions): void {
   checkOptions('the parts of a model', setup, MODEL_SETUP);
   checkOptions('a model', options, MODEL_OPTIONS);

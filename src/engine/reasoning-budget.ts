@@ -7,24 +7,25 @@ import {
   type Tokenizer,
 } from '../text/index.ts';
 
-/** A character takes no more tokens than it has bytes. */
+/** A character takes at most as many tokens as it has bytes. */
 const LONGEST_CHARACTER = 4;
 
-/** What a budget is of. */
+/** What a reasoning budget applies to. */
 export interface ReasoningBudgetOf {
   readonly tokenizer: Tokenizer;
   readonly dialect: Dialect;
-  /** The prompt's end, which may have opened the reasoning. */
+  /** The prompt's end, which may have opened the reasoning block. */
   readonly prompt: string;
   /** The tools whose calls may end the reasoning. */
   readonly tools: readonly ChatTool[];
-  /** What else the answer is held to; it belongs to the caller. */
+  /** Another constraint of the answer; the caller owns it. */
   readonly constraint: TokenConstraint | undefined;
 }
 
 /**
- * Ends the reasoning of an answer behind a number of tokens: the tokens that close it are the only ones allowed then. A character
- * that is spread over tokens is finished before. Reasoning that is opened again has what is left.
+ * Ends an answer's reasoning after a number of tokens: from then on only the tokens that close it are allowed. A
+ * character that spans several tokens is completed first. Reasoning that is opened again continues on the remaining
+ * budget.
  */
 export class ReasoningBudget implements TokenConstraint {
   readonly #inner: TokenConstraint | undefined;
@@ -36,7 +37,7 @@ export class ReasoningBudget implements TokenConstraint {
   #left: number;
   /** Tokens since the last whole character. */
   #unfinished = 0;
-  /** How many of the closing tokens have come; undefined while none is due. */
+  /** The number of closing tokens that have come; undefined while the budget lasts. */
   #closed: number | undefined;
 
   constructor(budget: number, { tokenizer, dialect, prompt, tools, constraint }: ReasoningBudgetOf) {
@@ -83,10 +84,10 @@ export class ReasoningBudget implements TokenConstraint {
   }
 
   [Symbol.dispose](): void {
-    // What it wraps is the caller's.
+    // The caller disposes the wrapped constraint.
   }
 
-  /** Finds out whether the reasoning is to be closed now. */
+  /** Determines whether the reasoning has to be closed now. */
   #look(): void {
     if (this.#closed !== undefined && this.#closed < this.#closing.length) return;
     const isWhole = this.#unfinished === 0 || this.#unfinished >= LONGEST_CHARACTER;

@@ -34,8 +34,8 @@ import { TextStream } from './text-stream.ts';
 import { tokenRulesOf } from './token-rules.ts';
 
 /**
- * A model ready to continue texts and answer conversations: the text's side of an engine, wherever that runs. Templates,
- * tokens and text, stop strings and the parts of answers are the caller's thread's.
+ * A model that continues texts and answers conversations: the text side of an engine, wherever that runs. Templates,
+ * tokenization, stop strings and answer parsing run on the caller's thread.
  */
 export abstract class TextModel implements EngineTarget, AsyncDisposable {
   /** @internal */
@@ -56,13 +56,13 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   /** @internal */
   abstract vector(ids: readonly number[], request: VectorRequest): Promise<Float32Array>;
   /**
-   * Computes `ids` and saves the state behind them: of recurrent layers a value, of others the cache of their positions. Rejects
-   * as `generate`.
+   * Computes `ids` and saves the state after them: per-sequence values of recurrent layers, and the cache of other
+   * layers. Rejects as `generate`.
    */
   abstract saveState(ids: readonly number[], signal?: AbortSignal): Promise<SequenceSnapshot>;
   /**
-   * Makes a saved state ready for the next text that begins with its ids and goes on; called again, for as many as may
-   * generate at once. Rejects with `INVALID_ARGUMENT` for another model's state.
+   * Restores a saved state for the next text that begins with its ids; call it once for each concurrent text. Rejects
+   * with `INVALID_ARGUMENT` if the state is another model's.
    */
   abstract restoreState(snapshot: SequenceSnapshot): Promise<void>;
   abstract reset(): void | Promise<void>;
@@ -70,24 +70,24 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   /** Throws `DISPOSED`. @internal */
   protected abstract checkAlive(): void;
 
-  /** Made at first use, so that a model without a usable tokenizer still runs on token ids. */
+  /** Created on first use, so that a model without a usable tokenizer still runs on token ids. */
   get tokenizer(): Tokenizer {
     return this.text.tokenizer;
   }
 
-  /** The model's own chat template. Throws `CHAT_TEMPLATE_MISSING` where it has none. */
+  /** The model's own chat template. Throws `CHAT_TEMPLATE_MISSING` if there is none. */
   get chatTemplate(): ChatTemplate {
     return this.text.chatTemplate;
   }
 
-  /** How the model writes reasoning and calls, as its chat template says. Throws as `chatTemplate`. @internal */
+  /** How the model writes reasoning and calls, detected from its chat template. Throws as `chatTemplate`. @internal */
   get dialect(): Dialect {
     return this.text.dialect;
   }
 
   /**
-   * Continues a text, or ids, among which vectors may stand in the place of tokens' embeddings, f32 [width], where the
-   * embedding is on the host. Throws `INVALID_ARGUMENT`, `OPTION_UNKNOWN`, `TEXT_UNAVAILABLE`; rejects as `Engine.generate`.
+   * Continues a text, or ids, which may include embedding vectors, f32 [width], if the embedding is on the host. Throws
+   * `INVALID_ARGUMENT`, `OPTION_UNKNOWN`, `TEXT_UNAVAILABLE`; rejects as `Engine.generate`.
    */
   generate(prompt: string | readonly PromptItem[], options: GenerateOptions = {}): TextStream {
     checkCall('generate', options);
@@ -98,25 +98,23 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   }
 
   /**
-   * Answers a conversation, written down by the model's own template. The answer comes as text, reasoning and calls. Throws
-   * and rejects as `generate` and the template.
+   * Answers a conversation, rendered by the model's own template. The answer is parsed into text, reasoning and calls.
+   * Throws and rejects as `generate` and the template.
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatStream {
     checkCall('chat', options);
     return this.#answer(this.text.encode(messages, options), options);
   }
 
-  /**
-   * Answers what `chatPrompt` has encoded; `special` leaves the answer as it is written. Throws and rejects as `generate`.
-   */
+  /** Answers what `chatPrompt` has encoded; `special` leaves the answer unparsed. Throws and rejects as `generate`. */
   answer(prompt: readonly number[], options: AnswerOptions = {}): ChatStream {
     checkCall('answer', options);
     return this.#answer(prompt, options);
   }
 
   /**
-   * The token ids of a conversation, as `chat` reads it; a long one is encoded in turns with whatever else the thread has to
-   * do. Rejects as the template throws, and with `ABORTED` when the signal fires.
+   * The token ids of a conversation, as `chat` uses it; a long one is encoded in slices between the thread's other
+   * work. Rejects as the template throws, and with `ABORTED` when the signal fires.
    */
   async chatPrompt(
     messages: readonly ChatMessage[],
@@ -127,8 +125,9 @@ export abstract class TextModel implements EngineTarget, AsyncDisposable {
   }
 
   /**
-   * The vector of a text or token ids, of length 1 unless `normalized` is false. Rejects with `EMBEDDINGS_UNSUPPORTED` for
-   * models that continue texts and encoders without a pooling kind, `CONTEXT_OVERFLOW`, or as `evaluate`.
+   * The embedding of a text or token ids, of length 1 unless `normalized` is false. Rejects with
+   * `EMBEDDINGS_UNSUPPORTED` for generative models and for encoders without a pooling, `CONTEXT_OVERFLOW`, or as
+   * `evaluate`.
    */
   async embed(input: string | readonly number[], options: EmbedOptions = {}): Promise<Embedding> {
     this.checkAlive();

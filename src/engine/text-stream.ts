@@ -2,27 +2,29 @@ import { fail, invariant } from '../base/errors.ts';
 import type { SampledToken } from '../runtime/jobs/sampled-token.ts';
 import type { GenerationEnd } from '../runtime/sequence.ts';
 
-/** A piece of generated text, never a part of a character. Empty while a character or a stop string is incomplete. */
+/**
+ * A piece of generated text, made of whole characters. Empty while a character or a possible stop string is incomplete.
+ */
 export interface TextChunk {
   readonly text: string;
-  /** The token behind this piece; undefined for what was held back until the end. */
+  /** The token of this piece; undefined for text that was held back until the end. */
   readonly token: SampledToken | undefined;
 }
 
-/** How a text ended: `stop` by the model or a stop string, `length` by the limit or the context. */
+/** How a text ended: `stop` by the model or a stop string, `length` by a limit or the context. */
 export interface TextEnd extends GenerationEnd {
-  /** The stop string that was found. */
+  /** The stop string that ended the text. */
   readonly stop: string | undefined;
 }
 
-/** Generates a text's chunks once they are asked for, and tells `complete` how it ended. */
+/** Generates a text's chunks on demand, and tells `complete` how it ended. */
 export type TextSource<C extends TextChunk = TextChunk> = (
   complete: (end: TextEnd) => void,
 ) => AsyncGenerator<C, void>;
 
 /**
- * Text as it is generated. Iterate it once for chunks, or await `text()` for all of it; nothing runs before. Leaving the
- * iteration early stops the generation. `end` is there when the text is complete.
+ * Text as it is generated. Iterate it once for chunks, or await `text()` for all of it; nothing runs before. Leaving
+ * the iteration early stops the generation. `end` is available when the text is complete.
  */
 export class TextStream<C extends TextChunk = TextChunk> implements AsyncIterable<C> {
   readonly #chunks: AsyncGenerator<C, void>;
@@ -43,15 +45,15 @@ export class TextStream<C extends TextChunk = TextChunk> implements AsyncIterabl
     return this.#chunks;
   }
 
-  /** The whole text, as often as it is asked for. Rejects with `STREAM_READ` where the chunks are or were iterated. */
+  /** The whole text; may be called repeatedly. Rejects with `STREAM_READ` if the chunks are or were iterated. */
   text(): Promise<string> {
     this.#whole ??= this.#gather();
     return this.#whole;
   }
 
   /**
-   * The value that the whole text is as JSON, as often as it is asked for: what `schema` or `json` hold it to. Rejects with
-   * `TEXT_NOT_JSON`, for a text that was cut off above all, or as `text`.
+   * The whole text parsed as JSON, as `schema` or `json` constrain it; may be called repeatedly. Rejects with
+   * `TEXT_NOT_JSON`, usually because the text was cut off, or as `text`.
    */
   async json<T = unknown>(): Promise<T> {
     const text = await this.text();
@@ -68,7 +70,7 @@ export class TextStream<C extends TextChunk = TextChunk> implements AsyncIterabl
     return text;
   }
 
-  /** Why the text ended and what it took; throws while it has not. */
+  /** Why the text ended, and its token counts; throws before it has ended. */
   get end(): TextEnd {
     invariant(this.#end, 'a text stream is read to its end before its end is asked for');
     return this.#end;

@@ -2,17 +2,17 @@ import { fail } from '../base/errors.ts';
 import type { TokenConstraint } from '../text/index.ts';
 import type { GenerateOptions } from './generate-options.ts';
 
-/** Which tokens a text may be of, beside what its form says. It can be sent to another thread. */
+/** Restrictions on a text's tokens, in addition to its form. Can be sent to another thread. */
 export interface TokenRules {
-  /** Tokens before which the text does not end. */
+  /** Minimum number of tokens before the text may end. */
   readonly minTokens: number;
-  /** The only ids that may come, beside those that end the text; undefined for all. */
+  /** The only ids allowed, besides those that end the text; undefined for all. */
   readonly allowed: readonly number[] | undefined;
-  /** Stretches of ids that must not come. */
+  /** Sequences of ids that must not occur. */
   readonly banned: readonly (readonly number[])[];
 }
 
-/** The rules that options name; undefined for none. Throws `INVALID_ARGUMENT` for ids that the vocabulary does not have. */
+/** The rules that the options ask for; undefined for none. Throws `INVALID_ARGUMENT` for ids outside the vocabulary. */
 export function tokenRulesOf(options: GenerateOptions, vocabulary: number): TokenRules | undefined {
   const { minTokens = 0, allowedTokens: allowed, bannedTokens: banned = [] } = options;
   if (!Number.isSafeInteger(minTokens) || minTokens < 0) {
@@ -45,14 +45,14 @@ function checkTokens(name: string, ids: readonly number[], vocabulary: number): 
   }
 }
 
-/** Holds a text to rules, and to another constraint, which stays the caller's. */
+/** Applies rules on top of another constraint, which the caller owns. */
 export class RuledTokens implements TokenConstraint {
   readonly #rules: TokenRules;
   readonly #ends: ReadonlySet<number>;
   readonly #inner: TokenConstraint | undefined;
-  /** The ids that may come, a bit each, the ends among them. */
+  /** The allowed ids as a bit mask, including end tokens. */
   readonly #allowed: Int32Array | undefined;
-  /** The latest ids, as many as the longest banned stretch but one has. */
+  /** The latest ids, one fewer than the longest banned sequence has. */
   readonly #latest: number[] = [];
   readonly #longest: number;
   #count = 0;
@@ -98,17 +98,17 @@ export class RuledTokens implements TokenConstraint {
   }
 
   [Symbol.dispose](): void {
-    // What it wraps is the caller's.
+    // The caller disposes the wrapped constraint.
   }
 
-  /** Forbids the ends, unless a text that is of its form as it stands could only end. */
+  /** Forbids the end tokens, unless the text already has its form and could only end. */
   #goOn(mask: Int32Array): void {
     const ends = [...this.#ends].filter((id) => ((mask[id >> 5] as number) >>> (id & 31)) & 1);
     for (const id of ends) forbid(mask, id);
     if (this.#inner && mask.every((word) => word === 0)) for (const id of ends) permit(mask, id);
   }
 
-  /** Whether a stretch has come but for its last id. */
+  /** Whether all but the last id of a banned sequence have come. */
   #isDue(stretch: readonly number[]): boolean {
     const before = stretch.length - 1;
     const from = this.#latest.length - before;

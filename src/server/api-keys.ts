@@ -1,22 +1,25 @@
 import { fail } from '../base/errors.ts';
 import { type ApiKey, Tenant } from './tenant.ts';
 
-/** A key as it is compared, and whose it is. */
+/** A key's hash, and its tenant. */
 interface KnownKey {
   readonly hash: Uint8Array;
   readonly tenant: Tenant;
 }
 
 /**
- * The keys that requests may carry. Hashes are compared instead of keys, byte by byte and with all of them, so that the time a
- * comparison takes tells nothing about any.
+ * The keys that requests may have. Hashes are compared instead of keys, over all bytes and all keys, so that timing
+ * reveals nothing about them.
  */
 export class ApiKeys {
   readonly #known: Promise<readonly KnownKey[]>;
   readonly #hasKeys: boolean;
   readonly #anybody = new Tenant('anybody');
 
-  /** Without a key, every request is let in. Throws `INVALID_ARGUMENT` for an empty one, which anybody would have, and for limits. */
+  /**
+   * Without keys, every request is accepted. Throws `INVALID_ARGUMENT` for an empty key, which every client would have,
+   * and for invalid limits.
+   */
   constructor(given: readonly (string | ApiKey)[]) {
     const keys = given.map((key): ApiKey => (typeof key === 'string' ? { key } : key));
     if (keys.some(({ key }) => key === '')) {
@@ -37,7 +40,10 @@ export class ApiKeys {
     this.#known = Promise.all(owned.map(async ({ key, tenant }) => ({ hash: await hashOf(key), tenant })));
   }
 
-  /** Whose request it is. Rejects with `KEY_INVALID` unless it carries a key as `authorization: Bearer` or as `x-api-key`. */
+  /**
+   * The tenant of a request. Rejects with `KEY_INVALID` unless it has a key as `authorization: Bearer` or as
+   * `x-api-key`.
+   */
   async check(headers: Headers): Promise<Tenant> {
     if (!this.#hasKeys) return this.#anybody;
     const known = await this.#known;
@@ -51,7 +57,7 @@ export class ApiKeys {
   }
 }
 
-/** Not 0 where the bytes are not the same. It looks at all of them, whatever they are. */
+/** Nonzero if the bytes differ. Takes the same time wherever they do. */
 function differingBits(a: Uint8Array, b: Uint8Array): number {
   let bits = 0;
   for (let i = 0; i < a.length; i++) bits |= (a[i] as number) ^ (b[i] as number);

@@ -1,16 +1,19 @@
 import { fail } from '../base/errors.ts';
 import type { Steps } from '../base/turns.ts';
 
-/** How deeply a body may be nested: templates and grammars walk through it. */
+/** Maximum nesting of a body: templates and grammars recurse over it. */
 const DEEPEST = 256;
 
-/** Most values of a body that are no numbers: names, strings, objects and lists are each made, checked and walked through. */
+/**
+ * Maximum values of a body other than numbers: names, strings, objects and lists are each created, validated and
+ * traversed.
+ */
 const MAX_VALUES = 2 ** 16;
 
-/** Most numbers: token ids come by the hundred thousand. */
+/** Maximum numbers: prompts can have hundreds of thousands of token ids. */
 const MAX_NUMBERS = 2 ** 18;
 
-/** Bytes that are looked at between two pauses. */
+/** Bytes scanned between two pauses. */
 const STRETCH = 2 ** 15;
 
 const code = (character: string) => character.charCodeAt(0);
@@ -32,8 +35,8 @@ const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Array.from('[]{}'
 const SPACE = code(' ');
 
 /**
- * Counts what a body holds while it arrives, before anything is made of it: JSON of many small values costs a hundred times
- * what its bytes do.
+ * Counts the values of a body while it arrives, before it is parsed: JSON of many small values costs a hundred times
+ * more than its size suggests.
  */
 export class BodyScan {
   #depth = 0;
@@ -41,10 +44,10 @@ export class BodyScan {
   #numbers = 0;
   #isInString = false;
   #isEscaped = false;
-  /** A value or a name is to come. */
+  /** Whether a value or a name is expected next. */
   #isDue = true;
 
-  /** Looks at the next bytes. Throws `REQUEST_INVALID` where there is too much. */
+  /** Scans the next bytes. Throws `REQUEST_INVALID` if there is too much. */
   *take(bytes: Uint8Array): Steps {
     for (let from = 0; from < bytes.length; from += STRETCH) {
       yield;

@@ -7,7 +7,7 @@ import type { ErrorDialect } from './error-response.ts';
 import type { OtherFields } from './fields/other-fields.ts';
 import { unreadFields } from './fields/unread-fields.ts';
 
-/** An address of the server and what answers there. The OpenAPI document is made from these. */
+/** A path of the server with its handler. The OpenAPI document is generated from these. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST';
   /** The path as OpenAPI writes it: `/v1/models/{model}`. */
@@ -16,14 +16,14 @@ export interface Endpoint {
   readonly dialect: ErrorDialect;
   /** Answers without an API key. */
   readonly isOpen: boolean;
-  /** What a body must be. */
+  /** The schema of the body. */
   readonly body?: z.ZodType;
-  /** Fields that it leaves out with a reason. */
+  /** Known fields that it does not support, with reasons. */
   readonly others?: OtherFields;
   handle(call: RequestContext): Promise<Response>;
 }
 
-/** An endpoint that only tells something. `parameters` holds what the path's `{name}` stood for. */
+/** An endpoint without a body. `parameters` has the values of the path's `{name}`s. */
 export function getEndpoint(of: {
   path: string;
   summary: string;
@@ -34,13 +34,13 @@ export function getEndpoint(of: {
   return { method: 'GET', dialect: 'openai', isOpen: false, ...of, handle };
 }
 
-/** An endpoint that takes JSON. The body is checked against the schema before anything else happens. */
+/** An endpoint that takes JSON. The body is validated against the schema before anything else happens. */
 export function postEndpoint<T extends z.ZodType>(of: {
   path: string;
   summary: string;
   dialect?: ErrorDialect;
   body: T;
-  /** Fields that the body leaves out with a reason. */
+  /** Known fields that the body does not support, with reasons. */
   others?: OtherFields;
   handle: (body: z.output<T>, call: RequestContext) => Response | Promise<Response>;
 }): Endpoint {
@@ -76,7 +76,7 @@ async function readBody<T extends z.ZodType>(
   return invalid(issue?.path.map(String).join('.') ?? '', issue?.message ?? 'is not valid');
 }
 
-/** A body's text, looked at while it comes. Rejects with `REQUEST_TOO_LARGE`, `REQUEST_INVALID` and `ABORTED`. */
+/** A body's text, scanned while it arrives. Rejects with `REQUEST_TOO_LARGE`, `REQUEST_INVALID` and `ABORTED`. */
 async function scannedText(
   { body, headers }: Request,
   { signal, maxBody }: { signal: AbortSignal; maxBody: number },
@@ -91,7 +91,7 @@ async function scannedText(
   for await (const bytes of body as unknown as AsyncIterable<Uint8Array>) {
     length += bytes.length;
     if (length > maxBody) fail('REQUEST_TOO_LARGE', { limit: maxBody });
-    // A client that is answered before it has sent all may never read the answer.
+    // A client that gets its response before it has sent everything may never read it.
     if (refused) continue;
     try {
       await inTurns(scan.take(bytes), 'reading the request', signal);
@@ -119,7 +119,7 @@ export function invalid(field: string, problem: string): never {
   fail('REQUEST_INVALID', { field: field || 'body', problem });
 }
 
-/** A response of one JSON value. */
+/** A response with a JSON body. */
 export function json(value: unknown, status = 200): Response {
   return Response.json(value, { status });
 }

@@ -1,4 +1,4 @@
-// Every address that the server describes: a line each.
+// Every documented endpoint of the server, one per line.
 export { countTokensEndpoint, messagesEndpoint } from './anthropic/messages.ts';
 export { chatEndpoint } from './openai/chat.ts';
 export { completionsEndpoint } from './openai/completions.ts';

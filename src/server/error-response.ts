@@ -1,9 +1,9 @@
 import { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
 
-/** Whose shape an endpoint's errors have. */
+/** The API whose format an endpoint's errors have. */
 export type ErrorDialect = 'openai' | 'anthropic';
 
-/** What OpenAI calls an error of this status. */
+/** OpenAI's error type for a status. */
 function openAiType(status: number): string {
   if (status === 401) return 'authentication_error';
   if (status === 403) return 'permission_error';
@@ -12,7 +12,7 @@ function openAiType(status: number): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-/** What Anthropic calls an error of this status. */
+/** Anthropic's error type for a status. */
 function anthropicType(status: number): string {
   if (status === 401) return 'authentication_error';
   if (status === 403) return 'permission_error';
@@ -23,13 +23,13 @@ function anthropicType(status: number): string {
   return status < 500 ? 'invalid_request_error' : 'api_error';
 }
 
-/** Our own error as it is; anything else as an internal one, whose details stay here. */
+/** A rocmforge error unchanged; anything else as an internal error, whose details stay on the server. */
 export function typedError(error: unknown): RocmforgeError {
   if (isRocmforgeError(error)) return error;
   return new RocmforgeError('INTERNAL', { what: 'the request could not be carried out' }, { cause: error });
 }
 
-/** Codes that clients of OpenAI's API know; all others are the catalogue's. */
+/** Codes that clients of OpenAI's API know; all others are those of the catalogue. */
 const OPENAI_CODES: Partial<Record<ErrorCode, string>> = {
   CONTEXT_OVERFLOW: 'context_length_exceeded',
   MODEL_NOT_FOUND: 'model_not_found',
@@ -37,12 +37,12 @@ const OPENAI_CODES: Partial<Record<ErrorCode, string>> = {
   RATE_LIMITED: 'rate_limit_exceeded',
 };
 
-/** Failures of the server's own whose words name nothing of this machine. */
+/** Internal failures whose messages reveal nothing about this machine. */
 const TOLD: ReadonlySet<ErrorCode> = new Set(['SERVER_DRAINING', 'MODEL_NOT_LOADED', 'LOGITS_NOT_FINITE']);
 
 /**
- * The body of an error in the dialect's shape. Of what failed in the server itself only the kind is told: a message may name files
- * of this machine, or what others asked. `reason` is the catalogue's code.
+ * The body of an error in the API's format. Of internal failures only the code is sent, because the message may name
+ * files of this machine, or other requests. `reason` is the catalogue's code.
  */
 export function errorBody(error: RocmforgeError, dialect: ErrorDialect): object {
   const { code, fix, status } = error;

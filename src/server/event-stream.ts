@@ -1,15 +1,16 @@
-/** An event of a stream: its data, and its name where the API names events. */
+/** An event of a stream: its data, and its name if the API names events. */
 export interface StreamEvent {
   readonly name?: string;
   readonly data: string;
 }
 
-/** Milliseconds without an event after which a comment says that the server is still there. */
+/** Milliseconds without an event after which a comment keeps the connection alive. */
 const PING_MS = 10_000;
 
 /**
- * A response that sends events as they come (server-sent events, WHATWG HTML section 9.2), and comments while none does. The next
- * event is asked for when the client has taken the last ones; a client that leaves makes `leave` be called and ends the events.
+ * A response that sends events as they occur (server-sent events, WHATWG HTML section 9.2), and comments while there
+ * are none. The next event is requested once the client has taken the previous ones; when the client disconnects,
+ * `leave` is called and the events end.
  */
 export function eventStream(
   events: AsyncGenerator<StreamEvent, void>,
@@ -35,13 +36,13 @@ export function eventStream(
   const headers = {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
-    // Proxies would hold the pieces back.
+    // Otherwise proxies would buffer the stream.
     'x-accel-buffering': 'no',
   };
   return new Response(body, { headers });
 }
 
-/** What a promise resolves with, or undefined where that takes longer. Rejects as it. */
+/** The value of a promise, or undefined if it takes longer than `ms`. Rejects like the promise. */
 export async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<undefined>((resolve) => {

@@ -3,7 +3,7 @@ export function nowSeconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** A fresh id with the API's prefix for its kind. */
+/** A new id with the API's prefix for its kind. */
 export function freshId(prefix: string): string {
   return `${prefix}${crypto.randomUUID().replaceAll('-', '')}`;
 }

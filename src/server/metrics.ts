@@ -1,7 +1,7 @@
 import type { GenerationEnd } from '../runtime/sequence.ts';
 import type { ModelStatus } from './model-pool.ts';
 
-/** What a finished generation took. */
+/** Token counts and times of a finished generation. */
 export interface GenerationFigures extends Omit<GenerationEnd, 'reason'> {
   readonly model: string;
 }
@@ -9,24 +9,24 @@ export interface GenerationFigures extends Omit<GenerationEnd, 'reason'> {
 /** A finished request. */
 export interface RequestFigures {
   readonly endpoint: string;
-  /** The HTTP status; 499 where the client left before the end. */
+  /** The HTTP status; 499 if the client disconnected before the end. */
   readonly status: number;
   readonly seconds: number;
 }
 
-/** What is looked up when somebody reads the metrics. */
+/** Values that are read when the metrics are requested. */
 export interface ServerGauges {
   readonly models: readonly ModelStatus[];
-  /** Requests that generate or wait for it. */
+  /** Running and waiting requests. */
   readonly activeRequests: number;
 }
 
-/** Counts what the server does; the platform brings a library for it. */
+/** The server's metrics; the platform provides the implementation. */
 export interface ServerMetrics {
   request(figures: RequestFigures): void;
   refused(reason: 'busy' | 'limited' | 'draining'): void;
   generation(figures: GenerationFigures): void;
-  /** Everything counted so far as text, with its content type. */
+  /** All metrics as text, with the content type. */
   exposition(gauges: ServerGauges): Promise<{ contentType: string; text: string }>;
 }
 

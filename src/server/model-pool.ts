@@ -5,29 +5,29 @@ import { type Evictable, SharedRoom } from '../base/shared-room.ts';
 import type { TextModel } from '../engine/text-model.ts';
 import { typedError } from './error-response.ts';
 
-/** A model that can be served: its name, and how it is opened when somebody asks for it. */
+/** A model that can be served: its name, and how it is opened on demand. */
 export interface ServedModel {
   readonly id: string;
-  /** When the model was made, in seconds since 1970. */
+  /** When the model was created, in seconds since 1970. */
   readonly created: number;
-  /** Opens the model; `onProgress` takes the part that is loaded, from 0 to 1. */
+  /** Opens the model; `onProgress` receives the fraction loaded, from 0 to 1. */
   open(of: { signal: AbortSignal; onProgress: (part: number) => void }): Promise<TextModel>;
 }
 
-/** Where a served model stands. */
+/** The state of a served model. */
 export interface ModelStatus {
   readonly id: string;
   readonly created: number;
   readonly state: 'unloaded' | 'loading' | 'ready' | 'failed';
-  /** The part that is loaded, from 0 to 1. */
+  /** The fraction loaded, from 0 to 1. */
   readonly progress: number;
-  /** Requests that use or await it. */
+  /** Requests that use it or wait for it. */
   readonly users: number;
-  /** Why the engine that it had is gone, until it is loaded again. */
+  /** Why its engine died, until it is loaded again. */
   readonly lost: Error | undefined;
-  /** Why it could not be loaded the last time, until it is tried again. */
+  /** Why loading it failed last time, until it is tried again. */
   readonly failure: Error | undefined;
-  /** The model itself while it is ready. */
+  /** The model, when it is ready. */
   readonly model: TextModel | undefined;
 }
 
@@ -38,23 +38,23 @@ export interface ModelLease extends Disposable {
   readonly model: TextModel;
 }
 
-/** How a pool is set up. */
+/** Options of a pool. */
 interface PoolOptions {
-  /** Models that may be loaded at the same time. */
+  /** Maximum models loaded at the same time. */
   readonly most: number;
   readonly logger?: Logger | undefined;
-  /** Finds out again which models there are. Default: they stay the same. */
+  /** Lists the available models again. Default: they never change. */
   readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
-  /** Told of a model whose engine died after requests had used it: one that dies unused would die again. */
+  /** Called for a model whose engine died after it had served requests: one that dies unused would only die again. */
   readonly onLost?: ((id: string) => void) | undefined;
 }
 
 /** What the pool knows of a model. One that has room is loaded, or about to be. */
 class Entry implements Evictable {
   readonly size = 1;
-  /** Shared by everyone who asks; gone when it failed, the model was lost or evicted. */
+  /** Shared by everyone who requests it; undefined after it failed or the model was lost or evicted. */
   loading: Promise<TextModel> | undefined;
-  /** The end of a model that was lost, whose room it still has. */
+  /** The disposal of a lost model, which still occupies its room. */
   ending: Promise<void> | undefined;
   model: TextModel | undefined;
   lost: Error | undefined;
@@ -78,20 +78,20 @@ class Entry implements Evictable {
     return { id: source.id, created: source.created, state, progress, users, lost, failure, model };
   }
 
-  /** Whoever has it held opens the model. */
+  /** The holder of the room opens the model. */
   create(): void {}
 
   async release(): Promise<void> {
     const { loading } = this;
     this.forget();
     const model = await loading?.catch(() => undefined);
-    // It may have become ready meanwhile, for those who left.
+    // It may have become ready meanwhile, though everyone who asked for it has left.
     this.forget();
     if (model) await this.end(model);
     await this.ending;
   }
 
-  /** From here on, whoever asks for the model loads it anew. */
+  /** From here on, the next request loads the model again. */
   forget(): void {
     this.loading = undefined;
     this.model = undefined;
@@ -104,16 +104,16 @@ class Entry implements Evictable {
       await model.dispose();
       this.#log.info('model released', { model: id });
     } catch (error) {
-      // Whoever needs the room asked for another model: it is none of their failures.
+      // Those waiting for the room asked for another model: this is not their failure.
       this.#log.warn('model not released', { model: id, error });
     }
   }
 }
 
 /**
- * The served models. One is loaded when it is first asked for, once however many ask; when more would be loaded than may
- * be, the one that was not used for the longest time goes first, as soon as nobody uses it. Requests get their models in the
- * order of asking, so that a busy model cannot keep another one out. The pool owns the models.
+ * The served models. Each is loaded when it is first requested, once for all concurrent requests. If that would exceed
+ * the limit, the least recently used model is evicted as soon as it is unused. Requests get their models in order of
+ * arrival, so that a busy model cannot starve another one. The pool owns the models.
  */
 export class ModelPool implements AsyncDisposable {
   #entries: ReadonlyMap<string, Entry>;
@@ -137,7 +137,7 @@ export class ModelPool implements AsyncDisposable {
     });
   }
 
-  /** All models in the order they were given. */
+  /** All models in the order in which they were given. */
   list(): ModelStatus[] {
     return Array.from(this.#entries.values(), (entry) => entry.status());
   }
@@ -148,14 +148,14 @@ export class ModelPool implements AsyncDisposable {
   }
 
   /**
-   * The model of this name, the first one that could be loaded where none is given, loaded if need be. Rejects with
-   * `MODEL_NOT_FOUND`, `ABORTED` and `MODEL_NOT_LOADED`, of which the cause is what opening rejects with; the next who asks
-   * tries again then.
+   * The model of this name, or the first one that loads if none is given, loaded if need be. Rejects with
+   * `MODEL_NOT_FOUND`, `ABORTED` and `MODEL_NOT_LOADED`, whose cause is the error of opening; the next request then
+   * tries again.
    */
   async acquire(id: string | undefined, signal?: AbortSignal): Promise<ModelLease> {
     if (id !== undefined && !this.#entries.has(id)) await this.refresh();
     const entry = this.#find(id);
-    // Behind those who wait for room: they may be waiting for this very model to be left.
+    // Queues behind those who wait for room: they may be waiting for this very model to be released.
     await this.#room.turn(signal);
     throwIfAborted(this.#ending.signal, 'the server');
     entry.users++;
@@ -178,7 +178,7 @@ export class ModelPool implements AsyncDisposable {
     }
   }
 
-  /** Looks for models that came, went or changed since. What is loaded stays what it is. Never rejects. */
+  /** Looks for models that were added, removed or replaced. Loaded models stay as they are. Never rejects. */
   async refresh(): Promise<void> {
     this.#refreshing ??= this.#lookAgain().finally(() => {
       this.#refreshing = undefined;
@@ -244,7 +244,7 @@ export class ModelPool implements AsyncDisposable {
       const cause = typedError(error);
       entry.failure = cause;
       this.#log.warn('model not loaded', { model: source.id, code: cause.code, reason: cause.message });
-      // What it says of files is for who runs the server.
+      // What it says about files concerns only the operator of the server.
       throw new RocmforgeError(
         'MODEL_NOT_LOADED',
         { model: source.id, reason: cause.code },
@@ -253,7 +253,7 @@ export class ModelPool implements AsyncDisposable {
     }
   }
 
-  /** A model whose engine died is unloaded; the next request loads it again. */
+  /** Unloads a model whose engine died; the next request loads it again. */
   async #lose(
     entry: Entry,
     { model, error, since }: { model: TextModel; error: Error; since: number },
@@ -269,7 +269,7 @@ export class ModelPool implements AsyncDisposable {
   }
 }
 
-/** Does something at the first call alone. */
+/** Runs `work` on the first call only. */
 function once(work: () => void): () => void {
   let isDone = false;
   return () => {

@@ -10,7 +10,7 @@ import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
 import type { Tenant } from './tenant.ts';
 
-/** What every request can use. */
+/** What every request has access to. */
 export interface ServerParts {
   readonly pool: ModelPool;
   readonly gate: RequestGate;
@@ -18,34 +18,37 @@ export interface ServerParts {
   readonly logger: Logger;
   /** Seconds that a request may take. */
   readonly timeLimit: number;
-  /** Most tokens of a text. */
+  /** Maximum tokens of an answer. */
   readonly maxTokens: number;
-  /** Most bytes of a body. */
+  /** Maximum bytes of a body. */
   readonly maxBody: number;
   readonly version: string;
   /** Models that are loaded before the server is healthy. */
   readonly preloads: readonly string[];
-  /** True while the server only finishes what it has begun. */
+  /** True during shutdown, while running requests finish. */
   readonly isDraining: () => boolean;
-  /** True once those models were loaded. */
+  /** True once these models have been loaded. */
   readonly hasLoaded: () => boolean;
 }
 
-/** The header of an answer that names fields of the request that nobody read. */
+/** The response header that lists request fields without effect. */
 export const IGNORED_FIELDS = 'x-rocmforge-ignored-fields';
 
-/** What a client may call its request. */
+/** A request id that a client may choose. */
 const REQUEST_ID = /^[\w.:@/+=-]{1,128}$/;
 
-/** W3C Trace Context, version 00: the trace's id, the caller's span, flags. */
+/** W3C Trace Context, version 00: trace id, parent span id, flags. */
 const TRACE_PARENT = /^00-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}$/;
 
-/** The status that is logged for a client that left. */
+/** The status that is logged for a client that disconnected. */
 const CLIENT_LEFT = 499;
 
-/** A request on its way: its signal, and the facts that are logged and counted when it ends. Prompts are not among them. */
+/**
+ * A request in progress: its signal, and the facts that are logged and counted when it ends. Prompts are not among
+ * them.
+ */
 export class RequestContext {
-  /** The client's own name for the request, or a fresh one. */
+  /** The client's id for the request, or a new one. */
   readonly id: string;
   readonly #controller = new AbortController();
   readonly #begin = performance.now();
@@ -56,7 +59,7 @@ export class RequestContext {
   #ignored: string | undefined;
   #isLate = false;
   #isEnded = false;
-  /** Set where the response goes on after the handler returned; whoever sends it calls `end`. */
+  /** Set if the response continues after the handler returned; whoever sends it calls `end`. */
   isStreaming = false;
 
   constructor(
@@ -77,19 +80,19 @@ export class RequestContext {
     }, timerSpan(server.timeLimit));
   }
 
-  /** Whose request it is. */
+  /** The tenant of the request. */
   get tenant(): Tenant {
     invariant(this.#tenant, 'a request is somebody’s before it is carried out');
     return this.#tenant;
   }
 
-  /** Notes whose request it is, and counts it. Throws `RATE_LIMITED`. */
+  /** Sets the request's tenant, and counts the request. Throws `RATE_LIMITED`. */
   belongsTo(tenant: Tenant): void {
     this.#tenant = tenant;
     tenant.count();
   }
 
-  /** Fires when the client left, the time is over, or the server stops. */
+  /** Fires when the client disconnects, the time limit is reached, or the server stops. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -98,14 +101,14 @@ export class RequestContext {
     this.#controller.abort();
   }
 
-  /** Notes fields of the body that nobody reads. */
+  /** Records fields of the body that have no effect. */
   ignores(fields: readonly string[]): void {
     if (fields.length === 0) return;
     this.#ignored = headerOf(fields);
     this.note({ ignored: this.#ignored });
   }
 
-  /** Gives the response the request's name, in the headers of both APIs, and what was not read of it. */
+  /** Adds the request id to the response, in the headers of both APIs, and the list of ignored fields. */
   mark(response: Response): Response {
     if (this.#ignored !== undefined) response.headers.set(IGNORED_FIELDS, this.#ignored);
     response.headers.set('x-request-id', this.id);
@@ -118,7 +121,7 @@ export class RequestContext {
     Object.assign(this.#facts, facts);
   }
 
-  /** What an error means to the client: the end of its time instead of the abort that it caused. */
+  /** The error to report to the client: a timeout instead of the abort that it caused. */
   errorOf(error: unknown): RocmforgeError {
     if (this.#isLate && isRocmforgeError(error, 'ABORTED')) {
       return new RocmforgeError('REQUEST_TIMEOUT', { seconds: this.server.timeLimit }, { cause: error });
@@ -129,7 +132,7 @@ export class RequestContext {
       const cause = typed.cause instanceof Error ? typed.cause : typed;
       this.server.logger.warn('internal error', { id: this.id, stack: cause.stack });
     } else if (typed.status >= 500) {
-      // The client is not told.
+      // The client does not get these details.
       this.server.logger.warn('request failed', { id: this.id, code: typed.code, reason: typed.message });
     }
     return typed;
@@ -157,7 +160,7 @@ export class RequestContext {
   }
 }
 
-/** An error of an option as one of the field that says it: `topP` of the library is `top_p` of a request. */
+/** An option's error as one of the corresponding field: `topP` of the library is `top_p` of a request. */
 function namedAsSent(error: RocmforgeError): RocmforgeError {
   if (!isRocmforgeError(error, 'INVALID_ARGUMENT')) return error;
   const { name, found, expected } = error.params;

@@ -1,18 +1,18 @@
 import { fail } from '../base/errors.ts';
 import type { Tenant } from './tenant.ts';
 
-/** How much of the latest request's duration goes into the mean. */
+/** Weight of the latest request's duration in the moving average. */
 const WEIGHT = 0.2;
 
-/** A request's place at the gate, until it is disposed. */
+/** A request's place at the gate; disposing it leaves. */
 export interface Place extends Disposable {
-  /** Counts as many sequences as the request has at once. Throws `SERVER_BUSY`. */
+  /** Counts the number of sequences that the request runs at once. Throws `SERVER_BUSY`. */
   widen(sequences: number): void;
 }
 
 /**
- * Counts the sequences that generate or wait for it, and refuses more than a limit for each tenant, so that nobody's flood keeps
- * others out. What it tells those to wait is what the requests before them took.
+ * Counts running and waiting sequences, and limits those of each tenant, so that one tenant cannot crowd out the
+ * others. Retry times are estimated from the durations of earlier requests.
  */
 export class RequestGate {
   #active = 0;
@@ -21,18 +21,18 @@ export class RequestGate {
   #idle: (() => void)[] = [];
 
   constructor(
-    /** Sequences that run at once. */
+    /** Sequences that can run at once. */
     readonly parallel: number,
-    /** Sequences of a tenant that may wait beyond those. */
+    /** Additional sequences of a tenant that may wait. */
     readonly queue: number,
   ) {}
 
-  /** Requests that run or wait. */
+  /** Running and waiting requests. */
   get active(): number {
     return this.#active;
   }
 
-  /** Lets a request of one sequence in until what it gets is disposed. Throws `SERVER_BUSY` and `RATE_LIMITED`. */
+  /** Admits a request with one sequence until the result is disposed. Throws `SERVER_BUSY` and `RATE_LIMITED`. */
   enter(tenant: Tenant): Place {
     const places = this.#places.get(tenant) ?? { requests: 0, sequences: 0 };
     if (places.requests >= tenant.concurrency) {
@@ -63,13 +63,13 @@ export class RequestGate {
     };
   }
 
-  /** Seconds, at least 1, after which a place is likely to be free. */
+  /** Seconds, at least 1, until a place is likely to be free. */
   retrySeconds(): number {
     const turns = Math.max(1, this.#active - this.parallel) / this.parallel;
     return Math.min(60, Math.max(1, Math.ceil(turns * this.#meanSeconds)));
   }
 
-  /** Resolves when nobody is inside. */
+  /** Resolves when no request is inside. */
   async empty(): Promise<void> {
     while (this.#active > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }

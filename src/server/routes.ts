@@ -6,5 +6,5 @@ const DESCRIBED: readonly Endpoint[] = Object.values<Endpoint>(endpoints).sort((
   a.path < b.path ? -1 : 1,
 );
 
-/** Everything that the server answers, by path, and the document that describes it. */
+/** Every endpoint of the server, including the document that describes them. */
 export const ENDPOINTS: readonly Endpoint[] = [...DESCRIBED, openApiEndpoint(DESCRIBED)];

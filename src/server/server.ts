@@ -13,35 +13,37 @@ import { NO_METRICS, type ServerMetrics } from './metrics.ts';
 import { ModelPool, type ServedModel } from './model-pool.ts';
 import { RequestGate } from './request-gate.ts';
 
-/** How a server is set up. */
+/** Options of a server. */
 export interface ServerOptions {
-  /** The models by name; the first serves requests that name none. */
+  /** The models by name; requests that name none get the first. */
   readonly models: readonly ServedModel[];
-  /** Finds out again which models there are, when one is asked for that is not known, or all are. Default: they stay the same. */
+  /**
+   * Lists the available models again, when an unknown one is requested or all are listed. Default: they never change.
+   */
   readonly discover?: (() => Promise<readonly ServedModel[]>) | undefined;
-  /** Models that are loaded at once, before the server calls itself healthy. Default: the first that can be loaded. */
+  /** Models to load immediately, before the server reports itself healthy. Default: the first that loads. */
   readonly preload?: readonly string[];
-  /** Models that may be loaded at the same time. Default 1. */
+  /** Maximum models loaded at the same time. Default 1. */
   readonly maxModels?: number;
-  /** Sequences that generate at once: those that each model was opened for. Default 1. */
+  /** Sequences that each model generates at once, as it was opened. Default 1. */
   readonly parallel?: number;
-  /** Sequences of a key that may wait beyond those; more are refused with 429. Default 64. */
+  /** Waiting sequences per key; beyond that, requests get 429. Default 64. */
   readonly queue?: number;
-  /** Most tokens of a text, whatever a request asks for. Default: as many as the context takes. */
+  /** Maximum tokens of an answer, whatever a request asks for. Default: up to the end of the context. */
   readonly maxTokens?: number;
-  /** Most bytes of a body. Default 8 MiB. */
+  /** Maximum bytes of a body. Default 8 MiB. */
   readonly maxBody?: number;
-  /** Seconds that a request may take. Default 600. */
+  /** Maximum seconds of a request. Default 600. */
   readonly timeLimit?: number;
-  /** Keys of which a request must carry one, with what each allows. Default: none is asked for. */
+  /** The accepted keys with their limits. Default: no key is required. */
   readonly keys?: readonly (string | ApiKey)[];
-  /** Origins whose pages may use the server, `*` for all. Default: none but its own. */
+  /** Origins whose pages may use the server, `*` for all. Default: only its own. */
   readonly origins?: readonly string[];
-  /** Answers what no endpoint does, without a key: the files of a page. Default: nothing. */
+  /** Handles other paths, without a key: the files of a page. Default: nothing. */
   readonly page?: MiddlewareHandler | undefined;
   readonly metrics?: ServerMetrics;
   readonly logger?: Logger;
-  /** What the server calls its own version. */
+  /** The version that the server reports. */
   readonly version?: string;
 }
 
@@ -66,12 +68,12 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
 const DEFAULT_QUEUE = 64;
 const DEFAULT_MAX_BODY = 8 * 2 ** 20;
 const DEFAULT_TIME_LIMIT = 600;
-/** Characters of a path that an error tells. */
+/** Characters of a path that an error message shows. */
 const LONGEST_SHOWN = 200;
 
 /**
- * An HTTP server without a socket: requests in, responses out, so that the same code runs behind Node's listener and in a
- * service worker. It owns the models that it loads.
+ * An HTTP server without a socket, from requests to responses, so that the same code runs behind Node's listener and in
+ * a service worker. It owns the models that it loads.
  */
 export class ModelServer implements AsyncDisposable {
   readonly #app = new Hono<{ Bindings: Record<string, unknown> }>();
@@ -129,7 +131,7 @@ export class ModelServer implements AsyncDisposable {
     this.#loaded.catch(() => undefined);
   }
 
-  /** Resolves when the models to be loaded at once are loaded; rejects with what kept one from it. */
+  /** Resolves when the initial models are loaded; rejects with the error of one that fails. */
   get loaded(): Promise<void> {
     return this.#loaded;
   }
@@ -137,13 +139,13 @@ export class ModelServer implements AsyncDisposable {
   /** Answers a request. Never rejects. */
   readonly fetch = async (request: Request): Promise<Response> => this.#app.fetch(request);
 
-  /** Refuses new requests and resolves when those under way have ended. */
+  /** Refuses new requests and resolves when the running ones have ended. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     await this.#parts.gate.empty();
   }
 
-  /** Ends what is under way and releases the models. */
+  /** Ends running requests and releases the models. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDraining = true;
     for (const call of this.#calls) call.abort();
@@ -157,7 +159,7 @@ export class ModelServer implements AsyncDisposable {
     this.#hasLoaded = true;
   }
 
-  /** Loads the first model that can be loaded. Rejects with what kept the very first from it. */
+  /** Loads the first model that can be loaded. If there is none, rejects with the error of the first. */
   async #preloadAny(models: readonly ServedModel[]): Promise<void> {
     let first: { readonly reason: unknown } | undefined;
     for (const { id } of models) {
@@ -217,7 +219,7 @@ export class ModelServer implements AsyncDisposable {
   }
 }
 
-/** The answer where no endpoint is: which methods an address has, or why it has no answer. */
+/** The response for a path or method without an endpoint. */
 function elsewhere(method: string, path: string): Response {
   const allowed = ENDPOINTS.filter(({ path: of }) => patternOf(of).test(path)).map((of) => of.method);
   const allow = allowed.join(', ');
@@ -233,12 +235,12 @@ function elsewhere(method: string, path: string): Response {
   return errorResponse(error, dialectOf(path));
 }
 
-/** What a path of an endpoint matches, `{name}` any rest. */
+/** The pattern of an endpoint's path; `{name}` matches anything. */
 function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '.+')}$`);
 }
 
-/** Errors of addresses below Anthropic's have its shape, whether or not there is an endpoint. */
+/** Errors of paths under Anthropic's have its format, whether or not there is an endpoint. */
 function dialectOf(path: string): ErrorDialect {
   return path.startsWith('/v1/messages') ? 'anthropic' : 'openai';
 }

@@ -1,29 +1,31 @@
 import { fail } from '../base/errors.ts';
 
-/** A key that requests may carry, and what it allows. */
+/** A key that requests may use, and its limits. */
 export interface ApiKey {
   readonly key: string;
-  /** What the log and errors call its owner. Default: `key` and its place in the list. Keys of one name have one share. */
+  /**
+   * The name of its owner in logs and errors. Default: `key` and its index. Keys with the same name share one share.
+   */
   readonly name?: string | undefined;
-  /** Most requests that generate or wait at a time. Default: as many as the server takes. */
+  /** Maximum running and waiting requests. Default: no limit of its own. */
   readonly concurrency?: number | undefined;
-  /** Most requests a minute. Default: no limit. */
+  /** Maximum requests per minute. Default: no limit. */
   readonly requestsPerMinute?: number | undefined;
-  /** Whether its requests may choose a `priority`. Default false. */
+  /** Whether its requests may set a `priority`. Default false. */
   readonly mayPrioritize?: boolean | undefined;
 }
 
-/** Whose requests are: what those of a key have had of their share. */
+/** The owner of requests: tracks what a key has used of its limits. */
 export class Tenant {
   readonly name: string;
   readonly concurrency: number;
   readonly mayPrioritize: boolean;
   readonly #perMinute: number;
-  /** Requests that may come at once (a token bucket), and when that was so. */
+  /** Requests that may come at once (a token bucket), and the time at which that was computed. */
   #allowed: number;
   #at = performance.now();
 
-  /** Throws `INVALID_ARGUMENT` for limits that let nothing through. */
+  /** Throws `INVALID_ARGUMENT` for limits that would refuse everything. */
   constructor(name: string, of: Omit<ApiKey, 'key' | 'name'> = {}) {
     const { concurrency = Number.POSITIVE_INFINITY, requestsPerMinute = Number.POSITIVE_INFINITY } = of;
     for (const [limit, value] of Object.entries({ concurrency, requestsPerMinute })) {
@@ -37,7 +39,7 @@ export class Tenant {
     this.#allowed = requestsPerMinute;
   }
 
-  /** Counts a request. Throws `RATE_LIMITED` where there were too many in the last minute. */
+  /** Counts a request. Throws `RATE_LIMITED` if there were too many in the last minute. */
   count(): void {
     if (this.#perMinute === Number.POSITIVE_INFINITY) return;
     const now = performance.now();

@@ -6,10 +6,13 @@ import type { EngineCalls } from './engine-calls.ts';
 
 type BeginCall = EngineCalls['begin'];
 
-/** Tokens of a sequence as the values of a call. What was sent is read: the reader counts what it did not. */
+/**
+ * Sends the tokens of a sequence as the values of a call. Sent tokens count as read: the reader subtracts what it did
+ * not read.
+ */
 class CallSink implements SequenceSink {
   readonly #context: CallContext<BeginCall['value']>;
-  /** Settles with the first end, or failure, that is told. */
+  /** Settles with the first end or failure. */
   readonly ended: Promise<GenerationEnd>;
   end: (end: GenerationEnd) => void = () => {};
   fail: (error: unknown) => void = () => {};
@@ -35,7 +38,7 @@ class CallSink implements SequenceSink {
   }
 }
 
-/** Generates for a call until it has ended, however that comes about. */
+/** Generates for a call until the generation has ended for any reason. */
 export async function sendTokens(
   model: LanguageModel,
   asks: BeginCall['asks'],

@@ -11,44 +11,44 @@ import type { VectorPooling } from '../embedding.ts';
 import type { EngineActivity, EngineCounters } from '../engine-setup.ts';
 import type { EngineTarget, TokensRequest } from '../engine-target.ts';
 
-/** What may be said in a log: `enabled` is asked without waiting. */
+/** A log level: `enabled` must answer synchronously. */
 export type LogDetail = 'info' | 'debug' | 'trace';
 
-/** How an engine is opened on a thread of its own; what the platform's loader takes is `O`. */
+/** How an engine is opened on its own thread; `O` are the options of the platform's loader. */
 export interface OpenRequest<O> {
   readonly request: O;
-  /** The most verbose level that is written. */
+  /** The most verbose level that is logged. */
   readonly logs: LogDetail;
-  /** Notes of steps are wanted, with or without each step's own. */
+  /** Whether step times are wanted, and whether each step's own. */
   readonly profile: { readonly withTrace: boolean } | undefined;
 }
 
-/** An opened engine, as the text's side knows it. */
+/** An open engine, as described to the text side. */
 export interface EngineDescription extends Pick<
   EngineTarget,
   'config' | 'context' | 'batch' | 'vocabulary' | 'adapters'
 > {
   readonly device: DeviceInfo;
-  /** Where the memory went, in bytes. */
+  /** Memory use, in bytes. */
   readonly fit: FitSummary;
 }
 
-/** What an engine is busy with and has done. */
+/** An engine's activity and counters. */
 export interface EngineState {
   readonly activity: EngineActivity;
   readonly counters: EngineCounters;
 }
 
-/** What an engine tells without being asked. */
+/** What an engine reports on its own. */
 export type EngineNews =
   | { readonly kind: 'progress'; readonly progress: LoadProgress }
   | { readonly kind: 'log'; readonly level: LogDetail | 'warn'; readonly message: string; fields: LogFields }
   | { readonly kind: 'profile'; readonly note: ProfileNote }
   | { readonly kind: 'state'; readonly state: EngineState };
 
-/** The calls into the thread of an engine that is open. */
+/** Calls into the thread of an open engine. */
 export interface EngineCalls {
-  /** Continues ids: a token is its id, unless it was to be scored. */
+  /** Continues ids. A token is sent as its id, unless log probabilities were requested. */
   readonly begin: {
     asks: Omit<TokensRequest, 'signal' | 'constraint' | 'prompt'> & { readonly prompt: Float64Array };
     value: number | SampledToken;
@@ -68,7 +68,7 @@ export interface EngineCalls {
 
 /** All calls into an engine's thread. */
 export interface EngineThreadCalls<O> extends EngineCalls {
-  /** Brings news until the engine is disposed; asked before `open`. */
+  /** Streams news until the engine is disposed; called before `open`. */
   readonly news: { asks: undefined; value: EngineNews; answer: void };
   readonly open: { asks: OpenRequest<O>; value: never; answer: EngineDescription };
 }

@@ -8,29 +8,32 @@ import type { ChatMessage, ChatRenderOptions } from '../../text/index.ts';
 import type { ChatOptions } from '../generate-options.ts';
 import type { ModelText } from '../model-text.ts';
 
-/** A conversation to be written down and encoded. */
+/** A conversation to be rendered and encoded. */
 interface PromptRequest {
   readonly messages: readonly ChatMessage[];
   readonly options: ChatRenderOptions & Pick<ChatOptions, 'reasoning'>;
 }
 
-/** What is told to the log of the other thread. */
+/** A log entry for the other thread. */
 interface PromptNote {
   readonly level: 'warn' | 'debug';
   readonly message: string;
   readonly fields: LogFields | undefined;
 }
 
-/** The calls into a thread that encodes conversations; what the platform opens the model's text from is `O`. */
+/**
+ * The calls into a thread that encodes conversations; `O` are the options with which the platform opens the model's
+ * text.
+ */
 interface PromptCalls<O> {
   readonly open: { asks: O; value: PromptNote; answer: void };
   readonly encode: { asks: PromptRequest; value: PromptNote; answer: Int32Array };
 }
 
 /**
- * Writes conversations down and encodes them on a thread of its own, started at first use: a template is run in one go, which
- * takes as long as the conversation is. One has its turn after the other; what is given up while it runs is ended with the
- * thread, and the next gets a new one.
+ * Renders and encodes conversations on its own thread, started on first use, because rendering a template cannot be
+ * interrupted and takes as long as the conversation is. Conversations are processed one after another. If one is
+ * aborted while it runs, the thread is terminated, and the next one starts a new thread.
  */
 export class PromptThread<O> implements AsyncDisposable {
   readonly #start: () => WorkerHandle;
@@ -94,7 +97,7 @@ export class PromptThread<O> implements AsyncDisposable {
   }
 }
 
-/** Answers calls into this thread with the text of one model, which `open` opens for a logger. */
+/** Serves calls into this thread with the text of one model, which `open` opens for a logger. */
 export function servePrompts<O>(
   port: WorkerPort,
   open: (request: O, logger: Logger) => Promise<ModelText>,

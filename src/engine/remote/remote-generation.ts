@@ -5,12 +5,12 @@ import type { GenerationEnd, SequenceSink } from '../../runtime/sequence.ts';
 
 const NO_ALTERNATIVES: SampledToken['alternatives'] = [];
 
-/** A generation of an engine on another thread: what comes of the call goes to the sink. */
+/** A generation of an engine on another thread: forwards the results of the call to the sink. */
 export class RemoteGeneration implements CallListener<number | SampledToken, GenerationEnd>, Generation {
   readonly #sink: SequenceSink;
   #call: CallHandle | undefined;
   #received = 0;
-  /** How many tokens were read by who has read enough. */
+  /** How many tokens a reader that wants no more has read. */
   #read: number | undefined;
   #end: GenerationEnd | undefined;
 
@@ -18,7 +18,7 @@ export class RemoteGeneration implements CallListener<number | SampledToken, Gen
     this.#sink = sink;
   }
 
-  /** To be called once, with what begins the call. */
+  /** Called once, with the function that starts the call. */
   begin(call: (listener: this) => CallHandle): this {
     this.#call = call(this);
     return this;
@@ -48,7 +48,7 @@ export class RemoteGeneration implements CallListener<number | SampledToken, Gen
     this.#call?.more();
   }
 
-  /** Tokens that were not read are not counted, though the engine has sent them. */
+  /** Tokens that were sent but not read are not counted. */
   finish(): void {
     this.#read ??= this.#received - this.#sink.clear();
     if (this.#end) this.#tellEnd(this.#end);

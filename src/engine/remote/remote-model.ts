@@ -19,27 +19,27 @@ import { TextModel } from '../text-model.ts';
 import type { EngineCalls, EngineDescription, EngineState } from './engine-calls.ts';
 import { RemoteGeneration } from './remote-generation.ts';
 
-/** Turns, and characters of them and of what else a template is given, that are written down in a few milliseconds. */
+/** Numbers of messages, and of characters in them and in other template inputs, that render in a few milliseconds. */
 const [FEW_TURNS, FEW_CHARACTERS] = [32, 16 * 1024];
 
-/** What a model is made of whose engine has a thread of its own. */
+/** The parts of a model whose engine has its own thread. */
 export interface RemoteParts {
-  /** Calls into the thread. */
+  /** Calls into the engine's thread. */
   readonly client: CallClient<EngineCalls>;
-  /** What the engine said of itself when it was open. */
+  /** The engine's description when it was opened. */
   readonly description: EngineDescription;
-  /** The file, opened on this thread for what text needs of it. */
+  /** The file, opened on this thread for tokenizer and template. */
   readonly gguf: GgufFile;
   readonly text: ModelText;
-  /** Encodes long conversations elsewhere. Default: this thread does. */
+  /** Encodes long conversations on another thread. Default: this thread does. */
   readonly prompts?: PromptThread<unknown> | undefined;
-  /** What the engine told of its state last; undefined before it has. */
+  /** The engine's latest reported state; undefined before the first report. */
   readonly state: () => EngineState | undefined;
 }
 
 /**
- * A model whose engine runs on a thread of its own, with loading, steps and device: this thread has the text's side, and nothing
- * it does holds up a step. What gives access to the device is `LanguageModel`'s alone. It owns the thread and its file.
+ * A model whose engine runs on its own thread, with loading, steps and device. This thread has the text side, and
+ * nothing it does delays a step. Only `LanguageModel` gives access to the device. Owns the thread and its file.
  */
 export class RemoteModel extends TextModel {
   readonly config: Pick<ModelConfig, 'architecture' | 'width' | 'pooling'>;
@@ -48,9 +48,9 @@ export class RemoteModel extends TextModel {
   readonly vocabulary: number;
   readonly adapters: ReadonlyMap<string, number>;
   readonly gguf: GgufFile;
-  /** The device as it called itself when the model was opened. */
+  /** The device's description when the model was opened. */
   readonly device: { readonly info: DeviceInfo };
-  /** Where the memory went, in bytes. */
+  /** Memory use, in bytes. */
   readonly fit: FitSummary;
   override readonly lost: Promise<Error>;
   /** @internal */
@@ -93,8 +93,8 @@ export class RemoteModel extends TextModel {
   }
 
   /**
-   * The token ids of a conversation, as `chat` reads it; a long one is written down and encoded on another thread. Rejects as
-   * the template throws, and with `ABORTED` when the signal fires.
+   * The token ids of a conversation, as `chat` uses it; a long one is rendered and encoded on another thread. Rejects
+   * as the template throws, and with `ABORTED` when the signal fires.
    */
   override async chatPrompt(
     messages: readonly ChatMessage[],
@@ -114,7 +114,7 @@ export class RemoteModel extends TextModel {
       const expected = 'schema, json, regex, choices or grammar: the engine has a thread of its own';
       fail('INVALID_ARGUMENT', { name: 'constraint', found: 'an object', expected });
     }
-    // A list of numbers is cloned one by one.
+    // A plain array would be cloned element by element.
     const sent = { ...asks, prompt: Float64Array.from(asks.prompt) };
     return new RemoteGeneration(sink).begin((listener) =>
       this.#client.begin('begin', sent, listener, { signal }),
@@ -142,7 +142,7 @@ export class RemoteModel extends TextModel {
     await this.#client.call('reset', undefined);
   }
 
-  /** Releases everything, and ends the thread. */
+  /** Releases everything and ends the thread. */
   async dispose(): Promise<void> {
     if (!this.#life.end()) return;
     try {
@@ -160,7 +160,7 @@ export class RemoteModel extends TextModel {
   }
 }
 
-/** Whether a conversation takes long to write down. */
+/** Whether a conversation takes long to render. */
 function isLong(
   messages: readonly ChatMessage[],
   { tools, variables }: NonNullable<Parameters<TextModel['chatPrompt']>[1]>,

@@ -16,7 +16,7 @@ import type {
 } from './engine-calls.ts';
 import { StateNews } from './state-news.ts';
 
-/** What an engine's thread gives to whoever loads its model, beside what was asked for. */
+/** What an engine's thread provides to the loader besides the request. */
 export interface EngineSurroundings {
   readonly signal: AbortSignal;
   readonly logger: Logger;
@@ -24,10 +24,10 @@ export interface EngineSurroundings {
   readonly onProgress: (progress: LoadProgress) => void;
 }
 
-/** How the platform loads the model of a request. */
+/** Loads the model of a request, by means of the platform. */
 export type OpenModel<O> = (request: O, of: EngineSurroundings) => Promise<LanguageModel>;
 
-/** Answers calls into this thread with one engine, which `open` opens: what the other side's `RemoteModel` asks of it. */
+/** Serves calls into this thread with one engine, which `open` opens: the other end of `RemoteModel`. */
 export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
   const news = new News();
   let model: LanguageModel | undefined;
@@ -58,7 +58,7 @@ export function serveEngine<O>(port: WorkerPort, open: OpenModel<O>): void {
   });
 }
 
-/** Tells whoever listens. */
+/** Sends news to the listener, if there is one. */
 class News {
   #context: CallContext<EngineNews> | undefined;
   end: () => void = () => {};
@@ -97,7 +97,7 @@ function loggerOf(most: LogDetail, news: News): Logger {
   return { enabled, warn: say('warn'), info: say('info'), debug: say('debug'), trace: say('trace') };
 }
 
-/** Facts as they can cross: errors by what they say, and of all else what JSON has. */
+/** Log fields in a form that can be sent: errors by their message, everything else as JSON. */
 function sendable(fields: LogFields = {}): LogFields {
   const isPlain = (value: unknown) => typeof value === 'number' || typeof value === 'string';
   const written = (_: string, value: unknown) => (value instanceof Error ? value.message : value);

@@ -4,8 +4,8 @@ import type { EngineState } from './engine-calls.ts';
 const PERIOD_MS = 50;
 
 /**
- * Reports what an engine is busy with where nobody could ask it without waiting: when a call begins or has ended, and now and then
- * between.
+ * Reports an engine's activity to another thread, which cannot query it synchronously: when a call starts or ends, and
+ * periodically in between.
  */
 export class StateNews {
   readonly #read: () => EngineState;
@@ -19,7 +19,7 @@ export class StateNews {
     this.#tell = tell;
   }
 
-  /** Reports while the work goes on, and when it has ended. Settles as the work. */
+  /** Reports while the work runs, and when it has ended. Settles like the work. */
   async during<T>(work: Promise<T>): Promise<T> {
     this.#running++;
     this.#timer ??= setInterval(() => this.#tell(this.#read()), PERIOD_MS);
@@ -35,7 +35,7 @@ export class StateNews {
     }
   }
 
-  /** Many calls begin or end at once: that is one report. */
+  /** When many calls start or end at once, one report is enough. */
   #report(): void {
     if (this.#isDue) return;
     this.#isDue = true;

@@ -17,7 +17,7 @@ interface TextBlock {
 interface ThinkingBlock {
   readonly type: 'thinking';
   thinking: string;
-  /** Nothing of the block is signed here. */
+  /** Thinking blocks are not signed here. */
   readonly signature: '';
 }
 
@@ -31,7 +31,7 @@ interface ToolBlock {
 
 type Block = TextBlock | ThinkingBlock | ToolBlock;
 
-/** Builds a message of Anthropic's API out of a generation's events, and the events that stream it. */
+/** Builds a message of Anthropic's API from a generation's events, and the events that stream it. */
 export class MessageWriter {
   readonly #head: object;
   readonly #promptTokens: number;
@@ -50,7 +50,7 @@ export class MessageWriter {
     return { type: 'message_start', message };
   }
 
-  /** The events that stream what happened. */
+  /** The stream events for a generation's event. */
   *take(event: Exclude<ChoiceEvent, { kind: 'begin' }>): Generator<MessageEvent, void> {
     if (event.kind === 'end') {
       this.#end = { end: event.end, isCalling: event.finish === 'calls' };
@@ -79,12 +79,12 @@ export class MessageWriter {
     }
   }
 
-  /** The whole message, when the generation has ended. */
+  /** The whole message, once the generation has ended. */
   message(): object {
     const content = this.#blocks.flatMap((block): object[] => {
       if (block.type !== 'tool_use') return [block];
       const { type, id, name, json, isWhole } = block;
-      // A call without whole arguments is none that a client could make.
+      // A client could not execute a call without complete arguments.
       return isWhole ? [{ type, id, name, input: JSON.parse(json) as unknown }] : [];
     });
     return { ...this.#head, content, ...this.#ending(), usage: this.#usage() };
@@ -118,7 +118,7 @@ export class MessageWriter {
     };
   }
 
-  /** Anthropic counts cached tokens apart from the others. */
+  /** Anthropic counts cached tokens separately. */
   #usage(): object {
     const { cachedTokens = 0, generatedTokens = 0 } = this.#end?.end ?? {};
     return {

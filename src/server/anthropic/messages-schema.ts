@@ -17,7 +17,7 @@ const tool = z.looseObject({
   strict: z.boolean().nullish(),
 });
 
-/** What a request says of the conversation itself. */
+/** The fields of a request that make up the conversation. */
 export const conversationFields = {
   model: modelField,
   system: content.nullish(),
@@ -43,7 +43,7 @@ const outputConfig = z.object({
   format: z.object({ type: z.literal('json_schema'), schema: jsonSchema }).nullish(),
 });
 
-/** A request for an answer, as Anthropic's API reference describes it. */
+/** The body of a messages request, according to Anthropic's API reference. */
 export const messagesBody = z.object({
   ...conversationFields,
   max_tokens: tokensField,
@@ -54,7 +54,7 @@ export const messagesBody = z.object({
   output_config: outputConfig.nullish(),
 });
 
-/** What a request wants the text to be. */
+/** The form that a request asks for. */
 export function textHoldOf({
   output_config,
 }: Pick<z.output<typeof messagesBody>, 'output_config'>): TextHold {
@@ -62,7 +62,7 @@ export function textHoldOf({
   return format ? { schema: format.schema } : {};
 }
 
-/** A conversation without what governs the answer. */
+/** A conversation without the fields that control the answer. */
 export type Conversation = Pick<z.output<typeof messagesBody>, 'messages' | 'system'>;
 
 /** The functions of a request. Throws `REQUEST_INVALID`. */
@@ -89,7 +89,7 @@ export function toolUseOf(of: Pick<z.output<typeof messagesBody>, 'tools' | 'too
   };
 }
 
-/** What a request wants of the reasoning; `adaptive` leaves it to the model. */
+/** The reasoning that a request asks for; `adaptive` leaves it to the model. */
 export function reasoningOf({ thinking }: Pick<z.output<typeof messagesBody>, 'thinking'>): ReasoningOptions {
   if (!thinking || thinking.type === 'adaptive') return {};
   return { enabled: thinking.type === 'enabled', budget: thinking.budget_tokens ?? undefined };
@@ -97,10 +97,10 @@ export function reasoningOf({ thinking }: Pick<z.output<typeof messagesBody>, 't
 
 type Block = z.output<typeof block>;
 
-/** Blocks of an answer that are no text of it; of `redacted_thinking` nothing can be read. */
+/** Blocks of an answer that are not part of its text; `redacted_thinking` cannot be read at all. */
 const THOUGHTS: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
 
-/** Turns in the shape that templates read; results of tools become turns of their own. Throws `REQUEST_INVALID`. */
+/** Messages in the form that templates expect; tool results become messages of their own. Throws `REQUEST_INVALID`. */
 export function chatMessagesOf({ system, messages }: Conversation): ChatMessage[] {
   const turns: ChatMessage[] = [];
   const instructions = plainText(system ?? '', 'system');

@@ -21,7 +21,7 @@ import {
 
 type MessagesBody = z.output<typeof messagesBody>;
 
-/** `POST /v1/messages`, as Anthropic's API reference describes it. */
+/** `POST /v1/messages`, according to Anthropic's API reference. */
 export const messagesEndpoint = postEndpoint({
   path: '/v1/messages',
   summary: 'Answers a conversation, in the shape of Anthropic’s API.',
@@ -42,7 +42,7 @@ export const countTokensEndpoint = postEndpoint({
   others: OTHER_FIELDS,
   handle: async (request, call) => {
     const { pool, gate } = call.server;
-    // Each encoding holds the thread for a turn: no more of them than of other requests.
+    // Encoding occupies the thread, so these requests are limited like others.
     using _place = gate.enter(call.tenant);
     using lease = await pool.acquire(request.model ?? undefined, call.signal);
     const use = toolUseOf(request);

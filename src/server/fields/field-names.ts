@@ -1,14 +1,14 @@
-/** A name as fields of requests have it: `top_k`. */
+/** A name in the spelling of request fields: `top_k`. */
 export type Snake<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
   : '';
 
-/** The name as fields of requests have it. */
+/** The name in the spelling of request fields. */
 export function snakeCase<Name extends string>(name: Name): Snake<Name> {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) as Snake<Name>;
 }
 
-/** Options of the library whose fields have other names. */
+/** Library options whose fields have different names. */
 const FIELDS: Readonly<Record<string, string>> = {
   allowedTokens: 'allowed_token_ids',
   bannedTokens: 'bad_words',
@@ -20,7 +20,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   toolChoice: 'tool_choice',
 };
 
-/** The field of a request that says what an option of the library is; `body` for what is no option. */
+/** The request field for a library option; `body` for anything else. */
 export function fieldOf(option: string): string {
   return FIELDS[option] ?? (/^\w+$/.test(option) ? snakeCase(option) : 'body');
 }

@@ -1,14 +1,14 @@
-/** What becomes of a field that clients of other servers send and that an endpoint does not take. */
+/** What happens to a known field of other servers that an endpoint does not support. */
 export interface OtherField {
-  /** Refused: the answer would not be what was asked for. Harmless: the answer is the same without it. */
+  /** Refused: without it, the answer would not be what was asked for. Harmless: the answer is the same without it. */
   readonly verdict: 'refused' | 'harmless';
-  /** Why, in words for whoever sent it. */
+  /** The reason, for the sender. */
   readonly why: string;
-  /** Values at which a refused field asks for nothing, as null always does. */
+  /** Values with which a refused field asks for nothing, as null always does. */
   readonly neutral: readonly unknown[];
 }
 
-/** Such fields by their names, or paths with `*` for any of a list. */
+/** Such fields by name, or by path with `*` for any index of a list. */
 export type OtherFields = Readonly<Record<string, OtherField>>;
 
 function refused(why: string, ...neutral: readonly unknown[]): OtherField {
@@ -28,8 +28,8 @@ const NO_SAMPLER = 'there is no such sampler';
 const NOT_STORED = 'nothing is stored: send the whole conversation';
 
 /**
- * The fields of OpenAI's, Anthropic's, vLLM's and llama.cpp's requests for texts that are known and not honoured wherever an
- * endpoint's own schema does not name them. Fields that are in neither are reported to whoever sent them.
+ * Known fields of OpenAI's, Anthropic's, vLLM's and llama.cpp's requests that are not supported unless an endpoint's
+ * own schema has them. Fields that are in neither are reported to the sender.
  */
 export const OTHER_FIELDS: OtherFields = {
   // OpenAI's.
@@ -129,7 +129,7 @@ export const OTHER_FIELDS: OtherFields = {
   xtc_probability: refused(NO_SAMPLER, 0),
   xtc_threshold: PART_OF_OFF,
 
-  // Parts of others, `*` being any of a list.
+  // Fields inside others; `*` is any index of a list.
   'messages.*.annotations': harmless('it says where an earlier answer was from'),
   'messages.*.audio': TEXT_ONLY,
   'messages.*.cache_control': IS_CACHED,

@@ -1,13 +1,13 @@
 import { fail } from '../../base/errors.ts';
 import type { OtherFields } from './other-fields.ts';
 
-/** Most fields that an answer names, and characters of a name. */
+/** Maximum fields that a response lists, and characters of a name. */
 const MAX_NAMED = 32;
 const LONGEST_NAME = 64;
 
 /**
- * The fields of a body that nobody reads, as paths with `*` for any of a list: those that its schema left out, but for known
- * harmless ones. Throws `REQUEST_INVALID` for one that would change the answer.
+ * The fields of a body that its schema left out, except those known to be harmless, as paths with `*` for any list
+ * index. Throws `REQUEST_INVALID` for one that would change the answer.
  */
 export function unreadFields(body: unknown, read: unknown, others: OtherFields): string[] {
   const unread = new Set<string>();
@@ -22,12 +22,12 @@ export function unreadFields(body: unknown, read: unknown, others: OtherFields):
   return [...unread];
 }
 
-/** Paths as a header can have them. */
+/** Paths in the form that a header can have. */
 export function headerOf(paths: readonly string[]): string {
   return paths.map((path) => path.slice(0, LONGEST_NAME).replaceAll(/[^\w.*-]/g, '?')).join(', ');
 }
 
-/** What objects of a body have that is not among what was read of them. */
+/** Members of a body's objects that validation left out. */
 function* leftOut(body: unknown, read: unknown, path: string): Generator<[path: string, value: unknown]> {
   if (body === read || typeof body !== 'object' || typeof read !== 'object' || !body || !read) return;
   if (Array.isArray(body)) {

@@ -10,7 +10,9 @@ export const adapterField = z
     'LoRA adapters that the text goes through, by number or name, each with its scale; others count nothing. Default: as the server was started.',
   );
 
-/** The adapters that a request names; undefined where it says nothing. Throws `REQUEST_INVALID` for one that there is not. */
+/**
+ * The adapters that a request selects; undefined if it has no such field. Throws `REQUEST_INVALID` for an unknown one.
+ */
 export function adaptersOf(
   model: TextModel,
   wanted: z.output<typeof adapterField>,

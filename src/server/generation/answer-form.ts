@@ -6,30 +6,33 @@ import { invalid } from '../endpoint.ts';
 import { requireTurnsFit } from './prompt-bounds.ts';
 import type { Thinking } from './reasoning-fields.ts';
 
-/** Which functions an answer may call. */
+/** The functions that an answer may call. */
 export interface ToolUse {
   readonly tools: readonly ChatTool[];
-  /** Whether it must, or which one. */
+  /** Whether it must call one, or which. */
   readonly choice: 'none' | 'auto' | 'required' | { readonly name: string };
   readonly isParallel: boolean;
 }
 
-/** What holds a text, in the names of the library. */
+/** Constraints on a text, by the library's names. */
 export type TextHold = Pick<GenerateOptions, 'schema' | 'json' | 'regex' | 'choices' | 'grammar'>;
 
-/** What an answer is held to, and the tools that it may call. */
+/** The form of an answer, and the tools that it may call. */
 export type AnswerForm = TextHold & Pick<AnswerOptions, 'tools' | 'toolChoice' | 'parallelCalls'>;
 
-/** A name that a tool can have. */
+/** A valid tool name. */
 export const toolName = z.string().regex(/^[\w.-]{1,64}$/, 'a name of 1 to 64 letters, digits, _, - and .');
 
-/** Longest description of all tools, in characters of JSON: a template writes it down in one go. */
+/** Maximum length of all tool descriptions, in characters of JSON, because a template renders them in one run. */
 const LONGEST_TOOLS = 384 * 1024;
 
 /** A JSON schema. */
 export const jsonSchema = z.record(z.string(), z.unknown());
 
-/** The prompt of a conversation with tools. Rejects as `TextModel.chatPrompt`, and with `REQUEST_INVALID` for too long tools. */
+/**
+ * The prompt of a conversation with tools. Rejects as `TextModel.chatPrompt`, and with `REQUEST_INVALID` if the tools
+ * are too long.
+ */
 export async function chatPrompt(
   model: TextModel,
   messages: readonly ChatMessage[],
@@ -48,7 +51,7 @@ export async function chatPrompt(
   return model.chatPrompt(messages, { signal, ...thinking, ...(tools && { tools }) });
 }
 
-/** What an answer is held to. Throws `REQUEST_INVALID` where a tool is asked for that there is none of. */
+/** The form of an answer. Throws `REQUEST_INVALID` if a required tool does not exist. */
 export function answerForm(text: TextHold, use: ToolUse | undefined): AnswerForm {
   if (!use) return text;
   const { tools, choice: toolChoice, isParallel: parallelCalls } = use;

@@ -3,10 +3,10 @@ import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
 import type { TextEnd } from '../../engine/text-stream.ts';
 import type { CallOutcome } from '../../text/index.ts';
 
-/** Why a choice ended: by itself or a stop string, at a limit, or to have functions called. */
+/** Why a choice ended: at its own end or a stop string, at a limit, or to have functions called. */
 export type Finish = 'stop' | 'length' | 'calls';
 
-/** What a generation says while it runs, whatever the API; `choice` counts from 0. The first event is `begin`. */
+/** An event of a running generation, for any API; `choice` counts from 0. The first event is `begin`. */
 export type ChoiceEvent =
   | {
       readonly kind: 'begin';
@@ -19,10 +19,10 @@ export type ChoiceEvent =
       readonly kind: 'text';
       readonly choice: number;
       readonly text: string;
-      /** The token behind the text; undefined for what was held back before. */
+      /** The token of the text; undefined for text that was held back. */
       readonly token: SampledToken | undefined;
     }
-  /** What the model thinks before it answers. */
+  /** Reasoning before the answer. */
   | { readonly kind: 'reasoning'; readonly choice: number; readonly text: string }
   | {
       readonly kind: 'call';
@@ -33,7 +33,7 @@ export type ChoiceEvent =
       readonly name: string;
     }
   | { readonly kind: 'arguments'; readonly choice: number; readonly call: number; readonly text: string }
-  /** The end of a call: only a `whole` one has whole arguments. */
+  /** The end of a call: only a `whole` one has complete arguments. */
   | {
       readonly kind: 'call-end';
       readonly choice: number;
@@ -42,5 +42,5 @@ export type ChoiceEvent =
     }
   | { readonly kind: 'end'; readonly choice: number; readonly finish: Finish; readonly end: TextEnd };
 
-/** Events after the first. */
+/** All events after the first. */
 export type ChoiceEvents = AsyncGenerator<Exclude<ChoiceEvent, { kind: 'begin' }>, void>;

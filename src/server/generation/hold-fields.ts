@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { invalid } from '../endpoint.ts';
 import type { TextHold } from './answer-form.ts';
 
-/** A JSON schema: an object, or true or false. */
+/** A JSON schema: an object, true or false. */
 const schema = z.union([z.record(z.string(), z.unknown()), z.boolean()]);
 const choices = z.array(z.string()).min(1);
 const GBNF = "A grammar in llama.cpp's GBNF, of which the text is.";
 
-/** What holds a text, in the names of vLLM and of llama.cpp's server. */
+/** Fields that constrain the text, by the names of vLLM and of llama.cpp's server. */
 export const holdFields = {
   json_schema: schema.nullish().describe('A JSON schema that the text satisfies.'),
   guided_json: z
@@ -30,12 +30,12 @@ export const holdFields = {
   guided_grammar: z.string().nullish().describe(GBNF),
 };
 
-/** A request's fields that hold its text. */
+/** The fields of a request that constrain its text. */
 export type HoldBody = z.output<z.ZodObject<typeof holdFields>>;
 
 /**
- * What holds the text of a request; `format` is what its `response_format` says. Throws `REQUEST_INVALID` for two things at once,
- * and for what cannot be held to.
+ * The constraint of a request's text; `format` is what its `response_format` requires. Throws `REQUEST_INVALID` for
+ * conflicting constraints and for invalid ones.
  */
 export function holdOf(body: HoldBody, format: TextHold = {}): TextHold {
   const { structured_outputs: outputs } = body;
@@ -62,7 +62,7 @@ export function holdOf(body: HoldBody, format: TextHold = {}): TextHold {
   return first?.[1] ?? {};
 }
 
-/** A schema that may be written as text. */
+/** A schema, which may be given as JSON text. */
 function schemaOf(given: unknown, field: string): unknown {
   if (typeof given !== 'string') return given;
   try {

@@ -1,7 +1,7 @@
 /**
- * Everything that several generators yield, in the order it comes. Each is asked for its next value only when its last one
- * was taken; at most so many are under way at once, and the next begins when one has ended. They are all ended when the merged
- * one is left or one of them fails.
+ * Merges the values of several generators in order of arrival. Each is asked for its next value only when its last one
+ * was taken; at most so many run at once, and the next starts when one has ended. All are ended when the merged one is
+ * left or one of them fails.
  */
 export function mergeStreams<T>(
   streams: readonly AsyncGenerator<T, void>[],

@@ -3,18 +3,21 @@ import type { TextModel } from '../../engine/text-model.ts';
 import type { ChatMessage } from '../../text/index.ts';
 
 /**
- * Refuses a text before anything is made of it that has more characters than the context's tokens could be of. Throws
+ * Refuses a text with more characters than the context's tokens could cover, before it is processed. Throws
  * `CONTEXT_OVERFLOW`.
  */
 export function requireTextFits(model: TextModel, text: string): void {
   requireFits(model, Math.ceil(text.length / model.tokenizer.longestToken));
 }
 
-/** Refuses a conversation so, or one of more turns than the context has tokens. Throws `CONTEXT_OVERFLOW`. */
+/**
+ * Refuses a conversation with too much text, or with more messages than the context has tokens. Throws
+ * `CONTEXT_OVERFLOW`.
+ */
 export function requireTurnsFit(model: TextModel, messages: readonly ChatMessage[]): void {
   requireFits(model, messages.length);
   let characters = 0;
-  // What a model thought before, templates may leave out.
+  // Earlier reasoning does not count, because templates may leave it out.
   for (const { content } of messages) if (typeof content === 'string') characters += content.length;
   requireFits(model, Math.ceil(characters / model.tokenizer.longestToken));
 }

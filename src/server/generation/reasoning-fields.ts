@@ -5,7 +5,7 @@ import { invalid } from '../endpoint.ts';
 
 const tokens = z.int().min(-1).nullish();
 
-/** What chat requests say of reasoning, in the names of OpenAI's API and of llama.cpp's server. */
+/** Reasoning fields of chat requests, by the names of OpenAI's API and of llama.cpp's server. */
 export const reasoningFields = {
   reasoning_effort: z
     .string()
@@ -19,13 +19,13 @@ export const reasoningFields = {
     .describe('Variables for the chat template, such as enable_thinking.'),
 };
 
-/** A request's wishes for the reasoning, and variables for the template. */
+/** The reasoning options of a request, and variables for the template. */
 export interface Thinking {
   readonly reasoning: ReasoningOptions;
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
-/** What says whether a model thinks, whatever its template calls it. */
+/** Template variables that turn reasoning on or off. */
 const SWITCHES = ['enable_thinking', 'thinking'];
 
 /** Throws `REQUEST_INVALID` for variables that the template does not read. */

@@ -4,8 +4,8 @@ import { eventStream, type StreamEvent } from '../event-stream.ts';
 import type { Begun } from './run-task.ts';
 
 /**
- * Answers with events made from a generation's. An error on the way becomes the last event; a client that leaves ends the
- * generation.
+ * Streams events made from a generation's. An error on the way becomes the last event; a client that disconnects ends
+ * the generation.
  */
 export function respondWithEvents(
   call: RequestContext,

@@ -10,22 +10,24 @@ import type { ChoiceEvent, ChoiceEvents } from './choice-event.ts';
 import { within } from '../event-stream.ts';
 import { mergeStreams } from './merge-streams.ts';
 
-/** Milliseconds in which the first token may show that a request cannot be carried out, before its answer begins. */
+/**
+ * Milliseconds to wait for the first token, so that a request that cannot be served fails before its response starts.
+ */
 const PATIENCE_MS = 1000;
 
-/** What an endpoint asks of a model, whatever the API. */
+/** A generation request of any API. */
 export interface GenerationTask {
   readonly prompt: readonly number[];
   readonly options: GenerateOptions;
   /** Answers to the same prompt. */
   readonly choices: number;
-  /** What each answer to a conversation is held to. Without it, the prompt is a text that is continued. */
+  /** The form of an answer to a conversation. Without it, the prompt is a text to be continued. */
   readonly form?: AnswerForm;
-  /** What is wanted of the reasoning. */
+  /** The reasoning options. */
   readonly reasoning?: ChatOptions['reasoning'];
 }
 
-/** A generation that has begun: what is known at once, and the events to come. */
+/** A generation that has started: what is known immediately, and the events to come. */
 export interface Begun {
   /** The name under which the model is served. */
   readonly id: string;
@@ -36,10 +38,10 @@ export interface Begun {
 }
 
 /**
- * Runs a task on the model of a name: lets it in, loads the model, and resolves when the first token is there or takes long, so
- * that what is wrong with the request is known before anything is answered. Everything is given back when the events end or
- * are left, place and model as soon as the call is aborted. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and what loading
- * and generating reject with.
+ * Runs a task on a model by name: admits it, loads the model, and resolves when the first token arrives or takes long,
+ * so that errors of the request are known before the response starts. Everything is released when the events end or are
+ * left; place and model as soon as the call is aborted. Rejects with `SERVER_BUSY`, `MODEL_NOT_FOUND`, and the errors
+ * of loading and generating.
  */
 export async function begin(
   call: RequestContext,
@@ -65,11 +67,11 @@ async function* run(
   const task = allowed(await prepare(model), call);
   const atOnce = Math.min(task.choices, gate.parallel);
   place.widen(atOnce);
-  // Each choice listens to a signal of its own: one signal with a hundred listeners looks like a leak.
+  // Each choice has its own signal: many listeners on one signal would cause a leak warning.
   const stops = Array.from({ length: task.choices }, () => new AbortController());
   const stop = () => {
     for (const controller of stops) controller.abort();
-    // Nobody may ever ask for the next event; others need not wait for that.
+    // The next event may never be requested; others should not have to wait for that.
     lease[Symbol.dispose]();
     place[Symbol.dispose]();
   };
@@ -80,9 +82,9 @@ async function* run(
   const totals = new Totals(call, lease.id);
   try {
     const first = merged.next();
-    // It is looked at below, unless the events are left before.
+    // Handled below, unless the events are left before.
     first.catch(() => {});
-    // Whoever waits longer learns by the answer's headers that it is under way.
+    // A client that waits longer gets the response's headers meanwhile.
     await within(first, PATIENCE_MS);
     yield { kind: 'begin', id: lease.id, model, prompt: task.prompt };
     let next = await first;
@@ -98,7 +100,7 @@ async function* run(
   }
 }
 
-/** A task within the server's limits, which says whose it is. Throws `PRIORITY_FORBIDDEN`. */
+/** The task within the server's limits, with its tenant. Throws `PRIORITY_FORBIDDEN`. */
 function allowed(task: GenerationTask, { server, tenant, id }: RequestContext): GenerationTask {
   const { maxTokens = Number.POSITIVE_INFINITY, scheduling } = task.options;
   const priority = scheduling?.priority ?? 0;
@@ -137,7 +139,7 @@ async function* runChoice(of: {
   yield { kind: 'end', choice, finish: isCalling && end.reason === 'stop' ? 'calls' : end.reason, end };
 }
 
-/** Choices of one seed would all be the same; behind the largest comes 0. */
+/** With one seed, all choices would be the same. The largest seed is followed by 0. */
 function seedOf(seed: number, choice: number): number {
   const left = Number.MAX_SAFE_INTEGER - seed;
   return choice <= left ? seed + choice : choice - left - 1;
@@ -167,7 +169,7 @@ function* partEvents(
   if (said) yield { kind: 'text', choice, text: '', token: said };
 }
 
-/** Adds up what the choices took, for the log and the metrics. */
+/** Sums up the figures of the choices, for the log and the metrics. */
 class Totals {
   readonly #call: RequestContext;
   readonly #model: string;

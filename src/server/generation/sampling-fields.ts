@@ -5,26 +5,26 @@ import { MAX_LOG_PROBABILITIES, SAMPLING_OPTIONS, type SamplingNumberName } from
 import { invalid } from '../endpoint.ts';
 import { type Snake, snakeCase } from '../fields/field-names.ts';
 
-/** Most stop strings of a request. */
+/** Maximum stop strings of a request. */
 const MAX_STOPS = 16;
-/** Longest of them, in characters: each is looked for with every token. */
+/** Maximum length of each, in characters: every token is checked against them. */
 const LONGEST_STOP = 1024;
 
-/** Most answers to one prompt. */
+/** Maximum answers to one prompt. */
 const MAX_CHOICES = 128;
 
-/** Most token ids of a request that have a bias: each is checked. */
+/** Maximum token ids with a bias: each is validated. */
 const MAX_BIASES = 10_000;
 
-/** What no word begins with: behind it a word is spelled as in the middle of a text. */
+/** No word begins with this: after it, a word is tokenized as in the middle of a text. */
 const BEFORE_WORD = '\n';
 
-/** Most words that must not come: each is looked for with every token. */
+/** Maximum banned words: every token is checked against them. */
 const MAX_WORDS = 64;
 
 const tokenIds = z.array(z.int().min(0)).max(MAX_BIASES);
 
-/** Biases by token id; too many are refused before any is looked at. */
+/** Biases by token id; too many are refused before any is validated. */
 const biases = z.preprocess(
   (given, context) => {
     if (typeof given !== 'object' || given === null || Object.keys(given).length <= MAX_BIASES) return given;
@@ -34,10 +34,10 @@ const biases = z.preprocess(
   z.record(z.string().regex(/^\d+$/, 'its keys are token ids'), z.number()).nullish(),
 );
 
-/** A number of a request that its sender may leave out. */
+/** An optional number of a request. */
 type NumberField = z.ZodOptional<z.ZodNullable<z.ZodNumber>>;
 
-/** The numbers with their fields' names. */
+/** The numeric options by their field names. */
 const NUMBERS = SAMPLING_OPTIONS.map((option) => ({
   ...option,
   field: snakeCase(option.name),
@@ -51,7 +51,7 @@ const numberFields = Object.fromEntries(
   }),
 ) as Record<Snake<Exclude<SamplingNumberName, 'logProbabilities'>>, NumberField>;
 
-/** How a token is chosen and where a text ends, in the names that OpenAI's API and llama.cpp's server share. */
+/** Sampling and stopping fields, by the names that OpenAI's API and llama.cpp's server share. */
 export const samplingFields = {
   ...numberFields,
   seed: z.int().nullish().describe('Same seed, same text. -1 and nothing choose a fresh one.'),
@@ -88,22 +88,22 @@ export const samplingFields = {
     .describe('Takes so many tokens of the end of the prompt; -1: as many as leave room for an answer.'),
 };
 
-/** A request's choice of tokens and end. */
+/** A request's sampling and stopping fields. */
 export type SamplingBody = z.output<z.ZodObject<typeof samplingFields>>;
 
 /** `n` of OpenAI's APIs. */
 export const choicesField = z.int().min(1).max(MAX_CHOICES).nullish().describe('Answers to the same prompt.');
 
-/** `top_logprobs` and its like. */
+/** `top_logprobs` and similar. */
 export const logprobsField = z.int().min(0).max(MAX_LOG_PROBABILITIES).nullish();
 
 /** A limit in tokens. */
 export const tokensField = z.int().min(1).nullish();
 
-/** llama.cpp's name of it; -1 sets no limit. */
+/** llama.cpp's name for it; -1 means no limit. */
 export const llamaTokensField = z.int().min(-1).nullish().describe("llama.cpp's name of max_tokens.");
 
-/** The limit of a request that has it by either API's name; the first that is named holds. */
+/** The token limit of a request, under either API's name; the first that is present counts. */
 export function mostTokens(of: {
   readonly max_completion_tokens?: number | null | undefined;
   readonly max_tokens?: number | null | undefined;
@@ -119,10 +119,10 @@ export const streamFields = {
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
 };
 
-/** Which model answers. */
+/** The model that answers. */
 export const modelField = z.string().nullish().describe('A name of /v1/models. Default: the first.');
 
-/** The engine's options for a request's fields; ranges are checked by the engine. */
+/** The engine's options for a request's fields; the engine validates their ranges. */
 export function generateOptions(
   model: TextModel,
   body: SamplingBody,
@@ -149,14 +149,14 @@ export function generateOptions(
   });
 }
 
-/** The value of a field that has two names. Throws `REQUEST_INVALID` where they say different things. */
+/** The value of a field that has two names. Throws `REQUEST_INVALID` if they differ. */
 function eitherOf<T>(named: Readonly<Record<string, T | null | undefined>>): T | undefined {
   const [one, other] = Object.entries(named).filter(([, value]) => value !== null && value !== undefined);
   if (one && other && one[1] !== other[1]) invalid(other[0], `${one[0]} says otherwise`);
   return one?.[1] ?? undefined;
 }
 
-/** The ids of a word at the beginning of a text, behind a space, and behind something else. */
+/** The token ids of a word at the start of a text, after a space, and after something else. */
 function spellingsOf({ tokenizer }: TextModel, word: string): number[][] {
   const plain = { addSpecial: false };
   const before = tokenizer.encode(BEFORE_WORD, plain);
@@ -166,7 +166,7 @@ function spellingsOf({ tokenizer }: TextModel, word: string): number[][] {
   return [...spellings, ...(isApart ? [within.slice(before.length)] : [])].filter(({ length }) => length > 0);
 }
 
-/** Of a prompt what `truncate_prompt_tokens` leaves. */
+/** The part of a prompt that `truncate_prompt_tokens` keeps. */
 export function promptEnd(
   model: TextModel,
   body: SamplingBody,

@@ -4,7 +4,7 @@ import type { ChoiceEvent, Finish } from '../generation/choice-event.ts';
 import { type ContentLogprob, contentLogprob } from './logprobs.ts';
 import { usageOf } from './usage.ts';
 
-/** OpenAI's words for why an answer ended. */
+/** OpenAI's finish reasons. */
 export const FINISH_REASONS: Readonly<Record<Finish, string>> = {
   stop: 'stop',
   length: 'length',
@@ -26,7 +26,7 @@ interface AnswerChoice {
   finish: Finish;
 }
 
-/** Gathers the events of a chat's choices into the whole answer. */
+/** Collects the events of a chat's choices into the complete answer. */
 export class ChatAnswer {
   readonly #tokenizer: Tokenizer;
   readonly #withLogprobs: boolean;
@@ -76,7 +76,7 @@ export class ChatAnswer {
   }
 }
 
-/** The message of a choice. Calls without whole arguments are no calls that a client could make. */
+/** The message of a choice, without incomplete calls, which a client could not execute. */
 function messageOf({ text, reasoning, calls }: AnswerChoice): object {
   const message = {
     role: 'assistant',

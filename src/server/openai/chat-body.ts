@@ -15,7 +15,7 @@ import { type ToolUse } from '../generation/answer-form.ts';
 import { responseFormat } from './response-format.ts';
 import { chatTools, messageSchema, toolSchema } from './chat-messages.ts';
 
-/** A chat request, as OpenAI's API reference describes it. */
+/** A chat request, according to OpenAI's API reference. */
 export const chatBody = z.object({
   model: modelField,
   messages: z.array(messageSchema).min(1),

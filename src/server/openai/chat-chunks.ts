@@ -7,7 +7,7 @@ import type { ChatBody } from './chat-body.ts';
 import { contentLogprob } from './logprobs.ts';
 import { usageOf } from './usage.ts';
 
-/** What every chunk of a response begins with. */
+/** The common fields of a response's chunks. */
 export interface ResponseHead {
   readonly id: string;
   readonly created: number;
@@ -17,7 +17,7 @@ export interface ResponseHead {
 /** The last event of OpenAI's streams. */
 export const DONE: StreamEvent = { data: '[DONE]' };
 
-/** A generation's events as the chunks of a streamed chat. */
+/** Converts a generation's events to the chunks of a streamed chat. */
 export async function* chatChunks(
   request: ChatBody,
   begun: Begun,
@@ -51,7 +51,7 @@ export async function* chatChunks(
   yield DONE;
 }
 
-/** What an event adds to a message; nothing while a character or a stop string is incomplete. */
+/** What an event adds to a message; undefined while a character or a stop string is incomplete. */
 function deltaOf(event: Exclude<ChoiceEvent, { kind: 'begin' | 'end' }>): object | undefined {
   if (event.kind === 'text') return event.text === '' ? undefined : { content: event.text };
   if (event.kind === 'reasoning') return { reasoning_content: event.text };

@@ -11,7 +11,7 @@ const functionCall = z.object({
   function: z.object({ name: z.string(), arguments: z.string() }),
 });
 
-/** A turn of a conversation as OpenAI's chat has it. */
+/** A message of OpenAI's chat. */
 export const messageSchema = z.object({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
   content: z.union([z.string(), z.array(textPart)]).nullish(),
@@ -21,7 +21,7 @@ export const messageSchema = z.object({
   tool_call_id: z.string().nullish(),
 });
 
-/** A function that the model may call, as OpenAI's chat has it. */
+/** A tool of OpenAI's chat. */
 export const toolSchema = z.object({
   type: z.literal('function'),
   function: z.object({
@@ -32,7 +32,7 @@ export const toolSchema = z.object({
   }),
 });
 
-/** Turns in the shape that templates read. Throws `REQUEST_INVALID` for parts that are no text. */
+/** Messages in the form that templates expect. Throws `REQUEST_INVALID` for parts that are not text. */
 export function chatMessages(messages: readonly z.output<typeof messageSchema>[]): ChatMessage[] {
   return messages.map(({ role, content, name, reasoning_content, tool_calls, tool_call_id }, index) => ({
     role: role === 'developer' ? 'system' : role,
@@ -52,7 +52,7 @@ export function chatMessages(messages: readonly z.output<typeof messageSchema>[]
   }));
 }
 
-/** The text of a content that may be written in parts. */
+/** The text of a content, which may be given in parts. */
 export function textOf(
   content: string | readonly z.output<typeof textPart>[] | null | undefined,
   field: string,
@@ -67,7 +67,7 @@ export function textOf(
   return parts.join('');
 }
 
-/** Functions in the shape that templates read. */
+/** Functions in the form that templates expect. */
 export function chatTools(tools: readonly z.output<typeof toolSchema>[]): ChatTool[] {
   return tools.map(({ type, function: { name, description, parameters, strict } }) => ({
     type,

@@ -15,7 +15,7 @@ import { textHoldOf } from './response-format.ts';
 import { chatMessages } from './chat-messages.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
 
-/** `POST /v1/chat/completions`, as OpenAI's API reference describes it. */
+/** `POST /v1/chat/completions`, according to OpenAI's API reference. */
 export const chatEndpoint = postEndpoint({
   path: '/v1/chat/completions',
   summary: 'Answers a conversation.',

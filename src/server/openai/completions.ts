@@ -29,7 +29,7 @@ import { completionLogprobs, type ContentLogprob, contentLogprob } from './logpr
 import { freshId, nowSeconds } from '../fresh-id.ts';
 import { usageOf } from './usage.ts';
 
-/** What OpenAI's completions generate unless asked otherwise. */
+/** OpenAI's default length of completions, in tokens. */
 const DEFAULT_MAX_TOKENS = 16;
 
 const body = z.object({
@@ -56,7 +56,7 @@ const body = z.object({
 
 type CompletionBody = z.output<typeof body>;
 
-/** `POST /v1/completions`, as OpenAI's API reference describes it. */
+/** `POST /v1/completions`, according to OpenAI's API reference. */
 export const completionsEndpoint = postEndpoint({
   path: '/v1/completions',
   summary: 'Continues a text.',
@@ -104,7 +104,7 @@ function isIds(list: string[] | number[] | number[][]): list is number[] {
   return typeof list[0] === 'number';
 }
 
-/** A choice while it grows. */
+/** A choice under construction. */
 class CompletionChoice {
   readonly #begun: Begun;
   readonly #withLogprobs: boolean;
@@ -125,7 +125,7 @@ class CompletionChoice {
     if (token && this.#withLogprobs) this.#content.push(contentLogprob(this.#begun.model.tokenizer, token));
   }
 
-  /** Everything since the last piece, the prompt included where it is echoed. */
+  /** Everything since the last piece, including the prompt if it is echoed. */
   piece(): { text: string; logprobs: object | null; finish_reason: string | null } {
     const text = this.#text;
     const content = this.#content.splice(0);

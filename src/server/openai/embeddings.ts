@@ -5,7 +5,7 @@ import type { RequestContext } from '../request-context.ts';
 import { invalid, json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 
-/** Texts of one request, as OpenAI limits them. */
+/** Maximum texts of a request, as in OpenAI's API. */
 const MAX_INPUTS = 2048;
 
 const body = z.object({
@@ -29,7 +29,7 @@ const body = z.object({
 
 type EmbeddingsBody = z.output<typeof body>;
 
-/** `POST /v1/embeddings`, as OpenAI's API reference describes it. Vectors have the length 1. */
+/** `POST /v1/embeddings`, according to OpenAI's API reference. Vectors have length 1. */
 export const embeddingsEndpoint = postEndpoint({
   path: '/v1/embeddings',
   summary: 'Computes embeddings, with models that have them.',
@@ -60,7 +60,7 @@ function checkDimensions({ dimensions }: EmbeddingsBody, { config }: TextModel):
   invalid('dimensions', `the model's embeddings have ${config.width}`);
 }
 
-/** Texts, each as a string or as its token ids. */
+/** Texts, each as a string or as token ids. */
 function inputsOf({ input }: EmbeddingsBody): (string | number[])[] {
   if (typeof input === 'string') return [input];
   return isIds(input) ? [input] : input;

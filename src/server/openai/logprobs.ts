@@ -1,7 +1,7 @@
 import type { SampledToken, ScoredToken } from '../../runtime/jobs/sampled-token.ts';
 import type { Tokenizer } from '../../text/index.ts';
 
-/** A token with its log-probability as OpenAI's chat reports it; `bytes` for tokens that are no text of their own. */
+/** A token with its log probability, as in OpenAI's chat; `bytes` for tokens that are not whole characters. */
 export interface TokenLogprob {
   readonly token: string;
   readonly logprob: number;
@@ -13,10 +13,10 @@ export interface ContentLogprob extends TokenLogprob {
   readonly top_logprobs: readonly TokenLogprob[];
 }
 
-/** JSON has no -Infinity; OpenAI writes this in its place. */
+/** JSON has no -Infinity; OpenAI uses this instead. */
 const LEAST = -9999;
 
-/** The report of a sampled token. */
+/** The log probabilities of a sampled token. */
 export function contentLogprob(tokenizer: Tokenizer, token: SampledToken): ContentLogprob {
   const { id, logProbability = LEAST, alternatives } = token;
   const top = alternatives.map((scored) => tokenLogprob(tokenizer, scored));
@@ -34,11 +34,11 @@ export interface CompletionLogprobs {
   readonly tokens: string[];
   readonly token_logprobs: number[];
   readonly top_logprobs: Record<string, number>[];
-  /** Where each token begins, in UTF-16 units from the beginning of the answer. */
+  /** The offset of each token, in UTF-16 units from the start of the answer. */
   readonly text_offset: number[];
 }
 
-/** The same facts in the older shape; `offset` is where the first token begins. */
+/** The same in the older format; `offset` is where the first token begins. */
 export function completionLogprobs(content: readonly ContentLogprob[], offset: number): CompletionLogprobs {
   const result: CompletionLogprobs = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] };
   let at = offset;

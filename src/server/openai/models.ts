@@ -3,7 +3,7 @@ import { getEndpoint, json } from '../endpoint.ts';
 import { typedError } from '../error-response.ts';
 import type { ModelStatus } from '../model-pool.ts';
 
-/** `GET /v1/models`, as OpenAI's API reference describes it. */
+/** `GET /v1/models`, according to OpenAI's API reference. */
 export const modelsEndpoint = getEndpoint({
   path: '/v1/models',
   summary: 'Lists the models, the default one first.',
@@ -29,7 +29,7 @@ function nameIn({ request }: RequestContext): string {
   }
 }
 
-/** A model as OpenAI lists it, with what is known of it while it is loaded. */
+/** A model in OpenAI's list, with details while it is loaded. */
 function modelObject({ id, created, state, failure, model }: ModelStatus): object {
   const loaded = model && {
     context_length: model.context,

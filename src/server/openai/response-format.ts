@@ -2,19 +2,19 @@ import { z } from 'zod';
 import { jsonSchema, type TextHold } from '../generation/answer-form.ts';
 import { type HoldBody, holdOf } from '../generation/hold-fields.ts';
 
-/** `response_format` of OpenAI's APIs; llama.cpp's server takes a schema beside `json_object`. */
+/** `response_format` of OpenAI's APIs; llama.cpp's server also accepts a schema with `json_object`. */
 export const responseFormat = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text') }),
   z.object({ type: z.literal('json_object'), schema: jsonSchema.nullish() }),
   z.object({ type: z.literal('json_schema'), json_schema: z.object({ schema: jsonSchema }) }),
 ]);
 
-/** A request with a format. */
+/** A request with a response format. */
 type FormatBody = HoldBody & {
   readonly response_format?: z.output<typeof responseFormat> | null | undefined;
 };
 
-/** What a request wants the text to be. Throws `REQUEST_INVALID`. */
+/** The form that a request asks for. Throws `REQUEST_INVALID`. */
 export function textHoldOf(body: FormatBody): TextHold {
   const { response_format: format } = body;
   if (format?.type === 'json_object') {

@@ -5,7 +5,7 @@ import { type ContentLogprob, contentLogprob } from './logprobs.ts';
 import type { ResponsesBody } from './responses-schema.ts';
 import { freshId, nowSeconds } from '../fresh-id.ts';
 
-/** An event of a streamed response, without its number. */
+/** An event of a streamed response, without its sequence number. */
 export interface ResponseEvent {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -21,7 +21,7 @@ interface MessageItem {
   readonly logprobs: ContentLogprob[];
 }
 
-/** What the model thinks, in the shape that OpenAI's API has for open models. */
+/** The model's reasoning, in the form that OpenAI's API has for open models. */
 interface ReasoningItem {
   readonly type: 'reasoning';
   readonly id: string;
@@ -40,7 +40,7 @@ interface CallItem {
 
 type Item = MessageItem | ReasoningItem | CallItem;
 
-/** Builds a response of OpenAI's API out of a generation's events, and the events that stream it. */
+/** Builds a response of OpenAI's API from a generation's events, and the events that stream it. */
 export class ResponseWriter {
   readonly #request: ResponsesBody;
   readonly #begun: Begun;
@@ -60,7 +60,7 @@ export class ResponseWriter {
     yield { type: 'response.in_progress', response: this.response() };
   }
 
-  /** The events that stream what happened. */
+  /** The stream events for a generation's event. */
   *take(event: Exclude<ChoiceEvent, { kind: 'begin' }>): Generator<ResponseEvent, void> {
     if (event.kind === 'text') yield* this.#text(event);
     else if (event.kind === 'reasoning') yield* this.#reasoning(event.text);
@@ -83,7 +83,7 @@ export class ResponseWriter {
     }
   }
 
-  /** The response as far as it is. */
+  /** The response so far. */
   response(): object {
     const { max_output_tokens, temperature, top_p, instructions, metadata } = this.#request;
     const { parallel_tool_calls, text, tool_choice, tools } = this.#request;
@@ -142,7 +142,7 @@ export class ResponseWriter {
     yield { type: 'response.content_part.added', ...this.#place(), content_index: 0, part };
   }
 
-  /** Ends the last item; what a limit cut off is incomplete. */
+  /** Ends the last item, which is incomplete if a limit cut it off. */
   *#close(status: Status): Generator<ResponseEvent, void> {
     const item = this.#items.at(-1) as Item;
     if (item.status === 'in_progress') item.status = status;

@@ -29,7 +29,7 @@ const tool = z.looseObject({
   parameters: jsonSchema.nullish(),
 });
 
-/** A request for a response, as OpenAI's API reference describes it. */
+/** The body of a responses request, according to OpenAI's API reference. */
 export const responsesBody = z.object({
   model: modelField,
   input: z.union([z.string(), z.array(item).min(1)]),
@@ -55,7 +55,7 @@ export const responsesBody = z.object({
 /** A responses request. */
 export type ResponsesBody = z.output<typeof responsesBody>;
 
-/** What a request wants the text to be. */
+/** The form that a request asks for. */
 export function textHoldOf({ text }: ResponsesBody): TextHold {
   const format = text?.format;
   if (format?.type === 'json_object') return { json: true };
@@ -72,7 +72,7 @@ export function toolUseOf({ tools, tool_choice, parallel_tool_calls }: Responses
   };
 }
 
-/** Turns in the shape that templates read. Throws `REQUEST_INVALID` for items that are not understood. */
+/** Messages in the form that templates expect. Throws `REQUEST_INVALID` for unknown items. */
 export function chatMessagesOfItems({ input, instructions }: ResponsesBody): ChatMessage[] {
   const turns: ChatMessage[] = instructions ? [{ role: 'system', content: instructions }] : [];
   if (typeof input === 'string') return [...turns, { role: 'user', content: input }];
@@ -93,7 +93,7 @@ export function chatMessagesOfItems({ input, instructions }: ResponsesBody): Cha
   return turns;
 }
 
-/** What the model thought before an answer belongs to its turn. */
+/** The reasoning before an answer belongs to its message. */
 function addReasoning(turns: ChatMessage[], { content }: z.output<typeof item>): void {
   const reasoning =
     typeof content === 'string' ? content : (content ?? []).map((of) => of.text ?? '').join('');
@@ -108,7 +108,7 @@ function addTurn(turns: ChatMessage[], turn: ChatMessage & { content: string }):
   else turns.push(turn);
 }
 
-/** Calls that stand side by side belong to one turn. */
+/** Adjacent calls belong to one message. */
 function addCall(turns: ChatMessage[], entry: z.output<typeof item>, field: string): void {
   const { name, arguments: json, call_id: id } = entry;
   if (typeof name !== 'string' || typeof json !== 'string' || typeof id !== 'string') {

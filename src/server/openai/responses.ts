@@ -18,7 +18,7 @@ import {
   toolUseOf,
 } from './responses-schema.ts';
 
-/** `POST /v1/responses`, as OpenAI's API reference describes it, without storage and built-in tools. */
+/** `POST /v1/responses`, according to OpenAI's API reference, without storage and built-in tools. */
 export const responsesEndpoint = postEndpoint({
   path: '/v1/responses',
   summary: 'Answers an input, in the shape of OpenAI’s responses.',

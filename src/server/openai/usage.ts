@@ -1,6 +1,6 @@
 import type { TextEnd } from '../../engine/text-stream.ts';
 
-/** Tokens of a request as OpenAI's chat and completions count them. */
+/** Token counts of a request, as in OpenAI's chat and completions. */
 export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
@@ -8,7 +8,7 @@ export interface Usage {
   readonly prompt_tokens_details: { readonly cached_tokens: number };
 }
 
-/** The usage of a prompt and the ends of its choices. */
+/** The usage for a prompt and the ends of its choices. */
 export function usageOf(promptTokens: number, ends: readonly TextEnd[]): Usage {
   const generated = ends.reduce((sum, end) => sum + end.generatedTokens, 0);
   const cached = Math.max(0, ...ends.map((end) => end.cachedTokens));

@@ -1,6 +1,6 @@
 import { getEndpoint, json } from '../endpoint.ts';
 
-/** `GET /lora-adapters`, as llama.cpp's server has it. */
+/** `GET /lora-adapters`, as in llama.cpp's server. */
 export const adaptersEndpoint = getEndpoint({
   path: '/lora-adapters',
   summary: 'Lists the first model’s LoRA adapters, with the scales of requests that name none.',

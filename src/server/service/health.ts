@@ -2,7 +2,10 @@ import type { RequestContext } from '../request-context.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 import { typedError } from '../error-response.ts';
 
-/** `GET /health`: 200 when requests are answered, 503 while the first models load, after their engine died, and when the server shuts down. */
+/**
+ * `GET /health`: 200 when ready; 503 while the first models load or are reloaded after their engine died, and during
+ * shutdown.
+ */
 export const healthEndpoint = getEndpoint({
   path: '/health',
   summary: 'Tells whether the server is ready, and how far loading is.',
@@ -10,7 +13,7 @@ export const healthEndpoint = getEndpoint({
   handle: health,
 });
 
-/** `GET /livez`: 200 as long as there is a process that answers; a restart would help nobody. */
+/** `GET /livez`: 200 as long as the process responds, when a restart would not help. */
 export const livezEndpoint = getEndpoint({
   path: '/livez',
   summary: 'Tells that the server is alive, ready or not.',

@@ -1,7 +1,7 @@
 import type { RequestContext } from '../request-context.ts';
 import { getEndpoint } from '../endpoint.ts';
 
-/** `GET /metrics`: what the server counted, for Prometheus. */
+/** `GET /metrics`: the server's metrics for Prometheus. */
 export const metricsEndpoint = getEndpoint({
   path: '/metrics',
   summary: 'Counters, gauges and histograms in Prometheus’ text format.',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Endpoint } from '../endpoint.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 
-/** `GET /openapi.json`: the other endpoints, described. */
+/** `GET /openapi.json`: describes the other endpoints. */
 export function openApiEndpoint(endpoints: readonly Endpoint[]): Endpoint {
   return getEndpoint({
     path: '/openapi.json',
@@ -12,7 +12,7 @@ export function openApiEndpoint(endpoints: readonly Endpoint[]): Endpoint {
   });
 }
 
-/** The OpenAPI 3.1 document of endpoints, made from what checks their requests. */
+/** The OpenAPI 3.1 document of endpoints, generated from the schemas that validate their requests. */
 export function openApiDocument(endpoints: readonly Endpoint[], version: string): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const endpoint of endpoints) {

@@ -1,7 +1,7 @@
 import type { RequestContext } from '../request-context.ts';
 import { getEndpoint, json } from '../endpoint.ts';
 
-/** `GET /slots`: what each loaded model is busy with. */
+/** `GET /slots`: the running and waiting sequences of each loaded model. */
 export const slotsEndpoint = getEndpoint({
   path: '/slots',
   summary: 'Lists the sequences that run or wait, model by model.',

@@ -3,7 +3,7 @@ import type { RequestContext } from '../request-context.ts';
 import { json, postEndpoint } from '../endpoint.ts';
 import { modelField } from '../generation/sampling-fields.ts';
 
-/** Longest text: its ids are answered in one go. */
+/** Maximum length of a text: all its ids are returned at once. */
 const LONGEST_TEXT = 2 ** 18;
 
 const text = z.object({
@@ -14,7 +14,7 @@ const text = z.object({
   with_pieces: z.boolean().default(false).describe('Tells the text of each token, or its bytes.'),
 });
 
-/** `POST /tokenize`, as llama.cpp's server has it. */
+/** `POST /tokenize`, as in llama.cpp's server. */
 export const tokenizeEndpoint = postEndpoint({
   path: '/tokenize',
   summary: 'Turns a text into token ids.',
@@ -24,7 +24,7 @@ export const tokenizeEndpoint = postEndpoint({
 
 async function tokenize(request: z.output<typeof text>, call: RequestContext): Promise<Response> {
   const { pool, gate } = call.server;
-  // Each encoding holds the thread for a turn: no more of them than of other requests.
+  // Encoding occupies the thread, so these requests are limited like others.
   using _place = gate.enter(call.tenant);
   using lease = await pool.acquire(request.model ?? undefined, call.signal);
   const { tokenizer } = lease.model;
@@ -43,12 +43,12 @@ function pieceOf(bytes: Uint8Array): string | number[] {
   }
 }
 
-/** Most ids: their text is answered in one go. */
+/** Maximum number of ids: their text is returned at once. */
 const MAX_IDS = 2 ** 16;
 
 const ids = z.object({ model: modelField, tokens: z.array(z.int()).max(MAX_IDS) });
 
-/** `POST /detokenize`, as llama.cpp's server has it. */
+/** `POST /detokenize`, as in llama.cpp's server. */
 export const detokenizeEndpoint = postEndpoint({
   path: '/detokenize',
   summary: 'Turns token ids into text.',

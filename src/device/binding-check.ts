@@ -1,4 +1,4 @@
-import { fail } from '../base/errors.ts';
+import { fail, invariant } from '../base/errors.ts';
 import { stateBytes, tensorBytes } from '../ops/value.ts';
 import type { BufferRange, DeviceBuffer } from './memory.ts';
 import type { Bindings, Executable, Program } from './program.ts';
@@ -25,6 +25,12 @@ export function checkBindings(program: Program, bindings: Bindings): void {
     check(`weight ${names}`, bindings.weights.get(weight), weight.byteLength);
   }
   if (program.scratchBytes > 0) check('scratch', bindings.scratch, program.scratchBytes);
+}
+
+/** A range that `checkBindings` has seen. */
+export function bound(range: BufferRange | undefined): BufferRange {
+  invariant(range, 'checkBindings has seen every value that the program names');
+  return range;
 }
 
 /** Every buffer that bindings name, once. */

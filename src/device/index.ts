@@ -1,4 +1,4 @@
-export { boundBuffers, buffersOf, checkBindings } from './binding-check.ts';
+export { bound, boundBuffers, buffersOf, checkBindings } from './binding-check.ts';
 export type { BlockDecoder, DecodeWork, SharedBlock } from './block-decoder.ts';
 export { checkByteLength } from './byte-length.ts';
 export type { Device, DeviceInfo, MemoryInfo } from './device.ts';

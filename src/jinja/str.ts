@@ -175,17 +175,21 @@ export function concat(pieces: readonly Str[], budget: Budget): Str {
 /** The string with each code point replaced by a text, which was written by whoever wrote the code point. */
 export function mapPoints(str: Str, map: (point: string) => string, budget: Budget): Str {
   const builder = new StrBuilder(budget);
-  const { text, written } = str;
-  budget.spend(text.length);
+  budget.spend(str.text.length);
+  addMapped(builder, str, map);
+  return builder.done(str.safe);
+}
+
+/** Adds a string with each code point replaced by a text, which was written by whoever wrote the code point. */
+export function addMapped(out: StrBuilder, { text, written }: Str, map: (point: string) => string): void {
   let at = 0;
   for (let i = 0; i <= written.length; i += 2) {
     const start = written[i] ?? text.length;
     const end = written[i + 1] ?? text.length;
-    builder.addText(mapText(text.slice(at, start), map), false);
-    builder.addText(mapText(text.slice(start, end), map), true);
+    out.addText(mapText(text.slice(at, start), map), false);
+    out.addText(mapText(text.slice(start, end), map), true);
     at = end;
   }
-  return builder.done(str.safe);
 }
 
 function mapText(text: string, map: (point: string) => string): string {

@@ -1,6 +1,6 @@
 import { raise } from './jinja-error.ts';
 import { floatText, intText } from './number-text.ts';
-import { Str, StrBuilder } from './str.ts';
+import { addMapped, Str, StrBuilder } from './str.ts';
 import {
   Builtin,
   type Context,
@@ -99,25 +99,9 @@ function addStringRepr(str: Str, out: StrBuilder): void {
   const { text } = str;
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   out.addText(str.safe ? `Markup(${quote}` : quote, false);
-  if (!NEEDS_ESCAPE.test(text)) out.add(str);
-  else {
-    const { written } = str;
-    let at = 0;
-    for (let i = 0; i <= written.length; i += 2) {
-      const start = written[i] ?? text.length;
-      const end = written[i + 1] ?? text.length;
-      out.addText(escapedText(text.slice(at, start), quote), false);
-      out.addText(escapedText(text.slice(start, end), quote), true);
-      at = end;
-    }
-  }
+  if (NEEDS_ESCAPE.test(text)) addMapped(out, str, (point) => escapedPoint(point, quote));
+  else out.add(str);
   out.addText(str.safe ? `${quote})` : quote, false);
-}
-
-function escapedText(text: string, quote: string): string {
-  let escaped = '';
-  for (const point of text) escaped += escapedPoint(point, quote);
-  return escaped;
 }
 
 function escapedPoint(point: string, quote: string): string {

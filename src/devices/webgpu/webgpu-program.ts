@@ -1,6 +1,6 @@
-import { invariant } from '../../base/errors.ts';
 import {
   type Bindings,
+  bound,
   boundBuffers,
   type BufferRange,
   checkBindings,
@@ -62,9 +62,4 @@ export class WebGpuProgram implements Program {
     }));
     return { program: this, buffers, launches };
   }
-}
-
-function bound(range: BufferRange | undefined): BufferRange {
-  invariant(range, 'checkBindings has seen every value that the program names');
-  return range;
 }

@@ -1,7 +1,7 @@
 import type { Architecture } from '../architecture.ts';
 import { feedForward } from '../blocks/feed-forward.ts';
 import type { Norm } from '../blocks/norm.ts';
-import { timeMix } from '../blocks/rwkv7.ts';
+import { readTimeMix, timeMix } from '../blocks/rwkv7.ts';
 import { groupsOf, type LayerSpec } from '../model-config.ts';
 import { count } from '../synthetic-family.ts';
 import { rwkvMetadata, rwkvRanks } from './rwkv7.ts';
@@ -13,7 +13,6 @@ import { rwkvMetadata, rwkvRanks } from './rwkv7.ts';
 export const arwkv7: Architecture = {
   names: ['arwkv7'],
   configure(read) {
-    const rank = (name: string) => read.count(`attention.${name}_lora_rank`);
     const shifts = read.count('token_shift_count', 1);
     if (shifts !== 1) read.refuse('token_shift_count', `${shifts}`, '1: of the time mixing alone');
     const norm: Norm = { kind: 'rms', epsilon: read.real('attention.layer_norm_rms_epsilon') };
@@ -21,16 +20,7 @@ export const arwkv7: Architecture = {
       sublayers: [
         {
           preNorm: { ...norm, name: 'attn_norm' },
-          block: timeMix({
-            headSize: read.count('wkv.head_size'),
-            ranks: {
-              decay: rank('decay'),
-              rate: rank('iclr'),
-              value: rank('value_residual_mix'),
-              gate: rank('gate'),
-            },
-            norm: 'if there',
-          }),
+          block: timeMix({ ...readTimeMix(read), norm: 'if there' }),
         },
         {
           preNorm: { ...norm, name: 'ffn_norm' },

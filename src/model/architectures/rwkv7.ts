@@ -1,5 +1,5 @@
 import type { Architecture } from '../architecture.ts';
-import { channelMix, timeMix } from '../blocks/rwkv7.ts';
+import { channelMix, readTimeMix, timeMix } from '../blocks/rwkv7.ts';
 import type { Norm } from '../blocks/norm.ts';
 import { type LayerSpec, groupsOf } from '../model-config.ts';
 import type { GgufValue } from '../../gguf/index.ts';
@@ -9,7 +9,6 @@ import { count, type SyntheticShape } from '../synthetic-family.ts';
 export const rwkv7: Architecture = {
   names: ['rwkv7'],
   configure(read) {
-    const rank = (name: string) => read.count(`attention.${name}_lora_rank`);
     const norm: Norm = {
       kind: 'layer',
       epsilon: read.real('attention.layer_norm_epsilon'),
@@ -19,15 +18,7 @@ export const rwkv7: Architecture = {
       sublayers: [
         {
           preNorm: { ...norm, name: 'attn_norm' },
-          block: timeMix({
-            headSize: read.count('wkv.head_size'),
-            ranks: {
-              decay: rank('decay'),
-              rate: rank('iclr'),
-              value: rank('value_residual_mix'),
-              gate: rank('gate'),
-            },
-          }),
+          block: timeMix(readTimeMix(read)),
         },
         {
           preNorm: { ...norm, name: 'attn_norm_2' },

@@ -4,6 +4,7 @@ import { lerp } from '../../ops/lerp.ts';
 import { tokenShift } from '../../ops/token-shift.ts';
 import type { Tensor } from '../../ops/value.ts';
 import { wkv7, wkvBonus } from '../../ops/wkv7.ts';
+import type { ConfigReader } from '../config-reader.ts';
 import type { PartScope } from '../part-scope.ts';
 import type { Block, LayerInputs } from './block.ts';
 import { linear } from './linear.ts';
@@ -20,6 +21,20 @@ export interface TimeMixSpec {
   };
   /** Whether files may leave the norm out of what was remembered. Default: it is there. */
   readonly norm?: 'if there';
+}
+
+/** Reads the sizes as RWKV-7's files name them. Throws `MODEL_CONFIG`. */
+export function readTimeMix(read: ConfigReader): TimeMixSpec {
+  const rank = (name: string) => read.count(`attention.${name}_lora_rank`);
+  return {
+    headSize: read.count('wkv.head_size'),
+    ranks: {
+      decay: rank('decay'),
+      rate: rank('iclr'),
+      value: rank('value_residual_mix'),
+      gate: rank('gate'),
+    },
+  };
 }
 
 /** The decay of a state is `exp(-e^-0.5 sigmoid(...))`: never below 0.545. */

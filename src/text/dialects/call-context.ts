@@ -41,6 +41,22 @@ export interface CallSyntax {
   readonly write: CallWriter;
 }
 
+/** Reads a call whose opening was read, and all that follow it; false where the first was none. */
+export function* readInTurn(
+  { scanner }: CallContext,
+  open: string,
+  readCall: () => Reading<boolean>,
+): Reading<boolean> {
+  if (!(yield* readCall())) return false;
+  for (;;) {
+    const before = scanner.place;
+    if ((yield* scanner.takeSpaced([open])) === undefined) return true;
+    if (yield* readCall()) continue;
+    scanner.goTo(before);
+    return true;
+  }
+}
+
 /** How a call ends that is not whole. */
 export function brokenEnd(scanner: Scanner): CallOutcome {
   return scanner.isAtEnd ? 'cut' : 'malformed';

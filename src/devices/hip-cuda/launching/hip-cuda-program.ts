@@ -1,9 +1,8 @@
-import { invariant } from '../../../base/errors.ts';
 import {
   type Address,
   type Bindings,
+  bound,
   boundBuffers,
-  type BufferRange,
   checkBindings,
   type Executable,
   type PackedWeight,
@@ -58,9 +57,4 @@ export class HipCudaProgram implements Program {
     });
     return { program: this, buffers, launches };
   }
-}
-
-function bound(range: BufferRange | undefined): BufferRange {
-  invariant(range, 'checkBindings has seen every output and weight');
-  return range;
 }

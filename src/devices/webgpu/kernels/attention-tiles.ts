@@ -175,6 +175,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 `;
 }
 
+/** Loads a tile's keys and computes its scores. */
+const SCORE_TILE = /* wgsl */ `
+      find_cells(at, thread);
+      workgroupBarrier();
+      load_keys(kv_head, thread);
+      workgroupBarrier();
+      score(&queries, team, lane);
+      workgroupBarrier();
+`;
+
 /** What is done for a run of rows of one sequence. */
 function runText(counts: AttentionTileCounts, loop: Loop): string {
   const { rowThreads, valueParts } = counts;
@@ -186,26 +196,14 @@ function runText(counts: AttentionTileCounts, loop: Loop): string {
     var sums: array<Sums, ${valueParts}>;
 
     for (var at = part.z; at <= part.w; at += KEYS) {
-      find_cells(at, thread);
-      workgroupBarrier();
-      load_keys(kv_head, thread);
-      workgroupBarrier();
-      score(&queries, team, lane);
-      workgroupBarrier();
-      ${largestText(counts, loop)}
+${SCORE_TILE}      ${largestText(counts, loop)}
     }
     shared_values[thread] = max_score;
     workgroupBarrier();
     ${loop('i', rowThreads, (i) => ` max_score = max(max_score, shared_values[thread - own_part + ${i}]); `)}
 
     for (var at = part.z; at <= part.w; at += KEYS) {
-      find_cells(at, thread);
-      workgroupBarrier();
-      load_keys(kv_head, thread);
-      workgroupBarrier();
-      score(&queries, team, lane);
-      workgroupBarrier();
-      load_values(kv_head, thread);
+${SCORE_TILE}      load_values(kv_head, thread);
       ${weightsText(counts, loop)}
       workgroupBarrier();
       ${sumText(counts, loop)}

@@ -63,7 +63,7 @@ function launchRows(
   of: { fused: WkvFused; rows: RowBuffers; y: Tensor | Temporary; of?: FusedWkvOperands },
   to: Lowering,
 ): void {
-  const { state, headSize, batch, out } = op;
+  const { headSize, out } = op;
   if (headSize > MAX_THREADS) {
     const why = `its heads are ${headSize} wide, more than ${MAX_THREADS}`;
     fail('OP_UNSUPPORTED', { device: 'webgpu', op: 'wkv7', why });
@@ -84,25 +84,18 @@ function launchRows(
       WIDTH: out.width,
       ...(of.of ? epsilons(of.of) : {}),
     },
-    args: {
-      counts: to.counts,
-      slots: to.index(batch.slots),
-      positions: to.index(batch.positions),
-      ...of.rows.args,
-      ...(of.of ? { vectors: vectorsOf(of.of, to) } : {}),
-      state: write(state),
-      y: write(of.y),
-    },
+    args: argsOf(op, of, to),
     grid: [out.width / headSize, to.graph.shape.slots],
   });
 }
 
 /** Rows of a sequence that stand together, chunk by chunk. */
 function launchChunks(
-  { state, batch, out }: Wkv7Op,
+  op: Wkv7Op,
   of: { rows: RowBuffers; y: Tensor | Temporary; of?: FusedWkvOperands },
   to: Lowering,
 ): void {
+  const { out } = op;
   const { rows: slice, head, threads } = WKV7_CHUNK;
   const fused = of.of !== undefined;
   to.launch({
@@ -113,17 +106,26 @@ function launchChunks(
       ...(fused ? [reduceText(to.target, { team: head, threads, name: 'column' })] : []),
     ],
     constants: { HEAD: head, WIDTH: out.width, ...(of.of ? epsilons(of.of) : {}) },
-    args: {
-      counts: to.counts,
-      slots: to.index(batch.slots),
-      positions: to.index(batch.positions),
-      ...of.rows.args,
-      ...(of.of ? { vectors: vectorsOf(of.of, to) } : {}),
-      state: write(state),
-      y: write(of.y),
-    },
+    args: argsOf(op, of, to),
     grid: [out.width / slice, to.graph.shape.slots],
   });
+}
+
+/** What both kernels bind. */
+function argsOf(
+  { state, batch }: Wkv7Op,
+  of: { rows: RowBuffers; y: Tensor | Temporary; of?: FusedWkvOperands },
+  to: Lowering,
+) {
+  return {
+    counts: to.counts,
+    slots: to.index(batch.slots),
+    positions: to.index(batch.positions),
+    ...of.rows.args,
+    ...(of.of ? { vectors: vectorsOf(of.of, to) } : {}),
+    state: write(state),
+    y: write(of.y),
+  };
 }
 
 /** Threads of a row of a head's matrix, each with whole fours of its columns. */

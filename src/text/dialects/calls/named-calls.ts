@@ -1,5 +1,5 @@
 import type { NamedCalls } from '../call-forms.ts';
-import type { CallContext, CallRules, CallSyntax } from '../call-context.ts';
+import { type CallContext, type CallRules, type CallSyntax, readInTurn } from '../call-context.ts';
 import type { Reading } from '../scanner.ts';
 import { writeNamedCalls } from '../written-calls.ts';
 import { readArguments } from './object-call.ts';
@@ -22,14 +22,7 @@ export function namedCalls(form: NamedCalls): CallSyntax {
         scanner.goTo(scanner.place - 1);
         return yield* objectCalls({ open: [] }).read(context, undefined);
       }
-      if (!(yield* readCall(context, form))) return false;
-      for (;;) {
-        const before = scanner.place;
-        if ((yield* scanner.takeSpaced([open])) === undefined) break;
-        if (yield* readCall(context, form)) continue;
-        scanner.goTo(before);
-        break;
-      }
+      if (!(yield* readInTurn(context, open, () => readCall(context, form)))) return false;
       if (section) yield* scanner.takeSpaced([section.close]);
       return true;
     },

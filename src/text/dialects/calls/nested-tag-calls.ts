@@ -1,4 +1,4 @@
-import { brokenEnd, type CallContext, type CallRules, type CallSyntax } from '../call-context.ts';
+import { brokenEnd, type CallContext, type CallRules, type CallSyntax, readInTurn } from '../call-context.ts';
 import { isSchema, type Parameters } from '../parameters.ts';
 import type { Reading, Scanner } from '../scanner.ts';
 import { writeNestedTagCalls } from '../written-calls.ts';
@@ -20,14 +20,7 @@ export function nestedTagCalls(token: string): CallSyntax {
       const { scanner } = context;
       const open = `${token}<invoke name="`;
       if (start !== open && (yield* scanner.takeSpaced([open])) === undefined) return false;
-      if (!(yield* readCall(context, token))) return false;
-      for (;;) {
-        const before = scanner.place;
-        if ((yield* scanner.takeSpaced([open])) === undefined) break;
-        if (yield* readCall(context, token)) continue;
-        scanner.goTo(before);
-        break;
-      }
+      if (!(yield* readInTurn(context, open, () => readCall(context, token)))) return false;
       yield* scanner.takeSpaced([`${token}</tool_call>`]);
       return true;
     },

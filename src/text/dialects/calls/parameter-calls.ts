@@ -1,5 +1,5 @@
 import type { ParameterCalls } from '../call-forms.ts';
-import { brokenEnd, type CallContext, type CallSyntax } from '../call-context.ts';
+import { brokenEnd, type CallContext, type CallSyntax, readInTurn } from '../call-context.ts';
 import { escaped, readJson } from '../json-text.ts';
 import { readArguments } from './object-call.ts';
 import { parameterCallsRule } from '../forced/parameter-calls-rule.ts';
@@ -18,14 +18,7 @@ export function parameterCalls(form: ParameterCalls): CallSyntax {
     *read(context, start) {
       const { scanner } = context;
       if (start !== call.open && (yield* scanner.takeSpaced([call.open])) === undefined) return false;
-      if (!(yield* readCall(context, form))) return false;
-      for (;;) {
-        const before = scanner.place;
-        if ((yield* scanner.takeSpaced([call.open])) === undefined) break;
-        if (yield* readCall(context, form)) continue;
-        scanner.goTo(before);
-        break;
-      }
+      if (!(yield* readInTurn(context, call.open, () => readCall(context, form)))) return false;
       if (section) yield* scanner.takeSpaced([section.close]);
       return true;
     },

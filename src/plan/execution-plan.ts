@@ -28,28 +28,28 @@ import { PreparedSteps } from './steps/prepared-steps.ts';
 import { showTaps } from './steps/show-taps.ts';
 
 /**
- * A model on one device: its weights, states and scratch, used by one batch plan for each row capacity. It is made in stages:
- * `compile` chooses programs from metadata alone, `fit` says what memory they want, `allocate` creates the buffers. Nothing
- * is loaded then: weights come when they are first needed, or before by `preload…` and `loadInBackground`. Steps are recorded
- * at their first use.
+ * A model on one device: its weights, states and scratch, shared by one batch plan per row capacity. It is created in
+ * stages: `compile` chooses programs from metadata alone, `fit` computes their memory, `allocate` creates the buffers.
+ * None of these loads weights: they are loaded on demand, or in advance by `preload…` and `loadInBackground`. Steps are
+ * recorded on first use.
  */
 export class ExecutionPlan implements AsyncDisposable {
   /** @internal */
   readonly setup: PlanSetup;
-  /** By ascending rows. @internal */
+  /** In order of rows, ascending. @internal */
   readonly plans: readonly BatchPlan[];
-  /** Whole steps that are recorded. @internal */
+  /** The recorded whole steps. @internal */
   readonly prepared: PreparedSteps;
   readonly #buffers: PlanBuffers;
   #weights: ModelWeights | undefined;
-  /** Where it stays on the host. */
+  /** The embedding, if it stays on the host. */
   #embedding: HostEmbedding | undefined;
   #kept: KeptInputs | undefined;
   #trace: LoadTrace | undefined;
   /** The sequence that is computed part by part, and its length. */
   #own: { readonly state: SequenceState; end: number } | undefined;
   #preparing: Promise<void> = Promise.resolve();
-  /** Releases what was reserved of the shared memory. */
+  /** Releases the reservation of shared memory. */
   #release: () => void = () => {};
 
   private constructor(setup: PlanSetup, plans: readonly BatchPlan[], buffers: PlanBuffers) {
@@ -94,22 +94,22 @@ export class ExecutionPlan implements AsyncDisposable {
     return plan;
   }
 
-  /** The largest batch. */
+  /** The shape of the largest batch. */
   get shape(): BatchShape {
     return this.#largest.shape;
   }
 
-  /** Logits of a row. */
+  /** Size of the vocabulary: logits per row. */
   get vocabulary(): number {
     return this.#largest.graphs.boundaries.get('logits')?.width ?? 0;
   }
 
-  /** True for a model that says which token may follow; what an encoder gives is no logits. */
+  /** True for a generative model; an encoder's output is not logits. */
   get generates(): boolean {
     return this.tokenIds === this.vocabulary;
   }
 
-  /** Ids that the embedding knows: as many as there are logits, but for encoders. @internal */
+  /** Number of ids that the embedding knows: the number of logits, except for encoders. @internal */
   get tokenIds(): number {
     const { ops } = this.#largest.graphs.embedding.graph;
     if (this.setup.hostEmbedding) return this.setup.hostEmbedding.rows;
@@ -126,8 +126,7 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Plans the memory that `allocate` and loading will take within the limits. Throws `MODEL_TOO_LARGE` where the model does
-   * not fit.
+   * Plans the memory of `allocate` and loading within the limits. Throws `MODEL_TOO_LARGE` if the model does not fit.
    * @internal
    */
   fit(limits: MemoryLimits = {}): FitPlan {
@@ -137,8 +136,8 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Creates every buffer as `fit` planned; weights in shared memory get theirs when they are needed. The loader is the
-   * caller's. On failure everything created is released.
+   * Creates every buffer as planned by `fit`; weights in shared memory get theirs on demand. The caller owns the
+   * loader. On failure, everything created is released.
    * @internal
    */
   async allocate(
@@ -176,40 +175,40 @@ export class ExecutionPlan implements AsyncDisposable {
     }
   }
 
-  /** True when every weight is on the device to stay. */
+  /** True if every weight is on the device and will stay there. */
   get isLoaded(): boolean {
     return this.#loaded.areResident;
   }
 
-  /** True when some layers' weights are streamed in every step instead of staying on the device. */
+  /** True if some layers' weights are streamed in every step instead of staying on the device. */
   get isStreamed(): boolean {
     return this.#loaded.areStreamed;
   }
 
-  /** Every weight, in the order of use. */
+  /** Every weight, in order of use. */
   get weights(): readonly LazyTensor[] {
     return this.#loaded.tensors;
   }
 
-  /** True when the weights of a layer are on the device. */
+  /** True if the weights of a layer are on the device. */
   isLayerLoaded(layer: number): boolean {
     const pieces = this.#piecesOf(layer);
     return pieces.length > 0 && pieces.every((part) => this.#loaded.parts[part]?.areResident);
   }
 
-  /** Loads all weights that stay, in the order of use. Rejects as `AsyncModelLoader.load`. */
+  /** Loads all resident weights, in order of use. Rejects as `AsyncModelLoader.load`. */
   preloadAll(options: LoadOptions = {}): Promise<LoadReport> {
     return this.preload([...this.#largest.parts.keys()], options);
   }
 
-  /** Loads embedding, head and the first layers, as far as they stay. Rejects as `AsyncModelLoader.load`. */
+  /** Loads the resident weights of embedding, head and the first layers. Rejects as `AsyncModelLoader.load`. */
   preloadLayers(count: number, options: LoadOptions = {}): Promise<LoadReport> {
     const layers = Array.from({ length: Math.min(count, this.layerCount) }, (_, layer) => layer);
     const pieces = layers.flatMap((layer) => this.#piecesOf(layer));
     return this.preload([EMBEDDING, ...pieces, this.#head], options);
   }
 
-  /** Loads the weights of some parts, by their numbers in the order of running, as far as they stay. @internal */
+  /** Loads the resident weights of some parts, given by their index in execution order. @internal */
   async preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
     const [report] = await Promise.all([
       this.#loaded.preload(parts, options),
@@ -218,14 +217,17 @@ export class ExecutionPlan implements AsyncDisposable {
     return report;
   }
 
-  /** `preloadAll` while steps may run, each part as soon as its weights are there; the step of single tokens is recorded meanwhile. */
+  /**
+   * Like `preloadAll`, but steps may run meanwhile, each part as soon as its weights are loaded; the step of single
+   * tokens is recorded at the same time.
+   */
   async loadInBackground(options: LoadOptions = {}): Promise<LoadReport> {
     const token = this.prepareAhead(1, this.generates ? 'generate' : 'forward');
     const [report] = await Promise.all([this.preloadAll(options), token]);
     return report;
   }
 
-  /** The lazy tensor that holds a tensor of the file, loaded. Rejects with `INVALID_ARGUMENT` where the model has none. */
+  /** The lazy tensor for a tensor of the file, loaded. Rejects with `INVALID_ARGUMENT` if the model has none. */
   async getOrLoadTensor(name: string): Promise<LazyTensor> {
     for (const [part, { tensors }] of this.#loaded.parts.entries()) {
       const tensor = tensors.find(({ names }) => names.includes(name));
@@ -246,13 +248,13 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#ready(this.#head);
   }
 
-  /** A layer's weights, loaded; those of a layer that is streamed may be gone again after the next step. */
+  /** A layer's weights, loaded; those of a streamed layer may be gone after the next step. */
   async getOrLoadLayerWeights(layer: number): Promise<readonly LazyTensor[]> {
     const pieces = await Promise.all(this.#piecesOf(layer).map((part) => this.#ready(part)));
     return pieces.flat();
   }
 
-  /** The smallest plan that takes so many rows and outputs. @internal */
+  /** The smallest plan for so many rows and outputs. @internal */
   planFor(rows: number, outputs: number): BatchPlan {
     const plan = this.plans.find(({ shape }) => rows <= shape.rows && outputs <= shape.outputs);
     invariant(plan, `a batch of ${rows} rows and ${outputs} outputs is within the plan`);
@@ -260,9 +262,9 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Queues the upload of an input slot and a step. While weights are still to come, part by part, each as soon as its
-   * weights are on their way: the stream waits for them, the host only for what is not read yet. Resolves when all is
-   * queued; rejects when weights cannot be loaded or a step cannot be recorded.
+   * Queues the upload of an input slot and a step. While weights are loading, the step is queued part by part, each as
+   * soon as the uploads of its weights are queued: the stream waits for these, the host only for reads. Resolves when
+   * everything is queued; rejects if weights cannot be loaded or a step cannot be recorded.
    * @internal
    */
   async run(on: RunOn): Promise<void> {
@@ -284,8 +286,8 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Records ahead a whole step of so many rows, where there is room for one that may never run. What cannot be recorded fails
-   * when it is run.
+   * Records a whole step of so many rows ahead of time, if there is room for one that may never run. Errors surface
+   * when the step is run.
    * @internal
    */
   prepareAhead(rows: number, kind: StepKind): Promise<void> {
@@ -295,9 +297,10 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Queues the embedding of rows of a sequence of the plan's own, to be followed by each layer and the head; gives the plan that
-   * has room for them. `first`, the position of the first row, is 0 for another sequence and goes on behind the last row else.
-   * For plans that no engine uses; the step before must be done. Rejects with `INVALID_ARGUMENT`, or as `run`.
+   * Queues the embedding of rows of the plan's own sequence, to be followed by each layer and the head; returns the
+   * batch plan for these rows. `first` is the position of the first row: 0 starts another sequence, otherwise it
+   * continues after the last row. For plans that no engine uses; the previous step must have completed. Rejects with
+   * `INVALID_ARGUMENT`, or as `run`.
    */
   async forwardEmbedding(stream: Stream, ids: readonly number[], first = 0): Promise<BatchPlan> {
     this.#checkRows(ids, first);
@@ -319,8 +322,9 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Queues one layer over what the part before it left, its weights loaded if they were not. Gives where the residual stream
-   * stands behind it: f32 [rows, width], until the next layer but one runs. Rejects with `INVALID_ARGUMENT`, or as `run`.
+   * Queues one layer on the output of the previous part, after loading its weights if necessary. Returns the location
+   * of the residual stream after it: f32 [rows, width], valid until the layer after the next one runs. Rejects with
+   * `INVALID_ARGUMENT`, or as `run`.
    */
   async forwardLayer(stream: Stream, batch: BatchPlan, layer: number): Promise<BufferRange> {
     const pieces = this.#piecesOf(layer);
@@ -332,18 +336,18 @@ export class ExecutionPlan implements AsyncDisposable {
     return resultRange(batch, pieces.at(-1) ?? EMBEDDING);
   }
 
-  /** Queues the head. Gives where the logits of the last row stand: f32 [vocabulary]. Rejects as `run`. */
+  /** Queues the head. Returns the location of the last row's logits: f32 [vocabulary]. Rejects as `run`. */
   async forwardHead(stream: Stream, batch: BatchPlan): Promise<BufferRange> {
     await this.#runPart(stream, batch, this.#head);
     return resultRange(batch, this.#head);
   }
 
-  /** Where a result stands after a step, for its output rows one behind the other. @internal */
+  /** Location of a result after a step, with its output rows contiguous. @internal */
   result(name: ResultName): BufferRange {
     return this.#buffers.get(name);
   }
 
-  /** Small inputs that the device keeps from step to step. @internal */
+  /** Small inputs that stay on the device between steps. @internal */
   get kept(): KeptInputs {
     invariant(this.#kept, 'the plan was allocated');
     return this.#kept;
@@ -359,7 +363,7 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Where what a slot remembers of its first `length` positions stands: a list for each state, layer by layer.
+   * Locations of a slot's state for its first `length` positions: one list per state, layer by layer.
    * @internal
    */
   stateRanges(state: SequenceState, slot: number, length: number): BufferRange[][] {
@@ -374,7 +378,7 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Whether what a slot remembers in a state, by its place in `stateRanges`, is values that it has once.
+   * Whether a state, given by its index in `stateRanges`, has one value per slot.
    * @internal
    */
   isPerSlot(place: number): boolean {
@@ -382,7 +386,7 @@ export class ExecutionPlan implements AsyncDisposable {
   }
 
   /**
-   * Queues the copies of slots' values into their checkpoints and back, before the step that wants them.
+   * Queues copies of slots' values into their checkpoints and back, before the step that needs them.
    * @internal
    */
   copySlots(stream: Stream, copies: readonly SlotCopy[]): void {
@@ -398,7 +402,7 @@ export class ExecutionPlan implements AsyncDisposable {
     }
   }
 
-  /** Where the mask of a slot's sequence stands: `maskWords` of the vocabulary. @internal */
+  /** Location of a slot's token mask: `maskWords` of the vocabulary. @internal */
   mask(slot: number): BufferRange {
     const byteLength = 4 * maskWords(this.vocabulary);
     const { buffer, offset } = this.#buffers.get('masks');
@@ -417,7 +421,7 @@ export class ExecutionPlan implements AsyncDisposable {
     this.#release = () => {};
   }
 
-  /** The states that sequences leave behind, layer by layer, and where they stand. */
+  /** The states of sequences, layer by layer, and their locations. */
   #groupedStates() {
     const { groups } = this.setup.state;
     return this.#largest.parts.flatMap(({ part }) =>
@@ -443,12 +447,12 @@ export class ExecutionPlan implements AsyncDisposable {
     return this.#weights;
   }
 
-  /** The head's number among the parts. */
+  /** The head's part index. */
   get #head(): number {
     return EMBEDDING + 1 + this.#largest.graphs.layers.length;
   }
 
-  /** A layer's numbers among the parts: one, unless it is in pieces. */
+  /** A layer's part indices: one, unless it is cut into pieces. */
   #piecesOf(layer: number): number[] {
     const { layers } = this.#largest.graphs;
     return layers.flatMap(({ order }, piece) => (order === 1 + layer ? [EMBEDDING + 1 + piece] : []));
@@ -468,7 +472,7 @@ export class ExecutionPlan implements AsyncDisposable {
     }
   }
 
-  /** Reserves, of shared memory, what the model needs besides its resident weights. */
+  /** Reserves the model's shared memory, except for its resident weights. */
   async #reserve(
     { onDevice, placement }: FitPlan,
     sharedMemory: SharedDeviceMemory,
@@ -489,13 +493,13 @@ export class ExecutionPlan implements AsyncDisposable {
     );
   }
 
-  /** Where models share memory, what a step names may still move; layers that are streamed or looked at run one by one. */
+  /** In shared memory, the buffers of a step may still move; streamed and tapped layers run one by one. */
   get #mayPrepareAhead(): boolean {
     const { areShared, areStreamed } = this.#loaded;
     return !this.setup.taps && !areShared && !areStreamed && this.prepared.hasRoom;
   }
 
-  /** Throws `INVALID_ARGUMENT` for rows that are none of the plan's, or not the next ones. */
+  /** Throws `INVALID_ARGUMENT` for too many or non-consecutive rows. */
   #checkRows(ids: readonly number[], first: number): void {
     const { context } = this.setup;
     const { rows } = this.shape;
@@ -524,7 +528,7 @@ export class ExecutionPlan implements AsyncDisposable {
     const parts = batch.partsOf(kind);
     await this.#embedding?.fill(input);
     watch?.ready();
-    // Many rows take long enough in each part for the next ones to come meanwhile.
+    // Each part takes long enough with many rows for the weights of the next ones to load meanwhile.
     if (batch.shape.rows > 1) for (let part = 0; part < parts; part++) this.#loaded.request(part);
     this.#upload(on);
     for (let part = 0; part < parts; part++) {
@@ -554,7 +558,7 @@ function noRoom(end: number, context: number) {
   return { name: 'ids', found: `ids up to position ${end}`, expected: `at most ${context} positions` };
 }
 
-/** Where what a part hands on stands. */
+/** Location of a part's output. */
 function resultRange(batch: BatchPlan, part: number): BufferRange {
   const result = batch.resultOf(part);
   invariant(result, `${batch.nameOf(part)} hands something on`);
@@ -563,5 +567,5 @@ function resultRange(batch: BatchPlan, part: number): BufferRange {
 
 /** The slot of the sequence that is computed part by part. */
 const OWN_SLOT = 0;
-/** The embedding's number among the parts; the layers follow. */
+/** The embedding's part index; the layers follow. */
 const EMBEDDING = 0;

@@ -15,7 +15,7 @@ import { HostEmbedding } from './inputs/host-embedding.ts';
 import type { PlanSetup } from './parts/plan-setup.ts';
 import type { StreamableParts } from './memory/weight-placement.ts';
 
-/** Plans that share every buffer, because they run one after the other; the largest stands last. */
+/** Plans that share every buffer, because they run one at a time; the largest is last. */
 export interface CompiledPlans {
   readonly setup: PlanSetup;
   readonly plans: readonly BatchPlan[];
@@ -72,7 +72,7 @@ export function weightsOf(plans: readonly BatchPlan[]): LazyTensor[][] {
   });
 }
 
-/** Bytes of every buffer by name, weights and inputs left out. */
+/** Bytes of every buffer by name, excluding weights and inputs. */
 export function bufferBytesOf(plans: readonly BatchPlan[], setup: PlanSetup): Map<string, number> {
   const bytes = checkpointBytes(plans, setup);
   for (const plan of plans) {
@@ -83,7 +83,7 @@ export function bufferBytesOf(plans: readonly BatchPlan[], setup: PlanSetup): Ma
   return bytes;
 }
 
-/** The inputs that the device keeps from step to step: block tables and sampling parameters. */
+/** The inputs that stay on the device between steps: block tables and sampling parameters. */
 export function keptInputs({ shape, state }: PlanSetup): KeptInput[] {
   const tables = Math.max(1, state.groups.filter(({ kind }) => kind !== 'slots').length);
   const words = shape.slots * shape.blocksPerSlot;
@@ -93,7 +93,7 @@ export function keptInputs({ shape, state }: PlanSetup): KeptInput[] {
   ];
 }
 
-/** Bytes of the checkpoints of states by their names, where there are checkpoints. */
+/** Bytes of the checkpoints of states, by name, if there are checkpoints. */
 function checkpointBytes(plans: readonly BatchPlan[], { state: size }: PlanSetup): Map<string, number> {
   const bytes = new Map<string, number>();
   if (!size.checkpoints) return bytes;
@@ -106,35 +106,35 @@ function checkpointBytes(plans: readonly BatchPlan[], { state: size }: PlanSetup
   return bytes;
 }
 
-/** Bytes of each tensor of a weight, in the file or as it is packed, whichever is more. */
+/** Bytes of each tensor of a weight, in the file or as packed, whichever is more. */
 function partBytes({ packed, tensors }: LazyTensor): number[] {
   return packed.parts.map((of, i) => Math.max(of.rows * weightRowBytes(of), tensors[i]?.byteLength ?? 0));
 }
 
-/** The formats that a weight's tensors come to the device in. */
+/** The formats in which a weight's tensors are handed to the device. */
 function handedOver({ packed, tensors }: LazyTensor, isDecodedOnHost: boolean): TensorFormat[] {
   return tensors.map((tensor, part) => (isDecodedOnHost && packed.parts[part]?.format) || tensor.format);
 }
 
-/** Bytes of the tensors whose rows are moved as they stand in a file that can be mapped. */
+/** Bytes of the tensors whose rows are moved unchanged from a file that can be mapped. */
 function mappedBytes(weights: readonly LazyTensor[], decodedOnHost: boolean): number {
   const moved = weights.filter((weight) => !(decodedOnHost && isConverted(weight)));
   const mapped = moved.flatMap(({ tensors }) => tensors.filter(({ source }) => source.map));
   return mapped.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** True for a weight that does not stay as in the file. */
+/** True for a weight that does not keep the file's format. */
 function isConverted({ packed, tensors }: LazyTensor): boolean {
   return tensors.some(({ format }, part) => format !== packed.parts[part]?.format);
 }
 
-/** Sizes of the small inputs' buffers, those in pinned memory only where that is the device's own. */
+/** Sizes of the buffers of small inputs; those in pinned memory only if that counts as device memory. */
 function inputBytes(byteLength: number, inFlight: number, rules: MemoryRules): number[] {
   const count = rules.pinnedInside('inputs') ? 1 + inFlight : 1;
   return Array.from({ length: count }, () => byteLength);
 }
 
-/** Sizes of the places for rows of an embedding on the host, where pinned memory is the device's own. */
+/** Sizes of the buffers for rows of an embedding on the host, if pinned memory counts as device memory. */
 function hostRowBytes({ hostEmbedding, inFlight, shape, device }: PlanSetup): number[] {
   if (!hostEmbedding || !device.memoryRules.pinnedInside('inputs')) return [];
   return Array.from({ length: inFlight }, () => HostEmbedding.slotBytes(hostEmbedding, shape.rows));

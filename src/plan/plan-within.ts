@@ -9,23 +9,23 @@ import {
   type PlanOptions,
 } from './parts/plan-options.ts';
 
-/** A model that was compiled, from its metadata alone. Nothing of it is allocated. */
+/** A model compiled from its metadata alone. Nothing is allocated. */
 export interface CompiledModel {
   /** @internal */
   readonly description: ModelDescription;
   readonly plan: ExecutionPlan;
 }
 
-/** A model that was compiled, and where its memory goes. */
+/** A compiled model with its memory plan. */
 export interface PlannedModel extends CompiledModel {
   readonly fit: FitPlan;
-  /** What it is planned for: the context may be smaller than the one asked for. */
+  /** The options it is planned for: the context may be smaller than requested. */
   readonly options: PlanOptions;
 }
 
-/** A context that is smaller than asked for is worth having from here on. */
+/** Minimum context when it is reduced. */
 const MIN_CONTEXT = 256;
-/** What is saved by a smaller context is not all of a kind: the first attempt may still be too large. */
+/** Maximum attempts: the savings of a smaller context are not strictly proportional. */
 const ATTEMPTS = 3;
 
 /** Compiles a model for its device. Rejects as `describeModel`, or as the device's `compile`. */
@@ -35,9 +35,9 @@ export async function compileModel(source: ModelSource, options: PlanOptions): P
 }
 
 /**
- * Compiles a model, unless `compiled` is there for the same source and options, and plans its memory. Where it does not
- * fit: with `shrinkContext`, the largest context with which all weights stay; else layers are streamed. Rejects with
- * `MODEL_TOO_LARGE` where neither helps, or as `describeModel`.
+ * Compiles a model, unless `compiled` was made from the same source and options, and plans its memory. If it does not
+ * fit, `shrinkContext` finds the largest context with which all weights stay resident; otherwise layers are streamed.
+ * Rejects with `MODEL_TOO_LARGE` if neither helps, or as `describeModel`.
  */
 export async function planWithin(
   source: ModelSource,
@@ -81,8 +81,8 @@ async function shrink(
 }
 
 /**
- * The context with which a plan would be within the limits, if nothing but its cache became smaller: as between `larger` and
- * it, where a larger one was tried, since windows stay what they are; else by as much as all of it would.
+ * Estimates the context with which a plan would be within the limits if only its cache shrank: interpolated with
+ * `larger` if a larger context was tried, since windows keep their size; otherwise proportionally.
  */
 function contextWithin(
   { total, onDevice, cache, context }: FitPlan,
@@ -97,7 +97,7 @@ function contextWithin(
   return Math.floor(positions / KV_BLOCK_SIZE) * KV_BLOCK_SIZE;
 }
 
-/** A plan, or why there is none. */
+/** A memory plan, or why there is none. */
 function tryFit(plan: ExecutionPlan, limits: MemoryLimits): { fit: FitPlan } | { refusal: unknown } {
   try {
     return { fit: plan.fit(limits) };

@@ -1,20 +1,20 @@
 import type { AdapterChoice } from '../model/lora/adapter-set.ts';
 import type { StepInputs } from './inputs/batch-inputs.ts';
 
-/** Rows of one sequence, one behind the other, that make up a step by themselves. */
+/** Consecutive rows of one sequence that form a step by themselves. */
 export interface SequenceRows {
   readonly ids: readonly number[];
   readonly slot: number;
   /** The position of the first row. */
   readonly first: number;
-  /** Of how many rows, the last ones, logits are wanted. */
+  /** Number of rows, the last ones, whose logits are needed. */
   readonly outputs: number;
   readonly adapters: readonly AdapterChoice[];
-  /** Vectors in the place of ids' embeddings, by the ids that stand for them. */
+  /** Embedding vectors by the ids that stand for them. */
   readonly vectors?: ReadonlyMap<number, Float32Array> | undefined;
 }
 
-/** Writes the small inputs of a step; `adaptersARow` is what the plan was compiled for. */
+/** Writes the small inputs of a step; `adaptersARow` is the value that the plan was compiled for. */
 export function writeSequenceRows(
   input: StepInputs,
   { ids, slot, first, outputs, adapters, vectors }: SequenceRows,

@@ -24,18 +24,18 @@ const INPUTS = {
 
 type InputName = keyof typeof INPUTS;
 
-/** What the id of a row says that has none: no earlier step's token, and no row of the embedding. */
+/** The id of a row without one: neither an earlier step's token nor a row of the embedding. */
 const NO_ID = -(2 ** 30);
 
 const NAMES = Object.keys(INPUTS) as InputName[];
 
-/** A batch shape, and the names of what graphs of it read. */
+/** A batch shape, and the names of the inputs that its graphs read. */
 export interface ReadInputs {
   readonly shape: BatchShape;
   readonly names: ReadonlySet<string>;
 }
 
-/** Where each input that somebody reads begins, and where they end, in bytes. */
+/** The offset of each input that is read, and the total size, in bytes. */
 function layoutOf({ shape, names }: ReadInputs): {
   offsets: ReadonlyMap<string, number>;
   byteLength: number;
@@ -50,19 +50,19 @@ function layoutOf({ shape, names }: ReadInputs): {
   return { offsets, byteLength: end };
 }
 
-/** One step's small inputs in pinned memory. The host writes through the views. */
+/** One step's small inputs in pinned memory. The host writes them through views. */
 export class StepInputs implements Disposable {
-  /** Vectors in the place of the embeddings of rows' ids, by row. */
+  /** Embedding vectors in place of ids, by row. */
   readonly vectors = new Map<number, Float32Array>();
   readonly pinned: PinnedBuffer;
   readonly #views: Record<InputName, Int32Array>;
-  /** `adapter_scales`, which are no whole numbers. */
+  /** `adapter_scales`, the only floats. */
   readonly #scales: Float32Array;
 
   constructor(
     device: Device,
     of: ReadInputs,
-    /** Its number among the slots of a plan. */
+    /** Its index among the slots of a plan. */
     readonly index: number,
   ) {
     const { offsets, byteLength } = layoutOf(of);
@@ -81,18 +81,18 @@ export class StepInputs implements Disposable {
     >;
   }
 
-  /** The words of an input; none of one that nobody reads. */
+  /** The words of an input; empty for one that nothing reads. */
   view(name: InputName): Int32Array {
     return this.#views[name];
   }
 
-  /** Writes the id of a row, or notes its vector. */
+  /** Writes the id of a row, or records its vector. */
   writeId(row: number, id: number, vector: Float32Array | undefined): void {
     this.view('ids')[row] = vector ? NO_ID : id;
     if (vector) this.vectors.set(row, vector);
   }
 
-  /** Notes through which of `perRow` adapters a row goes; those that it does not use count nothing. */
+  /** Writes the adapters of a row; unused ones of its `perRow` entries get scale 0. */
   writeAdapters(row: number, perRow: number, choices: readonly AdapterChoice[]): void {
     for (let i = 0; i < perRow; i++) {
       const { index = 0, scale = 0 } = choices[i] ?? {};
@@ -107,8 +107,8 @@ export class StepInputs implements Disposable {
 }
 
 /**
- * The small inputs of a batch shape, side by side in one buffer, so that one copy brings a step's to the device; and as many
- * pinned slots as steps may be under way at once, each to be written again when its step is done.
+ * The small inputs of a batch shape, contiguous in one buffer, so that one copy uploads those of a step; with one
+ * pinned slot for each step that may be in flight, which is rewritten when its step is done.
  */
 export class BatchInputs implements Disposable {
   readonly slots: readonly StepInputs[];
@@ -129,17 +129,17 @@ export class BatchInputs implements Disposable {
     }
   }
 
-  /** Bytes that the inputs of a batch shape take, once on the device and once a slot on the host. */
+  /** Bytes of the inputs of a batch shape, once on the device and once per slot on the host. */
   static byteLength(of: ReadInputs): number {
     return layoutOf(of).byteLength;
   }
 
-  /** Everything, as the target of the upload. */
+  /** The whole buffer, as the target of the upload. */
   range(): BufferRange {
     return { buffer: this.#buffer, offset: 0, byteLength: this.#buffer.byteLength };
   }
 
-  /** The device's memory of one of a graph's inputs, or undefined when it is not one of the small ones. */
+  /** Device memory of one of a graph's inputs, or undefined if it is not one of the small ones. */
   rangeOf(input: Tensor, shape: BatchShape): BufferRange | undefined {
     const offset = this.#offsets.get(input.name);
     if (offset === undefined) return undefined;

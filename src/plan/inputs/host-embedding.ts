@@ -5,43 +5,43 @@ import { F32, type TensorFormat } from '../../formats/index.ts';
 import type { TensorInfo } from '../../gguf/tensor-info.ts';
 import type { StepInputs } from './batch-inputs.ts';
 
-/** An embedding that stays on the host. */
+/** An embedding table that stays on the host. */
 export interface HostTable {
   readonly tensor: TensorInfo;
   readonly rows: number;
   readonly width: number;
-  /** What its elements would be on the device, by the weights' policy: they are rounded to it. */
+  /** The format that the weight policy would use on the device: elements are rounded to it. */
   readonly format: TensorFormat;
 }
 
-/** What a host embedding is set up with. */
+/** Options of a host embedding. */
 export interface HostEmbeddingSetup {
   /** The caller's. */
   readonly decoder: BlockDecoder;
-  /** Most rows of a step. */
+  /** Maximum rows of a step. */
   readonly rows: number;
-  /** Steps under way at once. */
+  /** Steps in flight. */
   readonly slots: number;
 }
 
-/** Bytes of the table that are read at once. */
+/** Bytes of the table per read. */
 const READ_BYTES = 32 << 20;
 
 /**
- * A model's embedding in the host's memory, as in the file. The rows of a step's tokens are picked out, decoded by the
- * decoder's threads into pinned memory and uploaded; meanwhile the step before runs.
+ * A model's embedding in host memory, in the file's format. The decoder's threads decode the rows of a step's tokens
+ * into pinned memory, from where they are uploaded, while the previous step runs.
  */
 export class HostEmbedding implements AsyncDisposable {
   readonly #table: HostTable;
   readonly #decoder: BlockDecoder;
   readonly #slots: readonly PinnedBuffer[];
-  /** Rows of a step as the file has them, and as the policy rounds them. */
+  /** Rows of a step in the file's format, and as rounded by the policy. */
   readonly #picked: Uint8Array;
   readonly #rounded: Uint8Array;
   readonly #ending = new AbortController();
   #loading: Promise<Uint8Array> | undefined;
 
-  /** Pins a place for each step under way. Throws `OUT_OF_MEMORY`. */
+  /** Pins a buffer for each step in flight. Throws `OUT_OF_MEMORY`. */
   constructor(device: Device, table: HostTable, { decoder, rows, slots }: HostEmbeddingSetup) {
     this.#table = table;
     this.#decoder = decoder;
@@ -57,17 +57,17 @@ export class HostEmbedding implements AsyncDisposable {
     }
   }
 
-  /** Pinned bytes of a place for `rows` rows. */
+  /** Pinned bytes of a buffer for `rows` rows. */
   static slotBytes({ width }: HostTable, rows: number): number {
     return 4 * rows * width;
   }
 
-  /** Resolves when the table is in memory; what failed is tried again. Rejects with what reading rejects with. */
+  /** Resolves when the table is in memory; a failed load is tried again. Rejects with errors of reading. */
   async load(): Promise<void> {
     await this.#bytes();
   }
 
-  /** Picks and decodes the rows of a slot's tokens, whose ids the host knows. Rejects as `load`. */
+  /** Decodes the rows of a slot's tokens, whose ids the host knows. Rejects as `load`. */
   async fill(input: StepInputs): Promise<void> {
     const table = await this.#bytes();
     const count = input.view('counts')[0] as number;
@@ -150,7 +150,7 @@ function allocate(bytes: number): Uint8Array {
   }
 }
 
-/** True where the policy gives the device less than the file has. */
+/** True if the policy's format is less precise than the file's. */
 function rounds({ tensor, format }: HostTable): boolean {
   return format.name !== tensor.format.name && format.name !== 'F32';
 }

@@ -10,18 +10,18 @@ import {
 } from '../../device/index.ts';
 import { ELEMENT_BYTES } from '../../ops/value.ts';
 
-/** An input that the device keeps, in words. */
+/** An input that stays on the device, in words. */
 export interface KeptInput {
   readonly name: string;
   readonly words: number;
 }
 
-/** Words of a piece: what is changed is uploaded in whole ones. */
+/** Words of a piece: changes are uploaded in whole pieces. */
 const PIECE_WORDS = BUFFER_ALIGNMENT / ELEMENT_BYTES.i32;
-/** Unchanged pieces between changed ones that cost less than another upload. */
+/** Up to this many unchanged pieces between changed ones, uploading them costs less than another upload. */
 const MAX_BETWEEN = 16;
 
-/** Where each input begins, in words, and where they end. */
+/** The offset of each input and the total size, in words. */
 function layoutOf(inputs: readonly KeptInput[]): { offsets: Map<string, number>; words: number } {
   const offsets = new Map<string, number>();
   let words = 0;
@@ -33,25 +33,25 @@ function layoutOf(inputs: readonly KeptInput[]): { offsets: Map<string, number>;
 }
 
 /**
- * Small inputs that stay on the device from step to step, for all batch shapes: block tables and sampling parameters. Steps
- * upload what changed of them. A copy on the host says what the device has when the queued uploads are done.
+ * Small inputs that stay on the device between steps, for all batch shapes: block tables and sampling parameters. Steps
+ * upload only what changed. A copy on the host mirrors what the device will have once the queued uploads are done.
  */
 export class KeptInputs implements Disposable {
-  /** Bytes of inputs whose uploads were queued. */
+  /** Bytes of all queued uploads. */
   uploadedBytes = 0;
   readonly #offsets: ReadonlyMap<string, number>;
   readonly #sizes: ReadonlyMap<string, number>;
   readonly #words: Int32Array;
   readonly #bytes: Uint8Array;
-  /** Which pieces changed since the last upload; those that are marked lie in this span. */
+  /** Flags for pieces that changed since the last upload; all of them lie in this span. */
   readonly #changed: Uint8Array;
   #begin = 0;
   #end: number;
   readonly #buffer: DeviceBuffer;
-  /** What is uploaded waits here until its step is done. */
+  /** Uploaded data stays here until its step is done. */
   readonly #staging: readonly PinnedBuffer[];
 
-  /** Creates them, with a place for each of `inFlight` steps. Throws `OUT_OF_MEMORY`. */
+  /** Creates the buffers, with staging memory for each of `inFlight` steps. Throws `OUT_OF_MEMORY`. */
   constructor(device: Device, inputs: readonly KeptInput[], inFlight: number) {
     const { offsets, words } = layoutOf(inputs);
     this.#offsets = offsets;
@@ -73,12 +73,12 @@ export class KeptInputs implements Disposable {
     }
   }
 
-  /** Bytes that inputs take, once on the device and once for each step under way. */
+  /** Bytes of the inputs, once on the device and once for each step in flight. */
   static byteLength(inputs: readonly KeptInput[]): number {
     return layoutOf(inputs).words * ELEMENT_BYTES.i32;
   }
 
-  /** Writes words of an input, from `at` on, as far as they differ from what is there. */
+  /** Writes words of an input, starting at `at`, if they differ from the current ones. */
   write(name: string, at: number, words: Int32Array): void {
     const first = this.#offsetOf(name) + at;
     for (let i = 0; i < words.length; i++) {
@@ -89,13 +89,13 @@ export class KeptInputs implements Disposable {
     }
   }
 
-  /** What the device has of an input, or will have when what is queued and what changed since is done. */
+  /** What the device has of an input, or will have once queued uploads and later changes are done. */
   read(name: string): Int32Array {
     const offset = this.#offsetOf(name);
     return this.#words.slice(offset, offset + (this.#sizes.get(name) ?? 0));
   }
 
-  /** Queues the upload of what changed, by way of the place of the step that is about to be queued. */
+  /** Queues the upload of changes, through the staging memory of the step that is about to be queued. */
   upload(stream: Stream, step: number): void {
     const staging = this.#staging[step];
     invariant(staging, `place ${step} was made`);
@@ -118,7 +118,7 @@ export class KeptInputs implements Disposable {
     this.#end = 0;
   }
 
-  /** The device's memory of `byteLength` bytes of one of a graph's inputs; undefined when it is not kept. */
+  /** `byteLength` bytes of device memory for one of a graph's inputs; undefined if it is not kept. */
   rangeOf(name: string, byteLength: number): BufferRange | undefined {
     const offset = this.#offsets.get(name);
     if (offset === undefined) return undefined;

@@ -4,89 +4,92 @@ import type { MemoryBudget, MemoryRules } from '../../device/index.ts';
 import { type LoaderSizes, ringBytes } from '../../load/loader-sizes.ts';
 import { buffersOf, placements, type WeightPlacement, type WeightsToPlace } from './weight-placement.ts';
 
-/** What memory a model may take, in bytes. */
+/** Memory limits of a model, in bytes. */
 export interface MemoryLimits {
   /** For everything. */
   readonly memory?: number | undefined;
-  /** For the buffers of the weights on the device alone, before the driver rounds. */
+  /** For the weight buffers on the device alone, before the driver's rounding. */
   readonly weightMemory?: number | undefined;
   /**
-   * Host memory that may stay pinned for streamed layers: pages of the file, from which the device copies without reads.
-   * Models may share it. It counts against no other limit, because the pages are the system's cache of the file.
+   * Host memory that may stay pinned for streamed layers: pages of the file, from which the device copies without
+   * reads. Models may share it. It does not count against other limits, because the pages belong to the page cache.
    */
   readonly hostMemory?: MemoryBudget | undefined;
-  /** What the device has free. */
+  /** The device's free memory. */
   readonly free?: number | undefined;
 }
 
-/** Where a model's memory goes, in bytes, computed from metadata before anything is allocated. Rounded as the driver rounds. */
+/**
+ * Where a model's memory goes, in bytes, computed from metadata before anything is allocated, with the driver's
+ * rounding.
+ */
 export interface FitPlan {
-  /** Device memory of the weights: all of them, or what stays and the slots that the rest passes through. */
+  /** Device memory of the weights: all of them, or the resident ones and the slots for the others. */
   readonly weights: number;
   /** KV cache and token history for the context. */
   readonly cache: number;
-  /** Scratch, boundaries between parts, logits, small inputs. */
+  /** Scratch, outputs of parts, logits, small inputs. */
   readonly scratch: number;
-  /** Pinned memory that the file passes through while it loads. */
+  /** Pinned staging memory while the file loads. */
   readonly ring: number;
-  /** Sizes of the loader, which decide the ring's. */
+  /** Sizes of the loader, which determine the ring. */
   readonly loader: LoaderSizes;
-  /** Device memory besides: kernels' code, recorded steps, rows that wait to be packed. */
+  /** Other device memory: kernel code, recorded steps, rows waiting to be packed. */
   readonly margin: number;
-  /** Host memory of the embedding, where it stays there. */
+  /** Host memory of the embedding, if it stays there. */
   readonly host: number;
-  /** Most bytes of file pages that stay pinned for streamed layers; part of no sum. */
+  /** Maximum bytes of file pages that stay pinned for streamed layers; not part of the totals. */
   readonly pinned: number;
-  /** Everything that the draft model takes; 0 without one. */
+  /** The whole draft model; 0 without one. */
   readonly draft: number;
   readonly total: number;
-  /** How much of the total lies on the device. */
+  /** The device's part of the total. */
   readonly onDevice: number;
-  /** Positions that a sequence may have. */
+  /** Maximum positions of a sequence. */
   readonly context: number;
-  /** Layers, and perhaps the head, whose weights are streamed in every step. */
+  /** Number of layers, and possibly the head, whose weights are streamed in every step. */
   readonly streamedParts: number;
-  /** Which weights stay, and which pass through slots. @internal */
+  /** Which weights are resident, and which pass through slots. @internal */
   readonly placement: WeightPlacement;
 }
 
 /** A plan's numbers, for people and programs. */
 export interface FitSummary extends Omit<FitPlan, 'placement' | 'loader'> {
-  /** Bytes of all weights in the device's layouts, streamed ones included. */
+  /** Bytes of all weights in the device's layouts, including streamed ones. */
   readonly allWeights: number;
-  /** Buffers that hold the weights that stay. */
+  /** Number of buffers for resident weights. */
   readonly allocations: number;
-  /** Slots of streamed layers, and the bytes of each. */
+  /** Number of slots for streamed layers, and the bytes of each. */
   readonly slots: number;
   readonly slotBytes: number;
 }
 
-/** The numbers alone. */
+/** The plan's numbers alone. */
 export function summaryOf(plan: FitPlan): FitSummary {
   const { placement, loader: _, ...numbers } = plan;
   const { weightBytes: allWeights, resident, slots, slotBytes } = placement;
   return { ...numbers, allWeights, allocations: resident.length, slots: slots.length, slotBytes };
 }
 
-/** What a plan is made from. */
+/** What a plan is computed from. */
 export interface MemoryWanted extends WeightsToPlace {
   readonly rules: MemoryRules;
-  /** Sizes of the buffers of the cache. */
+  /** Sizes of the cache buffers. */
   readonly cache: readonly number[];
   /** Sizes of all other buffers. */
   readonly scratch: readonly number[];
-  /** Rows of some weight wait on the device to be laid out. */
+  /** Whether rows of some weight wait on the device to be packed. */
   readonly waits: boolean;
-  /** Bytes that stay in the host's memory. */
+  /** Bytes that stay in host memory. */
   readonly host: number;
-  /** Of each part, bytes of the file that the device could copy from by itself. */
+  /** For each part, bytes of the file that the device could copy directly from pinned pages. */
   readonly pages: readonly number[];
-  /** Sizes of the loader, with streamed layers or without. */
+  /** Sizes of the loader, with or without streamed layers. */
   loader(isStreamed: boolean): LoaderSizes;
   readonly context: number;
 }
 
-/** Decides which weights stay within the limits. Throws `MODEL_TOO_LARGE` with the numbers where no choice does. */
+/** Decides which weights are resident within the limits. Throws `MODEL_TOO_LARGE` with the numbers if nothing fits. */
 export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
   let nearest: Refusal | undefined;
   for (const placement of placements(wanted)) {
@@ -102,14 +105,17 @@ export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
   return refuse(nearest.bound);
 }
 
-/** Why a placement is not possible: the first limit that it exceeds, how many in all, and by how many bytes together. */
+/**
+ * Why a placement is not possible: the first limit that it exceeds, how many it exceeds, and by how many bytes in
+ * total.
+ */
 interface Refusal {
   readonly bound: Bound;
   readonly exceeded: number;
   readonly excess: number;
 }
 
-/** Of refusals by as many limits, the one with the least excess says what would suffice. */
+/** Among refusals by the same number of limits, the one with the least excess is closest to fitting. */
 function isNearer(a: Refusal, b: Refusal): boolean {
   return a.exceeded === b.exceeded ? a.excess < b.excess : a.exceeded < b.exceeded;
 }
@@ -122,7 +128,7 @@ function planWith(
   const passing = placement.slots.flat();
   const loader = wanted.loader(passing.length > 0);
   const ring = ringBytes(loader);
-  // Small buffers share the driver's units, so that what each kind takes depends on what was there before.
+  // Small buffers share the driver's allocation units, so the cost of each kind depends on the ones before.
   const sizes = buffersOf(placement);
   const weights = rules.footprint(sizes);
   sizes.push(...wanted.cache);
@@ -157,7 +163,7 @@ function planWith(
 interface Bound {
   readonly bytes: number;
   readonly most: number;
-  /** What the bytes are for. */
+  /** What the bytes are used for. */
   readonly parts: { readonly weights: number } & Partial<Record<OtherPart, number>>;
 }
 

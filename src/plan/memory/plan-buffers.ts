@@ -8,13 +8,13 @@ import {
   wholeOf,
 } from '../../device/index.ts';
 
-/** The memory of a plan by name; disposed together, and on failure as far as it was created. */
+/** The buffers of a plan by name, disposed together, also after a partial failure. */
 export class PlanBuffers implements Disposable {
   readonly #buffers = new Map<string, DeviceBuffer>();
 
   constructor(readonly device: Device) {}
 
-  /** Creates a buffer of this name, at the first call. */
+  /** Creates a buffer of this name on the first call. */
   create(name: string, byteLength: number): DeviceBuffer {
     const known = this.#buffers.get(name);
     if (known) return known;
@@ -23,7 +23,7 @@ export class PlanBuffers implements Disposable {
     return buffer;
   }
 
-  /** The memory of a name that was created before. */
+  /** The buffer of a name that was created before. */
   get(name: string): BufferRange {
     const buffer = this.#buffers.get(name);
     invariant(buffer, `${name} has memory`);

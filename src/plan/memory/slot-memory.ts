@@ -5,13 +5,13 @@ import { stateBlockPlanes } from '../../ops/state-blocks.ts';
 import { type State, stateBytes } from '../../ops/value.ts';
 import type { StateSize } from '../../state/state-of.ts';
 
-/** Where a slot's values stand in a state that has a row for each slot. */
+/** Location of a slot's values in a state with a row per slot. */
 export function slotRange(state: State, { buffer, offset }: BufferRange, slot: number): BufferRange {
   const byteLength = stateBytes(state) / state.rows;
   return { buffer, offset: offset + slot * byteLength, byteLength };
 }
 
-/** Where the cells of a block stand in a cache: in one piece, or in one for each of its planes. */
+/** Locations of a block's cells in a cache: one range, or one for each plane. */
 export function blockRanges(state: State, { buffer, offset }: BufferRange, block: number): BufferRange[] {
   const part = (begin: number, rowBytes: number) => {
     const byteLength = KV_BLOCK_SIZE * rowBytes;
@@ -22,12 +22,12 @@ export function blockRanges(state: State, { buffer, offset }: BufferRange, block
   return [part(0, state.width), part(scales, scaleBytes)];
 }
 
-/** What the checkpoint of a state is called, whose slots' values are copied there. */
+/** The name of a state's checkpoint, which holds copies of slots' values. */
 export function checkpointName(state: string): string {
   return `${state}, checkpoint`;
 }
 
-/** Throws `CHECKPOINT_UNALIGNED` where a slot's values cannot be copied apart from other slots'. */
+/** Throws `CHECKPOINT_UNALIGNED` if a slot's values cannot be copied separately from other slots'. */
 export function checkCheckpoint(state: State, { checkpoints, slots }: StateSize): void {
   const bytes = stateBytes(state) / state.rows;
   if (!checkpoints || slots === 1 || bytes % BUFFER_ALIGNMENT === 0) return;

@@ -2,26 +2,26 @@ import { alignUp } from '../../base/bytes.ts';
 import { BUFFER_ALIGNMENT } from '../../device/index.ts';
 import type { LazyTensor } from '../../load/lazy-tensor.ts';
 
-/** Weights of one part that lie in one buffer, one behind the other. */
+/** Weights of one part that are contiguous in one buffer. */
 export interface WeightAllocation {
-  /** The part, by its place in the order of running: of weights that several parts read, the first. */
+  /** The part, by its index in execution order; for weights that several parts read, the first of them. */
   readonly part: number;
   readonly byteLength: number;
   readonly offsets: ReadonlyMap<LazyTensor, number>;
 }
 
-/** Which weights stay on the device, and which pass through slots. */
+/** Which weights are resident, and which pass through slots. */
 export interface WeightPlacement {
-  /** The buffers of what stays, in the order of running. */
+  /** The buffers of resident weights, in execution order. */
   readonly resident: readonly WeightAllocation[];
-  /** Of each slot, the parts whose weights pass through it, in the order of running. */
+  /** For each slot, the parts whose weights pass through it, in execution order. */
   readonly slots: readonly (readonly WeightAllocation[])[];
   readonly slotBytes: number;
   /** Bytes of all weights, wherever they are. */
   readonly weightBytes: number;
 }
 
-/** The parts that may be streamed, by their numbers in the order of running. */
+/** The parts that may be streamed, by their index in execution order. */
 export interface StreamableParts {
   readonly layers: readonly number[];
   readonly head: number;
@@ -29,15 +29,16 @@ export interface StreamableParts {
 
 /** What is placed, and how. */
 export interface WeightsToPlace {
-  /** The weights that each part reads, in the order of running. */
+  /** The weights that each part reads, in execution order. */
   readonly parts: readonly (readonly LazyTensor[])[];
   readonly streamable: StreamableParts;
-  /** Bytes that the weights of a part may take in one buffer; undefined gives each weight a buffer of its own. */
+  /** Maximum bytes of a buffer for all weights of a part; undefined gives each weight its own buffer. */
   readonly poolBytes?: number | undefined;
 }
 
 /**
- * What is streamed through how many slots, the fastest first: with two slots, one is computed from while the other is filled.
+ * What is streamed, and through how many slots, fastest first: with two slots, one is filled while the device computes
+ * from the other.
  */
 const ATTEMPTS = [
   { slots: 2, withHead: false },
@@ -46,8 +47,9 @@ const ATTEMPTS = [
 ] as const;
 
 /**
- * Every placement worth considering, the fastest first: all weights stay; as few layers as possible, spread evenly, are
- * streamed through two slots; then through one; then the head, too. Weights that several parts use stay.
+ * Every placement worth considering, fastest first: all weights resident; as few layers as possible, evenly spaced,
+ * streamed through two slots; then all through one; then the head as well. Weights that several parts use are always
+ * resident.
  */
 export function* placements(weights: WeightsToPlace): Generator<WeightPlacement, void> {
   const { parts, streamable } = weights;
@@ -63,7 +65,7 @@ export function* placements(weights: WeightsToPlace): Generator<WeightPlacement,
   }
 }
 
-/** Sizes of the buffers that a placement takes. */
+/** Sizes of the buffers of a placement. */
 export function buffersOf({ resident, slots, slotBytes }: WeightPlacement): number[] {
   return [...resident.map(({ byteLength }) => byteLength), ...slots.map(() => slotBytes)];
 }
@@ -83,7 +85,7 @@ function place(weights: WeightsToPlace, streamed: readonly number[], slotCount: 
   return { resident: allocate(weights, new Set(streamed)), slots, slotBytes, weightBytes };
 }
 
-/** Buffers for the weights of all parts but those that are left out. */
+/** Buffers for the weights of all parts except the excluded ones. */
 function allocate(
   { parts, poolBytes = 0 }: WeightsToPlace,
   without: ReadonlySet<number>,
@@ -111,7 +113,7 @@ function allocate(
   return allocations;
 }
 
-/** One weight behind the other. */
+/** Lays out weights one after another. */
 function layOut(weights: readonly LazyTensor[]): Omit<WeightAllocation, 'part'> {
   const offsets = new Map<LazyTensor, number>();
   let byteLength = 0;
@@ -122,7 +124,7 @@ function layOut(weights: readonly LazyTensor[]): Omit<WeightAllocation, 'part'> 
   return { offsets, byteLength };
 }
 
-/** Parts none of whose weights another part uses. */
+/** Parts that share no weights with other parts. */
 function partsAlone(parts: readonly (readonly LazyTensor[])[]): Set<number> {
   const users = new Map<LazyTensor, number>();
   for (const weight of parts.flat()) users.set(weight, (users.get(weight) ?? 0) + 1);

@@ -4,7 +4,10 @@ import { LazyTensor } from '../../load/lazy-tensor.ts';
 import type { TensorIndex } from '../../model/part-scope.ts';
 import type { ModelPart } from '../../model/model-graphs.ts';
 
-/** The weights of a model, each once: the same tensors in the same layout are one, whichever programs read them. */
+/**
+ * The weights of a model without duplicates: the same tensors in the same layout are one weight, whichever programs
+ * read them.
+ */
 export class WeightTable {
   readonly #tensors: TensorIndex;
   readonly #known = new Map<string, LazyTensor>();
@@ -13,7 +16,7 @@ export class WeightTable {
     this.#tensors = tensors;
   }
 
-  /** The weight that a program of this part wants. */
+  /** The weight that a program of this part needs. */
   get(packed: PackedWeight, { prefix }: ModelPart): LazyTensor {
     const tensors = packed.parts.map(({ name }) => {
       const tensor = this.#tensors.get(prefix + name);
@@ -28,8 +31,8 @@ export class WeightTable {
 }
 
 /**
- * One part of the model, compiled: which program runs it and which weights it reads. That of a layer is what the first design
- * called a LayerPlan.
+ * One compiled part of the model: the program that runs it and the weights that it reads. The original design called
+ * that of a layer a LayerPlan.
  */
 export class PartPlan {
   /** The model's weights by the program's. */

@@ -26,87 +26,91 @@ import { tapGraphs } from '../taps/tap-graphs.ts';
 import type { Taps } from '../taps/tap.ts';
 import { UnreadCheck } from '../../model/unread/unread-check.ts';
 
-/** Where a model comes from, and where it goes. */
+/** A model's file, its device and its architectures. */
 export interface ModelSource {
   readonly gguf: GgufFile;
   readonly device: Device;
   readonly architectures: readonly Architecture[];
-  /** Adapters that requests may choose from. @internal */
+  /** Adapters that requests can select. @internal */
   readonly adapters?: AdapterSet | undefined;
-  /** Tensors in place of the file's of the same names: matrices that adapters were added to. @internal */
+  /** Tensors that replace the file's of the same names: matrices with merged adapters. @internal */
   readonly merged?: TensorIndex | undefined;
 }
 
-/** What a model is compiled for. */
+/** Options that a model is compiled with. */
 export interface PlanOptions {
-  /** Positions that a sequence may have. Default: what the model was trained for, at most `DEFAULT_CONTEXT`. */
+  /** Maximum positions of a sequence. Default: the trained context, at most `DEFAULT_CONTEXT`. */
   readonly context?: number | undefined;
-  /** Whether the context may become smaller, where all weights stay with a smaller one only. Default false. */
+  /** Whether the context may be reduced if that lets all weights stay resident. Default false. */
   readonly shrinkContext?: boolean | undefined;
-  /** Prompt tokens of one step. Default 512, where deterministic 8. */
+  /** Prompt tokens per step. Default 512, or 8 if deterministic. */
   readonly batch?: number | undefined;
   /**
-   * Every step is computed by one plan, so that what a row gives does not depend on how many others there are: texts are the
-   * same whatever else is in a batch, with speculation or without. Steps of few rows take longer. The CPU needs no such thing.
-   * Default false.
+   * Every step is computed by a single plan, so that a row's result does not depend on the number of other rows: texts
+   * are the same whatever else is in the batch, with or without speculation. Steps with few rows take longer.
+   * Unnecessary on the CPU. Default false.
    */
   readonly deterministic?: boolean | undefined;
-  /** Positions of a step whose logits `evaluate` gets at once. Default 1: enough to generate. */
+  /** Positions of a step whose logits `evaluate` gets at once. Default 1, which is enough to generate. */
   readonly logitRows?: number | undefined;
-  /** Sequences that run at once; more wait until a slot is free. Default 1. */
+  /** Sequences that run at once; others wait for a free slot. Default 1. */
   readonly sequences?: number | undefined;
   /**
-   * Most draft tokens of a sequence that are computed at once: proposed by a draft model where there is one, else from
-   * what the text repeats. The text is the same and comes faster, the more of them are accepted. Recurrent models keep a checkpoint of each sequence for it. Default 0, with a draft 4.
+   * Maximum draft tokens per sequence and step: from a draft model if there is one, otherwise by prompt lookup. The
+   * text does not change, and comes faster the more of them are accepted. Recurrent models keep a checkpoint per
+   * sequence for this. Default 0, or 4 with a draft model.
    */
   readonly speculation?: number | undefined;
-  /** Positions that the KV cache holds for all sequences together. Default: the context for each of them. */
+  /** Positions of the KV cache, for all sequences together. Default: a full context for each of them. */
   readonly cachePositions?: number | undefined;
-  /** Steps under way at once: the next is queued before the tokens of the last are read. Default 2. */
+  /** Steps in flight: the next is queued before the tokens of the previous one are read. Default 2. */
   readonly inFlight?: number | undefined;
-  /** Whole steps that stay recorded, those used last; 0 records every step anew. Default 32. */
+  /**
+   * Number of whole steps that stay recorded, least recently used evicted first; 0 records every step again. Default
+   * 32.
+   */
   readonly preparedSteps?: number | undefined;
-  /** How the KV cache is stored. Default f16; q8_0 takes 53 % of that, for models whose heads are multiples of 32 elements. */
+  /** Type of the KV cache. Default f16; q8_0 takes 53 % of that, for models whose head size is a multiple of 32. */
   readonly cacheType?: CacheType | undefined;
-  /** What matrices become on the device. Default `blocks`: they stay as in the file. */
+  /** Format of matrices on the device. Default `blocks`: that of the file. */
   readonly weights?: WeightPolicy | undefined;
   /**
-   * Where the embedding is. `host`: in the host's memory, for a vocabulary too large for the device; the rows of each step are
-   * decoded there and uploaded, and what a sequence says is read back before its next step. Default `device`.
+   * Where the embedding is. `host` saves device memory for large vocabularies: the rows of each step are decoded on the
+   * host and uploaded, and each sequence's token is read back before its next step. Default `device`.
    */
   readonly embedding?: EmbeddingPlace | undefined;
   /** Handlers that see values while steps run, and may replace them; steps then wait for the host at each of them. */
   readonly taps?: Taps | undefined;
-  /** One buffer for the weights of a layer instead of one for each. Default false. */
+  /** One buffer for all weights of a layer instead of one each. Default false. */
   readonly pool?: boolean | undefined;
   /**
-   * Whether a file may be run that holds more than its architecture computes with, as if it did not: tensors and switches that
-   * would be refused are warned of. Default false.
+   * Whether to run a file with tensors or settings that its architecture does not use, ignoring them with a warning
+   * instead of refusing. Default false.
    */
   readonly allowUnread?: boolean | undefined;
-  /** Where matrices that do not stay as in the file are decoded. Default: on the device, where it can. */
+  /** Where matrices that do not keep the file's format are decoded. Default: on the device, if it can. */
   readonly decode?: DecodePlace | undefined;
 }
 
-/** Positions that a sequence may have unless asked otherwise. */
+/** Default maximum for the context, in positions. */
 export const DEFAULT_CONTEXT = 4096;
 const DEFAULT_BATCH = 512;
-/** Of one plan for everything: a step of one row costs what one of so many does. */
+/** The batch of a deterministic plan: a step with one row costs as much as one with so many. */
 const DETERMINISTIC_BATCH = 8;
 const DEFAULT_IN_FLIGHT = 2;
 const MAX_SPECULATION = 64;
 
-/** What the metadata and the options say about a model. */
+/** What metadata and options say about a model. */
 export interface ModelDescription {
   readonly config: ModelConfig;
   readonly setup: PlanSetup;
-  /** What of the file nothing is computed with, known when a part was recorded. */
+  /** The check for unread tensors and settings, complete once a part was recorded. */
   readonly unread: UnreadCheck;
 }
 
 /**
- * Reads the metadata. Throws `INVALID_ARGUMENT`, `ARCHITECTURE_UNKNOWN` or `MODEL_CONFIG`; tensors are looked at when a shape is
- * recorded, which throws `MODEL_TENSOR_…` and `MODEL_UNREAD`.
+ * Reads the metadata. Throws `INVALID_ARGUMENT`, `ARCHITECTURE_UNKNOWN` or `MODEL_CONFIG`; tensors are checked when a
+ * shape is recorded, which throws `MODEL_TENSOR_…` and `MODEL_UNREAD`.
  */
 export function describeModel(source: ModelSource, options: PlanOptions): ModelDescription {
   checkCounts(options);
@@ -121,7 +125,7 @@ export function describeModel(source: ModelSource, options: PlanOptions): ModelD
   const context = options.context ?? Math.min(config.trainedContext, DEFAULT_CONTEXT);
   checkContext(context, config);
   const slots = options.sequences ?? 1;
-  // An encoder sees a text as a whole, and all its rows are wanted.
+  // An encoder processes a whole text at once, and needs all its rows.
   const usual = options.deterministic ? DETERMINISTIC_BATCH : DEFAULT_BATCH;
   const batch = config.pooling ? context : (options.batch ?? usual);
   const speculation = config.pooling ? 0 : (options.speculation ?? 0);
@@ -170,14 +174,14 @@ function hasTable({ kind }: StateGroup): boolean {
   return kind !== 'slots';
 }
 
-/** The groups of a model's state, and how many blocks each of them has. */
+/** The groups of a model's state, with their numbers of blocks. */
 function sizedGroups(
   { state }: ModelConfig,
   options: PlanOptions,
   of: Omit<WindowedGroupUse, 'window'>,
 ): SizedGroup[] {
   const { slots, context } = of;
-  // Blocks are not shared out by positions: the last one of each sequence may be nearly empty.
+  // A number of positions does not determine the number of blocks: the last block of each sequence may be nearly empty.
   const { cachePositions = slots * blocksFor(context) * KV_BLOCK_SIZE } = options;
   const paged = Math.max(blocksFor(context), blocksFor(cachePositions));
   return groupsWithin(state, context).map((group) => {
@@ -186,12 +190,12 @@ function sizedGroups(
   });
 }
 
-/** Whether the host decodes blocks for a model: what its workers are for. */
+/** Whether the host decodes weights for a model, which requires decoding workers. */
 export function decodesOnHost({ weights = 'blocks', embedding }: PlanOptions): boolean {
   return weights !== 'blocks' || embedding === 'host';
 }
 
-/** The embedding of a file; undefined where it has none, which recording refuses. */
+/** The embedding of a file; undefined if there is none, which recording refuses. */
 function hostTable(
   tensors: TensorIndex,
   { width }: ModelConfig,

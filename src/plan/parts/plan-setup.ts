@@ -7,32 +7,35 @@ import type { ModelGraphs } from '../../model/model-graphs.ts';
 import type { StateSize } from '../../state/state-of.ts';
 import type { Taps } from '../taps/tap.ts';
 
-/** What an execution plan is compiled from. */
+/** The inputs of an execution plan's compilation. */
 export interface PlanSetup {
   readonly device: Device;
   readonly tensors: TensorIndex;
   /** Records the model for a batch shape. */
   record(shape: BatchShape): ModelGraphs;
-  /** The largest shape. Smaller ones, where the device gains by them, have fewer rows and outputs and all else alike. */
+  /** The largest shape. Smaller ones, if the device benefits from them, differ only in rows and outputs. */
   readonly shape: BatchShape;
-  /** One plan, of the largest shape, computes every step. Default: one for each capacity that the device gains by. */
+  /**
+   * Whether one plan, of the largest shape, computes every step. Default: one plan for each capacity that the device
+   * benefits from.
+   */
   readonly deterministic?: boolean | undefined;
-  /** The embedding, where it stays on the host. */
+  /** The embedding, if it stays on the host. */
   readonly hostEmbedding?: HostTable | undefined;
-  /** Where weights are decoded that do not stay as in the file. Default: on the device, where it can. */
+  /** Where weights that do not keep the file's format are decoded. Default: on the device, if it can. */
   readonly decode?: DecodePlace | undefined;
-  /** Steps that may be under way at once. */
+  /** Maximum steps in flight. */
   readonly inFlight: number;
-  /** Handlers of values between pieces of the model; the graphs are recorded for their names. */
+  /** Handlers of values between pieces of the model; the graphs are recorded with their names. */
   readonly taps?: Taps | undefined;
-  /** Whole steps that stay recorded. Default: as `PreparedSteps`. */
+  /** Number of whole steps that stay recorded. Default: as `PreparedSteps`. */
   readonly preparedSteps?: number | undefined;
-  /** Positions that a sequence may have. */
+  /** Maximum positions of a sequence. */
   readonly context: number;
-  /** What sequences leave behind. */
+  /** The size of the sequence state. */
   readonly state: StateSize;
-  /** Whether the weights of a part lie in one buffer. Default: each has its own. */
+  /** Whether the weights of a part share one buffer. Default: each has its own. */
   readonly poolWeights?: boolean | undefined;
-  /** Adapters that a row goes through at once; 0 without adapters. */
+  /** Maximum adapters of a row; 0 without adapters. */
   readonly adaptersARow?: number;
 }

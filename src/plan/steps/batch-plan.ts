@@ -17,21 +17,21 @@ import { PartPlan, type WeightTable } from '../parts/part-plan.ts';
 import { areOfOneKind, type ModelGraphs, type ModelPart } from '../../model/model-graphs.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 
-/** A value by its name. */
+/** A named value. */
 interface TapPlace {
   readonly name: string;
   readonly tensor: Tensor;
 }
 
-/** What parts hand on, whatever else they leave: the residual stream, and the head its logits. */
+/** The outputs that parts pass on: the residual stream, and logits from the head. */
 const RESULTS: readonly string[] = ['x', 'logits'];
 
-/** How far a step goes: `forward` ends with the logits, `generate` with the sampled tokens. */
+/** The extent of a step: `forward` ends with the logits, `generate` with the sampled tokens. */
 export type StepKind = 'forward' | 'generate';
 
 /**
- * A model compiled for one batch shape: embedding, layers, head and sampling, whose buffers belong to the execution plan,
- * with the small inputs and the steps of this shape.
+ * A model compiled for one batch shape: embedding, layers, head and sampling, whose buffers belong to the execution
+ * plan, with the small inputs and the steps of this shape.
  */
 export class BatchPlan implements Disposable {
   /** @internal */
@@ -43,11 +43,11 @@ export class BatchPlan implements Disposable {
   /** @internal */
   readonly buffers: PlanBuffers;
   #inputs: BatchInputs | undefined;
-  /** Those of all shapes, which the device keeps from step to step. */
+  /** The inputs of all shapes that stay on the device between steps. */
   #kept: KeptInputs | undefined;
   readonly #steps = new Map<StepKind | number, Promise<Step>>();
   readonly #ready = new Map<StepKind | number, Step>();
-  /** Steps that were released and may still run. */
+  /** Steps that were released and may still be running. */
   readonly #leaving = new Set<Step>();
 
   private constructor(device: Device, graphs: ModelGraphs, parts: readonly PartPlan[], buffers: PlanBuffers) {
@@ -58,7 +58,7 @@ export class BatchPlan implements Disposable {
   }
 
   /**
-   * Compiles each kind of part once, all at the same time; its buffers will be found in `buffers`. Allocates nothing.
+   * Compiles each distinct graph once, all concurrently; its buffers will be taken from `buffers`. Allocates nothing.
    * @internal
    */
   static async compile(graphs: ModelGraphs, weights: WeightTable, buffers: PlanBuffers): Promise<BatchPlan> {
@@ -81,18 +81,18 @@ export class BatchPlan implements Disposable {
     return this.graphs.embedding.graph.shape;
   }
 
-  /** What a step moves and computes at least. */
+  /** A lower bound of what a step moves and computes. */
   cost(context: CostContext): Cost {
     const costs = this.parts.flatMap(({ part }) => part.graph.ops.map((op) => costOf(op, context)));
     return costs.reduce((a, b) => ({ bytes: a.bytes + b.bytes, flops: a.flops + b.flops }));
   }
 
-  /** Bytes that any part wants; parts run one after the other and share it. @internal */
+  /** Maximum scratch bytes of any part; parts run one after another and share it. @internal */
   get scratchBytes(): number {
     return Math.max(0, ...this.parts.map(({ program }) => program.scratchBytes));
   }
 
-  /** Bytes of every buffer by name that this shape wants, weights and inputs left out. @internal */
+  /** Bytes of every buffer of this shape by name, excluding weights and inputs. @internal */
   bufferBytes(): Map<string, number> {
     const bytes = new Map<string, number>();
     if (this.scratchBytes > 0) bytes.set('scratch', this.scratchBytes);
@@ -107,14 +107,14 @@ export class BatchPlan implements Disposable {
     return bytes;
   }
 
-  /** The inputs that its graphs read, by their names. @internal */
+  /** The names of the inputs that its graphs read. @internal */
   get readInputs(): ReadInputs {
     const names = this.parts.flatMap(({ part }) => part.graph.inputs.map(({ name }) => name));
     return { shape: this.shape, names: new Set(names) };
   }
 
   /**
-   * Creates the small inputs, for `inFlight` steps at once, but for those that are kept. Throws `OUT_OF_MEMORY`.
+   * Creates the small inputs for `inFlight` steps, except those kept on the device. Throws `OUT_OF_MEMORY`.
    * @internal
    */
   allocate(inFlight: number, kept: KeptInputs): void {
@@ -123,7 +123,7 @@ export class BatchPlan implements Disposable {
   }
 
   /**
-   * One of the places, of those that `allocate` made, where a step's inputs wait until the step is done.
+   * One of the input buffers that `allocate` created, in which a step's inputs stay until the step is done.
    * @internal
    */
   input(index: number): StepInputs {
@@ -132,12 +132,12 @@ export class BatchPlan implements Disposable {
     return input;
   }
 
-  /** How many parts a step of this kind runs, of `parts` the first. @internal */
+  /** How many of the first `parts` parts a step of this kind runs. @internal */
   partsOf(kind: StepKind): number {
     return kind === 'generate' ? this.parts.length : this.parts.length - 1;
   }
 
-  /** The values that are looked at behind a part, and where they stand. @internal */
+  /** The tapped values after a part, and their locations. @internal */
   tapsOf(part: number): readonly (TapPlace & { readonly range: BufferRange })[] {
     const planned = this.parts[part]?.part;
     return (planned?.taps ?? []).map(({ name, output, tensor }) => {
@@ -146,20 +146,20 @@ export class BatchPlan implements Disposable {
     });
   }
 
-  /** What a part hands on and where that stands; undefined of a piece of one, and of what samples. @internal */
+  /** A part's output and its location; undefined for a piece of a part, and for sampling. @internal */
   resultOf(part: number): (TapPlace & { readonly range: BufferRange }) | undefined {
     const { graph, order } = this.parts[part]?.part ?? {};
     const output = graph?.outputs.find(({ name }) => RESULTS.includes(name));
     return output && { ...output, range: this.buffers.get(streamName(output.name, order ?? 0)) };
   }
 
-  /** A part's name, by its number. @internal */
+  /** A part's name, by its index. @internal */
   nameOf(part: number): string {
     return this.parts[part]?.part.name ?? '';
   }
 
   /**
-   * Binds and records a step, or a part alone by its number, at the first call; it may be run when this resolves.
+   * Binds and records a step, or a single part by its index, on the first call; it can be run once this resolves.
    * @internal
    */
   async prepare(step: StepKind | number): Promise<void> {
@@ -169,14 +169,14 @@ export class BatchPlan implements Disposable {
     try {
       this.#ready.set(step, await recording);
     } catch (error) {
-      // The next to ask tries again.
+      // The next call tries again.
       this.#steps.delete(step);
       throw error;
     }
   }
 
   /**
-   * Disposes what was recorded with the weights of some parts, whose memory is about to be freed. Nothing runs it.
+   * Disposes recordings that use the weights of some parts, whose memory is about to be freed. None of them is running.
    * @internal
    */
   forget(parts: readonly number[]): void {
@@ -192,7 +192,7 @@ export class BatchPlan implements Disposable {
     return this.#ready.has(step);
   }
 
-  /** Queues the upload of an input slot, and of what changed of the inputs that are kept. @internal */
+  /** Queues the upload of an input slot, and of changes to the kept inputs. @internal */
   upload(stream: Stream, input: StepInputs): void {
     invariant(this.#inputs && this.#kept, 'the inputs were allocated');
     stream.upload(input.pinned.bytes, this.#inputs.range());
@@ -206,7 +206,7 @@ export class BatchPlan implements Disposable {
     stream.run(ready);
   }
 
-  /** Drops a step, unless it was dropped with its weights; it is disposed when `queued` is reached. @internal */
+  /** Drops a step, unless it was dropped with its weights; it is disposed once `queued` is reached. @internal */
   release(step: StepKind | number, queued: DeviceEvent): void {
     const ready = this.#ready.get(step);
     if (!ready) return;
@@ -260,7 +260,7 @@ function streamName(name: string, writer: number): string {
   return name === 'x' ? `x ${writer % 2}` : name;
 }
 
-/** Layers have caches of their own; the history and the sampled tokens are one for all parts. */
+/** Each layer has its own caches; the token history and the sampled tokens are shared by all parts. */
 export function stateName(part: ModelPart, state: State): string {
   return part.prefix + state.name;
 }

@@ -5,21 +5,27 @@ import type { BatchPlan, StepKind } from './batch-plan.ts';
 /** Results that a step leaves on the device. */
 export type ResultName = 'logits' | 'tokens' | 'report';
 
-/** Where a run goes. */
+/** Where and how a step runs. */
 export interface RunOn {
   readonly stream: Stream;
   readonly batch: BatchPlan;
   readonly kind: StepKind;
   readonly input: StepInputs;
-  /** The host waits for the inputs to be on the device before it queues the step. Default false. */
+  /** Whether the host waits for the inputs to be on the device before it queues the step. Default false. */
   readonly awaitsInputs?: boolean;
-  /** Has the parts queued one by one, and is told of each, by its number in the order of running, before the next is. */
+  /**
+   * If given, parts are queued one by one, and this is called after each with its index in execution order, before the
+   * next.
+   */
   readonly behindPart?: ((part: number) => Promise<void>) | undefined;
-  /** Is told when all that the step needs is there and its inputs are about to be queued, and of whole steps whether they were recorded. */
+  /**
+   * Told when everything that the step needs is loaded and its inputs are about to be queued and, for whole steps,
+   * whether they were already recorded.
+   */
   readonly watch?: RunWatch | undefined;
 }
 
-/** Who wants to know how a run gets on. */
+/** Observes the progress of a run. */
 export interface RunWatch {
   ready(wasRecorded?: boolean): void;
 }

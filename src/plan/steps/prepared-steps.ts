@@ -5,37 +5,37 @@ import type { BatchPlan, StepKind } from './batch-plan.ts';
 interface Prepared {
   readonly batch: BatchPlan;
   readonly kind: StepKind;
-  /** True for a step that was recorded ahead and not wanted since. */
+  /** True for a step that was recorded ahead of time and has not been used yet. */
   isAhead: boolean;
 }
 
-/** More than twice as many as any device has row capacities. */
+/** More than twice the number of row capacities of any device. */
 const DEFAULT_MOST = 32;
 
 /**
- * An LRU cache of recorded whole steps, each of which is queued with one call. A step that was dropped is recorded again when
- * it is needed. Steps that were recorded ahead use free places only, and are dropped first.
+ * An LRU cache of recorded whole steps, each of which is queued with one call. A dropped step is recorded again when
+ * needed. Steps recorded ahead of time only use free places, and are dropped first.
  */
 export class PreparedSteps {
-  /** Least recently used first; those recorded ahead before all others. */
+  /** Least recently used first; unused steps recorded ahead of time come before all others. */
   readonly #kept: Prepared[] = [];
-  /** Steps that were ready when they were wanted. */
+  /** Steps that were already recorded when needed. */
   hits = 0;
   /** Steps that had to be recorded first. */
   misses = 0;
-  /** Steps that were recorded before anybody wanted them. */
+  /** Steps that were recorded ahead of time. */
   ahead = 0;
-  /** How many of those were wanted since. */
+  /** How many of those have been used since. */
   aheadUsed = 0;
 
   constructor(
-    /** Most steps kept; 0 records every step anew. */
+    /** Maximum number of steps kept; 0 records every step again. */
     readonly most: number = DEFAULT_MOST,
   ) {
     invariant(most >= 0, 'no fewer than none are kept');
   }
 
-  /** True, and counted as a hit, when a step that is wanted may be run at once. */
+  /** True, and counted as a hit, if a needed step can be run immediately. */
   has(batch: BatchPlan, kind: StepKind): boolean {
     const isReady = batch.isPrepared(kind);
     if (isReady) this.hits++;
@@ -43,19 +43,19 @@ export class PreparedSteps {
     return isReady;
   }
 
-  /** True while a step that nobody wants yet may be kept. */
+  /** True while there is room for a step recorded ahead of time. */
   get hasRoom(): boolean {
     return this.#kept.length < this.most;
   }
 
-  /** Notes that a step was recorded before anybody wanted it. */
+  /** Adds a step that was recorded ahead of time. */
   addAhead(batch: BatchPlan, kind: StepKind): void {
     if (this.#find(batch, kind) >= 0) return;
     this.ahead++;
     this.#kept.unshift({ batch, kind, isAhead: true });
   }
 
-  /** Notes that a step was queued, and drops the least recently used one once the stream is done with it. */
+  /** Records that a step was queued, and drops the least recently used one once the stream is done with it. */
   used(batch: BatchPlan, kind: StepKind, stream: Stream): void {
     const last = this.#kept.at(-1);
     if (last?.batch === batch && last.kind === kind && !last.isAhead) return;

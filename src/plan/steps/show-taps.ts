@@ -5,9 +5,7 @@ import type { StepInputs } from '../inputs/batch-inputs.ts';
 import type { BatchPlan } from './batch-plan.ts';
 import type { Taps } from '../taps/tap.ts';
 
-/**
- * Calls the tap handlers with the values of a part, and replaces a value by what its handler returns. Throws what they throw.
- */
+/** Calls the tap handlers with the values of a part, and replaces values by what they return. Throws their errors. */
 export async function showTaps(
   taps: Taps,
   on: { stream: Stream; batch: BatchPlan; part: number; input: StepInputs },

@@ -3,8 +3,8 @@ import { type Op, operandsOf, resultsOf } from '../../ops/op.ts';
 import type { State, Tensor, Weight } from '../../ops/value.ts';
 
 /**
- * The graph in pieces that are run one after the other, cut behind the operators that compute `values`: what a later piece
- * reads of an earlier one is an output there and an input here, by a name of its own.
+ * Cuts the graph into consecutive pieces after the operators that compute `values`. What a later piece reads of an
+ * earlier one is an output there and an input here, with a unique name.
  */
 export function cutGraph(graph: OpGraph, values: readonly Tensor[]): OpGraph[] {
   const places = values.map((value) => graph.ops.findIndex((op) => resultsOf(op).includes(value)) + 1);
@@ -12,7 +12,7 @@ export function cutGraph(graph: OpGraph, values: readonly Tensor[]): OpGraph[] {
   return ends.map((end, i) => pieceOf(graph, ends[i - 1] ?? 0, end));
 }
 
-/** What a tensor that crosses a cut is called where it has no name of its own. */
+/** The name of a tensor that crosses a cut, if it has none. */
 export function crossingName(graph: OpGraph, tensor: Tensor): string {
   return graph.outputs.find((output) => output.tensor === tensor)?.name ?? `cut ${tensor.id}`;
 }
@@ -50,7 +50,7 @@ function tensorsRead(ops: readonly Op[]): Set<Tensor> {
   return new Set(operands.filter((operand): operand is Tensor => operand.kind === 'tensor'));
 }
 
-/** An operator with some of the tensors that it names exchanged for others. */
+/** An operator with some of its tensors replaced by others. */
 function exchanged<T>(value: T, by: ReadonlyMap<Tensor, Tensor>): T {
   if (typeof value !== 'object' || value === null) return value;
   const { kind } = value as { kind?: unknown };

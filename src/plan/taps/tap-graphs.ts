@@ -5,8 +5,8 @@ import { crossingName, cutGraph } from './cut-graph.ts';
 import { valueNames } from './value-names.ts';
 
 /**
- * The model's graphs with its layers in pieces, so that between two of them every value of `names` stands in memory. Throws
- * `INVALID_ARGUMENT` for names that there are not.
+ * The model's graphs with layers cut into pieces, so that every value of `names` is in memory between two of them.
+ * Throws `INVALID_ARGUMENT` for unknown names.
  */
 export function tapGraphs(graphs: ModelGraphs, names: readonly string[]): ModelGraphs {
   const wanted = new Set(names);
@@ -21,7 +21,7 @@ export function tapGraphs(graphs: ModelGraphs, names: readonly string[]): ModelG
   return { ...graphs, embedding, layers, head };
 }
 
-/** The part in pieces; what is found is taken out of `wanted`. */
+/** Cuts a part into pieces; the names that it has are removed from `wanted`. */
 function tapPart(part: ModelPart, wanted: Set<string>): ModelPart[] {
   const { graph } = part;
   const found = new Map<Tensor, string>();
@@ -29,7 +29,7 @@ function tapPart(part: ModelPart, wanted: Set<string>): ModelPart[] {
     if (wanted.delete(name)) found.set(tensor, name);
   }
   if (found.size === 0) return [part];
-  // Of embedding and head the result alone is looked at, when they have run.
+  // Only the final results of embedding and head can be tapped.
   const pieces = part.prefix === '' ? [graph] : cutGraph(graph, [...found.keys()]);
   return pieces.map((piece, i) => ({
     ...part,
@@ -43,7 +43,7 @@ function tapPart(part: ModelPart, wanted: Set<string>): ModelPart[] {
   }));
 }
 
-/** Values of a layer by their names; of embedding and head the result alone. */
+/** Values of a layer by name; for embedding and head only the result. */
 function tappableValues({ graph, prefix, name }: ModelPart): [string, Tensor][] {
   if (prefix !== '') return [...valueNames(graph)].map(([value, tensor]) => [prefix + value, tensor]);
   const last = graph.outputs.find((output) => output.name === (name === 'head' ? 'logits' : 'x'));

@@ -3,8 +3,8 @@ import { type Op, resultsOf } from '../../ops/op.ts';
 import type { Tensor } from '../../ops/value.ts';
 
 /**
- * What a graph's f32 results are called: those with a weight of their own as the weight, all others as their operator, from
- * the second of a name on with a number (`attn_q`, `attention`, `add`, `add 2`).
+ * Names of a graph's f32 results: that of the weight for those computed with one of their own, otherwise that of the
+ * operator, numbered from the second of the same name (`attn_q`, `attention`, `add`, `add 2`).
  */
 export function valueNames(graph: OpGraph): Map<string, Tensor> {
   const names = new Map<string, Tensor>();

@@ -16,24 +16,24 @@ import type { PlanSetup } from '../parts/plan-setup.ts';
 import { PartWeights } from './part-weights.ts';
 import { StreamedWeights } from './streamed-weights.ts';
 
-/** What the weights of a model are made of. */
+/** Options of a model's weights. */
 export interface ModelWeightsSetup {
-  /** The weights that each part reads, in the order of running. */
+  /** The weights that each part reads, in execution order. */
   readonly parts: readonly (readonly LazyTensor[])[];
   readonly placement: WeightPlacement;
   readonly buffers: PlanBuffers;
   readonly loader: AsyncModelLoader;
-  /** Shares the weights' memory with other models; without, it is the model's own from the start. */
+  /** Memory for weights shared with other models; without it, the model has its own from the start. */
   readonly sharedMemory?: SharedDeviceMemory | undefined;
   /** Called with the parts whose weights are about to be evicted, once nothing uses their memory. */
   readonly onRelease: (parts: readonly number[]) => void;
-  /** Weights that the device decodes, where they do not stay as in the file. */
+  /** Weights that do not keep the file's format and are decoded by the device. */
   readonly decodedOnDevice: ReadonlySet<LazyTensor>;
 }
 
 /**
- * The weights of a model, loaded before or when their part is about to run. Streamed parts share slots of device memory: as
- * soon as a part has run, the next one that uses its slot is loaded. Where models share memory, a part's weights are held
+ * The weights of a model, loaded in advance or when their part is about to run. Streamed parts share slots of device
+ * memory: once a part has run, the next one that uses its slot is loaded. In shared memory, a part's weights are held
  * from `hold` to `giveBack`, and stay until another model needs the memory.
  */
 export class ModelWeights {
@@ -42,14 +42,16 @@ export class ModelWeights {
   readonly #loader: AsyncModelLoader;
   /** Shared with other models. */
   readonly #room: SharedRoom | undefined;
-  /** Those with memory of their own. */
+  /** The parts that have their own memory. */
   readonly #owners: readonly PartWeights[];
-  /** By part: in whose memory its weights lie. */
+  /** By part: the owners of its weights' memory. */
   readonly #ownersOf: readonly (readonly PartWeights[])[];
   readonly #slotOf = new Map<number, StreamedWeights>();
   #wereAllResident = false;
 
-  /** Creates the weights' memory in `buffers`, which owns it; what is shared when it is held. Throws `OUT_OF_MEMORY`. */
+  /**
+   * Creates the weights' memory in `buffers`, which owns it; shared memory is taken by `hold`. Throws `OUT_OF_MEMORY`.
+   */
   constructor(of: ModelWeightsSetup) {
     const { loader, placement, sharedMemory, decodedOnDevice } = of;
     this.#loader = loader;
@@ -73,7 +75,7 @@ export class ModelWeights {
     if (!sharedMemory) for (const owner of this.#owners) owner.create();
   }
 
-  /** True when every weight is on the device to stay, as long as nobody else needs the memory. */
+  /** True if every weight is on the device and stays unless another model needs the memory. */
   get areResident(): boolean {
     if (this.#wereAllResident) return true;
     const areThere = this.#slotOf.size === 0 && this.tensors.every(({ isResident }) => isResident);
@@ -81,22 +83,22 @@ export class ModelWeights {
     return areThere;
   }
 
-  /** True when some weights never stay. */
+  /** True if some weights are streamed. */
   get areStreamed(): boolean {
     return this.#slotOf.size > 0;
   }
 
-  /** True for a part whose weights never stay. */
+  /** True for a part whose weights are streamed. */
   isStreamed(part: number): boolean {
     return this.#slotOf.has(part);
   }
 
-  /** True when other models may take the weights' memory. */
+  /** True if other models may take the weights' memory. */
   get areShared(): boolean {
     return this.#room !== undefined;
   }
 
-  /** Begins to load what a part needs, behind all that was asked for before, where it has memory already. */
+  /** Requests the loading of a part's weights, after all earlier requests, if it has memory. */
   request(part: number): void {
     if (this.#slotOf.has(part)) return;
     const room = this.#room;
@@ -113,12 +115,12 @@ export class ModelWeights {
     this.#room?.giveBack(this.#memoryOf(part));
   }
 
-  /** Holds all weights where all are there; false otherwise. */
+  /** Holds all weights if all are loaded; false otherwise. */
   holdAll(): boolean {
     return this.areResident && (this.#room?.holdIfPresent(this.#owners) ?? true);
   }
 
-  /** Ends `holdAll`, behind what was queued on a stream. */
+  /** Ends `holdAll`, once the work queued on a stream is done. */
   giveBackAll(stream: Stream): void {
     const room = this.#room;
     if (!room) return;
@@ -128,8 +130,7 @@ export class ModelWeights {
   }
 
   /**
-   * Resolves when the weights of a part, which is held, are on their way: a stream that waits for these events finds them
-   * complete.
+   * Resolves when the uploads of a held part's weights are queued: after these events, a stream finds them complete.
    */
   async admit(part: number): Promise<readonly DeviceEvent[]> {
     const slot = this.#slotOf.get(part);
@@ -137,7 +138,7 @@ export class ModelWeights {
     return slot ? slot.admit(weights) : weights.queued();
   }
 
-  /** Notes that the work that reads an admitted part is queued on a stream. */
+  /** Records that the work that reads an admitted part is queued on a stream. */
   used(part: number, stream: Stream): void {
     this.#slotOf.get(part)?.used(this.parts[part] as PartWeights, stream.record());
     const room = this.#room;
@@ -146,7 +147,10 @@ export class ModelWeights {
     for (const owner of this.#memoryOf(part)) owner.used(stream, now);
   }
 
-  /** Loads what stays of some parts, in the order given, as far as there is memory. Rejects as `AsyncModelLoader.load`. */
+  /**
+   * Loads resident weights of some parts, in the given order, as far as there is memory. Rejects as
+   * `AsyncModelLoader.load`.
+   */
   async preload(parts: readonly number[], options: LoadOptions = {}): Promise<LoadReport> {
     const staying = this.#fitting(parts.filter((part) => !this.#slotOf.has(part)));
     const owners = [...new Set(staying.flatMap((part) => this.#memoryOf(part)))];
@@ -160,7 +164,7 @@ export class ModelWeights {
     }
   }
 
-  /** Takes shared memory back; the rest is `buffers`'. */
+  /** Returns shared memory; the rest belongs to `buffers`. */
   async dispose(): Promise<void> {
     const room = this.#room;
     if (room) await Promise.all(this.#owners.map((owner) => room.leave(owner)));
@@ -170,7 +174,7 @@ export class ModelWeights {
     return this.#ownersOf[part] ?? [];
   }
 
-  /** The first of these parts, as many as have memory together. */
+  /** The first of these parts that fit into memory together. */
   #fitting(parts: readonly number[]): readonly number[] {
     if (!this.#room) return parts;
     const { unreserved } = this.#room;
@@ -182,13 +186,13 @@ export class ModelWeights {
     return end < 0 ? parts : parts.slice(0, end);
   }
 
-  /** The parts some of whose weights lie in this one's memory. */
+  /** The parts that have weights in this one's memory. */
   #partsIn(owner: PartWeights): number[] {
     return this.#ownersOf.flatMap((owners, part) => (owners.includes(owner) ? [part] : []));
   }
 }
 
-/** Each part's weights, with what its buffers add to what those of the parts before it take. */
+/** Each part's weights, with the additional memory of its buffers. */
 function partsWithMemory(
   { parts, placement, buffers }: ModelWeightsSetup,
   onRelease: (part: PartWeights) => void,
@@ -206,14 +210,14 @@ function partsWithMemory(
   });
 }
 
-/** Gives the weights of parts that share a slot their places in it. */
+/** Assigns the weights of parts that share a slot their addresses in it. */
 function placeInSlot(buffer: DeviceBuffer, users: readonly WeightAllocation[]): void {
   for (const [tensor, offset] of users.flatMap(({ offsets }) => [...offsets])) {
     tensor.place({ buffer, offset, byteLength: alignUp(tensor.byteLength, BUFFER_ALIGNMENT) });
   }
 }
 
-/** The weights that do not stay as in the file and that the device decodes, readied for that. */
+/** The weights that do not keep the file's format and that the device decodes, prepared for that. */
 export async function decodedOnDevice(
   { device, decode }: PlanSetup,
   weights: readonly LazyTensor[],

@@ -5,29 +5,29 @@ import type { Evictable } from '../../base/shared-room.ts';
 import type { PlanBuffers } from '../memory/plan-buffers.ts';
 import type { WeightAllocation } from '../memory/weight-placement.ts';
 
-/** What the weights of a part are made of. */
+/** Options of a part's weights. */
 export interface PartWeightsSetup {
   /** The weights that the part reads. */
   readonly tensors: readonly LazyTensor[];
-  /** Where those lie that it is the first to read, and that stay. */
+  /** Buffers of the resident weights that it is the first part to read. */
   readonly allocations: readonly WeightAllocation[];
-  /** Bytes that the allocations take. */
+  /** Bytes of the allocations. */
   readonly size: number;
   readonly buffers: PlanBuffers;
-  /** Called when nothing uses the allocations any more, before they are given back. */
+  /** Called when nothing uses the allocations any more, before they are released. */
   readonly onRelease: (part: PartWeights) => void;
 }
 
 /**
- * The weights that one part of a model reads, and the memory of those that it is the first to read: it is allocated and
- * evicted as one.
+ * The weights that one part of a model reads, and the memory of those that it is the first to read, which is allocated
+ * and evicted as a unit.
  */
 export class PartWeights implements Evictable {
   readonly tensors: readonly LazyTensor[];
   readonly size: number;
   lastUse = 0;
   readonly #of: PartWeightsSetup;
-  /** What computed with its memory. */
+  /** Streams with work that reads its memory. */
   readonly #streams = new Set<Stream>();
 
   constructor(of: PartWeightsSetup) {
@@ -40,29 +40,29 @@ export class PartWeights implements Evictable {
     return this.tensors.every(({ isResident }) => isResident);
   }
 
-  /** Begins to load what is not there. */
+  /** Requests the loading of missing weights. */
   request(options: WeightLoadOptions = {}): void {
     for (const tensor of this.tensors) tensor.request(options);
   }
 
-  /** Resolves when all of them are on their way, with the events behind which they are complete. */
+  /** Resolves when all uploads are queued, with the events after which they are complete. */
   async queued(): Promise<readonly DeviceEvent[]> {
-    // All are asked for before the first is waited for.
+    // All are requested before the first is awaited.
     const events = await Promise.all(this.tensors.map((tensor) => tensor.queued()));
     return events.flat();
   }
 
-  /** Marks them as evicted; their memory stays theirs. */
+  /** Marks the weights as evicted; the memory is kept. */
   evict(): void {
     for (const tensor of this.tensors) tensor.evict();
   }
 
-  /** True where it is the first to read weights that stay. */
+  /** True if it is the first part to read some resident weights. */
   get ownsMemory(): boolean {
     return this.#of.allocations.length > 0;
   }
 
-  /** True for a weight that lies in its memory. */
+  /** True for a weight in its memory. */
   holds(tensor: LazyTensor): boolean {
     return this.#of.allocations.some(({ offsets }) => offsets.has(tensor));
   }
@@ -82,7 +82,7 @@ export class PartWeights implements Evictable {
     }
   }
 
-  /** Notes work on a stream that reads from its memory. */
+  /** Records work on a stream that reads from its memory. */
   used(stream: Stream, now: number): void {
     this.#streams.add(stream);
     this.lastUse = now;
@@ -92,7 +92,7 @@ export class PartWeights implements Evictable {
     const tensors = this.#of.allocations.flatMap(({ offsets }) => [...offsets.keys()]);
     const written = tensors.map((tensor) => tensor.settled());
     for (const tensor of tensors) tensor.evict();
-    // A stream that failed or ended reads nothing any more.
+    // A stream that failed or was disposed does not read any more.
     const read = [...this.#streams].map(async (stream) => stream.synchronize());
     await Promise.allSettled([...written, ...read]);
     this.#streams.clear();

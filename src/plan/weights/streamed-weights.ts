@@ -3,8 +3,8 @@ import type { DeviceEvent } from '../../device/index.ts';
 import type { PartWeights } from './part-weights.ts';
 
 /**
- * A slot of device memory through which the weights of several parts are streamed, in the order of running. Before a part's
- * weights are overwritten, the device itself waits for the work that reads them; the host never does.
+ * A slot of device memory through which the weights of several parts are streamed, in execution order. Before a part's
+ * weights are overwritten, the device waits for the work that reads them; the host never does.
  */
 export class StreamedWeights {
   readonly #users: readonly PartWeights[];
@@ -16,7 +16,10 @@ export class StreamedWeights {
     this.#users = users;
   }
 
-  /** Loads a part's weights into the slot unless they are there or coming; resolves with the events behind which they are. */
+  /**
+   * Loads a part's weights into the slot unless they are there or loading; resolves with the events after which they
+   * are complete.
+   */
   async admit(part: PartWeights): Promise<readonly DeviceEvent[]> {
     if (this.#occupant !== part) await this.#vacate();
     this.#occupant = part;
@@ -24,7 +27,7 @@ export class StreamedWeights {
     return part.queued();
   }
 
-  /** The part's work is queued, before `event`: requests the next part of the slot. */
+  /** The part's work was queued, before `event`: requests the next part of the slot. */
   used(part: PartWeights, event: DeviceEvent): void {
     invariant(this.#occupant === part, 'a part that is used was admitted');
     this.#lastUse = [event];
@@ -35,7 +38,7 @@ export class StreamedWeights {
     next.request({ after: this.#lastUse });
   }
 
-  /** Empties the slot of another part, which an aborted pass left there: what it was writing has to be complete first. */
+  /** Vacates the slot of another part that an aborted pass left there, after its pending writes are complete. */
   async #vacate(): Promise<void> {
     const part = this.#occupant;
     if (!part) return;

@@ -25,12 +25,18 @@ const SAYS_A = { temperature: 0, logit_bias: { [A]: 50 } };
 const ENDS = { temperature: 0, logit_bias: { [END]: 100 }, ignore_eos: false };
 /** Draws from all tokens, nearly alike. */
 const DRAWS = { temperature: 20, top_k: 0, top_p: 1, min_p: 0, seed: 1 };
+const NEARLY_GREEDY = { ...DRAWS, temperature: 0.001 };
 const ABC = 'root ::= "abc"';
 
 /** A field at which drawing cannot but take the likeliest token. */
 const greedy = (fields: Fields) => async (ask: Ask) => {
   assert.notEqual((await ask(DRAWS)).text, (await ask({ temperature: 0 })).text);
   assert.equal((await ask({ ...DRAWS, ...fields })).text, (await ask({ temperature: 0 })).text);
+};
+/** A field that leads away from the likeliest token. */
+const strays = (fields: Fields) => async (ask: Ask) => {
+  assert.equal((await ask(NEARLY_GREEDY)).text, (await ask({ temperature: 0 })).text);
+  assert.notEqual((await ask({ ...NEARLY_GREEDY, ...fields })).text, (await ask({ temperature: 0 })).text);
 };
 /** A field that makes what was said unlikely. */
 const varies = (fields: Fields) => async (ask: Ask) => {
@@ -53,6 +59,11 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     assert.match(text, /^A[^A]A/);
   },
   chat_template_kwargs: elsewhere('clients/reasoning.test.ts'),
+  dynatemp_exponent: async (ask) => {
+    const moved = { ...NEARLY_GREEDY, dynatemp_range: 20 };
+    assert.notEqual((await ask({ ...moved, dynatemp_exponent: 20 })).text, (await ask(moved)).text);
+  },
+  dynatemp_range: strays({ dynatemp_range: 20 }),
   echo: async (ask) => assert.match((await ask({ echo: true })).text, /^hi/),
   frequency_penalty: varies({ frequency_penalty: 100 }),
   grammar: says('abc', { grammar: ABC }),
@@ -114,6 +125,12 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     const json_schema = { name: 'a', schema: { const: 12 } };
     assert.equal((await ask({ response_format: { type: 'json_schema', json_schema } })).text, '12');
   },
+  samplers: async (ask) => {
+    const { text } = await ask({ temperature: 0 });
+    assert.equal((await ask({ ...DRAWS, top_k: 1, samplers: ['top_k', 'temperature'] })).text, text);
+    assert.notEqual((await ask({ ...DRAWS, top_k: 1, samplers: ['penalties', 'temperature'] })).text, text);
+    assert.equal((await ask({ samplers: ['temperature', 'top_k'] })).status, 400);
+  },
   seed: async (ask) => {
     const { text } = await ask({ ...DRAWS, seed: 5 });
     assert.equal((await ask({ ...DRAWS, seed: 5 })).text, text);
@@ -148,6 +165,7 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
     const { body } = await ask({ logprobs: true, top_logprobs: 2 });
     assert.match(body, /"top_logprobs":\[\{[^{]*\},\{/);
   },
+  top_n_sigma: greedy({ top_n_sigma: 1e-6 }),
   top_p: greedy({ top_p: 0 }),
   truncate_prompt_tokens: async (ask) => {
     assert.equal((await ask({ truncate_prompt_tokens: 2 })).prompt, 2);
@@ -156,6 +174,11 @@ const SEEN: Readonly<Record<string, string | ((ask: Ask) => Promise<unknown>)>> 
   typical_p: async (ask) => {
     const drawn = async (seed: number) => (await ask({ ...DRAWS, seed, typical_p: 0.001 })).text;
     assert.equal(await drawn(1), await drawn(2));
+  },
+  xtc_probability: strays({ xtc_probability: 1, xtc_threshold: 0.001 }),
+  xtc_threshold: async (ask) => {
+    const { text } = await ask(NEARLY_GREEDY);
+    assert.equal((await ask({ ...NEARLY_GREEDY, xtc_probability: 1, xtc_threshold: 0.9 })).text, text);
   },
 };
 

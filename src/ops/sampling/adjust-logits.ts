@@ -1,4 +1,4 @@
-import { SAMPLING_WORD } from './sampling-row.ts';
+import { NUMBER_ROWS, SAMPLING_WORD } from './sampling-row.ts';
 import type { SamplingScratch } from './sampling-scratch.ts';
 
 /** A row's logits, and what changes them before a token is drawn. */
@@ -15,7 +15,12 @@ export interface RowLogits {
   readonly scratch: SamplingScratch;
 }
 
-/** The logits after mask, bias and penalties: the row's own where none is asked for, else a changed copy. */
+/** The stages that forbid tokens by their logits, with where their values stand in a row. */
+const FORBIDDING = NUMBER_ROWS.flatMap(([name, { forbid: run }]) =>
+  run ? [{ run, at: SAMPLING_WORD[name] }] : [],
+);
+
+/** The logits after mask, bias, penalties and top-n-sigma: the row's own where none is asked for, else a changed copy. */
 export function adjustLogits({ logits, history, mask, position, scratch }: RowLogits): Float32Array {
   const { words, floats } = scratch;
   const repeat = floats[SAMPLING_WORD.repeatPenalty] as number;
@@ -24,7 +29,9 @@ export function adjustLogits({ logits, history, mask, position, scratch }: RowLo
   const window = words[SAMPLING_WORD.penaltyWindow] as number;
   const penalized = window !== 0 && (repeat !== 1 || frequency !== 0 || presence !== 0);
   const masked = words[SAMPLING_WORD.masked] !== 0;
-  if (!penalized && !masked && words[SAMPLING_WORD.biasCount] === 0) return logits;
+  const draws = (floats[SAMPLING_WORD.temperature] as number) > 0;
+  const forbids = draws && FORBIDDING.some(({ at }) => (floats[at] as number) > 0);
+  if (!penalized && !masked && words[SAMPLING_WORD.biasCount] === 0 && !forbids) return logits;
   scratch.logits.set(logits);
   if (masked) forbid(scratch.logits, mask);
   addLogitBias(scratch);
@@ -32,6 +39,9 @@ export function adjustLogits({ logits, history, mask, position, scratch }: RowLo
     const end = position + 1;
     const start = window < 0 ? 0 : Math.max(0, end - window);
     penalize(scratch, history, { start, end }, { repeat, frequency, presence });
+  }
+  for (const { run, at } of forbids ? FORBIDDING : []) {
+    if ((floats[at] as number) > 0) run(scratch.logits, floats[at] as number);
   }
   return scratch.logits;
 }

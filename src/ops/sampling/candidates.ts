@@ -1,3 +1,12 @@
+/** What a stage may know beside the candidates and its own parameter. */
+export interface StageContext {
+  /** The parameter that stands beside its own one. */
+  readonly beside: number;
+  readonly temperature: number;
+  /** A draw of its own in [0, 1): `changed` tells it from others. */
+  uniform(changed: number): number;
+}
+
 /**
  * The tokens still in the race, each with a key that ranks it: higher first, equal ones by lower id. They are ranked
  * lazily: the best tokens are popped off a heap, one by one, as far as somebody asks, and gather at the end of the arrays

@@ -48,3 +48,19 @@ export function sumOfWeights(values: Float32Array | Float64Array, length: number
   }
   return sum;
 }
+
+/** The expected surprise (entropy, in nats) of the first `count` values' distribution; `total` is the sum of their weights. */
+export function entropyOf(
+  values: Float64Array,
+  count: number,
+  { largest, total }: { readonly largest: number; readonly total: number },
+): number {
+  const logTotal = Math.log(total);
+  let entropy = 0;
+  for (let i = 0; i < count; i++) {
+    const distance = (values[i] as number) - largest;
+    const probability = weightOf(values[i] as number, largest) / total;
+    if (probability > 0) entropy -= probability * ((distance || 0) - logTotal);
+  }
+  return entropy;
+}

@@ -46,21 +46,32 @@ function greedy(logits: Float32Array): number {
 
 /** The stages of the draw, in order, with where their values stand in a row. */
 const DRAW_STAGES = NUMBER_ROWS.flatMap(([name, { stage, word }]) =>
-  stage ? [{ ...stage, word, at: SAMPLING_WORD[name] }] : [],
+  stage ? [{ ...stage, word, at: SAMPLING_WORD[name], beside: SAMPLING_WORD[stage.beside ?? name] }] : [],
+);
+
+/** What changes the temperature, likewise. */
+const TEMPERING = NUMBER_ROWS.flatMap(([name, { temper }]) =>
+  temper ? [{ ...temper, at: SAMPLING_WORD[name], beside: SAMPLING_WORD[temper.beside] }] : [],
 );
 
 function draw({ position, scratch }: SampleRow, logits: Float32Array, temperature: number): number {
   const { words, floats, candidates } = scratch;
-  for (const { run, neutral, word, at } of DRAW_STAGES) {
-    const value = (word === 'f32' ? floats : words)[at] as number;
-    if (value === neutral) continue;
-    run(candidates, logits, value);
-    if (candidates.count === 0) return NO_TOKEN.forbidden;
-  }
-  const total = applyTemperature(candidates, logits, temperature);
   const seedLow = words[SAMPLING_WORD.seedLow] as number;
   const seedHigh = words[SAMPLING_WORD.seedHigh] as number;
-  return pick(candidates, drawUniform(seedLow, seedHigh, position) * total);
+  const uniform = (changed: number) => drawUniform(seedLow ^ changed, seedHigh, position);
+  for (const { run, neutral, word, at, beside } of DRAW_STAGES) {
+    const value = (word === 'f32' ? floats : words)[at] as number;
+    if (value === neutral) continue;
+    run(candidates, logits, value, { beside: floats[beside] as number, temperature, uniform });
+    if (candidates.count === 0) return NO_TOKEN.forbidden;
+  }
+  let own = temperature;
+  for (const { run, at, beside } of TEMPERING) {
+    const value = floats[at] as number;
+    if (value > 0) own = run(candidates, value, { beside: floats[beside] as number, temperature, uniform });
+  }
+  const total = applyTemperature(candidates, logits, own);
+  return pick(candidates, uniform(0) * total);
 }
 
 /** The first candidate by id at which the cumulated weights pass `goal`. */

@@ -1,13 +1,16 @@
-import type { Candidates } from './candidates.ts';
+import type { Candidates, StageContext } from './candidates.ts';
 import { minP } from './stages/min-p.ts';
+import { dynamicTemperature } from './stages/dynamic-temperature.ts';
 import { topK } from './stages/top-k.ts';
+import { topNSigma } from './stages/top-n-sigma.ts';
 import { topP } from './stages/top-p.ts';
 import { typical } from './stages/typical.ts';
+import { xtc } from './stages/xtc.ts';
 
 /**
  * How a sequence's tokens are chosen. The stages run in this order, each skipped at its neutral value: mask, logit bias,
- * penalties, top-k, typical, top-p, min-p, temperature, draw. A temperature of 0 takes the most likely token after mask, bias
- * and penalties.
+ * penalties, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature (dynamic or not), draw. A temperature of 0 takes the most
+ * likely token after mask, bias and penalties.
  */
 export interface SamplingParameters {
   /** Divides the logits before the draw; 0, or less than a normal f32, is greedy. */
@@ -20,6 +23,16 @@ export interface SamplingParameters {
   readonly minP: number;
   /** Keeps the tokens closest to the expected surprise up to this sum; 1 keeps all (Meister et al. 2023). */
   readonly typicalP: number;
+  /** Keeps the tokens whose logit is at most so many standard deviations below the largest; 0 or less keeps all (Tang et al. 2024). */
+  readonly topNSigma: number;
+  /** How likely it is for a token that XTC drops the most likely candidates; 0 is off. */
+  readonly xtcProbability: number;
+  /** The probability from which on XTC drops candidates, all but the least likely of them. */
+  readonly xtcThreshold: number;
+  /** How far the entropy of the candidates moves the temperature, up and down; 0 is off. */
+  readonly dynatempRange: number;
+  /** The power of the entropy's part of the largest possible one that the temperature follows. */
+  readonly dynatempExponent: number;
   /** Divides positive and multiplies negative logits of recent tokens; 1 is off (Keskar et al. 2019). */
   readonly repeatPenalty: number;
   /** Subtracted once for each recent occurrence; 0 is off. */
@@ -69,7 +82,7 @@ export function whole(low: number, high: number): Rule {
 }
 
 /** Narrows what a token is drawn from by a parameter; `logits` are those after mask, bias and penalties. */
-type DrawStage = (candidates: Candidates, logits: Float32Array, value: number) => void;
+type DrawStage = (candidates: Candidates, logits: Float32Array, value: number, context: StageContext) => void;
 
 /** The parameters that are a number and a word. */
 export type SamplingNumberName = Exclude<keyof SamplingParameters, 'seed' | 'logitBias' | 'masked'>;
@@ -82,7 +95,18 @@ interface SamplingNumber {
   readonly standard: number;
   readonly rule: Rule;
   /** The stage of the draw that it stands for, and the value at which that is skipped; the first one never is, it enters the tokens. */
-  readonly stage?: { readonly run: DrawStage; readonly neutral?: number };
+  readonly stage?: {
+    readonly run: DrawStage;
+    readonly neutral?: number;
+    readonly beside?: SamplingNumberName;
+  };
+  /** What it does to the logits before the draw, where it is above 0; without a draw nothing. */
+  readonly forbid?: (logits: Float32Array, value: number) => void;
+  /** The temperature that it leads to, where it is above 0. */
+  readonly temper?: {
+    readonly run: (candidates: Candidates, value: number, context: StageContext) => number;
+    readonly beside: SamplingNumberName;
+  };
   /** What the flag calls its argument, and what is said of flag and field; undefined for a number that has other ones. */
   readonly help?: readonly [argument: string, text: string];
 }
@@ -125,6 +149,39 @@ const SAMPLING_NUMBERS: Readonly<Record<SamplingNumberName, SamplingNumber>> = {
     rule: between(0, 1),
     stage: { run: minP, neutral: 0 },
     help: ['part', 'keeps tokens at least this part as likely as the likeliest; 0 keeps all'],
+  },
+  topNSigma: {
+    word: 'f32',
+    standard: 0,
+    rule: between(-1, 100),
+    forbid: topNSigma,
+    help: ['deviations', 'keeps logits at most so many standard deviations below the largest; 0 keeps all'],
+  },
+  xtcProbability: {
+    word: 'f32',
+    standard: 0,
+    rule: between(0, 1),
+    stage: { run: xtc, neutral: 0, beside: 'xtcThreshold' },
+    help: ['chance', 'of dropping the top choices but the last (XTC); 0 is off'],
+  },
+  xtcThreshold: {
+    word: 'f32',
+    standard: 0.1,
+    rule: between(0, 1),
+    help: ['probability', 'from which on a token is a top choice for XTC'],
+  },
+  dynatempRange: {
+    word: 'f32',
+    standard: 0,
+    rule: between(0, 100),
+    temper: { run: dynamicTemperature, beside: 'dynatempExponent' },
+    help: ['value', 'how far the temperature follows the entropy, up and down; 0 is off'],
+  },
+  dynatempExponent: {
+    word: 'f32',
+    standard: 1,
+    rule: { expected: 'a number above 0, at most 100', allows: (value) => value > 0 && value <= 100 },
+    help: ['power', 'of the relative entropy that the temperature follows'],
   },
   repeatPenalty: {
     word: 'f32',

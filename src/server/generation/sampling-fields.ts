@@ -3,6 +3,7 @@ import type { GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import { MAX_LOG_PROBABILITIES, SAMPLING_OPTIONS, type SamplingNumberName } from '../../ops/index.ts';
 import { invalid } from '../endpoint.ts';
+import { samplersField, withoutStages } from './sampler-order.ts';
 import { type Snake, snakeCase } from '../fields/field-names.ts';
 
 /** Maximum stop strings of a request. */
@@ -79,6 +80,7 @@ export const samplingFields = {
     .max(MAX_WORDS)
     .nullish()
     .describe('Words that the text must not have, at the beginning of a word or within one.'),
+  samplers: samplersField,
   skip_special_tokens: z.boolean().nullish().describe('Leaves out control tokens. Default true.'),
   truncate_prompt_tokens: z
     .int()
@@ -145,6 +147,7 @@ export function generateOptions(
     bannedTokens: words?.flatMap((word) => spellingsOf(model, word)),
     special: body.skip_special_tokens === false ? true : undefined,
     scheduling: typeof body.priority === 'number' ? { priority: body.priority } : undefined,
+    ...withoutStages(body.samplers),
     ...rest,
   });
 }

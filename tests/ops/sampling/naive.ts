@@ -40,6 +40,33 @@ function topPOf(tokens: readonly Token[], p: number): Token[] {
   return untilSum(weighed, p * total);
 }
 
+function topNSigmaOf(tokens: readonly Token[], n: number): Token[] {
+  const mean = tokens.reduce((sum, { logit }) => sum + logit, 0) / tokens.length;
+  const variance = tokens.reduce((sum, { logit }) => sum + (logit - mean) ** 2, 0) / tokens.length;
+  const floor = Math.max(...tokens.map(({ logit }) => logit)) - n * Math.sqrt(variance);
+  return tokens.filter(({ logit }) => logit >= floor);
+}
+
+function xtcOf(tokens: readonly Token[], threshold: number): Token[] {
+  const { tokens: weighed, total } = weigh(ranked(tokens));
+  const choices = weighed.filter(({ weight }) => weight / total >= threshold).length;
+  return choices > 1 ? weighed.slice(choices - 1) : weighed;
+}
+
+/** The temperature, moved by the entropy of the tokens where that is asked for. */
+function temperatureOf(tokens: readonly Token[], of: SamplingParameters): number {
+  const [temperature, range] = [Math.fround(of.temperature), Math.fround(of.dynatempRange)];
+  if (range <= 0 || tokens.length < 2) return temperature;
+  const { tokens: weighed, total } = weigh(tokens);
+  const entropy = weighed.reduce((sum, { weight }) => {
+    const p = weight / total;
+    return p > 0 ? sum - p * Math.log(p) : sum;
+  }, 0);
+  const part = entropy / Math.log(tokens.length);
+  const low = Math.max(temperature - range, Math.min(temperature, 1 / 1024));
+  return low + (temperature + range - low) * part ** Math.fround(of.dynatempExponent);
+}
+
 /** Bias and penalties, rounded to f32 after each. */
 export function naiveLogits(
   logits: Float32Array,
@@ -63,13 +90,15 @@ export function naiveDistribution(logits: Float32Array, of: SamplingParameters):
   let tokens: Token[] = [...logits]
     .map((logit, id) => ({ id, logit }))
     .filter(({ logit }) => logit > Number.NEGATIVE_INFINITY);
+  if (of.topNSigma > 0) tokens = topNSigmaOf(tokens, Math.fround(of.topNSigma));
   if (of.topK > 0) tokens = ranked(tokens).slice(0, of.topK);
   if (of.typicalP < 1) tokens = typicalOf(tokens, Math.fround(of.typicalP));
   if (of.topP < 1) tokens = topPOf(tokens, Math.fround(of.topP));
   if (of.minP > 0) {
     tokens = weigh(tokens).tokens.filter(({ weight }) => weight >= Math.fround(of.minP));
   }
-  const temperature = Math.fround(of.temperature);
+  if (of.xtcProbability === 1) tokens = xtcOf(tokens, Math.fround(of.xtcThreshold));
+  const temperature = temperatureOf(tokens, of);
   const { tokens: weighed, total } = weigh(
     tokens.map(({ id, logit }) => ({ id, logit: logit / temperature })),
   );

@@ -32,6 +32,13 @@ const stages: Readonly<Record<string, fc.Arbitrary<Parameters>>> = {
   typical: fc.record({ typicalP: share }),
   'top-p': fc.record({ topP: share }),
   'min-p': fc.record({ minP: share }),
+  'top-n-sigma': fc.record({ topNSigma: float(0, 4) }),
+  XTC: fc.record({ xtcProbability: fc.constantFrom(0, 1), xtcThreshold: float(0.001, 0.6) }),
+  'dynamic temperature': fc.record({
+    temperature: float(0.5, 3),
+    dynatempRange: float(0, 4),
+    dynatempExponent: float(0.2, 4),
+  }),
   penalties: fc.record({
     repeatPenalty: float(0.2, 3),
     frequencyPenalty: float(-1, 2),

@@ -2,6 +2,11 @@
 #include "sample-select.h"
 #include "sampling-names.h"
 
+/// What the draw of XTC's chance differs by from the draw of the token.
+constexpr u32 XTC_SEED = 0x9e3779b9u;
+/// The least temperature that entropy leads to, unless the middle one is less.
+constexpr f64 MIN_DYNAMIC = 1.0 / 1024;
+
 struct Parameters {
   const i32* words;
 
@@ -26,14 +31,42 @@ NOINLINE void penalize(f32* logits, i32 vocabulary, const i32* history, i32 star
   }
 }
 
-/// The logits after mask, bias and penalties: the row's own where none is asked for, else a changed copy.
+/// Forbids the tokens whose logit is more than `n` standard deviations below the largest.
+NOINLINE void keep_top_n_sigma(f32* logits, i32 vocabulary, f64 n, Workspace& shared) {
+  u64 best = 0;
+  f64 known = 0, sum = 0, squares = 0;
+  for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) {
+    u64 rank = rank_of(logits[i], i);
+    best = max_of(best, rank);
+    if (rank) known += 1, sum += logits[i];
+  }
+  best = block_max(best, shared);
+  barrier();
+  known = block_sum<SAMPLE_WARPS>(known, shared.warp_sums);
+  barrier();
+  sum = block_sum<SAMPLE_WARPS>(sum, shared.warp_sums);
+  if (best == 0) return;
+  f64 mean = sum / known;
+  for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) {
+    if (logits[i] > MINUS_INFINITY) squares += (logits[i] - mean) * (logits[i] - mean);
+  }
+  barrier();
+  squares = block_sum<SAMPLE_WARPS>(squares, shared.warp_sums);
+  for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) {
+    f64 distance = f64(logit_of(best)) - f64(logits[i]);
+    if (distance * distance * known > n * n * squares) logits[i] = MINUS_INFINITY;
+  }
+}
+
+/// The logits after mask, bias, penalties and top-n-sigma: the row's own where none is asked for, else a changed copy.
 NOINLINE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i32* history, const i32* mask,
-                          i32 position, const Parameters& of) {
+                          i32 position, const Parameters& of, Workspace& shared) {
   i32 window = of.words[WORD_PENALTY_WINDOW], biases = of.words[WORD_BIAS_COUNT];
   bool penalized = window != 0 && (of.real(WORD_REPEAT_PENALTY) != 1 || of.real(WORD_FREQUENCY_PENALTY) != 0 ||
                                    of.real(WORD_PRESENCE_PENALTY) != 0);
   bool masked = of.words[WORD_MASKED] != 0;
-  if (!penalized && !masked && biases == 0) return logits;
+  f32 sigma = of.real(WORD_TEMPERATURE) > 0 ? of.real(WORD_TOP_N_SIGMA) : 0;
+  if (!penalized && !masked && biases == 0 && sigma <= 0) return logits;
   for (i32 i = thread(); i < vocabulary; i += SAMPLE_THREADS) {
     bool allowed = !masked || ((u32(mask[i >> 5]) >> (i & 31)) & 1u);
     copy[i] = allowed ? logits[i] : MINUS_INFINITY;
@@ -46,6 +79,8 @@ NOINLINE const f32* adjust(const f32* logits, f32* copy, i32 vocabulary, const i
   barrier();
   i32 end = position + 1, start = window < 0 ? 0 : max_of(0, end - window);
   if (penalized) penalize(copy, vocabulary, history, start, end, of);
+  barrier();
+  if (sigma > 0) keep_top_n_sigma(copy, vocabulary, sigma, shared);
   barrier();
   return copy;
 }
@@ -63,12 +98,13 @@ DEVICE f64 draw_uniform(u32 seed_low, u32 seed_high, u32 position) {
   return f64(x >> 8) * (1.0 / 16777216);
 }
 
-/// The candidates that are left: those from a rank on and, after the typical stage, from a typicality on.
+/// The candidates that are left: those from a rank on, up to another one, and, after the typical stage, from a typicality on.
 struct Candidates {
   u64 min_rank, min_typicality, min_typical_id;
   f64 entropy, log_total;
   f32 typical_largest;
   bool typical;
+  u64 max_rank;
 
   /// Tokens near the expected surprise come first.
   DEVICE_MEMBER u64 typicality(f32 logit) const {
@@ -79,7 +115,7 @@ struct Candidates {
   /// The token's rank, 0 when it is no candidate any more.
   DEVICE_MEMBER u64 rank(f32 logit, i32 id) const {
     u64 own = rank_of(logit, id);
-    if (own == 0 || own < min_rank) return 0;
+    if (own == 0 || own < min_rank || own > max_rank) return 0;
     if (!typical) return own;
     u64 near = typicality(logit);
     if (near != min_typicality) return near > min_typicality ? own : 0;
@@ -112,9 +148,8 @@ DEVICE u64 goal_of(f64 p, u64 total) {
   return min_of(max_of(whole, u64(1)), total);
 }
 
-NOINLINE void keep_typical(const Tokens& tokens, Candidates& candidates, f64 p, Workspace& shared) {
-  f32 largest = logit_of(best_rank(tokens, candidates, shared));
-  u64 total = total_weight(tokens, candidates, largest, 1, shared);
+/// The expected surprise of the candidates, in nats.
+NOINLINE f64 entropy_of(const Tokens& tokens, const Candidates& candidates, f32 largest, u64 total, Workspace& shared) {
   f64 log_total = logarithm(f64(total) * (1.0 / f64(WEIGHT_ONE))), part = 0;
   for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
     f32 logit = tokens.logits[i];
@@ -124,8 +159,14 @@ NOINLINE void keep_typical(const Tokens& tokens, Candidates& candidates, f64 p, 
     if (probability > 0) part -= probability * (distance - log_total);
   }
   barrier();
-  candidates.entropy = block_sum<SAMPLE_WARPS>(part, shared.warp_sums);
-  candidates.log_total = log_total;
+  return block_sum<SAMPLE_WARPS>(part, shared.warp_sums);
+}
+
+NOINLINE void keep_typical(const Tokens& tokens, Candidates& candidates, f64 p, Workspace& shared) {
+  f32 largest = logit_of(best_rank(tokens, candidates, shared));
+  u64 total = total_weight(tokens, candidates, largest, 1, shared);
+  candidates.entropy = entropy_of(tokens, candidates, largest, total, shared);
+  candidates.log_total = logarithm(f64(total) * (1.0 / f64(WEIGHT_ONE)));
   candidates.typical_largest = largest;
   u64 goal = goal_of(p, total);
   auto weight = [&](i32 i) { return weight_of(tokens.logits[i], largest, 1); };
@@ -171,6 +212,33 @@ NOINLINE void keep_min_p(const Tokens& tokens, Candidates& candidates, f64 p, Wo
   candidates.min_rank = max_of(candidates.min_rank, u64(word) << 32);
 }
 
+/// Of the tokens that are at least as likely as the threshold drops all but the least likely one.
+NOINLINE void drop_top_choices(const Tokens& tokens, Candidates& candidates, f64 threshold, Workspace& shared) {
+  f32 largest = logit_of(best_rank(tokens, candidates, shared));
+  f64 least = threshold * f64(total_weight(tokens, candidates, largest, 1, shared));
+  u64 lowest = ~0ull;
+  for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) {
+    u64 own = candidates.rank(tokens.logits[i], tokens.id(i));
+    if (own && f64(weight_of(tokens.logits[i], largest, 1)) >= least) lowest = min_of(lowest, own);
+  }
+  candidates.max_rank = ~block_max(~lowest, shared);
+}
+
+/// The temperature that follows the entropy of the candidates.
+NOINLINE f64 dynamic_temperature(const Tokens& tokens, const Candidates& candidates, const Parameters& of, Workspace& shared) {
+  f64 temperature = of.real(WORD_TEMPERATURE), range = of.real(WORD_DYNATEMP_RANGE);
+  f32 largest = logit_of(best_rank(tokens, candidates, shared));
+  u64 known = 0;
+  for (i32 i = thread(); i < tokens.count; i += SAMPLE_THREADS) known += candidates.rank(tokens.logits[i], tokens.id(i)) != 0;
+  known = block_total(known, shared);
+  if (known < 2) return temperature;
+  u64 total = total_weight(tokens, candidates, largest, 1, shared);
+  f64 part = entropy_of(tokens, candidates, largest, total, shared) / logarithm(f64(known));
+  f64 low = max_of(temperature - range, min_of(temperature, MIN_DYNAMIC));
+  f64 power = part > 0 ? exponential_f64(of.real(WORD_DYNATEMP_EXPONENT) * logarithm(part)) : 0;
+  return low + (temperature + range - low) * power;
+}
+
 /// The first token by id at which the cumulative weights pass the drawn fraction of their sum. Each warp has a stretch of tokens.
 NOINLINE i32 pick(const Tokens& tokens, const Candidates& candidates, f64 per_temperature, f64 uniform, Workspace& shared) {
   f32 largest = logit_of(best_rank(tokens, candidates, shared));
@@ -206,7 +274,7 @@ NOINLINE i32 pick(const Tokens& tokens, const Candidates& candidates, f64 per_te
 
 DEVICE i32 draw(Tokens tokens, const Parameters& of, i32 position, Workspace& shared) {
   i32 k = of.words[WORD_TOP_K];
-  Candidates candidates = {1, 0, 0, 0, 0, 0, false};
+  Candidates candidates = {1, 0, 0, 0, 0, 0, false, ~0ull};
   if (k > 0 && k < tokens.count) {
     candidates.min_rank = top_k_rank(tokens, k, shared);
     if (k <= LIST_CAPACITY) {
@@ -218,13 +286,19 @@ DEVICE i32 draw(Tokens tokens, const Parameters& of, i32 position, Workspace& sh
   if (typical_p < 1) keep_typical(tokens, candidates, typical_p, shared);
   if (top_p < 1) keep_top_p(tokens, candidates, top_p, shared);
   if (min_p > 0) keep_min_p(tokens, candidates, min_p, shared);
-  f64 uniform = draw_uniform(of.words[WORD_SEED_LOW], of.words[WORD_SEED_HIGH], position);
-  return pick(tokens, candidates, 1.0 / f64(of.real(WORD_TEMPERATURE)), uniform, shared);
+  u32 seed_low = of.words[WORD_SEED_LOW], seed_high = of.words[WORD_SEED_HIGH];
+  f32 chance = of.real(WORD_XTC_PROBABILITY);
+  if (chance > 0 && draw_uniform(seed_low ^ XTC_SEED, seed_high, position) < chance) {
+    drop_top_choices(tokens, candidates, of.real(WORD_XTC_THRESHOLD), shared);
+  }
+  bool dynamic = of.real(WORD_DYNATEMP_RANGE) > 0;
+  f64 temperature = dynamic ? dynamic_temperature(tokens, candidates, of, shared) : f64(of.real(WORD_TEMPERATURE));
+  return pick(tokens, candidates, 1.0 / temperature, draw_uniform(seed_low, seed_high, position), shared);
 }
 
 /// The log-probabilities of the sampled token and of the most likely ones under the raw logits.
 NOINLINE void write_report(const Tokens& tokens, i32 token, i32 wanted, f32* report, Workspace& shared) {
-  Candidates everyone = {1, 0, 0, 0, 0, 0, false};
+  Candidates everyone = {1, 0, 0, 0, 0, 0, false, ~0ull};
   u64 best = best_rank(tokens, everyone, shared);
   f32 largest = logit_of(best);
   u64 total = total_weight(tokens, everyone, largest, 1, shared);
@@ -274,7 +348,7 @@ KERNEL(sample_rows, SAMPLE_THREADS, const i32* count, const f32* logits, const i
     report[1] = bit_cast<f32>(0x7fc00000u);
     return;
   }
-  Tokens all = {adjust(raw, copies + i64(output) * vocabulary, vocabulary, past, mask, position, of), nullptr, vocabulary};
+  Tokens all = {adjust(raw, copies + i64(output) * vocabulary, vocabulary, past, mask, position, of, shared), nullptr, vocabulary};
   i32 token;
   if (of.real(WORD_TEMPERATURE) > 0) {
     token = draw(all, of, position, shared);

@@ -13,11 +13,17 @@ const STAGE_TOP_K = 1u;
 const STAGE_TYPICAL = 2u;
 const STAGE_TOP_P = 3u;
 const STAGE_MIN_P = 4u;
-const STAGE_CHOICE = 5u;
-const STAGE_REPORT = 6u;
+const STAGE_XTC = 5u;
+const STAGE_TEMPERATURE = 6u;
+const STAGE_CHOICE = 7u;
+const STAGE_REPORT = 8u;
+// What the draw of XTC's chance differs by from the draw of the token.
+const XTC_SEED = 0x9e3779b9u;
+// The least temperature that entropy leads to, unless the middle one is less.
+const MIN_DYNAMIC = 0.0009765625;
 
 var<workgroup> pairs_of_threads: array<vec2<u32>, THREADS>;
-var<workgroup> entropy_cells: array<f32, THREADS>;
+var<workgroup> sum_cells: array<f32, THREADS>;
 var<workgroup> chosen: u32;
 
 var<private> row_logits: u32;
@@ -28,8 +34,9 @@ fn full_logit(i: u32) -> f32 { if (adjusted) { return copies[row_logits + i]; } 
 fn word(words: u32, at: u32) -> i32 { return parameters[words + at]; }
 fn number(words: u32, at: u32) -> f32 { return bitcast<f32>(parameters[words + at]); }
 
-// The candidates that are left: those from a rank on and, after the typical stage, from a typicality on.
+// The candidates that are left: those from a rank on, up to another one, and, after the typical stage, from a typicality on.
 var<private> min_rank: vec2<u32>;
+var<private> max_rank = vec2<u32>(0xffffffffu, 0xffffffffu);
 var<private> typical: bool;
 var<private> min_typicality: vec2<u32>;
 var<private> entropy: f32;
@@ -49,7 +56,7 @@ fn typicality(logit: f32, id: u32) -> vec2<u32> {
 fn candidate_rank(i: u32) -> vec2<u32> {
   let logit = logit_at(i);
   let own = rank_of(logit, id_at(i));
-  if (is_zero(own) || wide_less(own, min_rank)) { return vec2<u32>(); }
+  if (is_zero(own) || wide_less(own, min_rank) || wide_less(max_rank, own)) { return vec2<u32>(); }
   if (typical && wide_less(typicality(logit, id_at(i)), min_typicality)) { return vec2<u32>(); }
   return own;
 }
@@ -100,6 +107,18 @@ fn goal_of(p: f32, total: vec2<u32>) -> vec2<u32> {
 
 fn log_of_total(total: vec2<u32>) -> f32 { return logarithm(wide_to_float(total) * 4.5474735e-13); }
 
+// The sum of the threads' values, in all of them.
+fn workgroup_sum(value: f32, thread: u32) -> f32 {
+  workgroupBarrier();
+  sum_cells[thread] = value;
+  workgroupBarrier();
+  for (var step = THREADS / 2u; step > 0u; step >>= 1u) {
+    if (thread < step) { sum_cells[thread] += sum_cells[thread + step]; }
+    workgroupBarrier();
+  }
+  return workgroupUniformLoad(&sum_cells[0]);
+}
+
 // The entropy of the candidates: their expected surprise.
 fn expected_surprise(total: vec2<u32>, thread: u32) -> f32 {
   var part = 0.0;
@@ -109,18 +128,38 @@ fn expected_surprise(total: vec2<u32>, thread: u32) -> f32 {
     let weight = weight_of(logit);
     if (weight > 0.0) { part += weight * (log_total + select(stage_largest - logit, 0.0, logit == stage_largest)); }
   }
-  entropy_cells[thread] = part;
-  workgroupBarrier();
-  for (var step = THREADS / 2u; step > 0u; step >>= 1u) {
-    if (thread < step) { entropy_cells[thread] += entropy_cells[thread + step]; }
-    workgroupBarrier();
+  return workgroup_sum(part, thread) / (wide_to_float(total) * 4.5474735e-13);
+}
+
+// Of the tokens that are at least as likely as the threshold drops all but the least likely one.
+fn drop_top_choices(threshold: f32, total: vec2<u32>, thread: u32) {
+  let least = threshold * wide_to_float(total) * 4.5474735e-13;
+  var own = vec2<u32>();
+  for (var i = thread; i < token_count; i += THREADS) {
+    let rank = candidate_rank(i);
+    if (!is_zero(rank) && weight_of(logit_at(i)) >= least) { own = wide_max(own, ~rank); }
   }
-  return workgroupUniformLoad(&entropy_cells[0]) / (wide_to_float(total) * 4.5474735e-13);
+  max_rank = ~workgroup_max(own, thread);
+}
+
+// The temperature that follows the entropy of the candidates.
+fn dynamic_temperature(words: u32, total: vec2<u32>, thread: u32) -> f32 {
+  let temperature = number(words, WORD_TEMPERATURE);
+  let range = number(words, WORD_DYNATEMP_RANGE);
+  var own = 0.0;
+  for (var i = thread; i < token_count; i += THREADS) { own += select(1.0, 0.0, is_zero(candidate_rank(i))); }
+  let known = workgroup_sum(own, thread);
+  let surprise = expected_surprise(total, thread);
+  if (known < 2.0) { return temperature; }
+  let part = surprise / logarithm(known);
+  let low = max(temperature - range, min(temperature, MIN_DYNAMIC));
+  let power = select(0.0, exponential(number(words, WORD_DYNATEMP_EXPONENT) * logarithm(part)), part > 0.0);
+  return low + (temperature + range - low) * power;
 }
 
 // The first output of pcg3d, as drawUniform of the contract, in 24 bits.
-fn draw_uniform(words: u32, position: u32) -> u32 {
-  var state = vec3<u32>(bitcast<u32>(word(words, WORD_SEED_LOW)), bitcast<u32>(word(words, WORD_SEED_HIGH)), position);
+fn draw_uniform(words: u32, position: u32, changed: u32) -> u32 {
+  var state = vec3<u32>(bitcast<u32>(word(words, WORD_SEED_LOW)) ^ changed, bitcast<u32>(word(words, WORD_SEED_HIGH)), position);
   state = state * 1664525u + 1013904223u;
   state.x += state.y * state.z;
   state.y += state.z * state.x;
@@ -149,13 +188,18 @@ fn pick(uniform_bits: u32, upto: vec2<u32>, own: vec2<u32>, total: vec2<u32>, fi
 }
 
 // Which stages a row asks for: a temperature of 0 takes the best token.
-fn is_wanted(words: u32, stage: u32) -> bool {
+fn is_wanted(words: u32, stage: u32, position: u32) -> bool {
   let draws = number(words, WORD_TEMPERATURE) > 0.0;
   switch (stage) {
     case STAGE_BOUND, STAGE_TOP_K: { return draws && word(words, WORD_TOP_K) > 0 && u32(word(words, WORD_TOP_K)) < VOCABULARY; }
     case STAGE_TYPICAL: { return draws && number(words, WORD_TYPICAL_P) < 1.0; }
     case STAGE_TOP_P: { return draws && number(words, WORD_TOP_P) < 1.0; }
     case STAGE_MIN_P: { return draws && number(words, WORD_MIN_P) > 0.0; }
+    case STAGE_XTC: {
+      let chance = number(words, WORD_XTC_PROBABILITY);
+      return draws && chance > 0.0 && f32(draw_uniform(words, position, XTC_SEED)) < chance * 16777216.0;
+    }
+    case STAGE_TEMPERATURE: { return draws && number(words, WORD_DYNATEMP_RANGE) > 0.0; }
     case STAGE_CHOICE: { return true; }
     default: { return word(words, WORD_LOG_PROBABILITIES) >= 0; }
   }
@@ -198,13 +242,41 @@ fn penalize(words: u32, past: u32, start: u32, end: u32, thread: u32) {
 // Whether the mask lets a token be chosen.
 fn is_allowed(mask: u32, id: u32) -> bool { return ((masks[mask + (id >> 5u)] >> (id & 31u)) & 1u) != 0u; }
 
-// Makes a copy of the logits with mask, bias and penalties where they are asked for, and says whether they are.
+// Forbids the tokens whose logit is more than n standard deviations below the largest.
+fn keep_top_n_sigma(n: f32, thread: u32) {
+  var best = vec2<u32>();
+  var known = 0.0;
+  var sum = 0.0;
+  for (var i = thread; i < VOCABULARY; i += THREADS) {
+    let rank = rank_of(copies[row_logits + i], i);
+    if (is_zero(rank)) { continue; }
+    best = wide_max(best, rank);
+    known += 1.0;
+    sum += copies[row_logits + i];
+  }
+  let largest = from_ordered(workgroup_max(best, thread).x);
+  let count = workgroup_sum(known, thread);
+  let mean = workgroup_sum(sum, thread) / count;
+  var squares = 0.0;
+  for (var i = thread; i < VOCABULARY; i += THREADS) {
+    let logit = copies[row_logits + i];
+    if (!is_zero(rank_of(logit, i))) { squares += (logit - mean) * (logit - mean); }
+  }
+  let variance = workgroup_sum(squares, thread) / count;
+  for (var i = thread; i < VOCABULARY; i += THREADS) {
+    let distance = largest - copies[row_logits + i];
+    if (distance * distance > n * n * variance) { copies[row_logits + i] = -infinity(); }
+  }
+}
+
+// Makes a copy of the logits with mask, bias, penalties and top-n-sigma where they are asked for, and says whether they are.
 fn adjust(words: u32, slot: u32, position: u32, thread: u32) -> bool {
   let window = word(words, WORD_PENALTY_WINDOW);
   let biases = u32(word(words, WORD_BIAS_COUNT));
   let penalized = window != 0 && (number(words, WORD_REPEAT_PENALTY) != 1.0 || number(words, WORD_FREQUENCY_PENALTY) != 0.0 || number(words, WORD_PRESENCE_PENALTY) != 0.0);
   let masked = word(words, WORD_MASKED) != 0;
-  if (!penalized && !masked && biases == 0u) { return false; }
+  let sigma = select(0.0, number(words, WORD_TOP_N_SIGMA), number(words, WORD_TEMPERATURE) > 0.0);
+  if (!penalized && !masked && biases == 0u && sigma <= 0.0) { return false; }
   for (var i = thread; i < VOCABULARY; i += THREADS) {
     let allowed = !masked || is_allowed(slot * MASK_WORDS, i);
     copies[row_logits + i] = select(-infinity(), logits[row_logits + i], allowed);
@@ -218,6 +290,8 @@ fn adjust(words: u32, slot: u32, position: u32, thread: u32) -> bool {
   let end = position + 1u;
   let start = select(0u, end - u32(window), window > 0 && u32(window) < end);
   if (penalized) { penalize(words, slot * POSITIONS, start, end, thread); }
+  storageBarrier();
+  if (sigma > 0.0) { keep_top_n_sigma(sigma, thread); }
   storageBarrier();
   adjusted = true;
   return true;
@@ -253,6 +327,7 @@ fn forget_stages() {
   typical = false;
   token_count = VOCABULARY;
   min_rank = vec2<u32>();
+  max_rank = vec2<u32>(0xffffffffu, 0xffffffffu);
 }
 
 // What a stage makes of the least key that it keeps.
@@ -294,15 +369,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let changed = adjust(words, slot, position, thread);
   let draws = number(words, WORD_TEMPERATURE) > 0.0;
   var token = NO_TOKEN_FORBIDDEN;
+  var temperature = number(words, WORD_TEMPERATURE);
   for (var stage = STAGE_BOUND; stage <= STAGE_REPORT; stage++) {
-    if (!is_wanted(words, stage)) { continue; }
+    if (!is_wanted(words, stage, position)) { continue; }
     if (stage == STAGE_REPORT) { forget_stages(); }
     // Where nothing was changed, the best is known.
     if (stage == STAGE_CHOICE && !draws && !changed) {
       token = i32(~raw.y);
       continue;
     }
-    per_temperature = select(1.0, 1.0 / number(words, WORD_TEMPERATURE), stage == STAGE_CHOICE && draws);
+    per_temperature = select(1.0, 1.0 / temperature, stage == STAGE_CHOICE && draws);
     var own_best = vec2<u32>();
     for (var i = thread; i < token_count; i += THREADS) { own_best = wide_max(own_best, candidate_rank(i)); }
     pairs_of_threads[thread] = own_best;
@@ -329,12 +405,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let total = workgroupUniformLoad(&found).xy;
     log_total = log_of_total(total);
+    if (stage == STAGE_XTC) {
+      drop_top_choices(number(words, WORD_XTC_THRESHOLD), total, thread);
+      continue;
+    }
+    if (stage == STAGE_TEMPERATURE) {
+      temperature = dynamic_temperature(words, total, thread);
+      continue;
+    }
     if (stage == STAGE_REPORT) {
       write_report(token, best, min(u32(word(words, WORD_LOG_PROBABILITIES)), ALTERNATIVES), report_at, thread);
       continue;
     }
     if (chooses) {
-      pick(draw_uniform(words, position), upto, own, total, first, end);
+      pick(draw_uniform(words, position, 0u), upto, own, total, first, end);
       token = select(i32(workgroupUniformLoad(&chosen)), NO_TOKEN_FORBIDDEN, is_zero(total));
       continue;
     }

@@ -1,17 +1,5 @@
 import type { Candidates } from '../candidates.ts';
-import { largestOf, sumOfWeights, weightOf } from '../exponential-sum.ts';
-
-/** The expected surprise (entropy, in nats) of the candidates' distribution. */
-function entropyOf({ keys, count }: Candidates, largest: number, total: number): number {
-  const logTotal = Math.log(total);
-  let entropy = 0;
-  for (let i = 0; i < count; i++) {
-    const distance = (keys[i] as number) - largest;
-    const probability = weightOf(keys[i] as number, largest) / total;
-    if (probability > 0) entropy -= probability * ((distance || 0) - logTotal);
-  }
-  return entropy;
-}
+import { entropyOf, largestOf, sumOfWeights, weightOf } from '../exponential-sum.ts';
 
 /**
  * Keeps the tokens whose surprise is closest to the expected one, as many as it takes for their probabilities to reach `p`
@@ -22,7 +10,7 @@ export function typical(candidates: Candidates, logits: Float32Array, p: number)
   const largest = largestOf(keys, count);
   const total = sumOfWeights(keys, count, largest);
   const logTotal = Math.log(total);
-  const entropy = entropyOf(candidates, largest, total);
+  const entropy = entropyOf(keys, count, { largest, total });
   for (let i = 0; i < count; i++) {
     const key = keys[i] as number;
     const surprise = key === largest ? logTotal : logTotal + largest - key;

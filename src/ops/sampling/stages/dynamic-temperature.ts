@@ -1,0 +1,23 @@
+import type { Candidates, StageContext } from '../candidates.ts';
+import { entropyOf, largestOf, sumOfWeights } from '../exponential-sum.ts';
+
+/** The least temperature that surprise leads to, unless the middle one is less. */
+const MIN_DYNAMIC = 2 ** -10;
+
+/**
+ * A temperature that grows with the entropy of the candidates: from `temperature - range` where one token is certain to
+ * `temperature + range` where all are equally likely, by a power of the entropy's part of the largest that there can
+ * be (as llama.cpp's `dynatemp`).
+ */
+export function dynamicTemperature(
+  { keys, count }: Candidates,
+  range: number,
+  { temperature, beside: exponent }: StageContext,
+): number {
+  if (count < 2) return temperature;
+  const largest = largestOf(keys, count);
+  const entropy = entropyOf(keys, count, { largest, total: sumOfWeights(keys, count, largest) });
+  const part = Math.max(0, entropy / Math.log(count));
+  const low = Math.max(temperature - range, Math.min(temperature, MIN_DYNAMIC));
+  return low + (temperature + range - low) * part ** exponent;
+}

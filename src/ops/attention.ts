@@ -11,7 +11,10 @@ import { type BatchTensors, type State, stateBytes, type Tensor, type Value, typ
 export interface PagedCache {
   readonly keys: State;
   readonly values: State;
-  /** The block table by which its positions are found, i32 [slots, blocksPerSlot]: the batch's, unless a model has several. */
+  /**
+   * The block table by which its positions are found, i32 [slots, blocksPerSlot]: the batch's, unless the model has
+   * several.
+   */
   readonly blocks: Tensor;
   readonly blockSize: number;
 }
@@ -27,41 +30,45 @@ export interface KvAppendOp {
 
 /**
  * `out[r, h] = sum_p softmax_p(cap(scale * q[r, h] · key[p])) * value[p]` over the positions of the row's sequence from
- * `max(0, causalLimit - window + 1)` to the row's `causalLimit`, which is its own position unless said otherwise, keys and values shared by `heads / kvHeads` heads.
- * `cap(s) = softCap * tanh(s / softCap)` where a soft cap is given (Gemma 2). Where there are sinks, the softmax's denominator has
- * `exp(sinks[h])` as well (gpt-oss).
+ * `max(0, causalLimit - window + 1)` to the row's `causalLimit`, by default its own position; keys and values are
+ * shared by `heads / kvHeads` heads. With a soft cap, `cap(s) = softCap * tanh(s / softCap)` (Gemma 2). With sinks, the
+ * softmax's denominator also includes `exp(sinks[h])` (gpt-oss).
  */
 export interface AttentionOp extends AttentionParameters {
   readonly kind: 'attention';
   readonly q: Tensor;
   readonly cache: PagedCache;
-  /** Where a row's sequence lies. Not its position: how far a row looks is what `causalLimit` says. */
+  /**
+   * How to find a row's sequence in the cache. Positions are not part of it: `causalLimit` determines what a row
+   * attends to.
+   */
   readonly batch: Pick<BatchTensors, 'slots' | 'blocks'>;
-  /** i32 [rows, 1]: the last position that a row looks at. */
+  /** i32 [rows, 1]: the last position that a row attends to. */
   readonly causalLimit: Tensor;
   readonly out: Tensor;
 }
 
-/** What is done to the scores, as every kernel for attention is told it. */
+/** Parameters of the scores, as passed to every attention kernel. */
 export interface ScoreParameters {
-  /** Factor of the scores. */
+  /** Factor on the scores. */
   readonly scale: number;
-  /** Scores become `softCap * tanh(score / softCap)`. Default: they stay. */
+  /** Scores become `softCap * tanh(score / softCap)`. Default: unchanged. */
   readonly softCap?: number | undefined;
-  /** Positions that a row looks back at, its own among them. Default: all. */
+  /** Size of the sliding window in positions, including the row's own. Default: all positions. */
   readonly window?: number | undefined;
-  /** f32 [1, heads]: a learned score for each head of queries, which weighs in the softmax and has no value (gpt-oss). */
+  /** f32 [1, heads]: a learned score per query head that takes part in the softmax but has no value (gpt-oss). */
   readonly sinks?: Weight | undefined;
   /**
-   * Queries far into a text are longer: at position p by `1 + temperatureScale * ln(1 + floor((p + temperatureOffset) /
-   * temperatureLength))` (Llama 4, Mistral 3). Default: all are as they are. The position is the last one that the row looks at.
+   * Temperature tuning: queries at position p are scaled by `1 + temperatureScale * ln(1 + floor((p +
+   * temperatureOffset) / temperatureLength))` (Llama 4, Mistral 3). Default: none. The position is the last one that
+   * the row attends to.
    */
   readonly temperatureScale?: number | undefined;
   readonly temperatureLength?: number | undefined;
   readonly temperatureOffset?: number | undefined;
 }
 
-/** The factor of the scores of a row at a position: `scale`, and the temperature's. */
+/** The factor on the scores of a row at a position: `scale` times the temperature's. */
 export function scaleAt(of: Omit<ScoreParameters, 'sinks'>, position: number): number {
   const { scale, temperatureScale = 0, temperatureLength = 0, temperatureOffset = 0 } = of;
   if (temperatureScale === 0) return scale;
@@ -70,8 +77,9 @@ export function scaleAt(of: Omit<ScoreParameters, 'sinks'>, position: number): n
 }
 
 /**
- * What each of them is to a kernel, a weight the address of its f32 vector; one that is not given is 0. Devices make their kernels' parameters of this list, in this order, so
- * that a new one is named here and in the kernels' texts.
+ * The type of each parameter in a kernel; a weight is the address of its f32 vector, and missing ones are 0. Devices
+ * generate their kernels' parameters from this list, in this order, so that a new one is named here and in the kernels
+ * only.
  */
 export const SCORE_PARAMETERS: Readonly<Record<keyof ScoreParameters, 'f32' | 'i32' | 'weight'>> = {
   scale: 'f32',
@@ -86,7 +94,7 @@ export const SCORE_PARAMETERS: Readonly<Record<keyof ScoreParameters, 'f32' | 'i
 /** The names in `SCORE_PARAMETERS`, in order. */
 export const SCORE_NAMES = Object.keys(SCORE_PARAMETERS) as readonly (keyof ScoreParameters)[];
 
-/** Head counts, sizes in elements, and what is done to the scores. */
+/** Head counts, sizes in elements, and parameters of the scores. */
 export interface AttentionParameters extends ScoreParameters {
   /** Heads of queries. */
   readonly heads: number;
@@ -102,7 +110,7 @@ function isTable({ shape }: Recorder<never>, { type, axis, width }: Tensor): boo
   return type === 'i32' && axis === 'slots' && width === shape.blocksPerSlot;
 }
 
-/** Appends the rows' keys and values to the cache; later operators of the graph see them. */
+/** Appends the rows' keys and values to the cache, visible to later operators of the graph. */
 export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, v: Tensor): void {
   g.require(k.width === cache.keys.width && v.width === cache.values.width, 'keys and values fit the cache');
   g.require(
@@ -114,8 +122,8 @@ export function kvAppend(g: Recorder<KvAppendOp>, cache: PagedCache, k: Tensor, 
 }
 
 /**
- * Attention of every row over its own sequence: f32 [rows, heads * valueSize]. It is causal unless `causalLimit` says how far rows
- * look, i32 [rows, 1].
+ * Attention of every row over its own sequence: f32 [rows, heads * valueSize]. Causal, unless `causalLimit`, i32 [rows,
+ * 1], sets another limit.
  */
 export function attention(
   g: Recorder<AttentionOp>,
@@ -174,7 +182,7 @@ export function kvAppendCost(op: KvAppendOp, rows: number): Cost {
   return rowwiseCost(rows, 2 * (op.k.width + op.v.width), 0);
 }
 
-/** Reads the attended cells once a row; two multiply-adds a cell value and query head. */
+/** Reads the attended cells once per row; two multiply-adds per cell value and query head. */
 export function attentionCost(op: AttentionOp, rows: number, attended: number): Cost {
   const { keys, values } = op.cache;
   const cell = stateBytes(keys) / keys.rows + stateBytes(values) / values.rows;

@@ -4,24 +4,24 @@ import type { Recorder } from './recorder.ts';
 import type { BatchTensors, State, Tensor, Weight } from './value.ts';
 
 /**
- * A depthwise causal convolution over the rows of each sequence (Gu & Dao 2023, "Mamba", section 3.4; ggml's `ssm_conv`). With
- * `x[r - t]` for what the row's sequence had `t` rows before, zeros before its position 0, and a kernel of `K` taps:
- * `out[r, c] = fn(bias[c] + sum_t weight[c, K - 1 - t] * x[r - t, c])`, `t` from 0 to `K - 1`.
+ * A depthwise causal convolution over the rows of each sequence (Gu & Dao 2023, "Mamba", section 3.4; ggml's
+ * `ssm_conv`). With `x[r - t]` for the sequence's row `t` positions earlier, zeros before position 0, and a kernel of
+ * `K` taps: `out[r, c] = fn(bias[c] + sum_t weight[c, K - 1 - t] * x[r - t, c])`, `t` from 0 to `K - 1`.
  */
 export interface CausalConvOp {
   readonly kind: 'causalConv';
   readonly x: Tensor;
-  /** A row of taps for each column of `x`, the row's own last. */
+  /** A row of taps for each column of `x`; the last tap is the current row's. */
   readonly weight: Weight;
   readonly bias: Weight | undefined;
   readonly fn: Activation | undefined;
-  /** f32 [slots, (K - 1) * x.width]: the sequence's last K - 1 rows, the oldest first. */
+  /** f32 [slots, (K - 1) * x.width]: the sequence's last K - 1 rows, oldest first. */
   readonly last: State;
   readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
   readonly out: Tensor;
 }
 
-/** Convolves each column with its own taps: [rows, x.width]; `last` has the sequence's rows before. */
+/** Convolves each column with its own taps: [rows, x.width]; `last` has the sequence's preceding rows. */
 export function causalConv(
   g: Recorder<CausalConvOp>,
   x: Tensor,
@@ -44,7 +44,7 @@ export function causalConv(
   return out;
 }
 
-/** Reads each row once and writes the result; the rows before stay in registers. */
+/** Reads each row once and writes the result; preceding rows stay in registers. */
 export function causalConvCost({ x, weight }: CausalConvOp, rows: number): Cost {
   return rowwiseCost(rows, 2 * x.width, 2 * weight.columns * x.width);
 }

@@ -1,17 +1,20 @@
-/** What an operator moves and computes at least: bytes read and written once each, multiplications and additions. */
+/**
+ * A lower bound of what an operator moves and computes: bytes, with each operand read and written once, and
+ * floating-point operations.
+ */
 export interface Cost {
   readonly bytes: number;
   readonly flops: number;
 }
 
-/** Rows in use and, for attention, how many positions a row looks at on average. */
+/** Rows in use and, for attention, the mean number of positions that a row attends to. */
 export interface CostContext {
   readonly rows: number;
   readonly outputs: number;
   readonly attended: number;
 }
 
-/** The cost of an operator that touches `reads` + `writes` f32 elements a row and computes `flops` a row. */
+/** The cost of an operator that touches `reads` + `writes` f32 elements and computes `flops` per row. */
 export function rowwiseCost(rows: number, elements: number, flops: number): Cost {
   return { bytes: rows * elements * 4, flops: rows * flops };
 }

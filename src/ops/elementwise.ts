@@ -3,8 +3,8 @@ import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
 /**
- * `out = a + b` or `out = a * b`, element by element; a weight vector as `b` is repeated for each row, a weight of one
- * value for each element.
+ * `out = a + b` or `out = a * b`, elementwise; a weight vector as `b` is broadcast to each row, a weight with one value
+ * to each element.
  */
 export interface BinaryOp {
   readonly kind: 'add' | 'mul';
@@ -22,7 +22,7 @@ export interface ScaleOp {
 }
 
 /**
- * The functions of one number: `silu` x·sigmoid(x); `gelu` 0.5x(1 + erf(x/√2)); `gelu_tanh` its tanh approximation;
+ * Elementwise functions: `silu` x·sigmoid(x); `gelu` 0.5x(1 + erf(x/√2)); `gelu_tanh` its tanh approximation;
  * `gelu_quick` x·sigmoid(1.702x); `relu`; `relu_squared`; `sigmoid`; `tanh`; `exp`; `softplus` ln(1 + eˣ).
  */
 export const ACTIVATIONS = [

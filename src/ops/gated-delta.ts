@@ -2,42 +2,45 @@ import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import type { BatchTensors, State, Tensor } from './value.ts';
 
-/** What a row's heads of the gated delta rule are given. */
+/** The per-row inputs of the gated delta rule. */
 export interface GatedDeltaOperands {
   /** f32 [rows, keyHeads * keySize]. */
   readonly q: Tensor;
   readonly k: Tensor;
   /** f32 [rows, heads * valueSize]. */
   readonly v: Tensor;
-  /** Logarithms of the decay, at most 0: one a head, f32 [rows, heads], or one a key channel, f32 [rows, heads * keySize]. */
+  /**
+   * Logarithms of the decay, at most 0: one per head, f32 [rows, heads], or one per key channel, f32 [rows, heads *
+   * keySize].
+   */
   readonly decay: Tensor;
-  /** How much of what stands under the key is replaced: f32 [rows, heads]. */
+  /** How much of the value stored under the key is replaced: f32 [rows, heads]. */
   readonly beta: Tensor;
 }
 
-/** The sizes of the heads, and what is done to queries and keys before. */
+/** The sizes of the heads, and how queries and keys are normalized. */
 export interface GatedDeltaShape {
   readonly heads: number;
   readonly keyHeads: number;
   readonly keySize: number;
   readonly valueSize: number;
-  /** Which key head a head `h` has: `h % keyHeads` in turns, or `floor(h * keyHeads / heads)` in groups. */
+  /** The key head of head `h`: `h % keyHeads` with 'turns', `floor(h * keyHeads / heads)` with 'groups'. */
   readonly keyOrder: 'turns' | 'groups';
   /** Queries and keys are divided by `sqrt(|x|² + lengthEpsilon)`. */
   readonly lengthEpsilon: number;
-  /** Factor of the result. */
+  /** Factor on the result. */
   readonly scale: number;
 }
 
 /**
- * The gated delta rule (Yang et al. 2025, "Gated delta networks", with a decay a head; Kimi team 2025, "Kimi Linear", with one
- * a key channel; ggml's `gated_delta_net`). With `S` the head's matrix in the row's slot, zero where `positions[r]` is 0, and
- * `q`, `k` of length 1, row after row: `S[i, j] = S[i, j] exp(decay[j])`, `d[i] = beta (v[i] - sum_j S[i, j] k[j])`,
- * `S[i, j] = S[i, j] + d[i] k[j]`, `out[i] = scale * sum_j S[i, j] q[j]`.
+ * The gated delta rule (Yang et al. 2025, "Gated delta networks", with one decay per head; Kimi team 2025, "Kimi
+ * Linear", with one per key channel; ggml's `gated_delta_net`). With `S` the head's matrix in the row's slot, zero
+ * where `positions[r]` is 0, and `q`, `k` of length 1, row after row: `S[i, j] = S[i, j] exp(decay[j])`, `d[i] = beta
+ * (v[i] - sum_j S[i, j] k[j])`, `S[i, j] = S[i, j] + d[i] k[j]`, `out[i] = scale * sum_j S[i, j] q[j]`.
  */
 export interface GatedDeltaOp extends GatedDeltaOperands, GatedDeltaShape {
   readonly kind: 'gatedDelta';
-  /** f32 [slots, heads * valueSize * keySize]: head after head, `S` by rows. */
+  /** f32 [slots, heads * valueSize * keySize]: one matrix `S` per head, row-major. */
   readonly state: State;
   readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
   readonly out: Tensor;
@@ -69,7 +72,7 @@ export function gatedDelta(
   return out;
 }
 
-/** Reads and writes the state once a row and sequence at most; about seven operations a value of it. */
+/** Reads and writes the state once per row, at most; about seven operations per state value. */
 export function gatedDeltaCost({ q, k, v, decay, beta, state, out }: GatedDeltaOp, rows: number): Cost {
   const operands = [q, k, v, decay, beta, out].reduce((sum, { width }) => sum + width, 0);
   return rowwiseCost(rows, operands + 2 * state.width, 7 * state.width);

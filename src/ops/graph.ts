@@ -14,16 +14,16 @@ import type {
   Weight,
 } from './value.ts';
 
-/** A result of the graph under the name by which it is bound. */
+/** A result of the graph, with the name by which it is bound. */
 export interface Output {
   readonly name: string;
   readonly tensor: Tensor;
 }
 
 /**
- * A recorded straight line of operators: each reads inputs, weights, states and results of earlier ones. It names no
- * device and holds no data. `inputs` (the batch's index tensors among them), `outputs`, `weights` and `states` are bound to
- * memory from outside; all other tensors are scratch.
+ * A recorded sequence of operators without control flow: each reads inputs, weights, states and results of earlier
+ * ones. It names no device and holds no data. `inputs` (including the batch's index tensors), `outputs`, `weights` and
+ * `states` are bound to external memory; all other tensors are scratch.
  */
 export interface OpGraph {
   readonly name: string;
@@ -36,7 +36,7 @@ export interface OpGraph {
   readonly ops: readonly Op[];
 }
 
-/** Records operators for one batch shape. The operators' own files hold the functions that record them. */
+/** Records operators for one batch shape. The functions that record an operator are in the operator's own file. */
 export class GraphBuilder implements Recorder<Op> {
   readonly batch: BatchTensors;
   readonly #inputs: Tensor[] = [];
@@ -62,19 +62,19 @@ export class GraphBuilder implements Recorder<Op> {
     };
   }
 
-  /** Declares a tensor that is bound from outside. */
+  /** Declares a tensor that is bound to external memory. */
   input(name: string, of: { axis: Axis; width: number; type?: ElementType }): Tensor {
     const tensor = this.#tensor(name, 'input', { type: 'f32', ...of });
     this.#inputs.push(tensor);
     return tensor;
   }
 
-  /** A fresh result for an operator to write. */
+  /** A new result for an operator to write. */
   temp(op: string, of: { axis: Axis; width: number; type?: ElementType }): Tensor {
     return this.#tensor(`${op}.${this.#ops.length}`, 'temp', { type: 'f32', ...of });
   }
 
-  /** The weight of this name; naming it twice gives the same value. */
+  /** The weight of this name; the same name always gives the same value. */
   weight(name: string, format: TensorFormat, rows: number, columns: number): Weight {
     const known = this.#weights.get(name);
     if (known) return known;
@@ -83,7 +83,10 @@ export class GraphBuilder implements Recorder<Op> {
     return weight;
   }
 
-  /** The state of this name; naming it twice gives the same value. Throws `GRAPH_SHAPE` for a part of a block. */
+  /**
+   * The state of this name; the same name always gives the same value. Throws `GRAPH_SHAPE` for a width that is not
+   * whole blocks.
+   */
   state(name: string, type: StateType, rows: number, width: number): State {
     const known = this.#states.get(name);
     if (known) return known;
@@ -96,7 +99,7 @@ export class GraphBuilder implements Recorder<Op> {
     return state;
   }
 
-  /** Marks a result as bound from outside. */
+  /** Marks a result as bound to external memory. */
   output(name: string, tensor: Tensor): void {
     this.require(tensor.role === 'temp', `output ${name} is computed by an operator, not an input`);
     this.#outputs.push({ name, tensor });
@@ -107,7 +110,7 @@ export class GraphBuilder implements Recorder<Op> {
     this.#ops.push(op);
   }
 
-  /** Throws `GRAPH_SHAPE` unless the operands fit. */
+  /** Throws `GRAPH_SHAPE` unless the operands match. */
   require(fits: boolean, expected: string): void {
     if (!fits) fail('GRAPH_SHAPE', { graph: this.name, op: this.#ops.length, expected });
   }

@@ -39,7 +39,7 @@ export function groupNorm(
   return out;
 }
 
-/** Scales groups of values to the length 1: [x.axis, x.width]. */
+/** Normalizes groups of values to length 1: [x.axis, x.width]. */
 export function l2Norm(g: Recorder<L2NormOp>, x: Tensor, of: { size: number; epsilon: number }): Tensor {
   g.require(x.width % of.size === 0, `groups of ${of.size} divide the row of ${x.width} evenly`);
   const out = g.temp('l2Norm', { axis: x.axis, width: x.width });

@@ -2,7 +2,7 @@ import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
-/** `out = a + (b - a) * t`, element by element; a weight as `t` gives its row `row` to every row. */
+/** `out = a + (b - a) * t`, elementwise; with a weight as `t`, its row `row` is used for every row. */
 export interface LerpOp {
   readonly kind: 'lerp';
   readonly a: Tensor;
@@ -12,7 +12,7 @@ export interface LerpOp {
   readonly out: Tensor;
 }
 
-/** Goes from `a` towards `b`: [a.axis, a.width]. */
+/** Interpolates between `a` and `b`: [a.axis, a.width]. */
 export function lerp(
   g: Recorder<LerpOp>,
   a: Tensor,

@@ -3,8 +3,8 @@ import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
 /**
- * `out[r, n] = sum_k x[r, k] * decode(weight)[n, k] (+ bias[n])`. A device may quantize `x` to 8 bits in groups of 32 when
- * the weight itself is quantized, or round it to halves, what is beyond those cut to the largest; with F32, F16 and BF16 weights
+ * `out[r, n] = sum_k x[r, k] * decode(weight)[n, k] (+ bias[n])`. If the weight is quantized, a device may quantize `x`
+ * to 8 bits in groups of 32, or round it to f16, saturating at the largest finite value; with F32, F16 and BF16 weights
  * it multiplies in f32.
  */
 export interface MatmulOp {
@@ -15,7 +15,7 @@ export interface MatmulOp {
   readonly out: Tensor;
 }
 
-/** Multiplies by a weight as the file holds it (a row an output): [x.axis, weight.rows]. */
+/** Multiplies by a weight in the file's orientation, where a row produces one output: [x.axis, weight.rows]. */
 export function matmul(g: Recorder<MatmulOp>, x: Tensor, weight: Weight, bias?: Weight): Tensor {
   g.require(x.width === weight.columns, `x is ${weight.columns} wide for ${weight.name}, not ${x.width}`);
   g.require(
@@ -27,7 +27,7 @@ export function matmul(g: Recorder<MatmulOp>, x: Tensor, weight: Weight, bias?: 
   return out;
 }
 
-/** Reads the weight once for all rows; a multiply-add a weight and row. */
+/** Reads the weight once for all rows; one multiply-add per weight and row. */
 export function matmulCost(op: MatmulOp, rows: number): Cost {
   const { format, columns, rows: outputs } = op.weight;
   const weightBytes = outputs * (columns / format.blockElements) * format.blockBytes;

@@ -3,8 +3,8 @@ import type { Recorder } from './recorder.ts';
 import type { Tensor, Weight } from './value.ts';
 
 /**
- * `out = x / sqrt(mean(x²) + epsilon) * weight`, over each group of `weight.columns` values of a row: the whole row as a
- * rule, a head each for models that normalize queries and keys (Zhang & Sennrich 2019).
+ * `out = x / sqrt(mean(x²) + epsilon) * weight`, over each group of `weight.columns` values of a row: usually the whole
+ * row, or a head for models that normalize queries and keys (Zhang & Sennrich 2019).
  */
 export interface RmsNormOp {
   readonly kind: 'rmsNorm';

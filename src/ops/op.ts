@@ -27,7 +27,7 @@ import { type TokenShiftOp, tokenShiftCost } from './token-shift.ts';
 import type { Tensor, Value } from './value.ts';
 import { type Wkv7Op, type WkvBonusOp, wkv7Cost, wkvBonusCost } from './wkv7.ts';
 
-/** The closed list of operators. A device has an `OpTable` of them; the compiler says which one it lacks. */
+/** The closed list of operators. A device has an `OpTable` of them; the compiler reports a missing one. */
 export type Op =
   | EmbedOp
   | MatmulOp
@@ -62,7 +62,7 @@ export type Op =
 /** The name of an operator. */
 export type OpKind = Op['kind'];
 
-/** What is done with each kind of operator, given a `Scope`. */
+/** A function for each kind of operator, given a `Scope`. */
 export type OpTable<Scope, Result = void> = KindTable<Op, [Scope], Result>;
 
 const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
@@ -98,7 +98,7 @@ const COSTS: KindTable<Op, [rows: number, context: CostContext], Cost> = {
   sample: (op, _, { outputs }) => sampleCost(op, outputs),
 };
 
-/** The least that an operator moves and computes for a batch. */
+/** A lower bound of what an operator moves and computes for a batch. */
 export function costOf(op: Op, context: CostContext): Cost {
   const rows = 'out' in op && op.out.axis === 'outputs' ? context.outputs : context.rows;
   return applyByKind(COSTS, op, rows, context);
@@ -137,7 +137,7 @@ const OPERANDS: KindTable<Op, [], readonly (Value | undefined)[]> = {
   sample: ({ logits, parameters, history, masks }) => [logits, parameters, history, masks],
 };
 
-/** Everything an operator reads, in a fixed order; index tensors of the batch left out, but for block tables. */
+/** Everything an operator reads, in a fixed order, without the batch's index tensors except block tables. */
 export function operandsOf(op: Op): readonly Value[] {
   return applyByKind(OPERANDS, op).filter((operand) => operand !== undefined);
 }

@@ -24,9 +24,9 @@ export interface RopeParameters {
 }
 
 /**
- * `out[r, 2i] = m cos(t)`, `out[r, 2i + 1] = m sin(t)`, with `t = positions[r] * frequency[i] / factors[i]`: the rotations of a
- * batch, computed once a step for all layers (Su et al. 2021). `RopeAngles` computes a row; `factors` is the file's
- * `rope_freqs.weight` (Llama 3.1) where it has one.
+ * `out[r, 2i] = m cos(t)`, `out[r, 2i + 1] = m sin(t)`, with `t = positions[r] * frequency[i] / factors[i]`: the
+ * rotations of a batch, computed once per step for all layers (Su et al. 2021). `RopeAngles` computes a row; `factors`
+ * is the file's `rope_freqs.weight` (Llama 3.1), if it has one.
  */
 export interface RopeTableOp {
   readonly kind: 'ropeTable';
@@ -37,8 +37,8 @@ export interface RopeTableOp {
 }
 
 /**
- * Rotates the first `table.width` values of every head of `headSize`; the rest pass through. `interleaved` rotates neighbours
- * (2i, 2i + 1), as llama's files (GPT-J style); `neox` rotates (i, i + table.width / 2), as GPT-NeoX.
+ * Rotates the first `table.width` values of every head of `headSize`; the rest pass through. `interleaved` rotates
+ * neighbours (2i, 2i + 1), as in Llama's files (GPT-J style); `neox` rotates (i, i + table.width / 2), as in GPT-NeoX.
  */
 export interface RopeOp {
   readonly kind: 'rope';
@@ -78,15 +78,18 @@ export function rope(
   return out;
 }
 
-/** Where YaRN's ramp between extrapolation and interpolation stands for a number of turns over the trained context. */
+/**
+ * The end of YaRN's ramp between extrapolation and interpolation that belongs to a number of rotations over the trained
+ * context.
+ */
 function yarnCorner(p: RopeParameters, originalContext: number, turns: number): number {
   return (p.dimensions * Math.log(originalContext / (turns * 2 * Math.PI))) / (2 * Math.log(p.base));
 }
 
 /**
- * What the rotations of all positions have in common, in f32: the ratio of neighbouring frequencies
- * (`thetaScale`), the factor of interpolated angles, that of cosines and sines; and YaRN's ramp from pair `rampLow` to
- * `rampHigh`, over which the part of the extrapolated angle falls from `extrapolation` to 0 (Peng et al. 2023, "YaRN", section 3.2).
+ * Constants shared by the rotations of all positions, in f32: the ratio of neighbouring frequencies (`thetaScale`), the
+ * factor of interpolated angles, that of cosines and sines; and YaRN's ramp from pair `rampLow` to `rampHigh`, over
+ * which the share of the extrapolated angle falls from `extrapolation` to 0 (Peng et al. 2023, "YaRN", section 3.2).
  */
 export interface RopeConstants {
   readonly thetaScale: number;
@@ -113,7 +116,7 @@ export function ropeConstants(parameters: RopeParameters): RopeConstants {
   };
 }
 
-/** How much of the extrapolated angle each pair keeps. */
+/** The share of the extrapolated angle in each pair. */
 export function extrapolationRamp({ dimensions }: RopeParameters, of: RopeConstants): Float32Array {
   const ramp = new Float32Array(dimensions / 2);
   if (of.extrapolation === 0) return ramp;
@@ -125,9 +128,9 @@ export function extrapolationRamp({ dimensions }: RopeParameters, of: RopeConsta
 }
 
 /**
- * The rotation angles of one position, as cosines and sines. Angles are rounded to f32 at every step and the frequency falls by repeated f32
- * multiplication, as ggml's `ggml_rope_cache_init` does: with small factors and far positions an angle is so large that its
- * rounding shows in the logits, so the rounding is part of the operator's meaning.
+ * The rotation angles of one position, as cosines and sines. Angles are rounded to f32 at every step and the frequency
+ * falls by repeated f32 multiplication, as in ggml's `ggml_rope_cache_init`: with small factors and distant positions,
+ * angles are so large that their rounding is visible in the logits, so it is part of the operator's definition.
  */
 export class RopeAngles {
   readonly #thetaScale: number;

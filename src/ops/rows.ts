@@ -2,7 +2,7 @@ import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import type { BatchTensors, State, Tensor } from './value.ts';
 
-/** `out[o, :] = x[outputRows[o], :]`: the rows whose logits are wanted. */
+/** `out[o, :] = x[outputRows[o], :]`: the rows whose logits are needed. */
 export interface GatherRowsOp {
   readonly kind: 'gatherRows';
   readonly x: Tensor;
@@ -11,10 +11,9 @@ export interface GatherRowsOp {
 }
 
 /**
- * `out[r] = ids[r]`, or where that is below zero the token that an earlier step sampled, `tokens[-1 - ids[r]]`, so that a step
- * can be queued before the host knows what the one before it chose; -1 where `tokens` has no such row, and `NO_TOKEN` where
- * none was chosen. Then
- * `history[slots[r], positions[r]] = out[r]`: what the sampler's penalties look back on.
+ * `out[r] = ids[r]` or, if that is negative, the token that an earlier step sampled, `tokens[-1 - ids[r]]`, so that a
+ * step can be queued before the host knows the previous one's tokens; -1 if `tokens` has no such row, and `NO_TOKEN` if
+ * none was sampled. Then `history[slots[r], positions[r]] = out[r]`, which the sampler's penalties read.
  */
 export interface TokenAppendOp {
   readonly kind: 'tokenAppend';
@@ -33,8 +32,8 @@ export function gatherRows(g: Recorder<GatherRowsOp>, x: Tensor): Tensor {
 }
 
 /**
- * Records the batch's token ids, i32 [rows, 1], and notes them: `history` is i32 [slots, positions], `tokens` i32
- * [any, 1], where a `sample` left its choices.
+ * Resolves the batch's token ids, i32 [rows, 1], and adds them to the history: `history` is i32 [slots, positions],
+ * `tokens` i32 [any, 1], the output of an earlier `sample`.
  */
 export function tokenAppend(g: Recorder<TokenAppendOp>, history: State, tokens: State): Tensor {
   g.require(history.type === 'i32' && history.rows >= g.shape.slots, 'the history has a row for each slot');

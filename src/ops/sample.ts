@@ -5,11 +5,12 @@ import type { BatchTensors, State, Tensor } from './value.ts';
 
 /**
  * Samples a token for each output row: `tokens[o]` from `logits[o, :]` by the chain that `parameters[o, :]` describes
- * (`sampling/sampling-row.ts` holds the row's layout, `sampling/sample-row.ts` the meaning). `history` holds the ids of the
- * row's sequence up to its position, `masks` a bit for each token of the vocabulary by slot: where the row's parameters ask
- * for it, only tokens whose bit is set can be chosen. `report[o, :]` is written where the row asks for it: the chosen token's
- * log-probability and the most likely tokens with theirs, all before any stage of the chain, as pairs of (id as i32 bits,
- * natural log), first the choice. A row of which no token can be chosen has one of `NO_TOKEN` in the token's place.
+ * (`sampling/sampling-row.ts` defines the row's layout, `sampling/sample-row.ts` the semantics). `history` holds the
+ * ids of the row's sequence up to its position, `masks` one bit per token of the vocabulary, by slot: if the row's
+ * parameters enable it, only tokens whose bit is set can be sampled. `report[o, :]` is written if the row asks for it:
+ * the log probabilities of the sampled token and of the most likely tokens, before any stage of the chain, as pairs of
+ * (id as i32 bits, natural log), the sampled token first. A row without any token that could be sampled gets one of
+ * `NO_TOKEN`.
  */
 export interface SampleOp {
   readonly kind: 'sample';

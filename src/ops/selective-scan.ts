@@ -2,13 +2,13 @@ import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import type { BatchTensors, State, Tensor, Weight } from './value.ts';
 
-/** What a row's heads of a selective state space are given. */
+/** The per-row inputs of a selective state space model. */
 export interface SelectiveScanOperands {
   /** f32 [rows, heads * headSize]. */
   readonly x: Tensor;
-  /** Steps of time, not negative: f32 [rows, heads]. */
+  /** Time steps, not negative: f32 [rows, heads]. */
   readonly dt: Tensor;
-  /** What is written, and what is read: f32 [rows, groups * stateSize]. */
+  /** Input and output projections of the state: f32 [rows, groups * stateSize]. */
   readonly b: Tensor;
   readonly c: Tensor;
 }
@@ -18,11 +18,14 @@ export interface SelectiveScanShape {
   readonly heads: number;
   readonly headSize: number;
   readonly stateSize: number;
-  /** `heads / groups` heads that follow each other share `b` and `c`. */
+  /** Each group of `heads / groups` consecutive heads shares `b` and `c`. */
   readonly groups: number;
-  /** Rates, below 0: a row for each head, of one value (Mamba-2) or of one a state (Mamba-1, whose heads are one value wide). */
+  /**
+   * Rates, below 0: one row per head, with one value (Mamba-2) or one per state element (Mamba-1, whose heads have one
+   * value).
+   */
   readonly a: Weight;
-  /** How much of `x` itself comes out, a value for each head. */
+  /** The skip connection of `x`, one value per head. */
   readonly d: Weight;
 }
 
@@ -33,7 +36,7 @@ export interface SelectiveScanShape {
  */
 export interface SelectiveScanOp extends SelectiveScanOperands, SelectiveScanShape {
   readonly kind: 'selectiveScan';
-  /** f32 [slots, heads * headSize * stateSize]: head after head, `S` by rows. */
+  /** f32 [slots, heads * headSize * stateSize]: one matrix `S` per head, row-major. */
   readonly state: State;
   readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
   readonly out: Tensor;
@@ -66,7 +69,7 @@ export function selectiveScan(
   return out;
 }
 
-/** Reads and writes the state once a row and sequence at most; about five operations a value of it. */
+/** Reads and writes the state once per row, at most; about five operations per state value. */
 export function selectiveScanCost({ x, dt, b, c, state, out }: SelectiveScanOp, rows: number): Cost {
   const operands = [x, dt, b, c, out].reduce((sum, { width }) => sum + width, 0);
   return rowwiseCost(rows, operands + 2 * state.width, 5 * state.width);

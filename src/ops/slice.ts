@@ -3,20 +3,20 @@ import type { Recorder } from './recorder.ts';
 import type { Tensor } from './value.ts';
 
 /**
- * `out[r, i] = x[r, first + floor(i / part) * every + i % part]`: a part of each row, of matrices that files hold fused (query,
- * key and value; gate and up), or one of each `every` columns, where they are fused head by head.
+ * `out[r, i] = x[r, first + floor(i / part) * every + i % part]`: a slice of each row, for matrices that files store
+ * fused (query, key and value; gate and up), or one slice of each `every` columns if they are fused head by head.
  */
 export interface SliceOp {
   readonly kind: 'slice';
   readonly x: Tensor;
   readonly first: number;
-  /** Columns that stand together: all of `out`, but for slices of each head. */
+  /** Number of contiguous columns: all of `out`, except for slices of each head. */
   readonly part: number;
   readonly every: number;
   readonly out: Tensor;
 }
 
-/** Takes `width` columns of `x` from column `first` on, or `part` columns of each `every`: f32 [x.axis, width]. */
+/** Takes `width` columns of `x` from column `first` on, or `part` columns out of each `every`: f32 [x.axis, width]. */
 export function slice(
   g: Recorder<SliceOp>,
   x: Tensor,

@@ -1,22 +1,22 @@
 import { alignUp } from '../base/bytes.ts';
 import { Q8_0 } from '../formats/q8-0.ts';
 
-/** Elements of a row that share a scale in a state of type `q8_0`; heads are whole numbers of them. */
+/** Elements of a row that share a scale in a state of type `q8_0`; head sizes are multiples of it. */
 export const STATE_BLOCK = 32;
 
-/** Where things are in a state of type `q8_0`, in bytes from its start. */
+/** The layout of a state of type `q8_0`, in bytes from its start. */
 export interface StateBlockPlanes {
-  /** Where the scales begin. */
+  /** Offset of the scales. */
   readonly scales: number;
-  /** Of the scales of a row. */
+  /** Bytes of the scales of a row. */
   readonly scaleBytes: number;
   readonly byteLength: number;
 }
 
 /**
- * A state of type `q8_0` is two planes: the quants, signed bytes, `width` a row; behind them all the scales, half floats, one
- * for each `STATE_BLOCK` elements, and room up to a whole 32-bit word. So blocks of quants begin at multiples of 32 bytes, and
- * a block has one number, by which both its quants and its scale are found.
+ * A state of type `q8_0` is two planes: first the quants, signed bytes, `width` per row; then all scales, half floats,
+ * one for each `STATE_BLOCK` elements, padded to a 32-bit word. So blocks of quants start at multiples of 32 bytes, and
+ * one block number addresses both quants and scale.
  */
 export function stateBlockPlanes(rows: number, width: number): StateBlockPlanes {
   const scales = rows * width;
@@ -28,10 +28,11 @@ const INFINITE_HALF = 0x7c00;
 const NAN_HALF = 0x7e00;
 
 /**
- * Quantizes a block as ggml's `quantize_row_q8_0_ref`: `d = max|x| / 127` in f32, `quant = round(x * (1 / d))` with halves away
- * from zero, and the scale is `d` rounded to a half. Gives the scale's bits, and in `quants` 32 signed bytes. Two kinds of
- * blocks are not left to what a device's arithmetic makes of them: where the scale rounds to zero, quants are zero, and a
- * block with a NaN, an infinity or a scale beyond the halves is zeros under a scale of NaN (0x7e00). `values` are 32 f32.
+ * Quantizes a block like ggml's `quantize_row_q8_0_ref`: `d = max|x| / 127` in f32, `quant = round(x * (1 / d))`,
+ * rounding ties away from zero, and the scale is `d` rounded to f16. Returns the scale's bits, and writes 32 signed
+ * bytes to `quants`. Two cases are defined here so that they do not depend on a device's arithmetic: if the scale
+ * rounds to zero, the quants are zero; and a block with a NaN, an infinity or a scale beyond f16 becomes zeros with a
+ * NaN scale (0x7e00). `values` are 32 f32.
  */
 export function quantizeStateBlock(values: Float32Array, quants: Int8Array): number {
   const block = new Uint8Array(Q8_0.blockBytes);

@@ -3,8 +3,8 @@ import type { Recorder } from './recorder.ts';
 import type { BatchTensors, State, Tensor } from './value.ts';
 
 /**
- * Row after row: `out[r] = last[slots[r]]`, zero where `positions[r]` is 0, then `last[slots[r]] = x[r]`: what the sequence's
- * token before had (Peng et al. 2023, "RWKV", section 3).
+ * Row after row: `out[r] = last[slots[r]]`, zero where `positions[r]` is 0, then `last[slots[r]] = x[r]`: the
+ * sequence's previous row (Peng et al. 2023, "RWKV", section 3).
  */
 export interface TokenShiftOp {
   readonly kind: 'tokenShift';
@@ -14,7 +14,7 @@ export interface TokenShiftOp {
   readonly out: Tensor;
 }
 
-/** Gives each row what the sequence's row before has: [rows, x.width]; `last` is f32 [slots, x.width]. */
+/** Gives each row the sequence's previous row: [rows, x.width]; `last` is f32 [slots, x.width]. */
 export function tokenShift(g: Recorder<TokenShiftOp>, x: Tensor, last: State): Tensor {
   g.require(x.axis === 'rows', 'token rows are shifted');
   const fits = last.type === 'f32' && last.width === x.width && last.rows >= g.shape.slots;

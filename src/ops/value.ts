@@ -1,23 +1,28 @@
 import type { TensorFormat } from '../formats/tensor-format.ts';
 import { stateBlockPlanes } from './state-blocks.ts';
 
-/** How an activation's elements are stored. Indices are i32, everything computed is f32. */
+/** The element type of an activation. Indices are i32, everything computed is f32. */
 export type ElementType = 'f32' | 'f16' | 'i32';
 
-/** How a state's elements are stored: as an activation's, or as `quantizeStateBlock` says, in `stateBlockPlanes`. */
+/**
+ * The element type of a state: an activation's, or blocks defined by `quantizeStateBlock`, laid out by
+ * `stateBlockPlanes`.
+ */
 export type StateType = ElementType | 'q8_0';
 
 /** Bytes of one element. */
 export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { f32: 4, f16: 2, i32: 4 };
 
 /**
- * What a tensor's leading dimension runs over: the token rows of the batch, the rows whose logits are wanted, the sequence
- * slots, or nothing (one row). How many of `rows` and `outputs` are in use is known only when a step runs
+ * What a tensor's leading dimension runs over: the token rows of the batch, the rows whose logits are needed, the
+ * sequence slots, or nothing (one row). How many of `rows` and `outputs` are in use is known only when a step runs
  * (`BatchTensors.counts`); graphs are recorded for the capacity.
  */
 export type Axis = 'rows' | 'outputs' | 'slots' | 'one';
 
-/** The capacities a graph is recorded for: token rows, rows with logits, sequence slots, KV blocks a sequence may have. */
+/**
+ * The capacities that a graph is recorded for: token rows, rows with logits, sequence slots, KV blocks per sequence.
+ */
 export interface BatchShape {
   readonly rows: number;
   readonly outputs: number;
@@ -37,7 +42,7 @@ export interface Tensor {
 }
 
 /**
- * A weight by its name within the layer, as the file holds it: `rows` rows of `columns` elements (ggml's ne1 and ne0).
+ * A weight by its name within the layer, as stored in the file: `rows` rows of `columns` elements (ggml's ne1 and ne0).
  * A vector has one row.
  */
 export interface Weight {
@@ -59,15 +64,15 @@ export interface State {
   readonly width: number;
 }
 
-/** Anything an operator names. */
+/** Anything an operator refers to. */
 export type Value = Tensor | Weight | State;
 
 /**
- * The ragged batch as small index tensors, inputs of every graph. Rows of several sequences stand in any order, but the
- * rows of one sequence stand by ascending position, and a sequence's earlier positions are already in its state.
+ * The ragged batch as small index tensors, inputs of every graph. Rows of several sequences may be interleaved, but the
+ * rows of one sequence are in order of position, and its earlier positions are already in its state.
  */
 export interface BatchTensors {
-  /** i32 [1, 2]: token rows and output rows in use. What lies beyond them is neither read nor written. */
+  /** i32 [1, 2]: token rows and output rows in use. Rows beyond these are neither read nor written. */
   readonly counts: Tensor;
   /** i32 [rows, 1]: token ids. */
   readonly ids: Tensor;
@@ -75,29 +80,29 @@ export interface BatchTensors {
   readonly positions: Tensor;
   /** i32 [rows, 1]: the sequence's slot. */
   readonly slots: Tensor;
-  /** i32 [outputs, 1]: the rows whose logits are wanted. */
+  /** i32 [outputs, 1]: the rows whose logits are needed. */
   readonly outputRows: Tensor;
-  /** i32 [slots, blocksPerSlot]: which cache block holds positions `i * blockSize ...` of the slot's sequence. */
+  /** i32 [slots, blocksPerSlot]: the cache block of positions `i * blockSize ...` of the slot's sequence. */
   readonly blocks: Tensor;
 }
 
-/** Rows that a tensor has room for. */
+/** Row capacity of a tensor. */
 export function capacityOf(axis: Axis, shape: BatchShape): number {
   return axis === 'one' ? 1 : shape[axis];
 }
 
-/** Bytes that a tensor of this batch shape takes. */
+/** Bytes of a tensor for this batch shape. */
 export function tensorBytes(tensor: Tensor, shape: BatchShape): number {
   return capacityOf(tensor.axis, shape) * tensor.width * ELEMENT_BYTES[tensor.type];
 }
 
-/** Bytes that a state takes. */
+/** Bytes of a state. */
 export function stateBytes({ type, rows, width }: State): number {
   if (type === 'q8_0') return stateBlockPlanes(rows, width).byteLength;
   return rows * width * ELEMENT_BYTES[type];
 }
 
-/** Bytes of one row of a weight as the file holds it. */
+/** Bytes of one row of a weight in the file. */
 export function weightRowBytes({ format, columns }: Weight): number {
   return (columns / format.blockElements) * format.blockBytes;
 }

@@ -2,7 +2,10 @@ import { type Cost, rowwiseCost } from './cost.ts';
 import type { Recorder } from './recorder.ts';
 import type { BatchTensors, State, Tensor, Weight } from './value.ts';
 
-/** The strongest decay of a row: of sixteen rows together it leaves a normal f32. RWKV-7's is 0.545 = exp(-exp(-0.5)). */
+/**
+ * The strongest decay of a row, chosen so that the product of sixteen rows is still a normal f32. RWKV-7's own minimum
+ * is 0.545 = exp(-exp(-0.5)).
+ */
 export const MIN_DECAY = 1 / 128;
 
 /**
@@ -24,16 +27,14 @@ export interface Wkv7Operands {
  */
 export interface Wkv7Op extends Wkv7Operands {
   readonly kind: 'wkv7';
-  /** f32 [slots, width * headSize]: head after head, `S` by rows. */
+  /** f32 [slots, width * headSize]: one matrix `S` per head, row-major. */
   readonly state: State;
   readonly headSize: number;
   readonly batch: Pick<BatchTensors, 'slots' | 'positions'>;
   readonly out: Tensor;
 }
 
-/**
- * What a row adds for its own token, for each head: `out[i] = v[i] * sum_j r[j] k[j] weight[j]`.
- */
+/** The contribution of a row's own token, per head: `out[i] = v[i] * sum_j r[j] k[j] weight[j]`. */
 export interface WkvBonusOp {
   readonly kind: 'wkvBonus';
   readonly r: Tensor;
@@ -61,7 +62,7 @@ export function wkv7(
   return out;
 }
 
-/** The rows' own tokens' part: [rows, width]. */
+/** The contribution of the rows' own tokens: [rows, width]. */
 export function wkvBonus(
   g: Recorder<WkvBonusOp>,
   operands: Pick<Wkv7Operands, 'r' | 'k' | 'v'>,
@@ -82,7 +83,7 @@ function requireHeads(g: Recorder<never>, operands: readonly Tensor[], headSize:
   g.require((first?.width ?? 0) % headSize === 0, `heads of ${headSize} divide the row evenly`);
 }
 
-/** Reads and writes the state once a row and sequence at most; about eight operations a value of it. */
+/** Reads and writes the state once per row, at most; about eight operations per state value. */
 export function wkv7Cost(op: Wkv7Op, rows: number): Cost {
   const { width } = op.out;
   return rowwiseCost(rows, 7 * width + 2 * width * op.headSize, 8 * width * op.headSize);

@@ -2,7 +2,7 @@ import { type Cost, rowwiseCost } from '../cost.ts';
 import type { Recorder } from '../recorder.ts';
 import type { Tensor } from '../value.ts';
 
-/** `out[r, n] = sum_j routingWeights[r, j] * x[r, j * width + n]`, in the order of the choices. */
+/** `out[r, n] = sum_j routingWeights[r, j] * x[r, j * width + n]`, summed in the order of the choices. */
 export interface CombineExpertsOp {
   readonly kind: 'combineExperts';
   readonly x: Tensor;
@@ -10,7 +10,7 @@ export interface CombineExpertsOp {
   readonly out: Tensor;
 }
 
-/** Adds the chosen experts' results up by their routingWeights: [x.axis, x.width / routingWeights.width]. */
+/** Sums the selected experts' results, weighted by their routing weights: [x.axis, x.width / routingWeights.width]. */
 export function combineExperts(g: Recorder<CombineExpertsOp>, x: Tensor, routingWeights: Tensor): Tensor {
   g.require(
     x.axis === routingWeights.axis && routingWeights.type === 'f32',

@@ -3,14 +3,14 @@ import type { Recorder } from '../recorder.ts';
 import { type Tensor, type Weight, weightRowBytes } from '../value.ts';
 
 /**
- * A product with the weights of the experts that each row chose, which stand one below the other in `weight`:
- * `out[r, j * outputs + n] = sum_k x[r, k (+ j * columns)] * decode(weight)[expertIds[r, j] * outputs + n, k]`. All choices of a
- * row read the same `x`, or each its own part of it. Activations may be quantized as in a `matmul`.
+ * A product with the weights of each row's selected experts, which are stacked in `weight`: `out[r, j * outputs + n] =
+ * sum_k x[r, k (+ j * columns)] * decode(weight)[expertIds[r, j] * outputs + n, k]`. All choices of a row read the same
+ * `x`, or each its own part of it. Activations may be quantized as in a `matmul`.
  */
 export interface MatmulExpertsOp {
   readonly kind: 'matmulExperts';
   readonly x: Tensor;
-  /** i32 [rows, topK]: from 0 to the number of experts. */
+  /** i32 [rows, topK]: expert indices. */
   readonly expertIds: Tensor;
   readonly weight: Weight;
   /** Rows of an expert's weight. */
@@ -18,7 +18,7 @@ export interface MatmulExpertsOp {
   readonly out: Tensor;
 }
 
-/** Multiplies by the chosen experts' weights: [x.axis, topK * outputs]. */
+/** Multiplies by the selected experts' weights: [x.axis, topK * outputs]. */
 export function matmulExperts(
   g: Recorder<MatmulExpertsOp>,
   x: Tensor,
@@ -38,12 +38,12 @@ export function matmulExperts(
   return out;
 }
 
-/** True when each choice of a row multiplies a part of the row of its own. */
+/** True if each choice of a row multiplies its own part of the row. */
 export function readsOwnPart({ x, weight }: MatmulExpertsOp): boolean {
   return x.width !== weight.columns;
 }
 
-/** Reads the chosen experts' weights once, as many as there are at most. */
+/** Reads the selected experts' weights once; assumes the maximum number of distinct experts. */
 export function matmulExpertsCost(op: MatmulExpertsOp, rows: number): Cost {
   const { weight, outputs, expertIds, out, x } = op;
   const used = Math.min(rows * expertIds.width * outputs, weight.rows);

@@ -2,26 +2,26 @@ import { type Cost, rowwiseCost } from '../cost.ts';
 import type { Recorder } from '../recorder.ts';
 import type { Tensor, Weight } from '../value.ts';
 
-/** How a mixture of experts chooses. */
+/** How experts are selected. */
 export interface RoutingRule {
-  /** Experts of a row. */
+  /** Experts per row. */
   readonly topK: number;
-  /** What makes gates of logits: softmax over all experts, or the sigmoid of each. */
+  /** How logits become gates: softmax over all experts, or the sigmoid of each. */
   readonly gate: 'softmax' | 'sigmoid';
   /** Whether a row's weights are divided by their sum. */
   readonly normalized: boolean;
-  /** Factor of the weights. */
+  /** Factor on the weights. */
   readonly scale: number;
-  /** Groups of neighbouring experts ... */
+  /** Number of groups of neighbouring experts ... */
   readonly groups: number;
-  /** ... of which only so many may be chosen from, those whose two best scores have the largest sum. */
+  /** ... of which only this many can be selected from: those with the largest sums of their two best scores. */
   readonly topKGroups: number;
 }
 
 /**
- * `gates = gate(logits[r])`; `expertIds[r]` are the places of the `topK` largest `gates (+ bias)`, the largest first, of equal
- * ones the lower; `routingWeights[r, j] = scale * gates[expertIds[r, j]]`, divided by their sum where `normalized`
- * (Shazeer et al. 2017; DeepSeek-AI 2024, "DeepSeek-V3", section 2.1.2).
+ * `gates = gate(logits[r])`; `expertIds[r]` are the indices of the `topK` largest `gates (+ bias)`, in descending
+ * order, the lower index first among equals; `routingWeights[r, j] = scale * gates[expertIds[r, j]]`, divided by their
+ * sum if `normalized` (Shazeer et al. 2017; DeepSeek-AI 2024, "DeepSeek-V3", section 2.1.2).
  */
 export interface RouteExpertsOp extends RoutingRule {
   readonly kind: 'routeExperts';
@@ -33,13 +33,13 @@ export interface RouteExpertsOp extends RoutingRule {
   readonly routingWeights: Tensor;
 }
 
-/** Which experts a row goes to, and with what weights: both [logits.axis, topK]. */
+/** The experts of each row, and their weights: both [logits.axis, topK]. */
 export interface Routes {
   readonly expertIds: Tensor;
   readonly routingWeights: Tensor;
 }
 
-/** Chooses experts by their logits, f32 [rows, experts]; `bias` counts for the choice alone. */
+/** Selects experts by their logits, f32 [rows, experts]; `bias` affects the selection only. */
 export function routeExperts(
   g: Recorder<RouteExpertsOp>,
   logits: Tensor,

@@ -1,18 +1,18 @@
 import type { RoutingRule } from './route-experts.ts';
 
-/** Below this a sum of routingWeights is not divided by: ggml's clamp, the least normal half. */
+/** Minimum sum that routing weights are divided by: ggml's clamp, the smallest normal f16. */
 export const MIN_WEIGHT_SUM = 6.103515625e-5;
 
-/** Scores that are given up hold this while experts are chosen. */
+/** The score of experts that can no longer be selected. */
 const OUT = Number.NEGATIVE_INFINITY;
 
-/** What one row's logits come to: `expertIds` by falling score, of equal ones the lower first, and their weights. */
+/** The routing of one row: `expertIds` by descending score, the lower index first among equals, and their weights. */
 export interface RoutedRow {
   readonly expertIds: Int32Array;
   readonly routingWeights: Float64Array;
 }
 
-/** Routes one row as `RouteExpertsOp` says, in f64. `bias` has a value an expert where there is one. */
+/** Routes one row as defined by `RouteExpertsOp`, in f64. `bias`, if given, has one value per expert. */
 export function routeRow(
   logits: ArrayLike<number>,
   bias: ArrayLike<number> | undefined,
@@ -41,7 +41,7 @@ function softmax(logits: ArrayLike<number>): Float64Array {
   return powers.map((power) => power / sum);
 }
 
-/** Gives up the experts of all groups but the best, by the sum of each group's two best scores. */
+/** Excludes the experts of all but the best groups, by the sum of each group's two best scores. */
 function dropGroups(scores: Float64Array, { groups, topKGroups }: RoutingRule): void {
   if (topKGroups === groups) return;
   const size = scores.length / groups;
@@ -53,7 +53,7 @@ function dropGroups(scores: Float64Array, { groups, topKGroups }: RoutingRule): 
   for (let i = 0; i < scores.length; i++) if (!kept.has(Math.floor(i / size))) scores[i] = OUT;
 }
 
-/** The place of the largest score, which is given up. */
+/** The index of the largest score, which is then excluded. */
 function takeBest(scores: Float64Array): number {
   let best = 0;
   for (let i = 1; i < scores.length; i++) if ((scores[i] as number) > (scores[best] as number)) best = i;

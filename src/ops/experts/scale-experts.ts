@@ -2,18 +2,18 @@ import { type Cost, rowwiseCost } from '../cost.ts';
 import type { Recorder } from '../recorder.ts';
 import type { Tensor, Weight } from '../value.ts';
 
-/** `out[r, j * width + n] = x[r, j * width + n] * scales[expertIds[r, j]]`: a factor for each expert. */
+/** `out[r, j * width + n] = x[r, j * width + n] * scales[expertIds[r, j]]`: a factor per expert. */
 export interface ScaleExpertsOp {
   readonly kind: 'scaleExperts';
   readonly x: Tensor;
-  /** i32 [rows, topK]: from 0 to the number of experts. */
+  /** i32 [rows, topK]: expert indices. */
   readonly expertIds: Tensor;
-  /** A vector with a value for each expert. */
+  /** A vector with one value per expert. */
   readonly scales: Weight;
   readonly out: Tensor;
 }
 
-/** Multiplies the chosen experts' results, side by side in `x`, by their factors: [x.axis, x.width]. */
+/** Multiplies the selected experts' results, side by side in `x`, by their factors: [x.axis, x.width]. */
 export function scaleExperts(
   g: Recorder<ScaleExpertsOp>,
   x: Tensor,

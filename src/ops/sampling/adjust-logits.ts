@@ -1,15 +1,15 @@
 import { NUMBER_ROWS, SAMPLING_WORD } from './sampling-row.ts';
 import type { SamplingScratch } from './sampling-scratch.ts';
 
-/** A row's logits, and what changes them before a token is drawn. */
+/** A row's logits, and what adjusts them before sampling. */
 export interface RowLogits {
-  /** A logit for each token of the vocabulary; not changed. */
+  /** One logit per token of the vocabulary; not changed. */
   readonly logits: Float32Array;
-  /** The sequence's tokens, those at positions 0 to `position` at least. */
+  /** The sequence's tokens, at least those at positions 0 to `position`. */
   readonly history: Int32Array;
-  /** The sequence's mask, `maskWords` of the vocabulary; read where the row asks for it. */
+  /** The sequence's mask, `maskWords` of the vocabulary; read if the row enables it. */
   readonly mask: Int32Array;
-  /** The position of the row's own token; the draw depends on it and on the seed alone. */
+  /** The position of the row's own token; the random number depends on it and on the seed alone. */
   readonly position: number;
   /** Its words hold the row's parameters. */
   readonly scratch: SamplingScratch;
@@ -46,7 +46,7 @@ export function adjustLogits({ logits, history, mask, position, scratch }: RowLo
   return scratch.logits;
 }
 
-/** Forbids the tokens whose bit is not set: that of `id` is bit `id % 32` of word `id / 32`. */
+/** Forbids the tokens whose bit is not set; `id` has bit `id % 32` of word `id / 32`. */
 function forbid(logits: Float32Array, mask: Int32Array): void {
   for (let word = 0, first = 0; first < logits.length; word++, first += 32) {
     const bits = mask[word] as number;
@@ -58,7 +58,7 @@ function forbid(logits: Float32Array, mask: Int32Array): void {
   }
 }
 
-/** Adds the row's biases to the logits of their tokens; ids outside the vocabulary are passed over. */
+/** Adds the row's biases to the logits of their tokens; ids outside the vocabulary are ignored. */
 function addLogitBias({ logits, words, floats }: SamplingScratch): void {
   const count = words[SAMPLING_WORD.biasCount] as number;
   for (let i = 0, at: number = SAMPLING_WORD.biases; i < count; i++, at += 2) {
@@ -67,7 +67,7 @@ function addLogitBias({ logits, words, floats }: SamplingScratch): void {
   }
 }
 
-/** What recent tokens are charged; see `SamplingParameters`. */
+/** Penalties on recent tokens; see `SamplingParameters`. */
 interface Penalties {
   readonly repeat: number;
   readonly frequency: number;

@@ -8,9 +8,9 @@ export interface StageContext {
 }
 
 /**
- * The tokens still in the race, each with a key that ranks it: higher first, equal ones by lower id. They are ranked
- * lazily: the best tokens are popped off a heap, one by one, as far as somebody asks, and gather at the end of the arrays
- * (`[0, #open)` is the rest, `[#open, count)` the popped ones with the best last).
+ * The remaining candidate tokens, each with a key that ranks it: higher first, equal keys by lower id. They are ranked
+ * lazily: the best tokens are popped off a heap one by one as needed, and collect at the end of the arrays (`[0,
+ * #open)` is the heap, `[#open, count)` the popped ones with the best last).
  */
 export class Candidates {
   readonly ids: Int32Array;
@@ -24,7 +24,7 @@ export class Candidates {
     this.keys = new Float64Array(capacity);
   }
 
-  /** All tokens whose logit is a number above -Infinity. */
+  /** All tokens whose logit is above -Infinity and not NaN. */
   fillAll(logits: Float32Array): void {
     let count = 0;
     for (let id = 0; id < logits.length; id++) {
@@ -60,19 +60,19 @@ export class Candidates {
     this.unrank();
   }
 
-  /** Forgets the order after keys were changed. */
+  /** Discards the order after keys were changed. */
   unrank(): void {
     this.#open = this.count;
     this.#heaped = false;
   }
 
-  /** Ranks by logit again, after a stage that used keys of its own. */
+  /** Ranks by logit again, after a stage that used other keys. */
   rankByLogit(logits: Float32Array): void {
     for (let i = 0; i < this.count; i++) this.keys[i] = logits[this.ids[i] as number] as number;
     this.unrank();
   }
 
-  /** Brings the ids into ascending order and leaves the keys behind, for a stage that sets them anew. */
+  /** Sorts the ids in ascending order without their keys, for a stage that sets new ones. */
   orderById(): void {
     let ordered = true;
     for (let i = 1; i < this.count && ordered; i++) {
@@ -81,7 +81,7 @@ export class Candidates {
     if (!ordered) this.ids.subarray(0, this.count).sort();
   }
 
-  /** Where the token of this rank stands in `ids` and `keys`, 0 being the best. */
+  /** The index of the token of this rank in `ids` and `keys`; 0 is the best. */
   indexOf(rank: number): number {
     while (this.count - this.#open <= rank) this.#pop();
     return this.count - 1 - rank;
@@ -127,7 +127,7 @@ export class Candidates {
     if (last > 0) this.#settle(0, last, key, id, true);
   }
 
-  /** Sinks an entry from `hole` to its place in a heap with its best (or its worst) at the root. */
+  /** Sifts an entry down from `hole` in a heap with the best (or the worst) at its root. */
   #settle(hole: number, size: number, key: number, id: number, bestFirst: boolean): void {
     const { ids, keys } = this;
     let at = hole;

@@ -1,4 +1,4 @@
-/** Values further than this below the largest weigh less than 2e-22 of it and are left out of a sum. */
+/** Values further than this below the largest contribute less than 2e-22 of it and are left out of a sum. */
 const REACH = 50;
 const STEPS = 32;
 const STEPS_PER_UNIT = STEPS / Math.LN2;
@@ -6,13 +6,13 @@ const UNITS_PER_STEP = Math.LN2 / STEPS;
 
 let table: Float64Array | undefined;
 
-/** `2^(-i / STEPS)` as far as `REACH` asks. */
+/** `2^(-i / STEPS)` up to `REACH`. */
 function powers(): Float64Array {
   table ??= Float64Array.from({ length: Math.ceil(REACH * STEPS_PER_UNIT) + 1 }, (_, i) => 2 ** (-i / STEPS));
   return table;
 }
 
-/** The largest of the first `length` values, NaN left out; -Infinity when there is none. */
+/** The largest of the first `length` values, ignoring NaN; -Infinity if there is none. */
 export function largestOf(values: Float32Array | Float64Array, length: number): number {
   let largest = -Infinity;
   for (let i = 0; i < length; i++) {
@@ -22,14 +22,17 @@ export function largestOf(values: Float32Array | Float64Array, length: number): 
   return largest;
 }
 
-/** How likely a value is beside the largest one: `e^(value - largest)`, and 1 for the largest even when it is infinite. */
+/**
+ * The weight of a value relative to the largest one: `e^(value - largest)`, and 1 for the largest even if it is
+ * infinite.
+ */
 export function weightOf(value: number, largest: number): number {
   return value === largest ? 1 : Math.exp(value - largest);
 }
 
 /**
- * The sum of `weightOf` over the first `length` values, to about 1e-9. A step of the power table leaves at most ln 2 / 32
- * for the series, so that four terms of it do; `Math.exp` takes three times as long over a large vocabulary.
+ * The sum of `weightOf` over the first `length` values, to about 1e-9. The power table leaves at most ln 2 / 32 for the
+ * series, so four terms suffice; `Math.exp` takes three times as long over a large vocabulary.
  */
 export function sumOfWeights(values: Float32Array | Float64Array, length: number, largest: number): number {
   let sum = 0;

@@ -6,20 +6,20 @@ import { drawUniform } from './random.ts';
 import { writeNothing, writeReport } from './sampling-report.ts';
 import { NUMBER_ROWS, SAMPLING_WORD } from './sampling-row.ts';
 
-/** What one output row is sampled from. */
+/** The inputs from which one output row is sampled. */
 export interface SampleRow extends RowLogits {
-  /** The parameters as `writeSamplingRow` lays them out. */
+  /** The parameters in the layout of `writeSamplingRow`. */
   readonly row: Int32Array;
-  /** f32 [2 * (1 + alternatives)]; see `SampleOp`. Left as it is where the row asks for no report. */
+  /** f32 [2 * (1 + alternatives)]; see `SampleOp`. Unchanged if the row does not ask for a report. */
   readonly report: Float32Array;
 }
 
 /**
- * The meaning of the `sample` operator: the chosen token of a row. The stages run in the order that `SamplingParameters`
- * states, each over what the one before it left, with probabilities that sum to 1 again. Bias and penalties round logits
- * to f32. Tokens with a logit of -Infinity are never chosen. Where none can be, `NO_TOKEN` says why: logits that are not
- * `areSound` give nothing, whatever the stages would leave. The draw takes the first token, by ascending id, whose cumulated
- * probability exceeds `drawUniform(seed, position)`.
+ * The definition of the `sample` operator: samples the token of a row. The stages run in the order stated by
+ * `SamplingParameters`, each on the result of the one before, with probabilities renormalized. Bias and penalties round
+ * logits to f32. Tokens with a logit of -Infinity are never sampled. If none can be, `NO_TOKEN` says why; logits that
+ * are not `areSound` give no token, whatever the stages would leave. The result is the first token, by ascending id,
+ * whose cumulative probability exceeds `drawUniform(seed, position)`.
  */
 export function sampleRow(of: SampleRow): number {
   const { scratch } = of;
@@ -38,13 +38,13 @@ export function sampleRow(of: SampleRow): number {
   return token;
 }
 
-/** The token with the largest logit, the lowest id of several. */
+/** The token with the largest logit; the lowest id among equals. */
 function greedy(logits: Float32Array): number {
   const largest = largestOf(logits, logits.length);
   return largest === -Infinity ? NO_TOKEN.forbidden : logits.indexOf(largest);
 }
 
-/** The stages of the draw, in order, with where their values stand in a row. */
+/** The stages in order, with the positions of their values in a row. */
 const DRAW_STAGES = NUMBER_ROWS.flatMap(([name, { stage, word }]) =>
   stage ? [{ ...stage, word, at: SAMPLING_WORD[name], beside: SAMPLING_WORD[stage.beside ?? name] }] : [],
 );
@@ -74,7 +74,7 @@ function draw({ position, scratch }: SampleRow, logits: Float32Array, temperatur
   return pick(candidates, uniform(0) * total);
 }
 
-/** The first candidate by id at which the cumulated weights pass `goal`. */
+/** The first candidate by id at which the cumulative weight exceeds `goal`. */
 function pick({ ids, keys, count }: Candidates, goal: number): number {
   let chosen = 0;
   for (let i = 0, sum = 0; i < count; i++) {
@@ -88,8 +88,8 @@ function pick({ ids, keys, count }: Candidates, goal: number): number {
 }
 
 /**
- * Brings the candidates into the order of their ids, with their weights at this temperature as keys (the most likely one
- * weighs 1). Gives the sum of the weights.
+ * Sorts the candidates by id, with their weights at this temperature as keys (the most likely one has weight 1).
+ * Returns the sum of the weights.
  */
 function applyTemperature(candidates: Candidates, logits: Float32Array, temperature: number): number {
   const { ids, keys, count } = candidates;

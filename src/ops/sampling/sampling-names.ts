@@ -9,8 +9,8 @@ function named(prefix: string, values: Readonly<Record<string, number>>): Record
   return Object.fromEntries(entries);
 }
 
-/** The words of a parameter row by the names that kernels call them: `WORD_TOP_K`. */
+/** The words of a parameter row by their names in kernels: `WORD_TOP_K`. */
 export const SAMPLING_WORD_NAMES: Readonly<Record<string, number>> = named('WORD', SAMPLING_WORD);
 
-/** What stands in a token's place where none can be chosen, as kernels call it: `NO_TOKEN_UNSOUND`. */
+/** The values written instead of a token, by their names in kernels: `NO_TOKEN_UNSOUND`. */
 export const NO_TOKEN_NAMES: Readonly<Record<string, number>> = named('NO_TOKEN', NO_TOKEN);

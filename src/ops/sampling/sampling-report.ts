@@ -1,7 +1,7 @@
 import type { Candidates } from './candidates.ts';
 import { largestOf, sumOfWeights } from './exponential-sum.ts';
 
-/** What a report is written from and into; `candidates` is working memory. */
+/** The inputs and the output of a report; `candidates` is working memory. */
 export interface ReportParts {
   readonly report: Float32Array;
   readonly logits: Float32Array;
@@ -9,9 +9,9 @@ export interface ReportParts {
 }
 
 /**
- * Writes the natural log-probabilities of `token` and of the `wanted` most likely tokens, as many as fit, under the raw
- * logits, as pairs of (id as i32 bits, logarithm); pairs beyond those are left as they are. Pairs beyond the tokens that can
- * occur hold id 0 and -Infinity. The logarithm of no token, an id below zero, is NaN.
+ * Writes the natural log probabilities of `token` and of the `wanted` most likely tokens, as many as fit, under the raw
+ * logits, as pairs of (id as i32 bits, logarithm); pairs beyond those are unchanged. If there are fewer possible
+ * tokens, the remaining pairs have id 0 and -Infinity. The logarithm of a missing token, with a negative id, is NaN.
  */
 export function writeReport(
   { report, logits, candidates }: ReportParts,
@@ -35,7 +35,7 @@ export function writeReport(
   }
 }
 
-/** Writes the report of a row whose logits mean nothing: what stands in the token's place, and NaN. */
+/** Writes the report of a row with invalid logits: the value written instead of the token, and NaN. */
 export function writeNothing(report: Float32Array, token: number): void {
   new Int32Array(report.buffer, report.byteOffset, 1)[0] = token;
   report[1] = Number.NaN;

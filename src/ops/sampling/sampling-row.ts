@@ -13,7 +13,7 @@ import { xtc } from './stages/xtc.ts';
  * likely token after mask, bias and penalties.
  */
 export interface SamplingParameters {
-  /** Divides the logits before the draw; 0, or less than a normal f32, is greedy. */
+  /** Divides the logits before the draw; 0, or anything below a normal f32, is greedy. */
   readonly temperature: number;
   /** Keeps the k most likely tokens; 0 keeps all. */
   readonly topK: number;
@@ -21,7 +21,10 @@ export interface SamplingParameters {
   readonly topP: number;
   /** Keeps tokens at least this fraction as likely as the most likely one; 0 keeps all (Nguyen et al. 2024). */
   readonly minP: number;
-  /** Keeps the tokens closest to the expected surprise up to this sum; 1 keeps all (Meister et al. 2023). */
+  /**
+   * Keeps the tokens whose surprise is closest to the expected one, up to this sum of probabilities; 1 keeps all
+   * (Meister et al. 2023).
+   */
   readonly typicalP: number;
   /** Keeps the tokens whose logit is at most so many standard deviations below the largest; 0 or less keeps all (Tang et al. 2024). */
   readonly topNSigma: number;
@@ -35,32 +38,32 @@ export interface SamplingParameters {
   readonly dynatempExponent: number;
   /** Divides positive and multiplies negative logits of recent tokens; 1 is off (Keskar et al. 2019). */
   readonly repeatPenalty: number;
-  /** Subtracted once for each recent occurrence; 0 is off. */
+  /** Subtracted once for each recent occurrence; 0 disables it. */
   readonly frequencyPenalty: number;
-  /** Subtracted once for a token that occurred recently; 0 is off. */
+  /** Subtracted once from each token that occurred recently; 0 disables it. */
   readonly presencePenalty: number;
-  /** How many of the latest tokens the penalties see; 0 none, -1 the whole sequence. */
+  /** Number of recent tokens that the penalties consider; 0 none, -1 the whole sequence. */
   readonly penaltyWindow: number;
-  /** Draws depend on the seed and the position alone. An integer below 2^53. */
+  /** The random number depends on the seed and the position alone. An integer below 2^53. */
   readonly seed: number;
-  /** Most likely tokens reported beside the choice with their log-probabilities; -1 reports not even the choice's. */
+  /** Number of most likely tokens reported with their log probabilities besides the sampled one; -1 reports nothing. */
   readonly logProbabilities: number;
-  /** Added to the logits of single tokens; -Infinity forbids one. At most `MAX_LOGIT_BIASES`. */
+  /** Added to the logits of individual tokens; -Infinity forbids one. At most `MAX_LOGIT_BIASES`. */
   readonly logitBias: ReadonlyMap<number, number>;
-  /** Only tokens of the sequence's mask can be chosen. */
+  /** Whether only tokens of the sequence's mask can be sampled. */
   readonly masked: boolean;
 }
 
-/** Most tokens reported beside a choice. */
+/** Maximum tokens reported besides the sampled one. */
 export const MAX_LOG_PROBABILITIES = 20;
 
-/** Most biased tokens a row holds. */
+/** Maximum biased tokens of a row. */
 export const MAX_LOGIT_BIASES = 300;
 
-/** The largest whole number a parameter row holds. */
+/** The largest integer in a parameter row. */
 export const MAX_WORD = 2 ** 31 - 1;
 
-/** What a parameter may be. */
+/** The valid range of a parameter. */
 export interface Rule {
   readonly expected: string;
   allows(value: number): boolean;
@@ -81,17 +84,17 @@ export function whole(low: number, high: number): Rule {
   };
 }
 
-/** Narrows what a token is drawn from by a parameter; `logits` are those after mask, bias and penalties. */
+/** A stage that narrows the candidates by a parameter; `logits` are those after mask, bias and penalties. */
 type DrawStage = (candidates: Candidates, logits: Float32Array, value: number, context: StageContext) => void;
 
-/** The parameters that are a number and a word. */
+/** The parameters that are a single number. */
 export type SamplingNumberName = Exclude<keyof SamplingParameters, 'seed' | 'logitBias' | 'masked'>;
 
-/** A number by which tokens are chosen, wherever it is asked for. */
+/** A numeric sampling parameter, as used everywhere. */
 interface SamplingNumber {
-  /** How a parameter row holds it. */
+  /** Its type in a parameter row. */
   readonly word: 'f32' | 'i32';
-  /** Where nothing is asked for. */
+  /** The default. */
   readonly standard: number;
   readonly rule: Rule;
   /** The stage of the draw that it stands for, and the value at which that is skipped; the first one never is, it enters the tokens. */
@@ -112,8 +115,8 @@ interface SamplingNumber {
 }
 
 /**
- * The numbers, in the order in which the draw's stages run. A flag of the command line, a field of the server and a word that kernels
- * read are made of each row.
+ * The numbers, in the order of their stages. The command-line flag, the request field and the word that kernels read
+ * are derived from each row.
  */
 const SAMPLING_NUMBERS: Readonly<Record<SamplingNumberName, SamplingNumber>> = {
   temperature: {
@@ -216,7 +219,7 @@ export const NUMBER_ROWS = Object.entries(SAMPLING_NUMBERS) as readonly (readonl
   SamplingNumber,
 ])[];
 
-/** What a program asks people for: a number with the name of its argument and a text that says what it does. */
+/** A numeric option: its name, the name of its argument and its help text. */
 export interface SamplingOption {
   readonly name: SamplingNumberName;
   readonly argument: string;
@@ -226,7 +229,7 @@ export interface SamplingOption {
   readonly rule: Rule;
 }
 
-/** The numbers that flags and fields ask for, in order. */
+/** The numbers that flags and fields set, in order. */
 export const SAMPLING_OPTIONS: readonly SamplingOption[] = NUMBER_ROWS.flatMap(
   ([name, { help, standard, word, rule }]) => {
     const [argument, text] = help ?? [];
@@ -242,7 +245,7 @@ function eachNumber<T>(
   return Object.fromEntries(entries) as Record<SamplingNumberName, T>;
 }
 
-/** What chat front ends use as a rule. A fresh seed is the caller's to choose. */
+/** Common defaults of chat front ends. The caller chooses a new seed. */
 export const DEFAULT_SAMPLING: SamplingParameters = {
   ...eachNumber(({ standard }) => standard),
   seed: 0,
@@ -250,7 +253,7 @@ export const DEFAULT_SAMPLING: SamplingParameters = {
   masked: false,
 };
 
-/** What each number may be. */
+/** The valid range of each number. */
 export const RULES: Readonly<Record<SamplingNumberName | 'seed', Rule>> = {
   ...eachNumber(({ rule }) => rule),
   seed: whole(0, Number.MAX_SAFE_INTEGER),
@@ -259,8 +262,8 @@ export const RULES: Readonly<Record<SamplingNumberName | 'seed', Rule>> = {
 const FIRST_OTHER = NUMBER_ROWS.length;
 
 /**
- * Where each value stands in a row, in words: first the numbers, f32 (their bits) or i32, then words that are i32. `biasCount` pairs
- * of (id, f32 bits) follow from `biases` on.
+ * The position of each value in a row, in words: first the numbers, f32 (as bits) or i32, then i32 words. `biasCount`
+ * pairs of (id, f32 bits) follow from `biases` on.
  */
 export const SAMPLING_WORD: Readonly<
   Record<SamplingNumberName | 'seedLow' | 'seedHigh' | 'biasCount' | 'masked' | 'biases', number>
@@ -273,10 +276,10 @@ export const SAMPLING_WORD: Readonly<
   biases: FIRST_OTHER + 4,
 };
 
-/** A mask begins at a multiple of so many words, where a device can take it by itself. */
+/** Masks start at multiples of this many words, so that a device can address each separately. */
 const MASK_ALIGNMENT = 64;
 
-/** Words of a mask: a bit for each token, that of `id` being bit `id % 32` of word `id / 32`, and unused words. */
+/** Words of a mask: one bit per token, bit `id % 32` of word `id / 32`, and padding. */
 export function maskWords(vocabulary: number): number {
   return MASK_ALIGNMENT * Math.ceil(vocabulary / (32 * MASK_ALIGNMENT));
 }
@@ -284,10 +287,10 @@ export function maskWords(vocabulary: number): number {
 /** Words (32 bits each) of a parameter row: the width of the `sample` operator's `parameters` tensor, type i32. */
 export const SAMPLING_ROW_WORDS = SAMPLING_WORD.biases + 2 * MAX_LOGIT_BIASES;
 
-/** The least normal f32: GPUs may take what is smaller for zero. */
+/** The smallest normal f32: GPUs may flush smaller values to zero. */
 const MIN_NORMAL = 2 ** -126;
 
-/** Writes the parameters as a row of `SAMPLING_ROW_WORDS` words; gives the words in use, from the first on. */
+/** Writes the parameters as a row of `SAMPLING_ROW_WORDS` words; returns the number of words in use, from the start. */
 export function writeSamplingRow(parameters: SamplingParameters, row: Int32Array): number {
   const floats = new Float32Array(row.buffer, row.byteOffset, row.length);
   for (const [name, { word }] of NUMBER_ROWS) {

@@ -1,7 +1,7 @@
 import { Candidates } from './candidates.ts';
 import { SAMPLING_ROW_WORDS } from './sampling-row.ts';
 
-/** Memory that `sampleRow` works in: one for each thread, made once for a vocabulary and used for row after row. */
+/** Working memory of `sampleRow`: one per thread, created for a vocabulary and reused for every row. */
 export class SamplingScratch {
   /** A parameter row's words, and the same bits as floats. */
   readonly words = new Int32Array(SAMPLING_ROW_WORDS);
@@ -10,7 +10,7 @@ export class SamplingScratch {
   readonly logits: Float32Array;
   /** @internal */
   readonly candidates: Candidates;
-  /** How often a token occurred in the penalty window; all zero between rows. */
+  /** How often each token occurred in the penalty window; all zero between rows. */
   readonly occurrences: Int32Array;
 
   constructor(readonly vocabulary: number) {

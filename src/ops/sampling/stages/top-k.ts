@@ -1,6 +1,6 @@
 import type { Candidates } from '../candidates.ts';
 
-/** Enters the k most likely tokens into the race, or all of them when k is 0. */
+/** Starts with the k most likely tokens, or all of them if k is 0. */
 export function topK(candidates: Candidates, logits: Float32Array, k: number): void {
   if (k > 0 && k < logits.length) candidates.fillTop(logits, k);
   else candidates.fillAll(logits);

@@ -2,8 +2,9 @@ import type { Candidates } from '../candidates.ts';
 import { largestOf, sumOfWeights, weightOf } from '../exponential-sum.ts';
 
 /**
- * Keeps the fewest most likely tokens whose probabilities reach `p`, one at least (Holtzman et al. 2020). Tokens so unlikely
- * that all together, were each as likely as the floor, they would not weigh what may be missing, need not be ranked.
+ * Keeps the fewest most likely tokens whose probabilities reach `p`, at least one (Holtzman et al. 2020). Very unlikely
+ * tokens need not be ranked: those that together could not make up the missing probability, even if each were as likely
+ * as the floor.
  */
 export function topP(candidates: Candidates, _logits: Float32Array, p: number): void {
   const { keys, count } = candidates;

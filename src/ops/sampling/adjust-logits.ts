@@ -15,12 +15,12 @@ export interface RowLogits {
   readonly scratch: SamplingScratch;
 }
 
-/** The stages that forbid tokens by their logits, with where their values stand in a row. */
+/** The stages that forbid tokens by their logits, with the positions of their values in a row. */
 const FORBIDDING = NUMBER_ROWS.flatMap(([name, { forbid: run }]) =>
   run ? [{ run, at: SAMPLING_WORD[name] }] : [],
 );
 
-/** The logits after mask, bias, penalties and top-n-sigma: the row's own where none is asked for, else a changed copy. */
+/** The logits after mask, bias, penalties and top-n-sigma: the original ones if none applies, otherwise a changed copy. */
 export function adjustLogits({ logits, history, mask, position, scratch }: RowLogits): Float32Array {
   const { words, floats } = scratch;
   const repeat = floats[SAMPLING_WORD.repeatPenalty] as number;

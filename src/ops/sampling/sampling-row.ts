@@ -8,7 +8,7 @@ import { typical } from './stages/typical.ts';
 import { xtc } from './stages/xtc.ts';
 
 /**
- * How a sequence's tokens are chosen. The stages run in this order, each skipped at its neutral value: mask, logit bias,
+ * How a sequence's tokens are sampled. The stages run in this order, each skipped at its neutral value: mask, logit bias,
  * penalties, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature (dynamic or not), draw. A temperature of 0 takes the most
  * likely token after mask, bias and penalties.
  */
@@ -28,15 +28,15 @@ export interface SamplingParameters {
   readonly typicalP: number;
   /** Keeps the tokens whose logit is at most so many standard deviations below the largest; 0 or less keeps all (Tang et al. 2024). */
   readonly topNSigma: number;
-  /** How likely it is for a token that XTC drops the most likely candidates; 0 is off. */
+  /** The probability with which XTC drops the most likely candidates of a token; 0 disables it. */
   readonly xtcProbability: number;
-  /** The probability from which on XTC drops candidates, all but the least likely of them. */
+  /** XTC drops all candidates with at least this probability except the least likely of them. */
   readonly xtcThreshold: number;
-  /** How far the entropy of the candidates moves the temperature, up and down; 0 is off. */
+  /** How far the entropy of the candidates moves the temperature up or down; 0 disables it. */
   readonly dynatempRange: number;
-  /** The power of the entropy's part of the largest possible one that the temperature follows. */
+  /** The exponent that is applied to the normalized entropy. */
   readonly dynatempExponent: number;
-  /** Divides positive and multiplies negative logits of recent tokens; 1 is off (Keskar et al. 2019). */
+  /** Divides positive and multiplies negative logits of recent tokens; 1 disables it (Keskar et al. 2019). */
   readonly repeatPenalty: number;
   /** Subtracted once for each recent occurrence; 0 disables it. */
   readonly frequencyPenalty: number;
@@ -97,20 +97,20 @@ interface SamplingNumber {
   /** The default. */
   readonly standard: number;
   readonly rule: Rule;
-  /** The stage of the draw that it stands for, and the value at which that is skipped; the first one never is, it enters the tokens. */
+  /** Its stage, and the value at which that is skipped; the first stage is never skipped, because it creates the candidates. */
   readonly stage?: {
     readonly run: DrawStage;
     readonly neutral?: number;
     readonly beside?: SamplingNumberName;
   };
-  /** What it does to the logits before the draw, where it is above 0; without a draw nothing. */
+  /** How it changes the logits before the draw if it is above 0; not used without a draw. */
   readonly forbid?: (logits: Float32Array, value: number) => void;
-  /** The temperature that it leads to, where it is above 0. */
+  /** The temperature that results from it if it is above 0. */
   readonly temper?: {
     readonly run: (candidates: Candidates, value: number, context: StageContext) => number;
     readonly beside: SamplingNumberName;
   };
-  /** What the flag calls its argument, and what is said of flag and field; undefined for a number that has other ones. */
+  /** The name of the flag's argument, and the help text of flag and field; undefined if these are defined elsewhere. */
   readonly help?: readonly [argument: string, text: string];
 }
 

@@ -184,7 +184,10 @@ function gainText(gain: Gain): string {
   const cells = [mechanism.name, `+${least}-${most} %`, ratio(latency), ratio(throughput), ratio(request)];
   const up = [measured.on, measured.off].map((side) => side.bytesUpPerStep.toFixed(0)).join('/');
   cells.push(percents(measured.on.hitRate, measured.off.hitRate), bytes, up);
-  cells.push(percents(on.alone.gapShare, off.alone.gapShare), percents(on.all.gapShare, off.all.gapShare));
+  cells.push(
+    percents(on.alone.idleFraction, off.alone.idleFraction),
+    percents(on.all.idleFraction, off.all.idleFraction),
+  );
   const why = shortfall(gain);
   return row(cells) + (why === undefined ? '' : `\n    less than expected: ${why}`);
 }

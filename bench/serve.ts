@@ -180,10 +180,10 @@ console.log(`${location} on ${model.device.info.name}`);
 await oneSequence();
 await allSequences();
 await arrivals();
-for (const { phase, mean, median, p95, most } of profile?.summary() ?? []) {
-  line(phase, { 'mean ms': mean, median, p95, most });
+for (const { phase, mean, median, p95, max } of profile?.summary() ?? []) {
+  line(phase, { 'mean ms': mean, median, p95, max });
 }
-if (profile) line('gaps', { 'share of the device': profile.gapShare });
+if (profile) line('gaps', { 'share of the device': profile.idleFraction });
 clientProcess.disconnect();
 await listener[Symbol.asyncDispose]();
 await server[Symbol.asyncDispose]();

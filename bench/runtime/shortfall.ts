@@ -26,10 +26,10 @@ export function shortfall({ mechanism, latency, throughput, on, off }: Compared)
 
 /** What there was to gain: no more than waiting, of the device and within a step, can be saved. */
 function gapText(load: 'alone' | 'all', on: StepFigures, off: StepFigures, least: number): string {
-  const most = off.stepMs / (1 - off.gapShare) / on.stepMs;
+  const most = off.stepMs / (1 - off.idleFraction) / on.stepMs;
   const host = `the host is busy ${ms(on.hostMs)} a step`;
   const steps = `steps of ${ms(on.stepMs)}, ${ms(off.stepMs)} without it`;
-  const waits = `the device waits ${percent(on.gapShare)}, ${percent(off.gapShare)} without it`;
+  const waits = `the device waits ${percent(on.idleFraction)}, ${percent(off.idleFraction)} without it`;
   const so = most < least ? `: ${percent(Math.max(0, most - 1))} is all that there is to gain` : '';
   return `${load === 'alone' ? 'one sequence' : 'all'}: ${host}, ${steps}, ${waits}${so}`;
 }

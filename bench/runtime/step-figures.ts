@@ -7,7 +7,7 @@ export interface StepFigures {
   /** Milliseconds that a step takes on the device. */
   readonly stepMs: number;
   /** The part of the time in which the device waited for the host. */
-  readonly gapShare: number;
+  readonly idleFraction: number;
   readonly tokensPerStep: number;
 }
 
@@ -30,7 +30,7 @@ export async function figuresOf(profile: StepProfile, work: () => Promise<number
   return {
     hostMs: HOST.reduce((sum, phase) => sum + took(phase), 0) / steps,
     stepMs: step / steps,
-    gapShare: step + gap === 0 ? 0 : gap / (step + gap),
+    idleFraction: step + gap === 0 ? 0 : gap / (step + gap),
     tokensPerStep: tokens / steps,
   };
 }

@@ -1,6 +1,6 @@
 /** Buckets of a doubling. */
 const FINENESS = 8;
-const LEAST = 2 ** -10;
+const MIN_MS = 2 ** -10;
 const BUCKETS = 34 * FINENESS;
 
 /** Durations in milliseconds, counted by size: buckets of a twelfth more each, from a microsecond to hours. */
@@ -8,15 +8,15 @@ export class Histogram {
   readonly #counts = new Uint32Array(BUCKETS);
   #count = 0;
   #total = 0;
-  #most = 0;
+  #max = 0;
 
   add(milliseconds: number): void {
-    const at = Math.round(FINENESS * Math.log2(Math.max(milliseconds, LEAST) / LEAST));
+    const at = Math.round(FINENESS * Math.log2(Math.max(milliseconds, MIN_MS) / MIN_MS));
     const bucket = Math.min(BUCKETS - 1, at);
     this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
     this.#count++;
     this.#total += milliseconds;
-    this.#most = Math.max(this.#most, milliseconds);
+    this.#max = Math.max(this.#max, milliseconds);
   }
 
   get count(): number {
@@ -29,8 +29,8 @@ export class Histogram {
   }
 
   /** The largest; 0 of none. */
-  get most(): number {
-    return this.#most;
+  get max(): number {
+    return this.#max;
   }
 
   /** The mean; 0 of none. */
@@ -38,13 +38,13 @@ export class Histogram {
     return this.#count === 0 ? 0 : this.#total / this.#count;
   }
 
-  /** What a share of them does not exceed, within a bucket's width; 0 of none. */
-  quantile(share: number): number {
-    const rank = Math.max(1, Math.ceil(share * this.#count));
+  /** What the part `fraction` of them does not exceed, within a bucket's width; 0 of none. */
+  quantile(fraction: number): number {
+    const rank = Math.max(1, Math.ceil(fraction * this.#count));
     let seen = 0;
     for (let bucket = 0; bucket < BUCKETS; bucket++) {
       seen += this.#counts[bucket] as number;
-      if (seen >= rank) return Math.min(this.#most, LEAST * 2 ** (bucket / FINENESS));
+      if (seen >= rank) return Math.min(this.#max, MIN_MS * 2 ** (bucket / FINENESS));
     }
     return 0;
   }

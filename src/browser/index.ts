@@ -1,5 +1,11 @@
 /** rocmforge for browsers: load a GGUF model into a worker, keep it, and continue texts with it. */
-export { CATALOGUE, type ErrorCode, isRocmforgeError, RocmforgeError } from '../base/errors.ts';
+export {
+  CATALOGUE,
+  type ErrorCode,
+  isRocmforgeError,
+  type ParamsOf,
+  RocmforgeError,
+} from '../base/errors.ts';
 export type { SampledToken, ScoredToken } from '../runtime/jobs/sampled-token.ts';
 export type { ChatChunk, ChatStream } from '../engine/chat-stream.ts';
 export type { TextChunk, TextEnd, TextStream } from '../engine/text-stream.ts';

@@ -40,17 +40,17 @@ function profileText(profile: StepProfile): string {
       ['mean ms', 'right'],
       ['median', 'right'],
       ['p95', 'right'],
-      ['most', 'right'],
+      ['max', 'right'],
     ],
     profile.summary().map(cellsOf),
   );
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
-  const { gapShare, hitRate } = profile;
+  const { idleFraction, hitRate } = profile;
   const recorded =
     hitRate === undefined ? '' : `\n${percent(hitRate)} of the steps were recorded when they were wanted`;
-  return `${table}\nthe device waited for the host ${percent(gapShare)} of the time${recorded}`;
+  return `${table}\nthe device waited for the host ${percent(idleFraction)} of the time${recorded}`;
 }
 
-function cellsOf({ phase, count, mean, median, p95, most }: PhaseSummary): string[] {
-  return [phase, String(count), ...[mean, median, p95, most].map((ms) => ms.toFixed(3))];
+function cellsOf({ phase, count, mean, median, p95, max }: PhaseSummary): string[] {
+  return [phase, String(count), ...[mean, median, p95, max].map((ms) => ms.toFixed(3))];
 }

@@ -42,7 +42,9 @@ export interface EngineCounters {
 
 /** Running and waiting sequences, in order of arrival. */
 export interface EngineActivity {
+  /** Sequences that may run at once. */
   readonly slots: number;
+  /** Positions that a sequence may have. */
   readonly context: number;
   readonly sequences: readonly SequenceActivity[];
 }

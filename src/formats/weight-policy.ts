@@ -1,12 +1,12 @@
 import { F16, F32, type TensorFormat } from './index.ts';
 
+/** Every `WeightPolicy`. */
+export const WEIGHT_POLICIES = ['blocks', 'f16', 'f32'] as const;
+
 /**
  * What matrices become on the device: `blocks` keeps the file's format, `f16` decodes quantized matrices to halves, `f32`
  * decodes every matrix. Vectors stay as they are.
  */
-export const WEIGHT_POLICIES = ['blocks', 'f16', 'f32'] as const;
-
-/** One of `WEIGHT_POLICIES`. */
 export type WeightPolicy = (typeof WEIGHT_POLICIES)[number];
 
 /** Formats whose elements stand by themselves. */

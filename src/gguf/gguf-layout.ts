@@ -27,7 +27,9 @@ export interface GgufPlan {
 
 /** A planned tensor with its place in the file. */
 export interface PlacedTensor extends PlannedTensor {
+  /** Position of its first byte in the file. */
   readonly offset: number;
+  /** Bytes of all its blocks, without padding. */
   readonly byteLength: number;
 }
 

@@ -12,8 +12,11 @@ const DEFAULT_ALIGNMENT = 32;
 /** One physical file: a whole model, or a part of a split one. */
 export interface GgufPart {
   readonly source: ByteSource;
+  /** GGUF version: 2 or 3. */
   readonly version: number;
+  /** Bytes that the offsets of its tensors are multiples of. */
   readonly alignment: number;
+  /** Bytes from the magic to the end of the tensor index. */
   readonly headerBytes: number;
   readonly metadata: GgufMetadata;
   readonly tensors: readonly TensorInfo[];

@@ -3,10 +3,10 @@ import type { TensorFormat } from '../formats/index.ts';
 import type { TensorInfo } from '../gguf/tensor-info.ts';
 import { weightRowBytes } from '../ops/value.ts';
 
-/** Where weights are decoded whose format on the device is not the file's. */
+/** Every `DecodePlace`. */
 export const DECODE_PLACES = ['device', 'host'] as const;
 
-/** One of `DECODE_PLACES`. */
+/** Where weights are decoded whose format on the device is not the file's: `device` while it packs them, or `host` before. */
 export type DecodePlace = (typeof DECODE_PLACES)[number];
 
 /** Rows of a weight that are read and uploaded together: as many as fit into a slot. */

@@ -1,7 +1,7 @@
-/** Where the embedding may be: on the device, or in the host's memory. */
+/** Every `EmbeddingPlace`. */
 export const EMBEDDING_PLACES = ['device', 'host'] as const;
 
-/** One of `EMBEDDING_PLACES`. */
+/** Where the embedding may be: on the device, or in the host's memory. */
 export type EmbeddingPlace = (typeof EMBEDDING_PLACES)[number];
 
 /** The embedding's name in a file. */

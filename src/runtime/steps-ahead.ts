@@ -15,9 +15,9 @@ export interface LikelyStep {
  * tokens of more and more or shorter prompts, and where a context holds more than a step, a prompt's part without its end.
  */
 export function likelySteps(capacities: readonly number[], context: number, ends: StepKind): LikelyStep[] {
-  const most = capacities.at(-1) ?? 0;
-  const steps: LikelyStep[] = [most, ...capacities.slice(0, -1)].map((rows) => ({ rows, kind: ends }));
-  if (context > most && ends !== 'forward') steps.push({ rows: most, kind: 'forward' });
+  const maxRows = capacities.at(-1) ?? 0;
+  const steps: LikelyStep[] = [maxRows, ...capacities.slice(0, -1)].map((rows) => ({ rows, kind: ends }));
+  if (context > maxRows && ends !== 'forward') steps.push({ rows: maxRows, kind: 'forward' });
   return steps;
 }
 

@@ -8,6 +8,7 @@ export interface GenerationFigures extends Omit<GenerationEnd, 'reason'> {
 
 /** A finished request. */
 export interface RequestFigures {
+  /** Its path: `/v1/completions`. */
   readonly endpoint: string;
   /** The HTTP status; 499 if the client disconnected before the end. */
   readonly status: number;
@@ -23,8 +24,11 @@ export interface ServerGauges {
 
 /** The server's metrics; the platform provides the implementation. */
 export interface ServerMetrics {
+  /** A request was answered, or its client left. */
   request(figures: RequestFigures): void;
+  /** A request was refused before anything was computed. */
   refused(reason: 'busy' | 'limited' | 'draining'): void;
+  /** A generation has ended. */
   generation(figures: GenerationFigures): void;
   /** All metrics as text, with the content type. */
   exposition(gauges: ServerGauges): Promise<{ contentType: string; text: string }>;

@@ -17,6 +17,7 @@ export interface ServedModel {
 /** The state of a served model. */
 export interface ModelStatus {
   readonly id: string;
+  /** When the model was made, in seconds since 1970. */
   readonly created: number;
   readonly state: 'unloaded' | 'loading' | 'ready' | 'failed';
   /** The fraction loaded, from 0 to 1. */

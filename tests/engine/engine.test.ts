@@ -128,8 +128,8 @@ test('a profile tells of every phase of every step, and its trace is one', async
     assert.equal(counts.get(phase), steps, phase);
   const { preparedHits, preparedMisses } = model.counters;
   assert.equal(profile.hitRate, preparedHits / (preparedHits + preparedMisses));
-  assert.ok((counts.get('gap') ?? 0) > 0 && profile.gapShare >= 0 && profile.gapShare < 1);
-  for (const { median, p95, most } of profile.summary()) assert.ok(median <= p95 && p95 <= most);
+  assert.ok((counts.get('gap') ?? 0) > 0 && profile.idleFraction >= 0 && profile.idleFraction < 1);
+  for (const { median, p95, max } of profile.summary()) assert.ok(median <= p95 && p95 <= max);
   const spans = profile.trace?.spans ?? [];
   assert.equal(spans.length, 5 * steps);
   assert.ok(spans.every(({ begin, end }) => begin <= end));

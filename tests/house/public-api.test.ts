@@ -10,7 +10,9 @@ function entries(): Record<string, string> {
   const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
   const { exports } = JSON.parse(text) as { exports: Record<string, string> };
   return Object.fromEntries(
-    Object.entries(exports).map(([name, file]) => [name, join(PROJECT_ROOT, file.replace(/\.js$/, '.d.ts'))]),
+    Object.entries(exports)
+      .filter(([, file]) => file.endsWith('.js'))
+      .map(([name, file]) => [name, join(PROJECT_ROOT, file.replace(/\.js$/, '.d.ts'))]),
   );
 }
 

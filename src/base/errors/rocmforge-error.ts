@@ -7,7 +7,9 @@ import type { ErrorEntry, ErrorParams } from './entry.ts';
  */
 export class RocmforgeError<C extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'RocmforgeError';
+  /** The HTTP status that a server answers with. */
   readonly status: number;
+  /** What to do about it, as a sentence. */
   readonly fix: string;
 
   constructor(

@@ -2,7 +2,7 @@ import { fail } from '../../base/errors.ts';
 import { dotIsRight } from './dot-check.ts';
 import type { KernelExports } from './kernel-exports.ts';
 
-/** The kernels' two builds. */
+/** The kernels' two builds: the package's files `rocmforge/cpu/kernels.relaxed.wasm` and `rocmforge/cpu/kernels.baseline.wasm`. */
 export interface KernelBytes {
   readonly relaxed: BufferSource;
   readonly baseline: BufferSource;

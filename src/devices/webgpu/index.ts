@@ -1,3 +1,4 @@
+/** `rocmforge/webgpu`: any GPU under WebGPU as a device, from an implementation that is handed in. */
 export { GPU_FEATURES, type GpuFeature, type GpuProvider } from './gpu-target.ts';
 export type { DispatchTime } from './launching/dispatch-times.ts';
 export type { WebGpuBuffer } from './memory/webgpu-buffer.ts';

@@ -94,10 +94,10 @@ export function fitPlan(wanted: MemoryWanted, limits: MemoryLimits): FitPlan {
   let nearest: Refusal | undefined;
   for (const placement of placements(wanted)) {
     const plan = planWith(wanted, placement, limits);
-    const exceeded = boundsOf(plan, limits, wanted.rules).filter(({ bytes, most }) => bytes > most);
+    const exceeded = boundsOf(plan, limits, wanted.rules).filter(({ bytes, limit }) => bytes > limit);
     const [first] = exceeded;
     if (!first) return plan;
-    const excess = exceeded.reduce((sum, { bytes, most }) => sum + bytes - most, 0);
+    const excess = exceeded.reduce((sum, { bytes, limit }) => sum + bytes - limit, 0);
     const refusal = { bound: first, exceeded: exceeded.length, excess };
     if (!nearest || isNearer(refusal, nearest)) nearest = refusal;
   }
@@ -162,7 +162,7 @@ function planWith(
 /** A limit, and what counts against it. */
 interface Bound {
   readonly bytes: number;
-  readonly most: number;
+  readonly limit: number;
   /** What the bytes are used for. */
   readonly parts: { readonly weights: number } & Partial<Record<OtherPart, number>>;
 }
@@ -180,14 +180,14 @@ function boundsOf(plan: FitPlan, limits: MemoryLimits, rules: MemoryRules): Boun
     ...(rules.pinnedInside('inputs') && { host }),
   };
   return [
-    { bytes: total, most: memory ?? none, parts: { ...device, loading: ring, host } },
-    { bytes: onDevice, most: free ?? none, parts: { ...device, ...pinned } },
-    { bytes: buffers, most: weightMemory ?? none, parts: { weights: buffers } },
+    { bytes: total, limit: memory ?? none, parts: { ...device, loading: ring, host } },
+    { bytes: onDevice, limit: free ?? none, parts: { ...device, ...pinned } },
+    { bytes: buffers, limit: weightMemory ?? none, parts: { weights: buffers } },
   ];
 }
 
-function refuse({ parts, most }: Bound): never {
+function refuse({ parts, limit }: Bound): never {
   const taken = Object.entries(parts).filter(([name, bytes]) => bytes > 0 || name === 'weights');
   const sum = formatByteSum(Object.fromEntries(taken) as Required<Bound['parts']>);
-  return fail('MODEL_TOO_LARGE', { needed: sum.total, free: sum.atMost(most), ...sum.parts });
+  return fail('MODEL_TOO_LARGE', { needed: sum.total, free: sum.atMost(limit), ...sum.parts });
 }

@@ -10,7 +10,7 @@ interface Prepared {
 }
 
 /** More than twice the number of row capacities of any device. */
-const DEFAULT_MOST = 32;
+const DEFAULT_CAPACITY = 32;
 
 /**
  * An LRU cache of recorded whole steps, each of which is queued with one call. A dropped step is recorded again when
@@ -30,9 +30,9 @@ export class PreparedSteps {
 
   constructor(
     /** Maximum number of steps kept; 0 records every step again. */
-    readonly most: number = DEFAULT_MOST,
+    readonly capacity: number = DEFAULT_CAPACITY,
   ) {
-    invariant(most >= 0, 'no fewer than none are kept');
+    invariant(capacity >= 0, 'no fewer than none are kept');
   }
 
   /** True, and counted as a hit, if a needed step can be run immediately. */
@@ -45,7 +45,7 @@ export class PreparedSteps {
 
   /** True while there is room for a step recorded ahead of time. */
   get hasRoom(): boolean {
-    return this.#kept.length < this.most;
+    return this.#kept.length < this.capacity;
   }
 
   /** Adds a step that was recorded ahead of time. */
@@ -66,7 +66,7 @@ export class PreparedSteps {
       step.isAhead = false;
       this.#kept.push(step);
     }
-    while (this.#kept.length > this.most) {
+    while (this.#kept.length > this.capacity) {
       const oldest = this.#kept.shift();
       oldest?.batch.release(oldest.kind, stream.record());
     }

@@ -7,7 +7,9 @@ export interface ScoredToken {
 /** A sampled token; scored, with the most likely ones beside it, where that was asked for. */
 export interface SampledToken {
   readonly id: number;
+  /** Its natural log-probability; undefined where none was asked for. */
   readonly logProbability: number | undefined;
+  /** The most likely tokens at its place, the best first; empty where none were asked for. */
   readonly alternatives: readonly ScoredToken[];
 }
 

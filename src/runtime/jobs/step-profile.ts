@@ -2,25 +2,25 @@ import { Histogram } from '../../base/histogram.ts';
 import type { DeviceEvent } from '../../device/index.ts';
 import { LoadTrace } from '../../load/load-trace.ts';
 
+/** Every `StepPhase`, in the order of a table. */
+export const STEP_PHASES = ['dispatch', 'load', 'submit', 'wait', 'back', 'step', 'gap'] as const;
+
 /**
  * What a step goes through. On the host: `dispatch`, its rows are chosen and its inputs written; `load`, what it needs and is
  * not there is waited for; `submit`, it is queued, part by part while weights are to come; `wait`, until its results are there;
  * `back`, they are handed out. On the device: `step`, from the upload of its inputs to its results; `gap`, from the step
  * before to this one.
  */
-export const STEP_PHASES = ['dispatch', 'load', 'submit', 'wait', 'back', 'step', 'gap'] as const;
-
-/** One of `STEP_PHASES`. */
 export type StepPhase = (typeof STEP_PHASES)[number];
 
-/** Milliseconds that a phase took. */
+/** How often a phase was gone through, and the milliseconds that it took. */
 export interface PhaseSummary {
   readonly phase: StepPhase;
   readonly count: number;
   readonly mean: number;
   readonly median: number;
   readonly p95: number;
-  readonly most: number;
+  readonly max: number;
 }
 
 /** A step as a profile sees it. */
@@ -34,6 +34,7 @@ export interface ProfiledStep {
 
 /** How a profile is kept. */
 export interface ProfileOptions {
+  /** Keeps every step as a trace for Perfetto or `chrome://tracing`. Default false. */
   readonly withTrace?: boolean;
   /** @internal */
   readonly onNote?: ((note: ProfileNote) => void) | undefined;
@@ -85,12 +86,12 @@ export class StepProfile {
       mean: times.mean,
       median: times.quantile(0.5),
       p95: times.quantile(0.95),
-      most: times.most,
+      max: times.max,
     }));
   }
 
   /** The part of the time between the first step and the last in which the device was idle. */
-  get gapShare(): number {
+  get idleFraction(): number {
     const [step, gap] = [this.#of('step').total, this.#of('gap').total];
     return step + gap === 0 ? 0 : gap / (step + gap);
   }

@@ -2,14 +2,14 @@ import type { Logger } from '../../base/log.ts';
 import type { LoadOptions, LoadReport } from '../../load/async-model-loader.ts';
 import type { ExecutionPlan } from '../../plan/execution-plan.ts';
 
+/** Every `LoadMode`. */
+export const LOAD_MODES = ['background', 'eager', 'hybrid', 'lazy', 'sync'] as const;
+
 /**
  * When weights are loaded. `background`: at once, and steps run meanwhile, each layer as soon as it is there. `eager`: all
  * before the model is given out. `hybrid`: embedding, head and the first layers before, the others when they are needed.
  * `lazy`: when they are needed. `sync`: as `eager`, one piece after the other, to compare with.
  */
-export const LOAD_MODES = ['background', 'eager', 'hybrid', 'lazy', 'sync'] as const;
-
-/** One of `LOAD_MODES`. */
 export type LoadMode = (typeof LOAD_MODES)[number];
 
 /** How weights are loaded and watched. */

@@ -5,13 +5,16 @@ export type Status = number;
 
 /** Facts about a device that both drivers tell as integers. */
 export interface DeviceAttributes<T = number> {
+  /** Multiprocessors, or compute units. */
   readonly multiprocessors: T;
+  /** Threads of a warp, or lanes of a wave: 32 or 64. */
   readonly waveSize: T;
   readonly maxThreadsPerBlock: T;
   /** Bytes of shared memory that a block gets without asking for more. */
   readonly sharedBytesPerBlock: T;
   /** The most that a kernel may ask for with `allowSharedBytes`. */
   readonly sharedBytesOptIn: T;
+  /** Bytes of the second-level cache. */
   readonly l2Bytes: T;
 }
 

@@ -14,7 +14,7 @@ export type {
   SequenceActivity,
   TokenStream,
 } from './runtime/sequence.ts';
-export type { EngineActivity, EngineCounters } from './engine/engine-setup.ts';
+export type { CacheActivity, EngineActivity, EngineCounters } from './engine/engine-setup.ts';
 export type { AnswerOptions, ChatOptions, GenerateOptions } from './engine/generate-options.ts';
 export type { SchedulingClass } from './scheduler/fair-shares.ts';
 export { LanguageModel, type ModelOptions, type ModelSetup } from './engine/language-model.ts';

@@ -22,6 +22,7 @@ export interface ServerFlags {
   readonly apiKey?: readonly string[];
   readonly apiKeyFile?: string;
   readonly cors?: readonly string[];
+  readonly otlpEndpoint?: string;
   readonly maxBody?: number;
   readonly timeLimit?: number;
 }
@@ -80,6 +81,13 @@ export function isOpenToAll({ host, unixSocket, apiKey = [], apiKeyFile }: Serve
   return host !== undefined && !/^(?:127\.[\d.]+|::1|localhost)$/i.test(host);
 }
 
+/** Whether spans are sent: the environment may say so, too, as OpenTelemetry has it. */
+export function isTraced({ otlpEndpoint }: ServerFlags): boolean {
+  const { OTEL_SDK_DISABLED, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT } = process.env;
+  if (OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false;
+  return Boolean(otlpEndpoint ?? OTEL_EXPORTER_OTLP_TRACES_ENDPOINT);
+}
+
 function whereOptions(): Option[] {
   return [
     new Option('--host <address>', 'where to listen (default: 127.0.0.1, this machine alone)'),
@@ -100,6 +108,9 @@ function whereOptions(): Option[] {
       .argParser(repeated)
       .env('ROCMFORGE_API_KEY'),
     new Option('--api-key-file <path>', 'a key a line, each with its own limits'),
+    new Option('--otlp-endpoint <url>', 'send traces to this OpenTelemetry collector, OTLP over HTTP').env(
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+    ),
     new Option('--cors <origin>', 'let pages of an origin use the server, * for all; repeatable').argParser(
       repeated,
     ),

@@ -2,7 +2,7 @@ import type { TextEnd } from '../engine/text-stream.ts';
 import type { GenerationEnd } from '../runtime/sequence.ts';
 
 /** How fast an answer came. Rates are undefined where nothing was computed. */
-export interface Timings extends Omit<GenerationEnd, 'reason'> {
+export interface Timings extends Omit<GenerationEnd, 'reason' | 'queueSeconds'> {
   readonly promptTokensPerSecond: number | undefined;
   readonly generatedTokensPerSecond: number | undefined;
 }

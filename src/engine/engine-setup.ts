@@ -40,11 +40,20 @@ export interface EngineCounters {
   readonly preparedAheadUsed: number;
 }
 
+/** How much of the KV cache running sequences use: what ended ones left behind counts as free. */
+export interface CacheActivity {
+  /** Positions of a block; all of the context for models whose state does not grow with the positions. */
+  readonly blockSize: number;
+  readonly blocks: number;
+  readonly used: number;
+}
+
 /** Running and waiting sequences, in order of arrival. */
 export interface EngineActivity {
   /** Sequences that may run at once. */
   readonly slots: number;
   /** Positions that a sequence may have. */
   readonly context: number;
+  readonly cache: CacheActivity;
   readonly sequences: readonly SequenceActivity[];
 }

@@ -22,6 +22,7 @@ import {
 import { SharedLock } from '../runtime/shared-lock.ts';
 import { ExclusiveUse } from '../runtime/exclusive-use.ts';
 import { SlotPool } from '../state/slot-pool.ts';
+import { KV_BLOCK_SIZE } from '../model/state-groups.ts';
 
 /**
  * Runs many sequences at once on an allocated and loaded plan by continuous batching; while one step runs the next is already
@@ -97,9 +98,15 @@ export class Engine implements AsyncDisposable {
 
   /** Running and waiting sequences. */
   get activity(): EngineActivity {
-    const { slots } = this.#setup.plan.shape;
+    const { plan, state } = this.#setup;
+    const { slots } = plan.shape;
     const sequences = Array.from(this.#sequences, (sequence) => sequence.activity());
-    return { slots, context: this.context, sequences };
+    const busy = sequences.map(({ slot }) => slot).filter((slot) => slot >= 0);
+    const use = state.cacheUse(busy);
+    const cache = use
+      ? { blockSize: KV_BLOCK_SIZE, ...use }
+      : { blockSize: this.context, blocks: slots, used: busy.length };
+    return { slots, context: this.context, cache, sequences };
   }
 
   /**

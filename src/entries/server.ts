@@ -9,5 +9,10 @@ export {
   type ServedModel,
   type ServerGauges,
   type ServerMetrics,
+  type RequestSpan,
   type ServerOptions,
+  type ServerTracing,
+  type SpanAttributes,
+  type SpanTimes,
+  type TokenFigures,
 } from '../server/index.ts';

@@ -1,5 +1,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { GenerationFigures, RequestFigures, ServerGauges, ServerMetrics } from '../server/index.ts';
+import type {
+  GenerationFigures,
+  RequestFigures,
+  ServerGauges,
+  ServerMetrics,
+  TokenFigures,
+} from '../server/index.ts';
+import { VllmMetrics } from './vllm-metrics.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const TOKEN_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
@@ -59,6 +66,8 @@ export class PrometheusMetrics implements ServerMetrics {
     ['model', 'state'],
   );
 
+  readonly #vllm = new VllmMetrics(this.#registry);
+
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
   }
@@ -71,7 +80,12 @@ export class PrometheusMetrics implements ServerMetrics {
     this.#refused.inc({ reason });
   }
 
+  token(figures: TokenFigures): void {
+    this.#vllm.token(figures);
+  }
+
   generation(figures: GenerationFigures): void {
+    this.#vllm.generation(figures);
     const { model, promptTokens, cachedTokens, generatedTokens } = figures;
     this.#tokens.inc({ model, kind: 'prompt_computed' }, promptTokens - cachedTokens);
     this.#tokens.inc({ model, kind: 'prompt_cached' }, cachedTokens);
@@ -87,6 +101,7 @@ export class PrometheusMetrics implements ServerMetrics {
 
   async exposition({ models, activeRequests }: ServerGauges): Promise<{ contentType: string; text: string }> {
     this.#active.set(activeRequests);
+    this.#vllm.look(models);
     this.#sequences.reset();
     for (const { id, progress, model } of models) {
       this.#loaded.set({ model: id }, progress);

@@ -62,6 +62,8 @@ export interface GenerationEnd {
   /** Draft ids that were computed, and those of them that were accepted: each of these saved a step. */
   readonly proposedTokens: number;
   readonly acceptedTokens: number;
+  /** From the request to the first step with a row of the prompt. */
+  readonly queueSeconds: number;
   /** From the first step with a row of the prompt to the first token. */
   readonly promptSeconds: number;
   readonly generateSeconds: number;
@@ -79,6 +81,8 @@ export interface SequenceActivity {
   readonly generatedTokens: number;
   /** Positions whose rows were planned. */
   readonly computedTokens: number;
+  /** The adapters that it goes through, by their places among the model's. */
+  readonly adapters: readonly number[];
 }
 
 /** Takes what a sequence says, as it comes. */
@@ -127,6 +131,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
   #proposed = 0;
   #accepted = 0;
   #cached = 0;
+  readonly #created = performance.now();
   #begun: number | undefined;
   #firstToken: number | undefined;
 
@@ -181,10 +186,11 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
     const { slot, computed } = this.place;
     const promptTokens = this.#request.prompt.length;
     const generatedTokens = this.#generated;
+    const adapters = this.adapters.filter(({ scale }) => scale !== 0).map(({ index }) => index);
     const isGenerating = this.#firstToken !== undefined;
     const going = this.paused ? 'paused' : isGenerating ? 'generating' : 'prompt';
     const state = slot < 0 ? 'waiting' : going;
-    return { slot, state, promptTokens, generatedTokens, computedTokens: computed };
+    return { slot, state, promptTokens, generatedTokens, computedTokens: computed, adapters };
   }
 
   /** Notes that a step with its first rows is submitted. */
@@ -320,6 +326,7 @@ export class Sequence implements Batchable, JobSequence, ProposedSequence {
       generatedTokens: this.#generated,
       proposedTokens: this.#proposed,
       acceptedTokens: this.#accepted,
+      queueSeconds: (begun - this.#created) / 1000,
       promptSeconds: (first - begun) / 1000,
       generateSeconds: (now - first) / 1000,
     };

@@ -3,4 +3,11 @@ export { type ServedModel } from './model-pool.ts';
 export type { ApiKey } from './tenant.ts';
 export { errorResponse } from './error-response.ts';
 export { ModelServer, type ServerOptions } from './server.ts';
-export type { GenerationFigures, RequestFigures, ServerGauges, ServerMetrics } from './metrics.ts';
+export type {
+  GenerationFigures,
+  RequestFigures,
+  ServerGauges,
+  ServerMetrics,
+  TokenFigures,
+} from './metrics.ts';
+export type { RequestSpan, ServerTracing, SpanAttributes, SpanTimes } from './tracing.ts';

@@ -2,8 +2,18 @@ import type { GenerationEnd } from '../runtime/sequence.ts';
 import type { ModelStatus } from './model-pool.ts';
 
 /** Token counts and times of a finished generation. */
-export interface GenerationFigures extends Omit<GenerationEnd, 'reason'> {
+export interface GenerationFigures extends GenerationEnd {
   readonly model: string;
+  readonly endpoint: string;
+}
+
+/** A token that was handed out. */
+export interface TokenFigures {
+  readonly model: string;
+  readonly endpoint: string;
+  readonly isFirst: boolean;
+  /** Since the request for the first token of a choice, since the one before for the others. */
+  readonly seconds: number;
 }
 
 /** A finished request. */
@@ -28,6 +38,8 @@ export interface ServerMetrics {
   request(figures: RequestFigures): void;
   /** A request was refused before anything was computed. */
   refused(reason: 'busy' | 'limited' | 'draining'): void;
+  /** A token was handed out. */
+  token(figures: TokenFigures): void;
   /** A generation has ended. */
   generation(figures: GenerationFigures): void;
   /** All metrics as text, with the content type. */
@@ -38,6 +50,7 @@ export interface ServerMetrics {
 export const NO_METRICS: ServerMetrics = {
   request: () => undefined,
   refused: () => undefined,
+  token: () => undefined,
   generation: () => undefined,
   exposition: async () => ({ contentType: 'text/plain', text: '' }),
 };

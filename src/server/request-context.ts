@@ -9,12 +9,15 @@ import type { ServerMetrics } from './metrics.ts';
 import type { ModelPool } from './model-pool.ts';
 import type { RequestGate } from './request-gate.ts';
 import type { Tenant } from './tenant.ts';
+import type { RequestSpan, ServerTracing } from './tracing.ts';
 
 /** What every request has access to. */
 export interface ServerParts {
   readonly pool: ModelPool;
   readonly gate: RequestGate;
   readonly metrics: ServerMetrics;
+  /** Where the spans of requests go, if anywhere. */
+  readonly tracing: ServerTracing | undefined;
   readonly logger: Logger;
   /** Seconds that a request may take. */
   readonly timeLimit: number;
@@ -51,7 +54,10 @@ export class RequestContext {
   /** The client's id for the request, or a new one. */
   readonly id: string;
   readonly #controller = new AbortController();
-  readonly #begin = performance.now();
+  /** When it came, on the clock of `performance.now()`. */
+  readonly begun = performance.now();
+  /** Its span, where the server traces. */
+  readonly span: RequestSpan | undefined;
   readonly #facts: Record<string, unknown> = {};
   readonly #timer: ReturnType<typeof setTimeout>;
   readonly #clientLeft = () => this.abort();
@@ -70,7 +76,8 @@ export class RequestContext {
   ) {
     const given = request.headers.get('x-request-id') ?? '';
     this.id = REQUEST_ID.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`;
-    const [, trace] = TRACE_PARENT.exec(request.headers.get('traceparent') ?? '') ?? [];
+    this.span = spanOf(server.tracing, request, { id: this.id, begin: this.begun, route: endpoint.path });
+    const trace = this.span?.trace ?? TRACE_PARENT.exec(request.headers.get('traceparent') ?? '')?.[1];
     if (trace !== undefined) this.note({ trace });
     request.signal.addEventListener('abort', this.#clientLeft, { once: true });
     if (request.signal.aborted) this.abort();
@@ -144,9 +151,11 @@ export class RequestContext {
     this.#isEnded = true;
     clearTimeout(this.#timer);
     this.request.signal.removeEventListener('abort', this.#clientLeft);
-    const seconds = (performance.now() - this.#begin) / 1000;
+    const seconds = (performance.now() - this.begun) / 1000;
     const { metrics, logger } = this.server;
     metrics.request({ endpoint: this.endpoint.path, status, seconds });
+    this.span?.note({ 'http.response.status_code': status });
+    this.span?.end(status >= 500 ? String(this.#facts.code ?? status) : undefined);
     const { method } = this.request;
     const facts = {
       id: this.id,
@@ -158,6 +167,17 @@ export class RequestContext {
     logger.info('request', { ...facts, ...this.#facts });
     this.ended();
   }
+}
+
+/** The span of a request. What only asks how the server is doing has none. */
+function spanOf(
+  tracing: ServerTracing | undefined,
+  { method, headers }: Request,
+  { id, begin, route }: { id: string; begin: number; route: string },
+): RequestSpan | undefined {
+  if (method !== 'POST') return undefined;
+  const attributes = { 'http.request.method': method, 'http.route': route, 'rocmforge.request.id': id };
+  return tracing?.begin({ name: `${method} ${route}`, begin, headers, attributes });
 }
 
 /** An option's error as one of the corresponding field: `topP` of the library is `top_p` of a request. */

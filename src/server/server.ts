@@ -12,6 +12,7 @@ import { type ErrorDialect, errorResponse } from './error-response.ts';
 import { NO_METRICS, type ServerMetrics } from './metrics.ts';
 import { ModelPool, type ServedModel } from './model-pool.ts';
 import { RequestGate } from './request-gate.ts';
+import type { ServerTracing } from './tracing.ts';
 
 /** Options of a server. */
 export interface ServerOptions {
@@ -42,6 +43,8 @@ export interface ServerOptions {
   /** Handles other paths, without a key: the files of a page. Default: nothing. */
   readonly page?: MiddlewareHandler | undefined;
   readonly metrics?: ServerMetrics;
+  /** Where the spans of requests go. It stays the caller's. Default: nowhere. */
+  readonly tracing?: ServerTracing | undefined;
   readonly logger?: Logger;
   /** The version that the server reports. */
   readonly version?: string;
@@ -61,6 +64,7 @@ const SERVER_OPTIONS: OptionNames<ServerOptions> = {
   origins: true,
   page: true,
   metrics: true,
+  tracing: true,
   logger: true,
   version: true,
 };
@@ -117,6 +121,7 @@ export class ModelServer implements AsyncDisposable {
       pool,
       gate,
       metrics,
+      tracing: options.tracing,
       logger,
       timeLimit,
       maxTokens,

@@ -12,6 +12,11 @@ export class BlockPool {
     this.#users = new Uint32Array(blocks);
   }
 
+  /** How many blocks there are. */
+  get size(): number {
+    return this.#users.length;
+  }
+
   /** Blocks that no slot uses. */
   get free(): number {
     return this.#free.length;

@@ -37,6 +37,18 @@ export class PagedGroup implements GroupAllocator {
     return this.#pool.free;
   }
 
+  /** How many blocks there are. */
+  get blocks(): number {
+    return this.#pool.size;
+  }
+
+  /** Different blocks that these slots use. */
+  usedBy(slots: readonly number[]): number {
+    const used = new Set<number>();
+    for (const slot of slots) for (let i = 0; i < this.#count(slot); i++) used.add(this.table.get(slot, i));
+    return used.size;
+  }
+
   /** Number of blocks that a slot uses. */
   blocksOf(slot: number): number {
     return this.#count(slot);

@@ -1,6 +1,7 @@
 import { invariant } from '../base/errors.ts';
 import type { BlockTable } from './block-table.ts';
 import type { SlotCopy } from './slot-group.ts';
+import { PagedGroup } from './paged-group.ts';
 import { SlotGroup } from './slot-group.ts';
 import type { GroupAllocator } from './group-allocator.ts';
 
@@ -32,6 +33,12 @@ export class SequenceState {
     this.rollsBack = groups.every(({ rollsBack }) => rollsBack);
     this.prefixUnit = Math.max(...groups.map(({ prefixUnit }) => prefixUnit));
     this.#slotGroup = groups.find((group) => group instanceof SlotGroup);
+  }
+
+  /** How many blocks of the KV cache of all positions there are, and how many these slots use; undefined if there is none. */
+  cacheUse(slots: readonly number[]): { readonly blocks: number; readonly used: number } | undefined {
+    const paged = this.groups.find((group) => group instanceof PagedGroup);
+    return paged && { blocks: paged.blocks, used: paged.usedBy(slots) };
   }
 
   /**

@@ -48,7 +48,13 @@ test('texts are those of a model on this thread, whatever holds and ends them', 
         const stream = model.chat(QUESTION, options);
         const chunks = [];
         for await (const { text, reasoning, token } of stream) chunks.push({ text, reasoning, token });
-        const { promptSeconds: _p, generateSeconds: _g, cachedTokens: _c, ...end } = stream.end;
+        const {
+          cachedTokens: _c,
+          queueSeconds: _q,
+          promptSeconds: _p,
+          generateSeconds: _g,
+          ...end
+        } = stream.end;
         return { chunks, end };
       }),
     );

@@ -13,6 +13,7 @@ const END: TextEnd = {
   generatedTokens: 9,
   proposedTokens: 0,
   acceptedTokens: 0,
+  queueSeconds: 0,
   promptSeconds: 0,
   generateSeconds: 0,
 };

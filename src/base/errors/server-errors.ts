@@ -38,6 +38,12 @@ export const serverErrors = {
     'See the server’s log for the reason; /v1/models lists the available models.',
     (p) => `model ${p.model} could not be loaded (${p.reason})`,
   ),
+  TRACING_UNAVAILABLE: entry<{ why: string }>(
+    503,
+    'The packages that send traces are not installed.',
+    'Install them beside rocmforge: npm install @opentelemetry/api@1.9 @opentelemetry/core@2 @opentelemetry/exporter-trace-otlp-http@0.223 @opentelemetry/resources@2 @opentelemetry/sdk-trace@2.',
+    (p) => `traces cannot be sent: ${p.why}`,
+  ),
   ROUTE_NOT_FOUND: entry<{ method: string; path: string }>(
     404,
     'The server has no endpoint at this address.',

@@ -1,7 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import { fail } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
 import { timerSpan } from '../../base/timer-span.ts';
+import type { ModelServer } from '../../server/index.ts';
 import type { CliCommand, CommandContext } from '../command.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
 import { BUNDLED_MODEL, loadOptionsOf } from '../load.ts';
@@ -19,6 +21,7 @@ import { PACKAGE_ROOT, packageVersion } from '../package-root.ts';
 import { profileOf, tellProfile } from '../profile.ts';
 import {
   isOpenToAll,
+  isTraced,
   listenOptionsOf,
   paceOf,
   type ServerFlags,
@@ -77,8 +80,8 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   startEngineThreadAhead();
   // The other commands start faster without the server's libraries.
   const {
-    HttpListener,
     ModelServer,
+    OtlpTracing,
     PrometheusMetrics,
     createLogger,
     keysInFile,
@@ -86,7 +89,6 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     servedModels,
     pageFiles,
   } = await import('../../node/serve.ts');
-  const { output, signal } = context;
   const { parallel: sequences, cachePositions, model: named, ...shared } = flags;
   const profile = profileOf(flags);
   const chatTemplate = await chatTemplateOf(flags);
@@ -108,6 +110,9 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
   const models = await servedModels(locations, { ...opened, logger });
   const { models: folder } = flags;
   const discover = async () => servedModels(await modelFilesIn(folder ?? ''), { ...opened, logger });
+  const version = packageVersion();
+  const { otlpEndpoint: endpoint } = flags;
+  await using tracing = isTraced(flags) ? await OtlpTracing.open({ endpoint, version, logger }) : undefined;
   await using server = new ModelServer({
     models,
     ...(folder !== undefined && { discover }),
@@ -118,19 +123,30 @@ async function serve(flags: ServeFlags, context: CommandContext): Promise<ExitCo
     metrics: new PrometheusMetrics(),
     page: pageFiles(fileURLToPath(new URL('dist/web', PACKAGE_ROOT))),
     logger,
-    version: packageVersion(),
+    tracing,
+    version,
   });
+  await answerUntilStopped(server, flags, { logger, context });
+  await tellProfile(profile, flags, context.output);
+  return EXIT.ok;
+}
+
+/** Listens until the command is stopped, and lets what has begun end. */
+async function answerUntilStopped(
+  server: ModelServer,
+  flags: ServeFlags,
+  { logger, context: { output, signal } }: { logger: Logger; context: CommandContext },
+): Promise<void> {
+  const { HttpListener } = await import('../../node/serve.ts');
   await using listener = await HttpListener.open(server.fetch, await listenOptionsOf(flags));
   if (isOpenToAll(flags)) logger.warn('anybody who can reach this address may use it: set --api-key');
-  logger.info('listening', { url: listener.url, models: locations.length });
+  logger.info('listening', { url: listener.url });
   await output.line(`listening at ${listener.url}`);
   await Promise.race([server.loaded, aborted(signal)]);
   await aborted(signal);
   logger.info('draining');
   const drained = Promise.all([server.drain(), listener.drain()]);
   await Promise.race([drained, passed(flags.drainSeconds)]);
-  await tellProfile(profile, flags, output);
-  return EXIT.ok;
 }
 
 /** Throws `INVALID_ARGUMENT` where there is no model, or several for what is one's. */

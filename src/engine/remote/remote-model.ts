@@ -80,7 +80,8 @@ export class RemoteModel extends TextModel {
   }
 
   get activity(): EngineActivity {
-    return this.#state()?.activity ?? { slots: 0, context: this.context, sequences: [] };
+    const cache = { blockSize: this.context, blocks: 0, used: 0 };
+    return this.#state()?.activity ?? { slots: 0, context: this.context, cache, sequences: [] };
   }
 
   get counters(): EngineCounters {

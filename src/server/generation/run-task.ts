@@ -2,12 +2,12 @@ import { fail } from '../../base/errors.ts';
 import type { ChatOptions, GenerateOptions } from '../../engine/generate-options.ts';
 import type { TextModel } from '../../engine/text-model.ts';
 import type { SampledToken } from '../../runtime/jobs/sampled-token.ts';
-import type { TextEnd } from '../../engine/text-stream.ts';
 import { type AnswerPart, freshCallId } from '../../text/index.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { AnswerForm } from './answer-form.ts';
 import type { ChoiceEvent, ChoiceEvents } from './choice-event.ts';
 import { within } from '../event-stream.ts';
+import { GenerationRecord } from './generation-record.ts';
 import { mergeStreams } from './merge-streams.ts';
 
 /**
@@ -77,9 +77,9 @@ async function* run(
   };
   call.signal.addEventListener('abort', stop);
   if (call.signal.aborted) stop();
-  const choices = stops.map(({ signal }, choice) => runChoice({ model, task, choice, signal }));
+  const record = new GenerationRecord(call, lease.id, task.form ? 'chat' : 'text_completion');
+  const choices = stops.map(({ signal }, choice) => runChoice({ model, task, choice, signal, record }));
   const merged = mergeStreams(choices, atOnce);
-  const totals = new Totals(call, lease.id);
   try {
     const first = merged.next();
     // Handled below, unless the events are left before.
@@ -89,14 +89,13 @@ async function* run(
     yield { kind: 'begin', id: lease.id, model, prompt: task.prompt };
     let next = await first;
     while (!next.done) {
-      if (next.value.kind === 'end') totals.add(next.value.end);
       yield next.value;
       next = await merged.next();
     }
   } finally {
     await merged.return();
     call.signal.removeEventListener('abort', stop);
-    totals.report(task.prompt.length);
+    record.report(task.prompt.length);
   }
 }
 
@@ -118,24 +117,32 @@ async function* runChoice(of: {
   task: GenerationTask;
   choice: number;
   signal: AbortSignal;
+  record: GenerationRecord;
 }): ChoiceEvents {
   const { model, choice, signal } = of;
+  const record = of.record.choice(choice);
   const { prompt, options, form, reasoning } = of.task;
   const seed = options.seed === undefined ? {} : { seed: seedOf(options.seed, choice) };
   const how = { ...options, ...seed, signal };
   if (!form) {
     const stream = model.generate(prompt, how);
-    for await (const { text, token } of stream) yield { kind: 'text', choice, text, token };
+    for await (const { text, token } of stream) {
+      if (token) record.token();
+      yield { kind: 'text', choice, text, token };
+    }
+    record.end(stream.end);
     yield { kind: 'end', choice, finish: stream.end.reason, end: stream.end };
     return;
   }
   const stream = model.answer(prompt, { ...how, ...form, reasoning });
   let isCalling = false;
   for await (const { parts, token } of stream) {
+    if (token) record.token();
     isCalling ||= parts.some((part) => part.kind === 'end' && part.outcome === 'whole');
     yield* partEvents(parts, { choice, token, idLength: model.dialect.idLength });
   }
   const { end } = stream;
+  record.end(end);
   yield { kind: 'end', choice, finish: isCalling && end.reason === 'stop' ? 'calls' : end.reason, end };
 }
 
@@ -167,28 +174,4 @@ function* partEvents(
     }
   }
   if (said) yield { kind: 'text', choice, text: '', token: said };
-}
-
-/** Sums up the figures of the choices, for the log and the metrics. */
-class Totals {
-  readonly #call: RequestContext;
-  readonly #model: string;
-  #generated = 0;
-  #cached = 0;
-
-  constructor(call: RequestContext, model: string) {
-    this.#call = call;
-    this.#model = model;
-  }
-
-  add(end: TextEnd): void {
-    this.#generated += end.generatedTokens;
-    this.#cached = Math.max(this.#cached, end.cachedTokens);
-    this.#call.server.metrics.generation({ ...end, model: this.#model });
-  }
-
-  report(promptTokens: number): void {
-    const facts = { promptTokens, cachedTokens: this.#cached, generatedTokens: this.#generated };
-    this.#call.note({ model: this.#model, ...facts });
-  }
 }

@@ -1,0 +1,102 @@
+import type { TextEnd } from '../../engine/text-stream.ts';
+import type { RequestContext } from '../request-context.ts';
+
+/** Records what the choices of a request take, for the log, the metrics and the trace. */
+export class GenerationRecord {
+  readonly #call: RequestContext;
+  readonly #model: string;
+  readonly #reasons: string[] = [];
+  #generated = 0;
+  #cached = 0;
+
+  /** The request is prepared: its model is loaded, and its prompt is there. */
+  constructor(call: RequestContext, model: string, operation: 'chat' | 'text_completion') {
+    this.#call = call;
+    this.#model = model;
+    call.span?.note({
+      'gen_ai.operation.name': operation,
+      'gen_ai.provider.name': 'rocmforge',
+      'gen_ai.response.model': model,
+    });
+    call.span?.part('prepare', { begin: call.begun, end: performance.now() });
+  }
+
+  /** A choice begins. */
+  choice(index: number): ChoiceRecord {
+    const { begun, endpoint } = this.#call;
+    const { metrics } = this.#call.server;
+    const of = { model: this.#model, endpoint: endpoint.path };
+    const told = (end: TextEnd, begin: number) => {
+      this.#reasons[index] = end.reason;
+      this.#generated += end.generatedTokens;
+      this.#cached = Math.max(this.#cached, end.cachedTokens);
+      metrics.generation({ ...end, ...of });
+      this.#trace(end, begin, index);
+    };
+    return new ChoiceRecord(begun, (isFirst, seconds) => metrics.token({ ...of, isFirst, seconds }), told);
+  }
+
+  /** The request is over. */
+  report(promptTokens: number): void {
+    const facts = { promptTokens, cachedTokens: this.#cached, generatedTokens: this.#generated };
+    this.#call.note({ model: this.#model, ...facts });
+    this.#call.span?.note({
+      'gen_ai.usage.input_tokens': promptTokens,
+      'gen_ai.usage.output_tokens': this.#generated,
+      'gen_ai.usage.cache_read.input_tokens': this.#cached,
+      'gen_ai.response.finish_reasons': this.#reasons.filter((reason) => reason !== undefined),
+    });
+  }
+
+  /** What a choice did, one after the other, since it began. */
+  #trace(
+    { queueSeconds, promptSeconds, generateSeconds, ...end }: TextEnd,
+    begin: number,
+    choice: number,
+  ): void {
+    const { span } = this.#call;
+    const first = begin + 1000 * queueSeconds;
+    const token = first + 1000 * promptSeconds;
+    span?.part('queue', { begin, end: first }, { 'rocmforge.choice': choice });
+    span?.part('prefill', { begin: first, end: token }, { 'rocmforge.choice': choice });
+    const tokens = { 'gen_ai.usage.output_tokens': end.generatedTokens };
+    span?.part(
+      'decode',
+      { begin: token, end: token + 1000 * generateSeconds },
+      { 'rocmforge.choice': choice, ...tokens },
+    );
+  }
+}
+
+/** Records one choice. */
+export class ChoiceRecord {
+  readonly #begin = performance.now();
+  readonly #token: (isFirst: boolean, seconds: number) => void;
+  readonly #end: (end: TextEnd, begin: number) => void;
+  /** When the last token came; before the first, when the request did. */
+  #last: number;
+  #isFirst = true;
+
+  constructor(
+    requested: number,
+    token: (isFirst: boolean, seconds: number) => void,
+    end: (end: TextEnd, begin: number) => void,
+  ) {
+    this.#last = requested;
+    this.#token = token;
+    this.#end = end;
+  }
+
+  /** A token came. */
+  token(): void {
+    const now = performance.now();
+    this.#token(this.#isFirst, (now - this.#last) / 1000);
+    this.#isFirst = false;
+    this.#last = now;
+  }
+
+  /** It has ended. */
+  end(end: TextEnd): void {
+    this.#end(end, this.#begin);
+  }
+}
